@@ -1,0 +1,44 @@
+# How every target of this project is made: one include root, warnings as errors, optional sanitizers and ccache.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(warpscope_flags INTERFACE)
+target_include_directories(warpscope_flags INTERFACE ${PROJECT_SOURCE_DIR})
+set(_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers -Werror)
+foreach(_flag IN LISTS _warnings)
+  target_compile_options(warpscope_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:${_flag}>)
+endforeach()
+target_compile_options(warpscope_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Werror --Werror=all-warnings>)
+if(WARPSCOPE_SANITIZE)
+  list(JOIN WARPSCOPE_SANITIZE "," _sanitizers)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${_sanitizers}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  add_link_options(-fsanitize=${_sanitizers})
+endif()
+
+# warpscope_library(NAME SOURCES... ): a static library with the project's flags and an alias warpscope::NAME.
+function(warpscope_library name)
+  add_library(warpscope_${name} STATIC ${ARGN})
+  add_library(warpscope::${name} ALIAS warpscope_${name})
+  target_link_libraries(warpscope_${name} PUBLIC warpscope_flags)
+endfunction()
+
+# warpscope_test(NAME SOURCES... ): a GoogleTest program; each of its cases becomes a CTest test.
+function(warpscope_test name)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "LIBS" ${ARGN})
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE warpscope_flags ${arg_LIBS} GTest::gmock GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE WARPSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "QT_QPA_PLATFORM=offscreen")
+  if(arg_LABEL)
+    set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL})
+  endif()
+endfunction()

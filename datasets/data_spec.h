@@ -1,0 +1,23 @@
+// Which data to train on, and how to cut it.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace ws::data {
+
+struct DataSpec {
+  std::string name = "mnist";  // iris mnist fashion-mnist idx csv line blobs spirals circles xor
+  std::string path;            // folder of an IDX set, or a CSV file
+  std::string label_column;    // CSV: the column to predict
+  int64_t points = 1000;       // synthetic sets
+  int64_t classes = 3;         // blobs, spirals
+  double noise = 0.1;          // synthetic sets
+  double slope = 2.0;          // line: y = slope·x + intercept + noise
+  double intercept = 1.0;
+  double validation = 0.2;     // share held out when the set has no test part
+  int64_t limit = 0;           // use only the first N training rows; 0: all
+  uint64_t seed = 42;          // of the points and of the split
+  bool operator==(const DataSpec&) const = default;
+};
+
+}  // namespace ws::data

@@ -1,0 +1,34 @@
+// A data set in memory: rows of float features with class labels or real targets.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "datasets/data_spec.h"
+
+namespace ws::data {
+
+enum class Task { Classification, Regression };
+
+struct Split {
+  int64_t rows = 0;
+  std::vector<float> x;         // (rows, features)
+  std::vector<int32_t> labels;  // (rows) for classification
+  std::vector<float> targets;   // (rows, outputs) for regression
+};
+
+struct Dataset {
+  std::string name;
+  Task task = Task::Classification;
+  int64_t features = 0;
+  int64_t outputs = 0;  // classes, or target columns
+  int64_t image_width = 0, image_height = 0;  // 0: not images
+  std::vector<std::string> feature_names, class_names;
+  Split train, test;
+  std::string origin;  // one sentence: where the rows come from
+};
+
+// Throws ws::Failure with file, offset and reason. Never allocates what the file does not hold.
+Dataset load(const DataSpec& spec);
+
+}  // namespace ws::data

@@ -1,0 +1,94 @@
+// Marks that a program sets around its own work. With nobody listening a mark costs one relaxed load.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ws::prof {
+
+// One colour per meaning, everywhere.
+enum class Meaning : uint8_t { Matrix, Pointwise, Loss, Optimizer, Copy, Allocation, Sync, Launch, Idle, Other };
+
+// What a span in a trace can be traced back to. The engine registers its plan's ops; ids are unique in the process.
+struct OpInfo {
+  std::string name;    // "dW1"
+  std::string detail;  // "gemm dW1 = xᵀ·dz1"
+  std::string layer;   // "fc1" or empty
+  std::string phase;   // "backward"
+  Meaning meaning = Meaning::Other;
+  int64_t flops = 0;  // per execution
+  int64_t bytes = 0;
+};
+using OpTag = uint16_t;  // 0 means: no op
+constexpr OpTag kNoOp = 0;
+
+enum class MemoryAction : uint8_t { Allocate, Free, Reserve, Release };
+struct MemoryNote {
+  MemoryAction action;
+  uint64_t address;
+  uint64_t bytes;
+  OpTag op;
+  const char* owner;  // "arena", "caching", ...; a string literal
+};
+
+// Receives the marks, on the thread that sets them. Implemented by the collectors.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual void step_begin(int64_t step) = 0;
+  virtual void step_end() = 0;
+  virtual void phase_begin(const char* name) = 0;
+  virtual void phase_end() = 0;
+  virtual void op_begin(OpTag op) = 0;
+  virtual void op_end() = 0;
+  virtual void memory(const MemoryNote& note) = 0;
+  // A CUDA graph launch that runs `count` steps from `first`; ops inside are found by graph node.
+  virtual void steps_launched(int64_t first, int64_t count) = 0;
+};
+
+// Registers ops and returns the tag of the first; the rest follow in order.
+OpTag register_ops(std::vector<OpInfo> ops);
+OpInfo op_info(OpTag op);
+size_t registered_ops();
+
+void set_listener(Listener* listener);  // nullptr: nobody listens
+extern std::atomic<Listener*> g_listener;
+inline Listener* listener() { return g_listener.load(std::memory_order_acquire); }
+
+class OpScope {
+ public:
+  explicit OpScope(OpTag op) : listener_(listener()) { if (listener_) listener_->op_begin(op); }
+  ~OpScope() { if (listener_) listener_->op_end(); }
+  OpScope(const OpScope&) = delete;
+  OpScope& operator=(const OpScope&) = delete;
+
+ private:
+  Listener* listener_;
+};
+
+class StepScope {
+ public:
+  explicit StepScope(int64_t step) : listener_(listener()) { if (listener_) listener_->step_begin(step); }
+  ~StepScope() { if (listener_) listener_->step_end(); }
+  StepScope(const StepScope&) = delete;
+  StepScope& operator=(const StepScope&) = delete;
+
+ private:
+  Listener* listener_;
+};
+
+class PhaseScope {
+ public:
+  explicit PhaseScope(const char* name) : listener_(listener()) { if (listener_) listener_->phase_begin(name); }
+  ~PhaseScope() { if (listener_) listener_->phase_end(); }
+  PhaseScope(const PhaseScope&) = delete;
+  PhaseScope& operator=(const PhaseScope&) = delete;
+
+ private:
+  Listener* listener_;
+};
+
+inline void note_memory(const MemoryNote& note) { if (auto* l = listener()) l->memory(note); }
+
+}  // namespace ws::prof

@@ -1,0 +1,32 @@
+// At most one rectangle per pixel column and track: cost follows pixels, not events. Pure.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "profiling/trace.h"
+
+namespace ws::prof {
+
+struct LodRect {
+  float x0, x1;        // pixels from the left edge of the range
+  Span span;           // the span itself, or the first of a folded group
+  uint32_t count = 1;  // spans folded into this rectangle
+  float busy = 1;      // share of the rectangle's time that is covered
+  Meaning meaning;     // of the greatest share; allocation wins ties
+};
+
+std::vector<LodRect> lod(const Track& track, TimeNs begin, TimeNs end, int pixels);
+
+// Minimum and maximum of a counter for each pixel column that has points.
+struct LodPoint { float x; double min, max, last; };
+std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end, int pixels);
+
+struct SpanRef { size_t block, index; };
+const Span* find_at(const Track& track, TimeNs time);                 // the span that covers `time`
+const Span* next_named(const Track& track, NameId name, TimeNs after);  // first with start > after
+const Span* previous_named(const Track& track, NameId name, TimeNs before);
+
+struct RangeSum { NameId name; Meaning meaning; uint64_t count; int64_t total_ns; };
+std::vector<RangeSum> sum_by_name(const Track& track, TimeNs begin, TimeNs end);  // clipped to the range, largest first
+
+}  // namespace ws::prof

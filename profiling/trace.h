@@ -1,0 +1,136 @@
+// A trace: tracks of append-only span blocks, counter tracks, interned names. Times are ns since the run's origin.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/annotate.h"
+
+namespace ws::prof {
+
+using TimeNs = int64_t;
+enum class NameId : uint32_t {};
+enum class TrackId : uint32_t {};
+enum class DetailId : uint16_t {};  // 0: none
+
+enum class SpanKind : uint8_t {
+  Kernel, Copy, Memset, Api, Alloc, Free, Sync, GraphLaunch, GraphRun, Phase, Step, Op, Overhead, Inner, Other
+};
+enum SpanFlag : uint8_t { kUnjoined = 1, kInGraph = 2, kImported = 4, kEstimated = 8 };
+
+struct Span {
+  TimeNs start = 0;
+  uint64_t duration : 40 = 0;  // ns; up to 18 minutes
+  uint64_t kind : 8 = 0;       // SpanKind
+  uint64_t meaning : 8 = 0;    // Meaning
+  uint64_t flags : 8 = 0;      // SpanFlag
+  NameId name{};
+  OpTag op = kNoOp;
+  DetailId detail{};          // launch configuration or copy kind
+  uint32_t correlation = 0;  // same number on a call and on what it launched; 0: none
+  uint32_t step = 0;         // step + 1; 0: unknown
+
+  TimeNs end() const { return start + static_cast<TimeNs>(duration); }
+  SpanKind span_kind() const { return static_cast<SpanKind>(kind); }
+  Meaning span_meaning() const { return static_cast<Meaning>(meaning); }
+};
+static_assert(sizeof(Span) == 32);
+
+// What many spans share: kept once, referred to by DetailId.
+struct Detail {
+  int grid[3] = {0, 0, 0};
+  int block[3] = {0, 0, 0};
+  int registers = 0;
+  int static_shared = 0;
+  int dynamic_shared = 0;
+  uint64_t bytes = 0;        // copies, memsets, allocations
+  std::string copy_kind;     // "pageable → device"
+  bool operator==(const Detail&) const = default;
+};
+
+enum class TrackKind : uint8_t { Steps, Phases, Stream, Copies, GraphLaunches, Api, CpuThread, Overhead, Inner, Other };
+
+struct SpanBlock {
+  static constexpr size_t kCapacity = 1024;
+  std::vector<Span> spans;  // sorted by start
+  TimeNs first = 0, last = 0;  // min start, max end
+};
+
+struct Track {
+  TrackKind kind = TrackKind::Other;
+  std::string name;    // "stream 7"
+  std::string group;   // "GPU 0", "CPU"; rows of one group stand together
+  int depth = 0;       // nested rows of one thread
+  std::deque<SpanBlock> blocks;
+  size_t spans = 0;
+};
+
+struct CounterPoint { TimeNs time; double value; };
+struct CounterTrack {
+  std::string name;   // "memory used"
+  std::string unit;   // "B", "%"
+  std::deque<CounterPoint> points;  // a step: the value holds until the next point
+};
+
+enum class MemoryEventKind : uint8_t { Allocate, Free, Reserve, Release };
+struct MemoryEvent {
+  TimeNs time;
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t step;  // step + 1; 0: unknown
+  OpTag op;
+  MemoryEventKind kind;
+  uint8_t source;  // index into Trace::memory_sources: "cudaMalloc", "arena", ...
+};
+
+struct Losses { uint64_t dropped_records = 0, invalid_records = 0, unjoined_kernels = 0, evicted_spans = 0; };
+
+class Trace {
+ public:
+  NameId intern(std::string_view name);
+  const std::string& name(NameId id) const { return names_[static_cast<size_t>(id)]; }
+  size_t name_count() const { return names_.size(); }
+  DetailId intern(const Detail& detail);
+  const Detail& detail(DetailId id) const { return details_[static_cast<size_t>(id)]; }
+  size_t detail_count() const { return details_.size(); }
+
+  TrackId track(TrackKind kind, std::string_view name, std::string_view group, int depth = 0);  // finds or adds
+  TrackId counter(std::string_view name, std::string_view unit);
+
+  // Nearly sorted input is expected; a late span is moved to its place.
+  void append(TrackId track, const Span& span);
+  void append(TrackId track, std::span<const Span> spans);
+  void append_counter(TrackId track, CounterPoint point);
+  void append_memory(const MemoryEvent& event) { memory_.push_back(event); }
+
+  const std::vector<Track>& tracks() const { return tracks_; }
+  const std::vector<CounterTrack>& counters() const { return counters_; }
+  const std::deque<MemoryEvent>& memory() const { return memory_; }
+  std::vector<std::string> memory_sources;
+  std::vector<OpInfo> ops{{}};  // by OpTag as used in this trace; 0 is "no op"
+  Losses losses;
+
+  TimeNs first_time() const;
+  TimeNs last_time() const;
+  size_t span_count() const;
+  size_t resident_bytes() const;
+  // Drops the oldest blocks until at most `budget` bytes remain; counts them in losses.evicted_spans.
+  void evict(size_t budget);
+
+ private:
+  struct DetailHash { size_t operator()(const Detail& d) const; };
+  std::deque<std::string> names_;
+  std::unordered_map<std::string_view, NameId> name_ids_;
+  std::deque<Detail> details_{Detail{}};
+  std::unordered_map<Detail, DetailId, DetailHash> detail_ids_;
+  std::vector<Track> tracks_;
+  std::vector<CounterTrack> counters_;
+  std::deque<MemoryEvent> memory_;
+};
+
+}  // namespace ws::prof

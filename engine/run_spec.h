@@ -108,9 +108,10 @@ struct Field {
   std::string_view explain;  // what it does and what to look at
   std::span<const FieldValue> values;  // of a Choice
   double least = 0, most = 0;          // of a number, inclusive; equal: unbounded
+  bool above_least = false;            // the least value itself is not allowed
   bool live = false;                   // may change in mid-run
   nlohmann::json (*get)(const RunSpec&);
-  void (*set)(RunSpec&, const nlohmann::json&);  // throws SpecError
+  void (*set)(RunSpec&, const nlohmann::json&);  // takes a checked value; see set_field
 };
 std::span<const Field> fields();
 const Field& field(std::string_view key);  // throws SpecError
@@ -120,6 +121,8 @@ RunSpec spec_from_json(const nlohmann::json& json);  // missing keys keep their 
 RunSpec parse_spec(std::string_view text);
 RunSpec load_spec(const std::string& path_or_preset);  // a file, or the name of a shipped preset
 void set_field(RunSpec& spec, std::string_view key, std::string_view value);  // "exec.allocator", "caching"
+void set_field(RunSpec& spec, std::string_view key, const nlohmann::json& value);
+std::string field_text(const RunSpec& spec, std::string_view key);  // its value as --set takes it
 
 struct Preset {
   std::string name, title, text;  // text: one sentence
@@ -135,7 +138,12 @@ std::vector<FieldChange> diff(const RunSpec& from, const RunSpec& to);
 // Why this combination cannot run, as the sentence to show beside the greyed-out choice; begins with the value's name.
 // `cuda` tells whether a GPU can be used here.
 std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda);
+// The same question for one other value of one field: the reason to grey it out.
+std::optional<std::string> why_not(const RunSpec& spec, std::string_view key, std::string_view value, bool cuda);
+// Device::Auto without a GPU: what needs one is replaced, and each replacement is said in a sentence.
+RunSpec fit_to_machine(RunSpec spec, bool cuda, std::vector<std::string>& notes);
 
+std::string_view to_string(ModelKind);
 std::string_view to_string(Activation);
 std::string_view to_string(LossKind);
 std::string_view to_string(Init);
@@ -147,6 +155,7 @@ std::string_view to_string(SyncPolicy);
 std::string_view to_string(Fusion);
 std::string_view to_string(Launch);
 std::string_view to_string(Precision);
+std::string_view to_string(Accumulate);
 std::string_view to_string(Matmul);
 std::string_view to_string(Loader);
 

@@ -14,10 +14,10 @@ class Failure : public std::runtime_error {
 // A call of CUDA, CUPTI or another library that answered with an error code.
 class CallFailure : public Failure {
  public:
-  CallFailure(std::string call, std::string code, const std::string& advice)
-      : Failure(call + " failed with " + code + (advice.empty() ? "" : ": " + advice)),
-        call(std::move(call)),
-        code(std::move(code)) {}
+  CallFailure(std::string failed_call, std::string code_name, const std::string& advice)
+      : Failure(failed_call + " failed with " + code_name + (advice.empty() ? "" : ": " + advice)),
+        call(std::move(failed_call)),
+        code(std::move(code_name)) {}
   std::string call;
   std::string code;
 };

@@ -52,12 +52,13 @@ struct Tensor {
   explicit operator bool() const { return data != nullptr; }
 };
 
-// fp16 loss scaling, in device memory. check_finite, or the fused update, moves it on once a step.
+// fp16 loss scaling, in device memory; check_finite moves it on once a step, between the gradients and the update.
 struct LossScale {
-  float scale = 65536.f;
-  int32_t good_steps = 0;
-  int32_t found_inf = 0;   // set by whoever sees a gradient that is not finite
-  int32_t skipped = 0;     // steps left out over the run
+  float scale = 65536.f;    // for the next loss gradient
+  float inverse = 1.f;      // what the gradients of this step are multiplied with in the update
+  int32_t good_steps = 0;   // since the scale last changed
+  int32_t found_inf = 0;    // the verdict: this step's update is left out
+  int32_t skipped = 0;      // steps left out over the run
 };
 constexpr int32_t kScaleGrowEvery = 2000;  // good steps, then the scale doubles; a bad one halves it
 
@@ -88,7 +89,6 @@ struct Product {
   Tensor bias_grad;  // out: ActivateGradBias, BiasGrad
   Precision precision = Precision::Fp32;
   Accumulate accumulate = Accumulate::Fp32;
-  LossScale* scale = nullptr;  // fp16: found_inf is set when c, a gradient, is not finite (own kernels and fused ops)
 };
 
 // cuBLASLt behind a cache: handle, 32 MiB workspace, one chosen algorithm a shape. One for each stream.
@@ -126,7 +126,9 @@ void softmax_grad(Queue, const Tensor& p, const Tensor& labels, const LossScale*
 void squared_error(Queue, Scratch, const Tensor& z, const Tensor& y, StepAt at);
 void squared_error_grad(Queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz);
 void column_sum(Queue, Scratch, const Tensor& dz, const Tensor& db);
-// Looks at every gradient, decides the step and moves the scale on. `gradients` at most kMaxParameters.
+// Looks at every gradient, decides the step and moves the scale on. At most kMaxParameters tensors. Where grad_update
+// makes the weight gradients itself, give it the dz instead: a sum of at most a few thousand products of fp16 numbers cannot
+// overflow fp32, so a weight gradient is finite exactly when its dz is.
 void check_finite(Queue, Scratch, std::span<const Tensor> gradients, LossScale* scale);
 
 // ---- optimizers -----------------------------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ struct OutputLayer {
   Tensor dz_before;    // (n, in) = dz·Wᵀ ∘ f'(saved); empty: not wanted
   Tensor saved;        // of the layer before
   Activation activation = Activation::None;  // of the layer before
-  LossScale* scale = nullptr;
+  const LossScale* scale = nullptr;
   StepAt at;
 };
 constexpr int64_t kMaxFusedOutputs = 32;
@@ -177,8 +179,7 @@ struct LayerUpdate {
   ParamRef w, bias;  // bias.w null: none
 };
 constexpr int kMaxLayerUpdates = 16;  // of one launch; more are split
-// `scale`: fp16; moved on after the last layer's update.
-void grad_update(Queue, Scratch, const OptimizerRef&, LossScale* scale, Precision, std::span<const LayerUpdate>);
+void grad_update(Queue, const OptimizerRef&, Precision, std::span<const LayerUpdate>);
 bool grad_update_fits(int64_t batch);  // few enough rows that one block can sum over all of them
 
 // Regression with one input and one output, in one pass over the data. dw, db (1, 1).

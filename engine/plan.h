@@ -55,7 +55,7 @@ enum class OpKind : uint8_t {
   ColumnSum,             // dz → db (1, out)
   CheckFinite,           // gradients... → verdict in the loss-scale state
   Update,                // w, dw, shadow?, states... → the same, one parameter
-  BiasActivate,          // fused: z, b → h (z kept as `s` when the gradient needs it: second output)
+  BiasActivate,          // fused: z, b → h [, pre-activation, when the gradient needs it]
   SoftmaxCrossEntropy,   // fused: z, y → dz, metrics
   SquaredErrorFused,     // fused: z, y → dz, metrics
   UpdateAll,             // fused: every parameter at once
@@ -68,11 +68,10 @@ enum class OpKind : uint8_t {
 // What happens inside the matrix product after the sum, on fusion level `epilogue`.
 enum class Epilogue : uint8_t {
   None,
-  Bias,              // in: a, b, bias                → out: c
-  BiasActivate,      // in: a, b, bias                → out: h [, pre-activation]
-  ActivateGrad,      // in: a, b, saved               → out: dz
-  ActivateGradBias,  // in: a, b, saved               → out: dz, db (column sums of dz)
-  BiasGrad,          // in: a = xᵀ, b = dz            → out: dW, db (column sums of b)
+  Bias,          // in: a, b, bias      → out: c
+  BiasActivate,  // in: a, b, bias      → out: h [, pre-activation]
+  ActivateGrad,  // in: a, b, saved     → out: dz
+  BiasGrad,      // in: a = xᵀ, b = dz  → out: dW, db (column sums of b)
 };
 
 struct Op {
@@ -97,9 +96,9 @@ struct Plan {
   RunSpec spec;  // what it was built for; executors read model, train and exec from here
   std::vector<std::string> log;  // one line a pass: what it did
 
-  const Buffer& buffer(BufferId id) const { return buffers[index(id)]; }
-  Buffer& buffer(BufferId id) { return buffers[index(id)]; }
-  BufferId find(const std::string& name) const;  // None when absent
+  const Buffer& buffer(BufferId which) const { return buffers[index(which)]; }
+  Buffer& buffer(BufferId which) { return buffers[index(which)]; }
+  BufferId find(const std::string& buffer_name) const;  // None when absent
 };
 
 int64_t flops(const Plan& plan, const Op& op);
@@ -115,7 +114,11 @@ std::string_view to_string(Role);
 std::string_view to_string(DType);
 std::string_view to_string(Epilogue);
 
-// The metrics buffer: sums over the step's rows, written by the loss op, one row a step.
-// loss sum · correct rows · rows
+// The metrics buffer holds sums over the step's rows, written by the loss op: loss · correct rows.
+
+// What ActivateGrad reads: the pre-activation for gelu, the output for the others.
+inline bool needs_preactivation(Activation a) { return a == Activation::Gelu; }
+bool is_bookkeeping(OpKind kind);  // Alloc, Free, Sync: no arithmetic
+bool lives_in_step(const Buffer& buffer);  // Temp: placed by place_memory
 
 }  // namespace ws

@@ -1,0 +1,233 @@
+// Fusion as a table of named rules. A rule matches consecutive ops whose intermediate results nobody else reads.
+#include <algorithm>
+#include <array>
+
+#include "engine/compile.h"
+
+namespace ws {
+namespace {
+
+// How often each buffer is read, so that a rule can tell whether an intermediate may vanish.
+std::vector<int> use_counts(const Plan& plan) {
+  std::vector<int> uses(plan.buffers.size());
+  for (const Op& op : plan.ops)
+    for (BufferId id : op.in) ++uses[index(id)];
+  return uses;
+}
+
+// A window of ops starting at `at`; the rules look through it and replace what they matched by one op.
+class Match {
+ public:
+  Match(Plan& plan, size_t at) : plan_(plan), at_(at), uses_(use_counts(plan)) {}
+
+  bool kinds(std::initializer_list<OpKind> wanted) const {
+    if (at_ + wanted.size() > plan_.ops.size()) return false;
+    return std::equal(wanted.begin(), wanted.end(), plan_.ops.begin() + static_cast<std::ptrdiff_t>(at_),
+                      [](OpKind kind, const Op& op) { return kind == op.kind; });
+  }
+  const Op& op(size_t i) const { return plan_.ops[at_ + i]; }
+  bool only_read_once(BufferId id) const { return uses_[index(id)] == 1; }
+  bool never_read(BufferId id) const { return uses_[index(id)] == 0; }
+  const RunSpec& spec() const { return plan_.spec; }
+
+  void replace(size_t count, Op with, std::string_view rule) {
+    with.note = "from rule " + std::string(rule);
+    const auto first = plan_.ops.begin() + static_cast<std::ptrdiff_t>(at_);
+    plan_.ops.erase(first + 1, first + static_cast<std::ptrdiff_t>(count));
+    plan_.ops[at_] = std::move(with);
+  }
+
+ private:
+  Plan& plan_;
+  size_t at_;
+  std::vector<int> uses_;
+};
+
+constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias", kSoftmax = "softmax + cross-entropy + gradient",
+                           kSquared = "squared error + gradient", kUpdate = "whole update", kLine = "linear step",
+                           kProductBias = "product + bias", kProductGrad = "product + activation gradient",
+                           kProductBiasGrad = "product + bias gradient";
+
+bool bias_activation(Match& m) {
+  if (!m.kinds({OpKind::BroadcastBias, OpKind::Add, OpKind::Activate})) return false;
+  const Op &spread = m.op(0), &add = m.op(1);
+  if (add.in[1] != spread.out[0] || m.op(2).in[0] != add.out[0] || !m.only_read_once(spread.out[0])) return false;
+  Op fused = m.op(2);
+  fused.kind = OpKind::BiasActivate;
+  fused.name = "bias " + fused.name;
+  fused.in = {add.in[0], spread.in[0]};
+  if (!m.only_read_once(add.out[0])) fused.out.push_back(add.out[0]);  // the gradient reads the pre-activation
+  m.replace(3, fused, kBiasActivation);
+  return true;
+}
+
+bool bias(Match& m) {
+  if (!m.kinds({OpKind::BroadcastBias, OpKind::Add})) return false;
+  const Op &spread = m.op(0), &add = m.op(1);
+  if (add.in[1] != spread.out[0] || !m.only_read_once(spread.out[0])) return false;
+  Op fused = add;
+  fused.kind = OpKind::BiasActivate;
+  fused.in = {add.in[0], spread.in[0]};
+  m.replace(2, fused, kBias);
+  return true;
+}
+
+bool softmax_loss(Match& m) {
+  if (!m.kinds({OpKind::Softmax, OpKind::CrossEntropy, OpKind::SoftmaxGrad})) return false;
+  Op fused = m.op(0);
+  fused.kind = OpKind::SoftmaxCrossEntropy;
+  fused.name = "softmax xent";
+  fused.in = {m.op(0).in[0], m.op(1).in[1]};
+  fused.out = {m.op(2).out[0], m.op(1).out[0]};
+  m.replace(3, fused, kSoftmax);
+  return true;
+}
+
+bool squared_loss(Match& m) {
+  if (!m.kinds({OpKind::SquaredError, OpKind::SquaredErrorGrad})) return false;
+  Op fused = m.op(0);
+  fused.kind = OpKind::SquaredErrorFused;
+  fused.out = {m.op(1).out[0], m.op(0).out[0]};
+  m.replace(2, fused, kSquared);
+  return true;
+}
+
+bool whole_update(Match& m) {
+  if (!m.kinds({OpKind::Update, OpKind::Update})) return false;
+  Op fused = m.op(0);
+  fused.kind = OpKind::UpdateAll;
+  fused.layer = -1;
+  fused.name = std::string(to_string(m.spec().train.optimizer)) + " all";
+  size_t count = 1;
+  for (; m.kinds({OpKind::Update}) && count < m.spec().model.hidden.size() * 2 + 2; ++count) {
+    const Op& next = m.op(count);
+    if (next.kind != OpKind::Update) break;
+    fused.in.insert(fused.in.end(), next.in.begin(), next.in.end());
+    fused.out.insert(fused.out.end(), next.out.begin(), next.out.end());
+  }
+  m.replace(count, fused, kUpdate);
+  return true;
+}
+
+bool linear_step(Match& m) {
+  if (m.spec().model.kind != ModelKind::Linear) return false;
+  if (!m.kinds({OpKind::MatMul, OpKind::BiasActivate, OpKind::SquaredErrorFused, OpKind::MatMul, OpKind::ColumnSum})) return false;
+  Op fused = m.op(2);
+  fused.kind = OpKind::LinearStep;
+  fused.name = "line";
+  fused.in = {m.op(0).in[0], m.op(2).in[1], m.op(0).in[1], m.op(1).in[1]};
+  fused.out = {m.op(3).out[0], m.op(4).out[0], m.op(2).out[1]};
+  m.replace(5, fused, kLine);
+  return true;
+}
+
+bool product_bias(Match& m) {
+  if (!m.kinds({OpKind::MatMul, OpKind::BiasActivate})) return false;
+  const Op& after = m.op(1);
+  if (after.in[0] != m.op(0).out[0] || m.op(0).epilogue != Epilogue::None || !m.only_read_once(after.in[0])) return false;
+  Op fused = m.op(0);
+  fused.epilogue = after.activation == Activation::None ? Epilogue::Bias : Epilogue::BiasActivate;
+  fused.activation = after.activation;
+  fused.in.push_back(after.in[1]);
+  fused.out = after.out;
+  m.replace(2, fused, kProductBias);
+  return true;
+}
+
+bool product_gradient(Match& m) {
+  if (!m.kinds({OpKind::MatMul, OpKind::ActivateGrad})) return false;
+  const Op& after = m.op(1);
+  if (after.in[0] != m.op(0).out[0] || !m.only_read_once(after.in[0])) return false;
+  Op fused = m.op(0);
+  fused.epilogue = Epilogue::ActivateGrad;
+  fused.activation = after.activation;
+  fused.in.push_back(after.in[1]);
+  fused.out = after.out;
+  m.replace(2, fused, kProductGrad);
+  return true;
+}
+
+bool product_bias_gradient(Match& m) {
+  if (!m.kinds({OpKind::MatMul, OpKind::ColumnSum})) return false;
+  if (m.op(1).in[0] != m.op(0).in[1] || m.op(0).epilogue != Epilogue::None) return false;
+  Op fused = m.op(0);
+  fused.epilogue = Epilogue::BiasGrad;
+  fused.out.push_back(m.op(1).out[0]);
+  m.replace(2, fused, kProductBiasGrad);
+  return true;
+}
+
+struct Rule {
+  FusionRule about;
+  bool (*apply)(Match&);
+};
+
+// Rules run in this order, each over the whole plan: later ones match what earlier ones made.
+constexpr std::array kRules = {
+    Rule{{kBiasActivation, Fusion::Pointwise, "Broadcast bias, add and activate in one kernel."}, bias_activation},
+    Rule{{kBias, Fusion::Pointwise, "Broadcast bias and add in one kernel."}, bias},
+    Rule{{kSoftmax, Fusion::Pointwise, "Softmax, cross-entropy and its gradient in one kernel."}, softmax_loss},
+    Rule{{kSquared, Fusion::Pointwise, "Squared error and its gradient in one kernel."}, squared_loss},
+    Rule{{kLine, Fusion::Pointwise, "A linear model's forward, loss and gradient in one pass over the data."}, linear_step},
+    Rule{{kUpdate, Fusion::Pointwise, "Every parameter updated in one kernel."}, whole_update},
+    Rule{{kProductBias, Fusion::Epilogue, "Bias and activation inside the matrix product."}, product_bias},
+    Rule{{kProductGrad, Fusion::Epilogue, "The activation's gradient inside the matrix product."}, product_gradient},
+    Rule{{kProductBiasGrad, Fusion::Epilogue, "The bias gradient inside the weight gradient's product."}, product_bias_gradient},
+};
+
+std::vector<BufferId> still_used(const Plan& plan) {
+  std::vector<bool> used(plan.buffers.size());
+  for (const Op& op : plan.ops)
+    for (const auto* ids : {&op.in, &op.out})
+      for (BufferId id : *ids) used[index(id)] = true;
+  std::vector<BufferId> renamed(plan.buffers.size(), BufferId::None);
+  int32_t next = 0;
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i] || !lives_in_step(plan.buffers[i])) renamed[i] = static_cast<BufferId>(next++);
+  return renamed;
+}
+
+void drop_unused_buffers(Plan& plan) {
+  const auto renamed = still_used(plan);
+  std::vector<Buffer> kept;
+  for (size_t i = 0; i < renamed.size(); ++i)
+    if (renamed[i] != BufferId::None) kept.push_back(plan.buffers[i]);
+  plan.buffers = std::move(kept);
+  for (Op& op : plan.ops)
+    for (auto* ids : {&op.in, &op.out})
+      for (BufferId& id : *ids) id = renamed[index(id)];
+}
+
+int apply_everywhere(Plan& plan, const Rule& rule) {
+  int times = 0;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    Match match(plan, i);
+    times += rule.apply(match);
+  }
+  return times;
+}
+
+}  // namespace
+
+std::span<const FusionRule> fusion_rules() {
+  static const auto about = [] {
+    std::array<FusionRule, kRules.size()> all;
+    std::ranges::transform(kRules, all.begin(), &Rule::about);
+    return all;
+  }();
+  return about;
+}
+
+Plan fuse(Plan plan, Fusion level) {
+  const size_t before = plan.ops.size();
+  for (const Rule& rule : kRules) {
+    if (rule.about.level > level) continue;
+    if (const int times = apply_everywhere(plan, rule))
+      plan.log.push_back("fuse applied “" + std::string(rule.about.name) + "” " + std::to_string(times) + " times.");
+  }
+  drop_unused_buffers(plan);
+  plan.log.push_back("fuse left " + std::to_string(plan.ops.size()) + " of " + std::to_string(before) + " ops.");
+  return plan;
+}
+
+}  // namespace ws

@@ -1,0 +1,34 @@
+// Puts the host's waits into the plan, where a person can see them.
+#include "engine/compile.h"
+
+namespace ws {
+namespace {
+
+Op sync_after(const Op& op) {
+  Op sync;
+  sync.kind = OpKind::Sync;
+  sync.phase = op.phase;
+  sync.layer = op.layer;
+  sync.name = "sync";
+  return sync;
+}
+
+}  // namespace
+
+Plan insert_sync(Plan plan, SyncPolicy policy) {
+  if (policy == SyncPolicy::OnRead || plan.ops.empty()) {
+    plan.log.push_back("insert_sync inserted nothing: the host waits where a value is read.");
+    return plan;
+  }
+  std::vector<Op> ops;
+  for (const Op& op : plan.ops) {
+    ops.push_back(op);
+    if (policy == SyncPolicy::EveryOp && !is_bookkeeping(op.kind)) ops.push_back(sync_after(op));
+  }
+  if (policy == SyncPolicy::EveryStep) ops.push_back(sync_after(plan.ops.back()));
+  plan.log.push_back("insert_sync inserted " + std::to_string(ops.size() - plan.ops.size()) + " waits.");
+  plan.ops = std::move(ops);
+  return plan;
+}
+
+}  // namespace ws

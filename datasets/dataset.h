@@ -21,7 +21,7 @@ struct Dataset {
   std::string name;
   Task task = Task::Classification;
   int64_t features = 0;
-  int64_t outputs = 0;  // classes, or target columns
+  int64_t outputs = 0;                        // classes, or target columns
   int64_t image_width = 0, image_height = 0;  // 0: not images
   std::vector<std::string> feature_names, class_names;
   Split train, test;
@@ -30,5 +30,8 @@ struct Dataset {
 
 // Throws ws::Failure with file, offset and reason. Never allocates what the file does not hold.
 Dataset load(const DataSpec& spec);
+
+// What DataSpec::name may be.
+std::vector<std::string> names();
 
 }  // namespace ws::data

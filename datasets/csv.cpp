@@ -1,0 +1,125 @@
+#include "datasets/csv.h"
+
+#include <algorithm>
+
+#include "profiling/failure.h"
+
+namespace ws::data {
+namespace {
+
+// Walks over the text once; knows where it is, for messages.
+class CsvParser {
+ public:
+  CsvParser(const std::string& name, std::string text) : name_(name), text_(std::move(text)) {
+    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    separator_ = find_separator();
+  }
+
+  // The next row that is not blank; false at the end.
+  bool next_row(std::vector<std::string>& row) {
+    skip_blank_lines();
+    if (at_ >= text_.size()) return false;
+    row_line_ = line_;
+    row_offset_ = at_;
+    row.clear();
+    do row.push_back(next_field());
+    while (take(separator_));
+    end_line();
+    return true;
+  }
+
+  int64_t row_line() const { return row_line_; }
+
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw Failure(name_ + ": line " + std::to_string(row_line_) + " (at byte " + std::to_string(row_offset_) +
+                  "): " + reason);
+  }
+
+ private:
+  char find_separator() const {
+    const std::string_view header = std::string_view(text_).substr(0, text_.find('\n'));
+    char best = ',';
+    for (char c : {';', '\t'})
+      if (std::count(header.begin(), header.end(), c) > std::count(header.begin(), header.end(), best)) best = c;
+    return best;
+  }
+
+  bool take(char c) {
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  void end_line() {
+    take('\r');
+    if (take('\n')) ++line_;
+  }
+
+  void skip_blank_lines() {
+    while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r')) {
+      if (text_[at_] == '\n') ++line_;
+      ++at_;
+    }
+  }
+
+  std::string next_field() {
+    while (separator_ != ' ' && take(' ')) continue;
+    if (take('"')) return quoted_field();
+    const size_t start = at_;
+    while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
+    size_t end = at_;
+    while (end > start && text_[end - 1] == ' ') --end;
+    return text_.substr(start, end - start);
+  }
+
+  std::string quoted_field() {
+    std::string field;
+    while (at_ < text_.size()) {
+      const char c = text_[at_++];
+      if (c == '"' && !take('"')) return after_quote(std::move(field));
+      if (c == '\n') ++line_;
+      field += c;
+    }
+    fail("a quoted field has no closing quote");
+  }
+
+  std::string after_quote(std::string field) {
+    while (take(' ')) continue;
+    if (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r')
+      fail("there is text behind a closing quote");
+    return field;
+  }
+
+  std::string name_, text_;
+  char separator_ = ',';
+  size_t at_ = 0, row_offset_ = 0;
+  int64_t line_ = 1, row_line_ = 1;
+};
+
+void check_header(const CsvParser& parser, const std::vector<std::string>& header) {
+  for (size_t i = 0; i < header.size(); ++i) {
+    if (header[i].empty()) parser.fail("column " + std::to_string(i + 1) + " has no name");
+    if (std::count(header.begin(), header.end(), header[i]) > 1) parser.fail("two columns are named " + header[i]);
+  }
+  if (header.size() < 2) parser.fail("only one column; a label and at least one feature are needed");
+}
+
+}  // namespace
+
+CsvTable read_csv(ByteReader& reader) {
+  CsvTable table{.name = reader.name()};
+  CsvParser parser(reader.name(), reader.read_text());
+  if (!parser.next_row(table.header)) throw Failure(table.name + ": is empty");
+  check_header(parser, table.header);
+  std::vector<std::string> row;
+  while (parser.next_row(row)) {
+    if (row.size() != table.header.size())
+      parser.fail(std::to_string(row.size()) + " fields, but the header names " + std::to_string(table.header.size()));
+    table.lines.push_back(parser.row_line());
+    std::move(row.begin(), row.end(), std::back_inserter(table.fields));
+  }
+  if (table.rows() == 0) throw Failure(table.name + ": has a header, but no rows");
+  return table;
+}
+
+}  // namespace ws::data

@@ -1,0 +1,34 @@
+// Comma-separated text with a header: a table of fields, and a data set made of one.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "datasets/byte_reader.h"
+#include "datasets/dataset.h"
+
+namespace ws::data {
+
+struct CsvTable {
+  std::string name;  // of the file, for messages
+  std::vector<std::string> header;
+  std::vector<std::string> fields;  // row by row, header.size() each
+  std::vector<int64_t> lines;       // where each row starts in the file, from 1
+
+  int64_t columns() const { return static_cast<int64_t>(header.size()); }
+  int64_t rows() const { return static_cast<int64_t>(lines.size()); }
+  const std::string& field(int64_t row, int64_t column) const {
+    return fields[static_cast<size_t>(row * columns() + column)];
+  }
+};
+
+// The separator is whichever of comma, semicolon and tab the header uses most. Fields may be quoted.
+CsvTable read_csv(ByteReader& reader);
+
+// All rows as the training part. The label column (empty: the last one) decides the task: words or at most 20 different
+// whole numbers are classes, anything else is a number to predict.
+Dataset to_dataset(const CsvTable& table, const std::string& label_column);
+
+Dataset load_csv(const DataSpec& spec);
+Dataset load_iris(const DataSpec& spec);
+
+}  // namespace ws::data

@@ -1,0 +1,62 @@
+#include <new>
+
+#include "datasets/csv.h"
+#include "datasets/dataset.h"
+#include "datasets/image_set.h"
+#include "datasets/split.h"
+#include "datasets/synthetic.h"
+#include "profiling/failure.h"
+
+namespace ws::data {
+namespace {
+
+struct Loader {
+  const char* name;
+  Dataset (*load)(const DataSpec& spec);
+};
+
+constexpr Loader kLoaders[] = {
+    {"iris", load_iris},      {"mnist", load_mnist},     {"fashion-mnist", load_fashion_mnist},
+    {"idx", load_idx_folder}, {"csv", load_csv},         {"line", make_line},
+    {"blobs", make_blobs},    {"spirals", make_spirals}, {"circles", make_circles},
+    {"xor", make_xor},
+};
+
+const Loader& find_loader(const std::string& name) {
+  std::string all;
+  for (const Loader& loader : kLoaders) {
+    if (name == loader.name) return loader;
+    all += (all.empty() ? "" : ", ") + std::string(loader.name);
+  }
+  throw Failure("There is no data set named " + name + "; there are " + all);
+}
+
+void check_spec(const DataSpec& spec) {
+  // Written so that NaN fails too.
+  if (!(spec.validation >= 0 && spec.validation < 1))
+    throw Failure("The share held out for testing must be at least 0 and below 1");
+  if (spec.limit < 0) throw Failure("The number of training rows to use must not be negative");
+}
+
+}  // namespace
+
+std::vector<std::string> names() {
+  std::vector<std::string> out;
+  for (const Loader& loader : kLoaders) out.emplace_back(loader.name);
+  return out;
+}
+
+Dataset load(const DataSpec& spec) {
+  check_spec(spec);
+  const Loader& loader = find_loader(spec.name);
+  try {
+    Dataset set = loader.load(spec);
+    keep_first(set, spec.limit);
+    set.name = spec.name;
+    return set;
+  } catch (const std::bad_alloc&) {
+    throw Failure("The data set " + spec.name + " does not fit into this machine's memory");
+  }
+}
+
+}  // namespace ws::data

@@ -108,7 +108,8 @@ std::string reason_of(int error) { return std::strerror(error); }
 // A file that is being written; removes itself unless it was finished.
 class PendingFile {
  public:
-  explicit PendingFile(std::string path) : path_(std::move(path)), handle_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+  explicit PendingFile(std::string path)
+      : path_(std::move(path)), handle_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
     if (handle_ < 0) fail("cannot be created");
   }
   ~PendingFile() {
@@ -135,7 +136,6 @@ class PendingFile {
  private:
   [[noreturn]] void fail(const std::string& what) {
     const std::string reason = reason_of(errno);
-    if (handle_ >= 0) ::close(std::exchange(handle_, -1)), ::unlink(path_.c_str());
     throw Failure("checkpoint " + path_ + " " + what + ": " + reason + "; an earlier one is unchanged");
   }
   std::string path_;
@@ -171,8 +171,14 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
   Checkpoint c;
   c.spec = read_spec(in);
   const auto p = in.get<Position>("the position");
-  c.state.step = p.step, c.state.good_steps = p.good_steps, c.state.loss_scale = p.loss_scale;
-  c.epoch = p.epoch, c.row = p.row, c.wall_s = p.wall_s, c.epoch_loss = p.epoch_loss, c.epoch_correct = p.epoch_correct;
+  c.state.step = p.step;
+  c.state.good_steps = p.good_steps;
+  c.state.loss_scale = p.loss_scale;
+  c.epoch = p.epoch;
+  c.row = p.row;
+  c.wall_s = p.wall_s;
+  c.epoch_loss = p.epoch_loss;
+  c.epoch_correct = p.epoch_correct;
   c.state.parameters = in.tensors("the parameters");
   for (Tensors& moments : c.state.moments) moments = in.tensors("the optimizer's state");
   if (in.get<uint32_t>("the checksum"); !in.at_end()) in.fail("something follows its end");

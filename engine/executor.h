@@ -61,7 +61,7 @@ class Executor {
 
   // Makes `plan` the one that run() executes; cheap when the same plan id was bound before.
   virtual void bind(const Plan& plan) = 0;
-  // Row order of the coming epoch (a permutation of the training rows).
+  // Row order from here on (a permutation of the training rows); called before the first step and when the order changes.
   virtual void begin_epoch(std::span<const uint32_t> order) = 0;
   // Runs `lrs.size()` steps of the bound plan; step i trains on rows order[first_row + i·batch ...]. Returns when the host
   // is free again, which under SyncPolicy::OnRead is before the device is done.

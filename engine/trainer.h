@@ -43,7 +43,8 @@ struct Summary {
   int64_t steps = 0, epochs = 0;
   double final_train_loss = 0;
   double test_loss = 0, test_accuracy = 0;
-  double wall_s = 0, us_per_step = 0, samples_per_s = 0;
+  double wall_s = 0;  // spent training
+  double us_per_step = 0, samples_per_s = 0;  // without the first chunk, which also loads kernels and captures graphs
   int64_t peak_bytes = 0;
   AllocatorCalls calls;
   std::string device;
@@ -60,6 +61,7 @@ class TrainSink {
   virtual void epoch(const EpochResult&, Executor&) {}
   virtual void progress(const Progress&) {}
   virtual void changed(const Change&) {}
+  virtual void refused(const Change&, const std::string& /*why*/) {}  // a change that cannot run; the old choice goes on
   virtual void finished(const Summary&) {}
 };
 
@@ -89,7 +91,7 @@ class TrainControl {
 };
 
 struct TrainOptions {
-  std::string checkpoint;          // written here at each epoch's end and at a stop; empty: none
+  std::string checkpoint;          // written here at epochs' ends (at most once a second) and at the end; empty: none
   std::string resume_from;         // continue exactly from this checkpoint
   double progress_every_s = 1.0 / 30;
 };
@@ -110,5 +112,6 @@ struct Checkpoint {
 };
 void save_checkpoint(const Checkpoint&, const std::string& path);  // temporary name, fsync, rename
 Checkpoint load_checkpoint(const std::string& path);
+Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name);  // name: for the messages
 
 }  // namespace ws

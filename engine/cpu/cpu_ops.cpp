@@ -1,0 +1,319 @@
+#include "engine/cpu/cpu_ops.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace ws::cpu {
+namespace {
+
+// gelu by its tanh form, the one that fused library kernels use.
+constexpr double kGelu = 0.7978845608028654, kGeluCubic = 0.044715;
+
+template <class Real>
+Real gelu(Real z) {
+  return Real(0.5) * z * (1 + std::tanh(Real(kGelu) * (z + Real(kGeluCubic) * z * z * z)));
+}
+
+template <class Real>
+Real gelu_slope(Real z) {
+  const Real t = std::tanh(Real(kGelu) * (z + Real(kGeluCubic) * z * z * z));
+  return Real(0.5) * (1 + t) + Real(0.5) * z * (1 - t * t) * Real(kGelu) * (1 + 3 * Real(kGeluCubic) * z * z);
+}
+
+template <class Real>
+Real bend(Activation kind, Real z) {
+  switch (kind) {
+    case Activation::None: return z;
+    case Activation::Relu: return z > 0 ? z : Real(0);
+    case Activation::Sigmoid: return 1 / (1 + std::exp(-z));
+    case Activation::Tanh: return std::tanh(z);
+    case Activation::Gelu: return gelu(z);
+  }
+  return z;
+}
+
+template <class Real>
+Real slope(Activation kind, Real saved) {
+  switch (kind) {
+    case Activation::None: return 1;
+    case Activation::Relu: return saved > 0 ? Real(1) : Real(0);
+    case Activation::Sigmoid: return saved * (1 - saved);
+    case Activation::Tanh: return 1 - saved * saved;
+    case Activation::Gelu: return gelu_slope(saved);
+  }
+  return 1;
+}
+
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float* c) {
+  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, n);
+}
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double* c) {
+  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, c, n);
+}
+
+template <class Real>
+void softmax_row(const Real* z, Real* p, int64_t n) {
+  const Real top = *std::max_element(z, z + n);
+  Real sum = 0;
+  for (int64_t j = 0; j < n; ++j) sum += p[j] = std::exp(z[j] - top);
+  const Real share = 1 / sum;
+  for (int64_t j = 0; j < n; ++j) p[j] *= share;
+}
+
+template <class Real>
+bool is_right(const Real* scores, int64_t n, int32_t label) {
+  return std::max_element(scores, scores + n) - scores == label;
+}
+
+}  // namespace
+
+template <class Real>
+void multiply(Matrix<Real> a, bool transpose_a, Matrix<Real> b, bool transpose_b, Matrix<Real> c) {
+  const int64_t k = transpose_a ? a.rows : a.cols;
+  gemm(transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(c.rows), static_cast<int>(c.cols),
+       static_cast<int>(k), a.data, static_cast<int>(a.cols), b.data, static_cast<int>(b.cols), c.data);
+}
+
+template <class Real>
+void broadcast_rows(Matrix<Real> bias, Matrix<Real> out) {
+  for (int64_t r = 0; r < out.rows; ++r) std::copy_n(bias.data, out.cols, out.row(r));
+}
+
+template <class Real>
+void add(Matrix<Real> a, Matrix<Real> b, Matrix<Real> out) {
+  for (int64_t i = 0; i < out.size(); ++i) out.data[i] = a.data[i] + b.data[i];
+}
+
+template <class Real>
+void activate(Activation kind, Matrix<Real> z, Matrix<Real> h) {
+  if (kind == Activation::Relu)  // kept apart: the loop without a switch is vectorised
+    for (int64_t i = 0; i < h.size(); ++i) h.data[i] = z.data[i] > 0 ? z.data[i] : Real(0);
+  else
+    for (int64_t i = 0; i < h.size(); ++i) h.data[i] = bend(kind, z.data[i]);
+}
+
+template <class Real>
+void activate_grad(Activation kind, Matrix<Real> dh, Matrix<Real> saved, Matrix<Real> dz) {
+  if (kind == Activation::Relu)
+    for (int64_t i = 0; i < dz.size(); ++i) dz.data[i] = saved.data[i] > 0 ? dh.data[i] : Real(0);
+  else
+    for (int64_t i = 0; i < dz.size(); ++i) dz.data[i] = dh.data[i] * slope(kind, saved.data[i]);
+}
+
+template <class Real>
+void bias_activate(Activation kind, Matrix<Real> z, Matrix<Real> bias, Matrix<Real> h, Matrix<Real> pre) {
+  for (int64_t r = 0; r < h.rows; ++r) {
+    const Real* in = z.row(r);
+    Real* out = h.row(r);
+    for (int64_t j = 0; j < h.cols; ++j) out[j] = in[j] + bias.data[j];
+    if (pre.data) std::copy_n(out, h.cols, pre.row(r));
+  }
+  activate(kind, h, h);
+}
+
+template <class Real>
+void softmax(Matrix<Real> z, Matrix<Real> p) {
+  for (int64_t r = 0; r < z.rows; ++r) softmax_row(z.row(r), p.row(r), z.cols);
+}
+
+template <class Real>
+Sums cross_entropy(Matrix<Real> p, const int32_t* labels) {
+  Sums sums;
+  for (int64_t r = 0; r < p.rows; ++r) {
+    sums.loss -= std::log(std::max(static_cast<double>(p.row(r)[labels[r]]), 1e-38));
+    sums.correct += is_right(p.row(r), p.cols, labels[r]);
+  }
+  return sums;
+}
+
+template <class Real>
+void softmax_grad(Matrix<Real> p, const int32_t* labels, Real scale, Matrix<Real> dz) {
+  for (int64_t r = 0; r < p.rows; ++r)
+    for (int64_t j = 0; j < p.cols; ++j) dz.row(r)[j] = (p.row(r)[j] - (j == labels[r] ? 1 : 0)) * scale;
+}
+
+template <class Real>
+Sums softmax_cross_entropy(Matrix<Real> z, const int32_t* labels, Real scale, Matrix<Real> dz) {
+  Sums sums;
+  for (int64_t r = 0; r < z.rows; ++r) {
+    sums.correct += is_right(z.row(r), z.cols, labels[r]);
+    softmax_row(z.row(r), dz.row(r), z.cols);
+    sums.loss -= std::log(std::max(static_cast<double>(dz.row(r)[labels[r]]), 1e-38));
+    for (int64_t j = 0; j < z.cols; ++j) dz.row(r)[j] = (dz.row(r)[j] - (j == labels[r] ? 1 : 0)) * scale;
+  }
+  return sums;
+}
+
+template <class Real>
+Sums squared_error(Matrix<Real> z, Matrix<Real> y) {
+  double sum = 0;
+  for (int64_t i = 0; i < z.size(); ++i) {
+    const double e = static_cast<double>(z.data[i]) - static_cast<double>(y.data[i]);
+    sum += e * e;
+  }
+  return {sum / static_cast<double>(z.cols), 0};
+}
+
+template <class Real>
+void squared_error_grad(Matrix<Real> z, Matrix<Real> y, Real scale, Matrix<Real> dz) {
+  const Real factor = 2 * scale / static_cast<Real>(z.cols);
+  for (int64_t i = 0; i < z.size(); ++i) dz.data[i] = factor * (z.data[i] - y.data[i]);
+}
+
+template <class Real>
+void column_sum(Matrix<Real> a, Matrix<Real> out) {
+  if (a.cols == 1) {  // one long column: summed in double, where a float would lose the small ones
+    double sum = 0;
+    for (int64_t r = 0; r < a.rows; ++r) sum += static_cast<double>(a.data[r]);
+    out.data[0] = static_cast<Real>(sum);
+    return;
+  }
+  std::fill_n(out.data, out.size(), Real(0));
+  for (int64_t r = 0; r < a.rows; ++r)
+    for (int64_t j = 0; j < a.cols; ++j) out.data[j] += a.row(r)[j];
+}
+
+template <class Real>
+bool all_finite(Matrix<Real> a) {
+  return std::all_of(a.data, a.data + a.size(), [](Real v) { return std::isfinite(v); });
+}
+
+namespace {
+
+template <class Real>
+void adam(const Hyper& h, Real decay, Matrix<Real> w, Matrix<Real> gradient, Real* m, Real* v) {
+  const auto updates = static_cast<double>(h.updates);
+  const Real b1 = static_cast<Real>(h.beta1), b2 = static_cast<Real>(h.beta2), eps = static_cast<Real>(h.epsilon);
+  const Real step = static_cast<Real>(h.lr / (1 - std::pow(h.beta1, updates)));
+  const Real root = static_cast<Real>(1 / std::sqrt(1 - std::pow(h.beta2, updates)));
+  const Real unscale = static_cast<Real>(h.unscale);
+  for (int64_t i = 0; i < w.size(); ++i) {
+    const Real g = gradient.data[i] * unscale + decay * w.data[i];
+    m[i] = b1 * m[i] + (1 - b1) * g;
+    v[i] = b2 * v[i] + (1 - b2) * g * g;
+    w.data[i] -= step * m[i] / (std::sqrt(v[i]) * root + eps);
+  }
+}
+
+}  // namespace
+
+template <class Real>
+void update(const Hyper& h, bool decays, Matrix<Real> w, Matrix<Real> gradient, Real* m, Real* v) {
+  const Real decay = decays ? static_cast<Real>(h.weight_decay) : Real(0);
+  const Real lr = static_cast<Real>(h.lr), unscale = static_cast<Real>(h.unscale), mu = static_cast<Real>(h.momentum);
+  if (h.kind == Optimizer::Adam) return adam(h, decay, w, gradient, m, v);
+  if (h.kind == Optimizer::Sgd) {
+    for (int64_t i = 0; i < w.size(); ++i) w.data[i] -= lr * (gradient.data[i] * unscale + decay * w.data[i]);
+    return;
+  }
+  for (int64_t i = 0; i < w.size(); ++i) {
+    m[i] = mu * m[i] + gradient.data[i] * unscale + decay * w.data[i];
+    w.data[i] -= lr * m[i];
+  }
+}
+
+namespace {
+
+// One input: four running sums in each direction, so that the loop is vectorised and the sums stay exact enough.
+template <class Real>
+Sums line_through(Matrix<Real> x, Matrix<Real> y, Real w, Real b, double& dw, double& db) {
+  constexpr int64_t kChunk = 1024;
+  Sums sums;
+  for (int64_t begin = 0; begin < x.rows; begin += kChunk) {
+    const int64_t end = std::min(begin + kChunk, x.rows);
+    Real ee = 0, ex = 0, e1 = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const Real e = w * x.data[i] + b - y.data[i];
+      ee += e * e;
+      ex += e * x.data[i];
+      e1 += e;
+    }
+    sums.loss += static_cast<double>(ee);
+    dw += static_cast<double>(ex);
+    db += static_cast<double>(e1);
+  }
+  return sums;
+}
+
+}  // namespace
+
+template <class Real>
+Sums linear_step(Matrix<Real> x, Matrix<Real> y, Matrix<Real> w, Real b, Matrix<Real> dw, Real* db) {
+  const double scale = 2.0 / static_cast<double>(x.rows);
+  double db_sum = 0;
+  if (x.cols == 1) {
+    double dw_sum = 0;
+    const Sums sums = line_through(x, y, w.data[0], b, dw_sum, db_sum);
+    dw.data[0] = static_cast<Real>(scale * dw_sum);
+    *db = static_cast<Real>(scale * db_sum);
+    return sums;
+  }
+  Sums sums;
+  std::fill_n(dw.data, dw.size(), Real(0));
+  for (int64_t r = 0; r < x.rows; ++r) {
+    Real z = b;
+    for (int64_t j = 0; j < x.cols; ++j) z += x.row(r)[j] * w.data[j];
+    const Real e = z - y.data[r];
+    sums.loss += static_cast<double>(e) * static_cast<double>(e);
+    db_sum += static_cast<double>(e);
+    for (int64_t j = 0; j < x.cols; ++j) dw.data[j] += static_cast<Real>(scale) * e * x.row(r)[j];
+  }
+  *db = static_cast<Real>(scale * db_sum);
+  return sums;
+}
+
+namespace {
+
+float round_to_bf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (!std::isfinite(value)) return value;
+  return std::bit_cast<float>((bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u);
+}
+
+float round_to_half(float value) {
+  if (!std::isfinite(value)) return value;
+  const float size = std::abs(value);
+  if (size >= 65520.0f) return std::copysign(INFINITY, value);
+  const float unit = size < 0x1p-14f ? 0x1p-24f : std::ldexp(1.0f, std::ilogb(size) - 10);  // gap between neighbours here
+  return std::nearbyint(value / unit) * unit;
+}
+
+}  // namespace
+
+float round_to(DType type, float value) {
+  if (type == DType::Bf16) return round_to_bf16(value);
+  return type == DType::F16 ? round_to_half(value) : value;
+}
+
+template <class Real>
+void round_all(DType type, Matrix<Real> a) {
+  if (type != DType::Bf16 && type != DType::F16) return;
+  for (int64_t i = 0; i < a.size(); ++i) a.data[i] = static_cast<Real>(round_to(type, static_cast<float>(a.data[i])));
+}
+
+#define WS_FOR(Real)                                                                                             \
+  template void multiply(Matrix<Real>, bool, Matrix<Real>, bool, Matrix<Real>);                                  \
+  template void broadcast_rows(Matrix<Real>, Matrix<Real>);                                                      \
+  template void add(Matrix<Real>, Matrix<Real>, Matrix<Real>);                                                   \
+  template void activate(Activation, Matrix<Real>, Matrix<Real>);                                                \
+  template void activate_grad(Activation, Matrix<Real>, Matrix<Real>, Matrix<Real>);                             \
+  template void bias_activate(Activation, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);               \
+  template void softmax(Matrix<Real>, Matrix<Real>);                                                             \
+  template Sums cross_entropy(Matrix<Real>, const int32_t*);                                                     \
+  template void softmax_grad(Matrix<Real>, const int32_t*, Real, Matrix<Real>);                                  \
+  template Sums softmax_cross_entropy(Matrix<Real>, const int32_t*, Real, Matrix<Real>);                         \
+  template Sums squared_error(Matrix<Real>, Matrix<Real>);                                                       \
+  template void squared_error_grad(Matrix<Real>, Matrix<Real>, Real, Matrix<Real>);                              \
+  template void column_sum(Matrix<Real>, Matrix<Real>);                                                          \
+  template bool all_finite(Matrix<Real>);                                                                        \
+  template void update(const Hyper&, bool, Matrix<Real>, Matrix<Real>, Real*, Real*);                            \
+  template Sums linear_step(Matrix<Real>, Matrix<Real>, Matrix<Real>, Real, Matrix<Real>, Real*);                \
+  template void round_all(DType, Matrix<Real>);
+WS_FOR(float)
+WS_FOR(double)
+#undef WS_FOR
+
+}  // namespace ws::cpu

@@ -17,6 +17,21 @@ BufferId Plan::find(const std::string& name) const {
   return BufferId::None;
 }
 
+std::vector<UpdateItem> update_items(const Plan& plan, const Op& op) {
+  std::vector<UpdateItem> items;
+  for (BufferId id : op.in) {  // each parameter, then its gradient, then its moments
+    const Buffer& buffer = plan.buffer(id);
+    if (buffer.role == Role::Parameter) items.push_back({buffer.param, id});
+    else if (buffer.role == Role::State) items.back().moment[buffer.slot] = id;
+    else items.back().gradient = id;
+  }
+  for (BufferId id : op.out)
+    if (plan.buffer(id).role == Role::Shadow)
+      for (UpdateItem& item : items)
+        if (item.param == plan.buffer(id).param) item.shadow = id;
+  return items;
+}
+
 namespace {
 
 int64_t inner_dimension(const Plan& plan, const Op& op) {

@@ -119,6 +119,14 @@ std::string_view to_string(Epilogue);
 // What ActivateGrad reads: the pre-activation for gelu, the output for the others.
 inline bool needs_preactivation(Activation a) { return a == Activation::Gelu; }
 bool is_bookkeeping(OpKind kind);  // Alloc, Free, Sync: no arithmetic
+// What an Update or UpdateAll does to one parameter.
+struct UpdateItem {
+  ParamId param = ParamId::None;
+  BufferId master = BufferId::None, gradient = BufferId::None, shadow = BufferId::None;
+  BufferId moment[2] = {BufferId::None, BufferId::None};
+};
+std::vector<UpdateItem> update_items(const Plan& plan, const Op& op);
+
 bool lives_in_step(const Buffer& buffer);  // Temp: placed by place_memory
 
 }  // namespace ws

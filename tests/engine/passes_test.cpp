@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "engine/compile.h"
+
+namespace ws {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+std::vector<std::string> kinds(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const Op& op : plan.ops) out.emplace_back(to_string(op.kind));
+  return out;
+}
+
+Plan built(RunSpec spec, int64_t batch = 64) { return build_plan(spec, make_model(spec.model, 784, 10), batch); }
+
+TEST(Fuse, OffChangesNothing) { EXPECT_EQ(print(fuse(built({}), Fusion::Off)), print(built({}))); }
+
+TEST(Fuse, Pointwise) {
+  const Plan plan = fuse(built({}), Fusion::Pointwise);
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "bias activate", "matmul", "bias activate", "softmax cross entropy",
+                                                   "matmul", "column sum", "matmul", "activate grad", "matmul", "column sum", "update all"}));
+  EXPECT_NO_THROW(validate(plan));
+  EXPECT_EQ(plan.find("c1"), BufferId::None) << "the materialised bias is gone";
+}
+
+TEST(Fuse, Epilogue) {
+  const Plan plan = fuse(built({}), Fusion::Epilogue);
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "matmul", "softmax cross entropy", "matmul", "matmul", "matmul", "update all"}));
+  EXPECT_EQ(plan.ops[1].epilogue, Epilogue::BiasActivate);
+  EXPECT_EQ(plan.ops[2].epilogue, Epilogue::Bias);
+  EXPECT_EQ(plan.ops[4].epilogue, Epilogue::BiasGrad);
+  EXPECT_EQ(plan.ops[5].epilogue, Epilogue::ActivateGrad);
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, KeepsThePreActivationThatGeluNeeds) {
+  RunSpec spec;
+  spec.model.activation = Activation::Gelu;
+  const Plan plan = fuse(built(spec), Fusion::Epilogue);
+  EXPECT_EQ(plan.ops[1].out.size(), 2u);
+  EXPECT_EQ(plan.buffer(plan.ops[1].out[1]).name, "s1");
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, LineBecomesOnePass) {
+  RunSpec spec;
+  spec.model.kind = ModelKind::Linear;
+  spec.model.loss = LossKind::MeanSquared;
+  spec.train.optimizer = Optimizer::Sgd;
+  const Plan plan = fuse(build_plan(spec, make_model(spec.model, 1, 1), 1000), Fusion::Pointwise);
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "linear step", "update all"}));
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, NeverMergesWhatIsReadTwice) {
+  Plan plan = built({});
+  Op reader = plan.ops[4];  // a second reader of the spread bias
+  reader.in = {plan.find("c1")};
+  reader.out = {plan.find("h1")};
+  plan.ops.insert(plan.ops.begin() + 5, reader);
+  EXPECT_THAT(kinds(fuse(plan, Fusion::Pointwise)), Contains("broadcast bias"));
+}
+
+TEST(PlaceMemory, DirectIsOnePairForEachIntermediate) {
+  const Plan before = built({});
+  const Plan plan = place_memory(before, Allocator::Direct);
+  const auto temps = std::ranges::count_if(before.buffers, lives_in_step);
+  EXPECT_EQ(std::ranges::count(kinds(plan), "alloc"), temps);
+  EXPECT_EQ(std::ranges::count(kinds(plan), "free"), temps);
+  EXPECT_NO_THROW(validate(plan));
+  EXPECT_EQ(plan.arena_bytes, 0);
+}
+
+void expect_disjoint(const Plan& plan) {
+  const auto lives = lifetimes(plan);
+  for (size_t a = 0; a < lives.size(); ++a)
+    for (size_t b = a + 1; b < lives.size(); ++b) {
+      if (lives[a].first < 0 || lives[b].first < 0 || lives[a].first > lives[b].last || lives[b].first > lives[a].last) continue;
+      const Buffer &x = plan.buffers[a], &y = plan.buffers[b];
+      EXPECT_TRUE(x.offset + x.bytes() <= y.offset || y.offset + y.bytes() <= x.offset) << x.name << " and " << y.name << " overlap";
+    }
+}
+
+TEST(PlaceMemory, ArenaIsDisjointAndNearTheLowerBound) {
+  std::mt19937 rng(3);
+  for (int round = 0; round < 40; ++round) {
+    RunSpec spec;
+    spec.model.hidden.resize(rng() % 6);
+    for (auto& width : spec.model.hidden) width = 16 + static_cast<int64_t>(rng() % 900);
+    const Fusion level = static_cast<Fusion>(rng() % 3);
+    const Plan plan = place_memory(fuse(built(spec, 1 + static_cast<int64_t>(rng() % 600)), level), Allocator::Arena);
+    expect_disjoint(plan);
+    const double bound = static_cast<double>(live_lower_bound(plan)) + 256.0 * static_cast<double>(plan.buffers.size());
+    EXPECT_LE(static_cast<double>(plan.arena_bytes), 1.05 * bound) << print(plan);
+    EXPECT_THAT(kinds(plan), Not(Contains("alloc")));
+  }
+}
+
+TEST(InsertSync, Policies) {
+  const Plan before = built({});
+  EXPECT_EQ(std::ranges::count(kinds(insert_sync(before, SyncPolicy::EveryOp)), "sync"), static_cast<long>(before.ops.size()));
+  const Plan each_step = insert_sync(before, SyncPolicy::EveryStep);
+  EXPECT_EQ(std::ranges::count(kinds(each_step), "sync"), 1);
+  EXPECT_EQ(each_step.ops.back().kind, OpKind::Sync);
+  EXPECT_THAT(kinds(insert_sync(before, SyncPolicy::OnRead)), Not(Contains("sync")));
+}
+
+}  // namespace
+}  // namespace ws

@@ -1,0 +1,93 @@
+#include "engine/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/compile.h"
+
+namespace ws {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::string> kinds(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const Op& op : plan.ops) out.emplace_back(to_string(op.kind));
+  return out;
+}
+
+Plan mnist_plan(RunSpec spec = {}) { return build_plan(spec, make_model(spec.model, 784, 10), 64); }
+
+TEST(Plan, NaiveStepIsOneOpForOneThing) {
+  const Plan plan = mnist_plan();
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{
+                             "load batch", "matmul", "broadcast bias", "add", "activate", "matmul", "broadcast bias", "add", "softmax",
+                             "cross entropy", "softmax grad", "matmul", "column sum", "matmul", "activate grad", "matmul", "column sum",
+                             "update", "update", "update", "update"}));
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Plan, CountsArithmetic) {
+  const Plan plan = mnist_plan();
+  const Op& first = plan.ops[1];
+  EXPECT_EQ(flops(plan, first), 2 * 64 * 784 * 128);
+  EXPECT_EQ(bytes(plan, first), 4 * (64 * 784 + 784 * 128 + 64 * 128));
+  EXPECT_EQ(flops(plan, plan.ops[2]), 0);
+}
+
+TEST(Plan, PrintsEveryOpWithItsFormula) {
+  const std::string text = print(mnist_plan());
+  EXPECT_THAT(text, HasSubstr("z1 = x·W1"));
+  EXPECT_THAT(text, HasSubstr("dW2 = h1ᵀ·dz2"));
+  EXPECT_THAT(text, HasSubstr("dh1 = dz2·W2ᵀ"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 22);
+}
+
+TEST(Plan, IdFollowsWhatRuns) {
+  const Model model = make_model({}, 784, 10);
+  RunSpec spec;
+  const std::string id = compile(spec, model, 64).plan.id;
+  EXPECT_EQ(compile(spec, model, 64).plan.id, id);
+  EXPECT_NE(compile(spec, model, 32).plan.id, id);
+  spec.train.lr = 0.5;  // lives outside the plan: a change must not instantiate anything anew
+  EXPECT_EQ(compile(spec, model, 64).plan.id, id);
+  spec.exec.fusion = Fusion::Off;
+  EXPECT_NE(compile(spec, model, 64).plan.id, id);
+}
+
+TEST(Plan, ValidationNamesTheOp) {
+  Plan early = mnist_plan();
+  std::swap(early.ops[1], early.ops[4]);
+  EXPECT_THAT([&] { validate(early); }, testing::ThrowsMessage<Failure>(HasSubstr("before anything wrote it")));
+
+  Plan shape = mnist_plan();
+  shape.ops[1].transpose_b = true;
+  EXPECT_THAT([&] { validate(shape); }, testing::ThrowsMessage<Failure>(HasSubstr("shapes do not fit")));
+
+  Plan leak = place_memory(mnist_plan(), Allocator::Direct);
+  std::erase_if(leak.ops, [](const Op& op) { return op.kind == OpKind::Free && op.name == "free h1"; });
+  EXPECT_THAT([&] { validate(leak); }, testing::ThrowsMessage<Failure>(HasSubstr("h1 is never freed")));
+}
+
+TEST(Plan, SixteenBitKeepsMasterWeights) {
+  RunSpec spec;
+  spec.exec.precision = Precision::Fp16;
+  const Plan plan = mnist_plan(spec);
+  EXPECT_EQ(plan.buffer(plan.find("W1")).type, DType::F32);
+  EXPECT_EQ(plan.buffer(plan.find("W1'")).type, DType::F16);
+  EXPECT_EQ(plan.buffer(plan.find("h1")).type, DType::F16);
+  EXPECT_EQ(plan.buffer(plan.find("dW1")).type, DType::F32);
+  EXPECT_EQ(plan.find("b2'"), BufferId::None);  // added to an fp32 result
+  EXPECT_THAT(kinds(plan), testing::Contains("check finite"));
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Estimate, CountsParametersAndStep) {
+  const Estimate e = estimate({}, 784, 10, 60000);
+  EXPECT_EQ(e.parameters, 784 * 128 + 128 + 128 * 10 + 10);
+  EXPECT_EQ(e.parameter_bytes, 2 * 4 * e.parameters);  // weights and one moment
+  EXPECT_GT(e.flops_per_step, 3 * 2 * 64 * 784 * 128 / 2);
+}
+
+}  // namespace
+}  // namespace ws

@@ -1,0 +1,127 @@
+#include "engine/run_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace ws {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string refusal(std::string_view text) {
+  try {
+    parse_spec(text);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(RunSpec, EveryFieldSurvivesJson) {
+  RunSpec spec;
+  spec.name = "mine";
+  spec.data.name = "csv";
+  spec.data.path = "a b.csv";
+  spec.model.hidden = {3, 5, 7};
+  spec.model.activation = Activation::Gelu;
+  spec.train.lr = 0.125;
+  spec.train.optimizer = Optimizer::Adam;
+  spec.exec.allocator = Allocator::StreamOrdered;
+  spec.exec.precision = Precision::Bf16;
+  EXPECT_EQ(spec_from_json(to_json(spec)), spec);
+}
+
+TEST(RunSpec, TableCoversEveryMember) {
+  // A choice without a row in the table would be lost on its way through JSON: change each field and look for it.
+  for (const Field& f : fields()) {
+    RunSpec spec;
+    nlohmann::json other;
+    switch (f.kind) {
+      case FieldKind::Choice: other = std::string(f.values.back().name == field_text(spec, f.key) ? f.values.front().name : f.values.back().name); break;
+      case FieldKind::Flag: other = !f.get(spec).get<bool>(); break;
+      case FieldKind::Text: other = "other"; break;
+      case FieldKind::IntegerList: other = {9, 8}; break;
+      case FieldKind::Integer: other = f.get(spec).get<int64_t>() == 2 ? 3 : 2; break;
+      case FieldKind::Number: other = f.get(spec).get<double>() == 0.5 ? 0.25 : 0.5; break;
+    }
+    set_field(spec, f.key, other);
+    const auto changes = diff(RunSpec{}, spec);
+    ASSERT_EQ(changes.size(), 1u) << f.key;
+    EXPECT_EQ(changes[0].key, f.key);
+    EXPECT_EQ(spec_from_json(to_json(spec)), spec) << f.key;
+  }
+}
+
+TEST(RunSpec, RefusalsNameTheKey) {
+  EXPECT_EQ(refusal(R"({"train":{"lr":"fast"}})"), R"(train.lr: expected a number > 0 and at most 1e+06, got "fast")");
+  EXPECT_THAT(refusal(R"({"train":{"lr":0}})"), StartsWith("train.lr: expected a number > 0"));
+  EXPECT_THAT(refusal(R"({"train":{"speed":1}})"), StartsWith("train.speed: "));
+  EXPECT_THAT(refusal(R"({"trains":{}})"), StartsWith("trains: "));
+  EXPECT_THAT(refusal(R"({"exec":{"allocator":"magic"}})"), HasSubstr("one of direct, stream-ordered, caching, arena"));
+  EXPECT_THAT(refusal(R"({"model":{"hidden":[128,0]}})"), StartsWith("model.hidden: "));
+  EXPECT_THAT(refusal(R"({"model":{"hidden":128}})"), StartsWith("model.hidden: "));
+  EXPECT_THAT(refusal(R"({"train":{"epochs":2.5}})"), StartsWith("train.epochs: expected a whole number"));
+  EXPECT_THAT(refusal(R"({"train":{"batch":-1}})"), StartsWith("train.batch: "));
+  EXPECT_THAT(refusal(R"({"train":[]})"), StartsWith("train: expected an object"));
+  EXPECT_THAT(refusal(R"({"train":{"lr":NaN}})"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(refusal(R"({"train":{"lr":1e999}})"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(refusal(std::string(100000, '[')), HasSubstr("nested too deep"));
+  EXPECT_THAT(refusal(""), HasSubstr("not valid JSON"));
+}
+
+TEST(RunSpec, OverridesByText) {
+  RunSpec spec;
+  set_field(spec, "exec.allocator", "caching");
+  set_field(spec, "model.hidden", "16,32");
+  set_field(spec, "train.shuffle", "false");
+  set_field(spec, "train.lr", "1e-3");
+  EXPECT_EQ(spec.exec.allocator, Allocator::Caching);
+  EXPECT_EQ(spec.model.hidden, (std::vector<int64_t>{16, 32}));
+  EXPECT_FALSE(spec.train.shuffle);
+  EXPECT_DOUBLE_EQ(spec.train.lr, 1e-3);
+  EXPECT_EQ(field_text(spec, "model.hidden"), "16,32");
+  EXPECT_THROW(set_field(spec, "exec.allocators", "x"), SpecError);
+}
+
+TEST(RunSpec, ConflictsBeginWithTheValue) {
+  RunSpec spec;
+  EXPECT_FALSE(why_invalid(spec, true));
+  EXPECT_FALSE(why_invalid(spec, false));
+  spec.exec.launch = Launch::Graph;
+  EXPECT_FALSE(why_invalid(spec, true));
+  EXPECT_THAT(*why_invalid(spec, false), StartsWith("graph: "));
+  EXPECT_EQ(*why_not(spec, "exec.allocator", "direct", true), "direct: a graph cannot capture cudaMalloc.");
+  EXPECT_THAT(*why_not(spec, "exec.sync", "every-op", true), StartsWith("every-op: "));
+  EXPECT_FALSE(why_not(spec, "exec.allocator", "caching", true));
+  EXPECT_THAT(*why_not(RunSpec{}, "exec.launch", "persistent", true), StartsWith("persistent: "));
+  EXPECT_THAT(*why_not(RunSpec{}, "exec.streams", "3", true), StartsWith("3: "));
+}
+
+TEST(RunSpec, WithoutGpuFallsBackAndSaysSo) {
+  RunSpec spec;
+  spec.exec.launch = Launch::Graph;
+  spec.exec.allocator = Allocator::StreamOrdered;
+  std::vector<std::string> notes;
+  const RunSpec fitted = fit_to_machine(spec, false, notes);
+  EXPECT_FALSE(why_invalid(fitted, false));
+  EXPECT_EQ(notes.size(), 2u);
+  notes.clear();
+  EXPECT_EQ(fit_to_machine(spec, true, notes), spec);
+  EXPECT_TRUE(notes.empty());
+}
+
+TEST(RunSpec, ShippedPresetsAreValid) {
+  ASSERT_FALSE(presets().empty());
+  for (const Preset& preset : presets()) {
+    const RunSpec spec = load_spec(preset.name);
+    EXPECT_EQ(spec.name, preset.name);
+    EXPECT_FALSE(preset.text.empty()) << preset.name;
+    EXPECT_FALSE(why_invalid(spec, true)) << preset.name << ": " << why_invalid(spec, true).value_or("");
+  }
+}
+
+}  // namespace
+}  // namespace ws

@@ -140,10 +140,10 @@ void ByteReader::read_exact(uint8_t* out, size_t count, const char* what) {
 std::vector<uint8_t> ByteReader::read_count(uint64_t count, const char* what) {
   const uint64_t start = offset_;
   std::vector<uint8_t> out;
-  uint64_t room = std::max<uint64_t>(8 * stored_bytes_, 1 << 16);
+  uint64_t room = likely_bytes();
   while (out.size() < count) {
     const size_t old = out.size();
-    check_memory(static_cast<double>(room), name_);
+    check_memory(static_cast<double>(std::min(count, room)), name_);
     out.resize(std::min(count, room));
     const size_t got = read_some(out.data() + old, out.size() - old);
     if (got < out.size() - old)
@@ -172,6 +172,8 @@ bool ByteReader::at_end() {
   uint8_t extra = 0;
   return read_some(&extra, 1) == 0;
 }
+
+uint64_t ByteReader::likely_bytes() const { return std::max<uint64_t>(8 * stored_bytes_, 1 << 16); }
 
 uint64_t ByteReader::most_bytes_possible() const { return inflate_ ? stored_bytes_ * kMostInflation : stored_bytes_; }
 

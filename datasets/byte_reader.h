@@ -28,6 +28,7 @@ class ByteReader {
 
   bool at_end();  // for a packed file also checks its checksum
   uint64_t offset() const { return offset_; }
+  uint64_t likely_bytes() const;         // a first guess at the unpacked size, in proportion to the file
   uint64_t most_bytes_possible() const;  // no file of this size can unpack to more
   const std::string& name() const { return name_; }
   [[noreturn]] void fail(uint64_t at, const std::string& reason) const;

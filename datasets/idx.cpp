@@ -1,17 +1,18 @@
 #include "datasets/idx.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-
-#include "profiling/failure.h"
+#include <future>
 
 namespace ws::data {
 namespace {
 
 constexpr int kMostDimensions = 4;
 constexpr int64_t kMostClasses = 65536;
+constexpr uint64_t kBlock = 1 << 20;  // a multiple of every value size
 
 uint32_t big_endian(const uint8_t* p) {
   return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | uint32_t{p[3]};
@@ -33,22 +34,22 @@ int64_t bytes_of(IdxType type) {
   return 0;
 }
 
-void read_magic(ByteReader& reader, IdxArray& array) {
+void read_magic(ByteReader& reader, IdxHeader& header) {
   uint8_t magic[4];
   reader.read_exact(magic, 4, "IDX magic number");
-  array.type = static_cast<IdxType>(magic[2]);
+  header.type = static_cast<IdxType>(magic[2]);
   const int dimensions = magic[3];
-  if (magic[0] || magic[1] || bytes_of(array.type) == 0 || dimensions < 1 || dimensions > kMostDimensions) {
+  if (magic[0] || magic[1] || bytes_of(header.type) == 0 || dimensions < 1 || dimensions > kMostDimensions) {
     char seen[16];
     std::snprintf(seen, sizeof seen, "0x%08X", big_endian(magic));
     reader.fail(0, std::string("not an IDX file: its magic number is ") + seen + ", expected for example 0x00000803");
   }
-  array.sizes.resize(static_cast<size_t>(dimensions));
+  header.sizes.resize(static_cast<size_t>(dimensions));
 }
 
-uint64_t read_sizes(ByteReader& reader, IdxArray& array) {
-  uint64_t total = static_cast<uint64_t>(array.value_bytes());
-  for (uint32_t& size : array.sizes) {
+uint64_t read_sizes(ByteReader& reader, IdxHeader& header) {
+  uint64_t total = static_cast<uint64_t>(header.value_bytes());
+  for (uint32_t& size : header.sizes) {
     const uint64_t at = reader.offset();
     uint8_t raw[4];
     reader.read_exact(raw, 4, "a size");
@@ -59,10 +60,9 @@ uint64_t read_sizes(ByteReader& reader, IdxArray& array) {
   return total;
 }
 
-// Value `i` of the array; the switch is outside of the hot path, which is 8-bit.
-double value_at(const IdxArray& array, int64_t i) {
-  const uint8_t* p = array.values.data() + i * array.value_bytes();
-  switch (array.type) {
+// The big-endian value at `p`.
+double value_at(IdxType type, const uint8_t* p) {
+  switch (type) {
     case IdxType::Uint8:
       return *p;
     case IdxType::Int8:
@@ -79,58 +79,107 @@ double value_at(const IdxArray& array, int64_t i) {
   return 0;
 }
 
-std::string place(const IdxArray& array, int64_t i, const std::string& name) {
-  const uint64_t at = array.values_offset + static_cast<uint64_t>(i * array.value_bytes());
-  return name + ": at byte " + std::to_string(at) + ": ";
+void to_floats(IdxType type, const uint8_t* p, int64_t count, float* out) {
+  if (type == IdxType::Uint8) {
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(p[i]) * (1.0f / 255.0f);
+    return;
+  }
+  const int64_t step = bytes_of(type);
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(value_at(type, p + i * step));
+}
+
+// Adds a block's values to `out` by way of a buffer that stays in the cache, so that `out` is touched once.
+void append_floats(const IdxHeader& header, const std::vector<uint8_t>& block, int64_t most, std::vector<float>& out) {
+  std::array<float, 16384> buffer;
+  const int64_t step = header.value_bytes();
+  int64_t left = std::min(static_cast<int64_t>(block.size()) / step, most - static_cast<int64_t>(out.size()));
+  for (const uint8_t* p = block.data(); left > 0;) {
+    const int64_t count = std::min<int64_t>(left, buffer.size());
+    to_floats(header.type, p, count, buffer.data());
+    out.insert(out.end(), buffer.data(), buffer.data() + count);
+    p += count * step;
+    left -= count;
+  }
+}
+
+// Refuses infinities and NaN, which would silently spoil every weight.
+void check_finite(const ByteReader& reader, const IdxHeader& header, const std::vector<float>& values) {
+  if (header.type != IdxType::Float32 && header.type != IdxType::Float64) return;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      reader.fail(header.values_offset + i * static_cast<size_t>(header.value_bytes()),
+                  "a value is not a finite number");
+}
+
+void check_end(ByteReader& reader, uint64_t end) {
+  if (!reader.at_end()) reader.fail(end, "there are more values than the header says");
+}
+
+uint64_t total_bytes(const IdxHeader& header) {
+  return static_cast<uint64_t>(header.rows()) * static_cast<uint64_t>(header.values_per_row() * header.value_bytes());
 }
 
 }  // namespace
 
-int64_t IdxArray::value_bytes() const { return bytes_of(type); }
+int64_t IdxHeader::value_bytes() const { return bytes_of(type); }
 
-int64_t IdxArray::values_per_row() const {
+int64_t IdxHeader::values_per_row() const {
   int64_t count = 1;
   for (size_t d = 1; d < sizes.size(); ++d) count *= sizes[d];
   return count;
 }
 
-IdxArray read_idx(ByteReader& reader) {
-  IdxArray array;
-  read_magic(reader, array);
-  const uint64_t total = read_sizes(reader, array);
-  array.values_offset = reader.offset();
+IdxHeader read_idx_header(ByteReader& reader) {
+  IdxHeader header;
+  read_magic(reader, header);
+  const uint64_t total = read_sizes(reader, header);
+  header.values_offset = reader.offset();
   if (total > reader.most_bytes_possible())
     reader.fail(4, "the header promises " + std::to_string(total) + " bytes of values, more than this file can hold");
-  array.values = reader.read_count(total, "values");
-  if (!reader.at_end()) reader.fail(array.values_offset + total, "there are more values than the header says");
-  return array;
+  return header;
 }
 
-void to_floats(const IdxArray& array, int64_t first, int64_t count, float* out) {
-  if (array.type == IdxType::Uint8) {
-    const uint8_t* values = array.values.data() + first;
-    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(values[i]) * (1.0f / 255.0f);
-    return;
+std::vector<float> read_idx_floats(ByteReader& reader, const IdxHeader& header, int64_t rows) {
+  const uint64_t total = total_bytes(header);
+  const int64_t wanted = std::min(rows, header.rows()) * header.values_per_row();
+  const auto read_block = [&] {
+    const uint64_t left = header.values_offset + total - reader.offset();
+    return reader.read_count(std::min<uint64_t>(left, kBlock), "values");
+  };
+  check_memory(static_cast<double>(std::min<uint64_t>(wanted, reader.likely_bytes())) * sizeof(float), reader.name());
+  std::vector<float> out;
+  out.reserve(std::min<uint64_t>(static_cast<uint64_t>(wanted), reader.likely_bytes()));
+  // The next block is unpacked while this one is converted.
+  std::vector<uint8_t> block = read_block();
+  while (!block.empty()) {
+    std::future<std::vector<uint8_t>> next = std::async(std::launch::async, read_block);
+    append_floats(header, block, wanted, out);
+    block = next.get();
   }
-  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(value_at(array, first + i));
+  check_end(reader, header.values_offset + total);
+  check_finite(reader, header, out);
+  return out;
 }
 
-std::vector<int32_t> to_labels(const IdxArray& array, int64_t classes, const std::string& name) {
-  if (array.values_per_row() != 1)
-    throw Failure(name + ": at byte 8: holds " + std::to_string(array.values_per_row()) +
-                  " values a row, not one label");
+std::vector<int32_t> read_idx_labels(ByteReader& reader, int64_t classes) {
+  const IdxHeader header = read_idx_header(reader);
+  if (header.values_per_row() != 1)
+    reader.fail(8, "holds " + std::to_string(header.values_per_row()) + " values a row, not one label");
+  const std::vector<uint8_t> values = reader.read_count(total_bytes(header), "labels");
+  check_end(reader, header.values_offset + values.size());
   const int64_t bound = classes > 0 ? classes : kMostClasses;
-  std::vector<int32_t> labels(static_cast<size_t>(array.rows()));
-  for (int64_t i = 0; i < array.rows(); ++i) {
-    const double label = value_at(array, i);
+  std::vector<int32_t> labels(static_cast<size_t>(header.rows()));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const size_t at = i * static_cast<size_t>(header.value_bytes());
+    const double label = value_at(header.type, values.data() + at);
     // Written so that NaN fails too.
     if (!(label >= 0 && label < static_cast<double>(bound)) || label != std::floor(label)) {
       char seen[32];
       std::snprintf(seen, sizeof seen, "%g", label);
-      throw Failure(place(array, i, name) + "row " + std::to_string(i + 1) + " has the label " + seen +
-                    ", expected a whole number from 0 to " + std::to_string(bound - 1));
+      reader.fail(header.values_offset + at, "row " + std::to_string(i + 1) + " has the label " + seen +
+                                                 ", expected a whole number from 0 to " + std::to_string(bound - 1));
     }
-    labels[static_cast<size_t>(i)] = static_cast<int32_t>(label);
+    labels[i] = static_cast<int32_t>(label);
   }
   return labels;
 }

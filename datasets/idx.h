@@ -10,24 +10,23 @@ namespace ws::data {
 
 enum class IdxType : uint8_t { Uint8 = 8, Int8 = 9, Int16 = 0x0b, Int32 = 0x0c, Float32 = 0x0d, Float64 = 0x0e };
 
-struct IdxArray {
+struct IdxHeader {
   IdxType type = IdxType::Uint8;
   std::vector<uint32_t> sizes;  // outermost first: rows, height, width
-  std::vector<uint8_t> values;  // big-endian, as in the file
-  uint64_t values_offset = 0;   // where they start in the file
+  uint64_t values_offset = 0;   // where the values start in the file
 
   int64_t rows() const { return sizes.at(0); }
   int64_t values_per_row() const;
   int64_t value_bytes() const;
 };
 
-// Reads a whole array and checks that the file holds exactly what its header says.
-IdxArray read_idx(ByteReader& reader);
+// Throws unless the sizes are ones that a file of this length can hold.
+IdxHeader read_idx_header(ByteReader& reader);
 
-// Value `first`.. of the array as floats; 8-bit grey levels become 0..1.
-void to_floats(const IdxArray& array, int64_t first, int64_t count, float* out);
+// The first `rows` rows as floats; 8-bit grey levels become 0..1. Reads and checks the file to its end all the same.
+std::vector<float> read_idx_floats(ByteReader& reader, const IdxHeader& header, int64_t rows);
 
-// One label a row, each in 0..classes-1. `classes` 0: as many as the largest label says.
-std::vector<int32_t> to_labels(const IdxArray& array, int64_t classes, const std::string& name);
+// One label a row, each in 0..classes-1. `classes` 0: any label that is not absurd.
+std::vector<int32_t> read_idx_labels(ByteReader& reader, int64_t classes);
 
 }  // namespace ws::data

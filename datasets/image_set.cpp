@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 struct Part {
   Split split;
   int64_t features = 0, width = 0, height = 0;
-  std::string images_file, labels_file;
+  std::string images_file;
 };
 
 // The first of the usual spellings that exists; empty when none does.
@@ -32,39 +32,33 @@ std::string find_file(const fs::path& folder, const std::string& part, const std
   return {};
 }
 
-IdxArray read_file(const std::string& path) {
-  ByteReader reader(path);
-  return read_idx(reader);
-}
-
 // Image sizes for a (rows, height, width) array; other shapes are plain rows of features.
-void take_shape(const IdxArray& images, Part& part) {
+void take_shape(const IdxHeader& images, Part& part) {
   part.features = images.values_per_row();
   if (images.sizes.size() != 3) return;
   part.height = images.sizes[1];
   part.width = images.sizes[2];
 }
 
-Part read_part(const std::string& images_file, const std::string& labels_file, int64_t classes, int64_t limit) {
-  Part part{.images_file = images_file, .labels_file = labels_file};
-  const IdxArray labels = read_file(labels_file);
-  const IdxArray images = read_file(images_file);
-  if (labels.rows() != images.rows())
-    throw Failure(labels_file + ": at byte 4: holds " + std::to_string(labels.rows()) + " labels, but " + images_file +
-                  " holds " + std::to_string(images.rows()) + " images");
-  part.split.labels = to_labels(labels, classes, labels_file);
-  take_shape(images, part);
-  part.split.rows = limit > 0 ? std::min(limit, images.rows()) : images.rows();
-  const int64_t values = part.split.rows * part.features;
-  check_memory(static_cast<double>(values) * sizeof(float), images_file);
-  part.split.labels.resize(static_cast<size_t>(part.split.rows));
-  part.split.x.resize(static_cast<size_t>(values));
-  to_floats(images, 0, values, part.split.x.data());
-  return part;
+std::vector<int32_t> read_labels(const std::string& path, int64_t classes) {
+  ByteReader reader(path);
+  return read_idx_labels(reader, classes);
 }
 
-int64_t count_classes(const std::vector<int32_t>& labels) {
-  return 1 + *std::max_element(labels.begin(), labels.end());
+Part read_part(const std::string& images_file, const std::string& labels_file, int64_t classes, int64_t limit) {
+  Part part{.images_file = images_file};
+  part.split.labels = read_labels(labels_file, classes);
+  ByteReader reader(images_file);
+  const IdxHeader images = read_idx_header(reader);
+  const int64_t labels = static_cast<int64_t>(part.split.labels.size());
+  if (labels != images.rows())
+    reader.fail(4, "holds " + std::to_string(images.rows()) + " images, but " + labels_file + " holds " +
+                       std::to_string(labels) + " labels");
+  take_shape(images, part);
+  part.split.rows = limit > 0 ? std::min(limit, labels) : labels;
+  part.split.labels.resize(static_cast<size_t>(part.split.rows));
+  part.split.x = read_idx_floats(reader, images, part.split.rows);
+  return part;
 }
 
 void check_same_shape(const Part& train, const Part& test) {
@@ -93,7 +87,8 @@ Dataset join(Part train, Part test, int64_t classes) {
 
 // How many classes the training labels have, before a limit cuts rows off.
 int64_t classes_in(const std::string& labels_file) {
-  return count_classes(to_labels(read_file(labels_file), 0, labels_file));
+  const std::vector<int32_t> labels = read_labels(labels_file, 0);
+  return 1 + *std::max_element(labels.begin(), labels.end());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "datasets/csv.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "profiling/failure.h"
 
@@ -10,13 +11,13 @@ namespace {
 // Walks over the text once; knows where it is, for messages.
 class CsvParser {
  public:
-  CsvParser(const std::string& name, std::string text) : name_(name), text_(std::move(text)) {
+  CsvParser(const std::string& name, std::string& text) : name_(name), text_(text) {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
     separator_ = find_separator();
   }
 
   // The next row that is not blank; false at the end.
-  bool next_row(std::vector<std::string>& row) {
+  bool next_row(std::vector<std::string_view>& row) {
     skip_blank_lines();
     if (at_ >= text_.size()) return false;
     row_line_ = line_;
@@ -62,44 +63,52 @@ class CsvParser {
     }
   }
 
-  std::string next_field() {
-    while (separator_ != ' ' && take(' ')) continue;
+  std::string_view next_field() {
+    while (take(' ')) continue;
     if (take('"')) return quoted_field();
     const size_t start = at_;
-    while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r') ++at_;
+    while (at_ < text_.size() && !at_field_end()) ++at_;
     size_t end = at_;
     while (end > start && text_[end - 1] == ' ') --end;
-    return text_.substr(start, end - start);
+    return view(start, end);
   }
 
-  std::string quoted_field() {
-    std::string field;
+  // Doubled quotes become one in place, which only ever shortens the text.
+  std::string_view quoted_field() {
+    const size_t start = at_;
+    size_t end = at_;
     while (at_ < text_.size()) {
       const char c = text_[at_++];
-      if (c == '"' && !take('"')) return after_quote(std::move(field));
+      if (c == '"' && !take('"')) {
+        check_after_quote();
+        return view(start, end);
+      }
       if (c == '\n') ++line_;
-      field += c;
+      text_[end++] = c;
     }
     fail("a quoted field has no closing quote");
   }
 
-  std::string after_quote(std::string field) {
+  void check_after_quote() {
     while (take(' ')) continue;
-    if (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n' && text_[at_] != '\r')
-      fail("there is text behind a closing quote");
-    return field;
+    if (at_ < text_.size() && !at_field_end()) fail("there is text behind a closing quote");
   }
 
-  std::string name_, text_;
+  bool at_field_end() const { return text_[at_] == separator_ || text_[at_] == '\n' || text_[at_] == '\r'; }
+  std::string_view view(size_t start, size_t end) const { return std::string_view(text_).substr(start, end - start); }
+
+  const std::string& name_;
+  std::string& text_;
   char separator_ = ',';
   size_t at_ = 0, row_offset_ = 0;
   int64_t line_ = 1, row_line_ = 1;
 };
 
 void check_header(const CsvParser& parser, const std::vector<std::string>& header) {
+  std::unordered_set<std::string_view> seen;
   for (size_t i = 0; i < header.size(); ++i) {
     if (header[i].empty()) parser.fail("column " + std::to_string(i + 1) + " has no name");
-    if (std::count(header.begin(), header.end(), header[i]) > 1) parser.fail("two columns are named " + header[i]);
+    if (!seen.insert(header[i]).second) parser.fail("two columns are named " + header[i]);
   }
   if (header.size() < 2) parser.fail("only one column; a label and at least one feature are needed");
 }
@@ -108,15 +117,19 @@ void check_header(const CsvParser& parser, const std::vector<std::string>& heade
 
 CsvTable read_csv(ByteReader& reader) {
   CsvTable table{.name = reader.name()};
-  CsvParser parser(reader.name(), reader.read_text());
-  if (!parser.next_row(table.header)) throw Failure(table.name + ": is empty");
+  table.text = std::make_unique<std::string>(reader.read_text());
+  // A field of one letter takes two bytes of text, a pointer with a length, and a number.
+  check_memory(10.0 * static_cast<double>(table.text->size()), table.name);
+  CsvParser parser(table.name, *table.text);
+  std::vector<std::string_view> row;
+  if (!parser.next_row(row)) throw Failure(table.name + ": is empty");
+  table.header.assign(row.begin(), row.end());
   check_header(parser, table.header);
-  std::vector<std::string> row;
   while (parser.next_row(row)) {
     if (row.size() != table.header.size())
       parser.fail(std::to_string(row.size()) + " fields, but the header names " + std::to_string(table.header.size()));
     table.lines.push_back(parser.row_line());
-    std::move(row.begin(), row.end(), std::back_inserter(table.fields));
+    table.fields.insert(table.fields.end(), row.begin(), row.end());
   }
   if (table.rows() == 0) throw Failure(table.name + ": has a header, but no rows");
   return table;

@@ -1,6 +1,8 @@
 // Comma-separated text with a header: a table of fields, and a data set made of one.
 #pragma once
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "datasets/byte_reader.h"
@@ -11,12 +13,13 @@ namespace ws::data {
 struct CsvTable {
   std::string name;  // of the file, for messages
   std::vector<std::string> header;
-  std::vector<std::string> fields;  // row by row, header.size() each
-  std::vector<int64_t> lines;       // where each row starts in the file, from 1
+  std::unique_ptr<std::string> text;     // what the fields point into
+  std::vector<std::string_view> fields;  // row by row, header.size() each
+  std::vector<int64_t> lines;            // where each row starts in the file, from 1
 
   int64_t columns() const { return static_cast<int64_t>(header.size()); }
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
-  const std::string& field(int64_t row, int64_t column) const {
+  std::string_view field(int64_t row, int64_t column) const {
     return fields[static_cast<size_t>(row * columns() + column)];
   }
 };
@@ -25,7 +28,8 @@ struct CsvTable {
 CsvTable read_csv(ByteReader& reader);
 
 // All rows as the training part. The label column (empty: the last one) decides the task: words or at most 20 different
-// whole numbers are classes, anything else is a number to predict.
+// whole numbers are classes, anything else is a number to predict. A feature column of words becomes one of 0 and 1 for
+// each word.
 Dataset to_dataset(const CsvTable& table, const std::string& label_column);
 
 Dataset load_csv(const DataSpec& spec);

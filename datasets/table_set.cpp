@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <unordered_set>
 
 #include "datasets/csv.h"
 #include "datasets/locate.h"
@@ -13,14 +14,15 @@ namespace ws::data {
 namespace {
 
 constexpr size_t kMostNumericClasses = 20;
+constexpr size_t kMostWords = 50;
 constexpr size_t kMostReported = 5;
 
-bool is_missing(const std::string& field) {
+bool is_missing(std::string_view field) {
   static const char* const spellings[] = {"", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "?"};
   return std::find(std::begin(spellings), std::end(spellings), field) != std::end(spellings);
 }
 
-std::optional<float> to_number(const std::string& field) {
+std::optional<float> to_number(std::string_view field) {
   float value = 0;
   const char* first = field.data() + (field.starts_with('+') ? 1 : 0);
   const char* last = field.data() + field.size();
@@ -55,58 +57,119 @@ void refuse_missing(const CsvTable& table) {
                 " missing: " + places + "; remove or fill these rows");
 }
 
+std::vector<std::string_view> different_words(const CsvTable& table, int64_t column) {
+  std::unordered_set<std::string_view> seen;
+  for (int64_t r = 0; r < table.rows(); ++r) seen.insert(table.field(r, column));
+  std::vector<std::string_view> words(seen.begin(), seen.end());
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
+bool holds_only_words(const CsvTable& table, int64_t column) {
+  for (int64_t r = 0; r < table.rows(); ++r)
+    if (to_number(table.field(r, column))) return false;
+  return true;
+}
+
+template <class Value>
+size_t position(const std::vector<Value>& sorted, Value value) {
+  return static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
+}
+
+// A column of numbers is one feature; a column of words is one feature for each word: 1 where it stands, else 0.
+struct FeatureColumn {
+  int64_t column = 0;
+  std::vector<std::string_view> words;  // empty for numbers
+};
+
+std::vector<FeatureColumn> plan_features(const CsvTable& table, int64_t label, Dataset& set) {
+  std::vector<FeatureColumn> plan;
+  for (int64_t c = 0; c < table.columns(); ++c) {
+    if (c == label) continue;
+    const std::string& name = table.header[static_cast<size_t>(c)];
+    std::vector<std::string_view> words;
+    if (holds_only_words(table, c)) words = different_words(table, c);
+    if (words.size() > kMostWords)
+      throw Failure(table.name + ": column " + name + " holds " + std::to_string(words.size()) +
+                    " different words; at most " + std::to_string(kMostWords) + " can be made into features");
+    if (words.empty()) set.feature_names.push_back(name);
+    for (std::string_view word : words) set.feature_names.push_back(name + "=" + std::string(word));
+    plan.push_back({c, std::move(words)});
+  }
+  set.features = static_cast<int64_t>(set.feature_names.size());
+  return plan;
+}
+
+void append_features(const CsvTable& table, int64_t row, const FeatureColumn& feature, std::vector<float>& x) {
+  const std::string_view field = table.field(row, feature.column);
+  if (!feature.words.empty()) {
+    const size_t start = x.size();
+    x.resize(start + feature.words.size(), 0.0f);
+    x[start + position(feature.words, field)] = 1.0f;
+    return;
+  }
+  const std::optional<float> value = to_number(field);
+  if (!value)
+    throw Failure(table.name + ": line " + std::to_string(table.lines[static_cast<size_t>(row)]) + ": \"" +
+                  std::string(field.substr(0, 40)) + "\" in column " +
+                  table.header[static_cast<size_t>(feature.column)] + " is not a number");
+  x.push_back(*value);
+}
+
 void take_features(const CsvTable& table, int64_t label, Dataset& set) {
-  set.features = table.columns() - 1;
+  const std::vector<FeatureColumn> plan = plan_features(table, label, set);
+  check_memory(static_cast<double>(table.rows()) * static_cast<double>(set.features) * sizeof(float), table.name);
   set.train.x.reserve(static_cast<size_t>(table.rows() * set.features));
+  for (int64_t r = 0; r < table.rows(); ++r)
+    for (const FeatureColumn& feature : plan) append_features(table, r, feature, set.train.x);
+}
+
+// The label column as numbers; nothing when a field is not one.
+std::optional<std::vector<float>> label_numbers(const CsvTable& table, int64_t label) {
+  std::vector<float> numbers;
   for (int64_t r = 0; r < table.rows(); ++r) {
-    for (int64_t c = 0; c < table.columns(); ++c) {
-      if (c == label) continue;
-      const std::optional<float> value = to_number(table.field(r, c));
-      if (!value)
-        throw Failure(table.name + ": line " + std::to_string(table.lines[static_cast<size_t>(r)]) + ": \"" +
-                      table.field(r, c) + "\" in column " + table.header[static_cast<size_t>(c)] + " is not a number");
-      set.train.x.push_back(*value);
-    }
+    const std::optional<float> value = to_number(table.field(r, label));
+    if (!value) return std::nullopt;
+    numbers.push_back(*value);
   }
-  for (int64_t c = 0; c < table.columns(); ++c)
-    if (c != label) set.feature_names.push_back(table.header[static_cast<size_t>(c)]);
+  return numbers;
 }
 
-std::vector<std::string> different_values(const CsvTable& table, int64_t column) {
-  std::vector<std::string> values;
-  for (int64_t r = 0; r < table.rows(); ++r) values.push_back(table.field(r, column));
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return values;
+void refuse_one_class(const CsvTable& table, int64_t label, size_t classes) {
+  if (classes >= 2) return;
+  throw Failure(table.name + ": column " + table.header[static_cast<size_t>(label)] + " holds only the class " +
+                std::string(table.field(0, label)) + "; at least two are needed");
 }
 
-bool all_numbers(const std::vector<std::string>& values) {
-  return std::all_of(values.begin(), values.end(), [](const std::string& v) { return to_number(v).has_value(); });
-}
-
-bool few_whole_numbers(const std::vector<std::string>& values) {
-  if (values.size() > kMostNumericClasses) return false;
-  return std::all_of(values.begin(), values.end(),
-                     [](const std::string& v) { return *to_number(v) == std::floor(*to_number(v)); });
-}
-
-void take_targets(const CsvTable& table, int64_t label, Dataset& set) {
-  set.task = Task::Regression;
-  set.outputs = 1;
-  for (int64_t r = 0; r < table.rows(); ++r) set.train.targets.push_back(*to_number(table.field(r, label)));
-}
-
-void take_classes(const CsvTable& table, int64_t label, std::vector<std::string> names, Dataset& set) {
-  if (names.size() < 2)
-    throw Failure(table.name + ": column " + table.header[static_cast<size_t>(label)] + " holds only the class " +
-                  names.front() + "; at least two are needed");
-  set.task = Task::Classification;
-  set.outputs = static_cast<int64_t>(names.size());
-  for (int64_t r = 0; r < table.rows(); ++r) {
-    const auto found = std::lower_bound(names.begin(), names.end(), table.field(r, label));
-    set.train.labels.push_back(static_cast<int32_t>(found - names.begin()));
+void take_numbers(const CsvTable& table, int64_t label, std::vector<float> numbers, Dataset& set) {
+  std::vector<float> different = numbers;
+  std::sort(different.begin(), different.end());
+  different.erase(std::unique(different.begin(), different.end()), different.end());
+  const bool whole = std::all_of(different.begin(), different.end(), [](float v) { return v == std::floor(v); });
+  if (!whole || different.size() > kMostNumericClasses) {
+    set.task = Task::Regression;
+    set.outputs = 1;
+    set.train.targets = std::move(numbers);
+    return;
   }
-  set.class_names = std::move(names);
+  refuse_one_class(table, label, different.size());
+  set.outputs = static_cast<int64_t>(different.size());
+  for (float value : different) set.class_names.push_back(std::to_string(static_cast<int64_t>(value)));
+  for (float value : numbers) set.train.labels.push_back(static_cast<int32_t>(position(different, value)));
+}
+
+void take_classes(const CsvTable& table, int64_t label, Dataset& set) {
+  const std::vector<std::string_view> words = different_words(table, label);
+  refuse_one_class(table, label, words.size());
+  // A label that is different almost everywhere is a name or a date, not a class.
+  if (words.size() > kMostWords && words.size() * 2 > static_cast<size_t>(table.rows()))
+    throw Failure(table.name + ": column " + table.header[static_cast<size_t>(label)] + " holds " +
+                  std::to_string(words.size()) + " different words in " + std::to_string(table.rows()) +
+                  " rows: these are not classes");
+  set.outputs = static_cast<int64_t>(words.size());
+  set.class_names.assign(words.begin(), words.end());
+  for (int64_t r = 0; r < table.rows(); ++r)
+    set.train.labels.push_back(static_cast<int32_t>(position(words, table.field(r, label))));
 }
 
 }  // namespace
@@ -116,12 +179,11 @@ Dataset to_dataset(const CsvTable& table, const std::string& label_column) {
   const int64_t label = find_label(table, label_column);
   refuse_missing(table);
   take_features(table, label, set);
-  std::vector<std::string> values = different_values(table, label);
-  const bool numbers = all_numbers(values);
-  if (numbers && !few_whole_numbers(values))
-    take_targets(table, label, set);
+  set.task = Task::Classification;
+  if (std::optional<std::vector<float>> numbers = label_numbers(table, label))
+    take_numbers(table, label, std::move(*numbers), set);
   else
-    take_classes(table, label, std::move(values), set);
+    take_classes(table, label, set);
   set.train.rows = table.rows();
   return set;
 }

@@ -1,5 +1,6 @@
 // Gives every step-local buffer its memory: visible alloc and free ops, or an offset in one block planned from lifetimes.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "engine/compile.h"
@@ -66,24 +67,47 @@ int64_t place_in_order(std::vector<Block>& blocks, const std::vector<size_t>& or
   return end;
 }
 
-// Packing lifetimes is hard in general; the better of three greedy orders comes within a few per cent for a straight line of ops.
-std::vector<Block> best_packing(std::vector<Block> blocks, int64_t& end) {
-  const auto length = [](const Block& b) { return b.life.last - b.life.first + 1; };
-  const auto by = [&](auto key) {
-    std::vector<size_t> order(blocks.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, std::greater<>{}, [&](size_t i) { return key(blocks[i]); });
-    return order;
-  };
-  const std::vector<size_t> orders[] = {by([](const Block& b) { return b.bytes; }), by([&](const Block& b) { return b.bytes * length(b); }),
-                                        by([](const Block& b) { return -b.life.first; }), by(length)};
-  std::vector<Block> best;
-  for (const auto& order : orders) {
-    std::vector<Block> tried = blocks;
+std::vector<size_t> order_by(const std::vector<Block>& blocks, auto key) {
+  std::vector<size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{}, [&](size_t i) { return key(blocks[i]); });
+  return order;
+}
+
+// Whatever ends highest is placed earlier the next time, now and then something else as well, so that no cycle holds it.
+void improve(std::vector<Block>& best, int64_t& end, std::vector<size_t> order, int64_t bound) {
+  std::vector<Block> tried = best;
+  uint32_t noise = 1;
+  for (int round = 0; round < 300 && end > bound; ++round) {
     const int64_t size = place_in_order(tried, order);
-    if (best.empty() || size < end) best = tried, end = size;
+    if (size < end) best = tried, end = size;
+    auto top = std::ranges::find_if(order, [&](size_t i) { return tried[i].offset + tried[i].bytes == size; });
+    noise = noise * 1664525u + 1013904223u;
+    if (top == order.begin() || round % 4 == 3) top = order.begin() + (noise >> 8) % order.size();
+    std::rotate(order.begin() + (top - order.begin()) * ((noise >> 24) % 3) / 3, top, top + 1);
   }
-  return best;
+}
+
+// Packing lifetimes is hard in general: the best of a few greedy orders, each improved.
+std::vector<Block> best_packing(std::vector<Block> blocks, int64_t bound, int64_t& end) {
+  const auto length = [](const Block& b) { return b.life.last - b.life.first + 1; };
+  const std::vector<size_t> orders[] = {
+      order_by(blocks, [](const Block& b) { return b.bytes; }), order_by(blocks, [&](const Block& b) { return b.bytes * length(b); }),
+      order_by(blocks, length), order_by(blocks, [](const Block& b) { return -b.life.first; }),
+      order_by(blocks, [](const Block& b) { return b.life.last; })};
+  end = std::numeric_limits<int64_t>::max();
+  for (const auto& order : orders) improve(blocks, end, order, bound);
+  return blocks;
+}
+
+int64_t aligned_lower_bound(const std::vector<Block>& blocks) {
+  int64_t most = 0;
+  for (const Block& at : blocks) {
+    int64_t sum = 0;
+    for (const Block& b : blocks) sum += b.life.first <= at.life.first && at.life.first <= b.life.last ? b.bytes : 0;
+    most = std::max(most, sum);
+  }
+  return most;
 }
 
 Plan plan_arena(Plan plan) {
@@ -92,7 +116,7 @@ Plan plan_arena(Plan plan) {
   for (size_t b = 0; b < lives.size(); ++b)
     if (lives[b].first >= 0) blocks.push_back({b, aligned(plan.buffers[b].bytes()), 0, lives[b]});
   int64_t end = 0;
-  for (const Block& block : best_packing(blocks, end)) plan.buffers[block.buffer].offset = block.offset;
+  for (const Block& block : best_packing(blocks, aligned_lower_bound(blocks), end)) plan.buffers[block.buffer].offset = block.offset;
   plan.arena_bytes = end;
   plan.log.push_back("place_memory gave " + std::to_string(blocks.size()) + " buffers an offset in one block of " + std::to_string(end) +
                      " bytes; inserted no alloc op.");

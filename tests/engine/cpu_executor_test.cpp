@@ -79,9 +79,9 @@ TEST(CpuExecutor, AllocatorsCallAsOftenAsTheySay) {
     const AllocatorCalls calls = executor->allocator_calls();
     EXPECT_EQ(calls.allocate, 4 * pairs);
     EXPECT_EQ(calls.free, 4 * pairs);
-    if (allocator == Allocator::Direct) EXPECT_EQ(calls.device_allocate, 4 * pairs);
-    if (allocator == Allocator::Caching) EXPECT_LE(calls.device_allocate, pairs);
-    if (allocator == Allocator::Arena) EXPECT_EQ(calls.allocate, 0);
+    if (allocator == Allocator::Direct) { EXPECT_EQ(calls.device_allocate, 4 * pairs); }
+    if (allocator == Allocator::Caching) { EXPECT_LE(calls.device_allocate, pairs); }
+    if (allocator == Allocator::Arena) { EXPECT_EQ(calls.allocate, 0); }
     EXPECT_GT(executor->memory().peak, 0);
   }
 }

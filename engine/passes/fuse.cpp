@@ -25,6 +25,7 @@ class Match {
     return std::equal(wanted.begin(), wanted.end(), plan_.ops.begin() + static_cast<std::ptrdiff_t>(at_),
                       [](OpKind kind, const Op& op) { return kind == op.kind; });
   }
+  bool is(size_t i, OpKind kind) const { return at_ + i < plan_.ops.size() && op(i).kind == kind; }
   const Op& op(size_t i) const { return plan_.ops[at_ + i]; }
   bool only_read_once(BufferId id) const { return uses_[index(id)] == 1; }
   bool never_read(BufferId id) const { return uses_[index(id)] == 0; }
@@ -99,9 +100,8 @@ bool whole_update(Match& m) {
   fused.layer = -1;
   fused.name = std::string(to_string(m.spec().train.optimizer)) + " all";
   size_t count = 1;
-  for (; m.kinds({OpKind::Update}) && count < m.spec().model.hidden.size() * 2 + 2; ++count) {
+  for (; m.is(count, OpKind::Update); ++count) {
     const Op& next = m.op(count);
-    if (next.kind != OpKind::Update) break;
     fused.in.insert(fused.in.end(), next.in.begin(), next.in.end());
     fused.out.insert(fused.out.end(), next.out.begin(), next.out.end());
   }

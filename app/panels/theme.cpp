@@ -148,7 +148,7 @@ QFont mono_font(double px) {
   return font;
 }
 
-QIcon icon(const QString& name, const QColor& colour) {
+QIcon theme_icon(const QString& name, const QColor& colour) {
   const QColor ink = colour.isValid() ? colour : current().text;
   QFile file(":/icons/" + name + ".svg");
   if (!file.open(QIODevice::ReadOnly)) return {};

@@ -37,7 +37,7 @@ QFont number_font(double px, int weight = 400);  // tabular figures
 QFont mono_font(double px);
 
 // An SVG of resources/icons in one colour of the theme.
-QIcon icon(const QString& name, const QColor& colour = {});
+QIcon theme_icon(const QString& name, const QColor& colour = {});
 
 // Text in the painter's font with every digit on the same pitch, so that a live number does not jitter.
 double number_width(const QFont& font, const QString& text);

@@ -3,6 +3,7 @@
 #include <QDateTime>
 #include <QObject>
 #include <QString>
+#include <QStringList>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,6 +15,8 @@ namespace ws::app {
 
 struct StepPoint { double step, wall_s, epoch; float loss, accuracy; };
 struct EvalPoint { double step, wall_s, epoch; double loss, accuracy; };
+// What the meters said at one moment; the calls are per step, over the steps since the point before.
+struct MeterPoint { double step, wall_s; double allocate, free, samples_per_s, used, reserved; };
 struct SplitPart { prof::Meaning meaning; QString name; double us = 0; };  // of one step; parts sum to the wall time
 struct StepSplit { std::vector<SplitPart> parts; double wall_us = 0; int64_t steps = 0; };
 
@@ -24,28 +27,52 @@ class Run : public QObject {
  public:
   explicit Run(QObject* parent = nullptr) : QObject(parent) {}
 
-  QString id, title, path, device;
+  QString id, title, path, device, note;
   RunOrigin origin = RunOrigin::Live;
   QDateTime created;
   RunSpec spec;
   std::optional<CompiledPlan> plan;
   std::vector<StepPoint> steps;
   std::vector<EvalPoint> evals;
+  std::vector<MeterPoint> meters;
   std::vector<Change> changes;
   std::optional<Progress> progress;
   std::optional<Summary> summary;
   prof::Trace trace;
   StepSplit split;
+  QStringList log;
   QString trace_note;          // what was traced, dropped, and what it cost
   double overhead_share = 0;   // of tracing; 0.038 is 3.8 %
   int slot = -1;               // 0 … 7: letter and colour while ticked; -1: not ticked
+  bool loaded = true;          // false: only the summary was read, the losses and the trace are still in the file
+
   bool live() const { return origin == RunOrigin::Live && !summary; }
+  double usPerStep() const;             // of the whole run, or so far; 0 when unknown
+  double stepsPerEpoch() const { return steps_per_epoch_; }
+  double stepAt(prof::TimeNs time) const;
+  prof::TimeNs timeOfStep(double step) const;
+  const EvalPoint* bestEval() const;    // highest accuracy, or lowest loss for regression
+  bool regression() const { return spec.model.loss == LossKind::MeanSquared; }
 
   void apply(RunUpdate&& update);  // appends and emits changed()
+  void setStepsPerEpoch(double steps) { steps_per_epoch_ = steps; }
+  void announce() { emit changed(); }
+  void finish() { emit ended(); }
 
  signals:
   void changed();
   void ended();
+
+ private:
+  void applyProgress(const Progress& now);
+  void applyTrace(RunUpdate& update);
+
+  double steps_per_epoch_ = 0;
+  int64_t split_at_spans_ = 0;
 };
+
+// "graph · arena · epilogue": what tells this run from another at a glance.
+QString short_title(const RunSpec& spec);
+QString spec_subtitle(const RunSpec& spec);
 
 }  // namespace ws::app

@@ -1,0 +1,147 @@
+// How a CurvePane draws: curves from the sampled series, axes that hold them, the values at the cursor.
+#include <cmath>
+
+#include "app/charts/curve_pane.h"
+#include "app/charts/plot.h"
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+
+namespace ws::app {
+namespace {
+
+QPen run_pen(int slot, double width) {
+  QPen pen(theme().run[std::max(0, slot) % 8], width);
+  if (slot >= 4) pen.setDashPattern({6, 2});
+  pen.setJoinStyle(Qt::RoundJoin);
+  return pen;
+}
+
+void add_graph(QCustomPlot* plot, const MinMaxSeries& series, const QPen& pen, bool steps) {
+  const QCPRange range = plot->xAxis->range();
+  const bool log = plot->yAxis->scaleType() == QCPAxis::stLogarithmic;
+  QVector<QCPGraphData> data;
+  for (const Point& p : series.sample(range.lower, range.upper, std::max(50, plot->axisRect()->width())))
+    if (!log || p.y > 0) data.push_back({p.x, p.y});
+  QCPGraph* graph = plot->addGraph();
+  graph->setPen(pen);
+  graph->setAntialiased(true);
+  graph->setAdaptiveSampling(false);
+  graph->setLineStyle(steps ? QCPGraph::lsStepRight : QCPGraph::lsLine);
+  graph->data()->set(data, true);
+}
+
+}  // namespace
+
+void CurvePane::drawCurves() {
+  plot_->clearGraphs();
+  for (const Curve& curve : curves_) {
+    const int slot = curve.run->slot;
+    QColor ghost = theme().run[std::max(0, slot) % 8];
+    ghost.setAlphaF(0.3F);
+    if (measure_ == Measure::Loss && smoothing_ > 0) add_graph(plot_, curve.raw, QPen(ghost, 1), false);
+    if (measure_ == Measure::Accuracy && !curve.test.empty()) add_graph(plot_, curve.smooth, QPen(ghost, 1), false);
+    add_graph(plot_, shown(curve), run_pen(slot, 1.7), measure_ == Measure::AllocatorCalls || measure_ == Measure::Memory);
+    if (measure_ != Measure::Loss || curve.test.size() > 200) continue;
+    add_graph(plot_, curve.test, Qt::NoPen, false);
+    plot_->graph()->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle, run_pen(slot % 4, 1.2), theme().base, 5));
+    plot_->graph()->setLineStyle(QCPGraph::lsNone);
+  }
+}
+
+void CurvePane::scaleAxes() {
+  double first = 0, last = 0;
+  bool any = false;
+  for (const Curve& curve : curves_) {
+    const MinMaxSeries& series = curve.raw.empty() ? shown(curve) : curve.raw;
+    if (series.empty()) continue;
+    last = std::max({last, series.at(series.size() - 1).x, curve.test.empty() ? 0 : curve.test.at(curve.test.size() - 1).x});
+    any = true;
+  }
+  if (!plot_->zoomed()) {
+    if (log_x_) first = x_ == XAxis::Step ? 1 : last * 1e-4;
+    plot_->xAxis->setRange(first, any && last > first ? last + (last - first) * 0.015 : 1);
+  }
+  const QCPRange x = plot_->xAxis->range();
+  double low = 0, high = 0;
+  bool found = false;
+  for (const Curve& curve : curves_)
+    for (const MinMaxSeries* series : {&shown(curve), measure_ == Measure::Loss ? &curve.test : nullptr}) {
+      double a = 0, b = 0;
+      if (!series || !series->range(x.lower, x.upper, a, b, log_y_)) continue;
+      low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
+      found = true;
+    }
+  if (!found) low = log_y_ ? 0.1 : 0, high = measure_ == Measure::Accuracy ? 100 : log_y_ ? 10 : 1;
+  if (log_y_) {
+    low = std::max(low, high * 1e-9);
+    plot_->yAxis->setRange(low / 1.6, std::max(high, low * 2) * 1.6);
+  } else if (measure_ == Measure::Accuracy) {
+    const double pad = std::max(1.0, (high - low) * 0.1);
+    plot_->yAxis->setRange(found ? std::max(0.0, low - pad) : 0, std::min(100.0, high + pad) + (high + pad >= 100 ? 0.5 : 0));
+  } else {
+    plot_->yAxis->setRange(std::min(0.0, low), high > 0 ? high * 1.18 : 1);
+  }
+}
+
+QString CurvePane::valueText(double value) const {
+  switch (measure_) {
+    case Measure::Loss: return significant_text(value);
+    case Measure::Accuracy: return fixed_text(value, 2);
+    case Measure::AllocatorCalls: return value == std::round(value) ? fixed_text(value, 0) : fixed_text(value, 1);
+    case Measure::Throughput: return significant_text(value);
+    case Measure::Memory: return fixed_text(value, 2);
+  }
+  return {};
+}
+
+void CurvePane::refreshLegend() {
+  std::vector<LegendItem> items;
+  const auto at = cursorX();
+  for (const Curve& curve : curves_) {
+    const MinMaxSeries& series = shown(curve);
+    const Point* p = series.empty() ? nullptr : at ? series.nearest(*at) : &series.at(series.size() - 1);
+    items.push_back({curve.run ? curve.run->slot : 0, p ? valueText(p->y) : QStringLiteral("—")});
+  }
+  legend()->setItems(std::move(items));
+}
+
+void CurvePane::refreshOverlay() {
+  std::vector<PlotDot> dots;
+  std::vector<PlotMark> marks;
+  std::vector<PlotNote> notes;
+  const auto at = cursorX();
+  for (const Curve& curve : curves_) {
+    if (!curve.run) continue;
+    const Run& run = *curve.run;
+    const QColor colour = theme().run[std::max(0, run.slot) % 8];
+    const MinMaxSeries& series = shown(curve);
+    if (!series.empty())
+      if (const Point* p = at ? series.nearest(*at) : &series.at(series.size() - 1)) dots.push_back({p->x, p->y, colour});
+    if (const EvalPoint* best = measure_ == Measure::Accuracy && run.evals.size() > 1 ? run.bestEval() : nullptr) {
+      const double x = xOf(run, best->step, best->wall_s);
+      dots.push_back({x, best->accuracy * 100, colour, true});
+      notes.push_back({x, best->accuracy * 100, tr("best %1").arg(fixed_text(best->accuracy * 100, 2)), colour});
+    }
+    if (measure_ == Measure::AllocatorCalls && !run.meters.empty()) {
+      const MeterPoint& m = run.meters.back();
+      const QString text = m.allocate + m.free == 0 ? tr("none in a step") : tr("%1 malloc + %2 free").arg(valueText(m.allocate), valueText(m.free));
+      notes.push_back({plot_->xAxis->range().lower, m.allocate + m.free, text, theme().secondary});
+    }
+    for (const Change& change : run.changes)
+      marks.push_back({xOf(run, static_cast<double>(change.step), static_cast<double>(run.timeOfStep(static_cast<double>(change.step))) * 1e-9),
+                       QString::fromStdString(change.key.substr(change.key.find('.') + 1) + " " + change.to)});
+  }
+  plot_->setOverlay(std::move(dots), std::move(marks), std::move(notes));
+}
+
+QString CurvePane::emptyText() const {
+  if (curves_.empty()) return tr("Tick a run, or press Train");
+  for (const Curve& curve : curves_)
+    if (!shown(curve).empty()) return {};
+  if (measure_ == Measure::Accuracy && std::all_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->regression(); }))
+    return tr("A line has no accuracy: look at the loss");
+  if (measure_ == Measure::Accuracy) return tr("Filled at the end of the first epoch");
+  return tr("Filled with the first steps");
+}
+
+}  // namespace ws::app

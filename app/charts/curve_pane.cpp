@@ -1,0 +1,256 @@
+#include "app/charts/curve_pane.h"
+
+#include <cmath>
+
+#include "app/charts/plot.h"
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+double meter_value(Measure measure, const MeterPoint& p) {
+  if (measure == Measure::AllocatorCalls) return p.allocate + p.free;
+  if (measure == Measure::Throughput) return p.samples_per_s;
+  return p.reserved / kMiB;
+}
+
+bool per_step(Measure m) { return m == Measure::Loss || m == Measure::Accuracy; }
+
+}  // namespace
+
+QString measure_title(Measure measure) {
+  switch (measure) {
+    case Measure::Loss: return QObject::tr("Loss");
+    case Measure::Accuracy: return QObject::tr("Test accuracy");
+    case Measure::AllocatorCalls: return QObject::tr("Allocator calls");
+    case Measure::Throughput: return QObject::tr("Throughput");
+    case Measure::Memory: return QObject::tr("Memory");
+  }
+  return {};
+}
+
+CurvePane::CurvePane(std::vector<Measure> measures, QWidget* parent)
+    : Pane(measure_title(measures.front()), parent), measures_(std::move(measures)), measure_(measures_.front()), plot_(new Plot(this)) {
+  log_y_ = measure_ == Measure::Loss;
+  setBody(plot_);
+  buildOptions();
+  plot_->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(plot_, &QWidget::customContextMenuRequested, this, [this](QPoint at) {
+    QMenu menu(this);
+    fillMenu(&menu);
+    menu.exec(plot_->mapToGlobal(at));
+  });
+  connect(plot_, &Plot::cursorMoved, this, [this](double x) { emit cursorMoved(stepOfX(x)); });
+  connect(plot_, &Plot::zoomChanged, this, [this] { redraw(); });
+  setMinimumSize(220, 120);
+  setMeasure(measure_);
+}
+
+void CurvePane::buildOptions() {
+  log_button_ = option_button(tr("Vertical axis"), this);
+  smooth_button_ = option_button(tr("Smoothing"), this);
+  x_button_ = option_button(tr("Horizontal axis"), this);
+  if (measures_.size() > 1) {
+    measure_button_ = option_button(tr("Measure"), this);
+    addOption(measure_button_);
+  }
+  for (QPushButton* button : {log_button_, smooth_button_, x_button_}) addOption(button);
+  auto* log_menu = new QMenu(log_button_);
+  connect(log_menu->addAction(tr("Log y")), &QAction::triggered, this, [this] { setLogY(true); });
+  connect(log_menu->addAction(tr("Linear y")), &QAction::triggered, this, [this] { setLogY(false); });
+  log_menu->addSeparator();
+  connect(log_menu->addAction(tr("Log x")), &QAction::triggered, this, [this] { setLogX(true); });
+  connect(log_menu->addAction(tr("Linear x")), &QAction::triggered, this, [this] { setLogX(false); });
+  log_button_->setMenu(log_menu);
+  auto* smooth_menu = new QMenu(smooth_button_);
+  for (double factor : {0.0, 0.6, 0.9, 0.97, 0.99})
+    connect(smooth_menu->addAction(factor == 0 ? tr("No smoothing") : tr("EMA %1").arg(factor)), &QAction::triggered, this,
+            [this, factor] { setSmoothing(factor); });
+  smooth_button_->setMenu(smooth_menu);
+  auto* x_menu = new QMenu(x_button_);
+  const std::pair<XAxis, QString> axes[] = {{XAxis::Step, tr("Step")}, {XAxis::Epoch, tr("Epoch")}, {XAxis::Wall, tr("Wall time")}};
+  for (const auto& [axis, name] : axes)
+    connect(x_menu->addAction(name), &QAction::triggered, this, [this, axis = axis] { emit xAxisChosen(axis); });
+  x_button_->setMenu(x_menu);
+  if (!measure_button_) return;
+  auto* measure_menu = new QMenu(measure_button_);
+  for (Measure m : measures_)
+    connect(measure_menu->addAction(measure_title(m)), &QAction::triggered, this, [this, m] { setMeasure(m); });
+  measure_button_->setMenu(measure_menu);
+}
+
+void CurvePane::fillMenu(QMenu* menu) {
+  for (QPushButton* button : {measure_button_, log_button_, smooth_button_, x_button_}) {
+    if (!button || (button == smooth_button_ && !per_step(measure_))) continue;
+    QMenu* sub = menu->addMenu(button->accessibleName());
+    sub->addActions(button->menu()->actions());
+  }
+  menu->addSeparator();
+  menu->addAction(tr("Fit"), plot_, &Plot::fit);
+  menu->addAction(tr("Undo zoom"), plot_, &Plot::undoZoom)->setEnabled(plot_->zoomed());
+  menu->addAction(tr("Save picture…"), this, &CurvePane::exportImage);
+}
+
+void CurvePane::exportImage() {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), title() + ".png", tr("PNG (*.png);;PDF (*.pdf)"));
+  if (path.isEmpty()) return;
+  const bool done = path.endsWith(".pdf") ? plot_->savePdf(path) : plot_->grab().save(path);
+  if (!done) QMessageBox::warning(this, tr("Save picture"), tr("%1 could not be written. Choose a folder that you may write to.").arg(path));
+}
+
+void CurvePane::refreshOptions() {
+  log_button_->setText(log_y_ ? tr("Log y") : log_x_ ? tr("Log x") : tr("Linear"));
+  smooth_button_->setText(smoothing_ == 0 ? tr("Raw") : tr("EMA %1").arg(smoothing_));
+  x_button_->setText(x_ == XAxis::Step ? tr("Step") : x_ == XAxis::Epoch ? tr("Epoch") : tr("Wall"));
+  const bool loss = measure_ == Measure::Loss;
+  log_button_->setVisible(loss && !compact_);
+  smooth_button_->setVisible(loss && !compact_);
+  x_button_->setVisible(loss && !compact_);
+  if (measure_button_) measure_button_->setVisible(false), measure_button_->setText(measure_title(measure_));
+}
+
+void CurvePane::setRuns(const std::vector<Run*>& runs) {
+  bool same = runs.size() == curves_.size();
+  for (size_t i = 0; same && i < runs.size(); ++i) same = curves_[i].run == runs[i];
+  if (same) return;
+  curves_.clear();
+  for (Run* run : runs) {
+    curves_.push_back({run, {}, {}, {}, Ema(smoothing_)});
+    connect(run, &Run::changed, this, [this] { dirty_ = true; });
+  }
+  dirty_ = true;
+  redraw();
+}
+
+void CurvePane::rebuild() {
+  for (Curve& curve : curves_) curve = Curve{curve.run, {}, {}, {}, Ema(measure_ == Measure::Accuracy ? 0.97 : smoothing_)};
+  dirty_ = true;
+  redraw();
+}
+
+void CurvePane::setXAxis(XAxis axis) {
+  x_ = axis;
+  refreshOptions();
+  plot_->fit();
+  rebuild();
+}
+
+void CurvePane::setMeasure(Measure measure) {
+  measure_ = measure;
+  log_y_ = measure == Measure::Loss;
+  const QString note = measure == Measure::Loss           ? tr("train · circles: test")
+                       : measure == Measure::Accuracy     ? QStringLiteral("%")
+                       : measure == Measure::AllocatorCalls ? tr("a step")
+                       : measure == Measure::Throughput   ? tr("samples/s")
+                                                          : tr("MiB reserved");
+  setTitle(measure_title(measure), note);
+  plot_->setAccessibleName(tr("%1 chart").arg(measure_title(measure)));
+  plot_->setLogY(log_y_);
+  refreshOptions();
+  plot_->fit();
+  rebuild();
+}
+
+void CurvePane::setLogY(bool on) {
+  log_y_ = on;
+  plot_->setLogY(on);
+  refreshOptions();
+  redraw();
+}
+
+void CurvePane::setLogX(bool on) {
+  log_x_ = on;
+  plot_->setLogX(on);
+  refreshOptions();
+  plot_->fit();
+}
+
+void CurvePane::setSmoothing(double factor) {
+  smoothing_ = factor;
+  refreshOptions();
+  rebuild();
+}
+
+void CurvePane::setCompact(bool compact) {
+  compact_ = compact;
+  refreshOptions();
+}
+
+void CurvePane::undoZoom() { plot_->undoZoom(); }
+
+double CurvePane::xOf(const Run& run, double step, double wall) const {
+  if (x_ == XAxis::Wall) return wall;
+  if (x_ == XAxis::Step) return step;
+  return run.stepsPerEpoch() > 0 ? step / run.stepsPerEpoch() : 0;
+}
+
+std::optional<double> CurvePane::cursorX() const {
+  if (!cursor_step_ || curves_.empty() || !curves_.front().run) return {};
+  const Run& run = *curves_.front().run;
+  return xOf(run, *cursor_step_, static_cast<double>(run.timeOfStep(*cursor_step_)) * 1e-9);
+}
+
+double CurvePane::stepOfX(double x) const {
+  if (x_ == XAxis::Step || curves_.empty() || !curves_.front().run) return x;
+  const Run& run = *curves_.front().run;
+  return x_ == XAxis::Epoch ? x * run.stepsPerEpoch() : run.stepAt(static_cast<prof::TimeNs>(x * 1e9));
+}
+
+void CurvePane::setCursorStep(std::optional<double> step) {
+  cursor_step_ = step;
+  plot_->setCursor(cursorX());
+  refreshLegend();
+  refreshOverlay();
+}
+
+void CurvePane::takeSteps(Curve& curve) {
+  const Run& run = *curve.run;
+  const double scale = measure_ == Measure::Accuracy ? 100 : 1;
+  for (; curve.taken < run.steps.size(); ++curve.taken) {
+    const StepPoint& p = run.steps[curve.taken];
+    const double x = xOf(run, p.step, p.wall_s), y = measure_ == Measure::Loss ? p.loss : p.accuracy * scale;
+    curve.raw.append(x, y);
+    curve.smooth.append(x, curve.ema.add(y));
+  }
+  for (; curve.taken_test < run.evals.size(); ++curve.taken_test) {
+    const EvalPoint& p = run.evals[curve.taken_test];
+    curve.test.append(xOf(run, p.step, p.wall_s), measure_ == Measure::Loss ? p.loss : p.accuracy * scale);
+  }
+}
+
+void CurvePane::takeMeters(Curve& curve) {
+  const Run& run = *curve.run;
+  for (; curve.taken < run.meters.size(); ++curve.taken) {
+    const MeterPoint& p = run.meters[curve.taken];
+    if (curve.taken == 0) curve.raw.append(0, meter_value(measure_, p));
+    curve.raw.append(xOf(run, p.step, p.wall_s), meter_value(measure_, p));
+  }
+}
+
+void CurvePane::take(Curve& curve) {
+  if (!curve.run) return;
+  per_step(measure_) ? takeSteps(curve) : takeMeters(curve);
+}
+
+const MinMaxSeries& CurvePane::shown(const Curve& curve) const {
+  if (measure_ == Measure::Accuracy) return curve.test.empty() ? curve.smooth : curve.test;
+  return measure_ == Measure::Loss && smoothing_ > 0 ? curve.smooth : curve.raw;
+}
+
+void CurvePane::redraw() {
+  dirty_ = false;
+  for (Curve& curve : curves_) take(curve);
+  std::erase_if(curves_, [](const Curve& curve) { return !curve.run; });
+  scaleAxes();
+  drawCurves();
+  plot_->setEmptyText(emptyText());
+  plot_->setCursor(cursorX());
+  refreshLegend();
+  refreshOverlay();
+  plot_->replot(QCustomPlot::rpQueuedReplot);
+}
+
+}  // namespace ws::app

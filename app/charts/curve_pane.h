@@ -1,0 +1,82 @@
+// A chart of one measure over the run, for every ticked run, with the value at the shared cursor.
+#pragma once
+#include <QPointer>
+#include <map>
+#include <optional>
+
+#include "app/charts/pane.h"
+#include "app/charts/series.h"
+#include "app/session/run.h"
+
+class QMenu;
+
+namespace ws::app {
+
+class Plot;
+
+enum class Measure { Loss, Accuracy, AllocatorCalls, Throughput, Memory };
+enum class XAxis { Step, Epoch, Wall };
+
+class CurvePane : public Pane {
+  Q_OBJECT
+ public:
+  CurvePane(std::vector<Measure> measures, QWidget* parent = nullptr);
+
+  void setRuns(const std::vector<Run*>& runs);
+  void setCursorStep(std::optional<double> step);  // of the first run
+  void setXAxis(XAxis axis);
+  void setMeasure(Measure measure);
+  void setLogY(bool on);
+  void setLogX(bool on);
+  void setSmoothing(double factor);  // 0: off
+  void setCompact(bool compact);
+  Measure measure() const { return measure_; }
+  bool dirty() const { return dirty_; }
+  void redraw();  // takes in what is new and paints
+  Plot* plot() const { return plot_; }
+  void undoZoom();
+
+ signals:
+  void cursorMoved(double step);  // of the first run
+  void xAxisChosen(ws::app::XAxis axis);
+
+ private:
+  struct Curve {
+    QPointer<Run> run;
+    MinMaxSeries raw, smooth, test;
+    Ema ema;
+    size_t taken = 0, taken_test = 0;
+  };
+  void buildOptions();
+  void fillMenu(QMenu* menu);
+  void rebuild();
+  void take(Curve& curve);
+  void takeSteps(Curve& curve);
+  void takeMeters(Curve& curve);
+  void drawCurves();
+  void scaleAxes();
+  void refreshLegend();
+  void refreshOverlay();
+  void refreshOptions();
+  double xOf(const Run& run, double step, double wall) const;
+  std::optional<double> cursorX() const;
+  double stepOfX(double x) const;
+  const MinMaxSeries& shown(const Curve& curve) const;
+  QString valueText(double value) const;
+  QString emptyText() const;
+  void exportImage();
+
+  std::vector<Measure> measures_;
+  Measure measure_;
+  XAxis x_ = XAxis::Step;
+  bool log_x_ = false, log_y_ = false, compact_ = false, dirty_ = true;
+  double smoothing_ = 0.6;
+  std::vector<Curve> curves_;
+  std::optional<double> cursor_step_;
+  Plot* plot_;
+  QPushButton *log_button_, *smooth_button_, *x_button_, *measure_button_ = nullptr;
+};
+
+QString measure_title(Measure measure);
+
+}  // namespace ws::app

@@ -1,0 +1,111 @@
+#include "app/charts/pane.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "app/panels/theme.h"
+
+namespace ws::app {
+
+Legend::Legend(QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+  setFixedHeight(20);
+}
+
+void Legend::setItems(std::vector<LegendItem> items) {
+  const QSize before = sizeHint();
+  items_ = std::move(items);
+  QStringList said;
+  for (const LegendItem& item : items_) said << QString(run_letter(item.slot)) + " " + item.value;
+  setAccessibleName(tr("Values at the cursor"));
+  setAccessibleDescription(said.join(", "));
+  if (sizeHint() != before) updateGeometry();
+  update();
+}
+
+QSize Legend::sizeHint() const {
+  double width = 0;
+  for (const LegendItem& item : items_) width += 15 + 8 + (badgesOnly() ? 0 : 5 + number_width(ui_font(12.5, 600), item.value));
+  return {static_cast<int>(width), 20};
+}
+
+void Legend::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  double x = 0;
+  for (const LegendItem& item : items_) {
+    draw_badge(painter, QRectF(x, 2.5, 15, 15), item.slot);
+    x += 20;
+    if (badgesOnly()) {
+      x += 3;
+      continue;
+    }
+    painter.setFont(ui_font(12.5, 600));
+    painter.setPen(theme().text);
+    const double width = number_width(painter.font(), item.value);
+    draw_number(painter, QRectF(x, 0, width, 20), Qt::AlignLeft | Qt::AlignVCenter, item.value);
+    x += width + 8;
+  }
+}
+
+Pane::Pane(const QString& title, QWidget* parent)
+    : QWidget(parent), bar_(new QWidget(this)), title_(new QLabel(title, bar_)), note_(new QLabel(bar_)), legend_(new Legend(bar_)) {
+  setObjectName("pane");
+  setAccessibleName(title);
+  bar_->setFixedHeight(28);
+  row_ = new QHBoxLayout(bar_);
+  row_->setContentsMargins(9, 0, 6, 0);
+  row_->setSpacing(6);
+  title_->setFont(ui_font(12.5, 600));
+  note_->setFont(ui_font(11.5));
+  note_->setMinimumWidth(0);
+  note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  row_->addWidget(title_);
+  row_->addWidget(note_, 1);
+  row_->addWidget(legend_);
+  column_ = new QVBoxLayout(this);
+  column_->setContentsMargins(1, 1, 1, 1);
+  column_->setSpacing(0);
+  column_->addWidget(bar_);
+}
+
+void Pane::setTitle(const QString& title, const QString& note) {
+  title_->setText(title);
+  note_->setText(note);
+  note_->setForegroundRole(QPalette::PlaceholderText);
+  setAccessibleName(title);
+}
+
+QString Pane::title() const { return title_->text(); }
+
+void Pane::addOption(QWidget* option) {
+  row_->addWidget(option);
+  options_.push_back(option);
+}
+
+void Pane::setBody(QWidget* body) { column_->addWidget(body, 1); }
+
+void Pane::setOptionsVisible(bool visible) {
+  for (QWidget* option : options_) option->setVisible(visible);
+}
+
+void Pane::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), theme().base);
+  painter.setPen(theme().border);
+  painter.drawRect(rect().adjusted(0, 0, -1, -1));
+}
+
+QPushButton* option_button(const QString& name, QWidget* parent) {
+  auto* button = new QPushButton(parent);
+  button->setProperty("small", true);
+  button->setProperty("menu", true);
+  button->setFont(ui_font(12));
+  button->setAccessibleName(name);
+  button->setToolTip(name);
+  return button;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,61 @@
+// The frame of a chart: a title line with the values of the ticked runs, and a body.
+#pragma once
+#include <QWidget>
+#include <vector>
+
+class QHBoxLayout;
+class QLabel;
+class QPushButton;
+class QVBoxLayout;
+
+namespace ws::app {
+
+struct LegendItem { int slot; QString value; };
+
+// Badges with the value at the cursor; with more than three runs the badges only.
+class Legend : public QWidget {
+  Q_OBJECT
+ public:
+  explicit Legend(QWidget* parent = nullptr);
+  void setItems(std::vector<LegendItem> items);
+  const std::vector<LegendItem>& items() const { return items_; }
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return {0, 20}; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  bool badgesOnly() const { return items_.size() > 3; }
+  std::vector<LegendItem> items_;
+};
+
+class Pane : public QWidget {
+  Q_OBJECT
+ public:
+  explicit Pane(const QString& title, QWidget* parent = nullptr);
+  void setTitle(const QString& title, const QString& note);
+  QString title() const;
+  Legend* legend() const { return legend_; }
+  void addOption(QWidget* option);  // at the right of the title
+  void setBody(QWidget* body);
+  void setOptionsVisible(bool visible);
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  QWidget* titleBar() const { return bar_; }
+
+ private:
+  QWidget* bar_;
+  QHBoxLayout* row_;
+  QVBoxLayout* column_;
+  QLabel* title_;
+  QLabel* note_;
+  Legend* legend_;
+  std::vector<QWidget*> options_;
+};
+
+// A small button that shows the chosen of several values and opens a menu of them.
+QPushButton* option_button(const QString& name, QWidget* parent);
+
+}  // namespace ws::app

@@ -1,0 +1,238 @@
+#include "app/charts/plot.h"
+
+#include <cmath>
+
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+
+namespace ws::app {
+namespace {
+
+QString tick_text(double value) {
+  const double size = std::abs(value);
+  if (size >= 1e6) return QString::number(value / 1e6, 'g', 3) + "M";
+  if (size >= 1e4) return QString::number(value / 1e3, 'g', 4) + "k";
+  if (size != 0 && size < 1e-4) return QString::number(value, 'g', 3);
+  return QString::number(value, 'g', 4).replace('-', QChar(0x2212));
+}
+
+class LinearTicker : public QCPAxisTicker {
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return tick_text(tick); }
+};
+class LogTicker : public QCPAxisTickerLog {
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return tick_text(tick); }
+};
+
+}  // namespace
+
+Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setPlottingHint(QCP::phCacheLabels, true);
+  setNoAntialiasingOnDrag(true);
+  for (QCPAxis* axis : {xAxis, yAxis}) {
+    auto ticker = QSharedPointer<QCPAxisTicker>(new LinearTicker);
+    ticker->setTickCount(5);
+    axis->setTicker(ticker);
+    axis->setSubTicks(false);
+    axis->setTickLength(0, 4);
+    axis->setTickLabelPadding(4);
+    axis->grid()->setSubGridVisible(false);
+  }
+  xAxis->setTickLabelPadding(2);
+  axisRect()->setAutoMargins(QCP::msLeft | QCP::msBottom);
+  axisRect()->setMargins(QMargins(0, 8, 10, 0));
+  axisRect()->setMinimumMargins(QMargins(34, 8, 10, 20));
+  applyTheme();
+}
+
+void Plot::applyTheme() {
+  const Theme& t = theme();
+  setBackground(t.base);
+  for (QCPAxis* axis : {xAxis, yAxis}) {
+    axis->setBasePen(QPen(t.strong_border, 1));
+    axis->setTickPen(QPen(t.strong_border, 1));
+    axis->setSubTickPen(Qt::NoPen);
+    axis->setTickLabelColor(t.secondary);
+    axis->setTickLabelFont(number_font(11));
+    axis->grid()->setPen(QPen(t.grid, 1));
+    axis->grid()->setSubGridPen(QPen(t.minor_grid, 1));
+    axis->grid()->setZeroLinePen(QPen(t.grid, 1));
+    axis->grid()->setAntialiased(false);
+  }
+}
+
+void Plot::setLog(QCPAxis* axis, bool on) {
+  axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
+  auto ticker = on ? QSharedPointer<QCPAxisTicker>(new LogTicker) : QSharedPointer<QCPAxisTicker>(new LinearTicker);
+  ticker->setTickCount(5);
+  axis->setTicker(ticker);
+  axis->setSubTicks(on);
+  axis->setSubTickLength(0, 0);
+  axis->grid()->setSubGridVisible(on);
+}
+
+void Plot::setCursor(std::optional<double> x) {
+  if (cursor_ == x) return;
+  cursor_ = x;
+  update();
+}
+
+void Plot::setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, std::vector<PlotNote> notes) {
+  dots_ = std::move(dots), marks_ = std::move(marks), notes_ = std::move(notes);
+  update();
+}
+
+void Plot::setEmptyText(const QString& text) {
+  empty_ = text;
+  update();
+}
+
+void Plot::zoomTo(double from, double to) {
+  if (!(to > from)) return;
+  undo_.push_back({xAxis->range(), yAxis->range()});
+  xAxis->setRange(from, to);
+  emit zoomChanged();
+}
+
+void Plot::fit() {
+  undo_.clear();
+  emit zoomChanged();
+}
+
+void Plot::undoZoom() {
+  if (undo_.empty()) return;
+  const View view = undo_.back();
+  undo_.pop_back();
+  xAxis->setRange(view.x);
+  yAxis->setRange(view.y);
+  emit zoomChanged();
+}
+
+void Plot::paintCursor(QPainter& painter) {
+  const QRect area = axisRect()->rect();
+  if (cursor_ && xAxis->range().contains(*cursor_)) {
+    const double x = std::round(xAxis->coordToPixel(*cursor_)) + 0.5;
+    QPen pen(theme().text, 1);
+    pen.setDashPattern({3, 2});
+    painter.setPen(pen);
+    painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+  }
+  painter.setRenderHint(QPainter::Antialiasing);
+  for (const PlotDot& dot : dots_) {
+    if (!xAxis->range().contains(dot.x)) continue;
+    const QPointF at(xAxis->coordToPixel(dot.x), yAxis->coordToPixel(dot.y));
+    painter.setPen(QPen(dot.open ? dot.colour : theme().base, 1.5));
+    painter.setBrush(dot.open ? theme().base : dot.colour);
+    painter.drawEllipse(at, dot.open ? 4 : 3.5, dot.open ? 4 : 3.5);
+  }
+}
+
+void Plot::paintMarks(QPainter& painter) {
+  const QRect area = axisRect()->rect();
+  painter.setFont(ui_font(10.5));
+  double free_from = area.left();
+  for (const PlotMark& mark : marks_) {
+    if (!xAxis->range().contains(mark.x)) continue;
+    const double x = std::round(xAxis->coordToPixel(mark.x)) + 0.5;
+    painter.setPen(QPen(theme().focus, 1, Qt::DotLine));
+    painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+    const double width = QFontMetricsF(painter.font()).horizontalAdvance(mark.text);
+    double left = x + 4;
+    if (left + width > area.right()) left = x - 4 - width;
+    if (left < free_from) continue;
+    painter.setPen(theme().secondary);
+    painter.drawText(QPointF(left, area.top() + 11), mark.text);
+    free_from = left + width + 6;
+  }
+  for (const PlotNote& note : notes_) {
+    if (!xAxis->range().contains(note.x)) continue;
+    painter.setPen(note.colour);
+    const QPointF at(xAxis->coordToPixel(note.x), yAxis->coordToPixel(note.y));
+    const double width = QFontMetricsF(painter.font()).horizontalAdvance(note.text);
+    const double x = std::clamp(at.x() - width / 2, area.left() + 4.0, std::max(area.left() + 4.0, area.right() - width - 2.0));
+    const double y = at.y() - 7 < area.top() + 12 ? at.y() + 16 : at.y() - 7;
+    painter.drawText(QPointF(x, y), note.text);
+  }
+}
+
+void Plot::paintEvent(QPaintEvent* event) {
+  // The library keeps the ratio of the screen it was made on; follow the one it is shown on.
+  if (!qFuzzyCompare(bufferDevicePixelRatio(), devicePixelRatioF())) {
+    setBufferDevicePixelRatio(devicePixelRatioF());
+    replot(QCustomPlot::rpImmediateRefresh);
+  }
+  QCustomPlot::paintEvent(event);
+  QPainter painter(this);
+  painter.setClipRect(axisRect()->rect().adjusted(-5, -8, 10, 5));
+  paintMarks(painter);
+  paintCursor(painter);
+  if (drag_ && press_) {
+    QColor fill = theme().focus;
+    fill.setAlphaF(0.12F);
+    painter.fillRect(QRect(QPoint(press_->x(), axisRect()->top()), QPoint(drag_->x(), axisRect()->bottom())).normalized(), fill);
+  }
+  if (empty_.isEmpty()) return;
+  painter.setFont(ui_font(11.5));
+  painter.setPen(theme().quiet);
+  painter.drawText(axisRect()->rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
+}
+
+void Plot::mouseMoveEvent(QMouseEvent* event) {
+  if (press_ && (event->pos() - *press_).manhattanLength() > 4) drag_ = event->pos();
+  emit cursorMoved(xAxis->pixelToCoord(event->pos().x()));
+  update();
+}
+
+void Plot::mousePressEvent(QMouseEvent* event) {
+  setFocus(Qt::MouseFocusReason);
+  if (event->button() == Qt::LeftButton) press_ = event->pos();
+}
+
+void Plot::mouseReleaseEvent(QMouseEvent*) {
+  if (press_ && drag_) {
+    const double a = xAxis->pixelToCoord(press_->x()), b = xAxis->pixelToCoord(drag_->x());
+    zoomTo(std::min(a, b), std::max(a, b));
+  }
+  press_.reset();
+  drag_.reset();
+  update();
+}
+
+void Plot::mouseDoubleClickEvent(QMouseEvent*) { fit(); }
+
+void Plot::wheelEvent(QWheelEvent* event) {
+  if (!(event->modifiers() & Qt::ControlModifier)) return event->ignore();
+  const double at = xAxis->pixelToCoord(event->position().x()), factor = event->angleDelta().y() > 0 ? 0.8 : 1.25;
+  zoomTo(at - (at - xAxis->range().lower) * factor, at + (xAxis->range().upper - at) * factor);
+}
+
+void Plot::keyPressEvent(QKeyEvent* event) {
+  const QCPRange range = xAxis->range();
+  const double middle = cursor_.value_or(range.center());
+  switch (event->key()) {
+    case Qt::Key_W: return zoomTo(middle - (middle - range.lower) * 0.7, middle + (range.upper - middle) * 0.7);
+    case Qt::Key_S: return zoomTo(middle - (middle - range.lower) * 1.4, middle + (range.upper - middle) * 1.4);
+    case Qt::Key_A: return zoomTo(range.lower - range.size() * 0.15, range.upper - range.size() * 0.15);
+    case Qt::Key_D: return zoomTo(range.lower + range.size() * 0.15, range.upper + range.size() * 0.15);
+    case Qt::Key_F: return fit();
+    case Qt::Key_Backspace: return undoZoom();
+    case Qt::Key_Left: emit cursorMoved(middle - range.size() / 100); return;
+    case Qt::Key_Right: emit cursorMoved(middle + range.size() / 100); return;
+    default: QCustomPlot::keyPressEvent(event);
+  }
+}
+
+void Plot::changeEvent(QEvent* event) {
+  QCustomPlot::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange && event->type() != QEvent::StyleChange) return;
+  applyTheme();
+  emit zoomChanged();
+}
+
+void Plot::showEvent(QShowEvent* event) {
+  QCustomPlot::showEvent(event);
+  setBufferDevicePixelRatio(devicePixelRatioF());
+}
+
+}  // namespace ws::app

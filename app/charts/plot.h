@@ -1,0 +1,61 @@
+// A QCustomPlot in the look of the window: theme, axes, one cursor line over the cached picture, zoom with undo.
+#pragma once
+#include <qcustomplot.h>
+
+#include <optional>
+#include <vector>
+
+namespace ws::app {
+
+struct PlotDot { double x, y; QColor colour; bool open = false; };
+struct PlotMark { double x; QString text; };         // a change in mid-run
+struct PlotNote { double x, y; QString text; QColor colour; };  // stands above its point
+
+class Plot : public QCustomPlot {
+  Q_OBJECT
+ public:
+  explicit Plot(QWidget* parent = nullptr);
+  void setCursor(std::optional<double> x);
+  void setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, std::vector<PlotNote> notes);
+  void setEmptyText(const QString& text);
+  void setLogX(bool on) { setLog(xAxis, on); }
+  void setLogY(bool on) { setLog(yAxis, on); }
+  bool zoomed() const { return !undo_.empty(); }
+  void fit();       // back to all data
+  void undoZoom();
+  void applyTheme();
+  QSize minimumSizeHint() const override { return {120, 80}; }
+
+ signals:
+  void cursorMoved(double x);
+  void zoomChanged();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  struct View { QCPRange x, y; };
+  void setLog(QCPAxis* axis, bool on);
+  void zoomTo(double from, double to);
+  void paintCursor(QPainter& painter);
+  void paintMarks(QPainter& painter);
+
+  std::optional<double> cursor_;
+  std::vector<PlotDot> dots_;
+  std::vector<PlotMark> marks_;
+  std::vector<PlotNote> notes_;
+  QString empty_;
+  std::vector<View> undo_;
+  std::optional<QPoint> press_;
+  std::optional<QPoint> drag_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,46 @@
+// The points of a curve, kept so that any range is drawn with the minimum and maximum of each pixel column. Pure.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+namespace ws::app {
+
+struct Point { double x, y; };
+
+class MinMaxSeries {
+ public:
+  void append(double x, double y);  // x must not fall
+  void clear();
+  size_t size() const { return points_.size(); }
+  bool empty() const { return points_.empty(); }
+  const Point& at(size_t i) const { return points_[i]; }
+  const Point* nearest(double x) const;  // the last point at or before x, else the first; nullptr when empty
+  // At most about two points a column, extremes kept, in order of x; one point beyond either edge so that lines reach it.
+  std::vector<Point> sample(double from, double to, int columns) const;
+  // Extremes of y over [from, to]; false when no point is there.
+  bool range(double from, double to, double& low, double& high, bool positive_only) const;
+
+ private:
+  static constexpr size_t kBlock = 128;
+  struct Block { size_t low, high; };  // indices of the extremes
+  size_t lower(double x) const;
+  void add_column(std::vector<Point>& out, size_t from, size_t to) const;
+
+  std::vector<Point> points_;
+  std::vector<Block> blocks_;
+};
+
+// Exponential moving average without the pull of a start at zero.
+class Ema {
+ public:
+  explicit Ema(double factor = 0.6) : factor_(factor) {}
+  double add(double value);
+
+ private:
+  double factor_, sum_ = 0, weight_ = 0;
+};
+
+// Rounds parts to `decimals` so that the printed column adds up to the printed total (largest remainder).
+std::vector<double> round_to_sum(const std::vector<double>& parts, double total, int decimals);
+
+}  // namespace ws::app

@@ -1,0 +1,183 @@
+#include "app/charts/split_pane.h"
+
+#include <QPainter>
+#include <algorithm>
+
+#include "app/charts/series.h"
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+
+namespace ws::app {
+namespace {
+
+using prof::Meaning;
+
+bool is_kernel(Meaning m) { return m <= Meaning::Optimizer; }
+
+constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Loss, Meaning::Optimizer, Meaning::Copy,
+                              Meaning::Allocation, Meaning::Sync, Meaning::Launch, Meaning::Other, Meaning::Idle};
+
+QString row_name(Meaning m) { return m == Meaning::Idle ? QObject::tr("launch gaps, idle") : meaning_name(m); }
+
+double part_of(const StepSplit& split, Meaning meaning) {
+  double sum = 0;
+  for (const SplitPart& part : split.parts)
+    if (part.meaning == meaning) sum += part.us;
+  return sum;
+}
+
+}  // namespace
+
+SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged) {
+  SplitTable table;
+  for (const StepSplit* split : splits) table.wall.push_back(split->wall_us), table.in_ms = table.in_ms || split->wall_us >= 10000;
+  const double unit = table.in_ms ? 1000 : 1;
+  for (double& wall : table.wall) wall /= unit;
+  for (Meaning meaning : kOrder) {
+    SplitRow row{meaning, row_name(meaning), {}};
+    for (const StepSplit* split : splits) row.us.push_back(part_of(*split, meaning) / unit);
+    if (merged && is_kernel(meaning) && !table.rows.empty()) {
+      for (size_t i = 0; i < row.us.size(); ++i) table.rows.front().us[i] += row.us[i];
+      continue;
+    }
+    if (merged && is_kernel(meaning)) row.name = QObject::tr("kernels");
+    table.rows.push_back(std::move(row));
+  }
+  std::erase_if(table.rows, [](const SplitRow& row) { return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us <= 0; }); });
+  for (size_t column = 0; column < splits.size(); ++column) {
+    std::vector<double> parts;
+    for (const SplitRow& row : table.rows) parts.push_back(row.us[column]);
+    const auto rounded = round_to_sum(parts, table.wall[column], 1);
+    for (size_t i = 0; i < rounded.size(); ++i) table.rows[i].us[column] = rounded[i];
+  }
+  return table;
+}
+
+SplitPane::SplitPane(QWidget* parent) : Pane(tr("Step time split"), parent) {
+  setTitle(tr("Step time split"), tr("µs per step"));
+  setMinimumSize(220, 120);
+}
+
+void SplitPane::setRuns(const std::vector<Run*>& runs) {
+  for (const auto& run : runs_)
+    if (run) disconnect(run, nullptr, this, nullptr);
+  runs_.assign(runs.begin(), runs.end());
+  for (Run* run : runs) connect(run, &Run::changed, this, &SplitPane::refresh);
+  refresh();
+}
+
+void SplitPane::setCompact(bool compact) {
+  compact_ = compact;
+  refresh();
+}
+
+void SplitPane::refresh() {
+  std::vector<const StepSplit*> splits;
+  int64_t steps = 0;
+  std::erase_if(runs_, [](const QPointer<Run>& run) { return !run; });
+  for (const auto& run : runs_) splits.push_back(&run->split), steps = std::max(steps, run->split.steps);
+  table_ = split_table(splits, compact_);
+  const QString unit = table_.in_ms ? tr("ms") : tr("µs");
+  setTitle(compact_ ? tr("Step time") : tr("Step time split"), steps > 0 && !compact_ ? tr("%1 per step · over %2 steps").arg(unit, count_text(steps)) : unit);
+  QStringList said;
+  for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
+  setAccessibleDescription(said.join(", "));
+  update();
+}
+
+double SplitPane::columnRight(size_t column) const {
+  const size_t columns = runs_.size() + (runs_.size() == 2 && !compact_ ? 1 : 0);
+  const double pitch = std::min(68.0, (width() - 130.0) / static_cast<double>(std::max<size_t>(1, columns)));
+  return width() - 10 - pitch * static_cast<double>(columns - 1 - column);
+}
+
+double SplitPane::paintBars(QPainter& painter, double top) {
+  const double widest = *std::max_element(table_.wall.begin(), table_.wall.end());
+  const double left = 32, room = width() - left - 66;
+  for (size_t i = 0; i < runs_.size(); ++i, top += 26) {
+    draw_badge(painter, QRectF(10, top + 3, 15, 15), runs_[i]->slot);
+    double x = left;
+    for (const SplitRow& row : table_.rows) {
+      const double width = widest > 0 ? row.us[i] / widest * room : 0;
+      if (width < 0.3) continue;
+      draw_fill(painter, QRectF(x, top, width, 21), meaning_brush(row.meaning));
+      const QString text = us_text(row.us[i]);
+      painter.setFont(ui_font(10.5, 500));
+      if (row.meaning != Meaning::Idle && number_width(painter.font(), text) + 10 < width) {
+        painter.setPen(theme().fill_ink);
+        draw_number(painter, QRectF(x + 5, top, width, 21), Qt::AlignLeft | Qt::AlignVCenter, text);
+      }
+      x += width;
+    }
+    painter.setFont(ui_font(12.5, 600));
+    painter.setPen(theme().text);
+    draw_number(painter, QRectF(x + 6, top, 60, 21), Qt::AlignLeft | Qt::AlignVCenter, us_text(table_.wall[i]));
+    const double value_end = x + 6 + number_width(painter.font(), us_text(table_.wall[i])) + 6;
+    if (i == 0 && runs_.size() == 2 && table_.wall[0] > 0 && table_.wall[1] > table_.wall[0] * 1.05) {
+      painter.setFont(ui_font(11));
+      painter.setPen(theme().secondary);
+      painter.drawText(QRectF(value_end, top, width() - value_end - 4, 21), Qt::AlignLeft | Qt::AlignVCenter,
+                       tr("%1× faster than %2").arg(table_.wall[1] / table_.wall[0], 0, 'f', 1).arg(run_letter(runs_[1]->slot)));
+    }
+  }
+  return top;
+}
+
+void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double y, double height) {
+  const double middle = y + height / 2;
+  draw_fill(painter, QRectF(10, middle - 5.5, 11, 11), meaning_brush(row.meaning));
+  painter.setFont(ui_font(11.5));
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(28, y, 130, height), Qt::AlignLeft | Qt::AlignVCenter, row.name);
+  for (size_t i = 0; i < row.us.size(); ++i)
+    draw_number(painter, QRectF(0, y, columnRight(i), height), Qt::AlignRight | Qt::AlignVCenter, row.us[i] > 0 ? us_text(row.us[i]) : QStringLiteral("—"));
+  if (row.us.size() != 2 || compact_) return;
+  const double difference = row.us[1] - row.us[0];
+  draw_number(painter, QRectF(0, y, columnRight(2), height), Qt::AlignRight | Qt::AlignVCenter, (difference > 0 ? "+" : "") + us_text(difference));
+}
+
+void SplitPane::paintTable(QPainter& painter, double top) {
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().quiet);
+  const double heading = 15;
+  for (size_t i = 0; i < runs_.size(); ++i)
+    painter.drawText(QRectF(0, top, columnRight(i), heading), Qt::AlignRight | Qt::AlignVCenter, run_letter(runs_[i]->slot));
+  if (runs_.size() == 2 && !compact_)
+    painter.drawText(QRectF(0, top, columnRight(2), heading), Qt::AlignRight | Qt::AlignVCenter,
+                     QString(run_letter(runs_[1]->slot)) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
+  top += heading + 2;
+  painter.fillRect(QRectF(10, top, width() - 20, 1), theme().border);
+  const double room = height() - top - 6;
+  const double pitch = std::clamp(room / (static_cast<double>(table_.rows.size()) + 1.3), 12.0, 21.0);
+  for (const SplitRow& row : table_.rows) {
+    if (top + pitch * 2 > height()) break;
+    paintRow(painter, row, top + 1, pitch);
+    top += pitch;
+  }
+  painter.fillRect(QRectF(10, top + 2, width() - 20, 1), theme().border);
+  SplitRow total{Meaning::Other, tr("wall time"), table_.wall};
+  painter.setFont(ui_font(11.5, 600));
+  painter.setPen(theme().text);
+  painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, total.name);
+  for (size_t i = 0; i < total.us.size(); ++i)
+    draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter, us_text(total.us[i]));
+  if (total.us.size() != 2 || compact_) return;
+  const double difference = total.us[1] - total.us[0];
+  draw_number(painter, QRectF(0, top + 3, columnRight(2), pitch), Qt::AlignRight | Qt::AlignVCenter, (difference > 0 ? "+" : "") + us_text(difference));
+}
+
+void SplitPane::paintEvent(QPaintEvent* event) {
+  Pane::paintEvent(event);
+  QPainter painter(this);
+  const bool any = std::any_of(table_.wall.begin(), table_.wall.end(), [](double wall) { return wall > 0; });
+  if (!any || runs_.empty()) {
+    painter.setFont(ui_font(11.5));
+    painter.setPen(theme().quiet);
+    painter.drawText(rect().adjusted(12, 28, -12, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     runs_.empty() ? tr("Tick a run, or press Train") : tr("Filled with the first traced steps"));
+    return;
+  }
+  paintTable(painter, paintBars(painter, 34) + 2);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,47 @@
+// Where the time of a step goes: one bar a run and a table whose columns add up to the wall time.
+#pragma once
+#include <QPointer>
+
+#include "app/charts/pane.h"
+#include "app/session/run.h"
+
+namespace ws::app {
+
+struct SplitRow {
+  prof::Meaning meaning;
+  QString name;
+  std::vector<double> us;  // by run, rounded so that each column adds up
+};
+struct SplitTable {
+  std::vector<SplitRow> rows;
+  std::vector<double> wall;  // by run
+  bool in_ms = false;        // one unit for the whole table
+};
+// `merged`: matrix, pointwise, loss and optimizer become one row, "kernels".
+SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged);
+
+class SplitPane : public Pane {
+  Q_OBJECT
+ public:
+  explicit SplitPane(QWidget* parent = nullptr);
+  void setRuns(const std::vector<Run*>& runs);
+  void setCompact(bool compact);
+  QSize minimumSizeHint() const override { return {220, 120}; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  void refresh();
+  double paintBars(QPainter& painter, double top);
+  void paintTable(QPainter& painter, double top);
+  void paintRow(QPainter& painter, const SplitRow& row, double y, double height);
+  double columnRight(size_t column) const;
+
+  std::vector<QPointer<Run>> runs_;
+  SplitTable table_;
+  std::vector<StepSplit> splits_;
+  bool compact_ = false;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,63 @@
+// All values of a choice side by side; one is chosen, some may be blocked but can still be read.
+#pragma once
+#include <QAbstractButton>
+#include <QWidget>
+#include <vector>
+
+class QButtonGroup;
+
+namespace ws::app {
+
+class Segment : public QAbstractButton {
+  Q_OBJECT
+ public:
+  Segment(const QString& value, const QString& label, QWidget* parent);
+  const QString& value() const { return value_; }
+  bool blocked() const { return blocked_; }
+  void setBlocked(bool blocked);
+  void setEnds(bool first, bool last) { first_ = first, last_ = last; }
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+
+ signals:
+  void hovered(const QString& value);
+  void left();
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  void enterEvent(QEnterEvent*) override;
+  void leaveEvent(QEvent*) override;
+  void focusInEvent(QFocusEvent*) override;
+  void focusOutEvent(QFocusEvent*) override;
+  void nextCheckState() override;
+
+ private:
+  QString value_;
+  bool blocked_ = false, first_ = false, last_ = false;
+};
+
+class SegmentedRow : public QWidget {
+  Q_OBJECT
+ public:
+  struct Value { QString name, label; };
+  SegmentedRow(const QString& name, const std::vector<Value>& values, QWidget* parent = nullptr);
+  QString value() const;
+  void setValue(const QString& value);
+  void setBlocked(const QString& value, const QString& reason);  // empty reason: allowed
+  const std::vector<Segment*>& segments() const { return segments_; }
+
+ signals:
+  void picked(const QString& value);
+  void hovered(const QString& value);  // empty: nothing any more
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  bool eventFilter(QObject* object, QEvent* event) override;
+
+ private:
+  QString name_;
+  QButtonGroup* group_;
+  std::vector<Segment*> segments_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,172 @@
+#include "app/session/run_library.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QPointer>
+#include <QStandardPaths>
+#include <QThreadPool>
+#include <algorithm>
+
+#include "app/session/run_reader.h"
+
+namespace ws::app {
+
+RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent), folder_(QDir(folder).absolutePath()) {
+  QDir().mkpath(folder_);
+  settle_.setSingleShot(true);
+  settle_.setInterval(500);  // a file is being written: look once it is quiet
+  connect(&watcher_, &QFileSystemWatcher::directoryChanged, &settle_, qOverload<>(&QTimer::start));
+  connect(&settle_, &QTimer::timeout, this, &RunLibrary::refresh);
+  watcher_.addPath(folder_);
+}
+
+RunLibrary::~RunLibrary() { QThreadPool::globalInstance()->waitForDone(2000); }
+
+QString RunLibrary::defaultFolder() {
+  const QString set = qEnvironmentVariable("WARPSCOPE_RUNS");
+  if (!set.isEmpty()) return set;
+  return QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation) + "/warpscope/runs";
+}
+
+std::vector<Run*> RunLibrary::ticked() const {
+  std::vector<Run*> found;
+  for (Run* run : runs_)
+    if (run->slot >= 0) found.push_back(run);
+  std::sort(found.begin(), found.end(), [](const Run* a, const Run* b) { return a->slot < b->slot; });
+  return found;
+}
+
+Run* RunLibrary::byPath(const QString& path) const {
+  const QString absolute = QFileInfo(path).absoluteFilePath();
+  for (Run* run : runs_)
+    if (QFileInfo(run->path).absoluteFilePath() == absolute) return run;
+  return nullptr;
+}
+
+void RunLibrary::insert(Run* run) {
+  const auto at = std::find_if(runs_.begin(), runs_.end(), [run](const Run* other) { return other->created < run->created; });
+  runs_.insert(at, run);
+}
+
+void RunLibrary::refresh() {
+  bool different = false;
+  const QDir folder(folder_);
+  if (!folder.exists()) {
+    emit failed(tr("The folder of runs %1 is gone; new runs make it again.").arg(folder_));
+    return;
+  }
+  for (const QFileInfo& file : folder.entryInfoList({"*.wsrun"}, QDir::Files)) {
+    const QString path = file.absoluteFilePath();
+    if (byPath(path) || broken_.contains(path)) continue;
+    auto* run = new Run(this);
+    try {
+      read_summary(*run, path);
+    } catch (const std::exception& problem) {
+      delete run;
+      markBroken(path, QString::fromUtf8(problem.what()));
+      continue;
+    }
+    insert(run);
+    different = true;
+  }
+  const auto gone = [](const Run* run) { return run->origin != RunOrigin::Live && !QFileInfo::exists(run->path); };
+  for (Run* run : runs_)
+    if (gone(run)) different = true, run->deleteLater();
+  std::erase_if(runs_, gone);
+  if (different) emit changed(), emit tickedChanged();
+}
+
+void RunLibrary::markBroken(const QString& path, const QString& why) {
+  broken_.insert(path);
+  emit failed(why.contains(QFileInfo(path).fileName()) ? why : tr("%1 cannot be read: %2").arg(QFileInfo(path).fileName(), why));
+}
+
+void RunLibrary::adopt(Run* run) {
+  insert(run);
+  connect(run, &Run::ended, this, &RunLibrary::changed);
+  emit changed();
+}
+
+Run* RunLibrary::open(const QString& path) {
+  if (Run* known = byPath(path)) return known;
+  auto* run = new Run(this);
+  try {
+    read_summary(*run, path);
+  } catch (const std::exception& problem) {
+    delete run;
+    emit failed(QString::fromUtf8(problem.what()));
+    return nullptr;
+  }
+  insert(run);
+  emit changed();
+  return run;
+}
+
+void RunLibrary::setTicked(Run* run, bool on) {
+  if ((run->slot >= 0) == on) return;
+  if (on) {
+    QSet<int> used;
+    for (const Run* other : runs_) used.insert(other->slot);
+    int slot = 0;
+    while (used.contains(slot)) ++slot;
+    if (slot >= 8) {
+      emit failed(tr("Eight runs are ticked: untick one first."));
+      return;
+    }
+    run->slot = slot;
+    loadDetails(run);
+  } else {
+    run->slot = -1;
+  }
+  emit changed();
+  emit tickedChanged();
+}
+
+void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
+  for (Run* run : runs_) run->slot = -1;
+  int slot = 0;
+  for (Run* run : runs) {
+    if (slot >= 8) break;
+    run->slot = slot++;
+    loadDetails(run);
+  }
+  emit changed();
+  emit tickedChanged();
+}
+
+// A big file takes a while: it is read on another thread and handed over whole.
+void RunLibrary::loadDetails(Run* run) {
+  if (run->loaded || loading_.contains(run)) return;
+  loading_.insert(run);
+  QThreadPool::globalInstance()->start([this, guard = QPointer<Run>(run), path = run->path] {
+    auto details = std::make_shared<std::unique_ptr<RunDetails>>();
+    QString problem;
+    try {
+      *details = read_details(path);
+    } catch (const std::exception& failure) {
+      problem = QString::fromUtf8(failure.what());
+    }
+    QMetaObject::invokeMethod(this, [this, guard, details, problem] {
+      loading_.remove(guard.data());
+      if (!guard) return;
+      if (*details) give_details(*guard, std::move(**details));
+      else emit failed(problem);
+    });
+  });
+}
+
+bool RunLibrary::removeFile(Run* run) {
+  if (run->live()) return false;
+  if (QFileInfo::exists(run->path) && !QFile::remove(run->path)) {
+    emit failed(tr("%1 could not be deleted.").arg(run->path));
+    return false;
+  }
+  std::erase(runs_, run);
+  run->slot = -1;
+  emit changed();
+  emit tickedChanged();
+  run->deleteLater();
+  return true;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,29 @@
+// Fills a Run from a run file.
+#pragma once
+#include <QString>
+#include <memory>
+
+#include "app/session/run.h"
+
+namespace ws::app {
+
+// What the list shows; the losses and the trace stay in the file. Throws Failure.
+void read_summary(Run& run, const QString& path);
+
+// Everything else. Safe on any thread: it touches no Run.
+struct RunDetails {
+  std::vector<StepPoint> steps;
+  std::vector<EvalPoint> evals;
+  std::vector<MeterPoint> meters;
+  std::vector<Change> changes;
+  prof::Trace trace;
+  StepSplit split;
+  QStringList log;
+};
+std::unique_ptr<RunDetails> read_details(const QString& path);  // throws Failure
+void give_details(Run& run, RunDetails&& details);              // on the window's thread
+
+// Where the time of a step goes, from the trace; `wall_us` is what the parts must sum to.
+StepSplit split_of(const prof::Trace& trace);
+
+}  // namespace ws::app

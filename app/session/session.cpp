@@ -1,0 +1,188 @@
+#include "app/session/session.h"
+
+#include <QDir>
+#include <QThread>
+#include <QUuid>
+
+#include "datasets/dataset.h"
+
+namespace ws::app {
+namespace {
+
+// The last data set stays in memory: training again on the same rows starts at once.
+class DataCache {
+ public:
+  std::shared_ptr<const data::Dataset> get(const data::DataSpec& spec) {
+    if (!data_ || !(spec == spec_)) data_ = std::make_shared<const data::Dataset>(data::load(spec)), spec_ = spec;
+    return data_;
+  }
+
+ private:
+  data::DataSpec spec_;
+  std::shared_ptr<const data::Dataset> data_;
+};
+
+DataCache& cache() {
+  static DataCache instance;  // used by one worker at a time
+  return instance;
+}
+
+}  // namespace
+
+struct Session::Worker {
+  std::unique_ptr<RecordedRun> recorded;
+  std::unique_ptr<QThread> thread;
+  std::string failure;  // written by the thread, read once it has ended
+};
+
+Session::Session(const QString& folder, QObject* parent) : QObject(parent), folder_(folder) {
+  timer_.setInterval(33);
+  connect(&timer_, &QTimer::timeout, this, &Session::poll);
+}
+
+Session::~Session() {
+  if (!worker_) return;
+  worker_->recorded->control().stop();
+  worker_->thread->wait();
+}
+
+void Session::fail(const QString& sentence) {
+  problem_ = sentence;
+  emit failed(sentence);
+}
+
+Run* Session::start(const StartRequest& request) {
+  if (busy()) {
+    fail(tr("A run is training: stop it first."));
+    return nullptr;
+  }
+  if (const auto why = why_invalid(request.spec, device_info().cuda)) {
+    fail(QString::fromStdString(*why));
+    return nullptr;
+  }
+  problem_.clear();
+  QDir().mkpath(folder_);
+  auto* run = new Run(this);
+  run->created = QDateTime::currentDateTime();
+  run->id = QUuid::createUuid().toString(QUuid::WithoutBraces).left(8);
+  run->spec = request.spec;
+  run->title = request.title.isEmpty() ? short_title(request.spec) : request.title;
+  run->path = QDir(folder_).filePath(run->created.toString("yyyyMMdd-HHmmss-") + run->id + ".wsrun");
+  RecorderOptions options;
+  options.path = run->path.toStdString();
+  options.title = run->title.toStdString();
+  options.trace.level = request.trace;
+  worker_ = std::make_unique<Worker>();
+  Worker* worker = worker_.get();
+  try {
+    worker->recorded = std::make_unique<RecordedRun>(request.spec, options);
+  } catch (const std::exception& problem) {
+    worker_.reset();
+    delete run;
+    fail(QString::fromUtf8(problem.what()));
+    return nullptr;
+  }
+  run_ = run;
+  paused_ = request.paused;
+  if (paused_) worker->recorded->control().pause();
+  worker->thread.reset(QThread::create([worker, spec = request.spec] {
+    try {
+      worker->recorded->run(*cache().get(spec.data));
+    } catch (const std::exception& problem) {
+      worker->failure = problem.what();
+    }
+  }));
+  worker->thread->setObjectName("training");
+  worker->thread->start();
+  timer_.start();
+  emit started(run);
+  emit stateChanged();
+  return run;
+}
+
+void Session::startAll(std::vector<StartRequest> requests) {
+  if (requests.empty()) return;
+  queue_.assign(requests.begin() + 1, requests.end());
+  if (!start(requests.front())) queue_.clear();
+}
+
+void Session::poll() {
+  if (!worker_) return;
+  const bool over = worker_->thread->isFinished();
+  run_->apply(worker_->recorded->take());
+  if (over) finish();
+}
+
+void Session::finish() {
+  timer_.stop();
+  worker_->thread->wait();
+  run_->apply(worker_->recorded->take());
+  const std::string failure = worker_->failure;
+  if (!run_->summary) {
+    Summary summary;
+    summary.status = RunStatus::Failed;
+    summary.message = failure.empty() ? "The run ended without a result." : failure;
+    summary.spec = run_->spec;
+    run_->summary = summary;
+    run_->announce();
+  }
+  worker_.reset();
+  paused_ = false;
+  const Summary& summary = *run_->summary;
+  if (summary.status == RunStatus::Failed) queue_.clear(), fail(QString::fromStdString(summary.message));
+  emit ended(run_);
+  if (!queue_.empty()) {
+    const StartRequest next = queue_.front();
+    queue_.pop_front();
+    start(next);
+  }
+  emit stateChanged();
+}
+
+void Session::pause() {
+  if (!worker_ || paused_) return;
+  worker_->recorded->control().pause();
+  paused_ = true;
+  emit stateChanged();
+}
+
+void Session::resume() {
+  if (!worker_ || !paused_) return;
+  worker_->recorded->control().resume();
+  paused_ = false;
+  emit stateChanged();
+}
+
+void Session::stepOnce() {
+  if (worker_ && paused_) worker_->recorded->control().step_once();
+}
+
+void Session::stop() {
+  queue_.clear();
+  if (worker_) worker_->recorded->control().stop();
+}
+
+bool Session::stopAndWait(int milliseconds) {
+  stop();
+  if (!worker_) return true;
+  if (!worker_->thread->wait(milliseconds)) return false;
+  finish();
+  return true;
+}
+
+void Session::change(const QString& key, const QString& value) {
+  if (!worker_) return;
+  try {
+    worker_->recorded->control().change(key.toStdString(), value.toStdString());
+  } catch (const Failure& problem) {
+    fail(QString::fromUtf8(problem.what()));
+  }
+}
+
+void Session::setTraceLevel(prof::TraceLevel level) {
+  if (worker_) worker_->recorded->set_trace_level(level);
+}
+
+TrainControl* Session::control() { return worker_ ? &worker_->recorded->control() : nullptr; }
+
+}  // namespace ws::app

@@ -1,0 +1,67 @@
+// Trains one run at a time on a worker thread and moves what happened into the Run that the window shows.
+#pragma once
+#include <QObject>
+#include <QTimer>
+#include <deque>
+#include <memory>
+
+#include "app/session/recorder.h"
+#include "app/session/run.h"
+
+class QThread;
+
+namespace ws::app {
+
+struct StartRequest {
+  RunSpec spec;
+  QString title;
+  prof::TraceLevel trace = prof::TraceLevel::Kernels;
+  bool paused = false;  // begin with a pause, for single steps
+};
+
+class Session : public QObject {
+  Q_OBJECT
+ public:
+  explicit Session(const QString& folder, QObject* parent = nullptr);
+  ~Session() override;
+
+  // The new run, or nullptr when the spec cannot run: problem() says why.
+  Run* start(const StartRequest& request);
+  // Several runs, one after the other; the first starts now.
+  void startAll(std::vector<StartRequest> requests);
+  Run* run() const { return run_; }      // the last one started
+  bool busy() const { return worker_ != nullptr; }
+  bool paused() const { return paused_; }
+  size_t waiting() const { return queue_.size(); }
+  QString problem() const { return problem_; }
+
+  void pause();
+  void resume();
+  void stepOnce();
+  void stop();          // the running one and those that wait
+  bool stopAndWait(int milliseconds);
+  void change(const QString& key, const QString& value);
+  void setTraceLevel(prof::TraceLevel level);
+  TrainControl* control();  // of the running one, else nullptr
+
+ signals:
+  void started(ws::app::Run* run);
+  void ended(ws::app::Run* run);
+  void stateChanged();
+  void failed(const QString& sentence);
+
+ private:
+  struct Worker;
+  void poll();
+  void finish();
+  void fail(const QString& sentence);
+
+  QString folder_, problem_;
+  std::unique_ptr<Worker> worker_;
+  Run* run_ = nullptr;
+  std::deque<StartRequest> queue_;
+  QTimer timer_;
+  bool paused_ = false;
+};
+
+}  // namespace ws::app

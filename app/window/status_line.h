@@ -1,0 +1,38 @@
+// The line at the bottom: state, records and drops, history, the cost of tracing; at the right the keys that work here.
+#pragma once
+#include <QWidget>
+#include <vector>
+
+namespace ws::app {
+
+struct StatusPart {
+  QString text;
+  bool warn = false;  // drops over zero: the worse colour and a triangle
+};
+
+class StatusLine : public QWidget {
+  Q_OBJECT
+ public:
+  explicit StatusLine(QWidget* parent = nullptr);
+  void setState(const QString& state, const QColor& dot);
+  void setParts(std::vector<StatusPart> parts);
+  // Words and keys: a piece in brackets is drawn as a key, "[W] [S] zoom".
+  void setKeys(const QString& keys);
+  void say(const QString& sentence, bool warn);  // until the next state
+  QString text() const;
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  double paintKeys(QPainter& painter);
+  QString state_, keys_;
+  StatusPart note_;
+  QColor dot_;
+  std::vector<StatusPart> parts_;
+};
+
+void draw_key(QPainter& painter, double& x, double middle, const QString& key);
+double key_width(const QString& key);
+
+}  // namespace ws::app

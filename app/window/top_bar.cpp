@@ -1,0 +1,255 @@
+#include "app/window/top_bar.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QStyle>
+#include <QToolButton>
+
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+
+namespace ws::app {
+
+ProgressCell::ProgressCell(QWidget* parent) : QWidget(parent) { setFixedHeight(44); }
+
+void ProgressCell::show(const Run* run, int waiting, bool compact) {
+  if (compact != compact_) compact_ = compact, updateGeometry();
+  slot_ = run ? run->slot : -1;
+  strong_.clear(), weak_.clear(), done_ = 0;
+  if (run && run->progress) {
+    const Progress& p = *run->progress;
+    strong_ = tr("epoch %1").arg(count_text(std::min(p.epoch, p.epochs)));
+    weak_ = tr(" / %1").arg(count_text(p.epochs));
+    if (!compact) weak_ += tr("  step %1").arg(count_text(p.step));
+    weak_ += run->live() ? tr(" · %1 left").arg(duration_text(p.left_s)) : tr(" · %1").arg(duration_text(p.elapsed_s));
+    if (waiting > 0) weak_ += tr(" · %1 to come").arg(waiting);
+    done_ = p.steps > 0 ? std::min(1.0, static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
+  } else if (run && run->live()) {
+    strong_ = tr("starting");
+    weak_ = tr(" · loading data");
+  } else if (run && run->summary) {
+    strong_ = QString::fromUtf8(to_string(run->summary->status).data());
+    weak_ = tr(" · %1 steps in %2").arg(count_text(run->summary->steps), duration_text(run->summary->wall_s));
+    done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
+  }
+  setAccessibleName(tr("Progress"));
+  setAccessibleDescription(strong_ + weak_);
+  update();
+}
+
+void ProgressCell::paintEvent(QPaintEvent*) {
+  const Theme& t = theme();
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  draw_badge(painter, QRectF(0, 8, 15, 15), slot_);
+  painter.setFont(ui_font(12.5, 600));
+  painter.setPen(t.text);
+  double x = 20;
+  draw_number(painter, QRectF(x, 6, width(), 19), Qt::AlignLeft | Qt::AlignVCenter, strong_);
+  x += number_width(painter.font(), strong_);
+  painter.setFont(ui_font(11.5));
+  painter.setPen(t.secondary);
+  const QString rest = QFontMetricsF(painter.font()).elidedText(weak_, Qt::ElideRight, width() - x + 2);
+  draw_number(painter, QRectF(x, 6, width(), 19), Qt::AlignLeft | Qt::AlignVCenter, rest);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(t.border);
+  painter.drawRoundedRect(QRectF(0, 29, width(), 4), 2, 2);
+  painter.setBrush(t.primary);
+  if (done_ > 0) painter.drawRoundedRect(QRectF(0, 29, std::max(4.0, width() * done_), 4), 2, 2);
+}
+
+NumberCell::NumberCell(const QString& caption, QWidget* parent) : QWidget(parent), caption_(caption) {
+  setFixedHeight(44);
+  setAccessibleName(caption);
+}
+
+void NumberCell::setValue(const QString& value, const QString& unit) {
+  const QSize before = sizeHint();
+  value_ = value, unit_ = unit;
+  setAccessibleDescription(value + " " + unit);
+  if (sizeHint().width() > before.width()) updateGeometry();
+  update();
+}
+
+QSize NumberCell::sizeHint() const {
+  const double caption = QFontMetricsF(ui_font(11)).horizontalAdvance(caption_);
+  const double number = number_width(ui_font(14, 600), value_) + (unit_.isEmpty() ? 0 : QFontMetricsF(ui_font(11)).horizontalAdvance(unit_) + 4);
+  return {static_cast<int>(std::max({caption, number, 40.0})) + 4, 44};
+}
+
+void NumberCell::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(0, 4, width(), 16), Qt::AlignLeft | Qt::AlignVCenter, caption_);
+  painter.setFont(ui_font(14, 600));
+  painter.setPen(theme().text);
+  draw_number(painter, QRectF(0, 20, width(), 20), Qt::AlignLeft | Qt::AlignVCenter, value_);
+  const double x = number_width(painter.font(), value_) + 4;
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(x, 22, width(), 18), Qt::AlignLeft | Qt::AlignVCenter, unit_);
+}
+
+TopBar::TopBar(QWidget* parent) : QWidget(parent) { build(); }
+
+QWidget* TopBar::separator() {
+  auto* line = new QWidget(this);
+  line->setFixedSize(1, 26);
+  line->setAutoFillBackground(true);
+  line->setBackgroundRole(QPalette::Mid);
+  return line;
+}
+
+void TopBar::build() {
+  setFixedHeight(46);
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(8, 0, 8, 1);
+  row->setSpacing(6);
+  train_ = new QPushButton(tr("Train"), this);
+  train_->setProperty("primary", true);
+  train_->setFixedWidth(92);
+  stop_ = new QPushButton(tr("Stop"), this);
+  step_ = new QPushButton(tr("Step"), this);
+  for (QPushButton* button : {train_, stop_, step_}) button->setFont(ui_font(12.5, 500)), row->addWidget(button);
+  train_->setToolTip(tr("Train with the choices on the left (Ctrl+R)"));
+  stop_->setToolTip(tr("Stop after this step and keep the run (Ctrl+.)"));
+  step_->setToolTip(tr("Run one step and pause again (F10)"));
+  connect(train_, &QPushButton::clicked, this, &TopBar::trainClicked);
+  connect(stop_, &QPushButton::clicked, this, &TopBar::stopClicked);
+  connect(step_, &QPushButton::clicked, this, &TopBar::stepClicked);
+  row->addSpacing(8);
+  row->addWidget(separator());
+  row->addSpacing(8);
+  middle_ = new QStackedWidget(this);
+  hint_ = new QLabel(tr("Press Train, or pick a start below"), middle_);
+  hint_->setForegroundRole(QPalette::PlaceholderText);
+  middle_->addWidget(hint_);
+  middle_->addWidget(buildLive());
+  row->addWidget(middle_, 1);
+  buildRight(row);
+  refreshIcons();
+}
+
+QWidget* TopBar::buildLive() {
+  auto* live = new QWidget(middle_);
+  auto* row = new QHBoxLayout(live);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(14);
+  progress_ = new ProgressCell(live);
+  progress_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+  row->addWidget(progress_);
+  row->addSpacing(4);
+  row->addWidget(separator());
+  row->addSpacing(4);
+  loss_ = new NumberCell(tr("loss"), live);
+  accuracy_ = new NumberCell(tr("test accuracy"), live);
+  step_time_ = new NumberCell(tr("step"), live);
+  throughput_ = new NumberCell(tr("throughput"), live);
+  memory_ = new NumberCell(tr("step memory"), live);
+  for (NumberCell* cell : {loss_, accuracy_, step_time_, throughput_, memory_}) row->addWidget(cell);
+  row->addStretch(1);
+  return live;
+}
+
+void TopBar::buildRight(QHBoxLayout* row) {
+  trace_label_ = new QLabel(tr("Trace"), this);
+  trace_label_->setForegroundRole(QPalette::PlaceholderText);
+  trace_ = new QComboBox(this);
+  trace_->setFont(ui_font(12));
+  trace_->setAccessibleName(tr("Trace level"));
+  trace_->setToolTip(tr("What is recorded: more shows more and costs more"));
+  const std::pair<prof::TraceLevel, QString> levels[] = {{prof::TraceLevel::Off, tr("Off")},
+                                                         {prof::TraceLevel::Steps, tr("Steps only")},
+                                                         {prof::TraceLevel::Graph, tr("Graphs")},
+                                                         {prof::TraceLevel::Kernels, tr("Kernels")},
+                                                         {prof::TraceLevel::Full, tr("Kernels + API")}};
+  for (const auto& [level, name] : levels) trace_->addItem(name, static_cast<int>(level));
+  setTraceLevel(prof::TraceLevel::Full);
+  connect(trace_, &QComboBox::activated, this, [this] { emit traceLevelPicked(traceLevel()); });
+  cost_ = new QLabel(this);
+  cost_->setFont(number_font(11.5));
+  cost_->setForegroundRole(QPalette::PlaceholderText);
+  follow_ = new QPushButton(tr("Follow"), this);
+  follow_->setCheckable(true);
+  follow_->setChecked(true);
+  follow_->setToolTip(tr("Keep the newest step in view (Space)"));
+  connect(follow_, &QPushButton::clicked, this, &TopBar::followClicked);
+  find_ = new QPushButton(tr("Find   /"), this);
+  find_->setToolTip(tr("Find a kernel, call or op in the timeline ( / )"));
+  connect(find_, &QPushButton::clicked, this, &TopBar::findClicked);
+  theme_ = new QToolButton(this);
+  theme_->setAccessibleName(tr("Light or dark"));
+  theme_->setToolTip(tr("Light or dark"));
+  connect(theme_, &QToolButton::clicked, this, &TopBar::themeClicked);
+  for (QWidget* widget : std::initializer_list<QWidget*>{trace_label_, trace_, cost_}) row->addWidget(widget);
+  row->addSpacing(4);
+  row->addWidget(separator());
+  row->addSpacing(4);
+  for (QWidget* widget : std::initializer_list<QWidget*>{follow_, find_, theme_}) row->addWidget(widget);
+}
+
+void TopBar::refreshIcons() {
+  const Theme& t = theme();
+  if (train_icon_.isEmpty()) train_icon_ = "play";
+  train_->setIcon(theme_icon(train_icon_, Qt::white));
+  stop_->setIcon(theme_icon("stop", stop_->isEnabled() ? t.text : t.quiet));
+  step_->setIcon(theme_icon("step", step_->isEnabled() ? t.text : t.quiet));
+  follow_->setIcon(theme_icon("follow", t.text));
+  find_->setIcon(theme_icon("find", t.secondary));
+  theme_->setIcon(theme_icon(t.dark() ? "moon" : "sun", t.secondary));
+}
+
+void TopBar::setCompact(bool compact) {
+  compact_ = compact;
+  for (QWidget* widget : std::initializer_list<QWidget*>{throughput_, memory_, find_, trace_label_}) widget->setVisible(!compact);
+}
+
+void TopBar::setFollow(bool on) { follow_->setChecked(on); }
+
+void TopBar::setPicker(QWidget* picker) {
+  if (picker && middle_->indexOf(picker) < 0) middle_->addWidget(picker);
+  middle_->setCurrentWidget(picker ? picker : middle_->widget(1));
+}
+
+prof::TraceLevel TopBar::traceLevel() const { return static_cast<prof::TraceLevel>(trace_->currentData().toInt()); }
+void TopBar::setTraceLevel(prof::TraceLevel level) { trace_->setCurrentIndex(trace_->findData(static_cast<int>(level))); }
+
+void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
+  const QString name = !busy ? tr("Train") : paused ? tr("Resume") : tr("Pause");
+  train_->setText(name);
+  stop_->setEnabled(busy);
+  step_->setEnabled(!busy || paused);
+  const QString icon_name = busy && !paused ? "pause" : "play";
+  if (icon_name != train_icon_ || stop_->property("busy").toBool() != busy) {
+    train_icon_ = icon_name;
+    stop_->setProperty("busy", busy);
+    refreshIcons();
+  }
+  if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run ? 1 : 0);
+  progress_->show(run, waiting, compact_);
+  if (!run) return cost_->clear();
+  loss_->setValue(run->steps.empty() ? "—" : significant_text(run->steps.back().loss), {});
+  const bool has_accuracy = !run->evals.empty() && run->evals.back().accuracy == run->evals.back().accuracy;
+  accuracy_->setValue(has_accuracy ? fixed_text(run->evals.back().accuracy * 100, 2) : "—", has_accuracy ? "%" : "");
+  const double us = run->usPerStep();
+  step_time_->setValue(us <= 0 ? "—" : us >= 10000 ? fixed_text(us / 1000, 1) : us_text(us), us >= 10000 ? "ms" : "µs");
+  const double rate = run->progress ? run->progress->samples_per_s : run->summary ? run->summary->samples_per_s : 0;
+  throughput_->setValue(rate > 0 ? significant_text(rate) : "—", rate > 0 ? tr("samples/s") : "");
+  const double bytes = run->progress ? static_cast<double>(run->progress->memory.peak) : run->summary ? static_cast<double>(run->summary->peak_bytes) : 0;
+  const QStringList memory = bytes_text(bytes).split(' ');
+  memory_->setValue(bytes > 0 ? memory.front() : "—", bytes > 0 ? memory.back() : "");
+  cost_->setText(run->overhead_share > 0 ? tr("+%1 %").arg(run->overhead_share * 100, 0, 'f', 1) + (compact_ ? "" : tr(" overhead")) : QString());
+}
+
+void TopBar::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), theme().header);
+  painter.fillRect(QRect(0, height() - 1, width(), 1), theme().border);
+}
+
+}  // namespace ws::app

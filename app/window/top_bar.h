@@ -1,0 +1,100 @@
+// The toolbar: Train or Pause, Stop, Step; the live run; trace level and its cost; Follow, Find, theme.
+#pragma once
+#include <QPointer>
+#include <QWidget>
+#include <vector>
+
+#include "app/session/run.h"
+
+class QComboBox;
+class QHBoxLayout;
+class QLabel;
+class QPushButton;
+class QStackedWidget;
+class QToolButton;
+
+namespace ws::app {
+
+// Badge, epoch and step of a run over a bar.
+class ProgressCell : public QWidget {
+  Q_OBJECT
+ public:
+  explicit ProgressCell(QWidget* parent = nullptr);
+  void show(const Run* run, int waiting, bool compact);
+  QSize sizeHint() const override { return {compact_ ? 160 : 228, 44}; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  int slot_ = -1;
+  bool compact_ = false;
+  double done_ = 0;
+  QString strong_, weak_;
+};
+
+// A caption over a number with its unit; the number does not jitter.
+class NumberCell : public QWidget {
+  Q_OBJECT
+ public:
+  NumberCell(const QString& caption, QWidget* parent = nullptr);
+  void setValue(const QString& value, const QString& unit);
+  QSize sizeHint() const override;
+  QString value() const { return value_; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  QString caption_, value_, unit_;
+};
+
+class TopBar : public QWidget {
+  Q_OBJECT
+ public:
+  explicit TopBar(QWidget* parent = nullptr);
+  void showRun(const Run* run, bool busy, bool paused, int waiting);
+  void setCompact(bool compact);
+  void setFollow(bool on);
+  void setPicker(QWidget* picker);  // what another tab puts where the progress is; nullptr: the progress
+  prof::TraceLevel traceLevel() const;
+  void setTraceLevel(prof::TraceLevel level);
+  void refreshIcons();
+  QPushButton* train() const { return train_; }
+  QPushButton* stop() const { return stop_; }
+  QPushButton* step() const { return step_; }
+  QPushButton* follow() const { return follow_; }
+  QPushButton* find() const { return find_; }
+  QToolButton* themeButton() const { return theme_; }
+
+ signals:
+  void trainClicked();  // Train, Pause or Resume, whatever it reads
+  void stopClicked();
+  void stepClicked();
+  void followClicked(bool on);
+  void findClicked();
+  void themeClicked();
+  void traceLevelPicked(ws::prof::TraceLevel level);
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  void build();
+  QWidget* buildLive();
+  void buildRight(QHBoxLayout* row);
+  QWidget* separator();
+
+  QPushButton *train_, *stop_, *step_, *follow_, *find_;
+  QToolButton* theme_;
+  QStackedWidget* middle_;
+  QLabel *hint_, *trace_label_, *cost_;
+  QComboBox* trace_;
+  ProgressCell* progress_;
+  QWidget* numbers_;
+  NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_;
+  QString train_icon_;
+  bool compact_ = false;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,36 @@
+// One time line: host times are steady_clock, device times are mapped onto it by an offset that is measured again and again.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
+namespace ws::prof {
+
+inline int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// other clock = steady clock + offset, known to within ±width/2.
+struct ClockOffset {
+  int64_t offset = 0;
+  int64_t width = 0;  // of the tightest bracket
+  int64_t to_steady(uint64_t other) const { return static_cast<int64_t>(other) - offset; }
+};
+
+// Reads the other clock between two reads of the steady clock, several times, and keeps the tightest pair.
+template <class ReadOther, class ReadSteady>
+ClockOffset calibrate(ReadOther&& read_other, ReadSteady&& read_steady, int rounds = 32) {
+  ClockOffset best{0, std::numeric_limits<int64_t>::max()};
+  for (int i = 0; i < rounds; ++i) {
+    const int64_t before = read_steady();
+    const int64_t other = static_cast<int64_t>(read_other());
+    const int64_t after = read_steady();
+    if (after - before < best.width) best = {other - (before + (after - before) / 2), after - before};
+  }
+  return best;
+}
+
+template <class ReadOther>
+ClockOffset calibrate(ReadOther&& read_other) { return calibrate(read_other, steady_ns); }
+
+}  // namespace ws::prof

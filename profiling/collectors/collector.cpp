@@ -1,0 +1,329 @@
+#include "profiling/collectors/collector.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <thread>
+
+#include "profiling/clock.h"
+#include "profiling/collectors/gpu_tracer.h"
+#include "profiling/collectors/host_spans.h"
+#include "profiling/collectors/nvtx_ranges.h"
+#include "profiling/collectors/overhead_meter.h"
+#include "profiling/failure.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr std::array<const char*, 5> kLevels{"off", "steps", "graph", "kernels", "full"};
+std::atomic<bool> g_running{false};  // of the process
+
+GpuKinds kinds_of(TraceLevel level, bool node_window, bool nvtx) {
+  GpuKinds kinds;
+  kinds.allocations = level >= TraceLevel::Steps;
+  kinds.kernels = level >= TraceLevel::Graph;
+  kinds.graph_runs = level == TraceLevel::Graph && !node_window;
+  kinds.calls = level >= TraceLevel::Full;
+  kinds.nvtx = nvtx && level >= TraceLevel::Steps;
+  return kinds;
+}
+
+std::string describe(TraceLevel level, const std::string& gpu_refused) {
+  if (level == TraceLevel::Off) return "Tracing is off.";
+  if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
+  switch (level) {
+    case TraceLevel::Steps: return "Traces steps, phases and allocator calls; no kernels.";
+    case TraceLevel::Graph: return "Traces eager kernels, copies and each graph launch as a whole; not the kernels inside of graphs.";
+    case TraceLevel::Kernels: return "Traces every kernel, copy and allocator call; no other calls.";
+    default: return "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
+  }
+}
+
+}  // namespace
+
+const char* to_string(TraceLevel level) { return kLevels[static_cast<size_t>(level)]; }
+
+TraceLevel trace_level(std::string_view name) {
+  for (size_t i = 0; i < kLevels.size(); ++i) {
+    if (name == kLevels[i]) return static_cast<TraceLevel>(i);
+  }
+  throw Failure("There is no trace level \"" + std::string(name) + "\": choose off, steps, graph, kernels or full.");
+}
+
+struct Collector::Impl {
+  CollectorOptions options;
+  TraceContext context;
+  std::unique_ptr<HostSpans> host;
+  GpuTracer* gpu = nullptr;
+  std::string gpu_refused;
+  std::unique_ptr<HardwareCounters> counters;
+  std::unique_ptr<OverheadMeter> meter;
+
+  std::thread thread;
+  mutable std::mutex mutex;  // guards what follows; held for moves only
+  std::condition_variable wake;
+  bool running = false, stopping = false;
+  std::deque<TraceBatch> ready;
+  std::vector<StampedLaunch> stamps;
+  CollectorStatus status;
+
+  std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
+  TraceLevel level = TraceLevel::Off;
+  bool window_open = false, paused = false;
+  int64_t paused_since = 0;
+  std::vector<std::pair<int64_t, int64_t>> pauses;
+  int64_t last_clock = 0, last_poll = 0;
+  std::vector<StampedLaunch> unmatched;
+
+  void begin();
+  void configure();
+  void on_step(int64_t step);
+  void loop();
+  void cycle(bool last);
+  void housekeeping();
+  void draw_pauses();
+  void draw_stamps(bool last);
+  void draw(const StampedLaunch& launch, const ResidentKernel& kernel);
+  void publish(bool last);
+};
+
+// Applies level, node window and pause to the marks and the GPU tracer. The caller holds switch_mutex.
+void Collector::Impl::configure() {
+  const TraceLevel now = paused ? std::min(level, TraceLevel::Steps) : level;
+  Marks::Config config;
+  config.ops = now >= TraceLevel::Graph;
+  config.tagger = gpu && now >= TraceLevel::Graph ? gpu : nullptr;
+  config.nvtx = nvtx::listened_to() && !options.nvtx_ranges;
+  if (gpu) gpu->apply(kinds_of(now, window_open, options.nvtx_ranges));
+  Marks::instance().configure(config);
+}
+
+// On the thread that trains, so that a window or a pause begins exactly with its step.
+void Collector::Impl::on_step(int64_t step) {
+  const int64_t now = steady_ns();
+  const bool pause = meter && meter->step(step, now);
+  const bool window = options.node_every > 0 && step % options.node_every < options.node_window;
+  if (pause == paused && window == window_open) return;
+  std::lock_guard lock(switch_mutex);
+  if (pause && !paused) paused_since = now;
+  if (!pause && paused) pauses.emplace_back(paused_since, now);
+  paused = pause;
+  window_open = window;
+  configure();
+}
+
+void Collector::Impl::begin() {
+  context.origin = options.origin_ns ? options.origin_ns : steady_ns();
+  host = std::make_unique<HostSpans>(context);
+  gpu = level == TraceLevel::Off ? nullptr : gpu_tracer();
+  gpu_refused = gpu ? gpu->open(options.inside_driver_start) : "built without CUDA";
+  if (!gpu_refused.empty()) gpu = nullptr;
+  if (gpu) {
+    context.gpu_clock = gpu->calibrate_clock();
+    gpu->begin(context);
+  }
+  if (options.untraced_share > 0) meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
+  if (gpu && options.hardware_counters) {
+    counters = make_hardware_counters();
+    const std::string why = counters->start(options.counter_interval_ns);
+    status.counters = why.empty() ? "Samples hardware counters." : "No hardware counters: " + why + ".";
+    if (!why.empty()) counters.reset();
+  }
+  Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // of a collection before
+  std::lock_guard lock(switch_mutex);
+  configure();
+}
+
+Collector::Collector() : impl_(std::make_unique<Impl>()) {}
+Collector::~Collector() { stop(); }
+
+CollectorStatus Collector::start(const CollectorOptions& options) {
+  if (g_running.exchange(true)) throw Failure("A trace is being gathered already: stop it before another one begins.");
+  impl_ = std::make_unique<Impl>();
+  impl_->options = options;
+  impl_->level = options.level;
+  impl_->begin();
+  impl_->status.running = true;
+  impl_->status.gpu = impl_->gpu != nullptr;
+  impl_->status.sentence = describe(options.level, impl_->gpu_refused);
+  impl_->status.origin_ns = impl_->context.origin;
+  impl_->running = true;
+  Marks& marks = Marks::instance();
+  const bool by_step = impl_->meter || options.node_window > 0;
+  marks.on_step(by_step ? std::function<void(int64_t)>([impl = impl_.get()](int64_t s) { impl->on_step(s); }) : nullptr);
+  if (options.level != TraceLevel::Off) set_listener(&marks);
+  impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
+  return status();
+}
+
+void Collector::stop() {
+  if (!impl_->running) return;
+  set_listener(nullptr);
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+  }
+  impl_->wake.notify_all();
+  impl_->thread.join();
+  impl_->running = false;
+  g_running.store(false);
+}
+
+void Collector::set_level(TraceLevel level) {
+  std::lock_guard lock(impl_->switch_mutex);
+  if (!impl_->running || level == impl_->level) return;
+  impl_->level = level;
+  if (!impl_->gpu && level != TraceLevel::Off && impl_->gpu_refused.empty()) impl_->gpu_refused = "tracing began switched off";
+  impl_->configure();
+  set_listener(level == TraceLevel::Off ? nullptr : &Marks::instance());
+  std::lock_guard status_lock(impl_->mutex);
+  impl_->status.sentence = describe(level, impl_->gpu_refused);
+}
+
+CollectorStatus Collector::status() const {
+  CollectorStatus status;
+  {
+    std::lock_guard lock(impl_->mutex);
+    status = impl_->status;
+  }
+  status.level = impl_->level;
+  status.running = impl_->running;
+  if (impl_->meter) status.overhead = impl_->meter->result();
+  return status;
+}
+
+TraceBatch Collector::take() {
+  std::lock_guard lock(impl_->mutex);
+  if (impl_->ready.empty()) return {};
+  TraceBatch batch = std::move(impl_->ready.front());
+  impl_->ready.pop_front();
+  return batch;
+}
+
+void Collector::add_stamps(StampedLaunch launch) {
+  std::lock_guard lock(impl_->mutex);
+  if (impl_->stamps.size() < 4096) impl_->stamps.push_back(std::move(launch));
+}
+
+void Collector::Impl::loop() {
+  for (bool last = false; !last;) {
+    {
+      std::unique_lock lock(mutex);
+      wake.wait_for(lock, std::chrono::milliseconds(options.flush_ms), [this] { return stopping; });
+      last = stopping;
+    }
+    cycle(last);
+  }
+}
+
+void Collector::Impl::cycle(bool last) {
+  if (gpu && last) {
+    gpu->flush(false);  // what is complete; then nothing new, then the rest
+    gpu->apply({});
+  }
+  if (gpu) gpu->flush(last);
+  housekeeping();
+  Marks& marks = Marks::instance();
+  context.expects_ops = marks.ops_seen();
+  context.batch.losses().dropped_records +=
+      marks.drain([this](const MarkedThread& from, const HostEvent& event) { host->take(from, event); });
+  if (gpu) gpu->drain(last);
+  if (counters) counters->drain(context);
+  draw_pauses();
+  draw_stamps(last);
+  if (last && counters) {
+    const std::string trouble = counters->stop();
+    counters->drain(context);
+    if (!trouble.empty()) status.counters = "Hardware counters ended early: " + trouble + ".";
+  }
+  publish(last);
+  if (gpu && last) gpu->end();
+}
+
+void Collector::Impl::housekeeping() {
+  const int64_t now = steady_ns();
+  if (gpu && now - last_clock > 1'000'000'000) {
+    context.gpu_clock = gpu->calibrate_clock();
+    last_clock = now;
+  }
+  if (gpu && options.poll_memory && now - last_poll > 250'000'000) {
+    gpu->poll_memory();
+    last_poll = now;
+  }
+}
+
+// A gap in the trace that we made ourselves says so.
+void Collector::Impl::draw_pauses() {
+  std::vector<std::pair<int64_t, int64_t>> done;
+  {
+    std::lock_guard lock(switch_mutex);
+    done.swap(pauses);
+  }
+  for (const auto& [begin_ns, end_ns] : done) {
+    Span span;
+    span.start = context.from_steady(begin_ns);
+    span.duration = static_cast<uint64_t>(end_ns - begin_ns);
+    span.kind = static_cast<uint64_t>(SpanKind::Overhead);
+    span.meaning = static_cast<uint64_t>(Meaning::Other);
+    span.name = context.batch.id(context.batch.name("untraced on purpose"));
+    context.batch.row(TrackKind::Overhead, "untraced stretches", "CPU").spans.push_back(span);
+  }
+}
+
+void Collector::Impl::draw_stamps(bool last) {
+  {
+    std::lock_guard lock(mutex);
+    std::ranges::move(stamps, std::back_inserter(unmatched));
+    stamps.clear();
+  }
+  std::erase_if(unmatched, [&](const StampedLaunch& launch) {
+    for (const ResidentKernel& kernel : context.resident_kernels) {
+      if (kernel.op != launch.kernel_op || kernel.step != launch.first_step) continue;
+      draw(launch, kernel);
+      return true;
+    }
+    return last;
+  });
+  if (unmatched.size() > 1024) unmatched.erase(unmatched.begin(), unmatched.end() - 1024);
+}
+
+void Collector::Impl::draw(const StampedLaunch& launch, const ResidentKernel& kernel) {
+  const StampMap map = map_stamps(launch.stamps, kernel.start, kernel.end);
+  for (BlockSpans& block : spans_of_stamps(launch.stamps, map)) {
+    auto& row = context.batch.row(TrackKind::Inner, "block " + std::to_string(block.block),
+                                  "GPU " + std::to_string(kernel.device));
+    for (Span& span : block.spans) {
+      span.name = context.batch.id(context.name_of(span.op));
+      span.meaning = static_cast<uint64_t>(context.meaning_of(span.op));
+      row.spans.push_back(span);
+    }
+  }
+}
+
+void Collector::Impl::publish(bool last) {
+  std::unique_lock lock(mutex);
+  const bool room = ready.empty() || last;
+  context.full = !room && context.batch.spans() > options.max_waiting_spans;
+  if (gpu) {
+    const GpuCounts counts = gpu->counts();
+    status.records = counts.records;
+    status.buffers = counts.buffers;
+    status.buffers_peak = counts.buffers_peak;
+    status.clock_width_ns = context.gpu_clock.width;
+  }
+  if (!room) return;
+  lock.unlock();
+  TraceBatch batch = context.batch.finish();
+  lock.lock();
+  status.losses.dropped_records += batch.losses.dropped_records;
+  status.losses.invalid_records += batch.losses.invalid_records;
+  status.losses.unjoined_kernels += batch.losses.unjoined_kernels;
+  if (!batch.empty()) ready.push_back(std::move(batch));
+}
+
+}  // namespace ws::prof

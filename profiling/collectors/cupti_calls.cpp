@@ -1,0 +1,134 @@
+#include "profiling/collectors/cupti_calls.h"
+
+#include <array>
+#include <regex>
+
+#include "profiling/collectors/cupti_parse.h"
+
+namespace ws::prof {
+
+namespace {
+
+#define RT(name) CUPTI_RUNTIME_TRACE_CBID_##name
+#define DRV(name) CUPTI_DRIVER_TRACE_CBID_##name
+
+constexpr CUpti_CallbackId kLaunchRuntime[] = {
+    RT(cudaLaunchKernel_v7000),           RT(cudaLaunchKernel_ptsz_v7000),
+    RT(cudaLaunchKernelExC_v11060),       RT(cudaLaunchKernelExC_ptsz_v11060),
+    RT(cudaLaunchCooperativeKernel_v9000), RT(cudaLaunchCooperativeKernel_ptsz_v9000),
+    RT(cudaGraphLaunch_v10000),           RT(cudaGraphLaunch_ptsz_v10000),
+    RT(cudaMemcpy_v3020),                 RT(cudaMemcpyAsync_v3020),
+    RT(cudaMemcpyAsync_ptsz_v7000),       RT(cudaMemset_v3020),
+    RT(cudaMemsetAsync_v3020),            RT(cudaMemsetAsync_ptsz_v7000),
+    RT(cudaMemcpy2DAsync_v3020),          RT(cudaMemcpyPeerAsync_v4000)};
+
+constexpr CUpti_CallbackId kLaunchDriver[] = {DRV(cuLaunchKernel), DRV(cuLaunchKernel_ptsz), DRV(cuLaunchKernelEx),
+                                              DRV(cuLaunchKernelEx_ptsz), DRV(cuLaunchCooperativeKernel)};
+
+constexpr CUpti_CallbackId kFurtherRuntime[] = {
+    RT(cudaStreamSynchronize_v3020),        RT(cudaStreamSynchronize_ptsz_v7000),
+    RT(cudaDeviceSynchronize_v3020),        RT(cudaEventSynchronize_v3020),
+    RT(cudaEventRecord_v3020),              RT(cudaEventRecord_ptsz_v7000),
+    RT(cudaStreamWaitEvent_v3020),          RT(cudaStreamWaitEvent_ptsz_v7000),
+    RT(cudaEventQuery_v3020),               RT(cudaStreamQuery_v3020),
+    RT(cudaGraphInstantiate_v12000),        RT(cudaGraphInstantiateWithFlags_v11040),
+    RT(cudaGraphInstantiateWithParams_v12000), RT(cudaGraphExecUpdate_v10020),
+    RT(cudaGraphUpload_v10000),             RT(cudaStreamBeginCapture_v10000),
+    RT(cudaStreamEndCapture_v10000),        RT(cudaMemGetInfo_v3020),
+    RT(cudaHostRegister_v4000),             RT(cudaMemPoolTrimTo_v11020)};
+
+constexpr CUpti_CallbackId kAllocator[] = {
+    DRV(cuMemAlloc_v2),             DRV(cuMemAllocPitch_v2),   DRV(cuMemAllocManaged),
+    DRV(cuMemFree_v2),              DRV(cuMemAllocAsync),      DRV(cuMemAllocAsync_ptsz),
+    DRV(cuMemAllocFromPoolAsync),   DRV(cuMemAllocFromPoolAsync_ptsz),
+    DRV(cuMemFreeAsync),            DRV(cuMemFreeAsync_ptsz),  DRV(cuMemAllocHost_v2),
+    DRV(cuMemHostAlloc),            DRV(cuMemHostAlloc_v2),    DRV(cuMemFreeHost)};
+
+constexpr CUpti_CallbackId kGraphLaunch[] = {DRV(cuGraphLaunch), DRV(cuGraphLaunch_ptsz)};
+
+bool has(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
+
+uint64_t target(const void* pointer_to_pointer) {
+  return pointer_to_pointer ? *static_cast<const uint64_t*>(pointer_to_pointer) : 0;
+}
+
+template <class Params>
+AllocatorRequest allocation(AllocatorCall call, const void* parameters) {
+  const auto* p = static_cast<const Params*>(parameters);
+  return {call, target(p->dptr), p->bytesize};
+}
+
+AllocatorRequest host_allocation(const void* parameters) {  // both forms begin with the same two members
+  const auto* p = static_cast<const cuMemAllocHost_v2_params*>(parameters);
+  return {AllocatorCall::AllocateHost, target(p->pp), p->bytesize};
+}
+
+AllocatorRequest pitched(const void* parameters) {
+  const auto* p = static_cast<const cuMemAllocPitch_v2_params*>(parameters);
+  return {AllocatorCall::Allocate, target(p->dptr), (p->pPitch ? *p->pPitch : p->WidthInBytes) * p->Height};
+}
+
+}  // namespace
+
+std::span<const CUpti_CallbackId> launch_calls_runtime() { return kLaunchRuntime; }
+std::span<const CUpti_CallbackId> launch_calls_driver() { return kLaunchDriver; }
+std::span<const CUpti_CallbackId> further_calls_runtime() { return kFurtherRuntime; }
+std::span<const CUpti_CallbackId> allocator_calls() { return kAllocator; }
+std::span<const CUpti_CallbackId> graph_launch_calls() { return kGraphLaunch; }
+
+std::string call_name(bool driver, CUpti_CallbackId id) {
+  const char* raw = nullptr;
+  const auto domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
+  if (cuptiGetCallbackName(domain, id, &raw) != CUPTI_SUCCESS || !raw) return "call " + std::to_string(id);
+  static const std::regex version("(_ptsz|_ptds)?(_v[0-9]+)?(_ptsz|_ptds)?$");
+  return std::regex_replace(std::string(raw), version, "", std::regex_constants::format_first_only);
+}
+
+std::optional<AllocatorRequest> allocator_request(CUpti_CallbackId id, const void* parameters) {
+  switch (id) {
+    case DRV(cuMemAlloc_v2): return allocation<cuMemAlloc_v2_params>(AllocatorCall::Allocate, parameters);
+    case DRV(cuMemAllocManaged): return allocation<cuMemAllocManaged_params>(AllocatorCall::Allocate, parameters);
+    case DRV(cuMemAllocPitch_v2): return pitched(parameters);
+    case DRV(cuMemAllocAsync):
+    case DRV(cuMemAllocAsync_ptsz):
+      return allocation<cuMemAllocAsync_params>(AllocatorCall::AllocateAsync, parameters);
+    case DRV(cuMemAllocFromPoolAsync):
+    case DRV(cuMemAllocFromPoolAsync_ptsz):
+      return allocation<cuMemAllocFromPoolAsync_params>(AllocatorCall::AllocateAsync, parameters);
+    case DRV(cuMemFree_v2):
+      return AllocatorRequest{AllocatorCall::Free, static_cast<const cuMemFree_v2_params*>(parameters)->dptr, 0};
+    case DRV(cuMemFreeAsync):
+    case DRV(cuMemFreeAsync_ptsz):
+      return AllocatorRequest{AllocatorCall::FreeAsync, static_cast<const cuMemFreeAsync_params*>(parameters)->dptr, 0};
+    case DRV(cuMemAllocHost_v2):
+    case DRV(cuMemHostAlloc):
+    case DRV(cuMemHostAlloc_v2): return host_allocation(parameters);
+    case DRV(cuMemFreeHost):
+      return AllocatorRequest{AllocatorCall::FreeHost,
+                              reinterpret_cast<uintptr_t>(static_cast<const cuMemFreeHost_params*>(parameters)->p), 0};
+    default: return std::nullopt;
+  }
+}
+
+RecordParser::Call& RecordParser::call_of(uint32_t cbid, bool driver) {
+  Call& known = calls_[driver][cbid];
+  if (known.name) return known;
+  const std::string name = call_name(driver, cbid);
+  known.name = &context_.batch.name(name);
+  if (has(name, "Synchronize") || has(name, "WaitEvent")) {
+    known.kind = SpanKind::Sync, known.meaning = Meaning::Sync;
+  } else if (has(name, "GraphLaunch")) {
+    known.kind = SpanKind::GraphLaunch, known.meaning = Meaning::Launch;
+  } else if (has(name, "Memcpy") || has(name, "Memset")) {
+    known.meaning = Meaning::Copy;
+  } else if (has(name, "Launch")) {
+    known.meaning = Meaning::Launch;
+  } else if (has(name, "Malloc") || has(name, "MemAlloc") || has(name, "HostAlloc")) {
+    known.kind = SpanKind::Alloc, known.meaning = Meaning::Allocation;
+  } else if (has(name, "Free")) {
+    known.kind = SpanKind::Free, known.meaning = Meaning::Allocation;
+  }
+  return known;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,84 @@
+// Turns CUPTI activity records into spans. Runs on buffers laid out in memory, so that it is tested without a GPU.
+#pragma once
+#include <cupti.h>
+
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/collectors/trace_context.h"
+
+namespace ws::prof {
+
+// Walks a buffer like cuptiActivityGetNextRecord: *record is nullptr at first.
+using NextRecord = CUptiResult (*)(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record);
+
+class RecordParser {
+ public:
+  explicit RecordParser(TraceContext& context);
+  void parse(uint8_t* buffer, size_t valid_bytes, NextRecord next = cuptiActivityGetNextRecord);
+  // Kernels whose op was not known when they were read get another look; with `last`, or after a few rounds, they count as
+  // unjoined.
+  void retry_waiting(bool last);
+  uint64_t records() const { return records_; }
+
+ private:
+  struct KernelName {
+    const char* pointer = nullptr;
+    std::string mangled;  // the pointer alone proves nothing: a module can be unloaded and another take its place
+    BatchBuilder::Name* name = nullptr;
+    BatchBuilder::Shape* shape = nullptr;
+    Meaning meaning = Meaning::Other;
+  };
+  struct Call {
+    BatchBuilder::Name* name = nullptr;
+    SpanKind kind = SpanKind::Api;
+    Meaning meaning = Meaning::Other;
+  };
+  struct Waiting {
+    Span span;
+    BatchBuilder::Row* row;
+    uint64_t node;
+    int rounds;
+    BatchBuilder::Name* name;
+    BatchBuilder::Shape* shape;
+  };
+  struct OpenRange { uint64_t start; std::string name; uint32_t thread; int depth; };
+
+  void dispatch(const CUpti_Activity& record);
+  void kernel(const CUpti_ActivityKernel10& record);
+  void graph_run(const CUpti_ActivityGraphTrace2& record);
+  void copy(const CUpti_ActivityMemcpy6& record);
+  void peer_copy(const CUpti_ActivityMemcpyPtoP4& record);
+  void memset(const CUpti_ActivityMemset4& record);
+  void call(const CUpti_ActivityAPI& record, bool driver);
+  void sync(const CUpti_ActivitySynchronization2& record);
+  void overhead(const CUpti_ActivityOverhead3& record);
+  void marker(const CUpti_ActivityMarker2& record);
+  void memory(const CUpti_ActivityMemory4& record);
+  void pool(const CUpti_ActivityMemoryPool3& record);
+
+  bool begin_span(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning);
+  void put(const Span& span, BatchBuilder::Row& row);
+  void join(Span& span, uint64_t node);
+  KernelName& kernel_name(const char* pointer);
+  BatchBuilder::Shape& kernel_shape(KernelName& known, const CUpti_ActivityKernel10& record);
+  Call& call_of(uint32_t cbid, bool driver);
+  BatchBuilder::Row& stream_row(TrackKind kind, uint32_t device, uint32_t stream);
+  BatchBuilder::Row& thread_row(TrackKind kind, uint32_t thread, int depth);
+  void put_transfer(Span& span, TrackKind kind, uint32_t device, uint32_t stream, const Detail& detail, uint64_t node);
+
+  TraceContext& context_;
+  uint64_t records_ = 0;
+  std::array<KernelName, 1024> kernel_names_;
+  std::unordered_map<uint32_t, Call> calls_[2];
+  std::unordered_map<uint64_t, BatchBuilder::Row*> rows_;
+  uint64_t last_row_key_ = 0;
+  BatchBuilder::Row* last_row_ = nullptr;
+  std::vector<Waiting> waiting_;
+  std::unordered_map<uint32_t, OpenRange> open_ranges_;
+  std::unordered_map<uint32_t, int> range_depth_;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,50 @@
+// The GPU side of a collector; there is one in a process, or none when built without CUDA.
+#pragma once
+#include <string>
+
+#include "profiling/collectors/marks.h"
+#include "profiling/collectors/trace_context.h"
+
+namespace ws::prof {
+
+struct GpuKinds {
+  bool allocations = false;  // count calls of the driver's allocator
+  bool kernels = false;      // kernels, copies, memsets and the calls that launch them
+  bool graph_runs = false;   // one record a graph launch instead of one a node
+  bool calls = false;        // further calls, waits, pools
+  bool nvtx = false;         // the program's NVTX ranges
+  bool operator==(const GpuKinds&) const = default;
+};
+
+struct GpuCounts {
+  uint64_t records = 0, buffers = 0, buffers_peak = 0;
+};
+
+class GpuTracer : public LaunchTagger {
+ public:
+  // Empty when GPU records can be gathered, else the reason, as a clause: "another profiler is attached: X".
+  virtual std::string open(bool inside_driver_start) = 0;
+  virtual void begin(TraceContext& context) = 0;  // records from here on go to `context`
+  virtual void apply(const GpuKinds& kinds) = 0;  // from any thread
+  virtual void flush(bool forced) = 0;
+  virtual void drain(bool last) = 0;              // completed records → context
+  virtual void poll_memory() = 0;
+  virtual ClockOffset calibrate_clock() = 0;
+  virtual GpuCounts counts() const = 0;
+  virtual void end() = 0;  // lets go of the context
+};
+
+GpuTracer* gpu_tracer();  // nullptr when built without CUDA
+
+// Hardware counters (SM active, tensor pipe, DRAM) sampled while everything runs; one in a process.
+class HardwareCounters {
+ public:
+  struct Sample { uint64_t start, end; double values[4]; };
+  virtual ~HardwareCounters() = default;
+  virtual std::string start(int64_t interval_ns) = 0;  // empty, or the reason why not
+  virtual void drain(TraceContext& context) = 0;
+  virtual std::string stop() = 0;  // empty, or what went wrong on the way
+};
+std::unique_ptr<HardwareCounters> make_hardware_counters();  // nullptr when built without CUDA
+
+}  // namespace ws::prof

@@ -1,0 +1,131 @@
+#include "profiling/collectors/host_spans.h"
+
+#include <algorithm>
+
+namespace ws::prof {
+
+namespace {
+
+struct CallInfo { const char* name; MemoryEventKind kind; bool on_device; };
+
+CallInfo info_of(AllocatorCall call) {
+  switch (call) {
+    case AllocatorCall::Allocate: return {"cudaMalloc", MemoryEventKind::Allocate, true};
+    case AllocatorCall::Free: return {"cudaFree", MemoryEventKind::Free, true};
+    case AllocatorCall::AllocateAsync: return {"cudaMallocAsync", MemoryEventKind::Allocate, true};
+    case AllocatorCall::FreeAsync: return {"cudaFreeAsync", MemoryEventKind::Free, true};
+    case AllocatorCall::AllocateHost: return {"cudaMallocHost", MemoryEventKind::Allocate, false};
+    case AllocatorCall::FreeHost: return {"cudaFreeHost", MemoryEventKind::Free, false};
+  }
+  return {"allocator call", MemoryEventKind::Allocate, false};
+}
+
+StepAllocations counted(const HostEvent& event) {
+  StepAllocations counts{.step = event.step, .op = event.op};
+  switch (static_cast<AllocatorCall>(event.what)) {
+    case AllocatorCall::Allocate: counts.allocations = 1; break;
+    case AllocatorCall::Free: counts.frees = 1; break;
+    case AllocatorCall::AllocateAsync: counts.async_allocations = 1; break;
+    case AllocatorCall::FreeAsync: counts.async_frees = 1; break;
+    case AllocatorCall::AllocateHost: counts.host_allocations = 1; break;
+    case AllocatorCall::FreeHost: counts.host_frees = 1; break;
+  }
+  counts.time_ns = event.end - event.start;
+  counts.bytes = event.b;
+  return counts;
+}
+
+}  // namespace
+
+void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
+  if (event.type == HostEventType::GraphLaunch) {
+    context_.join.graph_launched(event.correlation, static_cast<uint32_t>(event.a), static_cast<uint32_t>(event.b));
+    return;
+  }
+  if (event.type == HostEventType::Allocation) return allocation(thread, event);
+  if (context_.full) {
+    ++context_.batch.losses().dropped_records;
+    return;
+  }
+  switch (event.type) {
+    case HostEventType::Step: return step(event);
+    case HostEventType::Phase: return phase(event);
+    case HostEventType::Op: return op(thread, event);
+    default: return memory(event);
+  }
+}
+
+Span HostSpans::span_of(const HostEvent& event, SpanKind kind, Meaning meaning) const {
+  Span span;
+  span.start = context_.from_steady(event.start);
+  span.duration = static_cast<uint64_t>(std::max<int64_t>(event.end - event.start, 0));
+  span.kind = static_cast<uint64_t>(kind);
+  span.meaning = static_cast<uint64_t>(meaning);
+  span.op = event.op;
+  span.step = event.step;
+  span.correlation = event.correlation;
+  return span;
+}
+
+void HostSpans::step(const HostEvent& event) {
+  Span span = span_of(event, SpanKind::Step, Meaning::Other);
+  span.name = context_.batch.id(context_.batch.name("step"));
+  context_.batch.row(TrackKind::Steps, "steps", "CPU").spans.push_back(span);
+}
+
+void HostSpans::phase(const HostEvent& event) {
+  Span span = span_of(event, SpanKind::Phase, Meaning::Other);
+  const auto* name = reinterpret_cast<const char*>(static_cast<uintptr_t>(event.a));
+  span.name = context_.batch.id(context_.batch.name(name ? name : "phase"));
+  context_.batch.row(TrackKind::Phases, "phases", "CPU", static_cast<int>(event.b)).spans.push_back(span);
+}
+
+void HostSpans::op(const MarkedThread& thread, const HostEvent& event) {
+  BatchBuilder::Row*& row = rows_[thread.id].ops[event.b % MarkedThread::kDepth];
+  if (!row) {
+    row = &context_.batch.row(TrackKind::CpuThread, "thread " + std::to_string(thread.id), "CPU",
+                              static_cast<int>(event.b));
+  }
+  Span span = span_of(event, SpanKind::Op, context_.meaning_of(event.op));
+  span.name = context_.batch.id(context_.name_of(event.op));
+  row->spans.push_back(span);
+}
+
+// Counts are exact even where there is no room for another span.
+void HostSpans::allocation(const MarkedThread& thread, const HostEvent& event) {
+  const CallInfo info = info_of(static_cast<AllocatorCall>(event.what));
+  const bool frees = info.kind == MemoryEventKind::Free;
+  uint64_t bytes = event.b;
+  if (!frees) {
+    bytes_at_[event.a] = bytes;
+  } else if (const auto at = bytes_at_.find(event.a); at != bytes_at_.end()) {
+    bytes = at->second;
+    bytes_at_.erase(at);
+  }
+  context_.batch.allocations(counted(event));
+  if (info.on_device) {
+    context_.batch.memory({context_.from_steady(event.end), event.a, bytes, event.step, event.op, info.kind,
+                           context_.batch.memory_source(info.name)});
+  }
+  if (context_.full) return;
+  BatchBuilder::Row*& row = rows_[thread.id].calls;
+  if (!row) {
+    row = &context_.batch.row(TrackKind::Api, "thread " + std::to_string(thread.id) + " calls", "CPU", 2);
+  }
+  Span span = span_of(event, frees ? SpanKind::Free : SpanKind::Alloc, Meaning::Allocation);
+  span.name = context_.batch.id(context_.batch.name(info.name));
+  Detail detail;
+  detail.bytes = bytes;
+  span.detail = context_.batch.id(context_.batch.shape(detail));
+  row->spans.push_back(span);
+}
+
+void HostSpans::memory(const HostEvent& event) {
+  constexpr MemoryEventKind kKinds[] = {MemoryEventKind::Allocate, MemoryEventKind::Free, MemoryEventKind::Reserve,
+                                        MemoryEventKind::Release};
+  const auto* owner = reinterpret_cast<const char*>(static_cast<uintptr_t>(event.end));
+  context_.batch.memory({context_.from_steady(event.start), event.a, event.b, event.step, event.op,
+                         kKinds[event.what & 3], context_.batch.memory_source(owner ? owner : "program")});
+}
+
+}  // namespace ws::prof

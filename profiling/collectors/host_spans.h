@@ -1,0 +1,30 @@
+// Turns queued marks and allocator calls into spans, memory events and counts.
+#pragma once
+#include <unordered_map>
+
+#include "profiling/collectors/marks.h"
+#include "profiling/collectors/trace_context.h"
+
+namespace ws::prof {
+
+class HostSpans {
+ public:
+  explicit HostSpans(TraceContext& context) : context_(context) {}
+  void take(const MarkedThread& thread, const HostEvent& event);
+
+ private:
+  struct Rows { BatchBuilder::Row* ops[MarkedThread::kDepth] = {}; BatchBuilder::Row* calls = nullptr; };
+
+  void step(const HostEvent& event);
+  void phase(const HostEvent& event);
+  void op(const MarkedThread& thread, const HostEvent& event);
+  void allocation(const MarkedThread& thread, const HostEvent& event);
+  void memory(const HostEvent& event);
+  Span span_of(const HostEvent& event, SpanKind kind, Meaning meaning) const;
+
+  TraceContext& context_;
+  std::unordered_map<long, Rows> rows_;
+  std::unordered_map<uint64_t, uint64_t> bytes_at_;  // of live driver allocations
+};
+
+}  // namespace ws::prof

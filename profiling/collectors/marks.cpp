@@ -1,0 +1,158 @@
+#include "profiling/collectors/marks.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiling/clock.h"
+#include "profiling/collectors/nvtx_ranges.h"
+
+namespace ws::prof {
+
+namespace {
+
+// Gives the thread's state back when the thread ends; its queued events stay until they are drained.
+struct ThreadHandle {
+  MarkedThread* state = nullptr;
+  ~ThreadHandle() { if (state) state->finished.store(true, std::memory_order_release); }
+};
+thread_local ThreadHandle t_thread;
+
+uint32_t step_number(int64_t step) { return static_cast<uint32_t>(step + 1); }
+
+}  // namespace
+
+Marks& Marks::instance() {
+  static Marks* marks = new Marks;  // never destroyed: other threads and exit handlers still use it
+  return *marks;
+}
+
+MarkedThread& Marks::thread() {
+  if (!t_thread.state) t_thread.state = instance().adopt();
+  return *t_thread.state;
+}
+
+// A finished thread's state serves the next new thread, so that many short threads cost no more than a few.
+MarkedThread* Marks::adopt() {
+  std::lock_guard lock(threads_mutex_);
+  for (auto& old : threads_) {
+    if (!old->finished.load(std::memory_order_acquire)) continue;
+    old->op_depth = old->phase_depth = 0;
+    old->step = 0;
+    old->launch_count = 0;
+    old->id = syscall(SYS_gettid);
+    old->finished.store(false, std::memory_order_relaxed);
+    return old.get();
+  }
+  threads_.push_back(std::make_unique<MarkedThread>());
+  threads_.back()->id = syscall(SYS_gettid);
+  threads_.back()->row = static_cast<int>(threads_.size());
+  return threads_.back().get();
+}
+
+void Marks::configure(const Config& config) {
+  time_ops_.store(config.ops, std::memory_order_relaxed);
+  tagger_.store(config.tagger, std::memory_order_release);
+  nvtx_.store(config.nvtx, std::memory_order_relaxed);
+}
+
+void Marks::step_begin(int64_t step) {
+  MarkedThread& t = thread();
+  if (step_hook_) step_hook_(step);
+  t.step = step_number(step);
+  t.step_tagger = tagger_.load(std::memory_order_acquire);
+  if (t.step_tagger) t.step_tagger->push(external_id(t.at()));
+  if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_step(step);
+  t.step_start = steady_ns();
+}
+
+void Marks::step_end() {
+  MarkedThread& t = thread();
+  if (t.step == 0) return;
+  HostEvent event;
+  event.type = HostEventType::Step;
+  event.start = t.step_start;
+  event.end = steady_ns();
+  event.step = t.step;
+  t.events.push(event);
+  if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
+  if (t.step_tagger) t.step_tagger->pop();
+  t.step = 0;
+}
+
+void Marks::phase_begin(const char* name) {
+  MarkedThread& t = thread();
+  if (t.phase_depth < MarkedThread::kDepth) t.phases[t.phase_depth] = {steady_ns(), kNoOp, name, nullptr};
+  ++t.phase_depth;
+  if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_phase(name);
+}
+
+void Marks::phase_end() {
+  MarkedThread& t = thread();
+  if (t.phase_depth == 0) return;  // listening began inside the phase
+  if (--t.phase_depth >= MarkedThread::kDepth) return;
+  const auto& open = t.phases[t.phase_depth];
+  HostEvent event;
+  event.type = HostEventType::Phase;
+  event.start = open.start;
+  event.end = steady_ns();
+  event.a = reinterpret_cast<uintptr_t>(open.name);
+  event.b = static_cast<uint64_t>(t.phase_depth);
+  event.step = t.step;
+  t.events.push(event);
+  if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
+}
+
+void Marks::op_begin(OpTag op) {
+  MarkedThread& t = thread();
+  const int depth = t.op_depth++;
+  ++t.scopes;
+  if (depth >= MarkedThread::kDepth) return;
+  LaunchTagger* tagger = tagger_.load(std::memory_order_acquire);
+  const bool timed = time_ops_.load(std::memory_order_relaxed);
+  t.ops[depth] = {timed ? steady_ns() : 0, op, nullptr, tagger};
+  if (tagger) tagger->push(external_id({op, t.step}));
+  if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_op(op);
+  if (!ops_seen_.load(std::memory_order_relaxed)) ops_seen_.store(true, std::memory_order_relaxed);
+}
+
+void Marks::op_end() {
+  MarkedThread& t = thread();
+  if (t.op_depth == 0) return;
+  const int depth = --t.op_depth;
+  if (depth >= MarkedThread::kDepth) return;
+  if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
+  const auto& open = t.ops[depth];
+  if (open.tagger) open.tagger->pop();
+  if (open.start == 0) return;
+  HostEvent event;
+  event.type = HostEventType::Op;
+  event.start = open.start;
+  event.end = steady_ns();
+  event.op = open.op;
+  event.step = t.step;
+  event.b = static_cast<uint64_t>(depth);
+  t.events.push(event);
+}
+
+void Marks::memory(const MemoryNote& note) {
+  MarkedThread& t = thread();
+  HostEvent event;
+  event.type = HostEventType::Memory;
+  event.start = steady_ns();
+  event.end = static_cast<int64_t>(reinterpret_cast<uintptr_t>(note.owner));
+  event.a = note.address;
+  event.b = note.bytes;
+  event.op = note.op != kNoOp ? note.op : t.op();
+  event.step = t.step;
+  event.what = static_cast<uint8_t>(note.action);
+  t.events.push(event);
+}
+
+void Marks::steps_launched(int64_t first, int64_t count) {
+  MarkedThread& t = thread();
+  if (step_hook_) step_hook_(first);
+  t.launch_first = step_number(first);
+  t.launch_count = static_cast<uint32_t>(count);
+}
+
+}  // namespace ws::prof

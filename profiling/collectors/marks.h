@@ -1,0 +1,105 @@
+// Receives the program's marks on the threads that set them and hands them on through one queue a thread.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "profiling/annotate.h"
+#include "profiling/collectors/spsc_ring.h"
+#include "profiling/op_join.h"
+
+namespace ws::prof {
+
+enum class HostEventType : uint8_t { Step, Phase, Op, Allocation, Memory, GraphLaunch };
+enum class AllocatorCall : uint8_t { Allocate, Free, AllocateAsync, FreeAsync, AllocateHost, FreeHost };
+
+struct HostEvent {
+  int64_t start = 0, end = 0;  // steady clock, ns
+  uint64_t a = 0, b = 0;       // address and bytes; a phase's name; a graph launch's first step and count
+  uint32_t step = 0;           // step + 1
+  uint32_t correlation = 0;
+  OpTag op = kNoOp;
+  HostEventType type = HostEventType::Op;
+  uint8_t what = 0;  // AllocatorCall or MemoryAction
+};
+
+// Carries ids along with launches, where a GPU tracer is there to do it.
+class LaunchTagger {
+ public:
+  virtual ~LaunchTagger() = default;
+  virtual void push(uint64_t external_id) = 0;
+  virtual void pop() = 0;
+};
+
+// What one thread is doing now. Only that thread writes it; the queue and `finished` are shared.
+struct MarkedThread {
+  static constexpr int kDepth = 32;
+  struct Open { int64_t start; OpTag op; const char* name; LaunchTagger* tagger; };
+
+  SpscRing<HostEvent> events{16};
+  Open ops[kDepth], phases[kDepth];
+  int op_depth = 0, phase_depth = 0;
+  uint32_t step = 0;  // step + 1
+  int64_t step_start = 0;
+  LaunchTagger* step_tagger = nullptr;           // that tagged the step: it takes the tag off again
+  uint32_t launch_first = 0, launch_count = 0;  // of the coming graph launch
+  uint64_t scopes = 0;                          // ops begun so far: tells two executions of an op apart
+  long id = 0;                                  // the system's number
+  int row = 0;                                  // its order among the marked threads
+  std::atomic<bool> finished{false};
+
+  OpTag op() const { return op_depth > 0 && op_depth <= kDepth ? ops[op_depth - 1].op : kNoOp; }
+  OpAt at() const { return {op(), step}; }
+};
+
+class Marks final : public Listener {
+ public:
+  static Marks& instance();  // lives until the process ends: threads may mark during shutdown
+  static MarkedThread& thread();
+
+  struct Config {
+    bool ops = false;                 // time each op
+    LaunchTagger* tagger = nullptr;   // tag launches with op and step
+    bool nvtx = false;
+  };
+  void configure(const Config& config);
+  // Called on the marking thread when a step begins (its number) .
+  void on_step(std::function<void(int64_t)> hook) { step_hook_ = std::move(hook); }
+  bool ops_seen() const { return ops_seen_.load(std::memory_order_relaxed); }
+
+  // Calls use(thread, event) for all queued events; returns how many were refused by full queues.
+  template <class Use>
+  uint64_t drain(Use&& use) {
+    std::lock_guard lock(threads_mutex_);
+    uint64_t refused = 0;
+    for (auto& thread : threads_) {
+      thread->events.drain([&](const HostEvent& event) { use(*thread, event); });
+      refused += thread->events.take_refused();
+    }
+    return refused;
+  }
+
+  void step_begin(int64_t step) override;
+  void step_end() override;
+  void phase_begin(const char* name) override;
+  void phase_end() override;
+  void op_begin(OpTag op) override;
+  void op_end() override;
+  void memory(const MemoryNote& note) override;
+  void steps_launched(int64_t first, int64_t count) override;
+
+ private:
+  Marks() = default;
+  MarkedThread* adopt();
+
+  std::atomic<bool> time_ops_{false}, nvtx_{false}, ops_seen_{false};
+  std::atomic<LaunchTagger*> tagger_{nullptr};
+  std::function<void(int64_t)> step_hook_;  // set before the listener is
+  std::mutex threads_mutex_;
+  std::vector<std::unique_ptr<MarkedThread>> threads_;
+};
+
+}  // namespace ws::prof

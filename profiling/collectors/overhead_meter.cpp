@@ -1,0 +1,66 @@
+#include "profiling/collectors/overhead_meter.h"
+
+#include <algorithm>
+
+namespace ws::prof {
+
+namespace {
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<size_t>(at);
+  const size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+}  // namespace
+
+bool OverheadMeter::step(int64_t number, int64_t now_ns) {
+  if (stage_step_ < 0 || number <= last_step_) {  // the first step, or another run began: what was measured so far is kept
+    stage_ = Stage::SettleBefore;
+    stage_step_ = number;
+    stage_ns_ = now_ns;
+    cycle_untraced_ns_ = 0;
+  }
+  last_step_ = number;
+  const int64_t steps = number - stage_step_, ns = now_ns - stage_ns_;
+  const bool long_enough = steps >= limits_.min_steps && ns >= limits_.min_ns;
+  const bool rested = static_cast<double>(ns) * share_ >= static_cast<double>(cycle_untraced_ns_);
+  if (stage_ == Stage::Rest ? rested : long_enough) {
+    if (paused()) cycle_untraced_ns_ += ns;
+    finish_stage(static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(steps, 1)));
+    stage_step_ = number;
+    stage_ns_ = now_ns;
+  }
+  return paused();
+}
+
+void OverheadMeter::finish_stage(double ns_per_step) {
+  switch (stage_) {
+    case Stage::SettleBefore: stage_ = Stage::Before; break;
+    case Stage::Before: before_ = ns_per_step, stage_ = Stage::SettleUntraced; break;
+    case Stage::SettleUntraced: stage_ = Stage::Untraced; break;
+    case Stage::Untraced: untraced_ = ns_per_step, stage_ = Stage::SettleAfter; break;
+    case Stage::SettleAfter: stage_ = Stage::After; break;
+    case Stage::After: {
+      std::lock_guard lock(mutex_);
+      ratios_.push_back((before_ + ns_per_step) / 2 / untraced_);
+      stage_ = Stage::Rest;
+      break;
+    }
+    case Stage::Rest: cycle_untraced_ns_ = 0, stage_ = Stage::SettleBefore; break;
+  }
+}
+
+Overhead OverheadMeter::result() const {
+  std::vector<double> sorted;
+  {
+    std::lock_guard lock(mutex_);
+    sorted = ratios_;
+  }
+  if (sorted.empty()) return {};
+  std::ranges::sort(sorted);
+  return {static_cast<int>(sorted.size()), quantile(sorted, 0.5), quantile(sorted, 0.25), quantile(sorted, 0.75)};
+}
+
+}  // namespace ws::prof

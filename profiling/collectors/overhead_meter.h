@@ -1,0 +1,39 @@
+// Learns what tracing costs from the run itself: short untraced stretches, each compared with the traced ones beside it.
+#pragma once
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "profiling/collectors/collector.h"
+
+namespace ws::prof {
+
+class OverheadMeter {
+ public:
+  struct Limits {
+    int64_t min_ns = 20'000'000;  // a stretch is at least this long
+    int64_t min_steps = 16;
+  };
+  OverheadMeter(double untraced_share, Limits limits) : share_(untraced_share), limits_(limits) {}
+
+  // To be told of each step's beginning; whether tracing is to be paused from here on.
+  bool step(int64_t number, int64_t now_ns);
+  bool paused() const { return stage_ == Stage::SettleUntraced || stage_ == Stage::Untraced; }
+  Overhead result() const;
+
+ private:
+  // Work that was queued before a switch still runs after it: each measured stretch follows one that is not measured.
+  enum class Stage : uint8_t { SettleBefore, Before, SettleUntraced, Untraced, SettleAfter, After, Rest };
+  void finish_stage(double ns_per_step);
+
+  const double share_;
+  const Limits limits_;
+  Stage stage_ = Stage::SettleBefore;
+  int64_t stage_step_ = -1, stage_ns_ = 0, last_step_ = -1;
+  int64_t cycle_untraced_ns_ = 0;
+  double before_ = 0, untraced_ = 0;
+  mutable std::mutex mutex_;  // held for the few ratios only
+  std::vector<double> ratios_;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,46 @@
+// What the parts of a collector share while they turn records into spans; used by its thread alone.
+#pragma once
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/clock.h"
+#include "profiling/collectors/trace_batch.h"
+#include "profiling/op_join.h"
+
+namespace ws::prof {
+
+// A resident kernel's record, kept until the stamps written inside of it are there.
+struct ResidentKernel { OpTag op; uint32_t step; TimeNs start, end; uint32_t device; };
+
+struct TraceContext {
+  BatchBuilder batch;
+  OpJoin join;
+  ClockOffset gpu_clock;
+  int64_t origin = 0;      // steady clock at trace time 0
+  bool expects_ops = false;  // the program marks ops, so a kernel without one is worth a warning
+  bool full = false;         // no room for more spans until a batch is taken
+  std::deque<ResidentKernel> resident_kernels;  // the newest few
+
+  TimeNs from_steady(int64_t steady) const { return steady - origin; }
+  TimeNs from_gpu(uint64_t time) const { return gpu_clock.to_steady(time) - origin; }
+  Meaning meaning_of(OpTag op) {
+    while (meanings_.size() <= op) meanings_.push_back(op_info(static_cast<OpTag>(meanings_.size())).meaning);
+    return meanings_[op];
+  }
+  BatchBuilder::Name& name_of(OpTag op) {
+    while (names_.size() <= op) names_.push_back(&batch.name(op_info(static_cast<OpTag>(names_.size())).name));
+    return *names_[op];
+  }
+
+ private:
+  std::vector<Meaning> meanings_;
+  std::vector<BatchBuilder::Name*> names_;
+};
+
+// What a kernel of a program without marks most likely does, by its name.
+Meaning meaning_of_kernel(std::string_view name);
+std::string readable_kernel_name(const char* mangled);
+
+}  // namespace ws::prof

@@ -9,19 +9,19 @@ namespace ws::prof {
 
 struct LodRect {
   float x0, x1;        // pixels from the left edge of the range
-  Span span;           // the span itself, or the first of a folded group
+  Span span;           // the span itself; of a folded group the first, or the one that reaches past the column
   uint32_t count = 1;  // spans folded into this rectangle
   float busy = 1;      // share of the rectangle's time that is covered
   Meaning meaning;     // of the greatest share; allocation wins ties
 };
 
+// Each rectangle belongs to the column in which it starts. Blocks that were evicted are drawn from their sums.
 std::vector<LodRect> lod(const Track& track, TimeNs begin, TimeNs end, int pixels);
 
 // Minimum and maximum of a counter for each pixel column that has points.
 struct LodPoint { float x; double min, max, last; };
 std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end, int pixels);
 
-struct SpanRef { size_t block, index; };
 const Span* find_at(const Track& track, TimeNs time);                 // the span that covers `time`
 const Span* next_named(const Track& track, NameId name, TimeNs after);  // first with start > after
 const Span* previous_named(const Track& track, NameId name, TimeNs before);

@@ -1,32 +1,83 @@
 #include "profiling/trace.h"
 
 #include <algorithm>
-#include <functional>
+#include <limits>
 
 namespace ws::prof {
 
-size_t Trace::DetailHash::operator()(const Detail& d) const {
-  size_t hash = std::hash<std::string>{}(d.copy_kind);
-  for (uint64_t part : {static_cast<uint64_t>(d.grid[0]), static_cast<uint64_t>(d.grid[1]), static_cast<uint64_t>(d.grid[2]),
-                        static_cast<uint64_t>(d.block[0]), static_cast<uint64_t>(d.block[1]), static_cast<uint64_t>(d.block[2]),
-                        static_cast<uint64_t>(d.registers), static_cast<uint64_t>(d.static_shared), static_cast<uint64_t>(d.dynamic_shared), d.bytes})
-    hash = hash * 1099511628211ull ^ part;
-  return hash;
+namespace {
+
+void add_time(MeaningTimes& times, const Span& span) {
+  times[std::min<size_t>(span.meaning, kMeanings - 1)] += static_cast<int64_t>(span.duration);
 }
 
+// Appends to a block whose last span starts no later.
+void push(SpanBlock& block, const Span& span) {
+  if (block.spans.size() % SpanBlock::kChunk == 0) block.chunks.push_back({span.start, block.total});
+  if (block.count == 0) {
+    block.first = span.start;
+    block.last = span.end();
+    block.head = span;
+  }
+  block.spans.push_back(span);
+  ++block.count;
+  block.last = std::max(block.last, span.end());
+  block.reach = std::max(block.reach, span.end());
+  add_time(block.total, span);
+}
+
+void rebuild(SpanBlock& block) {
+  std::vector<Span> spans = std::move(block.spans);
+  block.spans.clear();
+  block.spans.reserve(SpanBlock::kCapacity);
+  block.chunks.clear();
+  block.total = {};
+  block.count = 0;
+  for (const Span& span : spans) push(block, span);
+}
+
+// Sums carried from block to block, from `from` to the end.
+void carry(Track& track, size_t from) {
+  for (size_t i = from; i < track.blocks.size(); ++i) {
+    SpanBlock& block = track.blocks[i];
+    track.block_starts[i] = block.first;
+    block.reach = block.last;
+    if (i == 0) continue;
+    const SpanBlock& previous = track.blocks[i - 1];
+    block.reach = std::max(block.last, previous.reach);
+    block.count_before = previous.count_before + previous.count;
+    for (size_t m = 0; m < kMeanings; ++m) block.before[m] = previous.before[m] + previous.total[m];
+  }
+}
+
+size_t bytes_of(const SpanBlock& block) {
+  return sizeof(SpanBlock) + block.spans.capacity() * sizeof(Span) + block.chunks.capacity() * sizeof(SpanChunk);
+}
+
+}  // namespace
+
 NameId Trace::intern(std::string_view name) {
-  const auto found = name_ids_.find(name);
-  if (found != name_ids_.end()) return found->second;
+  if (const auto at = name_ids_.find(name); at != name_ids_.end()) return at->second;
   const auto id = static_cast<NameId>(names_.size());
   names_.emplace_back(name);
   name_ids_.emplace(names_.back(), id);
   return id;
 }
 
+size_t Trace::DetailHash::operator()(const Detail& d) const {
+  uint64_t hash = std::hash<std::string>{}(d.copy_kind);
+  const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32; };
+  for (int i = 0; i < 3; ++i) mix(static_cast<uint64_t>(d.grid[i]) << 32 | static_cast<uint32_t>(d.block[i]));
+  mix(static_cast<uint64_t>(d.registers) << 32 | static_cast<uint32_t>(d.static_shared));
+  mix(static_cast<uint64_t>(d.dynamic_shared));
+  mix(d.bytes);
+  return hash;
+}
+
 DetailId Trace::intern(const Detail& detail) {
-  const auto found = detail_ids_.find(detail);
-  if (found != detail_ids_.end()) return found->second;
-  if (details_.size() > UINT16_MAX) return DetailId{0};
+  if (detail == Detail{}) return DetailId{0};
+  if (const auto at = detail_ids_.find(detail); at != detail_ids_.end()) return at->second;
+  if (details_.size() > 0xffff) return DetailId{0};  // more kinds than can be told apart: shown without details
   const auto id = static_cast<DetailId>(details_.size());
   details_.push_back(detail);
   detail_ids_.emplace(detail, id);
@@ -34,88 +85,159 @@ DetailId Trace::intern(const Detail& detail) {
 }
 
 TrackId Trace::track(TrackKind kind, std::string_view name, std::string_view group, int depth) {
-  for (size_t i = 0; i < tracks_.size(); ++i)
-    if (tracks_[i].kind == kind && tracks_[i].name == name && tracks_[i].group == group && tracks_[i].depth == depth) return static_cast<TrackId>(i);
-  tracks_.push_back({kind, std::string(name), std::string(group), depth, {}, 0});
+  for (size_t i = 0; i < tracks_.size(); ++i) {
+    const Track& track = tracks_[i];
+    if (track.kind == kind && track.depth == depth && track.name == name && track.group == group)
+      return static_cast<TrackId>(i);
+  }
+  Track track;
+  track.kind = kind;
+  track.name = name;
+  track.group = group;
+  track.depth = depth;
+  tracks_.push_back(std::move(track));
   return static_cast<TrackId>(tracks_.size() - 1);
 }
 
 TrackId Trace::counter(std::string_view name, std::string_view unit) {
-  for (size_t i = 0; i < counters_.size(); ++i)
-    if (counters_[i].name == name) return static_cast<TrackId>(i);
+  for (size_t i = 0; i < counters_.size(); ++i) {
+    if (counters_[i].name == name && counters_[i].unit == unit) return static_cast<TrackId>(i);
+  }
   counters_.push_back({std::string(name), std::string(unit), {}});
   return static_cast<TrackId>(counters_.size() - 1);
 }
 
-namespace {
-
-void widen(SpanBlock& block, const Span& span) {
-  if (block.spans.empty()) block.first = span.start, block.last = span.end();
-  block.first = std::min(block.first, span.start);
-  block.last = std::max(block.last, span.end());
+SpanBlock& Trace::open_block(Track& track, const Span& span) {
+  if (!track.blocks.empty()) {
+    SpanBlock& last = track.blocks.back();
+    if (last.count < SpanBlock::kCapacity && last.resident()) return last;
+  }
+  SpanBlock block;
+  block.spans.reserve(SpanBlock::kCapacity);
+  block.first = span.start;
+  block.last = block.reach = span.end();
+  track.blocks.push_back(std::move(block));
+  track.block_starts.push_back(span.start);
+  carry(track, track.blocks.size() - 1);
+  return track.blocks.back();
 }
 
-}  // namespace
+// The block that holds the place gets one more, and is cut in two when that is too many.
+void Trace::insert_late(Track& track, const Span& span) {
+  const auto at = std::upper_bound(track.block_starts.begin(), track.block_starts.end(), span.start);
+  size_t index = at == track.block_starts.begin() ? 0 : static_cast<size_t>(at - track.block_starts.begin()) - 1;
+  while (index < track.blocks.size() && !track.blocks[index].resident()) ++index;  // not behind what was put away
+  if (index == track.blocks.size()) return push(open_block(track, span), span);
+  SpanBlock& block = track.blocks[index];
+  block.spans.insert(std::ranges::upper_bound(block.spans, span.start, {}, &Span::start), span);
+  if (block.spans.size() > SpanBlock::kCapacity) {
+    SpanBlock tail;
+    tail.spans.assign(block.spans.begin() + SpanBlock::kCapacity / 2, block.spans.end());
+    block.spans.resize(SpanBlock::kCapacity / 2);
+    rebuild(tail);
+    track.blocks.insert(track.blocks.begin() + static_cast<std::ptrdiff_t>(index) + 1, std::move(tail));
+    track.block_starts.insert(track.block_starts.begin() + static_cast<std::ptrdiff_t>(index) + 1, 0);
+  }
+  rebuild(track.blocks[index]);
+  carry(track, index);
+}
 
 void Trace::append(TrackId id, const Span& span) {
   Track& track = tracks_[static_cast<size_t>(id)];
-  if (track.blocks.empty() || track.blocks.back().spans.size() >= SpanBlock::kCapacity) {
-    track.blocks.emplace_back();
-    track.blocks.back().spans.reserve(SpanBlock::kCapacity);
-  }
-  // A late span goes back to the block that it belongs to; input is nearly sorted, so that is seldom far.
-  size_t at = track.blocks.size() - 1;
-  while (at > 0 && !track.blocks[at - 1].spans.empty() && span.start < track.blocks[at - 1].spans.back().start) --at;
-  SpanBlock& block = track.blocks[at];
-  widen(block, span);
-  const auto place = std::upper_bound(block.spans.begin(), block.spans.end(), span.start, [](TimeNs t, const Span& s) { return t < s.start; });
-  block.spans.insert(place, span);
-  ++track.spans;
+  if (track.spans++ > 0 && span.start < track.last_start) return insert_late(track, span);
+  track.last_start = span.start;
+  push(open_block(track, span), span);
 }
 
 void Trace::append(TrackId track, std::span<const Span> spans) {
   for (const Span& span : spans) append(track, span);
 }
 
-void Trace::append_counter(TrackId track, CounterPoint point) { counters_[static_cast<size_t>(track)].points.push_back(point); }
+void Trace::append_counter(TrackId track, CounterPoint point) {
+  auto& points = counters_[static_cast<size_t>(track)].points;
+  if (points.empty() || points.back().time <= point.time) return points.push_back(point);
+  const auto at = std::ranges::upper_bound(points, point.time, {}, &CounterPoint::time);
+  points.insert(at, point);
+}
 
 TimeNs Trace::first_time() const {
-  TimeNs first = INT64_MAX;
-  for (const Track& t : tracks_)
-    if (!t.blocks.empty()) first = std::min(first, t.blocks.front().first);
-  return first == INT64_MAX ? 0 : first;
+  TimeNs first = std::numeric_limits<TimeNs>::max();
+  for (const Track& track : tracks_) {
+    if (!track.blocks.empty()) first = std::min(first, track.blocks.front().first);
+  }
+  for (const CounterTrack& counter : counters_) {
+    if (!counter.points.empty()) first = std::min(first, counter.points.front().time);
+  }
+  return first == std::numeric_limits<TimeNs>::max() ? 0 : first;
 }
 
 TimeNs Trace::last_time() const {
-  TimeNs last = 0;
-  for (const Track& t : tracks_)
-    for (auto block = t.blocks.rbegin(); block != t.blocks.rend() && block - t.blocks.rbegin() < 2; ++block) last = std::max(last, block->last);
-  return last;
+  TimeNs last = std::numeric_limits<TimeNs>::min();
+  for (const Track& track : tracks_) {
+    if (!track.blocks.empty()) last = std::max(last, track.blocks.back().reach);
+  }
+  for (const CounterTrack& counter : counters_) {
+    if (!counter.points.empty()) last = std::max(last, counter.points.back().time);
+  }
+  return last == std::numeric_limits<TimeNs>::min() ? 0 : last;
 }
 
 size_t Trace::span_count() const {
-  size_t sum = 0;
-  for (const Track& t : tracks_) sum += t.spans;
-  return sum;
+  size_t count = 0;
+  for (const Track& track : tracks_) count += track.spans;
+  return count;
 }
 
 size_t Trace::resident_bytes() const {
-  size_t sum = memory_.size() * sizeof(MemoryEvent);
-  for (const Track& t : tracks_) sum += t.spans * sizeof(Span);
-  for (const CounterTrack& c : counters_) sum += c.points.size() * sizeof(CounterPoint);
-  return sum;
+  size_t bytes = memory_.size() * sizeof(MemoryEvent);
+  for (const Track& track : tracks_) {
+    for (const SpanBlock& block : track.blocks) bytes += bytes_of(block);
+  }
+  for (const CounterTrack& counter : counters_) bytes += counter.points.size() * sizeof(CounterPoint);
+  return bytes;
 }
 
+// Oldest first over all tracks; the block that is still being filled stays.
 void Trace::evict(size_t budget) {
-  while (resident_bytes() > budget) {
-    Track* oldest = nullptr;
-    for (Track& t : tracks_)
-      if (t.blocks.size() > 1 && (!oldest || t.blocks.front().first < oldest->blocks.front().first)) oldest = &t;
-    if (!oldest) return;
-    losses.evicted_spans += oldest->blocks.front().spans.size();
-    oldest->spans -= oldest->blocks.front().spans.size();
-    oldest->blocks.pop_front();
+  size_t bytes = resident_bytes();
+  std::vector<size_t> next(tracks_.size(), 0);
+  while (bytes > budget) {
+    size_t oldest = tracks_.size();
+    for (size_t t = 0; t < tracks_.size(); ++t) {
+      const auto& blocks = tracks_[t].blocks;
+      while (next[t] < blocks.size() && blocks[next[t]].spans.empty()) ++next[t];
+      if (next[t] + 1 >= blocks.size()) continue;
+      if (oldest == tracks_.size() || blocks[next[t]].first < tracks_[oldest].blocks[next[oldest]].first) oldest = t;
+    }
+    if (oldest == tracks_.size()) return;
+    SpanBlock& block = tracks_[oldest].blocks[next[oldest]];
+    bytes -= bytes_of(block) - sizeof(SpanBlock);
+    if (!backed) losses.evicted_spans += block.count;
+    std::vector<Span>().swap(block.spans);  // assigning {} would keep the memory
+    std::vector<SpanChunk>().swap(block.chunks);
   }
+}
+
+void Trace::add_stub(TrackId id, SpanBlock&& stub) {
+  Track& track = tracks_[static_cast<size_t>(id)];
+  track.spans += stub.count;
+  track.last_start = std::max(track.last_start, stub.last);
+  track.blocks.push_back(std::move(stub));
+  track.block_starts.push_back(0);
+  carry(track, track.blocks.size() - 1);
+}
+
+bool Trace::fill(TrackId id, size_t index, std::vector<Span>&& spans) {
+  Track& track = tracks_[static_cast<size_t>(id)];
+  if (index >= track.blocks.size()) return false;
+  SpanBlock& block = track.blocks[index];
+  if (block.resident()) return true;
+  if (spans.size() != block.count || spans.front().start != block.first) return false;
+  block.spans = std::move(spans);
+  if (!std::ranges::is_sorted(block.spans, {}, &Span::start)) std::ranges::stable_sort(block.spans, {}, &Span::start);
+  rebuild(block);
+  carry(track, index);
+  return true;
 }
 
 }  // namespace ws::prof

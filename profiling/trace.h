@@ -1,5 +1,6 @@
 // A trace: tracks of append-only span blocks, counter tracks, interned names. Times are ns since the run's origin.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -55,10 +56,27 @@ struct Detail {
 
 enum class TrackKind : uint8_t { Steps, Phases, Stream, Copies, GraphLaunches, Api, CpuThread, Overhead, Inner, Other };
 
+constexpr size_t kMeanings = static_cast<size_t>(Meaning::Other) + 1;
+using MeaningTimes = std::array<int64_t, kMeanings>;  // ns by Meaning
+
+// Sums up to a place inside a block, so that drawing need not visit each span.
+struct SpanChunk {
+  TimeNs first = 0;       // start of its first span
+  MeaningTimes before{};  // spans of the block before this chunk
+};
+
 struct SpanBlock {
   static constexpr size_t kCapacity = 1024;
-  std::vector<Span> spans;  // sorted by start
+  static constexpr size_t kChunk = 64;
+  std::vector<Span> spans;  // sorted by start; empty when the block was evicted
   TimeNs first = 0, last = 0;  // min start, max end
+  uint32_t count = 0;          // spans that belong here, also when they are not in memory
+  Span head;                   // the first of them
+  TimeNs reach = 0;            // greatest end in this block and the blocks before it
+  size_t count_before = 0;     // spans in the blocks before
+  MeaningTimes before{}, total{};
+  std::vector<SpanChunk> chunks;
+  bool resident() const { return !spans.empty() || count == 0; }
 };
 
 struct Track {
@@ -67,7 +85,9 @@ struct Track {
   std::string group;   // "GPU 0", "CPU"; rows of one group stand together
   int depth = 0;       // nested rows of one thread
   std::deque<SpanBlock> blocks;
-  size_t spans = 0;
+  std::vector<TimeNs> block_starts;  // of each block: what a binary search reads
+  size_t spans = 0;                  // those not in memory included
+  TimeNs last_start = 0;
 };
 
 struct CounterPoint { TimeNs time; double value; };
@@ -92,6 +112,10 @@ struct Losses { uint64_t dropped_records = 0, invalid_records = 0, unjoined_kern
 
 class Trace {
  public:
+  Trace() = default;
+  Trace(Trace&&) = default;
+  Trace& operator=(Trace&&) = default;
+
   NameId intern(std::string_view name);
   const std::string& name(NameId id) const { return names_[static_cast<size_t>(id)]; }
   size_t name_count() const { return names_.size(); }
@@ -119,10 +143,18 @@ class Trace {
   TimeNs last_time() const;
   size_t span_count() const;
   size_t resident_bytes() const;
-  // Drops the oldest blocks until at most `budget` bytes remain; counts them in losses.evicted_spans.
+  // Drops the spans of the oldest blocks until at most `budget` bytes remain; their sums stay, so they are still drawn.
+  // Spans that no run file holds are counted in losses.evicted_spans.
   void evict(size_t budget);
+  bool backed = false;  // a run file holds every span
+  // For a reader of run files: a block that is known by its sums only, and its spans when they have been read.
+  void add_stub(TrackId track, SpanBlock&& stub);
+  bool fill(TrackId track, size_t block, std::vector<Span>&& spans);  // false: not what was evicted
 
  private:
+  SpanBlock& open_block(Track& track, const Span& span);
+  void insert_late(Track& track, const Span& span);
+
   struct DetailHash { size_t operator()(const Detail& d) const; };
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, NameId> name_ids_;

@@ -1,0 +1,166 @@
+#include "profiling/lod.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+
+namespace ws::prof {
+namespace {
+
+Span span_of(TimeNs start, uint64_t duration, Meaning meaning = Meaning::Matrix, uint32_t name = 0) {
+  Span span;
+  span.start = start;
+  span.duration = duration;
+  span.meaning = static_cast<uint8_t>(meaning);
+  span.name = NameId{name};
+  return span;
+}
+
+struct Row {
+  Trace trace;
+  TrackId id = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  const Track& track() const { return trace.tracks()[0]; }
+};
+
+Row random_row(int count, uint32_t seed) {
+  Row row;
+  std::mt19937 random(seed);
+  TimeNs time = 1000;
+  for (int i = 0; i < count; ++i) {
+    const auto duration = random() % 100 == 0 ? random() % 100000 : 1 + random() % 900;
+    row.trace.append(row.id, span_of(time, duration, static_cast<Meaning>(random() % kMeanings), random() % 5));
+    time += static_cast<TimeNs>(duration + random() % 700);
+  }
+  return row;
+}
+
+void expect_one_per_column(const std::vector<LodRect>& rects, int pixels) {
+  std::set<int> columns;
+  float previous = -1;
+  for (const LodRect& rect : rects) {
+    EXPECT_GE(rect.x0, previous);
+    previous = rect.x0;
+    EXPECT_TRUE(columns.insert(static_cast<int>(rect.x0)).second) << "two rectangles begin in column " << rect.x0;
+    EXPECT_LE(rect.x1, static_cast<float>(pixels));
+    EXPECT_GT(rect.busy, 0.0f);
+    EXPECT_LE(rect.busy, 1.0f);
+  }
+  EXPECT_LE(rects.size(), static_cast<size_t>(pixels));
+}
+
+size_t spans_in(const Track& track, TimeNs begin, TimeNs end) {
+  size_t count = 0;
+  for (const SpanBlock& block : track.blocks) {
+    for (const Span& span : block.spans) count += span.end() > begin && span.start < end;
+  }
+  return count;
+}
+
+TEST(Lod, OneStepPerPixelAndEverySpanCountedOnce) {
+  const Row row = random_row(50000, 3);
+  const TimeNs last = row.trace.last_time();
+  for (const auto& [begin, end, pixels] : {std::tuple<TimeNs, TimeNs, int>{0, last, 700},
+                                           {last / 3, last / 2, 1999},
+                                           {5000, 90000, 64},
+                                           {last - 50, last + 100, 10}}) {
+    const auto rects = lod(row.track(), begin, end, pixels);
+    expect_one_per_column(rects, pixels);
+    size_t count = 0;
+    for (const LodRect& rect : rects) count += rect.count;
+    EXPECT_EQ(count, spans_in(row.track(), begin, end));
+  }
+}
+
+TEST(Lod, BusyShareAndMeaningOfAFoldedGroup) {
+  Row row;
+  for (int i = 0; i < 1000; ++i)
+    row.trace.append(row.id, span_of(i * 10, 4, i % 4 == 0 ? Meaning::Loss : Meaning::Matrix));
+  const auto rects = lod(row.track(), 0, 10000, 10);
+  ASSERT_EQ(rects.size(), 10u);
+  for (const LodRect& rect : rects) {
+    EXPECT_EQ(rect.count, 100u);
+    EXPECT_NEAR(rect.busy, 0.4, 0.01);
+    EXPECT_EQ(rect.meaning, Meaning::Matrix);
+  }
+}
+
+TEST(Lod, AllocationWinsTies) {
+  Row row;
+  for (int i = 0; i < 100; ++i)
+    row.trace.append(row.id, span_of(i * 10, 4, i % 2 ? Meaning::Allocation : Meaning::Matrix));
+  EXPECT_EQ(lod(row.track(), 0, 1000, 1).at(0).meaning, Meaning::Allocation);
+}
+
+TEST(Lod, WideSpansStandAlone) {
+  Row row;
+  row.trace.append(row.id, span_of(0, 400));
+  row.trace.append(row.id, span_of(500, 500));
+  const auto rects = lod(row.track(), 0, 1000, 10);
+  ASSERT_EQ(rects.size(), 2u);
+  EXPECT_EQ(rects[0].count, 1u);
+  EXPECT_FLOAT_EQ(rects[0].x1, 4);
+  EXPECT_FLOAT_EQ(rects[1].x0, 5);
+  EXPECT_FLOAT_EQ(rects[1].x1, 10);
+}
+
+TEST(Lod, ASpanFromBeforeTheRangeIsClipped) {
+  Row row;
+  row.trace.append(row.id, span_of(0, 1000));
+  const auto rects = lod(row.track(), 400, 600, 20);
+  ASSERT_EQ(rects.size(), 1u);
+  EXPECT_FLOAT_EQ(rects[0].x0, 0);
+  EXPECT_FLOAT_EQ(rects[0].x1, 20);
+}
+
+TEST(Lod, EvictedBlocksKeepTheirCountAndShare) {
+  Row row = random_row(50000, 5);
+  const TimeNs last = row.trace.last_time();
+  size_t before = 0, after = 0;
+  for (const LodRect& rect : lod(row.track(), 0, last, 300)) before += rect.count;
+  row.trace.evict(200 * 1024);
+  const auto rects = lod(row.track(), 0, last, 300);
+  expect_one_per_column(rects, 300);
+  for (const LodRect& rect : rects) after += rect.count;
+  EXPECT_EQ(before, after);
+}
+
+TEST(Lod, CountersKeepTheirExtremes) {
+  CounterTrack counter{"memory", "B", {}};
+  for (int i = 0; i < 1000; ++i) counter.points.push_back({i, i == 333 ? 1e6 : i});
+  const auto points = lod(counter, 0, 1000, 10);
+  ASSERT_EQ(points.size(), 10u);
+  EXPECT_EQ(points[3].max, 1e6);
+  EXPECT_EQ(points[3].min, 300);
+  EXPECT_EQ(points[3].last, 399);
+}
+
+TEST(Lod, FindsSpansByTimeAndName) {
+  const Row row = random_row(5000, 9);
+  const Track& track = row.track();
+  for (size_t i : {0u, 17u, 1000u}) {
+    const Span& span = track.blocks[i / 1000].spans[i % 1000];
+    ASSERT_NE(find_at(track, span.start), nullptr);
+    EXPECT_EQ(find_at(track, span.start)->start, span.start);
+    const Span* next = next_named(track, span.name, span.start);
+    ASSERT_NE(next, nullptr);
+    EXPECT_GT(next->start, span.start);
+    EXPECT_EQ(next->name, span.name);
+    EXPECT_EQ(previous_named(track, span.name, next->start)->start, span.start);
+  }
+  EXPECT_EQ(find_at(track, 0), nullptr);
+}
+
+TEST(Lod, SumsAreClippedToTheRange) {
+  Row row;
+  row.trace.append(row.id, span_of(0, 100, Meaning::Matrix, 1));
+  row.trace.append(row.id, span_of(100, 100, Meaning::Loss, 2));
+  const auto sums = sum_by_name(row.track(), 50, 120);
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums[0].total_ns, 50);
+  EXPECT_EQ(sums[1].total_ns, 20);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -1,0 +1,105 @@
+#include "profiling/trace.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace ws::prof {
+namespace {
+
+Span span_of(TimeNs start, uint64_t duration, Meaning meaning = Meaning::Matrix) {
+  Span span;
+  span.start = start;
+  span.duration = duration;
+  span.meaning = static_cast<uint8_t>(meaning);
+  return span;
+}
+
+std::vector<TimeNs> starts_of(const Track& track) {
+  std::vector<TimeNs> starts;
+  for (const SpanBlock& block : track.blocks) {
+    for (const Span& span : block.spans) starts.push_back(span.start);
+  }
+  return starts;
+}
+
+TEST(Trace, InternsNamesAndDetailsOnce) {
+  Trace trace;
+  const NameId a = trace.intern("gemm");
+  EXPECT_EQ(trace.intern("gemm"), a);
+  EXPECT_NE(trace.intern("relu"), a);
+  EXPECT_EQ(trace.name(a), "gemm");
+  Detail detail;
+  detail.grid[0] = 4;
+  EXPECT_EQ(trace.intern(Detail{}), DetailId{0});
+  EXPECT_EQ(trace.intern(detail), trace.intern(detail));
+  EXPECT_EQ(trace.detail_count(), 2u);
+}
+
+TEST(Trace, MovesLateSpansToTheirPlaceAndKeepsSums) {
+  Trace trace;
+  const TrackId id = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  std::mt19937 random(7);
+  std::vector<TimeNs> expected;
+  for (int i = 0; i < 20000; ++i) {
+    const TimeNs start = i * 100 - (i % 7 == 0 ? static_cast<TimeNs>(random() % 400000) : 0);
+    trace.append(id, span_of(start, 50));
+    expected.push_back(start);
+  }
+  std::ranges::sort(expected);
+  const Track& track = trace.tracks()[0];
+  EXPECT_EQ(starts_of(track), expected);
+  EXPECT_EQ(track.spans, 20000u);
+  size_t before = 0;
+  for (size_t i = 0; i < track.blocks.size(); ++i) {
+    const SpanBlock& block = track.blocks[i];
+    EXPECT_EQ(block.count_before, before);
+    EXPECT_EQ(block.count, block.spans.size());
+    EXPECT_EQ(block.total[0], static_cast<int64_t>(block.count) * 50);
+    EXPECT_EQ(track.block_starts[i], block.first);
+    EXPECT_EQ(block.first, block.spans.front().start);
+    before += block.count;
+  }
+}
+
+TEST(Trace, EvictsTheOldestAndTakesThemBack) {
+  Trace trace;
+  const TrackId id = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  for (int i = 0; i < 10000; ++i) trace.append(id, span_of(i * 100, 50));
+  const std::vector<Span> first = trace.tracks()[0].blocks[0].spans;
+  trace.evict(100 * 1024);
+  EXPECT_LE(trace.resident_bytes(), 100u * 1024);
+  EXPECT_FALSE(trace.tracks()[0].blocks[0].resident());
+  EXPECT_TRUE(trace.tracks()[0].blocks.back().resident());
+  EXPECT_EQ(trace.span_count(), 10000u);
+  EXPECT_EQ(trace.losses.evicted_spans % SpanBlock::kCapacity, 0u);
+  EXPECT_GT(trace.losses.evicted_spans, 0u);
+  std::vector<Span> wrong(3);
+  EXPECT_FALSE(trace.fill(id, 0, std::move(wrong)));
+  EXPECT_TRUE(trace.fill(id, 0, std::vector<Span>(first)));
+  EXPECT_EQ(trace.tracks()[0].blocks[0].spans.size(), first.size());
+}
+
+TEST(Trace, LosesNothingWhenAFileHoldsTheSpans) {
+  Trace trace;
+  trace.backed = true;
+  const TrackId id = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  for (int i = 0; i < 10000; ++i) trace.append(id, span_of(i * 100, 50));
+  trace.evict(0);
+  EXPECT_EQ(trace.losses.evicted_spans, 0u);
+  EXPECT_EQ(trace.last_time(), 9999 * 100 + 50);
+}
+
+TEST(Annotate, GivesOneTagPerOpAndKnowsAListAgain) {
+  const std::vector<OpInfo> ops{{"relu", "", "fc1", "forward", Meaning::Pointwise, 1, 2},
+                                {"dW1", "", "fc1", "backward", Meaning::Matrix, 3, 4}};
+  const OpTag first = register_ops(ops);
+  EXPECT_EQ(op_info(first).name, "relu");
+  EXPECT_EQ(op_info(static_cast<OpTag>(first + 1)).name, "dW1");
+  EXPECT_EQ(register_ops(ops), first);
+  EXPECT_EQ(op_info(kNoOp).name, "");
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -15,6 +15,8 @@
 
 #include "engine/plan.h"
 
+#define WS_HOST_DEVICE __host__ __device__
+
 namespace ws::cuda {
 
 // Where to launch. With `overlap`, kernels start while their predecessor on the stream drains (programmatic dependent
@@ -48,8 +50,8 @@ struct Tensor {
   int64_t rows = 0, cols = 0;
   const StepClock* clock = nullptr;
   int64_t view_offset = 0;
-  int64_t elements() const { return rows * cols; }
-  explicit operator bool() const { return data != nullptr; }
+  WS_HOST_DEVICE int64_t elements() const { return rows * cols; }
+  WS_HOST_DEVICE explicit operator bool() const { return data != nullptr; }
 };
 
 // fp16 loss scaling, in device memory; check_finite moves it on once a step, between the gradients and the update.
@@ -85,8 +87,8 @@ struct Product {
   Epilogue epilogue = Epilogue::None;
   Activation activation = Activation::None;
   Tensor bias;       // in: Bias, BiasActivate
-  Tensor saved;      // BiasActivate: out, the pre-activation, may be empty; ActivateGrad*: in
-  Tensor bias_grad;  // out: ActivateGradBias, BiasGrad
+  Tensor saved;      // BiasActivate: out, the pre-activation, may be empty; ActivateGrad: in
+  Tensor bias_grad;  // out: BiasGrad
   Precision precision = Precision::Fp32;
   Accumulate accumulate = Accumulate::Fp32;
 };
@@ -138,6 +140,7 @@ struct ParamRef {
   Tensor shadow;                    // 16-bit copy, empty: none
   float *m = nullptr, *v = nullptr;  // moments, as the optimizer needs
   int64_t n = 0;
+  bool decays = true;  // weights do, biases do not
 };
 constexpr int kMaxParameters = 128;  // of one launch; more are split
 
@@ -182,17 +185,18 @@ constexpr int kMaxLayerUpdates = 16;  // of one launch; more are split
 void grad_update(Queue, const OptimizerRef&, Precision, std::span<const LayerUpdate>);
 bool grad_update_fits(int64_t batch);  // few enough rows that one block can sum over all of them
 
-// Regression with one input and one output, in one pass over the data. dw, db (1, 1).
+// Regression with one output, in one pass over the data; at memory speed with one input. dw (in, 1), db (1, 1).
 struct LinearStep {
-  Tensor x, y;  // (n, 1)
+  Tensor x, y;  // (n, in), (n, 1)
   float *w = nullptr, *b = nullptr;
   float *dw = nullptr, *db = nullptr;       // out; may be null when `optimizer` is given
   const OptimizerRef* optimizer = nullptr;  // given: w and b are moved in the same kernel
   ParamRef w_param, b_param;                // with optimizer: moments
+  bool data_is_constant = false;            // nothing before it in the same graph or stream writes x or y: read them early
   StepAt at;
 };
 void linear_step(Queue, Scratch, const LinearStep&);
-// Over several streams: each call sums rows [first, first + x.rows) into slot `chunk` of `partials` (3 floats a slot)...
+// Over several streams, one input: each call sums rows [first, first + x.rows) into slot `chunk` of `partials` (3 floats a slot)...
 void linear_chunk(Queue, Scratch, const LinearStep&, int chunk, float* partials);
 // ...and one joins them.
 void linear_join(Queue, const LinearStep&, int chunks, const float* partials);

@@ -1,0 +1,269 @@
+#include "engine/cuda/kernels/blas.h"
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "engine/cuda/check.h"
+#include "engine/cuda/handles.h"
+
+namespace ws::cuda {
+
+struct Blas::Impl {
+  cublasLtHandle_t handle = nullptr;
+  DeviceBlock<char> workspace;
+  ~Impl() {
+    if (handle) cublasLtDestroy(handle);
+  }
+};
+
+namespace {
+
+constexpr size_t kWorkspace = 32 << 20;
+constexpr int kCandidates = 8, kTimedRuns = 5;
+
+cudaDataType_t type_of(DType type) {
+  switch (type) {
+    case DType::F16: return CUDA_R_16F;
+    case DType::Bf16: return CUDA_R_16BF;
+    case DType::I32: return CUDA_R_32I;
+    default: return CUDA_R_32F;
+  }
+}
+
+bool sums_in_fp16(const Product& p) {
+  return p.precision == Precision::Fp16 && p.accumulate == Accumulate::Fp16 && p.c.type == DType::F16;
+}
+
+cublasComputeType_t compute_of(const Product& p) {
+  if (sums_in_fp16(p)) return CUBLAS_COMPUTE_16F;
+  return p.precision == Precision::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+cublasLtEpilogue_t library_epilogue(Epilogue e) {
+  switch (e) {
+    case Epilogue::Bias: return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::BiasActivate: return CUBLASLT_EPILOGUE_RELU_BIAS;
+    case Epilogue::BiasGrad: return CUBLASLT_EPILOGUE_BGRADA;
+    default: return CUBLASLT_EPILOGUE_DEFAULT;
+  }
+}
+
+// Descriptors that free themselves.
+template <class T, cublasStatus_t (*Destroy)(T)>
+struct Descriptor {
+  T value = nullptr;
+  ~Descriptor() {
+    if (value) Destroy(value);
+  }
+};
+using MatmulDesc = Descriptor<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Layout = Descriptor<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Descriptor<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+template <class V>
+void set(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, V value) {
+  CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(desc, what, &value, sizeof value));
+}
+
+void make_layout(Layout& layout, const Tensor& t) {  // a row-major matrix is the transpose of a column-major one
+  CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&layout.value, type_of(t.type), t.cols, t.rows, t.cols));
+}
+
+// cᵀ = op(b)ᵀ·op(a)ᵀ in the library's column-major order: its first operand is our b.
+struct Call {
+  MatmulDesc desc;
+  Layout first, second, result;
+  Call(const Product& p, Epilogue inside) {
+    const auto scale = sums_in_fp16(p) ? CUDA_R_16F : CUDA_R_32F;
+    CUBLAS_CHECK(cublasLtMatmulDescCreate(&desc.value, compute_of(p), scale));
+    set(desc.value, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(desc.value, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(desc.value, CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(inside));
+    if (inside != Epilogue::None) {
+      const Tensor& vector = inside == Epilogue::BiasGrad ? p.bias_grad : p.bias;
+      set(desc.value, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector.data);
+      set(desc.value, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(type_of(vector.type)));
+    }
+    make_layout(first, p.b);
+    make_layout(second, p.a);
+    make_layout(result, p.c);
+  }
+};
+
+struct Choice {
+  cublasLtMatmulAlgo_t algo{};
+  Epilogue inside = Epilogue::None;
+};
+
+// One choice for each shape in the process, so that every executor makes the same bits.
+struct Choices {
+  std::mutex mutex;
+  std::map<std::array<int64_t, 12>, Choice> made;
+};
+Choices& choices() {
+  static Choices all;
+  return all;
+}
+
+std::array<int64_t, 12> key_of(const Product& p) {
+  return {p.a.rows, p.a.cols, p.b.rows, p.b.cols, p.transpose_a, p.transpose_b, static_cast<int64_t>(compute_of(p)),
+          static_cast<int64_t>(p.a.type), static_cast<int64_t>(p.c.type), static_cast<int64_t>(blas_epilogue(p)),
+          static_cast<int64_t>(p.bias.type), static_cast<int64_t>(p.precision)};
+}
+
+std::optional<Choice> choice_of(const Product& p) {
+  std::lock_guard lock(choices().mutex);
+  const auto found = choices().made.find(key_of(p));
+  return found == choices().made.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle, const Product& p, Epilogue inside) {
+  Call call(p, inside);
+  Preference preference;
+  CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference.value));
+  const size_t workspace = kWorkspace;
+  CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference.value, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+                                                    sizeof workspace));
+  const uint32_t fixed_order = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference.value, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                    &fixed_order, sizeof fixed_order));
+  std::vector<cublasLtMatmulHeuristicResult_t> found(kCandidates);
+  int count = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle, call.desc.value, call.first.value, call.second.value, call.result.value,
+                                     call.result.value, preference.value, kCandidates, found.data(), &count);
+  found.resize(status == CUBLAS_STATUS_SUCCESS ? count : 0);
+  return found;
+}
+
+void run(cudaStream_t stream, Blas::Impl& blas, const Product& p, const Choice& choice) {
+  Call call(p, choice.inside);
+  const float one = 1, zero = 0;
+  const uint16_t half_one = 0x3c00, half_zero = 0;
+  const void* alpha = sums_in_fp16(p) ? static_cast<const void*>(&half_one) : &one;
+  const void* beta = sums_in_fp16(p) ? static_cast<const void*>(&half_zero) : &zero;
+  CUBLAS_CHECK(cublasLtMatmul(blas.handle, call.desc.value, alpha, p.b.data, call.first.value, p.a.data, call.second.value,
+                              beta, p.c.data, call.result.value, p.c.data, call.result.value, &choice.algo,
+                              blas.workspace.data(), kWorkspace, stream));
+}
+
+using TimingEvent = Handle<cudaEvent_t, cudaEventDestroy>;
+
+// Memory of the product's shapes to time candidates on, apart from the run's own.
+struct Trial {
+  DeviceBlock<char> a, b, c, vector;
+  Product product;
+  explicit Trial(const Product& p) : product(p) {
+    const auto bytes = [](const Tensor& t) { return static_cast<size_t>(t.elements() * size_of(t.type)); };
+    a = DeviceBlock<char>::device(bytes(p.a));
+    b = DeviceBlock<char>::device(bytes(p.b));
+    c = DeviceBlock<char>::device(bytes(p.c));
+    vector = DeviceBlock<char>::device(static_cast<size_t>(p.c.cols) * 4);
+    CUDA_CHECK(cudaMemset(a.data(), 0x11, a.bytes()));
+    CUDA_CHECK(cudaMemset(b.data(), 0x11, b.bytes()));
+    CUDA_CHECK(cudaMemset(vector.data(), 0, vector.bytes()));
+    product.a.data = a.data();
+    product.b.data = b.data();
+    product.c.data = c.data();
+    product.bias.data = product.bias_grad.data = vector.data();
+  }
+};
+
+float time_of(Blas::Impl& blas, const Trial& trial, const Choice& choice, cudaStream_t stream) {
+  TimingEvent begin, end;
+  CUDA_CHECK(cudaEventCreate(begin.out()));
+  CUDA_CHECK(cudaEventCreate(end.out()));
+  run(stream, blas, trial.product, choice);
+  CUDA_CHECK(cudaEventRecord(begin, stream));
+  for (int i = 0; i < kTimedRuns; ++i) run(stream, blas, trial.product, choice);
+  CUDA_CHECK(cudaEventRecord(end, stream));
+  CUDA_CHECK(cudaEventSynchronize(end));
+  float ms = 0;
+  CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
+  return ms;
+}
+
+Choice fastest(Blas::Impl& blas, const Product& p, const std::vector<cublasLtMatmulHeuristicResult_t>& found, Epilogue inside) {
+  Choice best{found.front().algo, inside};
+  if (found.size() == 1) return best;
+  try {
+    const Trial trial(p);
+    const Stream stream = make_stream();
+    float least = 0;
+    for (const auto& candidate : found) {
+      const Choice choice{candidate.algo, inside};
+      const float ms = time_of(blas, trial, choice, stream);
+      if (&candidate == &found.front() || ms < least) least = ms, best = choice;
+    }
+  } catch (const OutOfMemory&) {
+    cudaGetLastError();  // no room to try: the library's own first choice stands
+  }
+  return best;
+}
+
+Choice choose(Blas::Impl& blas, const Product& p) {
+  const Epilogue wanted = blas_epilogue(p);
+  auto found = candidates(blas.handle, p, wanted);
+  if (!found.empty()) return fastest(blas, p, found, wanted);
+  found = candidates(blas.handle, p, Epilogue::None);
+  if (found.empty()) throw Failure("cuBLASLt offers no algorithm for this matrix product; choose the tiled matrix product");
+  return fastest(blas, p, found, Epilogue::None);
+}
+
+// The part of the epilogue that the library left over.
+void finish(Queue queue, Scratch scratch, const Product& p, Epilogue inside) {
+  if (inside == p.epilogue) return;
+  switch (p.epilogue) {
+    case Epilogue::None: return;
+    case Epilogue::Bias: return bias_activate(queue, Activation::None, p.c, p.bias, p.c, Tensor{});
+    case Epilogue::BiasActivate: return bias_activate(queue, p.activation, p.c, p.bias, p.c, p.saved);
+    case Epilogue::ActivateGrad: return activate_grad(queue, p.activation, p.c, p.saved, p.c);
+    case Epilogue::BiasGrad: return column_sum(queue, scratch, p.b, p.bias_grad);
+  }
+}
+
+}  // namespace
+
+Blas::Blas() : impl_(std::make_unique<Impl>()) {
+  CUBLAS_CHECK(cublasLtCreate(&impl_->handle));
+  impl_->workspace = DeviceBlock<char>::device(kWorkspace);
+}
+Blas::~Blas() = default;
+
+Epilogue blas_epilogue(const Product& p) {
+  switch (p.epilogue) {
+    case Epilogue::Bias: return p.bias.type == p.c.type ? Epilogue::Bias : Epilogue::None;
+    case Epilogue::BiasActivate: {
+      const bool offered = p.activation == Activation::Relu && !p.saved && p.bias.type == p.c.type;
+      return offered ? Epilogue::BiasActivate : Epilogue::None;
+    }
+    case Epilogue::BiasGrad: return p.bias_grad.type == p.c.type ? Epilogue::BiasGrad : Epilogue::None;
+    default: return Epilogue::None;
+  }
+}
+
+Epilogue blas_epilogue_found(const Product& p) {
+  const auto choice = choice_of(p);
+  return choice ? choice->inside : blas_epilogue(p);
+}
+
+void blas_prepare(Blas& blas, const Product& p) {
+  if (choice_of(p)) return;
+  const Choice choice = choose(blas.impl(), p);
+  std::lock_guard lock(choices().mutex);
+  choices().made.emplace(key_of(p), choice);
+}
+
+void blas_product(Queue queue, Blas& blas, Scratch scratch, const Product& p) {
+  blas_prepare(blas, p);
+  const Choice choice = *choice_of(p);
+  run(queue.stream, blas.impl(), p, choice);
+  finish(queue, scratch, p, choice.inside);
+}
+
+}  // namespace ws::cuda

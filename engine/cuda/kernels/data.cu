@@ -1,0 +1,66 @@
+// The clock that tells kernels which step it is, batches gathered by the epoch's order, and numbers made on the GPU.
+#include "datasets/philox.h"
+#include "engine/cuda/kernels/device.cuh"
+
+namespace ws::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+__global__ void set_clock_kernel(StepClock* clock, StepClock value) {
+  wait_for_previous();
+  *clock = value;
+}
+
+__global__ void advance_kernel(StepClock* clock, int64_t steps, int64_t rows) {
+  wait_for_previous();
+  clock->step += steps;
+  clock->row += rows;
+}
+
+struct GatherArguments {
+  Tensor in, out;
+  const uint32_t* order;
+  int64_t first;
+  const StepClock* clock;
+  int64_t offset;
+  int64_t per_row;  // packs of a row
+};
+
+// Eight neighbours of a row a thread; `whole`: rows of both sides allow packs.
+template <bool Whole>
+__global__ void gather_rows_kernel(const __grid_constant__ GatherArguments g) {
+  wait_for_previous();
+  constexpr int n = Whole ? 8 : 1;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= g.out.rows * g.per_row) return;
+  const int64_t row = i / g.per_row, col = i % g.per_row * n;
+  const int64_t first = g.clock ? g.clock->row + g.offset * g.out.rows : g.first;
+  const int64_t from = g.order ? g.order[first + row] : first + row;
+  const Ref in = resolve(g.in), out = resolve(g.out);
+  if constexpr (Whole)
+    store_pack<8>(out, row * g.out.cols + col, load_pack<8>(in, from * g.in.cols + col));
+  else if (in.type == DType::I32 && out.type == DType::I32)
+    reinterpret_cast<int32_t*>(out.data)[row * g.out.cols + col] =
+        reinterpret_cast<const int32_t*>(in.data)[from * g.in.cols + col];
+  else
+    store(out, row * g.out.cols + col, load(in, from * g.in.cols + col));
+}
+
+}  // namespace
+
+void set_clock(Queue queue, StepClock* clock, StepClock value) { launch(queue, set_clock_kernel, 1, 1, 0, clock, value); }
+
+void advance(Queue queue, StepClock* clock, int64_t steps, int64_t rows) {
+  launch(queue, advance_kernel, 1, 1, 0, clock, steps, rows);
+}
+
+void gather_rows(Queue queue, const Tensor& in, const uint32_t* order, int64_t first, StepAt at, const Tensor& out) {
+  const bool numbers = in.type != DType::I32 && out.type != DType::I32;
+  const bool whole = numbers && packs(in, 8) && packs(out, 8);
+  const GatherArguments g{in, out, order, first, at.clock, at.offset, whole ? out.cols / 8 : out.cols};
+  const auto kernel = whole ? gather_rows_kernel<true> : gather_rows_kernel<false>;
+  launch(queue, kernel, ceil_div(out.rows * g.per_row, kThreads), kThreads, 0, g);
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,215 @@
+// A line through points: forward, loss, both gradients and, if wanted, the optimizer in one pass over the data.
+#include "engine/cuda/kernels/optimizer.cuh"
+
+namespace ws::cuda {
+namespace {
+
+constexpr int kThreads = 512, kAhead = 4;  // packs of four points that a thread asks for before it uses the first
+
+// Sums over points: of squared differences, of difference · x, of difference.
+struct LineSums {
+  float squares = 0, slope = 0, offset = 0;
+  __device__ void add(float x, float y, float w, float b) {
+    const float d = fmaf(w, x, b) - y;
+    squares = fmaf(d, d, squares);
+    slope = fmaf(d, x, slope);
+    offset += d;
+  }
+};
+
+struct FourPoints {
+  float4 x, y;
+};
+
+struct Points {
+  const float *x, *y;
+  int64_t n;
+  bool aligned;
+  __device__ int64_t packs() const { return aligned ? n / 4 : 0; }
+  __device__ FourPoints four(int64_t i) const {
+    return {__ldg(reinterpret_cast<const float4*>(x) + i), __ldg(reinterpret_cast<const float4*>(y) + i)};
+  }
+};
+
+__device__ __forceinline__ void add_four(LineSums& s, const FourPoints& p, float w, float b) {
+  s.add(p.x.x, p.y.x, w, b);
+  s.add(p.x.y, p.y.y, w, b);
+  s.add(p.x.z, p.y.z, w, b);
+  s.add(p.x.w, p.y.w, w, b);
+}
+
+__device__ __forceinline__ void ask(FourPoints (&ahead)[kAhead], const Points& points, int64_t first, int64_t step) {
+#pragma unroll
+  for (int j = 0; j < kAhead; ++j)
+    if (first + j * step < points.packs()) ahead[j] = points.four(first + j * step);
+}
+
+__device__ __forceinline__ void use(const FourPoints (&ahead)[kAhead], LineSums& s, const Points& points, int64_t first,
+                                    int64_t step, float w, float b) {
+#pragma unroll
+  for (int j = 0; j < kAhead; ++j)
+    if (first + j * step < points.packs()) add_four(s, ahead[j], w, b);
+}
+
+struct LineArguments {
+  LinearStep step;
+  OptimizerRef optimizer;
+  bool update, aligned;
+};
+
+__device__ __forceinline__ Points points_of(const LineArguments& a) {
+  return {reinterpret_cast<const float*>(resolve(a.step.x).data), reinterpret_cast<const float*>(resolve(a.step.y).data),
+          a.step.x.rows, a.aligned};
+}
+
+// The block's share of the points. With constant data the first loads go out before the kernel waits for the weights.
+__device__ __forceinline__ LineSums sum_points(const LineArguments& a) {
+  if (!a.step.data_is_constant) wait_for_previous();
+  const Points points = points_of(a);
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t rest = points.packs() * 4 + i;
+  FourPoints ahead[kAhead];
+  ask(ahead, points, i, step);
+  if (a.step.data_is_constant) wait_for_previous();
+  const float w = __ldcg(a.step.w), b = __ldcg(a.step.b);
+  LineSums s;
+  while (i < points.packs()) {
+    use(ahead, s, points, i, step, w, b);
+    i += kAhead * step;
+    ask(ahead, points, i, step);
+  }
+  for (int64_t j = rest; j < points.n; j += step) s.add(points.x[j], points.y[j], w, b);
+  return s;
+}
+
+__device__ __forceinline__ void move_one(const LineArguments& a, const StepFactors& f, const ParamRef& p, float* w, float grad) {
+  const Moved now = moved(a.optimizer, f, p.decays, {*w, p.m ? *p.m : 0.f, p.v ? *p.v : 0.f}, grad);
+  *w = now.w;
+  if (p.m) *p.m = now.m;
+  if (p.v) *p.v = now.v;
+}
+
+// One thread: gradients, metrics and the update from the sums over all points.
+__device__ void finish_line(const LineArguments& a, float squares, float slope, float offset) {
+  const float n = static_cast<float>(a.step.x.rows);
+  const float dw = 2.f * slope / n, db = 2.f * offset / n;
+  write_metrics(a.step.at, {squares, 0.f, n});
+  if (a.step.dw) *a.step.dw = dw;
+  if (a.step.db) *a.step.db = db;
+  if (!a.update) return;
+  const StepFactors f = step_factors(a.optimizer);
+  move_one(a, f, a.step.w_param, a.step.w, dw);
+  move_one(a, f, a.step.b_param, a.step.b, db);
+}
+
+__global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_constant__ LineArguments a, Scratch scratch) {
+  __shared__ Sums shared[kThreads / 32];
+  const LineSums s = sum_points(a);
+  Sums total;
+  const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
+  if (grid_sum(scratch, mine, total, shared)) finish_line(a, total.loss, total.correct, total.rows);
+}
+
+__global__ __launch_bounds__(kThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a, Scratch scratch,
+                                                                float* slot) {
+  __shared__ Sums shared[kThreads / 32];
+  const LineSums s = sum_points(a);
+  Sums total;
+  const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
+  if (!grid_sum(scratch, mine, total, shared)) return;
+  slot[0] = total.loss, slot[1] = total.correct, slot[2] = total.rows;
+}
+
+__global__ void linear_join_kernel(const __grid_constant__ LineArguments a, int chunks, const float* slots) {
+  wait_for_previous();
+  float squares = 0, slope = 0, offset = 0;
+  for (int c = 0; c < chunks; ++c) squares += slots[3 * c], slope += slots[3 * c + 1], offset += slots[3 * c + 2];
+  finish_line(a, squares, slope, offset);
+}
+
+// Several inputs: a thread has a row, the block adds up one input after the other, the last block joins the blocks' sums.
+// Block b's sums lie at partials[b · (in + 2)]: squares, offset, then one a weight.
+__device__ __forceinline__ float row_difference(const Ref& x, const Ref& y, const LinearStep& l, int64_t row) {
+  float z = *l.b;
+  for (int64_t j = 0; j < l.x.cols; ++j) z = fmaf(load(x, row * l.x.cols + j), l.w[j], z);
+  return z - load(y, row);
+}
+
+__device__ __forceinline__ float block_total(float value, Sums* shared) { return block_sum(Sums{value, 0.f, 0.f}, shared).loss; }
+
+__device__ void finish_wide(const LineArguments& a, const float* all) {
+  const LinearStep& l = a.step;
+  const float n = static_cast<float>(l.x.rows);
+  const int64_t stride = l.x.cols + 2;
+  for (int64_t j = threadIdx.x; j < stride; j += blockDim.x) {
+    float sum = 0;
+    for (unsigned b = 0; b < gridDim.x; ++b) sum += __ldcg(all + b * stride + j);
+    if (j == 0) write_metrics(l.at, {sum, 0.f, n});
+    const float grad = 2.f * sum / n;
+    const StepFactors f = a.update ? step_factors(a.optimizer) : StepFactors{};
+    if (j == 1 && l.db) *l.db = grad;
+    if (j > 1 && l.dw) l.dw[j - 2] = grad;
+    if (!a.update || j == 0) continue;
+    ParamRef p = j == 1 ? l.b_param : l.w_param;
+    if (p.m && j > 1) p.m += j - 2;
+    if (p.v && j > 1) p.v += j - 2;
+    move_one(a, f, p, j == 1 ? l.b : l.w + j - 2, grad);
+  }
+}
+
+__global__ __launch_bounds__(kThreads) void linear_wide_kernel(const __grid_constant__ LineArguments a, Scratch scratch) {
+  __shared__ Sums shared[kThreads / 32];
+  wait_for_previous();
+  const LinearStep& l = a.step;
+  const Ref x = resolve(l.x), y = resolve(l.y);
+  float* mine = partials<float>(scratch) + blockIdx.x * (l.x.cols + 2);
+  for (int64_t j = -2; j < l.x.cols; ++j) {
+    float sum = 0;
+    for (int64_t r = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; r < l.x.rows; r += gridDim.x * blockDim.x) {
+      const float d = row_difference(x, y, l, r);
+      sum += j == -2 ? d * d : j == -1 ? d : d * load(x, r * l.x.cols + j);
+    }
+    sum = block_total(sum, shared);
+    if (threadIdx.x == 0) mine[j + 2] = sum;
+  }
+  if (is_last_block(counter(scratch))) finish_wide(a, partials<float>(scratch));
+}
+
+LineArguments line_arguments(const LinearStep& step) {
+  LineArguments a{step, {}, step.optimizer != nullptr, false};
+  if (step.optimizer) a.optimizer = *step.optimizer;
+  if (a.update) {
+    a.step.w_param = for_optimizer(step.w_param, a.optimizer.kind);
+    a.step.b_param = for_optimizer(step.b_param, a.optimizer.kind);
+  }
+  const auto whole = [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data) % 16 == 0 && !t.clock; };
+  a.aligned = whole(step.x) && whole(step.y);
+  return a;
+}
+
+int64_t blocks_for(const LinearStep& step) {
+  return std::clamp<int64_t>(ceil_div(step.x.rows, 4 * kThreads), 1, 3 * kMultiprocessors);
+}
+
+}  // namespace
+
+void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
+  if (step.x.cols > 1) {
+    const int64_t room = (kScratchBytes - kCounterBytes) / 4 / (step.x.cols + 2);
+    if (room < 1) throw Failure("a linear model on the GPU takes at most a million inputs");
+    const int64_t blocks = std::min<int64_t>({ceil_div(step.x.rows, kThreads), room, kMultiprocessors});
+    return launch(queue, linear_wide_kernel, blocks, kThreads, 0, line_arguments(step), scratch);
+  }
+  launch(queue, linear_step_kernel, blocks_for(step), kThreads, 0, line_arguments(step), scratch);
+}
+
+void linear_chunk(Queue queue, Scratch scratch, const LinearStep& step, int chunk, float* partials) {
+  launch(queue, linear_chunk_kernel, blocks_for(step), kThreads, 0, line_arguments(step), scratch, partials + 3 * chunk);
+}
+
+void linear_join(Queue queue, const LinearStep& step, int chunks, const float* partials) {
+  launch(queue, linear_join_kernel, 1, 1, 0, line_arguments(step), chunks, partials);
+}
+
+}  // namespace ws::cuda

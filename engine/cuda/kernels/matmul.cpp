@@ -1,0 +1,102 @@
+// Which way a matrix product takes.
+#include "engine/cuda/kernels/blas.h"
+#include "engine/cuda/kernels/small_gemm.h"
+
+namespace ws::cuda {
+namespace {
+
+constexpr double kSmallFlops = 1.2e9;    // below it, cuBLASLt's larger tiles leave most of the GPU idle
+constexpr int64_t kLongSum = 2048;       // a sum this long wants to be split over multiprocessors, which cuBLASLt does
+constexpr int64_t kFewRows = 64;         // weights stream through once: bandwidth, not arithmetic
+
+int64_t sum_length(const Product& p) { return p.transpose_a ? p.a.rows : p.a.cols; }
+int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool small(const Product& p) {
+  const double flops = 2.0 * static_cast<double>(p.c.rows) * static_cast<double>(p.c.cols) * static_cast<double>(sum_length(p));
+  if (p.transpose_a && p.transpose_b) return false;
+  if (p.transpose_a && sum_length(p) > kLongSum) return false;
+  return flops < kSmallFlops || p.c.rows <= kFewRows;
+}
+
+void small_gemm(Queue queue, const Product& p) {
+  switch (p.precision) {
+    case Precision::Fp32: return small_gemm_fp32(queue, p);
+    case Precision::Tf32: return small_gemm_tf32(queue, p);
+    case Precision::Bf16: return small_gemm_bf16(queue, p);
+    case Precision::Fp16:
+      return p.accumulate == Accumulate::Fp16 ? small_gemm_half16(queue, p) : small_gemm_fp16(queue, p);
+  }
+}
+
+std::string_view tile_name(SmallTile tile) {
+  switch (tile) {
+    case SmallTile::T64: return "64×64";
+    case SmallTile::T32: return "32×32";
+    case SmallTile::T32x16: return "32×16";
+    case SmallTile::T16: return "16×16";
+  }
+  return "";
+}
+
+}  // namespace
+
+SmallTile small_tile(int64_t m, int64_t n) {
+  constexpr int64_t enough = 96;  // blocks
+  if (ceil_of(m, 64) * ceil_of(n, 64) >= enough) return SmallTile::T64;
+  if (ceil_of(m, 32) * ceil_of(n, 32) >= enough) return SmallTile::T32;
+  if (ceil_of(m, 32) * ceil_of(n, 16) >= enough) return SmallTile::T32x16;
+  return SmallTile::T16;
+}
+
+Engine engine_of(Matmul how, const Product& p) {
+  switch (how) {
+    case Matmul::Naive: return Engine::Naive;
+    case Matmul::Tiled: return Engine::Tiled;
+    case Matmul::Library: return small(p) ? Engine::Small : Engine::Library;
+  }
+  return Engine::Library;
+}
+
+bool takes_views(Matmul how, const Product& p) { return engine_of(how, p) != Engine::Library; }
+
+std::string describe(Matmul how, const Product& p) {
+  switch (engine_of(how, p)) {
+    case Engine::Naive: return "own kernel, one thread a result";
+    case Engine::Tiled: return "own kernel, 16×16 tiles in shared memory";
+    case Engine::Small:
+      return "own kernel, " + std::string(tile_name(small_tile(p.c.rows, p.c.cols))) +
+             (p.precision == Precision::Fp32 ? " tiles" : " tiles on tensor cores");
+    case Engine::Library: return blas_epilogue_found(p) == p.epilogue ? "cuBLASLt" : "cuBLASLt, then own kernels for the epilogue";
+  }
+  return "";
+}
+
+void prepare(Blas& blas, Matmul how, const Product& p) {
+  if (engine_of(how, p) == Engine::Library) blas_prepare(blas, p);
+}
+
+void matmul(Queue queue, Blas& blas, Scratch scratch, Matmul how, const Product& p) {
+  const Engine engine = engine_of(how, p);
+  if (engine == Engine::Library) return blas_product(queue, blas, scratch, p);
+  if (engine == Engine::Small) return small_gemm(queue, p);
+  engine == Engine::Naive ? naive_gemm(queue, p) : tiled_gemm(queue, p);
+  if (p.epilogue == Epilogue::BiasGrad) column_sum(queue, scratch, p.b, p.bias_grad);
+}
+
+bool grad_update_fits(int64_t batch) { return batch <= 1024; }
+
+void grad_update(Queue queue, const OptimizerRef& optimizer, Precision precision, std::span<const LayerUpdate> layers) {
+  while (!layers.empty()) {
+    const auto some = layers.first(std::min<size_t>(layers.size(), kMaxLayerUpdates));
+    switch (precision) {
+      case Precision::Fp32: grad_update_fp32(queue, optimizer, some); break;
+      case Precision::Tf32: grad_update_tf32(queue, optimizer, some); break;
+      case Precision::Bf16: grad_update_bf16(queue, optimizer, some); break;
+      case Precision::Fp16: grad_update_fp16(queue, optimizer, some); break;
+    }
+    layers = layers.subspan(some.size());
+  }
+}
+
+}  // namespace ws::cuda

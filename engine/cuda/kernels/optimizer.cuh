@@ -1,0 +1,82 @@
+// One element's optimizer step, shared by the multi-tensor kernel and the fused weight gradient.
+#pragma once
+#include "engine/cuda/kernels/device.cuh"
+
+namespace ws::cuda {
+
+// What is the same for all elements of a step.
+struct StepFactors {
+  float lr = 0, unscale = 1, correction1 = 1, correction2 = 1;
+  bool skip = false;
+};
+
+__device__ __forceinline__ StepFactors step_factors(const OptimizerRef& o) {
+  StepFactors f;
+  f.lr = o.at.lr[table_row(o.at)];
+  if (o.scale) {
+    f.unscale = o.scale->inverse;
+    f.skip = o.scale->found_inf != 0;
+  }
+  if (o.kind == Optimizer::Adam) {
+    const float t = static_cast<float>(o.at.clock->step + o.at.offset + 1);
+    f.correction1 = 1.f - powf(o.beta1, t);
+    f.correction2 = sqrtf(1.f - powf(o.beta2, t));
+  }
+  return f;
+}
+
+struct Moved {
+  float w, m, v;
+};
+
+__device__ __forceinline__ Moved moved(const OptimizerRef& o, const StepFactors& f, bool decays, Moved at, float grad) {
+  const float g = grad * f.unscale + (decays ? o.weight_decay * at.w : 0.f);
+  if (o.kind == Optimizer::Sgd) return {at.w - f.lr * g, 0.f, 0.f};
+  if (o.kind == Optimizer::Momentum) {
+    const float m = o.momentum * at.m + g;
+    return {at.w - f.lr * m, m, 0.f};
+  }
+  const float m = o.beta1 * at.m + (1.f - o.beta1) * g;
+  const float v = o.beta2 * at.v + (1.f - o.beta2) * g * g;
+  const float denominator = sqrtf(v) / f.correction2 + o.epsilon;
+  return {at.w - f.lr / f.correction1 * m / denominator, m, v};
+}
+
+// Four neighbours of a parameter; loaded early, moved when the gradient is there.
+struct Four {
+  Pack<4> w, m, v;
+};
+
+__device__ __forceinline__ Four load_four(const ParamRef& p, int64_t i, int count, bool whole) {
+  const Ref w{reinterpret_cast<char*>(p.w), DType::F32}, m{reinterpret_cast<char*>(p.m), DType::F32},
+      v{reinterpret_cast<char*>(p.v), DType::F32};
+  Four out{};
+  out.w = load_some<4>(w, i, count, whole);
+  if (p.m) out.m = load_some<4>(m, i, count, whole);
+  if (p.v) out.v = load_some<4>(v, i, count, whole);
+  return out;
+}
+
+__device__ __forceinline__ void move_four(const OptimizerRef& o, const StepFactors& f, const ParamRef& p, int64_t i,
+                                          const Four& at, const Pack<4>& grad, int count, bool whole) {
+  if (f.skip) return;
+  Pack<4> w, m, v;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const Moved now = moved(o, f, p.decays, {at.w.v[j], at.m.v[j], at.v.v[j]}, grad.v[j]);
+    w.v[j] = now.w, m.v[j] = now.m, v.v[j] = now.v;
+  }
+  store_some<4>(Ref{reinterpret_cast<char*>(p.w), DType::F32}, i, w, count, whole);
+  if (p.m) store_some<4>(Ref{reinterpret_cast<char*>(p.m), DType::F32}, i, m, count, whole);
+  if (p.v) store_some<4>(Ref{reinterpret_cast<char*>(p.v), DType::F32}, i, v, count, whole);
+  if (p.shadow) store_some<4>(Ref{static_cast<char*>(p.shadow.data), p.shadow.type}, i, w, count, whole);
+}
+
+// Moments that this optimizer does not use stay untouched.
+inline ParamRef for_optimizer(ParamRef p, Optimizer kind) {
+  if (kind == Optimizer::Sgd) p.m = nullptr;
+  if (kind != Optimizer::Adam) p.v = nullptr;
+  return p;
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,120 @@
+// Optimizer steps over one parameter or all of them in one launch, and the fp16 check that decides whether to take them.
+#include "engine/cuda/kernels/optimizer.cuh"
+
+namespace ws::cuda {
+namespace {
+
+constexpr int kThreads = 256, kEach = 4;  // elements a thread
+
+// Block b works on the parameter whose range of blocks holds b.
+struct UpdateBatch {
+  ParamRef parameters[kMaxParameters];
+  int first_block[kMaxParameters];
+  int count;
+  OptimizerRef optimizer;
+};
+
+__device__ __forceinline__ int find_tensor(const int* first_block, int count) {
+  int low = 0, high = count - 1;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (static_cast<int>(blockIdx.x) >= first_block[middle]) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+__global__ void update_kernel(const __grid_constant__ UpdateBatch batch) {
+  wait_for_previous();
+  const int which = find_tensor(batch.first_block, batch.count);
+  const ParamRef& p = batch.parameters[which];
+  const int64_t i = (static_cast<int64_t>(blockIdx.x - batch.first_block[which]) * kThreads + threadIdx.x) * kEach;
+  if (i >= p.n) return;
+  const int count = static_cast<int>(min(p.n - i, static_cast<int64_t>(kEach)));
+  const StepFactors factors = step_factors(batch.optimizer);
+  const Four at = load_four(p, i, count, true);
+  move_four(batch.optimizer, factors, p, i, at, load_some<4>(resolve(p.grad), i, count, true), count, true);
+}
+
+struct CheckBatch {
+  Tensor tensors[kMaxParameters];
+  int first_block[kMaxParameters];
+  int count;
+};
+
+constexpr int kCheckEach = 8, kCheckRounds = 8;
+
+__device__ void decide(LossScale* s, bool bad) {
+  s->inverse = 1.f / s->scale;
+  s->found_inf = bad;
+  if (bad) {
+    s->scale = fmaxf(s->scale * 0.5f, 1.f);
+    s->good_steps = 0;
+    s->skipped += 1;
+  } else if (++s->good_steps == kScaleGrowEvery) {
+    s->scale *= 2.f;
+    s->good_steps = 0;
+  }
+}
+
+// Counter 1 gathers the blocks that saw something; the last block decides.
+__global__ void check_finite_kernel(const __grid_constant__ CheckBatch batch, Scratch scratch, LossScale* scale) {
+  wait_for_previous();
+  const int which = find_tensor(batch.first_block, batch.count);
+  const Tensor& t = batch.tensors[which];
+  const Ref from = resolve(t);
+  const int64_t block = blockIdx.x - batch.first_block[which], n = t.elements();
+  bool bad = false;
+  for (int r = 0; r < kCheckRounds; ++r) {
+    const int64_t i = ((block * kCheckRounds + r) * kThreads + threadIdx.x) * kCheckEach;
+    const int count = static_cast<int>(max(min(n - i, static_cast<int64_t>(kCheckEach)), static_cast<int64_t>(0)));
+    if (count == 0) break;
+    const Pack<kCheckEach> v = load_some<kCheckEach>(from, i, count, true);
+#pragma unroll
+    for (int j = 0; j < kCheckEach; ++j) bad |= !isfinite(v.v[j]);
+  }
+  unsigned* seen = counter(scratch) + 1;
+  if (__syncthreads_or(bad) && threadIdx.x == 0) atomicOr(seen, 1u);
+  if (!is_last_block(counter(scratch)) || threadIdx.x != 0) return;
+  decide(scale, atomicExch(seen, 0u) != 0);
+}
+
+void launch_update(Queue queue, UpdateBatch& batch, int64_t blocks) {
+  if (batch.count > 0) launch(queue, update_kernel, blocks, kThreads, 0, batch);
+}
+
+}  // namespace
+
+void update_all(Queue queue, const OptimizerRef& optimizer, std::span<const ParamRef> parameters) {
+  UpdateBatch batch{};
+  batch.optimizer = optimizer;
+  int64_t blocks = 0;
+  for (const ParamRef& p : parameters) {
+    batch.parameters[batch.count] = for_optimizer(p, optimizer.kind);
+    batch.first_block[batch.count++] = static_cast<int>(blocks);
+    blocks += ceil_div(p.n, kThreads * kEach);
+    if (batch.count < kMaxParameters) continue;
+    launch_update(queue, batch, blocks);
+    batch.count = 0;
+    blocks = 0;
+  }
+  launch_update(queue, batch, blocks);
+}
+
+void update(Queue queue, const OptimizerRef& optimizer, const ParamRef& parameter) {
+  update_all(queue, optimizer, std::span(&parameter, 1));
+}
+
+void check_finite(Queue queue, Scratch scratch, std::span<const Tensor> gradients, LossScale* scale) {
+  if (gradients.size() > kMaxParameters) throw Failure("fp16 training handles at most 128 gradients");
+  CheckBatch batch{};
+  int64_t blocks = 0;
+  for (const Tensor& t : gradients) {
+    batch.tensors[batch.count] = t;
+    batch.first_block[batch.count++] = static_cast<int>(blocks);
+    blocks += ceil_div(t.elements(), kThreads * kCheckEach * kCheckRounds);
+  }
+  launch(queue, check_finite_kernel, blocks, kThreads, 0, batch, scratch, scale);
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,165 @@
+// Ops that treat each element alone, and the sum down the columns: as single ops, and bias with activation in one pass.
+#include "engine/cuda/kernels/device.cuh"
+
+namespace ws::cuda {
+namespace {
+
+constexpr int kThreads = 256, kPack = 8;
+
+// This thread's eight neighbours: f(first element, how many of them are there).
+template <class F>
+__device__ __forceinline__ void for_pack(int64_t elements, F f) {
+  const int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kPack;
+  if (i < elements) f(i, static_cast<int>(min(elements - i, static_cast<int64_t>(kPack))));
+}
+
+int64_t pack_blocks(const Tensor& t) { return ceil_div(t.elements(), kThreads * kPack); }
+
+bool aligned(const Tensor& t) {
+  if (!t) return true;
+  const bool view_moves_well = !t.clock || t.cols * size_of(t.type) % 16 == 0;
+  return reinterpret_cast<uintptr_t>(t.data) % 16 == 0 && view_moves_well;
+}
+
+// The bias of element i and its neighbours; a row's end may lie among them.
+__device__ Pack<kPack> bias_at(Ref bias, int64_t i, int64_t cols) {
+  Pack<kPack> out;
+  int64_t col = i % cols;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) {
+    out.v[j] = load(bias, col);
+    col = col + 1 == cols ? 0 : col + 1;
+  }
+  return out;
+}
+
+// Sums of a strip of rows by 32 columns: warps take turns on the rows, then add up in order.
+__global__ void column_sum_kernel(Tensor dz, int rows_each, int64_t column_blocks, float* parts, Tensor db) {
+  __shared__ float sums[8][33];
+  wait_for_previous();
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t strip = blockIdx.x / column_blocks, col = blockIdx.x % column_blocks * 32 + lane;
+  const int64_t end = min(dz.rows, (strip + 1) * rows_each);
+  const Ref from = resolve(dz);
+  float sum = 0;
+  if (col < dz.cols)
+    for (int64_t r = strip * rows_each + warp; r < end; r += 8) sum += load(from, r * dz.cols + col);
+  sums[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || col >= dz.cols) return;
+  for (int w = 1; w < 8; ++w) sum += sums[w][lane];
+  if (parts)
+    parts[strip * dz.cols + col] = sum;
+  else
+    store(resolve(db), col, sum);
+}
+
+__global__ void join_column_sums_kernel(const float* parts, int64_t strips, Tensor db) {
+  wait_for_previous();
+  const int64_t col = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (col >= db.cols) return;
+  float sum = 0;
+  for (int64_t s = 0; s < strips; ++s) sum += parts[s * db.cols + col];
+  store(resolve(db), col, sum);
+}
+
+// `whole`: every operand begins at a multiple of 16 bytes.
+__global__ void broadcast_bias_kernel(Tensor bias, Tensor out, bool whole) {
+  wait_for_previous();
+  for_pack(out.elements(), [&](int64_t i, int count) {
+    store_some<kPack>(resolve(out), i, bias_at(resolve(bias), i, out.cols), count, whole);
+  });
+}
+
+__global__ void add_kernel(Tensor a, Tensor b, Tensor out, bool whole) {
+  wait_for_previous();
+  for_pack(out.elements(), [&](int64_t i, int count) {
+    Pack<kPack> sum = load_some<kPack>(resolve(a), i, count, whole);
+    const Pack<kPack> more = load_some<kPack>(resolve(b), i, count, whole);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) sum.v[j] += more.v[j];
+    store_some<kPack>(resolve(out), i, sum, count, whole);
+  });
+}
+
+__global__ void activate_kernel(Activation kind, Tensor z, Tensor h, bool whole) {
+  wait_for_previous();
+  for_pack(z.elements(), [&](int64_t i, int count) {
+    Pack<kPack> v = load_some<kPack>(resolve(z), i, count, whole);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) v.v[j] = activated(kind, v.v[j]);
+    store_some<kPack>(resolve(h), i, v, count, whole);
+  });
+}
+
+__global__ void activate_grad_kernel(Activation kind, Tensor dh, Tensor saved, Tensor dz, bool whole) {
+  wait_for_previous();
+  for_pack(dz.elements(), [&](int64_t i, int count) {
+    Pack<kPack> v = load_some<kPack>(resolve(dh), i, count, whole);
+    const Pack<kPack> s = load_some<kPack>(resolve(saved), i, count, whole);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) v.v[j] *= activation_slope(kind, s.v[j]);
+    store_some<kPack>(resolve(dz), i, v, count, whole);
+  });
+}
+
+__global__ void bias_activate_kernel(Activation kind, Tensor z, Tensor bias, Tensor h, Tensor saved, bool whole) {
+  wait_for_previous();
+  for_pack(z.elements(), [&](int64_t i, int count) {
+    Pack<kPack> v = load_some<kPack>(resolve(z), i, count, whole);
+    const Pack<kPack> b = bias ? bias_at(resolve(bias), i, z.cols) : Pack<kPack>{};
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) v.v[j] += b.v[j];
+    if (saved) store_some<kPack>(resolve(saved), i, v, count, whole);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) v.v[j] = activated(kind, v.v[j]);
+    store_some<kPack>(resolve(h), i, v, count, whole);
+  });
+}
+
+__global__ void convert_kernel(Tensor in, Tensor out, bool whole) {
+  wait_for_previous();
+  for_pack(out.elements(), [&](int64_t i, int count) {
+    store_some<kPack>(resolve(out), i, load_some<kPack>(resolve(in), i, count, whole), count, whole);
+  });
+}
+
+}  // namespace
+
+void broadcast_bias(Queue queue, const Tensor& bias, const Tensor& out) {
+  launch(queue, broadcast_bias_kernel, pack_blocks(out), kThreads, 0, bias, out, aligned(out));
+}
+
+void add(Queue queue, const Tensor& a, const Tensor& b, const Tensor& out) {
+  launch(queue, add_kernel, pack_blocks(out), kThreads, 0, a, b, out, aligned(a) && aligned(b) && aligned(out));
+}
+
+void activate(Queue queue, Activation kind, const Tensor& z, const Tensor& h) {
+  launch(queue, activate_kernel, pack_blocks(z), kThreads, 0, kind, z, h, aligned(z) && aligned(h));
+}
+
+void activate_grad(Queue queue, Activation kind, const Tensor& dh, const Tensor& saved, const Tensor& dz) {
+  const bool whole = aligned(dh) && aligned(saved) && aligned(dz);
+  launch(queue, activate_grad_kernel, pack_blocks(dz), kThreads, 0, kind, dh, saved, dz, whole);
+}
+
+void bias_activate(Queue queue, Activation kind, const Tensor& z, const Tensor& bias, const Tensor& h, const Tensor& saved) {
+  const bool whole = aligned(z) && aligned(h) && aligned(saved);
+  launch(queue, bias_activate_kernel, pack_blocks(z), kThreads, 0, kind, z, bias, h, saved, whole);
+}
+
+void convert(Queue queue, const Tensor& in, const Tensor& out) {
+  launch(queue, convert_kernel, pack_blocks(out), kThreads, 0, in, out, aligned(in) && aligned(out));
+}
+
+void column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
+  const int64_t column_blocks = ceil_div(dz.cols, 32);
+  const int64_t room = (kScratchBytes - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
+  const int64_t strips = std::clamp<int64_t>(ceil_div(dz.rows, 256), 1, std::clamp<int64_t>(room, 1, 64));
+  const int rows_each = static_cast<int>(ceil_div(dz.rows, strips));
+  float* parts = strips > 1 ? reinterpret_cast<float*>(static_cast<char*>(scratch.data) + kCounterBytes) : nullptr;
+  launch(queue, column_sum_kernel, strips * column_blocks, 256, 0, dz, rows_each, column_blocks, parts, db);
+  if (parts) launch(queue, join_column_sums_kernel, ceil_div(dz.cols, 128), 128, 0, parts, strips, db);
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,329 @@
+// A block's tile of a matrix product: operands stream through shared memory in asynchronous stages, warps share the tile and
+// split the sum over k, tensor cores (or plain fp32) multiply, and the partial sums meet in shared memory in a fixed order.
+//
+// Shapes: a (m, k), b (k, n), c (m, n); stored row-major, transposed where TA / TB say so: a as (k, m), b as (n, k).
+#pragma once
+#include "engine/cuda/kernels/device.cuh"
+
+namespace ws::cuda {
+
+// How numbers are multiplied. All add up in fp32, except Half16.
+enum class Math : uint8_t { Fp32, Tf32, Bf16, Fp16, Half16 };
+
+template <Math M>
+struct Number {
+  using type = float;
+};
+template <>
+struct Number<Math::Bf16> {
+  using type = __nv_bfloat16;
+};
+template <>
+struct Number<Math::Fp16> {
+  using type = __half;
+};
+template <>
+struct Number<Math::Half16> {
+  using type = __half;
+};
+
+// A tile of BM × BN by WM × WN warps, each piece of k split over WK warps. K4 and K2: k of one stage for 4- and 2-byte numbers.
+template <int BM_, int BN_, int WM_, int WN_, int WK_, int K4, int K2, int Stages>
+struct TileShape {
+  static constexpr int BM = BM_, BN = BN_, WM = WM_, WN = WN_, WK = WK_, stages = Stages;
+  static constexpr int threads = 32 * WM * WN * WK;
+  template <class T>
+  static constexpr int BK = sizeof(T) == 4 ? K4 : K2;
+};
+
+// One operand of the product as the kernel sees it.
+struct Operand {
+  const void* data;
+  int rows, cols;  // as stored
+  bool vector;     // rows begin at multiples of 16 bytes
+};
+
+template <int Bytes>
+__device__ __forceinline__ void copy_async(void* shared, const void* global, bool inside) {
+  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  const int bytes = inside ? Bytes : 0;  // the rest is filled with zeros
+  if constexpr (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes));
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(bytes));
+}
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
+template <int Left>
+__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(Left)); }
+
+// Brings the ROWS × COLS piece at (row0, col0) to shared memory, row stride STRIDE; zeros outside of the matrix.
+template <class T, int ROWS, int COLS, int STRIDE, int THREADS>
+__device__ __forceinline__ void bring_piece(T* shared, const Operand& from, int row0, int col0) {
+  const T* data = static_cast<const T*>(from.data);
+  if (from.vector) {
+    constexpr int n = 16 / sizeof(T), per_row = COLS / n;
+#pragma unroll
+    for (int i = threadIdx.x; i < ROWS * per_row; i += THREADS) {
+      const int r = i / per_row, c = i % per_row * n;
+      const bool inside = row0 + r < from.rows && col0 + c < from.cols;
+      const int64_t at = inside ? static_cast<int64_t>(row0 + r) * from.cols + col0 + c : 0;
+      copy_async<16>(shared + r * STRIDE + c, data + at, inside);
+    }
+    return;
+  }
+#pragma unroll 4
+  for (int i = threadIdx.x; i < ROWS * COLS; i += THREADS) {
+    const int r = i / COLS, c = i % COLS;
+    const bool inside = row0 + r < from.rows && col0 + c < from.cols;
+    const int64_t at = inside ? static_cast<int64_t>(row0 + r) * from.cols + col0 + c : 0;
+    if constexpr (sizeof(T) == 4)
+      copy_async<4>(shared + r * STRIDE + c, data + at, inside);
+    else
+      shared[r * STRIDE + c] = inside ? data[at] : T(0.f);
+  }
+}
+
+__device__ __forceinline__ uint32_t to_tf32(float v) {
+  uint32_t out;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(out) : "f"(v));
+  return out;
+}
+
+// Four 8×8 matrices of 16-bit numbers, one row address a lane.
+template <bool Transposed>
+__device__ __forceinline__ void load_matrices(uint32_t (&r)[4], const void* row) {
+  const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
+  if constexpr (Transposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from));
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from));
+}
+
+template <Math M>
+__device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  if constexpr (M == Math::Tf32)
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else if constexpr (M == Math::Bf16)
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else if constexpr (M == Math::Fp16)
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else {  // Half16: the sum itself is kept in fp16, as on units without fp32 accumulators
+    const __half2 low = __floats2half2_rn(c[0], c[1]), high = __floats2half2_rn(c[2], c[3]);
+    uint32_t d0 = *reinterpret_cast<const uint32_t*>(&low), d1 = *reinterpret_cast<const uint32_t*>(&high);
+    asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"
+        : "+r"(d0), "+r"(d1) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    const float2 l = __half22float2(*reinterpret_cast<__half2*>(&d0)), h = __half22float2(*reinterpret_cast<__half2*>(&d1));
+    c[0] = l.x, c[1] = l.y, c[2] = h.x, c[3] = h.y;
+  }
+}
+
+template <Math M, bool TA, bool TB, class Shape>
+struct TileProduct {
+  using T = typename Number<M>::type;
+  static constexpr int BM = Shape::BM, BN = Shape::BN, WK = Shape::WK, threads = Shape::threads, stages = Shape::stages;
+  static constexpr int BK = Shape::template BK<T>;
+  static constexpr int warp_m = BM / Shape::WM, warp_n = BN / Shape::WN, warp_k = BK / WK;
+  static constexpr int MF = warp_m / 16, NF = warp_n / 8;  // fragments of 16 × 8 a warp
+  static constexpr int k_step = sizeof(T) == 4 ? 8 : 16;
+  // Row strides that keep a warp's reads on different banks: 4 mod 32 words along k, 8 mod 32 across.
+  static constexpr int pad_k = sizeof(T) == 4 ? 4 : 8, pad_mn = 8;
+  static constexpr int a_rows = TA ? BK : BM, a_cols = TA ? BM : BK, a_stride = a_cols + (TA ? pad_mn : pad_k);
+  static constexpr int b_rows = TB ? BN : BK, b_cols = TB ? BK : BN, b_stride = b_cols + (TB ? pad_k : pad_mn);
+  static constexpr int a_size = a_rows * a_stride, stage_size = a_size + b_rows * b_stride;
+  static constexpr int sum_stride = BN + 4;
+  static_assert(MF >= 1 && NF >= 2 && NF % 2 == 0 && warp_k % k_step == 0);
+
+  static size_t shared_bytes(int64_t k) {
+    const int64_t used = std::min<int64_t>(stages, ceil_div(k, BK));
+    return std::max<size_t>(used * stage_size * sizeof(T), WK * BM * sum_stride * sizeof(float));
+  }
+
+  float sum[MF][NF][4] = {};
+  T* shared;
+  int wm, wn, wk, lane;
+
+  __device__ explicit TileProduct(void* memory) : shared(static_cast<T*>(memory)) {
+    const int warp = threadIdx.x / 32;
+    lane = threadIdx.x % 32;
+    wk = warp % WK;
+    wn = warp / WK % Shape::WN;
+    wm = warp / WK / Shape::WN;
+  }
+
+  __device__ void bring(const Operand& a, const Operand& b, int row0, int col0, int stage, int k0) {
+    T* to = shared + stage * stage_size;
+    bring_piece<T, a_rows, a_cols, a_stride, threads>(to, a, TA ? k0 : row0, TA ? row0 : k0);
+    bring_piece<T, b_rows, b_cols, b_stride, threads>(to + a_size, b, TB ? col0 : k0, TB ? k0 : col0);
+  }
+
+  // `each_stage(b piece of k × n in shared memory, k0)` is called when a stage is there.
+  template <class EachStage>
+  __device__ void run(const Operand& a, const Operand& b, int row0, int col0, int k_size, EachStage each_stage) {
+    const int steps = (k_size + BK - 1) / BK;
+#pragma unroll
+    for (int s = 0; s < stages - 1; ++s) {
+      if (s < steps) bring(a, b, row0, col0, s, s * BK);
+      commit_copies();
+    }
+    for (int s = 0; s < steps; ++s) {
+      wait_for_copies<stages - 2>();
+      __syncthreads();
+      const int next = s + stages - 1;
+      if (next < steps) bring(a, b, row0, col0, next % stages, next * BK);
+      commit_copies();
+      const T* at = shared + s % stages * stage_size;
+      multiply(at, at + a_size);
+      each_stage(at + a_size, s * BK);
+    }
+  }
+
+  __device__ void multiply(const T* a, const T* b) {
+#pragma unroll
+    for (int k = 0; k < warp_k; k += k_step) {
+      const int k0 = wk * warp_k + k;
+      if constexpr (M == Math::Fp32)
+        multiply_plain(a, b, k0);
+      else
+        multiply_tensor(a, b, k0);
+    }
+  }
+
+  // Each lane owns the elements of the tensor-core layout: rows g and g + 8, columns 2t and 2t + 1 of each fragment.
+  __device__ void multiply_plain(const T* a, const T* b, int k0) {
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int k = k0; k < k0 + k_step; ++k) {
+      float x[2 * MF], y[2 * NF];
+#pragma unroll
+      for (int i = 0; i < 2 * MF; ++i) {
+        const int m = wm * warp_m + i * 8 + g;
+        x[i] = static_cast<float>(TA ? a[k * a_stride + m] : a[m * a_stride + k]);
+      }
+#pragma unroll
+      for (int j = 0; j < 2 * NF; ++j) {
+        const int n = wn * warp_n + j / 2 * 8 + 2 * t + j % 2;
+        y[j] = static_cast<float>(TB ? b[n * b_stride + k] : b[k * b_stride + n]);
+      }
+#pragma unroll
+      for (int i = 0; i < MF; ++i)
+#pragma unroll
+        for (int j = 0; j < NF; ++j)
+#pragma unroll
+          for (int e = 0; e < 4; ++e) sum[i][j][e] = fmaf(x[2 * i + e / 2], y[2 * j + e % 2], sum[i][j][e]);
+    }
+  }
+
+  __device__ void multiply_tensor(const T* a, const T* b, int k0) {
+    uint32_t x[MF][4], y[NF][2];
+#pragma unroll
+    for (int i = 0; i < MF; ++i) load_a(x[i], a, wm * warp_m + i * 16, k0);
+#pragma unroll
+    for (int j = 0; j < NF; j += 2) load_b(y[j], y[j + 1], b, k0, wn * warp_n + j * 8);
+#pragma unroll
+    for (int i = 0; i < MF; ++i)
+#pragma unroll
+      for (int j = 0; j < NF; ++j) multiply_add<M>(sum[i][j], x[i], y[j][0], y[j][1]);
+  }
+
+  __device__ void load_a(uint32_t (&r)[4], const T* a, int m0, int k0) const {
+    if constexpr (sizeof(T) == 4) {
+      const int g = lane / 4, t = lane % 4;
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int m = m0 + g + e % 2 * 8, k = k0 + t + e / 2 * 4;
+        r[e] = to_tf32(TA ? a[k * a_stride + m] : a[m * a_stride + k]);
+      }
+    } else if constexpr (TA) {
+      load_matrices<true>(r, a + (k0 + lane / 16 * 8 + lane % 8) * a_stride + m0 + lane / 8 % 2 * 8);
+    } else {
+      load_matrices<false>(r, a + (m0 + lane % 16) * a_stride + k0 + lane / 16 * 8);
+    }
+  }
+
+  // Two neighbouring fragments of 8 columns.
+  __device__ void load_b(uint32_t (&left)[2], uint32_t (&right)[2], const T* b, int k0, int n0) const {
+    if constexpr (sizeof(T) == 4) {
+      const int g = lane / 4, t = lane % 4;
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int k = k0 + t + e * 4;
+        left[e] = to_tf32(TB ? b[(n0 + g) * b_stride + k] : b[k * b_stride + n0 + g]);
+        right[e] = to_tf32(TB ? b[(n0 + 8 + g) * b_stride + k] : b[k * b_stride + n0 + 8 + g]);
+      }
+    } else {
+      uint32_t r[4];
+      if constexpr (TB)
+        load_matrices<false>(r, b + (n0 + lane / 16 * 8 + lane % 8) * b_stride + k0 + lane / 8 % 2 * 8);
+      else
+        load_matrices<true>(r, b + (k0 + lane % 16) * b_stride + n0 + lane / 16 * 8);
+      left[0] = r[0], left[1] = r[1], right[0] = r[2], right[1] = r[3];
+    }
+  }
+
+  // After run: the warps' parts go to shared memory; then quad(row, col) adds them up, warp 0 first.
+  __device__ void meet() {
+    wait_for_copies<0>();
+    __syncthreads();
+    float* to = reinterpret_cast<float*>(shared) + wk * BM * sum_stride;
+    const int g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < MF; ++i)
+#pragma unroll
+      for (int j = 0; j < NF; ++j) {
+        float* at = to + (wm * warp_m + i * 16 + g) * sum_stride + wn * warp_n + j * 8 + 2 * t;
+        *reinterpret_cast<float2*>(at) = make_float2(sum[i][j][0], sum[i][j][1]);
+        *reinterpret_cast<float2*>(at + 8 * sum_stride) = make_float2(sum[i][j][2], sum[i][j][3]);
+      }
+    __syncthreads();
+  }
+
+  static constexpr int quads = BM * BN / 4 / threads;  // of each thread
+  static_assert(BM * BN % (4 * threads) == 0 || BM * BN < 4 * threads);
+  static constexpr int quads_per_thread = quads > 0 ? quads : 1;
+
+  // Where the thread's i-th group of four neighbours lies in the tile; row BM: there is none.
+  __device__ static int2 quad_at(int i) {
+    const int q = threadIdx.x + i * threads;
+    return make_int2(q / (BN / 4), q % (BN / 4) * 4);
+  }
+
+  __device__ Pack<4> quad(int row, int col) const {
+    const float* from = reinterpret_cast<const float*>(shared) + row * sum_stride + col;
+    Pack<4> out = *reinterpret_cast<const Pack<4>*>(from);
+#pragma unroll
+    for (int w = 1; w < WK; ++w) {
+      const float4 more = *reinterpret_cast<const float4*>(from + w * BM * sum_stride);
+      out.v[0] += more.x, out.v[1] += more.y, out.v[2] += more.z, out.v[3] += more.w;
+    }
+    return out;
+  }
+};
+
+// Column sums of the k × n operand b while it passes through shared memory: the bias gradient. Threads share columns.
+template <class Product>
+struct ColumnSums {
+  static constexpr int parts = Product::threads / Product::BN;
+  float sum = 0;
+  __device__ void operator()(const typename Product::T* b, int) {
+    const int n = threadIdx.x % Product::BN, part = threadIdx.x / Product::BN;
+#pragma unroll 4
+    for (int k = part; k < Product::BK; k += parts) sum += static_cast<float>(b[k * Product::b_stride + n]);
+  }
+  // The sum of column threadIdx.x, for threads below BN. `memory`: threads floats that nobody uses.
+  __device__ float joined(float* memory) const {
+    __syncthreads();
+    memory[threadIdx.x] = sum;
+    __syncthreads();
+    float total = 0;
+    if (threadIdx.x < Product::BN)
+      for (int p = 0; p < parts; ++p) total += memory[p * Product::BN + threadIdx.x];
+    return total;
+  }
+};
+
+}  // namespace ws::cuda

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cmath>
+
+#include "datasets/philox.h"
+#include "engine/lab/workload.h"
+
+namespace ws::lab {
+namespace {
+
+int64_t rows_of(const LabSpec& s, int64_t n) { return s.m > 0 ? s.m : n; }
+int64_t inner_of(const LabSpec& s, int64_t n) { return s.k > 0 ? s.k : n; }
+constexpr int64_t kSoftmaxRow = 1024;
+
+void fill(std::vector<float>& values, int64_t count, uint64_t seed, uint64_t stream) {
+  values.resize(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); i += 4) {
+    const data::PhiloxWords words = data::philox_at(seed, stream, i / 4);
+    for (size_t j = 0; j < 4 && i + j < values.size(); ++j) values[i + j] = 2 * data::unit_uniform(words.w[j]) - 1;
+  }
+}
+
+bool second_input(const LabSpec& s) {
+  return s.operation == Operation::MatMul || s.operation == Operation::Add ||
+         (s.operation == Operation::Expression && Expression::parse(s.expression).uses_y());
+}
+
+}  // namespace
+
+int64_t flops_of(const LabSpec& s, int64_t n) {
+  switch (s.operation) {
+    case Operation::MatMul: return 2 * rows_of(s, n) * inner_of(s, n) * n;
+    case Operation::Sine: return s.depth * n;
+    case Operation::Softmax: return 5 * n;
+    case Operation::Copy: return 0;
+    case Operation::Expression: return Expression::parse(s.expression).operations() * n;
+    default: return n;
+  }
+}
+
+int64_t output_elements(const LabSpec& s, int64_t n) {
+  if (s.operation == Operation::MatMul) return rows_of(s, n) * n;
+  return s.operation == Operation::Reduce ? 1 : n;
+}
+
+namespace {
+int64_t input_elements(const LabSpec& s, int64_t n) {
+  if (s.operation == Operation::MatMul) return rows_of(s, n) * inner_of(s, n) + inner_of(s, n) * n;
+  return second_input(s) ? 2 * n : n;
+}
+}  // namespace
+
+int64_t bytes_of(const LabSpec& s, int64_t n) { return 4 * (input_elements(s, n) + output_elements(s, n)); }
+
+int64_t memory_of(const LabSpec& s, int64_t n) {
+  const bool chained = s.operation == Operation::Sine || s.operation == Operation::Expression;
+  const int64_t intermediates = chained ? 4 * n * std::max(s.operation == Operation::Sine ? 1 : Expression::parse(s.expression).stack_depth(), 1) : 0;
+  return (bytes_of(s, n) + intermediates) * (s.rotate ? 4 : 1) + (1 << 20);
+}
+
+int64_t largest_size(const LabSpec& s, int64_t bytes) {
+  int64_t low = 1, high = int64_t{1} << 40;
+  if (s.operation == Operation::MatMul) high = 1 << 20;
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    if (memory_of(s, middle) <= bytes) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+Inputs make_inputs(const LabSpec& s, int64_t n) {
+  Inputs inputs;
+  if (s.operation == Operation::MatMul) {
+    fill(inputs.a, rows_of(s, n) * inner_of(s, n), s.seed, 1);
+    fill(inputs.b, inner_of(s, n) * n, s.seed, 2);
+    return inputs;
+  }
+  fill(inputs.a, n, s.seed, 1);
+  if (second_input(s)) fill(inputs.b, n, s.seed, 2);
+  return inputs;
+}
+
+namespace {
+
+double expected_at(const LabSpec& s, int64_t n, const Inputs& in, int64_t i) {
+  const auto a = [&](int64_t j) { return static_cast<double>(in.a[static_cast<size_t>(j)]); };
+  const auto b = [&](int64_t j) { return in.b.empty() ? 0.0 : static_cast<double>(in.b[static_cast<size_t>(j)]); };
+  double sum = 0;
+  switch (s.operation) {
+    case Operation::MatMul: {
+      const int64_t k = inner_of(s, n), row = i / n, column = i % n;
+      for (int64_t j = 0; j < k; ++j) sum += a(row * k + j) * b(j * n + column);
+      return sum;
+    }
+    case Operation::Add: return a(i) + b(i);
+    case Operation::Copy: return a(i);
+    case Operation::Reduce:
+      for (int64_t j = 0; j < n; ++j) sum += a(j);
+      return sum;
+    case Operation::Softmax: {
+      const int64_t first = i / kSoftmaxRow * kSoftmaxRow, last = std::min(first + kSoftmaxRow, n);
+      for (int64_t j = first; j < last; ++j) sum += std::exp(a(j));
+      return std::exp(a(i)) / sum;
+    }
+    case Operation::Sine: return Expression::nested_sine(s.depth).at(a(i), 0);
+    case Operation::Expression: return Expression::parse(s.expression).at(a(i), b(i));
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Sample> expected_samples(const LabSpec& s, int64_t n, const Inputs& inputs) {
+  const int64_t outputs = output_elements(s, n), count = std::min<int64_t>(outputs, 97);
+  std::vector<Sample> samples;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = count == 1 ? 0 : static_cast<int64_t>(static_cast<double>(i) / static_cast<double>(count - 1) * static_cast<double>(outputs - 1));
+    samples.push_back({index, expected_at(s, n, inputs, index)});
+  }
+  return samples;
+}
+
+}  // namespace ws::lab

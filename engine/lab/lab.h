@@ -1,0 +1,122 @@
+// The operator laboratory: one operation over many sizes and ways of running it, each timed, checked and explained.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/lab/expression.h"
+
+namespace ws::lab {
+
+enum class Operation { MatMul, Sine, Add, Reduce, Softmax, Copy, Expression };
+
+// A way of running: one curve in the chart.
+enum class Way {
+  CpuLoops,        // plain loops, one thread
+  CpuLibrary,      // OpenBLAS, or vectorised loops on all cores
+  GpuPageable,     // copy in from pageable memory, compute, copy out
+  GpuPinned,       // the same from pinned memory
+  GpuResident,     // data already there: the work alone
+  GpuUnsynced,     // the clock stops before the work does: a pitfall
+  GpuOpByOp,       // one kernel an operation, intermediates in memory
+  GpuOverlap,      // chunks on three streams: copies behind compute
+  GpuGraph,        // one graph launch
+  GpuCold,         // the first call in a fresh process: context, module load
+  GpuNaive,        // matrix product: one thread an output
+  GpuTiled,        // matrix product: tiles in shared memory
+  GpuTf32,         // tensor cores, tf32
+  GpuFp16,         // tensor cores, half inputs
+};
+
+struct WayInfo {
+  Way way;
+  std::string_view name;     // "gpu-pinned"
+  std::string_view label;    // "GPU, pinned copies"
+  std::string_view explain;  // one sentence
+  bool gpu = false;
+  bool pitfall = false;  // drawn dashed, never in a speed-up
+};
+std::span<const WayInfo> ways();
+const WayInfo& info(Way way);
+std::vector<Way> ways_of(Operation operation);
+std::string_view to_string(Operation operation);
+std::string_view explain(Operation operation);
+
+struct LabSpec {
+  std::string name = "matmul";
+  Operation operation = Operation::MatMul;
+  std::vector<int64_t> sizes;  // n of an n × n product, elements otherwise; empty: the operation's default range
+  int64_t m = 0, k = 0;        // matrix product m × k × size; 0: square
+  int depth = 4;               // nested sine
+  std::string expression = "sin(sin(x))*2+y";
+  std::vector<Way> ways;  // empty: all that the machine can run
+  int repeats = 50, warm_up = 5;
+  double seconds_per_point = 0.5;  // no more repeats after this
+  double longest_call_s = 5;       // a curve ends where one call takes longer
+  bool rotate = false;             // inputs rotate past the cache
+  uint64_t seed = 42;
+};
+
+// Where the time of one call went.
+struct CallTime {
+  double host_s = 0;     // host clock around the call, synchronised unless the way is the pitfall
+  double device_s = 0;   // between two events on the stream; 0 on the CPU
+  double copy_s = 0;     // of it: copies
+  double compute_s = 0;  // of it: kernels
+};
+
+struct LabPoint {
+  Way way{};
+  int64_t size = 0;
+  double median_s = 0, low_s = 0, high_s = 0;  // 5th and 95th percentile of the host clock
+  double device_s = 0, copy_s = 0, compute_s = 0;
+  int repeats = 0;
+  int64_t flops = 0, bytes = 0;  // of one call; bytes that the operation must move
+  double error = 0;              // largest relative to float64 on the CPU
+  std::string note;              // "chunks: 8", "first call 214 ms", or why there is no number
+  bool ok = true;
+};
+
+struct Ceilings {
+  double read_write_bytes_s = 0;  // device memory, copy of a large block
+  double fp32_flops_s = 0, tf32_flops_s = 0, fp16_flops_s = 0, pinned_bytes_s = 0, sine_per_s = 0;
+};
+
+struct LabResult {
+  LabSpec spec;
+  std::vector<LabPoint> points;
+  Ceilings ceilings;
+  std::string device, cpu, message;
+  bool cancelled = false;
+};
+
+struct Crossover {
+  Way slower_below, faster_above;
+  double size = 0, seconds = 0;  // where the curves meet, by interpolation in logarithms
+};
+std::vector<Crossover> crossovers(const LabResult& result);
+
+class LabSink {
+ public:
+  virtual ~LabSink() = default;
+  virtual void point(const LabPoint&) {}
+  virtual void progress(int /*done*/, int /*of*/, const std::string& /*what*/) {}
+};
+
+LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink);
+
+int64_t flops_of(const LabSpec& spec, int64_t size);
+int64_t bytes_of(const LabSpec& spec, int64_t size);      // inputs and outputs once
+int64_t memory_of(const LabSpec& spec, int64_t size);     // bytes that the largest way needs
+int64_t largest_size(const LabSpec& spec, int64_t bytes);  // that fits
+
+LabSpec lab_spec_from_json(const nlohmann::json& json);  // refusals name the key
+nlohmann::json to_json(const LabSpec& spec);
+nlohmann::json to_json(const LabResult& result);
+std::string to_csv(const LabResult& result);
+
+}  // namespace ws::lab

@@ -1,0 +1,50 @@
+// The names and sentences of operations and ways.
+#include "engine/executor.h"
+#include "engine/lab/lab.h"
+
+namespace ws::lab {
+namespace {
+
+constexpr WayInfo kWays[] = {
+    {Way::CpuLoops, "cpu-loops", "CPU, plain loops", "One thread, no library: what a first attempt does."},
+    {Way::CpuLibrary, "cpu", "CPU, library", "OpenBLAS for products, vectorised loops otherwise, on all cores."},
+    {Way::GpuPageable, "gpu-pageable", "GPU, pageable copies", "Copies in and out count, from ordinary memory.", true},
+    {Way::GpuPinned, "gpu-pinned", "GPU, pinned copies", "Copies in and out count, from page-locked memory.", true},
+    {Way::GpuResident, "gpu", "GPU, data there", "The work alone: data is on the GPU already.", true},
+    {Way::GpuUnsynced, "gpu-unsynced", "GPU, not synchronised", "A pitfall: the clock stops after the launch, not after the work.", true, true},
+    {Way::GpuOpByOp, "gpu-op-by-op", "GPU, op by op", "One kernel an operation; every intermediate goes through memory.", true},
+    {Way::GpuOverlap, "gpu-overlap", "GPU, overlapped copies", "Chunks on three streams: copies hide behind compute.", true},
+    {Way::GpuGraph, "gpu-graph", "GPU, CUDA graph", "One graph launch instead of one launch an operation.", true},
+    {Way::GpuCold, "gpu-cold", "GPU, first call", "A fresh process: context, module load and the call.", true},
+    {Way::GpuNaive, "gpu-naive", "GPU, naive kernel", "One thread an output, straight from memory.", true},
+    {Way::GpuTiled, "gpu-tiled", "GPU, tiled kernel", "Tiles in shared memory.", true},
+    {Way::GpuTf32, "gpu-tf32", "GPU, tf32", "Tensor cores; inputs rounded to tf32.", true},
+    {Way::GpuFp16, "gpu-fp16", "GPU, fp16", "Tensor cores; inputs in half precision.", true},
+};
+
+}  // namespace
+
+std::span<const WayInfo> ways() { return kWays; }
+const WayInfo& info(Way way) { return kWays[static_cast<size_t>(way)]; }
+
+std::string_view to_string(Operation operation) {
+  constexpr std::string_view names[] = {"matmul", "sine", "add", "reduce", "softmax", "copy", "expression"};
+  return names[static_cast<size_t>(operation)];
+}
+
+std::string_view explain(Operation operation) {
+  constexpr std::string_view sentences[] = {"C = A·B, n × n", "sin(sin(…x))", "x + y", "Σ x", "softmax of rows of 1 024", "out = x", "what you type"};
+  return sentences[static_cast<size_t>(operation)];
+}
+
+std::vector<Way> ways_of(Operation operation) {
+  std::vector<Way> all{Way::CpuLoops, Way::CpuLibrary};
+  const auto gpu = {Way::GpuPageable, Way::GpuPinned, Way::GpuResident, Way::GpuUnsynced, Way::GpuGraph, Way::GpuCold};
+  all.insert(all.end(), gpu);
+  if (operation == Operation::MatMul) all.insert(all.end(), {Way::GpuNaive, Way::GpuTiled, Way::GpuTf32, Way::GpuFp16});
+  if (operation == Operation::Sine || operation == Operation::Expression) all.insert(all.end(), {Way::GpuOpByOp, Way::GpuOverlap});
+  if (operation == Operation::Add || operation == Operation::Copy) all.push_back(Way::GpuOverlap);
+  return all;
+}
+
+}  // namespace ws::lab

@@ -1,0 +1,75 @@
+// SQLite with exceptions: a database that closes itself, statements that bind by type.
+#pragma once
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ws::prof {
+
+struct Blob { std::string_view bytes; };
+
+class Statement {
+ public:
+  Statement(sqlite3* db, std::string_view sql);
+
+  // Binds all parameters in order and runs a statement that returns no rows.
+  template <class... Values>
+  void run(const Values&... values) {
+    bind_all(values...);
+    while (step()) {}
+    sqlite3_reset(handle_.get());
+  }
+  // Binds for a loop over step().
+  template <class... Values>
+  void bind_all(const Values&... values) {
+    sqlite3_reset(handle_.get());
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+  bool step();  // false: no more rows
+
+  int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
+  double real(int column) const { return sqlite3_column_double(handle_.get(), column); }
+  bool null(int column) const { return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL; }
+  std::string_view text(int column) const;  // valid until the next step
+  std::string_view blob(int column) const;
+
+ private:
+  void bind(int index, int64_t value) { check(sqlite3_bind_int64(handle_.get(), index, value)); }
+  void bind(int index, int value) { bind(index, static_cast<int64_t>(value)); }
+  void bind(int index, uint32_t value) { bind(index, static_cast<int64_t>(value)); }
+  void bind(int index, size_t value) { bind(index, static_cast<int64_t>(value)); }
+  void bind(int index, double value);  // NaN becomes NULL
+  void bind(int index, std::string_view value);
+  void bind(int index, const std::string& value) { bind(index, std::string_view(value)); }
+  void bind(int index, const char* value) { bind(index, std::string_view(value)); }
+  void bind(int index, Blob value);
+  void bind(int index, std::nullptr_t) { check(sqlite3_bind_null(handle_.get(), index)); }
+  void check(int code) const;
+
+  struct Finalize { void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); } };
+  std::unique_ptr<sqlite3_stmt, Finalize> handle_;
+};
+
+class Database {
+ public:
+  enum class Mode { Create, Update, Read };  // Create: an existing file is replaced
+  Database(const std::string& path, Mode mode);
+
+  void exec(const char* sql);
+  Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql); }
+  bool has_table(std::string_view name);
+  std::vector<std::string> columns(std::string_view table);
+  int64_t integer(std::string_view sql);  // first column of the first row, or 0
+
+ private:
+  void harden();
+  struct Close { void operator()(sqlite3* db) const { sqlite3_close_v2(db); } };
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,18 @@
+// What to do when the GPU's memory does not suffice: the biggest buffers, and a batch that fits.
+#pragma once
+#include <string>
+
+#include "datasets/dataset.h"
+#include "engine/model.h"
+
+namespace ws::cuda {
+
+// `ours`: bytes that the step's allocator holds and would have for another batch.
+std::string advice_for_step(const Plan& plan, int64_t ours);
+std::string advice_for_load(const Model& model, const data::Dataset& data, const RunSpec& spec);
+
+// The pure parts, for tests.
+std::string biggest_buffers(const Plan& plan);
+int64_t batch_that_fits(const Plan& plan, int64_t room);  // 0: none
+
+}  // namespace ws::cuda

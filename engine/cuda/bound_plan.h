@@ -1,0 +1,50 @@
+// A plan with addresses: what an executor needs to walk it again and again.
+#pragma once
+#include <list>
+#include <vector>
+
+#include "engine/cuda/handles.h"
+#include "engine/cuda/kernels/kernels.h"
+#include "engine/op_tags.h"
+#include "engine/plan.h"
+
+namespace ws::cuda {
+
+// How the batch buffers get their rows.
+enum class Feed : uint8_t {
+  Whole,   // the batch is the whole set, where it lies
+  View,    // the rows lie together in the shuffled set; the host puts the address in
+  Clock,   // the same, but kernels find the rows by the device clock, so that a graph serves every batch
+  Gather,  // a kernel gathers the rows into the batch buffers
+  Staged,  // the host gathers and copies
+};
+
+// What a captured graph was made for.
+struct GraphKey {
+  int64_t steps = 1;
+  const void* x = nullptr;      // where the rows lie, or their beginning with Feed::Clock
+  const void* order = nullptr;  // Feed::Gather
+  bool marked = false;          // captured while a profiler listened, so that it knows every node
+  bool operator==(const GraphKey&) const = default;
+};
+
+struct CapturedGraph {
+  GraphKey key;
+  GraphExec exec;
+};
+
+struct BoundPlan {
+  Plan plan;
+  OpTags tags;
+  std::vector<void*> address;                  // by buffer
+  std::vector<std::vector<UpdateItem>> items;  // by op, of Update and UpdateAll
+  BufferId x = BufferId::None, y = BufferId::None;
+  Feed feed = Feed::Gather;
+  DeviceBlock<char> own_x, own_y;   // Feed::Gather, and converted rows of Feed::Staged
+  std::list<CapturedGraph> graphs;  // most recently used first
+
+  int64_t rows() const { return plan.batch; }
+  bool launches_graphs() const { return plan.spec.exec.launch == Launch::Graph; }
+};
+
+}  // namespace ws::cuda

@@ -1,0 +1,96 @@
+#include "engine/cuda/graph_executor.h"
+
+#include <algorithm>
+
+namespace ws::cuda {
+namespace {
+
+constexpr size_t kGraphsKept = 24;  // of a plan: full ones, the epoch's rest, and what pauses cut off
+
+// Ends the capture however the scope is left, so that the stream can be used again after a failure inside.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    open_ = true;
+  }
+  ~Capture() {
+    if (!open_) return;
+    Graph broken;
+    if (cudaStreamEndCapture(stream_, broken.out()) != cudaSuccess) cudaGetLastError();
+  }
+  Graph end() {
+    Graph graph;
+    open_ = false;
+    CUDA_CHECK(cudaStreamEndCapture(stream_, graph.out()));
+    return graph;
+  }
+
+ private:
+  cudaStream_t stream_;
+  bool open_ = false;
+};
+
+}  // namespace
+
+void GraphExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
+  const int64_t most = bound.feed == Feed::Staged ? 1 : std::clamp<int64_t>(bound.plan.spec.exec.graph_steps, 1, StepTables::kCapacity / 4);
+  for (int64_t done = 0; done < steps;) {
+    const int64_t count = std::min(most, steps - done);
+    launch(bound, memory, first_step + done, bound.feed == Feed::Whole ? 0 : row + done * bound.rows(), count);
+    done += count;
+    place_.tables.steps_enqueued(first_step + done);
+  }
+}
+
+void GraphExecutor::launch(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
+  const cudaStream_t stream = place_.stream;
+  const int slot = place_.feed.stage(bound, stream, row);
+  const GraphKey key{steps, bound.address[index(bound.x)], bound.feed == Feed::Gather ? place_.feed.order_address() : nullptr,
+                     prof::listener() != nullptr};
+  const cudaGraphExec_t exec = find_or_capture(bound, memory, key);
+  place_.tables.set_clock({stream}, {first_step, row});
+  if (auto* listener = prof::listener()) listener->steps_launched(first_step, steps);
+  const prof::StepScope scope(first_step);
+  CUDA_CHECK(cudaGraphLaunch(exec, stream));
+  place_.tables.clock_moved(steps, bound.feed == Feed::Whole ? 0 : steps * bound.rows());
+  place_.feed.staged_step_enqueued(stream, slot);
+  if (bound.plan.spec.exec.sync != SyncPolicy::OnRead) CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+cudaGraphExec_t GraphExecutor::find_or_capture(BoundPlan& bound, StepMemory& memory, const GraphKey& key) {
+  auto& graphs = bound.graphs;
+  const auto found = std::ranges::find(graphs, key, &CapturedGraph::key);
+  if (found != graphs.end()) {
+    graphs.splice(graphs.begin(), graphs, found);
+    return graphs.front().exec;
+  }
+  graphs.push_front({key, capture(bound, memory, key.steps)});
+  memory.pin(true);
+  if (graphs.size() > kGraphsKept) {
+    CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+    graphs.pop_back();
+  }
+  return graphs.front().exec;
+}
+
+GraphExec GraphExecutor::capture(BoundPlan& bound, StepMemory& memory, int64_t steps) {
+  const prof::PhaseScope phase("capture");
+  Capture scope(place_.stream);
+  for (int64_t i = 0; i < steps; ++i) {
+    stream_.step(bound, memory, place_.tables.at(i), true);
+    // The first rows of step i + 1 lie behind those of step i.
+    if (bound.feed == Feed::View) {
+      for (BufferId id : {bound.x, bound.y})
+        bound.address[index(id)] = static_cast<char*>(bound.address[index(id)]) + bound.plan.buffer(id).bytes();
+    }
+  }
+  advance({place_.stream.get(), true}, place_.tables.clock(), steps, bound.feed == Feed::Whole ? 0 : steps * bound.rows());
+  const Graph graph = scope.end();
+  GraphExec exec;
+  CUDA_CHECK(cudaGraphInstantiate(exec.out(), graph, 0));
+  CUDA_CHECK(cudaGraphUpload(exec, place_.stream));
+  return exec;
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,35 @@
+// Wraps a memory resource: counts calls and bytes, and tells the listening profiler.
+#pragma once
+#include "engine/cuda/memory/resource.h"
+#include "profiling/annotate.h"
+
+namespace ws::cuda {
+
+struct MemoryCounts {
+  int64_t allocations = 0, frees = 0;
+  int64_t live = 0, peak = 0;  // bytes
+};
+
+enum class Level : uint8_t { Blocks, Reservations };  // what the plan gets, or what the device gives
+
+class Counting final : public MemoryResource {
+ public:
+  Counting(MemoryResource& inner, const char* owner, Level level) : inner_(inner), owner_(owner), level_(level) {}
+
+  void* allocate(StreamRef stream, int64_t bytes) override;
+  void deallocate(StreamRef stream, void* ptr, int64_t bytes) noexcept override;
+
+  const MemoryCounts& counts() const { return counts_; }
+  void set_op(prof::OpTag op) { op_ = op; }  // on whose behalf the next calls are
+
+ private:
+  void note(bool allocated, void* ptr, int64_t bytes) const;
+
+  MemoryResource& inner_;
+  const char* owner_;
+  Level level_;
+  prof::OpTag op_ = prof::kNoOp;
+  MemoryCounts counts_;
+};
+
+}  // namespace ws::cuda

@@ -38,22 +38,18 @@ Params make(size_t size) {
 }
 #define PARAMS(T) make<T>(T##_STRUCT_SIZE)
 
-class Refused {
- public:
-  explicit Refused(std::string why) : why(std::move(why)) {}
-  std::string why;
-};
+struct Refused { std::string why; };
 
 void check(CUptiResult result, const char* doing) {
   if (result == CUPTI_SUCCESS) return;
   if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
-    throw Refused("the driver allows them to administrators only (module option NVreg_RestrictProfilingToAdminUsers)");
+    throw Refused{"the driver allows them to administrators only (module option NVreg_RestrictProfilingToAdminUsers)"};
   }
-  if (result == CUPTI_ERROR_HARDWARE_BUSY) throw Refused("another program is reading them");
-  if (result == CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED) throw Refused("this virtual GPU does not offer them");
+  if (result == CUPTI_ERROR_HARDWARE_BUSY) throw Refused{"another program is reading them"};
+  if (result == CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED) throw Refused{"this virtual GPU does not offer them"};
   const char* text = nullptr;
   cuptiGetResultString(result, &text);
-  throw Refused(std::string(doing) + " failed with " + (text ? text : std::to_string(result)));
+  throw Refused{std::string(doing) + " failed with " + (text ? text : std::to_string(result))};
 }
 
 std::array<const char*, kMetrics.size()> metric_names() {
@@ -109,7 +105,7 @@ void PmSampling::read_chip() {
   supported.cuDevice = 0;
   supported.api = CUPTI_PROFILER_PM_SAMPLING;
   check(cuptiProfilerDeviceSupported(&supported), "asking for sampling");
-  if (supported.isSupported != CUPTI_PROFILER_CONFIGURATION_SUPPORTED) throw Refused("this GPU cannot sample them");
+  if (supported.isSupported != CUPTI_PROFILER_CONFIGURATION_SUPPORTED) throw Refused{"this GPU cannot sample them"};
   auto name = PARAMS(CUpti_Device_GetChipName_Params);
   check(cuptiDeviceGetChipName(&name), "reading the chip's name");
   chip_ = name.pChipName;
@@ -145,7 +141,7 @@ void PmSampling::build_config() {
   passes.configImageSize = config_.size();
   passes.pConfigImage = config_.data();
   check(cuptiProfilerHostGetNumOfPasses(&passes), "preparing the counters");
-  if (passes.numOfPasses != 1) throw Refused("this GPU cannot read these counters in one pass");
+  if (passes.numOfPasses != 1) throw Refused{"this GPU cannot read these counters in one pass"};
 }
 
 void PmSampling::make_image() {

@@ -38,6 +38,7 @@ MarkedThread* Marks::adopt() {
     if (!old->finished.load(std::memory_order_acquire)) continue;
     old->op_depth = old->phase_depth = 0;
     old->step = 0;
+    old->step_open = false;
     old->launch_count = 0;
     old->id = syscall(SYS_gettid);
     old->finished.store(false, std::memory_order_relaxed);
@@ -57,8 +58,9 @@ void Marks::configure(const Config& config) {
 
 void Marks::step_begin(int64_t step) {
   MarkedThread& t = thread();
-  if (step_hook_) step_hook_(step);
+  if (step_hook_ && step >= 0) step_hook_(step);
   t.step = step_number(step);
+  t.step_open = true;
   t.step_tagger = tagger_.load(std::memory_order_acquire);
   if (t.step_tagger) t.step_tagger->push(external_id(t.at()));
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_step(step);
@@ -67,7 +69,8 @@ void Marks::step_begin(int64_t step) {
 
 void Marks::step_end() {
   MarkedThread& t = thread();
-  if (t.step == 0) return;
+  if (!t.step_open) return;  // listening began inside the step
+  t.step_open = false;
   HostEvent event;
   event.type = HostEventType::Step;
   event.start = t.step_start;

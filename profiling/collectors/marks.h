@@ -42,7 +42,8 @@ struct MarkedThread {
   SpscRing<HostEvent> events{16};
   Open ops[kDepth], phases[kDepth];
   int op_depth = 0, phase_depth = 0;
-  uint32_t step = 0;  // step + 1
+  uint32_t step = 0;  // step + 1; 0 in work that belongs to no step (an evaluation)
+  bool step_open = false;
   int64_t step_start = 0;
   LaunchTagger* step_tagger = nullptr;           // that tagged the step: it takes the tag off again
   uint32_t launch_first = 0, launch_count = 0;  // of the coming graph launch
@@ -66,7 +67,7 @@ class Marks final : public Listener {
     bool nvtx = false;
   };
   void configure(const Config& config);
-  // Called on the marking thread when a step begins (its number) .
+  // Called on the marking thread when a step begins or is launched, with its number.
   void on_step(std::function<void(int64_t)> hook) { step_hook_ = std::move(hook); }
   bool ops_seen() const { return ops_seen_.load(std::memory_order_relaxed); }
 

@@ -1,0 +1,110 @@
+#include "tests/gpu/bare_cupti.h"
+
+#include <cuda_runtime_api.h>
+#include <cupti.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "profiling/collectors/cupti_calls.h"
+
+namespace ws::prof::testing {
+
+namespace {
+
+constexpr size_t kBytes = 1 << 20;
+std::mutex g_mutex;
+std::vector<uint8_t*> g_free;
+std::vector<std::pair<uint8_t*, size_t>> g_filled;
+std::atomic<bool> g_stop{false};
+std::atomic<uint64_t> g_records{0};
+std::thread g_thread;
+
+void CUPTIAPI request(uint8_t** buffer, size_t* size, size_t* records) {
+  std::lock_guard lock(g_mutex);
+  if (g_free.empty()) {
+    *buffer = static_cast<uint8_t*>(std::aligned_alloc(64, kBytes));
+    std::memset(*buffer, 0, kBytes);
+  } else {
+    *buffer = g_free.back();
+    g_free.pop_back();
+  }
+  *size = kBytes;
+  *records = 0;
+}
+
+void CUPTIAPI complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
+  std::lock_guard lock(g_mutex);
+  g_filled.emplace_back(buffer, valid);
+}
+
+void walk() {
+  std::vector<std::pair<uint8_t*, size_t>> filled;
+  {
+    std::lock_guard lock(g_mutex);
+    filled.swap(g_filled);
+  }
+  for (auto [buffer, valid] : filled) {
+    CUpti_Activity* record = nullptr;
+    while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) ++g_records;
+    std::memset(buffer, 0, kBytes);
+    std::lock_guard lock(g_mutex);
+    g_free.push_back(buffer);
+  }
+}
+
+void CUPTIAPI ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+
+}  // namespace
+
+void bare_start(BareKinds kinds) {
+  static CUpti_SubscriberHandle subscriber;
+  cuptiSubscribe(&subscriber, ignore, nullptr);
+  uint8_t one = 1;
+  size_t size = 1;
+  cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &one);
+  cuptiActivityRegisterCallbacks(request, complete);
+  if (kinds == BareKinds::GraphRuns) cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  for (auto kind : {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                    CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+                    CUPTI_ACTIVITY_KIND_OVERHEAD}) {
+    cuptiActivityEnable(kind);
+  }
+  for (CUpti_CallbackId id : launch_calls_runtime()) cuptiActivityEnableRuntimeApi(id, 1);
+  for (CUpti_CallbackId id : launch_calls_driver()) cuptiActivityEnableDriverApi(id, 1);
+  if (kinds == BareKinds::Full) {
+    for (auto kind : {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL}) {
+      cuptiActivityEnable(kind);
+    }
+    for (CUpti_CallbackId id : further_calls_runtime()) cuptiActivityEnableRuntimeApi(id, 1);
+  }
+  g_thread = std::thread([] {
+    while (!g_stop) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      cuptiActivityFlushAll(0);
+      walk();
+    }
+  });
+}
+
+void bare_push(uint64_t id) { cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, id); }
+void bare_pop() {
+  uint64_t id = 0;
+  cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id);
+}
+
+uint64_t bare_stop() {
+  g_stop = true;
+  g_thread.join();
+  cudaDeviceSynchronize();
+  cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  walk();
+  return g_records;
+}
+
+}  // namespace ws::prof::testing

@@ -1,0 +1,13 @@
+// CUPTI with as little around it as possible: the yardstick for what the collector adds.
+#pragma once
+#include <cstdint>
+
+namespace ws::prof::testing {
+
+enum class BareKinds { GraphRuns, Kernels, Full };
+void bare_start(BareKinds kinds);
+void bare_push(uint64_t id);
+void bare_pop();
+uint64_t bare_stop();  // records seen
+
+}  // namespace ws::prof::testing

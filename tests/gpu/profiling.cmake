@@ -1,0 +1,12 @@
+# Tests of the collector on a GPU, and what it costs beside bare CUPTI.
+if(WARPSCOPE_HAVE_CUPTI)
+  add_library(profiling_test_kernels STATIC ${CMAKE_CURRENT_LIST_DIR}/profiling_kernels.cu)
+  target_link_libraries(profiling_test_kernels PRIVATE warpscope_flags CUDA::cudart)
+  set_target_properties(profiling_test_kernels PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
+  warpscope_test(profiling_gpu_test ${CMAKE_CURRENT_LIST_DIR}/profiling_collector_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/profiling_memory_test.cpp
+    LIBS warpscope::profiling profiling_test_kernels CUDA::cudart LABEL gpu)
+  add_executable(profiling_cost ${CMAKE_CURRENT_LIST_DIR}/profiling_cost.cpp ${CMAKE_CURRENT_LIST_DIR}/bare_cupti.cpp)
+  target_link_libraries(profiling_cost PRIVATE warpscope_flags warpscope::profiling profiling_test_kernels CUDA::cudart CUDA::cupti
+    nlohmann_json::nlohmann_json)
+endif()

@@ -123,6 +123,7 @@ RunSpec load_spec(const std::string& path_or_preset);  // a file, or the name of
 void set_field(RunSpec& spec, std::string_view key, std::string_view value);  // "exec.allocator", "caching"
 void set_field(RunSpec& spec, std::string_view key, const nlohmann::json& value);
 inline void set_field(RunSpec& spec, std::string_view key, const char* value) { set_field(spec, key, std::string_view(value)); }
+inline void set_field(RunSpec& spec, std::string_view key, const std::string& value) { set_field(spec, key, std::string_view(value)); }
 std::string field_text(const RunSpec& spec, std::string_view key);  // its value as --set takes it
 
 struct Preset {

@@ -74,11 +74,14 @@ std::vector<Scale> column_scales(const std::vector<float>& values, int64_t colum
   return scales;
 }
 
+constexpr double kFarthest = 1e30;
+
 void apply(const std::vector<Scale>& scales, std::vector<float>& values) {
   const size_t columns = scales.size();
   for (size_t i = 0; i < values.size(); ++i) {
     const Scale& scale = scales[i % columns];
-    values[i] = static_cast<float>((values[i] - scale.mean) * scale.factor);
+    // A row that is held out may lie absurdly far from the training rows; it stays a finite number.
+    values[i] = static_cast<float>(std::clamp((values[i] - scale.mean) * scale.factor, -kFarthest, kFarthest));
   }
 }
 

@@ -84,5 +84,15 @@ TEST(Split, ScalesTheTestPartWithTheTrainingRows) {
   EXPECT_THAT(set.test.targets, testing::ElementsAre(0));
 }
 
+TEST(Split, KeepsAFarAwayTestRowFinite) {
+  Dataset set;
+  set.features = 1;
+  set.outputs = 2;
+  set.train = {.rows = 2, .x = {1e-40f, 2e-40f}, .labels = {0, 1}};
+  set.test = {.rows = 1, .x = {-3e38f}, .labels = {0}};
+  standardise_features(set);
+  EXPECT_EQ(set.test.x[0], -1e30f);
+}
+
 }  // namespace
 }  // namespace ws::data

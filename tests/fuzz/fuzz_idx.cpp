@@ -1,0 +1,34 @@
+// IDX images and labels, plain or gzip-packed.
+#include <cmath>
+
+#include "datasets/idx.h"
+#include "profiling/failure.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace {
+using ws::fuzz::require;
+
+void read_images(const uint8_t* bytes, size_t count) {
+  ws::data::ByteReader reader("fuzz", {bytes, count});
+  const ws::data::IdxHeader header = ws::data::read_idx_header(reader);
+  const std::vector<float> values = ws::data::read_idx_floats(reader, header, header.rows());
+  require(static_cast<int64_t>(values.size()) == header.rows() * header.values_per_row(), "as many values as promised");
+  for (float value : values) require(std::isfinite(value), "values are finite");
+}
+
+void read_labels(const uint8_t* bytes, size_t count) {
+  ws::data::ByteReader reader("fuzz", {bytes, count});
+  for (int32_t label : ws::data::read_idx_labels(reader, 10)) require(label >= 0 && label < 10, "labels are in range");
+}
+
+}  // namespace
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  for (const auto read : {read_images, read_labels}) {
+    try {
+      read(bytes, count);
+    } catch (const ws::Failure&) {
+    }
+  }
+  return 0;
+}

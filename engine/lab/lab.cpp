@@ -159,6 +159,10 @@ class Sweep {
 
 }  // namespace
 
+#ifndef WARPSCOPE_HAVE_CUDA
+bool run_cold_call_if_asked() { return false; }
+#endif
+
 LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink) {
   if (spec.operation == Operation::Expression) Expression::parse(spec.expression);
   if (spec.operation == Operation::Sine) Expression::nested_sine(spec.depth);

@@ -109,6 +109,10 @@ class LabSink {
 
 LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink);
 
+// A program that offers the laboratory calls this first and ends when it says true: the process was started by the sweep to
+// make one first call.
+bool run_cold_call_if_asked();
+
 int64_t flops_of(const LabSpec& spec, int64_t size);
 int64_t bytes_of(const LabSpec& spec, int64_t size);      // inputs and outputs once
 int64_t memory_of(const LabSpec& spec, int64_t size);     // bytes that the largest way needs

@@ -1,0 +1,83 @@
+// What this card can do at most, measured once in a process: the lines that the curves are held against.
+#include <algorithm>
+
+#include "engine/cuda/lab/lab_kernels.h"
+#include "engine/cuda/lab/operation.h"
+
+namespace ws::lab {
+namespace {
+
+using cuda::DeviceBlock;
+using cuda::PinnedBlock;
+
+template <class Work>
+double best_seconds(cudaStream_t stream, const Work& work) {
+  cuda::Event begin, end;
+  CUDA_CHECK(cudaEventCreate(begin.out()));
+  CUDA_CHECK(cudaEventCreate(end.out()));
+  double best = 1e30;
+  for (int i = 0; i < 6; ++i) {
+    CUDA_CHECK(cudaEventRecord(begin, stream));
+    work();
+    CUDA_CHECK(cudaEventRecord(end, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    float ms = 0;
+    CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
+    if (i > 0) best = std::min(best, static_cast<double>(ms) * 1e-3);
+  }
+  return best;
+}
+
+double product_flops(Way way, cudaStream_t stream) {
+  LabSpec spec;
+  constexpr int64_t n = 4096;
+  const Inputs inputs = make_inputs(spec, n);
+  cuda::lab::Operation product(spec, way, n, inputs);
+  return static_cast<double>(flops_of(spec, n)) / best_seconds(stream, [&] { product.launch(stream); });
+}
+
+double memory_rate(cudaStream_t stream) {
+  constexpr size_t kElements = size_t{1} << 27;  // 512 MiB: far beyond any cache
+  const auto from = DeviceBlock<float>::device(kElements), to = DeviceBlock<float>::device(kElements);
+  CUDA_CHECK(cudaMemset(from.data(), 1, from.bytes()));
+  const double s = best_seconds(stream, [&] { CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream)); });
+  return 2 * static_cast<double>(from.bytes()) / s;
+}
+
+double pinned_rate(cudaStream_t stream) {
+  constexpr size_t kElements = size_t{1} << 24;
+  const auto host = PinnedBlock<float>::pinned(kElements);
+  const auto device = DeviceBlock<float>::device(kElements);
+  std::fill_n(host.data(), kElements, 1.0f);
+  const double s = best_seconds(stream, [&] { CUDA_CHECK(cudaMemcpyAsync(device.data(), host.data(), host.bytes(), cudaMemcpyHostToDevice, stream)); });
+  return static_cast<double>(host.bytes()) / s;
+}
+
+double sine_rate(cudaStream_t stream) {
+  constexpr int64_t kElements = 1 << 20;
+  constexpr int kRepeats = 256;
+  const auto out = DeviceBlock<float>::device(kElements);
+  const double s = best_seconds(stream, [&] { cuda::lab::sine_ceiling(stream, out.data(), kElements, kRepeats); });
+  return 4.0 * kElements * kRepeats / s;
+}
+
+Ceilings measure() {
+  const cuda::Stream stream = cuda::make_stream();
+  Ceilings c;
+  c.read_write_bytes_s = memory_rate(stream);
+  c.pinned_bytes_s = pinned_rate(stream);
+  c.sine_per_s = sine_rate(stream);
+  c.fp32_flops_s = product_flops(Way::GpuResident, stream);
+  c.tf32_flops_s = product_flops(Way::GpuTf32, stream);
+  c.fp16_flops_s = product_flops(Way::GpuFp16, stream);
+  return c;
+}
+
+}  // namespace
+
+Ceilings measure_cuda_ceilings() {
+  static const Ceilings measured = measure();
+  return measured;
+}
+
+}  // namespace ws::lab

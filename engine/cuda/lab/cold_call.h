@@ -1,0 +1,11 @@
+// The first call in a fresh process: this program starts itself once more, and that child does nothing but the call.
+#pragma once
+#include <memory>
+
+#include "engine/lab/workload.h"
+
+namespace ws::lab {
+
+std::unique_ptr<Workload> make_cold_workload(const LabSpec& spec, int64_t size);
+
+}  // namespace ws::lab

@@ -1,0 +1,78 @@
+#include "engine/cuda/lab/compiled_expression.h"
+
+#include <nvrtc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "engine/cuda/check.h"
+
+namespace ws::cuda::lab {
+namespace {
+
+void check_nvrtc(nvrtcResult code, const char* call) {
+  if (code != NVRTC_SUCCESS) throw CallFailure(call, nvrtcGetErrorString(code), "the expression could not be compiled for this GPU");
+}
+
+std::string architecture() {
+  int device = 0, major = 0, minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return "--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+std::vector<char> compile(const std::string& source) {
+  nvrtcProgram program = nullptr;
+  check_nvrtc(nvrtcCreateProgram(&program, source.c_str(), "expression.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
+  const std::string arch = architecture();
+  const char* options[] = {arch.c_str(), "--std=c++17"};
+  const nvrtcResult result = nvrtcCompileProgram(program, 2, options);
+  size_t size = 0;
+  if (result == NVRTC_SUCCESS) nvrtcGetCUBINSize(program, &size);
+  std::vector<char> cubin(size);
+  if (size) nvrtcGetCUBIN(program, cubin.data());
+  nvrtcDestroyProgram(&program);
+  check_nvrtc(result, "nvrtcCompileProgram");
+  return cubin;
+}
+
+constexpr const char* kName = "ws_fused_expression";
+
+}  // namespace
+
+CompiledExpression::CompiledExpression(const ws::lab::Expression& expression) : source_(expression.cuda_source(kName)) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<char> cubin = compile(source_);
+  CUDA_CHECK(cudaLibraryLoadData(&library_, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CUDA_CHECK(cudaLibraryGetKernel(&kernel_, library_, kName));
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+CompiledExpression::~CompiledExpression() {
+  if (library_ && cudaLibraryUnload(library_) != cudaSuccess) cudaGetLastError();
+}
+
+std::shared_ptr<const CompiledExpression> CompiledExpression::get(const ws::lab::Expression& expression) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const CompiledExpression>> known;
+  const std::lock_guard lock(mutex);
+  auto& entry = known[expression.identity()];
+  if (!entry) entry = std::make_shared<const CompiledExpression>(expression);
+  return entry;
+}
+
+void CompiledExpression::launch(cudaStream_t stream, const float* x, const float* y, float* out, int64_t n) const {
+  auto count = static_cast<unsigned long long>(n);
+  void* arguments[] = {&x, &y, &out, &count};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(std::clamp<int64_t>((n + 1023) / 1024, 1, 132 * 16)));
+  config.blockDim = dim3(256);
+  config.stream = stream;
+  CUDA_CHECK(cudaLaunchKernelExC(&config, kernel_, arguments));
+}
+
+}  // namespace ws::cuda::lab

@@ -1,0 +1,178 @@
+// The laboratory's elementwise operations, sum and row softmax, written to run at memory speed where memory is the limit.
+#include <algorithm>
+
+#include "engine/cuda/check.h"
+#include "engine/cuda/lab/lab_kernels.h"
+
+namespace ws::cuda::lab {
+namespace {
+
+using ws::lab::Fn;
+
+constexpr int kThreads = 256;
+
+int blocks_for(int64_t items) {
+  constexpr int64_t kMost = 132 * 16;  // enough to fill the largest chips; the loops take any grid
+  return static_cast<int>(std::clamp<int64_t>((items + kThreads - 1) / kThreads, 1, kMost));
+}
+
+template <Fn fn>
+__device__ __forceinline__ float value(float a, float b) {
+  if constexpr (fn == Fn::Add) return a + b;
+  if constexpr (fn == Fn::Subtract) return a - b;
+  if constexpr (fn == Fn::Multiply) return a * b;
+  if constexpr (fn == Fn::Divide) return a / b;
+  if constexpr (fn == Fn::Negate) return -a;
+  if constexpr (fn == Fn::Sin) return sinf(a);
+  if constexpr (fn == Fn::Cos) return cosf(a);
+  if constexpr (fn == Fn::Exp) return expf(a);
+  if constexpr (fn == Fn::Log) return logf(a);
+  if constexpr (fn == Fn::Sqrt) return sqrtf(a);
+  if constexpr (fn == Fn::Tanh) return tanhf(a);
+  if constexpr (fn == Fn::Abs) return fabsf(a);
+  if constexpr (fn == Fn::Relu) return fmaxf(a, 0.0f);
+  if constexpr (fn == Fn::Sigmoid) return 1.0f / (1.0f + expf(-a));
+  if constexpr (fn == Fn::Min) return fminf(a, b);
+  if constexpr (fn == Fn::Max) return fmaxf(a, b);
+  if constexpr (fn == Fn::Pow) return powf(a, b);
+  return a;
+}
+
+template <Fn fn>
+__global__ void elementwise_kernel(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out, int64_t n) {
+  const int64_t stride = 4ll * gridDim.x * blockDim.x;
+  for (int64_t i = 4 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x); i < n; i += stride) {
+    if (i + 4 <= n) {
+      const float4 x = *reinterpret_cast<const float4*>(a + i);
+      const float4 y = b ? *reinterpret_cast<const float4*>(b + i) : make_float4(0, 0, 0, 0);
+      *reinterpret_cast<float4*>(out + i) = make_float4(value<fn>(x.x, y.x), value<fn>(x.y, y.y), value<fn>(x.z, y.z), value<fn>(x.w, y.w));
+    } else {
+      for (int64_t j = i; j < n; ++j) out[j] = value<fn>(a[j], b ? b[j] : 0.0f);
+    }
+  }
+}
+
+__global__ void fill_kernel(float v, float* out, int64_t n) {
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < n; i += static_cast<int64_t>(gridDim.x) * blockDim.x) out[i] = v;
+}
+
+__device__ __forceinline__ float block_sum(float v) {
+  __shared__ float warps[32];
+  for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : 0.0f;
+  if (threadIdx.x < 32)
+    for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
+  return v;  // right in thread 0
+}
+
+__global__ void partial_sums(const float* __restrict__ a, float* __restrict__ partials, int64_t n) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x, first = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  float4 sum = make_float4(0, 0, 0, 0);
+  const float4* wide = reinterpret_cast<const float4*>(a);
+  for (int64_t i = first; i < n / 4; i += stride) {
+    const float4 v = wide[i];
+    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+  }
+  float rest = (sum.x + sum.y) + (sum.z + sum.w);
+  if (first < n % 4) rest += a[n / 4 * 4 + first];
+  const float total = block_sum(rest);
+  if (threadIdx.x == 0) partials[blockIdx.x] = total;
+}
+
+__global__ void last_sum(const float* __restrict__ partials, int count, float* __restrict__ out) {
+  double sum = 0;  // few values: the last stage costs nothing in double and keeps what the first gained
+  for (int i = threadIdx.x; i < count; i += 32) sum += partials[i];
+  for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+  if (threadIdx.x == 0) *out = static_cast<float>(sum);
+}
+
+// One block of 256 a row of up to 1 024: the row stays in registers between its maximum, its sum and its division.
+__global__ void softmax_kernel(const float* __restrict__ a, float* __restrict__ out, int64_t n) {
+  __shared__ float top, sum;
+  __shared__ float tops[8];
+  const int64_t row = blockIdx.x * 1024ll;
+  float v[4];
+  float most = -INFINITY;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const int64_t at = row + threadIdx.x + j * 256;
+    v[j] = at < n ? a[at] : -INFINITY;
+    most = fmaxf(most, v[j]);
+  }
+  for (int d = 16; d > 0; d >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, d));
+  if (threadIdx.x % 32 == 0) tops[threadIdx.x / 32] = most;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    top = tops[0];
+    for (int w = 1; w < 8; ++w) top = fmaxf(top, tops[w]);
+  }
+  __syncthreads();
+  float mine = 0;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) mine += v[j] = expf(v[j] - top);
+  const float total = block_sum(mine);
+  if (threadIdx.x == 0) sum = total;
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const int64_t at = row + threadIdx.x + j * 256;
+    if (at < n) out[at] = v[j] / sum;
+  }
+}
+
+__global__ void sine_kernel(float* out, int64_t n, int repeats) {
+  const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  float v[4];
+#pragma unroll
+  for (int j = 0; j < 4; ++j) v[j] = static_cast<float>((i + j) % 1024) * 1e-3f;
+  for (int r = 0; r < repeats; ++r)
+#pragma unroll
+    for (int j = 0; j < 4; ++j) v[j] = sinf(v[j]);
+  if (i < n) out[i] = (v[0] + v[1]) + (v[2] + v[3]);
+}
+
+template <Fn fn>
+void launch(cudaStream_t stream, const float* a, const float* b, float* out, int64_t n) {
+  elementwise_kernel<fn><<<blocks_for((n + 3) / 4), kThreads, 0, stream>>>(a, b, out, n);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace
+
+void elementwise(cudaStream_t stream, Fn fn, const float* a, const float* b, float* out, int64_t n) {
+  switch (fn) {
+#define WS_CASE(name) \
+  case Fn::name: return launch<Fn::name>(stream, a, b, out, n);
+    WS_CASE(Add) WS_CASE(Subtract) WS_CASE(Multiply) WS_CASE(Divide) WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log)
+    WS_CASE(Sqrt) WS_CASE(Tanh) WS_CASE(Abs) WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
+#undef WS_CASE
+    default: return launch<Fn::X>(stream, a, b, out, n);
+  }
+}
+
+void fill(cudaStream_t stream, float v, float* out, int64_t n) {
+  fill_kernel<<<blocks_for(n), kThreads, 0, stream>>>(v, out, n);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n) {
+  const int blocks = std::min(blocks_for((n + 3) / 4), kReducePartials);
+  partial_sums<<<blocks, kThreads, 0, stream>>>(a, partials, n);
+  CUDA_CHECK(cudaGetLastError());
+  last_sum<<<1, 32, 0, stream>>>(partials, blocks, out);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void softmax_rows(cudaStream_t stream, const float* a, float* out, int64_t n) {
+  softmax_kernel<<<static_cast<unsigned>((n + 1023) / 1024), 256, 0, stream>>>(a, out, n);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats) {
+  sine_kernel<<<static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads, 0, stream>>>(out, n, repeats);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace ws::cuda::lab

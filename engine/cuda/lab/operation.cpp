@@ -1,0 +1,118 @@
+#include "engine/cuda/lab/operation.h"
+
+#include <cstdio>
+
+#include "engine/cuda/lab/lab_kernels.h"
+
+namespace ws::cuda::lab {
+
+using ws::lab::Expression;
+using ws::lab::Fn;
+using Kind = ws::lab::Operation;
+
+Operation::Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs)
+    : spec_(spec),
+      way_(way),
+      size_(size),
+      first_elements_(static_cast<int64_t>(inputs.a.size())),
+      second_elements_(static_cast<int64_t>(inputs.b.size())),
+      output_elements_(ws::lab::output_elements(spec, size)) {
+  a_ = DeviceBlock<float>::device(inputs.a.size());
+  b_ = DeviceBlock<float>::device(inputs.b.size());
+  out_ = DeviceBlock<float>::device(static_cast<size_t>(output_elements_));
+  if (spec.operation == Kind::Reduce) partials_ = DeviceBlock<float>::device(kReducePartials);
+  if (spec.operation == Kind::Sine) expression_ = std::make_unique<Expression>(Expression::nested_sine(spec.depth));
+  if (spec.operation == Kind::Expression) expression_ = std::make_unique<Expression>(Expression::parse(spec.expression));
+  if (expression_ && way == Way::GpuOpByOp)
+    for (int i = 0; i < expression_->stack_depth(); ++i) temps_.push_back(DeviceBlock<float>::device(static_cast<size_t>(size)));
+  if (expression_ && way != Way::GpuOpByOp) compiled_ = CompiledExpression::get(*expression_);
+  upload(inputs);
+  if (spec.operation == Kind::MatMul) prepare_product();
+}
+
+void Operation::upload(const Inputs& inputs) {
+  CUDA_CHECK(cudaMemcpy(a_.data(), inputs.a.data(), a_.bytes(), cudaMemcpyHostToDevice));
+  if (b_) CUDA_CHECK(cudaMemcpy(b_.data(), inputs.b.data(), b_.bytes(), cudaMemcpyHostToDevice));
+}
+
+void Operation::prepare_product() {
+  const int64_t m = spec_.m > 0 ? spec_.m : size_, k = spec_.k > 0 ? spec_.k : size_;
+  blas_ = std::make_unique<Blas>();
+  scratch_ = DeviceBlock<char>::device(kScratchBytes);
+  CUDA_CHECK(cudaMemset(scratch_.data(), 0, kScratchBytes));
+  product_.a = {a_.data(), DType::F32, m, k};
+  product_.b = {b_.data(), DType::F32, k, size_};
+  product_.c = {out_.data(), DType::F32, m, size_};
+  if (way_ == Way::GpuTf32) product_.precision = Precision::Tf32;
+  if (way_ == Way::GpuNaive) how_ = Matmul::Naive;
+  if (way_ == Way::GpuTiled) how_ = Matmul::Tiled;
+  if (way_ == Way::GpuFp16) {
+    product_.precision = Precision::Fp16;
+    half_a_ = DeviceBlock<char>::device(a_.bytes() / 2);
+    half_b_ = DeviceBlock<char>::device(b_.bytes() / 2);
+    const Tensor half_a{half_a_.data(), DType::F16, m, k}, half_b{half_b_.data(), DType::F16, k, size_};
+    convert(Queue(), product_.a, half_a);
+    convert(Queue(), product_.b, half_b);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    product_.a = half_a;
+    product_.b = half_b;
+  }
+  prepare(*blas_, how_, product_);
+}
+
+void Operation::launch(cudaStream_t stream) {
+  if (spec_.operation == Kind::MatMul) return matmul(Queue(stream), *blas_, Scratch{scratch_.data()}, how_, product_);
+  if (spec_.operation == Kind::Reduce) return reduce(stream, a_.data(), partials_.data(), out_.data(), size_);
+  if (spec_.operation == Kind::Softmax) return softmax_rows(stream, a_.data(), out_.data(), size_);
+  launch_chunk(stream, 0, size_);
+}
+
+void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) {
+  if (spec_.operation == Kind::Copy) {
+    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, a_.data() + first, static_cast<size_t>(count) * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+  } else if (spec_.operation == Kind::Add) {
+    elementwise(stream, Fn::Add, a_.data() + first, b_.data() + first, out_.data() + first, count);
+  } else if (way_ == Way::GpuOpByOp) {
+    run_step_by_step(stream, first, count);
+  } else {
+    compiled_->launch(stream, a_.data() + first, y_at(first), out_.data() + first, count);
+  }
+}
+
+// As an array library runs it: each operation reads whole arrays and writes a whole array.
+void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t count) {
+  std::vector<const float*> stack;
+  const auto& steps = expression_->steps();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const ws::lab::Step& step = steps[i];
+    if (step.fn == Fn::X || step.fn == Fn::Y) {
+      stack.push_back(step.fn == Fn::X ? a_.data() + first : y_at(first));
+      continue;
+    }
+    const bool two = ws::lab::operands(step.fn) == 2;
+    const float* b = two ? stack.back() : nullptr;
+    if (two) stack.pop_back();
+    const size_t slot = step.fn == Fn::Constant ? stack.size() : stack.size() - 1;
+    float* target = i + 1 == steps.size() ? out_.data() + first : temps_[slot].data();
+    if (step.fn == Fn::Constant) {
+      fill(stream, static_cast<float>(step.constant), target, count);
+      stack.push_back(target);
+    } else {
+      elementwise(stream, step.fn, stack.back(), b, target, count);
+      stack.back() = target;
+    }
+  }
+  if (steps.size() == 1 && stack.back() != out_.data() + first)  // the expression is just x or y
+    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, stack.back(), static_cast<size_t>(count) * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+}
+
+std::string Operation::note() const {
+  if (compiled_) {
+    char text[64];
+    std::snprintf(text, sizeof text, "compiled in %.0f ms", compiled_->compile_seconds() * 1e3);
+    return text;
+  }
+  return product_.c ? describe(how_, product_) : "";
+}
+
+}  // namespace ws::cuda::lab

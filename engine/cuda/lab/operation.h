@@ -1,0 +1,52 @@
+// One operation on device memory, ready to be put on any stream, whole or in chunks.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "engine/cuda/handles.h"
+#include "engine/cuda/kernels/kernels.h"
+#include "engine/cuda/lab/compiled_expression.h"
+#include "engine/lab/workload.h"
+
+namespace ws::cuda::lab {
+
+using ws::lab::Inputs;
+using ws::lab::LabSpec;
+using ws::lab::Way;
+
+class Operation {
+ public:
+  Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs);
+
+  void launch(cudaStream_t stream);
+  // Elements [first, first + count) of an elementwise operation.
+  void launch_chunk(cudaStream_t stream, int64_t first, int64_t count);
+  bool has_second() const { return second_elements_ > 0; }
+  int64_t first_elements() const { return first_elements_; }
+  int64_t second_elements() const { return second_elements_; }
+  int64_t output_elements() const { return output_elements_; }
+  float* first() const { return a_.data(); }
+  float* second() const { return b_.data(); }
+  float* output() const { return out_.data(); }
+  void upload(const Inputs& inputs);  // and whatever the way prepares from them
+  std::string note() const;
+
+ private:
+  void prepare_product();
+  void run_step_by_step(cudaStream_t stream, int64_t first, int64_t count);
+  const float* y_at(int64_t first) const { return has_second() ? b_.data() + first : nullptr; }
+
+  LabSpec spec_;
+  Way way_;
+  int64_t size_, first_elements_, second_elements_, output_elements_;
+  DeviceBlock<float> a_, b_, out_, partials_;
+  std::vector<DeviceBlock<float>> temps_;  // op by op: the values that a stack machine holds
+  std::unique_ptr<ws::lab::Expression> expression_;
+  std::shared_ptr<const CompiledExpression> compiled_;
+  std::unique_ptr<Blas> blas_;
+  DeviceBlock<char> scratch_, half_a_, half_b_;
+  Product product_;
+  Matmul how_ = Matmul::Library;
+};
+
+}  // namespace ws::cuda::lab

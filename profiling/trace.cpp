@@ -218,6 +218,11 @@ void Trace::evict(size_t budget) {
   }
 }
 
+void Trace::drop_points() {
+  memory_.clear();
+  for (CounterTrack& counter : counters_) counter.points.clear();
+}
+
 void Trace::add_stub(TrackId id, SpanBlock&& stub) {
   Track& track = tracks_[static_cast<size_t>(id)];
   track.spans += stub.count;

@@ -20,7 +20,21 @@ enum class TrackId : uint32_t {};
 enum class DetailId : uint16_t {};  // 0: none
 
 enum class SpanKind : uint8_t {
-  Kernel, Copy, Memset, Api, Alloc, Free, Sync, GraphLaunch, GraphRun, Phase, Step, Op, Overhead, Inner, Other
+  Kernel,
+  Copy,
+  Memset,
+  Api,
+  Alloc,
+  Free,
+  Sync,
+  GraphLaunch,
+  GraphRun,
+  Phase,
+  Step,
+  Op,
+  Overhead,
+  Inner,
+  Other
 };
 enum SpanFlag : uint8_t { kUnjoined = 1, kInGraph = 2, kImported = 4, kEstimated = 8 };
 
@@ -32,7 +46,7 @@ struct Span {
   uint64_t flags : 8 = 0;      // SpanFlag
   NameId name{};
   OpTag op = kNoOp;
-  DetailId detail{};          // launch configuration or copy kind
+  DetailId detail{};         // launch configuration or copy kind
   uint32_t correlation = 0;  // same number on a call and on what it launched; 0: none
   uint32_t step = 0;         // step + 1; 0: unknown
 
@@ -49,8 +63,8 @@ struct Detail {
   int registers = 0;
   int static_shared = 0;
   int dynamic_shared = 0;
-  uint64_t bytes = 0;        // copies, memsets, allocations
-  std::string copy_kind;     // "pageable → device"
+  uint64_t bytes = 0;     // copies, memsets, allocations
+  std::string copy_kind;  // "pageable → device"
   bool operator==(const Detail&) const = default;
 };
 
@@ -68,7 +82,7 @@ struct SpanChunk {
 struct SpanBlock {
   static constexpr size_t kCapacity = 1024;
   static constexpr size_t kChunk = 64;
-  std::vector<Span> spans;  // sorted by start; empty when the block was evicted
+  std::vector<Span> spans;     // sorted by start; empty when the block was evicted
   TimeNs first = 0, last = 0;  // min start, max end
   uint32_t count = 0;          // spans that belong here, also when they are not in memory
   Span head;                   // the first of them
@@ -81,19 +95,22 @@ struct SpanBlock {
 
 struct Track {
   TrackKind kind = TrackKind::Other;
-  std::string name;    // "stream 7"
-  std::string group;   // "GPU 0", "CPU"; rows of one group stand together
-  int depth = 0;       // nested rows of one thread
+  std::string name;   // "stream 7"
+  std::string group;  // "GPU 0", "CPU"; rows of one group stand together
+  int depth = 0;      // nested rows of one thread
   std::deque<SpanBlock> blocks;
   std::vector<TimeNs> block_starts;  // of each block: what a binary search reads
   size_t spans = 0;                  // those not in memory included
   TimeNs last_start = 0;
 };
 
-struct CounterPoint { TimeNs time; double value; };
+struct CounterPoint {
+  TimeNs time;
+  double value;
+};
 struct CounterTrack {
-  std::string name;   // "memory used"
-  std::string unit;   // "B", "%"
+  std::string name;                 // "memory used"
+  std::string unit;                 // "B", "%"
   std::deque<CounterPoint> points;  // a step: the value holds until the next point
 };
 
@@ -108,7 +125,9 @@ struct MemoryEvent {
   uint8_t source;  // index into Trace::memory_sources: "cudaMalloc", "arena", ...
 };
 
-struct Losses { uint64_t dropped_records = 0, invalid_records = 0, unjoined_kernels = 0, evicted_spans = 0; };
+struct Losses {
+  uint64_t dropped_records = 0, invalid_records = 0, unjoined_kernels = 0, evicted_spans = 0;
+};
 
 class Trace {
  public:
@@ -147,6 +166,7 @@ class Trace {
   // Spans that no run file holds are counted in losses.evicted_spans.
   void evict(size_t budget);
   bool backed = false;  // a run file holds every span
+  void drop_points();   // counters and memory events, once they are in a file
   // For a reader of run files: a block that is known by its sums only, and its spans when they have been read.
   void add_stub(TrackId track, SpanBlock&& stub);
   bool fill(TrackId track, size_t block, std::vector<Span>&& spans);  // false: not what was evicted
@@ -155,7 +175,9 @@ class Trace {
   SpanBlock& open_block(Track& track, const Span& span);
   void insert_late(Track& track, const Span& span);
 
-  struct DetailHash { size_t operator()(const Detail& d) const; };
+  struct DetailHash {
+    size_t operator()(const Detail& d) const;
+  };
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, NameId> name_ids_;
   std::deque<Detail> details_{Detail{}};

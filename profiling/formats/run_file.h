@@ -8,11 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "profiling/collectors/trace_batch.h"
 #include "profiling/trace.h"
 
 namespace ws::prof {
-
-struct TraceBatch;
 
 // What a list of runs shows; read without touching the trace.
 struct RunSummary {
@@ -35,9 +34,19 @@ struct RunSummary {
   std::map<std::string, std::string> extra;  // further keys; those of newer versions come back untouched
 };
 
-struct Metric { int64_t step; double wall_s, loss, accuracy; };  // NaN: not measured
-struct Evaluation { int64_t step; double epoch, wall_s, test_loss, test_accuracy; };
-struct ChangeMark { int64_t step; double wall_s; std::string text; };  // what was changed in mid-run
+struct Metric {
+  int64_t step;
+  double wall_s, loss, accuracy;
+};  // NaN: not measured
+struct Evaluation {
+  int64_t step;
+  double epoch, wall_s, test_loss, test_accuracy;
+};
+struct ChangeMark {
+  int64_t step;
+  double wall_s;
+  std::string text;
+};  // what was changed in mid-run
 struct StepWindow {
   int64_t first_step, steps;
   TimeNs begin, end;
@@ -51,26 +60,26 @@ inline constexpr int kRunFileVersion = 1;
 class RunFileWriter {
  public:
   RunFileWriter(const std::string& path, const RunSummary& summary);  // replaces the file
-  ~RunFileWriter();                                                     // finish(), without throwing
+  ~RunFileWriter();                                                   // finish(), without throwing
 
   void set_summary(const RunSummary& summary);
   void add(const Metric& metric);
   void add(const Evaluation& evaluation);
   void add(const ChangeMark& mark);
   void add(const StepWindow& window);
-  void add(TraceBatch&& batch);   // kept until the next flush, then only in the file
-  void add(const Trace& trace);   // a whole trace, instead of batches
-  void flush();                   // one transaction; call it once a second
-  void flush_if_due();            // when the last one is a second old
-  void finish();                  // folds the log into one file; nothing may be added after it
+  void add(TraceBatch&& batch);  // kept until the next flush, then only in the file
+  void add(const Trace& trace);  // a whole trace, instead of batches
+  void flush();                  // one transaction; call it once a second
+  void flush_if_due();           // when the last one is a second old
+  void finish();                 // folds the log into one file; nothing may be added after it
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-// Opens in a moment whatever the size: the spans of a block are read when they are asked for. What cannot be read is left out
-// and named in problems().
+// Opens in a moment whatever the size: the spans of a block are read when they are asked for. What cannot be read is
+// left out and named in problems().
 class RunFileReader {
  public:
   explicit RunFileReader(const std::string& path);  // throws ws::Failure when it is no run file
@@ -81,13 +90,13 @@ class RunFileReader {
   std::vector<Evaluation> evaluations();
   std::vector<ChangeMark> marks();
   std::vector<StepWindow> step_windows();
+  std::vector<StepAllocations> allocations();  // calls to the driver's allocator, by step and op
 
   Trace trace();  // names, counters, memory events and the sums of every block, but no spans yet
-  // Reads the missing blocks that touch the range, the first `most_blocks` of them; returns how many were read. Works on
-  // any trace that was written into this file, also a live one that has evicted blocks.
+  // Reads the missing blocks that touch the range, the first `most_blocks` of them; returns how many were read. Works
+  // on any trace that was written into this file, also a live one that has evicted blocks.
   size_t fill(Trace& trace, TimeNs begin, TimeNs end, size_t most_blocks = std::numeric_limits<size_t>::max());
   size_t fill(Trace& trace);
-  bool missing(const Trace& trace, TimeNs begin, TimeNs end) const;  // are there blocks to read?
   std::vector<std::string> problems() const;
 
  private:

@@ -52,8 +52,12 @@ class ColumnReader {
   size_t at_ = 0;
 };
 
-int64_t wrapping_add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t wrapping_sub(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
+int64_t wrapping_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrapping_sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
 
 struct FreeContext {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
@@ -237,6 +241,39 @@ std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count) {
     event.step = static_cast<uint32_t>(step.take(in.difference()));
   }
   return events;
+}
+
+std::string encode_allocations(std::span<const StepAllocations> steps) {
+  ColumnWriter out;
+  Sequence step;
+  for (const StepAllocations& item : steps) {
+    out.difference(step.put(item.step));
+    for (const uint32_t value : {uint32_t{item.op}, item.allocations, item.frees, item.async_allocations,
+                                 item.async_frees, item.host_allocations, item.host_frees}) {
+      out.number(value);
+    }
+    out.difference(item.time_ns);
+    out.number(item.bytes);
+  }
+  return compress(out.bytes());
+}
+
+std::vector<StepAllocations> decode_allocations(std::string_view bytes, size_t count) {
+  const std::string plain = decompress(bytes, count);
+  ColumnReader in(plain);
+  std::vector<StepAllocations> steps(count);
+  Sequence step;
+  for (StepAllocations& item : steps) {
+    item.step = static_cast<uint32_t>(step.take(in.difference()));
+    item.op = static_cast<OpTag>(in.number());
+    for (uint32_t* value : {&item.allocations, &item.frees, &item.async_allocations, &item.async_frees,
+                            &item.host_allocations, &item.host_frees}) {
+      *value = static_cast<uint32_t>(in.number());
+    }
+    item.time_ns = in.difference();
+    item.bytes = in.number();
+  }
+  return steps;
 }
 
 }  // namespace ws::prof

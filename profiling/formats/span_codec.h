@@ -1,10 +1,12 @@
-// Columns of a block, as differences and variable-length integers, then zstd: what repeats each step costs next to nothing.
+// Columns of a block, as differences and variable-length integers, then zstd: what repeats each step costs next to
+// nothing.
 #pragma once
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "profiling/collectors/trace_batch.h"
 #include "profiling/trace.h"
 
 namespace ws::prof {
@@ -12,10 +14,12 @@ namespace ws::prof {
 std::string encode_spans(std::span<const Span> spans);
 std::string encode_points(std::span<const CounterPoint> points);
 std::string encode_memory(std::span<const MemoryEvent> events);
+std::string encode_allocations(std::span<const StepAllocations> steps);
 
 // Throw ws::Failure when the bytes are damaged. Never return more than `count` items.
 std::vector<Span> decode_spans(std::string_view bytes, size_t count);
 std::vector<CounterPoint> decode_points(std::string_view bytes, size_t count);
 std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count);
+std::vector<StepAllocations> decode_allocations(std::string_view bytes, size_t count);
 
 }  // namespace ws::prof

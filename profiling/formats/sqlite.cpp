@@ -63,12 +63,14 @@ bool Statement::step() {
 
 std::string_view Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
-  return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column))) : std::string_view();
+  return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column)))
+               : std::string_view();
 }
 
 std::string_view Statement::blob(int column) const {
   const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_.get(), column));
-  return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column))) : std::string_view();
+  return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column)))
+               : std::string_view();
 }
 
 void Statement::bind(int index, double value) {
@@ -108,7 +110,8 @@ void Database::harden() {
   for (int option : {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW}) {
     sqlite3_db_config(handle_.get(), option, 0, nullptr);
   }
-  if (sqlite3_db_readonly(handle_.get(), "main") == 1) sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+  if (sqlite3_db_readonly(handle_.get(), "main") == 1)
+    sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
 }
 
 void Database::exec(const char* sql) {

@@ -10,7 +10,9 @@
 
 namespace ws::prof {
 
-struct Blob { std::string_view bytes; };
+struct Blob {
+  std::string_view bytes;
+};
 
 class Statement {
  public:
@@ -20,7 +22,8 @@ class Statement {
   template <class... Values>
   void run(const Values&... values) {
     bind_all(values...);
-    while (step()) {}
+    while (step()) {
+    }
     sqlite3_reset(handle_.get());
   }
   // Binds for a loop over step().
@@ -51,7 +54,9 @@ class Statement {
   void bind(int index, std::nullptr_t) { check(sqlite3_bind_null(handle_.get(), index)); }
   void check(int code) const;
 
-  struct Finalize { void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); } };
+  struct Finalize {
+    void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
+  };
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
 };
 
@@ -68,7 +73,9 @@ class Database {
 
  private:
   void harden();
-  struct Close { void operator()(sqlite3* db) const { sqlite3_close_v2(db); } };
+  struct Close {
+    void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+  };
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -1,0 +1,391 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "profiling/failure.h"
+#include "profiling/formats/run_file.h"
+#include "profiling/formats/run_schema.h"
+#include "profiling/formats/span_codec.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr size_t kMostBlocks = 20'000'000;
+constexpr size_t kMostIds = 1 << 22;
+constexpr int64_t kMostSpansPerBlock = 1 << 16;
+
+struct StoredBlock {
+  int64_t key;
+  TimeNs first, last;
+  uint32_t count;
+  std::string sums;
+};
+
+struct StoredTrack {
+  int64_t id;
+  TrackKind kind;
+  std::string name, group;
+  int depth;
+};
+
+Database open_run(const std::string& path) {
+  Database db(path, Database::Mode::Read);
+  if (!db.has_table("meta")) throw Failure(path + " is a database, but not a Warpscope run.");
+  return db;
+}
+
+double real_or_nan(const Statement& row, int column) {
+  return row.null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
+}
+
+// What the database's own header says about its size.
+int64_t claimed_bytes(const std::string& path) {
+  unsigned char header[32] = {};
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header), sizeof header);
+  const auto big_endian = [&header](int at, int bytes) {
+    int64_t value = 0;
+    for (int i = 0; i < bytes; ++i) value = value << 8 | header[at + i];
+    return value;
+  };
+  return std::max<int64_t>(big_endian(16, 2), 512) * big_endian(28, 4);
+}
+
+std::string problem_text(const char* what, const std::string& reason) { return std::string(what) + ": " + reason; }
+
+}  // namespace
+
+struct RunFileReader::Impl {
+  explicit Impl(const std::string& path) : db(open_run(path)) {}
+
+  // Runs a part of the reading; when the file is damaged there, says so and goes on with the rest.
+  template <class Part>
+  void guard(const char* what, Part part) {
+    try {
+      part();
+    } catch (const Failure& failure) {
+      if (problems.size() < 100) problems.push_back(problem_text(what, failure.what()));
+    }
+  }
+
+  // Rows in order of id; when a damaged page stops us, the rows behind it are read from the other end.
+  template <class Row>
+  void each_row(const char* what, const std::string& table, const std::string& columns, Row row) {
+    int64_t highest = std::numeric_limits<int64_t>::min();
+    bool whole = false;
+    guard(what, [&] {
+      Statement query = db.prepare("SELECT id, " + columns + " FROM " + table + " ORDER BY id");
+      for (; query.step(); row(query)) highest = query.integer(0);
+      whole = true;
+    });
+    if (whole) return;
+    guard(what, [&] {
+      Statement query = db.prepare("SELECT id, " + columns + " FROM " + table + " ORDER BY id DESC");
+      while (query.step() && query.integer(0) > highest) row(query);
+    });
+  }
+
+  void read_header(const std::string& path) {
+    guard("The file's version", [&] {
+      const int64_t version = db.integer("PRAGMA user_version");
+      if (version > kRunFileVersion) {
+        problems.push_back("The file was written by a newer version (" + std::to_string(version) +
+                           "); what is unknown here is left out");
+      }
+    });
+    guard("The summary", [&] { meta = read_meta(db); });
+    for (const auto& [key, count] : {std::pair{"dropped_records", &losses.dropped_records},
+                                     {"invalid_records", &losses.invalid_records},
+                                     {"unjoined_kernels", &losses.unjoined_kernels},
+                                     {"evicted_spans", &losses.evicted_spans}}) {
+      if (auto node = meta.extract(key)) *count = std::strtoull(node.mapped().c_str(), nullptr, 10);
+    }
+    summary = from_meta(meta);
+    if (const int64_t expected = claimed_bytes(path); expected > file_bytes) {
+      problems.push_back("The file ends after " + std::to_string(file_bytes) + " of " + std::to_string(expected) +
+                         " bytes");
+    }
+  }
+
+  void read_tracks() {
+    tracks.clear();
+    each_row("The list of tracks", "tracks", "kind, name, grp, depth", [&](Statement& row) {
+      if (tracks.size() >= kMostIds) return;
+      const auto kind =
+          static_cast<TrackKind>(std::clamp<int64_t>(row.integer(1), 0, static_cast<int64_t>(TrackKind::Other)));
+      tracks.push_back(
+          {row.integer(0), kind, std::string(row.text(2)), std::string(row.text(3)), static_cast<int>(row.integer(4))});
+    });
+  }
+
+  void read_names() {
+    const auto fits = [](int64_t id) { return id >= 0 && id < static_cast<int64_t>(kMostIds); };
+    each_row("The names", "names", "value", [&](Statement& row) {
+      if (!fits(row.integer(0))) return;
+      names.resize(std::max(names.size(), static_cast<size_t>(row.integer(0)) + 1));
+      names[static_cast<size_t>(row.integer(0))] = row.text(1);
+    });
+    details.resize(1);
+    each_row(
+        "The launch configurations", "details",
+        "grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, static_shared, dynamic_shared, bytes, copy_kind",
+        [&](Statement& row) {
+          if (row.integer(0) < 0 || row.integer(0) > 0xffff) return;
+          details.resize(std::max(details.size(), static_cast<size_t>(row.integer(0)) + 1));
+          Detail& d = details[static_cast<size_t>(row.integer(0))];
+          const auto number = [&row](int column) { return static_cast<int>(row.integer(column)); };
+          for (int i = 0; i < 3; ++i) d.grid[i] = number(1 + i), d.block[i] = number(4 + i);
+          d.registers = number(7), d.static_shared = number(8), d.dynamic_shared = number(9);
+          d.bytes = static_cast<uint64_t>(row.integer(10));
+          d.copy_kind = row.text(11);
+        });
+    each_row("The ops", "ops", "name, detail, layer, phase, meaning, flops, bytes", [&](Statement& row) {
+      if (row.integer(0) <= 0 || row.integer(0) > 0xffff) return;
+      ops.resize(std::max(ops.size(), static_cast<size_t>(row.integer(0)) + 1));
+      const auto meaning = static_cast<Meaning>(std::clamp<int64_t>(row.integer(5), 0, kMeanings - 1));
+      ops[static_cast<size_t>(row.integer(0))] = {std::string(row.text(1)),
+                                                  std::string(row.text(2)),
+                                                  std::string(row.text(3)),
+                                                  std::string(row.text(4)),
+                                                  meaning,
+                                                  row.integer(6),
+                                                  row.integer(7)};
+    });
+  }
+
+  std::unordered_map<int64_t, std::vector<StoredBlock>> read_index() {
+    std::unordered_map<int64_t, std::vector<StoredBlock>> index;
+    size_t blocks = 0;
+    each_row("The list of span blocks", "blocks", "track, first, last, count, sums", [&](Statement& row) {
+      if (row.integer(4) <= 0 || row.integer(4) > kMostSpansPerBlock || ++blocks > kMostBlocks) return;
+      index[row.integer(1)].push_back({row.integer(0), row.integer(2), row.integer(3),
+                                       static_cast<uint32_t>(row.integer(4)), std::string(row.blob(5))});
+    });
+    for (auto& [track, list] : index) std::ranges::stable_sort(list, {}, &StoredBlock::first);
+    return index;
+  }
+
+  void add_stubs(Trace& trace) {
+    auto index = read_index();
+    for (const StoredTrack& track : tracks) {
+      const TrackId id = trace.track(track.kind, track.name, track.group, track.depth);
+      for (const StoredBlock& stored : index[track.id]) {
+        SpanBlock block;
+        block.first = stored.first;
+        block.last = std::max(stored.first, stored.last);
+        block.count = stored.count;
+        guard("A span block", [&] { unpack_sums(stored.sums, block); });
+        block.head.start = stored.first;
+        if (static_cast<size_t>(block.head.name) >= trace.name_count()) block.head.name = trace.intern("");
+        if (static_cast<size_t>(block.head.detail) >= trace.detail_count()) block.head.detail = DetailId{0};
+        if (block.head.op >= trace.ops.size()) block.head.op = kNoOp;
+        trace.add_stub(id, std::move(block));
+      }
+    }
+  }
+
+  void add_points(Trace& trace) {
+    std::unordered_map<int64_t, TrackId> counters;
+    each_row("The counters", "counters", "name, unit",
+             [&](Statement& row) { counters[row.integer(0)] = trace.counter(row.text(1), row.text(2)); });
+    each_row("A counter's values", "counter_data", "counter, count, data", [&](Statement& row) {
+      const auto at = counters.find(row.integer(1));
+      if (at == counters.end()) return;
+      guard("A counter's values", [&] {
+        for (const CounterPoint& point : decode_points(row.blob(3), static_cast<size_t>(row.integer(2))))
+          trace.append_counter(at->second, point);
+      });
+    });
+    each_row("The names of allocators", "memory_sources", "value", [&](Statement& row) {
+      if (row.integer(0) < 0 || row.integer(0) > 255) return;
+      trace.memory_sources.resize(std::max(trace.memory_sources.size(), static_cast<size_t>(row.integer(0)) + 1));
+      trace.memory_sources[static_cast<size_t>(row.integer(0))] = row.text(1);
+    });
+    each_row("The memory events", "memory_data", "count, data", [&](Statement& row) {
+      guard("The memory events", [&] {
+        for (MemoryEvent event : decode_memory(row.blob(2), static_cast<size_t>(row.integer(1)))) {
+          if (event.source >= trace.memory_sources.size()) trace.memory_sources.resize(event.source + 1u, "unknown");
+          if (event.op >= trace.ops.size()) event.op = kNoOp;
+          trace.append_memory(event);
+        }
+      });
+    });
+  }
+
+  const StoredTrack* find(const Track& track) const {
+    for (const StoredTrack& stored : tracks) {
+      if (stored.kind == track.kind && stored.depth == track.depth && stored.name == track.name &&
+          stored.group == track.group)
+        return &stored;
+    }
+    return nullptr;
+  }
+
+  // Name and detail numbers of the file become those of the trace.
+  struct Renumbering {
+    std::vector<NameId> names;
+    std::vector<DetailId> details;
+  };
+
+  Renumbering renumber(Trace& trace) const {
+    Renumbering to;
+    for (const std::string& name : names) to.names.push_back(trace.intern(name));
+    for (const Detail& detail : details) to.details.push_back(trace.intern(detail));
+    return to;
+  }
+
+  bool read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track, const Renumbering& to) {
+    const SpanBlock& block = trace.tracks()[static_cast<size_t>(id)].blocks[index];
+    Statement query = db.prepare(
+        "SELECT d.id, d.data FROM blocks b JOIN block_data d ON d.id = b.id WHERE b.track = ? AND b.first = ? AND "
+        "b.count = ?");
+    query.bind_all(stored_track, block.first, block.count);
+    if (!query.step()) return false;
+    if (!unreadable.insert(query.integer(0)).second) return false;
+    std::vector<Span> spans = decode_spans(query.blob(1), block.count);
+    for (Span& span : spans) {
+      const auto name = static_cast<size_t>(span.name), detail = static_cast<size_t>(span.detail);
+      span.name = name < to.names.size() ? to.names[name] : trace.intern("");
+      span.detail = detail < to.details.size() ? to.details[detail] : DetailId{0};
+      if (span.op >= trace.ops.size()) span.op = kNoOp;
+    }
+    if (!trace.fill(id, index, std::move(spans))) throw Failure("It does not match its entry in the list.");
+    unreadable.erase(query.integer(0));
+    return true;
+  }
+
+  size_t fill(Trace& trace, TimeNs begin, TimeNs end, size_t most) {
+    read_names();  // a live file may know more by now
+    read_tracks();
+    const Renumbering to = renumber(trace);
+    size_t filled = 0;
+    for (size_t t = 0; t < trace.tracks().size(); ++t) {
+      const Track& track = trace.tracks()[t];
+      const StoredTrack* stored = find(track);
+      if (!stored) continue;
+      for (size_t i = first_block(track, begin);
+           i < track.blocks.size() && track.blocks[i].first < end && filled < most; ++i) {
+        if (track.blocks[i].resident()) continue;
+        guard("A span block", [&] { filled += read_block(trace, static_cast<TrackId>(t), i, stored->id, to); });
+      }
+    }
+    return filled;
+  }
+
+  static size_t first_block(const Track& track, TimeNs begin) {
+    const auto at = std::partition_point(track.blocks.begin(), track.blocks.end(),
+                                         [&](const SpanBlock& b) { return b.reach <= begin; });
+    return static_cast<size_t>(at - track.blocks.begin());
+  }
+
+  Database db;
+  int64_t file_bytes = 0;
+  MetaMap meta;
+  RunSummary summary;
+  Losses losses;
+  std::vector<std::string> problems;
+  std::vector<std::string> names;
+  std::vector<Detail> details;
+  std::vector<OpInfo> ops{{}};
+  std::vector<StoredTrack> tracks;
+  std::unordered_set<int64_t> unreadable;  // damaged blocks are tried once
+};
+
+RunFileReader::RunFileReader(const std::string& path) : impl_(std::make_unique<Impl>(path)) {
+  impl_->file_bytes = static_cast<int64_t>(std::filesystem::file_size(path));
+  impl_->read_header(path);
+}
+
+RunFileReader::~RunFileReader() = default;
+
+const RunSummary& RunFileReader::summary() const { return impl_->summary; }
+std::vector<std::string> RunFileReader::problems() const { return impl_->problems; }
+
+std::vector<Metric> RunFileReader::metrics() {
+  std::vector<Metric> rows;
+  impl_->each_row("The losses", "metrics", "step, wall_s, loss, accuracy", [&](Statement& row) {
+    rows.push_back({row.integer(1), row.real(2), real_or_nan(row, 3), real_or_nan(row, 4)});
+  });
+  std::ranges::stable_sort(rows, {}, &Metric::step);
+  return rows;
+}
+
+std::vector<Evaluation> RunFileReader::evaluations() {
+  std::vector<Evaluation> rows;
+  impl_->each_row(
+      "The evaluations", "evaluations", "step, epoch, wall_s, test_loss, test_accuracy", [&](Statement& row) {
+        rows.push_back({row.integer(1), row.real(2), row.real(3), real_or_nan(row, 4), real_or_nan(row, 5)});
+      });
+  std::ranges::stable_sort(rows, {}, &Evaluation::step);
+  return rows;
+}
+
+std::vector<ChangeMark> RunFileReader::marks() {
+  std::vector<ChangeMark> rows;
+  impl_->each_row("The marks", "marks", "step, wall_s, text", [&](Statement& row) {
+    rows.push_back({row.integer(1), row.real(2), std::string(row.text(3))});
+  });
+  return rows;
+}
+
+std::vector<StepWindow> RunFileReader::step_windows() {
+  std::vector<StepWindow> rows;
+  const char* columns =
+      "first_step, steps, begin, \"end\", matrix_ns, pointwise_ns, loss_ns, optimizer_ns, copy_ns, allocation_ns, "
+      "sync_ns, "
+      "launch_ns, idle_ns, other_ns, allocations, frees";
+  impl_->each_row("The step times", "step_windows", columns, [&](Statement& row) {
+    StepWindow window{row.integer(1), row.integer(2), row.integer(3), row.integer(4), {}, 0, 0};
+    for (size_t m = 0; m < kMeanings; ++m) window.times[m] = row.integer(5 + static_cast<int>(m));
+    window.allocations = static_cast<uint64_t>(row.integer(15));
+    window.frees = static_cast<uint64_t>(row.integer(16));
+    rows.push_back(window);
+  });
+  return rows;
+}
+
+std::vector<StepAllocations> RunFileReader::allocations() {
+  std::vector<StepAllocations> all;
+  impl_->each_row("The allocator calls", "allocation_data", "count, data", [&](Statement& row) {
+    impl_->guard("The allocator calls", [&] {
+      const auto part = decode_allocations(row.blob(2), static_cast<size_t>(row.integer(1)));
+      all.insert(all.end(), part.begin(), part.end());
+    });
+  });
+  return all;
+}
+
+Trace RunFileReader::trace() {
+  Trace trace;
+  impl_->read_names();
+  impl_->read_tracks();
+  impl_->renumber(trace);
+  trace.ops = impl_->ops;
+  trace.losses = impl_->losses;
+  impl_->add_stubs(trace);
+  impl_->add_points(trace);
+  trace.backed = true;
+  return trace;
+}
+
+size_t RunFileReader::fill(Trace& trace, TimeNs begin, TimeNs end, size_t most_blocks) {
+  return impl_->fill(trace, begin, end, most_blocks);
+}
+
+size_t RunFileReader::fill(Trace& trace) {
+  return impl_->fill(trace, std::numeric_limits<TimeNs>::min(), std::numeric_limits<TimeNs>::max(),
+                     std::numeric_limits<size_t>::max());
+}
+
+RunSummary read_run_summary(const std::string& path) {
+  Database db = open_run(path);
+  try {
+    return from_meta(read_meta(db));
+  } catch (const Failure& failure) {
+    throw Failure("Cannot read " + path + ": " + failure.what());
+  }
+}
+
+}  // namespace ws::prof

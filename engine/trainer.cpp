@@ -21,16 +21,6 @@ bool may_differ_on_resume(std::string_view key) {
   return std::ranges::any_of(kMayDiffer, [&](std::string_view start) { return key.starts_with(start); });
 }
 
-TrainState first_state(const Model& model, const RunSpec& spec) {
-  TrainState state;
-  for (size_t i = 0; i < model.parameters.size(); ++i)
-    state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
-  const int moments = spec.train.optimizer == Optimizer::Adam ? 2 : spec.train.optimizer == Optimizer::Momentum ? 1 : 0;
-  for (int slot = 0; slot < moments; ++slot)
-    for (const auto& values : state.parameters) state.moments[slot].emplace_back(values.size(), 0.0f);
-  return state;
-}
-
 void require_same_shapes(const TrainState& found, const TrainState& expected) {
   const auto sizes = [](const std::vector<std::vector<float>>& tensors) {
     std::vector<size_t> all;
@@ -69,6 +59,16 @@ void require_memory(const RunSpec& spec, const data::Dataset& data) {
 }
 
 }  // namespace
+
+TrainState first_state(const Model& model, const RunSpec& spec) {
+  TrainState state;
+  for (size_t i = 0; i < model.parameters.size(); ++i)
+    state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
+  const int moments = spec.train.optimizer == Optimizer::Adam ? 2 : spec.train.optimizer == Optimizer::Momentum ? 1 : 0;
+  for (int slot = 0; slot < moments; ++slot)
+    for (const auto& values : state.parameters) state.moments[slot].emplace_back(values.size(), 0.0f);
+  return state;
+}
 
 Summary Trainer::run() {
   summary_.spec = spec_;

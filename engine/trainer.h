@@ -101,6 +101,7 @@ Summary train(const RunSpec& spec, const data::Dataset& data, TrainControl& cont
               const TrainOptions& options = {});
 
 double learning_rate(const TrainSpec& spec, int64_t step, int64_t steps_per_epoch);
+TrainState first_state(const Model& model, const RunSpec& spec);  // before any step
 std::vector<uint32_t> epoch_order(const TrainSpec& spec, int64_t rows, int64_t epoch);
 
 struct Checkpoint {

@@ -15,7 +15,8 @@ namespace ws::app {
 struct RecorderOptions {
   std::string path;  // the .wsrun to write; empty: none
   std::string title;
-  prof::CollectorOptions trace;
+  prof::CollectorOptions trace{.level = prof::TraceLevel::Off};
+  bool keep_traces = true;  // for take(); off when only the file is wanted
 };
 
 // What happened since the last take(); moved out under a lock held only for the move.
@@ -25,7 +26,7 @@ struct RunUpdate {
   std::vector<EpochResult> epochs;
   std::vector<Change> changes;
   std::optional<Progress> progress;
-  std::optional<prof::TraceBatch> trace;
+  std::vector<prof::TraceBatch> traces;  // in order; each goes into a Trace with prof::append
   std::optional<Summary> summary;   // the run has ended
   std::vector<std::string> messages;  // for the log: "tracing is off: nsys is attached"
 };
@@ -38,7 +39,8 @@ class RecordedRun {
   Summary run(const data::Dataset& data);
   TrainControl& control();
   RunUpdate take();  // any thread
-  void set_trace_level(prof::TraceLevel level);
+  void set_trace_level(prof::TraceLevel level);  // any thread
+  prof::CollectorStatus trace_status() const;    // any thread
 
  private:
   struct Impl;

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "app/cli/step_bench.h"
+#include "app/session/machine.h"
+
+namespace ws::cli {
+namespace {
+
+using nlohmann::json;
+
+struct BenchArguments {
+  SpecArguments spec;
+  std::string vary;
+  BenchOptions options;
+  bool json = false;
+};
+
+struct Variant {
+  std::string name;
+  RunSpec spec;
+};
+
+std::vector<Variant> variants(const BenchArguments& a) {
+  RunSpec base = load_spec(a.spec.source);
+  a.spec.override_in(base);
+  if (a.vary.empty()) return {{base.name, fit(base)}};
+  const Field& f = field(a.vary);
+  if (f.kind != FieldKind::Choice) throw UsageError("--vary " + a.vary + ": has no list of values to go through");
+  std::vector<Variant> all;
+  for (const FieldValue& value : f.values) {
+    RunSpec spec = base;
+    set_field(spec, a.vary, value.name);
+    all.push_back({std::string(value.name), spec});
+  }
+  return all;
+}
+
+json measured_json(const Variant& v, const BenchResult& r) {
+  return {{"name", v.name}, {"median_us_per_step", r.median_us}, {"least_us", r.least_us}, {"most_us", r.most_us},
+          {"repeats", r.repeats_us}, {"steps", r.steps}, {"samples_per_s", r.samples_per_s}, {"device", r.device},
+          {"spec", to_json(v.spec)}};
+}
+
+void print_row(const Variant& v, const BenchResult& r) {
+  std::printf("%-16s %12.1f %12.1f %12.1f %14.0f   %s\n", v.name.c_str(), r.median_us, r.least_us, r.most_us, r.samples_per_s,
+              r.device.c_str());
+}
+
+int bench(const BenchArguments& a) {
+  const auto all = variants(a);
+  const data::Dataset data = data::load(all.front().spec.data);
+  json out = {{"machine", app::machine_json()}, {"results", json::array()}};
+  if (!a.json) std::printf("%-16s %12s %12s %12s %14s\n", "", "median µs", "least µs", "most µs", "samples/s");
+  for (const Variant& v : all) {
+    if (const auto reason = why_invalid(v.spec, device_info().cuda)) {
+      if (all.size() == 1) throw Failure(*reason);
+      out["results"].push_back({{"name", v.name}, {"not_run", *reason}});
+      if (!a.json) std::printf("%-16s not here: %s\n", v.name.c_str(), reason->c_str());
+      continue;
+    }
+    const BenchResult result = bench_steps(v.spec, data, a.options);
+    out["results"].push_back(measured_json(v, result));
+    if (!a.json) print_row(v, result);
+  }
+  if (a.json) std::printf("%s\n", out.dump().c_str());
+  return kDone;
+}
+
+}  // namespace
+
+Run add_bench(CLI::App& program) {
+  auto arguments = std::make_shared<BenchArguments>();
+  CLI::App& command = *program.add_subcommand("bench", "time the training step: median of several repeats");
+  arguments->spec.add_to(command);
+  command.add_option("--vary", arguments->vary, "go through every value of one choice, e.g. exec.allocator");
+  command.add_option("--repeats", arguments->options.repeats, "timed stretches")->check(CLI::Range(1, 1000));
+  command.add_option("--seconds", arguments->options.seconds, "length of a stretch")->check(CLI::Range(0.001, 60.0));
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  return [arguments] { return bench(*arguments); };
+}
+
+}  // namespace ws::cli

@@ -1,0 +1,41 @@
+// The subcommands of warpscope-cli: each adds itself to the program and runs when it was chosen.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/run_spec.h"
+
+namespace ws::cli {
+
+// Exit codes.
+constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+
+// The command line itself is wrong: exit code 2.
+class UsageError : public Failure {
+ public:
+  using Failure::Failure;
+};
+
+using Run = std::function<int()>;
+
+Run add_train(CLI::App& program);
+Run add_plan(CLI::App& program);
+Run add_list(CLI::App& program);
+Run add_bench(CLI::App& program);
+
+// PRESET|FILE and --set, shared by several commands.
+struct SpecArguments {
+  std::string source;
+  std::vector<std::string> overrides;  // "exec.allocator=caching"
+
+  void add_to(CLI::App& command, bool source_required = true);
+  RunSpec spec() const;                // with the overrides, as fits this machine
+  void override_in(RunSpec& spec) const;
+};
+
+// Whether a preset's GPU choices were replaced, as sentences for the person.
+RunSpec fit(RunSpec spec);
+
+}  // namespace ws::cli

@@ -1,0 +1,88 @@
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "engine/executor.h"
+
+namespace ws::cli {
+namespace {
+
+using nlohmann::json;
+
+void list_presets() {
+  std::printf("Presets\n");
+  for (const Preset& p : presets()) std::printf("  %-18s %s\n", p.name.c_str(), p.text.c_str());
+}
+
+void list_values(const Field& f, const char* indent) {
+  for (const FieldValue& v : f.values)
+    std::printf("%s%-18s %s\n", indent, std::string(v.name).c_str(), std::string(v.explain).c_str());
+}
+
+void list_data() {
+  std::printf("Data sets (data.name)\n");
+  list_values(field("data.name"), "  ");
+}
+
+void list_choices() {
+  const RunSpec defaults;
+  std::printf("Choices (--set KEY=VALUE); * may change while training\n");
+  for (const Field& f : fields()) {
+    if (f.key == "data.name") continue;
+    std::printf("  %s%s = %s\n      %s\n", std::string(f.key).c_str(), f.live ? " *" : "", field_text(defaults, f.key).c_str(),
+                std::string(f.explain).c_str());
+    list_values(f, "      ");
+  }
+}
+
+void list_device() {
+  const DeviceInfo& device = device_info();
+  if (device.cuda) std::printf("GPU: %s\n", device.name.c_str());
+  else std::printf("No GPU: %s\n", device.why_not.c_str());
+}
+
+json values_json(const Field& f) {
+  json values = json::array();
+  for (const FieldValue& v : f.values) values.push_back({{"name", v.name}, {"explain", v.explain}});
+  return values;
+}
+
+json all_json() {
+  json out = {{"presets", json::array()}, {"choices", json::array()}};
+  for (const Preset& p : presets()) out["presets"].push_back({{"name", p.name}, {"title", p.title}, {"text", p.text}});
+  const RunSpec defaults;
+  for (const Field& f : fields())
+    out["choices"].push_back({{"key", f.key}, {"group", f.group}, {"label", f.label}, {"explain", f.explain}, {"live", f.live},
+                              {"default", f.get(defaults)}, {"values", values_json(f)}});
+  return out;
+}
+
+int list(const std::string& what, bool as_json) {
+  if (as_json) {
+    std::printf("%s\n", all_json().dump().c_str());
+    return kDone;
+  }
+  if (what == "presets" || what == "all") list_presets();
+  if (what == "data" || what == "all") list_data();
+  if (what == "choices" || what == "all") list_choices();
+  if (what == "all") list_device();
+  return kDone;
+}
+
+}  // namespace
+
+Run add_list(CLI::App& program) {
+  struct Arguments {
+    std::string what = "all";
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = *program.add_subcommand("list", "presets, data sets, choices and what each means");
+  command.add_option("what", arguments->what, "presets, data, choices or all")
+      ->check(CLI::IsMember({"presets", "data", "choices", "all"}));
+  command.add_flag("--json", arguments->json, "everything as one JSON object");
+  return [arguments] { return list(arguments->what, arguments->json); };
+}
+
+}  // namespace ws::cli

@@ -1,0 +1,50 @@
+// warpscope-cli: trains, compares and converts runs without a window.
+#include <csignal>
+#include <cstdio>
+#include <map>
+
+#include "app/cli/commands.h"
+
+namespace {
+
+using namespace ws::cli;
+
+int run_chosen(const CLI::App& program, const std::map<const CLI::App*, Run>& commands) {
+  for (const CLI::App* chosen : program.get_subcommands())
+    if (const auto found = commands.find(chosen); found != commands.end()) return found->second();
+  return kUsage;
+}
+
+int complain(const char* message, int code) {
+  std::fprintf(stderr, "warpscope-cli: %s\n", message);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not end a training run
+  CLI::App program("Train small networks and see what each choice costs.", "warpscope-cli");
+  program.set_version_flag("--version", WARPSCOPE_VERSION);
+  program.require_subcommand(1);
+  std::map<const CLI::App*, Run> commands;
+  const auto add = [&](Run (*adder)(CLI::App&)) {
+    Run run = adder(program);
+    commands[program.get_subcommands({}).back()] = std::move(run);
+  };
+  for (auto* adder : {add_train, add_plan, add_list, add_bench}) add(adder);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return program.exit(problem) == 0 ? kDone : kUsage;
+  }
+  try {
+    return run_chosen(program, commands);
+  } catch (const UsageError& problem) {
+    return complain(problem.what(), kUsage);
+  } catch (const std::bad_alloc&) {
+    return complain("There is not enough memory for this.", kFailed);
+  } catch (const std::exception& problem) {
+    return complain(problem.what(), kFailed);
+  }
+}

@@ -1,0 +1,41 @@
+#include <cstdio>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "engine/compile.h"
+
+namespace ws::cli {
+namespace {
+
+struct PlanArguments {
+  SpecArguments spec;
+  bool evaluation = false;
+};
+
+int64_t batch_of(const RunSpec& spec, const data::Dataset& data) {
+  return spec.train.batch == 0 ? data.train.rows : std::min(spec.train.batch, data.train.rows);
+}
+
+int show(const PlanArguments& a) {
+  const RunSpec spec = a.spec.spec();
+  const data::Dataset data = data::load(spec.data);
+  const Model model = make_model(spec.model, data.features, data.outputs);
+  const int64_t batch = batch_of(spec, data);
+  const CompiledPlan compiled = a.evaluation ? compile_evaluation(spec, model, batch) : compile(spec, model, batch);
+  std::printf("As built: %zu ops\n%s\n", compiled.before.ops.size(), print(compiled.before).c_str());
+  for (const std::string& line : compiled.plan.log) std::printf("%s\n", line.c_str());
+  std::printf("\nAs it runs: %zu ops\n%s", compiled.plan.ops.size(), print(compiled.plan).c_str());
+  return kDone;
+}
+
+}  // namespace
+
+Run add_plan(CLI::App& program) {
+  auto arguments = std::make_shared<PlanArguments>();
+  CLI::App& command = *program.add_subcommand("plan", "print the training step before and after the passes");
+  arguments->spec.add_to(command);
+  command.add_flag("--evaluation", arguments->evaluation, "the plan that tests, instead of the one that trains");
+  return [arguments] { return show(*arguments); };
+}
+
+}  // namespace ws::cli

@@ -1,0 +1,33 @@
+// How far a run is: one line that is redrawn on a terminal, plain lines elsewhere.
+#pragma once
+#include <cstdio>
+#include <string>
+
+#include "app/session/recorder.h"
+
+namespace ws::cli {
+
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::FILE* out);
+  void show(const app::RunUpdate& update);
+  void say(const std::string& line);  // a line of its own, above the bar
+  void clear();
+
+ private:
+  void epoch_line(const EpochResult& epoch, bool last);
+  void bar(const Progress& progress);
+
+  std::FILE* out_;
+  bool terminal_;
+  bool drawn_ = false;
+  double last_line_s_ = -1;  // when a plain line was written
+  double loss_ = 0, accuracy_ = 0;
+  int64_t epochs_ = 0;
+};
+
+std::string grouped(double value);       // 12 345
+std::string duration(double seconds);    // 1 m 20 s
+std::string percent(double share);       // 97.6 %
+
+}  // namespace ws::cli

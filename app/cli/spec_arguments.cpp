@@ -1,0 +1,42 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "app/cli/commands.h"
+#include "engine/executor.h"
+
+namespace ws::cli {
+
+void SpecArguments::add_to(CLI::App& command, bool source_required) {
+  auto* option = command.add_option("run", source, "a preset (see: warpscope-cli list presets) or a JSON file");
+  if (source_required) option->required();
+  command.add_option("--set", overrides, "change one choice, e.g. --set exec.allocator=caching; may be given again")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+RunSpec SpecArguments::spec() const {
+  RunSpec spec = load_spec(source);
+  override_in(spec);
+  return fit(std::move(spec));
+}
+
+void SpecArguments::override_in(RunSpec& spec) const {
+  for (const std::string& text : overrides) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos) throw UsageError("--set " + text + ": expected KEY=VALUE");
+    try {
+      set_field(spec, text.substr(0, equals), text.substr(equals + 1));
+    } catch (const SpecError& problem) {
+      throw UsageError(std::string("--set ") + problem.what());
+    }
+  }
+}
+
+RunSpec fit(RunSpec spec) {
+  std::vector<std::string> notes;
+  spec = fit_to_machine(std::move(spec), device_info().cuda, notes);
+  for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
+  return spec;
+}
+
+}  // namespace ws::cli

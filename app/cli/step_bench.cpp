@@ -1,0 +1,88 @@
+#include "app/cli/step_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "engine/trainer.h"
+
+namespace ws::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// An executor that runs whole batches round and round the training rows.
+class Treadmill {
+ public:
+  Treadmill(const RunSpec& spec, const data::Dataset& data) : spec_(spec), rows_(data.train.rows) {
+    batch_ = spec.train.batch == 0 ? rows_ : std::min(spec.train.batch, rows_);
+    const Model model = make_model(spec.model, data.features, data.outputs);
+    plan_ = compile(spec, model, batch_);
+    executor_ = make_executor(spec);
+    executor_->load(model, data, spec);
+    executor_->set_state(first_state(model, spec));
+    executor_->begin_epoch(epoch_order(spec.train, rows_, 0));
+    executor_->bind(plan_.plan);
+  }
+
+  // Seconds that `steps` steps took, until the device had finished the last.
+  double run(int64_t steps) {
+    const auto begin = Clock::now();
+    for (int64_t left = steps; left > 0;) {
+      const int64_t whole = (rows_ - row_) / batch_;
+      if (whole == 0) {
+        row_ = 0;
+        continue;
+      }
+      const int64_t count = std::min({left, whole, int64_t{256}});
+      const std::vector<float> rates(static_cast<size_t>(count), static_cast<float>(spec_.train.lr));
+      executor_->run(step_, row_, rates);
+      step_ += count;
+      row_ += count * batch_;
+      left -= count;
+    }
+    results_.clear();
+    executor_->results(results_, true);
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  int64_t batch() const { return batch_; }
+  std::string device() const { return executor_->device_name(); }
+
+ private:
+  RunSpec spec_;
+  int64_t rows_, batch_ = 0, step_ = 0, row_ = 0;
+  CompiledPlan plan_;
+  std::unique_ptr<Executor> executor_;
+  std::vector<StepResult> results_;
+};
+
+// So many steps that a repeat lasts about `seconds`, in whole graphs.
+int64_t steps_for(Treadmill& mill, double seconds, int64_t unit) {
+  int64_t steps = unit;
+  mill.run(steps);  // the first loads kernels and captures graphs
+  for (;;) {
+    const double took = mill.run(steps);
+    if (took > seconds / 4) return std::max(unit, static_cast<int64_t>(seconds / took * static_cast<double>(steps)) / unit * unit);
+    steps *= 2;
+  }
+}
+
+}  // namespace
+
+BenchResult bench_steps(const RunSpec& spec, const data::Dataset& data, const BenchOptions& options) {
+  Treadmill mill(spec, data);
+  BenchResult result;
+  result.steps = steps_for(mill, options.seconds, spec.exec.launch == Launch::Graph ? spec.exec.graph_steps : 1);
+  for (int i = 0; i < options.repeats; ++i)
+    result.repeats_us.push_back(mill.run(result.steps) * 1e6 / static_cast<double>(result.steps));
+  std::vector<double> sorted = result.repeats_us;
+  std::ranges::sort(sorted);
+  result.median_us = std::midpoint(sorted[(sorted.size() - 1) / 2], sorted[sorted.size() / 2]);
+  result.least_us = sorted.front();
+  result.most_us = sorted.back();
+  result.samples_per_s = static_cast<double>(mill.batch()) * 1e6 / result.median_us;
+  result.device = mill.device();
+  return result;
+}
+
+}  // namespace ws::cli

@@ -1,0 +1,126 @@
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <thread>
+
+#include "app/cli/commands.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/progress_line.h"
+#include "app/session/run_output.h"
+
+namespace ws::cli {
+namespace {
+
+struct TrainArguments {
+  SpecArguments spec;
+  std::string out, run_file, trace = "off";
+  bool resume = false, json = false, no_output = false;
+};
+
+std::string default_folder(const RunSpec& spec) {
+  char stamp[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
+  return "out/" + (spec.name.empty() ? std::string("run") : spec.name) + "-" + stamp;
+}
+
+// What to train, from where: the arguments joined with the checkpoint that they go on from.
+struct Job {
+  RunSpec spec;
+  std::string folder;  // empty: nothing is kept
+  int64_t steps_done = 0;
+  TrainOptions options;
+};
+
+Job resumed_job(const TrainArguments& a) {
+  if (a.out.empty()) throw UsageError("--resume needs --out DIR: the folder of the run to go on with");
+  Job job;
+  job.folder = a.out;
+  job.options.checkpoint = job.options.resume_from = app::RunOutput::checkpoint_path(a.out);
+  const Checkpoint checkpoint = load_checkpoint(job.options.resume_from);
+  job.spec = checkpoint.spec;
+  job.steps_done = checkpoint.state.step;
+  a.spec.override_in(job.spec);
+  job.spec = fit(std::move(job.spec));
+  return job;
+}
+
+Job new_job(const TrainArguments& a) {
+  if (a.spec.source.empty()) throw UsageError("name a preset or a JSON file; presets are listed by: warpscope-cli list presets");
+  Job job;
+  job.spec = a.spec.spec();
+  if (a.no_output) return job;
+  job.folder = a.out.empty() ? default_folder(job.spec) : a.out;
+  job.options.checkpoint = app::RunOutput::checkpoint_path(job.folder);
+  return job;
+}
+
+int64_t steps_per_epoch(const RunSpec& spec, const data::Dataset& data) {
+  const int64_t batch = spec.train.batch == 0 ? data.train.rows : spec.train.batch;
+  return (data.train.rows + batch - 1) / std::max<int64_t>(1, batch);
+}
+
+// Trains on a thread of its own; this one shows and keeps what comes.
+Summary follow(app::RecordedRun& run, const data::Dataset& data, app::RunOutput* output, ProgressLine& line) {
+  auto result = std::async(std::launch::async, [&] { return run.run(data); });
+  catch_interrupts();
+  bool over = false;
+  while (!over) {
+    over = result.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready;
+    if (interrupted()) run.control().stop();
+    const app::RunUpdate update = run.take();
+    line.show(update);
+    if (output) output->add(update.steps, update.epochs);
+  }
+  line.clear();
+  return result.get();
+}
+
+std::string conclusion(const Summary& s, const std::string& folder) {
+  const std::string status(to_string(s.status));
+  std::string text = status + ": " + grouped(static_cast<double>(s.steps)) + " steps in " + duration(s.wall_s) + " (" +
+                     grouped(s.us_per_step) + " µs a step, " + grouped(s.samples_per_s) + " samples/s) on " + s.device;
+  if (std::isfinite(s.test_accuracy)) text += "\ntest accuracy " + percent(s.test_accuracy);
+  if (!folder.empty()) text += "\nkept in " + folder;
+  return text;
+}
+
+int train(const TrainArguments& a) {
+  Job job = a.resume ? resumed_job(a) : new_job(a);
+  const data::Dataset data = data::load(job.spec.data);
+  std::unique_ptr<app::RunOutput> output;
+  if (!job.folder.empty())
+    output = std::make_unique<app::RunOutput>(job.folder, steps_per_epoch(job.spec, data), job.steps_done);
+  app::RecorderOptions record;
+  record.path = a.run_file;
+  record.title = job.spec.name;
+  record.trace.level = prof::trace_level(a.trace);
+  record.keep_traces = false;
+  app::RecordedRun run(job.spec, record, job.options);
+  ProgressLine line(a.json ? stderr : stdout);
+  const Summary summary = follow(run, data, output.get(), line);
+  if (output) output->finish(summary);
+  if (summary.status == RunStatus::Failed) std::fprintf(stderr, "warpscope-cli: %s\n", summary.message.c_str());
+  else line.say(conclusion(summary, job.folder));
+  if (a.json) std::printf("%s\n", app::summary_json(summary).dump().c_str());
+  return summary.status == RunStatus::Failed ? kFailed : kDone;
+}
+
+}  // namespace
+
+Run add_train(CLI::App& program) {
+  auto arguments = std::make_shared<TrainArguments>();
+  CLI::App& command = *program.add_subcommand("train", "train a network; Ctrl+C stops cleanly and keeps what was trained");
+  arguments->spec.add_to(command, false);
+  command.add_option("--out", arguments->out, "folder for metrics.csv, summary.json and the checkpoint (default: out/NAME-TIME)");
+  command.add_flag("--no-output", arguments->no_output, "keep nothing");
+  command.add_flag("--resume", arguments->resume, "go on from the checkpoint in --out");
+  command.add_flag("--json", arguments->json, "print the summary as the last line");
+  command.add_option("--trace", arguments->trace, "how closely to trace: off, steps, graph, kernels, full");
+  command.add_option("--run", arguments->run_file, "write a run file (.wsrun) that the window can open");
+  return [arguments] { return train(*arguments); };
+}
+
+}  // namespace ws::cli

@@ -1,0 +1,9 @@
+// What a run ran on, for its record.
+#pragma once
+#include <nlohmann/json.hpp>
+
+namespace ws::app {
+
+nlohmann::json machine_json();  // {cpu, cpu_threads, gpu, driver, runtime, compute, system, warpscope}
+
+}  // namespace ws::app

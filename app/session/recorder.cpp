@@ -1,0 +1,143 @@
+#include "app/session/recorder.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <thread>
+
+namespace ws::app {
+namespace {
+
+constexpr auto kPumpEvery = std::chrono::milliseconds(100);
+
+}  // namespace
+
+// The training thread and the pump both append to the inbox; nobody holds its lock while working.
+struct RecordedRun::Impl final : TrainSink {
+  Impl(RunSpec s, RecorderOptions o, TrainOptions t) : spec(std::move(s)), options(std::move(o)), train(std::move(t)) {}
+
+  void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
+    std::lock_guard lock(mutex);
+    inbox.plan = plan;
+  }
+  void recompiled(const CompiledPlan& plan) override {
+    std::lock_guard lock(mutex);
+    inbox.plan = plan;
+  }
+  void steps(std::span<const StepResult> results) override {
+    std::lock_guard lock(mutex);
+    inbox.steps.insert(inbox.steps.end(), results.begin(), results.end());
+  }
+  void epoch(const EpochResult& result, Executor&) override {
+    std::lock_guard lock(mutex);
+    inbox.epochs.push_back(result);
+  }
+  void progress(const Progress& progress) override {
+    std::lock_guard lock(mutex);
+    inbox.progress = progress;
+  }
+  void changed(const Change& change) override {
+    std::lock_guard lock(mutex);
+    inbox.changes.push_back(change);
+  }
+  void refused(const Change& change, const std::string& why) override {
+    say(change.key + " stays " + change.from + ": " + why);
+  }
+
+  void say(std::string message) {
+    std::lock_guard lock(mutex);
+    inbox.messages.push_back(std::move(message));
+  }
+
+  void start_tracing(prof::TraceLevel level) {
+    prof::CollectorOptions wanted = options.trace;
+    wanted.level = level;
+    if (wanted.origin_ns == 0) wanted.origin_ns = origin_ns;
+    auto fresh = std::make_unique<prof::Collector>();
+    try {
+      const prof::CollectorStatus status = fresh->start(wanted);
+      std::lock_guard lock(mutex);
+      collector = std::move(fresh);
+      if (!status.sentence.empty()) inbox.messages.push_back(status.sentence);
+    } catch (const Failure& problem) {  // training goes on untraced
+      say(problem.what());
+    }
+  }
+
+  // Once there, it stays until the end of the run.
+  prof::Collector* tracer() const {
+    std::lock_guard lock(mutex);
+    return collector.get();
+  }
+
+  // Moves what the collector has gathered into the inbox.
+  void drain() {
+    prof::Collector* source = tracer();
+    if (!source) return;
+    for (prof::TraceBatch batch = source->take(); !batch.empty(); batch = source->take()) {
+      if (!options.keep_traces) continue;
+      std::lock_guard lock(mutex);
+      inbox.traces.push_back(std::move(batch));
+    }
+  }
+
+  void pump(const std::stop_token& ended) {
+    std::mutex waiting;
+    std::condition_variable_any wake;
+    std::unique_lock lock(waiting);
+    while (!ended.stop_requested()) {
+      wake.wait_for(lock, ended, kPumpEvery, [] { return false; });
+      drain();
+    }
+  }
+
+  RunSpec spec;
+  RecorderOptions options;
+  TrainOptions train;
+  TrainControl control;
+  int64_t origin_ns = 0;
+  mutable std::mutex mutex;  // of the inbox and of the collector's pointer
+  RunUpdate inbox;
+  std::unique_ptr<prof::Collector> collector;
+};
+
+RecordedRun::RecordedRun(RunSpec spec, RecorderOptions options, TrainOptions train)
+    : impl_(std::make_unique<Impl>(std::move(spec), std::move(options), std::move(train))) {}
+RecordedRun::~RecordedRun() = default;
+
+TrainControl& RecordedRun::control() { return impl_->control; }
+
+Summary RecordedRun::run(const data::Dataset& data) {
+  Impl& run = *impl_;
+  run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
+  if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
+  std::jthread pump([&run](const std::stop_token& ended) { run.pump(ended); });
+  const Summary summary = ws::train(run.spec, data, run.control, run, run.train);
+  pump.request_stop();
+  pump.join();
+  if (auto* tracer = run.tracer()) tracer->stop();
+  run.drain();
+  std::lock_guard lock(run.mutex);
+  run.inbox.summary = summary;
+  return summary;
+}
+
+RunUpdate RecordedRun::take() {
+  RunUpdate out;
+  std::lock_guard lock(impl_->mutex);
+  std::swap(out, impl_->inbox);
+  return out;
+}
+
+void RecordedRun::set_trace_level(prof::TraceLevel level) {
+  if (auto* tracer = impl_->tracer())
+    tracer->set_level(level);
+  else if (level != prof::TraceLevel::Off)
+    impl_->start_tracing(level);
+}
+
+prof::CollectorStatus RecordedRun::trace_status() const {
+  auto* tracer = impl_->tracer();
+  return tracer ? tracer->status() : prof::CollectorStatus{};
+}
+
+}  // namespace ws::app

@@ -15,6 +15,7 @@ namespace ws::data {
 namespace {
 
 constexpr size_t kChunk = 256 * 1024;
+constexpr size_t kFirstStep = 16 * 1024;  // of a text whose length is unknown; doubled as it grows
 constexpr uint64_t kMostInflation = 1032;  // deflate cannot do better than this
 
 std::string system_reason() { return std::strerror(errno); }
@@ -159,7 +160,7 @@ std::string ByteReader::read_text() {
   size_t got = 0;
   do {
     const size_t old = out.size();
-    const size_t step = std::max<size_t>(kChunk, old);
+    const size_t step = std::max<size_t>(kFirstStep, old);
     check_memory(static_cast<double>(old + step), name_);
     out.resize(old + step);
     got = read_some(reinterpret_cast<uint8_t*>(out.data()) + old, step);

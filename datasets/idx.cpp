@@ -146,7 +146,7 @@ std::vector<float> read_idx_floats(ByteReader& reader, const IdxHeader& header, 
     const uint64_t left = header.values_offset + total - reader.offset();
     return reader.read_count(std::min<uint64_t>(left, kBlock), "values");
   };
-  check_memory(static_cast<double>(std::min<uint64_t>(wanted, reader.likely_bytes())) * sizeof(float), reader.name());
+  check_memory(static_cast<double>(wanted) * sizeof(float), reader.name());
   std::vector<float> out;
   out.reserve(std::min<uint64_t>(static_cast<uint64_t>(wanted), reader.likely_bytes()));
   // The next block is unpacked while this one is converted.
@@ -165,6 +165,7 @@ std::vector<int32_t> read_idx_labels(ByteReader& reader, int64_t classes) {
   const IdxHeader header = read_idx_header(reader);
   if (header.values_per_row() != 1)
     reader.fail(8, "holds " + std::to_string(header.values_per_row()) + " values a row, not one label");
+  check_memory(static_cast<double>(header.rows()) * sizeof(int32_t), reader.name());
   const std::vector<uint8_t> values = reader.read_count(total_bytes(header), "labels");
   check_end(reader, header.values_offset + values.size());
   const int64_t bound = classes > 0 ? classes : kMostClasses;

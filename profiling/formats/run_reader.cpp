@@ -59,6 +59,12 @@ std::string problem_text(const char* what, const std::string& reason) { return s
 
 struct RunFileReader::Impl {
   explicit Impl(const std::string& path) : db(open_run(path)) {}
+  void add_problem(std::string text) {
+    for (auto& [known, times] : problems) {
+      if (known == text) return void(++times);
+    }
+    if (problems.size() < 100) problems.emplace_back(std::move(text), 1);
+  }
 
   // Runs a part of the reading; when the file is damaged there, says so and goes on with the rest.
   template <class Part>
@@ -66,7 +72,7 @@ struct RunFileReader::Impl {
     try {
       part();
     } catch (const Failure& failure) {
-      if (problems.size() < 100) problems.push_back(problem_text(what, failure.what()));
+      add_problem(problem_text(what, failure.what()));
     }
   }
 
@@ -91,8 +97,8 @@ struct RunFileReader::Impl {
     guard("The file's version", [&] {
       const int64_t version = db.integer("PRAGMA user_version");
       if (version > kRunFileVersion) {
-        problems.push_back("The file was written by a newer version (" + std::to_string(version) +
-                           "); what is unknown here is left out");
+        add_problem("The file was written by a newer version (" + std::to_string(version) +
+                    "); what is unknown here is left out");
       }
     });
     guard("The summary", [&] { meta = read_meta(db); });
@@ -104,8 +110,7 @@ struct RunFileReader::Impl {
     }
     summary = from_meta(meta);
     if (const int64_t expected = claimed_bytes(path); expected > file_bytes) {
-      problems.push_back("The file ends after " + std::to_string(file_bytes) + " of " + std::to_string(expected) +
-                         " bytes");
+      add_problem("The file ends after " + std::to_string(file_bytes) + " of " + std::to_string(expected) + " bytes");
     }
   }
 
@@ -163,7 +168,12 @@ struct RunFileReader::Impl {
       index[row.integer(1)].push_back({row.integer(0), row.integer(2), row.integer(3),
                                        static_cast<uint32_t>(row.integer(4)), std::string(row.blob(5))});
     });
-    for (auto& [track, list] : index) std::ranges::stable_sort(list, {}, &StoredBlock::first);
+    keys.clear();
+    for (auto& [track, list] : index) {
+      std::ranges::stable_sort(list, {}, &StoredBlock::first);
+      for (const StoredBlock& block : list)
+        keys.emplace(std::pair(track, block.first), std::pair(block.key, block.count));
+    }
     return index;
   }
 
@@ -235,16 +245,28 @@ struct RunFileReader::Impl {
     for (const Detail& detail : details) to.details.push_back(trace.intern(detail));
     return to;
   }
+  // Which row holds the block; -1: none. A live file may have grown since we looked.
+  int64_t key_of(int64_t stored_track, const SpanBlock& block) {
+    const auto find_key = [&] {
+      const auto [from, to] = keys.equal_range({stored_track, block.first});
+      const auto at = std::find_if(from, to, [&](const auto& item) { return item.second.second == block.count; });
+      return at == to ? int64_t{-1} : at->second.first;
+    };
+    const int64_t key = find_key();
+    if (key >= 0 || looked_again) return key;
+    looked_again = true;
+    read_index();
+    return find_key();
+  }
 
   bool read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track, const Renumbering& to) {
     const SpanBlock& block = trace.tracks()[static_cast<size_t>(id)].blocks[index];
-    Statement query = db.prepare(
-        "SELECT d.id, d.data FROM blocks b JOIN block_data d ON d.id = b.id WHERE b.track = ? AND b.first = ? AND "
-        "b.count = ?");
-    query.bind_all(stored_track, block.first, block.count);
-    if (!query.step()) return false;
-    if (!unreadable.insert(query.integer(0)).second) return false;
-    std::vector<Span> spans = decode_spans(query.blob(1), block.count);
+    const int64_t key = key_of(stored_track, block);
+    if (key < 0 || !unreadable.insert(key).second) return false;
+    Statement query = db.prepare("SELECT data FROM block_data WHERE id = ?");
+    query.bind_all(key);
+    if (!query.step()) throw Failure("Its data is missing.");
+    std::vector<Span> spans = decode_spans(query.blob(0), block.count);
     for (Span& span : spans) {
       const auto name = static_cast<size_t>(span.name), detail = static_cast<size_t>(span.detail);
       span.name = name < to.names.size() ? to.names[name] : trace.intern("");
@@ -252,7 +274,7 @@ struct RunFileReader::Impl {
       if (span.op >= trace.ops.size()) span.op = kNoOp;
     }
     if (!trace.fill(id, index, std::move(spans))) throw Failure("It does not match its entry in the list.");
-    unreadable.erase(query.integer(0));
+    unreadable.erase(key);
     return true;
   }
 
@@ -260,6 +282,7 @@ struct RunFileReader::Impl {
     read_names();  // a live file may know more by now
     read_tracks();
     const Renumbering to = renumber(trace);
+    looked_again = false;
     size_t filled = 0;
     for (size_t t = 0; t < trace.tracks().size(); ++t) {
       const Track& track = trace.tracks()[t];
@@ -285,11 +308,13 @@ struct RunFileReader::Impl {
   MetaMap meta;
   RunSummary summary;
   Losses losses;
-  std::vector<std::string> problems;
+  std::vector<std::pair<std::string, int>> problems;  // and how often
   std::vector<std::string> names;
   std::vector<Detail> details;
   std::vector<OpInfo> ops{{}};
   std::vector<StoredTrack> tracks;
+  std::multimap<std::pair<int64_t, TimeNs>, std::pair<int64_t, uint32_t>> keys;  // track and start → row and count
+  bool looked_again = false;
   std::unordered_set<int64_t> unreadable;  // damaged blocks are tried once
 };
 
@@ -301,7 +326,14 @@ RunFileReader::RunFileReader(const std::string& path) : impl_(std::make_unique<I
 RunFileReader::~RunFileReader() = default;
 
 const RunSummary& RunFileReader::summary() const { return impl_->summary; }
-std::vector<std::string> RunFileReader::problems() const { return impl_->problems; }
+
+std::vector<std::string> RunFileReader::problems() const {
+  std::vector<std::string> texts;
+  for (const auto& [text, times] : impl_->problems) {
+    texts.push_back(times == 1 ? text : text + " (" + std::to_string(times) + " times)");
+  }
+  return texts;
+}
 
 std::vector<Metric> RunFileReader::metrics() {
   std::vector<Metric> rows;

@@ -1,0 +1,22 @@
+// How busy the GPU was, how late its work began, and how much copying hid behind computing.
+#pragma once
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/trace.h"
+
+namespace ws::prof {
+
+struct Activity {
+  int64_t wall = 0;
+  int64_t busy = 0;     // some kernel or copy was running
+  int64_t kernels = 0;  // some kernel was running
+  int64_t copies = 0;   // some copy was running
+  int64_t overlap = 0;  // a copy and a kernel ran at once
+  double busy_share() const { return wall > 0 ? static_cast<double>(busy) / static_cast<double>(wall) : 0; }
+  double hidden_copies() const { return copies > 0 ? static_cast<double>(overlap) / static_cast<double>(copies) : 0; }
+};
+Activity activity(const Trace& trace, TimeNs begin, TimeNs end);
+
+// From the start of the call to the start of what it launched, of all that carry the same correlation.
+DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end);
+
+}  // namespace ws::prof

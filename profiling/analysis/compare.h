@@ -1,0 +1,54 @@
+// Two runs side by side: which causes make up the difference of their step times.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/step_breakdown.h"
+#include "profiling/formats/run_data.h"
+
+namespace ws::prof {
+
+// Times per step in ps, as whole numbers, so that causes sum to the difference exactly.
+struct Cause {
+  Meaning meaning;
+  int64_t a_ps, b_ps;
+  int64_t delta_ps() const { return b_ps - a_ps; }
+};
+struct Waterfall {
+  int64_t a_ps = 0, b_ps = 0;  // wall time per step
+  std::vector<Cause> causes;   // largest change first
+};
+Waterfall waterfall(const Breakdown& a, const Breakdown& b);
+
+// A measured value with the half width of its 95% interval; NaN: not measured.
+struct Estimate {
+  double value, half_width;
+};
+Estimate estimate(const std::vector<double>& samples);  // of the mean
+
+struct MetricDelta {
+  std::string name, unit;
+  Estimate a, b;
+  double delta = 0, noise = 0;  // the 95% interval of the difference is delta ± noise
+  bool beyond_noise = false;
+};
+struct KernelDelta {
+  std::string name;
+  double a_count = 0, b_count = 0;  // per step
+  double a_us = 0, b_us = 0;        // per step
+  double delta_us() const { return b_us - a_us; }
+};
+struct Comparison {
+  std::string a_name, b_name;
+  std::vector<std::string> warnings;  // "A was traced, B was not"
+  Waterfall steps;
+  std::vector<MetricDelta> metrics;
+  std::vector<KernelDelta> kernels;  // largest difference first
+};
+Comparison compare(const RunData& a, const RunData& b);
+
+std::vector<KernelDelta> kernel_deltas(const Trace& a, int64_t a_steps, const Trace& b, int64_t b_steps);
+std::string to_text(const Comparison& comparison);
+std::string to_json(const Comparison& comparison);
+
+}  // namespace ws::prof

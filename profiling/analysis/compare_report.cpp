@@ -1,0 +1,83 @@
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "profiling/analysis/compare.h"
+
+namespace ws::prof {
+
+namespace {
+
+template <class... Values>
+std::string line(const char* format, Values... values) {
+  char buffer[400];
+  std::snprintf(buffer, sizeof buffer, format, values...);
+  return std::string(buffer) + "\n";
+}
+
+double us(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
+
+nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
+
+}  // namespace
+
+std::string to_text(const Comparison& c) {
+  std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n";
+  for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
+  text += "\nTime per step (µs)\n" + line("  %-18s %12s %12s %12s", "cause", "A", "B", "B - A");
+  for (const Cause& cause : c.steps.causes) {
+    text += line("  %-18s %12.3f %12.3f %+12.3f", meaning_name(cause.meaning), us(cause.a_ps), us(cause.b_ps),
+                 us(cause.delta_ps()));
+  }
+  text += line("  %-18s %12.3f %12.3f %+12.3f", "sum = wall time", us(c.steps.a_ps), us(c.steps.b_ps),
+               us(c.steps.b_ps - c.steps.a_ps));
+  text += "\nMeasured values (95% interval)\n";
+  for (const MetricDelta& m : c.metrics) {
+    text += line("  %-26s %14.6g -> %14.6g %-3s %+.4g ± %.2g%s", m.name.c_str(), m.a.value, m.b.value, m.unit.c_str(),
+                 m.delta, m.noise, m.beyond_noise ? "" : "  (within noise)");
+  }
+  text += "\nKernels, per step\n" +
+          line("  %8s %8s %11s %11s %11s  %s", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
+  for (const KernelDelta& k : c.kernels) {
+    text += line("  %8.2f %8.2f %11.3f %11.3f %+11.3f  %.200s", k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(),
+                 k.name.c_str());
+  }
+  return text;
+}
+
+std::string to_json(const Comparison& c) {
+  nlohmann::json json{{"a", c.a_name},
+                      {"b", c.b_name},
+                      {"warnings", c.warnings},
+                      {"causes", nlohmann::json::array()},
+                      {"metrics", nlohmann::json::array()},
+                      {"kernels", nlohmann::json::array()}};
+  json["step"] = {
+      {"a_us", us(c.steps.a_ps)}, {"b_us", us(c.steps.b_ps)}, {"delta_us", us(c.steps.b_ps - c.steps.a_ps)}};
+  for (const Cause& cause : c.steps.causes) {
+    json["causes"].push_back({{"name", meaning_name(cause.meaning)},
+                              {"a_us", us(cause.a_ps)},
+                              {"b_us", us(cause.b_ps)},
+                              {"delta_us", us(cause.delta_ps())}});
+  }
+  for (const MetricDelta& m : c.metrics) {
+    json["metrics"].push_back({{"name", m.name},
+                               {"unit", m.unit},
+                               {"a", number(m.a.value)},
+                               {"b", number(m.b.value)},
+                               {"delta", number(m.delta)},
+                               {"noise", number(m.noise)},
+                               {"beyond_noise", m.beyond_noise}});
+  }
+  for (const KernelDelta& k : c.kernels) {
+    json["kernels"].push_back({{"name", k.name},
+                               {"a_count", k.a_count},
+                               {"b_count", k.b_count},
+                               {"a_us", k.a_us},
+                               {"b_us", k.b_us},
+                               {"delta_us", k.delta_us()}});
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace ws::prof

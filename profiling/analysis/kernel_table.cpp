@@ -1,0 +1,145 @@
+#include "profiling/analysis/kernel_table.h"
+
+#include <cmath>
+#include <unordered_map>
+
+#include "profiling/analysis/span_walk.h"
+
+namespace ws::prof {
+
+namespace {
+
+int64_t rank(const std::vector<int64_t>& sorted, double share) {
+  const auto at = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<size_t>(at, 1, sorted.size()) - 1];
+}
+
+std::string or_none(const std::string& text) { return text.empty() ? "(no op)" : text; }
+
+std::string shape_text(const Trace& trace, const Span& span) {
+  const Detail& d = trace.detail(span.detail);
+  const auto triple = [](const int(&v)[3]) {
+    return std::to_string(v[0]) + "×" + std::to_string(v[1]) + "×" + std::to_string(v[2]);
+  };
+  return trace.name(span.name) + " ⟨" + triple(d.grid) + ", " + triple(d.block) + "⟩";
+}
+
+// A number that is the same for spans of one row; names of layers and phases become numbers by interning.
+struct Grouping {
+  const Trace& trace;
+  GroupBy by;
+  std::unordered_map<std::string, uint64_t> texts;
+
+  uint64_t number(const Span& span) {
+    switch (by) {
+      case GroupBy::Name:
+        return static_cast<uint64_t>(span.name);
+      case GroupBy::Shape:
+        return static_cast<uint64_t>(span.name) << 16 | static_cast<uint64_t>(span.detail);
+      case GroupBy::Op:
+        return span.op;
+      default:
+        return texts.try_emplace(key(span), texts.size()).first->second;
+    }
+  }
+  std::string key(const Span& span) const {
+    const OpInfo& op = trace.ops[span.op < trace.ops.size() ? span.op : 0];
+    switch (by) {
+      case GroupBy::Name:
+        return trace.name(span.name);
+      case GroupBy::Shape:
+        return shape_text(trace, span);
+      case GroupBy::Op:
+        return or_none(op.layer.empty() || op.name.empty() ? op.name : op.layer + " · " + op.name);
+      case GroupBy::Layer:
+        return or_none(op.layer);
+      case GroupBy::Phase:
+        return or_none(op.phase);
+    }
+    return {};
+  }
+};
+
+struct Group {
+  KernelRow row;
+  std::vector<int64_t> durations;
+};
+
+}  // namespace
+
+DurationStats stats_of(std::vector<int64_t>& durations) {
+  DurationStats stats;
+  if (durations.empty()) return stats;
+  std::ranges::sort(durations);
+  stats.count = durations.size();
+  for (const int64_t d : durations) stats.total += d;
+  const double n = static_cast<double>(durations.size());
+  stats.mean = static_cast<double>(stats.total) / n;
+  double squares = 0;
+  for (const int64_t d : durations)
+    squares += (static_cast<double>(d) - stats.mean) * (static_cast<double>(d) - stats.mean);
+  stats.stddev = n > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  stats.min = durations.front();
+  stats.max = durations.back();
+  stats.q1 = rank(durations, 0.25), stats.median = rank(durations, 0.5), stats.q3 = rank(durations, 0.75);
+  stats.p90 = rank(durations, 0.90), stats.p95 = rank(durations, 0.95);
+  stats.p99 = rank(durations, 0.99), stats.p999 = rank(durations, 0.999);
+  return stats;
+}
+
+std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, SpanKind kind) {
+  Grouping grouping{trace, by, {}};
+  std::unordered_map<uint64_t, Group> groups;
+  int64_t all = 0;
+  for (const Track& track : trace.tracks()) {
+    if (kind == SpanKind::Kernel && track.kind == TrackKind::Inner) continue;
+    each_span(track, begin, end, [&](const Span& span) {
+      if (span.span_kind() != kind) return;
+      auto [at, fresh] = groups.try_emplace(grouping.number(span));
+      if (fresh)
+        at->second.row = {
+            grouping.key(span), span.name, span.span_meaning(), span.op, trace.detail(span.detail), {}, 0};
+      at->second.durations.push_back(static_cast<int64_t>(span.duration));
+      all += static_cast<int64_t>(span.duration);
+    });
+  }
+  std::vector<KernelRow> rows;
+  for (auto& [number, group] : groups) {
+    group.row.time = stats_of(group.durations);
+    group.row.share = all > 0 ? static_cast<double>(group.row.time.total) / static_cast<double>(all) : 0;
+    rows.push_back(std::move(group.row));
+  }
+  std::ranges::sort(rows, [](const KernelRow& a, const KernelRow& b) {
+    return a.time.total != b.time.total ? a.time.total > b.time.total : a.key < b.key;
+  });
+  return rows;
+}
+
+Histogram histogram_of(const std::vector<int64_t>& values, int bins) {
+  Histogram histogram;
+  if (values.empty() || bins <= 0) return histogram;
+  const auto [low, high] = std::ranges::minmax(values);
+  const bool ratio = low > 0 && high / 100 > low;
+  const double from = ratio ? std::log(static_cast<double>(low)) : static_cast<double>(low);
+  const double to = ratio ? std::log(static_cast<double>(high)) : static_cast<double>(high);
+  const double width = std::max((to - from) / bins, 1e-12);
+  for (int i = 0; i <= bins; ++i) histogram.edges.push_back(ratio ? std::exp(from + i * width) : from + i * width);
+  histogram.counts.resize(static_cast<size_t>(bins));
+  for (const int64_t value : values) {
+    const double x = ratio ? std::log(static_cast<double>(value)) : static_cast<double>(value);
+    ++histogram.counts[static_cast<size_t>(std::clamp((x - from) / width, 0.0, bins - 1.0))];
+  }
+  return histogram;
+}
+
+std::vector<int64_t> durations_of(const Trace& trace, NameId name, TimeNs begin, TimeNs end) {
+  std::vector<int64_t> durations;
+  for (const Track& track : trace.tracks()) {
+    each_span(track, begin, end, [&](const Span& span) {
+      if (span.name == name) durations.push_back(static_cast<int64_t>(span.duration));
+    });
+  }
+  return durations;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,43 @@
+// How long each kernel takes: one row per name, op, layer or phase.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "profiling/trace.h"
+
+namespace ws::prof {
+
+struct DurationStats {
+  uint64_t count = 0;
+  int64_t total = 0, min = 0, max = 0;  // ns
+  double mean = 0, stddev = 0;
+  int64_t median = 0, q1 = 0, q3 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0;
+};
+// Sorts the durations.
+DurationStats stats_of(std::vector<int64_t>& durations);
+
+enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape };  // Shape: name, grid and block
+
+struct KernelRow {
+  std::string key;    // "(no op)" for kernels that belong to none
+  NameId name{};      // of the first kernel in the group
+  Meaning meaning{};  // of the first kernel
+  OpTag op = kNoOp;   // of the first kernel
+  Detail detail;      // of the first kernel
+  DurationStats time;
+  double share = 0;  // of all kernels' time
+};
+
+// Largest total first. `kind` Other: kernels of GPU tracks; or one kind, such as Copy or Api, of all tracks.
+std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name,
+                                    SpanKind kind = SpanKind::Kernel);
+
+struct Histogram {
+  std::vector<double> edges;  // one more than counts
+  std::vector<uint64_t> counts;
+};
+// Bins of equal width, or of equal ratio when the values spread over more than a factor of 100.
+Histogram histogram_of(const std::vector<int64_t>& values, int bins);
+std::vector<int64_t> durations_of(const Trace& trace, NameId name, TimeNs begin, TimeNs end);
+
+}  // namespace ws::prof

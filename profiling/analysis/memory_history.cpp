@@ -1,0 +1,122 @@
+#include "profiling/analysis/memory_history.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <unordered_map>
+
+namespace ws::prof {
+
+namespace {
+
+using OpenBlocks = std::unordered_map<uint64_t, size_t>;  // address → index of the block
+
+struct Builder {
+  MemoryHistory history;
+  OpenBlocks live, reserved;
+  uint64_t live_bytes = 0, reserved_bytes = 0;
+
+  void open(const MemoryEvent& event, bool segment) {
+    OpenBlocks& known = segment ? reserved : live;
+    if (known.contains(event.address)) close(event, segment);  // its free was not recorded
+    known[event.address] = history.blocks.size();
+    history.blocks.push_back(
+        {event.address, event.bytes, event.time, event.time, event.step, event.op, event.source, segment, false});
+    (segment ? reserved_bytes : live_bytes) += event.bytes;
+    if (!segment) ++history.allocations;
+  }
+
+  void close(const MemoryEvent& event, bool segment) {
+    OpenBlocks& known = segment ? reserved : live;
+    const auto at = known.find(event.address);
+    if (at == known.end()) {
+      history.unmatched_frees += !segment;
+      return;
+    }
+    MemoryBlock& block = history.blocks[at->second];
+    block.end = event.time;
+    block.freed = true;
+    (segment ? reserved_bytes : live_bytes) -= block.bytes;
+    known.erase(at);
+    if (!segment) ++history.frees;
+  }
+
+  void add(const MemoryEvent& event) {
+    switch (event.kind) {
+      case MemoryEventKind::Allocate:
+        open(event, false);
+        break;
+      case MemoryEventKind::Free:
+        close(event, false);
+        break;
+      case MemoryEventKind::Reserve:
+        open(event, true);
+        break;
+      case MemoryEventKind::Release:
+        close(event, true);
+        break;
+    }
+    history.points.push_back({event.time, live_bytes, reserved_bytes, static_cast<uint32_t>(live.size())});
+    if (live_bytes > history.peak_live) history.peak_live = live_bytes, history.peak_time = event.time;
+    history.peak_reserved = std::max(history.peak_reserved, reserved_bytes);
+  }
+};
+
+}  // namespace
+
+MemoryHistory memory_history(const Trace& trace, int source) {
+  Builder builder;
+  std::vector<MemoryEvent> events;
+  for (const MemoryEvent& event : trace.memory()) {
+    if (source < 0 || event.source == source) events.push_back(event);
+  }
+  std::ranges::stable_sort(events, {}, &MemoryEvent::time);
+  for (const MemoryEvent& event : events) builder.add(event);
+  const TimeNs last = std::max(trace.last_time(), events.empty() ? 0 : events.back().time);
+  for (MemoryBlock& block : builder.history.blocks) {
+    if (!block.freed) block.end = last;
+  }
+  return std::move(builder.history);
+}
+
+std::vector<SizeBin> size_histogram(const MemoryHistory& history) {
+  std::map<int, SizeBin> bins;
+  for (const MemoryBlock& block : history.blocks) {
+    if (block.reserved) continue;
+    const int power = block.bytes == 0 ? 0 : std::bit_width(block.bytes) - 1;
+    SizeBin& bin = bins.try_emplace(power, SizeBin{power == 0 ? 0 : uint64_t{1} << power,
+                                                   power >= 63 ? ~uint64_t{0} : uint64_t{2} << power, 0, 0})
+                       .first->second;
+    ++bin.count;
+    bin.bytes += block.bytes;
+  }
+  std::vector<SizeBin> result;
+  for (const auto& [power, bin] : bins) result.push_back(bin);
+  return result;
+}
+
+double fragmentation(const MemoryHistory& history, TimeNs time) {
+  std::map<uint64_t, uint64_t> segments, used;
+  for (const MemoryBlock& block : history.blocks) {
+    if (block.begin > time || (block.freed && block.end <= time)) continue;
+    (block.reserved ? segments : used)[block.address] = block.bytes;
+  }
+  uint64_t free_bytes = 0, largest = 0;
+  for (const auto& [address, bytes] : segments) {
+    uint64_t at = address;
+    const uint64_t end = address + bytes;
+    const auto hole = [&](uint64_t to) {
+      if (to <= at) return;
+      free_bytes += to - at;
+      largest = std::max(largest, to - at);
+    };
+    for (auto block = used.lower_bound(address); block != used.end() && block->first < end; ++block) {
+      hole(block->first);
+      at = std::max(at, std::min(end, block->first + block->second));
+    }
+    hole(end);
+  }
+  return free_bytes == 0 ? 0 : 1 - static_cast<double>(largest) / static_cast<double>(free_bytes);
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,25 @@
+// How many warps of a kernel fit on a multiprocessor at once, and what stops more.
+#pragma once
+#include "profiling/trace.h"
+
+namespace ws::prof {
+
+struct DeviceLimits {
+  int threads_per_sm = 2048, blocks_per_sm = 32, threads_per_block = 1024;
+  int registers_per_sm = 65536, register_unit = 256, registers_per_thread = 255;  // a warp gets multiples of the unit
+  int shared_per_sm = 228 * 1024, shared_unit = 128, shared_reserved = 1024;  // reserved: by the system, in each block
+  int warp = 32, sub_partitions = 4;
+};
+DeviceLimits limits_of(int major, int minor);  // by compute capability; of unknown ones, the newest that is known
+
+enum class OccupancyLimit : uint8_t { None, Warps, Registers, SharedMemory, Blocks, Impossible };
+struct Occupancy {
+  int blocks = 0, warps = 0;  // per multiprocessor
+  double share = 0;           // of the warps it can hold
+  OccupancyLimit limit = OccupancyLimit::None;
+  int by_warps = 0, by_registers = 0, by_shared = 0, by_blocks = 0;  // blocks that each resource allows
+};
+Occupancy occupancy_of(const Detail& kernel, const DeviceLimits& device);
+const char* limit_name(OccupancyLimit limit);
+
+}  // namespace ws::prof

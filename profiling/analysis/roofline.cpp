@@ -1,0 +1,56 @@
+#include "profiling/analysis/roofline.h"
+
+#include <unordered_set>
+
+#include "profiling/analysis/span_walk.h"
+
+namespace ws::prof {
+
+namespace {
+
+struct Work {
+  int64_t time = 0;
+  uint64_t kernels = 0;
+  std::unordered_set<uint32_t> steps;
+};
+
+RooflinePoint point_of(OpTag tag, const OpInfo& op, const Work& work, const Ceilings& ceilings) {
+  RooflinePoint point{tag, op.name, op.layer, op.meaning};
+  point.executions = work.steps.empty() ? work.kernels : work.steps.size();  // an op runs once in a step
+  point.time_ns = work.time;
+  const double seconds = static_cast<double>(work.time) * 1e-9, times = static_cast<double>(point.executions);
+  point.flops_per_s = times * static_cast<double>(op.flops) / seconds;
+  point.bytes_per_s = times * static_cast<double>(op.bytes) / seconds;
+  point.intensity = op.bytes > 0 ? static_cast<double>(op.flops) / static_cast<double>(op.bytes) : 0;
+  const double of_flops = ceilings.flops_per_s > 0 ? point.flops_per_s / ceilings.flops_per_s : 0;
+  const double of_bytes = ceilings.bytes_per_s > 0 ? point.bytes_per_s / ceilings.bytes_per_s : 0;
+  point.memory_bound = of_bytes >= of_flops;
+  point.share = std::max(of_bytes, of_flops);
+  return point;
+}
+
+}  // namespace
+
+std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end, const Ceilings& ceilings) {
+  std::vector<Work> works(trace.ops.size());
+  for (const Track& track : trace.tracks()) {
+    if (!on_gpu(track) && track.kind != TrackKind::CpuThread) continue;
+    each_span(track, begin, end, [&](const Span& span) {
+      const bool work = is_kernel(span) || (track.kind == TrackKind::CpuThread && span.span_kind() == SpanKind::Op);
+      if (!work || span.op == kNoOp || span.op >= works.size()) return;
+      works[span.op].time += static_cast<int64_t>(span.duration);
+      ++works[span.op].kernels;
+      if (span.step != 0) works[span.op].steps.insert(span.step);
+    });
+  }
+  std::vector<RooflinePoint> points;
+  for (size_t op = 1; op < works.size(); ++op) {
+    const OpInfo& info = trace.ops[op];
+    if (works[op].time > 0 && (info.flops > 0 || info.bytes > 0))
+      points.push_back(point_of(static_cast<OpTag>(op), info, works[op], ceilings));
+  }
+  std::ranges::sort(points, [](const RooflinePoint& a, const RooflinePoint& b) { return a.time_ns > b.time_ns; });
+  return points;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,165 @@
+#include "profiling/analysis/step_breakdown.h"
+
+#include <limits>
+#include <optional>
+
+#include "profiling/analysis/span_walk.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr Meaning kPriority[] = {Meaning::Matrix,     Meaning::Pointwise, Meaning::Loss,
+                                 Meaning::Optimizer,  Meaning::Other,     Meaning::Copy,
+                                 Meaning::Allocation, Meaning::Sync,      Meaning::Launch};
+
+struct Edge {
+  TimeNs time;
+  uint8_t cause;  // a Meaning, or kInStep
+  int8_t change;
+};
+constexpr uint8_t kInStep = kMeanings;
+
+Meaning work_meaning(const Span& span) {
+  if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) return Meaning::Copy;
+  const Meaning meaning = span.span_meaning();
+  return meaning <= Meaning::Copy ? meaning : Meaning::Other;
+}
+
+std::optional<Meaning> call_meaning(const Span& span) {
+  switch (span.span_kind()) {
+    case SpanKind::Alloc:
+    case SpanKind::Free:
+      return Meaning::Allocation;
+    case SpanKind::Sync:
+      return Meaning::Sync;
+    case SpanKind::GraphLaunch:
+      return Meaning::Launch;
+    case SpanKind::Api:
+      break;
+    default:
+      return std::nullopt;
+  }
+  const Meaning meaning = span.span_meaning();
+  if (meaning == Meaning::Allocation || meaning == Meaning::Sync || meaning == Meaning::Launch) return meaning;
+  return std::nullopt;
+}
+
+bool has_gpu_work(const Trace& trace) {
+  for (const Track& track : trace.tracks()) {
+    if (on_gpu(track) && track.spans > 0) return true;
+  }
+  return false;
+}
+
+// What a span says about the time it covers.
+std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) {
+  const SpanKind kind = span.span_kind();
+  if (kind == SpanKind::Step) return kInStep;
+  if (track.kind == TrackKind::Overhead || kind == SpanKind::Phase) return std::nullopt;
+  const bool work = is_kernel(span) || kind == SpanKind::Copy || kind == SpanKind::Memset || kind == SpanKind::Inner;
+  if (work && (on_gpu(track) || track.kind == TrackKind::Inner)) return static_cast<uint8_t>(work_meaning(span));
+  if (const auto call = call_meaning(span)) return static_cast<uint8_t>(*call);
+  if (!gpu && track.kind == TrackKind::CpuThread && (kind == SpanKind::Op || work)) {
+    const Meaning meaning = span.span_meaning();
+    return static_cast<uint8_t>(meaning <= Meaning::Sync ? meaning : Meaning::Other);
+  }
+  return std::nullopt;
+}
+
+std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
+  std::vector<Edge> edges;
+  const bool gpu = has_gpu_work(trace);
+  for (const Track& track : trace.tracks()) {
+    each_span(track, begin, end, [&](const Span& span) {
+      const auto cause = cause_of(track, span, gpu);
+      const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
+      if (!cause || from >= to) return;
+      edges.push_back({from, *cause, 1});
+      edges.push_back({to, *cause, -1});
+    });
+  }
+  std::ranges::sort(edges, {}, &Edge::time);
+  return edges;
+}
+
+// Without step marks, what lies between the first and the last work counts as inside.
+Meaning cause_now(const std::array<int, kMeanings + 1>& active, bool has_steps, bool between) {
+  for (const Meaning meaning : kPriority) {
+    if (active[static_cast<size_t>(meaning)] > 0) return meaning;
+  }
+  return (has_steps ? active[kInStep] > 0 : between) ? Meaning::Launch : Meaning::Idle;
+}
+
+}  // namespace
+
+int64_t Breakdown::kernels() const {
+  const auto part = [this](Meaning meaning) { return times[static_cast<size_t>(meaning)]; };
+  return part(Meaning::Matrix) + part(Meaning::Pointwise) + part(Meaning::Loss) + part(Meaning::Optimizer) +
+         part(Meaning::Other);
+}
+
+Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end) {
+  Breakdown result{begin, std::max(begin, end), 0, {}};
+  const std::vector<Edge> edges = edges_of(trace, begin, end);
+  bool has_steps = false;
+  TimeNs last_work = begin;
+  for (const Edge& edge : edges) {
+    if (edge.cause == kInStep)
+      has_steps = true, result.steps += edge.change > 0;
+    else
+      last_work = edge.time;
+  }
+  std::array<int, kMeanings + 1> active{};
+  TimeNs now = begin;
+  bool begun = false;
+  for (const Edge& edge : edges) {
+    const Meaning cause = cause_now(active, has_steps, begun && now < last_work);
+    result.times[static_cast<size_t>(cause)] += edge.time - now;
+    now = edge.time;
+    active[edge.cause] += edge.change;
+    begun |= edge.cause != kInStep;
+  }
+  result.times[static_cast<size_t>(Meaning::Idle)] += result.end - now;
+  return result;
+}
+
+Breakdown breakdown(const Trace& trace) {
+  TimeNs begin = std::numeric_limits<TimeNs>::max(), end = std::numeric_limits<TimeNs>::min();
+  for (const bool steps_only : {true, false}) {
+    for (const Track& track : trace.tracks()) {
+      if (track.blocks.empty() || (steps_only && track.kind != TrackKind::Steps)) continue;
+      begin = std::min(begin, track.blocks.front().first);
+      end = std::max(end, track.blocks.back().reach);
+    }
+    if (begin < end) return breakdown(trace, begin, end);
+  }
+  return {};
+}
+
+std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, size_t most) {
+  std::vector<Span> steps;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::Steps) continue;
+    each_span(track, begin, end, [&](const Span& span) {
+      if (span.span_kind() == SpanKind::Step) steps.push_back(span);
+    });
+  }
+  std::ranges::stable_sort(steps, {}, &Span::start);
+  std::vector<StepTimes> result;
+  for (size_t i = 0; i < steps.size() && (most == 0 || i < most); ++i) {
+    const TimeNs next = i + 1 < steps.size() ? steps[i + 1].start : steps[i].end();
+    Breakdown parts = breakdown(trace, steps[i].start, next);
+    parts.steps = 1;
+    result.push_back({steps[i].step == 0 ? static_cast<int64_t>(i) : int64_t{steps[i].step} - 1, parts});
+  }
+  return result;
+}
+
+const char* meaning_name(Meaning meaning) {
+  constexpr const char* kNames[] = {"matrix product", "pointwise", "loss",        "optimizer", "copies",
+                                    "allocation",     "sync",      "launch gaps", "idle",      "other kernels"};
+  return kNames[static_cast<size_t>(meaning)];
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,32 @@
+// Where the time goes: each ns of a stretch has one cause, so the parts sum to the wall time exactly.
+#pragma once
+#include <vector>
+
+#include "profiling/trace.h"
+
+namespace ws::prof {
+
+// times[Meaning]: Matrix, Pointwise, Loss, Optimizer and Other are kernels; Copy, Allocation and Sync are copies and
+// calls; Launch is the GPU waiting for its next work inside a step; Idle is the rest.
+struct Breakdown {
+  TimeNs begin = 0, end = 0;
+  int64_t steps = 0;
+  MeaningTimes times{};
+  int64_t wall() const { return end - begin; }
+  int64_t kernels() const;
+};
+
+// Where causes overlap the first of these wins: kernels, copies, allocation, sync, launch.
+Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end);
+Breakdown breakdown(const Trace& trace);  // from the first step, or span, to the last
+
+// One stretch per step: from its start to the start of the next. The first `most` of them, 0: all.
+struct StepTimes {
+  int64_t step;
+  Breakdown parts;
+};
+std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, size_t most = 0);
+
+const char* meaning_name(Meaning meaning);  // as a part of a step: "matrix product", "launch gaps"
+
+}  // namespace ws::prof

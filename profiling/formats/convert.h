@@ -1,0 +1,19 @@
+// Reads and writes every format by the file's name.
+//   .wsrun                     run file
+//   .json, .json.gz            Chrome/Perfetto trace with the keys of PyTorch's profiler
+//   .sqlite, .db               Nsight Systems' tables
+//   .csv                       kernels in the columns of nsys stats; reading: TensorBoard's scalars
+//   events.out.tfevents.*, *.tfevents, or a folder: TensorBoard scalars (writing only)
+//   *.scalars.csv              losses in TensorBoard's CSV columns (writing)
+#pragma once
+#include <string>
+
+#include "profiling/formats/run_data.h"
+
+namespace ws::prof {
+
+RunData import_run(const std::string& path);                   // with all spans; throws ws::Failure
+void export_run(const RunData& run, const std::string& path);  // throws ws::Failure
+inline void convert(const std::string& from, const std::string& to) { export_run(import_run(from), to); }
+
+}  // namespace ws::prof

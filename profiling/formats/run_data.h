@@ -1,0 +1,20 @@
+// A run in memory, wherever it came from: a run file, or another tool's trace.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "profiling/formats/run_file.h"
+
+namespace ws::prof {
+
+struct RunData {
+  RunSummary summary;  // origin says where it came from
+  Trace trace;
+  std::vector<Metric> metrics;
+  std::vector<Evaluation> evaluations;
+  std::vector<ChangeMark> marks;
+  std::vector<StepWindow> step_windows;
+  std::vector<std::string> problems;  // what was left out, in sentences
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,101 @@
+#include "app/timeline/block_label.h"
+
+#include <algorithm>
+
+#include "app/panels/units.h"
+
+namespace ws::app {
+namespace {
+
+using prof::SpanKind;
+using prof::TrackKind;
+
+constexpr double kPadding = 4, kEllipsisWidth = 62;
+constexpr int kLettersKept = 6;
+
+QString text(const std::string& s) { return QString::fromStdString(s); }
+
+// Removes template arguments and parameter lists, whatever their nesting.
+std::string without_brackets(const std::string& name) {
+  std::string out;
+  int depth = 0;
+  for (char c : name) {
+    if (c == '<' || c == '(') ++depth;
+    if (depth == 0) out += c;
+    if ((c == '>' || c == ')') && depth > 0) --depth;
+  }
+  return out;
+}
+
+BlockNames step_names(const prof::Trace& trace, const prof::Span& span) {
+  if (span.step == 0) return {text(trace.name(span.name)), {}, {}};
+  const QString number = count_text(static_cast<int64_t>(span.step) - 1);
+  return {QStringLiteral("step ") + number, number, {}};
+}
+
+BlockNames copy_names(const prof::Trace& trace, const prof::Span& span) {
+  const QString name = text(trace.name(span.name));
+  const uint64_t bytes = trace.detail(span.detail).bytes;
+  const QString word = name.startsWith(QLatin1String("Memcpy ")) ? name.mid(7).section(' ', 0, 0) : name.section(' ', 0, 0);
+  if (bytes == 0) return {name, word, {}};
+  return {word + " " + bytes_text(static_cast<double>(bytes)), word, {}};
+}
+
+BlockNames op_names(const prof::OpInfo& op) { return {text(op.name), text(op.layer), {}}; }
+
+bool on_device(SpanKind kind) { return kind == SpanKind::Kernel || kind == SpanKind::Inner || kind == SpanKind::Op; }
+
+}  // namespace
+
+const prof::OpInfo* op_of(const prof::Trace& trace, prof::OpTag op) {
+  return op != prof::kNoOp && op < trace.ops.size() ? &trace.ops[op] : nullptr;
+}
+
+QString op_text(const prof::Trace& trace, prof::OpTag op) {
+  const prof::OpInfo* info = op_of(trace, op);
+  if (!info) return {};
+  return text(info->detail.empty() ? info->name : info->detail);
+}
+
+QString short_kernel_name(const std::string& name) {
+  std::string bare = without_brackets(name);
+  while (!bare.empty() && bare.back() == ' ') bare.pop_back();
+  if (auto space = bare.find_last_of(' '); space != std::string::npos) bare = bare.substr(space + 1);
+  if (auto colon = bare.rfind("::"); colon != std::string::npos) bare = bare.substr(colon + 2);
+  return text(bare.empty() ? name : bare);
+}
+
+QString short_call_name(const QString& call) {
+  struct Short { const char *part, *word; };
+  static constexpr Short kShorts[] = {{"Malloc", "malloc"},   {"MemAlloc", "malloc"},      {"Free", "free"},
+                                      {"Synchronize", "sync"}, {"GraphLaunch", "graph launch"}, {"LaunchCooperative", "launch"},
+                                      {"LaunchKernel", "launch"}, {"Memcpy", "copy"},       {"Memset", "set"},
+                                      {"EventRecord", "record"},  {"StreamWait", "wait"}};
+  for (const auto& [part, word] : kShorts)
+    if (call.contains(QLatin1String(part))) return QString::fromLatin1(word);
+  return {};
+}
+
+BlockNames block_names(const prof::Trace& trace, const prof::Track& track, const prof::Span& span) {
+  if (track.kind == TrackKind::Steps || span.span_kind() == SpanKind::Step) return step_names(trace, span);
+  if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) return copy_names(trace, span);
+  if (on_device(span.span_kind()))
+    if (const prof::OpInfo* op = op_of(trace, span.op)) return op_names(*op);
+  const QString name = text(trace.name(span.name));
+  if (span.span_kind() == SpanKind::Kernel) return {short_kernel_name(trace.name(span.name)), {}, {}};
+  if (track.kind == TrackKind::Phases) return {name, name == QLatin1String("backward") ? "bwd" : name.left(3), {}};
+  return {name, short_call_name(name), {}};
+}
+
+QString fitting_label(const BlockNames& names, double width, const Measure& measure) {
+  const double room = width - 2 * kPadding;
+  if (room < 6) return {};
+  for (const QString* name : {&names.full, &names.shorter, &names.layer})
+    if (!name->isEmpty() && measure(*name) <= room) return *name;
+  if (width <= kEllipsisWidth) return {};
+  for (qsizetype keep = names.full.size() - 1; keep >= kLettersKept; --keep)
+    if (const QString cut = names.full.left(keep).trimmed() + QChar(0x2026); measure(cut) <= room) return cut;
+  return {};
+}
+
+}  // namespace ws::app

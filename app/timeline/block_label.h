@@ -1,0 +1,29 @@
+// What a block of the timeline is called, and which of its names fits into it. Pure but for the font metrics given in.
+#pragma once
+#include <QColor>
+#include <QString>
+#include <functional>
+
+#include "profiling/trace.h"
+
+namespace ws::app {
+
+struct BlockNames {
+  QString full, shorter, layer;  // "cudaMalloc", "malloc", ""
+};
+BlockNames block_names(const prof::Trace& trace, const prof::Track& track, const prof::Span& span);
+
+// "void cutlass::Kernel<float, 4>(Params)" → "Kernel"; "cudaLaunchKernel_v7000" → "cudaLaunchKernel".
+QString short_kernel_name(const std::string& name);
+QString short_call_name(const QString& call);  // "cudaMallocAsync" → "malloc"
+
+using Measure = std::function<double(const QString&)>;
+// The longest of {full, short, layer} that fits with 4 px each side; an ellipsis only over 62 px and with 6 letters kept;
+// else nothing.
+QString fitting_label(const BlockNames& names, double width, const Measure& measure);
+
+// The op's line for the card and the panels: "gemm dW1 = xᵀ·dz1", or empty.
+QString op_text(const prof::Trace& trace, prof::OpTag op);
+const prof::OpInfo* op_of(const prof::Trace& trace, prof::OpTag op);
+
+}  // namespace ws::app

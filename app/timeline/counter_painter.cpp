@@ -1,0 +1,120 @@
+// The lanes with curves: counters and memory, a line a run, painted as steps.
+#include <QPainterPath>
+#include <cmath>
+
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+#include "app/timeline/timeline_painter.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+double rounded_up(double value) {
+  if (value <= 0) return 1;
+  const double power = std::pow(10.0, std::floor(std::log10(value)));
+  for (double factor : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0, 10.0})
+    if (factor * power >= value) return factor * power;
+  return 10 * power;
+}
+
+// The value that holds at `time`: that of the last point before it.
+std::optional<double> value_at(const prof::CounterTrack& counter, prof::TimeNs time) {
+  auto it = std::partition_point(counter.points.begin(), counter.points.end(),
+                                 [time](const prof::CounterPoint& p) { return p.time <= time; });
+  if (it == counter.points.begin()) return std::nullopt;
+  return (it - 1)->value;
+}
+
+bool is_reserved(const prof::CounterTrack& counter) { return counter.name.find("reserved") != std::string::npos; }
+
+double scale_of(const prof::CounterTrack& counter) { return counter.unit == "B" ? kMiB : 1; }
+
+}  // namespace
+
+double TimelinePainter::counterTop(const Lane& lane) const {
+  double most = 0;
+  for (const CounterRef& ref : lane.counters) {
+    const auto& counter = model_.run(ref.run)->trace.counters()[ref.counter];
+    if (counter.unit == "%") return 100;
+    const TimeRange range = model_.runRange(ref.run, g_->range);
+    for (const auto& point : prof::lod(counter, range.begin, range.end, 400)) most = std::max(most, point.max / scale_of(counter));
+    most = std::max(most, value_at(counter, range.begin).value_or(0) / scale_of(counter));
+  }
+  return rounded_up(most * 1.04);
+}
+
+void TimelinePainter::paintCounters(const Lane& lane, int y) {
+  const Theme& t = theme();
+  const double top = counterTop(lane);
+  const QRectF band(g_->gutter, y + 6, g_->size.width() - g_->gutter, lane.height - 12);
+  p_->save();
+  p_->setClipRect(QRectF(g_->gutter, y, band.width(), lane.height).intersected(QRectF(g_->plot())));
+  const int lines = lane.kind == LaneKind::Memory && lane.height > 90 ? 4 : 1;
+  for (int i = 0; i <= lines; ++i) p_->fillRect(QRectF(band.left(), std::round(band.bottom() - band.height() * i / lines), band.width(), 1), t.grid);
+  for (const CounterRef& ref : lane.counters) {
+    const auto& counter = model_.run(ref.run)->trace.counters()[ref.counter];
+    const bool memory = lane.kind == LaneKind::Memory;
+    paintCurve(counter, ref.run, band, top, memory && !is_reserved(counter), memory && is_reserved(counter));
+  }
+  if (lane.kind == LaneKind::Memory) paintMemoryLabels(lane, band, top);
+  p_->restore();
+  paintGutter(lane, y);
+  const QString high = top >= 100 ? count_text(std::lround(top)) : significant_text(top, 2);
+  for (const auto& [text, at] : {std::pair{high, band.top() + 2}, std::pair{QString("0"), band.bottom() - 2}})
+    small_.draw(*p_, g_->gutter - small_.width(text) - 5, at, text, t.quiet);
+  p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), t.minor_grid);
+}
+
+void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted, bool area) {
+  const TimeRange range = model_.runRange(run, g_->range);
+  const double unit = scale_of(counter);
+  const auto y = [&](double value) { return band.bottom() - std::clamp(value / unit / top, 0.0, 1.0) * band.height(); };
+  QPainterPath path;
+  auto held = value_at(counter, range.begin);
+  if (held) path.moveTo(band.left(), y(*held));
+  for (const auto& point : prof::lod(counter, range.begin, range.end, std::max(1, static_cast<int>(band.width())))) {
+    const double x = band.left() + static_cast<double>(point.x);
+    if (held) path.lineTo(x, y(*held));
+    else path.moveTo(x, y(point.min));
+    path.lineTo(x, y(point.min)), path.lineTo(x, y(point.max)), path.lineTo(x, y(point.last));
+    held = point.last;
+  }
+  if (!held || counter.points.empty()) return;
+  const double last = g_->scale().x(std::max(counter.points.back().time, model_.run(run)->trace.last_time()) - model_.offset(run));
+  const double end = std::min(band.right(), last);
+  if (end > band.left()) path.lineTo(end, y(*held));
+  const QColor colour = theme().run[std::max(0, model_.run(run)->slot) % 8];
+  if (area) {
+    QPainterPath under = path;
+    under.lineTo(std::max(band.left(), end), band.bottom()), under.lineTo(path.elementAt(0).x, band.bottom());
+    QColor tint = colour;
+    tint.setAlphaF(0.13F);
+    p_->fillPath(under, tint);
+  }
+  p_->setPen(dotted ? QPen(colour, 1.2, Qt::DotLine) : QPen(colour, 1.7));
+  p_->drawPath(path);
+}
+
+void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double top) {
+  if (band.height() < 60) return;
+  std::vector<QRectF> taken;
+  for (const CounterRef& ref : lane.counters) {
+    const Run* run = model_.run(ref.run);
+    const auto& counter = run->trace.counters()[ref.counter];
+    const TimeRange range = model_.runRange(ref.run, g_->range);
+    const auto value = value_at(counter, range.begin + range.length() / 8);
+    if (!is_reserved(counter) || !value) continue;
+    const QString text = QString(run_letter(run->slot)) + " reserved " + fixed_text(*value / kMiB, 2);
+    const double width = small_.width(text), y = band.bottom() - *value / kMiB / top * band.height() - 9;
+    QRectF box(band.left() + band.width() / 8, y - 7, width, 14);
+    for (const QRectF& other : taken)
+      if (other.intersects(box)) box.moveLeft(other.right() + 24);
+    if (box.top() < band.top() - 4) box.moveTop(box.top() + 20);
+    taken.push_back(box);
+    small_.draw(*p_, box.left(), box.center().y(), text, theme().run[std::max(0, run->slot) % 8]);
+  }
+}
+
+}  // namespace ws::app

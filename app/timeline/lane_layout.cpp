@@ -1,0 +1,202 @@
+#include "app/timeline/lane_layout.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ws::app {
+namespace {
+
+using prof::TrackKind;
+
+int rank(TrackKind kind) {
+  switch (kind) {
+    case TrackKind::Steps: return 0;
+    case TrackKind::Phases: return 1;
+    case TrackKind::Stream: return 2;
+    case TrackKind::Inner: return 3;
+    case TrackKind::Copies: return 4;
+    case TrackKind::GraphLaunches: return 5;
+    case TrackKind::Api: return 6;
+    case TrackKind::CpuThread: return 7;
+    case TrackKind::Overhead: return 8;
+    case TrackKind::Other: return 9;
+  }
+  return 10;
+}
+
+QString lane_title(const prof::Track& track) {
+  if (track.kind == TrackKind::Steps) return QStringLiteral("step");
+  if (track.kind == TrackKind::Phases) return track.depth > 0 ? QString() : QStringLiteral("phase");
+  if (track.kind == TrackKind::Api)
+    return track.depth == 0 ? QStringLiteral("CUDA API") : track.depth == 1 ? QStringLiteral("driver API") : QStringLiteral("allocator");
+  return track.depth > 0 ? QString() : QString::fromStdString(track.name);
+}
+
+QString track_key(const LaneSource& source, const prof::Track& track) {
+  return QString("%1/%2/%3/%4").arg(source.key).arg(static_cast<int>(track.kind)).arg(QString::fromStdString(track.name)).arg(track.depth);
+}
+
+bool has_streams(const prof::Trace& trace) {
+  return std::any_of(trace.tracks().begin(), trace.tracks().end(),
+                     [](const prof::Track& t) { return t.kind == TrackKind::Stream && t.spans > 0; });
+}
+
+bool matches(const LaneSettings& settings, const QString& text) {
+  for (const QString& word : settings.filter.split(' ', Qt::SkipEmptyParts))
+    if (!text.contains(word, Qt::CaseInsensitive)) return false;
+  return true;
+}
+
+Lane span_lane(const LaneSource& source, int run, size_t index, bool small) {
+  const prof::Track& track = source.trace->tracks()[index];
+  Lane lane;
+  lane.run = run, lane.track_kind = track.kind, lane.tracks = {index};
+  lane.key = track_key(source, track), lane.title = lane_title(track);
+  lane.height = lane_height(lane, source.trace, small);
+  return lane;
+}
+
+// Copies have no lane of their own in a small window: they join the first stream.
+void join_copies(std::vector<Lane>& lanes) {
+  auto stream = std::find_if(lanes.begin(), lanes.end(), [](const Lane& l) { return l.track_kind == TrackKind::Stream; });
+  if (stream == lanes.end()) return;
+  for (const Lane& lane : lanes)
+    if (lane.track_kind == TrackKind::Copies) stream->tracks.push_back(lane.tracks[0]);
+  std::erase_if(lanes, [](const Lane& l) { return l.track_kind == TrackKind::Copies; });
+}
+
+std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings& settings) {
+  std::vector<Lane> lanes;
+  const auto& tracks = source.trace->tracks();
+  for (size_t i = 0; i < tracks.size(); ++i)
+    if (tracks[i].spans > 0) lanes.push_back(span_lane(source, run, i, settings.small));
+  std::stable_sort(lanes.begin(), lanes.end(), [&](const Lane& a, const Lane& b) {
+    const auto &x = tracks[a.tracks[0]], &y = tracks[b.tracks[0]];
+    return std::tuple(rank(x.kind), x.name, x.depth) < std::tuple(rank(y.kind), y.name, y.depth);
+  });
+  if (settings.small) join_copies(lanes);
+  return lanes;
+}
+
+bool is_memory(const prof::CounterTrack& counter) {
+  // What the whole device holds would flatten what a step needs: it has a lane of its own.
+  const auto has = [&](const char* word) { return counter.name.find(word) != std::string::npos; };
+  return counter.unit == "B" && !has("device") && (has("reserved") || has("used"));
+}
+
+std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
+  std::map<QString, Lane> by_name;
+  Lane memory;
+  memory.kind = LaneKind::Memory, memory.key = "shared/memory", memory.title = "memory";
+  memory.detail = "MiB in a step\nsolid: reserved\ndotted: used", memory.height = settings.small ? 20 * 4 : 20 * 5;
+  for (size_t run = 0; run < sources.size(); ++run) {
+    const auto& counters = sources[run].trace->counters();
+    for (size_t i = 0; i < counters.size(); ++i) {
+      if (counters[i].points.empty()) continue;
+      const CounterRef ref{static_cast<int>(run), i};
+      if (is_memory(counters[i])) { memory.counters.push_back(ref); continue; }
+      const QString name = QString::fromStdString(counters[i].name), unit = QString::fromStdString(counters[i].unit);
+      Lane& lane = by_name[name];
+      lane.kind = LaneKind::Counter, lane.key = "shared/" + name, lane.title = name;
+      lane.detail = unit == "%" ? QStringLiteral("0–100 %") : unit, lane.height = settings.small ? 44 : 52;
+      lane.counters.push_back(ref);
+    }
+  }
+  std::vector<Lane> lanes;
+  for (auto& [name, lane] : by_name) lanes.push_back(std::move(lane));
+  if (!memory.counters.empty()) lanes.push_back(std::move(memory));
+  return lanes;
+}
+
+void apply_order(std::vector<Lane>& lanes, const LaneSettings& settings) {
+  if (settings.order.isEmpty()) return;
+  // Lanes that a person moved take, among themselves, the places that they have, in the wanted order.
+  std::vector<size_t> places;
+  std::vector<Lane> moved;
+  for (size_t i = 0; i < lanes.size(); ++i)
+    if (settings.order.contains(lanes[i].key)) places.push_back(i), moved.push_back(lanes[i]);
+  std::stable_sort(moved.begin(), moved.end(), [&](const Lane& a, const Lane& b) {
+    return settings.order.indexOf(a.key) < settings.order.indexOf(b.key);
+  });
+  for (size_t i = 0; i < places.size(); ++i) lanes[places[i]] = std::move(moved[i]);
+}
+
+Lane group_lane(const QString& key, const QString& title, int run, const LaneSettings& settings) {
+  Lane lane;
+  lane.kind = LaneKind::Group, lane.run = run, lane.key = key, lane.title = title, lane.height = 20;
+  lane.folded = settings.folded.contains(key);
+  return lane;
+}
+
+struct Builder {
+  const LaneSettings& settings;
+  std::vector<Lane> pinned{}, rest{};
+
+  void add(const Lane& group, std::vector<Lane> lanes) {
+    apply_order(lanes, settings);
+    std::erase_if(lanes, [&](const Lane& lane) {
+      return settings.hidden.contains(lane.key) || !matches(settings, group.title + " " + lane.title + " " + lane.key);
+    });
+    for (Lane& lane : lanes)
+      if (settings.pinned.contains(lane.key)) lane.pinned = true, pinned.push_back(lane);
+    std::erase_if(lanes, [](const Lane& lane) { return lane.pinned; });
+    if (lanes.empty() && !settings.filter.isEmpty()) return;
+    rest.push_back(group);
+    if (!group.folded) std::move(lanes.begin(), lanes.end(), std::back_inserter(rest));
+  }
+};
+
+}  // namespace
+
+bool allocates(const prof::Track& track) {
+  if (track.blocks.empty()) return false;
+  // The last block alone may hold only the end of a run; the one in the middle shows what a step does.
+  for (const prof::SpanBlock* block : {&track.blocks.back(), &track.blocks[track.blocks.size() / 2]})
+    for (const prof::Span& span : block->spans)
+      if (span.span_kind() == prof::SpanKind::Alloc || span.span_kind() == prof::SpanKind::Free) return true;
+  return false;
+}
+
+int lane_height(const Lane& lane, const prof::Trace* trace, bool small) {
+  switch (lane.track_kind) {
+    case TrackKind::Steps:
+    case TrackKind::Phases: return small ? 17 : 19;
+    case TrackKind::Stream: return small ? 30 : 42;
+    case TrackKind::Inner: return small ? 17 : 19;
+    case TrackKind::Api: return small ? (allocates(trace->tracks()[lane.tracks[0]]) ? 30 : 20)
+                                      : (allocates(trace->tracks()[lane.tracks[0]]) ? 38 : 24);
+    case TrackKind::CpuThread: return has_streams(*trace) ? 20 : small ? 30 : 42;
+    default: return 20;
+  }
+}
+
+std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
+  Builder builder{settings};
+  for (size_t i = 0; i < sources.size(); ++i)
+    builder.add(group_lane(sources[i].key, sources[i].title, static_cast<int>(i), settings),
+                lanes_of(sources[i], static_cast<int>(i), settings));
+  if (auto counters = counter_lanes(sources, settings); !counters.empty())
+    builder.add(group_lane("shared", "Counters and memory", -1, settings), std::move(counters));
+  if (builder.pinned.empty()) return std::move(builder.rest);
+  std::vector<Lane> all{group_lane("pinned", "Pinned", -1, settings)};
+  if (!all[0].folded) std::move(builder.pinned.begin(), builder.pinned.end(), std::back_inserter(all));
+  std::move(builder.rest.begin(), builder.rest.end(), std::back_inserter(all));
+  return all;
+}
+
+int place_lanes(std::vector<Lane>& lanes, int viewport) {
+  int total = 0;
+  for (const Lane& lane : lanes) total += lane.height;
+  auto memory = std::find_if(lanes.begin(), lanes.end(), [](const Lane& l) { return l.kind == LaneKind::Memory; });
+  if (memory != lanes.end() && total < viewport) memory->height += viewport - total, total = viewport;
+  int y = 0;
+  for (Lane& lane : lanes) lane.y = y, y += lane.height;
+  return total;
+}
+
+int lane_at(const std::vector<Lane>& lanes, int y) {
+  auto it = std::upper_bound(lanes.begin(), lanes.end(), y, [](int at, const Lane& l) { return at < l.bottom(); });
+  return it == lanes.end() || y < it->y ? -1 : static_cast<int>(it - lanes.begin());
+}
+
+}  // namespace ws::app

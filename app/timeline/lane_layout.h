@@ -1,0 +1,48 @@
+// Which lanes the timeline has, in which order and how high. Pure.
+#pragma once
+#include <QSet>
+#include <QString>
+#include <QStringList>
+#include <vector>
+
+#include "profiling/trace.h"
+
+namespace ws::app {
+
+struct LaneSource {
+  const prof::Trace* trace = nullptr;
+  QString key, title;
+  int slot = -1;
+};
+
+struct LaneSettings {
+  QSet<QString> folded, hidden, pinned;  // lane or group keys
+  QStringList order;                     // lane keys that a person moved, in their order
+  QString filter;                        // words that a lane's title or group must contain
+  bool small = false;                    // lower lanes; copies join their stream
+};
+
+enum class LaneKind { Group, Spans, Counter, Memory };
+struct CounterRef { int run; size_t counter; };
+
+struct Lane {
+  LaneKind kind = LaneKind::Spans;
+  int run = -1;  // index into the sources; −1: shared by all
+  prof::TrackKind track_kind = prof::TrackKind::Other;
+  std::vector<size_t> tracks;  // painted over each other
+  std::vector<CounterRef> counters;
+  QString key, title, detail;
+  int y = 0, height = 0;
+  bool folded = false, pinned = false;
+  int bottom() const { return y + height; }
+};
+
+std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
+// Sets y from 0 on, gives the memory lane what is left of `viewport`, and returns the height of all.
+int place_lanes(std::vector<Lane>& lanes, int viewport);
+int lane_at(const std::vector<Lane>& lanes, int y);  // −1: none
+
+bool allocates(const prof::Track& track);  // among its latest calls
+int lane_height(const Lane& lane, const prof::Trace* trace, bool small);
+
+}  // namespace ws::app

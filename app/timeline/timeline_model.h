@@ -1,0 +1,96 @@
+// What the timeline shows: the ticked runs, how their times lie over each other, the lanes and the marks.
+#pragma once
+#include <QObject>
+#include <QPointer>
+#include <memory>
+#include <optional>
+
+#include "app/session/run.h"
+#include "app/timeline/lane_layout.h"
+#include "app/timeline/time_cursor.h"
+#include "app/timeline/trace_queries.h"
+
+namespace ws::app {
+
+enum class Align { Wall, RunStart, Step };
+
+struct Mark {
+  prof::TimeNs time = 0;  // in the view's time
+  QString note;
+};
+
+class TimelineModel : public QObject {
+  Q_OBJECT
+ public:
+  explicit TimelineModel(TimeCursor* cursor, QObject* parent = nullptr);
+
+  TimeCursor* cursor() const { return cursor_; }
+  TimeRange range() const { return {cursor_->begin(), cursor_->end()}; }
+  void setRuns(const std::vector<Run*>& runs);
+  size_t runCount() const { return runs_.size(); }
+  Run* run(int index) const { return runs_[static_cast<size_t>(index)]; }
+  int indexOf(const Run* run) const;
+
+  // run time = view time + offset; the first run's offset is 0 but while a live one is aligned by step.
+  prof::TimeNs offset(int run) const { return offsets_[static_cast<size_t>(run)]; }
+  TimeRange runRange(int run, TimeRange view) const { return {view.begin + offset(run), view.end + offset(run)}; }
+  TimeRange extent() const;  // of all runs, in view time
+
+  Align align() const { return align_; }
+  int64_t alignedStep() const { return aligned_step_; }
+  void setAlign(Align align);
+  void alignAtStep(int64_t step);
+
+  const std::vector<Lane>& lanes() const { return lanes_; }
+  const LaneSettings& settings() const { return settings_; }
+  int contentHeight() const { return content_height_; }
+  void setViewport(int height, bool small);
+  void setFilter(const QString& filter);
+  void toggleFolded(const QString& key);
+  void togglePinned(const QString& key);
+  void setHidden(const QString& key, bool hidden);
+  void showAll();
+  void moveLane(const QString& key, int by);  // within its group
+  QByteArray saveLanes() const;               // folded, hidden, pinned and order
+  void restoreLanes(const QByteArray& state);
+
+  const std::vector<Mark>& marks() const { return marks_; }
+  void addMark(Mark mark);
+  void setNote(size_t mark, const QString& note);
+  void removeMark(size_t mark);
+
+  // Moves the shared range to the newest steps of the run that trains; nothing while Follow is off.
+  void follow();
+  TimeRange firstLook() const;  // what to show when nobody chose a range yet: a few steps
+  // A run that keeps the last `seconds` of this one, whatever the history forgets. The caller owns it.
+  std::unique_ptr<Run> freeze(int run, double seconds) const;
+
+ signals:
+  void lanesChanged();   // which lanes there are, or where
+  void dataChanged();    // something new inside them
+  void marksChanged();
+  void alignChanged();
+
+ private:
+  void rebuild();
+  void onRunChanged();
+  void updateOffsets();
+  prof::TimeNs offsetFor(const Run& run) const;
+  int leader() const;
+  void moveTo(TimeRange range);
+
+  TimeCursor* cursor_;
+  std::vector<QPointer<Run>> runs_;
+  std::vector<prof::TimeNs> offsets_;
+  std::vector<Lane> lanes_;
+  std::vector<size_t> shape_;  // tracks and counters that were there at the last rebuild
+  LaneSettings settings_;
+  std::vector<Mark> marks_;
+  Align align_ = Align::Step;
+  int64_t aligned_step_ = 0;
+  int viewport_ = 0, content_height_ = 0;
+  bool looked_ = false;      // a range was chosen, by hand or by firstLook()
+  bool own_width_ = true;    // the width of the followed range is ours to choose
+};
+
+}  // namespace ws::app

@@ -1,0 +1,224 @@
+#include "app/timeline/timeline_painter.h"
+
+#include <cmath>
+
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+
+namespace ws::app {
+namespace {
+
+using prof::LodRect;
+using prof::SpanKind;
+using prof::TrackKind;
+
+constexpr int kNumbersEveryMs = 500;
+constexpr uint64_t kNumbersOverSteps = 50;
+
+QColor mixed(const QColor& top, const QColor& ground, double share) {
+  const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
+  return {mix(top.red(), ground.red()), mix(top.green(), ground.green()), mix(top.blue(), ground.blue())};
+}
+
+double luminance(const QColor& c) {
+  const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
+  return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
+}
+
+bool is_range_track(TrackKind kind) { return kind == TrackKind::Steps || kind == TrackKind::Phases; }
+bool labels_outside(TrackKind kind) { return kind == TrackKind::Api || kind == TrackKind::GraphLaunches; }
+
+}  // namespace
+
+TimelinePainter::TimelinePainter(const TimelineModel& model) : model_(model) { setTheme(); }
+
+void TimelinePainter::setTheme() {
+  const Theme& t = theme();
+  const auto make = [&](const QColor& fill) {
+    const QColor edge = mixed(QColor(t.fill_edge.rgb()), fill, t.fill_edge.alphaF());
+    return Fill{fill, edge, luminance(fill) > 0.16 ? t.fill_ink : t.text};
+  };
+  for (size_t m = 0; m < prof::kMeanings; ++m) fills_[m] = make(t.meaning[m]);
+  free_ = make(mixed(t.of(prof::Meaning::Allocation), t.base, 0.62));
+  free_.ink = t.text;
+  range_ = {t.raised, t.dark() ? t.strong_border : t.strong_border, t.dark() ? t.text : t.secondary};
+  label_.setFont(ui_font(10.5, 500));
+  gutter_.setFont(ui_font(11));
+  small_.setFont(ui_font(10.5));
+  title_.setFont(ui_font(12, 600));
+}
+
+int TimelinePainter::inset(const Lane& lane) { return is_range_track(lane.track_kind) || lane.track_kind == TrackKind::Inner ? 1 : 3; }
+
+const std::vector<LodRect>& TimelinePainter::rects(const Lane& lane, size_t track, const TimelineGeometry& geometry) {
+  return cache_.rects(model_.run(lane.run)->trace, track, model_.runRange(lane.run, geometry.range),
+                      std::max(1, geometry.size.width() - geometry.gutter));
+}
+
+QRectF TimelinePainter::spanBox(const Lane& lane, prof::TimeNs begin, prof::TimeNs end, const TimelineGeometry& geometry) const {
+  const TimeScale scale = geometry.scale();
+  const prof::TimeNs offset = model_.offset(lane.run);
+  const double x0 = std::floor(scale.x(begin - offset)), x1 = std::max(x0 + 1, std::round(scale.x(end - offset)));
+  return {x0, static_cast<double>(geometry.laneY(lane) + inset(lane)), x1 - x0, static_cast<double>(lane.height - 2 * inset(lane))};
+}
+
+void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry) {
+  p_ = &painter, g_ = &geometry;
+  const Theme& t = theme();
+  painter.fillRect(QRect({0, 0}, geometry.size), t.base);
+  painter.setClipRect(QRect(0, geometry.top(), geometry.size.width(), geometry.size.height() - geometry.top()));
+  for (const Lane& lane : model_.lanes()) {
+    const int y = geometry.laneY(lane);
+    if (y + lane.height <= geometry.top() || y >= geometry.size.height()) continue;
+    if (lane.kind == LaneKind::Group) paintGroup(lane, y);
+    else if (lane.kind == LaneKind::Spans) paintSpans(lane, y);
+    else paintCounters(lane, y);
+  }
+  painter.setClipping(false);
+  painter.fillRect(geometry.gutter - 1, geometry.top(), 1, geometry.size.height(), t.border);
+}
+
+void TimelinePainter::paintGroup(const Lane& lane, int y) {
+  const Theme& t = theme();
+  const QRect band(0, y, g_->size.width(), lane.height);
+  p_->fillRect(band, t.header);
+  p_->fillRect(0, y, band.width(), 1, t.border);
+  p_->fillRect(0, band.bottom(), band.width(), 1, t.border);
+  const double middle = y + lane.height / 2.0;
+  p_->save();
+  p_->setRenderHint(QPainter::Antialiasing);
+  p_->setPen(QPen(t.secondary, 1.4));
+  const double x = 12;
+  const QPointF arrow[2][3] = {{{x - 4, middle - 2}, {x, middle + 2}, {x + 4, middle - 2}},
+                               {{x - 2, middle - 4}, {x + 2, middle}, {x - 2, middle + 4}}};
+  p_->drawPolyline(arrow[lane.folded ? 1 : 0], 3);
+  p_->restore();
+  double left = 24;
+  if (lane.run >= 0) {
+    draw_badge(*p_, QRectF(left - 1, middle - 7.5, 15, 15), model_.run(lane.run)->slot);
+    left += 20;
+  }
+  title_.draw(*p_, left, middle, lane.title, t.text);
+  if (lane.run < 0) return;
+  const QString text = numbers(lane.run);
+  const double width = gutter_.width(text);
+  if (left + title_.width(lane.title) + 24 + width < band.width()) gutter_.draw(*p_, band.width() - width - 12, middle, text, t.secondary);
+}
+
+QString TimelinePainter::numbers(int index) {
+  const Run* run = model_.run(index);
+  Numbers& kept = numbers_[run];
+  const size_t spans = run->trace.span_count();
+  if (kept.spans == spans || (kept.age.isValid() && kept.age.elapsed() < kNumbersEveryMs)) return kept.text;
+  kept.age.start();
+  kept.spans = spans;
+  const GroupNumbers n = recent_numbers(run->trace, kNumbersOverSteps);
+  if (n.steps == 0) return kept.text = count_text(static_cast<int64_t>(spans)) + " spans";
+  const double us = run->split.wall_us > 0 ? run->split.wall_us : n.step_us;
+  QStringList parts{time_axis_text(us) + " a step"};
+  if (n.kernels > 0.5) parts << QString("%1 kernels").arg(std::lround(n.kernels));
+  if (n.allocations > 0.5) parts << QString("%1 allocations").arg(std::lround(n.allocations));
+  if (first_track(run->trace, TrackKind::Stream)) parts << "GPU busy " + fixed_text(n.busy * 100, 0) + " %";
+  return kept.text = parts.join(" · ");
+}
+
+void TimelinePainter::paintGutter(const Lane& lane, int y) {
+  const Theme& t = theme();
+  p_->fillRect(0, y, g_->gutter, lane.height, t.base);
+  const int indent = g_->small ? 26 : 44;
+  const bool curve = lane.kind != LaneKind::Spans;
+  double middle = y + (curve ? 16 : lane.height / 2.0);
+  gutter_.draw(*p_, indent, middle, gutter_.width(lane.title) < g_->gutter - indent ? lane.title : lane.title.left(14) + QChar(0x2026), t.secondary);
+  for (const QString& line : lane.detail.split('\n', Qt::SkipEmptyParts))
+    if ((middle += 14) + 7 < y + lane.height) small_.draw(*p_, indent, middle, line, t.quiet);
+}
+
+void TimelinePainter::paintSpans(const Lane& lane, int y) {
+  const Theme& t = theme();
+  const QRectF band(g_->gutter, y, g_->size.width() - g_->gutter, lane.height);
+  p_->save();
+  p_->setClipRect(band.intersected(QRectF(g_->plot())));
+  if (lane.track_kind == TrackKind::Stream) paintIdle(lane, band);
+  for (size_t track : lane.tracks) paintRects(lane, track, band);
+  p_->restore();
+  p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), t.minor_grid);
+  paintGutter(lane, y);
+}
+
+// While the run lasts, what no kernel covers is idle; a copy is not, although it has a lane of its own.
+void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
+  const prof::Trace& trace = model_.run(lane.run)->trace;
+  const TimeScale scale = g_->scale();
+  const prof::TimeNs offset = model_.offset(lane.run);
+  const double x0 = std::max(band.left(), scale.x(trace.first_time() - offset));
+  const double x1 = std::min(band.right(), scale.x(trace.last_time() - offset));
+  if (x1 <= x0) return;
+  p_->setBrushOrigin(0, static_cast<int>(band.top()));
+  p_->fillRect(QRectF(x0, band.top() + 3, x1 - x0, band.height() - 6), theme().idle);
+  for (size_t i = 0; i < trace.tracks().size(); ++i)
+    if (trace.tracks()[i].kind == TrackKind::Copies)
+      for (const LodRect& rect : rects(lane, i, *g_))
+        if (rect.x1 - rect.x0 >= 1)
+          p_->fillRect(QRectF(g_->gutter + rect.x0, band.top() + 3, rect.x1 - rect.x0, band.height() - 6), theme().base);
+}
+
+const TimelinePainter::Fill& TimelinePainter::fillOf(const prof::Track& track, const LodRect& rect) const {
+  if (is_range_track(track.kind)) return range_;
+  if (rect.count == 1 && rect.span.span_kind() == SpanKind::Free) return free_;
+  return fills_[static_cast<size_t>(rect.meaning)];
+}
+
+void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
+  const prof::Track& track = model_.run(lane.run)->trace.tracks()[index];
+  const auto& all = rects(lane, index, *g_);
+  const double top = band.top() + inset(lane), height = band.height() - 2 * inset(lane);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const LodRect& rect = all[i];
+    const double left = std::floor(g_->gutter + rect.x0);
+    const double right = std::max(left + 1, std::round(g_->gutter + static_cast<double>(rect.x1)));
+    const Fill& fill = fillOf(track, rect);
+    QRectF box(left, top, right - left, height);
+    if (rect.count > 1) {
+      // A mix of spans: as high as the share of time that they cover.
+      const double filled = std::max(2.0, std::round(height * rect.busy));
+      p_->fillRect(QRectF(left, top + height - filled, box.width(), filled), fill.fill);
+      continue;
+    }
+    if (box.width() < 3) {
+      p_->fillRect(box, is_range_track(track.kind) ? fill.edge : fill.fill);
+    } else {
+      p_->fillRect(box, fill.edge);
+      p_->fillRect(box.adjusted(1, 1, -1, -1), fill.fill);
+    }
+    const double next = i + 1 < all.size() ? g_->gutter + static_cast<double>(all[i + 1].x0) : band.right();
+    if (next - left > 10) paintLabel(lane, track, rect, box, next - right);
+  }
+}
+
+BlockNames TimelinePainter::namesFor(const prof::Trace& trace, const prof::Track& track, const LodRect& rect) const {
+  BlockNames names = block_names(trace, track, rect.span);
+  if (track.kind != TrackKind::Steps) return names;
+  const bool cut = rect.x1 >= static_cast<float>(g_->size.width() - g_->gutter) - 1;
+  const QString time = span_time(static_cast<prof::TimeNs>(rect.span.duration));
+  names.layer = names.shorter, names.shorter = names.full;
+  names.full += cut ? " (" + time + ", continues)" : " · " + time;
+  return names;
+}
+
+void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box, double room) {
+  const prof::Trace& trace = model_.run(lane.run)->trace;
+  const double left = std::max<double>(box.left(), g_->gutter);
+  const BlockNames names = namesFor(trace, track, rect);
+  const QString text = fitting_label(names, box.right() - left, [this](const QString& s) { return label_.width(s); });
+  const double middle = box.center().y();
+  if (!text.isEmpty()) {
+    label_.draw(*p_, left + 4, middle, text, fillOf(track, rect).ink);
+  } else if (labels_outside(track.kind) && room > 70 && rect.span.span_kind() != SpanKind::Alloc) {
+    // A lone call has its name and time beside it.
+    const QString beside = names.full + " " + span_time(static_cast<prof::TimeNs>(rect.span.duration));
+    const double width = label_.width(beside);
+    if (width + 12 < room) label_.draw(*p_, box.right() + 6, middle, beside, theme().quiet);
+  }
+}
+
+}  // namespace ws::app

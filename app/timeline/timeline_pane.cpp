@@ -1,0 +1,272 @@
+#include "app/timeline/timeline_pane.h"
+
+#include <QAction>
+#include <QHBoxLayout>
+#include <QInputDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPainter>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QShortcut>
+
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+
+namespace ws::app {
+namespace {
+
+struct LegendEntry { prof::Meaning meaning; const char* name; };
+constexpr LegendEntry kLegend[] = {{prof::Meaning::Matrix, "matrix"}, {prof::Meaning::Pointwise, "pointwise"},
+                                   {prof::Meaning::Loss, "loss"}, {prof::Meaning::Optimizer, "optimizer"},
+                                   {prof::Meaning::Copy, "copy"}, {prof::Meaning::Allocation, "allocation"},
+                                   {prof::Meaning::Sync, "sync"}, {prof::Meaning::Idle, "idle"}};
+constexpr int kLegendFrom = 900, kFilterFrom = 620;
+
+QString align_text(Align align) {
+  switch (align) {
+    case Align::Wall: return QObject::tr("Align: wall time");
+    case Align::RunStart: return QObject::tr("Align: run start");
+    case Align::Step: return QObject::tr("Align: step start");
+  }
+  return {};
+}
+
+double entry_width(const QFontMetricsF& metrics, const LegendEntry& entry) { return 9 + 5 + metrics.horizontalAdvance(entry.name) + 11; }
+
+}  // namespace
+
+MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) {
+  setAccessibleName(tr("Colours of the timeline: matrix blue, pointwise green, loss yellow, optimizer violet, copy pale blue, allocation red, sync grey, idle hatched"));
+  setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+}
+
+QSize MeaningLegend::sizeHint() const {
+  const QFontMetricsF metrics(ui_font(11));
+  double width = 4;
+  for (const auto& entry : kLegend) width += entry_width(metrics, entry);
+  return {static_cast<int>(width), 20};
+}
+
+void MeaningLegend::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const QFont font = ui_font(11);
+  const QFontMetricsF metrics(font);
+  double x = 4;
+  for (const auto& entry : kLegend) {
+    draw_fill(painter, QRectF(std::round(x), height() / 2.0 - 4.5, 9, 9).translated(0, 0.5), meaning_brush(entry.meaning));
+    painter.setFont(font);
+    painter.setPen(theme().secondary);
+    painter.drawText(QRectF(x + 14, 0, 200, height()), Qt::AlignVCenter, entry.name);
+    x += entry_width(metrics, entry);
+  }
+}
+
+TimelinePane::TimelinePane(TimeCursor* cursor, Selection* selection, QWidget* parent)
+    : Pane(tr("Timeline"), parent), model_(cursor), view_(new TimelineView(&model_, selection, this)) {
+  setMinimumSize(360, 200);
+  legend()->hide();
+  buildOptions();
+  buildFind();
+  buildBody();
+  buildCommands();
+  connect(view_, &TimelineView::said, this, &TimelinePane::said);
+  connect(view_, &TimelineView::noteWanted, this, &TimelinePane::editNote);
+  connect(view_, &TimelineView::laneMenuWanted, this, &TimelinePane::laneMenu);
+  connect(cursor, &TimeCursor::rangeChanged, this, &TimelinePane::showNote);
+  connect(&model_, &TimelineModel::alignChanged, this, &TimelinePane::showNote);
+  showNote();
+}
+
+void TimelinePane::buildOptions() {
+  legend_ = new MeaningLegend(this);
+  addOption(legend_);
+  filter_ = new QLineEdit(this);
+  filter_->setPlaceholderText(tr("Filter lanes"));
+  filter_->setAccessibleName(tr("Filter lanes"));
+  filter_->setFont(ui_font(11));
+  filter_->setClearButtonEnabled(true);
+  filter_->setFixedWidth(110);
+  connect(filter_, &QLineEdit::textChanged, &model_, &TimelineModel::setFilter);
+  addOption(filter_);
+  align_ = option_button(tr("How the runs lie over each other"), this);
+  align_->setText(align_text(model_.align()));
+  auto* menu = new QMenu(align_);
+  for (Align align : {Align::Step, Align::RunStart, Align::Wall})
+    connect(menu->addAction(align_text(align).mid(7)), &QAction::triggered, this, [this, align] { chooseAlign(align); });
+  align_->setMenu(menu);
+  addOption(align_);
+  lanes_ = option_button(tr("Lanes: show, hide, keep the last seconds"), this);
+  lanes_->setText(tr("Lanes"));
+  connect(lanes_, &QPushButton::clicked, this, &TimelinePane::lanesMenu);
+  addOption(lanes_);
+  fit_ = new QPushButton(tr("Fit  F"), this);
+  fit_->setProperty("small", true);
+  fit_->setFlat(true);
+  fit_->setFont(ui_font(12));
+  fit_->setToolTip(tr("The selection, else everything (F)"));
+  connect(fit_, &QPushButton::clicked, view_, &TimelineView::fit);
+  addOption(fit_);
+}
+
+void TimelinePane::buildFind() {
+  find_bar_ = new QWidget(this);
+  auto* row = new QHBoxLayout(find_bar_);
+  row->setContentsMargins(10, 4, 10, 4);
+  find_ = new QLineEdit(find_bar_);
+  find_->setPlaceholderText(tr("Name, op, layer or step number; Enter next, Shift+Enter previous"));
+  find_->setAccessibleName(tr("Find in the timeline"));
+  row->addWidget(find_, 1);
+  auto* close = new QPushButton(tr("Close"), find_bar_);
+  close->setProperty("small", true);
+  row->addWidget(close);
+  const auto hide = [this] { find_bar_->hide(), view_->setFocus(); };
+  connect(close, &QPushButton::clicked, this, hide);
+  connect(find_, &QLineEdit::returnPressed, this, [this] {
+    view_->find(find_->text(), !(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier));
+  });
+  auto* escape = new QShortcut(QKeySequence(Qt::Key_Escape), find_bar_, nullptr, nullptr, Qt::WidgetWithChildrenShortcut);
+  connect(escape, &QShortcut::activated, this, hide);
+  find_bar_->hide();
+}
+
+void TimelinePane::buildBody() {
+  auto* body = new QWidget(this);
+  auto* row = new QHBoxLayout;
+  bar_ = new QScrollBar(Qt::Vertical, body);
+  bar_->setAccessibleName(tr("Lanes"));
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(0);
+  row->addWidget(view_, 1);
+  row->addWidget(bar_);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(find_bar_);
+  column->addLayout(row, 1);
+  setBody(body);
+  bar_->hide();
+  connect(bar_, &QScrollBar::valueChanged, view_, &TimelineView::setScroll);
+  connect(view_, &TimelineView::scrollChanged, this, [this](int y, int limit) {
+    const QSignalBlocker quiet(bar_);
+    bar_->setRange(0, limit);
+    bar_->setPageStep(view_->height());
+    bar_->setSingleStep(30);
+    bar_->setValue(y);
+    bar_->setVisible(limit > 0);
+  });
+}
+
+void TimelinePane::addCommand(const QString& text, const QString& keys, std::function<void()> run) {
+  auto* action = new QAction(text, this);
+  // The view handles its plain keys itself; they are named here for the menus and the palette.
+  action->setProperty("keys", keys);
+  connect(action, &QAction::triggered, this, std::move(run));
+  commands_ << action;
+}
+
+void TimelinePane::buildCommands() {
+  addCommand(tr("Find in the timeline…"), "/", [this] { openFind(); });
+  addCommand(tr("Fit the selection, or everything"), "F", [this] { view_->fit(); });
+  addCommand(tr("Undo zoom"), "Backspace", [this] { view_->undoZoom(); });
+  addCommand(tr("Redo zoom"), "Alt+Right", [this] { view_->redoZoom(); });
+  addCommand(tr("Next span of the same name"), ".", [this] { view_->nextSame(true); });
+  addCommand(tr("Previous span of the same name"), ",", [this] { view_->nextSame(false); });
+  addCommand(tr("Jump to step…"), {}, [this] { askForStep(); });
+  addCommand(tr("Jump to the slowest step"), {}, [this] { view_->jumpToSlowestStep(); });
+  addCommand(tr("Jump to the longest gap on the GPU"), {}, [this] { view_->jumpToLongestGap(); });
+  addCommand(tr("Mark here"), "M", [this] { view_->addMark(); });
+  addCommand(tr("Next mark"), "]", [this] { view_->nextMark(true); });
+  addCommand(tr("Previous mark"), "[", [this] { view_->nextMark(false); });
+  addCommand(tr("Keep the last seconds as a run…"), {}, [this] { freezeLast(); });
+  addCommand(tr("Show all lanes"), {}, [this] { filter_->clear(), model_.showAll(); });
+  addCommand(tr("Align runs by step start"), {}, [this] { chooseAlign(Align::Step); });
+  addCommand(tr("Align runs by run start"), {}, [this] { chooseAlign(Align::RunStart); });
+  addCommand(tr("Align runs by wall time"), {}, [this] { chooseAlign(Align::Wall); });
+}
+
+void TimelinePane::setRuns(const std::vector<Run*>& runs) {
+  model_.setRuns(runs);
+  showNote();
+}
+
+void TimelinePane::chooseAlign(Align align) {
+  model_.setAlign(align);
+  align_->setText(align_text(align));
+}
+
+void TimelinePane::showNote() {
+  QString note = span_time(model_.range().length());
+  if (model_.cursor()->follow() && model_.runCount() > 0 && model_.run(0)->live()) note = tr("last %1").arg(note);
+  if (model_.align() == Align::Step && model_.runCount() > 1) note += tr(" · aligned at step %1").arg(count_text(model_.alignedStep()));
+  setTitle(tr("Timeline"), note);
+}
+
+void TimelinePane::resizeEvent(QResizeEvent* event) {
+  Pane::resizeEvent(event);
+  legend_->setVisible(width() >= kLegendFrom);
+  filter_->setVisible(width() >= kFilterFrom);
+  lanes_->setVisible(width() >= kFilterFrom);
+}
+
+void TimelinePane::openFind() {
+  find_bar_->show();
+  find_->setFocus();
+  find_->selectAll();
+}
+
+void TimelinePane::laneMenu(const QString& key, const QPoint& at) {
+  const auto& lanes = model_.lanes();
+  auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.key == key; });
+  if (lane == lanes.end()) return;
+  QMenu menu;
+  if (lane->kind == LaneKind::Group) {
+    menu.addAction(lane->folded ? tr("Unfold") : tr("Fold"), this, [this, key] { model_.toggleFolded(key); });
+  } else {
+    menu.addAction(lane->pinned ? tr("Unpin") : tr("Pin to the top"), this, [this, key] { model_.togglePinned(key); });
+    menu.addAction(tr("Move up"), this, [this, key] { model_.moveLane(key, -1); });
+    menu.addAction(tr("Move down"), this, [this, key] { model_.moveLane(key, 1); });
+    menu.addAction(tr("Hide"), this, [this, key] { model_.setHidden(key, true); });
+  }
+  menu.addSeparator();
+  menu.addAction(tr("Mark here"), view_, &TimelineView::addMark);
+  menu.addAction(tr("Fit"), view_, &TimelineView::fit);
+  menu.addAction(tr("Undo zoom"), view_, &TimelineView::undoZoom);
+  menu.addAction(tr("Show all lanes"), this, [this] { filter_->clear(), model_.showAll(); });
+  menu.exec(at);
+}
+
+void TimelinePane::lanesMenu() {
+  QMenu menu;
+  for (const QString& key : model_.settings().hidden)
+    menu.addAction(tr("Show %1").arg(key.section('/', 1)), this, [this, key] { model_.setHidden(key, false); });
+  if (!menu.isEmpty()) menu.addSeparator();
+  for (QAction* command : commands_) menu.addAction(command);
+  menu.exec(lanes_->mapToGlobal(QPoint(0, lanes_->height())));
+}
+
+void TimelinePane::editNote(int mark) {
+  const auto index = static_cast<size_t>(mark);
+  bool ok = false;
+  const QString note = QInputDialog::getText(this, tr("Mark"), tr("Note (empty removes the mark)"), QLineEdit::Normal, model_.marks()[index].note, &ok);
+  if (!ok) return;
+  if (note.isEmpty()) model_.removeMark(index);
+  else model_.setNote(index, note);
+}
+
+void TimelinePane::askForStep() {
+  bool ok = false;
+  const QString text = QInputDialog::getText(this, tr("Jump to step"), tr("Step"), QLineEdit::Normal, {}, &ok);
+  const int64_t step = QString(text).remove(' ').toLongLong(&ok);
+  if (ok) view_->jumpToStep(step);
+}
+
+void TimelinePane::freezeLast() {
+  if (model_.runCount() == 0) return emit said(tr("No run is ticked."));
+  bool ok = false;
+  const double seconds = QInputDialog::getDouble(this, tr("Keep the last seconds"), tr("Seconds"), 2, 0.01, 600, 2, &ok);
+  if (ok) emit frozen(model_.freeze(0, seconds).release());
+}
+
+}  // namespace ws::app

@@ -1,0 +1,73 @@
+// The timeline with its title line: legend, alignment, filter and find; and the actions that menus and the palette offer.
+#pragma once
+#include <QList>
+#include <memory>
+
+#include "app/charts/pane.h"
+#include "app/timeline/timeline_view.h"
+
+class QAction;
+class QLineEdit;
+class QMenu;
+class QPushButton;
+class QScrollBar;
+
+namespace ws::app {
+
+// Coloured squares with the names of the meanings that a timeline uses.
+class MeaningLegend : public QWidget {
+  Q_OBJECT
+ public:
+  explicit MeaningLegend(QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return {0, 20}; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+};
+
+class TimelinePane : public Pane {
+  Q_OBJECT
+ public:
+  TimelinePane(TimeCursor* cursor, Selection* selection, QWidget* parent = nullptr);
+
+  TimelineModel* model() { return &model_; }
+  TimelineView* view() const { return view_; }
+  QList<QAction*> commands() const { return commands_; }
+  void setRuns(const std::vector<Run*>& runs);
+
+ public slots:
+  void openFind();
+
+ signals:
+  void said(const QString& sentence);
+  void frozen(ws::app::Run* run);  // the receiver takes it
+
+ protected:
+  void resizeEvent(QResizeEvent*) override;
+
+ private:
+  void buildOptions();
+  void buildCommands();
+  void buildFind();
+  void buildBody();
+  void addCommand(const QString& text, const QString& keys, std::function<void()> run);
+  void showNote();
+  void chooseAlign(Align align);
+  void laneMenu(const QString& key, const QPoint& at);
+  void lanesMenu();
+  void editNote(int mark);
+  void askForStep();
+  void freezeLast();
+
+  TimelineModel model_;
+  TimelineView* view_;
+  MeaningLegend* legend_;
+  QPushButton *align_, *lanes_, *fit_;
+  QLineEdit *filter_, *find_;
+  QWidget* find_bar_;
+  QScrollBar* bar_;
+  QList<QAction*> commands_;
+};
+
+}  // namespace ws::app

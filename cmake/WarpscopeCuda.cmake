@@ -22,6 +22,7 @@ if(WARPSCOPE_CUDA)
     endif()
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # one runtime for kernels, executors and CUPTI
     find_package(CUDAToolkit 12.4 REQUIRED)
     set(WARPSCOPE_HAVE_CUDA ON)
   else()

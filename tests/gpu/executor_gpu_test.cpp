@@ -1,0 +1,239 @@
+// Every way of running a step on the GPU ends where the CPU interpreter ends.
+#include <algorithm>
+
+#include "tests/gpu/executor_support.h"
+
+namespace ws::test {
+namespace {
+
+Training small_training(int64_t batch) {
+  Training t;
+  t.spec.model.hidden = {40, 24};
+  t.spec.train.lr = 0.05;
+  t.spec.exec.device = Device::Cuda;
+  t.batch = batch;
+  t.data = random_data(3 * batch + std::min<int64_t>(batch - 1, 5), 28, 10, true);
+  return t;
+}
+
+void expect_equal_to_oracle(const Training& t, const Outcome& want) {
+  if (why_invalid(t.spec, true)) return;
+  SCOPED_TRACE(label(t.spec.exec) + ", batch " + std::to_string(t.batch));
+  const Outcome got = train_on_gpu(t);
+  const double allowed = tolerance(t.spec.exec.precision);
+  EXPECT_LT(distance(got, want, t), allowed);
+  expect_same_losses(got, want, allowed);
+}
+
+TEST(ExecutorGpu, EveryLevelAndLaunchAndPrecisionOnOddRows) {
+  NEEDS_GPU();
+  for (const int64_t batch : {1, 3, 7, 127, 1000}) {
+    Training t = small_training(batch);
+    const Outcome want = train_on_oracle(t);
+    for (const Fusion fusion : kFusions)
+      for (const Launch launch : kLaunches)
+        for (const Precision precision : kPrecisions) {
+          t.spec.exec.fusion = fusion;
+          t.spec.exec.launch = launch;
+          t.spec.exec.precision = precision;
+          t.spec.exec.graph_steps = batch % 2 ? 1 : 2;
+          expect_equal_to_oracle(t, want);
+        }
+  }
+}
+
+TEST(ExecutorGpu, EveryActivationOptimizerAndLoss) {
+  NEEDS_GPU();
+  for (const Activation activation : {Activation::None, Activation::Relu, Activation::Sigmoid, Activation::Tanh, Activation::Gelu})
+    for (const Optimizer optimizer : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam})
+      for (const LossKind loss : {LossKind::CrossEntropy, LossKind::MeanSquared}) {
+        Training t = small_training(33);
+        t.data = random_data(120, 28, 10, loss == LossKind::CrossEntropy);
+        t.spec.model.activation = activation;
+        t.spec.model.loss = loss;
+        t.spec.train.optimizer = optimizer;
+        t.spec.train.weight_decay = 0.01;
+        if (optimizer == Optimizer::Adam) t.spec.train.lr = 1e-3;
+        SCOPED_TRACE(std::string(to_string(activation)) + " " + std::string(to_string(optimizer)) + " " + std::string(to_string(loss)));
+        const Outcome want = train_on_oracle(t);
+        for (const Fusion fusion : kFusions) {
+          t.spec.exec.fusion = fusion;
+          expect_equal_to_oracle(t, want);
+        }
+      }
+}
+
+TEST(ExecutorGpu, WithoutBiasesAndWithTheLearnersProducts) {
+  NEEDS_GPU();
+  Training t = small_training(50);
+  t.spec.model.bias = false;
+  const Outcome want = train_on_oracle(t);
+  for (const Matmul matmul : {Matmul::Library, Matmul::Tiled, Matmul::Naive})
+    for (const Fusion fusion : kFusions) {
+      t.spec.exec.matmul = matmul;
+      t.spec.exec.fusion = fusion;
+      expect_equal_to_oracle(t, want);
+    }
+}
+
+TEST(ExecutorGpu, WideLayersThatGoThroughTheLibrary) {
+  NEEDS_GPU();
+  Training t = small_training(256);
+  t.spec.model.hidden = {1536, 1536};
+  t.data = random_data(600, 784, 10, true);
+  const Outcome want = train_on_oracle(t);
+  for (const Launch launch : kLaunches)
+    for (const Precision precision : kPrecisions) {
+      t.spec.exec.launch = launch;
+      t.spec.exec.precision = precision;
+      expect_equal_to_oracle(t, want);
+    }
+}
+
+TEST(ExecutorGpu, AllocatorsAndSyncPoliciesGiveTheSameBits) {
+  NEEDS_GPU();
+  Training t = small_training(127);
+  for (const Fusion fusion : kFusions)
+    for (const Launch launch : kLaunches)
+      for (const Precision precision : kPrecisions) {
+        t.spec.exec = ExecSpec{};
+        t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
+        const Outcome want = train_on_gpu(t);
+        for (const Allocator allocator : kAllocators)
+          for (const SyncPolicy sync : kSyncs) {
+            t.spec.exec.allocator = allocator, t.spec.exec.sync = sync;
+            if (why_invalid(t.spec, true)) continue;
+            EXPECT_TRUE(same_bits(train_on_gpu(t), want)) << label(t.spec.exec);
+          }
+      }
+}
+
+Training line_training(int64_t points, int64_t batch) {
+  Training t;
+  t.spec.model.kind = ModelKind::Linear;
+  t.spec.model.loss = LossKind::MeanSquared;
+  t.spec.train.optimizer = Optimizer::Sgd;
+  t.spec.train.lr = 0.1;
+  t.batch = batch;
+  t.epochs = 3;
+  t.order_seed = batch == points ? 0 : 3;
+  t.data = random_data(points, 1, 1, false);
+  return t;
+}
+
+TEST(ExecutorGpu, TheLineInEveryForm) {
+  NEEDS_GPU();
+  for (const int64_t points : {1, 3, 1000, 100003})
+    for (const int64_t batch : {points, (points + 2) / 3}) {
+      Training t = line_training(points, batch);
+      const Outcome want = train_on_oracle(t);
+      for (const Fusion fusion : kFusions)
+        for (const Launch launch : kLaunches)
+          for (const int64_t streams : {1, 4}) {
+            t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.streams = streams;
+            SCOPED_TRACE(std::to_string(points) + " points, " + std::to_string(streams) + " streams");
+            expect_equal_to_oracle(t, want);
+          }
+    }
+}
+
+TEST(ExecutorGpu, AllocatorCallsAreWhatThePlanSays) {
+  NEEDS_GPU();
+  Training t = small_training(64);
+  t.data = random_data(64 * 40, 28, 10, true);
+  const Model model = make_model(t.spec.model, 28, 10);
+  for (const Allocator allocator : kAllocators) {
+    t.spec.exec.allocator = allocator;
+    const Plan plan = compile(t.spec, model, 64).plan;
+    const auto pairs = std::ranges::count(plan.ops, OpKind::Alloc, &Op::kind);
+    t.epochs = 1;
+    const Outcome one = train_on_gpu(t);
+    t.epochs = 3;
+    const Outcome three = train_on_gpu(t);
+    SCOPED_TRACE(std::string(to_string(allocator)));
+    EXPECT_EQ(three.calls.allocate, 120 * pairs);
+    EXPECT_EQ(three.calls.free, 120 * pairs);
+    if (allocator == Allocator::Direct) {
+      EXPECT_EQ(three.calls.device_allocate, 120 * pairs);
+      EXPECT_EQ(three.calls.device_free, 120 * pairs);
+    } else {
+      EXPECT_EQ(three.calls.device_allocate, one.calls.device_allocate) << "asked the device after the first epoch";
+      EXPECT_EQ(three.calls.device_free, 0);
+    }
+    if (allocator == Allocator::Arena) {
+      EXPECT_EQ(pairs, 0);
+      EXPECT_EQ(three.calls.device_allocate, 1);
+    }
+    EXPECT_GT(three.memory.peak, 0);
+    EXPECT_GE(three.memory.peak_reserved, three.memory.peak);
+  }
+}
+
+TEST(ExecutorGpu, PlansChangeBetweenSteps) {
+  NEEDS_GPU();
+  Training t = small_training(32);
+  const Outcome want = train_on_oracle(t);
+  const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+  const auto executor = cuda::make_cuda_executor(t.spec);
+  executor->load(model, t.data, t.spec);
+  executor->set_state(initial_state(model, t.spec));
+  executor->begin_epoch(shuffled(t.data.train.rows, t.order_seed));
+  const auto lr = static_cast<float>(t.spec.train.lr);
+  const Allocator order[] = {Allocator::Direct, Allocator::Arena, Allocator::Caching};
+  for (int64_t step = 0; step < 3; ++step) {
+    t.spec.exec.allocator = order[step];
+    t.spec.exec.fusion = kFusions[step];
+    executor->bind(compile(t.spec, model, 32).plan);
+    executor->run(step, step * 32, std::vector<float>{lr * (1.f - 0.05f * static_cast<float>(step))});
+  }
+  std::vector<StepResult> results;
+  executor->results(results, true);
+  ASSERT_EQ(results.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(results[i].loss, want.results[i].loss, 1e-4);
+}
+
+TEST(ExecutorGpu, EvaluatesAndPredictsLikeTheOracle) {
+  NEEDS_GPU();
+  for (const Precision precision : kPrecisions)
+    for (const bool classes : {true, false}) {
+      Training t = small_training(64);
+      t.data = random_data(20011, 28, 10, classes);
+      t.spec.model.loss = classes ? LossKind::CrossEntropy : LossKind::MeanSquared;
+      t.spec.exec.precision = precision;
+      const Model model = make_model(t.spec.model, 28, 10);
+      const auto gpu = cuda::make_cuda_executor(t.spec), cpu = make_oracle();
+      for (Executor* executor : {gpu.get(), cpu.get()}) {
+        executor->load(model, t.data, t.spec);
+        executor->set_state(initial_state(model, t.spec));
+        executor->bind(compile(t.spec, model, 64).plan);
+      }
+      const double allowed = tolerance(precision);
+      for (const Part part : {Part::Train, Part::Test}) {
+        const Evaluation got = gpu->evaluate(part), want = cpu->evaluate(part);
+        EXPECT_EQ(got.rows, want.rows);
+        EXPECT_NEAR(got.loss, want.loss, allowed * want.loss);
+        if (classes) {
+          EXPECT_NEAR(got.accuracy, want.accuracy, 2 * allowed);
+        }
+      }
+      const auto got = gpu->predict({t.data.test.x.data(), 28 * 129}, 129), want = cpu->predict({t.data.test.x.data(), 28 * 129}, 129);
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 4 * allowed * (1 + std::abs(want[i])));
+    }
+}
+
+TEST(ExecutorGpu, MoreStepsThanTheRingOfResultsHolds) {
+  NEEDS_GPU();
+  Training t = small_training(1);
+  t.spec.model.hidden = {4};
+  t.data = random_data(20000, 4, 3, true);
+  t.spec.exec.launch = Launch::Graph;
+  t.spec.exec.graph_steps = 100;
+  t.epochs = 2;
+  const Outcome got = train_on_gpu(t);
+  ASSERT_EQ(got.results.size(), 40000u);
+  for (size_t i = 0; i < got.results.size(); ++i) ASSERT_EQ(got.results[i].step, static_cast<int64_t>(i));
+}
+
+}  // namespace
+}  // namespace ws::test

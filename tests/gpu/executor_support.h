@@ -1,0 +1,134 @@
+// Runs the same training on two executors and compares where they end.
+#pragma once
+#include <cmath>
+#include <cstring>
+
+#include "engine/cuda/cuda_executor.h"
+#include "tests/support/gpu.h"
+#include "tests/support/one_step.h"
+#include "tests/support/small_data.h"
+
+namespace ws::test {
+
+struct Outcome {
+  TrainState state;
+  std::vector<StepResult> results;
+  AllocatorCalls calls;
+  MemoryUse memory;
+};
+
+struct Training {
+  RunSpec spec;
+  data::Dataset data;
+  int64_t batch = 32;
+  int epochs = 1;  // each over all rows, the rest of them as a smaller batch
+  unsigned order_seed = 3;
+};
+
+inline std::vector<uint32_t> shuffled(int64_t rows, unsigned seed) {
+  std::vector<uint32_t> order(static_cast<size_t>(rows));
+  std::iota(order.begin(), order.end(), 0u);
+  std::mt19937 rng(seed);
+  if (seed) std::shuffle(order.begin(), order.end(), rng);
+  return order;
+}
+
+inline Outcome train_on(Executor& executor, const Training& t) {
+  const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+  executor.load(model, t.data, t.spec);
+  executor.set_state(initial_state(model, t.spec));
+  const int64_t rows = t.data.train.rows, whole = rows / t.batch, rest = rows % t.batch;
+  const Plan full = compile(t.spec, model, t.batch).plan;
+  const Plan tail = rest ? compile(t.spec, model, rest).plan : Plan{};
+  Outcome outcome;
+  int64_t step = 0;
+  for (int epoch = 0; epoch < t.epochs; ++epoch) {
+    executor.begin_epoch(shuffled(rows, t.order_seed ? t.order_seed + static_cast<unsigned>(epoch) : 0));
+    executor.bind(full);
+    const auto lr = static_cast<float>(t.spec.train.lr);
+    std::vector<float> lrs;
+    for (int64_t i = 0; i < whole; ++i) lrs.push_back(lr * (1.f - 0.05f * static_cast<float>((step + i) % 7)));
+    executor.run(step, 0, lrs);
+    step += whole;
+    if (rest) {
+      executor.bind(tail);
+      executor.run(step++, whole * t.batch, std::vector<float>{lr});
+    }
+    executor.results(outcome.results, false);
+  }
+  executor.results(outcome.results, true);
+  outcome.state = executor.state();
+  outcome.calls = executor.allocator_calls();
+  outcome.memory = executor.memory();
+  return outcome;
+}
+
+inline Outcome train_on_gpu(const Training& t) {
+  const auto executor = cuda::make_cuda_executor(t.spec);
+  return train_on(*executor, t);
+}
+
+inline Outcome train_on_oracle(const Training& t) {
+  Training plain = t;
+  plain.spec.exec = ExecSpec{};
+  plain.spec.exec.fusion = Fusion::Off;
+  const auto executor = make_oracle();
+  return train_on(*executor, plain);
+}
+
+// How far the parameters moved apart, relative to how far they moved.
+inline double distance(const Outcome& a, const Outcome& b, const Training& t) {
+  const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+  const TrainState from = initial_state(model, t.spec);
+  double apart = 0, moved = 0;
+  for (size_t p = 0; p < from.parameters.size(); ++p)
+    for (size_t i = 0; i < from.parameters[p].size(); ++i) {
+      const double d = double{a.state.parameters[p][i]} - double{b.state.parameters[p][i]};
+      const double m = double{b.state.parameters[p][i]} - double{from.parameters[p][i]};
+      apart += d * d, moved += m * m;
+    }
+  return std::sqrt(apart / std::max(moved, 1e-30));
+}
+
+inline bool same_bits(const Outcome& a, const Outcome& b) {
+  for (size_t p = 0; p < a.state.parameters.size(); ++p) {
+    const auto &x = a.state.parameters[p], &y = b.state.parameters[p];
+    if (x.size() != y.size() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) != 0) return false;
+  }
+  if (a.results.size() != b.results.size()) return false;
+  for (size_t i = 0; i < a.results.size(); ++i)
+    if (std::memcmp(&a.results[i].loss, &b.results[i].loss, sizeof(float)) != 0) return false;
+  return true;
+}
+
+// Norm-wise, after a few steps. 16-bit products carry 8 or 11 bits of each factor, tf32 11.
+inline double tolerance(Precision precision) {
+  switch (precision) {
+    case Precision::Fp32: return 2e-4;
+    case Precision::Tf32: return 5e-3;
+    case Precision::Bf16: return 6e-2;
+    case Precision::Fp16: return 2e-2;
+  }
+  return 0;
+}
+
+inline void expect_same_losses(const Outcome& got, const Outcome& want, double tolerance) {
+  ASSERT_EQ(got.results.size(), want.results.size());
+  for (size_t i = 0; i < want.results.size(); ++i) {
+    EXPECT_EQ(got.results[i].step, want.results[i].step);
+    EXPECT_NEAR(got.results[i].loss, want.results[i].loss, tolerance * (std::abs(want.results[i].loss) + 0.1)) << "step " << i;
+  }
+}
+
+constexpr Allocator kAllocators[] = {Allocator::Direct, Allocator::StreamOrdered, Allocator::Caching, Allocator::Arena};
+constexpr SyncPolicy kSyncs[] = {SyncPolicy::EveryOp, SyncPolicy::EveryStep, SyncPolicy::OnRead};
+constexpr Fusion kFusions[] = {Fusion::Off, Fusion::Pointwise, Fusion::Epilogue};
+constexpr Launch kLaunches[] = {Launch::Eager, Launch::Graph};
+constexpr Precision kPrecisions[] = {Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16};
+
+inline std::string label(const ExecSpec& e) {
+  return std::string(to_string(e.fusion)) + " " + std::string(to_string(e.launch)) + " " + std::string(to_string(e.precision)) + " " +
+         std::string(to_string(e.allocator)) + " " + std::string(to_string(e.sync));
+}
+
+}  // namespace ws::test

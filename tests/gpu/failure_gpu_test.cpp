@@ -1,0 +1,185 @@
+// Whatever fails on the GPU ends the run with a sentence; the next run works.
+#include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
+
+#include "engine/cuda/faults.h"
+#include "engine/cuda/handles.h"
+#include "tests/gpu/executor_support.h"
+#include "tests/gpu/poison.h"
+
+namespace ws::test {
+namespace {
+
+using testing::HasSubstr;
+
+Training tiny_training() {
+  Training t;
+  t.spec.model.hidden = {16};
+  t.batch = 20;
+  t.data = random_data(70, 8, 4, true);
+  return t;
+}
+
+// A whole life: load, train, evaluate, predict, end.
+void live(const Training& t) {
+  const auto executor = cuda::make_cuda_executor(t.spec);
+  train_on(*executor, t);
+  executor->evaluate(Part::Test);
+  executor->predict({t.data.test.x.data(), 8 * 5}, 5);
+}
+
+size_t free_bytes() {
+  size_t free = 0, total = 0;
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
+// Every checked call of a run fails once.
+void sweep(const Training& t, cudaError_t error) {
+  live(t);  // warm: lazy loading must not look like a leak
+  const size_t before = free_bytes();
+  cuda::faults::fail_at(0);
+  live(t);
+  const int64_t calls = cuda::faults::calls();
+  ASSERT_GT(calls, 50);
+  for (int64_t n = 1; n <= calls; ++n) {
+    cuda::faults::fail_at(n, error);
+    try {
+      live(t);
+    } catch (const Failure& problem) {
+      EXPECT_GT(std::string(problem.what()).size(), 10u);
+    }
+    EXPECT_FALSE(cuda::faults::last_hit().empty()) << "call " << n << " of " << calls << " was not made";
+    cuda::faults::fail_at(0);
+  }
+  const size_t after = free_bytes();
+  EXPECT_LE(before - std::min(before, after), size_t{8} << 20) << "device memory leaked";
+  EXPECT_NO_THROW(live(t));
+}
+
+TEST(FailureGpu, EveryCallFailsOnceEager) {
+  NEEDS_GPU();
+  Training t = tiny_training();
+  t.spec.exec.allocator = Allocator::Caching;
+  t.spec.exec.fusion = Fusion::Off;
+  sweep(t, cudaErrorUnknown);
+}
+
+TEST(FailureGpu, EveryCallFailsOnceInAGraph) {
+  NEEDS_GPU();
+  Training t = tiny_training();
+  t.spec.exec.launch = Launch::Graph;
+  t.spec.exec.graph_steps = 2;
+  t.spec.exec.precision = Precision::Fp16;
+  sweep(t, cudaErrorUnknown);
+}
+
+TEST(FailureGpu, EveryCallFailsOnceWithThePinnedLoader) {
+  NEEDS_GPU();
+  Training t = tiny_training();
+  t.spec.exec.loader = Loader::Pinned;
+  t.spec.exec.allocator = Allocator::StreamOrdered;
+  sweep(t, cudaErrorMemoryAllocation);
+}
+
+TEST(FailureGpu, EveryCallFailsOnceWithDirectAllocation) {
+  NEEDS_GPU();
+  Training t = tiny_training();
+  t.spec.exec.allocator = Allocator::Direct;
+  t.spec.exec.sync = SyncPolicy::EveryOp;
+  sweep(t, cudaErrorMemoryAllocation);
+}
+
+// Takes the device's memory but for `leave` bytes.
+std::vector<cuda::DeviceBlock<char>> take_all_but(size_t leave) {
+  std::vector<cuda::DeviceBlock<char>> hogs;
+  for (size_t piece = size_t{8} << 30; piece >= size_t{8} << 20;) {
+    if (free_bytes() < leave + piece) {
+      piece /= 2;
+      continue;
+    }
+    try {
+      hogs.push_back(cuda::DeviceBlock<char>::device(piece));
+    } catch (const OutOfMemory&) {
+      piece /= 2;
+    }
+  }
+  return hogs;
+}
+
+TEST(FailureGpu, OutOfMemoryInMidRunNamesBuffersAndABatchThatFits) {
+  NEEDS_GPU();
+  for (const Allocator allocator : {Allocator::Direct, Allocator::StreamOrdered, Allocator::Caching}) {
+    Training t;
+    t.spec.model.hidden = {4096};
+    t.spec.exec.allocator = allocator;
+    t.batch = 20000;
+    t.data = random_data(20000, 64, 10, true);
+    SCOPED_TRACE(std::string(to_string(allocator)));
+    const Model model = make_model(t.spec.model, 64, 10);
+    const auto executor = cuda::make_cuda_executor(t.spec);
+    executor->load(model, t.data, t.spec);
+    executor->set_state(initial_state(model, t.spec));
+    executor->bind(compile(t.spec, model, 100).plan);
+    executor->begin_epoch(shuffled(20000, 0));
+    executor->run(0, 0, std::vector<float>{0.01f});  // a small step: works
+    const auto hogs = take_all_but(size_t{600} << 20);
+    executor->bind(compile(t.spec, model, t.batch).plan);
+    try {
+      executor->run(1, 0, std::vector<float>{0.01f});
+      FAIL() << "there was room";
+    } catch (const OutOfMemory& problem) {
+      EXPECT_THAT(problem.what(), HasSubstr("biggest: "));
+      EXPECT_THAT(problem.what(), HasSubstr("a batch of "));
+      EXPECT_THAT(problem.what(), HasSubstr(" fits"));
+    }
+    executor->bind(compile(t.spec, model, 100).plan);
+    EXPECT_NO_THROW(executor->run(1, 0, std::vector<float>{0.01f})) << "the small step still works";
+    EXPECT_EQ(executor->state().step, 2);
+  }
+  EXPECT_NO_THROW(live(tiny_training()));
+}
+
+TEST(FailureGpu, TheCachesCapIsTold) {
+  NEEDS_GPU();
+  Training t;
+  t.spec.model.hidden = {2048};
+  t.spec.exec.allocator = Allocator::Caching;
+  t.spec.exec.cache_cap_mib = 16;
+  t.batch = 4096;
+  t.data = random_data(4096, 64, 10, true);
+  try {
+    train_on_gpu(t);
+    FAIL() << "the cap was passed";
+  } catch (const OutOfMemory& problem) {
+    EXPECT_THAT(problem.what(), HasSubstr("16.0 MiB are allowed"));
+    EXPECT_THAT(problem.what(), HasSubstr("a batch of "));
+  }
+}
+
+// Last: it breaks the context of the whole process.
+TEST(FailureGpuZ, AStickyErrorEndsTheRunAndTheNextOneWorks) {
+  NEEDS_GPU();
+  const Training t = tiny_training();
+  const Outcome want = train_on_gpu(t);
+  for (int round = 0; round < 2; ++round) {
+    {
+      const auto executor = cuda::make_cuda_executor(t.spec);
+      const Outcome good = train_on(*executor, t);
+      const auto steps = static_cast<int64_t>(good.results.size());
+      write_to_nowhere();
+      std::vector<StepResult> results;
+      EXPECT_THROW(
+          {
+            executor->run(steps, 0, std::vector<float>{0.01f});
+            executor->results(results, true);
+          },
+          CallFailure);
+    }
+    EXPECT_TRUE(same_bits(train_on_gpu(t), want)) << "after the reset";
+  }
+}
+
+}  // namespace
+}  // namespace ws::test

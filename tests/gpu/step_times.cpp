@@ -1,0 +1,197 @@
+// Times the ladder of execution choices and the networks of the race on this machine, and prints JSON.
+//   step_times [OUT.json] [only: part of a case's name]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "engine/compile.h"
+#include "engine/executor.h"
+#include "tests/support/one_step.h"
+
+namespace ws {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kRepeats = 5;
+constexpr double kSecondsEach = 0.03;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Case {
+  std::string name;
+  RunSpec spec;
+  const data::Dataset* data;
+};
+
+// Steps of whole batches, epoch after epoch, without a new shuffle: what a step costs.
+class Stopwatch {
+ public:
+  Stopwatch(Executor& executor, const Case& c) : executor_(executor), rows_(c.data->train.rows) {
+    batch_ = c.spec.train.batch ? std::min(c.spec.train.batch, rows_) : rows_;
+    per_epoch_ = rows_ / batch_;
+    chunk_ = batch_ == rows_ ? std::max<int64_t>(1, c.spec.exec.graph_steps) : per_epoch_;
+    lrs_.assign(static_cast<size_t>(chunk_), 1e-3f);
+  }
+  int64_t batch() const { return batch_; }
+  double run(int64_t least_steps) {
+    const double begin = now();
+    int64_t done = 0;
+    while (done < least_steps) {
+      executor_.run(step_, 0, lrs_);
+      step_ += chunk_, done += chunk_;
+      executor_.results(results_, false);
+    }
+    results_.clear();
+    executor_.results(results_, true);
+    last_loss_ = results_.empty() ? last_loss_ : results_.back().loss;
+    return (now() - begin) * 1e6 / static_cast<double>(done);
+  }
+  float last_loss() const { return last_loss_; }
+
+ private:
+  Executor& executor_;
+  int64_t rows_, batch_ = 0, per_epoch_ = 0, chunk_ = 0, step_ = 0;
+  std::vector<float> lrs_;
+  std::vector<StepResult> results_;
+  float last_loss_ = 0;
+};
+
+Json measure(const Case& c) {
+  const auto executor = make_executor(c.spec);
+  const Model model = make_model(c.spec.model, c.data->features, c.data->outputs);
+  executor->load(model, *c.data, c.spec);
+  executor->set_state(test::initial_state(model, c.spec));
+  Stopwatch watch(*executor, c);
+  const CompiledPlan compiled = compile(c.spec, model, watch.batch());
+  std::vector<uint32_t> order(static_cast<size_t>(c.data->train.rows));
+  std::iota(order.begin(), order.end(), 0u);
+  if (watch.batch() < c.data->train.rows) std::swap(order.front(), order.back());
+  executor->begin_epoch(order);
+  executor->bind(compiled.plan);
+  watch.run(1);
+  const double guess = watch.run(20);
+  std::vector<double> times;
+  for (int i = 0; i < kRepeats; ++i) times.push_back(watch.run(static_cast<int64_t>(kSecondsEach * 1e6 / guess) + 1));
+  std::ranges::sort(times);
+  const AllocatorCalls calls = executor->allocator_calls();
+  Json row{{"case", c.name}, {"us_per_step", times[kRepeats / 2]}, {"fastest", times.front()}, {"slowest", times.back()},
+           {"ops", compiled.plan.ops.size()}, {"peak_bytes", executor->memory().peak}, {"last_loss", watch.last_loss()},
+           {"device_allocations", calls.device_allocate}, {"plan_allocations", calls.allocate}};
+  std::printf("%-44s %9.2f us/step  (%.2f to %.2f)\n", c.name.c_str(), times[kRepeats / 2], times.front(), times.back());
+  std::fflush(stdout);
+  return row;
+}
+
+RunSpec network(std::vector<int64_t> hidden, int64_t batch, Precision precision) {
+  RunSpec spec;
+  spec.exec.device = Device::Cuda;
+  spec.model.hidden = std::move(hidden);
+  spec.train.batch = batch;
+  spec.train.optimizer = Optimizer::Sgd;
+  spec.exec.precision = precision;
+  spec.exec.launch = Launch::Graph;
+  spec.exec.graph_steps = 100;
+  return spec;
+}
+
+// Each rung changes one thing.
+std::vector<Case> ladder(const std::string& name, RunSpec spec, const data::Dataset& data) {
+  std::vector<Case> cases;
+  spec.exec = ExecSpec{};
+  spec.exec.device = Device::Cuda;
+  spec.exec.allocator = Allocator::Direct;
+  spec.exec.sync = SyncPolicy::EveryOp;
+  spec.exec.fusion = Fusion::Off;
+  cases.push_back({"ladder " + name + ": direct", spec, &data});
+  spec.exec.allocator = Allocator::Caching;
+  cases.push_back({"ladder " + name + ": + pool", spec, &data});
+  spec.exec.sync = SyncPolicy::OnRead;
+  cases.push_back({"ladder " + name + ": + no sync", spec, &data});
+  spec.exec.fusion = Fusion::Epilogue;
+  cases.push_back({"ladder " + name + ": + fused", spec, &data});
+  spec.exec.launch = Launch::Graph;
+  spec.exec.graph_steps = 100;
+  spec.exec.allocator = Allocator::Arena;
+  cases.push_back({"ladder " + name + ": + graph", spec, &data});
+  return cases;
+}
+
+RunSpec line(Fusion fusion) {
+  RunSpec spec = network({}, 0, Precision::Fp32);
+  spec.model.kind = ModelKind::Linear;
+  spec.model.loss = LossKind::MeanSquared;
+  spec.exec.fusion = fusion;
+  return spec;
+}
+
+struct Data {
+  data::Dataset mnist, iris, points_50k, points_5m;
+};
+
+Data load_all() {
+  data::DataSpec mnist, iris, line;
+  iris.name = "iris";
+  line.name = "line";
+  line.points = 50'000, line.validation = 0;
+  data::DataSpec longer = line;
+  longer.points = 5'000'000;
+  return {data::load(mnist), data::load(iris), data::load(line), data::load(longer)};
+}
+
+std::vector<Case> all_cases(const Data& d) {
+  std::vector<Case> cases{{"iris 4-5-3 full fp32", network({5}, 0, Precision::Fp32), &d.iris}};
+  for (const int64_t batch : {64, 128, 512, 0})
+    cases.push_back({"mnist 784-128-10 b" + std::to_string(batch) + " tf32", network({128}, batch, Precision::Tf32), &d.mnist});
+  for (const Precision p : {Precision::Fp32, Precision::Bf16, Precision::Fp16})
+    cases.push_back({"mnist 784-128-10 b64 " + std::string(to_string(p)), network({128}, 64, p), &d.mnist});
+  RunSpec deep = network({784, 784, 784, 784}, 64, Precision::Tf32);
+  deep.model.bias = false;
+  cases.push_back({"mnist 784x5-10 b64 tf32", deep, &d.mnist});
+  for (const int64_t w : {16, 128, 1024, 4096})
+    cases.push_back({"mnist 784-w-w-w-10 b32 fp16 w" + std::to_string(w), network({w, w, w}, 32, Precision::Fp16), &d.mnist});
+  cases.push_back({"mnist 784-w-w-w-10 b32 tf32 w4096", network({4096, 4096, 4096}, 32, Precision::Tf32), &d.mnist});
+  for (const Fusion fusion : {Fusion::Epilogue, Fusion::Off}) {
+    cases.push_back({"line 50k " + std::string(to_string(fusion)), line(fusion), &d.points_50k});
+    cases.push_back({"line 5M " + std::string(to_string(fusion)), line(fusion), &d.points_5m});
+  }
+  for (auto& c : ladder("mnist b64", network({128}, 64, Precision::Fp32), d.mnist)) cases.push_back(c);
+  for (auto& c : ladder("iris", network({5}, 0, Precision::Fp32), d.iris)) cases.push_back(c);
+  return cases;
+}
+
+int run(const std::string& out, const std::string& only) {
+  const DeviceInfo& device = device_info();
+  if (!device.cuda) {
+    std::printf("%s\n", device.why_not.c_str());
+    return 0;
+  }
+  const Data data = load_all();
+  Json report{{"gpu", device.name}, {"driver", device.driver}, {"cuda", device.runtime}, {"repeats", kRepeats}};
+  for (const Case& c : all_cases(data)) {
+    if (c.name.find(only) == std::string::npos) continue;
+    try {
+      report["cases"].push_back(measure(c));
+    } catch (const std::exception& problem) {
+      std::printf("%-44s %s\n", c.name.c_str(), problem.what());
+      report["cases"].push_back({{"case", c.name}, {"failed", problem.what()}});
+    }
+  }
+  if (!out.empty()) std::ofstream(out) << report.dump(1) << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace ws
+
+int main(int argc, char** argv) {
+  try {
+    return ws::run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : "");
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return 1;
+  }
+}

@@ -10,19 +10,17 @@ void OpJoin::node_cloned(uint64_t original, uint64_t clone) {
 }
 
 OpAt OpJoin::in_graph(uint32_t correlation, const NodeOp& node) const {
-  if (const Launch* launch = launches_.find(correlation); launch && launch->first != 0) {
-    return {node.op, launch->first + std::min(node.offset, launch->count ? launch->count - 1 : 0)};
-  }
-  const uint64_t* id = externals_.find(correlation);
-  return {node.op, id ? from_external_id(*id).step : 0};
+  const Launch* launch = graphs_.find(correlation);
+  if (!launch || launch->first == 0) return {node.op, 0};
+  return {node.op, launch->first + std::min(node.offset, launch->count ? launch->count - 1 : 0)};
 }
 
 OpAt OpJoin::find(uint32_t correlation, uint64_t node) const {
   if (node != 0) {
     if (const auto it = nodes_.find(node); it != nodes_.end()) return in_graph(correlation, it->second);
   }
-  if (const uint64_t* id = externals_.find(correlation)) return from_external_id(*id);
-  if (const Launch* launch = launches_.find(correlation)) return {kNoOp, launch->first};
+  if (const OpAt* at = calls_.find(correlation)) return *at;
+  if (const Launch* launch = graphs_.find(correlation)) return {kNoOp, launch->first};
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Which op and step a GPU record belongs to: by external correlation, by graph node, or by stamps written on the device.
+// Which op and step a GPU record belongs to: by the call that launched it, by graph node, or by stamps written on the device.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,10 +14,6 @@ struct OpAt {
   uint32_t step = 0;  // step + 1; 0: unknown
   bool operator==(const OpAt&) const = default;
 };
-
-// What is pushed around a launch: both fit into the one number that the driver carries along.
-constexpr uint64_t external_id(OpAt at) { return (uint64_t{at.step} << 16) | at.op; }
-constexpr OpAt from_external_id(uint64_t id) { return {static_cast<OpTag>(id & 0xffff), static_cast<uint32_t>(id >> 16)}; }
 
 // Remembers the newest value of each number, in bounded memory: numbers are handed out in rising order, so an old one
 // gives way to the new one that shares its slot.
@@ -39,10 +35,10 @@ class RecentTable {
 
 class OpJoin {
  public:
-  // An API call `correlation` ran under the pushed id.
-  void external(uint32_t correlation, uint64_t id) { externals_.put(correlation, id); }
+  // The call `correlation` was made while the program marked `at`.
+  void launched(uint32_t correlation, OpAt at) { calls_.put(correlation, at); }
   // A graph launch `correlation` runs `count` steps, the first being `first` (step + 1).
-  void graph_launched(uint32_t correlation, uint32_t first, uint32_t count) { launches_.put(correlation, {first, count}); }
+  void graph_launched(uint32_t correlation, uint32_t first, uint32_t count) { graphs_.put(correlation, {first, count}); }
   // A graph node was made for `op`, in the graph's step `offset`.
   void node_created(uint64_t node, OpTag op, uint32_t offset) { nodes_[node] = {op, offset}; }
   void node_cloned(uint64_t original, uint64_t clone);
@@ -56,8 +52,8 @@ class OpJoin {
   struct NodeOp { OpTag op = kNoOp; uint32_t offset = 0; };
   OpAt in_graph(uint32_t correlation, const NodeOp& node) const;
 
-  RecentTable<uint64_t> externals_{18};
-  RecentTable<Launch> launches_{16};
+  RecentTable<OpAt> calls_{18};
+  RecentTable<Launch> graphs_{16};
   std::unordered_map<uint64_t, NodeOp> nodes_;
 };
 

@@ -38,7 +38,7 @@ std::string describe(TraceLevel level, const std::string& gpu_refused) {
   if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
   switch (level) {
     case TraceLevel::Steps: return "Traces steps, phases and allocator calls; no kernels.";
-    case TraceLevel::Graph: return "Traces eager kernels, copies and each graph launch as a whole; not the kernels inside of graphs.";
+    case TraceLevel::Graph: return "Traces eager kernels, copies and each graph launch as a whole, not its kernels.";
     case TraceLevel::Kernels: return "Traces every kernel, copy and allocator call; no other calls.";
     default: return "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
   }
@@ -75,6 +75,7 @@ struct Collector::Impl {
   std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
   TraceLevel level = TraceLevel::Off;
   bool window_open = false, paused = false;
+  std::atomic<int> settle_steps{0};
   int64_t paused_since = 0;
   std::vector<std::pair<int64_t, int64_t>> pauses;
   int64_t last_clock = 0, last_poll = 0;
@@ -82,8 +83,11 @@ struct Collector::Impl {
 
   void begin();
   void configure();
+  void apply_kinds(GpuKinds kinds);
   void on_step(int64_t step);
+  bool sleep_until_flush();  // whether it is the last
   void loop();
+  void take_marks();
   void cycle(bool last);
   void housekeeping();
   void draw_pauses();
@@ -97,10 +101,17 @@ void Collector::Impl::configure() {
   const TraceLevel now = paused ? std::min(level, TraceLevel::Steps) : level;
   Marks::Config config;
   config.ops = now >= TraceLevel::Graph;
-  config.tagger = gpu && now >= TraceLevel::Graph ? gpu : nullptr;
   config.nvtx = nvtx::listened_to() && !options.nvtx_ranges;
-  if (gpu) gpu->apply(kinds_of(now, window_open, options.nvtx_ranges));
+  if (gpu) apply_kinds(kinds_of(now, window_open, options.nvtx_ranges));
   Marks::instance().configure(config);
+}
+
+// After node records, graphs are launched once with no records at all before they are recorded as a whole.
+void Collector::Impl::apply_kinds(GpuKinds kinds) {
+  const bool settle = kinds.graph_runs && gpu->graphs_unsettled() && settle_steps < 2;
+  settle_steps = settle ? settle_steps + 1 : 0;
+  if (settle) kinds.kernels = kinds.graph_runs = false;
+  gpu->apply(kinds);
 }
 
 // On the thread that trains, so that a window or a pause begins exactly with its step.
@@ -108,7 +119,7 @@ void Collector::Impl::on_step(int64_t step) {
   const int64_t now = steady_ns();
   const bool pause = meter && meter->step(step, now);
   const bool window = options.node_every > 0 && step % options.node_every < options.node_window;
-  if (pause == paused && window == window_open) return;
+  if (pause == paused && window == window_open && settle_steps == 0) return;
   std::lock_guard lock(switch_mutex);
   if (pause && !paused) paused_since = now;
   if (!pause && paused) pauses.emplace_back(paused_since, now);
@@ -154,8 +165,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   impl_->status.origin_ns = impl_->context.origin;
   impl_->running = true;
   Marks& marks = Marks::instance();
-  const bool by_step = impl_->meter || options.node_window > 0;
-  marks.on_step(by_step ? std::function<void(int64_t)>([impl = impl_.get()](int64_t s) { impl->on_step(s); }) : nullptr);
+  marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
   if (options.level != TraceLevel::Off) set_listener(&marks);
   impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
   return status();
@@ -210,28 +220,38 @@ void Collector::add_stamps(StampedLaunch launch) {
   if (impl_->stamps.size() < 4096) impl_->stamps.push_back(std::move(launch));
 }
 
+// Marks come far faster than a flush is worth its cost, so their queues are emptied in between.
+bool Collector::Impl::sleep_until_flush() {
+  constexpr int kSliceMs = 10;
+  std::unique_lock lock(mutex);
+  for (int slept = 0; slept < options.flush_ms; slept += kSliceMs) {
+    if (wake.wait_for(lock, std::chrono::milliseconds(kSliceMs), [this] { return stopping; })) return true;
+    lock.unlock();
+    take_marks();
+    lock.lock();
+  }
+  return stopping;
+}
+
 void Collector::Impl::loop() {
   for (bool last = false; !last;) {
-    {
-      std::unique_lock lock(mutex);
-      wake.wait_for(lock, std::chrono::milliseconds(options.flush_ms), [this] { return stopping; });
-      last = stopping;
-    }
+    last = sleep_until_flush();
     cycle(last);
   }
 }
 
-void Collector::Impl::cycle(bool last) {
-  if (gpu && last) {
-    gpu->flush(false);  // what is complete; then nothing new, then the rest
-    gpu->apply({});
-  }
-  if (gpu) gpu->flush(last);
-  housekeeping();
+void Collector::Impl::take_marks() {
   Marks& marks = Marks::instance();
   context.expects_ops = marks.ops_seen();
   context.batch.losses().dropped_records +=
       marks.drain([this](const MarkedThread& from, const HostEvent& event) { host->take(from, event); });
+}
+
+void Collector::Impl::cycle(bool last) {
+  if (gpu && last) gpu->finish();
+  else if (gpu) gpu->flush();
+  housekeeping();
+  take_marks();
   if (gpu) gpu->drain(last);
   if (counters) counters->drain(context);
   draw_pauses();

@@ -3,8 +3,6 @@
 #include <array>
 #include <regex>
 
-#include "profiling/collectors/cupti_parse.h"
-
 namespace ws::prof {
 
 namespace {
@@ -12,7 +10,22 @@ namespace {
 #define RT(name) CUPTI_RUNTIME_TRACE_CBID_##name
 #define DRV(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-constexpr CUpti_CallbackId kLaunchRuntime[] = {
+constexpr CUpti_CallbackId kLaunch[] = {
+    DRV(cuLaunchKernel),            DRV(cuLaunchKernel_ptsz),       DRV(cuLaunchKernelEx),
+    DRV(cuLaunchKernelEx_ptsz),     DRV(cuLaunchCooperativeKernel), DRV(cuLaunchCooperativeKernel_ptsz),
+    DRV(cuMemcpy),                  DRV(cuMemcpyAsync),             DRV(cuMemcpyAsync_ptsz),
+    DRV(cuMemcpyHtoD_v2),           DRV(cuMemcpyHtoDAsync_v2),      DRV(cuMemcpyHtoDAsync_v2_ptsz),
+    DRV(cuMemcpyDtoH_v2),           DRV(cuMemcpyDtoHAsync_v2),      DRV(cuMemcpyDtoHAsync_v2_ptsz),
+    DRV(cuMemcpyDtoD_v2),           DRV(cuMemcpyDtoDAsync_v2),      DRV(cuMemcpyDtoDAsync_v2_ptsz),
+    DRV(cuMemcpy2D_v2),             DRV(cuMemcpy2DAsync_v2),        DRV(cuMemcpy2DAsync_v2_ptsz),
+    DRV(cuMemcpyPeerAsync),         DRV(cuMemsetD8_v2),             DRV(cuMemsetD8Async),
+    DRV(cuMemsetD8Async_ptsz),      DRV(cuMemsetD16Async),          DRV(cuMemsetD32_v2),
+    DRV(cuMemsetD32Async),          DRV(cuMemsetD32Async_ptsz),     DRV(cuMemsetD2D8Async)};
+
+constexpr CUpti_CallbackId kDriverWaits[] = {DRV(cuStreamSynchronize), DRV(cuStreamSynchronize_ptsz),
+                                             DRV(cuCtxSynchronize), DRV(cuEventSynchronize)};
+
+constexpr CUpti_CallbackId kRuntime[] = {
     RT(cudaLaunchKernel_v7000),           RT(cudaLaunchKernel_ptsz_v7000),
     RT(cudaLaunchKernelExC_v11060),       RT(cudaLaunchKernelExC_ptsz_v11060),
     RT(cudaLaunchCooperativeKernel_v9000), RT(cudaLaunchCooperativeKernel_ptsz_v9000),
@@ -20,12 +33,7 @@ constexpr CUpti_CallbackId kLaunchRuntime[] = {
     RT(cudaMemcpy_v3020),                 RT(cudaMemcpyAsync_v3020),
     RT(cudaMemcpyAsync_ptsz_v7000),       RT(cudaMemset_v3020),
     RT(cudaMemsetAsync_v3020),            RT(cudaMemsetAsync_ptsz_v7000),
-    RT(cudaMemcpy2DAsync_v3020),          RT(cudaMemcpyPeerAsync_v4000)};
-
-constexpr CUpti_CallbackId kLaunchDriver[] = {DRV(cuLaunchKernel), DRV(cuLaunchKernel_ptsz), DRV(cuLaunchKernelEx),
-                                              DRV(cuLaunchKernelEx_ptsz), DRV(cuLaunchCooperativeKernel)};
-
-constexpr CUpti_CallbackId kFurtherRuntime[] = {
+    RT(cudaMemcpy2DAsync_v3020),          RT(cudaMemcpyPeerAsync_v4000),
     RT(cudaStreamSynchronize_v3020),        RT(cudaStreamSynchronize_ptsz_v7000),
     RT(cudaDeviceSynchronize_v3020),        RT(cudaEventSynchronize_v3020),
     RT(cudaEventRecord_v3020),              RT(cudaEventRecord_ptsz_v7000),
@@ -45,8 +53,6 @@ constexpr CUpti_CallbackId kAllocator[] = {
     DRV(cuMemHostAlloc),            DRV(cuMemHostAlloc_v2),    DRV(cuMemFreeHost)};
 
 constexpr CUpti_CallbackId kGraphLaunch[] = {DRV(cuGraphLaunch), DRV(cuGraphLaunch_ptsz)};
-
-bool has(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
 
 uint64_t target(const void* pointer_to_pointer) {
   return pointer_to_pointer ? *static_cast<const uint64_t*>(pointer_to_pointer) : 0;
@@ -70,13 +76,19 @@ AllocatorRequest pitched(const void* parameters) {
 
 }  // namespace
 
-std::span<const CUpti_CallbackId> launch_calls_runtime() { return kLaunchRuntime; }
-std::span<const CUpti_CallbackId> launch_calls_driver() { return kLaunchDriver; }
-std::span<const CUpti_CallbackId> further_calls_runtime() { return kFurtherRuntime; }
+std::span<const CUpti_CallbackId> launch_calls() { return kLaunch; }
+std::span<const CUpti_CallbackId> runtime_calls() { return kRuntime; }
+std::span<const CUpti_CallbackId> driver_waits() { return kDriverWaits; }
 std::span<const CUpti_CallbackId> allocator_calls() { return kAllocator; }
+bool allocator_call(CUpti_CallbackId id) {
+  for (CUpti_CallbackId known : kAllocator) {
+    if (known == id) return true;
+  }
+  return false;
+}
 std::span<const CUpti_CallbackId> graph_launch_calls() { return kGraphLaunch; }
 
-std::string call_name(bool driver, CUpti_CallbackId id) {
+std::string call_name(bool driver, uint32_t id) {
   const char* raw = nullptr;
   const auto domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
   if (cuptiGetCallbackName(domain, id, &raw) != CUPTI_SUCCESS || !raw) return "call " + std::to_string(id);
@@ -108,27 +120,6 @@ std::optional<AllocatorRequest> allocator_request(CUpti_CallbackId id, const voi
                               reinterpret_cast<uintptr_t>(static_cast<const cuMemFreeHost_params*>(parameters)->p), 0};
     default: return std::nullopt;
   }
-}
-
-RecordParser::Call& RecordParser::call_of(uint32_t cbid, bool driver) {
-  Call& known = calls_[driver][cbid];
-  if (known.name) return known;
-  const std::string name = call_name(driver, cbid);
-  known.name = &context_.batch.name(name);
-  if (has(name, "Synchronize") || has(name, "WaitEvent")) {
-    known.kind = SpanKind::Sync, known.meaning = Meaning::Sync;
-  } else if (has(name, "GraphLaunch")) {
-    known.kind = SpanKind::GraphLaunch, known.meaning = Meaning::Launch;
-  } else if (has(name, "Memcpy") || has(name, "Memset")) {
-    known.meaning = Meaning::Copy;
-  } else if (has(name, "Launch")) {
-    known.meaning = Meaning::Launch;
-  } else if (has(name, "Malloc") || has(name, "MemAlloc") || has(name, "HostAlloc")) {
-    known.kind = SpanKind::Alloc, known.meaning = Meaning::Allocation;
-  } else if (has(name, "Free")) {
-    known.kind = SpanKind::Free, known.meaning = Meaning::Allocation;
-  }
-  return known;
 }
 
 }  // namespace ws::prof

@@ -10,16 +10,18 @@
 
 namespace ws::prof {
 
-// Needed to tell which op launched a kernel.
-std::span<const CUpti_CallbackId> launch_calls_runtime();
-std::span<const CUpti_CallbackId> launch_calls_driver();
-// Waits, events, graph handling: worth seeing, not needed for anything.
-std::span<const CUpti_CallbackId> further_calls_runtime();
+// What puts work on the GPU, in the driver: every launch, copy and memset passes here, whichever interface asked for it.
+std::span<const CUpti_CallbackId> launch_calls();
+// Drawn as spans at the fullest level: the runtime's by the names that programs use, the driver's where no runtime call is
+// around them.
+std::span<const CUpti_CallbackId> runtime_calls();
+std::span<const CUpti_CallbackId> driver_waits();
 // Counted one by one, as they happen, where every allocation passes: in the driver.
 std::span<const CUpti_CallbackId> allocator_calls();
+bool allocator_call(CUpti_CallbackId id);
 std::span<const CUpti_CallbackId> graph_launch_calls();
 
-std::string call_name(bool driver, CUpti_CallbackId id);  // "cudaLaunchKernel"
+std::string call_name(bool driver, uint32_t id);  // "cudaLaunchKernel"
 
 // What an allocator call asked for, from its parameters; bytes is 0 for a free.
 struct AllocatorRequest {

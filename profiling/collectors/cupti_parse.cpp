@@ -21,16 +21,6 @@ const char* copy_side(unsigned kind) {
   }
 }
 
-const char* wait_name(CUpti_ActivitySynchronizationType type) {
-  switch (type) {
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE: return "wait for event";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT: return "stream waits for event";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE: return "wait for stream";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE: return "wait for device";
-    default: return "wait";
-  }
-}
-
 const char* overhead_name(CUpti_ActivityOverheadKind kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER: return "driver compiles";
@@ -58,7 +48,7 @@ void RecordParser::parse(uint8_t* buffer, size_t valid_bytes, NextRecord next) {
       return;
     }
     ++records_;
-    if (context_.full && record->kind != CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
+    if (context_.full) {
       ++context_.batch.losses().dropped_records;
       if (record->kind == CUPTI_ACTIVITY_KIND_OVERHEAD) {
         std::free(reinterpret_cast<CUpti_ActivityOverhead3*>(record)->overheadData);
@@ -73,20 +63,10 @@ void RecordParser::dispatch(const CUpti_Activity& r) {
   switch (r.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
     case CUPTI_ACTIVITY_KIND_KERNEL: kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
-      const auto& tag = reinterpret_cast<const CUpti_ActivityExternalCorrelation&>(r);
-      if (tag.externalKind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0) {
-        context_.join.external(tag.correlationId, tag.externalId);
-      }
-      break;
-    }
-    case CUPTI_ACTIVITY_KIND_RUNTIME: call(reinterpret_cast<const CUpti_ActivityAPI&>(r), false); break;
-    case CUPTI_ACTIVITY_KIND_DRIVER: call(reinterpret_cast<const CUpti_ActivityAPI&>(r), true); break;
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: graph_run(reinterpret_cast<const CUpti_ActivityGraphTrace2&>(r)); break;
     case CUPTI_ACTIVITY_KIND_MEMCPY: copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(r)); break;
     case CUPTI_ACTIVITY_KIND_MEMCPY2: peer_copy(reinterpret_cast<const CUpti_ActivityMemcpyPtoP4&>(r)); break;
     case CUPTI_ACTIVITY_KIND_MEMSET: memset(reinterpret_cast<const CUpti_ActivityMemset4&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: sync(reinterpret_cast<const CUpti_ActivitySynchronization2&>(r)); break;
     case CUPTI_ACTIVITY_KIND_OVERHEAD: overhead(reinterpret_cast<const CUpti_ActivityOverhead3&>(r)); break;
     case CUPTI_ACTIVITY_KIND_MARKER: marker(reinterpret_cast<const CUpti_ActivityMarker2&>(r)); break;
     case CUPTI_ACTIVITY_KIND_MEMORY2: memory(reinterpret_cast<const CUpti_ActivityMemory4&>(r)); break;
@@ -168,8 +148,7 @@ BatchBuilder::Row& RecordParser::thread_row(TrackKind kind, uint32_t thread, int
                        (uint64_t{static_cast<uint8_t>(depth)} << 40) | thread;
   BatchBuilder::Row*& row = rows_[key];
   if (!row) {
-    const char* what = kind == TrackKind::Api ? " calls" : " ranges";
-    row = &context_.batch.row(kind, "thread " + std::to_string(thread) + what, "CPU", depth);
+    row = &context_.batch.row(kind, "thread " + std::to_string(thread) + " ranges", "CPU", depth);
   }
   return *row;
 }
@@ -268,25 +247,6 @@ void RecordParser::memset(const CUpti_ActivityMemset4& m) {
   span.correlation = m.correlationId;
   span.name = context_.batch.id(context_.batch.name("memset"));
   put_transfer(span, TrackKind::Copies, m.deviceId, m.streamId, detail, m.graphNodeId);
-}
-
-void RecordParser::call(const CUpti_ActivityAPI& a, bool driver) {
-  Span span;
-  const Call& known = call_of(a.cbid, driver);
-  if (!begin_span(span, a.start, a.end, known.kind, known.meaning)) return;
-  span.correlation = a.correlationId;
-  join(span, 0);
-  span.name = context_.batch.id(*known.name);
-  put(span, thread_row(TrackKind::Api, a.threadId, driver ? 1 : 0));
-}
-
-void RecordParser::sync(const CUpti_ActivitySynchronization2& s) {
-  Span span;
-  if (!begin_span(span, s.start, s.end, SpanKind::Sync, Meaning::Sync)) return;
-  span.correlation = s.correlationId;
-  join(span, 0);
-  span.name = context_.batch.id(context_.batch.name(wait_name(s.type)));
-  put(span, context_.batch.row(TrackKind::Other, "waits", "CPU"));
 }
 
 void RecordParser::overhead(const CUpti_ActivityOverhead3& o) {

@@ -31,11 +31,6 @@ class RecordParser {
     BatchBuilder::Shape* shape = nullptr;
     Meaning meaning = Meaning::Other;
   };
-  struct Call {
-    BatchBuilder::Name* name = nullptr;
-    SpanKind kind = SpanKind::Api;
-    Meaning meaning = Meaning::Other;
-  };
   struct Waiting {
     Span span;
     BatchBuilder::Row* row;
@@ -52,8 +47,6 @@ class RecordParser {
   void copy(const CUpti_ActivityMemcpy6& record);
   void peer_copy(const CUpti_ActivityMemcpyPtoP4& record);
   void memset(const CUpti_ActivityMemset4& record);
-  void call(const CUpti_ActivityAPI& record, bool driver);
-  void sync(const CUpti_ActivitySynchronization2& record);
   void overhead(const CUpti_ActivityOverhead3& record);
   void marker(const CUpti_ActivityMarker2& record);
   void memory(const CUpti_ActivityMemory4& record);
@@ -64,7 +57,6 @@ class RecordParser {
   void join(Span& span, uint64_t node);
   KernelName& kernel_name(const char* pointer);
   BatchBuilder::Shape& kernel_shape(KernelName& known, const CUpti_ActivityKernel10& record);
-  Call& call_of(uint32_t cbid, bool driver);
   BatchBuilder::Row& stream_row(TrackKind kind, uint32_t device, uint32_t stream);
   BatchBuilder::Row& thread_row(TrackKind kind, uint32_t thread, int depth);
   void put_transfer(Span& span, TrackKind kind, uint32_t device, uint32_t stream, const Detail& detail, uint64_t node);
@@ -72,7 +64,6 @@ class RecordParser {
   TraceContext& context_;
   uint64_t records_ = 0;
   std::array<KernelName, 1024> kernel_names_;
-  std::unordered_map<uint32_t, Call> calls_[2];
   std::unordered_map<uint64_t, BatchBuilder::Row*> rows_;
   uint64_t last_row_key_ = 0;
   BatchBuilder::Row* last_row_ = nullptr;

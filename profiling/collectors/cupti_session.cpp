@@ -2,8 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <unordered_map>
-
 #include "profiling/clock.h"
 #include "profiling/collectors/cupti_calls.h"
 
@@ -71,10 +69,18 @@ std::string CuptiSession::subscribe() {
   cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &one);
   cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
   const CUptiResult registered = cuptiActivityRegisterCallbacks(on_request, on_complete);
-  return registered == CUPTI_SUCCESS ? "" : explain("cuptiActivityRegisterCallbacks", registered);
+  if (registered != CUPTI_SUCCESS) return explain("cuptiActivityRegisterCallbacks", registered);
+  for (CUpti_CallbackId id : graph_launch_calls()) cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  for (CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_GRAPH_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,
+                              CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+                              CUPTI_CBID_RESOURCE_CONTEXT_CREATED}) {
+    cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id);
+  }
+  return "";
 }
 
 void CuptiSession::begin(TraceContext& context) {
+  context.call_name = call_name;
   context_ = &context;
   parser_ = std::make_unique<RecordParser>(context);
 }
@@ -92,56 +98,50 @@ void CuptiSession::enable(CUpti_ActivityKind kind, bool on) {
   else enabled_.erase(kind);
 }
 
-void CuptiSession::enable_calls(bool launches, bool further) {
-  if (launches != launches_on_) {
-    for (CUpti_CallbackId id : launch_calls_runtime()) cuptiActivityEnableRuntimeApi(id, launches);
-    for (CUpti_CallbackId id : launch_calls_driver()) cuptiActivityEnableDriverApi(id, launches);
-    launches_on_ = launches;
-  }
-  if (further != further_on_) {
-    for (CUpti_CallbackId id : further_calls_runtime()) cuptiActivityEnableRuntimeApi(id, further);
-    further_on_ = further;
-  }
-}
-
-void CuptiSession::enable_callbacks(bool on) {
-  if (on == callbacks_on_) return;
-  callbacks_on_ = on;
-  for (CUpti_CallbackId id : allocator_calls()) cuptiEnableCallback(on, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-  for (CUpti_CallbackId id : graph_launch_calls()) cuptiEnableCallback(on, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-  for (CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
-                              CUPTI_CBID_RESOURCE_CONTEXT_CREATED}) {
-    cuptiEnableCallback(on, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id);
-  }
+void CuptiSession::enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on,
+                                    bool& was_on) {
+  if (on == was_on) return;
+  was_on = on;
+  for (CUpti_CallbackId id : ids) cuptiEnableCallback(on, subscriber_, domain, id);
 }
 
 void CuptiSession::apply(const GpuKinds& kinds) {
   std::lock_guard lock(kinds_mutex_);
-  if (!subscriber_) return;
-  enable_callbacks(kinds.allocations || kinds.kernels);
-  // Tags first: a call recorded without its tag could not be joined.
-  enable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, kinds.kernels);
-  enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, kinds.kernels && kinds.graph_runs);
+  if (subscriber_) apply_locked(kinds);
+}
+
+// Calls of the driver tell which op launched what. Unlike the activity records of calls they come whenever they are switched
+// on, also after the context was made, and cost less.
+void CuptiSession::apply_locked(const GpuKinds& kinds) {
+  const bool any = kinds.allocations || kinds.kernels;
+  enable_callbacks(allocator_calls(), CUPTI_CB_DOMAIN_DRIVER_API, any, allocations_on_);
+  enable_callbacks(launch_calls(), CUPTI_CB_DOMAIN_DRIVER_API, kinds.kernels, launches_on_);
+  enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, kinds.calls, waits_on_);
+  enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, kinds.calls, runtime_on_);
+  draw_calls_.store(kinds.calls, std::memory_order_relaxed);
+  const bool whole = kinds.kernels && kinds.graph_runs && !whole_refused_;
+  enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, whole || building_.load(std::memory_order_relaxed));
+  graph_runs_on_.store(whole, std::memory_order_relaxed);
   for (auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
                     CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD}) {
     enable(kind, kinds.kernels);
   }
-  for (auto kind : {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL}) {
-    enable(kind, kinds.calls);
-  }
+  for (auto kind : {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL}) enable(kind, kinds.calls);
   enable(CUPTI_ACTIVITY_KIND_MARKER, kinds.nvtx);
-  enable_calls(kinds.kernels, kinds.calls);
   kinds_ = kinds;
 }
 
-void CuptiSession::flush(bool forced) {
+void CuptiSession::flush() {
+  if (subscriber_) cuptiActivityFlushAll(0);
+}
+
+// A forced flush after the kinds were switched off would switch graphs' records on again: it has to come before.
+void CuptiSession::finish() {
   if (!subscriber_) return;
-  if (forced) {
-    if (context_seen_.load(std::memory_order_relaxed)) cudaDeviceSynchronize();
-    cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  } else {
-    cuptiActivityFlushAll(0);
-  }
+  if (context_seen_.load(std::memory_order_relaxed)) cudaDeviceSynchronize();
+  cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  apply({});
+  cuptiActivityFlushAll(0);
 }
 
 void CuptiSession::drain_nodes() {
@@ -195,10 +195,10 @@ void CuptiSession::poll_memory() {
   poll_cost_ms_ = 0.8 * poll_cost_ms_ + 0.2 * static_cast<double>(after - before) * 1e-6;
   context_->batch.counter("device memory used", "B",
                           {context_->from_steady(before), static_cast<double>(total - unused)});
-  if (pool_used_.load(std::memory_order_relaxed)) poll_device(0);
+  if (pool_used_.load(std::memory_order_relaxed)) poll_pool(0);
 }
 
-void CuptiSession::poll_device(int device) {
+void CuptiSession::poll_pool(int device) {
   cudaMemPool_t pool = nullptr;
   if (cudaDeviceGetDefaultMemPool(&pool, device) != cudaSuccess) return;
   uint64_t reserved = 0, used = 0;
@@ -218,94 +218,6 @@ void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* m
 void CUPTIAPI CuptiSession::on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
   if (!buffer) return;
   session()->buffers_.filled(buffer, valid);
-}
-
-void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
-  auto* me = static_cast<CuptiSession*>(self);
-  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) me->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
-  if (domain == CUPTI_CB_DOMAIN_RESOURCE) me->on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
-}
-
-void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
-  if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz) {
-    if (call.callbackSite == CUPTI_API_ENTER) on_graph_launch(call);
-    return;
-  }
-  on_allocator_call(id, call);
-}
-
-void CuptiSession::on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
-  if (call.callbackSite == CUPTI_API_ENTER) {
-    *call.correlationData = static_cast<uint64_t>(steady_ns());
-    return;
-  }
-  const int64_t now = steady_ns();
-  context_seen_.store(true, std::memory_order_relaxed);
-  const auto* result = static_cast<const CUresult*>(call.functionReturnValue);
-  if (result && *result != CUDA_SUCCESS) return;  // nothing was handed out or taken back
-  const auto request = allocator_request(id, call.functionParams);
-  if (!request || (request->call == AllocatorCall::Free && request->address == 0)) return;
-  MarkedThread& thread = Marks::thread();
-  HostEvent event;
-  event.type = HostEventType::Allocation;
-  event.start = static_cast<int64_t>(*call.correlationData);
-  event.end = now;
-  event.a = request->address;
-  event.b = request->bytes;
-  event.op = thread.op();
-  event.step = thread.step;
-  event.correlation = call.correlationId;
-  event.what = static_cast<uint8_t>(request->call);
-  thread.events.push(event);
-  if (request->call == AllocatorCall::AllocateAsync) pool_used_.store(true, std::memory_order_relaxed);
-}
-
-void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
-  MarkedThread& thread = Marks::thread();
-  HostEvent event;
-  event.type = HostEventType::GraphLaunch;
-  event.start = event.end = steady_ns();
-  event.a = thread.launch_count ? thread.launch_first : thread.step;
-  event.b = thread.launch_count ? thread.launch_count : 1;
-  event.correlation = call.correlationId;
-  thread.events.push(event);
-  thread.launch_count = 0;  // told once for each launch
-}
-
-void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource) {
-  if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
-    context_seen_.store(true, std::memory_order_relaxed);
-  } else if (const auto* graph = static_cast<const CUpti_GraphData*>(resource.resourceDescriptor)) {
-    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) on_node_created(*graph);
-    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) on_node_cloned(*graph);
-  }
-}
-
-// A graph can hold several steps: the n-th time that an op is marked while one graph is captured belongs to its n-th step.
-void CuptiSession::on_node_created(const CUpti_GraphData& data) {
-  struct Seen { uint64_t scope = 0; uint32_t times = 0; };
-  thread_local uint32_t current = 0;
-  thread_local std::unordered_map<OpTag, Seen> seen;
-  MarkedThread& thread = Marks::thread();
-  const OpTag op = thread.op();
-  if (op == kNoOp) return;
-  uint32_t graph = 0;
-  uint64_t node = 0;
-  if (cuptiGetGraphId(data.graph, &graph) != CUPTI_SUCCESS || cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS) return;
-  if (graph != current) seen.clear();
-  current = graph;
-  Seen& of_op = seen[op];
-  if (of_op.scope != thread.scopes) of_op = {thread.scopes, of_op.times + 1};
-  std::lock_guard lock(nodes_mutex_);
-  nodes_.push_back({node, 0, op, of_op.times - 1});
-}
-
-void CuptiSession::on_node_cloned(const CUpti_GraphData& data) {
-  uint64_t node = 0, original = 0;
-  if (cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS) return;
-  if (cuptiGetGraphNodeId(data.originalNode, &original) != CUPTI_SUCCESS) return;
-  std::lock_guard lock(nodes_mutex_);
-  nodes_.push_back({node, original, kNoOp, 0});
 }
 
 }  // namespace ws::prof

@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "profiling/collectors/cupti_parse.h"
@@ -19,47 +21,50 @@ class CuptiSession final : public GpuTracer {
   std::string open(bool inside_driver_start) override;
   void begin(TraceContext& context) override;
   void apply(const GpuKinds& kinds) override;
-  void flush(bool forced) override;
+  bool graphs_unsettled() const override { return unsettled_.load(std::memory_order_relaxed); }
+  void flush() override;
+  void finish() override;
   void drain(bool last) override;
   void poll_memory() override;
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;
   void end() override;
 
-  void push(uint64_t external_id) override {
-    cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, external_id);
-  }
-  void pop() override {
-    uint64_t id = 0;
-    cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id);
-  }
-
  private:
   struct NodeNote { uint64_t node, original; OpTag op; uint32_t offset; };
 
   std::string subscribe();
+  void apply_locked(const GpuKinds& kinds);
   void enable(CUpti_ActivityKind kind, bool on);
-  void enable_calls(bool launches, bool further);
-  void enable_callbacks(bool on);
+  void enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on, bool& was_on);
   void drain_nodes();
-  void poll_device(int device);
+  void poll_pool(int device);
 
   static void CUPTIAPI on_request(uint8_t** buffer, size_t* size, size_t* max_records);
   static void CUPTIAPI on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t size, size_t valid);
   static void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
   void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
+  void on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
+  void on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_graph_launch(const CUpti_CallbackData& call);
   void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource);
+  void on_graph_created();
+  void on_graph_ready(const CUpti_GraphData& graph);
   void on_node_created(const CUpti_GraphData& graph);
   void on_node_cloned(const CUpti_GraphData& graph);
+  bool may_run_whole(CUgraphExec graph);
+  void refuse_whole_graphs();
 
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::string refused_;  // why open() failed; it is not tried twice
-  std::mutex kinds_mutex_;
+  std::recursive_mutex kinds_mutex_;  // a callback can come while kinds are switched on the same thread
   GpuKinds kinds_;
   std::set<CUpti_ActivityKind> enabled_;
-  bool launches_on_ = false, further_on_ = false, callbacks_on_ = false;
+  bool whole_refused_ = false;
+  bool allocations_on_ = false, launches_on_ = false, waits_on_ = false, runtime_on_ = false;
+  std::atomic<bool> draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
+  std::unordered_set<uint32_t> whole_graphs_;  // made while whole-graph records were on
 
   RecordBuffers buffers_;
   std::atomic<bool> context_seen_{false}, pool_used_{false};

@@ -9,9 +9,9 @@ namespace ws::prof {
 
 struct GpuKinds {
   bool allocations = false;  // count calls of the driver's allocator
-  bool kernels = false;      // kernels, copies, memsets and the calls that launch them
+  bool kernels = false;      // kernels, copies, memsets, and which op launched them
   bool graph_runs = false;   // one record a graph launch instead of one a node
-  bool calls = false;        // further calls, waits, pools
+  bool calls = false;        // spans of calls, pool sizes
   bool nvtx = false;         // the program's NVTX ranges
   bool operator==(const GpuKinds&) const = default;
 };
@@ -20,13 +20,17 @@ struct GpuCounts {
   uint64_t records = 0, buffers = 0, buffers_peak = 0;
 };
 
-class GpuTracer : public LaunchTagger {
+class GpuTracer {
  public:
+  virtual ~GpuTracer() = default;
   // Empty when GPU records can be gathered, else the reason, as a clause: "another profiler is attached: X".
   virtual std::string open(bool inside_driver_start) = 0;
   virtual void begin(TraceContext& context) = 0;  // records from here on go to `context`
   virtual void apply(const GpuKinds& kinds) = 0;  // from any thread
-  virtual void flush(bool forced) = 0;
+  // Graphs that ran with node records stay slow until they ran once with none: whether that has to happen before graph_runs.
+  virtual bool graphs_unsettled() const = 0;
+  virtual void flush() = 0;
+  virtual void finish() = 0;                      // the last records come in, then nothing is recorded any more
   virtual void drain(bool last) = 0;              // completed records → context
   virtual void poll_memory() = 0;
   virtual ClockOffset calibrate_clock() = 0;

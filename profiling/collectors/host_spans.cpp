@@ -42,6 +42,10 @@ void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
     context_.join.graph_launched(event.correlation, static_cast<uint32_t>(event.a), static_cast<uint32_t>(event.b));
     return;
   }
+  if (event.type == HostEventType::Launch || event.type == HostEventType::Call) {
+    context_.join.launched(event.correlation, {event.op, event.step});
+    if (event.type == HostEventType::Launch) return;
+  }
   if (event.type == HostEventType::Allocation) return allocation(thread, event);
   if (context_.full) {
     ++context_.batch.losses().dropped_records;
@@ -51,6 +55,7 @@ void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
     case HostEventType::Step: return step(event);
     case HostEventType::Phase: return phase(event);
     case HostEventType::Op: return op(thread, event);
+    case HostEventType::Call: return call(thread, event);
     default: return memory(event);
   }
 }
@@ -108,16 +113,43 @@ void HostSpans::allocation(const MarkedThread& thread, const HostEvent& event) {
                            context_.batch.memory_source(info.name)});
   }
   if (context_.full) return;
-  BatchBuilder::Row*& row = rows_[thread.id].calls;
-  if (!row) {
-    row = &context_.batch.row(TrackKind::Api, "thread " + std::to_string(thread.id) + " calls", "CPU", 2);
-  }
   Span span = span_of(event, frees ? SpanKind::Free : SpanKind::Alloc, Meaning::Allocation);
   span.name = context_.batch.id(context_.batch.name(info.name));
   Detail detail;
   detail.bytes = bytes;
   span.detail = context_.batch.id(context_.batch.shape(detail));
-  row->spans.push_back(span);
+  call_row(thread).spans.push_back(span);
+}
+
+BatchBuilder::Row& HostSpans::call_row(const MarkedThread& thread) {
+  BatchBuilder::Row*& row = rows_[thread.id].calls;
+  if (!row) row = &context_.batch.row(TrackKind::Api, "thread " + std::to_string(thread.id) + " calls", "CPU");
+  return *row;
+}
+
+const HostSpans::Call& HostSpans::call_of(uint32_t id, bool driver) {
+  Call& known = calls_[driver][id];
+  if (known.name) return known;
+  const std::string name = context_.call_name ? context_.call_name(driver, id) : "call " + std::to_string(id);
+  const auto has = [&name](const char* word) { return name.find(word) != std::string::npos; };
+  known.name = &context_.batch.name(name);
+  if (has("Synchronize") || has("WaitEvent")) {
+    known.kind = SpanKind::Sync, known.meaning = Meaning::Sync;
+  } else if (has("GraphLaunch")) {
+    known.kind = SpanKind::GraphLaunch, known.meaning = Meaning::Launch;
+  } else if (has("emcpy") || has("emset")) {
+    known.meaning = Meaning::Copy;
+  } else if (has("Launch")) {
+    known.meaning = Meaning::Launch;
+  }
+  return known;
+}
+
+void HostSpans::call(const MarkedThread& thread, const HostEvent& event) {
+  const Call& known = call_of(static_cast<uint32_t>(event.b), event.what != 0);
+  Span span = span_of(event, known.kind, known.meaning);
+  span.name = context_.batch.id(*known.name);
+  call_row(thread).spans.push_back(span);
 }
 
 void HostSpans::memory(const HostEvent& event) {

@@ -52,7 +52,6 @@ MarkedThread* Marks::adopt() {
 
 void Marks::configure(const Config& config) {
   time_ops_.store(config.ops, std::memory_order_relaxed);
-  tagger_.store(config.tagger, std::memory_order_release);
   nvtx_.store(config.nvtx, std::memory_order_relaxed);
 }
 
@@ -61,8 +60,6 @@ void Marks::step_begin(int64_t step) {
   if (step_hook_ && step >= 0) step_hook_(step);
   t.step = step_number(step);
   t.step_open = true;
-  t.step_tagger = tagger_.load(std::memory_order_acquire);
-  if (t.step_tagger) t.step_tagger->push(external_id(t.at()));
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_step(step);
   t.step_start = steady_ns();
 }
@@ -76,15 +73,14 @@ void Marks::step_end() {
   event.start = t.step_start;
   event.end = steady_ns();
   event.step = t.step;
-  t.events.push(event);
+  if (t.step != 0) t.events.push(event);
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
-  if (t.step_tagger) t.step_tagger->pop();
   t.step = 0;
 }
 
 void Marks::phase_begin(const char* name) {
   MarkedThread& t = thread();
-  if (t.phase_depth < MarkedThread::kDepth) t.phases[t.phase_depth] = {steady_ns(), kNoOp, name, nullptr};
+  if (t.phase_depth < MarkedThread::kDepth) t.phases[t.phase_depth] = {steady_ns(), kNoOp, name};
   ++t.phase_depth;
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_phase(name);
 }
@@ -110,10 +106,8 @@ void Marks::op_begin(OpTag op) {
   const int depth = t.op_depth++;
   ++t.scopes;
   if (depth >= MarkedThread::kDepth) return;
-  LaunchTagger* tagger = tagger_.load(std::memory_order_acquire);
   const bool timed = time_ops_.load(std::memory_order_relaxed);
-  t.ops[depth] = {timed ? steady_ns() : 0, op, nullptr, tagger};
-  if (tagger) tagger->push(external_id({op, t.step}));
+  t.ops[depth] = {timed ? steady_ns() : 0, op, nullptr};
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_op(op);
   if (!ops_seen_.load(std::memory_order_relaxed)) ops_seen_.store(true, std::memory_order_relaxed);
 }
@@ -125,7 +119,6 @@ void Marks::op_end() {
   if (depth >= MarkedThread::kDepth) return;
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
   const auto& open = t.ops[depth];
-  if (open.tagger) open.tagger->pop();
   if (open.start == 0) return;
   HostEvent event;
   event.type = HostEventType::Op;

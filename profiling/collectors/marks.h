@@ -13,31 +13,23 @@
 
 namespace ws::prof {
 
-enum class HostEventType : uint8_t { Step, Phase, Op, Allocation, Memory, GraphLaunch };
+enum class HostEventType : uint8_t { Step, Phase, Op, Allocation, Memory, Launch, GraphLaunch, Call };
 enum class AllocatorCall : uint8_t { Allocate, Free, AllocateAsync, FreeAsync, AllocateHost, FreeHost };
 
 struct HostEvent {
   int64_t start = 0, end = 0;  // steady clock, ns
-  uint64_t a = 0, b = 0;       // address and bytes; a phase's name; a graph launch's first step and count
+  uint64_t a = 0, b = 0;       // address and bytes; a phase's name; a graph launch's first step and count; a call's number
   uint32_t step = 0;           // step + 1
   uint32_t correlation = 0;
   OpTag op = kNoOp;
   HostEventType type = HostEventType::Op;
-  uint8_t what = 0;  // AllocatorCall or MemoryAction
-};
-
-// Carries ids along with launches, where a GPU tracer is there to do it.
-class LaunchTagger {
- public:
-  virtual ~LaunchTagger() = default;
-  virtual void push(uint64_t external_id) = 0;
-  virtual void pop() = 0;
+  uint8_t what = 0;  // AllocatorCall, MemoryAction, or whether a call is of the driver
 };
 
 // What one thread is doing now. Only that thread writes it; the queue and `finished` are shared.
 struct MarkedThread {
   static constexpr int kDepth = 32;
-  struct Open { int64_t start; OpTag op; const char* name; LaunchTagger* tagger; };
+  struct Open { int64_t start; OpTag op; const char* name; };
 
   SpscRing<HostEvent> events{16};
   Open ops[kDepth], phases[kDepth];
@@ -45,8 +37,8 @@ struct MarkedThread {
   uint32_t step = 0;  // step + 1; 0 in work that belongs to no step (an evaluation)
   bool step_open = false;
   int64_t step_start = 0;
-  LaunchTagger* step_tagger = nullptr;           // that tagged the step: it takes the tag off again
   uint32_t launch_first = 0, launch_count = 0;  // of the coming graph launch
+  int runtime_calls = 0;                        // open ones: what the driver is asked for inside them is not shown twice
   uint64_t scopes = 0;                          // ops begun so far: tells two executions of an op apart
   long id = 0;                                  // the system's number
   int row = 0;                                  // its order among the marked threads
@@ -62,8 +54,7 @@ class Marks final : public Listener {
   static MarkedThread& thread();
 
   struct Config {
-    bool ops = false;                 // time each op
-    LaunchTagger* tagger = nullptr;   // tag launches with op and step
+    bool ops = false;  // time each op
     bool nvtx = false;
   };
   void configure(const Config& config);
@@ -97,7 +88,6 @@ class Marks final : public Listener {
   MarkedThread* adopt();
 
   std::atomic<bool> time_ops_{false}, nvtx_{false}, ops_seen_{false};
-  std::atomic<LaunchTagger*> tagger_{nullptr};
   std::function<void(int64_t)> step_hook_;  // set before the listener is
   std::mutex threads_mutex_;
   std::vector<std::unique_ptr<MarkedThread>> threads_;

@@ -21,6 +21,7 @@ struct TraceContext {
   int64_t origin = 0;      // steady clock at trace time 0
   bool expects_ops = false;  // the program marks ops, so a kernel without one is worth a warning
   bool full = false;         // no room for more spans until a batch is taken
+  std::string (*call_name)(bool driver, uint32_t id) = nullptr;
   std::deque<ResidentKernel> resident_kernels;  // the newest few
 
   TimeNs from_steady(int64_t steady) const { return steady - origin; }

@@ -11,8 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "profiling/collectors/cupti_calls.h"
-
 namespace ws::prof::testing {
 
 namespace {
@@ -69,19 +67,26 @@ void bare_start(BareKinds kinds) {
   size_t size = 1;
   cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &one);
   cuptiActivityRegisterCallbacks(request, complete);
+  const bool joined = kinds != BareKinds::Records;
   if (kinds == BareKinds::GraphRuns) cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-  for (auto kind : {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                    CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
-                    CUPTI_ACTIVITY_KIND_OVERHEAD}) {
+  if (joined) cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
+  for (auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+                    CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD}) {
     cuptiActivityEnable(kind);
   }
-  for (CUpti_CallbackId id : launch_calls_runtime()) cuptiActivityEnableRuntimeApi(id, 1);
-  for (CUpti_CallbackId id : launch_calls_driver()) cuptiActivityEnableDriverApi(id, 1);
+  if (joined) {
+    for (CUpti_CallbackId id : {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060,
+                                CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020}) {
+      cuptiActivityEnableRuntimeApi(id, 1);
+    }
+    for (CUpti_CallbackId id : {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx}) {
+      cuptiActivityEnableDriverApi(id, 1);
+    }
+  }
   if (kinds == BareKinds::Full) {
-    for (auto kind : {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL}) {
+    for (auto kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL}) {
       cuptiActivityEnable(kind);
     }
-    for (CUpti_CallbackId id : further_calls_runtime()) cuptiActivityEnableRuntimeApi(id, 1);
   }
   g_thread = std::thread([] {
     while (!g_stop) {

@@ -4,7 +4,8 @@
 
 namespace ws::prof::testing {
 
-enum class BareKinds { GraphRuns, Kernels, Full };
+// Records: kernels, copies, memsets. Joined: those and what tells which op launched them: call records and pushed ids.
+enum class BareKinds { GraphRuns, Records, Joined, Full };
 void bare_start(BareKinds kinds);
 void bare_push(uint64_t id);
 void bare_pop();

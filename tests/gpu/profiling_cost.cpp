@@ -26,8 +26,8 @@ using namespace ws::prof::testing;
 
 namespace {
 
-const std::vector<std::string> kHows{"untraced", "bare-graph", "graph",      "bare-kernels", "kernels",
-                                     "bare-full", "full",      "steps", "after-kernels"};
+const std::vector<std::string> kHows{"untraced",    "bare-graph", "graph", "bare-records", "bare-joined",
+                                     "kernels",     "bare-full",  "full",  "steps",        "after-kernels"};
 bool g_bare = false;
 
 // Marks an op for whoever listens: the collector, or the bare loop's own push and pop.
@@ -154,8 +154,11 @@ class Reader {
 json one(const std::string& how) {
   if (how == "untraced") return measure();
   if (how.starts_with("bare-")) {
-    g_bare = true;
-    bare_start(how == "bare-graph" ? BareKinds::GraphRuns : how == "bare-kernels" ? BareKinds::Kernels : BareKinds::Full);
+    g_bare = how != "bare-records";
+    bare_start(how == "bare-graph"     ? BareKinds::GraphRuns
+               : how == "bare-records" ? BareKinds::Records
+               : how == "bare-joined"  ? BareKinds::Joined
+                                       : BareKinds::Full);
     json result = measure();
     bare_stop();
     return result;
@@ -193,7 +196,8 @@ int all(const std::string& program, const std::string& path, int rounds) {
   std::map<std::string, std::map<std::string, std::vector<double>>> values;
   for (int round = 0; round < rounds; ++round) {
     for (const std::string& how : kHows) {
-      for (const auto& [loop, us] : run_process(program, how).items()) values[loop][how].push_back(us);
+      const json measured = run_process(program, how);
+      for (const auto& [loop, us] : measured.items()) values[loop][how].push_back(us);
     }
   }
   json result{{"machine", machine()}, {"unit", "us per kernel (or per allocation)"}, {"rounds", rounds}};

@@ -1,0 +1,193 @@
+// What CUPTI tells on the program's own threads, at the moment it happens: each function here is short and never waits.
+#include <unordered_map>
+
+#include "profiling/clock.h"
+#include "profiling/collectors/cupti_calls.h"
+#include "profiling/collectors/cupti_session.h"
+
+namespace ws::prof {
+
+void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  auto* me = static_cast<CuptiSession*>(self);
+  switch (domain) {
+    case CUPTI_CB_DOMAIN_DRIVER_API: return me->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
+    case CUPTI_CB_DOMAIN_RUNTIME_API: return me->on_runtime_call(id, *static_cast<const CUpti_CallbackData*>(data));
+    case CUPTI_CB_DOMAIN_RESOURCE: return me->on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
+    default: return;
+  }
+}
+
+void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz) {
+    if (call.callbackSite == CUPTI_API_ENTER) on_graph_launch(call);
+  } else if (allocator_call(id)) {
+    on_allocator_call(id, call);
+  } else {
+    on_launch_call(id, call);
+  }
+}
+
+namespace {
+
+void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver, MarkedThread& thread) {
+  HostEvent event;
+  event.type = HostEventType::Call;
+  event.start = static_cast<int64_t>(*call.correlationData);
+  event.end = steady_ns();
+  event.b = id;
+  event.op = thread.op();
+  event.step = thread.step;
+  event.correlation = call.correlationId;
+  event.what = driver;
+  if (event.start != 0) thread.events.push(event);
+}
+
+}  // namespace
+
+void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  MarkedThread& thread = Marks::thread();
+  const bool draw = draw_calls_.load(std::memory_order_relaxed) && thread.runtime_calls == 0;
+  if (call.callbackSite == CUPTI_API_EXIT) {
+    if (draw) push_call(id, call, true, thread);
+    return;
+  }
+  *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
+  const OpAt at = thread.at();
+  if (at == OpAt{}) return;
+  HostEvent event;
+  event.type = HostEventType::Launch;
+  event.op = at.op;
+  event.step = at.step;
+  event.correlation = call.correlationId;
+  thread.events.push(event);
+}
+
+void CuptiSession::on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  MarkedThread& thread = Marks::thread();
+  if (call.callbackSite == CUPTI_API_ENTER) {
+    ++thread.runtime_calls;
+    *call.correlationData = static_cast<uint64_t>(steady_ns());
+    return;
+  }
+  if (thread.runtime_calls > 0) --thread.runtime_calls;
+  if (draw_calls_.load(std::memory_order_relaxed)) push_call(id, call, false, thread);
+}
+
+void CuptiSession::on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  if (call.callbackSite == CUPTI_API_ENTER) {
+    *call.correlationData = static_cast<uint64_t>(steady_ns());
+    return;
+  }
+  const int64_t now = steady_ns();
+  context_seen_.store(true, std::memory_order_relaxed);
+  const auto* result = static_cast<const CUresult*>(call.functionReturnValue);
+  if (result && *result != CUDA_SUCCESS) return;  // nothing was handed out or taken back
+  const auto request = allocator_request(id, call.functionParams);
+  if (!request || (request->call == AllocatorCall::Free && request->address == 0)) return;
+  MarkedThread& thread = Marks::thread();
+  HostEvent event;
+  event.type = HostEventType::Allocation;
+  event.start = static_cast<int64_t>(*call.correlationData);
+  event.end = now;
+  event.a = request->address;
+  event.b = request->bytes;
+  event.op = thread.op();
+  event.step = thread.step;
+  event.correlation = call.correlationId;
+  event.what = static_cast<uint8_t>(request->call);
+  thread.events.push(event);
+  if (request->call == AllocatorCall::AllocateAsync) pool_used_.store(true, std::memory_order_relaxed);
+}
+
+void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
+  if (building_.load(std::memory_order_relaxed)) {  // a graph that was begun was never made ready
+    std::lock_guard lock(kinds_mutex_);
+    building_.store(false, std::memory_order_relaxed);
+    apply_locked(kinds_);
+  }
+  if (graph_runs_on_.load(std::memory_order_relaxed)) {
+    if (!may_run_whole(static_cast<const cuGraphLaunch_params*>(call.functionParams)->hGraph)) refuse_whole_graphs();
+  } else {
+    unsettled_.store(kinds_.kernels, std::memory_order_relaxed);
+  }
+  MarkedThread& thread = Marks::thread();
+  HostEvent event;
+  event.type = HostEventType::GraphLaunch;
+  event.a = thread.launch_count ? thread.launch_first : thread.step;
+  event.b = thread.launch_count ? thread.launch_count : 1;
+  event.correlation = call.correlationId;
+  thread.events.push(event);
+  thread.launch_count = 0;  // told once for each launch
+}
+
+// The driver crashes when a graph that was made without whole-graph records is launched with them: such graphs come from before
+// our subscription. Their kernels are recorded one by one instead.
+bool CuptiSession::may_run_whole(CUgraphExec graph) {
+  uint32_t id = 0;
+  if (cuptiGetGraphExecId(graph, &id) != CUPTI_SUCCESS) return false;
+  std::lock_guard lock(kinds_mutex_);
+  return whole_graphs_.contains(id);
+}
+
+void CuptiSession::refuse_whole_graphs() {
+  std::lock_guard lock(kinds_mutex_);
+  whole_refused_ = true;
+  apply_locked(kinds_);
+}
+
+void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource) {
+  if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) context_seen_.store(true, std::memory_order_relaxed);
+  if (id == CUPTI_CBID_RESOURCE_GRAPH_CREATED) on_graph_created();
+  const auto* graph = static_cast<const CUpti_GraphData*>(resource.resourceDescriptor);
+  if (!graph) return;
+  if (id == CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED) on_graph_ready(*graph);
+  if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) on_node_created(*graph);
+  if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) on_node_cloned(*graph);
+}
+
+// Whole-graph records have to be on while a graph is made, at every level, so that the level can change later.
+void CuptiSession::on_graph_created() {
+  if (building_.load(std::memory_order_relaxed)) return;
+  std::lock_guard lock(kinds_mutex_);
+  building_.store(true, std::memory_order_relaxed);
+  enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, true);
+}
+
+void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
+  std::lock_guard lock(kinds_mutex_);
+  uint32_t id = 0;
+  if (building_.load(std::memory_order_relaxed) && cuptiGetGraphExecId(graph.graphExec, &id) == CUPTI_SUCCESS) {
+    whole_graphs_.insert(id);
+  }
+  building_.store(false, std::memory_order_relaxed);
+  apply_locked(kinds_);
+}
+
+// A graph can hold several steps: the n-th time that an op is marked while one graph is captured belongs to its n-th step.
+void CuptiSession::on_node_created(const CUpti_GraphData& data) {
+  struct Seen { uint64_t scope = 0; uint32_t times = 0; };
+  thread_local uint32_t current = 0;
+  thread_local std::unordered_map<OpTag, Seen> seen;
+  MarkedThread& thread = Marks::thread();
+  const OpTag op = thread.op();
+  if (op == kNoOp) return;
+  uint32_t graph = 0;
+  uint64_t node = 0;
+  if (cuptiGetGraphId(data.graph, &graph) != CUPTI_SUCCESS || cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS) return;
+  if (graph != current) seen.clear();
+  current = graph;
+  Seen& of_op = seen[op];
+  if (of_op.scope != thread.scopes) of_op = {thread.scopes, of_op.times + 1};
+  std::lock_guard lock(nodes_mutex_);
+  nodes_.push_back({node, 0, op, of_op.times - 1});
+}
+
+void CuptiSession::on_node_cloned(const CUpti_GraphData& data) {
+  uint64_t node = 0, original = 0;
+  if (cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS) return;
+  if (cuptiGetGraphNodeId(data.originalNode, &original) != CUPTI_SUCCESS) return;
+  std::lock_guard lock(nodes_mutex_);
+  nodes_.push_back({node, original, kNoOp, 0});
+}
+
+}  // namespace ws::prof

@@ -24,6 +24,8 @@ Run add_train(CLI::App& program);
 Run add_plan(CLI::App& program);
 Run add_list(CLI::App& program);
 Run add_bench(CLI::App& program);
+Run add_experiment(CLI::App& program);
+Run add_lab(CLI::App& program);
 
 // PRESET|FILE and --set, shared by several commands.
 struct SpecArguments {

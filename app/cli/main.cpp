@@ -4,6 +4,7 @@
 #include <map>
 
 #include "app/cli/commands.h"
+#include "engine/lab/lab.h"
 
 namespace {
 
@@ -23,6 +24,7 @@ int complain(const char* message, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (ws::lab::run_cold_call_if_asked()) return kDone;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not end a training run
   CLI::App program("Train small networks and see what each choice costs.", "warpscope-cli");
   program.set_version_flag("--version", WARPSCOPE_VERSION);
@@ -32,7 +34,7 @@ int main(int argc, char** argv) {
     Run run = adder(program);
     commands[program.get_subcommands({}).back()] = std::move(run);
   };
-  for (auto* adder : {add_train, add_plan, add_list, add_bench}) add(adder);
+  for (auto* adder : {add_train, add_plan, add_list, add_bench, add_experiment, add_lab}) add(adder);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

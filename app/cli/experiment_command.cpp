@@ -1,0 +1,89 @@
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/cli/commands.h"
+#include "app/cli/interrupt.h"
+#include "app/session/experiment.h"
+
+namespace ws::cli {
+namespace {
+
+using namespace ws::app;
+
+struct Arguments {
+  std::string source, folder;
+  int repeats = 0;
+  bool json = false, list = false;
+};
+
+class Narrate final : public ExperimentSink {
+ public:
+  void begins(const Trial& trial, int repeat, int done, int of) override {
+    std::fprintf(stderr, "%d of %d: %s, repeat %d\n", done + 1, of, trial.label.c_str(), repeat + 1);
+  }
+  void ended(const TrialRun& run) override {
+    if (run.status == "failed") std::fprintf(stderr, "  failed: %s\n", run.message.c_str());
+    else std::fprintf(stderr, "  %.1f µs a step, test accuracy %.2f %%\n", run.us_per_step, 100 * run.test_accuracy);
+  }
+};
+
+int list_shipped() {
+  for (const ExperimentInfo& info : shipped_experiments()) std::printf("  %-18s %s\n", info.name.c_str(), info.title.c_str());
+  return kDone;
+}
+
+// Turns Ctrl+C into a stop that keeps the results so far.
+class CancelOnInterrupt {
+ public:
+  CancelOnInterrupt() {
+    catch_interrupts();
+    watch_ = std::jthread([this](const std::stop_token& done) {
+      while (!done.stop_requested()) {
+        if (interrupted()) cancel = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+    });
+  }
+  std::atomic<bool> cancel{false};
+
+ private:
+  std::jthread watch_;
+};
+
+int run(const Arguments& a) {
+  if (a.list) return list_shipped();
+  if (a.source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
+  ExperimentSpec spec = load_experiment(a.source);
+  if (a.repeats > 0) spec.repeats = a.repeats;
+  const std::string folder = a.folder.empty() ? "experiment-" + spec.name : a.folder;
+  CancelOnInterrupt interrupt;
+  Narrate narrate;
+  const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate);
+  std::ofstream(std::filesystem::path(folder) / "table.csv") << experiment_csv(result);
+  if (a.json) {
+    std::printf("%s\n", to_json(result).dump().c_str());
+    return kDone;
+  }
+  std::printf("%s\n%s\n\n%s\n%s\nExpected: %s\n", spec.title.c_str(), result.device.c_str(), experiment_table(result).c_str(),
+              result.complete ? "" : "Not complete: start it again to go on.\n", spec.expect.c_str());
+  return kDone;
+}
+
+}  // namespace
+
+Run add_experiment(CLI::App& program) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = *program.add_subcommand("experiment", "train every combination of some choices and lay the results side by side");
+  command.add_option("source", arguments->source, "a shipped experiment's name, or a JSON file");
+  command.add_option("--out", arguments->folder, "folder of the results; started again with the same folder it goes on");
+  command.add_option("--repeats", arguments->repeats, "how often each is trained")->check(CLI::Range(1, 1000));
+  command.add_flag("--json", arguments->json, "the result as one JSON object");
+  command.add_flag("--list", arguments->list, "the shipped experiments");
+  return [arguments] { return run(*arguments); };
+}
+
+}  // namespace ws::cli

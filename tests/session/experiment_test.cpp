@@ -1,0 +1,115 @@
+#include "app/session/experiment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace ws::app {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+json small() {
+  return {{"name", "small"},
+          {"spec", {{"data", {{"name", "iris"}}}, {"model", {{"hidden", {5}}}}, {"train", {{"epochs", 3}, {"batch", 16}}}, {"exec", {{"device", "cpu"}}}}},
+          {"axes", {{"exec.allocator", {"direct", "arena", "stream-ordered"}}, {"exec.fusion", {"off", "epilogue"}}}},
+          {"repeats", 2}};
+}
+
+struct Count : ExperimentSink {
+  void ended(const TrialRun& run) override {
+    seen.emplace_back(run.trial, run.repeat);
+    if (stop_after && static_cast<int>(seen.size()) == stop_after) *cancel = true;
+  }
+  std::vector<std::pair<int, int>> seen;
+  int stop_after = 0;
+  std::atomic<bool>* cancel = nullptr;
+};
+
+struct Folder {
+  Folder() : path((fs::temp_directory_path() / ("warpscope-experiment-" + std::to_string(::getpid()))).string()) { fs::remove_all(path); }
+  ~Folder() { fs::remove_all(path); }
+  std::string path;
+};
+
+TEST(Experiment, TrialsAreAllCombinationsAndInvalidOnesSaySo) {
+  const auto trials = trials_of(experiment_from_json(small()), false);
+  ASSERT_EQ(trials.size(), 6u);
+  std::set<std::string> labels;
+  for (const Trial& t : trials) labels.insert(t.label);
+  EXPECT_EQ(labels.size(), 6u);
+  EXPECT_EQ(std::ranges::count_if(trials, [](const Trial& t) { return !t.skipped.empty(); }), 2);
+}
+
+TEST(Experiment, ALadderKeepsWhatTheRungsBeforeSet) {
+  const auto spec = experiment_from_json({{"preset", "iris"},
+                                          {"ladder", {{{"label", "a"}, {"set", {{"exec.fusion", "off"}}}}, {{"label", "b"}, {"set", {{"exec.allocator", "arena"}}}}}}});
+  const auto trials = trials_of(spec, true);
+  EXPECT_EQ(trials[1].spec.exec.fusion, Fusion::Off);
+  EXPECT_EQ(trials[1].spec.exec.allocator, Allocator::Arena);
+}
+
+TEST(Experiment, OrderIsShuffledCompleteAndRepeatable) {
+  const auto spec = experiment_from_json(small());
+  const auto order = run_order(spec, trials_of(spec, false));
+  EXPECT_EQ(order, run_order(spec, trials_of(spec, false)));
+  EXPECT_EQ(std::set(order.begin(), order.end()).size(), 8u);
+}
+
+TEST(Experiment, GoesOnWhereItWasStopped) {
+  const Folder folder;
+  const auto spec = experiment_from_json(small());
+  std::atomic<bool> cancel{false};
+  Count first;
+  first.stop_after = 3;
+  first.cancel = &cancel;
+  EXPECT_FALSE(run_experiment(spec, folder.path, cancel, first).complete);
+  std::ofstream(folder.path + "/results.jsonl", std::ios::app) << "{\"trial\": 1, \"rep";  // what a kill leaves
+  cancel = false;
+  Count second;
+  const ExperimentResult result = run_experiment(spec, folder.path, cancel, second);
+  EXPECT_TRUE(result.complete);
+  EXPECT_EQ(first.seen.size() + second.seen.size(), 8u);
+  for (const TrialResult& t : result.trials)
+    if (t.trial.skipped.empty()) {
+      EXPECT_EQ(t.runs.size(), 2u);
+      EXPECT_GT(t.us_per_step, 0);
+      EXPECT_LE(t.low, t.us_per_step);
+      EXPECT_TRUE(fs::exists(folder.path + "/" + t.runs[0].file));
+    }
+  EXPECT_TRUE(read_experiment(folder.path).complete);
+  EXPECT_THAT(experiment_table(result), testing::HasSubstr("skipped: stream-ordered"));
+}
+
+TEST(Experiment, RefusalsNameTheKey) {
+  const auto refusal = [](const json& object) {
+    try {
+      experiment_from_json(object);
+    } catch (const Failure& failure) {
+      return std::string(failure.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal({{"axis", 1}}), testing::HasSubstr("experiment.axis"));
+  EXPECT_THAT(refusal({{"axes", {{"exec.magic", {"a"}}}}}), testing::HasSubstr("exec.magic"));
+  EXPECT_THAT(refusal({{"name", "x"}}), testing::HasSubstr("axes or a ladder"));
+  EXPECT_THAT(refusal(json::array()), testing::HasSubstr("expected an object"));
+}
+
+TEST(Experiment, ShippedOnesCanBeRead) {
+  ASSERT_GE(shipped_experiments().size(), 6u);
+  for (const ExperimentInfo& info : shipped_experiments()) {
+    const ExperimentSpec spec = load_experiment(info.name);
+    EXPECT_FALSE(spec.text.empty());
+    EXPECT_FALSE(spec.expect.empty());
+    for (const Trial& t : trials_of(spec, true)) EXPECT_EQ(t.skipped, "") << info.name << " " << t.label;
+  }
+}
+
+}  // namespace
+}  // namespace ws::app

@@ -1,0 +1,111 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "app/insights/rules.h"
+
+namespace ws::app {
+namespace {
+
+using prof::Meaning;
+using ::testing::IsEmpty;
+
+std::vector<std::string> rules(const RunFacts& facts) {
+  std::vector<std::string> names;
+  for (const Insight& i : insights(facts)) names.push_back(i.rule);
+  return names;
+}
+
+const Insight& named(const std::vector<Insight>& all, const std::string& rule) {
+  for (const Insight& i : all)
+    if (i.rule == rule) return i;
+  throw std::runtime_error("no insight " + rule);
+}
+
+RunFacts naive() {
+  RunFacts f;
+  f.gpu = true;
+  f.spec.exec = {};
+  f.spec.exec.allocator = Allocator::Direct;
+  f.spec.exec.sync = SyncPolicy::EveryOp;
+  f.spec.exec.fusion = Fusion::Off;
+  f.step_us = 369.2;
+  f.part_us[static_cast<size_t>(Meaning::Allocation)] = 195.5;
+  f.part_us[static_cast<size_t>(Meaning::Sync)] = 43;
+  f.part_us[static_cast<size_t>(Meaning::Launch)] = 67.6;
+  f.part_us[static_cast<size_t>(Meaning::Matrix)] = 63.1;
+  f.kernels_per_step = 20;
+  f.allocator_calls_per_step = 34;
+  f.classes = 10;
+  f.first_loss = 2.3;
+  f.last_loss = 0.3;
+  return f;
+}
+
+TEST(Insights, NaiveStepIsToldWhatItPaysFor) {
+  const RunFacts facts = naive();
+  const auto all = insights(facts);
+  EXPECT_THAT(rules(facts), testing::IsSupersetOf({"allocator stalls", "needless waits", "launch-bound step"}));
+  EXPECT_EQ(all[0].rule, "allocator stalls") << "the largest gain stands first";
+  EXPECT_NEAR(all[0].predicted_us, 369.2 - 195.5, 1e-9);
+  EXPECT_EQ(named(all, "launch-bound step").change.size(), 3u) << "what a graph excludes is changed along";
+}
+
+TEST(Insights, EveryChangeThatIsOfferedIsValid) {
+  const RunFacts facts = naive();
+  for (const Insight& insight : insights(facts)) {
+    RunSpec spec = facts.spec;
+    for (const auto& [key, value] : insight.change) set_field(spec, key, value);
+    EXPECT_FALSE(why_invalid(spec, facts.gpu)) << insight.rule;
+  }
+}
+
+TEST(Insights, SilentWhenThereIsNothingToSay) {
+  RunFacts f;
+  f.gpu = true;
+  f.spec.exec.launch = Launch::Graph;
+  f.spec.exec.precision = Precision::Tf32;
+  f.step_us = 20;
+  f.part_us[static_cast<size_t>(Meaning::Matrix)] = 16;
+  f.part_us[static_cast<size_t>(Meaning::Launch)] = 4;
+  f.kernels_per_step = 6;
+  f.classes = 10;
+  f.first_loss = 2.3;
+  f.last_loss = 0.1;
+  EXPECT_THAT(rules(f), IsEmpty());
+}
+
+TEST(Insights, UnfusedChainsAreCountedFromThePlan) {
+  RunFacts f = naive();
+  const CompiledPlan plan = compile(f.spec, make_model(f.spec.model, 784, 10), 64);
+  f.plan = &plan;
+  EXPECT_THAT(rules(f), testing::Contains("unfused chains"));
+  EXPECT_EQ(named(insights(f), "unfused chains").headline, "21 ops a step where 13 would do");
+}
+
+TEST(Insights, LossRules) {
+  RunFacts f = naive();
+  f.spec.model.init = Init::Normal;
+  f.first_loss = 113;
+  EXPECT_EQ(named(insights(f), "first weights too large").change[0].second, "kaiming");
+  f = naive();
+  f.diverged = true;
+  EXPECT_EQ(named(insights(f), "diverging loss").change[0].second, "0.0125");
+  f = naive();
+  f.spec.model.init = Init::Zeros;
+  f.first_loss = f.last_loss = std::log(10.0);
+  EXPECT_THAT(rules(f), testing::Contains("zero weights"));
+}
+
+TEST(Insights, TensorCoresAndTracing) {
+  RunFacts f = naive();
+  f.part_us[static_cast<size_t>(Meaning::Matrix)] = 300;
+  f.overhead_share = 0.4;
+  EXPECT_THAT(rules(f), testing::IsSupersetOf({"idle tensor cores", "tracing weighs"}));
+  f.spec.exec.precision = Precision::Tf32;
+  EXPECT_THAT(rules(f), testing::Not(testing::Contains("idle tensor cores")));
+}
+
+}  // namespace
+}  // namespace ws::app

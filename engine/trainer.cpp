@@ -135,12 +135,10 @@ void Trainer::compile_plans() {
 
 void Trainer::train_epochs() {
   clock_.start();
-  while (epoch_ < spec_.train.epochs && heed()) {
+  while (epoch_ < spec_.train.epochs && !ended_) {
     begin_epoch();
     while (row_ < rows_ && heed()) run_chunk();
-    if (row_ < rows_) break;
-    end_epoch();
-    if (ended_) break;
+    if (row_ == rows_) end_epoch();
   }
 }
 

@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <thread>
 
+#include "app/session/run_recording.h"
+
 namespace ws::app {
 namespace {
 
@@ -11,7 +13,8 @@ constexpr auto kPumpEvery = std::chrono::milliseconds(100);
 
 }  // namespace
 
-// The training thread and the pump both append to the inbox; nobody holds its lock while working.
+// The training thread and the pump both append to the inbox; nobody holds its lock while working. What goes to the file
+// waits in a second queue for the pump: the training thread never waits for the disk.
 struct RecordedRun::Impl final : TrainSink {
   Impl(RunSpec s, RecorderOptions o, TrainOptions t) : spec(std::move(s)), options(std::move(o)), train(std::move(t)) {}
 
@@ -26,18 +29,22 @@ struct RecordedRun::Impl final : TrainSink {
   void steps(std::span<const StepResult> results) override {
     std::lock_guard lock(mutex);
     inbox.steps.insert(inbox.steps.end(), results.begin(), results.end());
+    if (recording) unwritten.steps.insert(unwritten.steps.end(), results.begin(), results.end());
   }
   void epoch(const EpochResult& result, Executor&) override {
     std::lock_guard lock(mutex);
     inbox.epochs.push_back(result);
+    if (recording) unwritten.epochs.push_back(result);
   }
   void progress(const Progress& progress) override {
     std::lock_guard lock(mutex);
     inbox.progress = progress;
+    if (recording) unwritten.progress = progress;
   }
   void changed(const Change& change) override {
     std::lock_guard lock(mutex);
     inbox.changes.push_back(change);
+    if (recording) unwritten.changes.push_back(change);
   }
   void refused(const Change& change, const std::string& why) override {
     say(change.key + " stays " + change.from + ": " + why);
@@ -69,14 +76,41 @@ struct RecordedRun::Impl final : TrainSink {
     return collector.get();
   }
 
-  // Moves what the collector has gathered into the inbox.
+  // Moves what has gathered to the file and the inbox.
   void drain() {
+    if (recording) write_news();
     prof::Collector* source = tracer();
     if (!source) return;
     for (prof::TraceBatch batch = source->take(); !batch.empty(); batch = source->take()) {
+      if (recording) record([&] { recording->add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
       if (!options.keep_traces) continue;
       std::lock_guard lock(mutex);
       inbox.traces.push_back(std::move(batch));
+    }
+  }
+
+  void write_news() {
+    RunUpdate news;
+    {
+      std::lock_guard lock(mutex);
+      std::swap(news, unwritten);
+    }
+    record([&] {
+      if (news.progress) recording->progress(*news.progress);
+      recording->add(news.steps, news.epochs, news.changes);
+      recording->flush_if_due();
+    });
+  }
+
+  // A run file that cannot be written ends the recording, not the run.
+  template <class Work>
+  void record(const Work& work) {
+    if (!file_problem.empty()) return;
+    try {
+      work();
+    } catch (const std::exception& problem) {
+      file_problem = problem.what();
+      say("The run file is not written any further: " + file_problem);
     }
   }
 
@@ -96,8 +130,10 @@ struct RecordedRun::Impl final : TrainSink {
   TrainControl control;
   int64_t origin_ns = 0;
   mutable std::mutex mutex;  // of the inbox and of the collector's pointer
-  RunUpdate inbox;
+  RunUpdate inbox, unwritten;
   std::unique_ptr<prof::Collector> collector;
+  std::unique_ptr<RunRecording> recording;  // used by the pump only, once the run began
+  std::string file_problem;
 };
 
 RecordedRun::RecordedRun(RunSpec spec, RecorderOptions options, TrainOptions train)
@@ -110,12 +146,18 @@ Summary RecordedRun::run(const data::Dataset& data) {
   Impl& run = *impl_;
   run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
+  if (!run.options.path.empty()) run.recording = std::make_unique<RunRecording>(run.options.path, run.options.title, run.spec);
   std::jthread pump([&run](const std::stop_token& ended) { run.pump(ended); });
-  const Summary summary = ws::train(run.spec, data, run.control, run, run.train);
+  Summary summary = ws::train(run.spec, data, run.control, run, run.train);
   pump.request_stop();
   pump.join();
   if (auto* tracer = run.tracer()) tracer->stop();
   run.drain();
+  if (run.recording) run.record([&] { run.recording->finish(summary, trace_status()); });
+  if (!run.file_problem.empty() && summary.status != RunStatus::Failed) {
+    summary.status = RunStatus::Failed;
+    summary.message = run.file_problem;
+  }
   std::lock_guard lock(run.mutex);
   run.inbox.summary = summary;
   return summary;

@@ -95,6 +95,8 @@ std::vector<Block> best_packing(std::vector<Block> blocks, int64_t bound, int64_
       order_by(blocks, [](const Block& b) { return b.bytes; }), order_by(blocks, [&](const Block& b) { return b.bytes * length(b); }),
       order_by(blocks, length), order_by(blocks, [](const Block& b) { return -b.life.first; }),
       order_by(blocks, [](const Block& b) { return b.life.last; })};
+  end = 0;
+  if (blocks.empty()) return blocks;
   end = std::numeric_limits<int64_t>::max();
   for (const auto& order : orders) improve(blocks, end, order, bound);
   return blocks;

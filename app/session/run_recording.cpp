@@ -1,0 +1,93 @@
+#include "app/session/run_recording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include "app/session/machine.h"
+#include "profiling/analysis/step_breakdown.h"
+
+namespace ws::app {
+namespace {
+
+constexpr prof::TimeNs kWindow = 1'000'000'000;  // one account of where the time went a second
+constexpr size_t kRecentBytes = 64u << 20;
+
+std::string now_utc() {
+  char text[32];
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
+  prof::RunSummary s;
+  s.name = title.empty() ? spec.name : title;
+  s.preset = spec.name;
+  s.created = now_utc();
+  s.spec = to_json(spec).dump();
+  s.machine = machine_json().dump();
+  return s;
+}
+
+}  // namespace
+
+RunRecording::RunRecording(const std::string& path, const std::string& title, const RunSpec& spec)
+    : summary_(first_summary(title, spec)), writer_(path, summary_) {}
+
+void RunRecording::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
+                       const std::vector<Change>& changes) {
+  for (const StepResult& r : steps)
+    writer_.add(prof::Metric{r.step, r.finished_s, static_cast<double>(r.loss), static_cast<double>(r.accuracy)});
+  for (const EpochResult& e : epochs)
+    if (e.test)
+      writer_.add(prof::Evaluation{e.step, static_cast<double>(e.epoch), e.wall_s, e.test->loss, e.test->accuracy});
+  for (const Change& c : changes)
+    writer_.add(prof::ChangeMark{c.step, progress_.elapsed_s, c.key + ": " + c.from + " → " + c.to});
+}
+
+void RunRecording::add(prof::TraceBatch batch) {
+  prof::append(recent_, prof::TraceBatch(batch));
+  writer_.add(std::move(batch));
+  if (recent_.last_time() - std::max(window_end_, recent_.first_time()) >= kWindow) add_window();
+}
+
+void RunRecording::add_window() {
+  const auto steps = prof::step_times(recent_, std::max(window_end_, recent_.first_time()), recent_.last_time());
+  if (steps.empty()) return;
+  prof::StepWindow window{steps.front().step, static_cast<int64_t>(steps.size()), steps.front().parts.begin, steps.back().parts.end, {}, 0, 0};
+  for (const prof::StepTimes& step : steps)
+    for (size_t i = 0; i < prof::kMeanings; ++i) window.times[i] += step.parts.times[i];
+  window.allocations = static_cast<uint64_t>(progress_.calls.allocate - counted_.allocate);
+  window.frees = static_cast<uint64_t>(progress_.calls.free - counted_.free);
+  counted_ = progress_.calls;
+  window_end_ = window.end;
+  writer_.add(window);
+  recent_.evict(kRecentBytes);
+}
+
+void RunRecording::flush_if_due() { writer_.flush_if_due(); }
+
+void RunRecording::finish(const Summary& s, const prof::CollectorStatus& traced) {
+  if (recent_.span_count() > 0) add_window();
+  summary_.status = to_string(s.status);
+  summary_.device = s.device;
+  summary_.spec = to_json(s.spec).dump();
+  summary_.steps = s.steps;
+  summary_.wall_s = s.wall_s;
+  summary_.us_per_step = s.us_per_step;
+  summary_.final_loss = std::isfinite(s.test_loss) ? s.test_loss : s.final_train_loss;
+  summary_.final_accuracy = s.test_accuracy;
+  summary_.peak_bytes = static_cast<uint64_t>(s.peak_bytes);
+  if (s.steps > 0) summary_.allocator_calls_per_step = static_cast<double>(s.calls.allocate + s.calls.free) / static_cast<double>(s.steps);
+  summary_.overhead_share = traced.overhead.pairs > 0 ? traced.overhead.ratio - 1 : 0;
+  summary_.overhead_spread = traced.overhead.pairs > 0 ? traced.overhead.high - traced.overhead.low : 0;
+  summary_.extra["traced"] = traced.sentence;
+  if (!s.message.empty()) summary_.extra["message"] = s.message;
+  writer_.set_summary(summary_);
+  writer_.finish();
+}
+
+}  // namespace ws::app

@@ -38,10 +38,10 @@ void CurvePane::drawCurves() {
     const int slot = curve.run->slot;
     QColor ghost = theme().run[std::max(0, slot) % 8];
     ghost.setAlphaF(0.3F);
-    if (measure_ == Measure::Loss && smoothing_ > 0) add_graph(plot_, curve.raw, QPen(ghost, 1), false);
-    if (measure_ == Measure::Accuracy && !curve.test.empty()) add_graph(plot_, curve.smooth, QPen(ghost, 1), false);
-    add_graph(plot_, shown(curve), run_pen(slot, 1.7), measure_ == Measure::AllocatorCalls || measure_ == Measure::Memory);
-    if (measure_ != Measure::Loss || curve.test.size() > 200) continue;
+    if (measure_ == Gauge::Loss && smoothing_ > 0) add_graph(plot_, curve.raw, QPen(ghost, 1), false);
+    if (measure_ == Gauge::Accuracy) add_graph(plot_, curve.smooth, QPen(ghost, 1), false);
+    add_graph(plot_, shown(curve), run_pen(slot, 1.7), measure_ == Gauge::AllocatorCalls || measure_ == Gauge::Memory);
+    if (measure_ != Gauge::Loss || curve.test.size() > 200) continue;
     add_graph(plot_, curve.test, Qt::NoPen, false);
     plot_->graph()->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle, run_pen(slot % 4, 1.2), theme().base, 5));
     plot_->graph()->setLineStyle(QCPGraph::lsNone);
@@ -65,31 +65,32 @@ void CurvePane::scaleAxes() {
   double low = 0, high = 0;
   bool found = false;
   for (const Curve& curve : curves_)
-    for (const MinMaxSeries* series : {&shown(curve), measure_ == Measure::Loss ? &curve.test : nullptr}) {
+    for (const MinMaxSeries* series : {&shown(curve), measure_ == Gauge::Loss ? &curve.test : curve.test.empty() ? &curve.smooth : nullptr}) {
       double a = 0, b = 0;
       if (!series || !series->range(x.lower, x.upper, a, b, log_y_)) continue;
       low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
       found = true;
     }
-  if (!found) low = log_y_ ? 0.1 : 0, high = measure_ == Measure::Accuracy ? 100 : log_y_ ? 10 : 1;
+  if (!found) low = log_y_ ? 0.1 : 0, high = measure_ == Gauge::Accuracy ? 100 : log_y_ ? 10 : 1;
   if (log_y_) {
     low = std::max(low, high * 1e-9);
     plot_->yAxis->setRange(low / 1.6, std::max(high, low * 2) * 1.6);
-  } else if (measure_ == Measure::Accuracy) {
+  } else if (measure_ == Gauge::Accuracy) {
     const double pad = std::max(1.0, (high - low) * 0.1);
     plot_->yAxis->setRange(found ? std::max(0.0, low - pad) : 0, std::min(100.0, high + pad) + (high + pad >= 100 ? 0.5 : 0));
   } else {
-    plot_->yAxis->setRange(std::min(0.0, low), high > 0 ? high * 1.18 : 1);
+    const double least = measure_ == Gauge::AllocatorCalls ? 4 : 0;
+    plot_->yAxis->setRange(std::min(0.0, low), high > 0 || least > 0 ? std::max(high * 1.18, least) : 1);
   }
 }
 
 QString CurvePane::valueText(double value) const {
   switch (measure_) {
-    case Measure::Loss: return significant_text(value);
-    case Measure::Accuracy: return fixed_text(value, 2);
-    case Measure::AllocatorCalls: return value == std::round(value) ? fixed_text(value, 0) : fixed_text(value, 1);
-    case Measure::Throughput: return significant_text(value);
-    case Measure::Memory: return fixed_text(value, 2);
+    case Gauge::Loss: return significant_text(value);
+    case Gauge::Accuracy: return fixed_text(value, 2);
+    case Gauge::AllocatorCalls: return value == std::round(value) ? fixed_text(value, 0) : fixed_text(value, 1);
+    case Gauge::Throughput: return significant_text(value);
+    case Gauge::Memory: return fixed_text(value, 2);
   }
   return {};
 }
@@ -117,12 +118,12 @@ void CurvePane::refreshOverlay() {
     const MinMaxSeries& series = shown(curve);
     if (!series.empty())
       if (const Point* p = at ? series.nearest(*at) : &series.at(series.size() - 1)) dots.push_back({p->x, p->y, colour});
-    if (const EvalPoint* best = measure_ == Measure::Accuracy && run.evals.size() > 1 ? run.bestEval() : nullptr) {
+    if (const EvalPoint* best = measure_ == Gauge::Accuracy && run.evals.size() > 1 ? run.bestEval() : nullptr) {
       const double x = xOf(run, best->step, best->wall_s);
       dots.push_back({x, best->accuracy * 100, colour, true});
       notes.push_back({x, best->accuracy * 100, tr("best %1").arg(fixed_text(best->accuracy * 100, 2)), colour});
     }
-    if (measure_ == Measure::AllocatorCalls && !run.meters.empty()) {
+    if (measure_ == Gauge::AllocatorCalls && !run.meters.empty()) {
       const MeterPoint& m = run.meters.back();
       const QString text = m.allocate + m.free == 0 ? tr("none in a step") : tr("%1 malloc + %2 free").arg(valueText(m.allocate), valueText(m.free));
       notes.push_back({plot_->xAxis->range().lower, m.allocate + m.free, text, theme().secondary});
@@ -137,10 +138,10 @@ void CurvePane::refreshOverlay() {
 QString CurvePane::emptyText() const {
   if (curves_.empty()) return tr("Tick a run, or press Train");
   for (const Curve& curve : curves_)
-    if (!shown(curve).empty()) return {};
-  if (measure_ == Measure::Accuracy && std::all_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->regression(); }))
+    if (!shown(curve).empty() || (measure_ == Gauge::Accuracy && curve.smooth.size() > 1)) return {};
+  if (measure_ == Gauge::Accuracy && std::all_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->regression(); }))
     return tr("A line has no accuracy: look at the loss");
-  if (measure_ == Measure::Accuracy) return tr("Filled at the end of the first epoch");
+  if (measure_ == Gauge::Accuracy) return tr("Filled at the end of the first epoch");
   return tr("Filled with the first steps");
 }
 

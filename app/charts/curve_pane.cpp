@@ -11,30 +11,30 @@ namespace {
 
 constexpr double kMiB = 1024.0 * 1024.0;
 
-double meter_value(Measure measure, const MeterPoint& p) {
-  if (measure == Measure::AllocatorCalls) return p.allocate + p.free;
-  if (measure == Measure::Throughput) return p.samples_per_s;
+double meter_value(Gauge measure, const MeterPoint& p) {
+  if (measure == Gauge::AllocatorCalls) return p.allocate + p.free;
+  if (measure == Gauge::Throughput) return p.samples_per_s;
   return p.reserved / kMiB;
 }
 
-bool per_step(Measure m) { return m == Measure::Loss || m == Measure::Accuracy; }
+bool per_step(Gauge m) { return m == Gauge::Loss || m == Gauge::Accuracy; }
 
 }  // namespace
 
-QString measure_title(Measure measure) {
+QString measure_title(Gauge measure) {
   switch (measure) {
-    case Measure::Loss: return QObject::tr("Loss");
-    case Measure::Accuracy: return QObject::tr("Test accuracy");
-    case Measure::AllocatorCalls: return QObject::tr("Allocator calls");
-    case Measure::Throughput: return QObject::tr("Throughput");
-    case Measure::Memory: return QObject::tr("Memory");
+    case Gauge::Loss: return QObject::tr("Loss");
+    case Gauge::Accuracy: return QObject::tr("Test accuracy");
+    case Gauge::AllocatorCalls: return QObject::tr("Allocator calls");
+    case Gauge::Throughput: return QObject::tr("Throughput");
+    case Gauge::Memory: return QObject::tr("Memory");
   }
   return {};
 }
 
-CurvePane::CurvePane(std::vector<Measure> measures, QWidget* parent)
+CurvePane::CurvePane(std::vector<Gauge> measures, QWidget* parent)
     : Pane(measure_title(measures.front()), parent), measures_(std::move(measures)), measure_(measures_.front()), plot_(new Plot(this)) {
-  log_y_ = measure_ == Measure::Loss;
+  log_y_ = measure_ == Gauge::Loss;
   setBody(plot_);
   buildOptions();
   plot_->setContextMenuPolicy(Qt::CustomContextMenu);
@@ -54,7 +54,7 @@ void CurvePane::buildOptions() {
   smooth_button_ = option_button(tr("Smoothing"), this);
   x_button_ = option_button(tr("Horizontal axis"), this);
   if (measures_.size() > 1) {
-    measure_button_ = option_button(tr("Measure"), this);
+    measure_button_ = option_button(tr("Gauge"), this);
     addOption(measure_button_);
   }
   for (QPushButton* button : {log_button_, smooth_button_, x_button_}) addOption(button);
@@ -77,7 +77,7 @@ void CurvePane::buildOptions() {
   x_button_->setMenu(x_menu);
   if (!measure_button_) return;
   auto* measure_menu = new QMenu(measure_button_);
-  for (Measure m : measures_)
+  for (Gauge m : measures_)
     connect(measure_menu->addAction(measure_title(m)), &QAction::triggered, this, [this, m] { setMeasure(m); });
   measure_button_->setMenu(measure_menu);
 }
@@ -105,7 +105,7 @@ void CurvePane::refreshOptions() {
   log_button_->setText(log_y_ ? tr("Log y") : log_x_ ? tr("Log x") : tr("Linear"));
   smooth_button_->setText(smoothing_ == 0 ? tr("Raw") : tr("EMA %1").arg(smoothing_));
   x_button_->setText(x_ == XAxis::Step ? tr("Step") : x_ == XAxis::Epoch ? tr("Epoch") : tr("Wall"));
-  const bool loss = measure_ == Measure::Loss;
+  const bool loss = measure_ == Gauge::Loss;
   log_button_->setVisible(loss && !compact_);
   smooth_button_->setVisible(loss && !compact_);
   x_button_->setVisible(loss && !compact_);
@@ -126,7 +126,7 @@ void CurvePane::setRuns(const std::vector<Run*>& runs) {
 }
 
 void CurvePane::rebuild() {
-  for (Curve& curve : curves_) curve = Curve{curve.run, {}, {}, {}, Ema(measure_ == Measure::Accuracy ? 0.97 : smoothing_)};
+  for (Curve& curve : curves_) curve = Curve{curve.run, {}, {}, {}, Ema(measure_ == Gauge::Accuracy ? 0.97 : smoothing_)};
   dirty_ = true;
   redraw();
 }
@@ -138,13 +138,13 @@ void CurvePane::setXAxis(XAxis axis) {
   rebuild();
 }
 
-void CurvePane::setMeasure(Measure measure) {
+void CurvePane::setMeasure(Gauge measure) {
   measure_ = measure;
-  log_y_ = measure == Measure::Loss;
-  const QString note = measure == Measure::Loss           ? tr("train · circles: test")
-                       : measure == Measure::Accuracy     ? QStringLiteral("%")
-                       : measure == Measure::AllocatorCalls ? tr("a step")
-                       : measure == Measure::Throughput   ? tr("samples/s")
+  log_y_ = measure == Gauge::Loss;
+  const QString note = measure == Gauge::Loss           ? tr("train · circles: test")
+                       : measure == Gauge::Accuracy     ? tr("% · faint: train")
+                       : measure == Gauge::AllocatorCalls ? tr("a step")
+                       : measure == Gauge::Throughput   ? tr("samples/s")
                                                           : tr("MiB reserved");
   setTitle(measure_title(measure), note);
   plot_->setAccessibleName(tr("%1 chart").arg(measure_title(measure)));
@@ -208,16 +208,16 @@ void CurvePane::setCursorStep(std::optional<double> step) {
 
 void CurvePane::takeSteps(Curve& curve) {
   const Run& run = *curve.run;
-  const double scale = measure_ == Measure::Accuracy ? 100 : 1;
+  const double scale = measure_ == Gauge::Accuracy ? 100 : 1;
   for (; curve.taken < run.steps.size(); ++curve.taken) {
     const StepPoint& p = run.steps[curve.taken];
-    const double x = xOf(run, p.step, p.wall_s), y = measure_ == Measure::Loss ? p.loss : p.accuracy * scale;
+    const double x = xOf(run, p.step, p.wall_s), y = measure_ == Gauge::Loss ? p.loss : p.accuracy * scale;
     curve.raw.append(x, y);
     curve.smooth.append(x, curve.ema.add(y));
   }
   for (; curve.taken_test < run.evals.size(); ++curve.taken_test) {
     const EvalPoint& p = run.evals[curve.taken_test];
-    curve.test.append(xOf(run, p.step, p.wall_s), measure_ == Measure::Loss ? p.loss : p.accuracy * scale);
+    curve.test.append(xOf(run, p.step, p.wall_s), measure_ == Gauge::Loss ? p.loss : p.accuracy * scale);
   }
 }
 
@@ -236,8 +236,8 @@ void CurvePane::take(Curve& curve) {
 }
 
 const MinMaxSeries& CurvePane::shown(const Curve& curve) const {
-  if (measure_ == Measure::Accuracy) return curve.test.empty() ? curve.smooth : curve.test;
-  return measure_ == Measure::Loss && smoothing_ > 0 ? curve.smooth : curve.raw;
+  if (measure_ == Gauge::Accuracy) return curve.test;
+  return measure_ == Gauge::Loss && smoothing_ > 0 ? curve.smooth : curve.raw;
 }
 
 void CurvePane::redraw() {

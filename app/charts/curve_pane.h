@@ -14,23 +14,23 @@ namespace ws::app {
 
 class Plot;
 
-enum class Measure { Loss, Accuracy, AllocatorCalls, Throughput, Memory };
+enum class Gauge { Loss, Accuracy, AllocatorCalls, Throughput, Memory };
 enum class XAxis { Step, Epoch, Wall };
 
 class CurvePane : public Pane {
   Q_OBJECT
  public:
-  CurvePane(std::vector<Measure> measures, QWidget* parent = nullptr);
+  CurvePane(std::vector<Gauge> measures, QWidget* parent = nullptr);
 
   void setRuns(const std::vector<Run*>& runs);
   void setCursorStep(std::optional<double> step);  // of the first run
   void setXAxis(XAxis axis);
-  void setMeasure(Measure measure);
+  void setMeasure(Gauge measure);
   void setLogY(bool on);
   void setLogX(bool on);
   void setSmoothing(double factor);  // 0: off
   void setCompact(bool compact);
-  Measure measure() const { return measure_; }
+  Gauge measure() const { return measure_; }
   bool dirty() const { return dirty_; }
   void redraw();  // takes in what is new and paints
   Plot* plot() const { return plot_; }
@@ -66,17 +66,17 @@ class CurvePane : public Pane {
   QString emptyText() const;
   void exportImage();
 
-  std::vector<Measure> measures_;
-  Measure measure_;
+  std::vector<Gauge> measures_;
+  Gauge measure_;
   XAxis x_ = XAxis::Step;
   bool log_x_ = false, log_y_ = false, compact_ = false, dirty_ = true;
-  double smoothing_ = 0.6;
+  double smoothing_ = 0.9;
   std::vector<Curve> curves_;
   std::optional<double> cursor_step_;
   Plot* plot_;
   QPushButton *log_button_, *smooth_button_, *x_button_, *measure_button_ = nullptr;
 };
 
-QString measure_title(Measure measure);
+QString measure_title(Gauge measure);
 
 }  // namespace ws::app

@@ -55,6 +55,9 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
 
 SplitPane::SplitPane(QWidget* parent) : Pane(tr("Step time split"), parent) {
   setTitle(tr("Step time split"), tr("µs per step"));
+  auto* room = new QWidget(this);  // painted by the pane itself
+  room->setAttribute(Qt::WA_TransparentForMouseEvents);
+  setBody(room);
   setMinimumSize(220, 120);
 }
 

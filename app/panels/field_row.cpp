@@ -19,9 +19,12 @@ namespace {
 
 QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
+// "hidden layers" is too long for the label column.
+QString shown_label(const Field& field) { return field.key == "model.hidden" ? QStringLiteral("layers") : text(field.label); }
+
 QString sentence(const std::optional<std::string>& reason) { return reason ? QString::fromStdString(*reason) : QString(); }
 
-constexpr int kLabelWidth = 72;
+constexpr int kLabelWidth = 66;
 
 QLabel* small_label(QWidget* parent) {
   auto* label = new QLabel(parent);
@@ -56,7 +59,7 @@ FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget(parent), field
 
 void FieldRow::build() {
   half_ = field_.kind == FieldKind::Integer || field_.kind == FieldKind::Number;
-  label_ = new QLabel(text(field_.label), this);
+  label_ = new QLabel(shown_label(field_), this);
   label_->setFont(ui_font(12));
   label_->setToolTip(text(field_.explain));
   QWidget* control = nullptr;
@@ -70,7 +73,7 @@ void FieldRow::build() {
   label_->setBuddy(edit_ ? static_cast<QWidget*>(edit_) : control);
   auto* grid = grid_ = new QGridLayout(this);
   grid->setContentsMargins(0, 0, 0, 0);
-  grid->setHorizontalSpacing(0);
+  grid->setHorizontalSpacing(6);
   grid->setVerticalSpacing(3);
   grid->addWidget(label_, 0, 0, Qt::AlignLeft | Qt::AlignVCenter);
   grid->addWidget(control, 0, 1);
@@ -207,7 +210,7 @@ void FieldRow::refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bo
   if (segments_) refreshBlocked(spec, cuda);
   else if (blocked_) blocked_->hide();
   const bool changed = value != before;
-  label_->setText(text(field_.label) + (changed ? QString::fromUtf8(" •") : QString()));
+  label_->setText(shown_label(field_) + (changed ? QString::fromUtf8(" •") : QString()));
   label_->setToolTip(text(field_.explain) + (changed ? tr("\nChanged: the preset has %1.").arg(before) : QString()) +
                      (locked ? tr("\nFixed while this run trains; a new value is for the next run.") : QString()));
   paint_ink(label_, locked ? theme().quiet : theme().text);

@@ -49,7 +49,7 @@ Section::Section(const QString& title, QWidget* parent) : QWidget(parent), title
   column->addWidget(title_);
   column->addWidget(content_);
   body_ = new QVBoxLayout(content_);
-  body_->setContentsMargins(10, 8, 10, 10);
+  body_->setContentsMargins(10, 8, 8, 10);
   body_->setSpacing(9);
   connect(title_, &QAbstractButton::toggled, this, [this](bool open) {
     content_->setVisible(open);

@@ -137,6 +137,7 @@ void SetupPanel::buildSection(const QString& group) {
       *label = new QLabel(section);
       (*label)->setFont(ui_font(11));
       (*label)->setWordWrap(true);
+      (*label)->setForegroundRole(QPalette::PlaceholderText);
       section->body()->addWidget(*label);
     }
   }
@@ -164,7 +165,7 @@ void SetupPanel::relayout(const QString& group) {
     row->setVisible(shown);
     if (!shown) continue;
     if (!row->half() && column == 1) ++line, column = 0;
-    row->setLabelWidth(row->half() && column == 1 ? 46 : 72);
+    row->setLabelWidth(row->half() && column == 1 ? 0 : 66);
     grid->addWidget(row, line, column, 1, row->half() ? 1 : 2);
     if (row->half() && column == 0) column = 1;
     else ++line, column = 0;

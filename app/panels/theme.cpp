@@ -14,6 +14,9 @@
 #include <QStyleFactory>
 #include <QSvgRenderer>
 
+// The resources live in a static library: they must be asked for by name, outside of any namespace.
+static void load_resources() { Q_INIT_RESOURCE(resources); }
+
 namespace ws::app {
 namespace {
 
@@ -125,6 +128,7 @@ QFont sized(const QString& family, double px, int weight) {
 const Theme& theme() { return current(); }
 
 void set_theme(QApplication& app, ThemeName name) {
+  load_resources();
   current() = name == ThemeName::Dark ? dark() : light();
   current().idle = QBrush(hatch(current().hatch));
   QPixmapCache::clear();

@@ -1,6 +1,7 @@
 // One run as the window sees it, live or opened from a file. Lives on the window's thread; panels listen to changed().
 #pragma once
 #include <QDateTime>
+#include <QDeadlineTimer>
 #include <QObject>
 #include <QString>
 #include <QStringList>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "app/session/recorder.h"
+#include "profiling/formats/run_file.h"
 #include "profiling/trace.h"
 
 namespace ws::app {
@@ -45,6 +47,7 @@ class Run : public QObject {
   double overhead_share = 0;   // of tracing; 0.038 is 3.8 %
   int slot = -1;               // 0 … 7: letter and colour while ticked; -1: not ticked
   bool loaded = true;          // false: only the summary was read, the losses and the trace are still in the file
+  std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: gives spans that are not in memory
 
   bool live() const { return origin == RunOrigin::Live && !summary; }
   double usPerStep() const;             // of the whole run, or so far; 0 when unknown
@@ -55,7 +58,9 @@ class Run : public QObject {
   bool regression() const { return spec.model.loss == LossKind::MeanSquared; }
 
   void apply(RunUpdate&& update);  // appends and emits changed()
-  void setStepsPerEpoch(double steps) { steps_per_epoch_ = steps; }
+  // Reads spans of the range from the run file, a few blocks at a time; true when there was something to read.
+  bool fetch(prof::TimeNs begin, prof::TimeNs end);
+  void setStepsPerEpoch(double count) { steps_per_epoch_ = count; }
   void announce() { emit changed(); }
   void finish() { emit ended(); }
 
@@ -68,7 +73,7 @@ class Run : public QObject {
   void applyTrace(RunUpdate& update);
 
   double steps_per_epoch_ = 0;
-  int64_t split_at_spans_ = 0;
+  QDeadlineTimer split_due_{0};
 };
 
 // "graph · arena · epilogue": what tells this run from another at a glance.

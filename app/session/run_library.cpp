@@ -82,6 +82,7 @@ void RunLibrary::markBroken(const QString& path, const QString& why) {
 }
 
 void RunLibrary::adopt(Run* run) {
+  if (!run->parent()) run->setParent(this);
   insert(run);
   connect(run, &Run::ended, this, &RunLibrary::changed);
   emit changed();

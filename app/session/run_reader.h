@@ -19,11 +19,13 @@ struct RunDetails {
   prof::Trace trace;
   StepSplit split;
   QStringList log;
+  std::shared_ptr<prof::RunFileReader> reader;
+  double steps_per_epoch = 0;
 };
 std::unique_ptr<RunDetails> read_details(const QString& path);  // throws Failure
 void give_details(Run& run, RunDetails&& details);              // on the window's thread
 
-// Where the time of a step goes, from the trace; `wall_us` is what the parts must sum to.
+// Where the time of a step goes, from the trace; the parts sum to the wall time.
 StepSplit split_of(const prof::Trace& trace);
 
 }  // namespace ws::app

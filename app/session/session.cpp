@@ -72,6 +72,7 @@ Run* Session::start(const StartRequest& request) {
   options.path = run->path.toStdString();
   options.title = run->title.toStdString();
   options.trace.level = request.trace;
+  options.trace.untraced_share = 0.03;
   worker_ = std::make_unique<Worker>();
   Worker* worker = worker_.get();
   try {
@@ -106,9 +107,17 @@ void Session::startAll(std::vector<StartRequest> requests) {
   if (!start(requests.front())) queue_.clear();
 }
 
+void Session::readTraceStatus() {
+  const prof::CollectorStatus status = worker_->recorded->trace_status();
+  if (!status.running && status.records == 0) return;
+  run_->trace_note = QString::fromStdString(status.sentence);
+  if (status.overhead.pairs > 0) run_->overhead_share = std::max(0.0, status.overhead.ratio - 1);
+}
+
 void Session::poll() {
   if (!worker_) return;
   const bool over = worker_->thread->isFinished();
+  readTraceStatus();
   run_->apply(worker_->recorded->take());
   if (over) finish();
 }

@@ -54,6 +54,7 @@ class Session : public QObject {
   struct Worker;
   void poll();
   void finish();
+  void readTraceStatus();
   void fail(const QString& sentence);
 
   QString folder_, problem_;

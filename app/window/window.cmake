@@ -8,6 +8,8 @@ warpscope_library(app
   charts/split_pane.cpp
   panels/data_shape.cpp
   panels/field_row.cpp
+  panels/runs_model.cpp
+  panels/runs_panel.cpp
   panels/section.cpp
   panels/segmented_row.cpp
   panels/setup_notes.cpp
@@ -15,12 +17,30 @@ warpscope_library(app
   panels/spec_json_dialog.cpp
   panels/theme.cpp
   panels/units.cpp
+  session/run.cpp
+  session/run_library.cpp
+  session/run_reader.cpp
+  session/run_trace.cpp
+  session/session.cpp
+  window/key_list.cpp
+  window/live_page.cpp
+  window/main_window.cpp
+  window/main_window_bars.cpp
+  window/main_window_menus.cpp
+  window/screenshot.cpp
+  window/side_rail.cpp
+  window/start_page.cpp
+  window/starts.cpp
+  window/status_line.cpp
+  window/tabs.cpp
+  window/top_bar.cpp
   ../resources/resources.qrc)
 set_target_properties(warpscope_app PROPERTIES AUTOMOC ON AUTORCC ON)
 target_link_libraries(warpscope_app PUBLIC warpscope::engine Qt6::Widgets Qt6::Svg QCustomPlotQt6::QCustomPlotQt6)
 target_precompile_headers(warpscope_app PRIVATE <QtWidgets> <qcustomplot.h>)
-if(TARGET warpscope_session)
-  target_sources(warpscope_app PRIVATE session/run.cpp session/session.cpp)
-  target_link_libraries(warpscope_app PUBLIC warpscope::session)
-endif()
+target_link_libraries(warpscope_app PUBLIC warpscope::session)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/timeline)
+
+add_executable(warpscope main.cpp)
+target_link_libraries(warpscope PRIVATE warpscope::app)
+target_compile_definitions(warpscope PRIVATE WARPSCOPE_VERSION="${PROJECT_VERSION}")

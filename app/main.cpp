@@ -1,0 +1,69 @@
+// The desktop program.
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QSettings>
+#include <QTimer>
+
+#include "app/panels/theme.h"
+#include "app/session/run_library.h"
+#include "app/window/main_window.h"
+#include "app/window/screenshot.h"
+
+namespace {
+
+using namespace ws::app;
+
+// The scale must be known before the application exists.
+void scale_early(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (QByteArray(argv[i]) == "--scale") qputenv("QT_SCALE_FACTOR", argv[i + 1]);
+}
+
+ThemeName wanted_theme(const QCommandLineParser& parser) {
+  QString name = parser.value("theme");
+  if (name.isEmpty()) name = QSettings().value("theme", "dark").toString();
+  return name == "light" ? ThemeName::Light : ThemeName::Dark;
+}
+
+void describe(QCommandLineParser& parser) {
+  parser.setApplicationDescription("Trains small networks on a GPU and shows what each choice costs.");
+  parser.addHelpOption();
+  parser.addVersionOption();
+  parser.addOptions({{"theme", "dark or light", "name"},
+                     {"runs", "Folder of the run library", "folder"},
+                     {"scale", "Scale of the whole window, 1 to 2", "factor"},
+                     {"preset", "Begin with this preset, or a JSON file of choices", "name"},
+                     {"train", "Train at once"},
+                     {"screenshot", "Write a picture of the window and quit", "file.png"},
+                     {"size", "Size of the window", "WxH"},
+                     {"tab", "Tab to show", "name"},
+                     {"start", "Begin with start 1, 2 or 3 of the first page", "number"},
+                     {"train-seconds", "Before the picture, train for so long at most", "seconds"},
+                     {"set", "Set a choice, as key=value", "choice"}});
+  parser.addPositionalArgument("files", "Run files to open", "[files...]");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  scale_early(argc, argv);
+  QGuiApplication::setHighDpiScaleFactorRoundingPolicy(Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
+  QApplication app(argc, argv);
+  QApplication::setApplicationName("warpscope");
+  QApplication::setOrganizationName("warpscope");
+  QApplication::setApplicationVersion(WARPSCOPE_VERSION);
+  QGuiApplication::setDesktopFileName("warpscope");
+  QCommandLineParser parser;
+  describe(parser);
+  parser.process(app);
+  set_theme(app, wanted_theme(parser));
+  QApplication::setWindowIcon(QIcon(":/icons/warpscope.svg"));
+  MainWindow window(parser.isSet("runs") ? parser.value("runs") : RunLibrary::defaultFolder());
+  if (parser.isSet("screenshot")) return take_screenshot(window, parser);
+  window.restoreLayout();
+  prepare(window, parser);
+  window.show();
+  for (const QString& path : parser.positionalArguments()) window.openFile(path);
+  if (parser.isSet("train")) QTimer::singleShot(0, &window, &MainWindow::train);
+  return QApplication::exec();
+}

@@ -1,0 +1,129 @@
+// The window: menus, toolbar, rails, docks, tabs and the status line around one session and one run library.
+#pragma once
+#include <QMainWindow>
+#include <QPointer>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "app/session/run_library.h"
+#include "app/session/session.h"
+#include "app/timeline/selection.h"
+#include "app/timeline/time_cursor.h"
+
+class QMenu;
+class QPlainTextEdit;
+class QSplitter;
+class QStackedWidget;
+class QTabBar;
+
+namespace ws::app {
+
+class LivePage;
+class RailButton;
+class RunsPanel;
+class SetupPanel;
+class SideRail;
+class StartPage;
+class StatusLine;
+class TopBar;
+
+using ShowRuns = std::function<void(const std::vector<Run*>&)>;
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+ public:
+  explicit MainWindow(const QString& runs_folder, QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  Session* session() { return &session_; }
+  RunLibrary* library() { return &library_; }
+  TimeCursor* cursor() { return &cursor_; }
+  Selection* selection() { return &selection_; }
+  SetupPanel* setup() const { return setup_; }
+  RunsPanel* runsPanel() const { return runs_; }
+  StartPage* startPage() const { return start_; }
+  LivePage* livePage() const { return live_; }
+  TopBar* topBar() const { return bar_; }
+  StatusLine* statusLine() const { return status_; }
+  QTabBar* tabs() const { return tabs_; }
+  QMenu* menu(const QString& name);  // made when asked for the first time
+
+  // How other parts of the program join the window: a tab, or a panel in the right column. `show_runs` gets the ticked runs
+  // whenever they change; `picker` stands in the toolbar while the tab is in front.
+  int addTab(const QString& name, QWidget* page, ShowRuns show_runs, bool with_setup = false, QWidget* picker = nullptr);
+  void addSidePanel(const QString& name, QWidget* panel, bool open, ShowRuns show_runs = {});
+  void setTabNote(int tab, const QString& note);  // "3"
+  // Opens a file of another kind; true when it was taken. Asked in order before a sentence says that nothing fits.
+  void addOpener(std::function<bool(const QString& path)> opener) { openers_.push_back(std::move(opener)); }
+
+  void train();                       // Train, Pause or Resume
+  void trainAgain();                  // the same choices and seed as the shown run
+  void startFrom(int start_index);    // one of the three starts
+  void openFile(const QString& path);
+  void say(const QString& sentence, bool problem);
+  void toggleTheme();
+  void setKeepLayout(bool keep) { keep_layout_ = keep; }
+  void restoreLayout();
+  Run* shownRun() const;              // the live one, else the picked one, else the first ticked
+
+ public slots:
+  void showKeys();
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  struct Tab { QString name; ShowRuns show_runs; QWidget* picker = nullptr; bool setup = false; };
+  struct Side { QString name; QWidget* panel; RailButton* button; ShowRuns show_runs; };
+  void buildCentre();
+  void buildMenus();
+  void buildFileMenu();
+  void buildRunMenu();
+  void buildViewMenu();
+  void connectSession();
+  void connectBar();
+  void lookForDevice();
+  void showDevice();
+  void runStarted(Run* run);
+  void runEnded(Run* run);
+  void showRuns();
+  void refreshBars();
+  void refreshSetup();
+  void showTab(int index);
+  void setCompact(bool compact);
+  void rememberLayout();
+  bool mayClose();
+  void chooseFile();
+
+  TimeCursor cursor_;
+  Selection selection_;
+  RunLibrary library_;
+  Session session_;
+  TopBar* bar_;
+  StatusLine* status_;
+  SetupPanel* setup_;
+  RunsPanel* runs_;
+  StartPage* start_;
+  LivePage* live_;
+  QPlainTextEdit* log_;
+  QTabBar* tabs_;
+  QStackedWidget *pages_, *live_stack_;
+  QSplitter *columns_, *right_;
+  SideRail *left_rail_, *right_rail_;
+  RailButton* setup_button_;
+  QWidget* device_ = nullptr;
+  std::vector<Tab> tab_list_;
+  std::vector<Side> sides_;
+  std::map<QString, QMenu*> menus_;
+  std::vector<std::function<bool(const QString&)>> openers_;
+  QPointer<Run> watched_;
+  const DeviceInfo* info_ = nullptr;
+  bool compact_ = false, keep_layout_ = true, sides_by_hand_ = false;
+};
+
+}  // namespace ws::app

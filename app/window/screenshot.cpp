@@ -1,0 +1,67 @@
+#include "app/window/screenshot.h"
+
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QElapsedTimer>
+#include <QFileInfo>
+#include <QPixmap>
+#include <QTabBar>
+#include <cstdio>
+
+#include "app/panels/setup_panel.h"
+#include "app/window/main_window.h"
+#include "app/window/status_line.h"
+
+namespace ws::app {
+namespace {
+
+void turn(int milliseconds) {
+  QElapsedTimer timer;
+  timer.start();
+  while (timer.elapsed() < milliseconds) QApplication::processEvents(QEventLoop::AllEvents, 20);
+}
+
+int tab_named(const QTabBar& tabs, const QString& name) {
+  for (int i = 0; i < tabs.count(); ++i)
+    if (tabs.tabText(i).startsWith(name, Qt::CaseInsensitive)) return i;
+  return -1;
+}
+
+void train_for(MainWindow& window, double seconds) {
+  QElapsedTimer timer;
+  timer.start();
+  turn(50);
+  while (timer.elapsed() < seconds * 1000 && window.session()->busy()) turn(20);
+}
+
+}  // namespace
+
+void prepare(MainWindow& window, const QCommandLineParser& options) {
+  const QStringList size = options.value("size").split('x');
+  if (size.size() == 2) window.resize(size[0].toInt(), size[1].toInt());
+  const QString preset = options.value("preset");
+  if (QFileInfo::exists(preset)) window.openFile(preset);
+  else if (!preset.isEmpty()) window.setup()->usePreset(preset);
+  for (const QString& choice : options.values("set")) window.setup()->set(choice.section('=', 0, 0), choice.section('=', 1));
+}
+
+int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
+  window.setKeepLayout(false);
+  prepare(window, options);
+  window.show();
+  turn(300);
+  for (const QString& path : options.positionalArguments()) window.openFile(path);
+  if (options.isSet("start")) window.startFrom(options.value("start").toInt() - 1);
+  else if (options.isSet("train-seconds")) window.train();
+  if (options.isSet("train-seconds")) train_for(window, options.value("train-seconds").toDouble());
+  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0) window.tabs()->setCurrentIndex(tab);
+  turn(700);
+  const bool written = window.grab().save(options.value("screenshot"));
+  const QString state = window.statusLine()->text();
+  std::fprintf(stderr, "%s\n", qPrintable(state));
+  window.session()->stopAndWait(10'000);
+  if (!written) std::fprintf(stderr, "%s could not be written\n", qPrintable(options.value("screenshot")));
+  return written ? 0 : 1;
+}
+
+}  // namespace ws::app

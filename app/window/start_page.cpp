@@ -1,0 +1,197 @@
+#include "app/window/start_page.h"
+
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+#include "app/window/status_line.h"
+
+namespace ws::app {
+namespace {
+
+// A key, drawn as on the status line.
+class KeyHint : public QWidget {
+ public:
+  KeyHint(const QString& keys, QWidget* parent) : QWidget(parent), keys_(keys) { setFixedSize(static_cast<int>(key_width(keys)) + 2, 20); }
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    double x = 0;
+    draw_key(painter, x, height() / 2.0, keys_);
+  }
+
+ private:
+  QString keys_;
+};
+
+void clear(QLayout* layout) {
+  while (QLayoutItem* item = layout->takeAt(0)) {
+    delete item->widget();
+    delete item;
+  }
+}
+
+}  // namespace
+
+StartCard::StartCard(const Start& start, bool primary, QWidget* parent) : QFrame(parent), start_(start), primary_(primary) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(14, 88, 14, 14);
+  column->setSpacing(6);
+  auto* title = new QLabel(start.title, this);
+  title->setFont(ui_font(14, 600));
+  auto* text = new QLabel(start.text, this);
+  text->setWordWrap(true);
+  auto* row = new QHBoxLayout;
+  auto* length = new QLabel(start.length, this);
+  length->setFont(ui_font(11.5));
+  length->setForegroundRole(QPalette::PlaceholderText);
+  button_ = new QPushButton(theme_icon("play", primary ? QColor(Qt::white) : theme().text), tr("Train"), this);
+  button_->setProperty("primary", primary);
+  button_->setAccessibleName(tr("Train: %1").arg(start.title));
+  button_->setMinimumWidth(70);
+  row->addWidget(length, 1);
+  row->addWidget(button_);
+  column->addWidget(title);
+  column->addWidget(text);
+  column->addStretch(1);
+  column->addLayout(row);
+  setMinimumSize(216, 262);
+  setMaximumWidth(300);
+}
+
+void StartCard::paintEvent(QPaintEvent*) {
+  const Theme& t = theme();
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(primary_ ? t.focus : t.border, primary_ ? 2 : 1));
+  painter.setBrush(t.base);
+  painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 5, 5);
+  start_.picture(painter, QRectF(14, 14, width() - 28, 66));
+}
+
+StartPage::StartPage(QWidget* parent) : QWidget(parent) {
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(6, 6, 6, 6);
+  auto* scroll = new QScrollArea(this);
+  scroll->setWidgetResizable(true);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  auto* inside = new QWidget(scroll);
+  scroll->setWidget(inside);
+  outer->addWidget(scroll);
+  auto* column = new QVBoxLayout(inside);
+  column->setContentsMargins(24, 36, 24, 16);
+  column->setSpacing(6);
+  auto* headline = new QLabel(tr("Change one thing. See what it costs."), inside);
+  headline->setFont(ui_font(21, 600));
+  sentence_ = new QLabel(inside);
+  sentence_->setWordWrap(true);
+  sentence_->setMaximumWidth(680);
+  column->addWidget(headline);
+  column->addWidget(sentence_);
+  column->addSpacing(10);
+  auto* row = new QHBoxLayout;
+  row->setSpacing(10);
+  for (size_t i = 0; i < starts().size(); ++i) {
+    auto* card = new StartCard(starts()[i], i == 0, inside);
+    connect(card->button(), &QPushButton::clicked, this, [this, i] { emit start(static_cast<int>(i)); });
+    row->addWidget(card);
+    cards_.push_back(card);
+  }
+  row->addStretch(1);
+  column->addLayout(row);
+  column->addSpacing(16);
+  auto* below = new QHBoxLayout;
+  below->setSpacing(60);
+  below->addWidget(buildMachine());
+  below->addWidget(buildElsewhere());
+  below->addStretch(1);
+  column->addLayout(below);
+  column->addStretch(1);
+  setDevice(nullptr);
+}
+
+QWidget* StartPage::buildMachine() {
+  auto* box = new QWidget(this);
+  auto* column = new QVBoxLayout(box);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(8);
+  auto* title = new QLabel(tr("This machine"), box);
+  title->setFont(ui_font(12.5, 600));
+  facts_ = new QGridLayout;
+  facts_->setHorizontalSpacing(8);
+  facts_->setVerticalSpacing(8);
+  column->addWidget(title);
+  column->addLayout(facts_);
+  column->addStretch(1);
+  return box;
+}
+
+void StartPage::addFact(QGridLayout* grid, int line, bool good, const QString& what, const QString& state) {
+  auto* mark = new QLabel(this);
+  mark->setPixmap(theme_icon(good ? "check" : "warn", good ? theme().better : theme().worse).pixmap(15, 15));
+  auto* label = new QLabel(QString("<b style='font-weight:600'>%1</b>&nbsp; %2").arg(what.toHtmlEscaped(), state.toHtmlEscaped()), this);
+  label->setWordWrap(true);
+  label->setMinimumWidth(330);
+  grid->addWidget(mark, line, 0, Qt::AlignTop);
+  grid->addWidget(label, line, 1);
+}
+
+void StartPage::setDevice(const DeviceInfo* device) {
+  const bool cuda = device && device->cuda;
+  sentence_->setText(tr("Warpscope trains a small network on %1 and shows the loss, every kernel and every allocation as they happen. Each start below makes two or more runs and lays them over each other.")
+                         .arg(cuda || !device ? tr("this GPU") : tr("this CPU")));
+  clear(facts_);
+  if (!device) {
+    addFact(facts_, 0, true, tr("Looking"), tr("for a GPU"));
+    return;
+  }
+  if (cuda)
+    addFact(facts_, 0, true, QString::fromStdString(device->name),
+            tr("%1 SMs · %2 · CUDA %3").arg(device->multiprocessors).arg(bytes_text(static_cast<double>(device->memory_bytes)), QString::fromStdString(device->runtime)));
+  else
+    addFact(facts_, 0, false, tr("No GPU"), QString::fromStdString(device->why_not));
+  addFact(facts_, 1, true, tr("CPU"), tr("%1 threads · trains everything, with a timeline of each op").arg(device->cpu_threads));
+  addFact(facts_, 2, cuda, tr("Kernel and API timeline"), cuda ? tr("ready") : tr("needs a GPU; the CPU timeline is ready"));
+  addFact(facts_, 3, true, tr("Data"), tr("MNIST and Iris are included"));
+}
+
+QWidget* StartPage::buildElsewhere() {
+  auto* box = new QWidget(this);
+  auto* grid = new QGridLayout(box);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setVerticalSpacing(6);
+  grid->setHorizontalSpacing(40);
+  auto* title = new QLabel(tr("Or begin elsewhere"), box);
+  title->setFont(ui_font(12.5, 600));
+  grid->addWidget(title, 0, 0);
+  const auto add = [&](int line, const QString& text, const QString& keys, void (StartPage::*signal)()) {
+    auto* link = new QPushButton(text, box);
+    link->setProperty("link", true);
+    connect(link, &QPushButton::clicked, this, signal);
+    grid->addWidget(link, line, 0, Qt::AlignLeft);
+    if (!keys.isEmpty()) grid->addWidget(new KeyHint(keys, box), line, 1, Qt::AlignRight);
+  };
+  add(1, tr("Open a run file…"), "Ctrl O", &StartPage::openFile);
+  add(2, tr("Own data: CSV or IDX…"), {}, &StartPage::ownData);
+  add(3, tr("Every key"), "?", &StartPage::commands);
+  grid->setRowStretch(4, 1);
+  return box;
+}
+
+void StartPage::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), theme().window);
+  painter.setPen(theme().border);
+  painter.setBrush(theme().base);
+  painter.drawRect(rect().adjusted(5, 5, -6, -6));
+}
+
+}  // namespace ws::app

@@ -1,0 +1,143 @@
+// What the charts compute before they draw: extremes kept, smoothing, sums that add up.
+#include <QAbstractItemModelTester>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <cmath>
+
+#include "app/charts/series.h"
+#include "app/charts/split_pane.h"
+#include "app/panels/data_shape.h"
+#include "app/panels/runs_panel.h"
+#include "app/panels/units.h"
+#include "app/session/run_library.h"
+
+using namespace ws::app;
+
+class ChartsTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void samplingKeepsEverySpike();
+  void samplingAgreesWithEveryPoint();
+  void smoothingStartsAtTheFirstValue();
+  void roundedPartsAddUp();
+  void splitTableAddsUpAndMerges();
+  void numbersReadAsWritten();
+  void estimateKnowsTheSets();
+  void runsModelBehaves();
+};
+
+void ChartsTest::samplingKeepsEverySpike() {
+  MinMaxSeries series;
+  for (int i = 0; i < 100'000; ++i) series.append(i, i == 41'234 ? 1e6 : i == 77'001 ? -1e6 : std::sin(i * 0.01));
+  const auto points = series.sample(0, 99'999, 500);
+  QVERIFY(points.size() <= 1002);
+  const auto has = [&](double y) { return std::any_of(points.begin(), points.end(), [y](const Point& p) { return p.y == y; }); };
+  QVERIFY(has(1e6));
+  QVERIFY(has(-1e6));
+  QVERIFY(std::is_sorted(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; }));
+}
+
+// The block sums must give what a walk over every point gives, on any range.
+void ChartsTest::samplingAgreesWithEveryPoint() {
+  MinMaxSeries series;
+  uint32_t state = 7;
+  std::vector<double> values;
+  for (int i = 0; i < 5000; ++i) {
+    state = state * 1664525u + 1013904223u;
+    values.push_back(static_cast<double>(state >> 8));
+    series.append(i, values.back());
+  }
+  for (const auto& [from, to] : {std::pair{0, 4999}, std::pair{1, 130}, std::pair{127, 129}, std::pair{300, 4711}}) {
+    double low = 0, high = 0;
+    QVERIFY(series.range(from, to, low, high, false));
+    const auto [a, b] = std::minmax_element(values.begin() + from, values.begin() + to + 1);
+    QCOMPARE(low, *a);
+    QCOMPARE(high, *b);
+  }
+  QCOMPARE(series.nearest(17.9)->x, 17.0);
+  QCOMPARE(series.nearest(-5)->x, 0.0);
+}
+
+void ChartsTest::smoothingStartsAtTheFirstValue() {
+  Ema ema(0.9);
+  QCOMPARE(ema.add(5), 5.0);
+  double last = 0;
+  for (int i = 0; i < 400; ++i) last = ema.add(1);
+  QVERIFY(std::abs(last - 1) < 1e-6);
+  QVERIFY(std::isnan(ema.add(std::nan(""))));
+}
+
+void ChartsTest::roundedPartsAddUp() {
+  const std::vector<double> parts{1.04, 2.04, 3.04, 0.08};
+  const auto rounded = round_to_sum(parts, 6.2, 1);
+  double sum = 0;
+  for (double value : rounded) sum += value;
+  QVERIFY(std::abs(sum - 6.2) < 1e-9);
+  for (size_t i = 0; i < parts.size(); ++i) QVERIFY(std::abs(rounded[i] - parts[i]) <= 0.1);
+}
+
+void ChartsTest::splitTableAddsUpAndMerges() {
+  using ws::prof::Meaning;
+  const StepSplit a{{{Meaning::Matrix, {}, 18.23}, {Meaning::Loss, {}, 2.31}, {Meaning::Idle, {}, 6.56}}, 27.1, 10};
+  const StepSplit b{{{Meaning::Matrix, {}, 21.54}, {Meaning::Allocation, {}, 347.66}}, 369.2, 10};
+  for (bool merged : {false, true}) {
+    const SplitTable table = split_table({&a, &b}, merged);
+    for (size_t column = 0; column < 2; ++column) {
+      double sum = 0;
+      for (const SplitRow& row : table.rows) sum += row.us[column];
+      QVERIFY(std::abs(sum - table.wall[column]) < 0.051);
+    }
+    QCOMPARE(table.rows.size(), size_t(merged ? 3 : 4));
+  }
+}
+
+void ChartsTest::numbersReadAsWritten() {
+  const QString thin(QChar(0x2009)), minus(QChar(0x2212));
+  QCOMPARE(count_text(56280), "56" + thin + "280");
+  QCOMPARE(fixed_text(-0.31, 2), minus + "0.31");
+  QCOMPARE(fixed_text(-0.001, 1), QString("0.0"));
+  QCOMPARE(significant_text(0.01934), QString("0.0193"));
+  QCOMPARE(significant_text(2360000), QString("2.36 M"));
+  QCOMPARE(bytes_text(671089), QString("655.4 KiB"));
+  QCOMPARE(us_text(1842.3), "1" + thin + "842");
+}
+
+void ChartsTest::estimateKnowsTheSets() {
+  ws::data::DataSpec spec;
+  QCOMPARE(data_shape(spec).train, int64_t(60000));
+  spec.limit = 1000;
+  QCOMPARE(data_shape(spec).train, int64_t(1000));
+  spec = {};
+  spec.name = "csv";
+  QVERIFY(!data_shape(spec).known());
+  ws::RunSpec run;
+  QVERIFY(!relevant(run, "data.slope"));
+  run.data.name = "line";
+  QVERIFY(relevant(run, "data.slope"));
+}
+
+void ChartsTest::runsModelBehaves() {
+  QTemporaryDir folder;
+  RunLibrary library(folder.path());
+  RunsModel model(&library);
+  QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+  connect(&library, &RunLibrary::changed, &model, &RunsModel::reload);
+  for (int i = 0; i < 10; ++i) {
+    auto* run = new Run(&library);
+    run->title = QString("run %1").arg(i);
+    run->created = QDateTime::currentDateTime().addDays(-i / 3);
+    library.adopt(run);
+    library.setTicked(run, true);
+  }
+  QCOMPARE(library.ticked().size(), size_t(8));  // eight letters, no more
+  QCOMPARE(model.rowCount(), 10 + 4);            // and a heading for each of four days
+  model.setFilter("run 7");
+  QCOMPARE(model.rowCount(), 2);
+  model.setFilter({});
+  Run* first = library.ticked().front();
+  QVERIFY(model.setData(model.indexOf(first), Qt::Unchecked, Qt::CheckStateRole));
+  QCOMPARE(first->slot, -1);
+}
+
+QTEST_MAIN(ChartsTest)
+#include "charts_test.moc"

@@ -1,0 +1,371 @@
+// The real window, driven as a person would: a first start, training, steering in mid-run, closing, coming back.
+#include <QAccessible>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "app/charts/curve_pane.h"
+#include "app/charts/plot.h"
+#include "app/panels/field_row.h"
+#include "app/panels/runs_panel.h"
+#include "app/panels/segmented_row.h"
+#include "app/panels/setup_panel.h"
+#include "app/panels/spec_json_dialog.h"
+#include "app/panels/theme.h"
+#include "app/window/live_page.h"
+#include "app/window/main_window.h"
+#include "app/window/start_page.h"
+#include "app/window/status_line.h"
+#include "app/window/top_bar.h"
+
+using namespace ws::app;
+
+class WindowTest : public QObject {
+  Q_OBJECT
+ private:
+  QTemporaryDir home_;
+  QString runs() const { return home_.path() + "/runs"; }
+  std::unique_ptr<MainWindow> open() {
+    auto window = std::make_unique<MainWindow>(runs());
+    window->setKeepLayout(false);
+    window->show();
+    return window;
+  }
+  static void click(QAbstractButton* button) { QTest::mouseClick(button, Qt::LeftButton); }
+  static void iris(MainWindow& window, int epochs) {
+    QVERIFY(window.setup()->usePreset("iris"));
+    window.setup()->set("train.epochs", QString::number(epochs));
+    window.setup()->set("exec.device", "cpu");
+  }
+
+ private slots:
+  void initTestCase();
+  void cleanup();
+  void firstStartOffersThreeStarts();
+  void everyControlHasAName();
+  void everyChoiceCanBeToggled();
+  void arrowsReachBlockedValues();
+  void wrongNumbersAreRefused();
+  void jsonRoundTrips();
+  void trainsIrisToTheEnd();
+  void trainsMnistOnTheCpu();
+  void aStartTrainsItsRuns();
+  void pauseStepResumeStop();
+  void changesInMidRunAreMarked();
+  void cursorIsShared();
+  void closeInMidRunAsksAndKeepsTheRun();
+  void keptRunsComeBack();
+  void unreadableFilesAreSaid();
+  void layoutComesBack();
+  void bothThemes();
+};
+
+void WindowTest::initTestCase() {
+  qputenv("XDG_CONFIG_HOME", (home_.path() + "/config").toUtf8());
+  QApplication::setOrganizationName("warpscope-test");
+  set_theme(*qApp, ThemeName::Dark);
+}
+
+void WindowTest::cleanup() {
+  QDir(runs()).removeRecursively();
+  QSettings().clear();
+}
+
+void WindowTest::firstStartOffersThreeStarts() {
+  auto window = open();
+  QVERIFY(window->startPage()->isVisible());
+  QCOMPARE(window->startPage()->cards().size(), size_t(3));
+  QCOMPARE(window->topBar()->train()->text(), QString("Train"));
+  QVERIFY(!window->topBar()->stop()->isEnabled());
+}
+
+void WindowTest::everyControlHasAName() {
+  auto window = open();
+  QStringList nameless;
+  for (QWidget* widget : window->findChildren<QWidget*>()) {
+    const bool control = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QLineEdit*>(widget) || qobject_cast<QComboBox*>(widget) ||
+                         qobject_cast<QAbstractItemView*>(widget) || qobject_cast<Plot*>(widget);
+    if (!control || widget->objectName().startsWith("qt_") || widget->inherits("QComboBoxListView")) continue;
+    if (qobject_cast<QLineEdit*>(widget) && widget->parentWidget()->inherits("QAbstractSpinBox")) continue;
+    if (widget->parentWidget() && widget->parentWidget()->inherits("QLineEdit")) continue;      // the clear button
+    if (widget->parentWidget() && widget->parentWidget()->inherits("QTabBar")) continue;        // its scroll buttons
+    if (widget->inherits("QMenuBarExtension") || widget->inherits("QTableCornerButton") || widget->inherits("QHeaderView")) continue;
+    QAccessibleInterface* face = QAccessible::queryAccessibleInterface(widget);
+    if (!face || face->text(QAccessible::Name).trimmed().isEmpty()) nameless << QString(widget->metaObject()->className()) + " in " + widget->parentWidget()->metaObject()->className();
+  }
+  QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(", ")));
+}
+
+// Each value of each segmented choice: a click either chooses it, or leaves the choice and the reason is there to read.
+void WindowTest::everyChoiceCanBeToggled() {
+  auto window = open();
+  QTRY_VERIFY(window->statusLine()->text().startsWith("Ready"));
+  int chosen = 0, blocked = 0;
+  for (const ws::Field& field : ws::fields()) {
+    SegmentedRow* row = window->setup()->row(field.key)->findChild<SegmentedRow*>();
+    if (!row) continue;
+    for (Segment* segment : row->segments()) {
+      segment->click();
+      const QString now = QString::fromStdString(ws::field_text(window->setup()->spec(), field.key));
+      if (segment->blocked()) {
+        QVERIFY2(!segment->accessibleDescription().isEmpty(), qPrintable(segment->accessibleName()));
+        QVERIFY(now != segment->value());
+        ++blocked;
+      } else {
+        QCOMPARE(now, segment->value());
+        QVERIFY(!ws::why_invalid(window->setup()->spec(), ws::device_info().cuda));
+        ++chosen;
+      }
+    }
+    window->setup()->setSpec(ws::RunSpec{});
+  }
+  QVERIFY2(chosen > 30, qPrintable(QString::number(chosen)));
+  QVERIFY(blocked > 0);
+}
+
+void WindowTest::arrowsReachBlockedValues() {
+  auto window = open();
+  SegmentedRow* row = window->setup()->row("exec.launch")->findChild<SegmentedRow*>();
+  row->segments()[0]->setFocus();
+  QTest::keyClick(row->segments()[0], Qt::Key_Right);
+  QTest::keyClick(row->segments()[1], Qt::Key_Right);
+  QCOMPARE(row->segments()[2]->hasFocus() || !window->isActiveWindow(), true);
+  QVERIFY(row->segments()[2]->blocked());  // this version has no resident-kernel executor
+  QVERIFY(window->setup()->spec().exec.launch != ws::Launch::Persistent);
+}
+
+void WindowTest::wrongNumbersAreRefused() {
+  auto window = open();
+  const double before = window->setup()->spec().train.lr;
+  for (const char* wrong : {"-1", "fast", "1e999", ""}) {
+    window->setup()->set("train.lr", wrong);
+    QCOMPARE(window->setup()->spec().train.lr, before);
+    QVERIFY(window->setup()->message().contains("train.lr"));
+  }
+  window->setup()->set("train.lr", "0.25");
+  QCOMPARE(window->setup()->spec().train.lr, 0.25);
+}
+
+void WindowTest::jsonRoundTrips() {
+  ws::RunSpec spec;
+  spec.model.hidden = {64, 32};
+  spec.train.lr = 0.125;
+  SpecJsonDialog dialog(spec);
+  QVERIFY(dialog.spec() == spec);
+  dialog.editor()->setPlainText(dialog.editor()->toPlainText().replace("0.125", "0.5"));
+  QCOMPARE(dialog.spec().train.lr, 0.5);
+  dialog.editor()->setPlainText("{\"train\": {\"lr\": \"no\"}}");
+  QCOMPARE(dialog.spec().train.lr, 0.5);  // what can be read stays
+}
+
+void WindowTest::trainsIrisToTheEnd() {
+  auto window = open();
+  iris(*window, 30);
+  QSignalSpy ended(window->session(), &Session::ended);
+  QElapsedTimer clock;
+  clock.start();
+  click(window->topBar()->train());
+  Run* run = window->session()->run();
+  QVERIFY(run);
+  QTRY_VERIFY_WITH_TIMEOUT(!run->steps.empty(), 5000);
+  qInfo("first step shown after %lld ms", clock.elapsed());
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+  QVERIFY(run->summary->status == ws::RunStatus::Finished);
+  QCOMPARE(int64_t(run->steps.size()), run->summary->steps);
+  QVERIFY(run->steps.back().loss < run->steps.front().loss);
+  QVERIFY(!run->evals.empty());
+  QCOMPARE(run->slot, 0);
+  QVERIFY(window->livePage()->isVisible());
+  QVERIFY(run->trace.span_count() > 0);
+  QVERIFY(run->split.wall_us > 0);
+  double parts = 0;
+  for (const SplitPart& part : run->split.parts) parts += part.us;
+  QVERIFY(std::abs(parts - run->split.wall_us) < 1e-6 * run->split.wall_us + 1e-9);
+  QTRY_VERIFY(!window->livePage()->loss()->dirty());
+  QVERIFY(window->livePage()->loss()->plot()->graphCount() >= 2);
+}
+
+void WindowTest::trainsMnistOnTheCpu() {
+  auto window = open();
+  QVERIFY(window->setup()->usePreset("mnist"));
+  window->setup()->set("data.limit", "2000");
+  window->setup()->set("train.epochs", "2");
+  window->setup()->set("exec.device", "cpu");
+  QSignalSpy ended(window->session(), &Session::ended);
+  click(window->topBar()->train());
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
+  Run* run = window->session()->run();
+  QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
+  QVERIFY(run->summary->test_accuracy > 0.75);
+}
+
+void WindowTest::aStartTrainsItsRuns() {
+  auto window = open();
+  auto requests = starts()[0].requests(false);
+  QCOMPARE(requests.size(), size_t(2));
+  for (StartRequest& request : requests) {
+    QVERIFY(!ws::why_invalid(request.spec, false));
+    request.spec.data.limit = 640;
+    request.spec.train.epochs = 1;
+  }
+  QSignalSpy ended(window->session(), &Session::ended);
+  window->session()->startAll(std::move(requests));
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
+  QCOMPARE(window->library()->ticked().size(), size_t(2));
+  for (const Start& start : starts())
+    for (bool cuda : {false, true})
+      for (const StartRequest& request : start.requests(cuda)) QVERIFY(!ws::why_invalid(request.spec, cuda));
+}
+
+void WindowTest::pauseStepResumeStop() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  TopBar* bar = window->topBar();
+  click(bar->train());
+  Run* run = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  click(bar->train());
+  QVERIFY(window->session()->paused());
+  QCOMPARE(bar->train()->text(), QString("Resume"));
+  QTest::qWait(300);
+  const size_t held = run->steps.size();
+  QTest::qWait(200);
+  QCOMPARE(run->steps.size(), held);
+  click(bar->step());
+  QTRY_COMPARE(run->steps.size(), held + 1);
+  click(bar->train());
+  QTRY_VERIFY(run->steps.size() > held + 10);
+  click(bar->stop());
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QVERIFY(run->summary->status == ws::RunStatus::Stopped);
+  QCOMPARE(bar->train()->text(), QString("Train"));
+}
+
+void WindowTest::changesInMidRunAreMarked() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  click(window->topBar()->train());
+  Run* run = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  window->setup()->set("train.lr", "0.01");
+  auto* apply = window->setup()->findChildren<QPushButton*>().last();
+  for (QPushButton* button : window->setup()->findChildren<QPushButton*>())
+    if (button->text() == "Apply") apply = button;
+  QVERIFY(apply->isEnabled());
+  QCOMPARE(window->setup()->message(), QString("Changes apply at the next step"));
+  click(apply);
+  QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(1), 5000);
+  QCOMPARE(run->changes[0].key, std::string("train.lr"));
+  window->setup()->set("exec.allocator", "direct");
+  click(apply);
+  QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(2), 5000);
+  window->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+}
+
+void WindowTest::cursorIsShared() {
+  auto window = open();
+  iris(*window, 20);
+  QSignalSpy ended(window->session(), &Session::ended);
+  click(window->topBar()->train());
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+  Run* run = window->session()->run();
+  const double middle = run->steps[run->steps.size() / 2].step;
+  emit window->livePage()->accuracy()->cursorMoved(middle);
+  QVERIFY(window->cursor()->cursor().has_value());
+  QVERIFY(std::abs(run->stepAt(*window->cursor()->cursor()) - middle) <= 1);
+}
+
+void WindowTest::closeInMidRunAsksAndKeepsTheRun() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  click(window->topBar()->train());
+  Run* run = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  const auto answer = [](const char* text) {
+    QTimer::singleShot(150, [text] {
+      auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+      if (!box) return;
+      for (QAbstractButton* button : box->buttons())
+        if (button->text() == text) button->click();
+    });
+  };
+  answer("Keep training");
+  QVERIFY(!window->close());
+  QVERIFY(window->session()->busy());
+  answer("Stop and close");
+  QVERIFY(window->close());
+  QVERIFY(!window->session()->busy());
+  QVERIFY(run->summary->status == ws::RunStatus::Stopped);
+}
+
+void WindowTest::keptRunsComeBack() {
+  size_t steps = 0;
+  QString path;
+  {
+    auto window = open();
+    iris(*window, 10);
+    QSignalSpy ended(window->session(), &Session::ended);
+    click(window->topBar()->train());
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+    steps = window->session()->run()->steps.size();
+    path = window->session()->run()->path;
+  }
+  QVERIFY2(QFileInfo::exists(path), qPrintable(path));
+  auto window = open();
+  QCOMPARE(window->library()->runs().size(), size_t(1));
+  Run* run = window->library()->runs().front();
+  QVERIFY(!run->loaded);
+  window->library()->setTicked(run, true);
+  QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 5000);
+  QCOMPARE(run->steps.size(), steps);
+  QCOMPARE(run->spec.data.name, std::string("iris"));
+  QVERIFY(run->trace.span_count() > 0);
+}
+
+void WindowTest::unreadableFilesAreSaid() {
+  auto window = open();
+  const QString path = home_.path() + "/broken.wsrun";
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write("this is no run file");
+  file.close();
+  window->openFile(path);
+  QVERIFY2(window->statusLine()->text().contains("broken.wsrun"), qPrintable(window->statusLine()->text()));
+  window->openFile(home_.path() + "/picture.bmp");
+  QVERIFY(window->statusLine()->text().contains("picture.bmp"));
+  QVERIFY(window->library()->runs().empty());
+}
+
+void WindowTest::layoutComesBack() {
+  {
+    MainWindow window(runs());
+    window.show();
+    window.setup()->set("train.lr", "0.375");
+    window.resize(1700, 900);
+    QVERIFY(window.close());
+  }
+  MainWindow window(runs());
+  window.restoreLayout();
+  QCOMPARE(window.setup()->spec().train.lr, 0.375);
+  QCOMPARE(window.width(), 1700);
+}
+
+void WindowTest::bothThemes() {
+  auto window = open();
+  window->toggleTheme();
+  QVERIFY(!theme().dark());
+  QCOMPARE(window->palette().color(QPalette::Base), theme().base);
+  window->toggleTheme();
+  QVERIFY(theme().dark());
+}
+
+QTEST_MAIN(WindowTest)
+#include "window_test.moc"

@@ -8,6 +8,7 @@
 #include "app/session/run_library.h"
 #include "app/window/main_window.h"
 #include "app/window/screenshot.h"
+#include "engine/lab/lab.h"
 
 namespace {
 
@@ -46,6 +47,7 @@ void describe(QCommandLineParser& parser) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (ws::lab::run_cold_call_if_asked()) return 0;
   scale_early(argc, argv);
   QGuiApplication::setHighDpiScaleFactorRoundingPolicy(Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
   QApplication app(argc, argv);

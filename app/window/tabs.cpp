@@ -3,6 +3,7 @@
 #include <QMenu>
 #include <QPushButton>
 
+#include "app/lab/lab_tab.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/window/live_page.h"
 #include "app/window/main_window.h"
@@ -25,6 +26,9 @@ void add_timeline(MainWindow& window) {
 
 }  // namespace
 
-void add_tabs(MainWindow& window) { add_timeline(window); }
+void add_tabs(MainWindow& window) {
+  add_timeline(window);
+  add_lab(window);
+}
 
 }  // namespace ws::app

@@ -40,6 +40,7 @@ target_link_libraries(warpscope_app PUBLIC warpscope::engine Qt6::Widgets Qt6::S
 target_precompile_headers(warpscope_app PRIVATE <QtWidgets> <qcustomplot.h>)
 target_link_libraries(warpscope_app PUBLIC warpscope::session)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/timeline)
+add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/lab)
 
 add_executable(warpscope main.cpp)
 target_link_libraries(warpscope PRIVATE warpscope::app)

@@ -36,6 +36,10 @@ class CpuWorkload final : public Workload {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     return {seconds, 0, 0, seconds};
   }
+  void cool() override {
+    cooling_.resize(kCoolBytes);
+    std::fill(cooling_.begin(), cooling_.end(), ++shade_);
+  }
   std::vector<float> output() override { return out_; }
 
  private:
@@ -115,6 +119,8 @@ class CpuWorkload final : public Workload {
   const Inputs& in_;
   std::vector<float> out_;
   std::optional<Expression> expression_;
+  std::vector<char> cooling_;
+  char shade_ = 0;
 };
 
 }  // namespace

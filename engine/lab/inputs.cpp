@@ -54,7 +54,7 @@ int64_t bytes_of(const LabSpec& s, int64_t n) { return 4 * (input_elements(s, n)
 int64_t memory_of(const LabSpec& s, int64_t n) {
   const bool chained = s.operation == Operation::Sine || s.operation == Operation::Expression;
   const int64_t intermediates = chained ? 4 * n * std::max(s.operation == Operation::Sine ? 1 : Expression::parse(s.expression).stack_depth(), 1) : 0;
-  return (bytes_of(s, n) + intermediates) * (s.rotate ? 4 : 1) + (1 << 20);
+  return bytes_of(s, n) + intermediates + (s.cold_cache ? kCoolBytes : 0) + (1 << 20);
 }
 
 int64_t largest_size(const LabSpec& s, int64_t bytes) {

@@ -43,6 +43,7 @@ void time_point(const LabSpec& spec, Workload& work, LabPoint& point, const std:
   for (int i = 0; i < spec.warm_up && !cancel && spent() < spec.seconds_per_point; ++i) work.call();
   std::vector<double> host, device, copy, compute;
   while (static_cast<int>(host.size()) < spec.repeats && !cancel) {
+    if (spec.cold_cache) work.cool();
     const CallTime time = work.call();
     host.push_back(time.host_s);
     device.push_back(time.device_s);

@@ -57,7 +57,7 @@ struct LabSpec {
   int repeats = 50, warm_up = 5;
   double seconds_per_point = 0.5;  // no more repeats after this
   double longest_call_s = 5;       // a curve ends where one call takes longer
-  bool rotate = false;             // inputs rotate past the cache
+  bool cold_cache = false;         // inputs are pushed out of the caches before each call
   uint64_t seed = 42;
 };
 

@@ -66,7 +66,7 @@ void read(LabSpec& spec, const std::string& key, const json& value) {
   else if (key == "warm_up") spec.warm_up = static_cast<int>(whole(key, value, 0, 1000));
   else if (key == "seconds_per_point") spec.seconds_per_point = number(key, value, 0, 3600);
   else if (key == "longest_call_s") spec.longest_call_s = number(key, value, 0, 3600);
-  else if (key == "rotate") spec.rotate = value.is_boolean() ? value.get<bool>() : (refuse(key, "true or false", value), false);
+  else if (key == "cold_cache") spec.cold_cache = value.is_boolean() ? value.get<bool>() : (refuse(key, "true or false", value), false);
   else if (key == "seed") spec.seed = static_cast<uint64_t>(whole(key, value, 0, 9e15));
   else throw Failure("lab." + key + ": there is no such choice");
 }
@@ -85,7 +85,7 @@ json to_json(const LabSpec& s) {
   for (Way w : s.ways) list.push_back(info(w).name);
   return {{"name", s.name}, {"operation", to_string(s.operation)}, {"sizes", s.sizes}, {"ways", list}, {"m", s.m}, {"k", s.k}, {"depth", s.depth},
           {"expression", s.expression}, {"repeats", s.repeats}, {"warm_up", s.warm_up}, {"seconds_per_point", s.seconds_per_point},
-          {"longest_call_s", s.longest_call_s}, {"rotate", s.rotate}, {"seed", s.seed}};
+          {"longest_call_s", s.longest_call_s}, {"cold_cache", s.cold_cache}, {"seed", s.seed}};
 }
 
 json to_json(const LabResult& r) {

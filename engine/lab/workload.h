@@ -22,9 +22,12 @@ class Workload {
  public:
   virtual ~Workload() = default;
   virtual CallTime call() = 0;
+  virtual void cool() = 0;  // pushes the inputs out of the caches, outside the clock
   virtual std::vector<float> output() = 0;  // of the last call
   virtual std::string note() const { return {}; }
 };
+
+constexpr int64_t kCoolBytes = 128 << 20;  // written between calls to empty the caches
 
 int64_t output_elements(const LabSpec& spec, int64_t size);
 // A few outputs in float64 on the CPU, spread over the whole result.

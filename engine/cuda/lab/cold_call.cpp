@@ -65,6 +65,7 @@ class ColdWorkload final : public Workload {
     last_ = ask_child(spec_, size_);
     return {last_.context_s + last_.first_s, 0, 0, last_.second_s};
   }
+  void cool() override {}  // a fresh process finds nothing in the caches
   std::vector<float> output() override {
     const Inputs inputs = make_inputs(spec_, size_);
     const auto warm = make_cuda_workload(spec_, Way::GpuResident, size_, inputs);

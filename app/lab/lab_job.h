@@ -1,0 +1,35 @@
+// A sweep on a thread of its own; news comes to the window's thread.
+#pragma once
+#include <QObject>
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "engine/lab/lab.h"
+
+namespace ws::app {
+
+class LabJob : public QObject {
+  Q_OBJECT
+ public:
+  explicit LabJob(QObject* parent = nullptr) : QObject(parent) {}
+  ~LabJob() override;
+  void start(const lab::LabSpec& spec);  // cancels what runs
+  void cancel() { cancel_ = true; }
+  bool running() const { return running_; }
+  const lab::LabResult& result() const { return result_; }
+
+ signals:
+  void changed();                                  // a point came
+  void progressed(int done, int of, const QString& what);
+  void ended(const QString& problem);              // empty: all went well
+
+ private:
+  std::atomic<bool> cancel_{false};
+  bool running_ = false;
+  int generation_ = 0;  // news of a sweep that was replaced is dropped
+  lab::LabResult result_;
+  std::jthread thread_;
+};
+
+}  // namespace ws::app

@@ -17,10 +17,13 @@ prof::Meaning meaning_of(const Op& op) {
     case OpKind::SquaredErrorGrad:
     case OpKind::SoftmaxCrossEntropy:
     case OpKind::SquaredErrorFused:
-    case OpKind::LinearStep: return Meaning::Loss;
+    case OpKind::LinearStep:
+    case OpKind::LinearUpdate:
+    case OpKind::OutputLayer: return Meaning::Loss;
     case OpKind::CheckFinite:
     case OpKind::Update:
-    case OpKind::UpdateAll: return Meaning::Optimizer;
+    case OpKind::UpdateAll:
+    case OpKind::GradientUpdate: return Meaning::Optimizer;
     case OpKind::Alloc:
     case OpKind::Free: return Meaning::Allocation;
     case OpKind::Sync: return Meaning::Sync;

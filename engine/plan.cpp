@@ -23,13 +23,43 @@ std::vector<UpdateItem> update_items(const Plan& plan, const Op& op) {
     const Buffer& buffer = plan.buffer(id);
     if (buffer.role == Role::Parameter) items.push_back({buffer.param, id});
     else if (buffer.role == Role::State) items.back().moment[buffer.slot] = id;
-    else items.back().gradient = id;
+    else if (!items.empty()) items.back().gradient = id;
   }
   for (BufferId id : op.out)
     if (plan.buffer(id).role == Role::Shadow)
       for (UpdateItem& item : items)
         if (item.param == plan.buffer(id).param) item.shadow = id;
   return items;
+}
+
+std::vector<GradientItem> gradient_items(const Plan& plan, const Op& op) {
+  const auto updates = update_items(plan, op);
+  std::vector<GradientItem> items;
+  size_t update = 0;
+  for (size_t i = 0; i < op.in.size(); ++i) {
+    const Role role = plan.buffer(op.in[i]).role;
+    if (role == Role::State) continue;
+    if (role == Role::Parameter) {  // the first after a and dz is the weight
+      GradientItem& item = items.back();
+      (item.weight.master == BufferId::None ? item.weight : item.bias) = updates[update++];
+    } else {
+      items.push_back({op.in[i], op.in[i + 1], {}, {}});
+      ++i;
+    }
+  }
+  for (GradientItem& item : items) item.weight.gradient = item.bias.gradient = BufferId::None;
+  return items;
+}
+
+OutputParts output_parts(const Op& op) {
+  OutputParts parts{op.in[0], op.in[1], op.in[2]};
+  size_t next = 3;
+  if (op.epilogue == Epilogue::Bias) parts.bias = op.in[next++];
+  if (next < op.in.size()) parts.saved = op.in[next];
+  parts.dz = op.out[0];
+  parts.metrics = op.out[1];
+  if (op.out.size() > 2) parts.dz_before = op.out[2];
+  return parts;
 }
 
 namespace {
@@ -46,7 +76,8 @@ int64_t flops_per_element(const Op& op) {
     case OpKind::Activate:
     case OpKind::ActivateGrad: return op.activation == Activation::Relu ? 1 : 8;
     case OpKind::BiasActivate: return op.activation == Activation::Gelu ? 9 : 2;
-    case OpKind::LinearStep: return 8;
+    case OpKind::LinearStep:
+    case OpKind::LinearUpdate: return 8;
     case OpKind::SquaredError:
     case OpKind::SquaredErrorFused: return 3;
     default: return 1;
@@ -61,9 +92,23 @@ int64_t update_flops(const Plan& plan, const Op& op) {
   return per_weight * weights;
 }
 
+int64_t gradient_flops(const Plan& plan, const Op& op) {
+  int64_t sum = 0;
+  for (const GradientItem& item : gradient_items(plan, op)) sum += 2 * plan.buffer(item.a).elements() * plan.buffer(item.dz).cols;
+  return sum;
+}
+
+int64_t output_flops(const Plan& plan, const Op& op) {
+  const OutputParts parts = output_parts(op);
+  const int64_t product = 2 * plan.buffer(parts.h).elements() * plan.buffer(parts.dz).cols;
+  return product * (parts.dz_before == BufferId::None ? 1 : 2) + 5 * plan.buffer(parts.dz).elements();
+}
+
 }  // namespace
 
 int64_t flops(const Plan& plan, const Op& op) {
+  if (op.kind == OpKind::GradientUpdate) return gradient_flops(plan, op) + update_flops(plan, op);
+  if (op.kind == OpKind::OutputLayer) return output_flops(plan, op);
   if (is_bookkeeping(op.kind) || op.kind == OpKind::LoadBatch || op.kind == OpKind::BroadcastBias) return 0;
   if (op.kind == OpKind::Update || op.kind == OpKind::UpdateAll) return update_flops(plan, op);
   if (op.kind == OpKind::MatMul) return 2 * plan.buffer(op.out[0]).elements() * inner_dimension(plan, op);

@@ -60,6 +60,9 @@ enum class OpKind : uint8_t {
   SquaredErrorFused,     // fused: z, y → dz, metrics
   UpdateAll,             // fused: every parameter at once
   LinearStep,            // fused: x, y, w, b → dw, db, metrics
+  OutputLayer,           // fused: h, w, y [, bias] [, saved] → dz, metrics [, dz before]: see output_parts
+  GradientUpdate,        // fused: (a, dz, w, states... [, b, states...])... → the same: see gradient_items
+  LinearUpdate,          // fused: x, y, w, states..., b, states... → metrics, w, b, states...
   Alloc,                 // out: the buffers that begin to live here
   Free,                  // in: the buffers that end here
   Sync,                  // the host waits for the device
@@ -69,7 +72,7 @@ enum class OpKind : uint8_t {
 enum class Epilogue : uint8_t {
   None,
   Bias,          // in: a, b, bias      → out: c
-  BiasActivate,  // in: a, b, bias      → out: h [, pre-activation]
+  BiasActivate,  // in: a, b [, bias]   → out: h [, pre-activation]
   ActivateGrad,  // in: a, b, saved     → out: dz
   BiasGrad,      // in: a = xᵀ, b = dz  → out: dW, db (column sums of b)
 };
@@ -125,7 +128,20 @@ struct UpdateItem {
   BufferId master = BufferId::None, gradient = BufferId::None, shadow = BufferId::None;
   BufferId moment[2] = {BufferId::None, BufferId::None};
 };
-std::vector<UpdateItem> update_items(const Plan& plan, const Op& op);
+std::vector<UpdateItem> update_items(const Plan& plan, const Op& op);  // of LinearUpdate too
+
+// One layer of a GradientUpdate: w moves by aᵀ·dz, and its bias, when it has one, by the column sums of dz.
+struct GradientItem {
+  BufferId a = BufferId::None, dz = BufferId::None;
+  UpdateItem weight, bias;
+};
+std::vector<GradientItem> gradient_items(const Plan& plan, const Op& op);
+
+struct OutputParts {
+  BufferId h = BufferId::None, w = BufferId::None, y = BufferId::None, bias = BufferId::None, saved = BufferId::None;
+  BufferId dz = BufferId::None, metrics = BufferId::None, dz_before = BufferId::None;
+};
+OutputParts output_parts(const Op& op);
 
 bool lives_in_step(const Buffer& buffer);  // Temp: placed by place_memory
 

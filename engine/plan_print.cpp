@@ -10,7 +10,7 @@ std::string_view to_string(OpKind kind) {
   constexpr std::string_view names[] = {
       "load batch", "matmul", "broadcast bias", "add", "activate", "activate grad", "softmax", "cross entropy", "softmax grad",
       "squared error", "squared error grad", "column sum", "check finite", "update", "bias activate", "softmax cross entropy",
-      "squared error fused", "update all", "linear step", "alloc", "free", "sync"};
+      "squared error fused", "update all", "linear step", "output layer", "gradient update", "linear update", "alloc", "free", "sync"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -51,11 +51,18 @@ std::string product(const Plan& plan, const Op& op) {
   switch (op.epilogue) {
     case Epilogue::None: return c + " = " + ab;
     case Epilogue::Bias: return c + " = " + ab + " + " + name_of(plan, op.in[2]);
-    case Epilogue::BiasActivate: return c + " = " + act + "(" + ab + " + " + name_of(plan, op.in[2]) + ")";
+    case Epilogue::BiasActivate: return c + " = " + act + "(" + ab + (op.in.size() > 2 ? " + " + name_of(plan, op.in[2]) : "") + ")";
     case Epilogue::ActivateGrad: return c + " = " + ab + " ⊙ " + act + "′(" + name_of(plan, op.in[2]) + ")";
     case Epilogue::BiasGrad: return c + " = " + ab + ", " + name_of(plan, op.out[1]) + " = Σ " + b;
   }
   return c;
+}
+
+std::string gradients_text(const Plan& plan, const Op& op) {
+  std::string text;
+  for (const GradientItem& item : gradient_items(plan, op))
+    text += (text.empty() ? "" : ", ") + name_of(plan, item.weight.master) + " ← " + name_of(plan, item.a) + "ᵀ·" + name_of(plan, item.dz);
+  return text;
 }
 
 std::string fixed_width(const std::string& text, size_t width) {  // counts characters, not bytes
@@ -92,6 +99,7 @@ std::string describe(const Plan& plan, const Op& op) {
   const std::string in = names_of(plan, op.in), out = names_of(plan, op.out);
   switch (op.kind) {
     case OpKind::MatMul: return product(plan, op);
+    case OpKind::GradientUpdate: return gradients_text(plan, op);
     case OpKind::Alloc: return "alloc " + out;
     case OpKind::Free: return "free " + in;
     case OpKind::Sync: return "host waits";

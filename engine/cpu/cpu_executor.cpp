@@ -240,6 +240,9 @@ class Interpreter final : public Executor {
         sums = cpu::squared_error(in(0), in(1));
         return cpu::squared_error_grad(in(0), in(1), gradient_scale(bound), out(0));
       case OpKind::LinearStep: sums = cpu::linear_step(in(0), in(1), in(2), in(3).data[0], out(0), out(1).data); return;
+      case OpKind::OutputLayer: sums = output_layer(bound, op); return;
+      case OpKind::GradientUpdate: return gradient_update(bound, op);
+      case OpKind::LinearUpdate: sums = linear_update(bound, op); return;
       case OpKind::Alloc: return bound.memory.allocate(op.out[0], tag);
       case OpKind::Free: return bound.memory.free(op.in[0], tag);
       case OpKind::Sync: return;  // the CPU is done when the call returns
@@ -253,10 +256,65 @@ class Interpreter final : public Executor {
       case Epilogue::None: return;
       case Epilogue::Bias:
       case Epilogue::BiasActivate:
+        if (op.in.size() < 3) return activate_product(bound, op, c);
         return cpu::bias_activate(op.activation, c, matrix(bound, op.in[2]), c, op.out.size() > 1 ? matrix(bound, op.out[1]) : Matrix<Real>{});
       case Epilogue::ActivateGrad: return cpu::activate_grad(op.activation, c, matrix(bound, op.in[2]), c);
       case Epilogue::BiasGrad: return cpu::column_sum(b, matrix(bound, op.out[1]));
     }
+  }
+
+  void activate_product(Bound& bound, const Op& op, Matrix<Real> c) {
+    if (op.out.size() > 1) std::copy_n(c.data, c.size(), matrix(bound, op.out[1]).data);
+    cpu::activate(op.activation, c, c);
+  }
+
+  Sums output_layer(Bound& bound, const Op& op) {
+    const OutputParts parts = output_parts(op);
+    const Matrix<Real> h = matrix(bound, parts.h), w = matrix(bound, parts.w), dz = matrix(bound, parts.dz);
+    std::vector<Real> space(static_cast<size_t>(dz.size()));
+    const Matrix<Real> z{space.data(), dz.rows, dz.cols};
+    cpu::multiply(h, false, w, false, z);
+    if (parts.bias != BufferId::None) cpu::bias_activate(Activation::None, z, matrix(bound, parts.bias), z, Matrix<Real>{});
+    Sums sums;
+    if (bound.plan.spec.model.loss == LossKind::CrossEntropy) {
+      sums = cpu::softmax_cross_entropy(z, bound.labels.data(), gradient_scale(bound), dz);
+    } else {
+      sums = cpu::squared_error(z, matrix(bound, parts.y));
+      cpu::squared_error_grad(z, matrix(bound, parts.y), gradient_scale(bound), dz);
+    }
+    if (parts.dz_before == BufferId::None) return sums;
+    round(bound, parts.dz);
+    const Matrix<Real> before = matrix(bound, parts.dz_before);
+    cpu::multiply(dz, false, w, true, before);
+    if (parts.saved != BufferId::None) cpu::activate_grad(op.activation, before, matrix(bound, parts.saved), before);
+    return sums;
+  }
+
+  void gradient_update(Bound& bound, const Op& op) {
+    if (skips_update(bound)) return;
+    std::vector<Real> space;
+    for (const GradientItem& item : gradient_items(bound.plan, op)) {
+      const Matrix<Real> w = matrix(bound, item.weight.master), dz = matrix(bound, item.dz);
+      space.resize(static_cast<size_t>(w.size()));
+      const Matrix<Real> dw{space.data(), w.rows, w.cols};
+      cpu::multiply(matrix(bound, item.a), true, dz, false, dw);
+      update_one(bound, item.weight, dw);
+      if (item.bias.master == BufferId::None) continue;
+      const Matrix<Real> db{space.data(), 1, dz.cols};
+      cpu::column_sum(dz, db);
+      update_one(bound, item.bias, db);
+    }
+  }
+
+  Sums linear_update(Bound& bound, const Op& op) {
+    const auto items = update_items(bound.plan, op);
+    const Matrix<Real> w = matrix(bound, items[0].master), b = matrix(bound, items[1].master);
+    std::vector<Real> space(static_cast<size_t>(w.size()) + 1);
+    const Matrix<Real> dw{space.data(), w.rows, w.cols}, db{space.data() + w.size(), 1, 1};
+    const Sums sums = cpu::linear_step(matrix(bound, op.in[0]), matrix(bound, op.in[1]), w, b.data[0], dw, db.data);
+    update_one(bound, items[0], dw);
+    update_one(bound, items[1], db);
+    return sums;
   }
 
   void keep_outputs(Matrix<Real> z) {
@@ -317,20 +375,25 @@ class Interpreter final : public Executor {
     }
   }
 
+  bool scales(const Bound& bound) const { return bound.plan.spec.exec.precision == Precision::Fp16; }
+  bool skips_update(const Bound& bound) const { return scales(bound) && !finite_; }
+
   void update(Bound& bound, const Op& op) {
-    const bool scaled = bound.plan.spec.exec.precision == Precision::Fp16;
-    if (scaled && !finite_) return;
+    if (skips_update(bound)) return;
+    for (const UpdateItem& item : update_items(bound.plan, op)) update_one(bound, item, matrix(bound, item.gradient));
+  }
+
+  void update_one(Bound& bound, const UpdateItem& item, Matrix<Real> gradient) {
     const TrainSpec& t = bound.plan.spec.train;
-    const cpu::Hyper hyper{t.optimizer, lr_, t.momentum, t.beta1, t.beta2, t.epsilon, t.weight_decay, scaled ? 1 / step_scale_ : 1.0, state_step_ + 1};
-    for (const UpdateItem& item : update_items(bound.plan, op)) {
-      const auto moment = [&](int slot) { return item.moment[slot] == BufferId::None ? nullptr : pointer(bound, item.moment[slot]); };
-      const Matrix<Real> w = matrix(bound, item.master);
-      cpu::update(hyper, !model_.parameters[index(item.param)].is_bias, w, matrix(bound, item.gradient), moment(0), moment(1));
-      if (item.shadow == BufferId::None) continue;
-      const Matrix<Real> shadow = matrix(bound, item.shadow);
-      std::copy_n(w.data, w.size(), shadow.data);
-      cpu::round_all(stored_as(bound.plan.buffer(item.shadow)), shadow);
-    }
+    const double unscale = scales(bound) ? 1 / step_scale_ : 1.0;
+    const cpu::Hyper hyper{t.optimizer, lr_, t.momentum, t.beta1, t.beta2, t.epsilon, t.weight_decay, unscale, state_step_ + 1};
+    const auto moment = [&](int slot) { return item.moment[slot] == BufferId::None ? nullptr : pointer(bound, item.moment[slot]); };
+    const Matrix<Real> w = matrix(bound, item.master);
+    cpu::update(hyper, !model_.parameters[index(item.param)].is_bias, w, gradient, moment(0), moment(1));
+    if (item.shadow == BufferId::None) return;
+    const Matrix<Real> shadow = matrix(bound, item.shadow);
+    std::copy_n(w.data, w.size(), shadow.data);
+    cpu::round_all(stored_as(bound.plan.buffer(item.shadow)), shadow);
   }
 
   StepResult result(int64_t step, const Sums& sums, int64_t rows) const {

@@ -51,7 +51,7 @@ Product product_of(const Launching& with, const Op& op) {
   p.accumulate = with.spec().exec.accumulate;
   const bool second_out = op.out.size() > 1;
   if (op.epilogue == Epilogue::Bias || op.epilogue == Epilogue::BiasActivate) {
-    p.bias = with.tensor(op.in[2]);
+    if (op.in.size() > 2) p.bias = with.tensor(op.in[2]);
     if (second_out) p.saved = with.tensor(op.out[1]);
   }
   if (op.epilogue == Epilogue::ActivateGrad) p.saved = with.tensor(op.in[2]);
@@ -84,6 +84,7 @@ ParamRef param_of(const Launching& with, const UpdateItem& item) {
   if (item.moment[0] != BufferId::None) ref.m = with.storage.moment(0, item.param);
   if (item.moment[1] != BufferId::None) ref.v = with.storage.moment(1, item.param);
   ref.n = with.bound.plan.buffer(item.master).elements();
+  ref.decays = with.bound.plan.buffer(item.master).name.front() == 'W';  // biases do not
   return ref;
 }
 
@@ -95,6 +96,43 @@ void launch_update(const Operands& o) {
     update(o.with.queue, optimizer, refs[0]);
   else
     update_all(o.with.queue, optimizer, refs);
+}
+
+void launch_output_layer(const Operands& o) {
+  const OutputParts parts = output_parts(o.op);
+  const auto t = [&](BufferId id) { return o.with.tensor(id); };
+  OutputLayer layer{t(parts.h), t(parts.w), t(parts.bias), t(parts.y)};
+  layer.loss = o.with.spec().model.loss;
+  layer.dz = t(parts.dz);
+  layer.dz_before = t(parts.dz_before);
+  layer.saved = t(parts.saved);
+  layer.activation = parts.saved == BufferId::None ? Activation::None : o.op.activation;
+  layer.scale = o.with.scale();
+  layer.at = o.with.at;
+  output_layer(o.with.queue, o.with.scratch, layer);
+}
+
+void launch_gradient_update(const Operands& o) {
+  std::vector<LayerUpdate> layers;
+  for (const GradientItem& item : gradient_items(o.with.bound.plan, o.op)) {
+    layers.push_back({o.with.tensor(item.a), o.with.tensor(item.dz), param_of(o.with, item.weight), {}});
+    if (item.bias.master != BufferId::None) layers.back().bias = param_of(o.with, item.bias);
+  }
+  grad_update(o.with.queue, optimizer_of(o.with), o.with.spec().exec.precision, layers);
+}
+
+void launch_linear_update(const Operands& o) {
+  const auto items = update_items(o.with.bound.plan, o.op);
+  const OptimizerRef optimizer = optimizer_of(o.with);
+  LinearStep step{o.in(0), o.in(1)};
+  step.w_param = param_of(o.with, items[0]);
+  step.b_param = param_of(o.with, items[1]);
+  step.w = step.w_param.w;
+  step.b = step.b_param.w;
+  step.optimizer = &optimizer;
+  step.data_is_constant = o.with.bound.feed == Feed::Whole;
+  step.at = o.with.at;
+  linear_step(o.with.queue, o.with.scratch, step);
 }
 
 void launch_check_finite(const Operands& o) {
@@ -178,6 +216,9 @@ constexpr std::array kTable = {
             squared_error_fused(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.scale(), o.out(0), o.with.at);
           }},
     Entry{OpKind::LinearStep, launch_linear},
+    Entry{OpKind::OutputLayer, launch_output_layer},
+    Entry{OpKind::GradientUpdate, launch_gradient_update},
+    Entry{OpKind::LinearUpdate, launch_linear_update},
 };
 
 }  // namespace

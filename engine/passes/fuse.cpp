@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/compile.h"
+#include "engine/passes/fuse_layers.h"
 
 namespace ws {
 namespace {
@@ -30,6 +31,10 @@ class Match {
   bool only_read_once(BufferId id) const { return uses_[index(id)] == 1; }
   bool never_read(BufferId id) const { return uses_[index(id)] == 0; }
   const RunSpec& spec() const { return plan_.spec; }
+  const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
+
+  // A rule over the whole plan that begins here.
+  bool whole(bool (*rule)(Plan&, size_t, std::string_view), std::string_view name) { return rule(plan_, at_, name); }
 
   void replace(size_t count, Op with, std::string_view rule) {
     with.note = "from rule " + std::string(rule);
@@ -47,7 +52,8 @@ class Match {
 constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias", kSoftmax = "softmax + cross-entropy + gradient",
                            kSquared = "squared error + gradient", kUpdate = "whole update", kLine = "linear step",
                            kProductBias = "product + bias", kProductGrad = "product + activation gradient",
-                           kProductBiasGrad = "product + bias gradient";
+                           kProductBiasGrad = "product + bias gradient", kProductActivation = "product + activation",
+                           kOutputLayer = "output layer", kGradientUpdate = "gradient + update", kLineUpdate = "line + update";
 
 bool bias_activation(Match& m) {
   if (!m.kinds({OpKind::BroadcastBias, OpKind::Add, OpKind::Activate})) return false;
@@ -112,6 +118,8 @@ bool whole_update(Match& m) {
 bool linear_step(Match& m) {
   if (m.spec().model.kind != ModelKind::Linear) return false;
   if (!m.kinds({OpKind::MatMul, OpKind::BiasActivate, OpKind::SquaredErrorFused, OpKind::MatMul, OpKind::ColumnSum})) return false;
+  const Buffer &weights = m.buffer(m.op(0).in[1]), &z = m.buffer(m.op(0).out[0]);
+  if (weights.type != DType::F32 || z.cols != 1) return false;
   Op fused = m.op(2);
   fused.kind = OpKind::LinearStep;
   fused.name = "line";
@@ -131,6 +139,19 @@ bool product_bias(Match& m) {
   fused.in.push_back(after.in[1]);
   fused.out = after.out;
   m.replace(2, fused, kProductBias);
+  return true;
+}
+
+bool product_activation(Match& m) {
+  if (!m.kinds({OpKind::MatMul, OpKind::Activate})) return false;
+  const BufferId z = m.op(0).out[0];
+  if (m.op(1).in[0] != z || m.op(0).epilogue != Epilogue::None) return false;
+  Op fused = m.op(0);
+  fused.epilogue = Epilogue::BiasActivate;
+  fused.activation = m.op(1).activation;
+  fused.out = m.op(1).out;
+  if (!m.only_read_once(z)) fused.out.push_back(z);  // the gradient reads the pre-activation
+  m.replace(2, fused, kProductActivation);
   return true;
 }
 
@@ -157,6 +178,10 @@ bool product_bias_gradient(Match& m) {
   return true;
 }
 
+bool output_layer(Match& m) { return m.whole(fuse_output_layer, kOutputLayer); }
+bool gradient_update(Match& m) { return m.whole(fuse_gradient_update, kGradientUpdate); }
+bool line_update(Match& m) { return m.whole(fuse_line_update, kLineUpdate); }
+
 struct Rule {
   FusionRule about;
   bool (*apply)(Match&);
@@ -173,6 +198,10 @@ constexpr std::array kRules = {
     Rule{{kProductBias, Fusion::Epilogue, "Bias and activation inside the matrix product."}, product_bias},
     Rule{{kProductGrad, Fusion::Epilogue, "The activation's gradient inside the matrix product."}, product_gradient},
     Rule{{kProductBiasGrad, Fusion::Epilogue, "The bias gradient inside the weight gradient's product."}, product_bias_gradient},
+    Rule{{kProductActivation, Fusion::Epilogue, "The activation inside the matrix product of a layer without bias."}, product_activation},
+    Rule{{kOutputLayer, Fusion::Epilogue, "A small last layer, its loss and both its gradients in one kernel."}, output_layer},
+    Rule{{kGradientUpdate, Fusion::Epilogue, "Every weight gradient and its optimizer step in one kernel: no gradient is stored."}, gradient_update},
+    Rule{{kLineUpdate, Fusion::Epilogue, "The linear step moves its parameters itself."}, line_update},
 };
 
 std::vector<BufferId> still_used(const Plan& plan) {

@@ -31,6 +31,15 @@ TEST(Fuse, Pointwise) {
 
 TEST(Fuse, Epilogue) {
   const Plan plan = fuse(built({}), Fusion::Epilogue);
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "output layer", "gradient update"}));
+  EXPECT_EQ(plan.ops[1].epilogue, Epilogue::BiasActivate);
+  EXPECT_EQ(plan.find("dW1"), BufferId::None) << "no weight gradient is stored";
+  EXPECT_EQ(gradient_items(plan, plan.ops[3]).size(), 2u);
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, EpilogueOfALargeBatchKeepsSeparateProducts) {
+  const Plan plan = fuse(built({}, 4096), Fusion::Epilogue);
   EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "matmul", "softmax cross entropy", "matmul", "matmul", "matmul", "update all"}));
   EXPECT_EQ(plan.ops[1].epilogue, Epilogue::BiasActivate);
   EXPECT_EQ(plan.ops[2].epilogue, Epilogue::Bias);
@@ -55,6 +64,26 @@ TEST(Fuse, LineBecomesOnePass) {
   spec.train.optimizer = Optimizer::Sgd;
   const Plan plan = fuse(build_plan(spec, make_model(spec.model, 1, 1), 1000), Fusion::Pointwise);
   EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "linear step", "update all"}));
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, LineMovesItsOwnParameters) {
+  RunSpec spec;
+  spec.model.kind = ModelKind::Linear;
+  spec.model.loss = LossKind::MeanSquared;
+  const Plan plan = fuse(build_plan(spec, make_model(spec.model, 1, 1), 1000), Fusion::Epilogue);
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "linear update"}));
+  EXPECT_EQ(update_items(plan, plan.ops[1]).size(), 2u);
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, LayersWithoutBias) {
+  RunSpec spec;
+  spec.model.bias = false;
+  spec.model.hidden = {32, 32};
+  const Plan plan = fuse(built(spec), Fusion::Epilogue);
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "matmul", "output layer", "matmul", "gradient update"}));
+  EXPECT_EQ(plan.ops[1].epilogue, Epilogue::BiasActivate);
   EXPECT_NO_THROW(validate(plan));
 }
 

@@ -1,0 +1,148 @@
+#include "engine/passes/fuse_layers.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace ws {
+namespace {
+
+constexpr int64_t kMostOutputs = 32;     // a warp holds a row of them
+constexpr int64_t kMostLossRows = 2048;  // beyond, separate products use the GPU better
+constexpr int64_t kMostUpdateRows = 1024;  // one block sums over all rows of the batch
+
+int reads_of(const Plan& plan, BufferId id) {
+  int reads = 0;
+  for (const Op& op : plan.ops) reads += static_cast<int>(std::ranges::count(op.in, id));
+  return reads;
+}
+
+// A learner who asks for a certain matrix product gets it as an op of its own.
+bool products_may_vanish(const Plan& plan) {
+  return plan.spec.exec.matmul == Matmul::Library && plan.spec.exec.accumulate == Accumulate::Fp32;
+}
+
+std::optional<size_t> find_op(const Plan& plan, auto&& wanted) {
+  const auto found = std::ranges::find_if(plan.ops, wanted);
+  if (found == plan.ops.end()) return std::nullopt;
+  return static_cast<size_t>(found - plan.ops.begin());
+}
+
+std::string note_of(std::string_view rule) { return "from rule " + std::string(rule); }
+
+void erase_op(Plan& plan, size_t i) { plan.ops.erase(plan.ops.begin() + static_cast<std::ptrdiff_t>(i)); }
+
+bool begins_output_layer(const Plan& plan, size_t at) {
+  if (at + 1 >= plan.ops.size() || !products_may_vanish(plan)) return false;
+  const Op &product = plan.ops[at], &loss = plan.ops[at + 1];
+  if (product.kind != OpKind::MatMul || product.transpose_a || product.transpose_b) return false;
+  if (product.epilogue != Epilogue::None && product.epilogue != Epilogue::Bias) return false;
+  if (loss.kind != OpKind::SoftmaxCrossEntropy && loss.kind != OpKind::SquaredErrorFused) return false;
+  const BufferId z = product.out[0];
+  return loss.in[0] == z && reads_of(plan, z) == 1 && plan.buffer(z).cols <= kMostOutputs && plan.batch <= kMostLossRows;
+}
+
+// The op that makes each gradient of `op`; nothing when one of them is no plain weight gradient or somebody else reads it.
+using Makers = std::map<BufferId, size_t>;
+std::optional<Makers> gradient_makers(const Plan& plan, const std::vector<UpdateItem>& items) {
+  Makers makers;
+  for (const UpdateItem& item : items) {
+    const auto made = find_op(plan, [&](const Op& op) { return std::ranges::count(op.out, item.gradient) > 0; });
+    if (!made || plan.ops[*made].kind != OpKind::MatMul || !plan.ops[*made].transpose_a) return std::nullopt;
+    for (const Op& op : plan.ops) {
+      const bool reads = std::ranges::count(op.in, item.gradient) > 0;
+      if (reads && op.kind != OpKind::UpdateAll && op.kind != OpKind::Update && op.kind != OpKind::CheckFinite) return std::nullopt;
+    }
+    makers[item.gradient] = *made;
+  }
+  return makers;
+}
+
+void append_item(Op& op, const UpdateItem& item) {
+  op.in.push_back(item.master);
+  op.out.push_back(item.master);
+  if (item.shadow != BufferId::None) op.out.push_back(item.shadow);
+  for (BufferId moment : item.moment) {
+    if (moment == BufferId::None) continue;
+    op.in.push_back(moment);
+    op.out.push_back(moment);
+  }
+}
+
+}  // namespace
+
+bool fuse_output_layer(Plan& plan, size_t at, std::string_view rule) {
+  if (!begins_output_layer(plan, at)) return false;
+  const Op product = plan.ops[at], loss = plan.ops[at + 1];
+  const BufferId weights = product.in[1], dz = loss.out[0];
+  Op fused = loss;
+  fused.kind = OpKind::OutputLayer;
+  fused.layer = product.layer;
+  fused.name = product.name + " " + loss.name;
+  fused.in = {product.in[0], weights, loss.in[1]};
+  fused.epilogue = product.epilogue;
+  if (product.epilogue == Epilogue::Bias) fused.in.push_back(product.in[2]);
+  const auto back = find_op(plan, [&](const Op& op) {
+    return op.kind == OpKind::MatMul && op.transpose_b && op.in[0] == dz && op.in[1] == weights;
+  });
+  if (back) {
+    const Op& gradient = plan.ops[*back];
+    fused.activation = gradient.activation;
+    if (gradient.epilogue == Epilogue::ActivateGrad) fused.in.push_back(gradient.in[2]);
+    fused.out.push_back(gradient.out[0]);
+    erase_op(plan, *back);
+  }
+  fused.note = note_of(rule);
+  plan.ops[at] = fused;
+  erase_op(plan, at + 1);
+  return true;
+}
+
+bool fuse_gradient_update(Plan& plan, size_t at, std::string_view rule) {
+  if (plan.ops[at].kind != OpKind::UpdateAll && plan.ops[at].kind != OpKind::Update) return false;
+  if (plan.batch > kMostUpdateRows || !products_may_vanish(plan)) return false;
+  const auto items = update_items(plan, plan.ops[at]);
+  const auto makers = gradient_makers(plan, items);
+  if (!makers) return false;
+  Op fused = plan.ops[at];
+  fused.kind = OpKind::GradientUpdate;
+  fused.name = "dW " + std::string(to_string(plan.spec.train.optimizer));
+  fused.in.clear();
+  fused.out.clear();
+  std::vector<size_t> vanished;
+  std::vector<BufferId> checked;
+  for (const UpdateItem& item : items) {
+    const size_t maker = makers->at(item.gradient);
+    const Op& product = plan.ops[maker];
+    if (std::ranges::count(vanished, maker) == 0) {  // the weight; its bias, made by the same op, comes next
+      fused.in.insert(fused.in.end(), {product.in[0], product.in[1]});
+      checked.push_back(product.in[1]);
+      vanished.push_back(maker);
+    }
+    append_item(fused, item);
+  }
+  fused.note = note_of(rule);
+  plan.ops[at] = fused;
+  for (Op& op : plan.ops)
+    if (op.kind == OpKind::CheckFinite) op.in = checked;
+  std::ranges::sort(vanished, std::greater<>());
+  for (size_t maker : vanished) erase_op(plan, maker);
+  return true;
+}
+
+bool fuse_line_update(Plan& plan, size_t at, std::string_view rule) {
+  if (at + 1 >= plan.ops.size() || plan.ops[at].kind != OpKind::LinearStep) return false;
+  if (plan.ops[at + 1].kind != OpKind::UpdateAll || plan.spec.exec.streams > 1) return false;
+  const Op update = plan.ops[at + 1];
+  Op& line = plan.ops[at];
+  line.kind = OpKind::LinearUpdate;
+  line.name = "line " + update.name;
+  line.out = {line.out[2]};
+  line.in.resize(2);
+  for (const UpdateItem& item : update_items(plan, update)) append_item(line, item);
+  line.note = note_of(rule);
+  erase_op(plan, at + 1);
+  return true;
+}
+
+}  // namespace ws

@@ -15,7 +15,7 @@ namespace ws::data {
 namespace {
 
 constexpr size_t kChunk = 256 * 1024;
-constexpr size_t kFirstStep = 16 * 1024;  // of a text whose length is unknown; doubled as it grows
+constexpr size_t kFirstStep = 16 * 1024;   // of a text whose length is unknown; doubled as it grows
 constexpr uint64_t kMostInflation = 1032;  // deflate cannot do better than this
 
 std::string system_reason() { return std::strerror(errno); }

@@ -1,0 +1,36 @@
+// Checkpoints: as the bytes are, and once more with a checksum that fits, so that changes get past it.
+#include <zlib.h>
+
+#include <string>
+
+#include "engine/trainer.h"
+#include "profiling/failure.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace {
+
+void parse(const std::string& bytes) {
+  try {
+    const ws::Checkpoint checkpoint = ws::parse_checkpoint(bytes, "fuzz");
+    ws::fuzz::require(checkpoint.state.step >= 0 && checkpoint.epoch >= 0 && checkpoint.row >= 0,
+                      "a position in the run");
+  } catch (const ws::Failure&) {
+  }
+}
+
+void seal(std::string& bytes) {
+  const size_t body = bytes.size() - sizeof(uint32_t);
+  const uLong sum = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), body);
+  for (size_t i = 0; i < sizeof(uint32_t); ++i) bytes[body + i] = static_cast<char>(sum >> (8 * i));
+}
+
+}  // namespace
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  std::string file(reinterpret_cast<const char*>(bytes), count);
+  parse(file);
+  if (count < sizeof(uint32_t)) return 0;
+  seal(file);
+  parse(file);
+  return 0;
+}

@@ -1,0 +1,16 @@
+// The JSON description of a run.
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "engine/run_spec.h"
+#include "profiling/failure.h"
+#include "tests/fuzz/fuzz.h"
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  try {
+    const ws::RunSpec spec = ws::parse_spec({reinterpret_cast<const char*>(bytes), count});
+    ws::fuzz::require(ws::parse_spec(ws::to_json(spec).dump()) == spec, "what was read can be written and read again");
+  } catch (const ws::Failure&) {
+  }
+  return 0;
+}

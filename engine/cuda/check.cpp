@@ -51,8 +51,10 @@ bool context_is_lost() { return g_lost.load(std::memory_order_acquire); }
 
 void reset_lost_context() {
   if (!g_lost.exchange(false)) return;
-  cudaDeviceReset();     // answers with the sticky error once more
+  cudaDeviceReset();  // answers with the sticky error once more
   cudaGetLastError();
+  // Libraries expect a context to be there; the runtime makes a new one here.
+  if (cudaSetDevice(0) != cudaSuccess || cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
 }
 
 void throw_failure(cudaError_t code, const char* call) {

@@ -11,7 +11,8 @@ constexpr size_t kGraphsKept = 24;  // of a plan: full ones, the epoch's rest, a
 class Capture {
  public:
   explicit Capture(cudaStream_t stream) : stream_(stream) {
-    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    // Relaxed: a caching pool may have to ask the device for a segment while the step is recorded.
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     open_ = true;
   }
   ~Capture() {
@@ -21,8 +22,8 @@ class Capture {
   }
   Graph end() {
     Graph graph;
-    open_ = false;
     CUDA_CHECK(cudaStreamEndCapture(stream_, graph.out()));
+    open_ = false;
     return graph;
   }
 

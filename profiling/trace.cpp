@@ -218,6 +218,13 @@ void Trace::evict(size_t budget) {
   }
 }
 
+void Trace::shift_points(TimeNs by) {
+  for (MemoryEvent& event : memory_) event.time += by;
+  for (CounterTrack& counter : counters_) {
+    for (CounterPoint& point : counter.points) point.time += by;
+  }
+}
+
 void Trace::drop_points() {
   memory_.clear();
   for (CounterTrack& counter : counters_) counter.points.clear();

@@ -165,8 +165,9 @@ class Trace {
   // Drops the spans of the oldest blocks until at most `budget` bytes remain; their sums stay, so they are still drawn.
   // Spans that no run file holds are counted in losses.evicted_spans.
   void evict(size_t budget);
-  bool backed = false;  // a run file holds every span
-  void drop_points();   // counters and memory events, once they are in a file
+  bool backed = false;           // a run file holds every span
+  void shift_points(TimeNs by);  // of counters and memory events, for an importer that finds the origin last
+  void drop_points();            // counters and memory events, once they are in a file
   // For a reader of run files: a block that is known by its sums only, and its spans when they have been read.
   void add_stub(TrackId track, SpanBlock&& stub);
   bool fill(TrackId track, size_t block, std::vector<Span>&& spans);  // false: not what was evicted

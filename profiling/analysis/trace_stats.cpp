@@ -54,8 +54,13 @@ TraceStats trace_stats(const Trace& trace) {
     });
   }
   if (stats.steps == 0) stats.steps = steps.size();
+  // Where the driver's calls were recorded, what a pool hands out of its own memory is no allocation.
+  const auto of_driver = [](const std::string& source) { return source.starts_with("cu"); };
+  const bool driver = std::ranges::any_of(trace.memory_sources, of_driver);
   for (const MemoryEvent& event : trace.memory()) {
     if (event.kind != MemoryEventKind::Allocate) continue;
+    if (driver && !(event.source < trace.memory_sources.size() && of_driver(trace.memory_sources[event.source])))
+      continue;
     ++stats.allocations;
     stats.allocated_bytes += event.bytes;
   }

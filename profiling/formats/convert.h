@@ -14,6 +14,6 @@ namespace ws::prof {
 
 RunData import_run(const std::string& path);                   // with all spans; throws ws::Failure
 void export_run(const RunData& run, const std::string& path);  // throws ws::Failure
-inline void convert(const std::string& from, const std::string& to) { export_run(import_run(from), to); }
+void convert(const std::string& from, const std::string& to);  // refuses to write over its source
 
 }  // namespace ws::prof

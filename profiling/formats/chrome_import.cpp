@@ -1,0 +1,443 @@
+#include <zlib.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <streambuf>
+#include <unordered_map>
+
+#include "profiling/collectors/trace_context.h"
+#include "profiling/failure.h"
+#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_builder.h"
+#include "profiling/formats/track_names.h"
+
+namespace ws::prof {
+
+namespace {
+
+using Json = nlohmann::json;
+constexpr int kDeepest = 64;
+constexpr size_t kMostOpen = 1 << 16;  // B events without their E, on one thread
+constexpr int64_t kMostBytes = int64_t{4} << 30, kMostGrowth = 200;
+
+// What one entry of traceEvents said. Times are in ns.
+struct Event {
+  std::string phase, category, name, process, thread;
+  int64_t time = 0, duration = 0;
+  bool has_duration = false;
+  std::map<std::string, std::string> texts;  // args
+  std::map<std::string, double> numbers;
+  std::map<std::string, int64_t> integers;
+  std::map<std::string, std::array<int64_t, 3>> triples;
+
+  int64_t integer(const char* key, int64_t otherwise = 0) const {
+    if (const auto at = integers.find(key); at != integers.end()) return at->second;
+    if (const auto at = texts.find(key); at != texts.end()) return number_in(at->second, otherwise);
+    return otherwise;
+  }
+  std::string text(const char* key) const {
+    const auto at = texts.find(key);
+    return at == texts.end() ? std::string() : at->second;
+  }
+};
+
+// Microseconds as written, without going through a double: clock readings have more digits than it keeps.
+bool to_ns(std::string_view text, int64_t& ns) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  int64_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  const auto rest = static_cast<size_t>(end - text.data());
+  if (error != std::errc() || whole > (int64_t{1} << 52) || text.find_first_of("eE") != text.npos) return false;
+  int64_t fraction = 0, unit = 100;
+  for (size_t i = rest + 1; i < text.size() && unit > 0; ++i, unit /= 10) fraction += (text[i] - '0') * unit;
+  ns = (whole * 1000 + fraction) * (negative ? -1 : 1);
+  return true;
+}
+
+int64_t to_ns(double us) { return std::abs(us) < 4e15 ? std::llround(us * 1000) : std::numeric_limits<int64_t>::max(); }
+
+int as_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0, std::numeric_limits<int>::max())); }
+
+// Turns events into spans.
+class ChromeReader {
+ public:
+  void add(Event& e) {
+    if (e.phase == "X") return add_span(e, e.time, e.duration);
+    if (e.phase == "B") return open(e);
+    if (e.phase == "E") return close(e);
+    if (e.phase == "C") return add_counter(e);
+    if (e.phase == "M" && e.name == "thread_name") thread_names_[e.process + '/' + e.thread] = e.text("name");
+    if (e.phase == "i" || e.phase == "I") add_instant(e);
+  }
+  void set_about(const std::string& key, const std::string& value) {
+    if (key == "traceName" || key == "name") run_.summary.name = value;
+    if (key == "device") run_.summary.device = value;
+    if (key == "spec") run_.summary.spec = value;
+    if (key == "created") run_.summary.created = value;
+  }
+  void set_device(const std::string& name) {
+    if (run_.summary.device.empty()) run_.summary.device = name;
+  }
+  RunData finish() {
+    for (const auto& [thread, events] : open_) {
+      for (size_t i = 0; i < events.size(); ++i) builder_.leave_out("that never end");
+    }
+    run_.trace = builder_.finish(run_.problems);
+    run_.summary.origin = "chrome";
+    run_.summary.status = "finished";
+    return std::move(run_);
+  }
+
+ private:
+  void open(Event& e) {
+    auto& events = open_[e.process + '/' + e.thread];
+    if (events.size() >= kMostOpen) return builder_.leave_out("nested too deeply");
+    events.push_back(std::move(e));
+  }
+
+  void close(const Event& e) {
+    auto& events = open_[e.process + '/' + e.thread];
+    if (events.empty()) return builder_.leave_out("that end without a beginning");
+    const Event begun = std::move(events.back());
+    events.pop_back();
+    add_span(begun, begun.time, e.time - begun.time);
+  }
+
+  TraceBuilder::Row row_of(const Event& e, SpanKind kind) const {
+    const std::string gpu = gpu_name(e.integer("device", number_in(e.process, 0)));
+    const std::string stream = stream_name(e.integer("stream", number_in(e.thread, 0)));
+    if (kind == SpanKind::Kernel) return {TrackKind::Stream, stream, gpu};
+    if (kind == SpanKind::Copy || kind == SpanKind::Memset) return {TrackKind::Copies, stream + " copies", gpu};
+    if (kind == SpanKind::Step) return {TrackKind::Steps, "steps", "CPU"};
+    if (e.category == "gpu_user_annotation") return {TrackKind::Phases, stream + " ranges", gpu};
+    if (e.category == "cuda_sync") return {TrackKind::Other, stream + " (sync)", gpu};
+    if (e.category == "overhead") return {TrackKind::Overhead, "profiler", "CPU"};
+    if (e.category.starts_with("cuda_") || e.category.starts_with("hip_"))
+      return {TrackKind::Api, "CUDA API, " + thread_name(e), "CPU"};
+    if (e.category == "user_annotation") return {TrackKind::Phases, thread_name(e) + " ranges", "CPU"};
+    return {TrackKind::CpuThread, thread_name(e), "CPU"};
+  }
+
+  std::string thread_name(const Event& e) const {
+    const auto at = thread_names_.find(e.process + '/' + e.thread);
+    return at == thread_names_.end() || at->second.empty() ? "thread " + e.thread : at->second;
+  }
+
+  void classify(const Event& e, Span& span) {
+    SpanKind kind = SpanKind::Other;
+    Meaning meaning = Meaning::Other;
+    if (e.category == "kernel")
+      kind = SpanKind::Kernel, meaning = meaning_of_kernel(e.name);
+    else if (e.category == "gpu_memcpy")
+      kind = SpanKind::Copy, meaning = Meaning::Copy;
+    else if (e.category == "gpu_memset")
+      kind = SpanKind::Memset, meaning = Meaning::Copy;
+    else if (e.category == "cuda_runtime" || e.category == "cuda_driver")
+      kind = class_of_call(e.name).kind, meaning = class_of_call(e.name).meaning;
+    else if (e.category == "user_annotation" && e.name.starts_with("ProfilerStep#"))
+      kind = SpanKind::Step;
+    else if (e.category == "user_annotation" || e.category == "gpu_user_annotation")
+      kind = SpanKind::Phase;
+    else if (e.category == "overhead")
+      kind = SpanKind::Overhead;
+    else if (e.category == "cuda_sync")
+      kind = SpanKind::Sync, meaning = Meaning::Sync;
+    else if (e.category == "cpu_op")
+      kind = SpanKind::Op;
+    span.kind = static_cast<uint8_t>(kind);
+    const auto named = kMeaningNames.find(e.text("meaning"));
+    span.meaning = static_cast<uint8_t>(named == kMeaningNames.end() ? meaning : named->second);
+  }
+
+  DetailId detail_of(const Event& e, SpanKind kind) {
+    Detail d;
+    if (kind == SpanKind::Kernel) {
+      const auto triple = [&e](const char* key, int(&to)[3]) {
+        if (const auto at = e.triples.find(key); at != e.triples.end()) {
+          for (size_t i = 0; i < 3; ++i) to[i] = as_int(at->second[i]);
+        }
+      };
+      triple("grid", d.grid);
+      triple("block", d.block);
+      d.registers = as_int(e.integer("registers per thread"));
+      d.static_shared = as_int(e.integer("shared memory"));
+    } else if (kind == SpanKind::Copy || kind == SpanKind::Memset) {
+      d.bytes = static_cast<uint64_t>(std::max<int64_t>(e.integer("bytes"), 0));
+      d.copy_kind = kind == SpanKind::Copy ? copy_kind_text(ends_of_chrome_copy(e.name)) : "device";
+    }
+    return builder_.trace().intern(d);
+  }
+
+  void add_span(const Event& e, int64_t time, int64_t duration) {
+    Span span;
+    classify(e, span);
+    const SpanKind kind = span.span_kind();
+    span.detail = detail_of(e, kind);
+    span.correlation = static_cast<uint32_t>(std::clamp<int64_t>(e.integer("correlation"), 0, 0xffffffff));
+    const int64_t step = kind == SpanKind::Step ? number_in(e.name, -1) : e.integer("step", -1);
+    if (step >= 0 && step < 0xffffffff) span.step = static_cast<uint32_t>(step + 1);
+    span.op = builder_.op({e.text("op"), {}, e.text("layer"), e.text("phase"), span.span_meaning()});
+    std::string name = e.name;
+    if (kind == SpanKind::Copy) name = "copy " + builder_.trace().detail(span.detail).copy_kind;
+    if (kind == SpanKind::Memset) name = "memset";
+    if (kind == SpanKind::Step) name = "step";
+    span.name = builder_.trace().intern(name);
+    if (e.phase == "X" && !e.has_duration) return builder_.leave_out("without a duration");
+    builder_.add(row_of(e, kind), span, time, duration);
+  }
+
+  void add_counter(const Event& e) {
+    for (const auto& [key, value] : e.numbers) {
+      if (e.name == "loss" && key == "loss")
+        add_metric(e, value, true);
+      else if (e.name == "accuracy" && key == "accuracy")
+        add_metric(e, value, false);
+      else
+        builder_.trace().append_counter(builder_.trace().counter(e.name, key == "value" ? "" : key), {e.time, value});
+    }
+  }
+
+  void add_metric(const Event& e, double value, bool loss) {
+    const double nan = std::numeric_limits<double>::quiet_NaN(), wall = static_cast<double>(e.time) * 1e-9;
+    if (loss) {
+      run_.metrics.push_back({static_cast<int64_t>(run_.metrics.size()), wall, value, nan});
+    } else if (!run_.metrics.empty()) {
+      run_.metrics.back().accuracy = value;
+    }
+  }
+
+  void add_instant(const Event& e) {
+    const bool reserve = e.name == "[reserved memory]";
+    if (e.name != "[memory]" && !reserve) return;
+    if (e.integer("Device Type", 1) == 0) return;  // host memory
+    const int64_t bytes = e.integer("Bytes");
+    if (bytes == std::numeric_limits<int64_t>::min()) return builder_.leave_out("with an impossible size");
+    MemoryEvent memory{e.time,
+                       static_cast<uint64_t>(e.integer("Addr")),
+                       static_cast<uint64_t>(std::abs(bytes)),
+                       0,
+                       kNoOp,
+                       MemoryEventKind::Free,
+                       0};
+    if (reserve)
+      memory.kind = bytes < 0 ? MemoryEventKind::Release : MemoryEventKind::Reserve;
+    else
+      memory.kind = bytes < 0 ? MemoryEventKind::Free : MemoryEventKind::Allocate;
+    const std::string source = e.text("source");
+    builder_.add_memory(memory, source.empty() ? "imported" : source);
+  }
+
+  static const std::map<std::string, Meaning> kMeaningNames;
+  RunData run_;
+  TraceBuilder builder_;
+  std::unordered_map<std::string, std::vector<Event>> open_;
+  std::unordered_map<std::string, std::string> thread_names_;
+};
+
+const std::map<std::string, Meaning> ChromeReader::kMeaningNames{{"matrix product", Meaning::Matrix},
+                                                                 {"pointwise", Meaning::Pointwise},
+                                                                 {"loss", Meaning::Loss},
+                                                                 {"optimizer", Meaning::Optimizer},
+                                                                 {"copies", Meaning::Copy},
+                                                                 {"allocation", Meaning::Allocation},
+                                                                 {"sync", Meaning::Sync},
+                                                                 {"launch gaps", Meaning::Launch},
+                                                                 {"idle", Meaning::Idle}};
+
+// Follows the file token by token; nothing but the present event is kept as text.
+class Handler : public Json::json_sax_t {
+ public:
+  explicit Handler(ChromeReader& reader) : reader_(reader) {}
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t value) override {
+    return number(value, static_cast<double>(value), std::to_string(value));
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return number(static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max())),
+                  static_cast<double>(value), std::to_string(value));
+  }
+  bool number_float(number_float_t value, const string_t& text) override {
+    return number(std::abs(value) < 9e18 ? static_cast<int64_t>(value) : 0, value, text);
+  }
+  bool string(string_t& text) override {
+    if (in_event())
+      event_text(text);
+    else if (in_args())
+      event_.texts[key_] = text;
+    else if (!in_events_)
+      about(text);
+    return true;
+  }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return enter(true); }
+  bool key(string_t& text) override {
+    key_ = text;
+    return true;
+  }
+  bool end_object() override {
+    if (in_event()) {
+      reader_.add(event_);
+      event_ = {};
+    }
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override { return enter(false); }
+  bool end_array() override {
+    if (in_events_ && depth_ == events_depth_) in_events_ = false;
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    error = "it is not valid JSON at byte " + std::to_string(position);
+    return false;
+  }
+  std::string error;
+  bool found_events = false;
+
+ private:
+  bool enter(bool object) {
+    if (++depth_ > kDeepest) {
+      error = "it is nested more than " + std::to_string(kDeepest) + " levels deep";
+      return false;
+    }
+    if (!object && !in_events_ && (depth_ == 1 || (depth_ == 2 && key_ == "traceEvents"))) {
+      in_events_ = found_events = true;
+      events_depth_ = depth_;
+    }
+    if (depth_ == 2 && !in_events_) section_ = key_;
+    if (in_events_ && object && depth_ == events_depth_ + 2) args_ = key_ == "args";
+    if (in_events_ && !object && depth_ == events_depth_ + 3) triple_at_ = 0;
+    return true;
+  }
+  bool in_event() const { return in_events_ && depth_ == events_depth_ + 1; }
+  bool in_args() const { return in_events_ && args_ && depth_ == events_depth_ + 2; }
+
+  void event_text(const std::string& text) {
+    if (key_ == "ph")
+      event_.phase = text;
+    else if (key_ == "cat")
+      event_.category = text;
+    else if (key_ == "name")
+      event_.name = text;
+    else if (key_ == "pid")
+      event_.process = text;
+    else if (key_ == "tid")
+      event_.thread = text;
+    else if (key_ == "ts" || key_ == "dur")
+      time(text, std::strtod(text.c_str(), nullptr));
+  }
+
+  void time(const std::string& text, double us) {
+    int64_t ns = 0;
+    if (!to_ns(text, ns)) ns = to_ns(us);
+    (key_ == "ts" ? event_.time : event_.duration) = ns;
+    event_.has_duration |= key_ == "dur";
+  }
+
+  bool number(int64_t whole, double value, const std::string& text) {
+    if (in_event()) {
+      if (key_ == "ts" || key_ == "dur")
+        time(text, value);
+      else if (key_ == "pid")
+        event_.process = text;
+      else if (key_ == "tid")
+        event_.thread = text;
+    } else if (in_args()) {
+      event_.integers[key_] = whole;
+      event_.numbers[key_] = value;
+    } else if (in_events_ && args_ && depth_ == events_depth_ + 3 && triple_at_ < 3) {
+      event_.triples[key_][triple_at_++] = whole;
+    }
+    return true;
+  }
+
+  void about(const std::string& text) {
+    if (depth_ == 1 || (depth_ == 2 && section_ == "warpscope")) reader_.set_about(key_, text);
+    if (depth_ == 3 && section_ == "deviceProperties" && key_ == "name") reader_.set_device(text);
+  }
+
+  ChromeReader& reader_;
+  Event event_;
+  std::string key_, section_;
+  int depth_ = 0, events_depth_ = 0;
+  bool in_events_ = false, args_ = false;
+  size_t triple_at_ = 0;
+};
+
+// Unpacks while reading, and stops at a size that no real trace has.
+class PackedBuffer : public std::streambuf {
+ public:
+  PackedBuffer(const std::string& path, int64_t most) : file_(gzopen(path.c_str(), "rb")), left_(most) {
+    if (!file_) throw Failure("Cannot open " + path + ".");
+    gzbuffer(file_.get(), 1 << 18);
+  }
+  bool too_long() const { return left_ <= 0; }
+  bool damaged() const { return damaged_; }
+
+ protected:
+  int_type underflow() override {
+    if (left_ <= 0) return traits_type::eof();
+    const int got = gzread(file_.get(), bytes_.data(), static_cast<unsigned>(bytes_.size()));
+    damaged_ |= got < 0;
+    if (got <= 0) return traits_type::eof();
+    left_ -= got;
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + got);
+    return traits_type::to_int_type(bytes_[0]);
+  }
+
+ private:
+  struct Close {
+    void operator()(gzFile file) const { gzclose(file); }
+  };
+  std::unique_ptr<gzFile_s, Close> file_;
+  int64_t left_;
+  bool damaged_ = false;
+  std::vector<char> bytes_ = std::vector<char>(1 << 18);
+};
+
+bool read(Handler& handler, std::istream& stream) { return Json::sax_parse(stream, &handler); }
+bool read(Handler& handler, const char* begin, const char* end) {
+  return Json::sax_parse(std::string_view(begin, static_cast<size_t>(end - begin)), &handler);
+}
+
+template <class... Input>
+RunData parse(Input&&... input) {
+  ChromeReader reader;
+  Handler handler(reader);
+  const bool good = read(handler, std::forward<Input>(input)...);
+  if (!good)
+    throw Failure(
+        "The trace cannot be read: " + (handler.error.empty() ? std::string("it is damaged") : handler.error) + ".");
+  if (!handler.found_events) throw Failure("The file is JSON, but holds no traceEvents.");
+  return reader.finish();
+}
+
+}  // namespace
+
+RunData parse_chrome(const char* begin, const char* end) { return parse(begin, end); }
+
+RunData import_chrome(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) throw Failure("There is no file " + path + ".");
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path));
+  PackedBuffer buffer(path, std::min(kMostBytes, std::max<int64_t>(64 << 20, size * kMostGrowth)));
+  std::istream stream(&buffer);
+  try {
+    RunData run = parse(stream);
+    if (run.summary.name.empty()) run.summary.name = std::filesystem::path(path).filename().string();
+    return run;
+  } catch (const Failure& failure) {
+    if (buffer.too_long()) throw Failure(path + " unpacks to more than a trace can be; it is refused.");
+    if (buffer.damaged()) throw Failure(path + " is damaged: it cannot be unpacked to the end.");
+    throw Failure(path + ": " + failure.what());
+  }
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,74 @@
+#include "profiling/formats/convert.h"
+
+#include <filesystem>
+
+#include "profiling/failure.h"
+#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/scalars.h"
+
+namespace ws::prof {
+
+namespace {
+
+RunData import_run_file(const std::string& path) {
+  RunFileReader reader(path);
+  RunData run;
+  run.summary = reader.summary();
+  run.metrics = reader.metrics();
+  run.evaluations = reader.evaluations();
+  run.marks = reader.marks();
+  run.step_windows = reader.step_windows();
+  run.trace = reader.trace();
+  reader.fill(run.trace);
+  run.problems = reader.problems();
+  return run;
+}
+
+void export_run_file(const RunData& run, const std::string& path) {
+  RunFileWriter writer(path, run.summary);
+  for (const Metric& metric : run.metrics) writer.add(metric);
+  for (const Evaluation& evaluation : run.evaluations) writer.add(evaluation);
+  for (const ChangeMark& mark : run.marks) writer.add(mark);
+  for (const StepWindow& window : run.step_windows) writer.add(window);
+  writer.add(run.trace);
+  writer.finish();
+}
+
+bool is_events_file(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return name.find("tfevents") != name.npos || std::filesystem::is_directory(path);
+}
+
+}  // namespace
+
+RunData import_run(const std::string& path) {
+  if (!std::filesystem::exists(path)) throw Failure("There is no file " + path + ".");
+  if (path.ends_with(".json") || path.ends_with(".json.gz") || path.ends_with(".gz")) return import_chrome(path);
+  if (path.ends_with(".csv")) return import_scalars_csv(path);
+  if (path.ends_with(".wsrun")) return import_run_file(path);
+  if (path.ends_with(".sqlite") || path.ends_with(".db")) return import_nsys(path);
+  if (path.ends_with(".nsys-rep")) throw Failure("Export " + path + " first: nsys export --type sqlite.");
+  throw Failure(path + " has no known ending: .wsrun, .json, .json.gz, .sqlite and .csv can be read.");
+}
+
+void export_run(const RunData& run, const std::string& path) {
+  if (is_events_file(path)) return export_tensorboard(run, path);
+  if (path.ends_with(".json") || path.ends_with(".json.gz")) return export_chrome(run, path);
+  if (path.ends_with(".scalars.csv")) return export_scalars_csv(run, path);
+  if (path.ends_with(".csv")) return export_kernels_csv(run, path);
+  if (path.ends_with(".wsrun")) return export_run_file(run, path);
+  if (path.ends_with(".sqlite") || path.ends_with(".db")) return export_nsys(run, path);
+  throw Failure(
+      path +
+      " has no known ending: .wsrun, .json, .json.gz, .sqlite, .csv, .scalars.csv and .tfevents can be written.");
+}
+
+void convert(const std::string& from, const std::string& to) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(from, to, ignored))
+    throw Failure("The result would replace its source, " + from + ".");
+  export_run(import_run(from), to);
+}
+
+}  // namespace ws::prof

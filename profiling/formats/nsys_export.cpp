@@ -1,0 +1,213 @@
+#include <unistd.h>
+
+#include <limits>
+#include <optional>
+#include <unordered_map>
+
+#include "profiling/analysis/span_walk.h"
+#include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/sqlite.h"
+#include "profiling/formats/track_names.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();
+constexpr int64_t kPushPopRange = 59;
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE META_DATA_EXPORT(name TEXT NOT NULL, value TEXT);
+CREATE TABLE TARGET_INFO_GPU(vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT);
+CREATE TABLE PROCESSES(globalPid INTEGER, pid INTEGER, name TEXT);
+CREATE TABLE ThreadNames(nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
+CREATE TABLE ANALYSIS_DETAILS(globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, stopTime INTEGER NOT NULL);
+CREATE TABLE ENUM_CUDA_MEMCPY_OPER(id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
+CREATE TABLE ENUM_CUDA_MEM_KIND(id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
+CREATE TABLE ENUM_CUDA_DEV_MEM_EVENT_OPER(id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
+CREATE TABLE ENUM_NSYS_EVENT_TYPE(id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER NOT NULL, "end" INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
+  greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL,
+  shortName INTEGER NOT NULL, mangledName INTEGER, launchType INTEGER, cacheConfig INTEGER, registersPerThread INTEGER NOT NULL,
+  gridX INTEGER NOT NULL, gridY INTEGER NOT NULL, gridZ INTEGER NOT NULL, blockX INTEGER NOT NULL, blockY INTEGER NOT NULL, blockZ INTEGER NOT NULL,
+  staticSharedMemory INTEGER NOT NULL, dynamicSharedMemory INTEGER NOT NULL, localMemoryPerThread INTEGER NOT NULL, localMemoryTotal INTEGER NOT NULL,
+  gridId INTEGER NOT NULL, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, sharedMemoryLimitConfig INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER NOT NULL, "end" INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER,
+  correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INTEGER NOT NULL, "end" INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
+  greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL,
+  deprecatedSrcId INTEGER, srcKind INTEGER, dstKind INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, dstDeviceId INTEGER, dstContextId INTEGER,
+  migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start INTEGER NOT NULL, "end" INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
+  greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, value INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  graphNodeId INTEGER, memKind INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INTEGER NOT NULL, "end" INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
+  greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, graphId INTEGER NOT NULL, graphExecId INTEGER NOT NULL);
+CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
+  address INTEGER NOT NULL, pc INTEGER NOT NULL, bytes INTEGER NOT NULL, memKind INTEGER NOT NULL, memoryOperationType INTEGER NOT NULL, name TEXT,
+  correlationId INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER, localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER,
+  localMemoryPoolUtilizedSize INTEGER, importedMemoryPoolAddress INTEGER, importedMemoryPoolProcessId INTEGER);
+CREATE TABLE NVTX_EVENTS(start INTEGER NOT NULL, "end" INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER, color INTEGER, text TEXT,
+  globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER, int64Value INTEGER, doubleValue REAL,
+  uint32Value INTEGER, int32Value INTEGER, floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT);
+INSERT INTO ENUM_CUDA_MEMCPY_OPER VALUES(0,'UNKNOWN','Unknown'),(1,'HTOD','Host-to-Device'),(2,'DTOH','Device-to-Host'),(8,'DTOD','Device-to-Device'),
+  (9,'HTOH','Host-to-Host'),(10,'PTOP','Peer-to-Peer');
+INSERT INTO ENUM_CUDA_MEM_KIND VALUES(0,'PAGEABLE','Pageable'),(1,'PINNED','Pinned'),(2,'DEVICE','Device'),(3,'ARRAY','Array'),(4,'MANAGED','Managed'),
+  (5,'DEVICE_STATIC','Device Static'),(6,'MANAGED_STATIC','Managed Static'),(7,'UNKNOWN','Unknown');
+INSERT INTO ENUM_CUDA_DEV_MEM_EVENT_OPER VALUES(0,'ALLOCATION','Allocation'),(1,'DEALLOCATION','Deallocation');
+INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES(34,'NvtxMark','NvtxMark'),(59,'NvtxPushPopRange','NvtxPushPopRange'),(60,'NvtxStartEndRange','NvtxStartEndRange');
+)sql";
+
+std::string short_name(const std::string& name) {
+  const std::string head = name.substr(0, std::min(name.find('<'), name.find('(')));
+  const size_t space = head.rfind(' '), colon = head.rfind(':');
+  const size_t from = std::max(space == head.npos ? 0 : space + 1, colon == head.npos ? 0 : colon + 1);
+  return head.substr(from);
+}
+
+int copy_oper(CopyEnds ends) {
+  if (ends.from == MemoryPlace::Unknown || ends.to == MemoryPlace::Unknown) return 0;
+  if (on_host(ends.from)) return on_host(ends.to) ? 9 : 1;
+  return on_host(ends.to) ? 2 : 8;
+}
+
+class NsysWriter {
+ public:
+  NsysWriter(const RunData& run, const std::string& path) : run_(run), db_(path, Database::Mode::Create) {}
+
+  void write() {
+    db_.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
+    db_.exec(kSchema);
+    db_.exec("BEGIN");
+    prepare();
+    const auto& tracks = run_.trace.tracks();
+    for (size_t t = 0; t < tracks.size(); ++t) write_track(tracks[t], static_cast<int64_t>(t));
+    write_memory();
+    write_about();
+    db_.exec("COMMIT");
+  }
+
+ private:
+  void prepare() {
+    string_.emplace(db_.prepare("INSERT INTO StringIds VALUES(?, ?)"));
+    kernel_.emplace(
+        db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start, \"end\", deviceId, contextId, streamId, "
+                    "correlationId, globalPid, demangledName, shortName, "
+                    "mangledName, launchType, cacheConfig, registersPerThread, gridX, gridY, gridZ, blockX, blockY, "
+                    "blockZ, staticSharedMemory, dynamicSharedMemory, "
+                    "localMemoryPerThread, localMemoryTotal, gridId) VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?, "
+                    "?, ?, ?, ?, ?, ?, ?, 0, 0, ?)"));
+    call_.emplace(db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(?, ?, ?, ?, ?, ?, 0, NULL)"));
+    copy_.emplace(
+        db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, \"end\", deviceId, contextId, streamId, "
+                    "correlationId, globalPid, bytes, "
+                    "copyKind, srcKind, dstKind) VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"));
+    memset_.emplace(
+        db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET(start, \"end\", deviceId, contextId, streamId, "
+                    "correlationId, globalPid, value, "
+                    "bytes, memKind) VALUES(?, ?, ?, 1, ?, ?, ?, 0, ?, 2)"));
+    graph_.emplace(
+        db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, \"end\", deviceId, contextId, streamId, "
+                    "correlationId, globalPid, "
+                    "graphId, graphExecId) VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?)"));
+    range_.emplace(db_.prepare(
+        "INSERT INTO NVTX_EVENTS(start, \"end\", eventType, text, globalTid, domainId) VALUES(?, ?, ?, ?, ?, 0)"));
+  }
+
+  int64_t string_id(const std::string& text) {
+    const auto [at, fresh] = strings_.try_emplace(text, static_cast<int64_t>(strings_.size()));
+    if (fresh) string_->run(at->second, text);
+    return at->second;
+  }
+
+  void write_track(const Track& track, int64_t index) {
+    const int64_t device = number_in(track.group, 0), stream = number_in(track.name, 0);
+    const int64_t thread = global_pid_ | (index + 1);
+    if (!on_gpu(track)) db_.prepare("INSERT INTO ThreadNames VALUES(?, 10, ?)").run(string_id(track.name), thread);
+    each_span(track, -kAlways, kAlways, [&](const Span& span) {
+      if (on_gpu(track))
+        write_gpu(span, device, stream);
+      else
+        write_host(span, thread);
+    });
+  }
+
+  void write_gpu(const Span& s, int64_t device, int64_t stream) {
+    const Detail& d = run_.trace.detail(s.detail);
+    const std::string& name = run_.trace.name(s.name);
+    const auto bytes = static_cast<int64_t>(d.bytes);
+    if (s.span_kind() == SpanKind::Kernel) {
+      const int64_t id = string_id(name);
+      kernel_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, id, string_id(short_name(name)), id,
+                   d.registers, d.grid[0], d.grid[1], d.grid[2], d.block[0], d.block[1], d.block[2], d.static_shared,
+                   d.dynamic_shared, ++grid_);
+    } else if (s.span_kind() == SpanKind::Copy) {
+      const CopyEnds ends = copy_ends(d.copy_kind);
+      copy_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, bytes, copy_oper(ends),
+                 static_cast<int>(ends.from), static_cast<int>(ends.to));
+    } else if (s.span_kind() == SpanKind::Memset) {
+      memset_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, bytes);
+    } else if (s.span_kind() == SpanKind::GraphRun) {
+      graph_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, number_in(name, 0), number_in(name, 0));
+    }
+  }
+
+  void write_host(const Span& s, int64_t thread) {
+    const std::string& name = run_.trace.name(s.name);
+    switch (s.span_kind()) {
+      case SpanKind::Api:
+      case SpanKind::Alloc:
+      case SpanKind::Free:
+      case SpanKind::Sync:
+      case SpanKind::GraphLaunch:
+        call_->run(s.start, s.end(), name.starts_with("cuda") ? 0 : 1, thread, s.correlation, string_id(name));
+        break;
+      case SpanKind::Step:
+        range_->run(s.start, s.end(), kPushPopRange, "step " + std::to_string(int64_t{s.step} - 1), thread);
+        break;
+      case SpanKind::Phase:
+      case SpanKind::Op:
+        range_->run(s.start, s.end(), kPushPopRange, name, thread);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void write_memory() {
+    Statement insert = db_.prepare(
+        "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS(start, globalPid, deviceId, contextId, address, pc, bytes, memKind, "
+        "memoryOperationType, name) VALUES(?, ?, 0, 1, ?, 0, ?, 2, ?, ?)");
+    const auto& sources = run_.trace.memory_sources;
+    for (const MemoryEvent& e : run_.trace.memory()) {
+      if (e.kind != MemoryEventKind::Allocate && e.kind != MemoryEventKind::Free) continue;
+      insert.run(e.time, global_pid_, static_cast<int64_t>(e.address), static_cast<int64_t>(e.bytes),
+                 e.kind == MemoryEventKind::Free ? 1 : 0,
+                 e.source < sources.size() ? sources[e.source] : std::string());
+    }
+  }
+
+  void write_about() {
+    Statement meta = db_.prepare("INSERT INTO META_DATA_EXPORT VALUES(?, ?)");
+    meta.run("EXPORT_PRODUCT_NAME", "Warpscope");
+    meta.run("EXPORT_SCHEMA_VERSION", "3.16.1");
+    meta.run("WARPSCOPE_RUN_NAME", run_.summary.name);
+    db_.prepare("INSERT INTO TARGET_INFO_GPU VALUES(0, 0, ?)").run(run_.summary.device);
+    db_.prepare("INSERT INTO PROCESSES VALUES(?, ?, 'warpscope')").run(global_pid_, pid_);
+    const TimeNs first = run_.trace.first_time(), last = run_.trace.last_time();
+    db_.prepare("INSERT INTO ANALYSIS_DETAILS VALUES(0, ?, ?, ?)").run(last - first, first, last);
+  }
+
+  const RunData& run_;
+  Database db_;
+  std::optional<Statement> string_, kernel_, call_, copy_, memset_, graph_, range_;
+  std::unordered_map<std::string, int64_t> strings_;
+  int64_t pid_ = getpid() & 0xffffff, global_pid_ = pid_ << 24, grid_ = 0;
+};
+
+}  // namespace
+
+void export_nsys(const RunData& run, const std::string& path) { NsysWriter(run, path).write(); }
+
+}  // namespace ws::prof

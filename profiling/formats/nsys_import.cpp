@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <unordered_map>
+
+#include "profiling/collectors/trace_context.h"
+#include "profiling/failure.h"
+#include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/sqlite.h"
+#include "profiling/formats/trace_builder.h"
+#include "profiling/formats/track_names.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr size_t kMostStrings = 1 << 22;
+
+// Rows of a table whose columns differ from version to version: those that are missing read as 0.
+class Rows {
+ public:
+  Rows(Database& db, const std::string& table, const std::vector<std::string>& wanted)
+      : query_(db.prepare(sql(db, table, wanted))) {}
+  bool next() { return query_.step(); }
+  int64_t integer(int column) const { return query_.integer(column); }
+  bool null(int column) const { return query_.null(column); }
+  std::string text(int column) const { return std::string(query_.text(column)); }
+
+ private:
+  static std::string sql(Database& db, const std::string& table, const std::vector<std::string>& wanted) {
+    const std::vector<std::string> present = db.columns(table);
+    std::string list;
+    for (const std::string& name : wanted) {
+      list += list.empty() ? "" : ", ";
+      list += std::ranges::find(present, name) != present.end() ? '"' + name + '"' : "NULL";
+    }
+    return "SELECT " + list + " FROM " + table;
+  }
+  Statement query_;
+};
+
+int as_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0, std::numeric_limits<int>::max())); }
+uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
+
+// "cudaLaunchKernel_v7000" without its version.
+std::string plain_call(const std::string& name) {
+  const size_t at = name.rfind("_v");
+  const bool version = at != name.npos && at + 2 < name.size() &&
+                       name.find_first_not_of("0123456789", at + 2) == name.npos && name.size() - at > 5;
+  return version ? name.substr(0, at) : name;
+}
+
+class NsysReader {
+ public:
+  explicit NsysReader(const std::string& path) : db_(path, Database::Mode::Read) {
+    if (!db_.has_table("StringIds")) throw Failure(path + " is a database, but not an export of Nsight Systems.");
+  }
+
+  RunData read() {
+    part("StringIds", [&] { read_strings(); });
+    part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { read_kernels(); });
+    part("CUPTI_ACTIVITY_KIND_MEMCPY", [&] { read_copies(); });
+    part("CUPTI_ACTIVITY_KIND_MEMSET", [&] { read_memsets(); });
+    part("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", [&] { read_graphs(); });
+    part("CUPTI_ACTIVITY_KIND_RUNTIME", [&] { read_calls(); });
+    part("NVTX_EVENTS", [&] { read_ranges(); });
+    part("CUDA_GPU_MEMORY_USAGE_EVENTS", [&] { read_memory(); });
+    part("TARGET_INFO_GPU", [&] {
+      Rows rows(db_, "TARGET_INFO_GPU", {"name"});
+      if (rows.next()) run_.summary.device = rows.text(0);
+    });
+    run_.trace = builder_.finish(run_.problems);
+    run_.summary.origin = "nsys";
+    run_.summary.status = "finished";
+    return std::move(run_);
+  }
+
+ private:
+  // Tables appear only when there is something in them. A damaged one does not spoil the others.
+  template <class Read>
+  void part(const char* table, Read read) {
+    try {
+      if (db_.has_table(table)) read();
+    } catch (const Failure& failure) {
+      run_.problems.push_back(std::string(table) + ": " + failure.what());
+    }
+  }
+
+  void read_strings() {
+    Rows rows(db_, "StringIds", {"id", "value"});
+    while (rows.next() && strings_.size() < kMostStrings) strings_[rows.integer(0)] = rows.text(1);
+  }
+
+  const std::string& string(int64_t id) const {
+    static const std::string kUnknown = "(unknown)";
+    const auto at = strings_.find(id);
+    return at == strings_.end() ? kUnknown : at->second;
+  }
+
+  void add(const TraceBuilder::Row& row, Span& span, const Rows& rows) {
+    const int64_t start = rows.integer(0), end = rows.integer(1);
+    int64_t duration = 0;
+    if (__builtin_sub_overflow(end, start, &duration)) return builder_.leave_out("with a time out of range");
+    builder_.add(row, span, start, duration);
+  }
+
+  Span span_of(SpanKind kind, Meaning meaning, const std::string& name, int64_t correlation) {
+    Span span;
+    span.kind = static_cast<uint8_t>(kind);
+    span.meaning = static_cast<uint8_t>(meaning);
+    span.name = builder_.trace().intern(name);
+    span.correlation = as_correlation(correlation);
+    return span;
+  }
+
+  void read_kernels() {
+    Rows rows(
+        db_, "CUPTI_ACTIVITY_KIND_KERNEL",
+        {"start", "end", "deviceId", "streamId", "correlationId", "demangledName", "registersPerThread", "gridX",
+         "gridY", "gridZ", "blockX", "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId"});
+    while (rows.next()) {
+      const std::string& name = string(rows.integer(5));
+      Span span = span_of(SpanKind::Kernel, meaning_of_kernel(name), name, rows.integer(4));
+      Detail d;
+      d.registers = as_int(rows.integer(6));
+      for (int i = 0; i < 3; ++i) d.grid[i] = as_int(rows.integer(7 + i)), d.block[i] = as_int(rows.integer(10 + i));
+      d.static_shared = as_int(rows.integer(13));
+      d.dynamic_shared = as_int(rows.integer(14));
+      span.detail = builder_.trace().intern(d);
+      if (rows.integer(15) != 0) span.flags = kInGraph;
+      add({TrackKind::Stream, stream_name(rows.integer(3)), gpu_name(rows.integer(2))}, span, rows);
+    }
+  }
+
+  std::map<int64_t, MemoryPlace> memory_kinds() {
+    std::map<int64_t, MemoryPlace> kinds;
+    for (int i = 0; i <= 7; ++i) kinds[i] = static_cast<MemoryPlace>(i);
+    if (!db_.has_table("ENUM_CUDA_MEM_KIND")) return kinds;
+    Rows rows(db_, "ENUM_CUDA_MEM_KIND", {"id", "label"});
+    while (rows.next()) kinds[rows.integer(0)] = place_of(rows.text(1));
+    return kinds;
+  }
+
+  void read_copies() {
+    const auto kinds = memory_kinds();
+    const auto place = [&kinds](int64_t kind) { return kinds.contains(kind) ? kinds.at(kind) : MemoryPlace::Unknown; };
+    Rows rows(db_, "CUPTI_ACTIVITY_KIND_MEMCPY",
+              {"start", "end", "deviceId", "streamId", "correlationId", "bytes", "srcKind", "dstKind"});
+    while (rows.next()) {
+      Detail d;
+      d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(5), 0));
+      d.copy_kind = copy_kind_text({place(rows.integer(6)), place(rows.integer(7))});
+      Span span = span_of(SpanKind::Copy, Meaning::Copy, "copy " + d.copy_kind, rows.integer(4));
+      span.detail = builder_.trace().intern(d);
+      add({TrackKind::Copies, stream_name(rows.integer(3)) + " copies", gpu_name(rows.integer(2))}, span, rows);
+    }
+  }
+
+  void read_memsets() {
+    Rows rows(db_, "CUPTI_ACTIVITY_KIND_MEMSET", {"start", "end", "deviceId", "streamId", "correlationId", "bytes"});
+    while (rows.next()) {
+      Detail d;
+      d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(5), 0));
+      d.copy_kind = "device";
+      Span span = span_of(SpanKind::Memset, Meaning::Copy, "memset", rows.integer(4));
+      span.detail = builder_.trace().intern(d);
+      add({TrackKind::Copies, stream_name(rows.integer(3)) + " copies", gpu_name(rows.integer(2))}, span, rows);
+    }
+  }
+
+  void read_graphs() {
+    Rows rows(db_, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+              {"start", "end", "deviceId", "streamId", "correlationId", "graphId"});
+    while (rows.next()) {
+      Span span =
+          span_of(SpanKind::GraphRun, Meaning::Launch, "graph " + std::to_string(rows.integer(5)), rows.integer(4));
+      add({TrackKind::GraphLaunches, stream_name(rows.integer(3)) + " graphs", gpu_name(rows.integer(2))}, span, rows);
+    }
+  }
+
+  static std::string thread_text(int64_t global) { return "thread " + std::to_string(global & 0xffffff); }
+
+  void read_calls() {
+    Rows rows(db_, "CUPTI_ACTIVITY_KIND_RUNTIME", {"start", "end", "globalTid", "correlationId", "nameId"});
+    while (rows.next()) {
+      const std::string name = plain_call(string(rows.integer(4)));
+      const CallClass call = class_of_call(name);
+      Span span = span_of(call.kind, call.meaning, name, rows.integer(3));
+      add({TrackKind::Api, "CUDA API, " + thread_text(rows.integer(2)), "CPU"}, span, rows);
+    }
+  }
+
+  // Ranges called "step 12" or "ProfilerStep#12" are steps.
+  static int64_t step_of(const std::string& text) {
+    for (const char* head : {"step ", "Step ", "ProfilerStep#", "step_"}) {
+      if (text.starts_with(head) && text.find_first_not_of("0123456789", std::string_view(head).size()) == text.npos)
+        return number_in(text, -1);
+    }
+    return -1;
+  }
+
+  void read_ranges() {
+    Rows rows(db_, "NVTX_EVENTS", {"start", "end", "globalTid", "text", "textId"});
+    while (rows.next()) {
+      if (rows.null(1)) continue;  // a mark, or a range that was still open
+      const std::string text = rows.null(3) ? string(rows.integer(4)) : rows.text(3);
+      const int64_t step = step_of(text);
+      const bool is_step = step >= 0 && step < 0xfffffffe;
+      Span span = span_of(is_step ? SpanKind::Step : SpanKind::Phase, Meaning::Other, is_step ? "step" : text, 0);
+      if (is_step) span.step = static_cast<uint32_t>(step + 1);
+      if (is_step)
+        add({TrackKind::Steps, "steps", "CPU"}, span, rows);
+      else
+        add({TrackKind::Phases, thread_text(rows.integer(2)) + " ranges", "CPU"}, span, rows);
+    }
+  }
+
+  void read_memory() {
+    Rows rows(db_, "CUDA_GPU_MEMORY_USAGE_EVENTS",
+              {"start", "address", "bytes", "memoryOperationType", "name", "memKind"});
+    while (rows.next()) {
+      const std::string name = rows.text(4);
+      MemoryEvent event{rows.integer(0),
+                        static_cast<uint64_t>(rows.integer(1)),
+                        static_cast<uint64_t>(std::max<int64_t>(rows.integer(2), 0)),
+                        0,
+                        kNoOp,
+                        rows.integer(3) == 1 ? MemoryEventKind::Free : MemoryEventKind::Allocate,
+                        0};
+      builder_.add_memory(event, name.empty() || name.size() > 100 ? "cuda" : name);
+    }
+  }
+
+  Database db_;
+  RunData run_;
+  TraceBuilder builder_;
+  std::unordered_map<int64_t, std::string> strings_;
+};
+
+}  // namespace
+
+RunData import_nsys(const std::string& path) {
+  RunData run = NsysReader(path).read();
+  run.summary.name = std::filesystem::path(path).filename().string();
+  return run;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,122 @@
+#include "profiling/formats/trace_builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+namespace ws::prof {
+
+namespace {
+
+constexpr int64_t kLongest = (int64_t{1} << 40) - 1;
+constexpr int64_t kFarthest = int64_t{1} << 62;  // 146 years either way
+constexpr int64_t kAnotherClock =
+    int64_t{1'000'000'000'000'000};  // starts further out than this are clock readings, not offsets
+constexpr size_t kMostLanes = 64;
+
+bool gpu_row(const TraceBuilder::Row& row) {
+  return row.kind == TrackKind::Stream || row.kind == TrackKind::Copies || row.kind == TrackKind::GraphLaunches;
+}
+
+}  // namespace
+
+OpTag TraceBuilder::op(const OpInfo& info) {
+  if (info.name.empty()) return kNoOp;
+  const std::string key = info.layer + '\0' + info.name + '\0' + info.phase;
+  if (const auto at = ops_.find(key); at != ops_.end()) return at->second;
+  if (trace_.ops.size() > 0xffff) return kNoOp;
+  trace_.ops.push_back(info);
+  return ops_[key] = static_cast<OpTag>(trace_.ops.size() - 1);
+}
+
+bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duration) {
+  if (duration < 0) return leave_out("with a negative duration"), false;
+  if (start < -kFarthest || start > kFarthest) return leave_out("with a time out of range"), false;
+  if (duration > kLongest) {
+    leave_out("longer than 18 minutes (cut to that)");
+    duration = kLongest;
+  }
+  span.start = start;
+  span.duration = static_cast<uint64_t>(duration);
+  span.flags = span.flags | kImported;
+  rows_[row].push_back(span);
+  return true;
+}
+
+void TraceBuilder::add_memory(MemoryEvent event, const std::string& source) {
+  auto& sources = trace_.memory_sources;
+  auto at = std::ranges::find(sources, source);
+  if (at == sources.end()) {
+    if (sources.size() > 255) return leave_out("of more than 256 allocators");
+    at = sources.insert(sources.end(), source);
+  }
+  event.source = static_cast<uint8_t>(at - sources.begin());
+  trace_.append_memory(event);
+}
+
+// What was launched belongs to the step in which its call began.
+void TraceBuilder::find_steps() {
+  std::vector<Span> steps;
+  for (const auto& [row, spans] : rows_) {
+    if (row.kind == TrackKind::Steps) steps.insert(steps.end(), spans.begin(), spans.end());
+  }
+  if (steps.empty()) return;
+  std::ranges::sort(steps, {}, &Span::start);
+  const auto step_at = [&steps](TimeNs time) -> uint32_t {
+    const auto after = std::ranges::upper_bound(steps, time, {}, &Span::start);
+    return after == steps.begin() || std::prev(after)->end() <= time ? 0 : std::prev(after)->step;
+  };
+  std::unordered_map<uint32_t, uint32_t> step_of_call;
+  for (auto& [row, spans] : rows_) {
+    if (gpu_row(row)) continue;
+    for (Span& span : spans) {
+      if (span.step == 0) span.step = step_at(span.start);
+      if (span.correlation != 0 && span.step != 0) step_of_call[span.correlation] = span.step;
+    }
+  }
+  for (auto& [row, spans] : rows_) {
+    if (!gpu_row(row)) continue;
+    for (Span& span : spans) {
+      const auto call = span.step == 0 ? step_of_call.find(span.correlation) : step_of_call.end();
+      if (call != step_of_call.end()) span.step = call->second;
+    }
+  }
+}
+
+// A span inside another one goes to the row below.
+void TraceBuilder::lay_out(const Row& row, std::vector<Span>& spans) {
+  std::ranges::stable_sort(spans, [](const Span& a, const Span& b) {
+    return a.start != b.start ? a.start < b.start : a.duration > b.duration;
+  });
+  std::vector<TimeNs> lane_ends;
+  std::vector<TrackId> lanes;
+  for (const Span& span : spans) {
+    size_t lane = 0;
+    while (lane < lane_ends.size() && lane_ends[lane] > span.start) ++lane;
+    lane = std::min(lane, kMostLanes - 1);
+    if (lane == lanes.size()) {
+      lanes.push_back(trace_.track(row.kind, row.name, row.group, static_cast<int>(lane)));
+      lane_ends.push_back(std::numeric_limits<TimeNs>::min());
+    }
+    trace_.append(lanes[lane], span);
+    lane_ends[lane] = std::max(lane_ends[lane], span.end());
+  }
+}
+
+Trace TraceBuilder::finish(std::vector<std::string>& problems) {
+  find_steps();
+  TimeNs first = std::numeric_limits<TimeNs>::max();
+  for (const auto& [row, spans] : rows_) {
+    for (const Span& span : spans) first = std::min(first, span.start);
+  }
+  const TimeNs shift = first != std::numeric_limits<TimeNs>::max() && (first > kAnotherClock || first < 0) ? first : 0;
+  for (auto& [row, spans] : rows_) {
+    for (Span& span : spans) span.start -= shift;
+    lay_out(row, spans);
+  }
+  if (shift != 0) trace_.shift_points(-shift);
+  for (const auto& [what, times] : left_out_) problems.push_back(std::to_string(times) + " events " + what + ".");
+  return std::move(trace_);
+}
+
+}  // namespace ws::prof

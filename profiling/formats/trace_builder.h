@@ -1,0 +1,41 @@
+// Collects spans in any order from an import and makes a trace of them: rows without overlaps, steps found, numbers
+// checked.
+#pragma once
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "profiling/formats/run_data.h"
+
+namespace ws::prof {
+
+class TraceBuilder {
+ public:
+  struct Row {
+    TrackKind kind;
+    std::string name, group;
+    bool operator<(const Row& other) const {
+      return std::tie(group, kind, name) < std::tie(other.group, other.kind, other.name);
+    }
+  };
+  Trace& trace() { return trace_; }
+  OpTag op(const OpInfo& info);
+  // False when the times cannot be: those are counted and left out.
+  bool add(const Row& row, Span span, int64_t start, int64_t duration);
+  void add_memory(MemoryEvent event, const std::string& source);
+  void leave_out(const std::string& what) { ++left_out_[what]; }
+
+  Trace finish(std::vector<std::string>& problems);
+
+ private:
+  void find_steps();
+  void lay_out(const Row& row, std::vector<Span>& spans);
+
+  Trace trace_;
+  std::map<Row, std::vector<Span>> rows_;
+  std::map<std::string, OpTag> ops_;
+  std::map<std::string, int64_t> left_out_;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,83 @@
+#include "profiling/formats/track_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace ws::prof {
+
+namespace {
+
+constexpr const char* kPlaces[] = {"pageable", "pinned",        "device",         "array",
+                                   "managed",  "device static", "managed static", "unknown"};
+constexpr std::string_view kArrow = " → ", kChromeArrow = " -> ";
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+std::string capital(std::string_view text) {
+  std::string result(text);
+  if (!result.empty()) result[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(result[0])));
+  return result;
+}
+
+CopyEnds split(std::string_view text, std::string_view arrow) {
+  const size_t at = text.find(arrow);
+  if (at == std::string_view::npos) return {};
+  return {place_of(text.substr(0, at)), place_of(text.substr(at + arrow.size()))};
+}
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+}  // namespace
+
+int64_t number_in(std::string_view text, int64_t otherwise) {
+  const size_t begin = std::min(text.find_first_of("0123456789"), text.size());
+  int64_t number = otherwise;
+  std::from_chars(text.data() + begin, text.data() + text.size(), number);
+  return number;
+}
+
+std::string stream_name(int64_t stream) { return "stream " + std::to_string(stream); }
+std::string gpu_name(int64_t device) { return "GPU " + std::to_string(device); }
+
+CopyEnds copy_ends(std::string_view copy_kind) { return split(copy_kind, kArrow); }
+
+std::string copy_kind_text(CopyEnds ends) {
+  return std::string(place_name(ends.from)).append(kArrow).append(place_name(ends.to));
+}
+
+const char* place_name(MemoryPlace place) { return kPlaces[static_cast<size_t>(place)]; }
+
+MemoryPlace place_of(std::string_view word) {
+  const auto at = std::ranges::find(kPlaces, lower(word));
+  return static_cast<MemoryPlace>(at == std::end(kPlaces) ? 7 : at - std::begin(kPlaces));
+}
+
+std::string chrome_copy_name(CopyEnds ends) {
+  const char from = on_host(ends.from) ? 'H' : 'D', to = on_host(ends.to) ? 'H' : 'D';
+  return std::string("Memcpy ") + from + "to" + to + " (" + capital(place_name(ends.from)) + std::string(kChromeArrow) +
+         capital(place_name(ends.to)) + ")";
+}
+
+CopyEnds ends_of_chrome_copy(std::string_view name) {
+  const size_t open = name.find('('), close = name.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
+  return split(name.substr(open + 1, close - open - 1), kChromeArrow);
+}
+
+CallClass class_of_call(std::string_view name) {
+  if (contains(name, "Malloc") || contains(name, "MemAlloc") || contains(name, "HostAlloc"))
+    return {SpanKind::Alloc, Meaning::Allocation};
+  if (contains(name, "Free") && !contains(name, "FreeArray")) return {SpanKind::Free, Meaning::Allocation};
+  if (contains(name, "Synchronize") || contains(name, "EventQuery")) return {SpanKind::Sync, Meaning::Sync};
+  if (contains(name, "GraphLaunch")) return {SpanKind::GraphLaunch, Meaning::Launch};
+  if (contains(name, "Launch")) return {SpanKind::Api, Meaning::Launch};
+  if (contains(name, "Memcpy") || contains(name, "Memset")) return {SpanKind::Api, Meaning::Copy};
+  return {SpanKind::Api, Meaning::Other};
+}
+
+}  // namespace ws::prof

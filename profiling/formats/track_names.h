@@ -1,0 +1,35 @@
+// The names that tracks have in a trace, as the numbers that other tools want, and back.
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "profiling/trace.h"
+
+namespace ws::prof {
+
+int64_t number_in(std::string_view text, int64_t otherwise);  // the first one: of "stream 7 copies", "GPU 0"
+std::string stream_name(int64_t stream);
+std::string gpu_name(int64_t device);
+
+// "pageable → device" and the like, in the words of each tool.
+enum class MemoryPlace : uint8_t { Pageable, Pinned, Device, Array, Managed, DeviceStatic, ManagedStatic, Unknown };
+struct CopyEnds {
+  MemoryPlace from = MemoryPlace::Unknown, to = MemoryPlace::Unknown;
+};
+CopyEnds copy_ends(std::string_view copy_kind);
+std::string copy_kind_text(CopyEnds ends);
+const char* place_name(MemoryPlace place);    // "pageable"
+MemoryPlace place_of(std::string_view word);  // in any case
+std::string chrome_copy_name(CopyEnds ends);  // "Memcpy HtoD (Pageable -> Device)"
+CopyEnds ends_of_chrome_copy(std::string_view name);
+inline bool on_host(MemoryPlace place) { return place == MemoryPlace::Pageable || place == MemoryPlace::Pinned; }
+
+// By the name of the call: allocation, waiting, launching, or another one.
+struct CallClass {
+  SpanKind kind;
+  Meaning meaning;
+};
+CallClass class_of_call(std::string_view name);
+
+}  // namespace ws::prof

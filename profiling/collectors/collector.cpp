@@ -76,6 +76,7 @@ struct Collector::Impl {
   TraceLevel level = TraceLevel::Off;
   bool window_open = false, paused = false;
   std::atomic<int> settle_steps{0};
+  int64_t hooked_step = -1;
   int64_t paused_since = 0;
   std::vector<std::pair<int64_t, int64_t>> pauses;
   int64_t last_clock = 0, last_poll = 0;
@@ -116,6 +117,8 @@ void Collector::Impl::apply_kinds(GpuKinds kinds) {
 
 // On the thread that trains, so that a window or a pause begins exactly with its step.
 void Collector::Impl::on_step(int64_t step) {
+  if (step == hooked_step) return;  // told twice: by the launch and by the scope around it
+  hooked_step = step;
   const int64_t now = steady_ns();
   const bool pause = meter && meter->step(step, now);
   const bool window = options.node_every > 0 && step % options.node_every < options.node_window;

@@ -149,6 +149,7 @@ void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& re
 void CuptiSession::on_graph_created() {
   if (building_.load(std::memory_order_relaxed)) return;
   std::lock_guard lock(kinds_mutex_);
+  if (!kinds_.allocations && !kinds_.kernels) return;  // nobody traces: switching would only slow the graph down
   building_.store(true, std::memory_order_relaxed);
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, true);
 }

@@ -82,6 +82,7 @@ std::string CuptiSession::subscribe() {
 void CuptiSession::begin(TraceContext& context) {
   context.call_name = call_name;
   context_ = &context;
+  whole_refused_ = false;
   parser_ = std::make_unique<RecordParser>(context);
 }
 

@@ -16,8 +16,7 @@ double quantile(const std::vector<double>& sorted, double q) {
 }  // namespace
 
 bool OverheadMeter::step(int64_t number, int64_t now_ns) {
-  if (number == last_step_) return paused();  // told twice: by its launch and by its scope
-  if (stage_step_ < 0 || number < last_step_) {  // the first step, or another run began: what was measured so far is kept
+  if (stage_step_ < 0 || number <= last_step_) {  // the first step, or another run began: what was measured so far is kept
     stage_ = Stage::SettleBefore;
     stage_step_ = number;
     stage_ns_ = now_ns;

@@ -1,0 +1,67 @@
+// The library that the CUDA driver loads into a recorded program, named by CUDA_INJECTION64_PATH.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "profiling/collectors/record.h"
+#include "profiling/collectors/recorder.h"
+
+namespace {
+
+ws::prof::Recorder* g_recorder = nullptr;  // never destroyed: the program may end in any way
+pid_t g_owner = 0;
+
+// Only the process that made the recorder ends it: a forked child has none of its threads.
+void finish_at_exit() {
+  if (!g_recorder || getpid() != g_owner) return;
+  try {
+    g_recorder->finish();
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "warpscope: the recording ends early: %s\n", failure.what());
+  }
+}
+
+// Each process of a recorded program that starts CUDA writes a file of its own; the first has the name that was asked for.
+std::string claim(const std::string& wanted) {
+  for (const std::string& path : {wanted, wanted + "." + std::to_string(getpid())}) {
+    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+    if (file < 0) continue;
+    close(file);
+    return path;
+  }
+  return "";
+}
+
+std::string environment(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value ? value : otherwise;
+}
+
+void begin() {
+  const std::string wanted = environment(ws::prof::kRecordFile, "");
+  if (wanted.empty() || g_recorder) return;
+  const std::string path = claim(wanted);
+  if (path.empty()) return;
+  ws::prof::CollectorOptions options;
+  options.level = ws::prof::trace_level(environment(ws::prof::kRecordLevel, "full"));
+  options.inside_driver_start = true;
+  options.nvtx_ranges = true;
+  g_owner = getpid();
+  g_recorder = new ws::prof::Recorder(path, environment(ws::prof::kRecordName, "recorded program"), options);
+  std::atexit(finish_at_exit);
+}
+
+}  // namespace
+
+// Called by the driver while it starts. Whatever goes wrong here, the program runs on.
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  try {
+    begin();
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "warpscope: nothing is recorded: %s\n", failure.what());
+  }
+  return 1;
+}

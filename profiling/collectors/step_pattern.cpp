@@ -1,0 +1,130 @@
+#include "profiling/collectors/step_pattern.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+namespace ws::prof {
+
+namespace {
+
+constexpr size_t kWindow = 50'000;  // kernels looked at for the period
+constexpr size_t kAnchors = 16;     // names tried
+constexpr size_t kCandidates = 48;  // distances tried for each: an anchor may come several times a step
+constexpr double kSame = 0.95;      // share of a step that has to match: the odd logging kernel does not break a pattern
+constexpr double kMostly = 0.5;     // share of the window that has to repeat: evaluations may come in between
+
+double matching(std::span<const uint32_t> names, size_t period) {
+  size_t same = 0;
+  for (size_t i = 0; i + period < names.size(); ++i) same += names[i] == names[i + period];
+  return static_cast<double>(same) / static_cast<double>(names.size() - period);
+}
+
+using Positions = std::vector<size_t>;
+
+// Where the rarest names are that come at least three times: most likely they come once a step.
+std::vector<Positions> anchors(std::span<const uint32_t> names) {
+  std::unordered_map<uint32_t, Positions> by_name;
+  for (size_t i = 0; i < names.size(); ++i) by_name[names[i]].push_back(i);
+  std::vector<Positions> found;
+  for (auto& [name, positions] : by_name) {
+    if (positions.size() >= 3) found.push_back(std::move(positions));
+  }
+  std::ranges::sort(found, [](const Positions& a, const Positions& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a[0] < b[0];
+  });
+  if (found.size() > kAnchors) found.resize(kAnchors);
+  return found;
+}
+
+std::set<size_t> candidates(std::span<const uint32_t> names) {
+  std::set<size_t> periods;
+  for (const Positions& at : anchors(names)) {
+    const size_t middle = at.size() / 2;
+    for (size_t j = middle + 1; j < std::min(at.size(), middle + 1 + kCandidates); ++j) {
+      if (const size_t period = at[j] - at[middle]; 2 * period <= names.size()) periods.insert(period);
+    }
+  }
+  return periods;
+}
+
+// Where in the period a step begins: after the gap that is longest in the middle of many periods.
+size_t find_phase(std::span<const SeenKernel> kernels, size_t first, size_t period) {
+  const size_t periods = std::min<size_t>((kernels.size() - first) / period, 50);
+  size_t best = 0;
+  TimeNs longest = -1;
+  for (size_t offset = 0; offset < period; ++offset) {
+    std::vector<TimeNs> gaps;
+    for (size_t p = 0; p < periods; ++p) {
+      const size_t i = first + p * period + offset;
+      if (i > 0) gaps.push_back(kernels[i].start - kernels[i - 1].end);
+    }
+    if (gaps.empty()) continue;
+    std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
+    if (gaps[gaps.size() / 2] > longest) longest = gaps[gaps.size() / 2], best = offset;
+  }
+  return first + best;
+}
+
+bool repeats(std::span<const SeenKernel> kernels, size_t at, size_t pattern, size_t period) {
+  if (kernels[at].name != kernels[pattern].name) return false;
+  size_t same = 0;
+  for (size_t i = 0; i < period; ++i) same += kernels[at + i].name == kernels[pattern + i].name;
+  return static_cast<double>(same) >= kSame * static_cast<double>(period);
+}
+
+// The first place from the middle on where two periods in a row are alike.
+size_t first_repetition(std::span<const SeenKernel> kernels, size_t period) {
+  for (size_t i = kernels.size() / 2; i + 3 * period <= kernels.size(); ++i) {
+    if (repeats(kernels, i + period, i, period)) return i;
+  }
+  return kernels.size() / 2;
+}
+
+}  // namespace
+
+size_t find_period(std::span<const uint32_t> names) {
+  // The second half: what comes before is more likely preparation.
+  const size_t from = names.size() / 2;
+  const auto window = names.subspan(from, std::min(names.size() - from, kWindow));
+  size_t best = 0;
+  double share = kMostly;
+  for (size_t period : candidates(window)) {  // rising: a multiple has to be clearly better than what it is a multiple of
+    const double now = matching(window, period);
+    if (now > share * (best ? 1.02 : 1)) best = period, share = now;
+  }
+  return best;
+}
+
+std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels) {
+  std::vector<uint32_t> names;
+  for (const SeenKernel& kernel : kernels) names.push_back(kernel.name);
+  const size_t period = find_period(names);
+  std::vector<FoundStep> steps;
+  if (period == 0 || kernels.size() < 3 * period) return steps;
+  const size_t pattern = find_phase(kernels, first_repetition(kernels, period), period);
+  for (size_t i = 0; i + period <= kernels.size() && pattern + period <= kernels.size();) {
+    if (!repeats(kernels, i, pattern, period)) {
+      ++i;
+      continue;
+    }
+    const bool last = i + period == kernels.size();
+    steps.push_back({kernels[i].start, last ? kernels[i + period - 1].end : kernels[i + period].start});
+    i += period;
+  }
+  return steps;
+}
+
+bool names_a_step(std::string_view range) {
+  std::string lower(range);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string_view head(lower);
+  const size_t digits = head.find_first_of("0123456789");
+  if (digits != std::string_view::npos) head = head.substr(0, digits);
+  while (!head.empty() && !std::isalpha(static_cast<unsigned char>(head.back()))) head.remove_suffix(1);
+  return head.ends_with("step") || head.ends_with("iter") || head.ends_with("iteration");
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,27 @@
+// Finds the steps of a training loop that marks none: in the names of its ranges, or in the pattern its kernels repeat.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "profiling/trace.h"
+
+namespace ws::prof {
+
+struct SeenKernel {
+  TimeNs start, end;
+  uint32_t name;
+};
+
+// The number of kernels after which the sequence repeats; 0 when it does not.
+size_t find_period(std::span<const uint32_t> names);
+
+struct FoundStep { TimeNs start, end; };
+// Steps of a stream's kernels, in order of time. A step begins after the longest usual gap and lasts until the next begins.
+std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels);
+
+// "step 12", "Iteration#3", "ProfilerStep#7": a range by such a name is a step.
+bool names_a_step(std::string_view range);
+
+}  // namespace ws::prof

@@ -1,0 +1,186 @@
+// The host side of a collector, which needs no GPU: marks of a program become spans, memory events and counts.
+#include "profiling/collectors/collector.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "profiling/clock.h"
+#include "profiling/failure.h"
+
+namespace ws::prof {
+namespace {
+
+OpTag test_ops() {
+  static const OpTag first = register_ops({{"gemm1", "", "fc1", "forward", Meaning::Matrix, 10, 20},
+                                           {"relu1", "", "fc1", "forward", Meaning::Pointwise, 1, 2}});
+  return first;
+}
+
+void train(int steps) {
+  for (int step = 0; step < steps; ++step) {
+    const StepScope step_scope(step);
+    const PhaseScope phase("forward");
+    const OpScope gemm(test_ops());
+    const OpScope relu(static_cast<OpTag>(test_ops() + 1));
+  }
+}
+
+Trace gather(const CollectorOptions& options, const std::function<void(Collector&)>& work) {
+  Collector collector;
+  Trace trace;
+  collector.start(options);
+  work(collector);
+  collector.stop();
+  for (TraceBatch batch = collector.take(); !batch.empty(); batch = collector.take()) append(trace, std::move(batch));
+  return trace;
+}
+
+size_t spans(const Trace& trace, TrackKind kind) {
+  size_t count = 0;
+  for (const Track& track : trace.tracks()) count += track.kind == kind ? track.spans : 0;
+  return count;
+}
+
+TEST(Collector, MarksBecomeNestedSpans) {
+  const Trace trace = gather({.level = TraceLevel::Kernels}, [](Collector&) { train(100); });
+  EXPECT_EQ(spans(trace, TrackKind::Steps), 100u);
+  EXPECT_EQ(spans(trace, TrackKind::Phases), 100u);
+  EXPECT_EQ(spans(trace, TrackKind::CpuThread), 200u);
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::CpuThread) continue;
+    const Span& span = track.blocks.front().spans.front();
+    EXPECT_EQ(trace.name(span.name), track.depth == 0 ? "gemm1" : "relu1");
+    EXPECT_EQ(span.span_meaning(), track.depth == 0 ? Meaning::Matrix : Meaning::Pointwise);
+    EXPECT_EQ(trace.ops[span.op].layer, "fc1");
+    EXPECT_EQ(span.step, 1u);
+  }
+}
+
+TEST(Collector, StepsLevelLeavesOpsOut) {
+  const Trace trace = gather({.level = TraceLevel::Steps}, [](Collector&) { train(10); });
+  EXPECT_EQ(spans(trace, TrackKind::Steps), 10u);
+  EXPECT_EQ(spans(trace, TrackKind::CpuThread), 0u);
+}
+
+TEST(Collector, OffListensToNothing) {
+  const Trace trace = gather({.level = TraceLevel::Off}, [](Collector& collector) {
+    EXPECT_EQ(listener(), nullptr);
+    EXPECT_EQ(collector.status().sentence, "Tracing is off.");
+    train(10);
+  });
+  EXPECT_EQ(trace.span_count(), 0u);
+}
+
+TEST(Collector, LevelCanChangeWhileItRuns) {
+  const Trace trace = gather({.level = TraceLevel::Steps}, [](Collector& collector) {
+    train(10);
+    collector.set_level(TraceLevel::Kernels);
+    train(10);
+    collector.set_level(TraceLevel::Off);
+    train(10);
+  });
+  EXPECT_EQ(spans(trace, TrackKind::Steps), 20u);
+  EXPECT_EQ(spans(trace, TrackKind::CpuThread), 20u);
+}
+
+TEST(Collector, SaysWhatItTracesWithoutAGpu) {
+  Collector collector;
+  const CollectorStatus status = collector.start({});
+  if (status.gpu) GTEST_SKIP() << "there is a GPU";
+  EXPECT_EQ(status.sentence.rfind("Traces the CPU only: ", 0), 0u) << status.sentence;
+}
+
+TEST(Collector, OnlyOneGathersAtATime) {
+  Collector first, second;
+  first.start({.level = TraceLevel::Steps});
+  EXPECT_THROW(second.start({}), Failure);
+  first.stop();
+  EXPECT_TRUE(second.start({.level = TraceLevel::Steps}).running);
+}
+
+TEST(Collector, MemoryNotesKeepOwnerBytesOpAndStep) {
+  const Trace trace = gather({.level = TraceLevel::Steps}, [](Collector&) {
+    const StepScope step(41);
+    const OpScope op(test_ops());
+    note_memory({MemoryAction::Reserve, 0x1000, 4096, kNoOp, "arena"});
+    note_memory({MemoryAction::Allocate, 0x1000, 256, test_ops(), "arena"});
+    note_memory({MemoryAction::Free, 0x1000, 256, kNoOp, "caching"});
+  });
+  ASSERT_EQ(trace.memory().size(), 3u);
+  EXPECT_EQ(trace.memory()[0].kind, MemoryEventKind::Reserve);
+  EXPECT_EQ(trace.memory()[1].bytes, 256u);
+  EXPECT_EQ(trace.memory()[1].op, test_ops());
+  EXPECT_EQ(trace.memory()[1].step, 42u);
+  EXPECT_EQ(trace.memory_sources[trace.memory()[2].source], "caching");
+}
+
+TEST(Collector, ThreadsKeepRowsOfTheirOwn) {
+  const Trace trace = gather({.level = TraceLevel::Kernels}, [](Collector&) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([] { train(500); });
+    for (std::thread& thread : threads) thread.join();
+  });
+  EXPECT_EQ(spans(trace, TrackKind::CpuThread), 4u * 1000);
+  EXPECT_EQ(trace.losses.dropped_records, 0u);
+}
+
+TEST(Collector, TimesCountFromTheOriginThatWasGiven) {
+  const int64_t origin = steady_ns() - 5'000'000'000;
+  const Trace trace = gather({.level = TraceLevel::Steps, .origin_ns = origin}, [](Collector&) { train(1); });
+  EXPECT_GT(trace.first_time(), 4'900'000'000);
+  EXPECT_LT(trace.first_time(), 60'000'000'000);
+}
+
+TEST(Collector, ALiveReaderGetsBatchesWhileTheProgramRuns) {
+  Collector collector;
+  collector.start({.level = TraceLevel::Steps, .flush_ms = 20});
+  train(5);
+  Trace trace;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (spans(trace, TrackKind::Steps) < 5 && std::chrono::steady_clock::now() < deadline) {
+    append(trace, collector.take());
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(spans(trace, TrackKind::Steps), 5u);
+}
+
+// What nobody takes is bounded, and what does not fit is counted.
+TEST(Collector, DropsAndCountsWhatNobodyTakes) {
+  Collector collector;
+  collector.start({.level = TraceLevel::Steps, .flush_ms = 10, .max_waiting_spans = 1000});
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  int steps = 0;
+  uint64_t dropped = 0;
+  while (dropped == 0 && std::chrono::steady_clock::now() < deadline) {
+    train(500);
+    steps += 500;
+    std::this_thread::sleep_for(std::chrono::milliseconds(15));
+    if (steps > 20'000) break;
+  }
+  collector.stop();
+  Trace trace;
+  for (TraceBatch batch = collector.take(); !batch.empty(); batch = collector.take()) append(trace, std::move(batch));
+  EXPECT_GT(trace.losses.dropped_records, 0u);
+  EXPECT_EQ(trace.losses.dropped_records + trace.span_count(), static_cast<uint64_t>(steps) * 2);  // a step and its phase
+  EXPECT_EQ(collector.status().losses.dropped_records, trace.losses.dropped_records);
+}
+
+TEST(TraceLevels, HaveNames) {
+  EXPECT_EQ(trace_level("graph"), TraceLevel::Graph);
+  EXPECT_STREQ(to_string(TraceLevel::Full), "full");
+  EXPECT_THROW(trace_level("everything"), Failure);
+}
+
+TEST(Clock, KeepsTheTightestBracket) {
+  int64_t now = 0;
+  int round = 0;
+  const ClockOffset offset = calibrate([&] { return static_cast<uint64_t>(now + 1'000'000); },
+                                       [&] { return now += (++round == 6 ? 10 : 500); }, 8);
+  EXPECT_EQ(offset.width, 10);
+  EXPECT_NEAR(static_cast<double>(offset.offset), 1'000'000, 6);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -1,0 +1,247 @@
+// Records become spans; damaged, unordered, unknown and late ones are handled and counted. No GPU is needed.
+#include "profiling/collectors/cupti_parse.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/profiling/fake_records.h"
+
+namespace ws::prof {
+namespace {
+
+using testing::FakeRecords;
+
+struct Parsed : ::testing::Test {
+  TraceContext context;
+  RecordParser parser{context};
+  FakeRecords records;
+
+  Trace finish() {
+    parser.parse(records.data(), records.size(), FakeRecords::next);
+    parser.retry_waiting(true);
+    Trace trace;
+    append(trace, context.batch.finish());
+    return trace;
+  }
+  static std::vector<Span> spans(const Trace& trace, TrackKind kind) {
+    std::vector<Span> all;
+    for (const Track& track : trace.tracks()) {
+      if (track.kind != kind) continue;
+      for (const SpanBlock& block : track.blocks) all.insert(all.end(), block.spans.begin(), block.spans.end());
+    }
+    return all;
+  }
+};
+
+TEST_F(Parsed, KernelsKeepNameTimesAndLaunchConfiguration) {
+  context.origin = 1000;
+  context.gpu_clock.offset = 500;
+  records.kernel("_Z9my_kernelPfi", 2500, 2800, 3).dynamicSharedMemory = 1024;
+  const Trace trace = finish();
+  const auto kernels = spans(trace, TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(trace.name(kernels[0].name), "my_kernel(float*, int)");
+  EXPECT_EQ(kernels[0].start, 1000);
+  EXPECT_EQ(kernels[0].duration, 300u);
+  EXPECT_EQ(kernels[0].correlation, 3u);
+  EXPECT_EQ(trace.detail(kernels[0].detail).dynamic_shared, 1024);
+  EXPECT_EQ(trace.detail(kernels[0].detail).block[0], 128);
+  EXPECT_EQ(trace.tracks()[0].name, "stream 7");
+  EXPECT_EQ(trace.tracks()[0].group, "GPU 0");
+}
+
+TEST_F(Parsed, UnorderedRecordsAreSortedByStart) {
+  for (uint64_t start : {500, 100, 900, 300, 700}) records.kernel("k", start, start + 50, 1);
+  const auto kernels = spans(finish(), TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 5u);
+  EXPECT_TRUE(std::ranges::is_sorted(kernels, {}, &Span::start));
+}
+
+TEST_F(Parsed, OverlappingKernelsOfAStreamTakeAFurtherRow) {
+  records.kernel("a", 100, 300, 1);
+  records.kernel("b", 200, 400, 2);
+  records.kernel("c", 310, 500, 3);
+  const Trace trace = finish();
+  ASSERT_EQ(trace.tracks().size(), 2u);
+  EXPECT_EQ(trace.tracks()[0].spans, 2u);
+  EXPECT_EQ(trace.tracks()[1].depth, 1);
+  EXPECT_EQ(trace.tracks()[1].spans, 1u);
+}
+
+TEST_F(Parsed, RecordsWithoutSensibleTimesAreCountedNotDrawn) {
+  records.kernel("zero", 0, 0, 1);
+  records.kernel("running", 100, 0, 2);
+  records.kernel("backwards", 300, 200, 3);
+  records.kernel("good", 300, 400, 4);
+  const Trace trace = finish();
+  EXPECT_EQ(trace.losses.invalid_records, 3u);
+  EXPECT_EQ(trace.span_count(), 1u);
+}
+
+TEST_F(Parsed, KindsThatAreNotDrawnAreSkipped) {
+  records.add<CUpti_ActivityDevice5>(CUPTI_ACTIVITY_KIND_DEVICE);
+  records.kernel("k", 100, 200, 1);
+  const Trace trace = finish();
+  EXPECT_EQ(trace.span_count(), 1u);
+  EXPECT_EQ(trace.losses.invalid_records, 0u);
+}
+
+TEST_F(Parsed, ATruncatedBufferGivesWhatCameBefore) {
+  records.kernel("a", 100, 200, 1);
+  records.kernel("b", 300, 400, 2);
+  parser.parse(records.data(), records.size() - 8, FakeRecords::next);
+  Trace trace;
+  append(trace, context.batch.finish());
+  EXPECT_EQ(trace.span_count(), 1u);
+  EXPECT_EQ(trace.losses.invalid_records, 1u);
+}
+
+TEST_F(Parsed, GarbageEndsTheBufferWithoutHarm) {
+  records.kernel("a", 100, 200, 1);
+  records.add<CUpti_ActivityMarker2>(static_cast<CUpti_ActivityKind>(0x5a5a5a));
+  records.kernel("b", 300, 400, 2);
+  const Trace trace = finish();
+  EXPECT_EQ(trace.span_count(), 1u);
+  EXPECT_EQ(trace.losses.invalid_records, 1u);
+}
+
+TEST_F(Parsed, KernelsWaitForTheirOpAndAreJoinedWhenItComes) {
+  const OpTag op = register_ops({{"gemm", "", "fc1", "forward", Meaning::Matrix}});
+  context.expects_ops = true;
+  records.kernel("k", 100, 200, 11);
+  parser.parse(records.data(), records.size(), FakeRecords::next);
+  EXPECT_TRUE(context.batch.finish().tracks.empty());  // it waits, and its name survives the batch
+  context.join.launched(11, {op, 5});
+  parser.retry_waiting(false);
+  Trace trace;
+  append(trace, context.batch.finish());
+  const auto kernels = spans(trace, TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].op, op);
+  EXPECT_EQ(kernels[0].step, 5u);
+  EXPECT_EQ(kernels[0].span_meaning(), Meaning::Matrix);
+  EXPECT_EQ(trace.name(kernels[0].name), "k");
+  EXPECT_EQ(trace.losses.unjoined_kernels, 0u);
+}
+
+TEST_F(Parsed, KernelsThatNobodyExplainsAreShownAsUnjoined) {
+  context.expects_ops = true;
+  records.kernel("k", 100, 200, 11);
+  const Trace trace = finish();
+  const auto kernels = spans(trace, TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_TRUE(kernels[0].flags & kUnjoined);
+  EXPECT_EQ(trace.losses.unjoined_kernels, 1u);
+}
+
+TEST_F(Parsed, GraphKernelsAreJoinedByNode) {
+  context.expects_ops = true;
+  context.join.node_created(1, 9, 1);
+  context.join.node_cloned(1, 77);
+  context.join.graph_launched(30, 100, 4);
+  records.kernel("k", 100, 200, 30, 77);
+  const auto kernels = spans(finish(), TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].op, 9);
+  EXPECT_EQ(kernels[0].step, 101u);
+  EXPECT_TRUE(kernels[0].flags & kInGraph);
+}
+
+TEST_F(Parsed, ANameThatMovedIntoAnothersPlaceIsNotMixedUp) {
+  char name[16] = "first";
+  records.kernel(name, 100, 200, 1);
+  parser.parse(records.data(), records.size(), FakeRecords::next);
+  std::strcpy(name, "second");  // a module was unloaded and another took its memory
+  FakeRecords later;
+  later.kernel(name, 300, 400, 2);
+  parser.parse(later.data(), later.size(), FakeRecords::next);
+  Trace trace;
+  append(trace, context.batch.finish());
+  const auto kernels = spans(trace, TrackKind::Stream);
+  EXPECT_EQ(trace.name(kernels[0].name), "first");
+  EXPECT_EQ(trace.name(kernels[1].name), "second");
+}
+
+TEST_F(Parsed, CopiesMemsetsGraphRunsAndOverhead) {
+  auto& copy = records.add<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
+  copy.srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, copy.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  copy.bytes = 4096, copy.start = 10, copy.end = 20;
+  auto& set = records.add<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET);
+  set.bytes = 64, set.start = 30, set.end = 35;
+  auto& run = records.add<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  run.graphId = 3, run.start = 40, run.end = 90, run.correlationId = 5;
+  context.join.graph_launched(5, 12, 1);
+  auto& overhead = records.add<CUpti_ActivityOverhead3>(CUPTI_ACTIVITY_KIND_OVERHEAD);
+  overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, overhead.start = 1, overhead.end = 2;
+  overhead.overheadData = std::malloc(8);  // ours to free
+  const Trace trace = finish();
+  const auto copies = spans(trace, TrackKind::Copies);
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(trace.name(copies[0].name), "copy pageable → device");
+  EXPECT_EQ(trace.detail(copies[0].detail).bytes, 4096u);
+  EXPECT_EQ(copies[1].span_kind(), SpanKind::Memset);
+  ASSERT_EQ(spans(trace, TrackKind::GraphLaunches).size(), 1u);
+  EXPECT_EQ(spans(trace, TrackKind::GraphLaunches)[0].step, 12u);
+  EXPECT_EQ(spans(trace, TrackKind::Overhead).size(), 1u);
+}
+
+TEST_F(Parsed, RangesArePairedByTheirNumberAndNest) {
+  const auto mark = [&](uint32_t id, uint64_t time, const char* name) {
+    auto& m = records.add<CUpti_ActivityMarker2>(CUPTI_ACTIVITY_KIND_MARKER);
+    m.flags = name ? CUPTI_ACTIVITY_FLAG_MARKER_START : CUPTI_ACTIVITY_FLAG_MARKER_END;
+    m.id = id, m.timestamp = time, m.name = name;
+  };
+  mark(1, 100, "step 1");
+  mark(2, 120, "forward");
+  mark(2, 180, nullptr);
+  mark(1, 300, nullptr);
+  mark(9, 400, nullptr);  // opened before we listened
+  const Trace trace = finish();
+  ASSERT_EQ(spans(trace, TrackKind::Phases).size(), 2u);
+  for (const Track& track : trace.tracks()) {
+    EXPECT_EQ(trace.name(track.blocks[0].spans[0].name), track.depth == 0 ? "step 1" : "forward");
+  }
+}
+
+TEST_F(Parsed, WhereThereIsNoRoomRecordsAreDroppedAndCounted) {
+  context.full = true;
+  records.kernel("k", 100, 200, 1);
+  records.kernel("k", 300, 400, 2);
+  const Trace trace = finish();
+  EXPECT_EQ(trace.span_count(), 0u);
+  EXPECT_EQ(trace.losses.dropped_records, 2u);
+}
+
+TEST_F(Parsed, PoolSizesBecomeCounters) {
+  auto& memory = records.add<CUpti_ActivityMemory4>(CUPTI_ACTIVITY_KIND_MEMORY2);
+  memory.isAsync = 1, memory.timestamp = 50;
+  memory.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+  memory.memoryPoolConfig.pool.size = 1 << 20;
+  memory.memoryPoolConfig.utilizedSize = 4096;
+  const Trace trace = finish();
+  ASSERT_EQ(trace.counters().size(), 2u);
+  EXPECT_EQ(trace.counters()[0].points[0].value, 1 << 20);
+  EXPECT_EQ(trace.counters()[1].points[0].value, 4096);
+}
+
+// CUPTI's own walker accepts the layout that the tests use.
+TEST_F(Parsed, CuptiWalksTheSameBuffer) {
+  records.kernel("a", 100, 200, 1);
+  records.kernel("b", 300, 400, 2);
+  parser.parse(records.data(), records.size());
+  EXPECT_EQ(parser.records(), 2u);
+  EXPECT_EQ(context.batch.spans(), 2u);
+}
+
+TEST(KernelNames, TellWhatForeignKernelsDo) {
+  EXPECT_EQ(meaning_of_kernel("ampere_sgemm_128x64_tn"), Meaning::Matrix);
+  EXPECT_EQ(meaning_of_kernel("void at::native::vectorized_elementwise_kernel<4, ...>"), Meaning::Pointwise);
+  EXPECT_EQ(meaning_of_kernel("multi_tensor_apply_kernel<FusedAdamMathFunctor>"), Meaning::Optimizer);
+  EXPECT_EQ(meaning_of_kernel("cunn_SoftMaxForward"), Meaning::Loss);
+  EXPECT_EQ(meaning_of_kernel("mystery"), Meaning::Other);
+  EXPECT_EQ(readable_kernel_name(nullptr), "(unnamed kernel)");
+}
+
+}  // namespace
+}  // namespace ws::prof

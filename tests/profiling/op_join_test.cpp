@@ -1,0 +1,99 @@
+#include "profiling/op_join.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace ws::prof {
+namespace {
+
+TEST(OpJoin, FindsEagerLaunchesByCorrelation) {
+  OpJoin join;
+  join.launched(17, {3, 5});
+  EXPECT_EQ(join.find(17, 0), (OpAt{3, 5}));
+  EXPECT_EQ(join.find(18, 0), OpAt{});
+  EXPECT_EQ(join.find(0, 0), OpAt{});
+}
+
+TEST(OpJoin, ForgetsOldCorrelationsInsteadOfMixingThemUp) {
+  OpJoin join;
+  join.launched(1, {3, 5});
+  join.launched(1 + (1 << 18), {4, 6});  // shares the slot
+  EXPECT_EQ(join.find(1, 0), OpAt{});
+  EXPECT_EQ(join.find(1 + (1 << 18), 0), (OpAt{4, 6}));
+}
+
+TEST(OpJoin, FollowsClonedNodesThroughSeveralClones) {
+  OpJoin join;
+  join.node_created(100, 7, 2);
+  join.node_cloned(100, 200);
+  join.node_cloned(200, 300);
+  join.graph_launched(9, 41, 4);
+  EXPECT_EQ(join.find(9, 300), (OpAt{7, 43}));
+  EXPECT_EQ(join.find(9, 200), (OpAt{7, 43}));
+}
+
+TEST(OpJoin, NodeOffsetStaysInsideOfTheLaunch) {
+  OpJoin join;
+  join.node_created(1, 7, 9);
+  join.graph_launched(5, 10, 4);
+  EXPECT_EQ(join.find(5, 1), (OpAt{7, 13}));
+}
+
+TEST(OpJoin, KnowsTheOpOfANodeWhoseLaunchItMissed) {
+  OpJoin join;
+  join.node_created(1, 7, 0);
+  EXPECT_EQ(join.find(5, 1), (OpAt{7, 0}));
+}
+
+TEST(OpJoin, UnknownNodeOfAKnownLaunchHasAStepButNoOp) {
+  OpJoin join;
+  join.graph_launched(5, 10, 1);
+  EXPECT_EQ(join.find(5, 99), (OpAt{kNoOp, 10}));
+}
+
+TEST(OpJoin, CloneOfAnUnknownNodeStaysUnknown) {
+  OpJoin join;
+  join.node_cloned(1, 2);
+  EXPECT_EQ(join.known_nodes(), 0u);
+}
+
+std::vector<DeviceStamp> two_blocks() {
+  return {{1000, 8, 1, 0}, {1400, 8, 2, 0}, {2000, 0, 0, 0}, {1010, 8, 1, 1}, {1500, 8, 2, 1}, {1990, 0, 0, 1}};
+}
+
+TEST(DeviceStamps, LieInTheMiddleOfTheKernelAtTheSameRate) {
+  const auto stamps = two_blocks();
+  const StampMap map = map_stamps(stamps, 50'000, 51'200);
+  EXPECT_DOUBLE_EQ(map.rate, 1);
+  EXPECT_EQ(map(1000), 50'100);
+  EXPECT_EQ(map(2000), 51'100);
+}
+
+TEST(DeviceStamps, AreSqueezedIntoAKernelThatWasShorter) {
+  const auto stamps = two_blocks();
+  const StampMap map = map_stamps(stamps, 50'000, 50'500);
+  EXPECT_EQ(map(1000), 50'000);
+  EXPECT_EQ(map(2000), 50'500);
+}
+
+TEST(DeviceStamps, BecomeSpansOfEachBlock) {
+  const auto stamps = two_blocks();
+  const auto blocks = spans_of_stamps(stamps, map_stamps(stamps, 0, 1000));
+  ASSERT_EQ(blocks.size(), 2u);
+  ASSERT_EQ(blocks[0].spans.size(), 2u);
+  EXPECT_EQ(blocks[0].spans[0].start, 0);
+  EXPECT_EQ(blocks[0].spans[0].duration, 400u);
+  EXPECT_EQ(blocks[0].spans[1].op, 2);
+  EXPECT_EQ(blocks[1].spans[1].end(), 990);
+}
+
+TEST(DeviceStamps, UnorderedStampsAndNoneAtAll) {
+  std::vector<DeviceStamp> stamps = two_blocks();
+  std::reverse(stamps.begin(), stamps.end());
+  EXPECT_EQ(spans_of_stamps(stamps, map_stamps(stamps, 0, 1000))[0].spans.size(), 2u);
+  EXPECT_TRUE(spans_of_stamps({}, map_stamps({}, 5, 9)).empty());
+}
+
+}  // namespace
+}  // namespace ws::prof

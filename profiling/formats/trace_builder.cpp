@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace ws::prof {
 
@@ -54,7 +55,7 @@ void TraceBuilder::add_memory(MemoryEvent event, const std::string& source) {
   trace_.append_memory(event);
 }
 
-// What was launched belongs to the step in which its call began.
+// What was launched belongs to the step in which its call began; where no call was recorded, to the step at that time.
 void TraceBuilder::find_steps() {
   std::vector<Span> steps;
   for (const auto& [row, spans] : rows_) {
@@ -67,18 +68,23 @@ void TraceBuilder::find_steps() {
     return after == steps.begin() || std::prev(after)->end() <= time ? 0 : std::prev(after)->step;
   };
   std::unordered_map<uint32_t, uint32_t> step_of_call;
+  std::unordered_set<uint32_t> calls;  // in a step or not
   for (auto& [row, spans] : rows_) {
     if (gpu_row(row)) continue;
     for (Span& span : spans) {
       if (span.step == 0) span.step = step_at(span.start);
+      if (span.correlation != 0) calls.insert(span.correlation);
       if (span.correlation != 0 && span.step != 0) step_of_call[span.correlation] = span.step;
     }
   }
   for (auto& [row, spans] : rows_) {
     if (!gpu_row(row)) continue;
     for (Span& span : spans) {
-      const auto call = span.step == 0 ? step_of_call.find(span.correlation) : step_of_call.end();
-      if (call != step_of_call.end()) span.step = call->second;
+      if (span.step != 0) continue;
+      const auto call = step_of_call.find(span.correlation);
+      span.step = call != step_of_call.end()         ? call->second
+                  : calls.contains(span.correlation) ? 0
+                                                     : step_at(span.start);
     }
   }
 }

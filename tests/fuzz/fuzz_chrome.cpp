@@ -1,0 +1,14 @@
+// Chrome trace JSON, all the way to a trace whose sums agree.
+#include "profiling/failure.h"
+#include "profiling/formats/chrome_trace.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/fuzz_trace.h"
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  try {
+    const auto* text = reinterpret_cast<const char*>(bytes);
+    ws::fuzz::check_trace(ws::prof::parse_chrome(text, text + count).trace);
+  } catch (const ws::Failure&) {
+  }
+  return 0;
+}

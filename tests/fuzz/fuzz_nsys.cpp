@@ -1,0 +1,13 @@
+// Databases as Nsight Systems exports them.
+#include "profiling/failure.h"
+#include "profiling/formats/nsys_sqlite.h"
+#include "tests/fuzz/fuzz_trace.h"
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  const ws::fuzz::BytesAsFile file(".sqlite", bytes, count);
+  try {
+    ws::fuzz::check_trace(ws::prof::import_nsys(file.path()).trace);
+  } catch (const ws::Failure&) {
+  }
+  return 0;
+}

@@ -1,0 +1,13 @@
+// TensorBoard's CSV.
+#include "profiling/failure.h"
+#include "profiling/formats/scalars.h"
+#include "tests/fuzz/fuzz.h"
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  try {
+    const ws::prof::RunData run = ws::prof::parse_scalars_csv({reinterpret_cast<const char*>(bytes), count});
+    ws::fuzz::require(run.metrics.size() <= count, "no more rows than bytes");
+  } catch (const ws::Failure&) {
+  }
+  return 0;
+}

@@ -1,0 +1,329 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/failure.h"
+#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/convert.h"
+#include "profiling/formats/scalars.h"
+#include "profiling/formats/sqlite.h"
+#include "tests/profiling/made_trace.h"
+
+namespace ws::prof {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Interop : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder);
+    run.summary.name = "arena \"quoted\" · \\graph";
+    run.summary.device = "NVIDIA H200";
+    run.summary.created = "2026-11-21T05:40:34Z";
+    run.trace = std::move(made.trace);
+    for (int i = 0; i < 5; ++i) run.metrics.push_back({i, 0.25 * i, 2.0 - 0.1 * i, 0.5});
+  }
+  void TearDown() override { fs::remove_all(folder); }
+  std::string path(const char* name) const { return (folder / name).string(); }
+
+  // Runs a Python program on a file; what it prints is what we know of it.
+  std::string python(const std::string& program, const std::string& file) const {
+    std::ofstream(path("check.py")) << program;
+    const std::string out = path("out.txt");
+    const int code = std::system(("python3 " + path("check.py") + " " + file + " > " + out + " 2>&1").c_str());
+    std::stringstream text;
+    text << std::ifstream(out).rdbuf();
+    EXPECT_EQ(code, 0) << text.str();
+    return text.str();
+  }
+
+  fs::path folder = fs::temp_directory_path() / ("interop_test_" + std::to_string(getpid()));
+  MadeTrace made{200};
+  RunData run;
+};
+
+std::vector<Span> sorted_spans(const Trace& trace, SpanKind kind) {
+  std::vector<Span> spans;
+  for (const Track& track : trace.tracks()) {
+    for (const Span& span : spans_of(track)) {
+      if (span.span_kind() == kind) spans.push_back(span);
+    }
+  }
+  std::ranges::sort(spans, {}, &Span::start);
+  return spans;
+}
+
+void expect_same_work(const Trace& a, const Trace& b) {
+  for (const SpanKind kind : {SpanKind::Kernel, SpanKind::Copy, SpanKind::Api, SpanKind::Step}) {
+    const auto left = sorted_spans(a, kind), right = sorted_spans(b, kind);
+    ASSERT_EQ(left.size(), right.size()) << static_cast<int>(kind);
+    for (size_t i = 0; i < left.size(); ++i) {
+      ASSERT_EQ(left[i].start, right[i].start);
+      ASSERT_EQ(left[i].duration, right[i].duration);
+      ASSERT_EQ(left[i].correlation, right[i].correlation);
+      ASSERT_EQ(left[i].step, right[i].step);
+      const bool kernel = kind == SpanKind::Kernel;
+      ASSERT_TRUE(!kernel || a.name(left[i].name) == b.name(right[i].name));
+      const Detail &x = a.detail(left[i].detail), &y = b.detail(right[i].detail);
+      ASSERT_EQ(x.bytes, y.bytes);
+      ASSERT_EQ(x.copy_kind, y.copy_kind);
+      for (int k = 0; k < 3; ++k) ASSERT_TRUE(x.grid[k] == y.grid[k] && x.block[k] == y.block[k]);
+    }
+  }
+}
+
+TEST_F(Interop, ChromeTraceComesBackTheSame) {
+  for (const char* name : {"a.json", "a.json.gz"}) {
+    export_run(run, path(name));
+    const RunData back = import_run(path(name));
+    expect_same_work(run.trace, back.trace);
+    EXPECT_EQ(back.summary.name, run.summary.name);
+    EXPECT_EQ(back.summary.device, "NVIDIA H200");
+    EXPECT_EQ(back.trace.memory().size(), run.trace.memory().size());
+    EXPECT_EQ(back.trace.memory()[3].address, run.trace.memory()[3].address);
+    ASSERT_EQ(back.metrics.size(), 5u);
+    EXPECT_DOUBLE_EQ(back.metrics[4].loss, run.metrics[4].loss);
+    const auto before = sorted_spans(run.trace, SpanKind::Kernel), after = sorted_spans(back.trace, SpanKind::Kernel);
+    EXPECT_EQ(back.trace.ops[after[0].op].layer, run.trace.ops[before[0].op].layer);
+    EXPECT_EQ(after[0].meaning, before[0].meaning);
+    EXPECT_TRUE(back.problems.empty()) << back.problems[0];
+  }
+  EXPECT_LT(fs::file_size(path("a.json.gz")), fs::file_size(path("a.json")) / 5);
+}
+
+TEST_F(Interop, PythonReadsTheChromeTrace) {
+  export_run(run, path("a.json"));
+  const std::string text = python(R"py(
+import json, sys
+t = json.load(open(sys.argv[1]))
+assert t["schemaVersion"] == 1 and t["displayTimeUnit"] == "ms" and t["deviceProperties"][0]["name"] == "NVIDIA H200"
+ev = t["traceEvents"]
+kernels = [e for e in ev if e.get("cat") == "kernel"]
+k = kernels[0]
+assert k["ph"] == "X" and {"device","context","stream","correlation","registers per thread","shared memory","grid","block"} <= set(k["args"])
+starts = {e["id"] for e in ev if e["ph"] == "s"}; ends = {e["id"] for e in ev if e["ph"] == "f"}
+assert starts == ends and all(e["cat"] == "ac2g" for e in ev if e["ph"] in "sf") and all(e["bp"] == "e" for e in ev if e["ph"] == "f")
+copies = [e for e in ev if e.get("cat") == "gpu_memcpy"]
+assert copies[0]["name"] == "Memcpy HtoD (Pageable -> Device)" and copies[0]["args"]["bytes"] == 4096
+assert any(e["name"] == "ProfilerStep#7" and e["cat"] == "user_annotation" for e in ev)
+assert ev[-1]["name"] == "Record Window End"
+print(len(kernels), len(copies), len(starts))
+)py", path("a.json"));
+  EXPECT_EQ(text, "4000 200 4000\n");
+}
+
+TEST_F(Interop, NsysTablesComeBackTheSame) {
+  export_run(run, path("a.sqlite"));
+  const RunData back = import_run(path("a.sqlite"));
+  expect_same_work(run.trace, back.trace);
+  EXPECT_EQ(back.summary.device, "NVIDIA H200");
+  EXPECT_EQ(back.trace.memory().size(), run.trace.memory().size());
+  EXPECT_TRUE(back.problems.empty());
+}
+
+TEST_F(Interop, PythonReadsTheNsysTables) {
+  export_run(run, path("a.sqlite"));
+  const std::string text = python(R"py(
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+print(db.execute("""SELECT count(*), s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName
+  JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId) WHERE k.start >= r.start AND s.value = 'kernel_3'""").fetchone())
+print(db.execute("SELECT label, sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY m JOIN ENUM_CUDA_MEMCPY_OPER e ON e.id = m.copyKind GROUP BY 1").fetchall())
+)py",
+                                  path("a.sqlite"));
+  EXPECT_EQ(text, "(200, 'kernel_3')\n[('Host-to-Device', 819200)]\n");
+}
+
+TEST_F(Interop, NsysNamesLoseTheirVersionAndMissingTablesAreNoError) {
+  {
+    Database db(path("b.sqlite"), Database::Mode::Create);
+    db.exec(
+        R"py(CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1, 'cudaLaunchKernel_v7000'), (2, 'Robert''); DROP TABLE x;--');
+      CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start, end, globalTid, correlationId, nameId); INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(10, 20, 5, 9, 1), (50, 20, 5, 9, 1);
+      CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, streamId, correlationId, demangledName); INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(30, 40, 0, 7, 9, 2), (-9223372036854775807, 9223372036854775807, 0, 7, 9, 77);
+      CREATE TABLE NVTX_EVENTS(start, end, text, globalTid); INSERT INTO NVTX_EVENTS VALUES(5, 60, 'step 4', 5), (6, NULL, 'open', 5))py");
+  }
+  const RunData run_b = import_run(path("b.sqlite"));
+  const auto calls = sorted_spans(run_b.trace, SpanKind::Api), kernels = sorted_spans(run_b.trace, SpanKind::Kernel);
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(run_b.trace.name(calls[0].name), "cudaLaunchKernel");
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(run_b.trace.name(kernels[0].name), "Robert'); DROP TABLE x;--");
+  EXPECT_EQ(kernels[0].step, 5u);
+  ASSERT_EQ(run_b.problems.size(), 2u);
+  EXPECT_EQ(run_b.problems[0], "1 events with a negative duration.");
+}
+
+TEST_F(Interop, ReadsATraceAsPyTorchWritesIt) {
+  std::ofstream(path("p.json")) << R"py({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "totalGlobalMem": 1}],
+    "displayTimeUnit": "ms", "baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 77, "tid": 77, "ts": 5829143219876.123, "dur": 90.001, "args": {"External id": 3}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::copy_", "pid": 77, "tid": 77, "ts": 5829143219880.000, "dur": 10.5, "args": {}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 77, "tid": 77, "ts": 5829143219890.000, "dur": 4, "args": {"cbid": 211, "correlation": 12}},
+    {"ph": "s", "id": 12, "pid": 77, "tid": 77, "ts": 5829143219890.000, "cat": "ac2g", "name": "ac2g"},
+    {"ph": "f", "id": 12, "pid": 0, "tid": 7, "ts": 5829143219900.000, "cat": "ac2g", "name": "ac2g", "bp": "e"},
+    {"ph": "X", "cat": "kernel", "name": "void sgemm<float>(float*)", "pid": 0, "tid": 7, "ts": 5829143219900.500, "dur": 3.264,
+     "args": {"External id": 3, "queued": 0, "device": 0, "context": 1, "stream": 7, "correlation": 12, "registers per thread": 32, "shared memory": 4096,
+     "blocks per SM": 0.1, "grid": [4, 2, 1], "block": [256, 1, 1], "occupancy": {"limitingFactors": "REGS"}, "est. achieved occupancy %": 3}},
+    {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 77, "tid": 77, "ts": 5829143219870.000, "dur": 200, "args": {}},
+    {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 77, "tid": 77, "ts": 5829143219881.0,
+     "args": {"Total Reserved": 2097152, "Total Allocated": 512, "Bytes": 512, "Addr": 140300000000000, "Device Id": 0, "Device Type": 1, "Ev Idx": 1}},
+    {"name": "process_name", "ph": "M", "ts": 5829143219870.000, "pid": 77, "tid": 0, "args": {"name": "python"}},
+    {"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": 5829143219999.0}
+    ], "traceName": "p.json"
+})py";
+  const RunData torch = import_run(path("p.json"));
+const auto kernels = sorted_spans(torch.trace, SpanKind::Kernel), steps = sorted_spans(torch.trace, SpanKind::Step);
+ASSERT_EQ(kernels.size(), 1u);
+EXPECT_EQ(kernels[0].start - steps.at(0).start, 30500);
+EXPECT_EQ(kernels[0].duration, 3264u);
+EXPECT_EQ(kernels[0].step, 4u);
+EXPECT_EQ(kernels[0].span_meaning(), Meaning::Matrix);
+EXPECT_EQ(torch.trace.detail(kernels[0].detail).grid[1], 2);
+EXPECT_EQ(torch.trace.detail(kernels[0].detail).registers, 32);
+EXPECT_EQ(sorted_spans(torch.trace, SpanKind::Op).size(), 2u);
+EXPECT_EQ(torch.trace.memory().at(0).bytes, 512u);
+int deepest = 0;
+for (const Track& track : torch.trace.tracks()) deepest = std::max(deepest, track.depth);
+EXPECT_EQ(deepest, 1);
+}
+
+TEST_F(Interop, TensorBoardRecordsHaveTheirSums) {
+  EXPECT_EQ(masked_crc32c("123456789"),
+            ((0xe3069283u >> 15 | 0xe3069283u << 17) + 0xa282ead8u));  // the catalogue's check value
+  export_run(run, path("events.out.tfevents.1"));
+  const std::string text = python(R"py(
+import struct, sys
+def crc32c(b):
+    c = 0xffffffff
+    for x in b:
+        c ^= x
+        for _ in range(8): c = c >> 1 ^ (0x82f63b78 if c & 1 else 0)
+    c ^= 0xffffffff
+    return ((c >> 15 | c << 17) + 0xa282ead8) & 0xffffffff
+d = open(sys.argv[1], "rb").read(); at = 0; n = 0; tags = 0
+while at < len(d):
+    (size,) = struct.unpack_from("<Q", d, at)
+    assert struct.unpack_from("<I", d, at + 8)[0] == crc32c(d[at:at+8])
+    body = d[at+12:at+12+size]
+    assert struct.unpack_from("<I", d, at + 12 + size)[0] == crc32c(body)
+    if n == 0: assert b"brain.Event:2" in body
+    tags += b"train/loss" in body
+    at += 16 + size; n += 1
+print(n, tags)
+)py",
+                                  path("events.out.tfevents.1"));
+  EXPECT_EQ(text, "11 5\n");
+}
+
+TEST_F(Interop, ScalarsAndKernelTablesAsCsv) {
+  export_run(run, path("a.scalars.csv"));
+  const RunData back = import_run(path("a.scalars.csv"));
+  ASSERT_EQ(back.metrics.size(), 5u);
+  EXPECT_NEAR(back.metrics[4].loss, 1.6, 1e-6);
+  EXPECT_NEAR(back.metrics[4].wall_s, 1.0, 1e-5);
+  export_run(run, path("k.csv"));
+  std::string head, row;
+  std::ifstream file(path("k.csv"));
+  std::getline(file, head);
+  std::getline(file, row);
+  EXPECT_EQ(head, "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name");
+  EXPECT_NE(row.find(",200,"), std::string::npos);
+  EXPECT_TRUE(row.ends_with("kernel_19"));
+}
+
+TEST_F(Interop, RunFilesKeepWhatOtherFormatsHold) {
+  export_run(run, path("a.wsrun"));
+  convert(path("a.wsrun"), path("b.json"));
+  convert(path("b.json"), path("c.wsrun"));
+  expect_same_work(run.trace, import_run(path("c.wsrun")).trace);
+  EXPECT_THROW(convert(path("a.wsrun"), path("a.wsrun")), Failure);
+  EXPECT_THROW(import_run(path("missing.json")), Failure);
+  EXPECT_THROW(export_run(run, path("x.unknown")), Failure);
+}
+
+TEST_F(Interop, StatsAgreeWithWhatWasMade) {
+  const TraceStats stats = trace_stats(run.trace);
+  EXPECT_EQ(stats.steps, 200u);
+  EXPECT_EQ(stats.kernels, 4000u);
+  EXPECT_EQ(stats.copies, 200u);
+  EXPECT_EQ(stats.copied_bytes, 200u * 4096);
+  EXPECT_EQ(stats.api_calls, 4000u);
+  EXPECT_EQ(stats.by_name.size(), 20u);
+  std::ofstream(path("s.json")) << to_json(stats);
+  EXPECT_EQ(python("import json, sys\ns = json.load(open(sys.argv[1]))\nprint(list(s), list(s['by_name'][0]))",
+                   path("s.json")),
+            "['steps', 'kernels', 'copies', 'memsets', 'api', 'allocations', 'by_name'] ['name', 'count', 'total_us', "
+            "'mean_us', 'p50_us', 'p99_us']\n");
+}
+
+RunData parse(const std::string& text) { return parse_chrome(text.data(), text.data() + text.size()); }
+
+TEST(HostileChrome, IsRefusedWithASentence) {
+  const std::string deep(1'000'000, '[');
+  for (const std::string& text :
+       {deep, std::string("{\"traceEvents\": ") + deep, std::string(500'000, '{'), std::string("{\"a\":1}"),
+        std::string("{"), std::string(), std::string("\xff\xfe\x00", 3)}) {
+    EXPECT_THROW(parse(text), Failure);
+  }
+}
+
+TEST(HostileChrome, ImpossibleEventsAreCountedAndLeftOut) {
+  const RunData run = parse(R"py({"traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": 10, "dur": -5},
+    {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 1e300, "dur": 5},
+    {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": 10, "dur": 1e300},
+    {"ph": "X", "cat": "kernel", "name": "d", "pid": 0, "tid": 7, "ts": 10},
+    {"ph": "X", "cat": "kernel", "name": "e", "pid": {"x": [1, [2, [3]]]}, "tid": null, "ts": 11, "dur": 1, "args": {"grid": [1, 2, 3, 4, 5], "correlation": -7, "stream": 99999999999}},
+    {"ph": "E", "name": "f", "pid": 0, "tid": 7, "ts": 3}, {"ph": "B", "name": "g", "pid": 0, "tid": 7, "ts": 3},
+    {"ph": "s", "id": 1, "cat": "ac2g", "name": "ac2g", "ts": 1}, {"ph": "f", "id": 1, "cat": "ac2g", "name": "ac2g", "ts": 0}, {"ph": "s", "id": 1, "ts": 2},
+    {"ph": "i", "name": "[memory]", "ts": 1, "args": {"Bytes": -9223372036854775808, "Addr": -1}}]})py");
+  EXPECT_EQ(sorted_spans(run.trace, SpanKind::Kernel).size(), 2u);  // c is cut, e is whole
+  EXPECT_GE(run.problems.size(), 5u);
+}
+
+TEST_F(Interop, ABombIsRefused) {
+  const gzFile file = gzopen(path("bomb.json.gz").c_str(), "wb9");
+  const std::string zeros(1 << 20, ' ');
+  for (int i = 0; i < 200; ++i) gzwrite(file, zeros.data(), static_cast<unsigned>(zeros.size()));
+  gzclose(file);
+  try {
+    import_run(path("bomb.json.gz"));
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("unpacks to more"), std::string::npos) << failure.what();
+  }
+}
+
+TEST_F(Interop, DamagedDatabasesAreRefusedOrReadInPart) {
+  export_run(run, path("a.sqlite"));
+  fs::resize_file(path("a.sqlite"), fs::file_size(path("a.sqlite")) / 2);
+  const RunData half = import_run(path("a.sqlite"));
+  EXPECT_FALSE(half.problems.empty());
+  std::ofstream(path("x.sqlite")) << "no database at all, though long enough to be taken for one by its size";
+  EXPECT_THROW(import_run(path("x.sqlite")), Failure);
+  {
+    Database(path("y.sqlite"), Database::Mode::Create)
+        .exec("CREATE TABLE t(x); CREATE VIEW StringIds AS SELECT 1 AS id, 2 AS value");
+  }
+  EXPECT_THROW(import_run(path("y.sqlite")), Failure);
+}
+
+TEST(HostileCsv, BadLinesAreCounted) {
+  const RunData run = parse_scalars_csv("Wall time,Step,Value\n1,2,3\nx,y,z\n,,\n1,1e30,0\n4,5,nan\n\n");
+  EXPECT_EQ(run.metrics.size(), 2u);
+  EXPECT_EQ(run.problems.at(0), "3 lines are not three numbers.");
+  EXPECT_THROW(parse_scalars_csv("a,b,c\n1,2,3\n"), Failure);
+}
+
+}  // namespace
+}  // namespace ws::prof

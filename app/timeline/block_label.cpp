@@ -43,6 +43,12 @@ BlockNames copy_names(const prof::Trace& trace, const prof::Span& span) {
 
 BlockNames op_names(const prof::OpInfo& op) { return {text(op.name), text(op.layer), {}}; }
 
+QString short_phase(const QString& phase) {
+  if (phase == QLatin1String("forward")) return QStringLiteral("fwd");
+  if (phase == QLatin1String("backward")) return QStringLiteral("bwd");
+  return {};
+}
+
 bool on_device(SpanKind kind) { return kind == SpanKind::Kernel || kind == SpanKind::Inner || kind == SpanKind::Op; }
 
 }  // namespace
@@ -62,6 +68,14 @@ QString short_kernel_name(const std::string& name) {
   while (!bare.empty() && bare.back() == ' ') bare.pop_back();
   if (auto space = bare.find_last_of(' '); space != std::string::npos) bare = bare.substr(space + 1);
   if (auto colon = bare.rfind("::"); colon != std::string::npos) bare = bare.substr(colon + 2);
+  // "Kernel<sm90_gemm_bias>": the argument says more than the name.
+  static constexpr std::string_view kGeneric[] = {"Kernel", "Kernel2", "kernel", "device_kernel"};
+  if (std::find(std::begin(kGeneric), std::end(kGeneric), bare) != std::end(kGeneric))
+    if (const auto open = name.find('<'); open != std::string::npos) {
+      std::string argument = name.substr(open + 1, name.find_first_of("<>,(", open + 1) - open - 1);
+      if (const auto colon = argument.rfind("::"); colon != std::string::npos) argument = argument.substr(colon + 2);
+      if (!argument.empty()) return text(argument);
+    }
   return text(bare.empty() ? name : bare);
 }
 
@@ -83,7 +97,7 @@ BlockNames block_names(const prof::Trace& trace, const prof::Track& track, const
     if (const prof::OpInfo* op = op_of(trace, span.op)) return op_names(*op);
   const QString name = text(trace.name(span.name));
   if (span.span_kind() == SpanKind::Kernel) return {short_kernel_name(trace.name(span.name)), {}, {}};
-  if (track.kind == TrackKind::Phases) return {name, name == QLatin1String("backward") ? "bwd" : name.left(3), {}};
+  if (track.kind == TrackKind::Phases) return {name, short_phase(name), {}};
   return {name, short_call_name(name), {}};
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using prof::SpanKind;
 
-constexpr int kRow = 17, kHead = 30, kFoot = 8, kLabelWidth = 86;
+constexpr int kRow = 17, kHead = 30, kFoot = 8, kLabelWidth = 94;
 
 QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg(d[1]).arg(d[2]); }
 

@@ -75,7 +75,6 @@ void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry)
     else paintCounters(lane, y);
   }
   painter.setClipping(false);
-  painter.fillRect(geometry.gutter - 1, geometry.top(), 1, geometry.size.height(), t.border);
 }
 
 void TimelinePainter::paintGroup(const Lane& lane, int y) {
@@ -125,6 +124,7 @@ QString TimelinePainter::numbers(int index) {
 void TimelinePainter::paintGutter(const Lane& lane, int y) {
   const Theme& t = theme();
   p_->fillRect(0, y, g_->gutter, lane.height, t.base);
+  p_->fillRect(g_->gutter - 1, y, 1, lane.height, t.border);
   const int indent = g_->small ? 26 : 44;
   const bool curve = lane.kind != LaneKind::Spans;
   double middle = y + (curve ? 16 : lane.height / 2.0);

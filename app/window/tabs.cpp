@@ -3,7 +3,9 @@
 #include <QMenu>
 #include <QPushButton>
 
+#include "app/compare/compare_tab.h"
 #include "app/lab/lab_tab.h"
+#include "app/panels/analysis_tabs.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/window/live_page.h"
 #include "app/window/main_window.h"
@@ -28,6 +30,8 @@ void add_timeline(MainWindow& window) {
 
 void add_tabs(MainWindow& window) {
   add_timeline(window);
+  add_analysis(window);
+  add_compare(window);
   add_lab(window);
 }
 

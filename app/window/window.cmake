@@ -40,6 +40,9 @@ target_link_libraries(warpscope_app PUBLIC warpscope::engine Qt6::Widgets Qt6::S
 target_precompile_headers(warpscope_app PRIVATE <QtWidgets> <qcustomplot.h>)
 target_link_libraries(warpscope_app PUBLIC warpscope::session)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/timeline)
+include(${CMAKE_CURRENT_SOURCE_DIR}/panels/analysis.cmake)
+add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/compare)
+add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/report)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/lab)
 
 add_executable(warpscope main.cpp)

@@ -94,9 +94,9 @@ struct Writer {
     now = span.end() + 150;
   }
 
-  void memory(double value, double held) {
-    trace.append_counter(used, {now, value});
-    trace.append_counter(reserved, {now, held});
+  void memory(TimeNs time, double value, double held) {
+    trace.append_counter(used, {time, value});
+    trace.append_counter(reserved, {time, held});
   }
 };
 
@@ -128,7 +128,7 @@ void graph_step(Writer& w) {
     w.trace.append(w.stream, span);
     w.trace.append_counter(w.sm, {span.start, 60.0 + static_cast<double>(w.rng() % 30)});
     w.trace.append_counter(w.dram, {span.start, 20.0 + static_cast<double>(w.rng() % 50)});
-    w.memory(420e3 + (i < 4 ? i * 60e3 : (7 - i) * 60e3), 0.64 * 1048576);
+    w.memory(span.start, 420e3 + static_cast<double>(i < 4 ? i : 7 - i) * 60e3, 0.64 * 1048576);
     starts.push_back(gpu);
     gpu = span.end() + 480;
   }
@@ -172,7 +172,7 @@ void eager_step(Writer& w) {
       w.trace.append_memory({w.now, 0x7f0000000000ULL + (i - 1) * 0x100000, kNaive[i - 1].bytes, w.step, freed, prof::MemoryEventKind::Free, 0});
       w.bytes_used -= static_cast<double>(kNaive[i - 1].bytes);
     }
-    w.memory(w.bytes_used, w.bytes_used);
+    w.memory(w.now, w.bytes_used, w.bytes_used);
   }
   for (size_t i = 0; i < std::size(kNaive); ++i)
     if (kNaive[i].bytes > 0 && (i + 1) % 3 != 2) {
@@ -180,7 +180,7 @@ void eager_step(Writer& w) {
       w.bytes_used -= static_cast<double>(kNaive[i].bytes);
       w.call(4600, SpanKind::Free, Meaning::Allocation, "cudaFree");
     }
-  w.memory(w.bytes_used = 400e3, 400e3);
+  w.memory(w.now, w.bytes_used = 400e3, 400e3);
   w.trace.append(w.steps, w.make(begin, w.now - begin - 100, SpanKind::Step, Meaning::Other, "step"));
   add_phases(w, kNaive, starts, w.now);
 }

@@ -1,0 +1,66 @@
+#include "app/panels/analysis_tabs.h"
+
+#include <QMenu>
+#include <QMenuBar>
+#include <QPushButton>
+#include <QSplitter>
+
+#include "app/panels/command_palette.h"
+#include "app/panels/details_panel.h"
+#include "app/panels/kernels_panel.h"
+#include "app/panels/memory_map_panel.h"
+#include "app/panels/plan_panel.h"
+#include "app/panels/roofline_panel.h"
+#include "app/panels/theme.h"
+#include "app/panels/weights_panel.h"
+#include "app/window/main_window.h"
+
+namespace ws::app {
+namespace {
+
+// A page about one run, with a button in the toolbar that picks it among the ticked ones.
+template <class Page>
+int add_page(MainWindow& window, const QString& name, Page* page) {
+  auto* picker = option_button(QObject::tr("Run of this page"), &window);
+  picker->setText(QObject::tr("No run"));
+  auto* menu = new QMenu(picker);
+  picker->setMenu(menu);
+  const auto show = [page, picker](Run* run) {
+    page->setRun(run);
+    picker->setText(run ? QString(run_letter(run->slot)) + "  " + run->title : QObject::tr("No run"));
+  };
+  const auto chosen = std::make_shared<QPointer<Run>>();
+  return window.addTab(name, page, [menu, show, chosen](const std::vector<Run*>& runs) {
+    menu->clear();
+    for (Run* run : runs)
+      menu->addAction(QString(run_letter(run->slot)) + "  " + run->title, menu, [show, chosen, run] { *chosen = run, show(run); });
+    const bool still = std::find(runs.begin(), runs.end(), chosen->data()) != runs.end();
+    show(still ? chosen->data() : runs.empty() ? nullptr : runs.front());
+  }, false, picker);
+}
+
+AskTrainer trainer_of(MainWindow& window) {
+  return [&window](const Run& run, std::function<void(Executor&)> question) {
+    TrainControl* control = window.session()->control();
+    if (!control || window.session()->run() != &run || !run.live()) return false;
+    control->ask(std::move(question));
+    return true;
+  };
+}
+
+}  // namespace
+
+void add_analysis(MainWindow& window) {
+  Selection* selection = window.selection();
+  window.addSidePanel(QObject::tr("Details"), new DetailsPanel(selection, &window), true);
+  add_page(window, QObject::tr("Plan"), new PlanPanel(selection, &window));
+  add_page(window, QObject::tr("Kernels"), new KernelsPanel(selection, &window));
+  add_page(window, QObject::tr("Memory map"), new MemoryMapPanel(selection, &window));
+  add_page(window, QObject::tr("Roofline"), new RooflinePanel(selection, &window));
+  add_page(window, QObject::tr("Weights"), new WeightsPanel(trainer_of(window), &window));
+  window.menu(QObject::tr("Tools"))->addAction(QObject::tr("Commands…"), QKeySequence("Ctrl+Shift+P"), &window, [&window] {
+    (new CommandPalette(window.menuBar(), &window))->open();
+  });
+}
+
+}  // namespace ws::app

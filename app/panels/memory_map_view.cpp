@@ -1,0 +1,205 @@
+#include "app/panels/memory_map_view.h"
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <QToolTip>
+#include <cmath>
+
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+#include "app/timeline/time_scale.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kLeft = 54, kTop = 40, kRight = 14, kUseHeight = 110, kUseGap = 30;
+constexpr double kMiB = 1024.0 * 1024.0;
+
+}  // namespace
+
+MemoryMapView::MemoryMapView(QWidget* parent) : QWidget(parent) {
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAccessibleName(tr("Memory map: address by time"));
+}
+
+void MemoryMapView::setMap(MemoryMap map, int slot) {
+  map_ = std::move(map), slot_ = slot;
+  cursor_.reset();
+  update();
+}
+
+void MemoryMapView::setSelected(BufferId buffer) { selected_ = buffer, update(); }
+void MemoryMapView::setCursorX(double at) { cursor_ = at, update(); }
+
+QRectF MemoryMapView::mapArea() const { return {kLeft, kTop, double(width() - kLeft - kRight), std::max(60.0, height() - kTop - double(kUseHeight) - kUseGap - 24)}; }
+QRectF MemoryMapView::useArea() const { return {kLeft, mapArea().bottom() + kUseGap, mapArea().width(), kUseHeight}; }
+double MemoryMapView::x(double at) const { return mapArea().left() + (at - map_.x_begin) / (map_.x_end - map_.x_begin) * mapArea().width(); }
+double MemoryMapView::y(double bytes) const { return mapArea().top() + bytes / static_cast<double>(map_.height) * mapArea().height(); }
+
+QRectF MemoryMapView::boxOf(const MapBlock& block) const {
+  const double top = y(static_cast<double>(block.y0)), high = std::max(3.0, y(static_cast<double>(block.y1)) - top);
+  return QRectF(x(block.x0), top, std::max(1.0, x(block.x1) - x(block.x0)), high);
+}
+
+void MemoryMapView::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Theme& t = theme();
+  painter.fillRect(rect(), t.base);
+  if (map_.empty()) {
+    painter.setPen(t.quiet);
+    painter.setFont(ui_font(12.5));
+    painter.drawText(rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap, tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see what the allocator gave out."));
+    return;
+  }
+  painter.setBrushOrigin(mapArea().topLeft());
+  painter.fillRect(mapArea(), t.idle);
+  paintAxes(painter);
+  paintBlocks(painter);
+  paintUse(painter);
+  if (!cursor_) return;
+  QPen pen(t.text, 1);
+  pen.setDashPattern({3, 2});
+  painter.setPen(pen);
+  painter.drawLine(QPointF(x(*cursor_), kTop - 16), QPointF(x(*cursor_), useArea().bottom()));
+}
+
+void MemoryMapView::paintAxes(QPainter& painter) const {
+  const Theme& t = theme();
+  const QRectF area = mapArea();
+  painter.setFont(ui_font(11));
+  for (size_t i = 0; i < map_.sections.size(); ++i) {
+    const double left = std::max(area.left(), x(map_.sections[i].first));
+    const double right = i + 1 < map_.sections.size() ? x(map_.sections[i + 1].first) : area.right();
+    const QRectF band(left, 3, right - left - 1, 17);
+    if (band.width() < 3) continue;
+    painter.fillRect(band, t.raised);
+    painter.setPen(t.strong_border);
+    painter.drawRect(band);
+    painter.setPen(t.secondary);
+    if (painter.fontMetrics().horizontalAdvance(map_.sections[i].second) + 8 < band.width()) painter.drawText(band.adjusted(5, 0, 0, 0), Qt::AlignVCenter, map_.sections[i].second);
+  }
+  const double pitch = area.width() / (map_.x_end - map_.x_begin);
+  if (map_.by_op)
+    for (int op = 0; op < static_cast<int>(map_.x_end); ++op) {
+      if (pitch < 18 && op % static_cast<int>(std::ceil(18 / pitch)) != 0) continue;
+      painter.setPen(t.quiet);
+      draw_number(painter, QRectF(x(op), 22, pitch, 16), Qt::AlignCenter, QString::number(op));
+    }
+  const int lines = std::max(2, static_cast<int>(area.height() / 60));
+  for (int i = 0; i <= lines; ++i) {
+    const double bytes = static_cast<double>(map_.height) * i / lines;
+    painter.setPen(t.quiet);
+    draw_number(painter, QRectF(0, y(bytes) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, fixed_text(bytes / kMiB, map_.height < 10 * kMiB ? 2 : 1));
+    painter.fillRect(QRectF(kLeft - 4, std::round(y(bytes)), 4, 1), t.strong_border);
+  }
+  painter.save();
+  painter.translate(10, area.center().y());
+  painter.rotate(-90);
+  painter.drawText(QRectF(-120, -8, 240, 16), Qt::AlignCenter, map_.by_op ? tr("offset in the arena, MiB") : tr("address, MiB"));
+  painter.restore();
+}
+
+void MemoryMapView::paintBlocks(QPainter& painter) const {
+  const Theme& t = theme();
+  for (const MapBlock& block : map_.blocks) {
+    const QRectF box = boxOf(block);
+    const bool chosen = selected_ != BufferId::None && block.buffer == selected_;
+    QColor fill = t.of(block.meaning);
+    painter.fillRect(box, t.base);
+    fill.setAlphaF(chosen ? 0.85F : 0.40F);
+    painter.fillRect(box, fill);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(chosen ? QPen(t.text, 2) : QPen(t.of(block.meaning), 1));
+    painter.drawRect(chosen ? box.adjusted(1, 1, -1, -1) : box.adjusted(0, 0, -1, -1));
+    if (box.width() < 30 || box.height() < 16) continue;
+    painter.setPen(t.text);
+    painter.setFont(ui_font(11, 600));
+    const auto fits = [&](const QString& text) { return painter.fontMetrics().horizontalAdvance(text) + 10 < box.width(); };
+    if (fits(block.name)) painter.drawText(box.adjusted(6, 2, 0, 0), Qt::AlignTop, block.name);
+    painter.setFont(ui_font(10.5));
+    const QString size = bytes_text(static_cast<double>(block.bytes));
+    if (box.height() > 32 && fits(size)) painter.setPen(t.secondary), painter.drawText(box.adjusted(6, 16, 0, 0), Qt::AlignTop, size);
+  }
+  painter.setPen(QPen(t.worse, 1, Qt::DashLine));
+  for (uint64_t seam : map_.seams) painter.drawLine(QPointF(mapArea().left(), y(static_cast<double>(seam))), QPointF(mapArea().right(), y(static_cast<double>(seam))));
+}
+
+void MemoryMapView::paintUse(QPainter& painter) const {
+  const Theme& t = theme();
+  const QRectF area = useArea();
+  const double top = static_cast<double>(std::max({map_.peak, map_.reserved, uint64_t{1}})) * 1.08;
+  const auto at = [&](uint64_t bytes) { return area.bottom() - static_cast<double>(bytes) / top * area.height(); };
+  const QColor colour = t.run[std::max(0, slot_) % 8];
+  painter.setFont(ui_font(12, 600));
+  painter.setPen(t.text);
+  painter.drawText(QRectF(area.left(), area.top() - 22, 300, 18), Qt::AlignVCenter, tr("In use, MiB"));
+  painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), t.strong_border);
+  QPainterPath path;
+  path.moveTo(area.left(), area.bottom());
+  double last = area.bottom();
+  for (const UsePoint& point : map_.use) path.lineTo(x(point.x), last), path.lineTo(x(point.x), last = at(point.used));
+  path.lineTo(area.right(), last);
+  QPainterPath under = path;
+  under.lineTo(area.right(), area.bottom());
+  QColor tint = colour;
+  tint.setAlphaF(0.22F);
+  painter.fillPath(under, tint);
+  painter.setPen(QPen(colour, 1.5));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawPath(path);
+  if (map_.reserved > 0) painter.setPen(QPen(colour, 1.7)), painter.drawLine(QPointF(area.left(), at(map_.reserved)), QPointF(area.right(), at(map_.reserved)));
+  painter.setFont(ui_font(11));
+  painter.setPen(t.quiet);
+  draw_number(painter, QRectF(0, area.bottom() - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, "0");
+  draw_number(painter, QRectF(0, at(map_.peak) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, fixed_text(static_cast<double>(map_.peak) / kMiB, 2));
+  painter.setPen(t.text);
+  painter.setFont(ui_font(11, 600));
+  const double peak_x = std::clamp(x(map_.peak_x) - 100, area.left() + 4, area.right() - 110);
+  painter.drawText(QRectF(peak_x, at(map_.peak) + 4, 110, 16), Qt::AlignVCenter, tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak))));
+}
+
+void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {
+  if (map_.empty() || !mapArea().adjusted(0, -40, 0, 160).contains(event->position())) return;
+  const double at = map_.x_begin + (event->position().x() - mapArea().left()) / mapArea().width() * (map_.x_end - map_.x_begin);
+  setCursorX(std::clamp(at, map_.x_begin, map_.x_end));
+  emit cursorMoved(*cursor_);
+}
+
+void MemoryMapView::mousePressEvent(QMouseEvent* event) {
+  for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block)
+    if (boxOf(*block).contains(event->position())) {
+      selected_ = block->buffer;
+      update();
+      return emit blockChosen(*block);
+    }
+  setSelected(BufferId::None);
+}
+
+void MemoryMapView::keyPressEvent(QKeyEvent* event) {
+  const int by = event->key() == Qt::Key_Right || event->key() == Qt::Key_Down ? 1 : event->key() == Qt::Key_Left || event->key() == Qt::Key_Up ? -1 : 0;
+  if (by == 0 || map_.blocks.empty()) return QWidget::keyPressEvent(event);
+  int at = -1;
+  for (size_t i = 0; i < map_.blocks.size(); ++i)
+    if (map_.blocks[i].buffer == selected_ && selected_ != BufferId::None) at = static_cast<int>(i);
+  const auto next = static_cast<size_t>(std::clamp(at + by, 0, static_cast<int>(map_.blocks.size()) - 1));
+  setSelected(map_.blocks[next].buffer);
+  emit blockChosen(map_.blocks[next]);
+}
+
+bool MemoryMapView::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block) {
+    if (!boxOf(*block).contains(help->pos())) continue;
+    const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1) : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
+    QToolTip::showText(help->globalPos(), block->name + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life, this);
+    return true;
+  }
+  QToolTip::hideText();
+  return true;
+}
+
+}  // namespace ws::app

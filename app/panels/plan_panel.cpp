@@ -1,0 +1,121 @@
+#include "app/panels/plan_panel.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "app/panels/panel_table.h"
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+
+namespace ws::app {
+namespace { constexpr int kRefreshMs = 1000; }
+
+PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
+    : Pane(tr("Plan"), parent), selection_(selection), table_(new QTableView(this)), log_(new QLabel(this)), empty_(new QLabel(this)) {
+  legend()->hide();
+  stage_button_ = option_button(tr("Which plan"), this);
+  stage_button_->setText(tr("After all passes"));
+  auto* menu = new QMenu(stage_button_);
+  menu->addAction(tr("As built, before the passes"), this, [this] { setStage(PlanStage::Before); });
+  menu->addAction(tr("After all passes"), this, [this] { setStage(PlanStage::After); });
+  stage_button_->setMenu(menu);
+  addOption(stage_button_);
+  table_->setModel(&model_);
+  style_table(*table_, tr("Ops of the plan"));
+  empty_->setText(tr("No plan yet: press Train, or tick a run."));
+  empty_->setAlignment(Qt::AlignCenter);
+  log_->setWordWrap(true);
+  log_->setContentsMargins(12, 6, 12, 6);
+  log_->setFont(ui_font(11));
+  auto* body = new QWidget(this);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(table_, 1);
+  column->addWidget(empty_, 1);
+  column->addWidget(log_);
+  setBody(body);
+  refresh_.setInterval(kRefreshMs);
+  connect(&refresh_, &QTimer::timeout, this, [this] { if (isVisible()) model_.refreshTimes(); });
+  connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::chooseRow);
+  connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
+    if (run_ && model_.tagAt(index.row()) != prof::kNoOp) selection_->reveal(OpChoice{run_, model_.tagAt(index.row())});
+  });
+  connect(selection_, &Selection::changed, this, &PlanPanel::showSelection);
+  setRun(nullptr);
+}
+
+void PlanPanel::setRun(Run* run) {
+  if (run_) disconnect(run_, nullptr, this, nullptr);
+  run_ = run;
+  if (run) {
+    connect(run, &Run::changed, this, [this] {
+      if (run_ && run_->plan && run_->plan->plan.id != shown_id_) present(run_);
+    });
+    connect(run, &QObject::destroyed, this, [this] { setRun(nullptr); });
+    refresh_.start();
+  } else {
+    refresh_.stop();
+  }
+  present(run);
+}
+
+void PlanPanel::present(Run* run) {
+  model_.setRun(run, stage_);
+  const Plan* plan = model_.plan();
+  shown_id_ = run && run->plan ? run->plan->plan.id : std::string();
+  table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
+  setTitle(tr("Plan"), plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString());
+  if (!plan) return;
+  QStringList lines;
+  for (const std::string& line : plan->log) lines << QString::fromStdString(line);
+  log_->setText(lines.join("\n"));
+  log_->setVisible(!lines.isEmpty());
+  table_->clearSpans();
+  for (int row = 0; row < model_.rowCount(); ++row)
+    if (model_.opAt(row) < 0) table_->setSpan(row, 0, 1, PlanModel::Columns);
+  setNarrow(narrow_);
+}
+
+void PlanPanel::setNarrow(bool narrow) {
+  narrow_ = narrow;
+  auto* header = table_->horizontalHeader();
+  const int widths[] = {40, 230, 160, 160, 104, 90, 70};
+  for (int c = 0; c < PlanModel::Columns; ++c) table_->setColumnWidth(c, widths[c]);
+  header->setSectionResizeMode(QHeaderView::Interactive);
+  header->setSectionResizeMode(PlanModel::Name, QHeaderView::Stretch);
+  table_->setColumnHidden(PlanModel::Writes, narrow);
+  table_->setColumnHidden(PlanModel::Flops, narrow);
+  if (narrow) table_->setColumnWidth(PlanModel::Reads, 76), table_->setColumnWidth(PlanModel::Bytes, 80), table_->setColumnWidth(PlanModel::Time, 52);
+}
+
+void PlanPanel::setStage(PlanStage stage) {
+  stage_ = stage;
+  stage_button_->setText(stage == PlanStage::Before ? tr("As built") : tr("After all passes"));
+  present(run_);
+}
+
+void PlanPanel::chooseRow(const QModelIndex& index) {
+  if (!index.isValid() || !run_) return;
+  if (model_.opAt(index.row()) >= 0) emit opChosen(model_.opAt(index.row()));
+  const prof::OpTag tag = model_.tagAt(index.row());
+  const auto* op = selection_->get<OpChoice>();
+  if (tag != prof::kNoOp && !(op && op->op == tag)) selection_->choose(OpChoice{run_, tag});
+}
+
+void PlanPanel::showSelection() {
+  prof::OpTag tag = prof::kNoOp;
+  if (const auto* op = selection_->get<OpChoice>(); op && op->run == run_) tag = op->op;
+  if (const auto* span = selection_->get<SpanChoice>(); span && span->run == run_) tag = span->span.op;
+  const int row = model_.rowOfTag(tag);
+  if (row < 0 || row == table_->currentIndex().row()) return;
+  const QSignalBlocker quiet(table_->selectionModel());
+  table_->selectRow(row);
+  table_->scrollTo(model_.index(row, 0));
+  table_->viewport()->update();
+}
+
+}  // namespace ws::app

@@ -49,6 +49,8 @@ Product product_of(const Launching& with, const Op& op) {
   p.activation = op.activation;
   p.precision = with.spec().exec.precision;
   p.accumulate = with.spec().exec.accumulate;
+  const Role role = with.bound.plan.buffer(op.in[1]).role;  // weights stand still from one update to the next
+  p.b_is_settled = op.layer > 0 && (role == Role::Parameter || role == Role::Shadow);
   const bool second_out = op.out.size() > 1;
   if (op.epilogue == Epilogue::Bias || op.epilogue == Epilogue::BiasActivate) {
     if (op.in.size() > 2) p.bias = with.tensor(op.in[2]);
@@ -98,6 +100,12 @@ void launch_update(const Operands& o) {
     update_all(o.with.queue, optimizer, refs);
 }
 
+// A gradient update after an output layer also joins its losses, which spares the layer a round trip.
+bool joins_losses(const Plan& plan) {
+  const auto has = [&](OpKind kind) { return std::ranges::count(plan.ops, kind, &Op::kind) > 0; };
+  return has(OpKind::OutputLayer) && has(OpKind::GradientUpdate);
+}
+
 void launch_output_layer(const Operands& o) {
   const OutputParts parts = output_parts(o.op);
   const auto t = [&](BufferId id) { return o.with.tensor(id); };
@@ -109,6 +117,7 @@ void launch_output_layer(const Operands& o) {
   layer.activation = parts.saved == BufferId::None ? Activation::None : o.op.activation;
   layer.scale = o.with.scale();
   layer.at = o.with.at;
+  layer.join_later = joins_losses(o.with.bound.plan);
   output_layer(o.with.queue, o.with.scratch, layer);
 }
 
@@ -118,7 +127,9 @@ void launch_gradient_update(const Operands& o) {
     layers.push_back({o.with.tensor(item.a), o.with.tensor(item.dz), param_of(o.with, item.weight), {}});
     if (item.bias.master != BufferId::None) layers.back().bias = param_of(o.with, item.bias);
   }
-  grad_update(o.with.queue, optimizer_of(o.with), o.with.spec().exec.precision, layers);
+  JoinLosses join;
+  if (joins_losses(o.with.bound.plan)) join = {o.with.scratch, static_cast<int>(o.with.bound.plan.batch)};
+  grad_update(o.with.queue, optimizer_of(o.with), o.with.spec().exec.precision, layers, join);
 }
 
 void launch_linear_update(const Operands& o) {

@@ -78,17 +78,18 @@ struct Net {
   }
   Product forward(size_t l, int i) const {
     return {input(l, i), weights(l), h[l].t, false, false, Epilogue::BiasActivate, Activation::Relu,
-            bias ? b_shadow[l].t : Tensor{}, {}, {}, precision};
+            bias ? b_shadow[l].t : Tensor{}, {}, {}, precision, Accumulate::Fp32, l > 0};
   }
   Product backward(size_t l) const {
-    return {dz[l].t, weights(l), dz[l - 1].t, false, true, Epilogue::ActivateGrad, Activation::Relu, {}, h[l - 1].t, {}, precision};
+    return {dz[l].t, weights(l), dz[l - 1].t, false, true, Epilogue::ActivateGrad, Activation::Relu, {}, h[l - 1].t, {}, precision,
+            Accumulate::Fp32, true};
   }
   void last(Queue q, int i) const {
     const size_t l = layers() - 1;
     Tensor labels = y.t;
     labels.view_offset = i % 8;
     output_layer(q, bench.scratch(), {input(l, i), weights(l), bias ? b[l].t : Tensor{}, labels, LossKind::CrossEntropy, dz[l].t,
-                                      l > 0 ? dz[l - 1].t : Tensor{}, l > 0 ? h[l - 1].t : Tensor{}, Activation::Relu, nullptr, bench.at(i % 8)});
+                                      l > 0 ? dz[l - 1].t : Tensor{}, l > 0 ? h[l - 1].t : Tensor{}, Activation::Relu, nullptr, bench.at(i % 8), true});
   }
   LayerUpdate update_of(size_t l, int i) const {
     const auto ref = [&](const Matrix& master, const Matrix& half) {
@@ -103,7 +104,8 @@ struct Net {
   void update(Queue q, int i) const {
     std::vector<LayerUpdate> all;
     for (size_t l = 0; l < layers(); ++l) all.push_back(update_of(l, i));
-    grad_update(q, {Optimizer::Sgd, 0, 0, 0, 0, 0, bench.at(i % 8), nullptr}, precision, all);
+    grad_update(q, {Optimizer::Sgd, 0, 0, 0, 0, 0, bench.at(i % 8), nullptr}, precision, all,
+                {bench.scratch(), static_cast<int>(batch)});
   }
   void step(Queue q, int i) {
     for (size_t l = 0; l + 1 < layers(); ++l) matmul(q, blas, bench.scratch(), Matmul::Library, forward(l, i));
@@ -161,11 +163,14 @@ void time_line(int64_t points) {
   const OptimizerRef sgd{Optimizer::Sgd, 0, 0, 0, 0, 0, bench.at(0), nullptr};
   LinearStep step{x.t, y.t, static_cast<float*>(w.t.data), static_cast<float*>(b.t.data)};
   step.optimizer = &sgd;
-  step.at = bench.at(0);
-  const double plain = graph_time(50, false, [&](Queue q, int) { linear_step(q, bench.scratch(), step); });
-  const double overlapped = graph_time(50, true, [&](Queue q, int) { linear_step(q, bench.scratch(), step); });
+  const auto run = [&](Queue q, int i) {
+    step.at = bench.at(i);
+    linear_step(q, bench.scratch(), step);
+  };
+  const double plain = graph_time(50, false, run);
+  const double overlapped = graph_time(50, true, run);
   step.data_is_constant = true;
-  const double early = graph_time(50, true, [&](Queue q, int) { linear_step(q, bench.scratch(), step); });
+  const double early = graph_time(50, true, run);
   std::printf("line %9lld points: %7.2f, overlapped %7.2f, data early %7.2f (%.0f GB/s)\n", static_cast<long long>(points), plain, overlapped,
               early, 8e-3 * static_cast<double>(points) / early);
   std::fflush(stdout);

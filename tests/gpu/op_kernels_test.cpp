@@ -294,19 +294,31 @@ TEST_F(Ops, GradientWithUpdate) {
       }
 }
 
+ParamRef without_shadow(ParamRef ref) {
+  ref.shadow = {};
+  return ref;
+}
+
 TEST_F(Ops, GradientWithUpdateOverLargeTiles) {
-  for (DType type : kTypes) {
-    Bench bench;
-    Parameter w(1030, 1027, 1), b(1, 1027, 2);
-    const Matrix a = random_matrix(40, 1030, type, 3), dz = random_matrix(40, 1027, type, 4);
-    const LayerUpdate layer{a.t, dz.t, w.ref(true), b.ref(false)};
-    const OptimizerRef momentum = optimizer(Optimizer::Momentum, bench);
-    step(w.want, momentum, multiply(a, true, dz, false), 1, true);
-    step(b.want, momentum, column_sums(dz), 1, false);
-    grad_update(bench.queue, momentum, precision_of(type), std::span(&layer, 1));
-    w.expect(2e-5, "weights");
-    b.expect(2e-5, "bias");
-  }
+  for (DType type : kTypes)
+    for (Optimizer kind : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam})
+      for (int64_t cols : {1027, 1032}) {  // rows that allow no 16-byte access, and rows that do
+        Bench bench;
+        Parameter w(1040, cols, 1), b(1, cols, 2);
+        for (Parameter* p : {&w, &b})
+          if (type == DType::F16) p->shadow = Matrix(p->w.t.rows, cols, DType::F16);
+        const Matrix a = random_matrix(40, 1040, type, 3), dz = random_matrix(40, cols, type, 4);
+        const LayerUpdate layer{a.t, dz.t, type == DType::F32 ? without_shadow(w.ref(true)) : w.ref(true),
+                                type == DType::F32 ? without_shadow(b.ref(false)) : b.ref(false)};
+        const OptimizerRef o = optimizer(kind, bench);
+        step(w.want, o, multiply(a, true, dz, false), 1, true);
+        step(b.want, o, column_sums(dz), 1, false);
+        grad_update(bench.queue, o, precision_of(type), std::span(&layer, 1));
+        for (Parameter* p : {&w, &b}) {
+          expect_near(p->w.download(), p->want.w, 2e-5, "master");
+          if (type != DType::F32) expect_near(p->shadow.download(), p->want.w, 5e-3, "shadow");
+        }
+      }
 }
 
 TEST_F(Ops, OutputLayerWithCrossEntropy) {
@@ -332,6 +344,30 @@ TEST_F(Ops, OutputLayerWithCrossEntropy) {
         EXPECT_NEAR(bench.metrics_row(3)[0], want.loss, 1e-4 * std::abs(want.loss) + 1e-5);
         EXPECT_EQ(bench.metrics_row(3)[1], want.correct);
       }
+}
+
+TEST_F(Ops, LossesJoinedLater) {
+  for (int64_t rows : {1, 7, 127, 1000}) {
+    Bench bench;
+    const Matrix h = random_matrix(rows, 20, DType::F32, 1), w = random_matrix(20, 10, DType::F32, 2), labels = random_labels(rows, 10, 4);
+    Matrix dz(rows, 10), later(rows, 10);
+    OutputLayer layer{h.t, w.t, {}, labels.t, LossKind::CrossEntropy, dz.t};
+    layer.at = bench.at(0);
+    output_layer(bench.queue, bench.scratch(), layer);
+    layer.dz = later.t;
+    layer.at = bench.at(1);
+    layer.join_later = true;
+    output_layer(bench.queue, bench.scratch(), layer);
+    Parameter p(20, 10, 3);
+    const LayerUpdate update{h.t, later.t, p.ref(true), {}};
+    OptimizerRef sgd = optimizer(Optimizer::Sgd, bench);
+    sgd.at = bench.at(1);
+    grad_update(bench.queue, sgd, Precision::Fp32, std::span(&update, 1), {bench.scratch(), static_cast<int>(rows)});
+    EXPECT_EQ(dz.download(), later.download());
+    EXPECT_NEAR(bench.metrics_row(1)[0], bench.metrics_row(0)[0], 1e-5 * bench.metrics_row(0)[0]);
+    EXPECT_EQ(bench.metrics_row(1)[1], bench.metrics_row(0)[1]);
+    EXPECT_EQ(bench.metrics_row(1)[2], static_cast<float>(rows));
+  }
 }
 
 TEST_F(Ops, LineInOnePass) {

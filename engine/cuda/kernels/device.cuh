@@ -160,26 +160,32 @@ inline bool packs(const Tensor& t, int64_t n) {
 // ---- activations ------------------------------------------------------------------------------------------------------------
 constexpr float kGeluA = 0.7978845608028654f, kGeluB = 0.044715f;  // tanh form
 
-__device__ __forceinline__ float activated(Activation kind, float z) {
+// Kept out of line: kernels run once through straight code, and code that is not executed would still be fetched.
+static __device__ __noinline__ float activated_smooth(Activation kind, float z) {
   switch (kind) {
-    case Activation::Relu: return z > 0.f ? z : (z != z ? z : 0.f);
     case Activation::Sigmoid: return 1.f / (1.f + expf(-z));
     case Activation::Tanh: return tanhf(z);
-    case Activation::Gelu: return 0.5f * z * (1.f + tanhf(kGeluA * (z + kGeluB * z * z * z)));
-    default: return z;
+    default: return 0.5f * z * (1.f + tanhf(kGeluA * (z + kGeluB * z * z * z)));
   }
 }
 
+__device__ __forceinline__ float activated(Activation kind, float z) {
+  if (kind == Activation::Relu) return z > 0.f ? z : (z != z ? z : 0.f);
+  return kind == Activation::None ? z : activated_smooth(kind, z);
+}
+
 // f'(z), from h = f(z) for relu, sigmoid and tanh, from z for gelu.
+static __device__ __noinline__ float gelu_slope(float z) {
+  const float t = tanhf(kGeluA * (z + kGeluB * z * z * z));
+  return 0.5f * (1.f + t) + 0.5f * z * (1.f - t * t) * kGeluA * (1.f + 3.f * kGeluB * z * z);
+}
+
 __device__ __forceinline__ float activation_slope(Activation kind, float saved) {
   switch (kind) {
     case Activation::Relu: return saved > 0.f ? 1.f : 0.f;
     case Activation::Sigmoid: return saved * (1.f - saved);
     case Activation::Tanh: return 1.f - saved * saved;
-    case Activation::Gelu: {
-      const float t = tanhf(kGeluA * (saved + kGeluB * saved * saved * saved));
-      return 0.5f * (1.f + t) + 0.5f * saved * (1.f - t * t) * kGeluA * (1.f + 3.f * kGeluB * saved * saved);
-    }
+    case Activation::Gelu: return gelu_slope(saved);
     default: return 1.f;
   }
 }
@@ -234,6 +240,11 @@ __device__ __forceinline__ bool is_last_block(unsigned* count) {
   __syncthreads();
   if (last) __threadfence();
   return last;
+}
+
+// Loss and correctness of single rows, left by the output layer for whoever joins them later. In the scratch's second half.
+__device__ __forceinline__ float2* row_losses(Scratch s) {
+  return reinterpret_cast<float2*>(static_cast<char*>(s.data) + kScratchBytes / 2);
 }
 
 // ---- metrics ----------------------------------------------------------------------------------------------------------------

@@ -5,8 +5,4 @@ namespace ws::cuda {
 
 void small_gemm_fp32(Queue queue, const Product& p) { small_gemm_of<Math::Fp32>(queue, p); }
 
-void grad_update_fp32(Queue queue, const OptimizerRef& optimizer, std::span<const LayerUpdate> layers) {
-  grad_update_of<Math::Fp32>(queue, optimizer, layers);
-}
-
 }  // namespace ws::cuda

@@ -91,6 +91,7 @@ struct Product {
   Tensor bias_grad;  // out: BiasGrad
   Precision precision = Precision::Fp32;
   Accumulate accumulate = Accumulate::Fp32;
+  bool b_is_settled = false;  // b was written two launches ago or earlier: it may be read while the launch before still runs
 };
 
 // cuBLASLt behind a cache: handle, 32 MiB workspace, one chosen algorithm a shape. One for each stream.
@@ -171,6 +172,7 @@ struct OutputLayer {
   Activation activation = Activation::None;  // of the layer before
   const LossScale* scale = nullptr;
   StepAt at;
+  bool join_later = false;  // the metrics stay in the scratch, row by row, until a grad_update joins them: saves a round trip
 };
 constexpr int64_t kMaxFusedOutputs = 32;
 bool output_layer_fits(int64_t in, int64_t out);
@@ -182,7 +184,12 @@ struct LayerUpdate {
   ParamRef w, bias;  // bias.w null: none
 };
 constexpr int kMaxLayerUpdates = 16;  // of one launch; more are split
-void grad_update(Queue, const OptimizerRef&, Precision, std::span<const LayerUpdate>);
+// `join`: also writes the metrics that an output layer left in its scratch.
+struct JoinLosses {
+  Scratch scratch;
+  int rows = 0;
+};
+void grad_update(Queue, const OptimizerRef&, Precision, std::span<const LayerUpdate>, JoinLosses join = {});
 bool grad_update_fits(int64_t batch);  // few enough rows that one block can sum over all of them
 
 // Regression with one output, in one pass over the data; at memory speed with one input. dw (in, 1), db (1, 1).

@@ -38,23 +38,31 @@ __device__ __forceinline__ void add_four(LineSums& s, const FourPoints& p, float
   s.add(p.x.w, p.y.w, w, b);
 }
 
-__device__ __forceinline__ void ask(FourPoints (&ahead)[kAhead], const Points& points, int64_t first, int64_t step) {
+// A thread's packs, `step` apart. Every other step walks them backwards: what the cache took in last is then read first,
+// and data a little larger than the cache does not push itself out.
+struct Walk {
+  int64_t first, step;
+  int count;
+  bool backwards;
+  __device__ int64_t at(int j) const { return first + (backwards ? count - 1 - j : j) * step; }
+};
+
+__device__ __forceinline__ void ask(FourPoints (&ahead)[kAhead], const Points& points, const Walk& walk, int from) {
 #pragma unroll
   for (int j = 0; j < kAhead; ++j)
-    if (first + j * step < points.packs()) ahead[j] = points.four(first + j * step);
+    if (from + j < walk.count) ahead[j] = points.four(walk.at(from + j));
 }
 
-__device__ __forceinline__ void use(const FourPoints (&ahead)[kAhead], LineSums& s, const Points& points, int64_t first,
-                                    int64_t step, float w, float b) {
+__device__ __forceinline__ void use(const FourPoints (&ahead)[kAhead], LineSums& s, const Walk& walk, int from, float w, float b) {
 #pragma unroll
   for (int j = 0; j < kAhead; ++j)
-    if (first + j * step < points.packs()) add_four(s, ahead[j], w, b);
+    if (from + j < walk.count) add_four(s, ahead[j], w, b);
 }
 
 struct LineArguments {
   LinearStep step;
   OptimizerRef optimizer;
-  bool update, aligned;
+  bool update, aligned, backwards;
 };
 
 __device__ __forceinline__ Points points_of(const LineArguments& a) {
@@ -62,59 +70,68 @@ __device__ __forceinline__ Points points_of(const LineArguments& a) {
           a.step.x.rows, a.aligned};
 }
 
+// What the last thread of all needs, asked for before the sums are made.
+struct Ready {
+  float w, b;
+  StepFactors factors;
+};
+
 // The block's share of the points. With constant data the first loads go out before the kernel waits for the weights.
-__device__ __forceinline__ LineSums sum_points(const LineArguments& a) {
+__device__ __forceinline__ LineSums sum_points(const LineArguments& a, Ready& ready) {
   if (!a.step.data_is_constant) wait_for_previous();
   const Points points = points_of(a);
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const int64_t rest = points.packs() * 4 + i;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  Walk walk{i, step, i < points.packs() ? static_cast<int>((points.packs() - 1 - i) / step) + 1 : 0, a.backwards};
   FourPoints ahead[kAhead];
-  ask(ahead, points, i, step);
+  ask(ahead, points, walk, 0);
   if (a.step.data_is_constant) wait_for_previous();
-  const float w = __ldcg(a.step.w), b = __ldcg(a.step.b);
+  ready.w = __ldcg(a.step.w), ready.b = __ldcg(a.step.b);
+  if (a.update && threadIdx.x == 0) ready.factors = step_factors(a.optimizer);
   LineSums s;
-  while (i < points.packs()) {
-    use(ahead, s, points, i, step, w, b);
-    i += kAhead * step;
-    ask(ahead, points, i, step);
+  for (int from = 0; from < walk.count;) {
+    use(ahead, s, walk, from, ready.w, ready.b);
+    from += kAhead;
+    ask(ahead, points, walk, from);
   }
-  for (int64_t j = rest; j < points.n; j += step) s.add(points.x[j], points.y[j], w, b);
+  for (int64_t j = points.packs() * 4 + i; j < points.n; j += step) s.add(points.x[j], points.y[j], ready.w, ready.b);
   return s;
 }
 
-__device__ __forceinline__ void move_one(const LineArguments& a, const StepFactors& f, const ParamRef& p, float* w, float grad) {
-  const Moved now = moved(a.optimizer, f, p.decays, {*w, p.m ? *p.m : 0.f, p.v ? *p.v : 0.f}, grad);
+__device__ __forceinline__ void move_one(const LineArguments& a, const StepFactors& f, const ParamRef& p, float* w, float was,
+                                         float grad) {
+  const Moved now = moved(a.optimizer, f, p.decays, {was, p.m ? *p.m : 0.f, p.v ? *p.v : 0.f}, grad);
   *w = now.w;
   if (p.m) *p.m = now.m;
   if (p.v) *p.v = now.v;
 }
 
 // One thread: gradients, metrics and the update from the sums over all points.
-__device__ void finish_line(const LineArguments& a, float squares, float slope, float offset) {
+__device__ void finish_line(const LineArguments& a, const Ready& ready, float squares, float slope, float offset) {
   const float n = static_cast<float>(a.step.x.rows);
   const float dw = 2.f * slope / n, db = 2.f * offset / n;
   write_metrics(a.step.at, {squares, 0.f, n});
   if (a.step.dw) *a.step.dw = dw;
   if (a.step.db) *a.step.db = db;
   if (!a.update) return;
-  const StepFactors f = step_factors(a.optimizer);
-  move_one(a, f, a.step.w_param, a.step.w, dw);
-  move_one(a, f, a.step.b_param, a.step.b, db);
+  move_one(a, ready.factors, a.step.w_param, a.step.w, ready.w, dw);
+  move_one(a, ready.factors, a.step.b_param, a.step.b, ready.b, db);
 }
 
 __global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_constant__ LineArguments a, Scratch scratch) {
   __shared__ Sums shared[kThreads / 32];
-  const LineSums s = sum_points(a);
+  Ready ready;
+  const LineSums s = sum_points(a, ready);
   Sums total;
   const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
-  if (grid_sum(scratch, mine, total, shared)) finish_line(a, total.loss, total.correct, total.rows);
+  if (grid_sum(scratch, mine, total, shared)) finish_line(a, ready, total.loss, total.correct, total.rows);
 }
 
 __global__ __launch_bounds__(kThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a, Scratch scratch,
                                                                 float* slot) {
   __shared__ Sums shared[kThreads / 32];
-  const LineSums s = sum_points(a);
+  Ready ready;
+  const LineSums s = sum_points(a, ready);
   Sums total;
   const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
   if (!grid_sum(scratch, mine, total, shared)) return;
@@ -125,7 +142,9 @@ __global__ void linear_join_kernel(const __grid_constant__ LineArguments a, int 
   wait_for_previous();
   float squares = 0, slope = 0, offset = 0;
   for (int c = 0; c < chunks; ++c) squares += slots[3 * c], slope += slots[3 * c + 1], offset += slots[3 * c + 2];
-  finish_line(a, squares, slope, offset);
+  Ready ready{*a.step.w, *a.step.b, {}};
+  if (a.update) ready.factors = step_factors(a.optimizer);
+  finish_line(a, ready, squares, slope, offset);
 }
 
 // Several inputs: a thread has a row, the block adds up one input after the other, the last block joins the blocks' sums.
@@ -154,7 +173,8 @@ __device__ void finish_wide(const LineArguments& a, const float* all) {
     ParamRef p = j == 1 ? l.b_param : l.w_param;
     if (p.m && j > 1) p.m += j - 2;
     if (p.v && j > 1) p.v += j - 2;
-    move_one(a, f, p, j == 1 ? l.b : l.w + j - 2, grad);
+    float* w = j == 1 ? l.b : l.w + j - 2;
+    move_one(a, f, p, w, *w, grad);
   }
 }
 
@@ -177,7 +197,7 @@ __global__ __launch_bounds__(kThreads) void linear_wide_kernel(const __grid_cons
 }
 
 LineArguments line_arguments(const LinearStep& step) {
-  LineArguments a{step, {}, step.optimizer != nullptr, false};
+  LineArguments a{step, {}, step.optimizer != nullptr, false, step.at.offset % 2 != 0};
   if (step.optimizer) a.optimizer = *step.optimizer;
   if (a.update) {
     a.step.w_param = for_optimizer(step.w_param, a.optimizer.kind);
@@ -189,13 +209,13 @@ LineArguments line_arguments(const LinearStep& step) {
 }
 
 int64_t blocks_for(const LinearStep& step) {
-  return std::clamp<int64_t>(ceil_div(step.x.rows, 4 * kThreads), 1, 3 * kMultiprocessors);
+  return std::clamp<int64_t>(ceil_div(step.x.rows, 4 * kThreads), 1, 2 * kMultiprocessors);
 }
 
 }  // namespace
 
 void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
-  if (step.x.cols > 1) {
+  if (step.x.cols > 1 || step.x.type != DType::F32 || step.y.type != DType::F32) {
     const int64_t room = (kScratchBytes - kCounterBytes) / 4 / (step.x.cols + 2);
     if (room < 1) throw Failure("a linear model on the GPU takes at most a million inputs");
     const int64_t blocks = std::min<int64_t>({ceil_div(step.x.rows, kThreads), room, kMultiprocessors});

@@ -86,16 +86,18 @@ void matmul(Queue queue, Blas& blas, Scratch scratch, Matmul how, const Product&
 
 bool grad_update_fits(int64_t batch) { return batch <= 1024; }
 
-void grad_update(Queue queue, const OptimizerRef& optimizer, Precision precision, std::span<const LayerUpdate> layers) {
+void grad_update(Queue queue, const OptimizerRef& optimizer, Precision precision, std::span<const LayerUpdate> layers,
+                 JoinLosses join) {
   while (!layers.empty()) {
     const auto some = layers.first(std::min<size_t>(layers.size(), kMaxLayerUpdates));
     switch (precision) {
-      case Precision::Fp32: grad_update_fp32(queue, optimizer, some); break;
-      case Precision::Tf32: grad_update_tf32(queue, optimizer, some); break;
-      case Precision::Bf16: grad_update_bf16(queue, optimizer, some); break;
-      case Precision::Fp16: grad_update_fp16(queue, optimizer, some); break;
+      case Precision::Fp32: grad_update_fp32(queue, optimizer, join, some); break;
+      case Precision::Tf32: grad_update_tf32(queue, optimizer, join, some); break;
+      case Precision::Bf16: grad_update_bf16(queue, optimizer, join, some); break;
+      case Precision::Fp16: grad_update_fp16(queue, optimizer, join, some); break;
     }
     layers = layers.subspan(some.size());
+    join = {};
   }
 }
 

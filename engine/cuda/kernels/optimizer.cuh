@@ -29,10 +29,11 @@ struct Moved {
   float w, m, v;
 };
 
-__device__ __forceinline__ Moved moved(const OptimizerRef& o, const StepFactors& f, bool decays, Moved at, float grad) {
+template <Optimizer Kind>
+__device__ __forceinline__ Moved moved_by(const OptimizerRef& o, const StepFactors& f, bool decays, Moved at, float grad) {
   const float g = grad * f.unscale + (decays ? o.weight_decay * at.w : 0.f);
-  if (o.kind == Optimizer::Sgd) return {at.w - f.lr * g, 0.f, 0.f};
-  if (o.kind == Optimizer::Momentum) {
+  if constexpr (Kind == Optimizer::Sgd) return {at.w - f.lr * g, 0.f, 0.f};
+  if constexpr (Kind == Optimizer::Momentum) {
     const float m = o.momentum * at.m + g;
     return {at.w - f.lr * m, m, 0.f};
   }
@@ -40,6 +41,12 @@ __device__ __forceinline__ Moved moved(const OptimizerRef& o, const StepFactors&
   const float v = o.beta2 * at.v + (1.f - o.beta2) * g * g;
   const float denominator = sqrtf(v) / f.correction2 + o.epsilon;
   return {at.w - f.lr / f.correction1 * m / denominator, m, v};
+}
+
+__device__ __forceinline__ Moved moved(const OptimizerRef& o, const StepFactors& f, bool decays, Moved at, float grad) {
+  if (o.kind == Optimizer::Sgd) return moved_by<Optimizer::Sgd>(o, f, decays, at, grad);
+  if (o.kind == Optimizer::Momentum) return moved_by<Optimizer::Momentum>(o, f, decays, at, grad);
+  return moved_by<Optimizer::Adam>(o, f, decays, at, grad);
 }
 
 // Four neighbours of a parameter; loaded early, moved when the gradient is there.

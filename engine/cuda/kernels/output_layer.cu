@@ -1,120 +1,161 @@
 // The last layer in one kernel: product, bias, loss, its gradient, and the gradient that enters the layer before. A block
-// has a row; these layers have few outputs.
+// has a row; these layers have few outputs. Shapes: h (n, in), w (in, out), z and dz (n, out).
 #include "engine/cuda/kernels/device.cuh"
 
 namespace ws::cuda {
 namespace {
 
-constexpr int kMaxThreads = 256, kMaxWarps = kMaxThreads / 32;
+constexpr int kMaxThreads = 512, kMaxWarps = kMaxThreads / 32;
 
-template <class T>
-__device__ __forceinline__ float number(const T* p) {
-  return static_cast<float>(*p);
+// Small, since every launch copies it.
+struct OutputArguments {
+  const void *h, *w, *bias, *y, *saved;
+  void *dz, *dz_before;
+  const LossScale* scale;
+  const StepClock* clock;        // of h or y
+  int64_t h_row, y_row;          // rows from the clock's; h_row < 0: h is no view
+  int64_t rows;
+  int in, out;
+  DType type, bias_type, y_type, saved_type, dz_type;
+  Activation activation;
+  LossKind loss;
+  bool y_is_view, join_later;
+  StepAt at;
+  Scratch scratch;
+};
+
+// W's row i times v added to sums, or dotted with dz: pairs where rows of W hold an even number.
+template <class T, int N, class F>
+__device__ __forceinline__ void each_weight(const T* w, int out, F f) {
+#pragma unroll
+  for (int o = 0; o < N; ++o)
+    if (o < out) f(o, static_cast<float>(w[o]));
 }
 
 // The row's logits, one a lane of warp 0. `parts` holds one row of outputs a warp.
 template <class T, int N>
-__device__ __forceinline__ float logits(const OutputLayer& l, int64_t row, int in, int out, float (*parts)[N]) {
-  const T* h = reinterpret_cast<const T*>(resolve(l.h).data) + row * in;
-  const T* w = static_cast<const T*>(l.w.data);
+__device__ __forceinline__ float logits(const OutputArguments& l, const T* h, float bias, float (*parts)[N]) {
+  const T* w = static_cast<const T*>(l.w);
   float sum[N] = {};
-  for (int i = threadIdx.x; i < in; i += blockDim.x) {
-    const float v = number(h + i);
-#pragma unroll
-    for (int o = 0; o < N; ++o)
-      if (o < out) sum[o] = fmaf(v, number(w + i * out + o), sum[o]);
+  for (int i = threadIdx.x; i < l.in; i += blockDim.x) {
+    const float v = static_cast<float>(h[i]);
+    each_weight<T, N>(w + i * l.out, l.out, [&](int o, float weight) { sum[o] = fmaf(v, weight, sum[o]); });
   }
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
 #pragma unroll
   for (int o = 0; o < N; ++o) {
-    if (o >= out) continue;
+    if (o >= l.out) break;
     const float total = warp_sum(sum[o]);
     if (lane == 0) parts[warp][o] = total;
   }
   __syncthreads();
-  if (warp != 0 || lane >= out) return 0.f;
-  float z = l.bias ? load(resolve(l.bias), lane) : 0.f;
+  if (warp != 0 || lane >= l.out) return 0.f;
+  float z = bias;
   for (int p = 0; p < warps; ++p) z += parts[p][lane];
   return z;
 }
 
 struct RowLoss {
-  float dz;
-  Sums sums;  // complete in lane 0
+  float dz, loss, correct;  // loss and correct complete in lane 0
 };
 
-__device__ __forceinline__ RowLoss cross_entropy_row(const OutputLayer& l, float z, int64_t row, int out, float factor) {
+__device__ __forceinline__ RowLoss cross_entropy_row(float z, int label, int out, float factor) {
   const int lane = threadIdx.x % 32;
   const float value = lane < out ? z : -INFINITY;
   const float max = warp_max(value);
   const unsigned best = __ballot_sync(0xffffffffu, lane < out && value == max);
   const float e = lane < out ? expf(value - max) : 0.f;
   const float sum = warp_sum(e);
-  const int label = reinterpret_cast<const int32_t*>(resolve(l.y).data)[row];
   const float chosen = __shfl_sync(0xffffffffu, z, label);
-  RowLoss r;
-  r.dz = (e / sum - (lane == label ? 1.f : 0.f)) * factor;
-  r.sums = {logf(sum) + max - chosen, __ffs(best) - 1 == label ? 1.f : 0.f, 1.f};
-  return r;
+  return {(e / sum - (lane == label ? 1.f : 0.f)) * factor, logf(sum) + max - chosen, __ffs(best) - 1 == label ? 1.f : 0.f};
 }
 
-__device__ __forceinline__ RowLoss squared_error_row(const OutputLayer& l, float z, int64_t row, int out, float factor) {
-  const int lane = threadIdx.x % 32;
-  const float difference = lane < out ? z - load(resolve(l.y), row * out + lane) : 0.f;
-  RowLoss r;
-  r.dz = 2.f * difference * factor / static_cast<float>(out);
-  r.sums = {warp_sum(difference * difference) / static_cast<float>(out), 0.f, 1.f};
-  return r;
+__device__ __forceinline__ RowLoss squared_error_row(float z, float target, int out, float factor) {
+  const float difference = threadIdx.x % 32 < out ? z - target : 0.f;
+  return {2.f * difference * factor / static_cast<float>(out), warp_sum(difference * difference) / static_cast<float>(out), 0.f};
 }
 
 // dz·Wᵀ ∘ f'(saved), one input a thread.
 template <class T, int N>
-__device__ __forceinline__ void gradient_before(const OutputLayer& l, int64_t row, int in, int out, const float* dz) {
-  const T* w = static_cast<const T*>(l.w.data);
-  const Ref saved = resolve(l.saved), to = resolve(l.dz_before);
-  for (int i = threadIdx.x; i < in; i += blockDim.x) {
+__device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_t row, const float* dz) {
+  const T* w = static_cast<const T*>(l.w);
+  const Ref saved{static_cast<char*>(const_cast<void*>(l.saved)), l.saved_type}, to{static_cast<char*>(l.dz_before), l.dz_type};
+  for (int i = threadIdx.x; i < l.in; i += blockDim.x) {
+    const float slope = l.saved ? activation_slope(l.activation, load(saved, row * l.in + i)) : 1.f;
     float sum = 0;
-#pragma unroll
-    for (int o = 0; o < N; ++o)
-      if (o < out) sum = fmaf(dz[o], number(w + i * out + o), sum);
-    const float slope = l.activation == Activation::None ? 1.f : activation_slope(l.activation, load(saved, row * in + i));
-    store(to, row * in + i, sum * slope);
+    each_weight<T, N>(w + i * l.out, l.out, [&](int o, float weight) { sum = fmaf(dz[o], weight, sum); });
+    store(to, row * l.in + i, sum * slope);
   }
 }
 
+// What warp 0 needs beside the logits, asked for before they are made.
+struct Truth {
+  float bias = 0, target = 0;
+  int label = 0;
+};
+
+__device__ __forceinline__ Truth truth_of(const OutputArguments& l, int64_t y_first, int64_t row) {
+  Truth t;
+  const int lane = threadIdx.x;
+  if (lane >= 32) return t;
+  if (l.bias && lane < l.out) t.bias = load(Ref{static_cast<char*>(const_cast<void*>(l.bias)), l.bias_type}, lane);
+  if (l.loss == LossKind::CrossEntropy)
+    t.label = static_cast<const int32_t*>(l.y)[y_first + row];
+  else if (lane < l.out)
+    t.target = load(Ref{static_cast<char*>(const_cast<void*>(l.y)), l.y_type}, (y_first + row) * l.out + lane);
+  return t;
+}
+
 template <class T, int N>
-__global__ __launch_bounds__(kMaxThreads) void output_layer_kernel(const __grid_constant__ OutputLayer l, Scratch scratch) {
+__global__ __launch_bounds__(kMaxThreads) void output_layer_kernel(const __grid_constant__ OutputArguments l) {
   __shared__ float parts[kMaxWarps][N];
   __shared__ float dz[N];
   __shared__ Sums shared[kMaxWarps];
   wait_for_previous();
-  const int in = static_cast<int>(l.h.cols), out = static_cast<int>(l.dz.cols), lane = threadIdx.x % 32;
-  const float factor = (l.scale ? l.scale->scale : 1.f) / static_cast<float>(l.h.rows);
+  const int64_t first = l.clock ? l.clock->row : 0;
+  const int64_t y_first = l.y_is_view ? first + l.y_row : 0, h_first = l.h_row >= 0 ? first + l.h_row : 0;
+  const float factor = (l.scale ? l.scale->scale : 1.f) / static_cast<float>(l.rows);
   Sums mine;
-  for (int64_t row = blockIdx.x; row < l.h.rows; row += gridDim.x) {
-    const float z = logits<T, N>(l, row, in, out, parts);
+  for (int64_t row = blockIdx.x; row < l.rows; row += gridDim.x) {
+    const Truth truth = truth_of(l, y_first, row);
+    const float z = logits<T, N>(l, static_cast<const T*>(l.h) + (h_first + row) * l.in, truth.bias, parts);
     if (threadIdx.x < 32) {
-      const RowLoss r = l.loss == LossKind::CrossEntropy ? cross_entropy_row(l, z, row, out, factor)
-                                                         : squared_error_row(l, z, row, out, factor);
-      if (lane < out) {
-        dz[lane] = r.dz;
-        store(resolve(l.dz), row * out + lane, r.dz);
+      const RowLoss r = l.loss == LossKind::CrossEntropy ? cross_entropy_row(z, truth.label, l.out, factor)
+                                                         : squared_error_row(z, truth.target, l.out, factor);
+      if (threadIdx.x < l.out) {
+        dz[threadIdx.x] = r.dz;
+        store(Ref{static_cast<char*>(l.dz), l.dz_type}, row * l.out + threadIdx.x, r.dz);
       }
-      mine = {mine.loss + r.sums.loss, mine.correct + r.sums.correct, mine.rows + r.sums.rows};
+      if (l.join_later && threadIdx.x == 0) row_losses(l.scratch)[row] = make_float2(r.loss, r.correct);
+      mine = {mine.loss + r.loss, mine.correct + r.correct, mine.rows + 1.f};
     }
     __syncthreads();
-    if (l.dz_before) gradient_before<T, N>(l, row, in, out, dz);
+    if (l.dz_before) gradient_before<T, N>(l, row, dz);
   }
+  if (l.join_later) return;
   Sums total;
-  if (grid_sum(scratch, mine, total, shared)) write_metrics(l.at, total);
+  if (grid_sum(l.scratch, mine, total, shared)) write_metrics(l.at, total);
+}
+
+OutputArguments output_arguments(const OutputLayer& l, Scratch scratch) {
+  OutputArguments a{l.h.data, l.w.data, l.bias.data, l.y.data, l.saved.data, l.dz.data, l.dz_before.data, l.scale};
+  a.clock = l.y.clock ? l.y.clock : l.h.clock;
+  a.h_row = l.h.clock ? l.h.view_offset * l.h.rows : -1;
+  a.y_row = l.y.view_offset * l.y.rows;
+  a.y_is_view = l.y.clock != nullptr;
+  a.rows = l.h.rows;
+  a.in = static_cast<int>(l.h.cols), a.out = static_cast<int>(l.dz.cols);
+  a.type = l.w.type, a.bias_type = l.bias.type, a.y_type = l.y.type, a.saved_type = l.saved.type, a.dz_type = l.dz.type;
+  a.activation = l.activation, a.loss = l.loss, a.join_later = l.join_later;
+  a.at = l.at, a.scratch = scratch;
+  return a;
 }
 
 template <class T>
-void launch_output_layer(Queue queue, Scratch scratch, const OutputLayer& l) {
-  const int64_t blocks = std::min<int64_t>(l.h.rows, 8192);
-  const int threads = static_cast<int>(std::clamp<int64_t>(ceil_div(l.h.cols, 32) * 32, 32, kMaxThreads));
-  const auto kernel = l.dz.cols <= 16 ? output_layer_kernel<T, 16> : output_layer_kernel<T, 32>;
-  launch(queue, kernel, blocks, threads, 0, l, scratch);
+void launch_output_layer(Queue queue, const OutputArguments& a) {
+  const int threads = static_cast<int>(std::clamp<int64_t>(ceil_div(a.in, 64) * 32, 128, kMaxThreads));
+  const auto kernel = a.out <= 10 ? output_layer_kernel<T, 10> : output_layer_kernel<T, 32>;
+  launch(queue, kernel, std::min<int64_t>(a.rows, 8192), threads, 0, a);
 }
 
 }  // namespace
@@ -122,10 +163,11 @@ void launch_output_layer(Queue queue, Scratch scratch, const OutputLayer& l) {
 bool output_layer_fits(int64_t, int64_t out) { return out <= kMaxFusedOutputs; }
 
 void output_layer(Queue queue, Scratch scratch, const OutputLayer& l) {
+  const OutputArguments a = output_arguments(l, scratch);
   switch (l.w.type) {
-    case DType::F16: return launch_output_layer<__half>(queue, scratch, l);
-    case DType::Bf16: return launch_output_layer<__nv_bfloat16>(queue, scratch, l);
-    default: return launch_output_layer<float>(queue, scratch, l);
+    case DType::F16: return launch_output_layer<__half>(queue, a);
+    case DType::Bf16: return launch_output_layer<__nv_bfloat16>(queue, a);
+    default: return launch_output_layer<float>(queue, a);
   }
 }
 

@@ -14,10 +14,10 @@ void small_gemm_bf16(Queue, const Product&);
 void small_gemm_fp16(Queue, const Product&);
 void small_gemm_half16(Queue, const Product&);  // sums kept in fp16
 
-void grad_update_fp32(Queue, const OptimizerRef&, std::span<const LayerUpdate>);
-void grad_update_tf32(Queue, const OptimizerRef&, std::span<const LayerUpdate>);
-void grad_update_bf16(Queue, const OptimizerRef&, std::span<const LayerUpdate>);
-void grad_update_fp16(Queue, const OptimizerRef&, std::span<const LayerUpdate>);
+void grad_update_fp32(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
+void grad_update_tf32(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
+void grad_update_bf16(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
+void grad_update_fp16(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
 
 // For learners: one thread a result; and the textbook 16 × 16 tiles in shared memory.
 void naive_gemm(Queue, const Product&);

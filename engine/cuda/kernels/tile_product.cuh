@@ -37,10 +37,10 @@ struct TileShape {
 };
 
 // One operand of the product as the kernel sees it.
+template <class T>
 struct Operand {
-  const void* data;
+  const T* data;
   int rows, cols;  // as stored
-  bool vector;     // rows begin at multiples of 16 bytes
 };
 
 template <int Bytes>
@@ -57,10 +57,11 @@ template <int Left>
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(Left)); }
 
 // Brings the ROWS × COLS piece at (row0, col0) to shared memory, row stride STRIDE; zeros outside of the matrix.
-template <class T, int ROWS, int COLS, int STRIDE, int THREADS>
-__device__ __forceinline__ void bring_piece(T* shared, const Operand& from, int row0, int col0) {
-  const T* data = static_cast<const T*>(from.data);
-  if (from.vector) {
+// Whole: its rows begin at multiples of 16 bytes.
+template <bool Whole, class T, int ROWS, int COLS, int STRIDE, int THREADS>
+__device__ __forceinline__ void bring_piece(T* shared, const Operand<T>& from, int row0, int col0) {
+  const T* data = from.data;
+  if constexpr (Whole) {
     constexpr int n = 16 / sizeof(T), per_row = COLS / n;
 #pragma unroll
     for (int i = threadIdx.x; i < ROWS * per_row; i += THREADS) {
@@ -69,17 +70,17 @@ __device__ __forceinline__ void bring_piece(T* shared, const Operand& from, int 
       const int64_t at = inside ? static_cast<int64_t>(row0 + r) * from.cols + col0 + c : 0;
       copy_async<16>(shared + r * STRIDE + c, data + at, inside);
     }
-    return;
-  }
+  } else {
 #pragma unroll 4
-  for (int i = threadIdx.x; i < ROWS * COLS; i += THREADS) {
-    const int r = i / COLS, c = i % COLS;
-    const bool inside = row0 + r < from.rows && col0 + c < from.cols;
-    const int64_t at = inside ? static_cast<int64_t>(row0 + r) * from.cols + col0 + c : 0;
-    if constexpr (sizeof(T) == 4)
-      copy_async<4>(shared + r * STRIDE + c, data + at, inside);
-    else
-      shared[r * STRIDE + c] = inside ? data[at] : T(0.f);
+    for (int i = threadIdx.x; i < ROWS * COLS; i += THREADS) {
+      const int r = i / COLS, c = i % COLS;
+      const bool inside = row0 + r < from.rows && col0 + c < from.cols;
+      const int64_t at = inside ? static_cast<int64_t>(row0 + r) * from.cols + col0 + c : 0;
+      if constexpr (sizeof(T) == 4)
+        copy_async<4>(shared + r * STRIDE + c, data + at, inside);
+      else
+        shared[r * STRIDE + c] = inside ? data[at] : T(0.f);
+    }
   }
 }
 
@@ -122,7 +123,7 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
   }
 }
 
-template <Math M, bool TA, bool TB, class Shape>
+template <Math M, bool TA, bool TB, class Shape, bool Whole>
 struct TileProduct {
   using T = typename Number<M>::type;
   static constexpr int BM = Shape::BM, BN = Shape::BN, WK = Shape::WK, threads = Shape::threads, stages = Shape::stages;
@@ -155,26 +156,44 @@ struct TileProduct {
     wm = warp / WK / Shape::WN;
   }
 
-  __device__ void bring(const Operand& a, const Operand& b, int row0, int col0, int stage, int k0) {
-    T* to = shared + stage * stage_size;
-    bring_piece<T, a_rows, a_cols, a_stride, threads>(to, a, TA ? k0 : row0, TA ? row0 : k0);
-    bring_piece<T, b_rows, b_cols, b_stride, threads>(to + a_size, b, TB ? col0 : k0, TB ? k0 : col0);
+  __device__ __forceinline__ void bring_a(const Operand<T>& a, int row0, int step) {
+    bring_piece<Whole, T, a_rows, a_cols, a_stride, threads>(shared + step % stages * stage_size, a, TA ? step * BK : row0,
+                                                             TA ? row0 : step * BK);
+  }
+  __device__ __forceinline__ void bring_b(const Operand<T>& b, int col0, int step) {
+    bring_piece<Whole, T, b_rows, b_cols, b_stride, threads>(shared + step % stages * stage_size + a_size, b,
+                                                             TB ? col0 : step * BK, TB ? step * BK : col0);
   }
 
-  // `each_stage(b piece of k × n in shared memory, k0)` is called when a stage is there.
-  template <class EachStage>
-  __device__ void run(const Operand& a, const Operand& b, int row0, int col0, int k_size, EachStage each_stage) {
+  // The first stages of b, then those of a: b may be known earlier than a.
+  __device__ __forceinline__ void begin_b(const Operand<T>& b, int col0, int k_size) {
     const int steps = (k_size + BK - 1) / BK;
-#pragma unroll
+#pragma unroll 1
+    for (int s = 0; s < stages - 1 && s < steps; ++s) bring_b(b, col0, s);
+  }
+  __device__ __forceinline__ void begin_a(const Operand<T>& a, int row0, int k_size) {
+    const int steps = (k_size + BK - 1) / BK;
+#pragma unroll 1
     for (int s = 0; s < stages - 1; ++s) {
-      if (s < steps) bring(a, b, row0, col0, s, s * BK);
+      if (s < steps) bring_a(a, row0, s);
       commit_copies();
     }
+  }
+
+  // After begin_b and begin_a. `each_stage(b piece of k × n in shared memory, k0)` is called when a stage is there.
+  template <class EachStage>
+  __device__ __forceinline__ void run(const Operand<T>& a, const Operand<T>& b, int row0, int col0, int k_size,
+                                      EachStage each_stage) {
+    const int steps = (k_size + BK - 1) / BK;
+#pragma unroll 1
     for (int s = 0; s < steps; ++s) {
       wait_for_copies<stages - 2>();
       __syncthreads();
       const int next = s + stages - 1;
-      if (next < steps) bring(a, b, row0, col0, next % stages, next * BK);
+      if (next < steps) {
+        bring_b(b, col0, next);
+        bring_a(a, row0, next);
+      }
       commit_copies();
       const T* at = shared + s % stages * stage_size;
       multiply(at, at + a_size);

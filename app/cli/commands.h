@@ -26,6 +26,11 @@ Run add_list(CLI::App& program);
 Run add_bench(CLI::App& program);
 Run add_experiment(CLI::App& program);
 Run add_lab(CLI::App& program);
+Run add_report(CLI::App& program);
+Run add_convert(CLI::App& program);
+Run add_diff(CLI::App& program);
+Run add_stats(CLI::App& program);
+Run add_record(CLI::App& program);
 
 // PRESET|FILE and --set, shared by several commands.
 struct SpecArguments {

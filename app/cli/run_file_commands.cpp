@@ -1,0 +1,88 @@
+// What works on recorded runs: convert, diff, stats; and record, which makes one of any CUDA program.
+#include <cstdio>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "profiling/analysis/compare.h"
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/collectors/record.h"
+#include "profiling/formats/convert.h"
+
+namespace ws::cli {
+namespace {
+
+// What an importer left out is said, but is no failure.
+prof::RunData read(const std::string& path) {
+  prof::RunData run = prof::import_run(path);
+  for (const std::string& problem : run.problems) std::fprintf(stderr, "%s: %s\n", path.c_str(), problem.c_str());
+  return run;
+}
+
+struct TwoFiles {
+  std::string a, b;
+  bool json = false;
+};
+
+struct RecordArguments {
+  std::string out = "recorded.wsrun", level = "full", library;
+  std::vector<std::string> command;
+};
+
+int record(const RecordArguments& a) {
+  prof::RecordOptions options;
+  options.level = prof::trace_level(a.level);
+  options.library = a.library;
+  const int status = prof::record(a.command, a.out, options);
+  std::fprintf(stderr, "recorded in %s\n", a.out.c_str());
+  return status;
+}
+
+}  // namespace
+
+Run add_convert(CLI::App& program) {
+  auto files = std::make_shared<TwoFiles>();
+  CLI::App& command = *program.add_subcommand("convert", "between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
+  command.add_option("from", files->a, "file to read")->required();
+  command.add_option("to", files->b, "file to write; its ending says the format")->required();
+  return [files] {
+    prof::convert(files->a, files->b);
+    return kDone;
+  };
+}
+
+Run add_diff(CLI::App& program) {
+  auto files = std::make_shared<TwoFiles>();
+  CLI::App& command = *program.add_subcommand("diff", "what makes the steps of two runs differ");
+  command.add_option("a", files->a, "the baseline")->required();
+  command.add_option("b", files->b, "the run to compare with it")->required();
+  command.add_flag("--json", files->json, "print one JSON object");
+  return [files] {
+    const prof::Comparison comparison = prof::compare(read(files->a), read(files->b));
+    std::printf("%s\n", (files->json ? prof::to_json(comparison) : prof::to_text(comparison)).c_str());
+    return kDone;
+  };
+}
+
+Run add_stats(CLI::App& program) {
+  auto files = std::make_shared<TwoFiles>();
+  CLI::App& command = *program.add_subcommand("stats", "kernels, copies and calls of a recorded run");
+  command.add_option("file", files->a, "a run file or another tool's trace")->required();
+  command.add_flag("--json", files->json, "print one JSON object");
+  return [files] {
+    const prof::TraceStats stats = prof::trace_stats(read(files->a).trace);
+    std::printf("%s\n", (files->json ? prof::to_json(stats) : prof::to_text(stats)).c_str());
+    return kDone;
+  };
+}
+
+Run add_record(CLI::App& program) {
+  auto arguments = std::make_shared<RecordArguments>();
+  CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does: record -- python3 train.py");
+  command.add_option("--out", arguments->out, "the run file to write")->capture_default_str();
+  command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")->capture_default_str();
+  command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program");
+  command.add_option("command", arguments->command, "the program and its arguments, after --")->required();
+  return [arguments] { return record(*arguments); };
+}
+
+}  // namespace ws::cli

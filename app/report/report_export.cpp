@@ -1,0 +1,113 @@
+#include "app/report/report_export.h"
+
+#include <QFile>
+#include <QPainter>
+#include <QPdfWriter>
+#include <QSvgRenderer>
+#include <cmath>
+
+#include "app/compare/comparison_model.h"
+#include "app/session/run.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kMargin = 56, kWidth = 794, kHeight = 1123;  // A4 at 96 dots an inch
+
+class Page {
+ public:
+  explicit Page(QPdfWriter& pdf) : pdf_(pdf), painter_(&pdf) {}
+  bool good() const { return painter_.isActive(); }
+
+  void text(const QString& text, double px, int weight = 400) {
+    QFont font("Inter");
+    font.setPixelSize(static_cast<int>(px));
+    font.setWeight(static_cast<QFont::Weight>(weight));
+    painter_.setFont(font);
+    const QRectF room(kMargin, y_, kWidth - 2 * kMargin, 400);
+    const QRectF used = painter_.boundingRect(room, Qt::TextWordWrap, text);
+    turn(used.height());
+    painter_.drawText(QRectF(kMargin, y_, room.width(), used.height() + 2), Qt::TextWordWrap, text);
+    y_ += used.height() + 6;
+  }
+
+  void picture(const std::string& svg) {
+    QSvgRenderer renderer(QByteArray::fromStdString(svg));
+    const QSizeF size = renderer.defaultSize();
+    turn(size.height());
+    renderer.render(&painter_, QRectF(QPointF(kMargin, y_), size));
+    y_ += size.height() + 10;
+  }
+
+ private:
+  void turn(double needed) {
+    if (y_ + needed < kHeight - kMargin) return;
+    pdf_.newPage();
+    y_ = kMargin;
+  }
+  QPdfWriter& pdf_;
+  QPainter painter_;
+  double y_ = kMargin;
+};
+
+}  // namespace
+
+ReportRun report_run(const Run& run) {
+  ReportRun out;
+  out.title = run.title.toStdString();
+  out.device = run.device.toStdString();
+  out.created = run.created.toString(Qt::ISODate).toStdString();
+  out.status = run.summary ? std::string(to_string(run.summary->status)) : run.live() ? "running" : "file";
+  if (run.origin != RunOrigin::Imported) out.spec.push_back(run.spec);
+  for (const StepPoint& p : run.steps) out.loss.push_back({p.step, p.wall_s, static_cast<double>(p.loss)});
+  if (!run.regression())
+    for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
+  out.parts = newest_breakdown(run.trace);
+  out.us_per_step = run.usPerStep();
+  out.overhead_share = run.overhead_share;
+  out.steps = run.summary ? run.summary->steps : static_cast<int64_t>(run.steps.size());
+  if (run.summary) {
+    out.samples_per_s = run.summary->samples_per_s;
+    out.wall_s = run.summary->wall_s;
+    out.peak_bytes = static_cast<double>(run.summary->peak_bytes);
+    if (out.steps > 0) out.allocator_calls_per_step = static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) / static_cast<double>(out.steps);
+  }
+  return out;
+}
+
+void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
+  const QString temporary = path + ".part";
+  bool good = false;
+  {
+    QPdfWriter pdf(temporary);
+    pdf.setResolution(96);
+    pdf.setPageSize(QPageSize(QPageSize::A4));
+    pdf.setPageMargins({});
+    pdf.setTitle("Warpscope report");
+    Page page(pdf);
+    good = page.good();
+    if (good) {
+      page.text("Warpscope report", 22, 600);
+      for (size_t i = 0; i < runs.size(); ++i)
+        page.text(QString("%1  %2 · %3 · %4 µs a step · %5 steps").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(runs[i].title), QString::fromStdString(runs[i].device)).arg(runs[i].us_per_step, 0, 'f', 1).arg(runs[i].steps), 12);
+      for (const ReportFigure& figure : figures(runs)) {
+        page.text(QString::fromStdString(figure.title), 15, 600);
+        page.picture(figure.svg);
+        page.text(QString::fromStdString(figure.caption), 11);
+      }
+    }
+  }
+  QFile::remove(path);
+  if (good && QFile::rename(temporary, path)) return;
+  QFile::remove(temporary);
+  throw Failure(path.toStdString() + ": cannot be written");
+}
+
+void write_report(const std::vector<const Run*>& runs, const QString& path) {
+  std::vector<ReportRun> all;
+  for (const Run* run : runs) all.push_back(report_run(*run));
+  if (path.endsWith(".pdf")) return write_pdf(all, path);
+  write_whole(path.toStdString(), report_html(all));
+}
+
+}  // namespace ws::app

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The command-line program from outside: exit codes, the output folder, Ctrl+C, resume.
+set -u
+program="$1"
+folder="$(mktemp -d)"
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+check() { if ! eval "$2"; then echo "does not hold: $1"; failures=$((failures + 1)); fi; }
+cpu=(--set exec.device=cpu)
+
+"$program" list presets >list.txt; check "list names the presets" '[[ $? == 0 ]] && grep -q "^  mnist " list.txt'
+"$program" plan iris >plan.txt; check "plan prints both tables" 'grep -q "As built: " plan.txt && grep -q "As it runs: " plan.txt'
+"$program" train iris "${cpu[@]}" --out a --json >out.txt 2>err.txt; check "training ends with 0" '[[ $? == 0 ]]'
+check "the last line is the summary" 'tail -n1 out.txt | grep -q "^{.*\"status\":\"finished\""'
+check "the folder is whole" '[[ -s a/metrics.csv && -s a/summary.json && -s a/checkpoint.wsck ]]'
+
+"$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out b >b.txt 2>&1 &
+pid=$!
+sleep 1; kill -INT $pid; wait $pid
+check "Ctrl+C ends with 0" '[[ $? == 0 ]]'
+check "and keeps what was trained" 'grep -q "\"status\": \"stopped\"" b/summary.json && [[ -s b/checkpoint.wsck ]]'
+steps="$(sed -n 's/.*"steps": \([0-9]*\).*/\1/p' b/summary.json)"
+"$program" train --resume --out b --set train.time_limit_s=1000 --set train.epochs=$((steps / 8 + 3)) >/dev/null 2>&1; check "a resumed run ends with 0" '[[ $? == 0 ]]'
+check "its steps go on without a gap" "awk -F, 'NR > 1 && \$1 != NR - 1 { bad = 1 } END { exit bad }' b/metrics.csv"
+
+"$program" train >/dev/null 2>&1; check "no preset: 2" '[[ $? == 2 ]]'
+"$program" frobnicate >/dev/null 2>&1; check "no such command: 2" '[[ $? == 2 ]]'
+"$program" train iris --set train.lr=fast >/dev/null 2>err.txt; check "a wrong value: 2" '[[ $? == 2 ]] && grep -q "train.lr: expected a number" err.txt'
+echo '{"train": {"lr": NaN}}' >nan.json
+"$program" train nan.json >/dev/null 2>err.txt; check "NaN in JSON: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'
+"$program" train "$folder" >/dev/null 2>err.txt; check "a folder instead of a file: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'
+"$program" train iris "${cpu[@]}" --out /proc/none >/dev/null 2>err.txt; check "an impossible folder: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'
+exit $((failures > 0))

@@ -1,0 +1,148 @@
+#include "app/session/recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/session/run_output.h"
+#include "profiling/formats/run_file.h"
+#include "tests/support/small_data.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+RunSpec small() {
+  RunSpec spec;
+  spec.name = "small";
+  spec.exec.device = Device::Cpu;
+  spec.model.hidden = {8};
+  spec.train.batch = 16;
+  spec.train.epochs = 20;
+  return spec;
+}
+
+class Recording : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  fs::path folder_ = fs::path(testing::TempDir()) / "warpscope-recording";
+  data::Dataset data_ = test::random_data(50, 6, 3, true);  // 4 steps an epoch
+};
+
+TEST_F(Recording, TheInboxGetsEverythingOnce) {
+  RecorderOptions options;
+  options.trace.level = prof::TraceLevel::Full;
+  RecordedRun run(small(), options);
+  auto result = std::async(std::launch::async, [&] { return run.run(data_); });
+  size_t steps = 0, epochs = 0, spans = 0, plans = 0;
+  std::optional<Summary> summary;
+  while (!summary) {
+    RunUpdate update = run.take();
+    for (const StepResult& r : update.steps) EXPECT_EQ(r.step, static_cast<int64_t>(steps++));
+    epochs += update.epochs.size();
+    plans += update.plan.has_value();
+    for (const auto& batch : update.traces) spans += batch.span_count();
+    summary = update.summary;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(steps, 80u);
+  EXPECT_EQ(epochs, 20u);
+  EXPECT_EQ(plans, 1u);
+  EXPECT_GT(spans, 80u) << "a span a step at the least";
+  EXPECT_EQ(summary->steps, result.get().steps);
+}
+
+TEST_F(Recording, TheRunFileHoldsLossesTraceAndSummary) {
+  RecorderOptions options;
+  options.path = path("a.wsrun");
+  options.title = "A title";
+  options.trace.level = prof::TraceLevel::Full;
+  RecordedRun run(small(), options);
+  EXPECT_EQ(run.run(data_).status, RunStatus::Finished);
+  prof::RunFileReader reader(options.path);
+  EXPECT_EQ(reader.summary().name, "A title");
+  EXPECT_EQ(reader.summary().status, "finished");
+  EXPECT_EQ(reader.summary().steps, 80);
+  EXPECT_EQ(parse_spec(reader.summary().spec), small());
+  EXPECT_EQ(reader.metrics().size(), 80u);
+  EXPECT_EQ(reader.evaluations().size(), 20u);
+  prof::Trace trace = reader.trace();
+  reader.fill(trace);
+  EXPECT_GT(trace.span_count(), 80u);
+  for (const prof::StepWindow& w : reader.step_windows()) {
+    int64_t sum = 0;
+    for (int64_t part : w.times) sum += part;
+    EXPECT_EQ(sum, w.end - w.begin);
+  }
+}
+
+TEST_F(Recording, AFileThatCannotBeWrittenIsSaidBeforeTraining) {
+  RecorderOptions options;
+  options.path = path("no/such/folder/a.wsrun");
+  RecordedRun run(small(), options);
+  EXPECT_THROW(run.run(data_), Failure);
+}
+
+struct Row {
+  int64_t step;
+  bool tested;
+};
+std::vector<Row> rows_of(const std::string& csv) {
+  std::ifstream in(csv);
+  std::string line;
+  std::getline(in, line);
+  EXPECT_EQ(line, "step,epoch,wall_s,train_loss,train_accuracy,test_loss,test_accuracy");
+  std::vector<Row> rows;
+  while (std::getline(in, line)) {
+    EXPECT_EQ(std::ranges::count(line, ','), 6);
+    rows.push_back({std::stoll(line), line.back() != ','});
+  }
+  return rows;
+}
+
+TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
+  RecordedRun run(small(), {});
+  RunOutput output(folder_.string(), 4, 0);
+  const Summary summary = run.run(data_);
+  const RunUpdate update = run.take();
+  // In pieces, as they would come while training.
+  for (size_t at = 0; at < update.steps.size(); at += 7) {
+    const auto last = std::min(at + 7, update.steps.size());
+    std::vector<EpochResult> epochs;
+    for (const EpochResult& e : update.epochs)
+      if (e.step > static_cast<int64_t>(at) && e.step <= static_cast<int64_t>(last)) epochs.push_back(e);
+    output.add({update.steps.begin() + static_cast<long>(at), update.steps.begin() + static_cast<long>(last)}, epochs);
+  }
+  output.finish(summary);
+  const auto rows = rows_of(path("metrics.csv"));
+  ASSERT_EQ(rows.size(), 80u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].step, static_cast<int64_t>(i) + 1);
+    EXPECT_EQ(rows[i].tested, (i + 1) % 4 == 0) << i;
+  }
+  std::ifstream in(path("summary.json"));
+  const auto json = nlohmann::json::parse(in);
+  for (const char* key : {"status", "steps", "epochs", "final_train_loss", "test_loss", "test_accuracy", "us_per_step", "samples_per_s",
+                          "peak_bytes", "spec", "machine"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(json["status"], "finished");
+  // Going on from step 41 keeps what was before it.
+  { RunOutput again(folder_.string(), 4, 41); again.finish(summary); }
+  EXPECT_EQ(rows_of(path("metrics.csv")).size(), 41u);
+}
+
+TEST(SummaryJson, WritesNullForWhatIsNotANumber) {
+  Summary s;
+  s.test_accuracy = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(summary_json(s)["test_accuracy"].is_null());
+}
+
+}  // namespace
+}  // namespace ws::app

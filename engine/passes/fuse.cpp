@@ -119,7 +119,7 @@ bool linear_step(Match& m) {
   if (m.spec().model.kind != ModelKind::Linear) return false;
   if (!m.kinds({OpKind::MatMul, OpKind::BiasActivate, OpKind::SquaredErrorFused, OpKind::MatMul, OpKind::ColumnSum})) return false;
   const Buffer &weights = m.buffer(m.op(0).in[1]), &z = m.buffer(m.op(0).out[0]);
-  if (weights.type != DType::F32 || z.cols != 1) return false;
+  if (weights.type != DType::F32 || weights.rows != 1 || z.cols != 1) return false;
   Op fused = m.op(2);
   fused.kind = OpKind::LinearStep;
   fused.name = "line";

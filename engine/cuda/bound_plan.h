@@ -22,7 +22,7 @@ enum class Feed : uint8_t {
 // What a captured graph was made for.
 struct GraphKey {
   int64_t steps = 1;
-  const void* x = nullptr;      // where the rows lie, or their beginning with Feed::Clock
+  const void* rows = nullptr;   // where they lie, or begin with Feed::Clock
   const void* order = nullptr;  // Feed::Gather
   bool marked = false;          // captured while a profiler listened, so that it knows every node
   bool operator==(const GraphKey&) const = default;

@@ -24,7 +24,7 @@ std::string advice(cudaError_t code) {
     case cudaErrorStreamCaptureUnsupported: return "this work cannot be part of a CUDA graph; choose launch eager";
     default: break;
   }
-  if (is_sticky(code)) return std::string(cudaGetErrorString(code)) + "; the GPU context is reset, the next run starts clean";
+  if (is_sticky(code)) return std::string(cudaGetErrorString(code)) + "; the run ends here, what it made so far is kept";
   return cudaGetErrorString(code);
 }
 
@@ -50,11 +50,12 @@ bool is_sticky(cudaError_t code) {
 bool context_is_lost() { return g_lost.load(std::memory_order_acquire); }
 
 void reset_lost_context() {
-  if (!g_lost.exchange(false)) return;
+  if (!g_lost.load(std::memory_order_acquire)) return;
   cudaDeviceReset();  // answers with the sticky error once more
   cudaGetLastError();
-  // Libraries expect a context to be there; the runtime makes a new one here.
-  if (cudaSetDevice(0) != cudaSuccess || cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
+  const bool given = cudaSetDevice(0) == cudaSuccess && cudaFree(nullptr) == cudaSuccess;
+  cudaGetLastError();
+  if (given) g_lost.store(false, std::memory_order_release);
 }
 
 void throw_failure(cudaError_t code, const char* call) {

@@ -22,9 +22,9 @@ inline void check(cublasStatus_t code, const char* call) {
     throw_failure(code, call);
 }
 
-// A sticky error leaves the context useless; only cudaDeviceReset helps.
+// A sticky error leaves the context useless; after a reset the driver may give this process a new one (580 does not).
 bool is_sticky(cudaError_t code);
-bool context_is_lost();   // a sticky error was seen since the last reset
+bool context_is_lost();     // a sticky error was seen and no new context was given
 void reset_lost_context();  // does nothing when the context is sound; every handle made before is void
 
 }  // namespace ws::cuda

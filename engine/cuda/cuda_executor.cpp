@@ -15,7 +15,7 @@ namespace {
 
 // First made, last destroyed: after a sticky error the context is reset when everything that lived in it is gone.
 struct ContextGuard {
-  ContextGuard() { reset_lost_context(); }
+  ContextGuard() = default;
   ~ContextGuard() { reset_lost_context(); }
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
@@ -233,6 +233,10 @@ class CudaExecutor final : public Executor {
 std::unique_ptr<Executor> make_cuda_executor(const RunSpec&) {
   const DeviceInfo& info = device_info();
   if (!info.cuda) throw Failure(info.why_not);
+  reset_lost_context();
+  if (context_is_lost())
+    throw Failure("A fault on the GPU ended an earlier run and the driver gives this program no new context: start the program "
+                  "again to use the GPU, or choose device cpu.");
   return std::make_unique<CudaExecutor>();
 }
 

@@ -47,7 +47,8 @@ void GraphExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step
 void GraphExecutor::launch(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
   const cudaStream_t stream = place_.stream;
   const int slot = place_.feed.stage(bound, stream, row);
-  const GraphKey key{steps, bound.address[index(bound.x)], bound.feed == Feed::Gather ? place_.feed.order_address() : nullptr,
+  const BufferId rows = bound.feed == Feed::Staged ? bound.y : bound.x;  // x may be a converted copy, the same for each slot
+  const GraphKey key{steps, bound.address[index(rows)], bound.feed == Feed::Gather ? place_.feed.order_address() : nullptr,
                      prof::listener() != nullptr};
   const cudaGraphExec_t exec = find_or_capture(bound, memory, key);
   place_.tables.set_clock({stream}, {first_step, row});

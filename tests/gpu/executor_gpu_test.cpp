@@ -137,6 +137,17 @@ TEST(ExecutorGpu, TheLineInEveryForm) {
     }
 }
 
+TEST(ExecutorGpu, APlaneThroughPoints) {
+  NEEDS_GPU();
+  Training t = line_training(500, 500);
+  t.data = random_data(500, 3, 1, false);
+  const Outcome want = train_on_oracle(t);
+  for (const Fusion fusion : kFusions) {
+    t.spec.exec.fusion = fusion;
+    expect_equal_to_oracle(t, want);
+  }
+}
+
 TEST(ExecutorGpu, AllocatorCallsAreWhatThePlanSays) {
   NEEDS_GPU();
   Training t = small_training(64);

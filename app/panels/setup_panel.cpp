@@ -57,6 +57,7 @@ void SetupPanel::build() {
   scroll->setFocusPolicy(Qt::NoFocus);
   auto* inside = new QWidget(scroll);
   inside->setObjectName("panel");
+  inside->setAttribute(Qt::WA_StyledBackground);
   auto* list = new QVBoxLayout(inside);
   list->setContentsMargins(0, 0, 0, 0);
   list->setSpacing(0);

@@ -55,11 +55,7 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
     return;
   }
   const prof::StepWindow& last = windows.back();
-  const double per_step = 1e-3 / static_cast<double>(last.steps);
-  for (size_t i = 0; i < prof::kMeanings; ++i)
-    if (last.times[i] > 0) d.split.parts.push_back({static_cast<prof::Meaning>(i), {}, static_cast<double>(last.times[i]) * per_step});
-  d.split.steps = last.steps;
-  d.split.wall_us = static_cast<double>(last.end - last.begin) * per_step;
+  d.split = split_from(last.times, last.end - last.begin, last.steps);
 }
 
 }  // namespace

@@ -27,5 +27,6 @@ void give_details(Run& run, RunDetails&& details);              // on the window
 
 // Where the time of a step goes, from the trace; the parts sum to the wall time.
 StepSplit split_of(const prof::Trace& trace);
+StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps);
 
 }  // namespace ws::app

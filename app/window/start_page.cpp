@@ -86,6 +86,7 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   auto* inside = new QWidget(scroll);
   scroll->setWidget(inside);
   outer->addWidget(scroll);
+  for (QWidget* clear_ground : {scroll->viewport(), inside}) clear_ground->setAutoFillBackground(false);
   auto* column = new QVBoxLayout(inside);
   column->setContentsMargins(24, 36, 24, 16);
   column->setSpacing(6);

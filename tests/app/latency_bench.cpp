@@ -1,0 +1,126 @@
+// How long the window keeps a person waiting while half a million spans a second stream into it.
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QTemporaryDir>
+#include <QTimer>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include "app/panels/theme.h"
+#include "app/window/main_window.h"
+
+using namespace ws::app;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kSpansPerSecond = 500'000, kBatchesPerSecond = 30, kSeconds = 8;
+
+// One thirtieth of a second of a trace: steps of forty spans on a stream and as many calls.
+ws::prof::TraceBatch batch(int64_t& time, uint32_t& step) {
+  ws::prof::TraceBatch out;
+  out.names = {"step", "gemm", "cudaLaunchKernel", "bias relu"};
+  out.tracks.resize(3);
+  out.tracks[0] = {ws::prof::TrackKind::Steps, "steps", "CPU", 0, {}};
+  out.tracks[1] = {ws::prof::TrackKind::Stream, "stream 7", "GPU 0", 0, {}};
+  out.tracks[2] = {ws::prof::TrackKind::Api, "CUDA API", "CPU", 0, {}};
+  for (int spans = 0; spans < kSpansPerSecond / kBatchesPerSecond; spans += 81) {
+    const int64_t begin = time;
+    ++step;
+    for (int i = 0; i < 40; ++i, time += 4000) {
+      ws::prof::Span kernel{.start = time, .duration = 3000, .kind = static_cast<uint64_t>(ws::prof::SpanKind::Kernel), .meaning = static_cast<uint64_t>(i % 5)};
+      kernel.name = ws::prof::NameId{1}, kernel.step = step;
+      ws::prof::Span call{.start = time, .duration = 1500, .kind = static_cast<uint64_t>(ws::prof::SpanKind::Api), .meaning = static_cast<uint64_t>(ws::prof::Meaning::Launch)};
+      call.name = ws::prof::NameId{2}, call.step = step;
+      out.tracks[1].spans.push_back(kernel);
+      out.tracks[2].spans.push_back(call);
+    }
+    ws::prof::Span whole{.start = begin, .duration = static_cast<uint64_t>(time - begin), .kind = static_cast<uint64_t>(ws::prof::SpanKind::Step)};
+    whole.step = step;
+    out.tracks[0].spans.push_back(whole);
+  }
+  return out;
+}
+
+struct Latencies {
+  std::vector<double> ms;
+  double at(double share) {
+    std::sort(ms.begin(), ms.end());
+    return ms.empty() ? 0 : ms[std::min(ms.size() - 1, static_cast<size_t>(share * static_cast<double>(ms.size())))];
+  }
+};
+
+// Posts an event every two milliseconds; the window's thread notes how late it arrives.
+Latencies stream(MainWindow& window, Run& run) {
+  Latencies late;
+  std::atomic<bool> over{false};
+  std::mutex mutex;
+  std::vector<ws::prof::TraceBatch> waiting;
+  std::thread source([&] {
+    int64_t time = 0;
+    uint32_t step = 0;
+    auto next = Clock::now();
+    while (!over) {
+      auto made = batch(time, step);
+      std::lock_guard lock(mutex);
+      waiting.push_back(std::move(made));
+      next += std::chrono::milliseconds(1000 / kBatchesPerSecond);
+      std::this_thread::sleep_until(next);
+    }
+  });
+  std::thread pulse([&] {
+    while (!over) {
+      const auto sent = Clock::now();
+      QMetaObject::invokeMethod(&window, [&late, sent] { late.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - sent).count()); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  });
+  QTimer poll;
+  QObject::connect(&poll, &QTimer::timeout, [&] {
+    RunUpdate update;
+    {
+      std::lock_guard lock(mutex);
+      std::swap(update.traces, waiting);
+    }
+    run.apply(std::move(update));
+  });
+  poll.start(33);
+  QTimer::singleShot(kSeconds * 1000, qApp, &QApplication::quit);
+  QApplication::exec();
+  over = true;
+  source.join();
+  pulse.join();
+  QApplication::processEvents();
+  return late;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  QElapsedTimer start;
+  start.start();
+  QApplication app(argc, argv);
+  set_theme(app, ThemeName::Dark);
+  QTemporaryDir folder;
+  MainWindow window(folder.path());
+  window.setKeepLayout(false);
+  window.resize(1920, 1080);
+  window.show();
+  QApplication::processEvents();
+  const auto visible = start.elapsed();
+  auto* run = new Run(&window);
+  run->title = "synthetic";
+  run->created = QDateTime::currentDateTime();
+  window.library()->adopt(run);
+  window.library()->setTicked(run, true);
+  Latencies late = stream(window, *run);
+  const double p99 = late.at(0.99), worst = late.at(1);
+  std::printf("window visible after %lld ms\nspans %zu\nevent loop latency p50 %.2f ms  p99 %.2f ms  worst %.2f ms  (%zu events)\nhistory %.0f MiB\n",
+              static_cast<long long>(visible), run->trace.span_count(), late.at(0.5), p99, worst, late.ms.size(),
+              static_cast<double>(run->trace.resident_bytes()) / (1 << 20));
+  return p99 <= 16 && worst <= 50 ? 0 : 1;
+}

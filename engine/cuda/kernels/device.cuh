@@ -14,18 +14,31 @@ namespace ws::cuda {
 
 // ---- launch -----------------------------------------------------------------------------------------------------------------
 template <class... Parameters, class... Arguments>
-void launch(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared, Arguments&&... arguments) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+void launch_in_clusters(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared, int cluster,
+                        Arguments&&... arguments) {
+  cudaLaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  if (queue.overlap) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count++].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(std::max<int64_t>(blocks, 1)));
   config.blockDim = dim3(threads);
   config.dynamicSmemBytes = shared;
   config.stream = queue.stream;
-  config.attrs = &attribute;
-  config.numAttrs = queue.overlap ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(std::forward<Arguments>(arguments))...));
+}
+
+template <class... Parameters, class... Arguments>
+void launch(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared, Arguments&&... arguments) {
+  launch_in_clusters(queue, kernel, blocks, threads, shared, 1, std::forward<Arguments>(arguments)...);
 }
 
 // More than 48 KiB of shared memory has to be asked for, once for each kernel.
@@ -160,22 +173,18 @@ inline bool packs(const Tensor& t, int64_t n) {
 // ---- activations ------------------------------------------------------------------------------------------------------------
 constexpr float kGeluA = 0.7978845608028654f, kGeluB = 0.044715f;  // tanh form
 
-// Kept out of line: kernels run once through straight code, and code that is not executed would still be fetched.
-static __device__ __noinline__ float activated_smooth(Activation kind, float z) {
+__device__ __forceinline__ float activated(Activation kind, float z) {
   switch (kind) {
+    case Activation::Relu: return z > 0.f ? z : (z != z ? z : 0.f);
     case Activation::Sigmoid: return 1.f / (1.f + expf(-z));
     case Activation::Tanh: return tanhf(z);
-    default: return 0.5f * z * (1.f + tanhf(kGeluA * (z + kGeluB * z * z * z)));
+    case Activation::Gelu: return 0.5f * z * (1.f + tanhf(kGeluA * (z + kGeluB * z * z * z)));
+    default: return z;
   }
 }
 
-__device__ __forceinline__ float activated(Activation kind, float z) {
-  if (kind == Activation::Relu) return z > 0.f ? z : (z != z ? z : 0.f);
-  return kind == Activation::None ? z : activated_smooth(kind, z);
-}
-
 // f'(z), from h = f(z) for relu, sigmoid and tanh, from z for gelu.
-static __device__ __noinline__ float gelu_slope(float z) {
+__device__ __forceinline__ float gelu_slope(float z) {
   const float t = tanhf(kGeluA * (z + kGeluB * z * z * z));
   return 0.5f * (1.f + t) + 0.5f * z * (1.f - t * t) * kGeluA * (1.f + 3.f * kGeluB * z * z);
 }
@@ -188,6 +197,35 @@ __device__ __forceinline__ float activation_slope(Activation kind, float saved) 
     case Activation::Gelu: return gelu_slope(saved);
     default: return 1.f;
   }
+}
+
+// f of each of four. The loop is kept and the numbers take turns, so that a long f stands in the code only once: kernels run
+// through their code once, and what is never executed is still fetched.
+template <class F>
+__device__ __forceinline__ Pack<4> in_turn(Pack<4> v, F f) {
+#pragma unroll 1
+  for (int j = 0; j < 4; ++j) {
+    const float out = f(v.v[0]);
+    v.v[0] = v.v[1], v.v[1] = v.v[2], v.v[2] = v.v[3], v.v[3] = out;
+  }
+  return v;
+}
+
+__device__ __forceinline__ Pack<4> activated(Activation kind, const Pack<4>& z) {
+  if (kind == Activation::None) return z;
+  if (kind != Activation::Relu) return in_turn(z, [&](float v) { return activated(kind, v); });
+  Pack<4> out;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) out.v[j] = activated(Activation::Relu, z.v[j]);
+  return out;
+}
+
+__device__ __forceinline__ Pack<4> activation_slope(Activation kind, const Pack<4>& saved) {
+  if (kind != Activation::Relu) return in_turn(saved, [&](float v) { return activation_slope(kind, v); });
+  Pack<4> out;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) out.v[j] = activation_slope(Activation::Relu, saved.v[j]);
+  return out;
 }
 
 // ---- sums in a fixed order --------------------------------------------------------------------------------------------------

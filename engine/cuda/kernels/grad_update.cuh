@@ -19,7 +19,7 @@ struct UpdateProblem {
   const void *a, *dz;
   Moving weight, bias;
   int in, out, tiles_n;
-  bool clocked, whole;
+  bool clocked, whole, whole_a;
 };
 
 struct UpdateArguments {
@@ -96,10 +96,10 @@ __device__ __forceinline__ void move_quad(const UpdateArguments& u, const StepFa
   if (p.shadow) store_some<4>(Ref{static_cast<char*>(p.shadow), u.shadow_type}, at, w, count, Whole);
 }
 
-template <Math M, bool Whole>
+template <Math M, bool Whole, bool WholeA>
 __device__ __forceinline__ void narrow_tile(const UpdateArguments& u, const UpdateProblem& p, int tile, char* memory) {
   using Shape = NarrowTile;
-  using Product = TileProduct<M, true, false, Shape, Whole>;
+  using Product = TileProduct<M, true, false, Shape, WholeA, Whole>;
   using T = typename Product::T;
   const int row0 = tile / p.tiles_n * Shape::BM, col0 = tile % p.tiles_n * Shape::BN;
   Product product(memory);
@@ -131,20 +131,33 @@ __global__ __launch_bounds__(NarrowTile::threads) void grad_update_kernel(const 
   if (static_cast<int>(blockIdx.x) == u.first_tile[u.count]) return join_losses(u);
   const int which = problem_of(u, blockIdx.x);
   const UpdateProblem& p = u.problems[which];
-  if (p.whole) narrow_tile<M, true>(u, p, blockIdx.x - u.first_tile[which], memory);
-  else narrow_tile<M, false>(u, p, blockIdx.x - u.first_tile[which], memory);
+  const int tile = blockIdx.x - u.first_tile[which];
+  if (p.whole) return narrow_tile<M, true, true>(u, p, tile, memory);
+  if (p.whole_a) return narrow_tile<M, false, true>(u, p, tile, memory);
+  narrow_tile<M, false, false>(u, p, tile, memory);
 }
 
 // ---- wide -------------------------------------------------------------------------------------------------------------------
-// The weights that a thread moves: two neighbours in rows g and g + 8 of each of its fragments.
+// Four lanes hold 16 neighbours of a row, two in each of two groups of eight; they trade, so that each has four neighbours
+// and reads and writes 16 bytes.
+__device__ __forceinline__ float4 trade(const float* left, const float* right) {
+  const int t = threadIdx.x % 4, from = threadIdx.x % 32 - t + t * 2 % 4;
+  const auto pick = [&](int e, int lane) {
+    const float l = __shfl_sync(0xffffffffu, left[e], lane), r = __shfl_sync(0xffffffffu, right[e], lane);
+    return t < 2 ? l : r;
+  };
+  return make_float4(pick(0, from), pick(1, from), pick(0, from + 1), pick(1, from + 1));
+}
+
+// The weights that a thread moves, four neighbours at a time: index (fragment row, upper or lower half, pair of fragments).
 template <class Product>
-struct Pairs {
-  float2 v[Product::MF][2][Product::NF];
+struct Quads {
+  float4 v[Product::MF][2][Product::NF / 2];
 
   template <class F>
   __device__ static __forceinline__ void each(const Product& product, const UpdateProblem& p, int row0, int col0, F f) {
     const int row = row0 + product.wm * Product::warp_m + product.lane / 4;
-    const int col = col0 + product.wn * Product::warp_n + product.lane % 4 * 2;
+    const int col = col0 + product.wn * Product::warp_n + product.lane % 4 * 4;
 #pragma unroll
     for (int i = 0; i < Product::MF; ++i)
 #pragma unroll
@@ -152,22 +165,34 @@ struct Pairs {
         const int r = row + i * 16 + e * 8;
         const int64_t at = static_cast<int64_t>(r) * p.out + col;
 #pragma unroll
-        for (int j = 0; j < Product::NF; ++j)
-          if (r < p.in && col + j * 8 < p.out) f(i, e, j, at + j * 8);
+        for (int j = 0; j < Product::NF / 2; ++j) f(i, e, j, at + j * 16, r < p.in && col + j * 16 < p.out);
       }
   }
+  // Those of fragment rows First to Last - 1.
+  template <int First, int Last>
   __device__ __forceinline__ void load(const Product& product, const UpdateProblem& p, const float* from, int row0, int col0) {
-    each(product, p, row0, col0, [&](int i, int e, int j, int64_t at) { v[i][e][j] = *reinterpret_cast<const float2*>(from + at); });
+    each(product, p, row0, col0, [&](int i, int e, int j, int64_t at, bool inside) {
+      if (inside && i >= First && i < Last) v[i][e][j] = *reinterpret_cast<const float4*>(from + at);
+    });
   }
 };
 
-template <Math M>
-__device__ __forceinline__ void store_shadow(const Moving& p, int64_t at, float2 w) {
-  if (!p.shadow) return;
-  if constexpr (M == Math::Fp16)
-    reinterpret_cast<__half2*>(p.shadow)[at / 2] = __floats2half2_rn(w.x, w.y);
-  else if constexpr (M == Math::Bf16)
-    reinterpret_cast<__nv_bfloat162*>(p.shadow)[at / 2] = __floats2bfloat162_rn(w.x, w.y);
+__device__ __forceinline__ float& part(float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+
+template <Optimizer Kind>
+__device__ __forceinline__ void move_four_of(const UpdateArguments& u, const StepFactors& f, const Moving& p, int64_t at,
+                                             float4 w, float4 m, float4 grad) {
+  float4 v{};
+  if constexpr (Kind == Optimizer::Adam) v = *reinterpret_cast<const float4*>(p.v + at);
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const Moved now = moved_by<Kind>(u.optimizer, f, true, {part(w, j), part(m, j), part(v, j)}, part(grad, j));
+    part(w, j) = now.w, part(m, j) = now.m, part(v, j) = now.v;
+  }
+  *reinterpret_cast<float4*>(p.w + at) = w;
+  if constexpr (Kind != Optimizer::Sgd) *reinterpret_cast<float4*>(p.m + at) = m;
+  if constexpr (Kind == Optimizer::Adam) *reinterpret_cast<float4*>(p.v + at) = v;
+  if (p.shadow) store_pack<4>(Ref{static_cast<char*>(p.shadow), u.shadow_type}, at, Pack<4>{{w.x, w.y, w.z, w.w}});
 }
 
 template <Math M, Optimizer Kind>
@@ -183,9 +208,11 @@ __global__ __launch_bounds__(WideTile::threads, Kind == Optimizer::Sgd ? 2 : 1) 
   const int tile = blockIdx.x - u.first_tile[which];
   const int row0 = tile / p.tiles_n * WideTile::BM, col0 = tile % p.tiles_n * WideTile::BN;
   Product product(memory);
-  Pairs<Product> w, m;  // on their way from memory while the product is made
-  w.load(product, p, p.weight.w, row0, col0);
-  if constexpr (Kind != Optimizer::Sgd) m.load(product, p, p.weight.m, row0, col0);
+  // On their way from memory while the product is made: all that the registers hold beside it.
+  constexpr int early = M == Math::Tf32 || Kind != Optimizer::Sgd ? Product::MF : 1;
+  Quads<Product> w, m;
+  w.template load<0, early>(product, p, p.weight.w, row0, col0);
+  if constexpr (Kind != Optimizer::Sgd) m.template load<0, early>(product, p, p.weight.m, row0, col0);
   const Operand<T> dz{static_cast<const T*>(p.dz), u.rows, p.out}, a = rows_of<T>(u, p);
   product.begin_b(dz, col0, u.rows);
   product.begin_a(a, row0, u.rows);
@@ -195,19 +222,12 @@ __global__ __launch_bounds__(WideTile::threads, Kind == Optimizer::Sgd ? 2 : 1) 
   product.run(a, dz, row0, col0, u.rows, [&](const T* piece, int k0) {
     if (sum_columns) columns(piece, k0);
   });
-  if (!factors.skip)
-    Pairs<Product>::each(product, p, row0, col0, [&](int i, int e, int j, int64_t at) {
-      float2 v{};
-      if constexpr (Kind == Optimizer::Adam) v = *reinterpret_cast<const float2*>(p.weight.v + at);
-      const float2 was = w.v[i][e][j];
-      const float2 moment = Kind == Optimizer::Sgd ? float2{} : m.v[i][e][j];
-      const Moved x = moved_by<Kind>(u.optimizer, factors, true, {was.x, moment.x, v.x}, product.sum[i][j][2 * e]);
-      const Moved y = moved_by<Kind>(u.optimizer, factors, true, {was.y, moment.y, v.y}, product.sum[i][j][2 * e + 1]);
-      *reinterpret_cast<float2*>(p.weight.w + at) = make_float2(x.w, y.w);
-      if constexpr (Kind != Optimizer::Sgd) *reinterpret_cast<float2*>(p.weight.m + at) = make_float2(x.m, y.m);
-      if constexpr (Kind == Optimizer::Adam) *reinterpret_cast<float2*>(p.weight.v + at) = make_float2(x.v, y.v);
-      store_shadow<M>(p.weight, at, make_float2(x.w, y.w));
-    });
+  w.template load<early, Product::MF>(product, p, p.weight.w, row0, col0);
+  Quads<Product>::each(product, p, row0, col0, [&](int i, int e, int j, int64_t at, bool inside) {
+    const float4 grad = trade(product.sum[i][2 * j] + 2 * e, product.sum[i][2 * j + 1] + 2 * e);
+    const float4 moment = Kind == Optimizer::Sgd ? float4{} : m.v[i][e][j];
+    if (inside && !factors.skip) move_four_of<Kind>(u, factors, p.weight, at, w.v[i][e][j], moment, grad);
+  });
   if (!sum_columns) return;
   wait_for_copies<0>();
   const float db = columns.joined(reinterpret_cast<float*>(memory));
@@ -227,7 +247,8 @@ inline UpdateProblem update_problem(const LayerUpdate& l, Optimizer kind) {
   p.out = static_cast<int>(l.dz.cols);
   p.clocked = l.a.clock != nullptr;
   const auto rows_fit = [&](const void* data, DType type) { return packs(Tensor{const_cast<void*>(data), type, p.in, p.out}, 4); };
-  p.whole = packs(l.a, 16 / size_of(l.a.type)) && packs(l.dz, 16 / size_of(l.dz.type)) && rows_fit(p.weight.w, DType::F32) &&
+  p.whole_a = packs(l.a, 16 / size_of(l.a.type));
+  p.whole = p.whole_a && packs(l.dz, 16 / size_of(l.dz.type)) && rows_fit(p.weight.w, DType::F32) &&
             rows_fit(p.weight.m, DType::F32) && rows_fit(p.weight.v, DType::F32) && rows_fit(p.weight.shadow, l.w.shadow.type);
   return p;
 }
@@ -270,7 +291,7 @@ void grad_update_of(Queue queue, const OptimizerRef& optimizer, JoinLosses join,
   for (const LayerUpdate& l : layers)
     if (l.a.clock) narrow.clock = l.a.clock, narrow.view_row = l.a.view_offset * l.a.rows;
   UpdateArguments wide = narrow;
-  constexpr int64_t many = 1 << 20;  // weights of a layer, from which on moving them is a matter of bandwidth
+  constexpr int64_t many = 1 << 18;  // weights of a layer, from which on moving them is a matter of bandwidth
   for (const LayerUpdate& l : layers) {
     const UpdateProblem p = update_problem(l, optimizer.kind);
     UpdateArguments& u = p.whole && l.a.cols * l.dz.cols >= many ? wide : narrow;

@@ -1,9 +1,13 @@
 // A line through points: forward, loss, both gradients and, if wanted, the optimizer in one pass over the data.
+#include <cooperative_groups.h>
+
 #include "engine/cuda/kernels/optimizer.cuh"
 
 namespace ws::cuda {
 namespace {
 
+constexpr int kClusterBlocks = 8, kClusterThreads = 1024;
+constexpr int64_t kClusterPoints = 150000;  // up to here one cluster is faster than the whole GPU
 constexpr int kThreads = 512, kAhead = 4;  // packs of four points that a thread asks for before it uses the first
 
 // Sums over points: of squared differences, of difference · x, of difference.
@@ -127,6 +131,22 @@ __global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_cons
   if (grid_sum(scratch, mine, total, shared)) finish_line(a, ready, total.loss, total.correct, total.rows);
 }
 
+// Few points: one cluster of blocks that hand their sums to the first through shared memory, with no trip to the L2 cache.
+__global__ __launch_bounds__(kClusterThreads) void linear_cluster_kernel(const __grid_constant__ LineArguments a) {
+  __shared__ Sums shared[kClusterThreads / 32], blocks[kClusterBlocks];
+  const auto cluster = cooperative_groups::this_cluster();
+  Ready ready;
+  const LineSums s = sum_points(a, ready);
+  const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
+  if (threadIdx.x == 0) *cluster.map_shared_rank(blocks + blockIdx.x, 0) = mine;
+  cluster.sync();
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  Sums total;
+  for (int b = 0; b < kClusterBlocks; ++b)
+    total = {total.loss + blocks[b].loss, total.correct + blocks[b].correct, total.rows + blocks[b].rows};
+  finish_line(a, ready, total.loss, total.correct, total.rows);
+}
+
 __global__ __launch_bounds__(kThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a, Scratch scratch,
                                                                 float* slot) {
   __shared__ Sums shared[kThreads / 32];
@@ -221,6 +241,8 @@ void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
     const int64_t blocks = std::min<int64_t>({ceil_div(step.x.rows, kThreads), room, kMultiprocessors});
     return launch(queue, linear_wide_kernel, blocks, kThreads, 0, line_arguments(step), scratch);
   }
+  if (step.x.rows <= kClusterPoints)
+    return launch_in_clusters(queue, linear_cluster_kernel, kClusterBlocks, kClusterThreads, 0, kClusterBlocks, line_arguments(step));
   launch(queue, linear_step_kernel, blocks_for(step), kThreads, 0, line_arguments(step), scratch);
 }
 

@@ -43,15 +43,14 @@ __device__ __forceinline__ void finish_quad(const GemmArguments& g, int row, int
   const int64_t at = static_cast<int64_t>(row) * g.n + col;
   const Ref saved_at{static_cast<char*>(g.saved), g.saved_type};
   if (g.epilogue == Epilogue::ActivateGrad) {
-    const Pack<4> saved = load_quad<Whole>(saved_at, at, count);
+    const Pack<4> slope = activation_slope(g.activation, load_quad<Whole>(saved_at, at, count));
 #pragma unroll
-    for (int j = 0; j < 4; ++j) v.v[j] *= activation_slope(g.activation, saved.v[j]);
+    for (int j = 0; j < 4; ++j) v.v[j] *= slope.v[j];
   } else if (g.epilogue != Epilogue::None) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) v.v[j] += bias.v[j];
     if (g.saved) store_quad<Whole>(saved_at, at, v, count);
-#pragma unroll
-    for (int j = 0; j < 4; ++j) v.v[j] = activated(g.activation, v.v[j]);
+    v = activated(g.activation, v);
   }
   store_quad<Whole>(Ref{static_cast<char*>(g.c), g.c_type}, at, v, count);
 }
@@ -111,10 +110,7 @@ void launch_gemm(Queue queue, GemmArguments g) {
 template <Math M, bool TA, bool TB>
 void launch_shaped(Queue queue, const GemmArguments& g, bool whole) {
   const SmallTile tile = small_tile(g.m, g.n);
-  if (!whole) {  // odd shapes: right, and fast enough
-    if (tile == SmallTile::T64) return launch_gemm<M, TA, TB, Tile64, false>(queue, g);
-    return launch_gemm<M, TA, TB, Tile16, false>(queue, g);
-  }
+  if (!whole) return launch_gemm<M, TA, TB, Tile16, false>(queue, g);  // odd shapes: right, and fast enough
   switch (tile) {
     case SmallTile::T64: return launch_gemm<M, TA, TB, Tile64, true>(queue, g);
     case SmallTile::T32: return launch_gemm<M, TA, TB, Tile32, true>(queue, g);

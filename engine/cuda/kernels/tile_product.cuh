@@ -123,7 +123,7 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
   }
 }
 
-template <Math M, bool TA, bool TB, class Shape, bool Whole>
+template <Math M, bool TA, bool TB, class Shape, bool WholeA, bool WholeB = WholeA>
 struct TileProduct {
   using T = typename Number<M>::type;
   static constexpr int BM = Shape::BM, BN = Shape::BN, WK = Shape::WK, threads = Shape::threads, stages = Shape::stages;
@@ -157,11 +157,11 @@ struct TileProduct {
   }
 
   __device__ __forceinline__ void bring_a(const Operand<T>& a, int row0, int step) {
-    bring_piece<Whole, T, a_rows, a_cols, a_stride, threads>(shared + step % stages * stage_size, a, TA ? step * BK : row0,
+    bring_piece<WholeA, T, a_rows, a_cols, a_stride, threads>(shared + step % stages * stage_size, a, TA ? step * BK : row0,
                                                              TA ? row0 : step * BK);
   }
   __device__ __forceinline__ void bring_b(const Operand<T>& b, int col0, int step) {
-    bring_piece<Whole, T, b_rows, b_cols, b_stride, threads>(shared + step % stages * stage_size + a_size, b,
+    bring_piece<WholeB, T, b_rows, b_cols, b_stride, threads>(shared + step % stages * stage_size + a_size, b,
                                                              TB ? col0 : step * BK, TB ? step * BK : col0);
   }
 
@@ -215,7 +215,7 @@ struct TileProduct {
   // Each lane owns the elements of the tensor-core layout: rows g and g + 8, columns 2t and 2t + 1 of each fragment.
   __device__ void multiply_plain(const T* a, const T* b, int k0) {
     const int g = lane / 4, t = lane % 4;
-#pragma unroll
+#pragma unroll 4
     for (int k = k0; k < k0 + k_step; ++k) {
       float x[2 * MF], y[2 * NF];
 #pragma unroll

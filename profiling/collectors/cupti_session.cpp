@@ -83,6 +83,7 @@ void CuptiSession::begin(TraceContext& context) {
   context.call_name = call_name;
   context_ = &context;
   whole_refused_ = false;
+  unsettled_ = false;
   parser_ = std::make_unique<RecordParser>(context);
 }
 

@@ -9,4 +9,12 @@ if(WARPSCOPE_HAVE_CUPTI)
   add_executable(profiling_cost ${CMAKE_CURRENT_LIST_DIR}/profiling_cost.cpp ${CMAKE_CURRENT_LIST_DIR}/bare_cupti.cpp)
   target_link_libraries(profiling_cost PRIVATE warpscope_flags warpscope::profiling profiling_test_kernels CUDA::cudart CUDA::cupti
     nlohmann_json::nlohmann_json)
+
+  add_executable(recorded_program ${CMAKE_CURRENT_LIST_DIR}/recorded_program.cpp)
+  target_link_libraries(recorded_program PRIVATE warpscope_flags profiling_test_kernels CUDA::cudart)
+  warpscope_test(profiling_record_test ${CMAKE_CURRENT_LIST_DIR}/profiling_record_test.cpp
+    LIBS warpscope::profiling CUDA::cudart LABEL gpu)
+  target_compile_definitions(profiling_record_test PRIVATE RECORDED_PROGRAM="$<TARGET_FILE:recorded_program>"
+    INJECT_LIBRARY="$<TARGET_FILE:warpscope_inject>")
+  add_dependencies(profiling_record_test recorded_program warpscope_inject)
 endif()

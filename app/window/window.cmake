@@ -44,6 +44,7 @@ include(${CMAKE_CURRENT_SOURCE_DIR}/panels/analysis.cmake)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/compare)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/report)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/lab)
+add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/insights)
 
 add_executable(warpscope main.cpp)
 target_link_libraries(warpscope PRIVATE warpscope::app)

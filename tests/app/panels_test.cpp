@@ -1,0 +1,365 @@
+// The panels about one run: their models, what they show of a run, and how they lead to each other.
+#include <QAbstractItemModelTester>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QSignalSpy>
+#include <QtTest>
+
+#include "app/panels/command_palette.h"
+#include "app/panels/details_panel.h"
+#include "app/panels/kernels_panel.h"
+#include "app/panels/memory_map_panel.h"
+#include "app/panels/plan_panel.h"
+#include "app/panels/roofline_panel.h"
+#include "app/panels/theme.h"
+#include "app/panels/weights_panel.h"
+#include "engine/compile.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+std::unique_ptr<Run> traced(test::StepStyle style) {
+  auto run = std::make_unique<Run>();
+  run->id = "r", run->title = "a run", run->slot = 0, run->summary = Summary{}, run->device = "NVIDIA H200";
+  test::add_steps(run->trace, style, 0, 100);
+  return run;
+}
+
+RunSpec iris_spec() {
+  RunSpec spec;
+  spec.data.name = "iris", spec.model.hidden = {16}, spec.train.batch = 30, spec.exec.device = Device::Cpu;
+  return spec;
+}
+
+std::unique_ptr<Run> planned(Allocator allocator, Fusion fusion) {
+  auto run = traced(test::StepStyle::GraphArena);
+  run->spec = iris_spec();
+  run->spec.exec.allocator = allocator, run->spec.exec.fusion = fusion;
+  run->plan = compile(run->spec, make_model(run->spec.model, 4, 3), 30);
+  return run;
+}
+
+// A CPU executor with the weights as the init made them.
+std::unique_ptr<Executor> ready(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+  auto executor = make_cpu_executor();
+  executor->load(model, data, spec);
+  TrainState state;
+  for (size_t i = 0; i < model.parameters.size(); ++i) state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
+  if (spec.train.optimizer != Optimizer::Sgd)
+    for (const auto& p : state.parameters) state.moments[0].emplace_back(p.size(), 0.0F);
+  executor->set_state(state);
+  return executor;
+}
+
+const prof::Span& some_kernel(const Run& run, size_t& track) {
+  for (track = 0; run.trace.tracks()[track].kind != prof::TrackKind::Stream; ++track) {}
+  return run.trace.tracks()[track].blocks.front().spans[3];
+}
+
+}  // namespace
+
+class PanelsTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+
+  void planShowsEveryOpOnce();
+  void planBeforeAndAfterDiffer();
+  void planAndTimelineSelectEachOther();
+  void tagsFollowTheNewestRegistration();
+  void kernelsSumToTheTrace();
+  void kernelsSortAndFilter();
+  void slowestExecutionComesFirst();
+  void mapOfThePlanDoesNotOverlap();
+  void mapOfTheEventsClosesBlocks();
+  void mapIsDrawnAndChosen();
+  void detailsOfSpanOpBufferAndRange();
+  void detailsEscapeNames();
+  void rooflineStaysUnderTheRoof();
+  void weightsOfARealRun();
+  void weightsOfALineAndAPlane();
+  void paletteFindsAndRuns();
+  void panelsLiveWithoutARun();
+};
+
+void PanelsTest::planShowsEveryOpOnce() {
+  const auto run = planned(Allocator::Direct, Fusion::Off);
+  PlanModel model;
+  QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+  model.setRun(run.get(), PlanStage::After);
+  std::vector<int> seen;
+  for (int row = 0; row < model.rowCount(); ++row)
+    if (model.opAt(row) >= 0) seen.push_back(model.opAt(row));
+  QCOMPARE(seen.size(), run->plan->plan.ops.size());
+  for (size_t i = 0; i < seen.size(); ++i) {
+    QCOMPARE(seen[i], static_cast<int>(i));
+    QCOMPARE(model.opAt(model.rowOf(static_cast<int>(i))), static_cast<int>(i));
+  }
+  bool alloc = false;
+  for (const Op& op : run->plan->plan.ops) alloc = alloc || op.kind == OpKind::Alloc;
+  QVERIFY(alloc);  // allocations are ops that the person sees
+  model.setRun(nullptr, PlanStage::After);
+  QCOMPARE(model.rowCount(), 0);
+}
+
+void PanelsTest::planBeforeAndAfterDiffer() {
+  const auto run = planned(Allocator::Arena, Fusion::Pointwise);
+  Selection selection;
+  PlanPanel panel(&selection);
+  panel.setRun(run.get());
+  const size_t after = run->plan->plan.ops.size(), before = run->plan->before.ops.size();
+  QVERIFY(after < before);
+  QVERIFY(panel.model()->plan() == &run->plan->plan);
+  panel.setStage(PlanStage::Before);
+  QVERIFY(panel.model()->plan() == &run->plan->before);
+}
+
+void PanelsTest::planAndTimelineSelectEachOther() {
+  auto run = planned(Allocator::Arena, Fusion::Off);
+  const Plan& plan = run->plan->plan;
+  run->trace.ops.resize(1);
+  for (const Op& op : plan.ops) run->trace.ops.push_back({op.name, describe(plan, op), "", std::string(to_string(op.phase)), meaning_of(op), 0, 0});
+  Selection selection;
+  PlanPanel panel(&selection);
+  panel.setRun(run.get());
+  panel.table()->setCurrentIndex(panel.model()->index(panel.model()->rowOf(2), 0));
+  QVERIFY(selection.get<OpChoice>());
+  QCOMPARE(selection.get<OpChoice>()->op, prof::OpTag{3});
+  selection.choose(OpChoice{run.get(), 5});
+  QCOMPARE(panel.model()->opAt(panel.table()->currentIndex().row()), 4);
+}
+
+void PanelsTest::tagsFollowTheNewestRegistration() {
+  const auto run = planned(Allocator::Arena, Fusion::Off);
+  const Plan& plan = run->plan->plan;
+  prof::Trace trace;
+  for (int round = 0; round < 2; ++round)
+    for (const Op& op : plan.ops) trace.ops.push_back({op.name, "", "", "", prof::Meaning::Other, 0, 0});
+  const auto tags = op_tags(plan, trace);
+  for (size_t i = 0; i < tags.size(); ++i) QCOMPARE(tags[i], static_cast<prof::OpTag>(1 + plan.ops.size() + i));
+  QVERIFY(op_tags(plan, prof::Trace{}).front() == prof::kNoOp);
+}
+
+void PanelsTest::kernelsSumToTheTrace() {
+  const auto run = traced(test::StepStyle::EagerDirect);
+  Selection selection;
+  KernelsPanel panel(&selection);
+  QAbstractItemModelTester tester(panel.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  panel.setRun(run.get());
+  panel.refresh();
+  int64_t shown = 0, expected = 0;
+  double share = 0;
+  for (int row = 0; row < panel.model()->rowCount(); ++row) shown += panel.model()->rowAt(row)->time.total, share += panel.model()->rowAt(row)->share;
+  for (const auto& track : run->trace.tracks())
+    if (track.kind == prof::TrackKind::Stream)
+      for (const auto& block : track.blocks)
+        for (const auto& span : block.spans) expected += static_cast<int64_t>(span.duration);
+  QCOMPARE(shown, expected);
+  QVERIFY(std::abs(share - 1) < 1e-9);
+}
+
+void PanelsTest::kernelsSortAndFilter() {
+  const auto run = traced(test::StepStyle::EagerDirect);
+  Selection selection;
+  KernelsPanel panel(&selection);
+  panel.setRun(run.get());
+  panel.refresh();
+  auto* shown = panel.table()->model();
+  for (int column : {int(KernelModel::Total), int(KernelModel::Count), int(KernelModel::Max)}) {
+    panel.table()->sortByColumn(column, Qt::DescendingOrder);
+    for (int row = 1; row < shown->rowCount(); ++row)
+      QVERIFY(shown->index(row - 1, column).data(kSortRole).toDouble() >= shown->index(row, column).data(kSortRole).toDouble());
+  }
+  const int all = shown->rowCount();
+  panel.findChild<QLineEdit*>()->setText("softmax");
+  QVERIFY(shown->rowCount() > 0 && shown->rowCount() < all);
+}
+
+void PanelsTest::slowestExecutionComesFirst() {
+  const auto run = traced(test::StepStyle::EagerDirect);
+  Selection selection;
+  KernelsPanel panel(&selection);
+  QSignalSpy revealed(&selection, &Selection::revealed);
+  panel.setRun(run.get());
+  panel.refresh();
+  double total = 0;
+  for (double count : panel.histogram()->data().counts) total += count;
+  const auto* row = panel.model()->rowAt(0);
+  QCOMPARE(static_cast<uint64_t>(total), row->time.count);
+  panel.instances()->setCurrentIndex(panel.instances()->model()->index(0, 0));
+  QCOMPARE(revealed.size(), 1);
+  QCOMPARE(static_cast<int64_t>(selection.get<SpanChoice>()->span.duration), row->time.max);
+}
+
+void PanelsTest::mapOfThePlanDoesNotOverlap() {
+  const auto run = planned(Allocator::Arena, Fusion::Off);
+  const MemoryMap map = plan_map(run->plan->plan);
+  QVERIFY(!map.empty());
+  QCOMPARE(map.reserved, static_cast<uint64_t>(run->plan->plan.arena_bytes));
+  QVERIFY(map.peak <= map.reserved && map.peak > 0);
+  for (const MapBlock& a : map.blocks)
+    for (const MapBlock& b : map.blocks)
+      if (&a != &b) QVERIFY(a.x1 <= b.x0 || b.x1 <= a.x0 || a.y1 <= b.y0 || b.y1 <= a.y0);
+  for (const MapBlock& block : map.blocks) {
+    QVERIFY(block_at(map, block.x0 + 0.5, block.y0) == &block);
+    QVERIFY(used_at(map, block.x0) >= block.bytes);
+  }
+  QVERIFY(plan_map(planned(Allocator::Direct, Fusion::Off)->plan->plan).empty());  // nothing has an offset
+}
+
+void PanelsTest::mapOfTheEventsClosesBlocks() {
+  prof::Trace trace;
+  using Kind = prof::MemoryEventKind;
+  trace.append_memory({100, 0x1000, 64, 1, 0, Kind::Allocate, 0});
+  trace.append_memory({150, 0x90000000, 128, 1, 0, Kind::Allocate, 0});
+  trace.append_memory({200, 0x1000, 0, 1, 0, Kind::Free, 0});
+  trace.append_memory({250, 0x5555, 0, 1, 0, Kind::Free, 0});  // of a block from before: left out
+  trace.append_memory({300, 0x1000, 32, 1, 0, Kind::Allocate, 0});
+  const MemoryMap map = event_map(trace, 2);
+  QCOMPARE(map.blocks.size(), size_t{3});
+  QCOMPARE(map.blocks[0].x1, 200.0);
+  QCOMPARE(map.peak, uint64_t{192});
+  QCOMPARE(map.seams.size(), size_t{1});
+  QVERIFY(map.height < 4096);  // the empty addresses between are left out
+  QVERIFY(event_map(prof::Trace{}, 2).empty());
+}
+
+void PanelsTest::mapIsDrawnAndChosen() {
+  const auto run = planned(Allocator::Arena, Fusion::Off);
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.resize(1400, 860);
+  panel.show();
+  panel.setRun(run.get());
+  QVERIFY(!panel.view()->map().empty());
+  const MapBlock& block = panel.view()->map().blocks.back();
+  QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->boxOf(block).center().toPoint());
+  QVERIFY(selection.get<BufferChoice>());
+  QVERIFY(panel.figures()->figures().size() >= 4);
+  panel.grab();
+}
+
+void PanelsTest::detailsOfSpanOpBufferAndRange() {
+  const auto run = planned(Allocator::Arena, Fusion::Off);
+  Selection selection;
+  DetailsPanel panel(&selection);
+  size_t track = 0;
+  const prof::Span span = some_kernel(*run, track);
+  selection.choose(SpanChoice{run.get(), track, span});
+  QTRY_VERIFY(panel.html().contains("median"));
+  for (const char* word : {"occupancy", "registers", "launched by", "backward", "step"}) QVERIFY2(panel.html().contains(word), word);
+  selection.choose(OpChoice{run.get(), 6});
+  QTRY_VERIFY(panel.html().contains("mean of"));
+  selection.choose(BufferChoice{run.get(), run->plan->plan.find("h1")});
+  QTRY_VERIFY(panel.html().contains("written by"));
+  QVERIFY(panel.html().contains("alive"));
+  selection.chooseRanges({{run.get(), {0, run->trace.last_time()}}});
+  QTRY_VERIFY(panel.html().contains("cudaGraphLaunch"));
+  QVERIFY(panel.html().contains("100 ×"));
+  selection.clear();
+  QTRY_VERIFY(panel.html().contains("Click a span"));
+}
+
+void PanelsTest::detailsEscapeNames() {
+  Run run;
+  const auto track = run.trace.track(prof::TrackKind::Stream, "stream <b>1</b>", "GPU 0");
+  prof::Span span;
+  span.start = 5, span.duration = 10, span.name = run.trace.intern("k<img src=x>(int)");
+  run.trace.append(track, span);
+  const QString html = span_details(run, 0, span);
+  QVERIFY(!html.contains("<img") && !html.contains("<b>1</b>"));
+}
+
+void PanelsTest::rooflineStaysUnderTheRoof() {
+  const auto run = traced(test::StepStyle::GraphArena);
+  Selection selection;
+  RooflinePanel panel(&selection);
+  panel.resize(800, 500);
+  panel.show();
+  panel.setRun(run.get());
+  QVERIFY(panel.view()->points().size() >= 5);
+  for (const auto& point : panel.view()->points()) QVERIFY(panel.view()->rect().contains(panel.view()->placeOf(point).toPoint()));
+  QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->placeOf(panel.view()->points()[0]).toPoint());
+  QVERIFY(selection.get<OpChoice>());
+  QCOMPARE(known_ceilings("a card nobody knows", Precision::Fp32).flops_per_s, 0.0);
+}
+
+void PanelsTest::weightsOfARealRun() {
+  const RunSpec spec = iris_spec();
+  const auto data = std::make_shared<const data::Dataset>(data::load(spec.data));
+  const Model model = make_model(spec.model, data->features, data->outputs);
+  auto executor = ready(spec, model, *data);
+  auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *data, spec));
+  QCOMPARE(snapshot->layers[0].now, snapshot->layers[0].first);  // not a step was made
+  int rows = 0;
+  for (const auto& line : snapshot->confusion)
+    for (int count : line) rows += count;
+  QCOMPARE(rows, static_cast<int>(snapshot->confusion_rows));
+  WeightsPanel panel([](const Run&, std::function<void(Executor&)>) { return false; });
+  panel.resize(1200, 800);
+  panel.show();
+  panel.setSnapshot(snapshot, data);
+  const auto histograms = panel.findChildren<HistogramView*>();
+  QCOMPARE(static_cast<size_t>(histograms.size()), snapshot->layers.size());
+  for (const auto* h : histograms) QCOMPARE(h->data().counts, h->data().ghost);
+}
+
+void PanelsTest::weightsOfALineAndAPlane() {
+  for (const char* name : {"line", "spirals"}) {
+    RunSpec spec = iris_spec();
+    spec.data.name = name, spec.data.points = 200;
+    const bool line = std::string_view(name) == "line";
+    if (line) spec.model.kind = ModelKind::Linear, spec.model.hidden.clear(), spec.model.loss = LossKind::MeanSquared, spec.train.optimizer = Optimizer::Sgd;
+    const auto data = std::make_shared<const data::Dataset>(data::load(spec.data));
+    auto executor = ready(spec, make_model(spec.model, data->features, data->outputs), *data);
+    const auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *data, spec));
+    QCOMPARE(!snapshot->line_y.empty(), line);
+    QCOMPARE(!snapshot->boundary.empty(), !line);
+    LearnedView view(LearnedView::Kind::Plane, "plane");
+    view.resize(420, 320);
+    view.setContent(snapshot, data);
+    QVERIFY(view.hasContent());
+    view.grab();
+  }
+}
+
+void PanelsTest::paletteFindsAndRuns() {
+  QMenuBar bar;
+  int ran = 0;
+  bar.addMenu("&Run")->addAction("&Train", [&] { ++ran; });
+  bar.addMenu("&View")->addAction("Toggle theme", [] {});
+  auto* palette = new CommandPalette(&bar, nullptr);
+  QAbstractItemModelTester tester(palette->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  palette->show();
+  QCOMPARE(palette->model()->rowCount(), 2);
+  QTest::keyClicks(palette->line(), "trn");
+  QCOMPARE(palette->model()->rowCount(), 1);
+  QTest::keyClick(palette->line(), Qt::Key_Return);
+  QTRY_COMPARE(ran, 1);
+  QVERIFY(match_score("Run › Train", "train") > match_score("View › Toggle rain", "train"));
+  QCOMPARE(match_score("Run › Train", "xyz"), 0);
+}
+
+void PanelsTest::panelsLiveWithoutARun() {
+  Selection selection;
+  PlanPanel plan(&selection);
+  KernelsPanel kernels(&selection);
+  MemoryMapPanel map(&selection);
+  RooflinePanel roofline(&selection);
+  WeightsPanel weights([](const Run&, std::function<void(Executor&)>) { return false; });
+  for (QWidget* panel : std::initializer_list<QWidget*>{&plan, &kernels, &map, &roofline, &weights}) {
+    panel->resize(700, 500);
+    panel->show();
+    QVERIFY(!panel->grab().isNull());
+  }
+  auto run = planned(Allocator::Arena, Fusion::Off);
+  plan.setRun(run.get()), kernels.setRun(run.get()), map.setRun(run.get()), roofline.setRun(run.get());
+  run.reset();
+  plan.setRun(nullptr), kernels.setRun(nullptr), map.setRun(nullptr), roofline.setRun(nullptr);
+}
+
+QTEST_MAIN(PanelsTest)
+#include "panels_test.moc"

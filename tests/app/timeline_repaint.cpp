@@ -1,0 +1,78 @@
+// How long one repaint of the timeline takes at 1920 × 1080 over very many spans, at every zoom; fails over the bound.
+// Processor time of the thread is what is held against it: other programs on the machine do not count.
+#include <sys/resource.h>
+#include <time.h>
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <algorithm>
+#include <cstdio>
+
+#include "app/panels/theme.h"
+#include "app/timeline/timeline_pane.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+constexpr double kBoundMs = 8;
+constexpr size_t kHistoryBytes = 384u << 20;  // as a run in the window
+constexpr long kMemoryBoundMib = 600;
+
+double thread_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+double percentile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(static_cast<double>(values.size() - 1) * share)];
+}
+
+std::vector<double> repaint_all(TimelineView& view, TimeCursor& cursor, TimeRange all) {
+  std::vector<double> times;
+  for (double share = 1; share > 1e-9; share /= 3)
+    for (int i = 0; i < 24; ++i) {
+      const auto length = std::max<prof::TimeNs>(kShortestRange, static_cast<prof::TimeNs>(static_cast<double>(all.length()) * share));
+      const prof::TimeNs begin = all.begin + (all.length() - length) / 24 * i + i;  // a range never asked for before
+      cursor.setRange(begin, begin + length);
+      const double start = thread_ms();
+      view.repaint();
+      times.push_back(thread_ms() - start);
+    }
+  return times;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication app(argc, argv);
+  const size_t spans = argc > 1 ? static_cast<size_t>(atof(argv[1])) : 100'000'000;
+  set_theme(app, ThemeName::Dark);
+  Run run;
+  run.id = "many", run.title = "many spans", run.slot = 0, run.summary = Summary{};
+  QElapsedTimer filling;
+  filling.start();
+  test::add_many_spans(run.trace, spans, kHistoryBytes);
+  std::printf("%zu spans in %.1f s, %zu MiB in memory\n", run.trace.span_count(), static_cast<double>(filling.elapsed()) / 1000, run.trace.resident_bytes() >> 20);
+  TimeCursor cursor;
+  Selection selection;
+  TimelinePane pane(&cursor, &selection);
+  pane.resize(1920, 1080);
+  pane.show();
+  pane.setRuns({&run});
+  app.processEvents();
+  const auto times = repaint_all(*pane.view(), cursor, pane.model()->extent());
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const double p99 = percentile(times, 0.99);
+  const long mib = usage.ru_maxrss / 1024;
+  std::printf("repaint of %zu: median %.2f ms, p99 %.2f ms, slowest %.2f ms; largest memory %ld MiB\n", times.size(), percentile(times, 0.5), p99, percentile(times, 1), mib);
+  const bool holds = p99 <= kBoundMs && mib <= kMemoryBoundMib;
+  if (!holds) std::printf("over the bound of %.0f ms or %ld MiB\n", kBoundMs, kMemoryBoundMib);
+  return holds ? 0 : 1;
+}

@@ -135,9 +135,11 @@ __global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_cons
 __global__ __launch_bounds__(kClusterThreads) void linear_cluster_kernel(const __grid_constant__ LineArguments a) {
   __shared__ Sums shared[kClusterThreads / 32], blocks[kClusterBlocks];
   const auto cluster = cooperative_groups::this_cluster();
+  auto begun = cluster.barrier_arrive();  // another block's shared memory may be written once that block runs
   Ready ready;
   const LineSums s = sum_points(a, ready);
   const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
+  cluster.barrier_wait(std::move(begun));
   if (threadIdx.x == 0) *cluster.map_shared_rank(blocks + blockIdx.x, 0) = mine;
   cluster.sync();
   if (blockIdx.x != 0 || threadIdx.x != 0) return;

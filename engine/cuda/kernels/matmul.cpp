@@ -13,6 +13,9 @@ constexpr int64_t kManyWeights = 1 << 22;  // from here on cuBLASLt streams them
 int64_t sum_length(const Product& p) { return p.transpose_a ? p.a.rows : p.a.cols; }
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// One or a few columns from a few numbers: a thread a result beats any tile.
+bool thin(const Product& p) { return p.c.cols <= 4 && sum_length(p) <= 16; }
+
 bool small(const Product& p) {
   const double flops = 2.0 * static_cast<double>(p.c.rows) * static_cast<double>(p.c.cols) * static_cast<double>(sum_length(p));
   if (p.transpose_a && p.transpose_b) return false;
@@ -55,7 +58,7 @@ Engine engine_of(Matmul how, const Product& p) {
   switch (how) {
     case Matmul::Naive: return Engine::Naive;
     case Matmul::Tiled: return Engine::Tiled;
-    case Matmul::Library: return small(p) ? Engine::Small : Engine::Library;
+    case Matmul::Library: return thin(p) ? Engine::Naive : small(p) ? Engine::Small : Engine::Library;
   }
   return Engine::Library;
 }

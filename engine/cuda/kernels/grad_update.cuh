@@ -210,7 +210,8 @@ __global__ __launch_bounds__(WideTile::threads, Kind == Optimizer::Sgd ? 2 : 1) 
   Product product(memory);
   // On their way from memory while the product is made: all that the registers hold beside it.
   constexpr int early = M == Math::Tf32 || Kind != Optimizer::Sgd ? Product::MF : 1;
-  Quads<Product> w, m;
+  Quads<Product> w;
+  [[maybe_unused]] Quads<Product> m;
   w.template load<0, early>(product, p, p.weight.w, row0, col0);
   if constexpr (Kind != Optimizer::Sgd) m.template load<0, early>(product, p, p.weight.m, row0, col0);
   const Operand<T> dz{static_cast<const T*>(p.dz), u.rows, p.out}, a = rows_of<T>(u, p);
@@ -225,7 +226,8 @@ __global__ __launch_bounds__(WideTile::threads, Kind == Optimizer::Sgd ? 2 : 1) 
   w.template load<early, Product::MF>(product, p, p.weight.w, row0, col0);
   Quads<Product>::each(product, p, row0, col0, [&](int i, int e, int j, int64_t at, bool inside) {
     const float4 grad = trade(product.sum[i][2 * j] + 2 * e, product.sum[i][2 * j + 1] + 2 * e);
-    const float4 moment = Kind == Optimizer::Sgd ? float4{} : m.v[i][e][j];
+    float4 moment{};
+    if constexpr (Kind != Optimizer::Sgd) moment = m.v[i][e][j];
     if (inside && !factors.skip) move_four_of<Kind>(u, factors, p.weight, at, w.v[i][e][j], moment, grad);
   });
   if (!sum_columns) return;

@@ -63,12 +63,15 @@ std::vector<MetricDelta> metric_deltas(const RunData& a, const RunData& b) {
   const auto add = [&](const char* name, const char* unit, Estimate x, Estimate y) {
     if (!std::isnan(x.value) && !std::isnan(y.value)) rows.push_back(metric(name, unit, x, y));
   };
-  const auto add_known = [&](const char* name, const char* unit, double x, double y) {
-    if (x != 0 || y != 0) add(name, unit, exact(x), exact(y));
+  const auto add_known = [&](const char* name, const char* unit, double x, double y) {  // an import leaves them at 0
+    if (x != 0 && y != 0) add(name, unit, exact(x), exact(y));
   };
   add("step time", "µs", estimate(step_lengths(a.trace)), estimate(step_lengths(b.trace)));
   add_known("time per step, whole run", "µs", a.summary.us_per_step, b.summary.us_per_step);
-  add_known("allocator calls per step", "", a.summary.allocator_calls_per_step, b.summary.allocator_calls_per_step);
+  if (a.summary.origin == "run" && b.summary.origin == "run") {
+    add("allocator calls per step", "", exact(a.summary.allocator_calls_per_step),
+        exact(b.summary.allocator_calls_per_step));
+  }
   add_known("peak memory", "B", static_cast<double>(a.summary.peak_bytes), static_cast<double>(b.summary.peak_bytes));
   add("final loss", "", exact(a.summary.final_loss), exact(b.summary.final_loss));
   add("final accuracy", "", exact(a.summary.final_accuracy), exact(b.summary.final_accuracy));
@@ -79,6 +82,12 @@ std::vector<MetricDelta> metric_deltas(const RunData& a, const RunData& b) {
 double student_t(size_t freedom) {
   constexpr double kSmall[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
   return freedom <= std::size(kSmall) ? kSmall[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
+}
+
+// Kernels, or on a machine without a GPU the ops that ran on the CPU.
+std::vector<KernelRow> work_table(const Trace& trace) {
+  std::vector<KernelRow> rows = kernel_table(trace, -kAlways, kAlways);
+  return rows.empty() ? kernel_table(trace, -kAlways, kAlways, GroupBy::Name, SpanKind::Op) : rows;
 }
 
 bool traced(const RunData& run) { return run.trace.span_count() > 0; }
@@ -110,12 +119,12 @@ Estimate estimate(const std::vector<double>& samples) {
 
 std::vector<KernelDelta> kernel_deltas(const Trace& a, int64_t a_steps, const Trace& b, int64_t b_steps) {
   std::map<std::string, KernelDelta> rows;
-  for (const KernelRow& row : kernel_table(a, -kAlways, kAlways)) {
+  for (const KernelRow& row : work_table(a)) {
     KernelDelta& delta = rows[row.key];
     delta.a_count = static_cast<double>(row.time.count) / static_cast<double>(std::max<int64_t>(a_steps, 1));
     delta.a_us = static_cast<double>(row.time.total) * 1e-3 / static_cast<double>(std::max<int64_t>(a_steps, 1));
   }
-  for (const KernelRow& row : kernel_table(b, -kAlways, kAlways)) {
+  for (const KernelRow& row : work_table(b)) {
     KernelDelta& delta = rows[row.key];
     delta.b_count = static_cast<double>(row.time.count) / static_cast<double>(std::max<int64_t>(b_steps, 1));
     delta.b_us = static_cast<double>(row.time.total) * 1e-3 / static_cast<double>(std::max<int64_t>(b_steps, 1));

@@ -83,12 +83,12 @@ std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
   return edges;
 }
 
-// Without step marks, what lies between the first and the last work counts as inside.
-Meaning cause_now(const std::array<int, kMeanings + 1>& active, bool has_steps, bool between) {
+// Without step marks, what lies between the first and the last work counts as inside. Only a GPU waits for launches.
+Meaning cause_now(const std::array<int, kMeanings + 1>& active, bool gpu, bool has_steps, bool between) {
   for (const Meaning meaning : kPriority) {
     if (active[static_cast<size_t>(meaning)] > 0) return meaning;
   }
-  return (has_steps ? active[kInStep] > 0 : between) ? Meaning::Launch : Meaning::Idle;
+  return gpu && (has_steps ? active[kInStep] > 0 : between) ? Meaning::Launch : Meaning::Idle;
 }
 
 }  // namespace
@@ -102,6 +102,7 @@ int64_t Breakdown::kernels() const {
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end) {
   Breakdown result{begin, std::max(begin, end), 0, {}};
   const std::vector<Edge> edges = edges_of(trace, begin, end);
+  const bool gpu = has_gpu_work(trace);
   bool has_steps = false;
   TimeNs last_work = begin;
   for (const Edge& edge : edges) {
@@ -114,7 +115,7 @@ Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end) {
   TimeNs now = begin;
   bool begun = false;
   for (const Edge& edge : edges) {
-    const Meaning cause = cause_now(active, has_steps, begun && now < last_work);
+    const Meaning cause = cause_now(active, gpu, has_steps, begun && now < last_work);
     result.times[static_cast<size_t>(cause)] += edge.time - now;
     now = edge.time;
     active[edge.cause] += edge.change;

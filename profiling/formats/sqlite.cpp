@@ -1,5 +1,6 @@
 #include "profiling/formats/sqlite.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -10,7 +11,18 @@ namespace ws::prof {
 
 namespace {
 
-constexpr int kLongestValue = 256 << 20;  // bytes; no file makes us allocate more for one value
+constexpr int64_t kShortestLimit = 64 << 10, kLongestLimit = 256 << 20;
+
+// No value can be longer than the file that holds it, unless the file's schema computes one to exhaust our memory.
+int longest_value(const std::string& path) {
+  int64_t bytes = 0;
+  for (const char* suffix : {"", "-wal"}) {
+    std::error_code missing;
+    const auto size = std::filesystem::file_size(path + suffix, missing);
+    if (!missing) bytes += static_cast<int64_t>(size);
+  }
+  return static_cast<int>(std::clamp(bytes, kShortestLimit, kLongestLimit));
+}
 
 std::string quoted(std::string_view name) {
   std::string result = "\"";
@@ -97,8 +109,10 @@ Database::Database(const std::string& path, Mode mode) {
   } else {
     handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, false));
     harden();
+    sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value(path));
     if (readable(handle_.get())) return;
     handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, true));
+    sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value(path));
   }
   harden();
 }
@@ -106,7 +120,6 @@ Database::Database(const std::string& path, Mode mode) {
 // The file may come from anywhere: nothing in its schema may run code, and a missing end does not hide the beginning.
 void Database::harden() {
   sqlite3_busy_timeout(handle_.get(), 2000);
-  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, kLongestValue);
   for (int option : {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW}) {
     sqlite3_db_config(handle_.get(), option, 0, nullptr);
   }

@@ -126,6 +126,16 @@ TEST(Breakdown, EachNsHasOneCause) {
   EXPECT_EQ(b.steps, 1);
 }
 
+TEST(Breakdown, WithoutAGpuNothingWaitsForLaunches) {
+  Made made;
+  made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 1000);
+  made.add(TrackKind::CpuThread, SpanKind::Op, Meaning::Matrix, 100, 400);
+  const Breakdown b = breakdown(made.trace, 0, 1000);
+  EXPECT_EQ(part(b, Meaning::Matrix), 300);
+  EXPECT_EQ(part(b, Meaning::Launch), 0);
+  EXPECT_EQ(part(b, Meaning::Idle), 700);
+}
+
 TEST(Breakdown, PartsSumExactlyOverRandomTraces) {
   std::mt19937 random(5);
   for (int round = 0; round < 50; ++round) {

@@ -36,7 +36,7 @@ double scale_of(const prof::CounterTrack& counter) { return counter.unit == "B" 
 double TimelinePainter::counterTop(const Lane& lane) const {
   double most = 0;
   for (const CounterRef& ref : lane.counters) {
-    const auto& counter = model_.run(ref.run)->trace.counters()[ref.counter];
+    const auto& counter = model_.counter(ref);
     if (counter.unit == "%") return 100;
     const TimeRange range = model_.runRange(ref.run, g_->range);
     for (const auto& point : prof::lod(counter, range.begin, range.end, 400)) most = std::max(most, point.max / scale_of(counter));
@@ -54,7 +54,7 @@ void TimelinePainter::paintCounters(const Lane& lane, int y) {
   const int lines = lane.kind == LaneKind::Memory && lane.height > 90 ? 4 : 1;
   for (int i = 0; i <= lines; ++i) p_->fillRect(QRectF(band.left(), std::round(band.bottom() - band.height() * i / lines), band.width(), 1), t.grid);
   for (const CounterRef& ref : lane.counters) {
-    const auto& counter = model_.run(ref.run)->trace.counters()[ref.counter];
+    const auto& counter = model_.counter(ref);
     const bool memory = lane.kind == LaneKind::Memory;
     paintCurve(counter, ref.run, band, top, memory && !is_reserved(counter), memory && is_reserved(counter));
   }
@@ -102,7 +102,7 @@ void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double to
   std::vector<QRectF> taken;
   for (const CounterRef& ref : lane.counters) {
     const Run* run = model_.run(ref.run);
-    const auto& counter = run->trace.counters()[ref.counter];
+    const auto& counter = model_.counter(ref);
     const TimeRange range = model_.runRange(ref.run, g_->range);
     const auto value = value_at(counter, range.begin + range.length() / 8);
     if (!is_reserved(counter) || !value) continue;

@@ -65,6 +65,18 @@ void join_copies(std::vector<Lane>& lanes) {
   std::erase_if(lanes, [](const Lane& l) { return l.track_kind == TrackKind::Copies; });
 }
 
+// A resident kernel has a row a block, often more than a hundred: some stand for all until the filter asks for "block".
+void keep_some_inner(std::vector<Lane>& lanes, const LaneSettings& settings) {
+  constexpr int kInnerShown = 4;
+  const auto inner = [](const Lane& lane) { return lane.track_kind == TrackKind::Inner; };
+  const auto all = std::count_if(lanes.begin(), lanes.end(), inner);
+  if (all <= kInnerShown || settings.filter.contains(QLatin1String("block"), Qt::CaseInsensitive)) return;
+  int seen = 0;
+  std::erase_if(lanes, [&](const Lane& lane) { return inner(lane) && ++seen > kInnerShown; });
+  for (Lane& lane : lanes)
+    if (inner(lane)) lane.title += QString(" of %1").arg(all);
+}
+
 std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings& settings) {
   std::vector<Lane> lanes;
   const auto& tracks = source.trace->tracks();
@@ -74,6 +86,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
     const auto &x = tracks[a.tracks[0]], &y = tracks[b.tracks[0]];
     return std::tuple(rank(x.kind), x.name, x.depth) < std::tuple(rank(y.kind), y.name, y.depth);
   });
+  keep_some_inner(lanes, settings);
   if (settings.small) join_copies(lanes);
   return lanes;
 }
@@ -91,6 +104,7 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
   memory.detail = "MiB in a step\nsolid: reserved\ndotted: used", memory.height = settings.small ? 20 * 4 : 20 * 5;
   for (size_t run = 0; run < sources.size(); ++run) {
     const auto& counters = sources[run].trace->counters();
+    const size_t before = memory.counters.size();
     for (size_t i = 0; i < counters.size(); ++i) {
       if (counters[i].points.empty()) continue;
       const CounterRef ref{static_cast<int>(run), i};
@@ -101,6 +115,8 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
       lane.detail = unit == "%" ? QStringLiteral("0–100 %") : unit, lane.height = settings.small ? 44 : 52;
       lane.counters.push_back(ref);
     }
+    if (memory.counters.size() > before || !sources[run].allocations) continue;
+    for (size_t curve : {kUsedCurve, kReservedCurve}) memory.counters.push_back({static_cast<int>(run), curve});
   }
   std::vector<Lane> lanes;
   for (auto& [name, lane] : by_name) lanes.push_back(std::move(lane));

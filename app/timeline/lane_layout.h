@@ -13,6 +13,7 @@ struct LaneSource {
   const prof::Trace* trace = nullptr;
   QString key, title;
   int slot = -1;
+  bool allocations = false;  // has curves from recorded allocations
 };
 
 struct LaneSettings {
@@ -24,6 +25,7 @@ struct LaneSettings {
 
 enum class LaneKind { Group, Spans, Counter, Memory };
 struct CounterRef { int run; size_t counter; };
+constexpr size_t kUsedCurve = SIZE_MAX - 1, kReservedCurve = SIZE_MAX;  // from allocations, not a counter of the trace
 
 struct Lane {
   LaneKind kind = LaneKind::Spans;

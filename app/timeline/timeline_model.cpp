@@ -39,11 +39,14 @@ void TimelineModel::setRuns(const std::vector<Run*>& runs) {
     connect(run, &Run::changed, this, &TimelineModel::onRunChanged);
     connect(run, &QObject::destroyed, this, [this] {
       std::erase_if(runs_, [](const QPointer<Run>& r) { return r.isNull(); });
+      curves_.assign(runs_.size(), {});
       rebuild();
+      onRunChanged();
     });
   }
   looked_ = false, own_width_ = true;
   shape_.clear();
+  curves_.assign(runs_.size(), {});
   rebuild();
   onRunChanged();
 }
@@ -63,6 +66,13 @@ TimeRange TimelineModel::extent() const {
     all = all ? TimeRange{std::min(all->begin, own.begin), std::max(all->end, own.end)} : own;
   }
   return all.value_or(TimeRange{0, 1'000'000});
+}
+
+const prof::CounterTrack& TimelineModel::counter(CounterRef ref) const {
+  const MemoryCurves& curves = curves_[static_cast<size_t>(ref.run)];
+  if (ref.counter == kUsedCurve) return curves.used();
+  if (ref.counter == kReservedCurve) return curves.reserved();
+  return run(ref.run)->trace.counters()[ref.counter];
 }
 
 void TimelineModel::setAlign(Align align) {
@@ -100,7 +110,9 @@ void TimelineModel::updateOffsets() {
 void TimelineModel::rebuild() {
   updateOffsets();
   std::vector<LaneSource> sources;
-  for (const auto& run : runs_) sources.push_back({&run->trace, "run/" + run->id, run->title, run->slot});
+  curves_.resize(runs_.size());
+  for (size_t i = 0; i < runs_.size(); ++i)
+    sources.push_back({&runs_[i]->trace, "run/" + runs_[i]->id, runs_[i]->title, runs_[i]->slot, !curves_[i].empty()});
   lanes_ = build_lanes(sources, settings_);
   content_height_ = place_lanes(lanes_, viewport_);
   emit lanesChanged();
@@ -108,7 +120,11 @@ void TimelineModel::rebuild() {
 
 void TimelineModel::onRunChanged() {
   std::vector<size_t> shape;
-  for (const auto& run : runs_) {
+  curves_.resize(runs_.size());
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    const auto& run = runs_[i];
+    curves_[i].update(run->trace);
+    shape.push_back(curves_[i].empty() ? 5 : 6);
     for (const auto& track : run->trace.tracks()) shape.push_back(track.spans > 0 ? 1 + (allocates(track) ? 1 : 0) : 0);
     for (const auto& counter : run->trace.counters()) shape.push_back(counter.points.empty() ? 3 : 4);
     shape.push_back(static_cast<size_t>(run->slot + 8));

@@ -7,6 +7,7 @@
 
 #include "app/session/run.h"
 #include "app/timeline/lane_layout.h"
+#include "app/timeline/memory_curves.h"
 #include "app/timeline/time_cursor.h"
 #include "app/timeline/trace_queries.h"
 
@@ -41,6 +42,7 @@ class TimelineModel : public QObject {
   void setAlign(Align align);
   void alignAtStep(int64_t step);
 
+  const prof::CounterTrack& counter(CounterRef ref) const;
   const std::vector<Lane>& lanes() const { return lanes_; }
   const LaneSettings& settings() const { return settings_; }
   int contentHeight() const { return content_height_; }
@@ -82,6 +84,7 @@ class TimelineModel : public QObject {
   TimeCursor* cursor_;
   std::vector<QPointer<Run>> runs_;
   std::vector<prof::TimeNs> offsets_;
+  std::vector<MemoryCurves> curves_;  // a run each
   std::vector<Lane> lanes_;
   std::vector<size_t> shape_;  // tracks and counters that were there at the last rebuild
   LaneSettings settings_;

@@ -58,22 +58,30 @@ void TimelineView::resizeEvent(QResizeEvent*) {
   stale();
 }
 
-void TimelineView::renderLanes() {
-  const qreal ratio = devicePixelRatioF();
-  const QSize wanted = size() * ratio;
-  if (lanes_.size() != wanted) lanes_ = QPixmap(wanted);
-  lanes_.setDevicePixelRatio(ratio);
+// New lanes go straight to the widget: while following, each picture is shown once. Only when the same lanes are wanted
+// again, under a moving cursor, is a copy kept.
+void TimelineView::paintLanes(QPainter& painter) {
   geometry_.size = size();
   geometry_.range = model_->range();
-  QPainter painter(&lanes_);
-  painter_.paint(painter, geometry_);
-  stale_ = false;
+  const qreal ratio = devicePixelRatioF();
+  if (stale_ || lanes_ratio_ != ratio) {
+    painter_.paint(painter, geometry_);
+    stale_ = kept_ = false, lanes_ratio_ = ratio;
+    return;
+  }
+  if (!kept_) {
+    if (lanes_.size() != size() * ratio) lanes_ = QPixmap(size() * ratio);
+    lanes_.setDevicePixelRatio(ratio);
+    QPainter copy(&lanes_);
+    painter_.paint(copy, geometry_);
+    kept_ = true;
+  }
+  painter.drawPixmap(0, 0, lanes_);
 }
 
 void TimelineView::paintEvent(QPaintEvent*) {
-  if (stale_ || lanes_.size() != size() * devicePixelRatioF()) renderLanes();
   QPainter painter(this);
-  painter.drawPixmap(0, 0, lanes_);
+  paintLanes(painter);
   paintOverview(painter);
   if (model_->runCount() == 0 || model_->lanes().size() <= model_->runCount()) return paintEmpty(painter);
   paintRange(painter);

@@ -72,7 +72,7 @@ class TimelineView : public QWidget {
  private:
   enum class Drag { None, Press, Range, RangeBegin, RangeEnd, Pan, Gutter, Overview, Lane };
   void stale();  // the picture of the lanes is out of date
-  void renderLanes();
+  void paintLanes(QPainter&);
   void paintOverview(QPainter&);
   void paintRuler(QPainter&);
   void paintRange(QPainter&);
@@ -104,8 +104,9 @@ class TimelineView : public QWidget {
   Selection* selection_;
   TimelinePainter painter_;
   TimelineGeometry geometry_;
-  QPixmap lanes_;
-  bool stale_ = true;
+  QPixmap lanes_;  // valid while kept_
+  bool stale_ = true, kept_ = false;
+  qreal lanes_ratio_ = 0;
   Drag drag_ = Drag::None;
   QPoint pressed_, pointer_;
   QString dragged_lane_;

@@ -65,6 +65,8 @@ class TimelineTest : public QObject {
   void lanesStandInOrder();
   void filterFoldPinAndOrder();
   void memoryTakesTheRest();
+  void manyBlocksShowSome();
+  void allocationsBecomeCurves();
   void cardNeverCoversItsLane();
 
   void callAndKernelArePartners();
@@ -220,6 +222,40 @@ void TimelineTest::memoryTakesTheRest() {
     QVERIFY(at >= 0 && lanes[size_t(at)].y <= y && y < lanes[size_t(at)].bottom());
   }
   QCOMPARE(lane_at(lanes, 900), -1);
+}
+
+void TimelineTest::manyBlocksShowSome() {
+  prof::Trace trace;
+  prof::Span span;
+  span.duration = 10, span.name = trace.intern("fc1");
+  for (int block = 0; block < 132; ++block) trace.append(trace.track(prof::TrackKind::Inner, "block " + std::to_string(block), "GPU 0"), span);
+  const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
+  QCOMPARE(lanes.size(), size_t{5});
+  QVERIFY(lanes[1].title.contains("of 132"));
+  LaneSettings settings;
+  settings.filter = "block";
+  QCOMPARE(build_lanes({{&trace, "run/x", "x", 0}}, settings).size(), size_t{133});
+}
+
+void TimelineTest::allocationsBecomeCurves() {
+  using Kind = prof::MemoryEventKind;
+  prof::Trace trace;
+  MemoryCurves curves;
+  curves.update(trace);
+  QVERIFY(curves.empty());
+  trace.append_memory({10, 0x100, 64, 1, 0, Kind::Allocate, 0});
+  trace.append_memory({20, 0x200, 32, 1, 0, Kind::Allocate, 0});
+  curves.update(trace);
+  trace.append_memory({30, 0x100, 0, 1, 0, Kind::Free, 0});
+  curves.update(trace);
+  QCOMPARE(curves.used().points.size(), size_t{3});
+  QCOMPARE(curves.used().points[1].value, 96.0);
+  QCOMPARE(curves.used().points.back().value, 32.0);
+  QCOMPARE(curves.reserved().points.back().value, 32.0);  // no pool: a block each
+  trace.append_memory({40, 0x10000, 4096, 1, 0, Kind::Reserve, 0});
+  curves.update(trace);
+  QCOMPARE(curves.reserved().points.back().value, 4096.0);
+  QCOMPARE(curves.used().points.back().value, 32.0);
 }
 
 void TimelineTest::cardNeverCoversItsLane() {

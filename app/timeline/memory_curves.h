@@ -1,0 +1,26 @@
+// Bytes handed out and bytes taken from the device over time, from the allocations that a trace recorded.
+#pragma once
+#include <unordered_map>
+
+#include "profiling/trace.h"
+
+namespace ws::app {
+
+class MemoryCurves {
+ public:
+  void update(const prof::Trace& trace);  // takes in what is new
+  const prof::CounterTrack& used() const { return used_; }
+  const prof::CounterTrack& reserved() const { return reserved_; }
+  bool empty() const { return used_.points.empty(); }
+
+ private:
+  void take(const prof::MemoryEvent& event);
+  void put(prof::CounterTrack& track, prof::TimeNs time, double value);
+
+  prof::CounterTrack used_{"memory used", "B", {}}, reserved_{"memory reserved", "B", {}};
+  std::unordered_map<uint64_t, uint64_t> blocks_, segments_;
+  size_t taken_ = 0;
+  uint64_t live_ = 0, held_ = 0;
+};
+
+}  // namespace ws::app

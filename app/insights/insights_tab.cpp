@@ -91,8 +91,6 @@ void InsightsTab::fillPicker(const std::vector<Run*>& runs) {
 }
 
 void InsightsTab::showRun(Run* run) {
-  if (run_ && run_ != run) disconnect(run_, &QObject::destroyed, this, nullptr);
-  if (run && run_ != run) connect(run, &QObject::destroyed, this, [this] { refresh(); });
   run_ = run;
   refresh();
 }

@@ -56,6 +56,10 @@ Run* Session::start(const StartRequest& request) {
     fail(tr("A run is training: stop it first."));
     return nullptr;
   }
+  if (!held_.isEmpty()) {
+    fail(held_);
+    return nullptr;
+  }
   if (const auto why = why_invalid(request.spec, device_info().cuda)) {
     fail(QString::fromStdString(*why));
     return nullptr;

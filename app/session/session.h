@@ -43,6 +43,8 @@ class Session : public QObject {
   void change(const QString& key, const QString& value);
   void setTraceLevel(prof::TraceLevel level);
   TrainControl* control();  // of the running one, else nullptr
+  // While something else trains on this machine no run starts: `why` is what is said. Empty: free again.
+  void hold(const QString& why) { held_ = why; }
 
  signals:
   void started(ws::app::Run* run);
@@ -57,7 +59,7 @@ class Session : public QObject {
   void readTraceStatus();
   void fail(const QString& sentence);
 
-  QString folder_, problem_;
+  QString folder_, problem_, held_;
   std::unique_ptr<Worker> worker_;
   Run* run_ = nullptr;
   std::deque<StartRequest> queue_;

@@ -1,0 +1,152 @@
+// The parts of the Experiments tab and how they stand.
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QListWidget>
+#include <QMenu>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QTableWidget>
+#include <QVBoxLayout>
+
+#include "app/charts/pane.h"
+#include "app/compare/experiments_tab.h"
+#include "app/panels/panel_table.h"
+#include "app/panels/theme.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kLeftWidth = 312;
+
+QLabel* paragraph(QWidget* parent, QVBoxLayout* column, const QFont& font) {
+  auto* label = new QLabel(parent);
+  label->setWordWrap(true);
+  label->setFont(font);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  column->addWidget(label);
+  return label;
+}
+
+}  // namespace
+
+ExperimentsTab::ExperimentsTab(Session* session, const QString& folder, QWidget* parent)
+    : QWidget(parent), session_(session), folder_(folder), job_(new ExperimentJob(this)) {
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(5, 5, 5, 5);
+  row->setSpacing(5);
+  QWidget* right = buildRight();
+  row->addWidget(buildLeft());
+  row->addWidget(right, 1);
+  connect(list_, &QListWidget::currentRowChanged, this, &ExperimentsTab::chosen);
+  connect(job_, &ExperimentJob::began, this, [this](const QString& label, int repeat, int done, int of) {
+    state_->setText(tr("%1 of %2: %3, repeat %4").arg(done + 1).arg(of).arg(label).arg(repeat + 1));
+  });
+  connect(job_, &ExperimentJob::trained, this, [this] { readResult(), showResult(); });
+  connect(job_, &ExperimentJob::ended, this, &ExperimentsTab::ended);
+}
+
+QWidget* ExperimentsTab::buildLeft() {
+  auto* panel = new QWidget(this);
+  panel->setObjectName("panel");
+  panel->setAttribute(Qt::WA_StyledBackground);
+  panel->setFixedWidth(kLeftWidth);
+  auto* column = new QVBoxLayout(panel);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  list_ = new QListWidget(panel);
+  list_->setAccessibleName(tr("Experiments"));
+  list_->setMinimumHeight(140);
+  column->addWidget(list_, 2);
+  auto* page = new QWidget(panel);
+  auto* lines = new QVBoxLayout(page);
+  lines->setContentsMargins(12, 10, 12, 10);
+  lines->setSpacing(8);
+  title_ = paragraph(page, lines, ui_font(14, 600));
+  text_ = paragraph(page, lines, ui_font(12.5));
+  expect_ = paragraph(page, lines, ui_font(12.5));
+  size_ = paragraph(page, lines, ui_font(11));
+  size_->setForegroundRole(QPalette::PlaceholderText);
+  lines->addStretch(1);
+  column->addWidget(page, 3);
+  column->addWidget(buildFooter());
+  return panel;
+}
+
+QWidget* ExperimentsTab::buildFooter() {
+  auto* footer = new QWidget(this);
+  footer->setObjectName("footer");
+  footer->setAttribute(Qt::WA_StyledBackground);
+  auto* column = new QVBoxLayout(footer);
+  column->setContentsMargins(10, 8, 10, 8);
+  state_ = new QLabel(footer);
+  state_->setWordWrap(true);
+  state_->setFont(ui_font(11));
+  progress_ = new QProgressBar(footer);
+  progress_->setTextVisible(false);
+  progress_->setAccessibleName(tr("Progress of the experiment"));
+  auto* row = new QHBoxLayout;
+  repeats_ = new QSpinBox(footer);
+  repeats_->setRange(1, 1000);
+  repeats_->setAccessibleName(tr("Repeats"));
+  export_ = new QPushButton(tr("Export"), footer);
+  run_ = new QPushButton(tr("Run"), footer);
+  run_->setProperty("primary", true);
+  row->addWidget(new QLabel(tr("Repeats"), footer));
+  row->addWidget(repeats_);
+  row->addStretch(1);
+  row->addWidget(export_);
+  row->addWidget(run_);
+  column->addWidget(state_);
+  column->addWidget(progress_);
+  column->addLayout(row);
+  connect(run_, &QPushButton::clicked, this, [this] { running() ? stop() : run(); });
+  connect(export_, &QPushButton::clicked, this, &ExperimentsTab::chooseExport);
+  return footer;
+}
+
+QWidget* ExperimentsTab::buildRight() {
+  auto* picture = new Pane(tr("Result"), this);
+  picture->setTitle(tr("Result"), tr("median of the repeats · line: least to most"));
+  picture->legend()->hide();
+  chart_ = new ExperimentChart(picture);
+  picture->setBody(chart_);
+  outcome_ = option_button(tr("What is shown"), picture);
+  outcome_->setText(info(Outcome::StepTime).name + ", µs");
+  auto* menu = new QMenu(outcome_);
+  for (const OutcomeInfo& o : outcomes()) {
+    const QString text = o.unit.isEmpty() ? o.name : o.name + ", " + o.unit;
+    menu->addAction(text, this, [this, which = o.outcome, text] { chart_->setOutcome(which), outcome_->setText(text); });
+  }
+  outcome_->setMenu(menu);
+  view_ = option_button(tr("How it is shown"), picture);
+  view_->setText(tr("Bars"));
+  auto* views = new QMenu(view_);
+  for (const auto& [view, text] : {std::pair{ExperimentView::Bars, tr("Bars")}, {ExperimentView::HeatMap, tr("Heat map")}, {ExperimentView::Lines, tr("Against size")}}) {
+    QAction* action = views->addAction(text, this, [this, which = view, name = text] { chart_->setView(which), view_->setText(name); });
+    action->setData(static_cast<int>(view));
+  }
+  view_->setMenu(views);
+  picture->addOption(outcome_);
+  picture->addOption(view_);
+  auto* numbers = new Pane(tr("Numbers"), this);
+  numbers->setTitle(tr("Numbers"), tr("double-click opens a run of the choice"));
+  numbers->legend()->hide();
+  table_ = new QTableWidget(0, 11, numbers);
+  table_->setHorizontalHeaderLabels({tr("choice"), tr("µs a step"), tr("spread"), tr("gain"), tr("samples/s"), tr("first loss"), tr("last loss"), tr("accuracy, %"), tr("driver calls"), tr("peak, MiB"), tr("runs")});
+  style_table(*table_, tr("Numbers of the experiment"));
+  for (int column = 1; column < table_->columnCount(); ++column) table_->setColumnWidth(column, column == 2 ? 120 : column == 10 ? 48 : 82);
+  table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+  numbers->setBody(table_);
+  connect(table_, &QTableWidget::cellDoubleClicked, this, &ExperimentsTab::openTrial);
+  auto* split = new QSplitter(Qt::Vertical, this);
+  split->setHandleWidth(5);
+  split->addWidget(picture);
+  split->addWidget(numbers);
+  split->setSizes({480, 320});
+  return split;
+}
+
+}  // namespace ws::app

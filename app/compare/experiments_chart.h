@@ -1,0 +1,48 @@
+// One measure of an experiment as bars (small multiples when there are two axes), as a heat map, or against size.
+#pragma once
+#include <QWidget>
+
+#include "app/compare/experiments_model.h"
+
+namespace ws::app {
+
+enum class ExperimentView { Bars, HeatMap, Lines };
+
+class ExperimentChart : public QWidget {
+  Q_OBJECT
+ public:
+  explicit ExperimentChart(QWidget* parent = nullptr);
+  void setResult(ExperimentResult result);
+  void setOutcome(Outcome outcome);
+  void setView(ExperimentView view);
+  bool allows(ExperimentView view) const;  // a heat map needs two axes, lines an axis of numbers
+  ExperimentView view() const { return view_; }
+  const OutcomeGrid& grid() const { return grid_; }
+  void render(QPainter& painter, const QRectF& area) const;  // for exports
+  QSize minimumSizeHint() const override { return {320, 160}; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  struct Span { double least = 0, most = 0; };
+  const TrialResult* trialAt(int group, int item) const;
+  std::optional<Measured> at(int group, int item) const;
+  Span span() const;  // of all medians
+  QString valueText(double value) const;
+  void renderBars(QPainter& painter, const QRectF& area) const;
+  void paintBars(QPainter& painter, const QRectF& area, int group, double most) const;
+  void paintBar(QPainter& painter, const QRectF& row, double left, int group, int item, double most) const;
+  void renderMap(QPainter& painter, const QRectF& area) const;
+  void paintCell(QPainter& painter, const QRectF& box, int group, int item, const Span& span) const;
+  void paintScale(QPainter& painter, const QRectF& box, const Span& span) const;
+  void renderLines(QPainter& painter, const QRectF& area) const;
+  void paintLineGrid(QPainter& painter, const QRectF& plot, const Span& decades) const;
+
+  ExperimentResult result_;
+  OutcomeGrid grid_;
+  Outcome outcome_ = Outcome::StepTime;
+  ExperimentView view_ = ExperimentView::Bars;
+};
+
+}  // namespace ws::app

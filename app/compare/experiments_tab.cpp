@@ -1,0 +1,248 @@
+#include "app/compare/experiments_tab.h"
+
+#include <QDateTime>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLabel>
+#include <QListWidget>
+#include <QMenu>
+#include <QPainter>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSaveFile>
+#include <QSpinBox>
+#include <QSvgGenerator>
+#include <QTabBar>
+#include <QTableWidget>
+
+#include "app/panels/theme.h"
+#include "app/panels/units.h"
+#include "app/session/session.h"
+#include "app/window/main_window.h"
+#include "engine/executor.h"
+
+namespace ws::app {
+namespace {
+
+enum Column { kChoice, kTime, kSpread, kGain, kThroughput, kFirstLoss, kLastLoss, kAccuracy, kCalls, kPeak, kRuns };
+
+QTableWidgetItem* cell(const QString& text, bool number) {
+  auto* made = new QTableWidgetItem(text);
+  if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  return made;
+}
+
+QString number(const TrialResult& trial, Outcome outcome) {
+  const auto m = measured(trial, outcome);
+  return m ? fixed_text(m->median, info(outcome).decimals) : QStringLiteral("–");
+}
+
+}  // namespace
+
+QString ExperimentsTab::folderOf(const ExperimentSpec& spec) const { return QDir(folder_).filePath(QString::fromStdString(spec.name)); }
+
+void ExperimentsTab::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (list_->count() == 0) fillList();
+  showState();
+}
+
+void ExperimentsTab::fillList() {
+  try {
+    for (const ExperimentInfo& shipped : shipped_experiments()) add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
+  }
+  if (list_->count() > 0) list_->setCurrentRow(0);
+}
+
+void ExperimentsTab::add(const QString& title, const QString& path) {
+  auto* item = new QListWidgetItem(title.isEmpty() ? QFileInfo(path).completeBaseName() : title, list_);
+  item->setData(Qt::UserRole, path);
+  item->setToolTip(path);
+}
+
+bool ExperimentsTab::open(const QString& path) {
+  try {
+    const ExperimentSpec spec = load_experiment(path.toStdString());
+    if (list_->count() == 0) fillList();
+    for (int row = 0; row < list_->count(); ++row)
+      if (list_->item(row)->data(Qt::UserRole).toString() == path) return list_->setCurrentRow(row), true;
+    add(QString::fromStdString(spec.title), path);
+    list_->setCurrentRow(list_->count() - 1);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void ExperimentsTab::chosen() {
+  const QListWidgetItem* item = list_->currentItem();
+  known_ = false;
+  if (!item || running()) return;
+  try {
+    spec_ = load_experiment(item->data(Qt::UserRole).toString().toStdString());
+    trials_ = trials_of(spec_, device_info().cuda);
+    known_ = true;
+  } catch (const std::exception& problem) {
+    state_->setText(QString::fromUtf8(problem.what()));
+  }
+  title_->setText(QString::fromStdString(spec_.title.empty() ? spec_.name : spec_.title));
+  text_->setText(QString::fromStdString(spec_.text));
+  expect_->setText(spec_.expect.empty() ? QString() : tr("<b>Expected</b> %1").arg(QString::fromStdString(spec_.expect).toHtmlEscaped()));
+  readResult();
+  repeats_->setValue(result_.spec.repeats);
+  showResult();
+}
+
+// What an earlier evening left in the folder stands there at once; else the choices, without numbers.
+void ExperimentsTab::readResult() {
+  result_ = {};
+  result_.spec = spec_;
+  for (const Trial& trial : trials_) result_.trials.push_back({trial, {}});
+  const QString folder = folderOf(spec_);
+  if (!known_ || !QFileInfo::exists(folder + "/results.jsonl")) return;
+  try {
+    ExperimentResult read = read_experiment(folder.toStdString());
+    if (read.trials.size() == trials_.size()) result_ = std::move(read);
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
+  }
+}
+
+void ExperimentsTab::run() {
+  if (!known_ || running()) return;
+  if (session_->busy()) return emit said(tr("A run is training: stop it first."), true);
+  if (result_.complete) keepEarlier();
+  spec_.repeats = repeats_->value();
+  session_->hold(tr("An experiment is training: stop it under Experiments first."));
+  job_->start(spec_, folderOf(spec_));
+  readResult();
+  showResult();
+}
+
+// A complete result is put aside, not thrown away.
+void ExperimentsTab::keepEarlier() {
+  const QString folder = folderOf(spec_);
+  QDir().rename(folder, folder + QDateTime::currentDateTime().toString("-yyyyMMdd-HHmmss"));
+}
+
+void ExperimentsTab::ended(const QString& problem) {
+  session_->hold({});
+  readResult();
+  showResult();
+  if (!problem.isEmpty()) emit said(problem, true);
+}
+
+void ExperimentsTab::showResult() {
+  chart_->setResult(result_);
+  double first = 0;
+  table_->clearSpans();
+  table_->setRowCount(static_cast<int>(result_.trials.size()));
+  for (int row = 0; row < table_->rowCount(); ++row) {
+    const TrialResult& trial = result_.trials[static_cast<size_t>(row)];
+    if (const auto time = measured(trial, Outcome::StepTime); time && first == 0) first = time->median;
+    fillRow(row, trial, first);
+  }
+  showState();
+}
+
+void ExperimentsTab::fillRow(int row, const TrialResult& trial, double first) {
+  table_->setItem(row, kChoice, cell(QString::fromStdString(trial.trial.label), false));
+  const QString state = state_of(trial);
+  if (!state.isEmpty()) {
+    table_->setItem(row, kTime, cell(state, false));
+    table_->item(row, kTime)->setToolTip(state);
+    table_->setSpan(row, kTime, 1, kRuns);
+    return;
+  }
+  const auto time = measured(trial, Outcome::StepTime);
+  table_->setItem(row, kTime, cell(number(trial, Outcome::StepTime), true));
+  table_->setItem(row, kSpread, cell(time && time->runs > 1 ? fixed_text(time->least, 1) + " – " + fixed_text(time->most, 1) : QStringLiteral("–"), true));
+  table_->setItem(row, kGain, cell(time && time->median > 0 ? significant_text(first / time->median) + "×" : QStringLiteral("–"), true));
+  const std::pair<Column, Outcome> rest[] = {{kThroughput, Outcome::Throughput}, {kFirstLoss, Outcome::FirstLoss}, {kLastLoss, Outcome::FinalLoss},
+                                             {kAccuracy, Outcome::Accuracy},     {kCalls, Outcome::DriverCalls},   {kPeak, Outcome::Peak}};
+  for (const auto& [column, outcome] : rest) table_->setItem(row, column, cell(number(trial, outcome), true));
+  table_->setItem(row, kRuns, cell(QString::number(trial.runs.size()), true));
+}
+
+void ExperimentsTab::showState() {
+  const bool busy = running();
+  int done = 0;
+  for (const TrialResult& t : result_.trials) done += static_cast<int>(t.runs.size());
+  const int of = known_ ? trainings(result_.spec, trials_) : 0;
+  size_->setText(known_ ? tr("%1 choices, %2 trainings here in shuffled order").arg(trials_.size()).arg(of) : QString());
+  run_->setText(busy ? tr("Stop") : result_.complete && done > 0 ? tr("Run again") : done > 0 ? tr("Go on") : tr("Run"));
+  run_->setIcon(theme_icon(busy ? "stop" : "play", Qt::white));
+  run_->setEnabled(known_ && (busy || of > 0));
+  list_->setEnabled(!busy);
+  repeats_->setEnabled(!busy);
+  export_->setEnabled(done > 0);
+  progress_->setVisible(busy);
+  progress_->setRange(0, std::max(1, of));
+  progress_->setValue(done);
+  for (auto* action : view_->menu()->actions()) {
+    const auto view = static_cast<ExperimentView>(action->data().toInt());
+    action->setEnabled(chart_->allows(view));
+    if (view == chart_->view()) view_->setText(action->text());
+  }
+  if (busy) return;
+  if (of == 0 && known_) state_->setText(tr("None of its choices can run on this machine."));
+  else if (done == 0) state_->setText(tr("Not run here yet."));
+  else state_->setText(result_.complete ? tr("Complete: %1 trainings on %2").arg(done).arg(QString::fromStdString(result_.device)) : tr("%1 of %2 done; Go on takes up the rest.").arg(done).arg(of));
+}
+
+void ExperimentsTab::openTrial(int row) {
+  if (row < 0 || row >= static_cast<int>(result_.trials.size())) return;
+  for (const TrialRun& run : result_.trials[static_cast<size_t>(row)].runs)
+    if (!run.file.empty()) return emit openWanted(QDir(folderOf(spec_)).filePath(QString::fromStdString(run.file)));
+}
+
+bool ExperimentsTab::exportTo(const QString& path) {
+  bool ok = false;
+  if (path.endsWith(".csv")) {
+    QSaveFile file(path);
+    ok = file.open(QIODevice::WriteOnly) && file.write(QByteArray::fromStdString(experiment_csv(result_))) >= 0 && file.commit();
+  } else if (path.endsWith(".svg")) {
+    QSvgGenerator svg;
+    svg.setFileName(path);
+    svg.setSize(chart_->size());
+    svg.setViewBox(chart_->rect());
+    svg.setTitle(title_->text());
+    QPainter painter;
+    if (painter.begin(&svg)) chart_->render(painter, chart_->rect()), ok = painter.end();
+  } else if (path.endsWith(".png")) {
+    QImage picture(chart_->size() * 2, QImage::Format_RGB32);
+    picture.setDevicePixelRatio(2);
+    QPainter painter(&picture);
+    chart_->render(painter, chart_->rect());
+    painter.end();
+    ok = picture.save(path);
+  } else {
+    emit said(tr("%1: name it .csv, .svg or .png.").arg(QFileInfo(path).fileName()), true);
+    return false;
+  }
+  emit said(ok ? tr("Written: %1").arg(QFileInfo(path).fileName()) : tr("%1 cannot be written.").arg(path), !ok);
+  return ok;
+}
+
+void ExperimentsTab::chooseExport() {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export the result"), QString::fromStdString(spec_.name) + ".csv", tr("Table (*.csv);;Chart (*.svg *.png)"));
+  if (!path.isEmpty()) exportTo(path);
+}
+
+void add_experiments(MainWindow& window) {
+  auto* tab = new ExperimentsTab(window.session(), window.library()->folder() + "/experiments", &window);
+  const int index = window.addTab(QObject::tr("Experiments"), tab, {});
+  QObject::connect(tab, &ExperimentsTab::said, &window, [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
+  QObject::connect(tab, &ExperimentsTab::openWanted, &window, [&window](const QString& path) { window.openFile(path); });
+  window.menu(QObject::tr("Compare"))->addAction(QObject::tr("Experiments"), &window, [&window, index] { window.tabs()->setCurrentIndex(index); });
+  window.addOpener([&window, tab, index](const QString& path) {
+    if (!path.endsWith(".json") || !tab->open(path)) return false;
+    window.tabs()->setCurrentIndex(index);
+    return true;
+  });
+}
+
+}  // namespace ws::app

@@ -1,0 +1,78 @@
+// Experiments: a question, what should come out, and what came out here. Runs go on where a stop or a crash left them.
+#pragma once
+#include <QWidget>
+#include <vector>
+
+#include "app/compare/experiments_chart.h"
+#include "app/compare/experiments_job.h"
+
+class QLabel;
+class QListWidget;
+class QProgressBar;
+class QPushButton;
+class QSpinBox;
+class QTableWidget;
+
+namespace ws::app {
+
+class MainWindow;
+class Session;
+void add_experiments(MainWindow& window);
+
+class ExperimentsTab : public QWidget {
+  Q_OBJECT
+ public:
+  ExperimentsTab(Session* session, const QString& folder, QWidget* parent = nullptr);
+  QListWidget* list() const { return list_; }
+  QTableWidget* table() const { return table_; }
+  ExperimentChart* chart() const { return chart_; }
+  QSpinBox* repeats() const { return repeats_; }
+  QPushButton* runButton() const { return run_; }
+  const ExperimentResult& result() const { return result_; }
+  bool running() const { return job_->running(); }
+  bool open(const QString& path);          // an experiment's file; false: it is none
+  void run();                              // starts, or goes on
+  void stop() { job_->cancel(); }
+  bool exportTo(const QString& path);      // csv, svg or png by the name's ending
+
+ signals:
+  void said(const QString& sentence, bool problem);
+  void openWanted(const QString& path);    // a run file
+
+ protected:
+  void showEvent(QShowEvent*) override;
+
+ private:
+  QWidget* buildLeft();
+  QWidget* buildFooter();
+  QWidget* buildRight();
+  void fillList();
+  void add(const QString& title, const QString& path);
+  void chosen();
+  void readResult();
+  void showResult();
+  void showState();
+  void fillRow(int row, const TrialResult& trial, double first);
+  void ended(const QString& problem);
+  QString folderOf(const ExperimentSpec& spec) const;
+  void keepEarlier();
+  void openTrial(int row);
+  void chooseExport();
+
+  Session* session_;
+  QString folder_;
+  ExperimentJob* job_;
+  ExperimentSpec spec_;
+  ExperimentResult result_;
+  std::vector<Trial> trials_;
+  bool known_ = false;      // spec_ was read
+  QListWidget* list_;
+  QLabel *title_, *text_, *expect_, *size_, *state_;
+  QSpinBox* repeats_;
+  QProgressBar* progress_;
+  QPushButton *run_, *export_, *outcome_, *view_;
+  ExperimentChart* chart_;
+  QTableWidget* table_;
+};
+
+}  // namespace ws::app

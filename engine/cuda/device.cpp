@@ -1,4 +1,7 @@
 // What GPU there is, asked so that a machine without one gets a sentence and never a crash.
+#include <cctype>
+#include <fstream>
+
 #include "engine/cuda/check.h"
 #include "engine/cuda/cuda_executor.h"
 
@@ -7,6 +10,14 @@ namespace {
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// "580.159.04" where the kernel module tells it, else the CUDA version that the driver speaks.
+std::string driver_text(int speaks) {
+  std::ifstream file("/proc/driver/nvidia/version");
+  for (std::string word; file >> word;)
+    if (word.size() > 4 && std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos) return word;
+  return speaks ? "CUDA " + version_text(speaks) : "";
 }
 
 std::string why_no_device(cudaError_t code, int devices) {
@@ -47,7 +58,7 @@ DeviceInfo query_device() {
   const cudaError_t code = cudaGetDeviceCount(&devices);
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
-  if (driver) info.driver = version_text(driver);
+  info.driver = driver_text(driver);
   if (runtime) info.runtime = version_text(runtime);
   if (code != cudaSuccess || devices == 0) {
     cudaGetLastError();

@@ -90,6 +90,7 @@ Summary Trainer::run() {
 }
 
 void Trainer::prepare() {
+  if (const auto reason = why_invalid(spec_, device_info().cuda)) throw Failure(*reason);
   rows_ = data_.train.rows;
   if (rows_ <= 0) throw Failure("the data set " + data_.name + " has no training rows");
   batch_ = spec_.train.batch == 0 ? rows_ : std::min(spec_.train.batch, rows_);

@@ -31,4 +31,13 @@ echo '{"train": {"lr": NaN}}' >nan.json
 "$program" train nan.json >/dev/null 2>err.txt; check "NaN in JSON: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'
 "$program" train "$folder" >/dev/null 2>err.txt; check "a folder instead of a file: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'
 "$program" train iris "${cpu[@]}" --out /proc/none >/dev/null 2>err.txt; check "an impossible folder: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'
+if "$program" list | grep -q "^No GPU"; then
+  "$program" train iris --set exec.device=cuda --no-output >/dev/null 2>err.txt
+  check "cuda without a GPU: 1 and the reason" '[[ $? == 1 ]] && grep -q "no NVIDIA GPU can be used here" err.txt'
+fi
+"$program" train iris "${cpu[@]}" --no-output --run r.wsrun --trace full >/dev/null && "$program" stats r.wsrun >stats.txt
+check "a run file has its steps" 'grep -Eq "^steps +800" stats.txt'
+"$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "wall time.* [+-]?0\.000$" diff.txt'
+"$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
+"$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
 exit $((failures > 0))

@@ -57,7 +57,7 @@ void TimelineView::paintOverview(QPainter& painter) {
   const Run* run = model_->run(0);
   painter.setFont(ui_font(11));
   painter.setPen(t.quiet);
-  painter.drawText(QRect(10, 0, geometry_.gutter - 14, strip.height()), Qt::AlignVCenter, tr("whole run, %1").arg(span_time(overview_range_.length())));
+  painter.drawText(QRect(10, 0, geometry_.gutter - 14, strip.height()), Qt::AlignVCenter, (geometry_.gutter < 140 ? tr("run, %1") : tr("whole run, %1")).arg(span_time(overview_range_.length())));
   for (size_t i = 0; i < run->trace.tracks().size(); ++i) {
     if (run->trace.tracks()[i].kind != prof::TrackKind::Steps) continue;
     const auto& rects = overview_.rects(run->trace, i, model_->runRange(0, overview_range_), plot.width());
@@ -110,6 +110,7 @@ void TimelineView::paintRuler(QPainter& painter) {
     painter.setPen(t.focus);
     painter.setFont(ui_font(11, 600));
     painter.drawText(QRectF(x - 60, y, 54, band.height()), Qt::AlignRight | Qt::AlignVCenter, tr("now"));
+    break;
   }
 }
 

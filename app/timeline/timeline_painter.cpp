@@ -181,7 +181,7 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     if (rect.count > 1) {
       // A mix of spans: as high as the share of time that they cover.
       const double filled = std::max(2.0, std::round(height * rect.busy));
-      p_->fillRect(QRectF(left, top + height - filled, box.width(), filled), fill.fill);
+      p_->fillRect(QRectF(left, top + height - filled, box.width(), filled), is_range_track(track.kind) ? fill.edge : fill.fill);
       continue;
     }
     if (box.width() < 3) {

@@ -22,7 +22,7 @@ constexpr LegendEntry kLegend[] = {{prof::Meaning::Matrix, "matrix"}, {prof::Mea
                                    {prof::Meaning::Loss, "loss"}, {prof::Meaning::Optimizer, "optimizer"},
                                    {prof::Meaning::Copy, "copy"}, {prof::Meaning::Allocation, "allocation"},
                                    {prof::Meaning::Sync, "sync"}, {prof::Meaning::Idle, "idle"}};
-constexpr int kLegendFrom = 900, kFilterFrom = 620;
+constexpr int kLegendFrom = 1080, kFilterFrom = 620;
 
 QString align_text(Align align) {
   switch (align) {

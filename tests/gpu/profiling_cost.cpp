@@ -27,7 +27,7 @@ using namespace ws::prof::testing;
 namespace {
 
 const std::vector<std::string> kHows{"untraced",    "bare-graph", "graph", "bare-records", "bare-joined",
-                                     "kernels",     "bare-full",  "full",  "steps",        "after-kernels"};
+                                     "kernels",     "bare-full",  "full",  "steps",        "untraced-again", "after-kernels"};
 bool g_bare = false;
 
 // Marks an op for whoever listens: the collector, or the bare loop's own push and pop.
@@ -153,6 +153,10 @@ class Reader {
 
 json one(const std::string& how) {
   if (how == "untraced") return measure();
+  if (how == "untraced-again") {  // the second time in a process differs by itself: what "after" is to be compared with
+    measure();
+    return measure();
+  }
   if (how.starts_with("bare-")) {
     g_bare = how != "bare-records";
     bare_start(how == "bare-graph"     ? BareKinds::GraphRuns

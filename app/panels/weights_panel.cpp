@@ -72,7 +72,8 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent) : QWidget(parent), a
   for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("Data and what the network says of it")}, {Kind::Filters, tr("First-layer weights")},
                                    {Kind::Confusion, tr("Confusion matrix")}, {Kind::Samples, tr("Sample predictions")}})
     views_.push_back(new LearnedView(kind, name, inside));
-  for (size_t i = 0; i < views_.size(); ++i) grid_->addWidget(views_[i], 10 + static_cast<int>(i) / 2, static_cast<int>(i) % 2 * 2, 1, 2), views_[i]->hide();
+  for (LearnedView* view : views_) view->hide();
+  for (int column = 0; column < kHistogramColumns; ++column) grid_->setColumnStretch(column, 1);
   grid_->setRowStretch(20, 1);
   auto* scroll = new QScrollArea(this);
   scroll->setWidget(inside);
@@ -155,7 +156,14 @@ void WeightsPanel::collect() {
 void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> loaded) {
   snapshot_ = std::move(snapshot);
   showHistograms();
-  for (LearnedView* view : views_) view->setContent(snapshot_, loaded), view->setVisible(view->hasContent());
+  int place = 0;
+  for (LearnedView* view : views_) {
+    view->setContent(snapshot_, loaded);
+    view->setVisible(view->hasContent());
+    if (!view->hasContent()) continue;
+    grid_->addWidget(view, 10 + place / 2, place % 2 * 2, 1, 2);
+    ++place;
+  }
   showTitle(tr("Weights at step %1 · filled: now · outline: as the init made them").arg(count_text(snapshot_->step)));
 }
 

@@ -153,12 +153,13 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
   }
   const auto at = [&](float x, float y) { return QPointF(area.left() + static_cast<double>((x - s.x_low) / (s.x_high - s.x_low)) * area.width(), area.bottom() - static_cast<double>((y - low) / (high - low)) * area.height()); };
   if (!line) {
-    const double w = area.width() / s.boundary_side, h = area.height() / s.boundary_side;
+    QImage ground(s.boundary_side, s.boundary_side, QImage::Format_ARGB32);
     for (int i = 0; i < s.boundary_side * s.boundary_side; ++i) {
       QColor fill = t.run[s.boundary[static_cast<size_t>(i)] % 8];
       fill.setAlphaF(0.22F);
-      painter.fillRect(QRectF(area.left() + w * (i % s.boundary_side), area.top() + h * (i / s.boundary_side), w + 0.5, h + 0.5), fill);
+      ground.setPixelColor(i % s.boundary_side, i / s.boundary_side, fill);
     }
+    painter.drawImage(area, ground);
   }
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setClipRect(area);

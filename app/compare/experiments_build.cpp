@@ -104,6 +104,7 @@ QWidget* ExperimentsTab::buildFooter() {
   column->addLayout(row);
   connect(run_, &QPushButton::clicked, this, [this] { running() ? stop() : run(); });
   connect(export_, &QPushButton::clicked, this, &ExperimentsTab::chooseExport);
+  connect(repeats_, &QSpinBox::valueChanged, this, [this] { showState(); });
   return footer;
 }
 

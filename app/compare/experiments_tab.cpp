@@ -66,6 +66,7 @@ void ExperimentsTab::add(const QString& title, const QString& path) {
 bool ExperimentsTab::open(const QString& path) {
   try {
     const ExperimentSpec spec = load_experiment(path.toStdString());
+    if (running()) return emit said(tr("An experiment is training: stop it first."), true), true;
     if (list_->count() == 0) fillList();
     for (int row = 0; row < list_->count(); ++row)
       if (list_->item(row)->data(Qt::UserRole).toString() == path) return list_->setCurrentRow(row), true;
@@ -79,8 +80,8 @@ bool ExperimentsTab::open(const QString& path) {
 
 void ExperimentsTab::chosen() {
   const QListWidgetItem* item = list_->currentItem();
-  known_ = false;
   if (!item || running()) return;
+  known_ = false;
   try {
     spec_ = load_experiment(item->data(Qt::UserRole).toString().toStdString());
     trials_ = trials_of(spec_, device_info().cuda);
@@ -114,13 +115,17 @@ void ExperimentsTab::readResult() {
 void ExperimentsTab::run() {
   if (!known_ || running()) return;
   if (session_->busy()) return emit said(tr("A run is training: stop it first."), true);
-  if (result_.complete) keepEarlier();
+  if (result_.complete && !wantsMore()) keepEarlier();
   spec_.repeats = repeats_->value();
   session_->hold(tr("An experiment is training: stop it under Experiments first."));
+  readResult();  // before the thread writes there
+  result_.spec.repeats = spec_.repeats;
   job_->start(spec_, folderOf(spec_));
-  readResult();
   showResult();
 }
+
+// More repeats than are there: a complete result goes on too.
+bool ExperimentsTab::wantsMore() const { return repeats_->value() > result_.spec.repeats; }
 
 // A complete result is put aside, not thrown away.
 void ExperimentsTab::keepEarlier() {
@@ -173,7 +178,7 @@ void ExperimentsTab::showState() {
   for (const TrialResult& t : result_.trials) done += static_cast<int>(t.runs.size());
   const int of = known_ ? trainings(result_.spec, trials_) : 0;
   size_->setText(known_ ? tr("%1 choices, %2 trainings here in shuffled order").arg(trials_.size()).arg(of) : QString());
-  run_->setText(busy ? tr("Stop") : result_.complete && done > 0 ? tr("Run again") : done > 0 ? tr("Go on") : tr("Run"));
+  run_->setText(busy ? tr("Stop") : result_.complete && done > 0 && !wantsMore() ? tr("Run again") : done > 0 ? tr("Go on") : tr("Run"));
   run_->setIcon(theme_icon(busy ? "stop" : "play", Qt::white));
   run_->setEnabled(known_ && (busy || of > 0));
   list_->setEnabled(!busy);

@@ -55,6 +55,7 @@ class ExperimentsTab : public QWidget {
   void fillRow(int row, const TrialResult& trial, double first);
   void ended(const QString& problem);
   QString folderOf(const ExperimentSpec& spec) const;
+  bool wantsMore() const;
   void keepEarlier();
   void openTrial(int row);
   void chooseExport();

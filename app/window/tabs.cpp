@@ -4,6 +4,7 @@
 #include <QPushButton>
 
 #include "app/compare/compare_tab.h"
+#include "app/compare/experiments_tab.h"
 #include "app/insights/insights_tab.h"
 #include "app/lab/lab_tab.h"
 #include "app/panels/analysis_tabs.h"
@@ -33,6 +34,7 @@ void add_tabs(MainWindow& window) {
   add_timeline(window);
   add_analysis(window);
   add_compare(window);
+  add_experiments(window);
   add_lab(window);
   add_insights(window);
 }

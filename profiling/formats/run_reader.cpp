@@ -16,6 +16,10 @@ namespace {
 constexpr size_t kMostBlocks = 20'000'000;
 constexpr size_t kMostIds = 1 << 22;
 constexpr int64_t kMostSpansPerBlock = 1 << 16;
+constexpr TimeNs kFarthest =
+    TimeNs{1} << 61;  // 73 years either way: sums and differences of such times cannot overflow
+
+bool possible(TimeNs time) { return time > -kFarthest && time < kFarthest; }
 
 struct StoredBlock {
   int64_t key;
@@ -177,16 +181,35 @@ struct RunFileReader::Impl {
     return index;
   }
 
+  // The list of blocks has no checksum of its own: sums that cannot be are taken as 0.
+  void read_sums(const std::string& bytes, SpanBlock& block) {
+    SpanBlock read;
+    unpack_sums(bytes, read);
+    int64_t sum = 0;
+    for (const int64_t time : read.total) {
+      if (time < 0 || time > int64_t{block.count} << 40) throw Failure("Its sums are damaged.");
+      sum += time;
+    }
+    if (summed + sum >= kFarthest) throw Failure("Its sums are damaged.");
+    summed += sum;
+    block.total = read.total;
+    block.head = read.head;
+  }
+
   void add_stubs(Trace& trace) {
     auto index = read_index();
     for (const StoredTrack& track : tracks) {
       const TrackId id = trace.track(track.kind, track.name, track.group, track.depth);
       for (const StoredBlock& stored : index[track.id]) {
+        if (!possible(stored.first) || !possible(stored.last)) {
+          add_problem("A span block: Its times are damaged.");
+          continue;
+        }
         SpanBlock block;
         block.first = stored.first;
         block.last = std::max(stored.first, stored.last);
         block.count = stored.count;
-        guard("A span block", [&] { unpack_sums(stored.sums, block); });
+        guard("A span block", [&] { read_sums(stored.sums, block); });
         block.head.start = stored.first;
         if (static_cast<size_t>(block.head.name) >= trace.name_count()) block.head.name = trace.intern("");
         if (static_cast<size_t>(block.head.detail) >= trace.detail_count()) block.head.detail = DetailId{0};
@@ -204,8 +227,9 @@ struct RunFileReader::Impl {
       const auto at = counters.find(row.integer(1));
       if (at == counters.end()) return;
       guard("A counter's values", [&] {
-        for (const CounterPoint& point : decode_points(row.blob(3), static_cast<size_t>(row.integer(2))))
-          trace.append_counter(at->second, point);
+        for (const CounterPoint& point : decode_points(row.blob(3), static_cast<size_t>(row.integer(2)))) {
+          if (possible(point.time)) trace.append_counter(at->second, point);
+        }
       });
     });
     each_row("The names of allocators", "memory_sources", "value", [&](Statement& row) {
@@ -218,7 +242,7 @@ struct RunFileReader::Impl {
         for (MemoryEvent event : decode_memory(row.blob(2), static_cast<size_t>(row.integer(1)))) {
           if (event.source >= trace.memory_sources.size()) trace.memory_sources.resize(event.source + 1u, "unknown");
           if (event.op >= trace.ops.size()) event.op = kNoOp;
-          trace.append_memory(event);
+          if (possible(event.time)) trace.append_memory(event);
         }
       });
     });
@@ -272,6 +296,7 @@ struct RunFileReader::Impl {
       span.name = name < to.names.size() ? to.names[name] : trace.intern("");
       span.detail = detail < to.details.size() ? to.details[detail] : DetailId{0};
       if (span.op >= trace.ops.size()) span.op = kNoOp;
+      if (!possible(span.start)) throw Failure("Its times are damaged.");
     }
     if (!trace.fill(id, index, std::move(spans))) throw Failure("It does not match its entry in the list.");
     unreadable.erase(key);
@@ -315,6 +340,7 @@ struct RunFileReader::Impl {
   std::vector<StoredTrack> tracks;
   std::multimap<std::pair<int64_t, TimeNs>, std::pair<int64_t, uint32_t>> keys;  // track and start → row and count
   bool looked_again = false;
+  int64_t summed = 0;                      // over all blocks of the trace
   std::unordered_set<int64_t> unreadable;  // damaged blocks are tried once
 };
 
@@ -391,6 +417,7 @@ std::vector<StepAllocations> RunFileReader::allocations() {
 
 Trace RunFileReader::trace() {
   Trace trace;
+  impl_->summed = 0;
   impl_->read_names();
   impl_->read_tracks();
   impl_->renumber(trace);

@@ -1,12 +1,20 @@
 // Run files: what is damaged is left out, what comes back is consistent.
 #include "profiling/failure.h"
-#include "profiling/formats/convert.h"
+#include "profiling/formats/run_file.h"
 #include "tests/fuzz/fuzz_trace.h"
 
 int fuzz_one(const uint8_t* bytes, size_t count) {
   const ws::fuzz::BytesAsFile file(".wsrun", bytes, count);
   try {
-    ws::fuzz::check_trace(ws::prof::import_run(file.path()).trace);
+    ws::prof::RunFileReader reader(file.path());
+    ws::prof::Trace trace = reader.trace();
+    reader.fill(trace);
+    ws::fuzz::check_trace(trace);
+    reader.metrics();
+    reader.evaluations();
+    reader.marks();
+    reader.step_windows();
+    reader.allocations();
   } catch (const ws::Failure&) {
   }
   return 0;

@@ -11,6 +11,7 @@ void Workplace::create(const Model& model, const data::Dataset& data, const RunS
   storage.create(model, optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0);
   tables.create(data.task == data::Task::Classification);
   feed.load(data, spec.exec.loader);
+  CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above is on the default stream, which ours do not wait for
 }
 
 void StreamExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {

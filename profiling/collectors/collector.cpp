@@ -74,8 +74,9 @@ struct Collector::Impl {
 
   std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
   TraceLevel level = TraceLevel::Off;
-  bool window_open = false, paused = false;
+  std::atomic<bool> window_open{false}, paused{false};
   std::atomic<int> settle_steps{0};
+  std::mutex step_mutex;
   int64_t hooked_step = -1;
   int64_t paused_since = 0;
   std::vector<std::pair<int64_t, int64_t>> pauses;
@@ -117,7 +118,8 @@ void Collector::Impl::apply_kinds(GpuKinds kinds) {
 
 // On the thread that trains, so that a window or a pause begins exactly with its step.
 void Collector::Impl::on_step(int64_t step) {
-  if (step == hooked_step) return;  // told twice: by the launch and by the scope around it
+  const std::unique_lock only(step_mutex, std::try_to_lock);  // where several threads mark steps, one of them leads
+  if (!only || step == hooked_step) return;                   // told twice: by the launch and by the scope around it
   hooked_step = step;
   const int64_t now = steady_ns();
   const bool pause = meter && meter->step(step, now);

@@ -91,7 +91,13 @@ TEST_F(Steered, TimeStandsStillDuringAPause) {
   start();
   pause();
   std::this_thread::sleep_for(300ms);
-  const double before = sink_.last.elapsed_s;
+  double before = 0;  // read on the training thread, which writes it
+  std::promise<void> answered;
+  control_.ask([&](Executor&) {
+    before = sink_.last.elapsed_s;
+    answered.set_value();
+  });
+  answered.get_future().wait();
   control_.step_once();
   settle();
   control_.stop();

@@ -73,7 +73,7 @@ struct Collector::Impl {
   CollectorStatus status;
 
   std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
-  TraceLevel level = TraceLevel::Off;
+  std::atomic<TraceLevel> level{TraceLevel::Off};
   std::atomic<bool> window_open{false}, paused{false};
   std::atomic<int> settle_steps{0};
   std::mutex step_mutex;
@@ -100,7 +100,7 @@ struct Collector::Impl {
 
 // Applies level, node window and pause to the marks and the GPU tracer. The caller holds switch_mutex.
 void Collector::Impl::configure() {
-  const TraceLevel now = paused ? std::min(level, TraceLevel::Steps) : level;
+  const TraceLevel now = paused ? std::min(level.load(), TraceLevel::Steps) : level.load();
   Marks::Config config;
   config.ops = now >= TraceLevel::Graph;
   config.nvtx = nvtx::listened_to() && !options.nvtx_ranges;

@@ -1,6 +1,7 @@
 #include "app/panels/details_panel.h"
 
 #include <QEvent>
+#include <QLabel>
 #include <QVBoxLayout>
 
 #include "app/panels/details_html.h"
@@ -180,7 +181,7 @@ QString range_details(const std::vector<RunRange>& ranges) {
   return html;
 }
 
-DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection), text_(new QTextBrowser(this)) {
+DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection), title_(new QLabel(this)), text_(new QTextBrowser(this)) {
   setAccessibleName(tr("Details"));
   text_->setAccessibleName(tr("Details of the selection"));
   text_->setFrameShape(QFrame::NoFrame);
@@ -188,7 +189,15 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent) : QWidget(pare
   text_->setFont(ui_font(12));
   text_->setStyleSheet("QTextBrowser { border: none; background: transparent; }");
   auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(6, 4, 6, 4);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(4);
+  title_->setFixedHeight(28);
+  title_->setFont(ui_font(12.5));
+  title_->setContentsMargins(12, 0, 12, 0);
+  title_->setAutoFillBackground(true);
+  title_->setBackgroundRole(QPalette::AlternateBase);
+  text_->document()->setDocumentMargin(10);
+  column->addWidget(title_);
   column->addWidget(text_);
   soon_.setSingleShot(true);
   soon_.setInterval(kSoonMs);
@@ -205,6 +214,9 @@ void DetailsPanel::refresh() {
   if (const auto* c = selection_->get<NameChoice>()) html_ = name_details(*c->run, c->name);
   if (const auto* c = selection_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
   if (!selection_->ranges().empty()) html_ = range_details(selection_->ranges());
+  static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
+  const QString what = selection_->ranges().empty() ? QString::fromLatin1(kWhat[selection_->choice().index()]) : tr("selected range");
+  title_->setText(QString("<b>%1</b>&nbsp; <span style='color:%2'>%3</span>").arg(tr("Details"), theme().quiet.name(), what));
   if (html_.isEmpty()) html_ = QString("<p style='color:%1'>%2</p>").arg(theme().quiet.name(), tr("Click a span, an op or a buffer; or drag over the timeline to sum a range."));
   text_->setHtml(QString("<style>a{color:%1;text-decoration:none}</style>").arg(theme().focus.name()) + html_);
 }

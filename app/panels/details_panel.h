@@ -5,6 +5,8 @@
 
 #include "app/timeline/selection.h"
 
+class QLabel;
+
 namespace ws::app {
 
 // As HTML in the theme's colours; links begin with "op:" and lead to an op of the run.
@@ -28,6 +30,7 @@ class DetailsPanel : public QWidget {
   void follow(const QUrl& link);
 
   Selection* selection_;
+  QLabel* title_;
   QTextBrowser* text_;
   QTimer soon_;  // a dragged range changes many times a second
   QString html_;

@@ -28,7 +28,7 @@ struct KernelRow {
   double share = 0;  // of all kernels' time
 };
 
-// Largest total first. `kind` Other: kernels of GPU tracks; or one kind, such as Copy or Api, of all tracks.
+// Largest total first. Spans of one kind on all tracks, but kernels without those drawn inside a resident kernel.
 std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name,
                                     SpanKind kind = SpanKind::Kernel);
 

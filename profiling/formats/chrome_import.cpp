@@ -12,7 +12,9 @@
 
 #include "profiling/collectors/trace_context.h"
 #include "profiling/failure.h"
+#include "profiling/formats/chrome_event.h"
 #include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/packed_input.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/formats/track_names.h"
 
@@ -21,30 +23,10 @@ namespace ws::prof {
 namespace {
 
 using Json = nlohmann::json;
+using Event = ChromeEvent;
 constexpr int kDeepest = 64;
 constexpr size_t kMostOpen = 1 << 16;  // B events without their E, on one thread
 constexpr int64_t kMostBytes = int64_t{4} << 30, kMostGrowth = 200;
-
-// What one entry of traceEvents said. Times are in ns.
-struct Event {
-  std::string phase, category, name, process, thread;
-  int64_t time = 0, duration = 0;
-  bool has_duration = false;
-  std::map<std::string, std::string> texts;  // args
-  std::map<std::string, double> numbers;
-  std::map<std::string, int64_t> integers;
-  std::map<std::string, std::array<int64_t, 3>> triples;
-
-  int64_t integer(const char* key, int64_t otherwise = 0) const {
-    if (const auto at = integers.find(key); at != integers.end()) return at->second;
-    if (const auto at = texts.find(key); at != texts.end()) return number_in(at->second, otherwise);
-    return otherwise;
-  }
-  std::string text(const char* key) const {
-    const auto at = texts.find(key);
-    return at == texts.end() ? std::string() : at->second;
-  }
-};
 
 // Microseconds as written, without going through a double: clock readings have more digits than it keeps.
 bool to_ns(std::string_view text, int64_t& ns) {
@@ -370,37 +352,6 @@ class Handler : public Json::json_sax_t {
   int depth_ = 0, events_depth_ = 0;
   bool in_events_ = false, args_ = false;
   size_t triple_at_ = 0;
-};
-
-// Unpacks while reading, and stops at a size that no real trace has.
-class PackedBuffer : public std::streambuf {
- public:
-  PackedBuffer(const std::string& path, int64_t most) : file_(gzopen(path.c_str(), "rb")), left_(most) {
-    if (!file_) throw Failure("Cannot open " + path + ".");
-    gzbuffer(file_.get(), 1 << 18);
-  }
-  bool too_long() const { return left_ <= 0; }
-  bool damaged() const { return damaged_; }
-
- protected:
-  int_type underflow() override {
-    if (left_ <= 0) return traits_type::eof();
-    const int got = gzread(file_.get(), bytes_.data(), static_cast<unsigned>(bytes_.size()));
-    damaged_ |= got < 0;
-    if (got <= 0) return traits_type::eof();
-    left_ -= got;
-    setg(bytes_.data(), bytes_.data(), bytes_.data() + got);
-    return traits_type::to_int_type(bytes_[0]);
-  }
-
- private:
-  struct Close {
-    void operator()(gzFile file) const { gzclose(file); }
-  };
-  std::unique_ptr<gzFile_s, Close> file_;
-  int64_t left_;
-  bool damaged_ = false;
-  std::vector<char> bytes_ = std::vector<char>(1 << 18);
 };
 
 bool read(Handler& handler, std::istream& stream) { return Json::sax_parse(stream, &handler); }

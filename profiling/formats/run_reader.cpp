@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,53 +15,19 @@ namespace {
 constexpr size_t kMostBlocks = 20'000'000;
 constexpr size_t kMostIds = 1 << 22;
 constexpr int64_t kMostSpansPerBlock = 1 << 16;
-constexpr TimeNs kFarthest =
-    TimeNs{1} << 61;  // 73 years either way: sums and differences of such times cannot overflow
+constexpr TimeNs kFarthest = TimeNs{1} << 61;  // 73 years either way: sums and differences cannot overflow
 
 bool possible(TimeNs time) { return time > -kFarthest && time < kFarthest; }
-
-struct StoredBlock {
-  int64_t key;
-  TimeNs first, last;
-  uint32_t count;
-  std::string sums;
-};
-
-struct StoredTrack {
-  int64_t id;
-  TrackKind kind;
-  std::string name, group;
-  int depth;
-};
-
-Database open_run(const std::string& path) {
-  Database db(path, Database::Mode::Read);
-  if (!db.has_table("meta")) throw Failure(path + " is a database, but not a Warpscope run.");
-  return db;
-}
 
 double real_or_nan(const Statement& row, int column) {
   return row.null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
 }
 
-// What the database's own header says about its size.
-int64_t claimed_bytes(const std::string& path) {
-  unsigned char header[32] = {};
-  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header), sizeof header);
-  const auto big_endian = [&header](int at, int bytes) {
-    int64_t value = 0;
-    for (int i = 0; i < bytes; ++i) value = value << 8 | header[at + i];
-    return value;
-  };
-  return std::max<int64_t>(big_endian(16, 2), 512) * big_endian(28, 4);
-}
-
-std::string problem_text(const char* what, const std::string& reason) { return std::string(what) + ": " + reason; }
-
 }  // namespace
 
 struct RunFileReader::Impl {
   explicit Impl(const std::string& path) : db(open_run(path)) {}
+
   void add_problem(std::string text) {
     for (auto& [known, times] : problems) {
       if (known == text) return void(++times);
@@ -76,7 +41,7 @@ struct RunFileReader::Impl {
     try {
       part();
     } catch (const Failure& failure) {
-      add_problem(problem_text(what, failure.what()));
+      add_problem(std::string(what) + ": " + failure.what());
     }
   }
 
@@ -436,15 +401,6 @@ size_t RunFileReader::fill(Trace& trace, TimeNs begin, TimeNs end, size_t most_b
 size_t RunFileReader::fill(Trace& trace) {
   return impl_->fill(trace, std::numeric_limits<TimeNs>::min(), std::numeric_limits<TimeNs>::max(),
                      std::numeric_limits<size_t>::max());
-}
-
-RunSummary read_run_summary(const std::string& path) {
-  Database db = open_run(path);
-  try {
-    return from_meta(read_meta(db));
-  } catch (const Failure& failure) {
-    throw Failure("Cannot read " + path + ": " + failure.what());
-  }
 }
 
 }  // namespace ws::prof

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "profiling/failure.h"
@@ -83,6 +84,32 @@ MetaMap read_meta(Database& db) {
   Statement query = db.prepare("SELECT key, value FROM meta");
   while (query.step()) meta.emplace(query.text(0), query.text(1));
   return meta;
+}
+
+Database open_run(const std::string& path) {
+  Database db(path, Database::Mode::Read);
+  if (!db.has_table("meta")) throw Failure(path + " is a database, but not a Warpscope run.");
+  return db;
+}
+
+int64_t claimed_bytes(const std::string& path) {
+  unsigned char header[32] = {};
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(header), sizeof header);
+  const auto big_endian = [&header](int at, int bytes) {
+    int64_t value = 0;
+    for (int i = 0; i < bytes; ++i) value = value << 8 | header[at + i];
+    return value;
+  };
+  return std::max<int64_t>(big_endian(16, 2), 512) * big_endian(28, 4);
+}
+
+RunSummary read_run_summary(const std::string& path) {
+  Database db = open_run(path);
+  try {
+    return from_meta(read_meta(db));
+  } catch (const Failure& failure) {
+    throw Failure("Cannot read " + path + ": " + failure.what());
+  }
 }
 
 std::string pack_sums(const SpanBlock& block) {

@@ -39,6 +39,23 @@ MetaMap to_meta(const RunSummary& summary);
 RunSummary from_meta(MetaMap meta);
 MetaMap read_meta(Database& db);
 
+Database open_run(const std::string& path);      // throws ws::Failure when it is no run file
+int64_t claimed_bytes(const std::string& path);  // what the database's own header says about its size
+
+// Rows of blocks and tracks as they stand in the file.
+struct StoredBlock {
+  int64_t key;
+  TimeNs first, last;
+  uint32_t count;
+  std::string sums;
+};
+struct StoredTrack {
+  int64_t id;
+  TrackKind kind;
+  std::string name, group;
+  int depth;
+};
+
 // The sums of a block and its first span, as stored beside its place.
 std::string pack_sums(const SpanBlock& block);
 void unpack_sums(std::string_view bytes, SpanBlock& block);

@@ -1,0 +1,33 @@
+// One event of a Chrome trace, as read.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "profiling/formats/track_names.h"
+
+namespace ws::prof {
+
+// What one entry of traceEvents said. Times are in ns.
+struct ChromeEvent {
+  std::string phase, category, name, process, thread;
+  int64_t time = 0, duration = 0;
+  bool has_duration = false;
+  std::map<std::string, std::string> texts;  // args
+  std::map<std::string, double> numbers;
+  std::map<std::string, int64_t> integers;
+  std::map<std::string, std::array<int64_t, 3>> triples;
+
+  int64_t integer(const char* key, int64_t otherwise = 0) const {
+    if (const auto at = integers.find(key); at != integers.end()) return at->second;
+    if (const auto at = texts.find(key); at != texts.end()) return number_in(at->second, otherwise);
+    return otherwise;
+  }
+  std::string text(const char* key) const {
+    const auto at = texts.find(key);
+    return at == texts.end() ? std::string() : at->second;
+  }
+};
+
+}  // namespace ws::prof

@@ -152,69 +152,6 @@ void run(cudaStream_t stream, Blas::Impl& blas, const Product& p, const Choice& 
                               blas.workspace.data(), kWorkspace, stream));
 }
 
-using TimingEvent = Handle<cudaEvent_t, cudaEventDestroy>;
-
-// Memory of the product's shapes to time candidates on, apart from the run's own.
-struct Trial {
-  DeviceBlock<char> a, b, c, vector;
-  Product product;
-  explicit Trial(const Product& p) : product(p) {
-    const auto bytes = [](const Tensor& t) { return static_cast<size_t>(t.elements() * size_of(t.type)); };
-    a = DeviceBlock<char>::device(bytes(p.a));
-    b = DeviceBlock<char>::device(bytes(p.b));
-    c = DeviceBlock<char>::device(bytes(p.c));
-    vector = DeviceBlock<char>::device(static_cast<size_t>(p.c.cols) * 4);
-    CUDA_CHECK(cudaMemset(a.data(), 0x11, a.bytes()));
-    CUDA_CHECK(cudaMemset(b.data(), 0x11, b.bytes()));
-    CUDA_CHECK(cudaMemset(vector.data(), 0, vector.bytes()));
-    product.a.data = a.data();
-    product.b.data = b.data();
-    product.c.data = c.data();
-    product.bias.data = product.bias_grad.data = vector.data();
-  }
-};
-
-float time_of(Blas::Impl& blas, const Trial& trial, const Choice& choice, cudaStream_t stream) {
-  TimingEvent begin, end;
-  CUDA_CHECK(cudaEventCreate(begin.out()));
-  CUDA_CHECK(cudaEventCreate(end.out()));
-  run(stream, blas, trial.product, choice);
-  CUDA_CHECK(cudaEventRecord(begin, stream));
-  for (int i = 0; i < kTimedRuns; ++i) run(stream, blas, trial.product, choice);
-  CUDA_CHECK(cudaEventRecord(end, stream));
-  CUDA_CHECK(cudaEventSynchronize(end));
-  float ms = 0;
-  CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
-  return ms;
-}
-
-Choice fastest(Blas::Impl& blas, const Product& p, const std::vector<cublasLtMatmulHeuristicResult_t>& found, Epilogue inside) {
-  Choice best{found.front().algo, inside};
-  if (found.size() == 1) return best;
-  try {
-    const Trial trial(p);
-    const Stream stream = make_stream();
-    float least = 0;
-    for (const auto& candidate : found) {
-      const Choice choice{candidate.algo, inside};
-      const float ms = time_of(blas, trial, choice, stream);
-      if (&candidate == &found.front() || ms < least) least = ms, best = choice;
-    }
-  } catch (const OutOfMemory&) {
-    cudaGetLastError();  // no room to try: the library's own first choice stands
-  }
-  return best;
-}
-
-Choice choose(Blas::Impl& blas, const Product& p) {
-  const Epilogue wanted = blas_epilogue(p);
-  auto found = candidates(blas.handle, p, wanted);
-  if (!found.empty()) return fastest(blas, p, found, wanted);
-  found = candidates(blas.handle, p, Epilogue::None);
-  if (found.empty()) throw Failure("cuBLASLt offers no algorithm for this matrix product; choose the tiled matrix product");
-  return fastest(blas, p, found, Epilogue::None);
-}
-
 // The part of the epilogue that the library left over.
 void finish(Queue queue, Scratch scratch, const Product& p, Epilogue inside) {
   if (inside == p.epilogue) return;
@@ -225,6 +162,79 @@ void finish(Queue queue, Scratch scratch, const Product& p, Epilogue inside) {
     case Epilogue::ActivateGrad: return activate_grad(queue, p.activation, p.c, p.saved, p.c);
     case Epilogue::BiasGrad: return column_sum(queue, scratch, p.b, p.bias_grad);
   }
+}
+
+using TimingEvent = Handle<cudaEvent_t, cudaEventDestroy>;
+
+// Memory of the product's shapes to time candidates on, apart from the run's own.
+struct Trial {
+  DeviceBlock<char> a, b, c, saved, vector, scratch;
+  Product product;
+  explicit Trial(const Product& p) : product(p) {
+    const auto bytes = [](const Tensor& t) { return static_cast<size_t>(t.elements() * size_of(t.type)); };
+    a = DeviceBlock<char>::device(bytes(p.a));
+    b = DeviceBlock<char>::device(bytes(p.b));
+    c = DeviceBlock<char>::device(bytes(p.c));
+    saved = DeviceBlock<char>::device(p.saved ? bytes(p.saved) : 0);
+    vector = DeviceBlock<char>::device(static_cast<size_t>(p.c.cols) * 4);
+    scratch = DeviceBlock<char>::device(kScratchBytes);
+    CUDA_CHECK(cudaMemset(scratch.data(), 0, scratch.bytes()));
+    CUDA_CHECK(cudaMemset(a.data(), 0x11, a.bytes()));
+    CUDA_CHECK(cudaMemset(b.data(), 0x11, b.bytes()));
+    CUDA_CHECK(cudaMemset(vector.data(), 0, vector.bytes()));
+    product.a.data = a.data();
+    product.b.data = b.data();
+    product.c.data = c.data();
+    product.saved.data = saved.data();
+    if (p.bias) product.bias.data = vector.data();
+    if (p.bias_grad) product.bias_grad.data = vector.data();
+  }
+};
+
+float time_of(Blas::Impl& blas, const Trial& trial, const Choice& choice, cudaStream_t stream) {
+  TimingEvent begin, end;
+  CUDA_CHECK(cudaEventCreate(begin.out()));
+  CUDA_CHECK(cudaEventCreate(end.out()));
+  const auto once = [&] {
+    run(stream, blas, trial.product, choice);
+    finish(stream, {trial.scratch.data()}, trial.product, choice.inside);
+  };
+  once();
+  CUDA_CHECK(cudaEventRecord(begin, stream));
+  for (int i = 0; i < kTimedRuns; ++i) once();
+  CUDA_CHECK(cudaEventRecord(end, stream));
+  CUDA_CHECK(cudaEventSynchronize(end));
+  float ms = 0;
+  CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
+  return ms;
+}
+
+Choice fastest(Blas::Impl& blas, const Product& p, const std::vector<Choice>& found) {
+  Choice best = found.front();
+  if (found.size() == 1) return best;
+  try {
+    const Trial trial(p);
+    const Stream stream = make_stream();
+    float least = 0;
+    for (const Choice& choice : found) {
+      const float ms = time_of(blas, trial, choice, stream);
+      if (&choice == &found.front() || ms < least) least = ms, best = choice;
+    }
+  } catch (const OutOfMemory&) {
+    cudaGetLastError();  // no room to try: the library's own first choice stands
+  }
+  return best;
+}
+
+// With the epilogue inside the product and, since that can rule out splitting a long sum, also with own kernels after it.
+Choice choose(Blas::Impl& blas, const Product& p) {
+  std::vector<Choice> all;
+  for (const Epilogue inside : {blas_epilogue(p), Epilogue::None}) {
+    if (!all.empty() && inside == blas_epilogue(p)) break;
+    for (const auto& candidate : candidates(blas.handle, p, inside)) all.push_back({candidate.algo, inside});
+  }
+  if (all.empty()) throw Failure("cuBLASLt offers no algorithm for this matrix product; choose the tiled matrix product");
+  return fastest(blas, p, all);
 }
 
 }  // namespace
@@ -239,7 +249,7 @@ Epilogue blas_epilogue(const Product& p) {
   switch (p.epilogue) {
     case Epilogue::Bias: return p.bias.type == p.c.type ? Epilogue::Bias : Epilogue::None;
     case Epilogue::BiasActivate: {
-      const bool offered = p.activation == Activation::Relu && !p.saved && p.bias.type == p.c.type;
+      const bool offered = p.activation == Activation::Relu && !p.saved && p.bias && p.bias.type == p.c.type;
       return offered ? Epilogue::BiasActivate : Epilogue::None;
     }
     case Epilogue::BiasGrad: return p.bias_grad.type == p.c.type ? Epilogue::BiasGrad : Epilogue::None;

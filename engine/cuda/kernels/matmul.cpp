@@ -8,6 +8,7 @@ namespace {
 constexpr double kSmallFlops = 1.2e9;    // below it, cuBLASLt's larger tiles leave most of the GPU idle
 constexpr int64_t kLongSum = 2048;       // a sum this long wants to be split over multiprocessors, which cuBLASLt does
 constexpr int64_t kFewRows = 64;         // weights stream through once: bandwidth, not arithmetic
+constexpr int64_t kManyRows = 4096;        // of the result: enough for cuBLASLt's larger tiles, whatever the rest
 constexpr int64_t kManyWeights = 1 << 22;  // from here on cuBLASLt streams them better
 
 int64_t sum_length(const Product& p) { return p.transpose_a ? p.a.rows : p.a.cols; }
@@ -19,7 +20,7 @@ bool thin(const Product& p) { return p.c.cols <= 4 && sum_length(p) <= 16; }
 bool small(const Product& p) {
   const double flops = 2.0 * static_cast<double>(p.c.rows) * static_cast<double>(p.c.cols) * static_cast<double>(sum_length(p));
   if (p.transpose_a && p.transpose_b) return false;
-  if (p.transpose_a && sum_length(p) > kLongSum) return false;
+  if (p.c.rows > kManyRows || (p.transpose_a && sum_length(p) > kLongSum)) return false;
   if (p.c.cols * sum_length(p) >= kManyWeights) return false;
   return flops < kSmallFlops || p.c.rows <= kFewRows;
 }

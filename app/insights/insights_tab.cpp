@@ -184,18 +184,19 @@ namespace {
 
 // Two or three steps around the one that holds it, and the span itself chosen.
 void show_in_timeline(MainWindow& window, Run* run, prof::Meaning meaning) {
-  const auto evidence = run ? evidence_of(*run, meaning) : std::nullopt;
+  const auto seen = run ? evidence_of(*run, meaning) : std::nullopt;
   auto* timeline = window.findChild<TimelinePane*>();
-  if (!evidence || !timeline) return window.say(QObject::tr("The trace in memory has none of them."), true);
+  if (!seen || !timeline) return window.say(QObject::tr("The trace in memory has none of them."), true);
+  const Evidence evidence = *seen;
   if (run->slot < 0) window.library()->setTicked(run, true);
   window.tabs()->setCurrentIndex(0);
   window.cursor()->setFollow(false);
   timeline->view()->clearSelection();
   timeline->view()->fit();  // from everything, fit goes to what is chosen
-  window.selection()->choose(SpanChoice{run, evidence->step_track, evidence->step});
+  window.selection()->choose(SpanChoice{run, evidence.step_track, evidence.step});
   timeline->view()->fit();
-  window.selection()->reveal(SpanChoice{run, evidence->track, evidence->span});
-  if (evidence->waited > 0) window.say(QObject::tr("Nothing ran for %1 before this one.").arg(time_axis_text(static_cast<double>(evidence->waited) * 1e-3)), false);
+  window.selection()->reveal(SpanChoice{run, evidence.track, evidence.span});
+  if (evidence.waited > 0) window.say(QObject::tr("Nothing ran for %1 before this one.").arg(time_axis_text(static_cast<double>(evidence.waited) * 1e-3)), false);
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ void CurvePane::scaleAxes() {
     low = std::max(low, high * 1e-9);
     plot_->yAxis->setRange(low / 1.6, std::max(high, low * 2) * 1.6);
   } else if (measure_ == Gauge::Accuracy) {
-    const double pad = std::max(1.0, (high - low) * 0.1);
+    low = std::min(low, high - 5);
+    const double pad = (high - low) * 0.1;
     plot_->yAxis->setRange(found ? std::max(0.0, low - pad) : 0, std::min(100.0, high + pad) + (high + pad >= 100 ? 0.5 : 0));
   } else {
     const double least = measure_ == Gauge::AllocatorCalls ? 4 : 0;

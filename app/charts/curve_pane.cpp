@@ -141,9 +141,9 @@ void CurvePane::setXAxis(XAxis axis) {
 void CurvePane::setMeasure(Gauge measure) {
   measure_ = measure;
   log_y_ = measure == Gauge::Loss;
-  const QString note = measure == Gauge::Loss           ? tr("train · circles: test")
-                       : measure == Gauge::Accuracy     ? tr("% · faint: train")
-                       : measure == Gauge::AllocatorCalls ? tr("a step")
+  const QString note = measure == Gauge::Loss           ? tr("train")
+                       : measure == Gauge::Accuracy     ? QStringLiteral("%")
+                       : measure == Gauge::AllocatorCalls ? QString()
                        : measure == Gauge::Throughput   ? tr("samples/s")
                                                           : tr("MiB reserved");
   setTitle(measure_title(measure), note);

@@ -50,6 +50,8 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     const auto rounded = round_to_sum(parts, table.wall[column], 1);
     for (size_t i = 0; i < rounded.size(); ++i) table.rows[i].us[column] = rounded[i];
   }
+  // What rounds to nothing everywhere is left out; the columns still add up.
+  std::erase_if(table.rows, [](const SplitRow& row) { return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us < 0.05; }); });
   return table;
 }
 

@@ -42,7 +42,8 @@ void Segment::paintEvent(QPaintEvent*) {
     painter.fillRect(box, t.grid);
   }
   if (!last_) painter.fillRect(QRectF(width() - 1, 1, 1, height() - 2), t.border);
-  painter.setFont(ui_font(12, isChecked() ? 600 : 400));
+  const bool tight = QFontMetricsF(ui_font(12, isChecked() ? 600 : 400)).horizontalAdvance(text()) + 6 > width();
+  painter.setFont(ui_font(tight ? 11 : 12, isChecked() ? 600 : 400));
   QColor ink = blocked_ && !isChecked() ? t.quiet : (isChecked() ? t.text : t.secondary);
   if (blocked_ && !isChecked()) ink.setAlphaF(0.75F);
   painter.setPen(ink);
@@ -70,8 +71,9 @@ void Segment::focusOutEvent(QFocusEvent* event) {
   QAbstractButton::focusOutEvent(event);
   emit left();
 }
+// Also called by the group to switch the value before off.
 void Segment::nextCheckState() {
-  if (!blocked_) setChecked(true);
+  if (isChecked() || !blocked_) QAbstractButton::nextCheckState();
 }
 
 SegmentedRow::SegmentedRow(const QString& name, const std::vector<Value>& values, QWidget* parent)

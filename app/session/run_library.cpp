@@ -10,6 +10,14 @@
 #include "app/session/run_reader.h"
 
 namespace ws::app {
+namespace {
+
+QString unreadable(const QString& path, const QString& why) {
+  const QString name = QFileInfo(path).fileName();
+  return why.contains(name) ? why : QObject::tr("%1 cannot be read: %2").arg(name, why);
+}
+
+}  // namespace
 
 RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent), folder_(QDir(folder).absolutePath()) {
   QDir().mkpath(folder_);
@@ -78,7 +86,7 @@ void RunLibrary::refresh() {
 
 void RunLibrary::markBroken(const QString& path, const QString& why) {
   broken_.insert(path);
-  emit failed(why.contains(QFileInfo(path).fileName()) ? why : tr("%1 cannot be read: %2").arg(QFileInfo(path).fileName(), why));
+  emit failed(unreadable(path, why));
 }
 
 void RunLibrary::adopt(Run* run) {
@@ -95,7 +103,7 @@ Run* RunLibrary::open(const QString& path) {
     read_summary(*run, path);
   } catch (const std::exception& problem) {
     delete run;
-    emit failed(QString::fromUtf8(problem.what()));
+    emit failed(unreadable(path, QString::fromUtf8(problem.what())));
     return nullptr;
   }
   insert(run);

@@ -110,6 +110,7 @@ void MainWindow::buildCentre() {
 }
 
 int MainWindow::addTab(const QString& name, QWidget* page, ShowRuns show_runs, bool with_setup, QWidget* picker) {
+  if (picker) picker = bar_->keepPicker(picker);
   tab_list_.push_back({name, std::move(show_runs), picker, with_setup});
   pages_->addWidget(page);
   return tabs_->addTab(name);
@@ -117,6 +118,9 @@ int MainWindow::addTab(const QString& name, QWidget* page, ShowRuns show_runs, b
 
 void MainWindow::addSidePanel(const QString& name, QWidget* panel, bool open, ShowRuns show_runs) {
   right_->addWidget(panel);
+  right_->setStretchFactor(right_->count() - 1, right_->count() == 1 ? 3 : 1);
+  panel->setAutoFillBackground(true);
+  panel->setBackgroundRole(QPalette::Base);
   RailButton* button = right_rail_->add(name);
   button->setChecked(open);
   panel->setVisible(open);
@@ -206,6 +210,7 @@ void MainWindow::startFrom(int start_index) {
 // The new run gets the next free letter; the oldest gives its place up when all eight are taken.
 void MainWindow::runStarted(Run* run) {
   status_->say({}, false);
+  if (!(run->spec == setup_->spec())) setup_->setSpec(run->spec);
   library_.adopt(run);
   const auto ticked = library_.ticked();
   if (ticked.size() >= 8) library_.setTicked(*std::min_element(ticked.begin(), ticked.end(), [](Run* a, Run* b) { return a->created < b->created; }), false);

@@ -70,10 +70,8 @@ QString device_text(const DeviceInfo* info, bool compact) {
 
 // Waking a driver takes long: the window is shown first.
 void MainWindow::lookForDevice() {
-  auto* corner = new DeviceCorner(this);
-  device_ = corner;
+  device_ = new DeviceCorner(menuBar());
   showDevice();
-  menuBar()->setCornerWidget(corner);
   QThreadPool::globalInstance()->start([this, guard = QPointer<MainWindow>(this)] {
     const DeviceInfo* info = &device_info();
     QMetaObject::invokeMethod(qApp, [guard, info] {
@@ -88,7 +86,10 @@ void MainWindow::lookForDevice() {
 }
 
 void MainWindow::showDevice() {
+  if (!device_) return;
   static_cast<DeviceCorner*>(device_)->show(device_text(info_, compact_), info_ && info_->cuda);
+  device_->move(width() - device_->width(), 0);
+  device_->raise();
 }
 
 void MainWindow::refreshBars() {
@@ -125,7 +126,7 @@ void MainWindow::setCompact(bool compact) {
   if (!sides_by_hand_)
     for (const Side& side : sides_)
       if (side.name == tr("Runs") || side.name == tr("Details")) side.button->setChecked(!fold);
-  columns_->setSizes({compact ? 266 : 312, width() - (compact ? 266 + 214 : 312 + 296), compact ? 214 : 296});
+  columns_->setSizes({compact ? 284 : 312, width() - (compact ? 284 + 214 : 312 + 296), compact ? 214 : 296});
   showDevice();
 }
 
@@ -133,6 +134,7 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
   QMainWindow::resizeEvent(event);
   const bool compact = event->size().width() < kCompactBelow;
   if (compact != compact_ || !event->oldSize().isValid()) setCompact(compact);
+  if (device_) showDevice();
 }
 
 void MainWindow::changeEvent(QEvent* event) {

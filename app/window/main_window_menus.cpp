@@ -26,6 +26,7 @@ QMenu* MainWindow::menu(const QString& name) {
 }
 
 void MainWindow::buildMenus() {
+  menuBar()->setFixedHeight(27);
   buildFileMenu();
   buildRunMenu();
   buildViewMenu();

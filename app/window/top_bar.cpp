@@ -211,8 +211,17 @@ void TopBar::setCompact(bool compact) {
 
 void TopBar::setFollow(bool on) { follow_->setChecked(on); }
 
+QWidget* TopBar::keepPicker(QWidget* picker) {
+  auto* holder = new QWidget(middle_);
+  auto* row = new QHBoxLayout(holder);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->addWidget(picker);
+  row->addStretch(1);
+  middle_->addWidget(holder);
+  return holder;
+}
+
 void TopBar::setPicker(QWidget* picker) {
-  if (picker && middle_->indexOf(picker) < 0) middle_->addWidget(picker);
   middle_->setCurrentWidget(picker ? picker : middle_->widget(1));
 }
 

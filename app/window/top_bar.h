@@ -21,7 +21,7 @@ class ProgressCell : public QWidget {
  public:
   explicit ProgressCell(QWidget* parent = nullptr);
   void show(const Run* run, int waiting, bool compact);
-  QSize sizeHint() const override { return {compact_ ? 160 : 228, 44}; }
+  QSize sizeHint() const override { return {compact_ ? 190 : 228, 44}; }
 
  protected:
   void paintEvent(QPaintEvent*) override;
@@ -56,6 +56,7 @@ class TopBar : public QWidget {
   void showRun(const Run* run, bool busy, bool paused, int waiting);
   void setCompact(bool compact);
   void setFollow(bool on);
+  QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; what to give to setPicker
   void setPicker(QWidget* picker);  // what another tab puts where the progress is; nullptr: the progress
   prof::TraceLevel traceLevel() const;
   void setTraceLevel(prof::TraceLevel level);

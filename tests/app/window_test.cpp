@@ -362,7 +362,7 @@ void WindowTest::bothThemes() {
   auto window = open();
   window->toggleTheme();
   QVERIFY(!theme().dark());
-  QCOMPARE(window->palette().color(QPalette::Base), theme().base);
+  QCOMPARE(QApplication::palette().color(QPalette::Base), theme().base);
   window->toggleTheme();
   QVERIFY(theme().dark());
 }

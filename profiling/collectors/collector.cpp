@@ -64,7 +64,7 @@ struct Collector::Impl {
   std::unique_ptr<HardwareCounters> counters;
   std::unique_ptr<OverheadMeter> meter;
 
-  std::thread thread;
+  std::thread thread, memory_thread;
   mutable std::mutex mutex;  // guards what follows; held for moves only
   std::condition_variable wake;
   bool running = false, stopping = false;
@@ -80,7 +80,8 @@ struct Collector::Impl {
   int64_t hooked_step = -1;
   int64_t paused_since = 0;
   std::vector<std::pair<int64_t, int64_t>> pauses;
-  int64_t last_clock = 0, last_poll = 0;
+  int64_t last_clock = 0;
+  std::vector<GpuTracer::MemorySample> memory_samples;  // guarded by mutex
   std::vector<StampedLaunch> unmatched;
 
   void begin();
@@ -92,6 +93,7 @@ struct Collector::Impl {
   void take_marks();
   void cycle(bool last);
   void housekeeping();
+  void watch_memory();
   void draw_pauses();
   void draw_stamps(bool last);
   void draw(const StampedLaunch& launch, const ResidentKernel& kernel);
@@ -173,6 +175,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
   if (options.level != TraceLevel::Off) set_listener(&marks);
   impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
+  if (impl_->gpu && options.poll_memory) impl_->memory_thread = std::thread([impl = impl_.get()] { impl->watch_memory(); });
   return status();
 }
 
@@ -184,6 +187,7 @@ void Collector::stop() {
     impl_->stopping = true;
   }
   impl_->wake.notify_all();
+  if (impl_->memory_thread.joinable()) impl_->memory_thread.join();  // it may be asking the driver: the device goes on
   impl_->thread.join();
   impl_->running = false;
   g_running.store(false);
@@ -276,9 +280,25 @@ void Collector::Impl::housekeeping() {
     context.gpu_clock = gpu->calibrate_clock();
     last_clock = now;
   }
-  if (gpu && options.poll_memory && now - last_poll > 250'000'000) {
-    gpu->poll_memory();
-    last_poll = now;
+  std::vector<GpuTracer::MemorySample> samples;
+  {
+    std::lock_guard lock(mutex);
+    samples.swap(memory_samples);
+  }
+  for (const auto& sample : samples) {
+    context.batch.counter(sample.counter, "B", {context.from_steady(sample.time), sample.bytes});
+  }
+}
+
+// On a thread of its own: while launches queue up, the driver can keep a question about memory waiting for seconds, and records
+// would be lost meanwhile.
+void Collector::Impl::watch_memory() {
+  std::unique_lock lock(mutex);
+  while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stopping; })) {
+    lock.unlock();
+    const auto samples = gpu->read_memory();
+    lock.lock();
+    memory_samples.insert(memory_samples.end(), samples.begin(), samples.end());
   }
 }
 

@@ -187,28 +187,22 @@ GpuCounts CuptiSession::counts() const {
   return {parser_ ? parser_->records() : 0, buffers_.total() - buffers_.unused(), buffers_.total()};
 }
 
-// Only where a context exists already, and rarely if the driver takes its time to answer.
-void CuptiSession::poll_memory() {
-  if (!context_ || !context_seen_.load(std::memory_order_relaxed) || poll_cost_ms_ > 2) return;
-  const int64_t before = steady_ns();
+// Only where a context exists already: asking would make one.
+std::vector<GpuTracer::MemorySample> CuptiSession::read_memory() {
+  std::vector<MemorySample> samples;
+  if (!context_seen_.load(std::memory_order_relaxed)) return samples;
   size_t unused = 0, total = 0;
-  if (cudaMemGetInfo(&unused, &total) != cudaSuccess) return;
-  const int64_t after = steady_ns();
-  poll_cost_ms_ = 0.8 * poll_cost_ms_ + 0.2 * static_cast<double>(after - before) * 1e-6;
-  context_->batch.counter("device memory used", "B",
-                          {context_->from_steady(before), static_cast<double>(total - unused)});
-  if (pool_used_.load(std::memory_order_relaxed)) poll_pool(0);
-}
-
-void CuptiSession::poll_pool(int device) {
+  const int64_t now = steady_ns();
+  if (cudaMemGetInfo(&unused, &total) != cudaSuccess) return samples;
+  samples.push_back({"device memory used", now, static_cast<double>(total - unused)});
   cudaMemPool_t pool = nullptr;
-  if (cudaDeviceGetDefaultMemPool(&pool, device) != cudaSuccess) return;
   uint64_t reserved = 0, used = 0;
+  if (!pool_used_.load(std::memory_order_relaxed) || cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess) return samples;
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
-  const TimeNs now = context_->from_steady(steady_ns());
-  context_->batch.counter("pool reserved", "B", {now, static_cast<double>(reserved)});
-  context_->batch.counter("pool used", "B", {now, static_cast<double>(used)});
+  samples.push_back({"pool reserved", now, static_cast<double>(reserved)});
+  samples.push_back({"pool used", now, static_cast<double>(used)});
+  return samples;
 }
 
 void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* max_records) {

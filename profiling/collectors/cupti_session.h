@@ -25,7 +25,7 @@ class CuptiSession final : public GpuTracer {
   void flush() override;
   void finish() override;
   void drain(bool last) override;
-  void poll_memory() override;
+  std::vector<MemorySample> read_memory() override;
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;
   void end() override;
@@ -38,7 +38,6 @@ class CuptiSession final : public GpuTracer {
   void enable(CUpti_ActivityKind kind, bool on);
   void enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on, bool& was_on);
   void drain_nodes();
-  void poll_pool(int device);
 
   static void CUPTIAPI on_request(uint8_t** buffer, size_t* size, size_t* max_records);
   static void CUPTIAPI on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t size, size_t valid);
@@ -73,7 +72,6 @@ class CuptiSession final : public GpuTracer {
 
   TraceContext* context_ = nullptr;
   std::unique_ptr<RecordParser> parser_;
-  double poll_cost_ms_ = 0;
 };
 
 }  // namespace ws::prof

@@ -1,6 +1,7 @@
 // The GPU side of a collector; there is one in a process, or none when built without CUDA.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/trace_context.h"
@@ -32,7 +33,9 @@ class GpuTracer {
   virtual void flush() = 0;
   virtual void finish() = 0;                      // the last records come in, then nothing is recorded any more
   virtual void drain(bool last) = 0;              // completed records → context
-  virtual void poll_memory() = 0;
+  // Sizes as the driver tells them now. It can take long to answer while work is being launched: not for a thread in a hurry.
+  struct MemorySample { const char* counter; int64_t time; double bytes; };  // time: steady clock
+  virtual std::vector<MemorySample> read_memory() = 0;
   virtual ClockOffset calibrate_clock() = 0;
   virtual GpuCounts counts() const = 0;
   virtual void end() = 0;  // lets go of the context

@@ -71,6 +71,9 @@ void CurvePane::scaleAxes() {
       low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
       found = true;
     }
+  // The faint curve of the training rows may stand above that of the test.
+  for (const Curve& curve : curves_)
+    if (double a = 0, b = 0; measure_ == Gauge::Accuracy && found && curve.smooth.range(x.lower, x.upper, a, b, false)) high = std::max(high, b);
   if (!found) low = log_y_ ? 0.1 : 0, high = measure_ == Gauge::Accuracy ? 100 : log_y_ ? 10 : 1;
   if (log_y_) {
     low = std::max(low, high * 1e-9);

@@ -105,6 +105,8 @@ void CurvePane::refreshOptions() {
   log_button_->setText(log_y_ ? tr("Log y") : log_x_ ? tr("Log x") : tr("Linear"));
   smooth_button_->setText(smoothing_ == 0 ? tr("Raw") : tr("EMA %1").arg(smoothing_));
   x_button_->setText(x_ == XAxis::Step ? tr("Step") : x_ == XAxis::Epoch ? tr("Epoch") : tr("Wall"));
+  for (QPushButton* button : {log_button_, smooth_button_, x_button_})
+    button->setFixedWidth(QFontMetrics(button->font()).horizontalAdvance(button->text()) + 32);
   const bool loss = measure_ == Gauge::Loss;
   log_button_->setVisible(loss && !compact_);
   smooth_button_->setVisible(loss && !compact_);

@@ -145,6 +145,7 @@ void Plot::paintMarks(QPainter& painter) {
     painter.drawText(QPointF(left, area.top() + 11), mark.text);
     free_from = left + width + 6;
   }
+  std::vector<QRectF> taken;  // a note that would cover another is left out
   for (const PlotNote& note : notes_) {
     if (!xAxis->range().contains(note.x)) continue;
     painter.setPen(note.colour);
@@ -152,6 +153,9 @@ void Plot::paintMarks(QPainter& painter) {
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(note.text);
     const double x = std::clamp(at.x() - width / 2, area.left() + 4.0, std::max(area.left() + 4.0, area.right() - width - 2.0));
     const double y = at.y() - 7 < area.top() + 12 ? at.y() + 16 : at.y() - 7;
+    const QRectF place(x, y - 12, width, 15);
+    if (std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(place); })) continue;
+    taken.push_back(place);
     painter.drawText(QPointF(x, y), note.text);
   }
 }

@@ -66,8 +66,10 @@ Latencies stream(MainWindow& window, Run& run) {
     auto next = Clock::now();
     while (!over) {
       auto made = batch(time, step);
-      std::lock_guard lock(mutex);
-      waiting.push_back(std::move(made));
+      {
+        std::lock_guard lock(mutex);
+        waiting.push_back(std::move(made));
+      }
       next += std::chrono::milliseconds(1000 / kBatchesPerSecond);
       std::this_thread::sleep_until(next);
     }

@@ -32,14 +32,27 @@ __device__ __forceinline__ void each_weight(const T* w, int out, F f) {
     if (o < out) f(o, static_cast<float>(w[o]));
 }
 
+// The weights of one input a thread, for all rows, where the block has a thread for each input.
+template <int N>
+struct Kept {
+  float w[N] = {};
+  bool all = false;
+};
+
 // The row's logits, one a lane of warp 0. `parts` holds one row of outputs a warp.
 template <class T, int N>
-__device__ __forceinline__ float logits(const OutputArguments& l, const T* h, float bias, float (*parts)[N]) {
+__device__ __forceinline__ float logits(const OutputArguments& l, const T* h, const Kept<N>& kept, float bias, float (*parts)[N]) {
   const T* w = static_cast<const T*>(l.w);
   float sum[N] = {};
-  for (int i = threadIdx.x; i < l.in; i += blockDim.x) {
-    const float v = static_cast<float>(h[i]);
-    each_weight<T, N>(w + i * l.out, l.out, [&](int o, float weight) { sum[o] = fmaf(v, weight, sum[o]); });
+  if (kept.all) {
+    const float v = threadIdx.x < l.in ? static_cast<float>(h[threadIdx.x]) : 0.f;
+#pragma unroll
+    for (int o = 0; o < N; ++o) sum[o] = v * kept.w[o];
+  } else {
+    for (int i = threadIdx.x; i < l.in; i += blockDim.x) {
+      const float v = static_cast<float>(h[i]);
+      each_weight<T, N>(w + i * l.out, l.out, [&](int o, float weight) { sum[o] = fmaf(v, weight, sum[o]); });
+    }
   }
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
 #pragma unroll
@@ -77,9 +90,18 @@ __device__ __forceinline__ RowLoss squared_error_row(float z, float target, int 
 
 // dz·Wᵀ ∘ f'(saved), one input a thread.
 template <class T, int N>
-__device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_t row, const float* dz) {
+__device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_t row, const Kept<N>& kept, const float* dz) {
   const T* w = static_cast<const T*>(l.w);
   const Ref saved{static_cast<char*>(const_cast<void*>(l.saved)), l.saved_type}, to{static_cast<char*>(l.dz_before), l.dz_type};
+  if (kept.all) {
+    if (threadIdx.x >= l.in) return;
+    const int64_t at = row * l.in + threadIdx.x;
+    float sum = 0;
+#pragma unroll
+    for (int o = 0; o < N; ++o)
+      if (o < l.out) sum = fmaf(dz[o], kept.w[o], sum);
+    return store(to, at, l.saved ? sum * activation_slope(l.activation, load(saved, at)) : sum);
+  }
   for (int i = threadIdx.x; i < l.in; i += blockDim.x) {
     const float slope = l.saved ? activation_slope(l.activation, load(saved, row * l.in + i)) : 1.f;
     float sum = 0;
@@ -115,10 +137,14 @@ __global__ __launch_bounds__(kMaxThreads) void output_layer_kernel(const __grid_
   const int64_t first = l.clock ? l.clock->row : 0;
   const int64_t y_first = l.y_is_view ? first + l.y_row : 0, h_first = l.h_row >= 0 ? first + l.h_row : 0;
   const float factor = (l.scale ? l.scale->scale : 1.f) / static_cast<float>(l.rows);
+  Kept<N> kept;
+  kept.all = l.in <= static_cast<int>(blockDim.x);
+  if (kept.all && threadIdx.x < l.in)
+    each_weight<T, N>(static_cast<const T*>(l.w) + threadIdx.x * l.out, l.out, [&](int o, float weight) { kept.w[o] = weight; });
   Sums mine;
   for (int64_t row = blockIdx.x; row < l.rows; row += gridDim.x) {
     const Truth truth = truth_of(l, y_first, row);
-    const float z = logits<T, N>(l, static_cast<const T*>(l.h) + (h_first + row) * l.in, truth.bias, parts);
+    const float z = logits<T, N>(l, static_cast<const T*>(l.h) + (h_first + row) * l.in, kept, truth.bias, parts);
     if (threadIdx.x < 32) {
       const RowLoss r = l.loss == LossKind::CrossEntropy ? cross_entropy_row(z, truth.label, l.out, factor)
                                                          : squared_error_row(z, truth.target, l.out, factor);
@@ -130,7 +156,7 @@ __global__ __launch_bounds__(kMaxThreads) void output_layer_kernel(const __grid_
       mine = {mine.loss + r.loss, mine.correct + r.correct, mine.rows + 1.f};
     }
     __syncthreads();
-    if (l.dz_before) gradient_before<T, N>(l, row, dz);
+    if (l.dz_before) gradient_before<T, N>(l, row, kept, dz);
   }
   if (l.join_later) return;
   Sums total;
@@ -153,9 +179,10 @@ OutputArguments output_arguments(const OutputLayer& l, Scratch scratch) {
 
 template <class T>
 void launch_output_layer(Queue queue, const OutputArguments& a) {
-  const int threads = static_cast<int>(std::clamp<int64_t>(ceil_div(a.in, 64) * 32, 128, kMaxThreads));
+  const int64_t wanted = a.in <= kMaxThreads / 2 ? a.in : a.in / 2;
+  const int threads = static_cast<int>(std::clamp<int64_t>(ceil_div(wanted, 32) * 32, 128, kMaxThreads));
   const auto kernel = a.out <= 10 ? output_layer_kernel<T, 10> : output_layer_kernel<T, 32>;
-  launch(queue, kernel, std::min<int64_t>(a.rows, 8192), threads, 0, a);
+  launch(queue, kernel, std::min<int64_t>(a.rows, 4096), threads, 0, a);
 }
 
 }  // namespace

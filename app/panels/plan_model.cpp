@@ -30,28 +30,6 @@ int64_t written_bytes(const Plan& plan, const Op& op) {
 
 }  // namespace
 
-prof::Meaning meaning_of(const Op& op) {
-  switch (op.kind) {
-    case OpKind::LoadBatch: return prof::Meaning::Copy;
-    case OpKind::MatMul:
-    case OpKind::LinearStep: return prof::Meaning::Matrix;
-    case OpKind::Softmax:
-    case OpKind::CrossEntropy:
-    case OpKind::SoftmaxGrad:
-    case OpKind::SquaredError:
-    case OpKind::SquaredErrorGrad:
-    case OpKind::SoftmaxCrossEntropy:
-    case OpKind::SquaredErrorFused: return prof::Meaning::Loss;
-    case OpKind::Update:
-    case OpKind::UpdateAll:
-    case OpKind::CheckFinite: return prof::Meaning::Optimizer;
-    case OpKind::Alloc:
-    case OpKind::Free: return prof::Meaning::Allocation;
-    case OpKind::Sync: return prof::Meaning::Sync;
-    default: return prof::Meaning::Pointwise;
-  }
-}
-
 const Plan* PlanModel::plan() const {
   if (!run_ || !run_->plan) return nullptr;
   return stage_ == PlanStage::Before ? &run_->plan->before : &run_->plan->plan;

@@ -6,6 +6,7 @@
 
 #include "app/panels/plan_tags.h"
 #include "app/session/run.h"
+#include "engine/op_tags.h"
 
 namespace ws::app {
 
@@ -41,7 +42,5 @@ class PlanModel : public QAbstractTableModel {
   std::vector<prof::OpTag> tags_;
   std::map<prof::OpTag, OpTime> times_;
 };
-
-prof::Meaning meaning_of(const Op& op);
 
 }  // namespace ws::app

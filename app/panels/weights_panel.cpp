@@ -13,7 +13,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kAskMs = 600, kHistogramColumns = 4;
+constexpr int kLookMs = 150, kAskMs = 600, kHistogramColumns = 4;
 constexpr size_t kBins = 48;
 constexpr int64_t kRowsOfPictures = 1000;
 
@@ -84,10 +84,11 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent) : QWidget(parent), a
   column->setSpacing(0);
   column->addWidget(title_);
   column->addWidget(scroll, 1);
-  timer_.setInterval(kAskMs);
+  timer_.setInterval(kLookMs);
+  since_.start();
   connect(&timer_, &QTimer::timeout, this, [this] {
     collect();
-    if (isVisible()) this->ask();
+    if (isVisible() && (!snapshot_ || since_.elapsed() >= kAskMs)) this->ask();
   });
   timer_.start();
   setRun(nullptr);
@@ -131,6 +132,7 @@ void WeightsPanel::ask() {
     const std::lock_guard lock(loading_->mutex);
     if (loading_->asked) return;
     loading_->asked = true;
+    since_.start();
   }
   const bool taken = ask_(*run_, [loading = loading_, rows = data_, spec = run_->spec](Executor& executor) {
     auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(executor, *rows, spec));

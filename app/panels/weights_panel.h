@@ -1,5 +1,6 @@
 // What the network has learned: weights per layer now and at the init, its first layer as pictures, its predictions.
 #pragma once
+#include <QElapsedTimer>
 #include <QPointer>
 #include <QTimer>
 #include <QWidget>
@@ -11,6 +12,7 @@
 #include "app/session/run.h"
 
 class QGridLayout;
+class QLabel;
 class QScrollArea;
 
 namespace ws::app {
@@ -70,8 +72,9 @@ class WeightsPanel : public QWidget {
   std::vector<HistogramView*> histograms_;
   QGridLayout* grid_;
   std::vector<LearnedView*> views_;
-  class QLabel* title_;
+  QLabel* title_;
   QTimer timer_;
+  QElapsedTimer since_;  // the last question
 };
 
 }  // namespace ws::app

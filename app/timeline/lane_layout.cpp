@@ -101,7 +101,7 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
   std::map<QString, Lane> by_name;
   Lane memory;
   memory.kind = LaneKind::Memory, memory.key = "shared/memory", memory.title = "memory";
-  memory.detail = "MiB in a step\nsolid: reserved\ndotted: used", memory.height = settings.small ? 20 * 4 : 20 * 5;
+  memory.detail = "MiB\nsolid: reserved\ndotted: used", memory.height = settings.small ? 20 * 4 : 20 * 5;
   for (size_t run = 0; run < sources.size(); ++run) {
     const auto& counters = sources[run].trace->counters();
     const size_t before = memory.counters.size();

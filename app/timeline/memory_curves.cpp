@@ -13,19 +13,17 @@ void MemoryCurves::update(const prof::Trace& trace) {
 
 void MemoryCurves::take(const prof::MemoryEvent& event) {
   using Kind = prof::MemoryEventKind;
-  const bool segment = event.kind == Kind::Reserve || event.kind == Kind::Release;
-  auto& known = segment ? segments_ : blocks_;
-  uint64_t& total = segment ? held_ : live_;
-  if (event.kind == Kind::Allocate || event.kind == Kind::Reserve) {
-    total += event.bytes;
-    known[event.address] = event.bytes;
-  } else if (auto it = known.find(event.address); it != known.end()) {
-    total -= std::min(total, it->second);
-    known.erase(it);
+  switch (event.kind) {
+    case Kind::Reserve: held_ += event.bytes, pooled_ = true; break;
+    case Kind::Release: held_ -= std::min(held_, event.bytes); break;  // a pool gives back in parts
+    case Kind::Allocate: live_ += event.bytes, blocks_[event.address] = event.bytes, blocks_seen_ = true; break;
+    case Kind::Free:
+      if (auto it = blocks_.find(event.address); it != blocks_.end()) live_ -= std::min(live_, it->second), blocks_.erase(it);
+      break;
   }
-  put(used_, event.time, static_cast<double>(live_));
-  // Without a pool each block is taken from the device for itself.
-  put(reserved_, event.time, static_cast<double>(std::max(held_, segments_.empty() ? live_ : held_)));
+  // An arena hands nothing out in a step; without a pool each block is taken from the device for itself.
+  put(used_, event.time, static_cast<double>(blocks_seen_ ? live_ : held_));
+  put(reserved_, event.time, static_cast<double>(pooled_ ? held_ : live_));
 }
 
 void MemoryCurves::put(prof::CounterTrack& track, prof::TimeNs time, double value) {

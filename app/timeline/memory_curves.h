@@ -18,7 +18,8 @@ class MemoryCurves {
   void put(prof::CounterTrack& track, prof::TimeNs time, double value);
 
   prof::CounterTrack used_{"memory used", "B", {}}, reserved_{"memory reserved", "B", {}};
-  std::unordered_map<uint64_t, uint64_t> blocks_, segments_;
+  std::unordered_map<uint64_t, uint64_t> blocks_;
+  bool pooled_ = false, blocks_seen_ = false;
   size_t taken_ = 0;
   uint64_t live_ = 0, held_ = 0;
 };

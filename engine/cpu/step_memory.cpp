@@ -24,6 +24,7 @@ void StepMemory::clear() {
   for (Block& block : blocks_)
     if (block.data && !arena_) std::free(block.data);
   for (auto& [bytes, data] : pool_) std::free(data);
+  if (arena_) note(prof::MemoryAction::Release, arena_, use.reserved, prof::kNoOp);
   std::free(arena_);
   blocks_.clear();
   pool_.clear();

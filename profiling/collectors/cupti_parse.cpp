@@ -7,7 +7,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr int kRounds = 4;           // looks at a kernel before it counts as unjoined
+constexpr int kRounds = 16;          // looks at a kernel before it counts as unjoined
 constexpr size_t kMostWaiting = 200'000;
 
 const char* copy_side(unsigned kind) {

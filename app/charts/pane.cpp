@@ -9,6 +9,20 @@
 #include "app/panels/theme.h"
 
 namespace ws::app {
+namespace {
+
+// Words beside the title: there when they fit as a whole, else not at all.
+class NoteLabel : public QLabel {
+ public:
+  using QLabel::QLabel;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override {
+    if (fontMetrics().horizontalAdvance(text()) <= width()) QLabel::paintEvent(event);
+  }
+};
+
+}  // namespace
 
 Legend::Legend(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
@@ -51,7 +65,7 @@ void Legend::paintEvent(QPaintEvent*) {
 }
 
 Pane::Pane(const QString& title, QWidget* parent)
-    : QWidget(parent), bar_(new QWidget(this)), title_(new QLabel(title, bar_)), note_(new QLabel(bar_)), legend_(new Legend(bar_)) {
+    : QWidget(parent), bar_(new QWidget(this)), title_(new QLabel(title, bar_)), note_(new NoteLabel(bar_)), legend_(new Legend(bar_)) {
   setObjectName("pane");
   setAccessibleName(title);
   bar_->setFixedHeight(28);

@@ -99,29 +99,30 @@ double SplitPane::columnRight(size_t column) const {
 double SplitPane::paintBars(QPainter& painter, double top) {
   const double widest = *std::max_element(table_.wall.begin(), table_.wall.end());
   const double left = 32, room = width() - left - 66;
-  for (size_t i = 0; i < runs_.size(); ++i, top += 26) {
-    draw_badge(painter, QRectF(10, top + 3, 15, 15), runs_[i]->slot);
+  const double bar = runs_.size() > 2 || compact_ ? 17 : 21;
+  for (size_t i = 0; i < runs_.size(); ++i, top += bar + 4) {
+    draw_badge(painter, QRectF(10, top + (bar - 15) / 2, 15, 15), runs_[i]->slot);
     double x = left;
     for (const SplitRow& row : table_.rows) {
       const double width = widest > 0 ? row.us[i] / widest * room : 0;
       if (width < 0.3) continue;
-      draw_fill(painter, QRectF(x, top, width, 21), meaning_brush(row.meaning));
+      draw_fill(painter, QRectF(x, top, width, bar), meaning_brush(row.meaning));
       const QString text = us_text(row.us[i]);
       painter.setFont(ui_font(10.5, 500));
       if (row.meaning != Meaning::Idle && number_width(painter.font(), text) + 10 < width) {
         painter.setPen(theme().fill_ink);
-        draw_number(painter, QRectF(x + 5, top, width, 21), Qt::AlignLeft | Qt::AlignVCenter, text);
+        draw_number(painter, QRectF(x + 5, top, width, bar), Qt::AlignLeft | Qt::AlignVCenter, text);
       }
       x += width;
     }
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(theme().text);
-    draw_number(painter, QRectF(x + 6, top, 60, 21), Qt::AlignLeft | Qt::AlignVCenter, us_text(table_.wall[i]));
+    draw_number(painter, QRectF(x + 6, top, 60, bar), Qt::AlignLeft | Qt::AlignVCenter, us_text(table_.wall[i]));
     const double value_end = x + 6 + number_width(painter.font(), us_text(table_.wall[i])) + 6;
     if (i == 0 && runs_.size() == 2 && table_.wall[0] > 0 && table_.wall[1] > table_.wall[0] * 1.05) {
       painter.setFont(ui_font(11));
       painter.setPen(theme().secondary);
-      painter.drawText(QRectF(value_end, top, width() - value_end - 4, 21), Qt::AlignLeft | Qt::AlignVCenter,
+      painter.drawText(QRectF(value_end, top, width() - value_end - 4, bar), Qt::AlignLeft | Qt::AlignVCenter,
                        tr("%1× faster than %2").arg(table_.wall[1] / table_.wall[0], 0, 'f', 1).arg(run_letter(runs_[1]->slot)));
     }
   }

@@ -63,6 +63,7 @@ class TimelinePainter {
  public:
   explicit TimelinePainter(const TimelineModel& model);
   void setTheme();  // after a change of theme or font
+  void forget() { cache_.clear(), numbers_.clear(); }  // other runs may stand where the old ones stood
   void paint(QPainter& painter, const TimelineGeometry& geometry);
   const std::vector<prof::LodRect>& rects(const Lane& lane, size_t track, const TimelineGeometry& geometry);
   // Where a span stands on the widget, inset as it is painted; empty when its lane is not shown.

@@ -19,7 +19,10 @@ TimelineView::TimelineView(TimelineModel* model, Selection* selection, QWidget* 
   setFocusPolicy(Qt::StrongFocus);
   setObjectName("timeline");
   setAccessibleName(tr("Timeline"));
-  connect(model_, &TimelineModel::lanesChanged, this, [this] { setScroll(geometry_.scroll), stale(); });
+  connect(model_, &TimelineModel::lanesChanged, this, [this] {
+    painter_.forget(), overview_.clear();
+    setScroll(geometry_.scroll), stale();
+  });
   connect(model_, &TimelineModel::dataChanged, this, &TimelineView::stale);
   connect(model_, &TimelineModel::alignChanged, this, &TimelineView::stale);
   connect(model_, &TimelineModel::marksChanged, this, qOverload<>(&QWidget::update));

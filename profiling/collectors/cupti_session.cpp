@@ -134,7 +134,17 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
 }
 
 void CuptiSession::flush() {
-  if (subscriber_) cuptiActivityFlushAll(0);
+  if (!subscriber_) return;
+  cuptiActivityFlushAll(0);
+  count_dropped();
+}
+
+// On the thread that flushes: elsewhere the question would wait for the flush, and the flush for buffers that are not given back.
+void CuptiSession::count_dropped() {
+  size_t dropped = 0;
+  if (cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
+    dropped_.fetch_add(dropped, std::memory_order_relaxed);
+  }
 }
 
 // A forced flush after the kinds were switched off would switch graphs' records on again: it has to come before.
@@ -144,6 +154,7 @@ void CuptiSession::finish() {
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   apply({});
   cuptiActivityFlushAll(0);
+  count_dropped();
 }
 
 void CuptiSession::drain_nodes() {
@@ -168,10 +179,7 @@ void CuptiSession::drain(bool last) {
     parser_->parse(buffer.data, buffer.valid);
     buffers_.give_back(buffer.data);
   }
-  size_t dropped = 0;
-  if (cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
-    context_->batch.losses().dropped_records += dropped;
-  }
+  context_->batch.losses().dropped_records += dropped_.exchange(0, std::memory_order_relaxed);
   parser_->retry_waiting(last);
 }
 

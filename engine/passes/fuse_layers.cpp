@@ -8,8 +8,7 @@ namespace ws {
 namespace {
 
 constexpr int64_t kMostOutputs = 32;     // a warp holds a row of them
-constexpr int64_t kMostLossRows = 2048;  // beyond, separate products use the GPU better, unless the layer is narrow:
-constexpr int64_t kNarrowInputs = 256;   // then what counts is how often the rows travel
+constexpr int64_t kMostLossRows = 2048;  // beyond, separate products use the GPU better
 constexpr int64_t kMostUpdateRows = 1024;  // one block sums over all rows of the batch
 
 int reads_of(const Plan& plan, BufferId id) {
@@ -40,8 +39,7 @@ bool begins_output_layer(const Plan& plan, size_t at) {
   if (product.epilogue != Epilogue::None && product.epilogue != Epilogue::Bias) return false;
   if (loss.kind != OpKind::SoftmaxCrossEntropy && loss.kind != OpKind::SquaredErrorFused) return false;
   const BufferId z = product.out[0];
-  const bool rows_fit = plan.batch <= kMostLossRows || plan.buffer(product.in[0]).cols <= kNarrowInputs;
-  return loss.in[0] == z && reads_of(plan, z) == 1 && plan.buffer(z).cols <= kMostOutputs && rows_fit;
+  return loss.in[0] == z && reads_of(plan, z) == 1 && plan.buffer(z).cols <= kMostOutputs && plan.batch <= kMostLossRows;
 }
 
 // The op that makes each gradient of `op`; nothing when one of them is no plain weight gradient or somebody else reads it.

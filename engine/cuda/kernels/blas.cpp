@@ -25,6 +25,7 @@ namespace {
 
 constexpr size_t kWorkspace = 32 << 20;
 constexpr int kCandidates = 8, kTimedRuns = 5;
+constexpr int64_t kLongColumn = 4096;
 
 cudaDataType_t type_of(DType type) {
   switch (type) {
@@ -252,7 +253,10 @@ Epilogue blas_epilogue(const Product& p) {
       const bool offered = p.activation == Activation::Relu && !p.saved && p.bias && p.bias.type == p.c.type;
       return offered ? Epilogue::BiasActivate : Epilogue::None;
     }
-    case Epilogue::BiasGrad: return p.bias_grad.type == p.c.type ? Epilogue::BiasGrad : Epilogue::None;
+    case Epilogue::BiasGrad: {  // over many rows the library sums the columns on two blocks: own kernels are faster
+      const bool offered = p.bias_grad.type == p.c.type && p.b.rows <= kLongColumn;
+      return offered ? Epilogue::BiasGrad : Epilogue::None;
+    }
     default: return Epilogue::None;
   }
 }

@@ -1,4 +1,6 @@
 // Ops that treat each element alone, and the sum down the columns: as single ops, and bias with activation in one pass.
+#include <climits>
+
 #include "engine/cuda/kernels/device.cuh"
 
 namespace ws::cuda {
@@ -23,6 +25,8 @@ bool aligned(const Tensor& t) {
 
 // The bias of element i and its neighbours; a row's end may lie among them.
 __device__ Pack<kPack> bias_at(Ref bias, int64_t i, int64_t cols) {
+  const bool whole = cols % kPack == 0 && reinterpret_cast<uintptr_t>(bias.data) % 16 == 0;
+  if (whole && i < INT_MAX) return load_pack<kPack>(bias, static_cast<int>(i) % static_cast<int>(cols));
   Pack<kPack> out;
   int64_t col = i % cols;
 #pragma unroll
@@ -42,8 +46,10 @@ __global__ void column_sum_kernel(Tensor dz, int rows_each, int64_t column_block
   const int64_t end = min(dz.rows, (strip + 1) * rows_each);
   const Ref from = resolve(dz);
   float sum = 0;
-  if (col < dz.cols)
+  if (col < dz.cols) {
+#pragma unroll 8
     for (int64_t r = strip * rows_each + warp; r < end; r += 8) sum += load(from, r * dz.cols + col);
+  }
   sums[warp][lane] = sum;
   __syncthreads();
   if (warp != 0 || col >= dz.cols) return;
@@ -56,11 +62,12 @@ __global__ void column_sum_kernel(Tensor dz, int rows_each, int64_t column_block
 
 __global__ void join_column_sums_kernel(const float* parts, int64_t strips, Tensor db) {
   wait_for_previous();
-  const int64_t col = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int64_t col = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;  // a warp has a column
   if (col >= db.cols) return;
   float sum = 0;
-  for (int64_t s = 0; s < strips; ++s) sum += parts[s * db.cols + col];
-  store(resolve(db), col, sum);
+  for (int64_t s = threadIdx.x % 32; s < strips; s += 32) sum += parts[s * db.cols + col];
+  sum = warp_sum(sum);
+  if (threadIdx.x % 32 == 0) store(resolve(db), col, sum);
 }
 
 // `whole`: every operand begins at a multiple of 16 bytes.
@@ -154,12 +161,12 @@ void convert(Queue queue, const Tensor& in, const Tensor& out) {
 
 void column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
   const int64_t column_blocks = ceil_div(dz.cols, 32);
-  const int64_t room = (kScratchBytes - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
-  const int64_t strips = std::clamp<int64_t>(ceil_div(dz.rows, 256), 1, std::clamp<int64_t>(room, 1, 64));
+  const int64_t room = (kScratchBytes / 2 - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
+  const int64_t strips = std::clamp<int64_t>(ceil_div(dz.rows, 128), 1, std::clamp<int64_t>(room, 1, 512));
   const int rows_each = static_cast<int>(ceil_div(dz.rows, strips));
   float* parts = strips > 1 ? reinterpret_cast<float*>(static_cast<char*>(scratch.data) + kCounterBytes) : nullptr;
   launch(queue, column_sum_kernel, strips * column_blocks, 256, 0, dz, rows_each, column_blocks, parts, db);
-  if (parts) launch(queue, join_column_sums_kernel, ceil_div(dz.cols, 128), 128, 0, parts, strips, db);
+  if (parts) launch(queue, join_column_sums_kernel, ceil_div(dz.cols, 4), 128, 0, parts, strips, db);
 }
 
 }  // namespace ws::cuda

@@ -108,9 +108,10 @@ void CurvePane::refreshOptions() {
   for (QPushButton* button : {log_button_, smooth_button_, x_button_})
     button->setFixedWidth(QFontMetrics(button->font()).horizontalAdvance(button->text()) + 32);
   const bool loss = measure_ == Gauge::Loss;
-  log_button_->setVisible(loss && !compact_);
-  smooth_button_->setVisible(loss && !compact_);
-  x_button_->setVisible(loss && !compact_);
+  // In a narrow pane the values come first; the context menu has every option.
+  log_button_->setVisible(loss && !compact_ && width() >= 300);
+  smooth_button_->setVisible(loss && !compact_ && width() >= 380);
+  x_button_->setVisible(loss && !compact_ && width() >= 420);
   if (measure_button_) measure_button_->setVisible(false), measure_button_->setText(measure_title(measure_));
 }
 
@@ -178,6 +179,11 @@ void CurvePane::setSmoothing(double factor) {
 
 void CurvePane::setCompact(bool compact) {
   compact_ = compact;
+  refreshOptions();
+}
+
+void CurvePane::resizeEvent(QResizeEvent* event) {
+  Pane::resizeEvent(event);
   refreshOptions();
 }
 

@@ -40,6 +40,9 @@ class CurvePane : public Pane {
   void cursorMoved(double step);  // of the first run
   void xAxisChosen(ws::app::XAxis axis);
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   struct Curve {
     QPointer<Run> run;

@@ -64,10 +64,10 @@ struct Collector::Impl {
   std::unique_ptr<HardwareCounters> counters;
   std::unique_ptr<OverheadMeter> meter;
 
-  std::thread thread, flush_thread, memory_thread;
+  std::thread thread, memory_thread;
   mutable std::mutex mutex;  // guards what follows; held for moves only
   std::condition_variable wake;
-  bool running = false, stopping = false, stop_asking = false;
+  bool running = false, stopping = false;
   std::deque<TraceBatch> ready;
   std::vector<StampedLaunch> stamps;
   CollectorStatus status;
@@ -85,30 +85,20 @@ struct Collector::Impl {
   std::vector<StampedLaunch> unmatched;
 
   void begin();
-  void signal(bool& flag);
   void configure();
   void apply_kinds(GpuKinds kinds);
   void on_step(int64_t step);
-  bool sleep_until_cycle();  // whether it is the last
+  bool sleep_until_flush();  // whether it is the last
   void loop();
   void take_marks();
   void cycle(bool last);
   void housekeeping();
   void watch_memory();
-  void flush_regularly();
   void draw_pauses();
   void draw_stamps(bool last);
   void draw(const StampedLaunch& launch, const ResidentKernel& kernel);
   void publish(bool last);
 };
-
-void Collector::Impl::signal(bool& flag) {
-  {
-    std::lock_guard lock(mutex);
-    flag = true;
-  }
-  wake.notify_all();
-}
 
 // Applies level, node window and pause to the marks and the GPU tracer. The caller holds switch_mutex.
 void Collector::Impl::configure() {
@@ -162,6 +152,7 @@ void Collector::Impl::begin() {
     status.counters = why.empty() ? "Samples hardware counters." : "No hardware counters: " + why + ".";
     if (!why.empty()) counters.reset();
   }
+  context.before_buffer = [this] { take_marks(); };
   Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // of a collection before
   std::lock_guard lock(switch_mutex);
   configure();
@@ -185,7 +176,6 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
   if (options.level != TraceLevel::Off) set_listener(&marks);
   impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
-  if (impl_->gpu) impl_->flush_thread = std::thread([impl = impl_.get()] { impl->flush_regularly(); });
   if (impl_->gpu && options.poll_memory) impl_->memory_thread = std::thread([impl = impl_.get()] { impl->watch_memory(); });
   return status();
 }
@@ -193,12 +183,12 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
 void Collector::stop() {
   if (!impl_->running) return;
   set_listener(nullptr);
-  // First those that ask the driver, while records are still read and their buffers given back.
-  impl_->signal(impl_->stop_asking);
-  for (std::thread* asking : {&impl_->flush_thread, &impl_->memory_thread}) {
-    if (asking->joinable()) asking->join();
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
   }
-  impl_->signal(impl_->stopping);
+  impl_->wake.notify_all();
+  if (impl_->memory_thread.joinable()) impl_->memory_thread.join();  // it may be asking the driver: the device goes on
   impl_->thread.join();
   impl_->running = false;
   g_running.store(false);
@@ -240,15 +230,14 @@ void Collector::add_stamps(StampedLaunch launch) {
   if (impl_->stamps.size() < 4096) impl_->stamps.push_back(std::move(launch));
 }
 
-// Marks and records come faster than a live view looks, so their queues are emptied in between.
-bool Collector::Impl::sleep_until_cycle() {
+// Marks come far faster than a flush is worth its cost, so their queues are emptied in between.
+bool Collector::Impl::sleep_until_flush() {
   constexpr int kSliceMs = 10;
   std::unique_lock lock(mutex);
   for (int slept = 0; slept < options.flush_ms; slept += kSliceMs) {
     if (wake.wait_for(lock, std::chrono::milliseconds(kSliceMs), [this] { return stopping; })) return true;
     lock.unlock();
     take_marks();
-    if (gpu) gpu->drain(false);
     lock.lock();
   }
   return stopping;
@@ -256,7 +245,7 @@ bool Collector::Impl::sleep_until_cycle() {
 
 void Collector::Impl::loop() {
   for (bool last = false; !last;) {
-    last = sleep_until_cycle();
+    last = sleep_until_flush();
     cycle(last);
   }
 }
@@ -270,6 +259,7 @@ void Collector::Impl::take_marks() {
 
 void Collector::Impl::cycle(bool last) {
   if (gpu && last) gpu->finish();
+  else if (gpu) gpu->flush();
   housekeeping();
   take_marks();
   if (gpu) gpu->drain(last);
@@ -301,22 +291,11 @@ void Collector::Impl::housekeeping() {
   }
 }
 
-// On a thread of its own: a flush converts all records that the GPU has written and can go on for as long as the GPU writes them;
-// the buffers it fills have to be read and given back meanwhile.
-void Collector::Impl::flush_regularly() {
-  std::unique_lock lock(mutex);
-  while (!wake.wait_for(lock, std::chrono::milliseconds(options.flush_ms), [this] { return stop_asking; })) {
-    lock.unlock();
-    gpu->flush();
-    lock.lock();
-  }
-}
-
 // On a thread of its own: while launches queue up, the driver can keep a question about memory waiting for seconds, and records
 // would be lost meanwhile.
 void Collector::Impl::watch_memory() {
   std::unique_lock lock(mutex);
-  while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stop_asking; })) {
+  while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stopping; })) {
     lock.unlock();
     const auto samples = gpu->read_memory();
     lock.lock();

@@ -135,16 +135,9 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
 
 void CuptiSession::flush() {
   if (!subscriber_) return;
+  flushing_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   cuptiActivityFlushAll(0);
-  count_dropped();
-}
-
-// On the thread that flushes: elsewhere the question would wait for the flush, and the flush for buffers that are not given back.
-void CuptiSession::count_dropped() {
-  size_t dropped = 0;
-  if (cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
-    dropped_.fetch_add(dropped, std::memory_order_relaxed);
-  }
+  flushing_.store({}, std::memory_order_relaxed);
 }
 
 // A forced flush after the kinds were switched off would switch graphs' records on again: it has to come before.
@@ -154,7 +147,6 @@ void CuptiSession::finish() {
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   apply({});
   cuptiActivityFlushAll(0);
-  count_dropped();
 }
 
 void CuptiSession::drain_nodes() {
@@ -169,17 +161,21 @@ void CuptiSession::drain_nodes() {
   }
 }
 
+void CuptiSession::read(const RecordBuffers::Filled& buffer) {
+  drain_nodes();  // a node is made before its first record is
+  parser_->parse(buffer.data, buffer.valid);
+  buffers_.give_back(buffer.data);
+}
+
 void CuptiSession::drain(bool last) {
   if (!parser_) return;
-  // Buffers first, then what explains them: a node is made before its first record is.
   const auto filled = buffers_.take_filled();
   if (!filled.empty()) context_seen_.store(true, std::memory_order_relaxed);
-  drain_nodes();
-  for (const RecordBuffers::Filled& buffer : filled) {
-    parser_->parse(buffer.data, buffer.valid);
-    buffers_.give_back(buffer.data);
+  for (const RecordBuffers::Filled& buffer : filled) read(buffer);
+  size_t dropped = 0;
+  if (cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
+    context_->batch.losses().dropped_records += dropped;
   }
-  context_->batch.losses().dropped_records += dropped_.exchange(0, std::memory_order_relaxed);
   parser_->retry_waiting(last);
 }
 
@@ -219,9 +215,16 @@ void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* m
   *max_records = 0;
 }
 
+// A flush goes on for as long as the GPU writes records. What it completes on the collector's own thread is read at once, so that
+// the buffers go round; what the program's threads complete waits for the collector.
 void CUPTIAPI CuptiSession::on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
   if (!buffer) return;
-  session()->buffers_.filled(buffer, valid);
+  CuptiSession* me = session();
+  const bool ours = me->flushing_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  if (!ours || !me->parser_) return me->buffers_.filled(buffer, valid);
+  me->context_seen_.store(true, std::memory_order_relaxed);
+  if (me->context_->before_buffer) me->context_->before_buffer();
+  me->read({buffer, valid});
 }
 
 }  // namespace ws::prof

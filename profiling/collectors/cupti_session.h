@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -38,7 +39,7 @@ class CuptiSession final : public GpuTracer {
   void enable(CUpti_ActivityKind kind, bool on);
   void enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on, bool& was_on);
   void drain_nodes();
-  void count_dropped();
+  void read(const RecordBuffers::Filled& buffer);
 
   static void CUPTIAPI on_request(uint8_t** buffer, size_t* size, size_t* max_records);
   static void CUPTIAPI on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t size, size_t valid);
@@ -67,7 +68,7 @@ class CuptiSession final : public GpuTracer {
   std::unordered_set<uint32_t> whole_graphs_;  // made while whole-graph records were on
 
   RecordBuffers buffers_;
-  std::atomic<uint64_t> dropped_{0};
+  std::atomic<std::thread::id> flushing_{};  // the collector's thread, while it flushes
   std::atomic<bool> context_seen_{false}, pool_used_{false};
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;

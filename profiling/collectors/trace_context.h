@@ -1,6 +1,7 @@
 // What the parts of a collector share while they turn records into spans; used by its thread alone.
 #pragma once
 #include <deque>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +22,7 @@ struct TraceContext {
   int64_t origin = 0;      // steady clock at trace time 0
   bool expects_ops = false;  // the program marks ops, so a kernel without one is worth a warning
   bool full = false;         // no room for more spans until a batch is taken
+  std::function<void()> before_buffer;  // takes what explains the records in the next buffer
   std::string (*call_name)(bool driver, uint32_t id) = nullptr;
   std::deque<ResidentKernel> resident_kernels;  // the newest few
 

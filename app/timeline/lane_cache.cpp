@@ -3,13 +3,37 @@
 #include "app/timeline/timeline_painter.h"
 
 namespace ws::app {
+namespace {
+
+// Where a column stands for so many spans that its neighbour looks the same, one column takes two pixels: half the look-ups.
+constexpr double kManyPerPixel = 400;
+
+int columns_for(const prof::Track& track, TimeRange range, int pixels) {
+  if (track.blocks.empty()) return pixels;
+  const prof::TimeNs first = track.blocks.front().first, last = track.blocks.back().reach;
+  const prof::TimeNs seen = std::min(last, range.end) - std::max(first, range.begin);
+  if (seen <= 0 || last <= first) return pixels;
+  const double spans = static_cast<double>(track.spans) * static_cast<double>(seen) / static_cast<double>(last - first);
+  return spans > kManyPerPixel * pixels ? std::max(1, pixels / 2) : pixels;
+}
+
+std::vector<prof::LodRect> rects_of(const prof::Track& track, TimeRange range, int pixels) {
+  const int columns = columns_for(track, range, pixels);
+  auto rects = prof::lod(track, range.begin, range.end, columns);
+  if (columns == pixels) return rects;
+  const float wider = static_cast<float>(pixels) / static_cast<float>(columns);
+  for (prof::LodRect& rect : rects) rect.x0 *= wider, rect.x1 *= wider;
+  return rects;
+}
+
+}  // namespace
 
 const std::vector<prof::LodRect>& LaneCache::rects(const prof::Trace& trace, size_t track, TimeRange range, int pixels) {
   const prof::Track& source = trace.tracks()[track];
   Entry& entry = entries_[{&trace, track}];
   const auto evicted = static_cast<size_t>(trace.losses.evicted_spans);
   if (entry.pixels == pixels && entry.range == range && entry.spans == source.spans && entry.evicted == evicted) return entry.rects;
-  entry = {range, pixels, source.spans, evicted, prof::lod(source, range.begin, range.end, pixels)};
+  entry = {range, pixels, source.spans, evicted, rects_of(source, range, pixels)};
   return entry.rects;
 }
 

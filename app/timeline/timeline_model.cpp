@@ -131,7 +131,9 @@ void TimelineModel::onRunChanged() {
   }
   if (shape != shape_) shape_ = std::move(shape), rebuild();
   if (align_ != Align::Step || offsets_.size() != runs_.size()) updateOffsets();
-  if (!looked_ && !runs_.empty() && extent().length() > 1) {
+  // A run from a file may have its trace only later.
+  const bool traced = std::any_of(runs_.begin(), runs_.end(), [](const auto& r) { return r->trace.last_time() > r->trace.first_time(); });
+  if (!looked_ && traced) {
     const bool any_live = leader() >= 0 && run(leader())->live();
     if (!any_live || !cursor_->follow()) looked_ = true, moveTo(firstLook());
   }

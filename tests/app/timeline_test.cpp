@@ -94,6 +94,7 @@ class TimelineTest : public QObject {
   void followStandsStill();
   void freezeOutlivesTheRun();
   void changingRunsDropsTheOld();
+  void aTraceThatComesLaterIsShown();
   void everyPixelIsPainted();
 };
 
@@ -596,6 +597,19 @@ void TimelineTest::changingRunsDropsTheOld() {
   }
   QCOMPARE(t.model().runCount(), size_t{0});
   t.view().grab();
+}
+
+void TimelineTest::aTraceThatComesLaterIsShown() {
+  TwoRuns t;
+  Run late;
+  late.id = "late", late.summary = Summary{};
+  t.pane.setRuns({&late});
+  test::add_steps(late.trace, test::StepStyle::GraphArena, 7000, 500);
+  late.announce();
+  const TimeRange range = t.range();
+  QVERIFY(range.begin > 0 && range.end <= late.trace.last_time() + range.length() / 2);
+  QVERIFY(range.contains(late.trace.last_time() - range.length() / 2));
+  t.pane.setRuns({});
 }
 
 void TimelineTest::everyPixelIsPainted() {

@@ -99,7 +99,7 @@ void ExperimentChart::renderBars(QPainter& painter, const QRectF& area) const {
 
 void ExperimentChart::paintBars(QPainter& painter, const QRectF& area, int group, double most) const {
   const int count = static_cast<int>(grid_.items.size());
-  const QString title = grid_.groups[group].isEmpty() ? grid_.axis : grid_.group_axis + " " + grid_.groups[group];
+  const QString title = grid_.groups[group].isEmpty() ? grid_.axis : tr("%1 %2, by %3").arg(grid_.group_axis, grid_.groups[group], grid_.axis);
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   const double top = title.isEmpty() ? 0 : kTitle;

@@ -106,7 +106,9 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   row->setSpacing(26);
   auto* words = new QVBoxLayout;
   words->setSpacing(5);
-  words->addWidget(text_label(QString::fromStdString(insight.headline), ui_font(14, 600), this));
+  QString headline = QString::fromStdString(insight.headline);
+  if (insight.rule != "low occupancy") headline.replace(0, 1, headline[0].toUpper());  // that one begins with a kernel's name
+  words->addWidget(text_label(headline, ui_font(14, 600), this));
   QLabel* why = text_label(QString::fromStdString(insight.why), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
@@ -165,6 +167,7 @@ void InsightCard::setBlocked(const QString& why) {
 }
 
 void InsightCard::setShowable(bool on) {
+  show_->setVisible(insight_.look_at != Meaning::Other);  // a loss has no place in the timeline
   show_->setEnabled(on);
   show_->setToolTip(on ? tr("Goes to the longest of them in the timeline") : tr("The trace in memory has none of them"));
 }

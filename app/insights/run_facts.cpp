@@ -15,21 +15,42 @@ using prof::Meaning;
 using prof::SpanKind;
 using prof::TrackKind;
 
-constexpr size_t kNewestSteps = 300, kLossesAveraged = 20, kRowsWithOccupancy = 8;
+constexpr size_t kNewestSteps = 300, kLongRow = 20, kLossesAveraged = 20, kRowsWithOccupancy = 8;
+constexpr prof::TimeNs kPauseNs = 200'000;
 
 struct Steps {
   size_t track = 0;
   std::vector<prof::Span> spans;  // oldest first; the last one only ends the one before it
 };
 
+// Between two steps of a row lies an evaluation, or a pause: it is no part of a step.
+bool broken_between(const prof::Span& before, const prof::Span& after) {
+  return after.start - before.end() > std::max<prof::TimeNs>(kPauseNs, 2 * static_cast<prof::TimeNs>(before.duration));
+}
+
+// The newest long row of steps without a break; the longest one when all are short.
+std::vector<prof::Span> newest_row(const prof::Track& track) {
+  std::vector<prof::Span> row, best;
+  size_t seen = 0;
+  for (auto block = track.blocks.rbegin(); block != track.blocks.rend(); ++block)
+    for (auto span = block->spans.rbegin(); span != block->spans.rend(); ++span) {
+      if (row.size() >= kNewestSteps || ++seen > 4 * kNewestSteps) return row.size() > best.size() ? row : best;
+      if (!row.empty() && broken_between(*span, row.back())) {
+        if (row.size() > best.size()) best = row;
+        if (best.size() >= kLongRow) return best;
+        row.clear();
+      }
+      row.push_back(*span);
+    }
+  return row.size() > best.size() ? row : best;
+}
+
 Steps newest_steps(const prof::Trace& trace) {
   Steps found;
   for (size_t i = 0; i < trace.tracks().size() && found.spans.empty(); ++i) {
-    const prof::Track& track = trace.tracks()[i];
-    if (track.kind != TrackKind::Steps) continue;
+    if (trace.tracks()[i].kind != TrackKind::Steps) continue;
     found.track = i;
-    for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && found.spans.size() < kNewestSteps; ++block)
-      for (auto span = block->spans.rbegin(); span != block->spans.rend() && found.spans.size() < kNewestSteps; ++span) found.spans.push_back(*span);
+    found.spans = newest_row(trace.tracks()[i]);
   }
   std::reverse(found.spans.begin(), found.spans.end());
   return found;

@@ -131,6 +131,10 @@ void InsightsTest::factsComeFromTheNewestSteps() {
   QCOMPARE(uint64_t(evidence->span.duration), uint64_t(40'000));
   QVERIFY(evidence->step.start <= evidence->span.start && evidence->span.end() <= evidence->step.end());
   QVERIFY(!evidence_of(*run, prof::Meaning::Copy));
+  // An evaluation between the epochs is no part of a step.
+  const auto marks = run->trace.track(prof::TrackKind::Steps, "steps", "CPU");
+  for (int i = 0; i < 30; ++i) run->trace.append(marks, span(50'000'000 + i * 100'000, 99'000, prof::SpanKind::Step, prof::Meaning::Other, static_cast<uint32_t>(51 + i)));
+  QCOMPARE(measured_step_us(*run), 100.0);
 }
 
 void InsightsTest::cardsShowWhatWasFound() {
@@ -194,6 +198,10 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   const auto card = std::find_if(tab->cards().begin(), tab->cards().end(), [](InsightCard* c) { return c->insight().rule == "zero weights"; });
   QVERIFY(card != tab->cards().end());
   QVERIFY2((*card)->resultText().contains("measured"), qPrintable((*card)->resultText()));
+  for (int i = 0; i < window->tabs()->count(); ++i)
+    if (window->tabs()->tabText(i).startsWith("Insights")) window->tabs()->setCurrentIndex(i);
+  QVERIFY(tab->isVisible());
+  if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES")) window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") + "/insights.png");
   QVERIFY(facts_of_run(*after).last_loss < 0.5 * facts_of_run(*base).last_loss);
 }
 

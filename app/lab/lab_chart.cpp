@@ -113,7 +113,7 @@ LabChart::Frame LabChart::frame(const QRectF& area) const {
       x0 = std::min(x0, p.x()), x1 = std::max(x1, p.x());
       y0 = std::min(y0, p.y()), y1 = std::max(y1, p.y());
     }
-  if (curves_.empty()) x0 = 16, x1 = 4096, y0 = 1e-6, y1 = 1;
+  if (curves_.empty()) x0 = 16, x1 = 4096, y0 = axis_ == LabAxis::Time ? 1e-6 : 1e8, y1 = axis_ == LabAxis::Time ? 1 : 1e13;
   f.x0 = std::log10(x0) - 0.03, f.x1 = std::log10(std::max(x1, x0 * 1.01)) + 0.03;
   f.y0 = std::floor(std::log10(y0) * 2 - 0.2) / 2, f.y1 = std::ceil(std::log10(y1) * 2 + 0.2) / 2;
   return f;

@@ -152,7 +152,8 @@ void TimelineModel::moveTo(TimeRange range) { cursor_->setRange(range.begin, ran
 TimeRange TimelineModel::firstLook() const {
   if (runs_.empty()) return {0, 1'000'000};
   const prof::Trace& trace = runs_[0]->trace;
-  const TimeNs width = followed_width(trace), last = trace.last_time();
+  const prof::Span* newest = nearest_step(trace, INT32_MAX);  // an evaluation or a rest may follow it
+  const TimeNs width = followed_width(trace), last = newest ? newest->end() : trace.last_time();
   const prof::Span* step = step_at(trace, last - width);
   const TimeNs begin = step ? step->start : std::max(trace.first_time(), last - width);
   return {begin - width / 100, begin - width / 100 + width};

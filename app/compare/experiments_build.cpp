@@ -59,7 +59,8 @@ QWidget* ExperimentsTab::buildLeft() {
   list_ = new QListWidget(panel);
   list_->setAccessibleName(tr("Experiments"));
   list_->setMinimumHeight(140);
-  list_->setStyleSheet("QListWidget::item { height: 24px; padding-left: 8px; }");
+  list_->setStyleSheet("QListWidget::item { height: 24px; }");
+  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   column->addWidget(list_, 2);
   auto* page = new QWidget(panel);
   auto* lines = new QVBoxLayout(page);
@@ -91,11 +92,12 @@ QWidget* ExperimentsTab::buildFooter() {
   auto* row = new QHBoxLayout;
   repeats_ = new QSpinBox(footer);
   repeats_->setRange(1, 1000);
+  repeats_->setMaximumWidth(54);
   repeats_->setAccessibleName(tr("Repeats"));
   export_ = new QPushButton(tr("Export"), footer);
   run_ = new QPushButton(tr("Run"), footer);
   run_->setProperty("primary", true);
-  run_->setMinimumWidth(112);  // of its longest text
+  run_->setMinimumWidth(106);  // of its longest text
   row->addWidget(new QLabel(tr("Repeats"), footer));
   row->addWidget(repeats_);
   row->addStretch(1);
@@ -140,8 +142,8 @@ QWidget* ExperimentsTab::buildRight() {
   table_ = new QTableWidget(0, 11, numbers);
   table_->setHorizontalHeaderLabels({tr("choice"), tr("µs a step"), tr("spread"), tr("gain"), tr("samples/s"), tr("first loss"), tr("last loss"), tr("accuracy, %"), tr("driver calls"), tr("peak, MiB"), tr("runs")});
   style_table(*table_, tr("Numbers of the experiment"));
-  for (int column = 1; column < table_->columnCount(); ++column) table_->setColumnWidth(column, column == 2 ? 120 : column == 10 ? 48 : 90);
-  table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+  for (int column = 1; column < table_->columnCount(); ++column) table_->setColumnWidth(column, column == 2 ? 110 : column == 7 ? 88 : column == 10 ? 44 : 80);
+  table_->setColumnWidth(0, 216);
   numbers->setBody(table_);
   connect(table_, &QTableWidget::cellDoubleClicked, this, &ExperimentsTab::openTrial);
   auto* split = new QSplitter(Qt::Vertical, this);

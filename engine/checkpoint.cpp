@@ -30,7 +30,9 @@ uint32_t checksum(std::string_view bytes) {
 }
 
 template <class T>
-void put(std::string& out, const T& value) { out.append(reinterpret_cast<const char*>(&value), sizeof value); }
+void put(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
 
 void put_tensors(std::string& out, const Tensors& tensors) {
   put(out, uint64_t{tensors.size()});
@@ -72,7 +74,8 @@ class Reader {
   }
   Tensors tensors(const char* what) {
     const auto count = get<uint64_t>(what);
-    if (count > (bytes_.size() - at_) / sizeof(uint64_t)) fail(std::string("claims more tensors than it holds in ") + what);
+    if (count > (bytes_.size() - at_) / sizeof(uint64_t))
+      fail(std::string("claims more tensors than it holds in ") + what);
     Tensors all(count);
     for (auto& tensor : all) {
       const auto elements = get<uint64_t>(what);
@@ -163,11 +166,13 @@ void save_checkpoint(const Checkpoint& checkpoint, const std::string& path) {
 
 Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
   Reader in(bytes, name);
-  if (in.take(sizeof kMark, "the mark") != std::string_view(kMark, sizeof kMark)) in.fail("it does not begin with the mark WSCHECK1");
+  if (in.take(sizeof kMark, "the mark") != std::string_view(kMark, sizeof kMark))
+    in.fail("it does not begin with the mark WSCHECK1");
   if (bytes.size() < sizeof kMark + sizeof(uint32_t)) in.fail("it is too short");
   uint32_t stored;
   std::memcpy(&stored, bytes.data() + bytes.size() - sizeof stored, sizeof stored);
-  if (stored != checksum(bytes.substr(0, bytes.size() - sizeof stored))) in.fail("its checksum does not match, so it is damaged or cut short");
+  if (stored != checksum(bytes.substr(0, bytes.size() - sizeof stored)))
+    in.fail("its checksum does not match, so it is damaged or cut short");
   Checkpoint c;
   c.spec = read_spec(in);
   const auto p = in.get<Position>("the position");

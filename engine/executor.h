@@ -1,5 +1,5 @@
-// Runs bound plans. Parameters, optimizer state and data live in the executor, outside any plan, so that plans can change
-// between two steps.
+// Runs bound plans. Parameters, optimizer state and data live in the executor, outside any plan, so that plans can
+// change between two steps.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -61,16 +61,18 @@ class Executor {
 
   // Makes `plan` the one that run() executes; cheap when the same plan id was bound before.
   virtual void bind(const Plan& plan) = 0;
-  // Row order from here on (a permutation of the training rows); called before the first step and when the order changes.
+  // Row order from here on (a permutation of the training rows); called before the first step and when the order
+  // changes.
   virtual void begin_epoch(std::span<const uint32_t> order) = 0;
-  // Runs `lrs.size()` steps of the bound plan; step i trains on rows order[first_row + i·batch ...]. Returns when the host
-  // is free again, which under SyncPolicy::OnRead is before the device is done.
+  // Runs `lrs.size()` steps of the bound plan; step i trains on rows order[first_row + i·batch ...]. Returns when the
+  // host is free again, which under SyncPolicy::OnRead is before the device is done.
   virtual void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) = 0;
   // Appends the results known so far, in order; with `wait`, all of them.
   virtual void results(std::vector<StepResult>& out, bool wait) = 0;
 
   virtual Evaluation evaluate(Part part) = 0;
-  // Predictions (rows, outputs) for rows of features the caller gives: sample pictures, decision boundary, the fitted line.
+  // Predictions (rows, outputs) for rows of features the caller gives: sample pictures, decision boundary, the fitted
+  // line.
   virtual std::vector<float> predict(std::span<const float> x, int64_t rows) = 0;
 
   virtual MemoryUse memory() const = 0;
@@ -78,19 +80,20 @@ class Executor {
 };
 
 struct DeviceInfo {
-  bool cuda = false;        // a GPU can be used
-  std::string why_not;      // one sentence when not
-  std::string name;         // "NVIDIA H200" or the CPU's name
+  bool cuda = false;    // a GPU can be used
+  std::string why_not;  // one sentence when not
+  std::string name;     // "NVIDIA H200" or the CPU's name
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   std::string driver, runtime, compute;  // "580.159", "13.0", "9.0"
   int cpu_threads = 0;
   // Limits that theoretical occupancy needs.
-  int max_threads_per_sm = 0, max_blocks_per_sm = 0, registers_per_sm = 0, shared_per_sm = 0, shared_per_block = 0, warp = 32;
+  int max_threads_per_sm = 0, max_blocks_per_sm = 0, registers_per_sm = 0, shared_per_sm = 0, shared_per_block = 0,
+      warp = 32;
 };
 const DeviceInfo& device_info();  // asked once
 
-bool wants_cuda(const RunSpec& spec);                        // after resolving Device::Auto
+bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
 std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with why_invalid's sentence
 std::unique_ptr<Executor> make_cpu_executor();
 std::unique_ptr<Executor> make_oracle();  // the CPU interpreter in float64

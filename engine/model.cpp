@@ -34,7 +34,8 @@ void fill_random(std::vector<float>& values, const Parameter& p, Init init, uint
   const auto bound = static_cast<float>(std::sqrt(6.0 / (fan_in + fan_out)));
   const auto deviation = static_cast<float>(init == Init::Kaiming ? std::sqrt(2.0 / fan_in) : 1.0);
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = init == Init::Xavier ? bound * (2 * data::uniform_at(seed, stream, i) - 1) : deviation * data::normal_at(seed, stream, i);
+    values[i] = init == Init::Xavier ? bound * (2 * data::uniform_at(seed, stream, i) - 1)
+                                     : deviation * data::normal_at(seed, stream, i);
 }
 
 }  // namespace
@@ -89,7 +90,8 @@ class Builder {
   int layers() const { return static_cast<int>(model_.layer_names.size()); }
   bool classes() const { return spec().model.loss == LossKind::CrossEntropy; }
 
-  BufferId add(const std::string& name, Role role, int64_t rows, int64_t cols, DType type, ParamId param = ParamId::None, int slot = 0) {
+  BufferId add(const std::string& name, Role role, int64_t rows, int64_t cols, DType type,
+               ParamId param = ParamId::None, int slot = 0) {
     plan_.buffers.push_back({name, role, type, rows, cols, param, slot, -1});
     return static_cast<BufferId>(plan_.buffers.size() - 1);
   }
@@ -114,7 +116,9 @@ class Builder {
     const bool shadowed = type_ != DType::F32 && !(p.is_bias && p.layer == layers() - 1);
     used_.push_back(shadowed ? add(p.name + "'", Role::Shadow, p.rows, p.cols, type_, id) : master_.back());
     std::vector<BufferId> moments;
-    const int count = spec().train.optimizer == Optimizer::Adam ? 2 : spec().train.optimizer == Optimizer::Momentum ? 1 : 0;
+    const int count = spec().train.optimizer == Optimizer::Adam       ? 2
+                      : spec().train.optimizer == Optimizer::Momentum ? 1
+                                                                      : 0;
     for (int slot = 0; slot < count; ++slot)
       moments.push_back(add((slot ? "v." : "m.") + p.name, Role::State, p.rows, p.cols, DType::F32, id, slot));
     states_.push_back(moments);
@@ -157,7 +161,8 @@ class Builder {
       return output_ = out;
     }
     const BufferId h = temp("h" + n, width, type);
-    op(OpKind::Activate, phase, l, std::string(to_string(spec().model.activation)) + n, {out}, {h}).activation = spec().model.activation;
+    op(OpKind::Activate, phase, l, std::string(to_string(spec().model.activation)) + n, {out}, {h}).activation =
+        spec().model.activation;
     saved_.push_back(needs_preactivation(spec().model.activation) ? out : h);
     return output_ = h;
   }
@@ -192,7 +197,8 @@ class Builder {
     const std::string n = std::to_string(l + 1);
     const size_t w = param_index(l, false), b = param_index(l, true);
     gradient_[w] = add("dW" + n, Role::Temp, plan_.buffer(master_[w]).rows, plan_.buffer(master_[w]).cols, DType::F32);
-    op(OpKind::MatMul, Phase::Backward, l, "dW" + n, {inputs_[static_cast<size_t>(l)], dz_}, {gradient_[w]}).transpose_a = true;
+    op(OpKind::MatMul, Phase::Backward, l, "dW" + n, {inputs_[static_cast<size_t>(l)], dz_}, {gradient_[w]})
+        .transpose_a = true;
     if (!spec().model.bias) return;
     gradient_[b] = add("db" + n, Role::Temp, 1, plan_.buffer(master_[b]).cols, DType::F32);
     op(OpKind::ColumnSum, Phase::Backward, l, "db" + n, {dz_}, {gradient_[b]});
@@ -204,12 +210,14 @@ class Builder {
     const BufferId saved = saved_[static_cast<size_t>(l) - 1];
     const bool bent = saved != BufferId::None;
     const BufferId dh = temp((bent ? "dh" : "dz") + below, width, type_);
-    op(OpKind::MatMul, Phase::Backward, l, "dX" + std::to_string(l + 1), {dz_, used_[param_index(l, false)]}, {dh}).transpose_b = true;
+    op(OpKind::MatMul, Phase::Backward, l, "dX" + std::to_string(l + 1), {dz_, used_[param_index(l, false)]}, {dh})
+        .transpose_b = true;
     dz_ = dh;
     if (!bent) return;
     dz_ = temp("dz" + below, width, type_);
     const auto act = spec().model.activation;
-    op(OpKind::ActivateGrad, Phase::Backward, l - 1, std::string(to_string(act)) + "′" + below, {dh, saved}, {dz_}).activation = act;
+    op(OpKind::ActivateGrad, Phase::Backward, l - 1, std::string(to_string(act)) + "′" + below, {dh, saved}, {dz_})
+        .activation = act;
   }
 
   void update() {
@@ -219,8 +227,9 @@ class Builder {
       in.insert(in.end(), states_[i].begin(), states_[i].end());
       if (used_[i] != master_[i]) out.push_back(used_[i]);
       out.insert(out.end(), states_[i].begin(), states_[i].end());
-      op(OpKind::Update, Phase::Update, model_.parameters[i].layer, std::string(to_string(spec().train.optimizer)) + " " + model_.parameters[i].name,
-         std::move(in), std::move(out));
+      op(OpKind::Update, Phase::Update, model_.parameters[i].layer,
+         std::string(to_string(spec().train.optimizer)) + " " + model_.parameters[i].name, std::move(in),
+         std::move(out));
     }
   }
 
@@ -229,16 +238,20 @@ class Builder {
   DType type_ = DType::F32;
   Plan plan_;
   BufferId x_{}, y_{}, metrics_{}, output_{}, probabilities_{}, dz_{};
-  std::vector<BufferId> master_, used_, gradient_;   // by ParamId
-  std::vector<std::vector<BufferId>> states_;        // by ParamId
-  std::vector<BufferId> inputs_, saved_;             // by layer
+  std::vector<BufferId> master_, used_, gradient_;  // by ParamId
+  std::vector<std::vector<BufferId>> states_;       // by ParamId
+  std::vector<BufferId> inputs_, saved_;            // by layer
 };
 
 }  // namespace
 
-Plan build_plan(const RunSpec& spec, const Model& model, int64_t batch) { return Builder(spec, model, batch).training(); }
+Plan build_plan(const RunSpec& spec, const Model& model, int64_t batch) {
+  return Builder(spec, model, batch).training();
+}
 
-Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch) { return Builder(spec, model, batch).evaluation(); }
+Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch) {
+  return Builder(spec, model, batch).evaluation();
+}
 
 Estimate estimate(const RunSpec& spec, int64_t inputs, int64_t outputs, int64_t train_rows) {
   const Model model = make_model(spec.model, inputs, outputs);

@@ -24,7 +24,8 @@ struct Model {
 // Throws Failure when data and model do not fit together.
 Model make_model(const ModelSpec& spec, int64_t inputs, int64_t outputs);
 
-// The first values of parameter `id`: element i depends on the seed, the parameter and i alone, so every device makes the same.
+// The first values of parameter `id`: element i depends on the seed, the parameter and i alone, so every device makes
+// the same.
 std::vector<float> initial_values(const Model& model, const ModelSpec& spec, ParamId id, uint64_t seed);
 
 Plan build_plan(const RunSpec& spec, const Model& model, int64_t batch);

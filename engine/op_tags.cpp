@@ -8,8 +8,10 @@ namespace ws {
 prof::Meaning meaning_of(const Op& op) {
   using prof::Meaning;
   switch (op.kind) {
-    case OpKind::LoadBatch: return Meaning::Copy;
-    case OpKind::MatMul: return Meaning::Matrix;
+    case OpKind::LoadBatch:
+      return Meaning::Copy;
+    case OpKind::MatMul:
+      return Meaning::Matrix;
     case OpKind::Softmax:
     case OpKind::CrossEntropy:
     case OpKind::SoftmaxGrad:
@@ -19,15 +21,20 @@ prof::Meaning meaning_of(const Op& op) {
     case OpKind::SquaredErrorFused:
     case OpKind::LinearStep:
     case OpKind::LinearUpdate:
-    case OpKind::OutputLayer: return Meaning::Loss;
+    case OpKind::OutputLayer:
+      return Meaning::Loss;
     case OpKind::CheckFinite:
     case OpKind::Update:
     case OpKind::UpdateAll:
-    case OpKind::GradientUpdate: return Meaning::Optimizer;
+    case OpKind::GradientUpdate:
+      return Meaning::Optimizer;
     case OpKind::Alloc:
-    case OpKind::Free: return Meaning::Allocation;
-    case OpKind::Sync: return Meaning::Sync;
-    default: return Meaning::Pointwise;
+    case OpKind::Free:
+      return Meaning::Allocation;
+    case OpKind::Sync:
+      return Meaning::Sync;
+    default:
+      return Meaning::Pointwise;
   }
 }
 

@@ -21,9 +21,12 @@ std::vector<UpdateItem> update_items(const Plan& plan, const Op& op) {
   std::vector<UpdateItem> items;
   for (BufferId id : op.in) {  // each parameter, then its gradient, then its moments
     const Buffer& buffer = plan.buffer(id);
-    if (buffer.role == Role::Parameter) items.push_back({buffer.param, id});
-    else if (buffer.role == Role::State) items.back().moment[buffer.slot] = id;
-    else if (!items.empty()) items.back().gradient = id;
+    if (buffer.role == Role::Parameter)
+      items.push_back({buffer.param, id});
+    else if (buffer.role == Role::State)
+      items.back().moment[buffer.slot] = id;
+    else if (!items.empty())
+      items.back().gradient = id;
   }
   for (BufferId id : op.out)
     if (plan.buffer(id).role == Role::Shadow)
@@ -72,20 +75,28 @@ int64_t inner_dimension(const Plan& plan, const Op& op) {
 int64_t flops_per_element(const Op& op) {
   switch (op.kind) {
     case OpKind::Softmax:
-    case OpKind::SoftmaxCrossEntropy: return 5;
+    case OpKind::SoftmaxCrossEntropy:
+      return 5;
     case OpKind::Activate:
-    case OpKind::ActivateGrad: return op.activation == Activation::Relu ? 1 : 8;
-    case OpKind::BiasActivate: return op.activation == Activation::Gelu ? 9 : 2;
+    case OpKind::ActivateGrad:
+      return op.activation == Activation::Relu ? 1 : 8;
+    case OpKind::BiasActivate:
+      return op.activation == Activation::Gelu ? 9 : 2;
     case OpKind::LinearStep:
-    case OpKind::LinearUpdate: return 8;
+    case OpKind::LinearUpdate:
+      return 8;
     case OpKind::SquaredError:
-    case OpKind::SquaredErrorFused: return 3;
-    default: return 1;
+    case OpKind::SquaredErrorFused:
+      return 3;
+    default:
+      return 1;
   }
 }
 
 int64_t update_flops(const Plan& plan, const Op& op) {
-  const int64_t per_weight = plan.spec.train.optimizer == Optimizer::Adam ? 12 : plan.spec.train.optimizer == Optimizer::Momentum ? 4 : 2;
+  const int64_t per_weight = plan.spec.train.optimizer == Optimizer::Adam       ? 12
+                             : plan.spec.train.optimizer == Optimizer::Momentum ? 4
+                                                                                : 2;
   int64_t weights = 0;
   for (BufferId id : op.out)
     if (plan.buffer(id).role == Role::Parameter) weights += plan.buffer(id).elements();
@@ -94,7 +105,8 @@ int64_t update_flops(const Plan& plan, const Op& op) {
 
 int64_t gradient_flops(const Plan& plan, const Op& op) {
   int64_t sum = 0;
-  for (const GradientItem& item : gradient_items(plan, op)) sum += 2 * plan.buffer(item.a).elements() * plan.buffer(item.dz).cols;
+  for (const GradientItem& item : gradient_items(plan, op))
+    sum += 2 * plan.buffer(item.a).elements() * plan.buffer(item.dz).cols;
   return sum;
 }
 
@@ -126,7 +138,8 @@ int64_t bytes(const Plan& plan, const Op& op) {
 namespace {
 
 std::string where(const Plan& plan, size_t i) {
-  return "plan: op " + std::to_string(i) + " (" + std::string(to_string(plan.ops[i].kind)) + " " + plan.ops[i].name + ")";
+  return "plan: op " + std::to_string(i) + " (" + std::string(to_string(plan.ops[i].kind)) + " " + plan.ops[i].name +
+         ")";
 }
 
 void check_product(const Plan& plan, size_t i) {
@@ -166,12 +179,14 @@ class Walk {
   [[noreturn]] void fail(size_t i, const std::string& what) const { throw Failure(where(plan_, i) + ": " + what); }
   void mark(const std::vector<BufferId>& ids, bool alive, size_t i) {
     for (BufferId id : ids) {
-      if (alive_[index(id)] == alive) fail(i, plan_.buffer(id).name + (alive ? " is allocated twice" : " is freed twice"));
+      if (alive_[index(id)] == alive)
+        fail(i, plan_.buffer(id).name + (alive ? " is allocated twice" : " is freed twice"));
       alive_[index(id)] = alive;
     }
   }
   void check_alive(BufferId id, size_t i) const {
-    if (allocates_ && lives_in_step(plan_.buffer(id)) && !alive_[index(id)]) fail(i, "uses " + plan_.buffer(id).name + " outside its life");
+    if (allocates_ && lives_in_step(plan_.buffer(id)) && !alive_[index(id)])
+      fail(i, "uses " + plan_.buffer(id).name + " outside its life");
   }
 
   const Plan& plan_;
@@ -189,7 +204,8 @@ void validate(const Plan& plan) {
 
 std::string plan_hash(const Plan& plan) {
   auto spec = to_json(plan.spec);
-  for (const char* key : {"lr", "epochs", "schedule", "seed", "target_accuracy", "time_limit_s", "eval_every", "warmup_steps"})
+  for (const char* key :
+       {"lr", "epochs", "schedule", "seed", "target_accuracy", "time_limit_s", "eval_every", "warmup_steps"})
     spec["train"].erase(key);
   const std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
   uint64_t hash = 1469598103934665603ull;

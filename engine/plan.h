@@ -41,31 +41,31 @@ enum class Phase : uint8_t { Input, Forward, Loss, Backward, Update, Evaluate };
 
 // What each op reads and writes; shapes as (rows, cols).
 enum class OpKind : uint8_t {
-  LoadBatch,             // → x (n, in), y (n, 1) or (n, out)
-  MatMul,                // a, b [, bias] [, saved] → c [, saved] [, bias gradient]: see Epilogue
-  BroadcastBias,         // b (1, out) → c (n, out)
-  Add,                   // a, b → c
-  Activate,              // z → h
-  ActivateGrad,          // dh, saved → dz
-  Softmax,               // z → p
-  CrossEntropy,          // p, y → metrics
-  SoftmaxGrad,           // p, y → dz, scaled by 1/n and the loss scale
-  SquaredError,          // z, y → metrics
-  SquaredErrorGrad,      // z, y → dz
-  ColumnSum,             // dz → db (1, out)
-  CheckFinite,           // gradients... → verdict in the loss-scale state
-  Update,                // w, dw, shadow?, states... → the same, one parameter
-  BiasActivate,          // fused: z, b → h [, pre-activation, when the gradient needs it]
-  SoftmaxCrossEntropy,   // fused: z, y → dz, metrics
-  SquaredErrorFused,     // fused: z, y → dz, metrics
-  UpdateAll,             // fused: every parameter at once
-  LinearStep,            // fused: x, y, w, b → dw, db, metrics
-  OutputLayer,           // fused: h, w, y [, bias] [, saved] → dz, metrics [, dz before]: see output_parts
-  GradientUpdate,        // fused: (a, dz, w, states... [, b, states...])... → the same: see gradient_items
-  LinearUpdate,          // fused: x, y, w, states..., b, states... → metrics, w, b, states...
-  Alloc,                 // out: the buffers that begin to live here
-  Free,                  // in: the buffers that end here
-  Sync,                  // the host waits for the device
+  LoadBatch,            // → x (n, in), y (n, 1) or (n, out)
+  MatMul,               // a, b [, bias] [, saved] → c [, saved] [, bias gradient]: see Epilogue
+  BroadcastBias,        // b (1, out) → c (n, out)
+  Add,                  // a, b → c
+  Activate,             // z → h
+  ActivateGrad,         // dh, saved → dz
+  Softmax,              // z → p
+  CrossEntropy,         // p, y → metrics
+  SoftmaxGrad,          // p, y → dz, scaled by 1/n and the loss scale
+  SquaredError,         // z, y → metrics
+  SquaredErrorGrad,     // z, y → dz
+  ColumnSum,            // dz → db (1, out)
+  CheckFinite,          // gradients... → verdict in the loss-scale state
+  Update,               // w, dw, shadow?, states... → the same, one parameter
+  BiasActivate,         // fused: z, b → h [, pre-activation, when the gradient needs it]
+  SoftmaxCrossEntropy,  // fused: z, y → dz, metrics
+  SquaredErrorFused,    // fused: z, y → dz, metrics
+  UpdateAll,            // fused: every parameter at once
+  LinearStep,           // fused: x, y, w, b → dw, db, metrics
+  OutputLayer,          // fused: h, w, y [, bias] [, saved] → dz, metrics [, dz before]: see output_parts
+  GradientUpdate,       // fused: (a, dz, w, states... [, b, states...])... → the same: see gradient_items
+  LinearUpdate,         // fused: x, y, w, states..., b, states... → metrics, w, b, states...
+  Alloc,                // out: the buffers that begin to live here
+  Free,                 // in: the buffers that end here
+  Sync,                 // the host waits for the device
 };
 
 // What happens inside the matrix product after the sum, on fusion level `epilogue`.
@@ -96,7 +96,7 @@ struct Plan {
   std::vector<std::string> layer_names;
   int64_t batch = 0;  // rows of a step
   int64_t arena_bytes = 0;
-  RunSpec spec;  // what it was built for; executors read model, train and exec from here
+  RunSpec spec;                  // what it was built for; executors read model, train and exec from here
   std::vector<std::string> log;  // one line a pass: what it did
 
   const Buffer& buffer(BufferId which) const { return buffers[index(which)]; }
@@ -105,10 +105,10 @@ struct Plan {
 };
 
 int64_t flops(const Plan& plan, const Op& op);
-int64_t bytes(const Plan& plan, const Op& op);  // read and written once each
+int64_t bytes(const Plan& plan, const Op& op);         // read and written once each
 std::string describe(const Plan& plan, const Op& op);  // "dW1 = xᵀ·dz1"
-std::string print(const Plan& plan);                    // a readable table
-void validate(const Plan& plan);                        // throws Failure naming the op: use before write, shape, lifetime
+std::string print(const Plan& plan);                   // a readable table
+void validate(const Plan& plan);  // throws Failure naming the op: use before write, shape, lifetime
 std::string plan_hash(const Plan& plan);
 
 std::string_view to_string(OpKind);

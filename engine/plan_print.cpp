@@ -7,10 +7,31 @@
 namespace ws {
 
 std::string_view to_string(OpKind kind) {
-  constexpr std::string_view names[] = {
-      "load batch", "matmul", "broadcast bias", "add", "activate", "activate grad", "softmax", "cross entropy", "softmax grad",
-      "squared error", "squared error grad", "column sum", "check finite", "update", "bias activate", "softmax cross entropy",
-      "squared error fused", "update all", "linear step", "output layer", "gradient update", "linear update", "alloc", "free", "sync"};
+  constexpr std::string_view names[] = {"load batch",
+                                        "matmul",
+                                        "broadcast bias",
+                                        "add",
+                                        "activate",
+                                        "activate grad",
+                                        "softmax",
+                                        "cross entropy",
+                                        "softmax grad",
+                                        "squared error",
+                                        "squared error grad",
+                                        "column sum",
+                                        "check finite",
+                                        "update",
+                                        "bias activate",
+                                        "softmax cross entropy",
+                                        "squared error fused",
+                                        "update all",
+                                        "linear step",
+                                        "output layer",
+                                        "gradient update",
+                                        "linear update",
+                                        "alloc",
+                                        "free",
+                                        "sync"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -45,15 +66,21 @@ std::string names_of(const Plan& plan, const std::vector<BufferId>& ids) {
 }
 
 std::string product(const Plan& plan, const Op& op) {
-  const std::string a = name_of(plan, op.in[0]) + (op.transpose_a ? "ᵀ" : ""), b = name_of(plan, op.in[1]) + (op.transpose_b ? "ᵀ" : "");
+  const std::string a = name_of(plan, op.in[0]) + (op.transpose_a ? "ᵀ" : ""),
+                    b = name_of(plan, op.in[1]) + (op.transpose_b ? "ᵀ" : "");
   const std::string c = name_of(plan, op.out[0]), ab = a + "·" + b;
   const std::string act(to_string(op.activation));
   switch (op.epilogue) {
-    case Epilogue::None: return c + " = " + ab;
-    case Epilogue::Bias: return c + " = " + ab + " + " + name_of(plan, op.in[2]);
-    case Epilogue::BiasActivate: return c + " = " + act + "(" + ab + (op.in.size() > 2 ? " + " + name_of(plan, op.in[2]) : "") + ")";
-    case Epilogue::ActivateGrad: return c + " = " + ab + " ⊙ " + act + "′(" + name_of(plan, op.in[2]) + ")";
-    case Epilogue::BiasGrad: return c + " = " + ab + ", " + name_of(plan, op.out[1]) + " = Σ " + b;
+    case Epilogue::None:
+      return c + " = " + ab;
+    case Epilogue::Bias:
+      return c + " = " + ab + " + " + name_of(plan, op.in[2]);
+    case Epilogue::BiasActivate:
+      return c + " = " + act + "(" + ab + (op.in.size() > 2 ? " + " + name_of(plan, op.in[2]) : "") + ")";
+    case Epilogue::ActivateGrad:
+      return c + " = " + ab + " ⊙ " + act + "′(" + name_of(plan, op.in[2]) + ")";
+    case Epilogue::BiasGrad:
+      return c + " = " + ab + ", " + name_of(plan, op.out[1]) + " = Σ " + b;
   }
   return c;
 }
@@ -61,7 +88,8 @@ std::string product(const Plan& plan, const Op& op) {
 std::string gradients_text(const Plan& plan, const Op& op) {
   std::string text;
   for (const GradientItem& item : gradient_items(plan, op))
-    text += (text.empty() ? "" : ", ") + name_of(plan, item.weight.master) + " ← " + name_of(plan, item.a) + "ᵀ·" + name_of(plan, item.dz);
+    text += (text.empty() ? "" : ", ") + name_of(plan, item.weight.master) + " ← " + name_of(plan, item.a) + "ᵀ·" +
+            name_of(plan, item.dz);
   return text;
 }
 
@@ -73,9 +101,12 @@ std::string fixed_width(const std::string& text, size_t width) {  // counts char
 
 std::string bytes_text(int64_t n) {
   std::ostringstream out;
-  if (n < 10240) out << n << " B";
-  else if (n < 10 << 20) out << std::fixed << std::setprecision(1) << static_cast<double>(n) / 1024 << " KiB";
-  else out << std::fixed << std::setprecision(1) << static_cast<double>(n) / (1 << 20) << " MiB";
+  if (n < 10240)
+    out << n << " B";
+  else if (n < 10 << 20)
+    out << std::fixed << std::setprecision(1) << static_cast<double>(n) / 1024 << " KiB";
+  else
+    out << std::fixed << std::setprecision(1) << static_cast<double>(n) / (1 << 20) << " MiB";
   return out.str();
 }
 
@@ -98,34 +129,45 @@ std::string place_text(const Plan& plan, const Op& op) {
 std::string describe(const Plan& plan, const Op& op) {
   const std::string in = names_of(plan, op.in), out = names_of(plan, op.out);
   switch (op.kind) {
-    case OpKind::MatMul: return product(plan, op);
-    case OpKind::GradientUpdate: return gradients_text(plan, op);
-    case OpKind::Alloc: return "alloc " + out;
-    case OpKind::Free: return "free " + in;
-    case OpKind::Sync: return "host waits";
-    case OpKind::Add: return out + " = " + name_of(plan, op.in[0]) + " + " + name_of(plan, op.in[1]);
-    case OpKind::Activate: return out + " = " + std::string(to_string(op.activation)) + "(" + in + ")";
+    case OpKind::MatMul:
+      return product(plan, op);
+    case OpKind::GradientUpdate:
+      return gradients_text(plan, op);
+    case OpKind::Alloc:
+      return "alloc " + out;
+    case OpKind::Free:
+      return "free " + in;
+    case OpKind::Sync:
+      return "host waits";
+    case OpKind::Add:
+      return out + " = " + name_of(plan, op.in[0]) + " + " + name_of(plan, op.in[1]);
+    case OpKind::Activate:
+      return out + " = " + std::string(to_string(op.activation)) + "(" + in + ")";
     case OpKind::BiasActivate:
-      return name_of(plan, op.out[0]) + " = " + (op.activation == Activation::None ? "" : std::string(to_string(op.activation))) + "(" +
+      return name_of(plan, op.out[0]) + " = " +
+             (op.activation == Activation::None ? "" : std::string(to_string(op.activation))) + "(" +
              name_of(plan, op.in[0]) + " + " + name_of(plan, op.in[1]) + ")";
-    default: return std::string(to_string(op.kind)) + " " + in + " → " + out;
+    default:
+      return std::string(to_string(op.kind)) + " " + in + " → " + out;
   }
 }
 
 std::string print(const Plan& plan) {
   std::ostringstream out;
-  out << fixed_width("#", 4) << fixed_width("phase", 10) << fixed_width("layer", 7) << fixed_width("op", 44) << fixed_width("bytes", 12)
-      << fixed_width("FLOP", 12) << "place\n";
+  out << fixed_width("#", 4) << fixed_width("phase", 10) << fixed_width("layer", 7) << fixed_width("op", 44)
+      << fixed_width("bytes", 12) << fixed_width("FLOP", 12) << "place\n";
   Phase phase = Phase::Input;
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const Op& op = plan.ops[i];
     const bool first = i == 0 || op.phase != phase;
     phase = op.phase;
-    const int64_t size = op.kind == OpKind::Alloc ? plan.buffer(op.out[0]).bytes() : op.kind == OpKind::Free ? plan.buffer(op.in[0]).bytes() : bytes(plan, op);
+    const int64_t size = op.kind == OpKind::Alloc  ? plan.buffer(op.out[0]).bytes()
+                         : op.kind == OpKind::Free ? plan.buffer(op.in[0]).bytes()
+                                                   : bytes(plan, op);
     out << fixed_width(std::to_string(i), 4) << fixed_width(first ? std::string(to_string(op.phase)) : "", 10)
-        << fixed_width(op.layer >= 0 ? plan.layer_names[static_cast<size_t>(op.layer)] : "", 7) << fixed_width(describe(plan, op), 44)
-        << fixed_width(op.kind == OpKind::Sync ? "-" : bytes_text(size), 12) << fixed_width(flops_text(flops(plan, op)), 12)
-        << place_text(plan, op) << "\n";
+        << fixed_width(op.layer >= 0 ? plan.layer_names[static_cast<size_t>(op.layer)] : "", 7)
+        << fixed_width(describe(plan, op), 44) << fixed_width(op.kind == OpKind::Sync ? "-" : bytes_text(size), 12)
+        << fixed_width(flops_text(flops(plan, op)), 12) << place_text(plan, op) << "\n";
   }
   return out.str();
 }

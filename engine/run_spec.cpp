@@ -38,12 +38,18 @@ std::string choices_text(const Field& f) {
 
 std::string expected(const Field& f) {
   switch (f.kind) {
-    case FieldKind::Choice: return choices_text(f);
-    case FieldKind::Integer: return "a whole number" + range_text(f);
-    case FieldKind::Number: return "a number" + range_text(f);
-    case FieldKind::Flag: return "true or false";
-    case FieldKind::Text: return "text";
-    case FieldKind::IntegerList: return "a list of whole numbers" + range_text(f);
+    case FieldKind::Choice:
+      return choices_text(f);
+    case FieldKind::Integer:
+      return "a whole number" + range_text(f);
+    case FieldKind::Number:
+      return "a number" + range_text(f);
+    case FieldKind::Flag:
+      return "true or false";
+    case FieldKind::Text:
+      return "text";
+    case FieldKind::IntegerList:
+      return "a list of whole numbers" + range_text(f);
   }
   return "";
 }
@@ -54,7 +60,9 @@ bool in_range(const Field& f, double value) {
   return (f.above_least ? value > f.least : value >= f.least) && value <= f.most;
 }
 
-bool is_whole(const json& v) { return v.is_number_integer() || (v.is_number() && std::floor(v.get<double>()) == v.get<double>()); }
+bool is_whole(const json& v) {
+  return v.is_number_integer() || (v.is_number() && std::floor(v.get<double>()) == v.get<double>());
+}
 
 bool is_choice(const Field& f, const json& v) {
   return v.is_string() &&
@@ -63,11 +71,16 @@ bool is_choice(const Field& f, const json& v) {
 
 bool acceptable(const Field& f, const json& v) {
   switch (f.kind) {
-    case FieldKind::Choice: return is_choice(f, v);
-    case FieldKind::Integer: return v.is_number() && in_range(f, v.get<double>()) && is_whole(v);
-    case FieldKind::Number: return v.is_number() && in_range(f, v.get<double>());
-    case FieldKind::Flag: return v.is_boolean();
-    case FieldKind::Text: return v.is_string();
+    case FieldKind::Choice:
+      return is_choice(f, v);
+    case FieldKind::Integer:
+      return v.is_number() && in_range(f, v.get<double>()) && is_whole(v);
+    case FieldKind::Number:
+      return v.is_number() && in_range(f, v.get<double>());
+    case FieldKind::Flag:
+      return v.is_boolean();
+    case FieldKind::Text:
+      return v.is_string();
     case FieldKind::IntegerList:
       return v.is_array() && v.size() <= 1000 && std::ranges::all_of(v, [&](const json& x) {
                return x.is_number() && in_range(f, x.get<double>()) && is_whole(x);
@@ -106,7 +119,8 @@ std::string read_text(const fs::path& path) {
   if (fs::is_directory(path, error)) throw Failure(path.string() + ": is a folder, expected a JSON file");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Failure(path.string() + ": cannot be opened: " + std::strerror(errno));
-  if (fs::file_size(path, error) > (1u << 20)) throw Failure(path.string() + ": too large for a run description (over 1 MiB)");
+  if (fs::file_size(path, error) > (1u << 20))
+    throw Failure(path.string() + ": too large for a run description (over 1 MiB)");
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -159,12 +173,15 @@ RunSpec spec_from_json(const json& object) {
 RunSpec parse_spec(std::string_view text) {
   int depth = 0;
   for (char c : text)  // a hostile file could otherwise nest deeper than the stack
-    if ((depth += (c == '[' || c == '{') - (c == ']' || c == '}')) > 64) throw SpecError("run description: nested too deep");
+    if ((depth += (c == '[' || c == '{') - (c == ']' || c == '}')) > 64)
+      throw SpecError("run description: nested too deep");
   try {
     return spec_from_json(json::parse(text));
   } catch (const json::exception& error) {
     throw SpecError("run description: not valid JSON at byte " +
-                    std::to_string(dynamic_cast<const json::parse_error*>(&error) ? static_cast<const json::parse_error&>(error).byte : 0) +
+                    std::to_string(dynamic_cast<const json::parse_error*>(&error)
+                                       ? static_cast<const json::parse_error&>(error).byte
+                                       : 0) +
                     "; numbers must be finite and names quoted");
   }
 }
@@ -196,7 +213,8 @@ std::vector<Preset> presets() {
     if (entry.path().extension() != ".json") continue;
     const json file = json::parse(read_text(entry.path()), nullptr, false);
     if (!file.is_object()) continue;
-    all.push_back({entry.path().stem(), file.value("title", entry.path().stem().string()), file.value("text", ""), entry.path()});
+    all.push_back(
+        {entry.path().stem(), file.value("title", entry.path().stem().string()), file.value("text", ""), entry.path()});
   }
   std::ranges::sort(all, {}, &Preset::name);
   return all;

@@ -71,9 +71,9 @@ struct ExecSpec {
   Matmul matmul = Matmul::Library;
   Loader loader = Loader::Resident;
   int64_t streams = 1;
-  int64_t graph_steps = 1;           // steps in one CUDA graph
-  double pool_threshold_mib = -1;    // stream-ordered: bytes the pool keeps at a sync; below 0: all
-  double cache_cap_mib = 0;          // caching: most the pool may hold; 0: no cap
+  int64_t graph_steps = 1;         // steps in one CUDA graph
+  double pool_threshold_mib = -1;  // stream-ordered: bytes the pool keeps at a sync; below 0: all
+  double cache_cap_mib = 0;        // caching: most the pool may hold; 0: no cap
   bool operator==(const ExecSpec&) const = default;
 };
 
@@ -101,11 +101,11 @@ struct FieldValue {
 
 // One field of RunSpec as a person sees it. The window, the JSON reader, --set and the spec diff all use this table.
 struct Field {
-  std::string_view key;      // "exec.allocator"
-  std::string_view group;    // Data, Model, Training, Execution
-  std::string_view label;    // "allocator"
+  std::string_view key;    // "exec.allocator"
+  std::string_view group;  // Data, Model, Training, Execution
+  std::string_view label;  // "allocator"
   FieldKind kind;
-  std::string_view explain;  // what it does and what to look at
+  std::string_view explain;            // what it does and what to look at
   std::span<const FieldValue> values;  // of a Choice
   double least = 0, most = 0;          // of a number, inclusive; equal: unbounded
   bool above_least = false;            // the least value itself is not allowed
@@ -119,11 +119,15 @@ const Field& field(std::string_view key);  // throws SpecError
 nlohmann::json to_json(const RunSpec& spec);
 RunSpec spec_from_json(const nlohmann::json& json);  // missing keys keep their default; unknown keys are refused
 RunSpec parse_spec(std::string_view text);
-RunSpec load_spec(const std::string& path_or_preset);  // a file, or the name of a shipped preset
+RunSpec load_spec(const std::string& path_or_preset);                         // a file, or the name of a shipped preset
 void set_field(RunSpec& spec, std::string_view key, std::string_view value);  // "exec.allocator", "caching"
 void set_field(RunSpec& spec, std::string_view key, const nlohmann::json& value);
-inline void set_field(RunSpec& spec, std::string_view key, const char* value) { set_field(spec, key, std::string_view(value)); }
-inline void set_field(RunSpec& spec, std::string_view key, const std::string& value) { set_field(spec, key, std::string_view(value)); }
+inline void set_field(RunSpec& spec, std::string_view key, const char* value) {
+  set_field(spec, key, std::string_view(value));
+}
+inline void set_field(RunSpec& spec, std::string_view key, const std::string& value) {
+  set_field(spec, key, std::string_view(value));
+}
 std::string field_text(const RunSpec& spec, std::string_view key);  // its value as --set takes it
 
 struct Preset {

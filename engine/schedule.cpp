@@ -1,4 +1,5 @@
-// The learning rate of a step and the row order of an epoch: pure functions of the spec, so that a resumed run meets the same.
+// The learning rate of a step and the row order of an epoch: pure functions of the spec, so that a resumed run meets
+// the same.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -69,16 +69,17 @@ constexpr FieldValue kAccumulates[] = {{"fp32", "Sums of products in fp32."},
 constexpr FieldValue kMatmuls[] = {{"library", "cuBLASLt, or OpenBLAS on the CPU."},
                                    {"tiled", "An own kernel with tiles in shared memory."},
                                    {"naive", "One thread an output, straight from memory."}};
-constexpr FieldValue kLoaders[] = {
-    {"resident", "Data set on the GPU; a batch is a view."},
-    {"pinned", "Batches copied ahead on a second stream, from pinned memory."},
-    {"pageable", "The naive copy: the host waits for each batch."}};
+constexpr FieldValue kLoaders[] = {{"resident", "Data set on the GPU; a batch is a view."},
+                                   {"pinned", "Batches copied ahead on a second stream, from pinned memory."},
+                                   {"pageable", "The naive copy: the host waits for each batch."}};
 
 template <class E>
 constexpr std::span<const FieldValue> names();
 #define WS_NAMES(E, table)                                                       \
   template <>                                                                    \
-  constexpr std::span<const FieldValue> names<E>() { return table; }             \
+  constexpr std::span<const FieldValue> names<E>() {                             \
+    return table;                                                                \
+  }                                                                              \
   }                                                                              \
   std::string_view to_string(E e) { return table[static_cast<size_t>(e)].name; } \
   namespace {
@@ -120,9 +121,13 @@ void assign(T& target, const json& value) {
 }
 
 template <auto Section, auto Member>
-json get(const RunSpec& spec) { return value_of((spec.*Section).*Member); }
+json get(const RunSpec& spec) {
+  return value_of((spec.*Section).*Member);
+}
 template <auto Section, auto Member>
-void set(RunSpec& spec, const json& value) { assign((spec.*Section).*Member, value); }
+void set(RunSpec& spec, const json& value) {
+  assign((spec.*Section).*Member, value);
+}
 
 struct Limits {
   double least = 0, most = 0;
@@ -135,15 +140,25 @@ constexpr Limits kAny{};
 enum Live { kFixed, kLive };
 
 template <auto Section, auto Member>
-Field make(std::string_view key, std::string_view group, std::string_view label, FieldKind kind, Limits limits, Live live,
-           std::string_view explain, std::span<const FieldValue> values = {}) {
-  return {key,         group,         label,        kind,          explain, values, limits.least, limits.most,
-          limits.above, live == kLive, get<Section, Member>, set<Section, Member>};
+Field make(std::string_view key, std::string_view group, std::string_view label, FieldKind kind, Limits limits,
+           Live live, std::string_view explain, std::span<const FieldValue> values = {}) {
+  return {key,
+          group,
+          label,
+          kind,
+          explain,
+          values,
+          limits.least,
+          limits.most,
+          limits.above,
+          live == kLive,
+          get<Section, Member>,
+          set<Section, Member>};
 }
 
 #define FIELD(section, Type, member, group, label, kind, limits, live, explain) \
   make<&RunSpec::section, &Type::member>(#section "." #member, group, label, FieldKind::kind, limits, live, explain)
-#define CHOICE(section, Type, member, Enum, group, label, live, explain)                                                \
+#define CHOICE(section, Type, member, Enum, group, label, live, explain)                                             \
   make<&RunSpec::section, &Type::member>(#section "." #member, group, label, FieldKind::Choice, kAny, live, explain, \
                                          names<Enum>())
 
@@ -152,17 +167,21 @@ const std::vector<Field>& table() {
   static const std::vector<Field> all = {
       make<&RunSpec::data, &DataSpec::name>("data.name", "Data", "data set", FieldKind::Choice, kAny, kFixed,
                                             "What to learn from.", kDatasets),
-      FIELD(data, DataSpec, path, "Data", "file or folder", Text, kAny, kFixed, "Where an own CSV file or IDX folder is."),
+      FIELD(data, DataSpec, path, "Data", "file or folder", Text, kAny, kFixed,
+            "Where an own CSV file or IDX folder is."),
       FIELD(data, DataSpec, label_column, "Data", "label column", Text, kAny, kFixed, "The CSV column to predict."),
       FIELD(data, DataSpec, points, "Data", "points", Integer, (Limits{2, 2e9}), kFixed, "Rows of a synthetic set."),
-      FIELD(data, DataSpec, classes, "Data", "classes", Integer, (Limits{2, 64}), kFixed, "Clouds or arms of a synthetic set."),
+      FIELD(data, DataSpec, classes, "Data", "classes", Integer, (Limits{2, 64}), kFixed,
+            "Clouds or arms of a synthetic set."),
       FIELD(data, DataSpec, noise, "Data", "noise", Number, (Limits{0, 1e6}), kFixed, "Spread of a synthetic set."),
       FIELD(data, DataSpec, slope, "Data", "slope", Number, kAny, kFixed, "The w that the line should find."),
       FIELD(data, DataSpec, intercept, "Data", "intercept", Number, kAny, kFixed, "The b that the line should find."),
       FIELD(data, DataSpec, validation, "Data", "held out", Number, (Limits{0, 0.9}), kFixed,
             "Share kept for testing when the set has no test part."),
-      FIELD(data, DataSpec, limit, "Data", "rows at most", Integer, kFrom0, kFixed, "Train on the first rows only; 0 takes all."),
-      FIELD(data, DataSpec, seed, "Data", "data seed", Integer, (Limits{0, 9e15}), kFixed, "Of synthetic points and of the split."),
+      FIELD(data, DataSpec, limit, "Data", "rows at most", Integer, kFrom0, kFixed,
+            "Train on the first rows only; 0 takes all."),
+      FIELD(data, DataSpec, seed, "Data", "data seed", Integer, (Limits{0, 9e15}), kFixed,
+            "Of synthetic points and of the split."),
 
       CHOICE(model, ModelSpec, kind, ModelKind, "Model", "model", kFixed, "The shape of the function to fit."),
       FIELD(model, ModelSpec, hidden, "Model", "hidden layers", IntegerList, (Limits{1, 65536}), kFixed,
@@ -170,8 +189,10 @@ const std::vector<Field>& table() {
       CHOICE(model, ModelSpec, activation, Activation, "Model", "activation", kFixed, "What bends the layers."),
       FIELD(model, ModelSpec, bias, "Model", "bias", Flag, kAny, kFixed, "Whether each layer adds a learned offset."),
       CHOICE(model, ModelSpec, loss, LossKind, "Model", "loss", kFixed, "What is made small."),
-      CHOICE(model, ModelSpec, init, Init, "Execution", "init", kFixed, "How the first weights are drawn; the same on CPU and GPU."),
-      FIELD(model, ModelSpec, start_w, "Model", "start w", Number, kAny, kFixed, "Where the slope of a linear model starts."),
+      CHOICE(model, ModelSpec, init, Init, "Execution", "init", kFixed,
+             "How the first weights are drawn; the same on CPU and GPU."),
+      FIELD(model, ModelSpec, start_w, "Model", "start w", Number, kAny, kFixed,
+            "Where the slope of a linear model starts."),
       FIELD(model, ModelSpec, start_b, "Model", "start b", Number, kAny, kFixed, "Where its offset starts."),
 
       CHOICE(train, TrainSpec, optimizer, Optimizer, "Training", "optimizer", kFixed, "How a gradient becomes a step."),
@@ -179,35 +200,49 @@ const std::vector<Field>& table() {
             "The learning rate: too small crawls, too large diverges."),
       FIELD(train, TrainSpec, batch, "Training", "batch", Integer, (Limits{0, 2e9}), kFixed,
             "Rows of one step; 0 takes the whole training set."),
-      FIELD(train, TrainSpec, epochs, "Training", "epochs", Integer, (Limits{1, 1e9}), kFixed, "Passes over the training rows."),
-      FIELD(train, TrainSpec, momentum, "Training", "momentum", Number, (Limits{0, 0.9999}), kFixed, "How much of the last step is kept."),
-      FIELD(train, TrainSpec, beta1, "Training", "beta 1", Number, (Limits{0, 0.9999}), kFixed, "Adam: decay of the mean."),
-      FIELD(train, TrainSpec, beta2, "Training", "beta 2", Number, (Limits{0, 0.999999}), kFixed, "Adam: decay of the squares."),
-      FIELD(train, TrainSpec, epsilon, "Training", "epsilon", Number, (Limits{0, 1, true}), kFixed, "Adam: keeps the division finite."),
+      FIELD(train, TrainSpec, epochs, "Training", "epochs", Integer, (Limits{1, 1e9}), kFixed,
+            "Passes over the training rows."),
+      FIELD(train, TrainSpec, momentum, "Training", "momentum", Number, (Limits{0, 0.9999}), kFixed,
+            "How much of the last step is kept."),
+      FIELD(train, TrainSpec, beta1, "Training", "beta 1", Number, (Limits{0, 0.9999}), kFixed,
+            "Adam: decay of the mean."),
+      FIELD(train, TrainSpec, beta2, "Training", "beta 2", Number, (Limits{0, 0.999999}), kFixed,
+            "Adam: decay of the squares."),
+      FIELD(train, TrainSpec, epsilon, "Training", "epsilon", Number, (Limits{0, 1, true}), kFixed,
+            "Adam: keeps the division finite."),
       FIELD(train, TrainSpec, weight_decay, "Training", "weight decay", Number, (Limits{0, 1}), kFixed,
             "Pulls weights towards zero; biases are left alone."),
       CHOICE(train, TrainSpec, schedule, Schedule, "Training", "schedule", kLive, "How the rate changes over the run."),
       FIELD(train, TrainSpec, warmup_steps, "Training", "warm-up steps", Integer, kFrom0, kFixed,
             "Steps over which the rate rises from zero."),
-      FIELD(train, TrainSpec, step_epochs, "Training", "drop every", Integer, (Limits{1, 1e9}), kFixed, "Epochs between drops of the step schedule."),
-      FIELD(train, TrainSpec, step_factor, "Training", "drop factor", Number, (Limits{0, 1, true}), kFixed, "What a drop multiplies the rate by."),
+      FIELD(train, TrainSpec, step_epochs, "Training", "drop every", Integer, (Limits{1, 1e9}), kFixed,
+            "Epochs between drops of the step schedule."),
+      FIELD(train, TrainSpec, step_factor, "Training", "drop factor", Number, (Limits{0, 1, true}), kFixed,
+            "What a drop multiplies the rate by."),
       FIELD(train, TrainSpec, shuffle, "Training", "shuffle", Flag, kAny, kFixed, "A new row order every epoch."),
-      FIELD(train, TrainSpec, seed, "Training", "seed", Integer, (Limits{0, 9e15}), kFixed, "Of the first weights and the row order."),
-      FIELD(train, TrainSpec, target_accuracy, "Training", "target", Number, kShare, kLive, "Stop at this test accuracy; 0 goes on."),
-      FIELD(train, TrainSpec, time_limit_s, "Training", "time limit", Number, kFrom0, kLive, "Stop after so many seconds; 0 goes on."),
+      FIELD(train, TrainSpec, seed, "Training", "seed", Integer, (Limits{0, 9e15}), kFixed,
+            "Of the first weights and the row order."),
+      FIELD(train, TrainSpec, target_accuracy, "Training", "target", Number, kShare, kLive,
+            "Stop at this test accuracy; 0 goes on."),
+      FIELD(train, TrainSpec, time_limit_s, "Training", "time limit", Number, kFrom0, kLive,
+            "Stop after so many seconds; 0 goes on."),
       FIELD(train, TrainSpec, eval_every, "Training", "test every", Integer, (Limits{0, 1e9}), kLive,
             "Epochs between tests; 0 tests at the end only."),
 
       CHOICE(exec, ExecSpec, device, Device, "Execution", "device", kFixed, "What runs the plan."),
-      CHOICE(exec, ExecSpec, allocator, Allocator, "Execution", "allocator", kLive, "Where the buffers of a step come from."),
+      CHOICE(exec, ExecSpec, allocator, Allocator, "Execution", "allocator", kLive,
+             "Where the buffers of a step come from."),
       CHOICE(exec, ExecSpec, sync, SyncPolicy, "Execution", "sync", kLive, "When the host waits for the GPU."),
       CHOICE(exec, ExecSpec, fusion, Fusion, "Execution", "fusion", kLive, "How many ops share a kernel."),
       CHOICE(exec, ExecSpec, launch, Launch, "Execution", "launch", kLive, "How work reaches the GPU."),
-      CHOICE(exec, ExecSpec, precision, Precision, "Execution", "precision", kFixed, "The numbers that the products use."),
-      CHOICE(exec, ExecSpec, accumulate, Accumulate, "Execution", "accumulate", kFixed, "The numbers that products are summed in."),
+      CHOICE(exec, ExecSpec, precision, Precision, "Execution", "precision", kFixed,
+             "The numbers that the products use."),
+      CHOICE(exec, ExecSpec, accumulate, Accumulate, "Execution", "accumulate", kFixed,
+             "The numbers that products are summed in."),
       CHOICE(exec, ExecSpec, matmul, Matmul, "Execution", "product", kLive, "Which kernel multiplies matrices."),
       CHOICE(exec, ExecSpec, loader, Loader, "Execution", "loader", kFixed, "How a batch gets to the GPU."),
-      FIELD(exec, ExecSpec, streams, "Execution", "streams", Integer, (Limits{1, 4}), kLive, "Queues that the work is split over."),
+      FIELD(exec, ExecSpec, streams, "Execution", "streams", Integer, (Limits{1, 4}), kLive,
+            "Queues that the work is split over."),
       FIELD(exec, ExecSpec, graph_steps, "Execution", "steps a graph", Integer, (Limits{1, 4096}), kLive,
             "Steps that one graph launch runs."),
       FIELD(exec, ExecSpec, pool_threshold_mib, "Execution", "pool keeps", Number, (Limits{-1, 1e7}), kLive,

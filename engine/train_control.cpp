@@ -55,11 +55,16 @@ void TrainControl::ask(std::function<void(Executor&)> question) {
 
 std::string_view to_string(RunStatus status) {
   switch (status) {
-    case RunStatus::Finished: return "finished";
-    case RunStatus::Stopped: return "stopped";
-    case RunStatus::Failed: return "failed";
-    case RunStatus::TargetReached: return "target-reached";
-    case RunStatus::TimeUp: return "time-up";
+    case RunStatus::Finished:
+      return "finished";
+    case RunStatus::Stopped:
+      return "stopped";
+    case RunStatus::Failed:
+      return "failed";
+    case RunStatus::TargetReached:
+      return "target-reached";
+    case RunStatus::TimeUp:
+      return "time-up";
   }
   return "";
 }

@@ -1,4 +1,5 @@
-// The training loop: hands the executor chunks of steps, collects what comes back, and heeds the control between two chunks.
+// The training loop: hands the executor chunks of steps, collects what comes back, and heeds the control between two
+// chunks.
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -14,7 +15,8 @@ constexpr int64_t kLongestChunk = 1024;     // steps
 constexpr double kCheckpointSeconds = 1.0;  // least time between two checkpoints during a run
 
 // What must be as it was when a checkpoint is continued.
-constexpr std::array<std::string_view, 4> kMayDiffer = {"exec.", "train.epochs", "train.time_limit_s", "train.target_accuracy"};
+constexpr std::array<std::string_view, 4> kMayDiffer = {"exec.", "train.epochs", "train.time_limit_s",
+                                                        "train.target_accuracy"};
 
 bool may_differ_on_resume(std::string_view key) {
   if (field(key).live) return true;
@@ -107,7 +109,8 @@ void Trainer::prepare() {
 void Trainer::continue_from(const Checkpoint& checkpoint, TrainState& state) {
   for (const FieldChange& change : diff(checkpoint.spec, spec_))
     if (!may_differ_on_resume(change.key))
-      throw Failure("the checkpoint was made with " + change.key + " = " + change.from + ", this run asks for " + change.to);
+      throw Failure("the checkpoint was made with " + change.key + " = " + change.from + ", this run asks for " +
+                    change.to);
   require_same_shapes(checkpoint.state, state);
   state = checkpoint.state;
   step_ = first_step_ = seen_ = paced_steps_ = progress_steps_ = state.step;
@@ -234,7 +237,8 @@ void Trainer::add(const StepResult& result) {
   epoch_correct_ += rows * static_cast<double>(result.accuracy);
   if (seen_ % steps_per_epoch_ != 0) return;
   const double all = static_cast<double>(rows_);
-  complete_.push_back({seen_ / steps_per_epoch_, seen_, result.finished_s, epoch_loss_ / all, epoch_correct_ / all, {}});
+  complete_.push_back(
+      {seen_ / steps_per_epoch_, seen_, result.finished_s, epoch_loss_ / all, epoch_correct_ / all, {}});
   epoch_loss_ = epoch_correct_ = 0;
 }
 
@@ -310,7 +314,8 @@ void Trainer::count_up() {
   const double seconds = last_finished_s_ - warm_s_;
   if (steady > 0 && seconds > 0) {
     summary_.us_per_step = seconds * 1e6 / static_cast<double>(steady);
-    summary_.samples_per_s = static_cast<double>(steady) * static_cast<double>(rows_) / static_cast<double>(steps_per_epoch_) / seconds;
+    summary_.samples_per_s =
+        static_cast<double>(steady) * static_cast<double>(rows_) / static_cast<double>(steps_per_epoch_) / seconds;
   }
   if (executor_) summary_.device = executor_->device_name();
   keep_counts();

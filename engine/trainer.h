@@ -43,7 +43,7 @@ struct Summary {
   int64_t steps = 0, epochs = 0;
   double final_train_loss = 0;
   double test_loss = 0, test_accuracy = 0;
-  double wall_s = 0;  // spent training
+  double wall_s = 0;                          // spent training
   double us_per_step = 0, samples_per_s = 0;  // without the first chunk, which also loads kernels and captures graphs
   int64_t peak_bytes = 0;
   AllocatorCalls calls;
@@ -61,7 +61,8 @@ class TrainSink {
   virtual void epoch(const EpochResult&, Executor&) {}
   virtual void progress(const Progress&) {}
   virtual void changed(const Change&) {}
-  virtual void refused(const Change&, const std::string& /*why*/) {}  // a change that cannot run; the old choice goes on
+  virtual void refused(const Change&, const std::string& /*why*/) {
+  }  // a change that cannot run; the old choice goes on
   virtual void finished(const Summary&) {}
 };
 
@@ -91,8 +92,8 @@ class TrainControl {
 };
 
 struct TrainOptions {
-  std::string checkpoint;          // written here at epochs' ends (at most once a second) and at the end; empty: none
-  std::string resume_from;         // continue exactly from this checkpoint
+  std::string checkpoint;   // written here at epochs' ends (at most once a second) and at the end; empty: none
+  std::string resume_from;  // continue exactly from this checkpoint
   double progress_every_s = 1.0 / 30;
 };
 

@@ -11,7 +11,8 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 class Trainer {
  public:
-  Trainer(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink, const TrainOptions& options)
+  Trainer(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,
+          const TrainOptions& options)
       : spec_(spec), data_(data), control_(control), sink_(sink), options_(options) {}
   Summary run();
 
@@ -48,7 +49,9 @@ class Trainer {
   void close();
   void count_up();
 
-  int64_t rows_of(int64_t step) const { return (step + 1) % steps_per_epoch_ ? batch_ : rows_ - (steps_per_epoch_ - 1) * batch_; }
+  int64_t rows_of(int64_t step) const {
+    return (step + 1) % steps_per_epoch_ ? batch_ : rows_ - (steps_per_epoch_ - 1) * batch_;
+  }
   int64_t graph_unit() const { return spec_.exec.launch == Launch::Graph ? spec_.exec.graph_steps : 1; }
   int64_t total_steps() const { return spec_.train.epochs * steps_per_epoch_; }
 

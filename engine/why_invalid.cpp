@@ -22,18 +22,22 @@ Reason launch_conflict(const ExecSpec& e) {
   if (e.allocator == Allocator::Direct) return "direct: a graph cannot capture cudaMalloc.";
   if (e.sync == SyncPolicy::EveryOp) return "every-op: no host between the ops of a graph.";
   if (e.graph_steps > 1 && e.loader != Loader::Resident)
-    return std::string(to_string(e.loader)) + ": several steps in one graph leave no place to copy batches between them.";
+    return std::string(to_string(e.loader)) +
+           ": several steps in one graph leave no place to copy batches between them.";
   if (e.graph_steps > 1 && e.sync == SyncPolicy::EveryStep)
     return "every-step: several steps run in one graph launch, so the host cannot wait between them.";
   return {};
 }
 
 Reason product_conflict(const ExecSpec& e) {
-  if (e.accumulate == Accumulate::Fp16 && e.precision != Precision::Fp16) return "fp16: half-precision sums need precision fp16.";
+  if (e.accumulate == Accumulate::Fp16 && e.precision != Precision::Fp16)
+    return "fp16: half-precision sums need precision fp16.";
   if (e.matmul == Matmul::Library) return {};
   if (e.fusion == Fusion::Epilogue)
-    return std::string(to_string(e.matmul)) + ": the learner's products have no epilogue; choose fusion off or pointwise.";
-  if (e.accumulate == Accumulate::Fp16) return std::string(to_string(e.matmul)) + ": the learner's products sum in fp32.";
+    return std::string(to_string(e.matmul)) +
+           ": the learner's products have no epilogue; choose fusion off or pointwise.";
+  if (e.accumulate == Accumulate::Fp16)
+    return std::string(to_string(e.matmul)) + ": the learner's products sum in fp32.";
   return {};
 }
 
@@ -41,14 +45,16 @@ Reason model_conflict(const RunSpec& s) {
   if (s.model.kind == ModelKind::Linear && s.model.loss == LossKind::CrossEntropy)
     return "cross-entropy: a line predicts a number; choose mean-squared.";
   if (s.model.kind == ModelKind::Linear && (s.exec.precision == Precision::Bf16 || s.exec.precision == Precision::Fp16))
-    return std::string(to_string(s.exec.precision)) + ": a line has no matrix product to speed up; choose fp32 or tf32.";
+    return std::string(to_string(s.exec.precision)) +
+           ": a line has no matrix product to speed up; choose fp32 or tf32.";
   if (s.exec.streams > 1 && s.model.kind != ModelKind::Linear)
     return std::to_string(s.exec.streams) + ": this model has nothing to split over streams.";
   return {};
 }
 
 Reason data_conflict(const data::DataSpec& d) {
-  if ((d.name == "csv" || d.name == "idx") && d.path.empty()) return d.name + ": name the " + (d.name == "csv" ? "file." : "folder.");
+  if ((d.name == "csv" || d.name == "idx") && d.path.empty())
+    return d.name + ": name the " + (d.name == "csv" ? "file." : "folder.");
   if (d.name == "csv" && d.label_column.empty()) return "csv: name the column to predict.";
   return {};
 }
@@ -57,7 +63,8 @@ void replace(RunSpec& spec, std::string_view key, std::string_view value, std::v
   const std::string before = field_text(spec, key);
   if (before == value) return;
   set_field(spec, key, value);
-  notes.push_back("No GPU: " + std::string(field(key).label) + " " + std::string(value) + " instead of " + before + ".");
+  notes.push_back("No GPU: " + std::string(field(key).label) + " " + std::string(value) + " instead of " + before +
+                  ".");
 }
 
 }  // namespace

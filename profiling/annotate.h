@@ -58,8 +58,12 @@ inline Listener* listener() { return g_listener.load(std::memory_order_acquire);
 
 class OpScope {
  public:
-  explicit OpScope(OpTag op) : listener_(listener()) { if (listener_) listener_->op_begin(op); }
-  ~OpScope() { if (listener_) listener_->op_end(); }
+  explicit OpScope(OpTag op) : listener_(listener()) {
+    if (listener_) listener_->op_begin(op);
+  }
+  ~OpScope() {
+    if (listener_) listener_->op_end();
+  }
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
 
@@ -69,8 +73,12 @@ class OpScope {
 
 class StepScope {
  public:
-  explicit StepScope(int64_t step) : listener_(listener()) { if (listener_) listener_->step_begin(step); }
-  ~StepScope() { if (listener_) listener_->step_end(); }
+  explicit StepScope(int64_t step) : listener_(listener()) {
+    if (listener_) listener_->step_begin(step);
+  }
+  ~StepScope() {
+    if (listener_) listener_->step_end();
+  }
   StepScope(const StepScope&) = delete;
   StepScope& operator=(const StepScope&) = delete;
 
@@ -80,8 +88,12 @@ class StepScope {
 
 class PhaseScope {
  public:
-  explicit PhaseScope(const char* name) : listener_(listener()) { if (listener_) listener_->phase_begin(name); }
-  ~PhaseScope() { if (listener_) listener_->phase_end(); }
+  explicit PhaseScope(const char* name) : listener_(listener()) {
+    if (listener_) listener_->phase_begin(name);
+  }
+  ~PhaseScope() {
+    if (listener_) listener_->phase_end();
+  }
   PhaseScope(const PhaseScope&) = delete;
   PhaseScope& operator=(const PhaseScope&) = delete;
 
@@ -89,6 +101,8 @@ class PhaseScope {
   Listener* listener_;
 };
 
-inline void note_memory(const MemoryNote& note) { if (auto* l = listener()) l->memory(note); }
+inline void note_memory(const MemoryNote& note) {
+  if (auto* l = listener()) l->memory(note);
+}
 
 }  // namespace ws::prof

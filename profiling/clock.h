@@ -1,4 +1,5 @@
-// One time line: host times are steady_clock, device times are mapped onto it by an offset that is measured again and again.
+// One time line: host times are steady_clock, device times are mapped onto it by an offset that is measured again and
+// again.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -7,7 +8,8 @@
 namespace ws::prof {
 
 inline int64_t steady_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // other clock = steady clock + offset, known to within ±width/2.
@@ -31,6 +33,8 @@ ClockOffset calibrate(ReadOther&& read_other, ReadSteady&& read_steady, int roun
 }
 
 template <class ReadOther>
-ClockOffset calibrate(ReadOther&& read_other) { return calibrate(read_other, steady_ns); }
+ClockOffset calibrate(ReadOther&& read_other) {
+  return calibrate(read_other, steady_ns);
+}
 
 }  // namespace ws::prof

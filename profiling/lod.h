@@ -19,14 +19,22 @@ struct LodRect {
 std::vector<LodRect> lod(const Track& track, TimeNs begin, TimeNs end, int pixels);
 
 // Minimum and maximum of a counter for each pixel column that has points.
-struct LodPoint { float x; double min, max, last; };
+struct LodPoint {
+  float x;
+  double min, max, last;
+};
 std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end, int pixels);
 
-const Span* find_at(const Track& track, TimeNs time);                 // the span that covers `time`
+const Span* find_at(const Track& track, TimeNs time);                   // the span that covers `time`
 const Span* next_named(const Track& track, NameId name, TimeNs after);  // first with start > after
 const Span* previous_named(const Track& track, NameId name, TimeNs before);
 
-struct RangeSum { NameId name; Meaning meaning; uint64_t count; int64_t total_ns; };
+struct RangeSum {
+  NameId name;
+  Meaning meaning;
+  uint64_t count;
+  int64_t total_ns;
+};
 std::vector<RangeSum> sum_by_name(const Track& track, TimeNs begin, TimeNs end);  // clipped to the range, largest first
 
 }  // namespace ws::prof

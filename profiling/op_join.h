@@ -1,4 +1,5 @@
-// Which op and step a GPU record belongs to: by the call that launched it, by graph node, or by stamps written on the device.
+// Which op and step a GPU record belongs to: by the call that launched it, by graph node, or by stamps written on the
+// device.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -28,7 +29,10 @@ class RecentTable {
   }
 
  private:
-  struct Slot { uint32_t key = 0; Value value{}; };
+  struct Slot {
+    uint32_t key = 0;
+    Value value{};
+  };
   std::vector<Slot> slots_;
   uint32_t mask_;
 };
@@ -38,7 +42,9 @@ class OpJoin {
   // The call `correlation` was made while the program marked `at`.
   void launched(uint32_t correlation, OpAt at) { calls_.put(correlation, at); }
   // A graph launch `correlation` runs `count` steps, the first being `first` (step + 1).
-  void graph_launched(uint32_t correlation, uint32_t first, uint32_t count) { graphs_.put(correlation, {first, count}); }
+  void graph_launched(uint32_t correlation, uint32_t first, uint32_t count) {
+    graphs_.put(correlation, {first, count});
+  }
   // A graph node was made for `op`, in the graph's step `offset`.
   void node_created(uint64_t node, OpTag op, uint32_t offset) { nodes_[node] = {op, offset}; }
   void node_cloned(uint64_t original, uint64_t clone);
@@ -48,8 +54,13 @@ class OpJoin {
   size_t known_nodes() const { return nodes_.size(); }
 
  private:
-  struct Launch { uint32_t first = 0, count = 0; };
-  struct NodeOp { OpTag op = kNoOp; uint32_t offset = 0; };
+  struct Launch {
+    uint32_t first = 0, count = 0;
+  };
+  struct NodeOp {
+    OpTag op = kNoOp;
+    uint32_t offset = 0;
+  };
   OpAt in_graph(uint32_t correlation, const NodeOp& node) const;
 
   RecentTable<OpAt> calls_{18};
@@ -73,13 +84,15 @@ struct StampedLaunch {
   std::vector<DeviceStamp> stamps;
 };
 
-// Device time to trace time. The device timer counts ns, so the rate is 1 unless the stamps span more than the kernel did.
+// Device time to trace time. The device timer counts ns, so the rate is 1 unless the stamps span more than the kernel
+// did.
 struct StampMap {
   double rate = 1;
   uint64_t device_zero = 0;
   TimeNs trace_zero = 0;
   TimeNs operator()(uint64_t globaltimer) const {
-    return trace_zero + static_cast<TimeNs>(rate * static_cast<double>(static_cast<int64_t>(globaltimer - device_zero)));
+    return trace_zero +
+           static_cast<TimeNs>(rate * static_cast<double>(static_cast<int64_t>(globaltimer - device_zero)));
   }
 };
 StampMap map_stamps(std::span<const DeviceStamp> stamps, TimeNs kernel_start, TimeNs kernel_end);

@@ -43,7 +43,8 @@ void CurvePane::drawCurves() {
     add_graph(plot_, shown(curve), run_pen(slot, 1.7), measure_ == Gauge::AllocatorCalls || measure_ == Gauge::Memory);
     if (measure_ != Gauge::Loss || curve.test.size() > 200) continue;
     add_graph(plot_, curve.test, Qt::NoPen, false);
-    plot_->graph()->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle, run_pen(slot % 4, 1.2), theme().base, 5));
+    plot_->graph()->setScatterStyle(
+        QCPScatterStyle(QCPScatterStyle::ssCircle, run_pen(slot % 4, 1.2), theme().base, 5));
     plot_->graph()->setLineStyle(QCPGraph::lsNone);
   }
 }
@@ -54,7 +55,8 @@ void CurvePane::scaleAxes() {
   for (const Curve& curve : curves_) {
     const MinMaxSeries& series = curve.raw.empty() ? shown(curve) : curve.raw;
     if (series.empty()) continue;
-    last = std::max({last, series.at(series.size() - 1).x, curve.test.empty() ? 0 : curve.test.at(curve.test.size() - 1).x});
+    last = std::max(
+        {last, series.at(series.size() - 1).x, curve.test.empty() ? 0 : curve.test.at(curve.test.size() - 1).x});
     any = true;
   }
   if (!plot_->zoomed()) {
@@ -65,7 +67,9 @@ void CurvePane::scaleAxes() {
   double low = 0, high = 0;
   bool found = false;
   for (const Curve& curve : curves_)
-    for (const MinMaxSeries* series : {&shown(curve), measure_ == Gauge::Loss ? &curve.test : curve.test.empty() ? &curve.smooth : nullptr}) {
+    for (const MinMaxSeries* series : {&shown(curve), measure_ == Gauge::Loss ? &curve.test
+                                                      : curve.test.empty()    ? &curve.smooth
+                                                                              : nullptr}) {
       double a = 0, b = 0;
       if (!series || !series->range(x.lower, x.upper, a, b, log_y_)) continue;
       low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
@@ -73,7 +77,8 @@ void CurvePane::scaleAxes() {
     }
   // The faint curve of the training rows may stand above that of the test.
   for (const Curve& curve : curves_)
-    if (double a = 0, b = 0; measure_ == Gauge::Accuracy && found && curve.smooth.range(x.lower, x.upper, a, b, false)) high = std::max(high, b);
+    if (double a = 0, b = 0; measure_ == Gauge::Accuracy && found && curve.smooth.range(x.lower, x.upper, a, b, false))
+      high = std::max(high, b);
   if (!found) low = log_y_ ? 0.1 : 0, high = measure_ == Gauge::Accuracy ? 100 : log_y_ ? 10 : 1;
   if (log_y_) {
     low = std::max(low, high * 1e-9);
@@ -81,7 +86,8 @@ void CurvePane::scaleAxes() {
   } else if (measure_ == Gauge::Accuracy) {
     low = std::min(low, high - 5);
     const double pad = (high - low) * 0.1;
-    plot_->yAxis->setRange(found ? std::max(0.0, low - pad) : 0, std::min(100.0, high + pad) + (high + pad >= 100 ? 0.5 : 0));
+    plot_->yAxis->setRange(found ? std::max(0.0, low - pad) : 0,
+                           std::min(100.0, high + pad) + (high + pad >= 100 ? 0.5 : 0));
   } else {
     const double least = measure_ == Gauge::AllocatorCalls ? 4 : 0;
     plot_->yAxis->setRange(std::min(0.0, low), high > 0 || least > 0 ? std::max(high * 1.18, least) : 1);
@@ -90,11 +96,16 @@ void CurvePane::scaleAxes() {
 
 QString CurvePane::valueText(double value) const {
   switch (measure_) {
-    case Gauge::Loss: return significant_text(value);
-    case Gauge::Accuracy: return fixed_text(value, 2);
-    case Gauge::AllocatorCalls: return value == std::round(value) ? fixed_text(value, 0) : fixed_text(value, 1);
-    case Gauge::Throughput: return significant_text(value);
-    case Gauge::Memory: return fixed_text(value, 2);
+    case Gauge::Loss:
+      return significant_text(value);
+    case Gauge::Accuracy:
+      return fixed_text(value, 2);
+    case Gauge::AllocatorCalls:
+      return value == std::round(value) ? fixed_text(value, 0) : fixed_text(value, 1);
+    case Gauge::Throughput:
+      return significant_text(value);
+    case Gauge::Memory:
+      return fixed_text(value, 2);
   }
   return {};
 }
@@ -121,7 +132,8 @@ void CurvePane::refreshOverlay() {
     const QColor colour = theme().run[std::max(0, run.slot) % 8];
     const MinMaxSeries& series = shown(curve);
     if (!series.empty())
-      if (const Point* p = at ? series.nearest(*at) : &series.at(series.size() - 1)) dots.push_back({p->x, p->y, colour});
+      if (const Point* p = at ? series.nearest(*at) : &series.at(series.size() - 1))
+        dots.push_back({p->x, p->y, colour});
     if (const EvalPoint* best = measure_ == Gauge::Accuracy && run.evals.size() > 1 ? run.bestEval() : nullptr) {
       const double x = xOf(run, best->step, best->wall_s);
       dots.push_back({x, best->accuracy * 100, colour, true});
@@ -129,11 +141,14 @@ void CurvePane::refreshOverlay() {
     }
     if (measure_ == Gauge::AllocatorCalls && !run.meters.empty()) {
       const MeterPoint& m = run.meters.back();
-      const QString text = m.allocate + m.free == 0 ? tr("none in a step") : tr("%1 malloc + %2 free").arg(valueText(m.allocate), valueText(m.free));
+      const QString text = m.allocate + m.free == 0
+                               ? tr("none in a step")
+                               : tr("%1 malloc + %2 free").arg(valueText(m.allocate), valueText(m.free));
       notes.push_back({plot_->xAxis->range().lower, m.allocate + m.free, text, theme().secondary});
     }
     for (const Change& change : run.changes)
-      marks.push_back({xOf(run, static_cast<double>(change.step), static_cast<double>(run.timeOfStep(static_cast<double>(change.step))) * 1e-9),
+      marks.push_back({xOf(run, static_cast<double>(change.step),
+                           static_cast<double>(run.timeOfStep(static_cast<double>(change.step))) * 1e-9),
                        QString::fromStdString(change.key.substr(change.key.find('.') + 1) + " " + change.to)});
   }
   plot_->setOverlay(std::move(dots), std::move(marks), std::move(notes));
@@ -143,7 +158,8 @@ QString CurvePane::emptyText() const {
   if (curves_.empty()) return tr("Tick a run, or press Train");
   for (const Curve& curve : curves_)
     if (!shown(curve).empty() || (measure_ == Gauge::Accuracy && curve.smooth.size() > 1)) return {};
-  if (measure_ == Gauge::Accuracy && std::all_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->regression(); }))
+  if (measure_ == Gauge::Accuracy &&
+      std::all_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->regression(); }))
     return tr("A line has no accuracy: look at the loss");
   if (measure_ == Gauge::Accuracy) return tr("Filled at the end of the first epoch");
   return tr("Filled with the first steps");

@@ -23,17 +23,25 @@ bool per_step(Gauge m) { return m == Gauge::Loss || m == Gauge::Accuracy; }
 
 QString measure_title(Gauge measure) {
   switch (measure) {
-    case Gauge::Loss: return QObject::tr("Loss");
-    case Gauge::Accuracy: return QObject::tr("Test accuracy");
-    case Gauge::AllocatorCalls: return QObject::tr("Allocator calls");
-    case Gauge::Throughput: return QObject::tr("Throughput");
-    case Gauge::Memory: return QObject::tr("Memory");
+    case Gauge::Loss:
+      return QObject::tr("Loss");
+    case Gauge::Accuracy:
+      return QObject::tr("Test accuracy");
+    case Gauge::AllocatorCalls:
+      return QObject::tr("Allocator calls");
+    case Gauge::Throughput:
+      return QObject::tr("Throughput");
+    case Gauge::Memory:
+      return QObject::tr("Memory");
   }
   return {};
 }
 
 CurvePane::CurvePane(std::vector<Gauge> measures, QWidget* parent)
-    : Pane(measure_title(measures.front()), parent), measures_(std::move(measures)), measure_(measures_.front()), plot_(new Plot(this)) {
+    : Pane(measure_title(measures.front()), parent),
+      measures_(std::move(measures)),
+      measure_(measures_.front()),
+      plot_(new Plot(this)) {
   log_y_ = measure_ == Gauge::Loss;
   setBody(plot_);
   buildOptions();
@@ -67,11 +75,12 @@ void CurvePane::buildOptions() {
   log_button_->setMenu(log_menu);
   auto* smooth_menu = new QMenu(smooth_button_);
   for (double factor : {0.0, 0.6, 0.9, 0.97, 0.99})
-    connect(smooth_menu->addAction(factor == 0 ? tr("No smoothing") : tr("EMA %1").arg(factor)), &QAction::triggered, this,
-            [this, factor] { setSmoothing(factor); });
+    connect(smooth_menu->addAction(factor == 0 ? tr("No smoothing") : tr("EMA %1").arg(factor)), &QAction::triggered,
+            this, [this, factor] { setSmoothing(factor); });
   smooth_button_->setMenu(smooth_menu);
   auto* x_menu = new QMenu(x_button_);
-  const std::pair<XAxis, QString> axes[] = {{XAxis::Step, tr("Step")}, {XAxis::Epoch, tr("Epoch")}, {XAxis::Wall, tr("Wall time")}};
+  const std::pair<XAxis, QString> axes[] = {
+      {XAxis::Step, tr("Step")}, {XAxis::Epoch, tr("Epoch")}, {XAxis::Wall, tr("Wall time")}};
   for (const auto& [axis, name] : axes)
     connect(x_menu->addAction(name), &QAction::triggered, this, [this, axis = axis] { emit xAxisChosen(axis); });
   x_button_->setMenu(x_menu);
@@ -95,10 +104,13 @@ void CurvePane::fillMenu(QMenu* menu) {
 }
 
 void CurvePane::exportImage() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Save picture"), title() + ".png", tr("PNG (*.png);;PDF (*.pdf)"));
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Save picture"), title() + ".png", tr("PNG (*.png);;PDF (*.pdf)"));
   if (path.isEmpty()) return;
   const bool done = path.endsWith(".pdf") ? plot_->savePdf(path) : plot_->grab().save(path);
-  if (!done) QMessageBox::warning(this, tr("Save picture"), tr("%1 could not be written. Choose a folder that you may write to.").arg(path));
+  if (!done)
+    QMessageBox::warning(this, tr("Save picture"),
+                         tr("%1 could not be written. Choose a folder that you may write to.").arg(path));
 }
 
 void CurvePane::refreshOptions() {
@@ -129,7 +141,8 @@ void CurvePane::setRuns(const std::vector<Run*>& runs) {
 }
 
 void CurvePane::rebuild() {
-  for (Curve& curve : curves_) curve = Curve{curve.run, {}, {}, {}, Ema(measure_ == Gauge::Accuracy ? 0.97 : smoothing_)};
+  for (Curve& curve : curves_)
+    curve = Curve{curve.run, {}, {}, {}, Ema(measure_ == Gauge::Accuracy ? 0.97 : smoothing_)};
   dirty_ = true;
   redraw();
 }
@@ -144,10 +157,10 @@ void CurvePane::setXAxis(XAxis axis) {
 void CurvePane::setMeasure(Gauge measure) {
   measure_ = measure;
   log_y_ = measure == Gauge::Loss;
-  const QString note = measure == Gauge::Loss           ? tr("train")
-                       : measure == Gauge::Accuracy     ? QStringLiteral("%")
+  const QString note = measure == Gauge::Loss             ? tr("train")
+                       : measure == Gauge::Accuracy       ? QStringLiteral("%")
                        : measure == Gauge::AllocatorCalls ? QString()
-                       : measure == Gauge::Throughput   ? tr("samples/s")
+                       : measure == Gauge::Throughput     ? tr("samples/s")
                                                           : tr("MiB reserved");
   setTitle(measure_title(measure), note);
   plot_->setAccessibleName(tr("%1 chart").arg(measure_title(measure)));

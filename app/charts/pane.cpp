@@ -42,7 +42,8 @@ void Legend::setItems(std::vector<LegendItem> items) {
 
 QSize Legend::sizeHint() const {
   double width = 0;
-  for (const LegendItem& item : items_) width += 15 + 8 + (badgesOnly() ? 0 : 5 + number_width(ui_font(12.5, 600), item.value));
+  for (const LegendItem& item : items_)
+    width += 15 + 8 + (badgesOnly() ? 0 : 5 + number_width(ui_font(12.5, 600), item.value));
   return {static_cast<int>(width), 20};
 }
 
@@ -65,7 +66,11 @@ void Legend::paintEvent(QPaintEvent*) {
 }
 
 Pane::Pane(const QString& title, QWidget* parent)
-    : QWidget(parent), bar_(new QWidget(this)), title_(new QLabel(title, bar_)), note_(new NoteLabel(bar_)), legend_(new Legend(bar_)) {
+    : QWidget(parent),
+      bar_(new QWidget(this)),
+      title_(new QLabel(title, bar_)),
+      note_(new NoteLabel(bar_)),
+      legend_(new Legend(bar_)) {
   setObjectName("pane");
   setAccessibleName(title);
   bar_->setFixedHeight(28);

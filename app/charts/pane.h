@@ -10,7 +10,10 @@ class QVBoxLayout;
 
 namespace ws::app {
 
-struct LegendItem { int slot; QString value; };
+struct LegendItem {
+  int slot;
+  QString value;
+};
 
 // Badges with the value at the cursor; with more than three runs the badges only.
 class Legend : public QWidget {

@@ -151,7 +151,8 @@ void Plot::paintMarks(QPainter& painter) {
     painter.setPen(note.colour);
     const QPointF at(xAxis->coordToPixel(note.x), yAxis->coordToPixel(note.y));
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(note.text);
-    const double x = std::clamp(at.x() - width / 2, area.left() + 4.0, std::max(area.left() + 4.0, area.right() - width - 2.0));
+    const double x =
+        std::clamp(at.x() - width / 2, area.left() + 4.0, std::max(area.left() + 4.0, area.right() - width - 2.0));
     const double y = at.y() - 7 < area.top() + 12 ? at.y() + 16 : at.y() - 7;
     const QRectF place(x, y - 12, width, 15);
     if (std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(place); })) continue;
@@ -174,7 +175,8 @@ void Plot::paintEvent(QPaintEvent* event) {
   if (drag_ && press_) {
     QColor fill = theme().focus;
     fill.setAlphaF(0.12F);
-    painter.fillRect(QRect(QPoint(press_->x(), axisRect()->top()), QPoint(drag_->x(), axisRect()->bottom())).normalized(), fill);
+    painter.fillRect(
+        QRect(QPoint(press_->x(), axisRect()->top()), QPoint(drag_->x(), axisRect()->bottom())).normalized(), fill);
   }
   if (empty_.isEmpty()) return;
   painter.setFont(ui_font(11.5));
@@ -215,15 +217,26 @@ void Plot::keyPressEvent(QKeyEvent* event) {
   const QCPRange range = xAxis->range();
   const double middle = cursor_.value_or(range.center());
   switch (event->key()) {
-    case Qt::Key_W: return zoomTo(middle - (middle - range.lower) * 0.7, middle + (range.upper - middle) * 0.7);
-    case Qt::Key_S: return zoomTo(middle - (middle - range.lower) * 1.4, middle + (range.upper - middle) * 1.4);
-    case Qt::Key_A: return zoomTo(range.lower - range.size() * 0.15, range.upper - range.size() * 0.15);
-    case Qt::Key_D: return zoomTo(range.lower + range.size() * 0.15, range.upper + range.size() * 0.15);
-    case Qt::Key_F: return fit();
-    case Qt::Key_Backspace: return undoZoom();
-    case Qt::Key_Left: emit cursorMoved(middle - range.size() / 100); return;
-    case Qt::Key_Right: emit cursorMoved(middle + range.size() / 100); return;
-    default: QCustomPlot::keyPressEvent(event);
+    case Qt::Key_W:
+      return zoomTo(middle - (middle - range.lower) * 0.7, middle + (range.upper - middle) * 0.7);
+    case Qt::Key_S:
+      return zoomTo(middle - (middle - range.lower) * 1.4, middle + (range.upper - middle) * 1.4);
+    case Qt::Key_A:
+      return zoomTo(range.lower - range.size() * 0.15, range.upper - range.size() * 0.15);
+    case Qt::Key_D:
+      return zoomTo(range.lower + range.size() * 0.15, range.upper + range.size() * 0.15);
+    case Qt::Key_F:
+      return fit();
+    case Qt::Key_Backspace:
+      return undoZoom();
+    case Qt::Key_Left:
+      emit cursorMoved(middle - range.size() / 100);
+      return;
+    case Qt::Key_Right:
+      emit cursorMoved(middle + range.size() / 100);
+      return;
+    default:
+      QCustomPlot::keyPressEvent(event);
   }
 }
 

@@ -7,9 +7,20 @@
 
 namespace ws::app {
 
-struct PlotDot { double x, y; QColor colour; bool open = false; };
-struct PlotMark { double x; QString text; };         // a change in mid-run
-struct PlotNote { double x, y; QString text; QColor colour; };  // stands above its point
+struct PlotDot {
+  double x, y;
+  QColor colour;
+  bool open = false;
+};
+struct PlotMark {
+  double x;
+  QString text;
+};  // a change in mid-run
+struct PlotNote {
+  double x, y;
+  QString text;
+  QColor colour;
+};  // stands above its point
 
 class Plot : public QCustomPlot {
   Q_OBJECT
@@ -21,7 +32,7 @@ class Plot : public QCustomPlot {
   void setLogX(bool on) { setLog(xAxis, on); }
   void setLogY(bool on) { setLog(yAxis, on); }
   bool zoomed() const { return !undo_.empty(); }
-  void fit();       // back to all data
+  void fit();  // back to all data
   void undoZoom();
   void applyTheme();
   QSize minimumSizeHint() const override { return {120, 80}; }
@@ -42,7 +53,9 @@ class Plot : public QCustomPlot {
   void showEvent(QShowEvent* event) override;
 
  private:
-  struct View { QCPRange x, y; };
+  struct View {
+    QCPRange x, y;
+  };
   void setLog(QCPAxis* axis, bool on);
   void zoomTo(double from, double to);
   void paintCursor(QPainter& painter);

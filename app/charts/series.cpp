@@ -26,12 +26,14 @@ void MinMaxSeries::clear() {
 
 size_t MinMaxSeries::lower(double x) const {
   return static_cast<size_t>(
-      std::lower_bound(points_.begin(), points_.end(), x, [](const Point& p, double v) { return p.x < v; }) - points_.begin());
+      std::lower_bound(points_.begin(), points_.end(), x, [](const Point& p, double v) { return p.x < v; }) -
+      points_.begin());
 }
 
 const Point* MinMaxSeries::nearest(double x) const {
   if (points_.empty()) return nullptr;
-  const auto after = std::upper_bound(points_.begin(), points_.end(), x, [](double v, const Point& p) { return v < p.x; });
+  const auto after =
+      std::upper_bound(points_.begin(), points_.end(), x, [](double v, const Point& p) { return v < p.x; });
   return after == points_.begin() ? &points_.front() : &*(after - 1);
 }
 
@@ -61,11 +63,13 @@ std::vector<Point> MinMaxSeries::sample(double from, double to, int columns) con
   if (first > 0) --first;
   if (last < points_.size()) ++last;
   const size_t count = last - first;
-  if (count <= static_cast<size_t>(columns) * 2) return {points_.begin() + static_cast<std::ptrdiff_t>(first), points_.begin() + static_cast<std::ptrdiff_t>(last)};
+  if (count <= static_cast<size_t>(columns) * 2)
+    return {points_.begin() + static_cast<std::ptrdiff_t>(first), points_.begin() + static_cast<std::ptrdiff_t>(last)};
   out.push_back(points_[first]);
   size_t begin = first + 1;
   for (int column = 1; column <= columns && begin < last - 1; ++column) {
-    const size_t end = column == columns ? last - 1 : std::clamp(lower(from + (to - from) * column / columns), begin, last - 1);
+    const size_t end =
+        column == columns ? last - 1 : std::clamp(lower(from + (to - from) * column / columns), begin, last - 1);
     if (end > begin) add_column(out, begin, end);
     begin = end;
   }
@@ -85,9 +89,12 @@ bool MinMaxSeries::range(double from, double to, double& low, double& high, bool
   for (size_t b = 0; b < blocks_.size(); ++b) {
     const size_t begin = b * kBlock, end = std::min(begin + kBlock, points_.size());
     if (points_[end - 1].x < from || points_[begin].x > to) continue;
-    const bool whole = points_[begin].x >= from && points_[end - 1].x <= to && (!positive_only || points_[blocks_[b].low].y > 0);
-    if (whole) look(blocks_[b].low), look(blocks_[b].high);
-    else for (size_t i = begin; i < end; ++i) look(i);
+    const bool whole =
+        points_[begin].x >= from && points_[end - 1].x <= to && (!positive_only || points_[blocks_[b].low].y > 0);
+    if (whole)
+      look(blocks_[b].low), look(blocks_[b].high);
+    else
+      for (size_t i = begin; i < end; ++i) look(i);
   }
   return found;
 }

@@ -5,7 +5,9 @@
 
 namespace ws::app {
 
-struct Point { double x, y; };
+struct Point {
+  double x, y;
+};
 
 class MinMaxSeries {
  public:
@@ -15,14 +17,17 @@ class MinMaxSeries {
   bool empty() const { return points_.empty(); }
   const Point& at(size_t i) const { return points_[i]; }
   const Point* nearest(double x) const;  // the last point at or before x, else the first; nullptr when empty
-  // At most about two points a column, extremes kept, in order of x; one point beyond either edge so that lines reach it.
+  // At most about two points a column, extremes kept, in order of x; one point beyond either edge so that lines reach
+  // it.
   std::vector<Point> sample(double from, double to, int columns) const;
   // Extremes of y over [from, to]; false when no point is there.
   bool range(double from, double to, double& low, double& high, bool positive_only) const;
 
  private:
   static constexpr size_t kBlock = 128;
-  struct Block { size_t low, high; };  // indices of the extremes
+  struct Block {
+    size_t low, high;
+  };  // indices of the extremes
   size_t lower(double x) const;
   void add_column(std::vector<Point>& out, size_t from, size_t to) const;
 

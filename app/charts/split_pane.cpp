@@ -14,8 +14,9 @@ using prof::Meaning;
 
 bool is_kernel(Meaning m) { return m <= Meaning::Optimizer; }
 
-constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Loss, Meaning::Optimizer, Meaning::Copy,
-                              Meaning::Allocation, Meaning::Sync, Meaning::Launch, Meaning::Other, Meaning::Idle};
+constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Loss, Meaning::Optimizer,
+                              Meaning::Copy,   Meaning::Allocation, Meaning::Sync, Meaning::Launch,
+                              Meaning::Other,  Meaning::Idle};
 
 QString row_name(Meaning m) { return m == Meaning::Idle ? QObject::tr("launch gaps, idle") : meaning_name(m); }
 
@@ -30,7 +31,8 @@ double part_of(const StepSplit& split, Meaning meaning) {
 
 SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged) {
   SplitTable table;
-  for (const StepSplit* split : splits) table.wall.push_back(split->wall_us), table.in_ms = table.in_ms || split->wall_us >= 10000;
+  for (const StepSplit* split : splits)
+    table.wall.push_back(split->wall_us), table.in_ms = table.in_ms || split->wall_us >= 10000;
   const double unit = table.in_ms ? 1000 : 1;
   for (double& wall : table.wall) wall /= unit;
   for (Meaning meaning : kOrder) {
@@ -43,7 +45,9 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     if (merged && is_kernel(meaning)) row.name = QObject::tr("kernels");
     table.rows.push_back(std::move(row));
   }
-  std::erase_if(table.rows, [](const SplitRow& row) { return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us <= 0; }); });
+  std::erase_if(table.rows, [](const SplitRow& row) {
+    return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us <= 0; });
+  });
   for (size_t column = 0; column < splits.size(); ++column) {
     std::vector<double> parts;
     for (const SplitRow& row : table.rows) parts.push_back(row.us[column]);
@@ -51,7 +55,9 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     for (size_t i = 0; i < rounded.size(); ++i) table.rows[i].us[column] = rounded[i];
   }
   // What rounds to nothing everywhere is left out; the columns still add up.
-  std::erase_if(table.rows, [](const SplitRow& row) { return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us < 0.05; }); });
+  std::erase_if(table.rows, [](const SplitRow& row) {
+    return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us < 0.05; });
+  });
   return table;
 }
 
@@ -83,7 +89,8 @@ void SplitPane::refresh() {
   for (const auto& run : runs_) splits.push_back(&run->split), steps = std::max(steps, run->split.steps);
   table_ = split_table(splits, compact_);
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
-  setTitle(compact_ ? tr("Step time") : tr("Step time split"), steps > 0 && !compact_ ? tr("%1 per step · over %2 steps").arg(unit, count_text(steps)) : unit);
+  setTitle(compact_ ? tr("Step time") : tr("Step time split"),
+           steps > 0 && !compact_ ? tr("%1 per step · over %2 steps").arg(unit, count_text(steps)) : unit);
   QStringList said;
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
   setAccessibleDescription(said.join(", "));
@@ -122,8 +129,9 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     if (i == 0 && runs_.size() == 2 && table_.wall[0] > 0 && table_.wall[1] > table_.wall[0] * 1.05) {
       painter.setFont(ui_font(11));
       painter.setPen(theme().secondary);
-      painter.drawText(QRectF(value_end, top, width() - value_end - 4, bar), Qt::AlignLeft | Qt::AlignVCenter,
-                       tr("%1× faster than %2").arg(table_.wall[1] / table_.wall[0], 0, 'f', 1).arg(run_letter(runs_[1]->slot)));
+      painter.drawText(
+          QRectF(value_end, top, width() - value_end - 4, bar), Qt::AlignLeft | Qt::AlignVCenter,
+          tr("%1× faster than %2").arg(table_.wall[1] / table_.wall[0], 0, 'f', 1).arg(run_letter(runs_[1]->slot)));
     }
   }
   return top;
@@ -136,10 +144,12 @@ void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double y, doubl
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(28, y, 130, height), Qt::AlignLeft | Qt::AlignVCenter, row.name);
   for (size_t i = 0; i < row.us.size(); ++i)
-    draw_number(painter, QRectF(0, y, columnRight(i), height), Qt::AlignRight | Qt::AlignVCenter, row.us[i] > 0 ? us_text(row.us[i]) : QStringLiteral("—"));
+    draw_number(painter, QRectF(0, y, columnRight(i), height), Qt::AlignRight | Qt::AlignVCenter,
+                row.us[i] > 0 ? us_text(row.us[i]) : QStringLiteral("—"));
   if (row.us.size() != 2 || compact_) return;
   const double difference = row.us[1] - row.us[0];
-  draw_number(painter, QRectF(0, y, columnRight(2), height), Qt::AlignRight | Qt::AlignVCenter, (difference > 0 ? "+" : "") + us_text(difference));
+  draw_number(painter, QRectF(0, y, columnRight(2), height), Qt::AlignRight | Qt::AlignVCenter,
+              (difference > 0 ? "+" : "") + us_text(difference));
 }
 
 void SplitPane::paintTable(QPainter& painter, double top) {
@@ -147,7 +157,8 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   painter.setPen(theme().quiet);
   const double heading = 15;
   for (size_t i = 0; i < runs_.size(); ++i)
-    painter.drawText(QRectF(0, top, columnRight(i), heading), Qt::AlignRight | Qt::AlignVCenter, run_letter(runs_[i]->slot));
+    painter.drawText(QRectF(0, top, columnRight(i), heading), Qt::AlignRight | Qt::AlignVCenter,
+                     run_letter(runs_[i]->slot));
   if (runs_.size() == 2 && !compact_)
     painter.drawText(QRectF(0, top, columnRight(2), heading), Qt::AlignRight | Qt::AlignVCenter,
                      QString(run_letter(runs_[1]->slot)) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
@@ -166,10 +177,12 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   painter.setPen(theme().text);
   painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, total.name);
   for (size_t i = 0; i < total.us.size(); ++i)
-    draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter, us_text(total.us[i]));
+    draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter,
+                us_text(total.us[i]));
   if (total.us.size() != 2 || compact_) return;
   const double difference = total.us[1] - total.us[0];
-  draw_number(painter, QRectF(0, top + 3, columnRight(2), pitch), Qt::AlignRight | Qt::AlignVCenter, (difference > 0 ? "+" : "") + us_text(difference));
+  draw_number(painter, QRectF(0, top + 3, columnRight(2), pitch), Qt::AlignRight | Qt::AlignVCenter,
+              (difference > 0 ? "+" : "") + us_text(difference));
 }
 
 void SplitPane::paintEvent(QPaintEvent* event) {

@@ -41,14 +41,20 @@ std::vector<Variant> variants(const BenchArguments& a) {
 }
 
 json measured_json(const Variant& v, const BenchResult& r) {
-  return {{"name", v.name}, {"median_us_per_step", r.median_us}, {"least_us", r.least_us}, {"most_us", r.most_us},
-          {"repeats", r.repeats_us}, {"steps", r.steps}, {"samples_per_s", r.samples_per_s}, {"device", r.device},
+  return {{"name", v.name},
+          {"median_us_per_step", r.median_us},
+          {"least_us", r.least_us},
+          {"most_us", r.most_us},
+          {"repeats", r.repeats_us},
+          {"steps", r.steps},
+          {"samples_per_s", r.samples_per_s},
+          {"device", r.device},
           {"spec", to_json(v.spec)}};
 }
 
 void print_row(const Variant& v, const BenchResult& r) {
-  std::printf("%-16s %12.1f %12.1f %12.1f %14.0f   %s\n", v.name.c_str(), r.median_us, r.least_us, r.most_us, r.samples_per_s,
-              r.device.c_str());
+  std::printf("%-16s %12.1f %12.1f %12.1f %14.0f   %s\n", v.name.c_str(), r.median_us, r.least_us, r.most_us,
+              r.samples_per_s, r.device.c_str());
 }
 
 int bench(const BenchArguments& a) {

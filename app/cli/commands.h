@@ -38,7 +38,7 @@ struct SpecArguments {
   std::vector<std::string> overrides;  // "exec.allocator=caching"
 
   void add_to(CLI::App& command, bool source_required = true);
-  RunSpec spec() const;                // with the overrides, as fits this machine
+  RunSpec spec() const;  // with the overrides, as fits this machine
   void override_in(RunSpec& spec) const;
 };
 

@@ -26,13 +26,16 @@ class Narrate final : public ExperimentSink {
     std::fprintf(stderr, "%d of %d: %s, repeat %d\n", done + 1, of, trial.label.c_str(), repeat + 1);
   }
   void ended(const TrialRun& run) override {
-    if (run.status == "failed") std::fprintf(stderr, "  failed: %s\n", run.message.c_str());
-    else std::fprintf(stderr, "  %.1f µs a step, test accuracy %.2f %%\n", run.us_per_step, 100 * run.test_accuracy);
+    if (run.status == "failed")
+      std::fprintf(stderr, "  failed: %s\n", run.message.c_str());
+    else
+      std::fprintf(stderr, "  %.1f µs a step, test accuracy %.2f %%\n", run.us_per_step, 100 * run.test_accuracy);
   }
 };
 
 int list_shipped() {
-  for (const ExperimentInfo& info : shipped_experiments()) std::printf("  %-18s %s\n", info.name.c_str(), info.title.c_str());
+  for (const ExperimentInfo& info : shipped_experiments())
+    std::printf("  %-18s %s\n", info.name.c_str(), info.title.c_str());
   return kDone;
 }
 
@@ -68,8 +71,9 @@ int run(const Arguments& a) {
     std::printf("%s\n", to_json(result).dump().c_str());
     return kDone;
   }
-  std::printf("%s\n%s\n\n%s\n%s\nExpected: %s\n", spec.title.c_str(), result.device.c_str(), experiment_table(result).c_str(),
-              result.complete ? "" : "Not complete: start it again to go on.\n", spec.expect.c_str());
+  std::printf("%s\n%s\n\n%s\n%s\nExpected: %s\n", spec.title.c_str(), result.device.c_str(),
+              experiment_table(result).c_str(), result.complete ? "" : "Not complete: start it again to go on.\n",
+              spec.expect.c_str());
   return kDone;
 }
 
@@ -77,9 +81,11 @@ int run(const Arguments& a) {
 
 Run add_experiment(CLI::App& program) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *program.add_subcommand("experiment", "train every combination of some choices and lay the results side by side");
+  CLI::App& command =
+      *program.add_subcommand("experiment", "train every combination of some choices and lay the results side by side");
   command.add_option("source", arguments->source, "a shipped experiment's name, or a JSON file");
-  command.add_option("--out", arguments->folder, "folder of the results; started again with the same folder it goes on");
+  command.add_option("--out", arguments->folder,
+                     "folder of the results; started again with the same folder it goes on");
   command.add_option("--repeats", arguments->repeats, "how often each is trained")->check(CLI::Range(1, 1000));
   command.add_flag("--json", arguments->json, "the result as one JSON object");
   command.add_flag("--list", arguments->list, "the shipped experiments");

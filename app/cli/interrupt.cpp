@@ -12,7 +12,7 @@ void note(int) { g_interrupted = 1; }
 }  // namespace
 
 void catch_interrupts() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = note;
   action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one has its usual effect
   sigaction(SIGINT, &action, nullptr);

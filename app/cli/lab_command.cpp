@@ -26,9 +26,12 @@ struct Arguments {
 
 std::string seconds_text(double s) {
   char text[32];
-  if (s < 1e-3) std::snprintf(text, sizeof text, "%.2f µs", s * 1e6);
-  else if (s < 1) std::snprintf(text, sizeof text, "%.3f ms", s * 1e3);
-  else std::snprintf(text, sizeof text, "%.3f s", s);
+  if (s < 1e-3)
+    std::snprintf(text, sizeof text, "%.2f µs", s * 1e6);
+  else if (s < 1)
+    std::snprintf(text, sizeof text, "%.3f ms", s * 1e3);
+  else
+    std::snprintf(text, sizeof text, "%.3f s", s);
   return text;
 }
 
@@ -38,12 +41,14 @@ class Lines final : public LabSink {
   void point(const LabPoint& p) override {
     const WayInfo& way = info(p.way);
     if (!p.ok) {
-      std::fprintf(out_, "%12lld  %-24s %s\n", static_cast<long long>(p.size), std::string(way.label).c_str(), p.note.c_str());
+      std::fprintf(out_, "%12lld  %-24s %s\n", static_cast<long long>(p.size), std::string(way.label).c_str(),
+                   p.note.c_str());
       return;
     }
-    std::fprintf(out_, "%12lld  %-24s %12s  %s … %s  GPU %s  error %.1e  %s%s\n", static_cast<long long>(p.size), std::string(way.label).c_str(),
-                 seconds_text(p.median_s).c_str(), seconds_text(p.low_s).c_str(), seconds_text(p.high_s).c_str(),
-                 p.device_s > 0 ? seconds_text(p.device_s).c_str() : "-", p.error, p.note.c_str(), way.pitfall ? "  (reads the launch, not the work)" : "");
+    std::fprintf(out_, "%12lld  %-24s %12s  %s … %s  GPU %s  error %.1e  %s%s\n", static_cast<long long>(p.size),
+                 std::string(way.label).c_str(), seconds_text(p.median_s).c_str(), seconds_text(p.low_s).c_str(),
+                 seconds_text(p.high_s).c_str(), p.device_s > 0 ? seconds_text(p.device_s).c_str() : "-", p.error,
+                 p.note.c_str(), way.pitfall ? "  (reads the launch, not the work)" : "");
   }
 
  private:
@@ -75,14 +80,16 @@ LabSpec spec_of(const Arguments& a) {
 void print_crossovers(const LabResult& result) {
   for (const Crossover& c : crossovers(result))
     if (info(c.slower_below).gpu != info(c.faster_above).gpu)
-      std::printf("from size %.0f on, %s is faster than %s (%s)\n", c.size, std::string(info(c.faster_above).label).c_str(),
-                  std::string(info(c.slower_below).label).c_str(), seconds_text(c.seconds).c_str());
+      std::printf("from size %.0f on, %s is faster than %s (%s)\n", c.size,
+                  std::string(info(c.faster_above).label).c_str(), std::string(info(c.slower_below).label).c_str(),
+                  seconds_text(c.seconds).c_str());
 }
 
 int run(const Arguments& a) {
   const LabSpec spec = spec_of(a);
   if (a.print_source) {
-    const Expression e = spec.operation == Operation::Sine ? Expression::nested_sine(spec.depth) : Expression::parse(spec.expression);
+    const Expression e =
+        spec.operation == Operation::Sine ? Expression::nested_sine(spec.depth) : Expression::parse(spec.expression);
     std::printf("%s", e.cuda_source("ws_fused_expression").c_str());
     return kDone;
   }
@@ -97,7 +104,8 @@ int run(const Arguments& a) {
   Lines lines(a.json);
   const LabResult result = run_lab(spec, cancel, lines);
   if (!a.csv.empty()) std::ofstream(a.csv) << to_csv(result);
-  if (a.json) std::printf("%s\n", to_json(result).dump().c_str());
+  if (a.json)
+    std::printf("%s\n", to_json(result).dump().c_str());
   else {
     if (!result.message.empty()) std::printf("%s\n", result.message.c_str());
     print_crossovers(result);

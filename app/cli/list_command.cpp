@@ -30,16 +30,18 @@ void list_choices() {
   std::printf("Choices (--set KEY=VALUE); * may change while training\n");
   for (const Field& f : fields()) {
     if (f.key == "data.name") continue;
-    std::printf("  %s%s = %s\n      %s\n", std::string(f.key).c_str(), f.live ? " *" : "", field_text(defaults, f.key).c_str(),
-                std::string(f.explain).c_str());
+    std::printf("  %s%s = %s\n      %s\n", std::string(f.key).c_str(), f.live ? " *" : "",
+                field_text(defaults, f.key).c_str(), std::string(f.explain).c_str());
     list_values(f, "      ");
   }
 }
 
 void list_device() {
   const DeviceInfo& device = device_info();
-  if (device.cuda) std::printf("GPU: %s\n", device.name.c_str());
-  else std::printf("No GPU: %s\n", device.why_not.c_str());
+  if (device.cuda)
+    std::printf("GPU: %s\n", device.name.c_str());
+  else
+    std::printf("No GPU: %s\n", device.why_not.c_str());
 }
 
 json values_json(const Field& f) {
@@ -53,8 +55,13 @@ json all_json() {
   for (const Preset& p : presets()) out["presets"].push_back({{"name", p.name}, {"title", p.title}, {"text", p.text}});
   const RunSpec defaults;
   for (const Field& f : fields())
-    out["choices"].push_back({{"key", f.key}, {"group", f.group}, {"label", f.label}, {"explain", f.explain}, {"live", f.live},
-                              {"default", f.get(defaults)}, {"values", values_json(f)}});
+    out["choices"].push_back({{"key", f.key},
+                              {"group", f.group},
+                              {"label", f.label},
+                              {"explain", f.explain},
+                              {"live", f.live},
+                              {"default", f.get(defaults)},
+                              {"values", values_json(f)}});
   return out;
 }
 

@@ -34,7 +34,9 @@ int main(int argc, char** argv) {
     Run run = adder(program);
     commands[program.get_subcommands({}).back()] = std::move(run);
   };
-  for (auto* adder : {add_train, add_plan, add_list, add_bench, add_experiment, add_lab, add_report, add_convert, add_diff, add_stats, add_record}) add(adder);
+  for (auto* adder : {add_train, add_plan, add_list, add_bench, add_experiment, add_lab, add_report, add_convert,
+                      add_diff, add_stats, add_record})
+    add(adder);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

@@ -63,10 +63,10 @@ ProgressLine::ProgressLine(std::FILE* out) : out_(out), terminal_(isatty(fileno(
 
 void ProgressLine::show(const app::RunUpdate& update) {
   for (const std::string& message : update.messages) say(message);
-  for (const Change& c : update.changes) say("step " + grouped(static_cast<double>(c.step)) + ": " + c.key + " " + c.from + " → " + c.to);
+  for (const Change& c : update.changes)
+    say("step " + grouped(static_cast<double>(c.step)) + ": " + c.key + " " + c.from + " → " + c.to);
   if (update.progress) epochs_ = update.progress->epochs;
-  for (size_t i = 0; i < update.epochs.size(); ++i)
-    epoch_line(update.epochs[i], update.epochs[i].epoch == epochs_);
+  for (size_t i = 0; i < update.epochs.size(); ++i) epoch_line(update.epochs[i], update.epochs[i].epoch == epochs_);
   if (!update.steps.empty()) {
     loss_ = static_cast<double>(update.steps.back().loss);
     accuracy_ = static_cast<double>(update.steps.back().accuracy);
@@ -97,8 +97,8 @@ void ProgressLine::epoch_line(const EpochResult& e, bool last) {
 void ProgressLine::bar(const Progress& p) {
   const double share = p.steps ? static_cast<double>(p.step) / static_cast<double>(p.steps) : 0;
   std::string line = "epoch " + std::to_string(p.epoch) + "/" + std::to_string(p.epochs) + " " + drawn_bar(share, 24) +
-                     format(" loss %.4g", loss_) + accuracy_text("accuracy", accuracy_) + "  " + grouped(p.samples_per_s) +
-                     " samples/s  " + duration(p.left_s) + " left";
+                     format(" loss %.4g", loss_) + accuracy_text("accuracy", accuracy_) + "  " +
+                     grouped(p.samples_per_s) + " samples/s  " + duration(p.left_s) + " left";
   const int width = static_cast<int>(terminal_width(out_)) - 1;
   std::fprintf(out_, "\r\033[K%.*s", width, line.c_str());
   std::fflush(out_);

@@ -41,7 +41,8 @@ int record(const RecordArguments& a) {
 
 Run add_convert(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
-  CLI::App& command = *program.add_subcommand("convert", "between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
+  CLI::App& command = *program.add_subcommand(
+      "convert", "between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
   command.add_option("from", files->a, "file to read")->required();
   command.add_option("to", files->b, "file to write; its ending says the format")->required();
   return [files] {
@@ -77,7 +78,8 @@ Run add_stats(CLI::App& program) {
 
 Run add_record(CLI::App& program) {
   auto arguments = std::make_shared<RecordArguments>();
-  CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does: record -- python3 train.py");
+  CLI::App& command =
+      *program.add_subcommand("record", "run any CUDA program and record what it does: record -- python3 train.py");
   command.add_option("--out", arguments->out, "the run file to write")->capture_default_str();
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")->capture_default_str();
   command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program");

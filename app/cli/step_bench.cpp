@@ -62,7 +62,8 @@ int64_t steps_for(Treadmill& mill, double seconds, int64_t unit) {
   mill.run(steps);  // the first loads kernels and captures graphs
   for (;;) {
     const double took = mill.run(steps);
-    if (took > seconds / 4) return std::max(unit, static_cast<int64_t>(seconds / took * static_cast<double>(steps)) / unit * unit);
+    if (took > seconds / 4)
+      return std::max(unit, static_cast<int64_t>(seconds / took * static_cast<double>(steps)) / unit * unit);
     steps *= 2;
   }
 }

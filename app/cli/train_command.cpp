@@ -48,7 +48,8 @@ Job resumed_job(const TrainArguments& a) {
 }
 
 Job new_job(const TrainArguments& a) {
-  if (a.spec.source.empty()) throw UsageError("name a preset or a JSON file; presets are listed by: warpscope-cli list presets");
+  if (a.spec.source.empty())
+    throw UsageError("name a preset or a JSON file; presets are listed by: warpscope-cli list presets");
   Job job;
   job.spec = a.spec.spec();
   if (a.no_output) return job;
@@ -102,8 +103,10 @@ int train(const TrainArguments& a) {
   ProgressLine line(a.json ? stderr : stdout);
   const Summary summary = follow(run, data, output.get(), line);
   if (output) output->finish(summary);
-  if (summary.status == RunStatus::Failed) std::fprintf(stderr, "warpscope-cli: %s\n", summary.message.c_str());
-  else line.say(conclusion(summary, job.folder));
+  if (summary.status == RunStatus::Failed)
+    std::fprintf(stderr, "warpscope-cli: %s\n", summary.message.c_str());
+  else
+    line.say(conclusion(summary, job.folder));
   if (a.json) std::printf("%s\n", app::summary_json(summary).dump().c_str());
   return summary.status == RunStatus::Failed ? kFailed : kDone;
 }
@@ -112,9 +115,11 @@ int train(const TrainArguments& a) {
 
 Run add_train(CLI::App& program) {
   auto arguments = std::make_shared<TrainArguments>();
-  CLI::App& command = *program.add_subcommand("train", "train a network; Ctrl+C stops cleanly and keeps what was trained");
+  CLI::App& command =
+      *program.add_subcommand("train", "train a network; Ctrl+C stops cleanly and keeps what was trained");
   arguments->spec.add_to(command, false);
-  command.add_option("--out", arguments->out, "folder for metrics.csv, summary.json and the checkpoint (default: out/NAME-TIME)");
+  command.add_option("--out", arguments->out,
+                     "folder for metrics.csv, summary.json and the checkpoint (default: out/NAME-TIME)");
   command.add_flag("--no-output", arguments->no_output, "keep nothing");
   command.add_flag("--resume", arguments->resume, "go on from the checkpoint in --out");
   command.add_flag("--json", arguments->json, "print the summary as the last line");

@@ -36,7 +36,9 @@ QIcon badge_icon(int slot) {
 
 QString with_sign(double value, int decimals) { return (value > 0 ? "+" : "") + fixed_text(value, decimals); }
 
-QString cell_text(double value, int decimals) { return std::isnan(value) ? QStringLiteral("–") : fixed_text(value, decimals); }
+QString cell_text(double value, int decimals) {
+  return std::isnan(value) ? QStringLiteral("–") : fixed_text(value, decimals);
+}
 
 QTableWidgetItem* item(const QString& text, bool number = false) {
   auto* made = new QTableWidgetItem(text);
@@ -44,7 +46,9 @@ QTableWidgetItem* item(const QString& text, bool number = false) {
   return made;
 }
 
-QString colour_span(const QString& text, const QColor& colour) { return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped()); }
+QString colour_span(const QString& text, const QColor& colour) {
+  return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
+}
 
 }  // namespace
 
@@ -90,7 +94,9 @@ QWidget* CompareTab::buildPicker() {
   row->addWidget(candidate_box_);
   connect(swap, &QPushButton::clicked, this, &CompareTab::swapRuns);
   const auto picked = [this] {
-    const auto at = [this](QComboBox* combo) { return combo->currentIndex() >= 0 ? runs_[static_cast<size_t>(combo->currentIndex())] : nullptr; };
+    const auto at = [this](QComboBox* combo) {
+      return combo->currentIndex() >= 0 ? runs_[static_cast<size_t>(combo->currentIndex())] : nullptr;
+    };
     setPair(at(baseline_box_), at(candidate_box_));
   };
   connect(baseline_box_, &QComboBox::activated, this, picked);
@@ -144,7 +150,8 @@ QWidget* CompareTab::buildTables() {
   style_table(*measures_, tr("Measures"));
   measures_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   kernels_ = new QTableWidget(0, 6, this);
-  kernels_->setHorizontalHeaderLabels({tr("Kernel"), tr("baseline, count"), tr("candidate, count"), tr("baseline, µs"), tr("candidate, µs"), tr("Δ µs")});
+  kernels_->setHorizontalHeaderLabels({tr("Kernel"), tr("baseline, count"), tr("candidate, count"), tr("baseline, µs"),
+                                       tr("candidate, µs"), tr("Δ µs")});
   style_table(*kernels_, tr("Kernels by difference"));
   kernels_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   for (QTableWidget* table : {measures_, kernels_}) table->setEditTriggers(QAbstractItemView::NoEditTriggers);
@@ -165,8 +172,13 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
   for (const auto& run : runs_)
     if (run) disconnect(run, nullptr, this, nullptr);
   runs_.assign(runs.begin(), runs.end());
-  for (Run* run : runs) connect(run, &Run::changed, this, [this] { if (!due_.isActive() && isVisible()) due_.start(); });
-  const auto still = [&](const QPointer<Run>& run) { return run && std::find(runs.begin(), runs.end(), run.data()) != runs.end(); };
+  for (Run* run : runs)
+    connect(run, &Run::changed, this, [this] {
+      if (!due_.isActive() && isVisible()) due_.start();
+    });
+  const auto still = [&](const QPointer<Run>& run) {
+    return run && std::find(runs.begin(), runs.end(), run.data()) != runs.end();
+  };
   // The slower one is what people compare against: it begins as the baseline.
   if (!still(baseline_) || !still(candidate_) || baseline_ == candidate_) {
     baseline_ = runs.size() > 1 ? runs[1] : nullptr;
@@ -216,16 +228,25 @@ void CompareTab::showHeadline() {
   }
   const QString who = QString(run_letter(candidate_->slot));
   const double ratio = c.candidate_us > 0 ? c.baseline_us / c.candidate_us : 0;
-  if (!c.beyond_noise) headline_->setText(tr("%1 is as fast: within noise").arg(who));
-  else headline_->setText(ratio >= 1 ? tr("%1 is %2× faster a step").arg(who, significant_text(ratio)) : tr("%1 is %2× slower a step").arg(who, significant_text(1 / ratio)));
+  if (!c.beyond_noise)
+    headline_->setText(tr("%1 is as fast: within noise").arg(who));
+  else
+    headline_->setText(ratio >= 1 ? tr("%1 is %2× faster a step").arg(who, significant_text(ratio))
+                                  : tr("%1 is %2× slower a step").arg(who, significant_text(1 / ratio)));
   const double delta = c.candidate_us - c.baseline_us;
-  times_->setText(tr("%1 → %2, %3%4 µs%5").arg(us_text(c.baseline_us), time_axis_text(c.candidate_us), delta > 0 ? "+" : "", fixed_text(delta, 1),
-                                               c.half_width_us > 0 ? tr(" ± %1 (95 % interval)").arg(fixed_text(c.half_width_us, 1)) : QString()));
+  times_->setText(
+      tr("%1 → %2, %3%4 µs%5")
+          .arg(us_text(c.baseline_us), time_axis_text(c.candidate_us), delta > 0 ? "+" : "", fixed_text(delta, 1),
+               c.half_width_us > 0 ? tr(" ± %1 (95 % interval)").arg(fixed_text(c.half_width_us, 1)) : QString()));
   QStringList parts;
   const double total = static_cast<double>(c.waterfall.b_ps - c.waterfall.a_ps);
   for (const prof::Cause& cause : c.waterfall.causes) {
     const double share = total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0;
-    if (parts.size() < 3 && share > 0.05) parts << tr("%1 %2 %").arg(cause.meaning == prof::Meaning::Launch ? tr("launch gaps") : ws::app::meaning_name(cause.meaning)).arg(std::lround(100 * share));
+    if (parts.size() < 3 && share > 0.05)
+      parts << tr("%1 %2 %")
+                   .arg(cause.meaning == prof::Meaning::Launch ? tr("launch gaps")
+                                                               : ws::app::meaning_name(cause.meaning))
+                   .arg(std::lround(100 * share));
   }
   causes_->setText(parts.isEmpty() ? QString() : tr("Of the difference: %1.").arg(parts.join(", ")));
 }
@@ -234,17 +255,23 @@ void CompareTab::showChoices() {
   QStringList parts;
   for (const FieldChange& change : comparison_.choices)
     parts << QString("%1 <span style='color:%2'>%3 →</span> <b>%4</b>")
-                 .arg(colour_span(QString::fromUtf8(field(change.key).label.data()), theme().secondary), theme().secondary.name(),
-                      QString::fromStdString(change.from).toHtmlEscaped(), QString::fromStdString(change.to).toHtmlEscaped());
+                 .arg(colour_span(QString::fromUtf8(field(change.key).label.data()), theme().secondary),
+                      theme().secondary.name(), QString::fromStdString(change.from).toHtmlEscaped(),
+                      QString::fromStdString(change.to).toHtmlEscaped());
   const bool both = baseline_ && candidate_;
   choices_->setVisible(both);
-  choices_->setText(parts.isEmpty() ? tr("The same choices in both.") : QString("<b>%1</b> &nbsp; ").arg(parts.size() == 1 ? tr("1 choice differs") : tr("%1 choices differ").arg(parts.size())) + parts.join(" &nbsp;·&nbsp; "));
+  choices_->setText(parts.isEmpty() ? tr("The same choices in both.")
+                                    : QString("<b>%1</b> &nbsp; ")
+                                              .arg(parts.size() == 1 ? tr("1 choice differs")
+                                                                     : tr("%1 choices differ").arg(parts.size())) +
+                                          parts.join(" &nbsp;·&nbsp; "));
   warnings_->setVisible(both && !comparison_.warnings.isEmpty());
   warnings_->setText(colour_span("▲ " + comparison_.warnings.join(" · "), theme().worse));
 }
 
 void CompareTab::showMeasures() {
-  const QString a = baseline_ ? QString(run_letter(baseline_->slot)) : "–", b = candidate_ ? QString(run_letter(candidate_->slot)) : "–";
+  const QString a = baseline_ ? QString(run_letter(baseline_->slot)) : "–",
+                b = candidate_ ? QString(run_letter(candidate_->slot)) : "–";
   measures_->setHorizontalHeaderLabels({tr("Measure"), a, b, tr("%1 − %2").arg(b, a), tr("relative"), tr("verdict")});
   measures_->setRowCount(0);
   QString group;
@@ -262,12 +289,20 @@ void CompareTab::showMeasures() {
     measures_->insertRow(row);
     const QString unit = m.unit.isEmpty() ? "" : " " + m.unit;
     const double relative = m.baseline != 0 ? 100 * m.delta() / m.baseline : std::nan("");
-    const QString mark = m.verdict == Verdict::Better ? "✓ " : m.verdict == Verdict::Worse ? "▲ " : m.verdict == Verdict::WithinNoise ? "◌ " : "";
+    const QString mark = m.verdict == Verdict::Better        ? "✓ "
+                         : m.verdict == Verdict::Worse       ? "▲ "
+                         : m.verdict == Verdict::WithinNoise ? "◌ "
+                                                             : "";
     const bool known = !std::isnan(m.delta());
-    QTableWidgetItem* cells[] = {item(m.name + (m.unit.isEmpty() ? "" : ", " + m.unit)), item(cell_text(m.baseline, m.decimals), true), item(cell_text(m.candidate, m.decimals), true),
-                                 item(known ? with_sign(m.delta(), m.decimals) : "–", true), item(std::isnan(relative) ? "–" : with_sign(relative, 1) + " %", true),
+    QTableWidgetItem* cells[] = {item(m.name + (m.unit.isEmpty() ? "" : ", " + m.unit)),
+                                 item(cell_text(m.baseline, m.decimals), true),
+                                 item(cell_text(m.candidate, m.decimals), true),
+                                 item(known ? with_sign(m.delta(), m.decimals) : "–", true),
+                                 item(std::isnan(relative) ? "–" : with_sign(relative, 1) + " %", true),
                                  item(mark + verdict_text(m.verdict))};
-    cells[5]->setForeground(m.verdict == Verdict::Better ? theme().better : m.verdict == Verdict::Worse ? theme().worse : theme().secondary);
+    cells[5]->setForeground(m.verdict == Verdict::Better  ? theme().better
+                            : m.verdict == Verdict::Worse ? theme().worse
+                                                          : theme().secondary);
     for (int column = 0; column < 6; ++column) measures_->setItem(row, column, cells[column]);
   }
 }
@@ -276,8 +311,9 @@ void CompareTab::showKernels() {
   kernels_->setRowCount(static_cast<int>(comparison_.kernels.size()));
   for (int row = 0; row < kernels_->rowCount(); ++row) {
     const prof::KernelDelta& k = comparison_.kernels[static_cast<size_t>(row)];
-    QTableWidgetItem* cells[] = {item(QString::fromStdString(k.name)), item(fixed_text(k.a_count, 1), true), item(fixed_text(k.b_count, 1), true),
-                                 item(fixed_text(k.a_us, 2), true), item(fixed_text(k.b_us, 2), true), item(with_sign(k.delta_us(), 2), true)};
+    QTableWidgetItem* cells[] = {item(QString::fromStdString(k.name)), item(fixed_text(k.a_count, 1), true),
+                                 item(fixed_text(k.b_count, 1), true), item(fixed_text(k.a_us, 2), true),
+                                 item(fixed_text(k.b_us, 2), true),    item(with_sign(k.delta_us(), 2), true)};
     cells[0]->setToolTip(cells[0]->text());
     for (int column = 0; column < 6; ++column) kernels_->setItem(row, column, cells[column]);
   }
@@ -298,14 +334,17 @@ void CompareTab::exportReport(const QString& path) {
 }
 
 void CompareTab::chooseReport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export report"), "report.html", tr("Reports (*.html *.pdf)"));
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Export report"), "report.html", tr("Reports (*.html *.pdf)"));
   if (!path.isEmpty()) exportReport(path);
 }
 
 void add_compare(MainWindow& window) {
   auto* tab = new CompareTab(&window);
-  window.addTab(QObject::tr("Compare"), tab, [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); }, false, tab->picker());
-  QObject::connect(tab, &CompareTab::said, &window, [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
+  window.addTab(
+      QObject::tr("Compare"), tab, [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); }, false, tab->picker());
+  QObject::connect(tab, &CompareTab::said, &window,
+                   [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
 }
 
 }  // namespace ws::app

@@ -29,7 +29,7 @@ class CompareTab : public QWidget {
   Run* baseline() const { return baseline_; }
   Run* candidate() const { return candidate_; }
   const PairComparison& comparison() const { return comparison_; }
-  void exportReport(const QString& path);       // .html or .pdf
+  void exportReport(const QString& path);  // .html or .pdf
 
  signals:
   void said(const QString& sentence, bool problem);

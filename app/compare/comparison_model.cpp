@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "engine/executor.h"
 
@@ -10,42 +11,6 @@ namespace ws::app {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-constexpr size_t kNewestSteps = 2000;
-
-std::vector<const prof::Span*> newest_steps(const prof::Trace& trace) {
-  std::vector<const prof::Span*> steps;
-  for (const prof::Track& track : trace.tracks()) {
-    if (track.kind != prof::TrackKind::Steps) continue;
-    for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && steps.size() < kNewestSteps; ++block)
-      for (auto span = block->spans.rbegin(); span != block->spans.rend() && steps.size() < kNewestSteps; ++span) steps.push_back(&*span);
-    if (!steps.empty()) break;
-  }
-  std::reverse(steps.begin(), steps.end());
-  return steps;
-}
-
-// From one step's start to the next: gaps between steps belong to the step before.
-std::vector<double> step_lengths(const std::vector<const prof::Span*>& steps) {
-  std::vector<double> us;
-  for (size_t i = 0; i + 1 < steps.size(); ++i) us.push_back(static_cast<double>(steps[i + 1]->start - steps[i]->start) * 1e-3);
-  return us;
-}
-
-struct Sample {
-  prof::Breakdown parts;
-  std::vector<double> step_us;
-  std::vector<const prof::Span*> steps;
-};
-
-Sample sample_of(const prof::Trace& trace) {
-  Sample sample;
-  sample.steps = newest_steps(trace);
-  if (sample.steps.size() < 2) return sample;
-  sample.parts = prof::breakdown(trace, sample.steps.front()->start, sample.steps.back()->start);
-  sample.parts.steps = static_cast<int64_t>(sample.steps.size()) - 1;
-  sample.step_us = step_lengths(sample.steps);
-  return sample;
-}
 
 double percentile(std::vector<double> values, double share) {
   if (values.empty()) return kUnknown;
@@ -54,21 +19,18 @@ double percentile(std::vector<double> values, double share) {
   return values[static_cast<size_t>(at)];
 }
 
-double kernels_per_step(const Sample& s, const Run& run) {
-  if (s.steps.size() < 2) return kUnknown;
-  uint64_t count = 0;
-  for (const prof::KernelRow& row : prof::kernel_table(run.trace, s.parts.begin, s.parts.end)) count += row.time.count;
-  return count ? static_cast<double>(count) / static_cast<double>(s.parts.steps) : kUnknown;
-}
-
-double busy_share(const Sample& s) {
-  if (s.parts.wall() <= 0) return kUnknown;
-  return 100.0 * static_cast<double>(s.parts.kernels() + s.parts.times[static_cast<size_t>(prof::Meaning::Copy)]) / static_cast<double>(s.parts.wall());
+double busy_share(const RunSample& s) {
+  if (!s.traced() || s.parts.wall() <= 0) return kUnknown;
+  return 100.0 * static_cast<double>(s.parts.kernels() + s.parts.times[static_cast<size_t>(prof::Meaning::Copy)]) /
+         static_cast<double>(s.parts.wall());
 }
 
 double calls_per_step(const Run& run) {
-  if (!run.summary || run.summary->steps == 0) return run.meters.empty() ? kUnknown : run.meters.back().allocate + run.meters.back().free;
-  return static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) / static_cast<double>(run.summary->steps);
+  if (run.origin == RunOrigin::Imported) return kUnknown;
+  if (!run.summary || run.summary->steps == 0)
+    return run.meters.empty() ? kUnknown : run.meters.back().allocate + run.meters.back().free;
+  return static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) /
+         static_cast<double>(run.summary->steps);
 }
 
 double peak_mib(const Run& run) {
@@ -82,109 +44,187 @@ double time_to(const Run& run, double accuracy) {
   return kUnknown;
 }
 
-enum class Better { Lower, Higher, Neither };
+double step_us(const Run& run, const RunSample& sample) {
+  const double us = sample.traced() ? sample.mean_step_us() : run.usPerStep();
+  return us > 0 ? us : kUnknown;
+}
+
+double rows_of_a_step(const Run& run) {
+  if (run.origin == RunOrigin::Imported && run.spec.train.batch <= 0) return kUnknown;
+  if (run.spec.train.batch > 0) return static_cast<double>(run.spec.train.batch);
+  const double us = run.usPerStep();  // the whole set: known from what the run itself counted
+  return run.summary && us > 0 ? run.summary->samples_per_s * us * 1e-6 : kUnknown;
+}
 
 class Measures {
  public:
-  explicit Measures(std::vector<MeasureRow>& rows) : rows_(rows) {}
   void group(const QString& name) { group_ = name; }
-  void add(const QString& name, const QString& unit, double a, double b, Better better, int decimals, double noise = 0) {
-    if (std::isnan(a) && std::isnan(b)) return;
-    MeasureRow row{group_, name, unit, a, b, noise, decimals, Verdict::Neutral};
-    const double delta = b - a;
-    const double floor = std::max(noise, 0.5 * std::pow(10.0, -decimals));
-    if (!std::isnan(delta) && std::abs(delta) <= floor) row.verdict = Verdict::WithinNoise;
-    else if (!std::isnan(delta) && better != Better::Neither) row.verdict = (delta < 0) == (better == Better::Lower) ? Verdict::Better : Verdict::Worse;
-    rows_.push_back(row);
+  void add(const QString& name, const QString& unit, double value, Better better, int decimals, double noise = 0) {
+    rows.push_back({group_, name, unit, value, std::isfinite(noise) ? noise : 0, better, decimals});
   }
+  std::vector<Measure> rows;
 
  private:
-  std::vector<MeasureRow>& rows_;
   QString group_;
 };
 
-double step_us(const Run& run, const Sample& sample) {
-  return sample.parts.steps > 0 ? static_cast<double>(sample.parts.wall()) * 1e-3 / static_cast<double>(sample.parts.steps) : run.usPerStep();
-}
-
-void add_measures(PairComparison& out, const Run& a, const Sample& sa, const Run& b, const Sample& sb) {
-  Measures m(out.measures);
+void add_times(Measures& m, const Run& run, const RunSample& s, double reached) {
+  const double us = step_us(run, s), noise = half_width(s.step_us), samples = rows_of_a_step(run) * 1e6 / us;
   m.group(QObject::tr("Time"));
-  m.add(QObject::tr("step, mean"), "µs", step_us(a, sa), step_us(b, sb), Better::Lower, 1, out.half_width_us);
-  m.add(QObject::tr("step, median"), "µs", percentile(sa.step_us, 0.5), percentile(sb.step_us, 0.5), Better::Lower, 1, out.half_width_us);
-  m.add(QObject::tr("step, 99th percentile"), "µs", percentile(sa.step_us, 0.99), percentile(sb.step_us, 0.99), Better::Lower, 1, 3 * out.half_width_us);
-  m.add(QObject::tr("training time"), "s", a.summary ? a.summary->wall_s : kUnknown, b.summary ? b.summary->wall_s : kUnknown, Better::Lower, 2);
-  if (!a.evals.empty() && !b.evals.empty() && !a.regression()) {
-    const double reached = 0.99 * std::min(a.bestEval()->accuracy, b.bestEval()->accuracy);
-    m.add(QObject::tr("time to %1 % test accuracy").arg(100 * reached, 0, 'f', 1), "s", time_to(a, reached), time_to(b, reached), Better::Lower, 2);
-  }
-  m.group(QObject::tr("GPU and host"));
-  m.add(QObject::tr("kernels a step"), "", kernels_per_step(sa, a), kernels_per_step(sb, b), Better::Lower, 1);
-  m.add(QObject::tr("busy"), "%", busy_share(sa), busy_share(sb), Better::Higher, 1);
-  m.add(QObject::tr("tracing costs"), "%", 100 * a.overhead_share, 100 * b.overhead_share, Better::Neither, 1);
-  m.group(QObject::tr("Memory"));
-  m.add(QObject::tr("driver calls a step"), "", calls_per_step(a), calls_per_step(b), Better::Lower, 1);
-  m.add(QObject::tr("peak in a step"), "MiB", peak_mib(a), peak_mib(b), Better::Lower, 2);
-  m.group(QObject::tr("Result"));
-  m.add(QObject::tr("first loss"), "", a.steps.empty() ? kUnknown : static_cast<double>(a.steps.front().loss), b.steps.empty() ? kUnknown : static_cast<double>(b.steps.front().loss), Better::Lower, 4);
-  if (!a.evals.empty() && !b.evals.empty()) {
-    m.add(QObject::tr("test loss, last"), "", a.evals.back().loss, b.evals.back().loss, Better::Lower, 4);
-    if (!a.regression()) m.add(QObject::tr("test accuracy, last"), "%", 100 * a.evals.back().accuracy, 100 * b.evals.back().accuracy, Better::Higher, 2, 0.2);
-  }
+  m.add(QObject::tr("step, mean"), "µs", us, Better::Lower, 1, noise);
+  m.add(QObject::tr("step, median"), "µs", percentile(s.step_us, 0.5), Better::Lower, 1, noise);
+  m.add(QObject::tr("step, 99th percentile"), "µs", percentile(s.step_us, 0.99), Better::Lower, 1, 3 * noise);
+  m.add(QObject::tr("throughput"), QObject::tr("samples/s"), samples, Better::Higher, 0, samples * noise / us);
+  const double wall = run.summary ? run.summary->wall_s : kUnknown;
+  m.add(QObject::tr("training time"), "s", wall, Better::Lower, 2, wall * noise / us);
+  if (reached > 0)
+    m.add(QObject::tr("time to %1 % test accuracy").arg(100 * reached, 0, 'f', 1), "s", time_to(run, reached),
+          Better::Lower, 2);
 }
 
-void name_mismatches(QStringList& out, const Run& a, const Run& b) {
-  if (!(a.spec.model == b.spec.model) && (a.spec.model.hidden != b.spec.model.hidden || a.spec.model.kind != b.spec.model.kind)) out << QObject::tr("the models differ: kernels are not like for like");
+bool has_choices(const Run& run) { return run.origin != RunOrigin::Imported || !run.spec.name.empty(); }
+
+}  // namespace
+
+std::vector<Measure> measures_of(const Run& run, const RunSample& s, double reached) {
+  Measures m;
+  add_times(m, run, s, reached);
+  m.group(QObject::tr("GPU and host"));
+  m.add(QObject::tr("kernels a step"), "", s.traced() ? s.kernels_per_step : kUnknown, Better::Lower, 1);
+  m.add(QObject::tr("busy"), "%", busy_share(s), Better::Higher, 1);
+  m.add(QObject::tr("tracing costs"), "%", 100 * run.overhead_share, Better::Neither, 1);
+  m.group(QObject::tr("Memory"));
+  m.add(QObject::tr("driver calls a step"), "", calls_per_step(run), Better::Lower, 1);
+  m.add(QObject::tr("peak in a step"), "MiB", peak_mib(run), Better::Lower, 2);
+  m.group(QObject::tr("Result"));
+  m.add(QObject::tr("first loss"), "", run.steps.empty() ? kUnknown : static_cast<double>(run.steps.front().loss),
+        Better::Lower, 4);
+  m.add(QObject::tr("test loss, last"), "", run.evals.empty() ? kUnknown : run.evals.back().loss, Better::Lower, 4);
+  m.add(QObject::tr("test accuracy, last"), "%",
+        run.evals.empty() || run.regression() ? kUnknown : 100 * run.evals.back().accuracy, Better::Higher, 2, 0.14);
+  return std::move(m.rows);
+}
+
+double shared_accuracy(const std::vector<const Run*>& runs) {
+  double least = 1;
+  for (const Run* run : runs) {
+    const EvalPoint* best = run->regression() ? nullptr : run->bestEval();
+    if (!best || !std::isfinite(best->accuracy)) return 0;
+    least = std::min(least, best->accuracy);
+  }
+  return runs.empty() ? 0 : 0.99 * least;
+}
+
+MeasureDelta delta_of(const Measure& a, const Measure& b) {
+  MeasureDelta d;
+  d.delta = b.value - a.value;
+  d.noise = std::hypot(a.half_width, b.half_width);
+  d.relative = a.value != 0 ? 100 * d.delta / a.value : kUnknown;
+  const double floor = std::max(d.noise, 0.5 * std::pow(10.0, -a.decimals));
+  if (std::isnan(d.delta)) return d;
+  if (std::abs(d.delta) <= floor)
+    d.verdict = Verdict::WithinNoise;
+  else if (a.better != Better::Neither)
+    d.verdict = (d.delta < 0) == (a.better == Better::Lower) ? Verdict::Better : Verdict::Worse;
+  return d;
+}
+
+namespace {
+
+std::vector<prof::KernelDelta> kernel_deltas(const RunSample& a, const RunSample& b) {
+  std::map<std::string, prof::KernelDelta> rows;
+  for (const auto& [name, use] : a.work) rows[name].a_count = use.count, rows[name].a_us = use.us;
+  for (const auto& [name, use] : b.work) rows[name].b_count = use.count, rows[name].b_us = use.us;
+  std::vector<prof::KernelDelta> all;
+  for (auto& [name, row] : rows) {
+    row.name = name;
+    all.push_back(std::move(row));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const prof::KernelDelta& x, const prof::KernelDelta& y) {
+    return std::abs(x.delta_us()) > std::abs(y.delta_us());
+  });
+  return all;
+}
+
+QString level_of(const RunSample& sample, const Run& run) {
+  if (run.trace.span_count() == 0) return QObject::tr("not traced");
+  return sample.work.empty() ? QObject::tr("traced by steps only") : QObject::tr("traced by kernels");
+}
+
+void name_mismatches(QStringList& out, const Run& a, const RunSample& sa, const Run& b, const RunSample& sb) {
+  if (a.spec.model.hidden != b.spec.model.hidden || a.spec.model.kind != b.spec.model.kind)
+    out << QObject::tr("the models differ: kernels are not like for like");
   if (a.spec.data.name != b.spec.data.name) out << QObject::tr("the data sets differ: losses are not comparable");
-  if (a.spec.train.batch != b.spec.train.batch) out << QObject::tr("the batches differ: compare samples a second, not steps");
-  if (a.device != b.device) out << QObject::tr("trained on different devices: %1 and %2").arg(a.device, b.device);
-  if ((a.trace.span_count() == 0) != (b.trace.span_count() == 0)) out << QObject::tr("only one was traced: its step time contains the tracing");
-  if (a.spec.exec.precision != b.spec.exec.precision) out << QObject::tr("precision differs: losses are close, not equal");
+  if (a.spec.train.batch != b.spec.train.batch)
+    out << QObject::tr("the batches differ: compare samples a second, not steps");
+  if (a.device != b.device && !a.device.isEmpty() && !b.device.isEmpty())
+    out << QObject::tr("trained on different devices: %1 and %2").arg(a.device, b.device);
+  if (a.summary && b.summary && a.summary->steps != b.summary->steps)
+    out << QObject::tr("%1 and %2 steps: compare losses at the same step").arg(a.summary->steps).arg(b.summary->steps);
+  if (level_of(sa, a) != level_of(sb, b))
+    out << QObject::tr("one was %1, the other %2: tracing costs time").arg(level_of(sa, a), level_of(sb, b));
+  if (a.spec.exec.precision != b.spec.exec.precision)
+    out << QObject::tr("precision differs: losses are close, not equal");
+  if (a.origin == RunOrigin::Imported || b.origin == RunOrigin::Imported)
+    out << QObject::tr("recorded by another program: its choices are not known here");
 }
 
 }  // namespace
 
-StepWindowNs median_step(const prof::Trace& trace) {
-  const auto steps = newest_steps(trace);
-  if (steps.size() < 2) return {};
-  const auto lengths = step_lengths(steps);
-  const double middle = percentile(lengths, 0.5);
-  const auto nearest = std::min_element(lengths.begin(), lengths.end(), [&](double x, double y) { return std::abs(x - middle) < std::abs(y - middle); });
-  const auto i = static_cast<size_t>(nearest - lengths.begin());
-  return {steps[i]->start, steps[i + 1]->start};
-}
-
-PairComparison compare_runs(const Run& baseline, const Run& candidate) {
+PairComparison compare_runs(const Run& baseline, const RunSample& a, const Run& candidate, const RunSample& b) {
   PairComparison out;
-  const Sample a = sample_of(baseline.trace), b = sample_of(candidate.trace);
-  out.traced = a.parts.steps > 0 && b.parts.steps > 0;
+  out.traced = a.traced() && b.traced();
   out.baseline_us = step_us(baseline, a);
   out.candidate_us = step_us(candidate, b);
-  const double ha = prof::estimate(a.step_us).half_width, hb = prof::estimate(b.step_us).half_width;
-  out.half_width_us = out.traced ? std::hypot(ha, hb) : 0;
-  out.beyond_noise = std::abs(out.candidate_us - out.baseline_us) > out.half_width_us && out.candidate_us != out.baseline_us;
+  out.half_width_us = out.traced ? std::hypot(half_width(a.step_us), half_width(b.step_us)) : 0;
+  const double delta = out.candidate_us - out.baseline_us;
+  out.beyond_noise = std::abs(delta) > out.half_width_us;
   if (out.traced) {
     out.waterfall = prof::waterfall(a.parts, b.parts);
-    out.kernels = prof::kernel_deltas(baseline.trace, a.parts.steps, candidate.trace, b.parts.steps);
-    out.baseline_step = median_step(baseline.trace);
-    out.candidate_step = median_step(candidate.trace);
+    out.kernels = kernel_deltas(a, b);
   }
-  out.choices = diff(baseline.spec, candidate.spec);
-  name_mismatches(out.warnings, baseline, candidate);
-  add_measures(out, baseline, a, candidate, b);
+  if (has_choices(baseline) && has_choices(candidate)) out.choices = diff(baseline.spec, candidate.spec);
+  name_mismatches(out.warnings, baseline, a, candidate, b);
   return out;
 }
 
-prof::Breakdown newest_breakdown(const prof::Trace& trace) { return sample_of(trace).parts; }
+PairComparison compare_runs(const Run& baseline, const Run& candidate) {
+  return compare_runs(baseline, sample_of(baseline), candidate, sample_of(candidate));
+}
+
+std::vector<ChoiceRow> differing_choices(const std::vector<const Run*>& runs) {
+  std::vector<ChoiceRow> rows;
+  for (const Field& f : fields()) {
+    ChoiceRow row{std::string(f.key), {}};
+    std::set<std::string> different;
+    for (const Run* run : runs) {
+      row.values.push_back(has_choices(*run) ? field_text(run->spec, f.key) : "–");
+      if (has_choices(*run)) different.insert(row.values.back());
+    }
+    if (different.size() > 1) rows.push_back(std::move(row));
+  }
+  return rows;
+}
 
 QString verdict_text(Verdict verdict) {
   switch (verdict) {
-    case Verdict::Better: return QObject::tr("better");
-    case Verdict::Worse: return QObject::tr("worse");
-    case Verdict::WithinNoise: return QObject::tr("within noise");
-    case Verdict::Neutral: return {};
+    case Verdict::Better:
+      return QObject::tr("better");
+    case Verdict::Worse:
+      return QObject::tr("worse");
+    case Verdict::WithinNoise:
+      return QObject::tr("within noise");
+    case Verdict::Neutral:
+      return {};
   }
   return {};
+}
+
+QString verdict_mark(Verdict verdict) {
+  return verdict == Verdict::Better        ? QStringLiteral("✓ ")
+         : verdict == Verdict::Worse       ? QStringLiteral("▲ ")
+         : verdict == Verdict::WithinNoise ? QStringLiteral("◌ ")
+                                           : QString();
 }
 
 }  // namespace ws::app

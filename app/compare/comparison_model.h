@@ -1,45 +1,57 @@
-// What two runs differ in: step time, its causes, the choices, the measures. Computed once when a run changes; no widgets.
+// What runs differ in: step time and its causes, the choices, the measures. Computed once when a run changes; no
+// widgets.
 #pragma once
 #include <QString>
 #include <QStringList>
 #include <vector>
 
-#include "app/session/run.h"
+#include "app/compare/run_sample.h"
 #include "profiling/analysis/compare.h"
-#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
 
 enum class Verdict { Better, Worse, WithinNoise, Neutral };
+enum class Better { Lower, Higher, Neither };
 
-struct MeasureRow {
+// One figure of one run; NaN: not known.
+struct Measure {
   QString group, name, unit;
-  double baseline = 0, candidate = 0;  // NaN: not known
-  double noise = 0;                    // half width of the 95 % interval of the difference; 0: unknown
+  double value = 0;
+  double half_width = 0;  // of its 95 % interval, from the run's own spread; 0: unknown
+  Better better = Better::Neither;
   int decimals = 1;
-  Verdict verdict = Verdict::Neutral;
-  double delta() const { return candidate - baseline; }
 };
+// The same figures in the same order for every run. `reached`: the accuracy whose time is asked for; 0: none.
+std::vector<Measure> measures_of(const Run& run, const RunSample& sample, double reached);
+double shared_accuracy(const std::vector<const Run*>& runs);  // 99 % of what the least accurate one reached
 
-// Steps of equal length on both sides of the same scale: where one step of a run begins and ends.
-struct StepWindowNs { prof::TimeNs begin = 0, end = 0; };
+struct MeasureDelta {
+  double delta = 0, noise = 0;  // the 95 % interval of the difference is delta ± noise
+  double relative = 0;          // of the baseline; NaN when that is 0
+  Verdict verdict = Verdict::Neutral;
+};
+MeasureDelta delta_of(const Measure& baseline, const Measure& candidate);
 
 struct PairComparison {
-  prof::Waterfall waterfall;   // a: baseline, b: candidate; parts sum to the difference exactly
+  prof::Waterfall waterfall;  // a: baseline, b: candidate; parts sum to the difference exactly
   double baseline_us = 0, candidate_us = 0, half_width_us = 0;
   bool beyond_noise = false;
-  std::vector<MeasureRow> measures;
-  std::vector<prof::KernelDelta> kernels;
+  std::vector<prof::KernelDelta> kernels;  // largest difference first
   std::vector<FieldChange> choices;
-  QStringList warnings;        // mismatches, named
-  StepWindowNs baseline_step, candidate_step;  // the median step of each
-  bool traced = false;         // both have spans to split
+  QStringList warnings;  // mismatches, named
+  bool traced = false;   // both have spans to split
 };
-
+PairComparison compare_runs(const Run& baseline, const RunSample& a, const Run& candidate, const RunSample& b);
 PairComparison compare_runs(const Run& baseline, const Run& candidate);
-// The step whose length is the median of the newest ones.
-StepWindowNs median_step(const prof::Trace& trace);
-prof::Breakdown newest_breakdown(const prof::Trace& trace);  // steps 0: no whole step is there
+
+// The fields in which some run differs from the first, with its value in each.
+struct ChoiceRow {
+  std::string key;
+  std::vector<std::string> values;  // by run; "–" of one that has no choices
+};
+std::vector<ChoiceRow> differing_choices(const std::vector<const Run*>& runs);
+
 QString verdict_text(Verdict verdict);
+QString verdict_mark(Verdict verdict);  // "✓ ", "▲ ", "◌ "
 
 }  // namespace ws::app

@@ -123,14 +123,18 @@ QWidget* ExperimentsTab::buildRight() {
   auto* menu = new QMenu(outcome_);
   for (const OutcomeInfo& o : outcomes()) {
     const QString text = o.unit.isEmpty() ? o.name : o.name + ", " + o.unit;
-    menu->addAction(text, this, [this, which = o.outcome, text] { chart_->setOutcome(which), outcome_->setText(text); });
+    menu->addAction(text, this,
+                    [this, which = o.outcome, text] { chart_->setOutcome(which), outcome_->setText(text); });
   }
   outcome_->setMenu(menu);
   view_ = option_button(tr("How it is shown"), picture);
   view_->setText(tr("Bars"));
   auto* views = new QMenu(view_);
-  for (const auto& [view, text] : {std::pair{ExperimentView::Bars, tr("Bars")}, {ExperimentView::HeatMap, tr("Heat map")}, {ExperimentView::Lines, tr("Against size")}}) {
-    QAction* action = views->addAction(text, this, [this, which = view, name = text] { chart_->setView(which), view_->setText(name); });
+  for (const auto& [view, text] : {std::pair{ExperimentView::Bars, tr("Bars")},
+                                   {ExperimentView::HeatMap, tr("Heat map")},
+                                   {ExperimentView::Lines, tr("Against size")}}) {
+    QAction* action = views->addAction(
+        text, this, [this, which = view, name = text] { chart_->setView(which), view_->setText(name); });
     action->setData(static_cast<int>(view));
   }
   view_->setMenu(views);
@@ -140,9 +144,12 @@ QWidget* ExperimentsTab::buildRight() {
   numbers->setTitle(tr("Numbers"), tr("double-click opens a run of the choice"));
   numbers->legend()->hide();
   table_ = new QTableWidget(0, 11, numbers);
-  table_->setHorizontalHeaderLabels({tr("choice"), tr("µs a step"), tr("spread"), tr("gain"), tr("samples/s"), tr("first loss"), tr("last loss"), tr("accuracy, %"), tr("driver calls"), tr("peak, MiB"), tr("runs")});
+  table_->setHorizontalHeaderLabels({tr("choice"), tr("µs a step"), tr("spread"), tr("gain"), tr("samples/s"),
+                                     tr("first loss"), tr("last loss"), tr("accuracy, %"), tr("driver calls"),
+                                     tr("peak, MiB"), tr("runs")});
   style_table(*table_, tr("Numbers of the experiment"));
-  for (int column = 1; column < table_->columnCount(); ++column) table_->setColumnWidth(column, column == 2 ? 110 : column == 7 ? 88 : column == 10 ? 44 : 80);
+  for (int column = 1; column < table_->columnCount(); ++column)
+    table_->setColumnWidth(column, column == 2 ? 110 : column == 7 ? 88 : column == 10 ? 44 : 80);
   table_->setColumnWidth(0, 216);
   numbers->setBody(table_);
   connect(table_, &QTableWidget::cellDoubleClicked, this, &ExperimentsTab::openTrial);

@@ -18,10 +18,14 @@ QColor mixed(const QColor& from, const QColor& to, double share) {
 }
 
 // The ink that stands out more from a ground.
-QColor ink_on(const QColor& ground) { return 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 128 ? QColor(0x0B, 0x0E, 0x13) : QColor(Qt::white); }
+QColor ink_on(const QColor& ground) {
+  return 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 128 ? QColor(0x0B, 0x0E, 0x13)
+                                                                                     : QColor(Qt::white);
+}
 
 void draw_left(QPainter& painter, const QRectF& box, const QString& text) {
-  painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(box.width())));
+  painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
+                   painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(box.width())));
 }
 
 double share_of(double value, double least, double most) {
@@ -32,7 +36,9 @@ double share_of(double value, double least, double most) {
 
 }  // namespace
 
-ExperimentChart::ExperimentChart(QWidget* parent) : QWidget(parent) { setAccessibleName(tr("Result of the experiment")); }
+ExperimentChart::ExperimentChart(QWidget* parent) : QWidget(parent) {
+  setAccessibleName(tr("Result of the experiment"));
+}
 
 void ExperimentChart::setResult(ExperimentResult result) {
   result_ = std::move(result);
@@ -59,7 +65,8 @@ bool ExperimentChart::allows(ExperimentView view) const {
 
 const TrialResult* ExperimentChart::trialAt(int group, int item) const {
   const int trial = grid_.at(group, item);
-  return trial >= 0 && trial < static_cast<int>(result_.trials.size()) ? &result_.trials[static_cast<size_t>(trial)] : nullptr;
+  return trial >= 0 && trial < static_cast<int>(result_.trials.size()) ? &result_.trials[static_cast<size_t>(trial)]
+                                                                       : nullptr;
 }
 
 std::optional<Measured> ExperimentChart::at(int group, int item) const {
@@ -71,7 +78,8 @@ ExperimentChart::Span ExperimentChart::span() const {
   std::optional<Span> all;
   for (int group = 0; group < grid_.groups.size(); ++group)
     for (int item = 0; item < grid_.items.size(); ++item)
-      if (const auto m = at(group, item)) all = all ? Span{std::min(all->least, m->median), std::max(all->most, m->most)} : Span{m->median, m->most};
+      if (const auto m = at(group, item))
+        all = all ? Span{std::min(all->least, m->median), std::max(all->most, m->most)} : Span{m->median, m->most};
   return all.value_or(Span{});
 }
 
@@ -83,23 +91,32 @@ void ExperimentChart::render(QPainter& painter, const QRectF& area) const {
   painter.fillRect(area, theme().base);
   if (grid_.items.isEmpty()) return;
   switch (view_) {
-    case ExperimentView::Bars: return renderBars(painter, area);
-    case ExperimentView::HeatMap: return renderMap(painter, area);
-    case ExperimentView::Lines: return renderLines(painter, area);
+    case ExperimentView::Bars:
+      return renderBars(painter, area);
+    case ExperimentView::HeatMap:
+      return renderMap(painter, area);
+    case ExperimentView::Lines:
+      return renderLines(painter, area);
   }
 }
 
 void ExperimentChart::renderBars(QPainter& painter, const QRectF& area) const {
   const int panels = static_cast<int>(grid_.groups.size());
-  const int across = std::clamp(static_cast<int>(area.width() / kPanelWidth), 1, panels), down = (panels + across - 1) / across;
+  const int across = std::clamp(static_cast<int>(area.width() / kPanelWidth), 1, panels),
+            down = (panels + across - 1) / across;
   const double width = (area.width() - 16) / across, height = (area.height() - 12) / down, most = span().most;
   for (int group = 0; group < panels; ++group)
-    paintBars(painter, QRectF(area.left() + 8 + group % across * width, area.top() + 6 + group / across * height, width - 12, height - 6), group, most);
+    paintBars(painter,
+              QRectF(area.left() + 8 + group % across * width, area.top() + 6 + group / across * height, width - 12,
+                     height - 6),
+              group, most);
 }
 
 void ExperimentChart::paintBars(QPainter& painter, const QRectF& area, int group, double most) const {
   const int count = static_cast<int>(grid_.items.size());
-  const QString title = grid_.groups[group].isEmpty() ? grid_.axis : tr("%1 %2, by %3").arg(grid_.group_axis, grid_.groups[group], grid_.axis);
+  const QString title = grid_.groups[group].isEmpty()
+                            ? grid_.axis
+                            : tr("%1 %2, by %3").arg(grid_.group_axis, grid_.groups[group], grid_.axis);
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   const double top = title.isEmpty() ? 0 : kTitle;
@@ -109,12 +126,16 @@ void ExperimentChart::paintBars(QPainter& painter, const QRectF& area, int group
   for (const QString& item : grid_.items) label = std::max(label, painter.fontMetrics().horizontalAdvance(item) + 12.0);
   label = std::min(label, area.width() * 0.42);
   const double height = std::min(kRowMost, (area.height() - top) / count);
-  for (int item = 0; item < count; ++item) paintBar(painter, QRectF(area.left(), area.top() + top + item * height, area.width(), height), label, group, item, most);
+  for (int item = 0; item < count; ++item)
+    paintBar(painter, QRectF(area.left(), area.top() + top + item * height, area.width(), height), label, group, item,
+             most);
   painter.setPen(theme().strong_border);
-  painter.drawLine(QPointF(area.left() + label, area.top() + top), QPointF(area.left() + label, area.top() + top + count * height));
+  painter.drawLine(QPointF(area.left() + label, area.top() + top),
+                   QPointF(area.left() + label, area.top() + top + count * height));
 }
 
-void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left, int group, int item, double most) const {
+void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left, int group, int item,
+                               double most) const {
   const Theme& t = theme();
   painter.setFont(ui_font(12));
   painter.setPen(t.secondary);
@@ -126,7 +147,8 @@ void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left
   if (!value) {
     painter.setPen(t.quiet);
     const QString why = state_of(*trial);
-    return draw_left(painter, QRectF(x0 + 8, row.top(), row.right() - x0 - 8, row.height()), why.isEmpty() ? tr("no finite number") : why);
+    return draw_left(painter, QRectF(x0 + 8, row.top(), row.right() - x0 - 8, row.height()),
+                     why.isEmpty() ? tr("no finite number") : why);
   }
   const auto x = [&](double v) { return x0 + (most > 0 ? std::max(0.0, v) / most * room : 0); };
   const double inset = std::min(6.0, row.height() * 0.2);
@@ -142,15 +164,18 @@ void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left
   }
   painter.setFont(ui_font(12, 600));
   painter.setPen(t.text);
-  draw_number(painter, QRectF(std::max(x(value->most), bar.right()) + 7, row.top(), kValueWidth, row.height()), Qt::AlignLeft | Qt::AlignVCenter, valueText(value->median));
+  draw_number(painter, QRectF(std::max(x(value->most), bar.right()) + 7, row.top(), kValueWidth, row.height()),
+              Qt::AlignLeft | Qt::AlignVCenter, valueText(value->median));
 }
 
 void ExperimentChart::renderMap(QPainter& painter, const QRectF& area) const {
   painter.setFont(ui_font(12));
   double label = 40;
-  for (const QString& group : grid_.groups) label = std::max(label, painter.fontMetrics().horizontalAdvance(group) + 20.0);
+  for (const QString& group : grid_.groups)
+    label = std::max(label, painter.fontMetrics().horizontalAdvance(group) + 20.0);
   const QRectF plot = area.adjusted(label + 8, 44, -96, -12);
-  const double width = plot.width() / static_cast<double>(grid_.items.size()), height = std::min(64.0, plot.height() / static_cast<double>(grid_.groups.size()));
+  const double width = plot.width() / static_cast<double>(grid_.items.size()),
+               height = std::min(64.0, plot.height() / static_cast<double>(grid_.groups.size()));
   painter.setPen(theme().text);
   painter.setFont(ui_font(12, 600));
   painter.drawText(QRectF(plot.left(), area.top() + 4, plot.width(), 18), Qt::AlignHCenter, grid_.axis);
@@ -158,14 +183,17 @@ void ExperimentChart::renderMap(QPainter& painter, const QRectF& area) const {
   painter.setFont(ui_font(12));
   painter.setPen(theme().secondary);
   for (int item = 0; item < grid_.items.size(); ++item)
-    painter.drawText(QRectF(plot.left() + item * width, plot.top() - 20, width, 18), Qt::AlignCenter, painter.fontMetrics().elidedText(grid_.items[item], Qt::ElideRight, static_cast<int>(width)));
+    painter.drawText(QRectF(plot.left() + item * width, plot.top() - 20, width, 18), Qt::AlignCenter,
+                     painter.fontMetrics().elidedText(grid_.items[item], Qt::ElideRight, static_cast<int>(width)));
   const Span all = span();
   for (int group = 0; group < grid_.groups.size(); ++group) {
     painter.setFont(ui_font(12));
     painter.setPen(theme().secondary);
     draw_left(painter, QRectF(area.left() + 10, plot.top() + group * height, label, height), grid_.groups[group]);
     for (int item = 0; item < grid_.items.size(); ++item)
-      paintCell(painter, QRectF(plot.left() + item * width, plot.top() + group * height, width, height).adjusted(1, 1, -1, -1), group, item, all);
+      paintCell(painter,
+                QRectF(plot.left() + item * width, plot.top() + group * height, width, height).adjusted(1, 1, -1, -1),
+                group, item, all);
   }
   paintScale(painter, QRectF(plot.right() + 18, plot.top(), 14, std::min(plot.height(), 160.0)), all);
 }
@@ -188,11 +216,15 @@ void ExperimentChart::paintCell(QPainter& painter, const QRectF& box, int group,
 void ExperimentChart::paintScale(QPainter& painter, const QRectF& box, const Span& all) const {
   if (all.most <= 0) return;
   for (int i = 0; i < 32; ++i)
-    painter.fillRect(QRectF(box.left(), box.bottom() - (i + 1) * box.height() / 32, box.width(), box.height() / 32 + 0.5), mixed(theme().header, theme().focus, 0.08 + 0.82 * i / 31.0));
+    painter.fillRect(
+        QRectF(box.left(), box.bottom() - (i + 1) * box.height() / 32, box.width(), box.height() / 32 + 0.5),
+        mixed(theme().header, theme().focus, 0.08 + 0.82 * i / 31.0));
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
-  draw_number(painter, QRectF(box.right() + 5, box.top() - 4, 60, 14), Qt::AlignLeft | Qt::AlignVCenter, valueText(all.most));
-  draw_number(painter, QRectF(box.right() + 5, box.bottom() - 10, 60, 14), Qt::AlignLeft | Qt::AlignVCenter, valueText(all.least));
+  draw_number(painter, QRectF(box.right() + 5, box.top() - 4, 60, 14), Qt::AlignLeft | Qt::AlignVCenter,
+              valueText(all.most));
+  draw_number(painter, QRectF(box.right() + 5, box.bottom() - 10, 60, 14), Qt::AlignLeft | Qt::AlignVCenter,
+              valueText(all.least));
 }
 
 void ExperimentChart::paintLineGrid(QPainter& painter, const QRectF& plot, const Span& decades) const {
@@ -202,7 +234,8 @@ void ExperimentChart::paintLineGrid(QPainter& painter, const QRectF& plot, const
     painter.setPen(theme().grid);
     painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
     painter.setPen(theme().secondary);
-    draw_number(painter, QRectF(plot.left() - 70, y - 8, 64, 16), Qt::AlignRight | Qt::AlignVCenter, significant_text(std::pow(10.0, power)));
+    draw_number(painter, QRectF(plot.left() - 70, y - 8, 64, 16), Qt::AlignRight | Qt::AlignVCenter,
+                significant_text(std::pow(10.0, power)));
   }
   painter.setPen(theme().strong_border);
   painter.drawLine(plot.bottomLeft(), plot.bottomRight());
@@ -213,14 +246,20 @@ void ExperimentChart::paintLineGrid(QPainter& painter, const QRectF& plot, const
 void ExperimentChart::renderLines(QPainter& painter, const QRectF& area) const {
   const QRectF plot = area.adjusted(82, 16, -130, -46);
   const Span all = span();
-  const double least = all.least > 0 ? all.least : 1e-3, low = std::floor(std::log10(least)), high = std::max(low + 1, std::ceil(std::log10(std::max(all.most, least))));
+  const double least = all.least > 0 ? all.least : 1e-3, low = std::floor(std::log10(least)),
+               high = std::max(low + 1, std::ceil(std::log10(std::max(all.most, least))));
   paintLineGrid(painter, plot, {low, high});
   const auto [first, last] = std::ranges::minmax(grid_.numbers);
-  const auto x = [&, a = std::log(first), b = std::log(last)](double size) { return plot.left() + (std::log(size) - a) / std::max(1e-9, b - a) * plot.width(); };
-  const auto y = [&](double value) { return plot.bottom() - (std::log10(std::max(value, least)) - low) / (high - low) * plot.height(); };
+  const auto x = [&, a = std::log(first), b = std::log(last)](double size) {
+    return plot.left() + (std::log(size) - a) / std::max(1e-9, b - a) * plot.width();
+  };
+  const auto y = [&](double value) {
+    return plot.bottom() - (std::log10(std::max(value, least)) - low) / (high - low) * plot.height();
+  };
   painter.setPen(theme().secondary);
   for (int item = 0; item < grid_.items.size(); ++item)
-    painter.drawText(QRectF(x(grid_.numbers[static_cast<size_t>(item)]) - 45, plot.bottom() + 5, 90, 16), Qt::AlignHCenter, grid_.items[item]);
+    painter.drawText(QRectF(x(grid_.numbers[static_cast<size_t>(item)]) - 45, plot.bottom() + 5, 90, 16),
+                     Qt::AlignHCenter, grid_.items[item]);
   painter.drawText(QRectF(plot.left(), plot.bottom() + 24, plot.width(), 16), Qt::AlignHCenter, grid_.axis);
   painter.setRenderHint(QPainter::Antialiasing);
   for (int group = 0; group < grid_.groups.size(); ++group) {
@@ -240,7 +279,8 @@ void ExperimentChart::renderLines(QPainter& painter, const QRectF& area) const {
     if (line.isEmpty()) continue;
     painter.setPen(theme().text);
     painter.setFont(ui_font(12));
-    draw_left(painter, QRectF(line.last().x() + 9, line.last().y() - 9, area.right() - line.last().x() - 12, 18), grid_.groups[group].isEmpty() ? info(outcome_).name : grid_.groups[group]);
+    draw_left(painter, QRectF(line.last().x() + 9, line.last().y() - 9, area.right() - line.last().x() - 12, 18),
+              grid_.groups[group].isEmpty() ? info(outcome_).name : grid_.groups[group]);
   }
   painter.setRenderHint(QPainter::Antialiasing, false);
 }

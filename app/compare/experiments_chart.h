@@ -25,7 +25,9 @@ class ExperimentChart : public QWidget {
   void paintEvent(QPaintEvent*) override;
 
  private:
-  struct Span { double least = 0, most = 0; };
+  struct Span {
+    double least = 0, most = 0;
+  };
   const TrialResult* trialAt(int group, int item) const;
   std::optional<Measured> at(int group, int item) const;
   Span span() const;  // of all medians

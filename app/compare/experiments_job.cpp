@@ -9,11 +9,14 @@ class Forward final : public ExperimentSink {
  public:
   explicit Forward(ExperimentJob* job) : job_(job) {}
   void begins(const Trial& trial, int repeat, int done, int of) override {
-    const auto tell = [job = job_, label = QString::fromStdString(trial.label), repeat, done, of] { emit job->began(label, repeat, done, of); };
+    const auto tell = [job = job_, label = QString::fromStdString(trial.label), repeat, done, of] {
+      emit job->began(label, repeat, done, of);
+    };
     QMetaObject::invokeMethod(job_, tell, Qt::QueuedConnection);
   }
   void ended(const TrialRun&) override {
-    QMetaObject::invokeMethod(job_, [job = job_] { emit job->trained(); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        job_, [job = job_] { emit job->trained(); }, Qt::QueuedConnection);
   }
 
  private:
@@ -36,10 +39,13 @@ void ExperimentJob::start(const ExperimentSpec& spec, const QString& folder) {
     } catch (const std::exception& failure) {
       problem = QString::fromUtf8(failure.what());
     }
-    QMetaObject::invokeMethod(this, [this, problem] {
-      running_ = false;
-      emit ended(problem);
-    }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this,
+        [this, problem] {
+          running_ = false;
+          emit ended(problem);
+        },
+        Qt::QueuedConnection);
   });
 }
 

@@ -12,7 +12,7 @@ class ExperimentJob : public QObject {
   Q_OBJECT
  public:
   explicit ExperimentJob(QObject* parent = nullptr) : QObject(parent) {}
-  ~ExperimentJob() override { cancel_ = true; }  // the thread is joined with the member
+  ~ExperimentJob() override { cancel_ = true; }                   // the thread is joined with the member
   void start(const ExperimentSpec& spec, const QString& folder);  // only when nothing runs
   void cancel() { cancel_ = true; }
   bool running() const { return running_; }
@@ -20,8 +20,8 @@ class ExperimentJob : public QObject {
 
  signals:
   void began(const QString& label, int repeat, int done, int of);
-  void trained();                     // one more line in the folder's results
-  void ended(const QString& problem); // empty: it went well, or was stopped
+  void trained();                      // one more line in the folder's results
+  void ended(const QString& problem);  // empty: it went well, or was stopped
 
  private:
   std::atomic<bool> cancel_{false};

@@ -9,13 +9,20 @@ namespace {
 
 double value_of(const TrialRun& run, Outcome outcome) {
   switch (outcome) {
-    case Outcome::StepTime: return run.us_per_step;
-    case Outcome::Throughput: return run.samples_per_s;
-    case Outcome::FirstLoss: return run.first_loss;
-    case Outcome::FinalLoss: return run.final_loss;
-    case Outcome::Accuracy: return 100 * run.test_accuracy;
-    case Outcome::DriverCalls: return run.allocator_calls_per_step;
-    case Outcome::Peak: return static_cast<double>(run.peak_bytes) / (1 << 20);
+    case Outcome::StepTime:
+      return run.us_per_step;
+    case Outcome::Throughput:
+      return run.samples_per_s;
+    case Outcome::FirstLoss:
+      return run.first_loss;
+    case Outcome::FinalLoss:
+      return run.final_loss;
+    case Outcome::Accuracy:
+      return 100 * run.test_accuracy;
+    case Outcome::DriverCalls:
+      return run.allocator_calls_per_step;
+    case Outcome::Peak:
+      return static_cast<double>(run.peak_bytes) / (1 << 20);
   }
   return 0;
 }
@@ -57,13 +64,14 @@ OutcomeGrid ladder_grid(const ExperimentResult& result) {
 }  // namespace
 
 std::vector<OutcomeInfo> outcomes() {
-  static const std::vector<OutcomeInfo> all{{Outcome::StepTime, QObject::tr("Step time"), "µs", 1},
-                                            {Outcome::Throughput, QObject::tr("Throughput"), QObject::tr("samples/s"), 0},
-                                            {Outcome::FirstLoss, QObject::tr("First loss"), "", 3},
-                                            {Outcome::FinalLoss, QObject::tr("Last training loss"), "", 4},
-                                            {Outcome::Accuracy, QObject::tr("Test accuracy"), "%", 2},
-                                            {Outcome::DriverCalls, QObject::tr("Driver allocations a step"), "", 1},
-                                            {Outcome::Peak, QObject::tr("Peak memory"), "MiB", 2}};
+  static const std::vector<OutcomeInfo> all{
+      {Outcome::StepTime, QObject::tr("Step time"), "µs", 1},
+      {Outcome::Throughput, QObject::tr("Throughput"), QObject::tr("samples/s"), 0},
+      {Outcome::FirstLoss, QObject::tr("First loss"), "", 3},
+      {Outcome::FinalLoss, QObject::tr("Last training loss"), "", 4},
+      {Outcome::Accuracy, QObject::tr("Test accuracy"), "%", 2},
+      {Outcome::DriverCalls, QObject::tr("Driver allocations a step"), "", 1},
+      {Outcome::Peak, QObject::tr("Peak memory"), "MiB", 2}};
   return all;
 }
 
@@ -87,7 +95,8 @@ QString state_of(const TrialResult& trial) {
   if (!trial.trial.skipped.empty()) return QObject::tr("skipped: %1").arg(QString::fromStdString(trial.trial.skipped));
   if (trial.runs.empty()) return QObject::tr("not yet");
   const auto well = std::ranges::find_if(trial.runs, [](const TrialRun& r) { return r.status != "failed"; });
-  return well == trial.runs.end() ? QObject::tr("failed: %1").arg(QString::fromStdString(trial.runs.front().message)) : QString();
+  return well == trial.runs.end() ? QObject::tr("failed: %1").arg(QString::fromStdString(trial.runs.front().message))
+                                  : QString();
 }
 
 OutcomeGrid grid_of(const ExperimentResult& result) {

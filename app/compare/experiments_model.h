@@ -10,20 +10,27 @@
 namespace ws::app {
 
 enum class Outcome { StepTime, Throughput, FirstLoss, FinalLoss, Accuracy, DriverCalls, Peak };
-struct OutcomeInfo { Outcome outcome; QString name, unit; int decimals; };
+struct OutcomeInfo {
+  Outcome outcome;
+  QString name, unit;
+  int decimals;
+};
 std::vector<OutcomeInfo> outcomes();
 const OutcomeInfo& info(Outcome outcome);
 
-struct Measured { double median = 0, least = 0, most = 0; int runs = 0; };
+struct Measured {
+  double median = 0, least = 0, most = 0;
+  int runs = 0;
+};
 std::optional<Measured> measured(const TrialResult& trial, Outcome outcome);  // nothing: no run of it has ended well
 QString state_of(const TrialResult& trial);  // "skipped: …", "failed: …", "not yet"; empty when there are numbers
 
 // Trials as a grid: the longest axis across, what the others combine to down. A ladder, or one axis, is one group.
 struct OutcomeGrid {
-  QString axis, group_axis;        // their names
+  QString axis, group_axis;  // their names
   QStringList items, groups;
-  std::vector<int> trial;          // groups × items; -1: none
-  std::vector<double> numbers;     // of the items when each begins with a number, else empty
+  std::vector<int> trial;       // groups × items; -1: none
+  std::vector<double> numbers;  // of the items when each begins with a number, else empty
   int at(int group, int item) const { return trial[static_cast<size_t>(group * items.size() + item)]; }
 };
 OutcomeGrid grid_of(const ExperimentResult& result);

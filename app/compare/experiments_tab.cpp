@@ -40,7 +40,9 @@ QString number(const TrialResult& trial, Outcome outcome) {
 
 }  // namespace
 
-QString ExperimentsTab::folderOf(const ExperimentSpec& spec) const { return QDir(folder_).filePath(QString::fromStdString(spec.name)); }
+QString ExperimentsTab::folderOf(const ExperimentSpec& spec) const {
+  return QDir(folder_).filePath(QString::fromStdString(spec.name));
+}
 
 void ExperimentsTab::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
@@ -50,7 +52,8 @@ void ExperimentsTab::showEvent(QShowEvent* event) {
 
 void ExperimentsTab::fillList() {
   try {
-    for (const ExperimentInfo& shipped : shipped_experiments()) add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
+    for (const ExperimentInfo& shipped : shipped_experiments())
+      add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }
@@ -91,7 +94,9 @@ void ExperimentsTab::chosen() {
   }
   title_->setText(QString::fromStdString(spec_.title.empty() ? spec_.name : spec_.title));
   text_->setText(QString::fromStdString(spec_.text));
-  expect_->setText(spec_.expect.empty() ? QString() : tr("<b>Expected</b> %1").arg(QString::fromStdString(spec_.expect).toHtmlEscaped()));
+  expect_->setText(spec_.expect.empty()
+                       ? QString()
+                       : tr("<b>Expected</b> %1").arg(QString::fromStdString(spec_.expect).toHtmlEscaped()));
   readResult();
   repeats_->setValue(result_.spec.repeats);
   showResult();
@@ -164,10 +169,16 @@ void ExperimentsTab::fillRow(int row, const TrialResult& trial, double first) {
   }
   const auto time = measured(trial, Outcome::StepTime);
   table_->setItem(row, kTime, cell(number(trial, Outcome::StepTime), true));
-  table_->setItem(row, kSpread, cell(time && time->runs > 1 ? fixed_text(time->least, 1) + " – " + fixed_text(time->most, 1) : QStringLiteral("–"), true));
-  table_->setItem(row, kGain, cell(time && time->median > 0 ? significant_text(first / time->median) + "×" : QStringLiteral("–"), true));
-  const std::pair<Column, Outcome> rest[] = {{kThroughput, Outcome::Throughput}, {kFirstLoss, Outcome::FirstLoss}, {kLastLoss, Outcome::FinalLoss},
-                                             {kAccuracy, Outcome::Accuracy},     {kCalls, Outcome::DriverCalls},   {kPeak, Outcome::Peak}};
+  table_->setItem(row, kSpread,
+                  cell(time && time->runs > 1 ? fixed_text(time->least, 1) + " – " + fixed_text(time->most, 1)
+                                              : QStringLiteral("–"),
+                       true));
+  table_->setItem(
+      row, kGain,
+      cell(time && time->median > 0 ? significant_text(first / time->median) + "×" : QStringLiteral("–"), true));
+  const std::pair<Column, Outcome> rest[] = {{kThroughput, Outcome::Throughput}, {kFirstLoss, Outcome::FirstLoss},
+                                             {kLastLoss, Outcome::FinalLoss},    {kAccuracy, Outcome::Accuracy},
+                                             {kCalls, Outcome::DriverCalls},     {kPeak, Outcome::Peak}};
   for (const auto& [column, outcome] : rest) table_->setItem(row, column, cell(number(trial, outcome), true));
   table_->setItem(row, kRuns, cell(QString::number(trial.runs.size()), true));
 }
@@ -177,8 +188,12 @@ void ExperimentsTab::showState() {
   int done = 0;
   for (const TrialResult& t : result_.trials) done += static_cast<int>(t.runs.size());
   const int of = known_ ? trainings(result_.spec, trials_) : 0;
-  size_->setText(known_ ? tr("%1 choices, %2 trainings here in shuffled order").arg(trials_.size()).arg(of) : QString());
-  run_->setText(busy ? tr("Stop") : result_.complete && done > 0 && !wantsMore() ? tr("Run again") : done > 0 ? tr("Go on") : tr("Run"));
+  size_->setText(known_ ? tr("%1 choices, %2 trainings here in shuffled order").arg(trials_.size()).arg(of)
+                        : QString());
+  run_->setText(busy                                           ? tr("Stop")
+                : result_.complete && done > 0 && !wantsMore() ? tr("Run again")
+                : done > 0                                     ? tr("Go on")
+                                                               : tr("Run"));
   run_->setIcon(theme_icon(busy ? "stop" : "play", Qt::white));
   run_->setEnabled(known_ && (busy || of > 0));
   list_->setEnabled(!busy);
@@ -193,9 +208,14 @@ void ExperimentsTab::showState() {
     if (view == chart_->view()) view_->setText(action->text());
   }
   if (busy) return;
-  if (of == 0 && known_) state_->setText(tr("None of its choices can run on this machine."));
-  else if (done == 0) state_->setText(tr("Not run here yet."));
-  else state_->setText(result_.complete ? tr("Complete: %1 trainings on %2").arg(done).arg(QString::fromStdString(result_.device)) : tr("%1 of %2 done; Go on takes up the rest.").arg(done).arg(of));
+  if (of == 0 && known_)
+    state_->setText(tr("None of its choices can run on this machine."));
+  else if (done == 0)
+    state_->setText(tr("Not run here yet."));
+  else
+    state_->setText(result_.complete
+                        ? tr("Complete: %1 trainings on %2").arg(done).arg(QString::fromStdString(result_.device))
+                        : tr("%1 of %2 done; Go on takes up the rest.").arg(done).arg(of));
 }
 
 void ExperimentsTab::openTrial(int row) {
@@ -208,7 +228,8 @@ bool ExperimentsTab::exportTo(const QString& path) {
   bool ok = false;
   if (path.endsWith(".csv")) {
     QSaveFile file(path);
-    ok = file.open(QIODevice::WriteOnly) && file.write(QByteArray::fromStdString(experiment_csv(result_))) >= 0 && file.commit();
+    ok = file.open(QIODevice::WriteOnly) && file.write(QByteArray::fromStdString(experiment_csv(result_))) >= 0 &&
+         file.commit();
   } else if (path.endsWith(".svg")) {
     QSvgGenerator svg;
     svg.setFileName(path);
@@ -233,16 +254,22 @@ bool ExperimentsTab::exportTo(const QString& path) {
 }
 
 void ExperimentsTab::chooseExport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export the result"), QString::fromStdString(spec_.name) + ".csv", tr("Table (*.csv);;Chart (*.svg *.png)"));
+  const QString path =
+      QFileDialog::getSaveFileName(this, tr("Export the result"), QString::fromStdString(spec_.name) + ".csv",
+                                   tr("Table (*.csv);;Chart (*.svg *.png)"));
   if (!path.isEmpty()) exportTo(path);
 }
 
 void add_experiments(MainWindow& window) {
   auto* tab = new ExperimentsTab(window.session(), window.library()->folder() + "/experiments", &window);
   const int index = window.addTab(QObject::tr("Experiments"), tab, {});
-  QObject::connect(tab, &ExperimentsTab::said, &window, [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
-  QObject::connect(tab, &ExperimentsTab::openWanted, &window, [&window](const QString& path) { window.openFile(path); });
-  window.menu(QObject::tr("Compare"))->addAction(QObject::tr("Experiments"), &window, [&window, index] { window.tabs()->setCurrentIndex(index); });
+  QObject::connect(tab, &ExperimentsTab::said, &window,
+                   [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
+  QObject::connect(tab, &ExperimentsTab::openWanted, &window,
+                   [&window](const QString& path) { window.openFile(path); });
+  window.menu(QObject::tr("Compare"))->addAction(QObject::tr("Experiments"), &window, [&window, index] {
+    window.tabs()->setCurrentIndex(index);
+  });
   window.addOpener([&window, tab, index](const QString& path) {
     if (!path.endsWith(".json") || !tab->open(path)) return false;
     window.tabs()->setCurrentIndex(index);

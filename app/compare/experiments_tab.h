@@ -30,14 +30,14 @@ class ExperimentsTab : public QWidget {
   QPushButton* runButton() const { return run_; }
   const ExperimentResult& result() const { return result_; }
   bool running() const { return job_->running(); }
-  bool open(const QString& path);          // an experiment's file; false: it is none
-  void run();                              // starts, or goes on
+  bool open(const QString& path);  // an experiment's file; false: it is none
+  void run();                      // starts, or goes on
   void stop() { job_->cancel(); }
-  bool exportTo(const QString& path);      // csv, svg or png by the name's ending
+  bool exportTo(const QString& path);  // csv, svg or png by the name's ending
 
  signals:
   void said(const QString& sentence, bool problem);
-  void openWanted(const QString& path);    // a run file
+  void openWanted(const QString& path);  // a run file
 
  protected:
   void showEvent(QShowEvent*) override;
@@ -66,7 +66,7 @@ class ExperimentsTab : public QWidget {
   ExperimentSpec spec_;
   ExperimentResult result_;
   std::vector<Trial> trials_;
-  bool known_ = false;      // spec_ was read
+  bool known_ = false;  // spec_ was read
   QListWidget* list_;
   QLabel *title_, *text_, *expect_, *size_, *state_;
   QSpinBox* repeats_;

@@ -41,27 +41,42 @@ std::vector<StepView::Lane> StepView::lanes(const Run& run) const {
   for (const prof::Track& track : run.trace.tracks()) {
     const QString name = QString::fromStdString(track.name);
     switch (track.kind) {
-      case prof::TrackKind::Phases: all.push_back({tr("phase"), &track, 17}); break;
-      case prof::TrackKind::Stream: all.push_back({name, &track, 28}); break;
-      case prof::TrackKind::Api: all.push_back({tr("CUDA API"), &track, 24}); break;
-      case prof::TrackKind::CpuThread: if (track.depth == 0) all.push_back({name, &track, 28}); break;
-      default: break;
+      case prof::TrackKind::Phases:
+        all.push_back({tr("phase"), &track, 17});
+        break;
+      case prof::TrackKind::Stream:
+        all.push_back({name, &track, 28});
+        break;
+      case prof::TrackKind::Api:
+        all.push_back({tr("CUDA API"), &track, 24});
+        break;
+      case prof::TrackKind::CpuThread:
+        if (track.depth == 0) all.push_back({name, &track, 28});
+        break;
+      default:
+        break;
     }
   }
-  std::stable_sort(all.begin(), all.end(), [](const Lane& a, const Lane& b) { return a.track->kind == prof::TrackKind::Phases && b.track->kind != prof::TrackKind::Phases; });
+  std::stable_sort(all.begin(), all.end(), [](const Lane& a, const Lane& b) {
+    return a.track->kind == prof::TrackKind::Phases && b.track->kind != prof::TrackKind::Phases;
+  });
   if (all.size() > 5) all.resize(5);
   return all;
 }
 
-void StepView::paintLane(QPainter& painter, const QRectF& row, const Lane& lane, const Run& run, StepWindowNs window, double scale, std::vector<Block>* phases) const {
+void StepView::paintLane(QPainter& painter, const QRectF& row, const Lane& lane, const Run& run, StepWindowNs window,
+                         double scale, std::vector<Block>* phases) const {
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(11));
-  painter.drawText(QRectF(row.left() - kGutter + 18, row.top(), kGutter - 26, row.height()), Qt::AlignLeft | Qt::AlignVCenter, lane.name);
+  painter.drawText(QRectF(row.left() - kGutter + 18, row.top(), kGutter - 26, row.height()),
+                   Qt::AlignLeft | Qt::AlignVCenter, lane.name);
   const double width = static_cast<double>(window.end - window.begin) * scale;
   const bool gpu = lane.track->kind == prof::TrackKind::Stream;
   if (gpu) painter.fillRect(QRectF(row.left(), row.top() + 2, width, row.height() - 4), theme().idle);
-  for (const prof::LodRect& r : prof::lod(*lane.track, window.begin, window.end, std::max(1, static_cast<int>(width)))) {
-    const double x0 = std::max(0.0, static_cast<double>(r.x0)), x1 = std::min(width, std::max(static_cast<double>(r.x1), x0 + 1));
+  for (const prof::LodRect& r :
+       prof::lod(*lane.track, window.begin, window.end, std::max(1, static_cast<int>(width)))) {
+    const double x0 = std::max(0.0, static_cast<double>(r.x0)),
+                 x1 = std::min(width, std::max(static_cast<double>(r.x1), x0 + 1));
     const QRectF box(row.left() + x0, row.top() + 2, x1 - x0, row.height() - 4);
     const QString name = QString::fromStdString(run.trace.name(r.span.name));
     if (phases) {
@@ -80,19 +95,22 @@ void StepView::paintLane(QPainter& painter, const QRectF& row, const Lane& lane,
   }
 }
 
-double StepView::paintRun(QPainter& painter, const QRectF& plot, double top, const Run& run, StepWindowNs window, double scale, std::vector<Block>& phases) const {
+double StepView::paintRun(QPainter& painter, const QRectF& plot, double top, const Run& run, StepWindowNs window,
+                          double scale, std::vector<Block>& phases) const {
   painter.fillRect(QRectF(plot.left() - kGutter, top, plot.width() + kGutter, kHead), theme().header);
   draw_badge(painter, QRectF(plot.left() - kGutter + 8, top + 2.5, 15, 15), run.slot);
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(plot.left() - kGutter + 30, top, plot.width(), kHead), Qt::AlignLeft | Qt::AlignVCenter, run.title);
+  painter.drawText(QRectF(plot.left() - kGutter + 30, top, plot.width(), kHead), Qt::AlignLeft | Qt::AlignVCenter,
+                   run.title);
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(plot.left(), top, plot.width() - 8, kHead), Qt::AlignRight | Qt::AlignVCenter,
                    tr("%1 a step").arg(time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3)));
   double y = top + kHead;
   for (const Lane& lane : lanes(run)) {
-    paintLane(painter, QRectF(plot.left(), y, plot.width(), lane.height), lane, run, window, scale, lane.track->kind == prof::TrackKind::Phases ? &phases : nullptr);
+    paintLane(painter, QRectF(plot.left(), y, plot.width(), lane.height), lane, run, window, scale,
+              lane.track->kind == prof::TrackKind::Phases ? &phases : nullptr);
     y += lane.height;
     painter.setPen(theme().grid);
     painter.drawLine(QPointF(plot.left() - kGutter, y), QPointF(plot.right(), y));
@@ -101,7 +119,8 @@ double StepView::paintRun(QPainter& painter, const QRectF& plot, double top, con
 }
 
 // Each phase of the upper run flows into the same phase of the lower one.
-void StepView::paintRibbons(QPainter& painter, double top, double bottom, const std::vector<Block>& above, const std::vector<Block>& below, double scale) const {
+void StepView::paintRibbons(QPainter& painter, double top, double bottom, const std::vector<Block>& above,
+                            const std::vector<Block>& below, double scale) const {
   int shade = 0;
   for (const Block& a : above) {
     const auto b = std::find_if(below.begin(), below.end(), [&](const Block& x) { return x.name == a.name; });
@@ -117,7 +136,9 @@ void StepView::paintRibbons(QPainter& painter, double top, double bottom, const 
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillPath(path, fill);
     painter.setRenderHint(QPainter::Antialiasing, false);
-    const QString text = tr("%1 %2 → %3").arg(a.name, us_text((a.x1 - a.x0) / scale * 1e-3), time_axis_text((b->x1 - b->x0) / scale * 1e-3));
+    const QString text =
+        tr("%1 %2 → %3")
+            .arg(a.name, us_text((a.x1 - a.x0) / scale * 1e-3), time_axis_text((b->x1 - b->x0) / scale * 1e-3));
     painter.setFont(ui_font(11));
     if (painter.fontMetrics().horizontalAdvance(text) > a.x1 - a.x0 - 12) continue;
     painter.setPen(theme().text);
@@ -142,13 +163,16 @@ void StepView::render(QPainter& painter, const QRectF& area) const {
   if (!baseline_ || !candidate_ || !comparison_.traced) {
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(12.5));
-    painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     baseline_ && candidate_ ? tr("One of the runs has no trace of its steps; its losses and times are compared below.")
-                                             : tr("Tick two runs in the list at the right: a step of each is laid out here on one time scale."));
+    painter.drawText(
+        area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
+        baseline_ && candidate_
+            ? tr("One of the runs has no trace of its steps; its losses and times are compared below.")
+            : tr("Tick two runs in the list at the right: a step of each is laid out here on one time scale."));
     return;
   }
   const QRectF plot(area.left() + kGutter, area.top(), area.width() - kGutter - 12, area.height());
-  const auto longest = std::max(comparison_.baseline_step.end - comparison_.baseline_step.begin, comparison_.candidate_step.end - comparison_.candidate_step.begin);
+  const auto longest = std::max(comparison_.baseline_step.end - comparison_.baseline_step.begin,
+                                comparison_.candidate_step.end - comparison_.candidate_step.begin);
   const double scale = plot.width() / (static_cast<double>(longest) * 1.02);
   paintRuler(painter, plot, area.top(), scale);
   std::vector<Block> above, below;

@@ -22,12 +22,22 @@ class StepView : public QWidget {
   void leaveEvent(QEvent*) override;
 
  private:
-  struct Lane { QString name; const prof::Track* track; double height; };
-  struct Block { QString name; double x0, x1; };  // a phase, in pixels
+  struct Lane {
+    QString name;
+    const prof::Track* track;
+    double height;
+  };
+  struct Block {
+    QString name;
+    double x0, x1;
+  };  // a phase, in pixels
   std::vector<Lane> lanes(const Run& run) const;
-  double paintRun(QPainter& painter, const QRectF& plot, double top, const Run& run, StepWindowNs window, double scale, std::vector<Block>& phases) const;
-  void paintLane(QPainter& painter, const QRectF& row, const Lane& lane, const Run& run, StepWindowNs window, double scale, std::vector<Block>* phases) const;
-  void paintRibbons(QPainter& painter, double top, double bottom, const std::vector<Block>& above, const std::vector<Block>& below, double scale) const;
+  double paintRun(QPainter& painter, const QRectF& plot, double top, const Run& run, StepWindowNs window, double scale,
+                  std::vector<Block>& phases) const;
+  void paintLane(QPainter& painter, const QRectF& row, const Lane& lane, const Run& run, StepWindowNs window,
+                 double scale, std::vector<Block>* phases) const;
+  void paintRibbons(QPainter& painter, double top, double bottom, const std::vector<Block>& above,
+                    const std::vector<Block>& below, double scale) const;
   void paintRuler(QPainter& painter, const QRectF& plot, double top, double scale) const;
 
   QPointer<Run> baseline_, candidate_;

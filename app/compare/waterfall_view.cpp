@@ -20,12 +20,14 @@ void WaterfallView::setComparison(const PairComparison& comparison, int baseline
 
 std::vector<WaterfallView::Bar> WaterfallView::bars() const {
   const prof::Waterfall& w = comparison_.waterfall;
-  std::vector<Bar> all{{tr("baseline"), 0, static_cast<double>(w.a_ps) * 1e-6, prof::Meaning::Other, true, baseline_slot_}};
+  std::vector<Bar> all{
+      {tr("baseline"), 0, static_cast<double>(w.a_ps) * 1e-6, prof::Meaning::Other, true, baseline_slot_}};
   double at = all[0].to;
   for (const prof::Cause& cause : w.causes) {
     const double change = static_cast<double>(cause.delta_ps()) * 1e-6;
     if (cause.delta_ps() == 0) continue;
-    all.push_back({cause.meaning == prof::Meaning::Launch ? tr("launch gaps") : ws::app::meaning_name(cause.meaning), at, at + change, cause.meaning});
+    all.push_back({cause.meaning == prof::Meaning::Launch ? tr("launch gaps") : ws::app::meaning_name(cause.meaning),
+                   at, at + change, cause.meaning});
     at += change;
   }
   all.push_back({tr("candidate"), 0, static_cast<double>(w.b_ps) * 1e-6, prof::Meaning::Other, true, candidate_slot_});
@@ -45,11 +47,13 @@ void WaterfallView::paintBar(QPainter& painter, const Bar& bar, const QRectF& bo
     draw_fill(painter, block, meaning_brush(bar.meaning));
   }
   const double change = bar.end ? bar.to : bar.to - bar.from;
-  const QString text = bar.end ? us_text(change) : (change > 0 ? "+" : "") + fixed_text(change, std::abs(change) < 100 ? 1 : 0);
+  const QString text =
+      bar.end ? us_text(change) : (change > 0 ? "+" : "") + fixed_text(change, std::abs(change) < 100 ? 1 : 0);
   painter.setFont(number_font(12, bar.end ? 600 : 500));
   painter.setPen(theme().text);
   const bool above = bar.end || change > 0;
-  draw_number(painter, QRectF(box.left() - 20, above ? block.top() - 18 : block.bottom() + 2, box.width() + 40, 16), Qt::AlignHCenter | Qt::AlignVCenter, text);
+  draw_number(painter, QRectF(box.left() - 20, above ? block.top() - 18 : block.bottom() + 2, box.width() + 40, 16),
+              Qt::AlignHCenter | Qt::AlignVCenter, text);
 }
 
 void WaterfallView::render(QPainter& painter, const QRectF& area) const {
@@ -57,7 +61,8 @@ void WaterfallView::render(QPainter& painter, const QRectF& area) const {
   if (!comparison_.traced) {
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(12.5));
-    painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, tr("Both runs need a trace: the difference is split by what each did in a step."));
+    painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     tr("Both runs need a trace: the difference is split by what each did in a step."));
     return;
   }
   const auto all = bars();

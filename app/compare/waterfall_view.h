@@ -18,7 +18,13 @@ class WaterfallView : public QWidget {
   void paintEvent(QPaintEvent*) override;
 
  private:
-  struct Bar { QString name; double from, to; prof::Meaning meaning; bool end = false; int slot = -1; };
+  struct Bar {
+    QString name;
+    double from, to;
+    prof::Meaning meaning;
+    bool end = false;
+    int slot = -1;
+  };
   std::vector<Bar> bars() const;
   void paintBar(QPainter& painter, const Bar& bar, const QRectF& box, double zero, double scale) const;
 

@@ -18,7 +18,9 @@ using prof::Meaning;
 constexpr int kRowHeight = 26, kNameWidth = 74, kValueWidth = 84;
 constexpr float kAside = 0.28F;  // strength of the parts that the insight is not about
 
-QString part_name(Meaning meaning) { return meaning == Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning); }
+QString part_name(Meaning meaning) {
+  return meaning == Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning);
+}
 
 QLabel* text_label(const QString& text, const QFont& font, QWidget* parent) {
   auto* label = new QLabel(text, parent);
@@ -34,7 +36,9 @@ QString change_in_time(double before, double after) {
 
 }  // namespace
 
-EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) { setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed); }
+EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
 
 QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() * kRowHeight + 20}; }
 
@@ -46,8 +50,10 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
       if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
     rows_.push_back(std::move(now));
-    if (insight.predicted_us > 0) rows_.push_back({tr("predicted"), time_axis_text(insight.predicted_us), insight.predicted_us, {}});
-    if (tried && tried->measured_us > 0) rows_.push_back({tr("measured"), time_axis_text(tried->measured_us), tried->measured_us, {}});
+    if (insight.predicted_us > 0)
+      rows_.push_back({tr("predicted"), time_axis_text(insight.predicted_us), insight.predicted_us, {}});
+    if (tried && tried->measured_us > 0)
+      rows_.push_back({tr("measured"), time_axis_text(tried->measured_us), tried->measured_us, {}});
   }
   QStringList words;
   for (const Row& row : rows_) words << row.name + " " + row.value;
@@ -60,7 +66,8 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
   const Theme& t = theme();
   painter.setFont(ui_font(11));
   painter.setPen(t.secondary);
-  painter.drawText(QRectF(box.left(), box.top(), kNameWidth - 8, box.height()), Qt::AlignLeft | Qt::AlignVCenter, row.name);
+  painter.drawText(QRectF(box.left(), box.top(), kNameWidth - 8, box.height()), Qt::AlignLeft | Qt::AlignVCenter,
+                   row.name);
   double x = box.left() + kNameWidth;
   const QRectF bar(x, box.top() + 4, row.us * scale, box.height() - 8);
   for (const Part& part : row.parts) {
@@ -77,7 +84,8 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
   }
   painter.setFont(ui_font(12, 600));
   painter.setPen(t.text);
-  draw_number(painter, QRectF(bar.right() + 8, box.top(), kValueWidth, box.height()), Qt::AlignLeft | Qt::AlignVCenter, row.value);
+  draw_number(painter, QRectF(bar.right() + 8, box.top(), kValueWidth, box.height()), Qt::AlignLeft | Qt::AlignVCenter,
+              row.value);
 }
 
 void EvidenceBars::paintEvent(QPaintEvent*) {
@@ -86,17 +94,22 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
   double most = 0;
   for (const Row& row : rows_) most = std::max(most, row.us);
   const double scale = std::max(10.0, width() - kNameWidth - kValueWidth - 8.0) / most;
-  for (int i = 0; i < rows(); ++i) paintRow(painter, rows_[static_cast<size_t>(i)], QRectF(0, i * kRowHeight, width(), kRowHeight), scale);
+  for (int i = 0; i < rows(); ++i)
+    paintRow(painter, rows_[static_cast<size_t>(i)], QRectF(0, i * kRowHeight, width(), kRowHeight), scale);
   for (const Part& part : rows_[0].parts) {
     if (part.meaning != look_at_) continue;
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(11));
-    painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter,
-                     tr("%1: %2, %3 % of the step").arg(part_name(part.meaning), time_axis_text(part.us)).arg(std::lround(100 * part.us / rows_[0].us)));
+    painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18),
+                     Qt::AlignLeft | Qt::AlignVCenter,
+                     tr("%1: %2, %3 % of the step")
+                         .arg(part_name(part.meaning), time_axis_text(part.us))
+                         .arg(std::lround(100 * part.us / rows_[0].us)));
   }
 }
 
-InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent) : QFrame(parent), facts_(facts), insight_(insight) {
+InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent)
+    : QFrame(parent), facts_(facts), insight_(insight) {
   facts_.plan = nullptr;  // belongs to the run, which may go before the card
   setObjectName("panel");
   setAttribute(Qt::WA_StyledBackground);
@@ -107,7 +120,8 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   auto* words = new QVBoxLayout;
   words->setSpacing(5);
   QString headline = QString::fromStdString(insight.headline);
-  if (insight.rule != "low occupancy") headline.replace(0, 1, headline[0].toUpper());  // that one begins with a kernel's name
+  if (insight.rule != "low occupancy")
+    headline.replace(0, 1, headline[0].toUpper());  // that one begins with a kernel's name
   words->addWidget(text_label(headline, ui_font(14, 600), this));
   QLabel* why = text_label(QString::fromStdString(insight.why), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
@@ -140,7 +154,8 @@ QString InsightCard::changeText() const {
   QStringList parts;
   for (const auto& [key, value] : insight_.change)
     parts << QString("%1 %2 → <b>%3</b>")
-                 .arg(QString::fromUtf8(field(key).label.data(), static_cast<int>(field(key).label.size())), QString::fromStdString(field_text(facts_.spec, key)).toHtmlEscaped(),
+                 .arg(QString::fromUtf8(field(key).label.data(), static_cast<int>(field(key).label.size())),
+                      QString::fromStdString(field_text(facts_.spec, key)).toHtmlEscaped(),
                       QString::fromStdString(value).toHtmlEscaped());
   return parts.join(" &nbsp;·&nbsp; ");
 }
@@ -150,12 +165,16 @@ void InsightCard::setTried(const Tried* tried) {
   result_->setVisible(tried != nullptr);
   if (!tried) return result_->clear();
   if (!tried->problem.isEmpty()) return result_->setText(tried->problem);
-  if (tried->running) return result_->setText(tr("Training with the change: the measured time stands here when it is done."));
+  if (tried->running)
+    return result_->setText(tr("Training with the change: the measured time stands here when it is done."));
   QStringList words;
   if (insight_.predicted_us > 0) words << tr("predicted %1").arg(time_axis_text(insight_.predicted_us));
   if (tried->measured_us > 0) words << tr("measured %1").arg(time_axis_text(tried->measured_us));
   if (tried->measured_us > 0 && facts_.step_us > 0) words << change_in_time(facts_.step_us, tried->measured_us);
-  if (insight_.predicted_us <= 0) words << tr("loss %1 → %2, before %3").arg(significant_text(tried->first_loss), significant_text(tried->last_loss), significant_text(facts_.last_loss));
+  if (insight_.predicted_us <= 0)
+    words << tr("loss %1 → %2, before %3")
+                 .arg(significant_text(tried->first_loss), significant_text(tried->last_loss),
+                      significant_text(facts_.last_loss));
   result_->setText(words.join(" · "));
 }
 
@@ -169,7 +188,8 @@ void InsightCard::setBlocked(const QString& why) {
 void InsightCard::setShowable(bool on) {
   show_->setVisible(insight_.look_at != Meaning::Other);  // a loss has no place in the timeline
   show_->setEnabled(on);
-  show_->setToolTip(on ? tr("Goes to the longest of them in the timeline") : tr("The trace in memory has none of them"));
+  show_->setToolTip(on ? tr("Goes to the longest of them in the timeline")
+                       : tr("The trace in memory has none of them"));
 }
 
 }  // namespace ws::app

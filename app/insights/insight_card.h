@@ -14,7 +14,7 @@ struct Tried {
   bool running = false;
   double measured_us = 0;  // 0: not known
   double first_loss = 0, last_loss = 0;
-  QString problem;         // it did not run to its end
+  QString problem;  // it did not run to its end
 };
 
 // The step now, as predicted and as measured, on one scale; the part that the insight is about at full strength.
@@ -31,8 +31,15 @@ class EvidenceBars : public QWidget {
   void paintEvent(QPaintEvent*) override;
 
  private:
-  struct Part { prof::Meaning meaning; double us; };
-  struct Row { QString name, value; double us = 0; std::vector<Part> parts; };
+  struct Part {
+    prof::Meaning meaning;
+    double us;
+  };
+  struct Row {
+    QString name, value;
+    double us = 0;
+    std::vector<Part> parts;
+  };
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
   prof::Meaning look_at_ = prof::Meaning::Other;
@@ -42,8 +49,8 @@ class InsightCard : public QFrame {
   Q_OBJECT
  public:
   InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent = nullptr);
-  void setTried(const Tried* tried);              // nullptr: not yet
-  void setBlocked(const QString& why);            // why the change cannot be tried now; empty: it can
+  void setTried(const Tried* tried);    // nullptr: not yet
+  void setBlocked(const QString& why);  // why the change cannot be tried now; empty: it can
   void setShowable(bool on);
   const Insight& insight() const { return insight_; }
   QPushButton* applyButton() const { return apply_; }

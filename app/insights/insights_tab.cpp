@@ -23,7 +23,9 @@ namespace {
 
 constexpr int kRefreshMs = 2000;
 
-QString name_of(const Run* run) { return (run->slot >= 0 ? QString(run_letter(run->slot)) + "  " : QString()) + run->title; }
+QString name_of(const Run* run) {
+  return (run->slot >= 0 ? QString(run_letter(run->slot)) + "  " : QString()) + run->title;
+}
 
 Tried outcome(const Run& run) {
   Tried tried;
@@ -196,7 +198,10 @@ void show_in_timeline(MainWindow& window, Run* run, prof::Meaning meaning) {
   window.selection()->choose(SpanChoice{run, evidence.step_track, evidence.step});
   timeline->view()->fit();
   window.selection()->reveal(SpanChoice{run, evidence.track, evidence.span});
-  if (evidence.waited > 0) window.say(QObject::tr("Nothing ran for %1 before this one.").arg(time_axis_text(static_cast<double>(evidence.waited) * 1e-3)), false);
+  if (evidence.waited > 0)
+    window.say(QObject::tr("Nothing ran for %1 before this one.")
+                   .arg(time_axis_text(static_cast<double>(evidence.waited) * 1e-3)),
+               false);
 }
 
 }  // namespace
@@ -207,10 +212,15 @@ void add_insights(MainWindow& window) {
     window.setup()->setSpec(spec);
     return window.session()->start({spec, title, window.topBar()->traceLevel(), false});
   });
-  const int index = window.addTab(QObject::tr("Insights"), tab, [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); }, false, tab->picker());
-  QObject::connect(tab, &InsightsTab::counted, &window, [&window, index](int count) { window.setTabNote(index, count > 0 ? QString::number(count) : QString()); });
-  QObject::connect(tab, &InsightsTab::showWanted, &window, [&window](Run* run, prof::Meaning meaning) { show_in_timeline(window, run, meaning); });
-  QObject::connect(window.library(), &RunLibrary::tickedChanged, tab, [&window, tab] { tab->setRuns(window.library()->ticked()); });
+  const int index = window.addTab(
+      QObject::tr("Insights"), tab, [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); }, false, tab->picker());
+  QObject::connect(tab, &InsightsTab::counted, &window, [&window, index](int count) {
+    window.setTabNote(index, count > 0 ? QString::number(count) : QString());
+  });
+  QObject::connect(tab, &InsightsTab::showWanted, &window,
+                   [&window](Run* run, prof::Meaning meaning) { show_in_timeline(window, run, meaning); });
+  QObject::connect(window.library(), &RunLibrary::tickedChanged, tab,
+                   [&window, tab] { tab->setRuns(window.library()->ticked()); });
   QObject::connect(window.runsPanel(), &RunsPanel::picked, tab, [tab](Run* run) {
     if (run && run->slot >= 0) tab->showRun(run);
   });

@@ -1,4 +1,5 @@
-// What the shown run could do better, as cards; a change that was tried shows its measured time beside the predicted one.
+// What the shown run could do better, as cards; a change that was tried shows its measured time beside the predicted
+// one.
 #pragma once
 #include <QPointer>
 #include <QTimer>
@@ -40,7 +41,10 @@ class InsightsTab : public QWidget {
   void showWanted(ws::app::Run* run, ws::prof::Meaning meaning);
 
  private:
-  struct Attempt { QPointer<Run> base, run; std::string rule; };
+  struct Attempt {
+    QPointer<Run> base, run;
+    std::string rule;
+  };
   void fill(const RunFacts& facts, const std::vector<Insight>& found);
   void showAttempts();
   void sessionEnded(Run* run);

@@ -85,14 +85,19 @@ void add_losses(RunFacts& facts, const Run& run) {
   }
   facts.first_loss = static_cast<double>(run.steps.front().loss);
   const size_t count = std::min(kLossesAveraged, run.steps.size());
-  for (size_t i = run.steps.size() - count; i < run.steps.size(); ++i) facts.last_loss += static_cast<double>(run.steps[i].loss) / static_cast<double>(count);
+  for (size_t i = run.steps.size() - count; i < run.steps.size(); ++i)
+    facts.last_loss += static_cast<double>(run.steps[i].loss) / static_cast<double>(count);
   facts.diverged = !std::isfinite(facts.last_loss);
 }
 
 // The limits of the card that made the run, by its name: a run file may come from another machine.
 prof::DeviceLimits limits_for(const QString& device) {
-  struct Known { const char* part; int major, minor; };
-  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5}, {"A100", 8, 0}, {"A10", 8, 6}, {"L4", 8, 9}, {"H100", 9, 0}, {"H200", 9, 0}, {"B200", 10, 0}};
+  struct Known {
+    const char* part;
+    int major, minor;
+  };
+  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5},   {"A100", 8, 0}, {"A10", 8, 6},
+                                     {"L4", 8, 9},   {"H100", 9, 0}, {"H200", 9, 0}, {"B200", 10, 0}};
   for (const Known& known : kKnown)
     if (device.contains(QLatin1String(known.part))) return prof::limits_of(known.major, known.minor);
   return prof::limits_of(0, 0);
@@ -114,12 +119,16 @@ bool shows(const prof::Span& span, Meaning meaning) {
   switch (span.span_kind()) {
     case SpanKind::Step:
     case SpanKind::Phase:
-    case SpanKind::Overhead: return false;
+    case SpanKind::Overhead:
+      return false;
     case SpanKind::Alloc:
-    case SpanKind::Free: return meaning == Meaning::Allocation;
+    case SpanKind::Free:
+      return meaning == Meaning::Allocation;
     case SpanKind::Copy:
-    case SpanKind::Memset: return meaning == Meaning::Copy;
-    default: return span.span_meaning() == meaning;
+    case SpanKind::Memset:
+      return meaning == Meaning::Copy;
+    default:
+      return span.span_meaning() == meaning;
   }
 }
 
@@ -130,14 +139,19 @@ bool is_witness(const prof::Track& track, Meaning meaning) {
   return call ? track.kind == TrackKind::Api : on_gpu(track);
 }
 
-struct Seen { size_t track = 0; prof::Span span; prof::TimeNs length = -1; };
+struct Seen {
+  size_t track = 0;
+  prof::Span span;
+  prof::TimeNs length = -1;
+};
 
 Seen longest_span(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end, Meaning meaning) {
   Seen best;
   for (size_t i = 0; i < trace.tracks().size(); ++i) {
     if (!is_witness(trace.tracks()[i], meaning)) continue;
     for_each_span(trace.tracks()[i], begin, end, [&](const prof::Span& span) {
-      if (shows(span, meaning) && static_cast<prof::TimeNs>(span.duration) > best.length) best = {i, span, static_cast<prof::TimeNs>(span.duration)};
+      if (shows(span, meaning) && static_cast<prof::TimeNs>(span.duration) > best.length)
+        best = {i, span, static_cast<prof::TimeNs>(span.duration)};
       return true;
     });
   }
@@ -151,7 +165,8 @@ Seen longest_wait(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end
     prof::TimeNs free_since = std::numeric_limits<prof::TimeNs>::max();
     for_each_span(trace.tracks()[i], begin, end, [&](const prof::Span& span) {
       if (free_since < span.start && span.start - free_since > best.length) best = {i, span, span.start - free_since};
-      free_since = free_since == std::numeric_limits<prof::TimeNs>::max() ? span.end() : std::max(free_since, span.end());
+      free_since =
+          free_since == std::numeric_limits<prof::TimeNs>::max() ? span.end() : std::max(free_since, span.end());
       return true;
     });
   }
@@ -192,7 +207,8 @@ RunFacts facts_of_run(const Run& run) {
 double measured_step_us(const Run& run) {
   const Steps steps = newest_steps(run.trace);
   if (steps.spans.size() < 2) return run.usPerStep();
-  return static_cast<double>(steps.spans.back().start - steps.spans.front().start) * 1e-3 / static_cast<double>(steps.spans.size() - 1);
+  return static_cast<double>(steps.spans.back().start - steps.spans.front().start) * 1e-3 /
+         static_cast<double>(steps.spans.size() - 1);
 }
 
 std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
@@ -202,7 +218,8 @@ std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
   const prof::TimeNs begin = steps.spans.front().start, end = steps.spans.back().start;
   const Seen seen = gap ? longest_wait(run.trace, begin, end) : longest_span(run.trace, begin, end, meaning);
   if (seen.length < 0) return std::nullopt;
-  const auto after = std::upper_bound(steps.spans.begin(), steps.spans.end(), seen.span.start, [](prof::TimeNs t, const prof::Span& s) { return t < s.start; });
+  const auto after = std::upper_bound(steps.spans.begin(), steps.spans.end(), seen.span.start,
+                                      [](prof::TimeNs t, const prof::Span& s) { return t < s.start; });
   const prof::Span& step = after == steps.spans.begin() ? *after : *(after - 1);
   return Evidence{seen.track, seen.span, steps.track, step, gap ? seen.length : 0};
 }

@@ -30,20 +30,30 @@ QColor lab_colour(lab::Way way) {
   const Theme& t = theme();
   // Eight run colours for the ways that answer different questions; ways that are kin share one.
   switch (way) {
-    case lab::Way::CpuLoops: return t.run[7];
-    case lab::Way::CpuLibrary: return t.run[5];
-    case lab::Way::GpuPageable: return t.run[3];
-    case lab::Way::GpuPinned: return t.run[6];
+    case lab::Way::CpuLoops:
+      return t.run[7];
+    case lab::Way::CpuLibrary:
+      return t.run[5];
+    case lab::Way::GpuPageable:
+      return t.run[3];
+    case lab::Way::GpuPinned:
+      return t.run[6];
     case lab::Way::GpuResident:
-    case lab::Way::GpuUnsynced: return t.run[1];
+    case lab::Way::GpuUnsynced:
+      return t.run[1];
     case lab::Way::GpuOpByOp:
-    case lab::Way::GpuNaive: return t.run[2];
+    case lab::Way::GpuNaive:
+      return t.run[2];
     case lab::Way::GpuOverlap:
-    case lab::Way::GpuTiled: return t.run[0];
+    case lab::Way::GpuTiled:
+      return t.run[0];
     case lab::Way::GpuTf32:
-    case lab::Way::GpuGraph: return t.run[4];
-    case lab::Way::GpuFp16: return t.meaning[static_cast<int>(prof::Meaning::Sync)];
-    case lab::Way::GpuCold: return t.quiet;
+    case lab::Way::GpuGraph:
+      return t.run[4];
+    case lab::Way::GpuFp16:
+      return t.meaning[static_cast<int>(prof::Meaning::Sync)];
+    case lab::Way::GpuCold:
+      return t.quiet;
   }
   return t.text;
 }
@@ -70,7 +80,13 @@ QString LabChart::valueText(double value) const {
 
 void LabChart::addCurves(const lab::LabResult& result, bool earlier) {
   for (const lab::WayInfo& way : lab::ways()) {
-    LabCurve curve{way.way, lab_colour(way.way), QString::fromUtf8(way.label.data(), static_cast<int>(way.label.size())), way.pitfall, earlier, {}, {}};
+    LabCurve curve{way.way,
+                   lab_colour(way.way),
+                   QString::fromUtf8(way.label.data(), static_cast<int>(way.label.size())),
+                   way.pitfall,
+                   earlier,
+                   {},
+                   {}};
     if (earlier) curve.label += tr(", earlier");
     if (way.pitfall && axis_ != LabAxis::Time) continue;  // a throughput of work that was not waited for means nothing
     for (const lab::LabPoint& p : result.points) {
@@ -88,7 +104,9 @@ void LabChart::setResult(const lab::LabResult& result, const std::vector<lab::La
   addCurves(result, false);
   for (const lab::LabResult& other : overlays) addCurves(other, true);
   crossovers_ = axis_ == LabAxis::Time ? lab::crossovers(result) : std::vector<lab::Crossover>{};
-  std::erase_if(crossovers_, [](const lab::Crossover& c) { return lab::info(c.slower_below).gpu || !lab::info(c.faster_above).gpu; });
+  std::erase_if(crossovers_, [](const lab::Crossover& c) {
+    return lab::info(c.slower_below).gpu || !lab::info(c.faster_above).gpu;
+  });
   if (crossovers_.size() > 3) crossovers_.resize(3);
   ceilings_ = result.ceilings;
   update();
@@ -100,9 +118,12 @@ void LabChart::setCursorSize(std::optional<double> size) {
 }
 
 QPointF LabChart::Frame::at(const QPointF& p) const {
-  return {plot.left() + (std::log10(p.x()) - x0) / (x1 - x0) * plot.width(), plot.bottom() - (std::log10(p.y()) - y0) / (y1 - y0) * plot.height()};
+  return {plot.left() + (std::log10(p.x()) - x0) / (x1 - x0) * plot.width(),
+          plot.bottom() - (std::log10(p.y()) - y0) / (y1 - y0) * plot.height()};
 }
-double LabChart::Frame::sizeAt(double x) const { return std::pow(10, x0 + (x - plot.left()) / plot.width() * (x1 - x0)); }
+double LabChart::Frame::sizeAt(double x) const {
+  return std::pow(10, x0 + (x - plot.left()) / plot.width() * (x1 - x0));
+}
 
 LabChart::Frame LabChart::frame(const QRectF& area) const {
   Frame f;
@@ -113,7 +134,8 @@ LabChart::Frame LabChart::frame(const QRectF& area) const {
       x0 = std::min(x0, p.x()), x1 = std::max(x1, p.x());
       y0 = std::min(y0, p.y()), y1 = std::max(y1, p.y());
     }
-  if (curves_.empty()) x0 = 16, x1 = 4096, y0 = axis_ == LabAxis::Time ? 1e-6 : 1e8, y1 = axis_ == LabAxis::Time ? 1 : 1e13;
+  if (curves_.empty())
+    x0 = 16, x1 = 4096, y0 = axis_ == LabAxis::Time ? 1e-6 : 1e8, y1 = axis_ == LabAxis::Time ? 1 : 1e13;
   f.x0 = std::log10(x0) - 0.03, f.x1 = std::log10(std::max(x1, x0 * 1.01)) + 0.03;
   f.y0 = std::floor(std::log10(y0) * 2 - 0.2) / 2, f.y1 = std::ceil(std::log10(y1) * 2 + 0.2) / 2;
   return f;
@@ -175,7 +197,11 @@ void LabChart::paintCurve(QPainter& painter, const Frame& f, const LabCurve& cur
 
 // Labels stand at the line ends, pushed apart until none overlap.
 void LabChart::paintEndLabels(QPainter& painter, const Frame& f) const {
-  struct Label { const LabCurve* curve; QPointF end; double y; };
+  struct Label {
+    const LabCurve* curve;
+    QPointF end;
+    double y;
+  };
   std::vector<Label> labels;
   for (const LabCurve& curve : curves_)
     if (!curve.earlier) labels.push_back({&curve, f.at(curve.points.back()), f.at(curve.points.back()).y()});
@@ -191,19 +217,23 @@ void LabChart::paintEndLabels(QPainter& painter, const Frame& f) const {
     painter.setPen(QPen(label.curve->colour, 1));
     painter.drawLine(label.end + QPointF(4, 0), QPointF(x - 3, label.y));
     painter.setFont(ui_font(11, 600));
-    painter.drawText(QRectF(x, label.y - 14, kLabelWidth - 18, 15), Qt::AlignLeft | Qt::AlignVCenter, label.curve->label);
+    painter.drawText(QRectF(x, label.y - 14, kLabelWidth - 18, 15), Qt::AlignLeft | Qt::AlignVCenter,
+                     label.curve->label);
     if (step < 24) continue;
     painter.setPen(theme().quiet);
     painter.setFont(ui_font(10.5));
-    painter.drawText(QRectF(x, label.y, kLabelWidth - 18, 14), Qt::AlignLeft | Qt::AlignVCenter,
-                     tr("%1 at %2").arg(valueText(label.curve->points.back().y()), size_text(label.curve->points.back().x())));
+    painter.drawText(
+        QRectF(x, label.y, kLabelWidth - 18, 14), Qt::AlignLeft | Qt::AlignVCenter,
+        tr("%1 at %2").arg(valueText(label.curve->points.back().y()), size_text(label.curve->points.back().x())));
   }
 }
 
 void LabChart::paintCeilings(QPainter& painter, const Frame& f) const {
-  const std::pair<double, QString> lines[] = {{ceilings_.fp32_flops_s, tr("fp32 measured")}, {ceilings_.tf32_flops_s, tr("tf32 measured")},
+  const std::pair<double, QString> lines[] = {{ceilings_.fp32_flops_s, tr("fp32 measured")},
+                                              {ceilings_.tf32_flops_s, tr("tf32 measured")},
                                               {ceilings_.fp16_flops_s, tr("fp16 measured")}};
-  const std::pair<double, QString> memory[] = {{ceilings_.read_write_bytes_s, tr("device memory, measured")}, {ceilings_.pinned_bytes_s, tr("pinned copy, measured")}};
+  const std::pair<double, QString> memory[] = {{ceilings_.read_write_bytes_s, tr("device memory, measured")},
+                                               {ceilings_.pinned_bytes_s, tr("pinned copy, measured")}};
   const auto draw = [&](double value, const QString& name) {
     if (value <= 0) return;
     const double y = f.at({1, value}).y();
@@ -213,8 +243,10 @@ void LabChart::paintCeilings(QPainter& painter, const Frame& f) const {
     painter.setFont(ui_font(10.5));
     painter.drawText(QPointF(f.plot.left() + 6, y - 4), name + " " + valueText(value));
   };
-  if (axis_ == LabAxis::Flops) for (const auto& [value, name] : lines) draw(value, name);
-  if (axis_ == LabAxis::Bytes) for (const auto& [value, name] : memory) draw(value, name);
+  if (axis_ == LabAxis::Flops)
+    for (const auto& [value, name] : lines) draw(value, name);
+  if (axis_ == LabAxis::Bytes)
+    for (const auto& [value, name] : memory) draw(value, name);
 }
 
 void LabChart::paintCrossovers(QPainter& painter, const Frame& f) const {
@@ -226,9 +258,11 @@ void LabChart::paintCrossovers(QPainter& painter, const Frame& f) const {
     painter.setPen(QPen(theme().text, 2));
     painter.setBrush(theme().base);
     painter.drawEllipse(at, 4.5, 4.5);
-    const QString head = tr("N = %1").arg(size_text(c.size)), text = tr("%1 wins from here").arg(QString::fromUtf8(lab::info(c.faster_above).label.data()));
+    const QString head = tr("N = %1").arg(size_text(c.size)),
+                  text = tr("%1 wins from here").arg(QString::fromUtf8(lab::info(c.faster_above).label.data()));
     const double width = std::max(QFontMetricsF(ui_font(11)).horizontalAdvance(text), 60.0) + 18;
-    QRectF card(std::min(at.x() + 14, f.plot.right() - width), std::max(f.plot.top() + 4, at.y() - 70 - shift), width, 38);
+    QRectF card(std::min(at.x() + 14, f.plot.right() - width), std::max(f.plot.top() + 4, at.y() - 70 - shift), width,
+                38);
     shift = shift > 0 ? 0 : 46;
     painter.setPen(QPen(theme().strong_border, 1));
     painter.drawLine(at, QPointF(card.left() + 8, card.bottom()));
@@ -248,7 +282,8 @@ void LabChart::paintCursor(QPainter& painter, const Frame& f) const {
   double nearest = 0;
   for (const LabCurve& curve : curves_)
     for (const QPointF& p : curve.points)
-      if (nearest == 0 || std::abs(std::log(p.x() / *cursor_)) < std::abs(std::log(nearest / *cursor_))) nearest = p.x();
+      if (nearest == 0 || std::abs(std::log(p.x() / *cursor_)) < std::abs(std::log(nearest / *cursor_)))
+        nearest = p.x();
   const double x = f.at({nearest, 1}).x();
   painter.setPen(QPen(theme().text, 1, Qt::CustomDashLine));
   QPen pen(theme().text, 1);
@@ -270,7 +305,8 @@ void LabChart::paintCard(QPainter& painter, const Frame& f, double size) const {
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   const double height = 30 + 17.0 * static_cast<double>(rows.size()), width = 282;
   const bool right = f.at({size, 1}).x() < f.plot.center().x();
-  const QRectF card(right ? f.plot.right() - width - 8 : f.plot.left() + 10, right ? f.plot.bottom() - height - 8 : f.plot.top() + 6, width, height);
+  const QRectF card(right ? f.plot.right() - width - 8 : f.plot.left() + 10,
+                    right ? f.plot.bottom() - height - 8 : f.plot.top() + 6, width, height);
   painter.setPen(QPen(theme().strong_border, 1));
   painter.setBrush(theme().raised);
   painter.drawRoundedRect(card, 3, 3);
@@ -279,7 +315,8 @@ void LabChart::paintCard(QPainter& painter, const Frame& f, double size) const {
   painter.drawText(card.adjusted(10, 6, -10, 0), Qt::AlignLeft | Qt::AlignTop, tr("N = %1").arg(size_text(size)));
   painter.setFont(ui_font(11));
   painter.setPen(theme().quiet);
-  painter.drawText(card.adjusted(10, 6, -10, 0), Qt::AlignRight | Qt::AlignTop, reference > 0 && axis_ == LabAxis::Time ? tr("against the CPU's library") : QString());
+  painter.drawText(card.adjusted(10, 6, -10, 0), Qt::AlignRight | Qt::AlignTop,
+                   reference > 0 && axis_ == LabAxis::Time ? tr("against the CPU's library") : QString());
   double y = card.top() + 26;
   for (const auto& [curve, value] : rows) {
     QPen line(curve->colour, 2);
@@ -291,7 +328,9 @@ void LabChart::paintCard(QPainter& painter, const Frame& f, double size) const {
     painter.setFont(number_font(11));
     painter.drawText(QRectF(card.left() + 150, y, 76, 16), Qt::AlignRight | Qt::AlignVCenter, valueText(value));
     painter.setPen(theme().secondary);
-    const QString gain = curve->pitfall ? QStringLiteral("—") : reference > 0 && axis_ == LabAxis::Time ? significant_text(reference / value) + "×" : QString();
+    const QString gain = curve->pitfall                            ? QStringLiteral("—")
+                         : reference > 0 && axis_ == LabAxis::Time ? significant_text(reference / value) + "×"
+                                                                   : QString();
     painter.drawText(QRectF(card.left() + 226, y, 46, 16), Qt::AlignRight | Qt::AlignVCenter, gain);
     painter.setFont(ui_font(11));
     y += 17;

@@ -15,8 +15,8 @@ struct LabCurve {
   lab::Way way;
   QColor colour;
   QString label;
-  bool pitfall = false, earlier = false;  // earlier: of an overlaid result
-  std::vector<QPointF> points;            // size, value in the axis' unit
+  bool pitfall = false, earlier = false;          // earlier: of an overlaid result
+  std::vector<QPointF> points;                    // size, value in the axis' unit
   std::vector<std::pair<double, double>> spread;  // 5th and 95th percentile, same order; empty: none
 };
 

@@ -9,9 +9,14 @@ class Forward final : public lab::LabSink {
  public:
   Forward(LabJob* job, std::function<void(lab::LabPoint)> on_point, std::function<void(int, int, QString)> on_progress)
       : job_(job), on_point_(std::move(on_point)), on_progress_(std::move(on_progress)) {}
-  void point(const lab::LabPoint& p) override { QMetaObject::invokeMethod(job_, [f = on_point_, p] { f(p); }, Qt::QueuedConnection); }
+  void point(const lab::LabPoint& p) override {
+    QMetaObject::invokeMethod(
+        job_, [f = on_point_, p] { f(p); }, Qt::QueuedConnection);
+  }
   void progress(int done, int of, const std::string& what) override {
-    QMetaObject::invokeMethod(job_, [f = on_progress_, done, of, text = QString::fromStdString(what)] { f(done, of, text); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        job_, [f = on_progress_, done, of, text = QString::fromStdString(what)] { f(done, of, text); },
+        Qt::QueuedConnection);
   }
 
  private:
@@ -49,13 +54,16 @@ void LabJob::start(const lab::LabSpec& spec) {
     } catch (const std::exception& failure) {
       problem = QString::fromUtf8(failure.what());
     }
-    QMetaObject::invokeMethod(this, [this, mine, done, problem] {
-      if (mine != generation_) return;
-      running_ = false;
-      if (problem.isEmpty()) result_ = done;
-      emit changed();
-      emit ended(problem);
-    }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this,
+        [this, mine, done, problem] {
+          if (mine != generation_) return;
+          running_ = false;
+          if (problem.isEmpty()) result_ = done;
+          emit changed();
+          emit ended(problem);
+        },
+        Qt::QueuedConnection);
   });
 }
 

@@ -20,9 +20,9 @@ class LabJob : public QObject {
   const lab::LabResult& result() const { return result_; }
 
  signals:
-  void changed();                                  // a point came
+  void changed();  // a point came
   void progressed(int done, int of, const QString& what);
-  void ended(const QString& problem);              // empty: all went well
+  void ended(const QString& problem);  // empty: all went well
 
  private:
   std::atomic<bool> cancel_{false};

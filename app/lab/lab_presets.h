@@ -5,7 +5,9 @@
 
 namespace ws::app {
 
-struct LabPreset { QString title, path; };
+struct LabPreset {
+  QString title, path;
+};
 std::vector<LabPreset> lab_presets();
 
 }  // namespace ws::app

@@ -24,18 +24,26 @@
 namespace ws::app {
 namespace {
 
-constexpr lab::Operation kOperations[] = {lab::Operation::MatMul, lab::Operation::Sine, lab::Operation::Expression, lab::Operation::Add,
-                                          lab::Operation::Reduce, lab::Operation::Softmax, lab::Operation::Copy};
+constexpr lab::Operation kOperations[] = {lab::Operation::MatMul, lab::Operation::Sine,   lab::Operation::Expression,
+                                          lab::Operation::Add,    lab::Operation::Reduce, lab::Operation::Softmax,
+                                          lab::Operation::Copy};
 
 QString operation_label(lab::Operation operation) {
   switch (operation) {
-    case lab::Operation::MatMul: return QObject::tr("matrix product");
-    case lab::Operation::Sine: return QObject::tr("nested sine");
-    case lab::Operation::Expression: return QObject::tr("your expression");
-    case lab::Operation::Add: return QObject::tr("add");
-    case lab::Operation::Reduce: return QObject::tr("sum");
-    case lab::Operation::Softmax: return QObject::tr("softmax");
-    case lab::Operation::Copy: return QObject::tr("copy");
+    case lab::Operation::MatMul:
+      return QObject::tr("matrix product");
+    case lab::Operation::Sine:
+      return QObject::tr("nested sine");
+    case lab::Operation::Expression:
+      return QObject::tr("your expression");
+    case lab::Operation::Add:
+      return QObject::tr("add");
+    case lab::Operation::Reduce:
+      return QObject::tr("sum");
+    case lab::Operation::Softmax:
+      return QObject::tr("softmax");
+    case lab::Operation::Copy:
+      return QObject::tr("copy");
   }
   return {};
 }
@@ -64,7 +72,9 @@ QIcon line_icon(const QColor& colour, bool dashed) {
   return QIcon(picture);
 }
 
-lab::Operation chosen(const QListWidget* list) { return static_cast<lab::Operation>(list->currentItem()->data(Qt::UserRole).toInt()); }
+lab::Operation chosen(const QListWidget* list) {
+  return static_cast<lab::Operation>(list->currentItem()->data(Qt::UserRole).toInt());
+}
 
 }  // namespace
 
@@ -194,7 +204,8 @@ void LabTab::operationChosen() {
   depth_row_->setVisible(operation == lab::Operation::Sine);
   const auto possible = lab::ways_of(operation);
   for (auto& [way, check] : ways_) {
-    const bool fits = std::find(possible.begin(), possible.end(), way) != possible.end(), here = !lab::info(way).gpu || device_info().cuda;
+    const bool fits = std::find(possible.begin(), possible.end(), way) != possible.end(),
+               here = !lab::info(way).gpu || device_info().cuda;
     check->setVisible(fits);
     check->setEnabled(here);
     check->setChecked(fits && here && way != lab::Way::GpuCold);
@@ -215,7 +226,8 @@ lab::LabSpec LabTab::spec() const {
   if (spec.operation == lab::Operation::Expression) lab::Expression::parse(spec.expression);
   bool from_ok = false, to_ok = false;
   const qlonglong from = from_->text().toLongLong(&from_ok), to = to_->text().toLongLong(&to_ok);
-  if (!from_ok || !to_ok || from < 1 || to < from) throw Failure("sizes: expected two whole numbers, the second not smaller");
+  if (!from_ok || !to_ok || from < 1 || to < from)
+    throw Failure("sizes: expected two whole numbers, the second not smaller");
   for (qlonglong n = from; n <= to; n *= 2) spec.sizes.push_back(n);
   for (const auto& [way, check] : ways_)
     if (check->isVisibleTo(this) && check->isChecked()) spec.ways.push_back(way);
@@ -225,7 +237,8 @@ lab::LabSpec LabTab::spec() const {
 
 void LabTab::setSpec(const lab::LabSpec& spec) {
   for (int row = 0; row < operations_->count(); ++row)
-    if (operations_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(spec.operation)) operations_->setCurrentRow(row);
+    if (operations_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(spec.operation))
+      operations_->setCurrentRow(row);
   expression_->setText(QString::fromStdString(spec.expression));
   depth_->setValue(spec.depth);
   repeats_->setValue(spec.repeats);
@@ -235,7 +248,8 @@ void LabTab::setSpec(const lab::LabSpec& spec) {
     to_->setText(QString::number(spec.sizes.back()));
   }
   if (spec.ways.empty()) return;
-  for (const auto& [way, check] : ways_) check->setChecked(check->isEnabled() && std::find(spec.ways.begin(), spec.ways.end(), way) != spec.ways.end());
+  for (const auto& [way, check] : ways_)
+    check->setChecked(check->isEnabled() && std::find(spec.ways.begin(), spec.ways.end(), way) != spec.ways.end());
 }
 
 void LabTab::loadPreset(const QString& path) {

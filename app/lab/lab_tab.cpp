@@ -60,11 +60,14 @@ LabTab::LabTab(QWidget* parent) : QWidget(parent), job_(new LabJob(this)) {
   split->addWidget(buildCharts(), 1);
   operations_->setCurrentRow(0);
   connect(job_, &LabJob::changed, this, &LabTab::showResult);
-  connect(job_, &LabJob::progressed, this, [this](int done, int of, const QString& what) { state_->setText(tr("%1 of %2: %3").arg(done).arg(of).arg(what)); });
+  connect(job_, &LabJob::progressed, this, [this](int done, int of, const QString& what) {
+    state_->setText(tr("%1 of %2: %3").arg(done).arg(of).arg(what));
+  });
   connect(job_, &LabJob::ended, this, [this](const QString& problem) {
     run_->setText(tr("Measure"));
     const auto& r = job_->result();
-    const QString done = r.cancelled ? tr("Cancelled; %1 points kept").arg(r.points.size()) : tr("%1 points").arg(r.points.size());
+    const QString done =
+        r.cancelled ? tr("Cancelled; %1 points kept").arg(r.points.size()) : tr("%1 points").arg(r.points.size());
     state_->setText(problem.isEmpty() ? done : problem);
     export_->setEnabled(!r.points.empty());
   });
@@ -86,7 +89,8 @@ QWidget* LabTab::buildCharts() {
   rate->setTitle(tr("Throughput"), tr("higher is better"));
   rate->setBody(throughput_);
   crossovers_ = new QTableWidget(0, 5, this);
-  crossovers_->setHorizontalHeaderLabels({tr("slower below"), tr("faster above"), tr("N"), tr("time"), tr("gain at the end")});
+  crossovers_->setHorizontalHeaderLabels(
+      {tr("slower below"), tr("faster above"), tr("N"), tr("time"), tr("gain at the end")});
   style_table(*crossovers_, tr("Crossovers"));
   crossovers_->setEditTriggers(QAbstractItemView::NoEditTriggers);
   crossovers_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
@@ -109,7 +113,8 @@ QWidget* LabTab::buildCharts() {
   lines->addStretch(1);
   note->setBody(text);
   auto* bottom = new QSplitter(Qt::Horizontal, this);
-  for (QWidget* pane : {static_cast<QWidget*>(rate), static_cast<QWidget*>(crossings), static_cast<QWidget*>(note)}) bottom->addWidget(pane);
+  for (QWidget* pane : {static_cast<QWidget*>(rate), static_cast<QWidget*>(crossings), static_cast<QWidget*>(note)})
+    bottom->addWidget(pane);
   bottom->setSizes({400, 440, 330});
   auto* all = new QSplitter(Qt::Vertical, this);
   all->addWidget(top);
@@ -123,8 +128,10 @@ QWidget* LabTab::buildCharts() {
 void LabTab::run() {
   try {
     const lab::LabSpec wanted = spec();
-    if (!job_->result().points.empty() && job_->result().spec.operation == wanted.operation) overlays_ = {job_->result()};
-    else overlays_.clear();
+    if (!job_->result().points.empty() && job_->result().spec.operation == wanted.operation)
+      overlays_ = {job_->result()};
+    else
+      overlays_.clear();
     job_->start(wanted);
     run_->setText(tr("Stop"));
     state_->setText(tr("Measuring the card's ceilings"));
@@ -154,7 +161,8 @@ void LabTab::showCrossovers() {
   crossovers_->setRowCount(static_cast<int>(found.size()));
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];
-    const QString cells[] = {label_of(c.slower_below), label_of(c.faster_above), count_text(std::llround(c.size)), time_axis_text(c.seconds * 1e6),
+    const QString cells[] = {label_of(c.slower_below), label_of(c.faster_above), count_text(std::llround(c.size)),
+                             time_axis_text(c.seconds * 1e6),
                              significant_text(last_time(c.slower_below) / last_time(c.faster_above)) + "×"};
     for (int column = 0; column < 5; ++column) {
       auto* item = new QTableWidgetItem(cells[column]);
@@ -177,14 +185,18 @@ void LabTab::showStory() {
   if (!page_.isEmpty()) lines << page_;
   if (launch > 0 && work > launch)
     lines << tr("At N = %1 the clock that does not wait reads %2; the work takes %3. It shows %4× too little.")
-                 .arg(count_text(at), time_axis_text(launch * 1e6), time_axis_text(work * 1e6), significant_text(work / launch));
+                 .arg(count_text(at), time_axis_text(launch * 1e6), time_axis_text(work * 1e6),
+                      significant_text(work / launch));
   for (const lab::LabPoint& p : result.points)
     if (!p.ok) {
       lines << QString::fromStdString(p.note);
       break;
     }
   if (!result.message.empty()) lines << QString::fromStdString(result.message);
-  if (lines.isEmpty()) lines << tr("Each point is checked against the CPU in float64. Dashed curves are pitfalls: they are shown so that you know them.");
+  if (lines.isEmpty())
+    lines << tr(
+        "Each point is checked against the CPU in float64. Dashed curves are pitfalls: they are shown so that you know "
+        "them.");
   story_title_->setText(launch > 0 ? tr("The dashed curve is not the work") : tr("How to read this"));
   story_->setText(lines.join("\n\n"));
 }
@@ -235,16 +247,20 @@ bool write_vector(const QString& path, const LabChart& chart, const QSize& size)
 
 bool write_text(const QString& path, const std::string& text) {
   QSaveFile file(path);
-  return file.open(QIODevice::WriteOnly) && file.write(text.data(), static_cast<qint64>(text.size())) == static_cast<qint64>(text.size()) && file.commit();
+  return file.open(QIODevice::WriteOnly) &&
+         file.write(text.data(), static_cast<qint64>(text.size())) == static_cast<qint64>(text.size()) && file.commit();
 }
 
 }  // namespace
 
 void LabTab::exportTo(const QString& path) {
   bool good = false;
-  if (path.endsWith(".csv")) good = write_text(path, lab::to_csv(job_->result()));
-  else if (path.endsWith(".json")) good = write_text(path, to_json(job_->result()).dump(1));
-  else if (path.endsWith(".svg") || path.endsWith(".pdf")) good = write_vector(path, *chart_, {1100, 620});
+  if (path.endsWith(".csv"))
+    good = write_text(path, lab::to_csv(job_->result()));
+  else if (path.endsWith(".json"))
+    good = write_text(path, to_json(job_->result()).dump(1));
+  else if (path.endsWith(".svg") || path.endsWith(".pdf"))
+    good = write_vector(path, *chart_, {1100, 620});
   else {
     QImage image(2200, 1240, QImage::Format_RGB32);
     image.setDevicePixelRatio(2);
@@ -257,7 +273,8 @@ void LabTab::exportTo(const QString& path) {
 }
 
 void LabTab::chooseExport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export"), "lab.svg", tr("Figures and data (*.png *.svg *.pdf *.csv *.json)"));
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export"), "lab.svg",
+                                                    tr("Figures and data (*.png *.svg *.pdf *.csv *.json)"));
   if (!path.isEmpty()) exportTo(path);
 }
 

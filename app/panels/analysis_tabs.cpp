@@ -30,13 +30,17 @@ int add_page(MainWindow& window, const QString& name, Page* page) {
     picker->setText(run ? QString(run_letter(run->slot)) + "  " + run->title : QObject::tr("No run"));
   };
   const auto chosen = std::make_shared<QPointer<Run>>();
-  return window.addTab(name, page, [menu, show, chosen](const std::vector<Run*>& runs) {
-    menu->clear();
-    for (Run* run : runs)
-      menu->addAction(QString(run_letter(run->slot)) + "  " + run->title, menu, [show, chosen, run] { *chosen = run, show(run); });
-    const bool still = std::find(runs.begin(), runs.end(), chosen->data()) != runs.end();
-    show(still ? chosen->data() : runs.empty() ? nullptr : runs.front());
-  }, false, picker);
+  return window.addTab(
+      name, page,
+      [menu, show, chosen](const std::vector<Run*>& runs) {
+        menu->clear();
+        for (Run* run : runs)
+          menu->addAction(QString(run_letter(run->slot)) + "  " + run->title, menu,
+                          [show, chosen, run] { *chosen = run, show(run); });
+        const bool still = std::find(runs.begin(), runs.end(), chosen->data()) != runs.end();
+        show(still ? chosen->data() : runs.empty() ? nullptr : runs.front());
+      },
+      false, picker);
 }
 
 AskTrainer trainer_of(MainWindow& window) {
@@ -58,9 +62,9 @@ void add_analysis(MainWindow& window) {
   add_page(window, QObject::tr("Memory map"), new MemoryMapPanel(selection, &window));
   add_page(window, QObject::tr("Roofline"), new RooflinePanel(selection, &window));
   add_page(window, QObject::tr("Weights"), new WeightsPanel(trainer_of(window), &window));
-  window.menu(QObject::tr("Tools"))->addAction(QObject::tr("Commands…"), QKeySequence("Ctrl+Shift+P"), &window, [&window] {
-    (new CommandPalette(window.menuBar(), &window))->open();
-  });
+  window.menu(QObject::tr("Tools"))
+      ->addAction(QObject::tr("Commands…"), QKeySequence("Ctrl+Shift+P"), &window,
+                  [&window] { (new CommandPalette(window.menuBar(), &window))->open(); });
 }
 
 }  // namespace ws::app

@@ -24,8 +24,10 @@ void collect(const QMenu* menu, const QString& path, std::vector<QAction*>& comm
   for (QAction* action : menu->actions()) {
     if (action->isSeparator() || action->text().isEmpty()) continue;
     const QString name = (path.isEmpty() ? QString() : path + " › ") + plain(action->text());
-    if (action->menu()) collect(action->menu(), name, commands, paths);
-    else commands.push_back(action), paths.push_back(name);
+    if (action->menu())
+      collect(action->menu(), name, commands, paths);
+    else
+      commands.push_back(action), paths.push_back(name);
   }
 }
 
@@ -50,7 +52,8 @@ class CommandDelegate : public QStyledItemDelegate {
 
 int match_score(const QString& text, const QString& typed) {
   if (typed.isEmpty()) return 1;
-  if (const auto at = text.indexOf(typed, 0, Qt::CaseInsensitive); at >= 0) return 1000 - static_cast<int>(at) + (at == 0 || text[at - 1] == ' ' ? 500 : 0);
+  if (const auto at = text.indexOf(typed, 0, Qt::CaseInsensitive); at >= 0)
+    return 1000 - static_cast<int>(at) + (at == 0 || text[at - 1] == ' ' ? 500 : 0);
   int score = 1;
   qsizetype from = 0;
   for (QChar c : typed) {
@@ -80,19 +83,26 @@ void CommandModel::filter(const QString& typed) {
   endResetModel();
 }
 
-QAction* CommandModel::at(int row) const { return row >= 0 && row < static_cast<int>(shown_.size()) ? all_[shown_[static_cast<size_t>(row)]].action.data() : nullptr; }
-int CommandModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(shown_.size()); }
+QAction* CommandModel::at(int row) const {
+  return row >= 0 && row < static_cast<int>(shown_.size()) ? all_[shown_[static_cast<size_t>(row)]].action.data()
+                                                           : nullptr;
+}
+int CommandModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(shown_.size());
+}
 
 QVariant CommandModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) return {};
   const Command& command = all_[shown_[static_cast<size_t>(index.row())]];
   if (role == Qt::DisplayRole) return command.path;
   if (role == kKeysRole && command.action)
-    return command.action->shortcut().isEmpty() ? command.action->property("keys").toString() : command.action->shortcut().toString(QKeySequence::NativeText);
+    return command.action->shortcut().isEmpty() ? command.action->property("keys").toString()
+                                                : command.action->shortcut().toString(QKeySequence::NativeText);
   return {};
 }
 
-CommandPalette::CommandPalette(QMenuBar* menus, QWidget* parent) : QDialog(parent, Qt::Dialog | Qt::FramelessWindowHint), line_(new QLineEdit(this)), list_(new QListView(this)) {
+CommandPalette::CommandPalette(QMenuBar* menus, QWidget* parent)
+    : QDialog(parent, Qt::Dialog | Qt::FramelessWindowHint), line_(new QLineEdit(this)), list_(new QListView(this)) {
   setAttribute(Qt::WA_DeleteOnClose);
   setWindowTitle(tr("Commands"));
   line_->setPlaceholderText(tr("Type a command"));
@@ -125,7 +135,11 @@ CommandPalette::CommandPalette(QMenuBar* menus, QWidget* parent) : QDialog(paren
 bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
   if (watched != line_ || event->type() != QEvent::KeyPress) return QDialog::eventFilter(watched, event);
   const int key = static_cast<QKeyEvent*>(event)->key();
-  const int by = key == Qt::Key_Down ? 1 : key == Qt::Key_Up ? -1 : key == Qt::Key_PageDown ? 8 : key == Qt::Key_PageUp ? -8 : 0;
+  const int by = key == Qt::Key_Down       ? 1
+                 : key == Qt::Key_Up       ? -1
+                 : key == Qt::Key_PageDown ? 8
+                 : key == Qt::Key_PageUp   ? -8
+                                           : 0;
   if (by == 0 || model_.rowCount() == 0) return false;
   list_->setCurrentIndex(model_.index(std::clamp(list_->currentIndex().row() + by, 0, model_.rowCount() - 1)));
   return true;

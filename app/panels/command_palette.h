@@ -26,7 +26,10 @@ class CommandModel : public QAbstractListModel {
   QVariant data(const QModelIndex& index, int role) const override;
 
  private:
-  struct Command { QPointer<QAction> action; QString path; };
+  struct Command {
+    QPointer<QAction> action;
+    QString path;
+  };
   std::vector<Command> all_;
   std::vector<size_t> shown_;
 };

@@ -76,10 +76,16 @@ bool relevant(const RunSpec& spec, std::string_view key) {
 }
 
 bool advanced(std::string_view key) {
-  return is_any(key, {"data.limit", "data.seed", "data.validation", "model.bias", "model.loss", "model.kind", "train.beta1",
-                      "train.beta2", "train.epsilon", "train.weight_decay", "train.schedule", "train.warmup_steps",
-                      "train.shuffle", "train.target_accuracy", "train.time_limit_s", "train.eval_every", "exec.device",
-                      "exec.accumulate", "exec.matmul", "exec.streams"});
+  return is_any(key, {"data.limit",         "data.seed",
+                      "data.validation",    "model.bias",
+                      "model.loss",         "model.kind",
+                      "train.beta1",        "train.beta2",
+                      "train.epsilon",      "train.weight_decay",
+                      "train.schedule",     "train.warmup_steps",
+                      "train.shuffle",      "train.target_accuracy",
+                      "train.time_limit_s", "train.eval_every",
+                      "exec.device",        "exec.accumulate",
+                      "exec.matmul",        "exec.streams"});
 }
 
 }  // namespace ws::app

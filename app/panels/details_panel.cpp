@@ -5,11 +5,11 @@
 #include <QVBoxLayout>
 
 #include "app/panels/details_html.h"
+#include "app/panels/plan_tags.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/hover_card.h"
-#include "app/panels/plan_tags.h"
 #include "app/timeline/time_scale.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/occupancy.h"
@@ -23,15 +23,21 @@ constexpr int kSoonMs = 60;
 constexpr size_t kRowsOfARange = 14, kMedianOf = 20'000;
 constexpr qsizetype kNameLetters = 24;
 
-QString shortened(const QString& name) { return name.size() <= kNameLetters ? name : name.left(kNameLetters - 1) + QChar(0x2026); }
+QString shortened(const QString& name) {
+  return name.size() <= kNameLetters ? name : name.left(kNameLetters - 1) + QChar(0x2026);
+}
 
 QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg(d[1]).arg(d[2]); }
 
 // The limits of the card that made the run, by its name: a run file may come from another machine.
 prof::DeviceLimits limits_for(const Run& run) {
-  struct Known { const char* part; int major, minor; };
-  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5}, {"A100", 8, 0}, {"RTX 30", 8, 6}, {"A10", 8, 6}, {"RTX 40", 8, 9},
-                                     {"L4", 8, 9}, {"H100", 9, 0}, {"H200", 9, 0}, {"GH200", 9, 0}, {"B200", 10, 0}};
+  struct Known {
+    const char* part;
+    int major, minor;
+  };
+  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5},     {"A100", 8, 0}, {"RTX 30", 8, 6},
+                                     {"A10", 8, 6},  {"RTX 40", 8, 9}, {"L4", 8, 9},   {"H100", 9, 0},
+                                     {"H200", 9, 0}, {"GH200", 9, 0},  {"B200", 10, 0}};
   for (const Known& known : kKnown)
     if (run.device.contains(QLatin1String(known.part))) return prof::limits_of(known.major, known.minor);
   return prof::limits_of(0, 0);
@@ -42,8 +48,10 @@ QString occupancy_rows(const Run& run, const prof::Detail& detail) {
   const prof::Occupancy occupancy = prof::occupancy_of(detail, limits_for(run));
   QString rows = row("grid × block", dims(detail.grid) + " · " + dims(detail.block));
   rows += row("registers", QString("%1 a thread").arg(detail.registers));
-  if (detail.static_shared + detail.dynamic_shared > 0) rows += row("shared memory", bytes_text(detail.static_shared + detail.dynamic_shared));
-  return rows + row("occupancy", fixed_text(occupancy.share * 100, 1) + " % · limited by " + prof::limit_name(occupancy.limit));
+  if (detail.static_shared + detail.dynamic_shared > 0)
+    rows += row("shared memory", bytes_text(detail.static_shared + detail.dynamic_shared));
+  return rows + row("occupancy",
+                    fixed_text(occupancy.share * 100, 1) + " % · limited by " + prof::limit_name(occupancy.limit));
 }
 
 QString partner_row(const Run& run, size_t track, const prof::Span& span) {
@@ -64,7 +72,8 @@ QString gap_row(const Run& run, size_t track, const prof::Span& span) {
     return true;
   });
   if (!before) return {};
-  return row("after", block_names(run.trace, run.trace.tracks()[track], last).full + ", " + span_time(span.start - last.end()) + " gap");
+  return row("after", block_names(run.trace, run.trace.tracks()[track], last).full + ", " +
+                          span_time(span.start - last.end()) + " gap");
 }
 
 QString duration_row(const Run& run, const prof::Track& track, const prof::Span& span) {
@@ -76,7 +85,8 @@ QString duration_row(const Run& run, const prof::Track& track, const prof::Span&
   if (durations.size() < 2) return row("duration", own);
   const prof::DurationStats stats = prof::stats_of(durations);
   Q_UNUSED(run);
-  return row_html("duration", "<b>" + own + "</b> · median " + span_time(stats.median) + " of " + count_text(static_cast<int64_t>(stats.count)));
+  return row_html("duration", "<b>" + own + "</b> · median " + span_time(stats.median) + " of " +
+                                  count_text(static_cast<int64_t>(stats.count)));
 }
 
 QString rate_row(const prof::OpInfo& op, double seconds) {
@@ -91,7 +101,9 @@ QString op_rows(const Run& run, prof::OpTag tag) {
   if (!op) return {};
   QString rows = row_html("op", op_link(run, tag));
   rows += row("phase", QString::fromStdString(op->phase + (op->layer.empty() ? "" : " / " + op->layer)));
-  if (op->flops > 0) rows += row("work", significant_text(static_cast<double>(op->flops)) + " FLOP · " + bytes_text(static_cast<double>(op->bytes)));
+  if (op->flops > 0)
+    rows += row("work", significant_text(static_cast<double>(op->flops)) + " FLOP · " +
+                            bytes_text(static_cast<double>(op->bytes)));
   return rows;
 }
 
@@ -100,15 +112,19 @@ QString op_rows(const Run& run, prof::OpTag tag) {
 QString span_details(const Run& run, size_t index, const prof::Span& span) {
   const prof::Track& track = run.trace.tracks()[index];
   const prof::Detail& detail = run.trace.detail(span.detail);
-  const QString title = block_names(run.trace, track, span).full, full = QString::fromStdString(run.trace.name(span.name));
+  const QString title = block_names(run.trace, track, span).full,
+                full = QString::fromStdString(run.trace.name(span.name));
   QString html = heading(theme().of(span.span_meaning()), title, {}, run.slot);
   if (full != title) html += mono(full);
   QString rows = duration_row(run, track, span) + op_rows(run, span.op);
   rows += row("lane", QString::fromStdString(track.name));
   if (span.step) rows += row("step", count_text(static_cast<int64_t>(span.step) - 1));
   rows += occupancy_rows(run, detail);
-  if (detail.bytes) rows += row("bytes", bytes_text(static_cast<double>(detail.bytes)) + (detail.copy_kind.empty() ? QString() : " · " + QString::fromStdString(detail.copy_kind)));
-  if (const prof::OpInfo* op = op_of(run.trace, span.op); op && span.span_kind() == prof::SpanKind::Kernel) rows += rate_row(*op, static_cast<double>(span.duration) * 1e-9);
+  if (detail.bytes)
+    rows += row("bytes", bytes_text(static_cast<double>(detail.bytes)) +
+                             (detail.copy_kind.empty() ? QString() : " · " + QString::fromStdString(detail.copy_kind)));
+  if (const prof::OpInfo* op = op_of(run.trace, span.op); op && span.span_kind() == prof::SpanKind::Kernel)
+    rows += rate_row(*op, static_cast<double>(span.duration) * 1e-9);
   rows += partner_row(run, index, span) + gap_row(run, index, span);
   rows += row("begins at", offset_time(span.start, 100));
   return html + table(rows);
@@ -120,18 +136,22 @@ QString op_details(const Run& run, prof::OpTag tag) {
   const auto times = op_times(run.trace);
   const auto time = times.find(tag);
   QString rows = op_rows(run, tag);
-  if (time != times.end()) rows += row("time", us_text(time->second.us()) + " µs, mean of " + count_text(static_cast<int64_t>(time->second.count)));
+  if (time != times.end())
+    rows += row("time",
+                us_text(time->second.us()) + " µs, mean of " + count_text(static_cast<int64_t>(time->second.count)));
   if (time != times.end()) rows += rate_row(*op, time->second.us() * 1e-6);
   return heading(theme().of(op->meaning), QString::fromStdString(op->name), {}, run.slot) + table(rows);
 }
 
 QString name_details(const Run& run, prof::NameId name) {
   auto durations = prof::durations_of(run.trace, name, run.trace.first_time(), run.trace.last_time() + 1);
-  QString html = heading(theme().focus, short_kernel_name(run.trace.name(name)), {}, run.slot) + mono(QString::fromStdString(run.trace.name(name)));
+  QString html = heading(theme().focus, short_kernel_name(run.trace.name(name)), {}, run.slot) +
+                 mono(QString::fromStdString(run.trace.name(name)));
   if (durations.empty()) return html;
   const prof::DurationStats s = prof::stats_of(durations);
-  return html + table(row("count", count_text(static_cast<int64_t>(s.count))) + row("total", span_time(s.total)) + row("median", span_time(s.median)) +
-                      row("99th percentile", span_time(s.p99)) + row("slowest", span_time(s.max)));
+  return html + table(row("count", count_text(static_cast<int64_t>(s.count))) + row("total", span_time(s.total)) +
+                      row("median", span_time(s.median)) + row("99th percentile", span_time(s.p99)) +
+                      row("slowest", span_time(s.max)));
 }
 
 QString buffer_details(const Run& run, BufferId id) {
@@ -140,12 +160,16 @@ QString buffer_details(const Run& run, BufferId id) {
   const Buffer& buffer = plan.buffer(id);
   const Lifetime life = lifetimes(plan)[index(id)];
   prof::Meaning meaning = prof::Meaning::Other;
-  QString rows = row("shape", QString("(%1, %2) · %3").arg(buffer.rows).arg(buffer.cols).arg(QString::fromUtf8(to_string(buffer.type).data())));
+  QString rows = row(
+      "shape",
+      QString("(%1, %2) · %3").arg(buffer.rows).arg(buffer.cols).arg(QString::fromUtf8(to_string(buffer.type).data())));
   if (buffer.offset >= 0) rows += row("offset", QString("0x%1").arg(buffer.offset, 6, 16, QChar('0')));
   rows += row("role", QString::fromUtf8(to_string(buffer.role).data()));
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const Op& op = plan.ops[i];
-    const auto has = [&](const std::vector<BufferId>& list) { return std::find(list.begin(), list.end(), id) != list.end(); };
+    const auto has = [&](const std::vector<BufferId>& list) {
+      return std::find(list.begin(), list.end(), id) != list.end();
+    };
     const bool memory = op.kind == OpKind::Alloc || op.kind == OpKind::Free;
     if (memory) continue;
     if (has(op.out)) rows += row_html("written by", plan_op_link(run, i));
@@ -153,8 +177,11 @@ QString buffer_details(const Run& run, BufferId id) {
     const auto tags = op_tags(plan, run.trace);
     if (has(op.out) && op_of(run.trace, tags[i])) meaning = run.trace.ops[tags[i]].meaning;
   }
-  if (life.first >= 0) rows += row("alive", QString("%1 of %2 ops").arg(life.last - life.first + 1).arg(plan.ops.size()));
-  return heading(theme().of(meaning), QString::fromStdString(buffer.name), bytes_text(static_cast<double>(buffer.bytes())), run.slot) + table(rows);
+  if (life.first >= 0)
+    rows += row("alive", QString("%1 of %2 ops").arg(life.last - life.first + 1).arg(plan.ops.size()));
+  return heading(theme().of(meaning), QString::fromStdString(buffer.name),
+                 bytes_text(static_cast<double>(buffer.bytes())), run.slot) +
+         table(rows);
 }
 
 QString range_details(const std::vector<RunRange>& ranges) {
@@ -166,14 +193,19 @@ QString range_details(const std::vector<RunRange>& ranges) {
     const Busy gpu = gpu_during(trace, part.range);
     QString rows;
     if (first_track(trace, prof::TrackKind::Stream))
-      rows += QString("<tr><td colspan='3'>GPU busy %1, idle %2</td></tr>").arg(span_time(gpu.busy), span_time(gpu.idle));
+      rows +=
+          QString("<tr><td colspan='3'>GPU busy %1, idle %2</td></tr>").arg(span_time(gpu.busy), span_time(gpu.idle));
     for (const prof::Track& track : trace.tracks()) {
       const auto sums = prof::sum_by_name(track, part.range.begin, part.range.end);
       if (sums.empty() || track.kind == prof::TrackKind::Steps || track.kind == prof::TrackKind::Phases) continue;
-      rows += QString("<tr><td colspan='3' style='color:%1'>%2</td></tr>").arg(theme().quiet.name(), QString::fromStdString(track.name).toHtmlEscaped());
+      rows += QString("<tr><td colspan='3' style='color:%1'>%2</td></tr>")
+                  .arg(theme().quiet.name(), QString::fromStdString(track.name).toHtmlEscaped());
       for (size_t i = 0; i < std::min(kRowsOfARange, sums.size()); ++i)
-        rows += QString("<tr><td style='white-space:nowrap'>%1%2</td><td align='right'>%3 ×</td><td align='right' style='white-space:nowrap'>%4</td></tr>")
-                    .arg(swatch(theme().of(sums[i].meaning)), shortened(short_kernel_name(trace.name(sums[i].name))).toHtmlEscaped())
+        rows += QString(
+                    "<tr><td style='white-space:nowrap'>%1%2</td><td align='right'>%3 ×</td><td align='right' "
+                    "style='white-space:nowrap'>%4</td></tr>")
+                    .arg(swatch(theme().of(sums[i].meaning)),
+                         shortened(short_kernel_name(trace.name(sums[i].name))).toHtmlEscaped())
                     .arg(count_text(static_cast<int64_t>(sums[i].count)), span_time(sums[i].total_ns));
     }
     html += table(rows);
@@ -181,7 +213,8 @@ QString range_details(const std::vector<RunRange>& ranges) {
   return html;
 }
 
-DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection), title_(new QLabel(this)), text_(new QTextBrowser(this)) {
+DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
+    : QWidget(parent), selection_(selection), title_(new QLabel(this)), text_(new QTextBrowser(this)) {
   setAccessibleName(tr("Details"));
   text_->setAccessibleName(tr("Details of the selection"));
   text_->setFrameShape(QFrame::NoFrame);
@@ -215,9 +248,14 @@ void DetailsPanel::refresh() {
   if (const auto* c = selection_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
   if (!selection_->ranges().empty()) html_ = range_details(selection_->ranges());
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
-  const QString what = selection_->ranges().empty() ? QString::fromLatin1(kWhat[selection_->choice().index()]) : tr("selected range");
-  title_->setText(QString("<b>%1</b>&nbsp; <span style='color:%2'>%3</span>").arg(tr("Details"), theme().quiet.name(), what));
-  if (html_.isEmpty()) html_ = QString("<p style='color:%1'>%2</p>").arg(theme().quiet.name(), tr("Click a span, an op or a buffer; or drag over the timeline to sum a range."));
+  const QString what =
+      selection_->ranges().empty() ? QString::fromLatin1(kWhat[selection_->choice().index()]) : tr("selected range");
+  title_->setText(
+      QString("<b>%1</b>&nbsp; <span style='color:%2'>%3</span>").arg(tr("Details"), theme().quiet.name(), what));
+  if (html_.isEmpty())
+    html_ = QString("<p style='color:%1'>%2</p>")
+                .arg(theme().quiet.name(),
+                     tr("Click a span, an op or a buffer; or drag over the timeline to sum a range."));
   text_->setHtml(QString("<style>a{color:%1;text-decoration:none}</style>").arg(theme().focus.name()) + html_);
 }
 

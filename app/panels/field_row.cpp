@@ -20,9 +20,13 @@ namespace {
 QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 // "hidden layers" is too long for the label column.
-QString shown_label(const Field& field) { return field.key == "model.hidden" ? QStringLiteral("layers") : text(field.label); }
+QString shown_label(const Field& field) {
+  return field.key == "model.hidden" ? QStringLiteral("layers") : text(field.label);
+}
 
-QString sentence(const std::optional<std::string>& reason) { return reason ? QString::fromStdString(*reason) : QString(); }
+QString sentence(const std::optional<std::string>& reason) {
+  return reason ? QString::fromStdString(*reason) : QString();
+}
 
 constexpr int kLabelWidth = 66;
 
@@ -42,9 +46,10 @@ void paint_ink(QWidget* widget, const QColor& colour) {
 }
 
 QString data_title(const QString& name) {
-  static const QMap<QString, QString> titles = {{"mnist", "MNIST · 28 × 28 digits"}, {"fashion-mnist", "Fashion-MNIST · 28 × 28"},
-                                                {"iris", "Iris · 4 measures"},       {"line", "Line · points y = wx + b"},
-                                                {"csv", "Own table (CSV)"},          {"idx", "Own images (IDX)"}};
+  static const QMap<QString, QString> titles = {
+      {"mnist", "MNIST · 28 × 28 digits"}, {"fashion-mnist", "Fashion-MNIST · 28 × 28"},
+      {"iris", "Iris · 4 measures"},       {"line", "Line · points y = wx + b"},
+      {"csv", "Own table (CSV)"},          {"idx", "Own images (IDX)"}};
   return titles.value(name, name.left(1).toUpper() + name.mid(1) + " · points in the plane");
 }
 
@@ -67,9 +72,13 @@ void FieldRow::build() {
   if (field_.kind == FieldKind::IntegerList) control = buildLayers();
   if (field_.kind == FieldKind::Flag) control = check_ = new QCheckBox(this);
   if (!control) control = buildText();
-  if (check_) connect(check_, &QCheckBox::clicked, this, [this](bool on) { emit edited(text(field_.key), on ? "true" : "false"); });
+  if (check_)
+    connect(check_, &QCheckBox::clicked, this,
+            [this](bool on) { emit edited(text(field_.key), on ? "true" : "false"); });
   for (QWidget* widget : std::initializer_list<QWidget*>{combo_, check_, edit_})
-    if (widget) widget->setAccessibleName(text(field_.label)), widget->setAccessibleDescription(text(field_.explain)), widget->setToolTip(text(field_.explain));
+    if (widget)
+      widget->setAccessibleName(text(field_.label)), widget->setAccessibleDescription(text(field_.explain)),
+          widget->setToolTip(text(field_.explain));
   label_->setBuddy(edit_ ? static_cast<QWidget*>(edit_) : control);
   auto* grid = grid_ = new QGridLayout(this);
   grid->setContentsMargins(0, 0, 0, 0);
@@ -86,9 +95,7 @@ void FieldRow::build() {
   grid->addWidget(blocked_, 2, 1);
 }
 
-void FieldRow::setLabelWidth(int width) {
-  grid_->setColumnMinimumWidth(0, width);
-}
+void FieldRow::setLabelWidth(int width) { grid_->setColumnMinimumWidth(0, width); }
 
 QWidget* FieldRow::buildChoice() {
   if (field_.values.size() > 5) {
@@ -101,14 +108,17 @@ QWidget* FieldRow::buildChoice() {
       combo_->addItem(data_title(text(value.name)), text(value.name));
       combo_->setItemData(combo_->count() - 1, text(value.explain), Qt::ToolTipRole);
     }
-    connect(combo_, &QComboBox::activated, this, [this] { emit edited(text(field_.key), combo_->currentData().toString()); });
+    connect(combo_, &QComboBox::activated, this,
+            [this] { emit edited(text(field_.key), combo_->currentData().toString()); });
     return combo_;
   }
   std::vector<SegmentedRow::Value> values;
   for (const FieldValue& value : field_.values) values.push_back({text(value.name), value_label(value.name)});
   segments_ = new SegmentedRow(text(field_.label), values, this);
-  connect(segments_, &SegmentedRow::picked, this, [this](const QString& value) { emit edited(text(field_.key), value); });
-  connect(segments_, &SegmentedRow::hovered, this, [this](const QString& value) { explain(value.isEmpty() ? value_ : value); });
+  connect(segments_, &SegmentedRow::picked, this,
+          [this](const QString& value) { emit edited(text(field_.key), value); });
+  connect(segments_, &SegmentedRow::hovered, this,
+          [this](const QString& value) { explain(value.isEmpty() ? value_ : value); });
   return segments_;
 }
 
@@ -147,8 +157,10 @@ QWidget* FieldRow::buildLayers() {
     button->setToolTip(button->accessibleName());
     connect(button, &QToolButton::clicked, this, [this, add] {
       QStringList widths = value_.split(',', Qt::SkipEmptyParts);
-      if (add) widths << QString::number(widths.isEmpty() ? 128 : std::max<qlonglong>(1, widths.back().toLongLong() / 2));
-      else if (!widths.isEmpty()) widths.removeLast();
+      if (add)
+        widths << QString::number(widths.isEmpty() ? 128 : std::max<qlonglong>(1, widths.back().toLongLong() / 2));
+      else if (!widths.isEmpty())
+        widths.removeLast();
       emit edited(text(field_.key), widths.join(','));
     });
     row->addWidget(button);
@@ -194,7 +206,8 @@ void FieldRow::refreshBlocked(const RunSpec& spec, bool cuda) {
   }
   QStringList lines;
   for (const QString& rest : order) lines << by_reason[rest].join(", ") + ": " + rest;
-  const QString lock = QString("<img src=':/icons/lock-%1.svg' width='11' height='11'> ").arg(theme().dark() ? "dark" : "light");
+  const QString lock =
+      QString("<img src=':/icons/lock-%1.svg' width='11' height='11'> ").arg(theme().dark() ? "dark" : "light");
   QStringList rich;
   for (const QString& line : lines) rich << lock + line.toHtmlEscaped();
   blocked_->setTextFormat(Qt::RichText);
@@ -207,8 +220,10 @@ void FieldRow::refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bo
   const QString before = QString::fromStdString(field_text(preset, field_.key));
   refreshValue(value);
   explain(value);
-  if (segments_) refreshBlocked(spec, cuda);
-  else if (blocked_) blocked_->hide();
+  if (segments_)
+    refreshBlocked(spec, cuda);
+  else if (blocked_)
+    blocked_->hide();
   const bool changed = value != before;
   label_->setText(shown_label(field_) + (changed ? QString::fromUtf8(" •") : QString()));
   label_->setToolTip(text(field_.explain) + (changed ? tr("\nChanged: the preset has %1.").arg(before) : QString()) +

@@ -19,18 +19,29 @@ namespace {
 constexpr int kRefreshMs = 1500;
 constexpr size_t kNewestSpans = 300'000, kInstances = 200;
 
-struct Grouping { prof::GroupBy by; const char* text; };
-constexpr Grouping kGroupings[] = {{prof::GroupBy::Name, "By name"}, {prof::GroupBy::Op, "By op"}, {prof::GroupBy::Layer, "By layer"},
-                                   {prof::GroupBy::Phase, "By phase"}, {prof::GroupBy::Shape, "By name and shape"}};
+struct Grouping {
+  prof::GroupBy by;
+  const char* text;
+};
+constexpr Grouping kGroupings[] = {{prof::GroupBy::Name, "By name"},
+                                   {prof::GroupBy::Op, "By op"},
+                                   {prof::GroupBy::Layer, "By layer"},
+                                   {prof::GroupBy::Phase, "By phase"},
+                                   {prof::GroupBy::Shape, "By name and shape"}};
 
-bool is_work(const prof::Track& track) { return track.kind == prof::TrackKind::Stream || track.kind == prof::TrackKind::CpuThread; }
+bool is_work(const prof::Track& track) {
+  return track.kind == prof::TrackKind::Stream || track.kind == prof::TrackKind::CpuThread;
+}
 
 }  // namespace
 
 // The executions of one kernel, slowest first.
 class InstanceModel : public QAbstractTableModel {
  public:
-  struct Row { size_t track; prof::Span span; };
+  struct Row {
+    size_t track;
+    prof::Span span;
+  };
   using QAbstractTableModel::QAbstractTableModel;
 
   void setRows(std::vector<Row> rows) {
@@ -38,8 +49,12 @@ class InstanceModel : public QAbstractTableModel {
     rows_ = std::move(rows);
     endResetModel();
   }
-  const Row* at(int row) const { return row >= 0 && row < static_cast<int>(rows_.size()) ? &rows_[static_cast<size_t>(row)] : nullptr; }
-  int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+  const Row* at(int row) const {
+    return row >= 0 && row < static_cast<int>(rows_.size()) ? &rows_[static_cast<size_t>(row)] : nullptr;
+  }
+  int rowCount(const QModelIndex& parent = {}) const override {
+    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+  }
   int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : 3; }
 
   QVariant data(const QModelIndex& index, int role) const override {
@@ -48,7 +63,8 @@ class InstanceModel : public QAbstractTableModel {
     if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(Qt::AlignRight | Qt::AlignVCenter));
     if (role != Qt::DisplayRole) return {};
     if (index.column() == 0) return us_text(static_cast<double>(row->span.duration) / 1000);
-    if (index.column() == 1) return row->span.step ? count_text(static_cast<int64_t>(row->span.step) - 1) : QStringLiteral("—");
+    if (index.column() == 1)
+      return row->span.step ? count_text(static_cast<int64_t>(row->span.step) - 1) : QStringLiteral("—");
     return offset_time(row->span.start, 1000);
   }
 
@@ -64,8 +80,12 @@ class InstanceModel : public QAbstractTableModel {
 };
 
 KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
-    : QWidget(parent), selection_(selection), table_(new QTableView(this)), instances_(new QTableView(this)),
-      instance_model_(new InstanceModel(this)), histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)) {
+    : QWidget(parent),
+      selection_(selection),
+      table_(new QTableView(this)),
+      instances_(new QTableView(this)),
+      instance_model_(new InstanceModel(this)),
+      histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)) {
   top_ = new Pane(tr("Kernels"), this);
   buildTable(top_);
   below_ = new Pane(tr("Executions"), this);
@@ -86,10 +106,13 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(rows);
   refresh_.setInterval(kRefreshMs);
-  connect(&refresh_, &QTimer::timeout, this, [this] { if (isVisible() && run_ && run_->live()) refresh(); });
+  connect(&refresh_, &QTimer::timeout, this, [this] {
+    if (isVisible() && run_ && run_->live()) refresh();
+  });
   refresh_.start();
   connect(instances_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
-    if (const auto* row = instance_model_->at(index.row()); row && run_) selection_->reveal(SpanChoice{run_, row->track, row->span});
+    if (const auto* row = instance_model_->at(index.row()); row && run_)
+      selection_->reveal(SpanChoice{run_, row->track, row->span});
   });
   setRun(nullptr);
 }
@@ -144,7 +167,10 @@ TimeRange KernelsPanel::lookedAt() const {
     if (!is_work(track)) continue;
     size_t seen = 0;
     for (auto block = track.blocks.rbegin(); block != track.blocks.rend(); ++block)
-      if ((seen += block->count) > kNewestSpans) { begin = std::max(begin, block->first); break; }
+      if ((seen += block->count) > kNewestSpans) {
+        begin = std::max(begin, block->first);
+        break;
+      }
   }
   return {begin, trace.last_time() + 1};
 }
@@ -162,11 +188,14 @@ void KernelsPanel::refresh() {
   }
   const size_t count = rows.size();
   model_.setRows(std::move(rows));
-  top_->setTitle(tr("Kernels"), !run_ ? tr("No run is ticked") : count == 0 ? tr("No kernel was traced in this run")
-                 : whole ? tr("%1 · whole run").arg(run_->title) : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans)));
+  top_->setTitle(tr("Kernels"), !run_        ? tr("No run is ticked")
+                                : count == 0 ? tr("No kernel was traced in this run")
+                                : whole      ? tr("%1 · whole run").arg(run_->title)
+                                             : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans)));
   int again = 0;
   for (int r = 0; r < sorted_.rowCount(); ++r)
-    if (const auto* row = model_.rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key) again = r;
+    if (const auto* row = model_.rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)
+      again = r;
   if (sorted_.rowCount() > 0) table_->setCurrentIndex(sorted_.index(again, 0));
   drillDown();
 }
@@ -186,11 +215,16 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   const auto belongs = [&](const prof::Span& s) {
     const prof::OpInfo *op = op_of(trace, s.op), *own = op_of(trace, row.op);
     switch (by_) {
-      case prof::GroupBy::Name: return s.name == row.name;
-      case prof::GroupBy::Shape: return s.name == row.name && trace.detail(s.detail) == row.detail;
-      case prof::GroupBy::Op: return s.op == row.op;
-      case prof::GroupBy::Layer: return op && own && op->layer == own->layer;
-      case prof::GroupBy::Phase: return op && own && op->phase == own->phase;
+      case prof::GroupBy::Name:
+        return s.name == row.name;
+      case prof::GroupBy::Shape:
+        return s.name == row.name && trace.detail(s.detail) == row.detail;
+      case prof::GroupBy::Op:
+        return s.op == row.op;
+      case prof::GroupBy::Layer:
+        return op && own && op->layer == own->layer;
+      case prof::GroupBy::Phase:
+        return op && own && op->phase == own->phase;
     }
     return false;
   };
@@ -203,8 +237,12 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
       return true;
     });
   }
-  HistogramData bins = app::histogram_of(us, 60, !us.empty() && *std::max_element(us.begin(), us.end()) > 20 * std::max(0.001, *std::min_element(us.begin(), us.end())));
-  bins.unit = "µs", bins.caption = tr("duration, %1 executions").arg(count_text(static_cast<int64_t>(us.size()))) + (bins.log_x ? tr(" · log axis") : QString());
+  HistogramData bins =
+      app::histogram_of(us, 60,
+                        !us.empty() && *std::max_element(us.begin(), us.end()) >
+                                           20 * std::max(0.001, *std::min_element(us.begin(), us.end())));
+  bins.unit = "µs", bins.caption = tr("duration, %1 executions").arg(count_text(static_cast<int64_t>(us.size()))) +
+                                   (bins.log_x ? tr(" · log axis") : QString());
   histogram_->setData(std::move(bins), theme().of(row.meaning));
   const size_t kept = std::min(kInstances, all.size());
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),

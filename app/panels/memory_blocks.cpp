@@ -16,7 +16,8 @@ constexpr size_t kMostEvents = 20'000;
 int writer_of(const Plan& plan, BufferId id) {
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     if (plan.ops[i].kind == OpKind::Alloc) continue;
-    if (std::find(plan.ops[i].out.begin(), plan.ops[i].out.end(), id) != plan.ops[i].out.end()) return static_cast<int>(i);
+    if (std::find(plan.ops[i].out.begin(), plan.ops[i].out.end(), id) != plan.ops[i].out.end())
+      return static_cast<int>(i);
   }
   return -1;
 }
@@ -24,18 +25,21 @@ int writer_of(const Plan& plan, BufferId id) {
 void add_sections(MemoryMap& map, const Plan& plan) {
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const QString phase = QString::fromUtf8(to_string(plan.ops[i].phase).data());
-    if (map.sections.empty() || map.sections.back().second != phase) map.sections.push_back({static_cast<double>(i), phase});
+    if (map.sections.empty() || map.sections.back().second != phase)
+      map.sections.push_back({static_cast<double>(i), phase});
   }
 }
 
 void add_use(MemoryMap& map) {
   std::map<double, int64_t> changes;
-  for (const MapBlock& block : map.blocks) changes[block.x0] += static_cast<int64_t>(block.bytes), changes[block.x1] -= static_cast<int64_t>(block.bytes);
+  for (const MapBlock& block : map.blocks)
+    changes[block.x0] += static_cast<int64_t>(block.bytes), changes[block.x1] -= static_cast<int64_t>(block.bytes);
   int64_t used = 0;
   for (const auto& [x, change] : changes) {
     used += change;
     map.use.push_back({x, static_cast<uint64_t>(std::max<int64_t>(0, used)), map.reserved});
-    if (static_cast<uint64_t>(std::max<int64_t>(0, used)) > map.peak) map.peak = static_cast<uint64_t>(used), map.peak_x = x;
+    if (static_cast<uint64_t>(std::max<int64_t>(0, used)) > map.peak)
+      map.peak = static_cast<uint64_t>(used), map.peak_x = x;
   }
   if (map.reserved == 0)
     for (UsePoint& point : map.use) point.reserved = point.used;
@@ -81,10 +85,14 @@ MemoryMap plan_map(const Plan& plan) {
     const Buffer& buffer = plan.buffers[i];
     if (buffer.offset < 0 || lives[i].first < 0) continue;
     const int writer = writer_of(plan, static_cast<BufferId>(i));
-    MapBlock block{static_cast<double>(lives[i].first), lives[i].last + 1.0, static_cast<uint64_t>(buffer.offset),
+    MapBlock block{static_cast<double>(lives[i].first),
+                   lives[i].last + 1.0,
+                   static_cast<uint64_t>(buffer.offset),
                    static_cast<uint64_t>(buffer.offset + buffer.bytes()),
-                   writer < 0 ? prof::Meaning::Copy : meaning_of(plan.ops[static_cast<size_t>(writer)]), QString::fromStdString(buffer.name),
-                   static_cast<uint64_t>(buffer.bytes()), static_cast<BufferId>(i)};
+                   writer < 0 ? prof::Meaning::Copy : meaning_of(plan.ops[static_cast<size_t>(writer)]),
+                   QString::fromStdString(buffer.name),
+                   static_cast<uint64_t>(buffer.bytes()),
+                   static_cast<BufferId>(i)};
     map.height = std::max(map.height, block.y1);
     map.sum_bytes += block.bytes;
     map.blocks.push_back(std::move(block));
@@ -108,7 +116,8 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
   std::map<uint64_t, MapBlock> open;
   for (size_t i = first; i < events.size(); ++i) {
     const prof::MemoryEvent& event = events[i];
-    if (event.kind == prof::MemoryEventKind::Allocate) open[event.address] = block_of(trace, event), ++map.allocations, map.sum_bytes += event.bytes;
+    if (event.kind == prof::MemoryEventKind::Allocate)
+      open[event.address] = block_of(trace, event), ++map.allocations, map.sum_bytes += event.bytes;
     if (event.kind == prof::MemoryEventKind::Reserve) map.reserved += event.bytes;
     if (event.kind != prof::MemoryEventKind::Free) continue;
     auto it = open.find(event.address);
@@ -119,7 +128,8 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
   }
   for (auto& [address, block] : open) block.x1 = map.x_end, map.blocks.push_back(std::move(block));
   for (int64_t step = from_step; step <= static_cast<int64_t>(last_step); ++step)
-    if (const prof::Span* span = span_of_step(trace, step - 1)) map.sections.push_back({static_cast<double>(span->start), QString("step %1").arg(step - 1)});
+    if (const prof::Span* span = span_of_step(trace, step - 1))
+      map.sections.push_back({static_cast<double>(span->start), QString("step %1").arg(step - 1)});
   fold_addresses(map);
   add_use(map);
   return map;

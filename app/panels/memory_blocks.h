@@ -1,4 +1,5 @@
-// What stands where in memory, and for how long: from the plan (op × offset) or from what was allocated (time × address).
+// What stands where in memory, and for how long: from the plan (op × offset) or from what was allocated (time ×
+// address).
 #pragma once
 #include <QString>
 #include <vector>
@@ -9,8 +10,8 @@
 namespace ws::app {
 
 struct MapBlock {
-  double x0 = 0, x1 = 0;      // ops, or ns
-  uint64_t y0 = 0, y1 = 0;    // bytes from the top of the map
+  double x0 = 0, x1 = 0;    // ops, or ns
+  uint64_t y0 = 0, y1 = 0;  // bytes from the top of the map
   prof::Meaning meaning = prof::Meaning::Other;
   QString name;
   uint64_t bytes = 0;
@@ -18,19 +19,22 @@ struct MapBlock {
   prof::OpTag op = prof::kNoOp;  // the writer, or who allocated
 };
 
-struct UsePoint { double x; uint64_t used, reserved; };
+struct UsePoint {
+  double x;
+  uint64_t used, reserved;
+};
 
 struct MemoryMap {
   bool by_op = true;
   double x_begin = 0, x_end = 1;
-  uint64_t height = 1;                 // bytes
+  uint64_t height = 1;  // bytes
   std::vector<MapBlock> blocks;
-  std::vector<UsePoint> use;           // a step: holds until the next
+  std::vector<UsePoint> use;                         // a step: holds until the next
   std::vector<std::pair<double, QString>> sections;  // phases (by op), steps (by time)
-  std::vector<uint64_t> seams;         // places where addresses between segments are left out
+  std::vector<uint64_t> seams;                       // places where addresses between segments are left out
   uint64_t peak = 0, reserved = 0, sum_bytes = 0;
   double peak_x = 0;
-  size_t allocations = 0;              // calls in the part shown
+  size_t allocations = 0;  // calls in the part shown
   bool empty() const { return blocks.empty(); }
 };
 

@@ -19,8 +19,13 @@ QString mib(uint64_t bytes) { return fixed_text(static_cast<double>(bytes) / (10
 }  // namespace
 
 MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
-    : QWidget(parent), selection_(selection), figures_(new FigureStrip(this)), plan_(new PlanPanel(selection, this)),
-      pane_(new Pane(tr("Memory map"), this)), view_(new MemoryMapView(this)), sizes_(new HistogramView(tr("Sizes of the blocks"), this)) {
+    : QWidget(parent),
+      selection_(selection),
+      figures_(new FigureStrip(this)),
+      plan_(new PlanPanel(selection, this)),
+      pane_(new Pane(tr("Memory map"), this)),
+      view_(new MemoryMapView(this)),
+      sizes_(new HistogramView(tr("Sizes of the blocks"), this)) {
   pane_->legend()->hide();
   source_button_ = option_button(tr("What the map shows"), pane_);
   auto* menu = new QMenu(source_button_);
@@ -51,7 +56,9 @@ MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
     if (view_->map().by_op) view_->setCursorX(op + 0.5), showFigures();
   });
   refresh_.setInterval(kRefreshMs);
-  connect(&refresh_, &QTimer::timeout, this, [this] { if (isVisible() && run_ && run_->live() && !view_->map().by_op) refresh(); });
+  connect(&refresh_, &QTimer::timeout, this, [this] {
+    if (isVisible() && run_ && run_->live() && !view_->map().by_op) refresh();
+  });
   refresh_.start();
 }
 
@@ -60,7 +67,9 @@ void MemoryMapPanel::setRun(Run* run) {
   run_ = run;
   plan_->setRun(run);
   if (run)
-    connect(run, &Run::changed, this, [this] { if (isVisible() && view_->map().empty()) refresh(); });
+    connect(run, &Run::changed, this, [this] {
+      if (isVisible() && view_->map().empty()) refresh();
+    });
   if (isVisible()) refresh();
 }
 
@@ -78,8 +87,10 @@ void MemoryMapPanel::refresh() {
   if (run_ && run_->plan && source_ != Source::Events) map = plan_map(run_->plan->plan);
   if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown);
   source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
-  pane_->setTitle(tr("Memory map"), map.empty() ? QString() : map.by_op ? tr("address × lifetime · a buffer has the colour of the op that writes it")
-                                                             : tr("address × time · last %1 steps · colour of the op that asked").arg(kStepsShown));
+  pane_->setTitle(tr("Memory map"),
+                  map.empty() ? QString()
+                  : map.by_op ? tr("address × lifetime · a buffer has the colour of the op that writes it")
+                              : tr("address × time · last %1 steps · colour of the op that asked").arg(kStepsShown));
   std::vector<double> kib;
   for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
   HistogramData bins = histogram_of(kib, 40, true);
@@ -95,19 +106,34 @@ void MemoryMapPanel::showFigures() {
   if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed yet")}});
   std::vector<Figure> figures;
   if (map.reserved) figures.push_back({tr("reserved"), mib(map.reserved), tr("MiB, one block")});
-  figures.push_back({tr("peak used"), mib(map.peak), map.by_op ? tr("MiB at op %1").arg(static_cast<int>(map.peak_x)) : tr("MiB")});
-  if (map.by_op) figures.push_back({tr("lost to holes at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1), "%"});
-  if (map.by_op) figures.push_back({tr("without reuse"), mib(map.sum_bytes), tr("MiB, %1× as much").arg(fixed_text(static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)), 1))});
-  figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"), count_text(static_cast<int64_t>(map.allocations)), {}});
-  if (run_ && run_->progress) figures.push_back({tr("outside the map"), mib(static_cast<uint64_t>(run_->progress->memory.parameter_bytes)), tr("MiB parameters and data")});
-  if (const auto x = view_->cursorX()) figures.push_back({tr("at the cursor"), mib(used_at(map, *x)), map.by_op ? tr("MiB, %1 % holes").arg(fixed_text(holes_at(map, *x) * 100, 0)) : tr("MiB")});
+  figures.push_back(
+      {tr("peak used"), mib(map.peak), map.by_op ? tr("MiB at op %1").arg(static_cast<int>(map.peak_x)) : tr("MiB")});
+  if (map.by_op)
+    figures.push_back({tr("lost to holes at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1), "%"});
+  if (map.by_op)
+    figures.push_back(
+        {tr("without reuse"), mib(map.sum_bytes),
+         tr("MiB, %1× as much")
+             .arg(fixed_text(static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)),
+                             1))});
+  figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
+                     count_text(static_cast<int64_t>(map.allocations)),
+                     {}});
+  if (run_ && run_->progress)
+    figures.push_back({tr("outside the map"), mib(static_cast<uint64_t>(run_->progress->memory.parameter_bytes)),
+                       tr("MiB parameters and data")});
+  if (const auto x = view_->cursorX())
+    figures.push_back({tr("at the cursor"), mib(used_at(map, *x)),
+                       map.by_op ? tr("MiB, %1 % holes").arg(fixed_text(holes_at(map, *x) * 100, 0)) : tr("MiB")});
   figures_->setFigures(std::move(figures));
 }
 
 void MemoryMapPanel::chooseBlock(const MapBlock& block) {
   if (!run_) return;
-  if (block.buffer != BufferId::None) selection_->choose(BufferChoice{run_, block.buffer});
-  else if (block.op != prof::kNoOp) selection_->choose(OpChoice{run_, block.op});
+  if (block.buffer != BufferId::None)
+    selection_->choose(BufferChoice{run_, block.buffer});
+  else if (block.op != prof::kNoOp)
+    selection_->choose(OpChoice{run_, block.op});
 }
 
 }  // namespace ws::app

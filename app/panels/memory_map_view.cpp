@@ -34,10 +34,17 @@ void MemoryMapView::setMap(MemoryMap map, int slot) {
 void MemoryMapView::setSelected(BufferId buffer) { selected_ = buffer, update(); }
 void MemoryMapView::setCursorX(double at) { cursor_ = at, update(); }
 
-QRectF MemoryMapView::mapArea() const { return {kLeft, kTop, double(width() - kLeft - kRight), std::max(60.0, height() - kTop - double(kUseHeight) - kUseGap - 24)}; }
+QRectF MemoryMapView::mapArea() const {
+  return {kLeft, kTop, double(width() - kLeft - kRight),
+          std::max(60.0, height() - kTop - double(kUseHeight) - kUseGap - 24)};
+}
 QRectF MemoryMapView::useArea() const { return {kLeft, mapArea().bottom() + kUseGap, mapArea().width(), kUseHeight}; }
-double MemoryMapView::x(double at) const { return mapArea().left() + (at - map_.x_begin) / (map_.x_end - map_.x_begin) * mapArea().width(); }
-double MemoryMapView::y(double bytes) const { return mapArea().top() + bytes / static_cast<double>(map_.height) * mapArea().height(); }
+double MemoryMapView::x(double at) const {
+  return mapArea().left() + (at - map_.x_begin) / (map_.x_end - map_.x_begin) * mapArea().width();
+}
+double MemoryMapView::y(double bytes) const {
+  return mapArea().top() + bytes / static_cast<double>(map_.height) * mapArea().height();
+}
 
 QRectF MemoryMapView::boxOf(const MapBlock& block) const {
   const double top = y(static_cast<double>(block.y0)), high = std::max(3.0, y(static_cast<double>(block.y1)) - top);
@@ -51,7 +58,9 @@ void MemoryMapView::paintEvent(QPaintEvent*) {
   if (map_.empty()) {
     painter.setPen(t.quiet);
     painter.setFont(ui_font(12.5));
-    painter.drawText(rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap, tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see what the allocator gave out."));
+    painter.drawText(rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see what "
+                        "the allocator gave out."));
     return;
   }
   painter.setBrushOrigin(mapArea().topLeft());
@@ -79,7 +88,8 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
     painter.setPen(t.strong_border);
     painter.drawRect(band);
     painter.setPen(t.secondary);
-    if (painter.fontMetrics().horizontalAdvance(map_.sections[i].second) + 8 < band.width()) painter.drawText(band.adjusted(5, 0, 0, 0), Qt::AlignVCenter, map_.sections[i].second);
+    if (painter.fontMetrics().horizontalAdvance(map_.sections[i].second) + 8 < band.width())
+      painter.drawText(band.adjusted(5, 0, 0, 0), Qt::AlignVCenter, map_.sections[i].second);
   }
   const double pitch = area.width() / (map_.x_end - map_.x_begin);
   if (map_.by_op)
@@ -92,13 +102,15 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
   for (int i = 0; i <= lines; ++i) {
     const double bytes = static_cast<double>(map_.height) * i / lines;
     painter.setPen(t.quiet);
-    draw_number(painter, QRectF(0, y(bytes) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, fixed_text(bytes / kMiB, map_.height < 10 * kMiB ? 2 : 1));
+    draw_number(painter, QRectF(0, y(bytes) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+                fixed_text(bytes / kMiB, map_.height < 10 * kMiB ? 2 : 1));
     painter.fillRect(QRectF(kLeft - 4, std::round(y(bytes)), 4, 1), t.strong_border);
   }
   painter.save();
   painter.translate(10, area.center().y());
   painter.rotate(-90);
-  painter.drawText(QRectF(-120, -8, 240, 16), Qt::AlignCenter, map_.by_op ? tr("offset in the arena, MiB") : tr("address, MiB"));
+  painter.drawText(QRectF(-120, -8, 240, 16), Qt::AlignCenter,
+                   map_.by_op ? tr("offset in the arena, MiB") : tr("address, MiB"));
   painter.restore();
 }
 
@@ -117,14 +129,19 @@ void MemoryMapView::paintBlocks(QPainter& painter) const {
     if (box.width() < 30 || box.height() < 16) continue;
     painter.setPen(t.text);
     painter.setFont(ui_font(11, 600));
-    const auto fits = [&](const QString& text) { return painter.fontMetrics().horizontalAdvance(text) + 10 < box.width(); };
+    const auto fits = [&](const QString& text) {
+      return painter.fontMetrics().horizontalAdvance(text) + 10 < box.width();
+    };
     if (fits(block.name)) painter.drawText(box.adjusted(6, 2, 0, 0), Qt::AlignTop, block.name);
     painter.setFont(ui_font(10.5));
     const QString size = bytes_text(static_cast<double>(block.bytes));
-    if (box.height() > 32 && fits(size)) painter.setPen(t.secondary), painter.drawText(box.adjusted(6, 16, 0, 0), Qt::AlignTop, size);
+    if (box.height() > 32 && fits(size))
+      painter.setPen(t.secondary), painter.drawText(box.adjusted(6, 16, 0, 0), Qt::AlignTop, size);
   }
   painter.setPen(QPen(t.worse, 1, Qt::DashLine));
-  for (uint64_t seam : map_.seams) painter.drawLine(QPointF(mapArea().left(), y(static_cast<double>(seam))), QPointF(mapArea().right(), y(static_cast<double>(seam))));
+  for (uint64_t seam : map_.seams)
+    painter.drawLine(QPointF(mapArea().left(), y(static_cast<double>(seam))),
+                     QPointF(mapArea().right(), y(static_cast<double>(seam))));
 }
 
 void MemoryMapView::paintUse(QPainter& painter) const {
@@ -150,20 +167,25 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   painter.setPen(QPen(colour, 1.5));
   painter.setBrush(Qt::NoBrush);
   painter.drawPath(path);
-  if (map_.reserved > 0) painter.setPen(QPen(colour, 1.7)), painter.drawLine(QPointF(area.left(), at(map_.reserved)), QPointF(area.right(), at(map_.reserved)));
+  if (map_.reserved > 0)
+    painter.setPen(QPen(colour, 1.7)),
+        painter.drawLine(QPointF(area.left(), at(map_.reserved)), QPointF(area.right(), at(map_.reserved)));
   painter.setFont(ui_font(11));
   painter.setPen(t.quiet);
   draw_number(painter, QRectF(0, area.bottom() - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, "0");
-  draw_number(painter, QRectF(0, at(map_.peak) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, fixed_text(static_cast<double>(map_.peak) / kMiB, 2));
+  draw_number(painter, QRectF(0, at(map_.peak) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+              fixed_text(static_cast<double>(map_.peak) / kMiB, 2));
   painter.setPen(t.text);
   painter.setFont(ui_font(11, 600));
   const double peak_x = std::clamp(x(map_.peak_x) - 100, area.left() + 4, area.right() - 110);
-  painter.drawText(QRectF(peak_x, at(map_.peak) + 4, 110, 16), Qt::AlignVCenter, tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak))));
+  painter.drawText(QRectF(peak_x, at(map_.peak) + 4, 110, 16), Qt::AlignVCenter,
+                   tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak))));
 }
 
 void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {
   if (map_.empty() || !mapArea().adjusted(0, -40, 0, 160).contains(event->position())) return;
-  const double at = map_.x_begin + (event->position().x() - mapArea().left()) / mapArea().width() * (map_.x_end - map_.x_begin);
+  const double at =
+      map_.x_begin + (event->position().x() - mapArea().left()) / mapArea().width() * (map_.x_end - map_.x_begin);
   setCursorX(std::clamp(at, map_.x_begin, map_.x_end));
   emit cursorMoved(*cursor_);
 }
@@ -179,7 +201,9 @@ void MemoryMapView::mousePressEvent(QMouseEvent* event) {
 }
 
 void MemoryMapView::keyPressEvent(QKeyEvent* event) {
-  const int by = event->key() == Qt::Key_Right || event->key() == Qt::Key_Down ? 1 : event->key() == Qt::Key_Left || event->key() == Qt::Key_Up ? -1 : 0;
+  const int by = event->key() == Qt::Key_Right || event->key() == Qt::Key_Down ? 1
+                 : event->key() == Qt::Key_Left || event->key() == Qt::Key_Up  ? -1
+                                                                               : 0;
   if (by == 0 || map_.blocks.empty()) return QWidget::keyPressEvent(event);
   int at = -1;
   for (size_t i = 0; i < map_.blocks.size(); ++i)
@@ -194,8 +218,10 @@ bool MemoryMapView::event(QEvent* event) {
   const auto* help = static_cast<QHelpEvent*>(event);
   for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block) {
     if (!boxOf(*block).contains(help->pos())) continue;
-    const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1) : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
-    QToolTip::showText(help->globalPos(), block->name + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life, this);
+    const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1)
+                                    : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
+    QToolTip::showText(help->globalPos(),
+                       block->name + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life, this);
     return true;
   }
   QToolTip::hideText();

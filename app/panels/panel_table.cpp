@@ -25,7 +25,8 @@ class RowDelegate : public QStyledItemDelegate {
     QRect box = option.rect.adjusted(8, 0, -8, 0);
     const QVariant meaning = index.data(kMeaningRole);
     if (meaning.isValid()) {
-      draw_fill(*painter, QRectF(box.left(), box.center().y() - 4, 9, 9), meaning_brush(static_cast<prof::Meaning>(meaning.toInt())));
+      draw_fill(*painter, QRectF(box.left(), box.center().y() - 4, 9, 9),
+                meaning_brush(static_cast<prof::Meaning>(meaning.toInt())));
       box.setLeft(box.left() + 16);
     }
     const auto align = static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt());
@@ -33,8 +34,11 @@ class RowDelegate : public QStyledItemDelegate {
     painter->setFont(ui_font(section ? 11.5 : 12, section ? 600 : 400));
     painter->setPen(section ? t.secondary : t.text);
     const QString text = index.data().toString();
-    if (number) draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
-    else painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, painter->fontMetrics().elidedText(text, Qt::ElideRight, box.width()));
+    if (number)
+      draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
+    else
+      painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
+                        painter->fontMetrics().elidedText(text, Qt::ElideRight, box.width()));
   }
 };
 
@@ -79,12 +83,15 @@ void FigureStrip::paintEvent(QPaintEvent*) {
   double x = 18;
   const QFont small = ui_font(11), big = ui_font(17, 600);
   for (const Figure& figure : figures_) {
-    const double width = std::max({QFontMetricsF(small).horizontalAdvance(figure.name), number_width(big, figure.value) + 6 + QFontMetricsF(small).horizontalAdvance(figure.note), 60.0});
+    const double width =
+        std::max({QFontMetricsF(small).horizontalAdvance(figure.name),
+                  number_width(big, figure.value) + 6 + QFontMetricsF(small).horizontalAdvance(figure.note), 60.0});
     if (x + width > this->width()) break;
     painter.setFont(small);
     painter.setPen(t.quiet);
     painter.drawText(QRectF(x, 9, width + 4, 16), Qt::AlignVCenter, figure.name);
-    painter.drawText(QRectF(x + number_width(big, figure.value) + 6, 30, width + 20, 18), Qt::AlignVCenter, figure.note);
+    painter.drawText(QRectF(x + number_width(big, figure.value) + 6, 30, width + 20, 18), Qt::AlignVCenter,
+                     figure.note);
     painter.setFont(big);
     painter.setPen(t.text);
     draw_number(painter, QRectF(x, 26, width, 24), Qt::AlignLeft | Qt::AlignVCenter, figure.value);
@@ -104,7 +111,8 @@ HistogramData histogram_of(const std::vector<double>& values, size_t bins, bool 
   if (data.high <= data.low) data.low -= 0.5 + std::abs(data.low) * 0.01, data.high += 0.5 + std::abs(data.high) * 0.01;
   data.counts.assign(bins, 0);
   const auto place = [&](double v) {
-    const double share = log_x ? std::log(std::max(v, 1e-9) / data.low) / std::log(data.high / data.low) : (v - data.low) / (data.high - data.low);
+    const double share = log_x ? std::log(std::max(v, 1e-9) / data.low) / std::log(data.high / data.low)
+                               : (v - data.low) / (data.high - data.low);
     return static_cast<size_t>(std::clamp(share * static_cast<double>(bins), 0.0, static_cast<double>(bins) - 1));
   };
   for (double v : values) data.counts[place(v)] += 1;
@@ -126,7 +134,8 @@ void HistogramView::paintEvent(QPaintEvent*) {
   const QFont font = ui_font(11);
   painter.setFont(font);
   painter.setPen(t.secondary);
-  painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(data_.caption, Qt::ElideRight, width() - 20));
+  painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                   painter.fontMetrics().elidedText(data_.caption, Qt::ElideRight, width() - 20));
   painter.fillRect(QRectF(plot.left(), plot.bottom(), plot.width(), 1), t.strong_border);
   if (data_.counts.empty()) return;
   double top = 1;
@@ -142,7 +151,8 @@ void HistogramView::paintEvent(QPaintEvent*) {
   for (size_t i = 0; i < data_.ghost.size(); ++i) {
     const QRectF bar = box(i, data_.ghost[i]);
     painter.drawLine(bar.topLeft(), bar.topRight());
-    if (i + 1 < data_.ghost.size()) painter.drawLine(bar.topRight(), QPointF(bar.right(), box(i + 1, data_.ghost[i + 1]).top()));
+    if (i + 1 < data_.ghost.size())
+      painter.drawLine(bar.topRight(), QPointF(bar.right(), box(i + 1, data_.ghost[i + 1]).top()));
   }
   painter.setPen(t.quiet);
   const QRectF axis(plot.left(), plot.bottom() + 2, plot.width(), 16);

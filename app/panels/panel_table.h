@@ -14,7 +14,9 @@ constexpr int kSectionRole = Qt::UserRole + 2;  // true: the row is a heading ov
 constexpr int kSortRole = Qt::UserRole + 3;
 
 // A line of numbers over a page: small name above, figure below.
-struct Figure { QString name, value, note; };
+struct Figure {
+  QString name, value, note;
+};
 class FigureStrip : public QWidget {
   Q_OBJECT
  public:

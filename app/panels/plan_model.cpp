@@ -10,7 +10,8 @@ QString text_of(std::string_view view) { return QString::fromUtf8(view.data(), s
 
 QString heading_of(const Plan& plan, const Op& op) {
   QString heading = text_of(to_string(op.phase));
-  if (op.layer >= 0 && op.layer < static_cast<int>(plan.layer_names.size())) heading += " · " + QString::fromStdString(plan.layer_names[static_cast<size_t>(op.layer)]);
+  if (op.layer >= 0 && op.layer < static_cast<int>(plan.layer_names.size()))
+    heading += " · " + QString::fromStdString(plan.layer_names[static_cast<size_t>(op.layer)]);
   return heading;
 }
 
@@ -59,7 +60,9 @@ void PlanModel::refreshTimes() {
   emit dataChanged(index(0, Time), index(rowCount() - 1, Time));
 }
 
-int PlanModel::opAt(int row) const { return row >= 0 && row < static_cast<int>(rows_.size()) ? rows_[static_cast<size_t>(row)].op : -1; }
+int PlanModel::opAt(int row) const {
+  return row >= 0 && row < static_cast<int>(rows_.size()) ? rows_[static_cast<size_t>(row)].op : -1;
+}
 
 int PlanModel::rowOf(int op) const {
   for (size_t i = 0; i < rows_.size(); ++i)
@@ -78,24 +81,33 @@ int PlanModel::rowOfTag(prof::OpTag tag) const {
   return -1;
 }
 
-int PlanModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int PlanModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
 int PlanModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : Columns; }
 
 QVariant PlanModel::text(const Row& row, int column) const {
   const Plan& shown = *plan();
   const Op& op = shown.ops[static_cast<size_t>(row.op)];
   switch (column) {
-    case Number: return row.op;
-    case Name: return QString::fromStdString(op.kind == OpKind::MatMul ? describe(shown, op) : op.name);
-    case Reads: return names_of(shown, op.in);
-    case Writes: return names_of(shown, op.out);
-    case Bytes: return op.out.empty() ? QStringLiteral("—") : bytes_text(static_cast<double>(written_bytes(shown, op)));
-    case Flops: return flops(shown, op) ? significant_text(static_cast<double>(flops(shown, op))) : QStringLiteral("—");
+    case Number:
+      return row.op;
+    case Name:
+      return QString::fromStdString(op.kind == OpKind::MatMul ? describe(shown, op) : op.name);
+    case Reads:
+      return names_of(shown, op.in);
+    case Writes:
+      return names_of(shown, op.out);
+    case Bytes:
+      return op.out.empty() ? QStringLiteral("—") : bytes_text(static_cast<double>(written_bytes(shown, op)));
+    case Flops:
+      return flops(shown, op) ? significant_text(static_cast<double>(flops(shown, op))) : QStringLiteral("—");
     case Time: {
       const auto time = times_.find(tags_[static_cast<size_t>(row.op)]);
       return time == times_.end() || time->first == prof::kNoOp ? QStringLiteral("—") : us_text(time->second.us());
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -103,13 +115,17 @@ QVariant PlanModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !plan()) return {};
   const Row& row = rows_[static_cast<size_t>(index.row())];
   const int column = index.column();
-  if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>((column == Number && row.op >= 0) || column >= Bytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter));
+  if (role == Qt::TextAlignmentRole)
+    return QVariant::fromValue(static_cast<int>((column == Number && row.op >= 0) || column >= Bytes
+                                                    ? Qt::AlignRight | Qt::AlignVCenter
+                                                    : Qt::AlignLeft | Qt::AlignVCenter));
   if (role == kSectionRole) return row.op < 0;
   if (row.op < 0) return role == Qt::DisplayRole && column == Number ? QVariant(row.heading) : QVariant();
   const Op& op = plan()->ops[static_cast<size_t>(row.op)];
   if (role == Qt::DisplayRole) return text(row, column);
   if (role == kMeaningRole && column == Name) return static_cast<int>(meaning_of(op));
-  if (role == Qt::ToolTipRole) return QString::fromStdString(describe(*plan(), op) + (op.note.empty() ? "" : "\n" + op.note));
+  if (role == Qt::ToolTipRole)
+    return QString::fromStdString(describe(*plan(), op) + (op.note.empty() ? "" : "\n" + op.note));
   return {};
 }
 
@@ -117,7 +133,9 @@ QVariant PlanModel::headerData(int section, Qt::Orientation orientation, int rol
   static const char* const kNames[] = {"#", "op", "reads", "writes", "bytes", "FLOP", "µs"};
   if (orientation != Qt::Horizontal) return {};
   if (role == Qt::DisplayRole && section < Columns) return QString::fromUtf8(kNames[section]);
-  if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(section == Number || section >= Bytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter));
+  if (role == Qt::TextAlignmentRole)
+    return QVariant::fromValue(static_cast<int>(
+        section == Number || section >= Bytes ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter));
   return {};
 }
 

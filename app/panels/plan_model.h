@@ -22,8 +22,8 @@ class PlanModel : public QAbstractTableModel {
   void refreshTimes();
   Run* run() const { return run_; }
   const Plan* plan() const;
-  int opAt(int row) const;      // −1: a heading
-  int rowOf(int op) const;      // −1: not in the table
+  int opAt(int row) const;  // −1: a heading
+  int rowOf(int op) const;  // −1: not in the table
   prof::OpTag tagAt(int row) const;
   int rowOfTag(prof::OpTag tag) const;
 
@@ -33,7 +33,10 @@ class PlanModel : public QAbstractTableModel {
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  struct Row { int op = -1; QString heading; };
+  struct Row {
+    int op = -1;
+    QString heading;
+  };
   QVariant text(const Row& row, int column) const;
 
   QPointer<Run> run_;

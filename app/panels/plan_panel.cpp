@@ -11,10 +11,16 @@
 #include "app/panels/units.h"
 
 namespace ws::app {
-namespace { constexpr int kRefreshMs = 1000; }
+namespace {
+constexpr int kRefreshMs = 1000;
+}
 
 PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
-    : Pane(tr("Plan"), parent), selection_(selection), table_(new QTableView(this)), log_(new QLabel(this)), empty_(new QLabel(this)) {
+    : Pane(tr("Plan"), parent),
+      selection_(selection),
+      table_(new QTableView(this)),
+      log_(new QLabel(this)),
+      empty_(new QLabel(this)) {
   legend()->hide();
   stage_button_ = option_button(tr("Which plan"), this);
   stage_button_->setText(tr("After all passes"));
@@ -39,7 +45,9 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   column->addWidget(log_);
   setBody(body);
   refresh_.setInterval(kRefreshMs);
-  connect(&refresh_, &QTimer::timeout, this, [this] { if (isVisible()) model_.refreshTimes(); });
+  connect(&refresh_, &QTimer::timeout, this, [this] {
+    if (isVisible()) model_.refreshTimes();
+  });
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::chooseRow);
   connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
     if (run_ && model_.tagAt(index.row()) != prof::kNoOp) selection_->reveal(OpChoice{run_, model_.tagAt(index.row())});
@@ -89,7 +97,9 @@ void PlanPanel::setNarrow(bool narrow) {
   header->setSectionResizeMode(PlanModel::Name, QHeaderView::Stretch);
   table_->setColumnHidden(PlanModel::Writes, narrow);
   table_->setColumnHidden(PlanModel::Flops, narrow);
-  if (narrow) table_->setColumnWidth(PlanModel::Reads, 76), table_->setColumnWidth(PlanModel::Bytes, 80), table_->setColumnWidth(PlanModel::Time, 52);
+  if (narrow)
+    table_->setColumnWidth(PlanModel::Reads, 76), table_->setColumnWidth(PlanModel::Bytes, 80),
+        table_->setColumnWidth(PlanModel::Time, 52);
 }
 
 void PlanPanel::setStage(PlanStage stage) {

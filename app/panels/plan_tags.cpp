@@ -35,7 +35,8 @@ std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace) {
   }
   for (size_t i = 0; i < plan.ops.size(); ++i)
     for (size_t tag = 1; tag < trace.ops.size(); ++tag)
-      if (trace.ops[tag].name == plan.ops[i].name && trace.ops[tag].phase == to_string(plan.ops[i].phase)) tags[i] = static_cast<prof::OpTag>(tag);
+      if (trace.ops[tag].name == plan.ops[i].name && trace.ops[tag].phase == to_string(plan.ops[i].phase))
+        tags[i] = static_cast<prof::OpTag>(tag);
   return tags;
 }
 

@@ -16,7 +16,8 @@ struct OpTime {
   int64_t total_ns = 0;
   double us() const { return count ? static_cast<double>(total_ns) / 1000 / static_cast<double>(count) : 0; }
 };
-// By tag, over the newest spans where the work was done: streams, the inside of a resident kernel, or threads of the CPU.
+// By tag, over the newest spans where the work was done: streams, the inside of a resident kernel, or threads of the
+// CPU.
 std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_spans = 40'000);
 
 }  // namespace ws::app

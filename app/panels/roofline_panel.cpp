@@ -26,11 +26,19 @@ QString power_text(int power, const char* unit) {
 
 // From the makers' data sheets, dense, without sparsity: FLOP/s and B/s.
 prof::Ceilings known_ceilings(const QString& device, Precision precision) {
-  struct Known { const char* part; double fp32, tf32, half, bytes; };
-  static constexpr Known kKnown[] = {{"H200", 67e12, 494e12, 989e12, 4.8e12}, {"H100", 67e12, 494e12, 989e12, 3.35e12}, {"A100", 19.5e12, 156e12, 312e12, 2.0e12}};
+  struct Known {
+    const char* part;
+    double fp32, tf32, half, bytes;
+  };
+  static constexpr Known kKnown[] = {{"H200", 67e12, 494e12, 989e12, 4.8e12},
+                                     {"H100", 67e12, 494e12, 989e12, 3.35e12},
+                                     {"A100", 19.5e12, 156e12, 312e12, 2.0e12}};
   for (const Known& known : kKnown)
     if (device.contains(QLatin1String(known.part)))
-      return {precision == Precision::Fp32 ? known.fp32 : precision == Precision::Tf32 ? known.tf32 : known.half, known.bytes};
+      return {precision == Precision::Fp32   ? known.fp32
+              : precision == Precision::Tf32 ? known.tf32
+                                             : known.half,
+              known.bytes};
   return {};
 }
 
@@ -44,7 +52,9 @@ void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, 
   std::erase_if(points_, [](const prof::RooflinePoint& p) { return p.flops_per_s <= 0 || p.intensity <= 0; });
   if (!points_.empty()) {
     double least_x = 1e9, most_x = 0, least_y = 1e18, most_y = std::max(1.0, ceilings.flops_per_s);
-    for (const auto& p : points_) least_x = std::min(least_x, p.intensity), most_x = std::max(most_x, p.intensity), least_y = std::min(least_y, p.flops_per_s), most_y = std::max(most_y, p.flops_per_s);
+    for (const auto& p : points_)
+      least_x = std::min(least_x, p.intensity), most_x = std::max(most_x, p.intensity),
+      least_y = std::min(least_y, p.flops_per_s), most_y = std::max(most_y, p.flops_per_s);
     if (ceilings.bytes_per_s > 0) most_x = std::max(most_x, ceilings.flops_per_s / ceilings.bytes_per_s * 2);
     x_low_ = std::floor(std::log10(least_x)), x_high_ = std::ceil(std::log10(most_x) + 0.01);
     y_low_ = std::floor(std::log10(least_y)), y_high_ = std::ceil(std::log10(most_y) + 0.05);
@@ -52,10 +62,19 @@ void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, 
   update();
 }
 
-QRectF RooflineView::area() const { return {kLeft, kTop, std::max(10.0, width() - double(kLeft) - kRight), std::max(10.0, height() - double(kTop) - kBottom)}; }
-double RooflineView::x(double v) const { return area().left() + (std::log10(v) - x_low_) / (x_high_ - x_low_) * area().width(); }
-double RooflineView::y(double v) const { return area().bottom() - (std::log10(v) - y_low_) / (y_high_ - y_low_) * area().height(); }
-QPointF RooflineView::placeOf(const prof::RooflinePoint& point) const { return {x(point.intensity), y(point.flops_per_s)}; }
+QRectF RooflineView::area() const {
+  return {kLeft, kTop, std::max(10.0, width() - double(kLeft) - kRight),
+          std::max(10.0, height() - double(kTop) - kBottom)};
+}
+double RooflineView::x(double v) const {
+  return area().left() + (std::log10(v) - x_low_) / (x_high_ - x_low_) * area().width();
+}
+double RooflineView::y(double v) const {
+  return area().bottom() - (std::log10(v) - y_low_) / (y_high_ - y_low_) * area().height();
+}
+QPointF RooflineView::placeOf(const prof::RooflinePoint& point) const {
+  return {x(point.intensity), y(point.flops_per_s)};
+}
 
 void RooflineView::paintRoof(QPainter& painter) const {
   if (ceilings_.flops_per_s <= 0 || ceilings_.bytes_per_s <= 0) return;
@@ -65,11 +84,15 @@ void RooflineView::paintRoof(QPainter& painter) const {
   painter.setClipRect(area().adjusted(0, -2, 0, 0));
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(t.text, 1.7));
-  painter.drawPolyline(QPolygonF{QPointF(x(low), y(low * ceilings_.bytes_per_s)), QPointF(x(ridge), y(ceilings_.flops_per_s)), QPointF(area().right(), y(ceilings_.flops_per_s))});
+  painter.drawPolyline(QPolygonF{QPointF(x(low), y(low * ceilings_.bytes_per_s)),
+                                 QPointF(x(ridge), y(ceilings_.flops_per_s)),
+                                 QPointF(area().right(), y(ceilings_.flops_per_s))});
   painter.restore();
   painter.setPen(t.secondary);
   painter.setFont(ui_font(11));
-  painter.drawText(QRectF(area().right() - 260, y(ceilings_.flops_per_s) + 3, 256, 16), Qt::AlignRight, significant_text(ceilings_.flops_per_s / 1e12) + " TFLOP/s · " + significant_text(ceilings_.bytes_per_s / 1e12) + " TB/s (data sheet)");
+  painter.drawText(QRectF(area().right() - 260, y(ceilings_.flops_per_s) + 3, 256, 16), Qt::AlignRight,
+                   significant_text(ceilings_.flops_per_s / 1e12) + " TFLOP/s · " +
+                       significant_text(ceilings_.bytes_per_s / 1e12) + " TB/s (data sheet)");
 }
 
 void RooflineView::paintEvent(QPaintEvent*) {
@@ -82,7 +105,8 @@ void RooflineView::paintEvent(QPaintEvent*) {
     const double at = std::round(x(std::pow(10.0, p)));
     painter.fillRect(QRectF(at, box.top(), 1, box.height()), t.grid);
     painter.setPen(t.quiet);
-    painter.drawText(QRectF(at - 40, box.bottom() + 4, 80, 16), Qt::AlignCenter, QString::number(std::pow(10.0, p), 'g', 4));
+    painter.drawText(QRectF(at - 40, box.bottom() + 4, 80, 16), Qt::AlignCenter,
+                     QString::number(std::pow(10.0, p), 'g', 4));
   }
   for (int p = static_cast<int>(y_low_); p <= static_cast<int>(y_high_); ++p) {
     const double at = std::round(y(std::pow(10.0, p)));
@@ -96,7 +120,8 @@ void RooflineView::paintEvent(QPaintEvent*) {
   painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignCenter, tr("FLOP per byte moved"));
   if (points_.empty()) {
     painter.setFont(ui_font(12.5));
-    painter.drawText(box, Qt::AlignCenter, tr("Each op of a traced run appears here: what it reached against what it moved."));
+    painter.drawText(box, Qt::AlignCenter,
+                     tr("Each op of a traced run appears here: what it reached against what it moved."));
     return;
   }
   paintRoof(painter);
@@ -112,7 +137,9 @@ void RooflineView::paintEvent(QPaintEvent*) {
     painter.drawEllipse(at, radius, radius);
     const QString name = QString::fromStdString(point.name);
     const QRectF label(at.x() + 9, at.y() - 8, painter.fontMetrics().horizontalAdvance(name) + 4, 16);
-    if (label.right() > box.right() || std::any_of(taken.begin(), taken.end(), [&](const QRectF& r) { return r.intersects(label); })) continue;
+    if (label.right() > box.right() ||
+        std::any_of(taken.begin(), taken.end(), [&](const QRectF& r) { return r.intersects(label); }))
+      continue;
     taken.push_back(label);
     painter.setPen(t.secondary);
     painter.drawText(label, Qt::AlignVCenter, name);
@@ -136,18 +163,25 @@ bool RooflineView::event(QEvent* event) {
   const int i = pointAt(help->pos());
   if (i < 0) return QToolTip::hideText(), true;
   const auto& p = points_[static_cast<size_t>(i)];
-  QString text = QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer)) + "\n" + significant_text(p.flops_per_s / 1e9) + " GFLOP/s · " + significant_text(p.bytes_per_s / 1e9) + " GB/s\n" +
-                 tr("%1 executions, %2 in all").arg(count_text(static_cast<int64_t>(p.executions)), span_time(p.time_ns));
-  if (ceilings_.flops_per_s > 0) text += "\n" + tr("%1 % of the roof, %2 bound").arg(fixed_text(p.share * 100, 1), p.memory_bound ? tr("memory") : tr("compute"));
+  QString text =
+      QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer)) + "\n" +
+      significant_text(p.flops_per_s / 1e9) + " GFLOP/s · " + significant_text(p.bytes_per_s / 1e9) + " GB/s\n" +
+      tr("%1 executions, %2 in all").arg(count_text(static_cast<int64_t>(p.executions)), span_time(p.time_ns));
+  if (ceilings_.flops_per_s > 0)
+    text += "\n" + tr("%1 % of the roof, %2 bound")
+                       .arg(fixed_text(p.share * 100, 1), p.memory_bound ? tr("memory") : tr("compute"));
   QToolTip::showText(help->globalPos(), text, this);
   return true;
 }
 
-RooflinePanel::RooflinePanel(Selection* selection, QWidget* parent) : Pane(tr("Roofline"), parent), view_(new RooflineView(selection, this)) {
+RooflinePanel::RooflinePanel(Selection* selection, QWidget* parent)
+    : Pane(tr("Roofline"), parent), view_(new RooflineView(selection, this)) {
   legend()->hide();
   setBody(view_);
   refresh_.setInterval(kRefreshMs);
-  connect(&refresh_, &QTimer::timeout, this, [this] { if (isVisible() && run_ && run_->live()) refresh(); });
+  connect(&refresh_, &QTimer::timeout, this, [this] {
+    if (isVisible() && run_ && run_->live()) refresh();
+  });
   refresh_.start();
 }
 
@@ -166,7 +200,8 @@ void RooflinePanel::refresh() {
   const prof::Ceilings ceilings = known_ceilings(run_->device, run_->spec.exec.precision);
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
   view_->setPoints(run_, prof::roofline(run_->trace, begin, end, ceilings), ceilings);
-  setTitle(tr("Roofline"), ceilings.flops_per_s > 0 ? run_->title : tr("%1 · no ceiling is known for this device").arg(run_->title));
+  setTitle(tr("Roofline"),
+           ceilings.flops_per_s > 0 ? run_->title : tr("%1 · no ceiling is known for this device").arg(run_->title));
 }
 
 }  // namespace ws::app

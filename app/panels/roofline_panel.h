@@ -1,4 +1,5 @@
-// What each op reached, against what this run's device was seen to reach at best and the ceilings that are known of the card.
+// What each op reached, against what this run's device was seen to reach at best and the ceilings that are known of the
+// card.
 #pragma once
 #include <QTimer>
 #include <QWidget>

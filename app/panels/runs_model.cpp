@@ -14,7 +14,8 @@ QString day_name(const QDateTime& time) {
 }
 
 bool matches(const Run& run, const QString& filter) {
-  const QString all = run.title + ' ' + spec_subtitle(run.spec) + ' ' + short_title(run.spec) + ' ' + QString::fromStdString(run.spec.name);
+  const QString all = run.title + ' ' + spec_subtitle(run.spec) + ' ' + short_title(run.spec) + ' ' +
+                      QString::fromStdString(run.spec.name);
   for (const QString& word : filter.split(' ', Qt::SkipEmptyParts))
     if (!all.contains(word, Qt::CaseInsensitive)) return false;
   return true;
@@ -24,7 +25,9 @@ bool matches(const Run& run, const QString& filter) {
 
 RunsModel::RunsModel(RunLibrary* library, QObject* parent) : QAbstractListModel(parent), library_(library) { reload(); }
 
-int RunsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int RunsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
 
 Run* RunsModel::run(const QModelIndex& index) const {
   if (!index.isValid() || index.row() >= rowCount()) return nullptr;
@@ -45,7 +48,9 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
   if (!row.run) return {};
   if (role == RunRole) return QVariant::fromValue<QObject*>(row.run);
   if (role == Qt::CheckStateRole) return row.run->slot >= 0 ? Qt::Checked : Qt::Unchecked;
-  if (role == Qt::ToolTipRole) return row.run->summary && !row.run->summary->message.empty() ? QString::fromStdString(row.run->summary->message) : row.run->path;
+  if (role == Qt::ToolTipRole)
+    return row.run->summary && !row.run->summary->message.empty() ? QString::fromStdString(row.run->summary->message)
+                                                                  : row.run->path;
   return {};
 }
 
@@ -78,8 +83,11 @@ void RunsModel::reload() {
   for (Run* run : library_->runs())
     if (matches(*run, filter_)) runs.push_back(run);
   const auto speed = [](const Run* run) { return run->usPerStep() > 0 ? run->usPerStep() : 1e300; };
-  if (order_ == RunOrder::Fastest) std::stable_sort(runs.begin(), runs.end(), [&](Run* a, Run* b) { return speed(a) < speed(b); });
-  if (order_ == RunOrder::Name) std::stable_sort(runs.begin(), runs.end(), [](Run* a, Run* b) { return a->title.localeAwareCompare(b->title) < 0; });
+  if (order_ == RunOrder::Fastest)
+    std::stable_sort(runs.begin(), runs.end(), [&](Run* a, Run* b) { return speed(a) < speed(b); });
+  if (order_ == RunOrder::Name)
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](Run* a, Run* b) { return a->title.localeAwareCompare(b->title) < 0; });
   QString day;
   for (Run* run : runs) {
     const QString heading = day_name(run->created);

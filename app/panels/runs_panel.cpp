@@ -62,7 +62,8 @@ class RunDelegate : public QStyledItemDelegate {
     painter->restore();
   }
 
-  bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem& option, const QModelIndex& index) override {
+  bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem& option,
+                   const QModelIndex& index) override {
     if (event->type() != QEvent::MouseButtonRelease && event->type() != QEvent::MouseButtonDblClick) return false;
     const auto* mouse = static_cast<QMouseEvent*>(event);
     if (mouse->button() != Qt::LeftButton || !(index.flags() & Qt::ItemIsUserCheckable)) return false;
@@ -95,13 +96,16 @@ class RunDelegate : public QStyledItemDelegate {
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(t.text);
     const double value_width = std::max(46.0, number_width(painter.font(), value) + 6);
-    draw_number(painter, QRectF(r.right() - value_width - 10, r.top() + 3, value_width, 17), Qt::AlignRight | Qt::AlignVCenter, value);
+    draw_number(painter, QRectF(r.right() - value_width - 10, r.top() + 3, value_width, 17),
+                Qt::AlignRight | Qt::AlignVCenter, value);
     painter.setFont(ui_font(12.5, 500));
     const QRectF title(r.left() + 55, r.top() + 3, r.width() - 55 - value_width - 14, 17);
-    painter.drawText(title, Qt::AlignVCenter, QFontMetricsF(painter.font()).elidedText(run.title, Qt::ElideRight, title.width()));
+    painter.drawText(title, Qt::AlignVCenter,
+                     QFontMetricsF(painter.font()).elidedText(run.title, Qt::ElideRight, title.width()));
     painter.setFont(ui_font(11));
     painter.setPen(selected ? t.secondary : t.quiet);
-    painter.drawText(QRectF(r.right() - 70, r.top() + 19, 60, 15), Qt::AlignRight | Qt::AlignVCenter, us >= 10000 ? QObject::tr("ms/step") : QObject::tr("µs/step"));
+    painter.drawText(QRectF(r.right() - 70, r.top() + 19, 60, 15), Qt::AlignRight | Qt::AlignVCenter,
+                     us >= 10000 ? QObject::tr("ms/step") : QObject::tr("µs/step"));
     double x = r.left() + 55;
     if (run.live()) {
       painter.setPen(Qt::NoPen);
@@ -111,7 +115,8 @@ class RunDelegate : public QStyledItemDelegate {
       x += 10;
     }
     const QRectF under(x, r.top() + 19, r.right() - 58 - x, 15);
-    painter.drawText(under, Qt::AlignVCenter, QFontMetricsF(painter.font()).elidedText(second_line(run), Qt::ElideRight, under.width()));
+    painter.drawText(under, Qt::AlignVCenter,
+                     QFontMetricsF(painter.font()).elidedText(second_line(run), Qt::ElideRight, under.width()));
     if (option.state & QStyle::State_HasFocus && selected) {
       painter.setPen(QPen(t.focus, 2));
       painter.setBrush(Qt::NoBrush);
@@ -123,7 +128,11 @@ class RunDelegate : public QStyledItemDelegate {
 }  // namespace
 
 RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
-    : QWidget(parent), library_(library), model_(new RunsModel(library, this)), view_(new QListView(this)), pages_(new QStackedWidget(this)) {
+    : QWidget(parent),
+      library_(library),
+      model_(new RunsModel(library, this)),
+      view_(new QListView(this)),
+      pages_(new QStackedWidget(this)) {
   setObjectName("panel");
   setAttribute(Qt::WA_StyledBackground);
   view_->setModel(model_);
@@ -178,7 +187,8 @@ QWidget* RunsPanel::buildHeader() {
   auto* more = new QToolButton(header);
   more->setIcon(theme_icon("more"));
   more->setAccessibleName(tr("More about the runs"));
-  connect(more, &QToolButton::clicked, this, [this, more] { showMenu(view_->mapFromGlobal(more->mapToGlobal(QPoint(0, more->height())))); });
+  connect(more, &QToolButton::clicked, this,
+          [this, more] { showMenu(view_->mapFromGlobal(more->mapToGlobal(QPoint(0, more->height())))); });
   row->addWidget(title);
   row->addWidget(count_);
   row->addStretch(1);
@@ -200,7 +210,8 @@ QWidget* RunsPanel::buildFilter() {
   auto* order = option_button(tr("Order of the runs"), box);
   order->setText(tr("Newest"));
   auto* menu = new QMenu(order);
-  const std::pair<RunOrder, QString> orders[] = {{RunOrder::Newest, tr("Newest")}, {RunOrder::Fastest, tr("Fastest")}, {RunOrder::Name, tr("Name")}};
+  const std::pair<RunOrder, QString> orders[] = {
+      {RunOrder::Newest, tr("Newest")}, {RunOrder::Fastest, tr("Fastest")}, {RunOrder::Name, tr("Name")}};
   for (const auto& [value, name] : orders)
     connect(menu->addAction(name), &QAction::triggered, this, [this, order, value = value, name = name] {
       order->setText(name);
@@ -237,19 +248,25 @@ void RunsPanel::showMenu(const QPoint& at) {
   Run* run = model_->run(view_->indexAt(at).isValid() ? view_->indexAt(at) : view_->currentIndex());
   QMenu menu(this);
   if (run) {
-    menu.addAction(run->slot >= 0 ? tr("Untick") : tr("Tick"), this, [this, run] { library_->setTicked(run, run->slot < 0); });
+    menu.addAction(run->slot >= 0 ? tr("Untick") : tr("Tick"), this,
+                   [this, run] { library_->setTicked(run, run->slot < 0); });
     menu.addAction(tr("Tick only this"), this, [this, run] { library_->tickOnly({run}); });
     menu.addAction(tr("Use its choices"), this, [this, run] { emit useChoices(run); });
     menu.addSeparator();
-    menu.addAction(tr("Delete…"), this, [this, run] {
-             const auto answer = QMessageBox::question(this, tr("Delete a run"), tr("Delete “%1” and its file? This cannot be undone.").arg(run->title));
-             if (answer == QMessageBox::Yes) library_->removeFile(run);
-           })->setEnabled(!run->live());
+    menu.addAction(tr("Delete…"), this,
+                   [this, run] {
+                     const auto answer =
+                         QMessageBox::question(this, tr("Delete a run"),
+                                               tr("Delete “%1” and its file? This cannot be undone.").arg(run->title));
+                     if (answer == QMessageBox::Yes) library_->removeFile(run);
+                   })
+        ->setEnabled(!run->live());
     menu.addSeparator();
   }
   menu.addAction(tr("Untick all"), this, [this] { library_->tickOnly({}); });
   menu.addAction(tr("Open a run file…"), this, &RunsPanel::openFile);
-  menu.addAction(tr("Show the folder"), this, [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(library_->folder())); });
+  menu.addAction(tr("Show the folder"), this,
+                 [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(library_->folder())); });
   menu.exec(view_->viewport()->mapToGlobal(at));
 }
 

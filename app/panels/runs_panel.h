@@ -38,7 +38,10 @@ class RunsModel : public QAbstractListModel {
   void repaintLive();
 
  private:
-  struct Row { QPointer<Run> run; QString heading; };
+  struct Row {
+    QPointer<Run> run;
+    QString heading;
+  };
   RunLibrary* library_;
   QString filter_;
   RunOrder order_ = RunOrder::Newest;

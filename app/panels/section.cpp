@@ -42,7 +42,8 @@ void SectionTitle::paintEvent(QPaintEvent*) {
   painter.drawRect(rect().adjusted(1, 1, -1, -2));
 }
 
-Section::Section(const QString& title, QWidget* parent) : QWidget(parent), title_(new SectionTitle(title, this)), content_(new QWidget(this)) {
+Section::Section(const QString& title, QWidget* parent)
+    : QWidget(parent), title_(new SectionTitle(title, this)), content_(new QWidget(this)) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);

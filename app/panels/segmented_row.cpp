@@ -23,8 +23,12 @@ void Segment::setBlocked(bool blocked) {
   update();
 }
 
-QSize Segment::sizeHint() const { return {static_cast<int>(QFontMetricsF(ui_font(12, 600)).horizontalAdvance(text())) + 10, 23}; }
-QSize Segment::minimumSizeHint() const { return {static_cast<int>(QFontMetricsF(ui_font(12, 600)).horizontalAdvance(text())) + 2, 23}; }
+QSize Segment::sizeHint() const {
+  return {static_cast<int>(QFontMetricsF(ui_font(12, 600)).horizontalAdvance(text())) + 10, 23};
+}
+QSize Segment::minimumSizeHint() const {
+  return {static_cast<int>(QFontMetricsF(ui_font(12, 600)).horizontalAdvance(text())) + 2, 23};
+}
 
 void Segment::paintEvent(QPaintEvent*) {
   const Theme& t = theme();

@@ -39,7 +39,9 @@ class Segment : public QAbstractButton {
 class SegmentedRow : public QWidget {
   Q_OBJECT
  public:
-  struct Value { QString name, label; };
+  struct Value {
+    QString name, label;
+  };
   SegmentedRow(const QString& name, const std::vector<Value>& values, QWidget* parent = nullptr);
   QString value() const;
   void setValue(const QString& value);

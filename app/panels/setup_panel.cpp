@@ -127,7 +127,8 @@ void SetupPanel::buildSection(const QString& group) {
     connect(row, &FieldRow::browse, this, [this](const QString& key) {
       const bool folder = spec_.data.name == "idx";
       const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of IDX files"))
-                                  : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {}, tr("Tables (*.csv *.txt);;All files (*)"));
+                                  : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
+                                                                 tr("Tables (*.csv *.txt);;All files (*)"));
       if (!path.isEmpty()) set(key, path);
     });
     rows_.push_back(row);
@@ -161,15 +162,17 @@ void SetupPanel::relayout(const QString& group) {
   for (FieldRow* row : rows_) {
     if (text(row->field().group) != group) continue;
     const std::string key(row->field().key);
-    const bool shown = relevant(spec_, key) && (show_more_[group] || !advanced(key) ||
-                                                field_text(spec_, key) != field_text(RunSpec{}, key));
+    const bool shown = relevant(spec_, key) &&
+                       (show_more_[group] || !advanced(key) || field_text(spec_, key) != field_text(RunSpec{}, key));
     row->setVisible(shown);
     if (!shown) continue;
     if (!row->half() && column == 1) ++line, column = 0;
     row->setLabelWidth(row->half() && column == 1 ? 0 : 66);
     grid->addWidget(row, line, column, 1, row->half() ? 1 : 2);
-    if (row->half() && column == 0) column = 1;
-    else ++line, column = 0;
+    if (row->half() && column == 0)
+      column = 1;
+    else
+      ++line, column = 0;
   }
   if (more_.count(group)) more_[group]->setText(show_more_[group] ? tr("Fewer choices") : tr("More choices"));
 }

@@ -22,12 +22,12 @@ class SetupPanel : public QWidget {
   explicit SetupPanel(QWidget* parent = nullptr);
 
   const RunSpec& spec() const { return spec_; }
-  void setSpec(const RunSpec& spec);              // and what "changed" compares with
+  void setSpec(const RunSpec& spec);  // and what "changed" compares with
   void setCuda(bool cuda);
   // While a run trains, choices that cannot change are for the next run and the others wait for Apply.
   void setLive(std::optional<RunSpec> running);
   void setOther(std::optional<RunSpec> other, QChar letter);  // the run that the Execution title compares with
-  void setCompact(bool compact);                  // folds all but Execution
+  void setCompact(bool compact);                              // folds all but Execution
   bool usePreset(const QString& name);
   void editJson();
   void set(const QString& key, const QString& value);  // as if a person had chosen it

@@ -5,12 +5,12 @@
 
 namespace ws::app {
 
-QString count_text(int64_t value);                    // "56 280"
-QString fixed_text(double value, int decimals);       // "−0.31"
+QString count_text(int64_t value);                       // "56 280"
+QString fixed_text(double value, int decimals);          // "−0.31"
 QString significant_text(double value, int digits = 3);  // "0.0193", "2.36 M"
-QString duration_text(double seconds);                // "0.4 s", "12 min 5 s"
-QString us_text(double us);                           // "27.1", "369.2", "1 842"
-QString bytes_text(double bytes);                     // "0.64 MiB"
-QString time_axis_text(double us);                    // "27.1 µs", "1.84 ms"
+QString duration_text(double seconds);                   // "0.4 s", "12 min 5 s"
+QString us_text(double us);                              // "27.1", "369.2", "1 842"
+QString bytes_text(double bytes);                        // "0.64 MiB"
+QString time_axis_text(double us);                       // "27.1 µs", "1.84 ms"
 
 }  // namespace ws::app

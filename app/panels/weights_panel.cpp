@@ -61,7 +61,8 @@ struct WeightsPanel::Loading {
   bool asked = false;
 };
 
-WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent) : QWidget(parent), ask_(std::move(ask)), title_(new QLabel(this)) {
+WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
+    : QWidget(parent), ask_(std::move(ask)), title_(new QLabel(this)) {
   title_->setFont(ui_font(12));
   title_->setContentsMargins(12, 8, 12, 4);
   auto* inside = new QWidget(this);
@@ -69,8 +70,10 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent) : QWidget(parent), a
   grid_->setContentsMargins(8, 8, 8, 8);
   grid_->setSpacing(8);
   using Kind = LearnedView::Kind;
-  for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("Data and what the network says of it")}, {Kind::Filters, tr("First-layer weights")},
-                                   {Kind::Confusion, tr("Confusion matrix")}, {Kind::Samples, tr("Sample predictions")}})
+  for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("Data and what the network says of it")},
+                                   {Kind::Filters, tr("First-layer weights")},
+                                   {Kind::Confusion, tr("Confusion matrix")},
+                                   {Kind::Samples, tr("Sample predictions")}})
     views_.push_back(new LearnedView(kind, name, inside));
   for (LearnedView* view : views_) view->hide();
   for (int column = 0; column < kHistogramColumns; ++column) grid_->setColumnStretch(column, 1);
@@ -103,7 +106,8 @@ void WeightsPanel::setRun(Run* run) {
   loading_ = std::make_shared<Loading>();
   showHistograms();
   for (LearnedView* view : views_) view->setContent(nullptr, nullptr), view->hide();
-  showTitle(run ? tr("Weights of a run are read while it trains: press Train with this tab open.") : tr("No run is ticked."));
+  showTitle(run ? tr("Weights of a run are read while it trains: press Train with this tab open.")
+                : tr("No run is ticked."));
   if (!run) return;
   // Pictures need few rows; other sets are small and are loaded whole, so that their scaling is the run's.
   data::DataSpec spec = run->spec.data;
@@ -155,7 +159,8 @@ void WeightsPanel::collect() {
   if (snapshot) setSnapshot(std::move(snapshot), data_);
 }
 
-void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> loaded) {
+void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
+                               std::shared_ptr<const data::Dataset> loaded) {
   snapshot_ = std::move(snapshot);
   showHistograms();
   int place = 0;
@@ -182,11 +187,16 @@ void WeightsPanel::showHistograms() {
     if (i == histograms_.size()) {
       histograms_.push_back(new HistogramView(tr("Weights of %1").arg(QString::fromStdString(layer.name)), this));
       histograms_.back()->setMinimumHeight(120);
-      grid_->addWidget(histograms_.back(), static_cast<int>(i) / kHistogramColumns, static_cast<int>(i) % kHistogramColumns);
+      grid_->addWidget(histograms_.back(), static_cast<int>(i) / kHistogramColumns,
+                       static_cast<int>(i) % kHistogramColumns);
       histograms_.back()->show();
     }
     HistogramData bins = compared(layer);
-    bins.caption = tr("%1  %2 × %3   σ %4, at the init %5").arg(QString::fromStdString(layer.name)).arg(layer.rows).arg(layer.cols).arg(significant_text(spread(layer.now)), significant_text(spread(layer.first)));
+    bins.caption = tr("%1  %2 × %3   σ %4, at the init %5")
+                       .arg(QString::fromStdString(layer.name))
+                       .arg(layer.rows)
+                       .arg(layer.cols)
+                       .arg(significant_text(spread(layer.now)), significant_text(spread(layer.first)));
     histograms_[i]->setData(std::move(bins), theme().of(prof::Meaning::Matrix));
   }
 }

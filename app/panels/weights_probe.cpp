@@ -9,13 +9,16 @@ namespace {
 constexpr int64_t kSamples = 40, kConfusionRows = 1000;
 constexpr int kLinePoints = 80, kBoundarySide = 72;
 
-int best_of(const float* scores, int64_t outputs) { return static_cast<int>(std::max_element(scores, scores + outputs) - scores); }
+int best_of(const float* scores, int64_t outputs) {
+  return static_cast<int>(std::max_element(scores, scores + outputs) - scores);
+}
 
 // The softmax share of the best score; predictions that already are shares stay as they are.
 float confidence(const float* scores, int64_t outputs, int best) {
   float sum = 0, total = 0;
   bool shares = true;
-  for (int64_t i = 0; i < outputs; ++i) shares = shares && scores[i] >= 0 && scores[i] <= 1, total += scores[i], sum += std::exp(scores[i] - scores[best]);
+  for (int64_t i = 0; i < outputs; ++i)
+    shares = shares && scores[i] >= 0 && scores[i] <= 1, total += scores[i], sum += std::exp(scores[i] - scores[best]);
   return shares && std::abs(total - 1) < 1e-3F ? scores[best] : 1 / sum;
 }
 
@@ -23,7 +26,8 @@ void read_layers(WeightsSnapshot& snapshot, const TrainState& state, const Model
   for (size_t i = 0; i < model.parameters.size() && i < state.parameters.size(); ++i) {
     const Parameter& p = model.parameters[i];
     if (p.is_bias && p.elements() < 2) continue;
-    snapshot.layers.push_back({p.name, p.rows, p.cols, state.parameters[i], initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed)});
+    snapshot.layers.push_back({p.name, p.rows, p.cols, state.parameters[i],
+                               initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed)});
   }
 }
 
@@ -59,7 +63,8 @@ void range_of(const data::Split& part, int64_t features, int64_t column, float& 
 void predict_line(WeightsSnapshot& snapshot, Executor& executor, const data::Dataset& data) {
   range_of(data.train, 1, 0, snapshot.x_low, snapshot.x_high);
   for (int i = 0; i < kLinePoints; ++i)
-    snapshot.line_x.push_back(snapshot.x_low + (snapshot.x_high - snapshot.x_low) * static_cast<float>(i) / (kLinePoints - 1));
+    snapshot.line_x.push_back(snapshot.x_low +
+                              (snapshot.x_high - snapshot.x_low) * static_cast<float>(i) / (kLinePoints - 1));
   snapshot.line_y = executor.predict(snapshot.line_x, kLinePoints);
 }
 
@@ -69,11 +74,14 @@ void predict_boundary(WeightsSnapshot& snapshot, Executor& executor, const data:
   std::vector<float> grid;
   for (int row = 0; row < kBoundarySide; ++row)
     for (int column = 0; column < kBoundarySide; ++column) {
-      grid.push_back(snapshot.x_low + (snapshot.x_high - snapshot.x_low) * (static_cast<float>(column) + 0.5F) / kBoundarySide);
-      grid.push_back(snapshot.y_high - (snapshot.y_high - snapshot.y_low) * (static_cast<float>(row) + 0.5F) / kBoundarySide);
+      grid.push_back(snapshot.x_low +
+                     (snapshot.x_high - snapshot.x_low) * (static_cast<float>(column) + 0.5F) / kBoundarySide);
+      grid.push_back(snapshot.y_high -
+                     (snapshot.y_high - snapshot.y_low) * (static_cast<float>(row) + 0.5F) / kBoundarySide);
     }
   const auto scores = executor.predict(grid, kBoundarySide * kBoundarySide);
-  for (int i = 0; i < kBoundarySide * kBoundarySide; ++i) snapshot.boundary.push_back(best_of(scores.data() + i * data.outputs, data.outputs));
+  for (int i = 0; i < kBoundarySide * kBoundarySide; ++i)
+    snapshot.boundary.push_back(best_of(scores.data() + i * data.outputs, data.outputs));
   snapshot.boundary_side = kBoundarySide;
 }
 
@@ -85,7 +93,8 @@ WeightsSnapshot probe_weights(Executor& executor, const data::Dataset& data, con
   snapshot.step = state.step;
   read_layers(snapshot, state, make_model(spec.model, data.features, data.outputs), spec);
   if (data.task == data::Task::Classification) predict_classes(snapshot, executor, data);
-  if (data.task == data::Task::Regression && data.features == 1 && data.outputs == 1) predict_line(snapshot, executor, data);
+  if (data.task == data::Task::Regression && data.features == 1 && data.outputs == 1)
+    predict_line(snapshot, executor, data);
   if (data.task == data::Task::Classification && data.features == 2) predict_boundary(snapshot, executor, data);
   return snapshot;
 }

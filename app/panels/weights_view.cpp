@@ -16,16 +16,19 @@ QRgb signed_colour(double share) {
   const Theme& t = theme();
   const QColor end = share < 0 ? t.of(prof::Meaning::Matrix) : t.run[0], ground = t.base;
   const double s = std::min(1.0, std::abs(share));
-  return qRgb(static_cast<int>(ground.red() + (end.red() - ground.red()) * s), static_cast<int>(ground.green() + (end.green() - ground.green()) * s),
+  return qRgb(static_cast<int>(ground.red() + (end.red() - ground.red()) * s),
+              static_cast<int>(ground.green() + (end.green() - ground.green()) * s),
               static_cast<int>(ground.blue() + (end.blue() - ground.blue()) * s));
 }
 
 QImage filter_image(const LayerWeights& layer, int64_t column, int64_t wide, int64_t high) {
   QImage image(static_cast<int>(wide), static_cast<int>(high), QImage::Format_RGB32);
   float most = 1e-9F;
-  for (int64_t i = 0; i < layer.rows; ++i) most = std::max(most, std::abs(layer.now[static_cast<size_t>(i * layer.cols + column)]));
+  for (int64_t i = 0; i < layer.rows; ++i)
+    most = std::max(most, std::abs(layer.now[static_cast<size_t>(i * layer.cols + column)]));
   for (int64_t i = 0; i < wide * high; ++i)
-    image.setPixel(static_cast<int>(i % wide), static_cast<int>(i / wide), signed_colour(static_cast<double>(layer.now[static_cast<size_t>(i * layer.cols + column)] / most)));
+    image.setPixel(static_cast<int>(i % wide), static_cast<int>(i / wide),
+                   signed_colour(static_cast<double>(layer.now[static_cast<size_t>(i * layer.cols + column)] / most)));
   return image;
 }
 
@@ -36,13 +39,16 @@ QImage sample_image(const data::Dataset& data, const data::Split& part, int64_t 
   const float range = std::max(1e-6F, *most - *least);
   for (int64_t i = 0; i < data.image_width * data.image_height; ++i) {
     const int grey = static_cast<int>((pixels[i] - *least) / range * 255);
-    image.setPixel(static_cast<int>(i % data.image_width), static_cast<int>(i / data.image_width), qRgb(grey, grey, grey));
+    image.setPixel(static_cast<int>(i % data.image_width), static_cast<int>(i / data.image_width),
+                   qRgb(grey, grey, grey));
   }
   return image;
 }
 
 QString class_name(const data::Dataset& data, int index) {
-  return static_cast<size_t>(index) < data.class_names.size() ? QString::fromStdString(data.class_names[static_cast<size_t>(index)]) : QString::number(index);
+  return static_cast<size_t>(index) < data.class_names.size()
+             ? QString::fromStdString(data.class_names[static_cast<size_t>(index)])
+             : QString::number(index);
 }
 
 }  // namespace
@@ -52,7 +58,8 @@ LearnedView::LearnedView(Kind kind, const QString& name, QWidget* parent) : QWid
   setMinimumSize(280, 300);
 }
 
-void LearnedView::setContent(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> rows) {
+void LearnedView::setContent(std::shared_ptr<const WeightsSnapshot> snapshot,
+                             std::shared_ptr<const data::Dataset> rows) {
   snapshot_ = std::move(snapshot), data_ = std::move(rows);
   update();
 }
@@ -61,10 +68,15 @@ bool LearnedView::hasContent() const {
   if (!snapshot_ || !data_) return false;
   const bool pictures = data_->image_width > 0;
   switch (kind_) {
-    case Kind::Filters: return pictures && !snapshot_->layers.empty() && snapshot_->layers[0].rows >= data_->image_width * data_->image_height;
-    case Kind::Samples: return !snapshot_->samples.empty();
-    case Kind::Confusion: return !snapshot_->confusion.empty();
-    case Kind::Plane: return !snapshot_->line_x.empty() || !snapshot_->boundary.empty();
+    case Kind::Filters:
+      return pictures && !snapshot_->layers.empty() &&
+             snapshot_->layers[0].rows >= data_->image_width * data_->image_height;
+    case Kind::Samples:
+      return !snapshot_->samples.empty();
+    case Kind::Confusion:
+      return !snapshot_->confusion.empty();
+    case Kind::Plane:
+      return !snapshot_->line_x.empty() || !snapshot_->boundary.empty();
   }
   return false;
 }
@@ -81,20 +93,27 @@ void LearnedView::paintEvent(QPaintEvent*) {
   if (!hasContent()) return;
   const QRectF area = QRectF(rect()).adjusted(10, 30, -10, -10);
   switch (kind_) {
-    case Kind::Filters: return paintFilters(painter, area);
-    case Kind::Samples: return paintSamples(painter, area);
-    case Kind::Confusion: return paintConfusion(painter, area);
-    case Kind::Plane: return paintPlane(painter, area);
+    case Kind::Filters:
+      return paintFilters(painter, area);
+    case Kind::Samples:
+      return paintSamples(painter, area);
+    case Kind::Confusion:
+      return paintConfusion(painter, area);
+    case Kind::Plane:
+      return paintPlane(painter, area);
   }
 }
 
 void LearnedView::paintFilters(QPainter& painter, QRectF area) {
   const LayerWeights& layer = snapshot_->layers[0];
-  const int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols)), columns = 8, rows = (count + columns - 1) / columns;
+  const int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols)), columns = 8,
+            rows = (count + columns - 1) / columns;
   const double side = std::min(area.width() / columns, area.height() / rows) - 4;
   painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
   for (int i = 0; i < count; ++i)
-    painter.drawImage(QRectF(area.left() + (side + 4) * (i % columns), area.top() + (side + 4) * (i / columns), side, side), filter_image(layer, i, data_->image_width, data_->image_height));
+    painter.drawImage(
+        QRectF(area.left() + (side + 4) * (i % columns), area.top() + (side + 4) * (i / columns), side, side),
+        filter_image(layer, i, data_->image_width, data_->image_height));
 }
 
 void LearnedView::paintSamples(QPainter& painter, QRectF area) {
@@ -106,13 +125,16 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
   painter.setFont(ui_font(11));
   for (size_t i = 0; i < snapshot_->samples.size(); ++i) {
     const SamplePrediction& s = snapshot_->samples[i];
-    const QPointF at(area.left() + wide * static_cast<double>(i % static_cast<size_t>(columns)), area.top() + high * static_cast<double>(i / static_cast<size_t>(columns)));
+    const QPointF at(area.left() + wide * static_cast<double>(i % static_cast<size_t>(columns)),
+                     area.top() + high * static_cast<double>(i / static_cast<size_t>(columns)));
     if (at.y() + high > area.bottom()) break;
     if (pictures) painter.drawImage(QRectF(at.x(), at.y(), 46, 46), sample_image(*data_, part, s.row));
     const bool right = s.truth == s.guess;
     painter.setPen(right ? t.secondary : t.worse);
-    const QString text = (right ? QStringLiteral("✓ ") : QStringLiteral("✗ ")) + class_name(*data_, s.guess) + (pictures ? QString() : " " + fixed_text(static_cast<double>(s.confidence) * 100, 0) + " %");
-    painter.drawText(QRectF(at.x(), at.y() + (pictures ? 47 : 0), wide - 4, 17), Qt::AlignVCenter, painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(wide) - 4));
+    const QString text = (right ? QStringLiteral("✓ ") : QStringLiteral("✗ ")) + class_name(*data_, s.guess) +
+                         (pictures ? QString() : " " + fixed_text(static_cast<double>(s.confidence) * 100, 0) + " %");
+    painter.drawText(QRectF(at.x(), at.y() + (pictures ? 47 : 0), wide - 4, 17), Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(wide) - 4));
   }
 }
 
@@ -127,19 +149,26 @@ void LearnedView::paintConfusion(QPainter& painter, QRectF area) {
     int total = 0;
     for (int count : matrix[truth]) total += count;
     painter.setPen(t.quiet);
-    painter.drawText(QRectF(area.left(), box.top() + cell * static_cast<double>(truth), 60, cell), Qt::AlignRight | Qt::AlignVCenter, painter.fontMetrics().elidedText(class_name(*data_, static_cast<int>(truth)), Qt::ElideRight, 60));
-    painter.drawText(QRectF(box.left() + cell * static_cast<double>(truth), box.top() - 18, cell, 16), Qt::AlignCenter, painter.fontMetrics().elidedText(class_name(*data_, static_cast<int>(truth)), Qt::ElideRight, static_cast<int>(cell)));
+    painter.drawText(QRectF(area.left(), box.top() + cell * static_cast<double>(truth), 60, cell),
+                     Qt::AlignRight | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(class_name(*data_, static_cast<int>(truth)), Qt::ElideRight, 60));
+    painter.drawText(QRectF(box.left() + cell * static_cast<double>(truth), box.top() - 18, cell, 16), Qt::AlignCenter,
+                     painter.fontMetrics().elidedText(class_name(*data_, static_cast<int>(truth)), Qt::ElideRight,
+                                                      static_cast<int>(cell)));
     for (size_t guess = 0; guess < matrix.size(); ++guess) {
       const int count = matrix[truth][guess];
-      const QRectF place(box.left() + cell * static_cast<double>(guess), box.top() + cell * static_cast<double>(truth), cell - 2, cell - 2);
+      const QRectF place(box.left() + cell * static_cast<double>(guess), box.top() + cell * static_cast<double>(truth),
+                         cell - 2, cell - 2);
       QColor fill = truth == guess ? t.of(prof::Meaning::Matrix) : t.worse;
       fill.setAlphaF(total ? static_cast<float>(0.08 + 0.75 * std::sqrt(static_cast<double>(count) / total)) : 0.05F);
       painter.fillRect(place, count ? fill : t.header);
-      if (count && cell > 15) painter.setPen(t.text), draw_number(painter, place, Qt::AlignCenter, QString::number(count));
+      if (count && cell > 15)
+        painter.setPen(t.text), draw_number(painter, place, Qt::AlignCenter, QString::number(count));
     }
   }
   painter.setPen(t.quiet);
-  painter.drawText(QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight, tr("row: truth · column: guess · %1 rows").arg(snapshot_->confusion_rows));
+  painter.drawText(QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
+                   tr("row: truth · column: guess · %1 rows").arg(snapshot_->confusion_rows));
 }
 
 void LearnedView::paintPlane(QPainter& painter, QRectF area) {
@@ -151,7 +180,10 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
     const auto [least, most] = std::minmax_element(data_->train.targets.begin(), data_->train.targets.end());
     low = *least - (*most - *least) * 0.08F, high = *most + (*most - *least) * 0.08F + 1e-6F;
   }
-  const auto at = [&](float x, float y) { return QPointF(area.left() + static_cast<double>((x - s.x_low) / (s.x_high - s.x_low)) * area.width(), area.bottom() - static_cast<double>((y - low) / (high - low)) * area.height()); };
+  const auto at = [&](float x, float y) {
+    return QPointF(area.left() + static_cast<double>((x - s.x_low) / (s.x_high - s.x_low)) * area.width(),
+                   area.bottom() - static_cast<double>((y - low) / (high - low)) * area.height());
+  };
   if (!line) {
     QImage ground(s.boundary_side, s.boundary_side, QImage::Format_ARGB32);
     for (int i = 0; i < s.boundary_side * s.boundary_side; ++i) {
@@ -166,7 +198,8 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
   const int64_t step = std::max<int64_t>(1, data_->train.rows / kMostPoints);
   for (int64_t row = 0; row < data_->train.rows; row += step) {
     const auto i = static_cast<size_t>(row);
-    const QPointF place = line ? at(data_->train.x[i], data_->train.targets[i]) : at(data_->train.x[i * 2], data_->train.x[i * 2 + 1]);
+    const QPointF place =
+        line ? at(data_->train.x[i], data_->train.targets[i]) : at(data_->train.x[i * 2], data_->train.x[i * 2 + 1]);
     painter.setPen(QPen(t.base, 0.8));
     painter.setBrush(line ? t.quiet : t.run[data_->train.labels[i] % 8]);
     painter.drawEllipse(place, 3, 3);

@@ -20,8 +20,10 @@ namespace {
 using Point = ReportRun::Point;
 
 // The light theme's runs and meanings: reports are read on white.
-constexpr const char* kRunColour[] = {"#C4550F", "#326BA5", "#A13D82", "#547F45", "#633B9E", "#78570E", "#125E4C", "#1A1B1D"};
-constexpr const char* kMeaningColour[] = {"#3D82E2", "#6DCB92", "#F9D632", "#D29DF3", "#BCE6F8", "#EC3A38", "#8D9098", "#DDE1E8", "#EEF0F3", "#B4BBC7"};
+constexpr const char* kRunColour[] = {"#C4550F", "#326BA5", "#A13D82", "#547F45",
+                                      "#633B9E", "#78570E", "#125E4C", "#1A1B1D"};
+constexpr const char* kMeaningColour[] = {"#3D82E2", "#6DCB92", "#F9D632", "#D29DF3", "#BCE6F8",
+                                          "#EC3A38", "#8D9098", "#DDE1E8", "#EEF0F3", "#B4BBC7"};
 constexpr const char* kInk = "#191C22";
 constexpr const char* kGrid = "#E6E9EE";
 
@@ -43,7 +45,8 @@ struct Plot {
   static constexpr double kLeft = 56, kTop = 14, kWidth = 560, kHeight = 220;
   double x(double v) const { return kLeft + (v - x0) / (x1 - x0) * kWidth; }
   double y(double v) const {
-    const double share = log_y ? (std::log10(v) - std::log10(y0)) / (std::log10(y1) - std::log10(y0)) : (v - y0) / (y1 - y0);
+    const double share =
+        log_y ? (std::log10(v) - std::log10(y0)) / (std::log10(y1) - std::log10(y0)) : (v - y0) / (y1 - y0);
     return kTop + (1 - share) * kHeight;
   }
 };
@@ -60,7 +63,8 @@ std::vector<std::pair<double, double>> thinned(const std::vector<Point>& points,
       if (points[j].value > points[high].value) high = j;
     }
     for (size_t k : {std::min(low, high), std::max(low, high)})
-      if (out.empty() || k != low || low != high || k == i) out.emplace_back(plot.x(points[k].step), plot.y(points[k].value));
+      if (out.empty() || k != low || low != high || k == i)
+        out.emplace_back(plot.x(points[k].step), plot.y(points[k].value));
     i = j;
   }
   return out;
@@ -74,21 +78,24 @@ std::vector<Point> usable(std::vector<Point> points, bool log_y) {
 std::string curve_svg(const std::vector<std::vector<Point>>& curves, bool log_y) {
   Plot plot{0, 1, std::numeric_limits<double>::max(), 0, log_y};
   for (const auto& points : curves)
-    for (const Point& p : points) plot.x1 = std::max(plot.x1, p.step), plot.y0 = std::min(plot.y0, p.value), plot.y1 = std::max(plot.y1, p.value);
+    for (const Point& p : points)
+      plot.x1 = std::max(plot.x1, p.step), plot.y0 = std::min(plot.y0, p.value), plot.y1 = std::max(plot.y1, p.value);
   if (plot.y1 <= plot.y0) plot.y1 = plot.y0 * 1.1 + 1e-6;
   Svg svg(660, 276);
   for (double t : ticks(plot.y0, plot.y1, log_y, 5)) {
     svg.line(Plot::kLeft, plot.y(t), Plot::kLeft + Plot::kWidth, plot.y(t), kGrid);
     svg.text(Plot::kLeft - 6, plot.y(t) + 4, tick_text(t), "end");
   }
-  for (double t : ticks(plot.x0, plot.x1, false, 6)) svg.text(plot.x(t), Plot::kTop + Plot::kHeight + 16, tick_text(t), "middle");
+  for (double t : ticks(plot.x0, plot.x1, false, 6))
+    svg.text(plot.x(t), Plot::kTop + Plot::kHeight + 16, tick_text(t), "middle");
   svg.line(Plot::kLeft, Plot::kTop + Plot::kHeight, Plot::kLeft + Plot::kWidth, Plot::kTop + Plot::kHeight, "#B4BBC7");
   svg.line(Plot::kLeft, Plot::kTop, Plot::kLeft, Plot::kTop + Plot::kHeight, "#B4BBC7");
   svg.text(Plot::kLeft + Plot::kWidth / 2, 268, "step", "middle");
   for (size_t i = 0; i < curves.size(); ++i) {
     if (curves[i].empty()) continue;
     svg.polyline(thinned(curves[i], plot), colour(i), 1.5, i >= 4 ? "6 3" : "");
-    svg.text(plot.x(curves[i].back().step) + 4, plot.y(curves[i].back().value) + 4, letter(i), "start", 11, colour(i), 700);
+    svg.text(plot.x(curves[i].back().step) + 4, plot.y(curves[i].back().value) + 4, letter(i), "start", 11, colour(i),
+             700);
   }
   return std::move(svg).done();
 }
@@ -96,7 +103,8 @@ std::string curve_svg(const std::vector<std::vector<Point>>& curves, bool log_y)
 std::string split_svg(const std::vector<ReportRun>& runs) {
   double most = 1e-9;
   for (const ReportRun& run : runs)
-    if (run.parts.steps > 0) most = std::max(most, static_cast<double>(run.parts.wall()) * 1e-3 / static_cast<double>(run.parts.steps));
+    if (run.parts.steps > 0)
+      most = std::max(most, static_cast<double>(run.parts.wall()) * 1e-3 / static_cast<double>(run.parts.steps));
   Svg svg(660, 30.0 * static_cast<double>(runs.size()) + 40);
   double y = 8;
   for (size_t i = 0; i < runs.size(); ++i, y += 30) {
@@ -112,7 +120,8 @@ std::string split_svg(const std::vector<ReportRun>& runs) {
       if (width > 0) svg.rect(x, y, width, 20, kMeaningColour[m], "#7B8190");
       x += width;
     }
-    svg.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].parts.wall()) * per_step, 1) + " µs", "start", 12, kInk, 600);
+    svg.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].parts.wall()) * per_step, 1) + " µs", "start", 12, kInk,
+             600);
   }
   double x = 28;
   for (size_t m = 0; m < prof::kMeanings; ++m) {
@@ -132,9 +141,11 @@ std::string waterfall_svg(const prof::Waterfall& w) {
   for (const prof::Cause& c : causes) most = std::max(most, at += us(c.delta_ps()));
   Svg svg(660, 300);
   const double scale = 210 / most, bottom = 240, pitch = 600.0 / static_cast<double>(causes.size() + 2);
-  const auto bar = [&](size_t i, double from, double to, const std::string& fill, double opacity, const std::string& label, const std::string& name) {
+  const auto bar = [&](size_t i, double from, double to, const std::string& fill, double opacity,
+                       const std::string& label, const std::string& name) {
     const double x = 30 + pitch * static_cast<double>(i) + pitch * 0.2, top = bottom - std::max(from, to) * scale;
-    svg.rect(x, top, pitch * 0.6, std::max(1.0, std::abs(to - from) * scale), fill, opacity < 1 ? fill : "#7B8190", opacity);
+    svg.rect(x, top, pitch * 0.6, std::max(1.0, std::abs(to - from) * scale), fill, opacity < 1 ? fill : "#7B8190",
+             opacity);
     svg.text(x + pitch * 0.3, top - 5, label, "middle", 11, kInk, 600);
     svg.text(x + pitch * 0.3, bottom + 16, name, "middle", 10);
   };
@@ -142,7 +153,8 @@ std::string waterfall_svg(const prof::Waterfall& w) {
   at = us(w.a_ps);
   for (size_t i = 0; i < causes.size(); ++i) {
     const double change = us(causes[i].delta_ps());
-    bar(i + 1, at, at + change, kMeaningColour[static_cast<size_t>(causes[i].meaning)], 1, (change > 0 ? "+" : "") + fixed(change, 1), prof::meaning_name(causes[i].meaning));
+    bar(i + 1, at, at + change, kMeaningColour[static_cast<size_t>(causes[i].meaning)], 1,
+        (change > 0 ? "+" : "") + fixed(change, 1), prof::meaning_name(causes[i].meaning));
     at += change;
   }
   bar(causes.size() + 1, 0, us(w.b_ps), colour(1), 0.22, fixed(us(w.b_ps), 1), "B");
@@ -157,12 +169,16 @@ std::string row(const std::vector<std::string>& cells, const char* tag) {
 }
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
-  std::string out = "<table>" + row({"", "run", "device", "status", "steps", "µs/step", "samples/s", "last loss", "test accuracy %", "driver calls/step", "peak MiB", "tracing %"}, "th");
+  std::string out = "<table>" + row({"", "run", "device", "status", "steps", "µs/step", "samples/s", "last loss",
+                                     "test accuracy %", "driver calls/step", "peak MiB", "tracing %"},
+                                    "th");
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
-    out += row({letter(i), r.title, r.device, r.status, std::to_string(r.steps), fixed(r.us_per_step, 1), fixed(r.samples_per_s, 0),
-                r.loss.empty() ? "–" : fixed(r.loss.back().value, 4), r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2),
-                fixed(r.allocator_calls_per_step, 1), fixed(r.peak_bytes / (1 << 20), 2), fixed(100 * r.overhead_share, 1)}, "td");
+    out += row({letter(i), r.title, r.device, r.status, std::to_string(r.steps), fixed(r.us_per_step, 1),
+                fixed(r.samples_per_s, 0), r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
+                r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.allocator_calls_per_step, 1),
+                fixed(r.peak_bytes / (1 << 20), 2), fixed(100 * r.overhead_share, 1)},
+               "td");
   }
   return out + "</table>\n";
 }
@@ -182,8 +198,10 @@ std::string choices_table(const std::vector<ReportRun>& runs) {
 
 constexpr const char* kStyle =
     "body{font:14px/1.5 Inter,'DejaVu Sans',sans-serif;color:#191C22;max-width:1000px;margin:32px auto;padding:0 20px}"
-    "h1{font-size:24px}h2{font-size:17px;margin-top:32px}table{border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums}"
-    "th,td{border:1px solid #D6DAE1;padding:4px 8px;text-align:left}th{background:#F6F7F9}figure{margin:8px 0 24px}figcaption{color:#48505D;font-size:12px}"
+    "h1{font-size:24px}h2{font-size:17px;margin-top:32px}table{border-collapse:collapse;font-size:12px;font-variant-"
+    "numeric:tabular-nums}"
+    "th,td{border:1px solid #D6DAE1;padding:4px 8px;text-align:left}th{background:#F6F7F9}figure{margin:8px 0 "
+    "24px}figcaption{color:#48505D;font-size:12px}"
     "svg{max-width:100%;height:auto}@media print{body{margin:0}}";
 
 }  // namespace
@@ -199,7 +217,8 @@ ReportRun report_run_of_file(const std::string& path) {
   const auto spec = nlohmann::json::parse(s.spec, nullptr, false);
   if (spec.is_object()) run.spec.push_back(spec_from_json(spec));
   for (const prof::Metric& m : reader.metrics()) run.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
-  for (const prof::Evaluation& e : reader.evaluations()) run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
+  for (const prof::Evaluation& e : reader.evaluations())
+    run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
   std::erase_if(run.accuracy, [](const Point& p) { return std::isnan(p.value); });
   prof::Trace trace = reader.trace();
   constexpr prof::TimeNs kSample = 2'000'000'000;  // the last two seconds: enough steps for a mean, quick to read
@@ -215,29 +234,46 @@ ReportRun report_run_of_file(const std::string& path) {
   run.peak_bytes = static_cast<double>(s.peak_bytes);
   run.allocator_calls_per_step = s.allocator_calls_per_step;
   run.overhead_share = s.overhead_share;
-  if (!run.spec.empty() && s.us_per_step > 0) run.samples_per_s = static_cast<double>(run.spec[0].train.batch) * 1e6 / s.us_per_step;
+  if (!run.spec.empty() && s.us_per_step > 0)
+    run.samples_per_s = static_cast<double>(run.spec[0].train.batch) * 1e6 / s.us_per_step;
   return run;
 }
 
 std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
   std::vector<std::vector<Point>> losses, accuracies;
-  for (const ReportRun& run : runs) losses.push_back(usable(run.loss, true)), accuracies.push_back(usable(run.accuracy, false));
+  for (const ReportRun& run : runs)
+    losses.push_back(usable(run.loss, true)), accuracies.push_back(usable(run.accuracy, false));
   std::vector<ReportFigure> all;
-  const auto some = [](const auto& curves) { return std::ranges::any_of(curves, [](const auto& c) { return !c.empty(); }); };
-  if (some(losses)) all.push_back({"loss", "Training loss", "Loss of each training batch, logarithmic; each column keeps its least and greatest value.", curve_svg(losses, true)});
-  if (some(accuracies)) all.push_back({"accuracy", "Test accuracy, %", "Share of the test set that is classified right.", curve_svg(accuracies, false)});
-  all.push_back({"split", "Where a step's time goes", "Mean of the sampled steps; the parts sum to the wall time.", split_svg(runs)});
+  const auto some = [](const auto& curves) {
+    return std::ranges::any_of(curves, [](const auto& c) { return !c.empty(); });
+  };
+  if (some(losses))
+    all.push_back({"loss", "Training loss",
+                   "Loss of each training batch, logarithmic; each column keeps its least and greatest value.",
+                   curve_svg(losses, true)});
+  if (some(accuracies))
+    all.push_back({"accuracy", "Test accuracy, %", "Share of the test set that is classified right.",
+                   curve_svg(accuracies, false)});
+  all.push_back({"split", "Where a step's time goes", "Mean of the sampled steps; the parts sum to the wall time.",
+                 split_svg(runs)});
   if (runs.size() >= 2 && runs[0].parts.steps > 0 && runs[1].parts.steps > 0)
-    all.push_back({"waterfall", "From A to B", "Causes of the difference in µs a step; they sum to it exactly.", waterfall_svg(prof::waterfall(runs[0].parts, runs[1].parts))});
+    all.push_back({"waterfall", "From A to B", "Causes of the difference in µs a step; they sum to it exactly.",
+                   waterfall_svg(prof::waterfall(runs[0].parts, runs[1].parts))});
   return all;
 }
 
 std::string report_html(const std::vector<ReportRun>& runs) {
-  std::string html = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Warpscope report</title><style>" + std::string(kStyle) + "</style></head><body>\n<h1>";
-  if (runs.size() >= 2 && runs[0].us_per_step > 0 && runs[1].us_per_step > 0) html += "B takes " + fixed(100 * runs[1].us_per_step / runs[0].us_per_step, 1) + " % of A’s time a step";
-  else html += "Training run";
+  std::string html =
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Warpscope report</title><style>" +
+      std::string(kStyle) + "</style></head><body>\n<h1>";
+  if (runs.size() >= 2 && runs[0].us_per_step > 0 && runs[1].us_per_step > 0)
+    html += "B takes " + fixed(100 * runs[1].us_per_step / runs[0].us_per_step, 1) + " % of A’s time a step";
+  else
+    html += "Training run";
   html += "</h1>\n" + runs_table(runs) + "<h2>What differs</h2>\n" + choices_table(runs);
-  for (const ReportFigure& f : figures(runs)) html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + f.svg + "<figcaption>" + escape_xml(f.caption) + "</figcaption></figure>\n";
+  for (const ReportFigure& f : figures(runs))
+    html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + f.svg + "<figcaption>" + escape_xml(f.caption) +
+            "</figcaption></figure>\n";
   return html + "</body></html>\n";
 }
 
@@ -247,7 +283,8 @@ void write_whole(const std::string& path, const std::string& text) {
   if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
   size_t done = 0;
   ssize_t wrote = 0;
-  while (done < text.size() && (wrote = write(file, text.data() + done, text.size() - done)) > 0) done += static_cast<size_t>(wrote);
+  while (done < text.size() && (wrote = write(file, text.data() + done, text.size() - done)) > 0)
+    done += static_cast<size_t>(wrote);
   const bool good = done == text.size() && fsync(file) == 0;
   const int problem = errno;
   close(file);

@@ -11,10 +11,13 @@ namespace ws::app {
 struct ReportRun {
   std::string title, device, created, status;
   std::vector<RunSpec> spec;  // one, or none for an imported run
-  struct Point { double step, wall_s, value; };
+  struct Point {
+    double step, wall_s, value;
+  };
   std::vector<Point> loss, accuracy;  // accuracy in percent
   prof::Breakdown parts;              // of the sampled steps; steps 0: not traced
-  double us_per_step = 0, samples_per_s = 0, wall_s = 0, peak_bytes = 0, allocator_calls_per_step = 0, overhead_share = 0;
+  double us_per_step = 0, samples_per_s = 0, wall_s = 0, peak_bytes = 0, allocator_calls_per_step = 0,
+         overhead_share = 0;
   int64_t steps = 0;
 };
 

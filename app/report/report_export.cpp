@@ -62,7 +62,7 @@ ReportRun report_run(const Run& run) {
   for (const StepPoint& p : run.steps) out.loss.push_back({p.step, p.wall_s, static_cast<double>(p.loss)});
   if (!run.regression())
     for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
-  out.parts = newest_breakdown(run.trace);
+  out.parts = sample_of(run).parts;
   out.us_per_step = run.usPerStep();
   out.overhead_share = run.overhead_share;
   out.steps = run.summary ? run.summary->steps : static_cast<int64_t>(run.steps.size());
@@ -70,7 +70,10 @@ ReportRun report_run(const Run& run) {
     out.samples_per_s = run.summary->samples_per_s;
     out.wall_s = run.summary->wall_s;
     out.peak_bytes = static_cast<double>(run.summary->peak_bytes);
-    if (out.steps > 0) out.allocator_calls_per_step = static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) / static_cast<double>(out.steps);
+    if (out.steps > 0)
+      out.allocator_calls_per_step =
+          static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) /
+          static_cast<double>(out.steps);
   }
   return out;
 }
@@ -89,7 +92,12 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
     if (good) {
       page.text("Warpscope report", 22, 600);
       for (size_t i = 0; i < runs.size(); ++i)
-        page.text(QString("%1  %2 · %3 · %4 µs a step · %5 steps").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(runs[i].title), QString::fromStdString(runs[i].device)).arg(runs[i].us_per_step, 0, 'f', 1).arg(runs[i].steps), 12);
+        page.text(QString("%1  %2 · %3 · %4 µs a step · %5 steps")
+                      .arg(QChar('A' + static_cast<int>(i)))
+                      .arg(QString::fromStdString(runs[i].title), QString::fromStdString(runs[i].device))
+                      .arg(runs[i].us_per_step, 0, 'f', 1)
+                      .arg(runs[i].steps),
+                  12);
       for (const ReportFigure& figure : figures(runs)) {
         page.text(QString::fromStdString(figure.title), 15, 600);
         page.picture(figure.svg);

@@ -11,10 +11,14 @@ std::string escape_xml(const std::string& text);
 class Svg {
  public:
   Svg(double width, double height);
-  void rect(double x, double y, double w, double h, const std::string& fill, const std::string& stroke = "none", double opacity = 1);
-  void line(double x0, double y0, double x1, double y1, const std::string& stroke, double width = 1, const std::string& dash = "");
-  void polyline(const std::vector<std::pair<double, double>>& points, const std::string& stroke, double width, const std::string& dash = "");
-  void text(double x, double y, const std::string& text, const std::string& anchor = "start", double size = 11, const std::string& fill = "#48505D", int weight = 400);
+  void rect(double x, double y, double w, double h, const std::string& fill, const std::string& stroke = "none",
+            double opacity = 1);
+  void line(double x0, double y0, double x1, double y1, const std::string& stroke, double width = 1,
+            const std::string& dash = "");
+  void polyline(const std::vector<std::pair<double, double>>& points, const std::string& stroke, double width,
+                const std::string& dash = "");
+  void text(double x, double y, const std::string& text, const std::string& anchor = "start", double size = 11,
+            const std::string& fill = "#48505D", int weight = 400);
   std::string done() &&;
 
  private:

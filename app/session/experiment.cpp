@@ -20,13 +20,26 @@ namespace fs = std::filesystem;
 namespace {
 
 json to_json(const TrialRun& r) {
-  return {{"trial", r.trial}, {"repeat", r.repeat}, {"status", r.status}, {"message", r.message}, {"file", r.file}, {"us_per_step", r.us_per_step},
-          {"samples_per_s", r.samples_per_s}, {"wall_s", r.wall_s}, {"first_loss", r.first_loss}, {"final_loss", r.final_loss},
-          {"test_accuracy", r.test_accuracy}, {"steps", r.steps}, {"peak_bytes", r.peak_bytes}, {"allocator_calls_per_step", r.allocator_calls_per_step}};
+  return {{"trial", r.trial},
+          {"repeat", r.repeat},
+          {"status", r.status},
+          {"message", r.message},
+          {"file", r.file},
+          {"us_per_step", r.us_per_step},
+          {"samples_per_s", r.samples_per_s},
+          {"wall_s", r.wall_s},
+          {"first_loss", r.first_loss},
+          {"final_loss", r.final_loss},
+          {"test_accuracy", r.test_accuracy},
+          {"steps", r.steps},
+          {"peak_bytes", r.peak_bytes},
+          {"allocator_calls_per_step", r.allocator_calls_per_step}};
 }
 
 // A diverged run has no finite loss, and JSON has no NaN: such numbers are kept as null.
-double number(const json& object, const char* key) { return object.contains(key) && object[key].is_number() ? object[key].get<double>() : std::nan(""); }
+double number(const json& object, const char* key) {
+  return object.contains(key) && object[key].is_number() ? object[key].get<double>() : std::nan("");
+}
 
 TrialRun run_from_json(const json& o) {
   TrialRun r;
@@ -59,7 +72,8 @@ std::vector<TrialRun> read_runs(const fs::path& folder) {
   std::ifstream in(folder / "results.jsonl");
   for (std::string line; std::getline(in, line);) {
     const json object = json::parse(line, nullptr, false);
-    if (object.is_object() && object.contains("trial") && object.contains("repeat")) runs.push_back(run_from_json(object));
+    if (object.is_object() && object.contains("trial") && object.contains("repeat"))
+      runs.push_back(run_from_json(object));
   }
   return runs;
 }
@@ -97,7 +111,8 @@ TrialResult summarise(const Trial& trial, std::vector<TrialRun> runs) {
   return out;
 }
 
-ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& trials, const std::vector<TrialRun>& runs) {
+ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& trials,
+                         const std::vector<TrialRun>& runs) {
   ExperimentResult result;
   result.spec = spec;
   result.device = device_info().cuda ? device_info().name : device_info().name + " (CPU)";
@@ -123,7 +138,9 @@ class Runner {
     out.repeat = repeat;
     try {
       RecorderOptions options;
-      options.path = (folder_ / (safe_name(trial.label) + "_" + std::to_string(trial.index) + "_" + std::to_string(repeat) + ".wsrun")).string();
+      options.path = (folder_ / (safe_name(trial.label) + "_" + std::to_string(trial.index) + "_" +
+                                 std::to_string(repeat) + ".wsrun"))
+                         .string();
       options.title = trial.label;
       options.trace.level = prof::TraceLevel::Steps;
       fs::remove(options.path);
@@ -159,7 +176,9 @@ class Runner {
     out.test_accuracy = summary.test_accuracy;
     out.steps = summary.steps;
     out.peak_bytes = summary.peak_bytes;
-    if (summary.steps > 0) out.allocator_calls_per_step = static_cast<double>(summary.calls.device_allocate + summary.calls.device_free) / static_cast<double>(summary.steps);
+    if (summary.steps > 0)
+      out.allocator_calls_per_step = static_cast<double>(summary.calls.device_allocate + summary.calls.device_free) /
+                                     static_cast<double>(summary.steps);
   }
 
   fs::path folder_;
@@ -168,7 +187,8 @@ class Runner {
 
 }  // namespace
 
-ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel, ExperimentSink& sink) {
+ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
+                                ExperimentSink& sink) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
@@ -182,8 +202,11 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
   Runner runner(folder);
   for (const auto& [trial, repeat] : order) {
     if (cancel) break;
-    if (std::ranges::any_of(runs, [&, t = trial, n = repeat](const TrialRun& r) { return r.trial == t && r.repeat == n; })) continue;
-    sink.begins(trials[static_cast<size_t>(trial)], repeat, static_cast<int>(runs.size()), static_cast<int>(order.size()));
+    if (std::ranges::any_of(runs,
+                            [&, t = trial, n = repeat](const TrialRun& r) { return r.trial == t && r.repeat == n; }))
+      continue;
+    sink.begins(trials[static_cast<size_t>(trial)], repeat, static_cast<int>(runs.size()),
+                static_cast<int>(order.size()));
     const TrialRun run = runner.run(trials[static_cast<size_t>(trial)], repeat, cancel);
     if (cancel) break;  // cut short: it counts for nothing and is trained again
     log << to_json(run).dump() << std::endl;
@@ -225,7 +248,8 @@ std::string experiment_table(const ExperimentResult& result) {
   Columns c;
   for (const TrialResult& t : result.trials) c.label = std::max(c.label, t.trial.label.size());
   c.text("choice", c.label, true);
-  for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc/step", "peak MiB"}) c.text(head, 12);
+  for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc/step", "peak MiB"})
+    c.text(head, 12);
   c.out << "\n";
   double first = 0;
   for (const TrialResult& t : result.trials) {
@@ -249,11 +273,13 @@ std::string experiment_table(const ExperimentResult& result) {
 
 std::string experiment_csv(const ExperimentResult& result) {
   std::ostringstream out;
-  out << "trial,label,repeats,us_per_step,us_low,us_high,samples_per_s,first_loss,final_loss,test_accuracy,allocator_calls_per_step,peak_bytes,skipped\n";
+  out << "trial,label,repeats,us_per_step,us_low,us_high,samples_per_s,first_loss,final_loss,test_accuracy,allocator_"
+         "calls_per_step,peak_bytes,skipped\n";
   for (const TrialResult& t : result.trials)
-    out << t.trial.index << ",\"" << t.trial.label << "\"," << t.runs.size() << ',' << t.us_per_step << ',' << t.low << ',' << t.high << ','
-        << t.samples_per_s << ',' << t.first_loss << ',' << t.final_loss << ',' << t.test_accuracy << ',' << t.allocator_calls_per_step << ','
-        << t.peak_bytes << ",\"" << t.trial.skipped << "\"\n";
+    out << t.trial.index << ",\"" << t.trial.label << "\"," << t.runs.size() << ',' << t.us_per_step << ',' << t.low
+        << ',' << t.high << ',' << t.samples_per_s << ',' << t.first_loss << ',' << t.final_loss << ','
+        << t.test_accuracy << ',' << t.allocator_calls_per_step << ',' << t.peak_bytes << ",\"" << t.trial.skipped
+        << "\"\n";
   return out.str();
 }
 
@@ -262,11 +288,21 @@ json to_json(const ExperimentResult& result) {
   for (const TrialResult& t : result.trials) {
     json runs = json::array();
     for (const TrialRun& r : t.runs) runs.push_back(to_json(r));
-    trials.push_back({{"label", t.trial.label}, {"skipped", t.trial.skipped}, {"us_per_step", t.us_per_step}, {"low", t.low}, {"high", t.high},
-                      {"test_accuracy", t.test_accuracy}, {"first_loss", t.first_loss}, {"allocator_calls_per_step", t.allocator_calls_per_step}, {"peak_bytes", t.peak_bytes},
+    trials.push_back({{"label", t.trial.label},
+                      {"skipped", t.trial.skipped},
+                      {"us_per_step", t.us_per_step},
+                      {"low", t.low},
+                      {"high", t.high},
+                      {"test_accuracy", t.test_accuracy},
+                      {"first_loss", t.first_loss},
+                      {"allocator_calls_per_step", t.allocator_calls_per_step},
+                      {"peak_bytes", t.peak_bytes},
                       {"runs", runs}});
   }
-  return {{"experiment", to_json(result.spec)}, {"device", result.device}, {"complete", result.complete}, {"trials", trials}};
+  return {{"experiment", to_json(result.spec)},
+          {"device", result.device},
+          {"complete", result.complete},
+          {"trials", trials}};
 }
 
 }  // namespace ws::app

@@ -1,5 +1,5 @@
-// A question asked of the machine: one run description, axes or rungs to vary, every combination trained, repeats shuffled.
-// Results go to a folder as they come, so that a killed experiment goes on where it was. No Qt in here.
+// A question asked of the machine: one run description, axes or rungs to vary, every combination trained, repeats
+// shuffled. Results go to a folder as they come, so that a killed experiment goes on where it was. No Qt in here.
 #pragma once
 #include <atomic>
 #include <nlohmann/json_fwd.hpp>
@@ -85,7 +85,8 @@ class ExperimentSink {
 };
 
 // Runs what is not yet in `folder`/results.jsonl. A stop keeps what is there.
-ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel, ExperimentSink& sink);
+ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
+                                ExperimentSink& sink);
 ExperimentResult read_experiment(const std::string& folder);
 
 std::string experiment_table(const ExperimentResult& result);  // readable text

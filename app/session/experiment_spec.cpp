@@ -47,7 +47,8 @@ void apply_settings(RunSpec& spec, const std::vector<Setting>& set) {
 fs::path experiments_folder() {
   if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return fs::path(set) / "experiments";
   std::error_code error;
-  const fs::path installed = fs::read_symlink("/proc/self/exe", error).parent_path() / "../share/warpscope/resources/experiments";
+  const fs::path installed =
+      fs::read_symlink("/proc/self/exe", error).parent_path() / "../share/warpscope/resources/experiments";
   return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources/experiments";
 }
 
@@ -91,8 +92,8 @@ ExperimentSpec experiment_from_json(const json& object) {
   if (!object.is_object()) throw Failure("experiment: expected an object");
   ExperimentSpec spec;
   for (const auto& [key, value] : object.items())
-    if (key != "name" && key != "title" && key != "text" && key != "expect" && key != "preset" && key != "spec" && key != "set" && key != "axes" &&
-        key != "ladder" && key != "repeats" && key != "seed")
+    if (key != "name" && key != "title" && key != "text" && key != "expect" && key != "preset" && key != "spec" &&
+        key != "set" && key != "axes" && key != "ladder" && key != "repeats" && key != "seed")
       throw Failure("experiment." + key + ": there is no such key");
   spec.name = required_text(object, "name");
   spec.title = required_text(object, "title");
@@ -104,7 +105,9 @@ ExperimentSpec experiment_from_json(const json& object) {
   if (object.contains("axes"))
     for (const auto& [key, values] : object["axes"].items()) spec.axes.push_back(read_axis(key, values));
   if (object.contains("ladder"))
-    for (const json& rung : object["ladder"]) spec.ladder.push_back({required_text(rung, "label"), read_settings(rung.value("set", json::object()), "experiment.ladder")});
+    for (const json& rung : object["ladder"])
+      spec.ladder.push_back(
+          {required_text(rung, "label"), read_settings(rung.value("set", json::object()), "experiment.ladder")});
   if (spec.axes.empty() == spec.ladder.empty()) throw Failure("experiment: name either axes or a ladder");
   spec.repeats = std::clamp(object.value("repeats", 3), 1, 1000);
   spec.seed = object.value("seed", uint64_t{1});
@@ -112,8 +115,13 @@ ExperimentSpec experiment_from_json(const json& object) {
 }
 
 json to_json(const ExperimentSpec& spec) {
-  json out = {{"name", spec.name}, {"title", spec.title}, {"text", spec.text}, {"expect", spec.expect}, {"spec", ws::to_json(spec.base)},
-              {"repeats", spec.repeats}, {"seed", spec.seed}};
+  json out = {{"name", spec.name},
+              {"title", spec.title},
+              {"text", spec.text},
+              {"expect", spec.expect},
+              {"spec", ws::to_json(spec.base)},
+              {"repeats", spec.repeats},
+              {"seed", spec.seed}};
   for (const ExperimentAxis& axis : spec.axes) out["axes"][axis.key] = axis.values;
   for (const ExperimentRung& rung : spec.ladder) {
     json set = json::object();
@@ -146,8 +154,10 @@ ExperimentSpec load_experiment(const std::string& path_or_name) {
 std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
   std::vector<Trial> trials;
   std::vector<Setting> chosen;
-  if (spec.ladder.empty()) combine(spec, 0, chosen, trials);
-  else trials = ladder_trials(spec);
+  if (spec.ladder.empty())
+    combine(spec, 0, chosen, trials);
+  else
+    trials = ladder_trials(spec);
   for (size_t i = 0; i < trials.size(); ++i) {
     Trial& trial = trials[i];
     trial.index = static_cast<int>(i);

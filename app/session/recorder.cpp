@@ -146,7 +146,8 @@ Summary RecordedRun::run(const data::Dataset& data) {
   Impl& run = *impl_;
   run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
-  if (!run.options.path.empty()) run.recording = std::make_unique<RunRecording>(run.options.path, run.options.title, run.spec);
+  if (!run.options.path.empty())
+    run.recording = std::make_unique<RunRecording>(run.options.path, run.options.title, run.spec);
   std::jthread pump([&run](const std::stop_token& ended) { run.pump(ended); });
   Summary summary = ws::train(run.spec, data, run.control, run, run.train);
   pump.request_stop();

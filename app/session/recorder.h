@@ -1,5 +1,5 @@
-// Joins the trainer and the collectors: one run's losses and trace go to its run file and to an inbox that a window or a
-// progress bar empties. No Qt in here: the command-line program and the window share it.
+// Joins the trainer and the collectors: one run's losses and trace go to its run file and to an inbox that a window or
+// a progress bar empties. No Qt in here: the command-line program and the window share it.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -27,8 +27,8 @@ struct RunUpdate {
   std::vector<Change> changes;
   std::optional<Progress> progress;
   std::vector<prof::TraceBatch> traces;  // in order; each goes into a Trace with prof::append
-  std::optional<Summary> summary;   // the run has ended
-  std::vector<std::string> messages;  // for the log: "tracing is off: nsys is attached"
+  std::optional<Summary> summary;        // the run has ended
+  std::vector<std::string> messages;     // for the log: "tracing is off: nsys is attached"
 };
 
 // A training run with its tracing; run() blocks on the thread that calls it.
@@ -38,7 +38,7 @@ class RecordedRun {
   ~RecordedRun();
   Summary run(const data::Dataset& data);
   TrainControl& control();
-  RunUpdate take();  // any thread
+  RunUpdate take();                              // any thread
   void set_trace_level(prof::TraceLevel level);  // any thread
   prof::CollectorStatus trace_status() const;    // any thread
 

@@ -23,9 +23,9 @@ const prof::Span* last_starting_before(const prof::Track& track, prof::TimeNs ti
 }
 
 const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
-  auto block = std::upper_bound(track.blocks.begin(), track.blocks.end(), step, [](uint32_t s, const prof::SpanBlock& b) {
-    return b.spans.empty() || s < b.spans.front().step;
-  });
+  auto block = std::upper_bound(
+      track.blocks.begin(), track.blocks.end(), step,
+      [](uint32_t s, const prof::SpanBlock& b) { return b.spans.empty() || s < b.spans.front().step; });
   if (block == track.blocks.begin()) return nullptr;
   --block;
   auto span = std::upper_bound(block->spans.begin(), block->spans.end(), step,
@@ -46,7 +46,8 @@ double Run::stepAt(prof::TimeNs time) const {
   if (const auto* track = steps_track(trace))
     if (const auto* span = last_starting_before(*track, time); span && span->step > 0) return span->step - 1.0;
   const double seconds = static_cast<double>(time) * 1e-9;
-  auto it = std::lower_bound(steps.begin(), steps.end(), seconds, [](const StepPoint& p, double s) { return p.wall_s < s; });
+  auto it =
+      std::lower_bound(steps.begin(), steps.end(), seconds, [](const StepPoint& p, double s) { return p.wall_s < s; });
   if (it == steps.end()) return steps.empty() ? 0 : steps.back().step;
   return it->step;
 }
@@ -70,13 +71,16 @@ const EvalPoint* Run::bestEval() const {
 
 void Run::applyProgress(const Progress& now) {
   const Progress before = progress.value_or(Progress{});
-  if (now.epochs > 0 && now.steps > 0) steps_per_epoch_ = static_cast<double>(now.steps) / static_cast<double>(now.epochs);
+  if (now.epochs > 0 && now.steps > 0)
+    steps_per_epoch_ = static_cast<double>(now.steps) / static_cast<double>(now.epochs);
   const auto steps_done = static_cast<double>(now.step - before.step);
   if (steps_done > 0) {
-    const auto per_step = [&](int64_t after, int64_t earlier) { return static_cast<double>(after - earlier) / steps_done; };
+    const auto per_step = [&](int64_t after, int64_t earlier) {
+      return static_cast<double>(after - earlier) / steps_done;
+    };
     meters.push_back({static_cast<double>(now.step), now.elapsed_s, per_step(now.calls.allocate, before.calls.allocate),
-                      per_step(now.calls.free, before.calls.free), now.samples_per_s, static_cast<double>(now.memory.used),
-                      static_cast<double>(now.memory.reserved)});
+                      per_step(now.calls.free, before.calls.free), now.samples_per_s,
+                      static_cast<double>(now.memory.used), static_cast<double>(now.memory.reserved)});
   }
   progress = now;
 }
@@ -90,7 +94,8 @@ void Run::apply(RunUpdate&& update) {
   }
   for (const EpochResult& e : update.epochs)
     if (e.test)
-      evals.push_back({static_cast<double>(e.step), e.wall_s, static_cast<double>(e.epoch), e.test->loss, e.test->accuracy});
+      evals.push_back(
+          {static_cast<double>(e.step), e.wall_s, static_cast<double>(e.epoch), e.test->loss, e.test->accuracy});
   changes.insert(changes.end(), update.changes.begin(), update.changes.end());
   for (const std::string& line : update.messages) log << QString::fromStdString(line);
   applyTrace(update);
@@ -106,7 +111,8 @@ QString text(std::string_view view) { return QString::fromUtf8(view.data(), stat
 }  // namespace
 
 QString short_title(const RunSpec& spec) {
-  const QString fusion = spec.exec.fusion == Fusion::Off ? QStringLiteral("unfused") : text(to_string(spec.exec.fusion));
+  const QString fusion =
+      spec.exec.fusion == Fusion::Off ? QStringLiteral("unfused") : text(to_string(spec.exec.fusion));
   return text(to_string(spec.exec.launch)) + " · " + text(to_string(spec.exec.allocator)) + " · " + fusion;
 }
 

@@ -15,12 +15,29 @@
 
 namespace ws::app {
 
-struct StepPoint { double step, wall_s, epoch; float loss, accuracy; };
-struct EvalPoint { double step, wall_s, epoch; double loss, accuracy; };
+struct StepPoint {
+  double step, wall_s, epoch;
+  float loss, accuracy;
+};
+struct EvalPoint {
+  double step, wall_s, epoch;
+  double loss, accuracy;
+};
 // What the meters said at one moment; the calls are per step, over the steps since the point before.
-struct MeterPoint { double step, wall_s; double allocate, free, samples_per_s, used, reserved; };
-struct SplitPart { prof::Meaning meaning; QString name; double us = 0; };  // of one step; parts sum to the wall time
-struct StepSplit { std::vector<SplitPart> parts; double wall_us = 0; int64_t steps = 0; };
+struct MeterPoint {
+  double step, wall_s;
+  double allocate, free, samples_per_s, used, reserved;
+};
+struct SplitPart {
+  prof::Meaning meaning;
+  QString name;
+  double us = 0;
+};  // of one step; parts sum to the wall time
+struct StepSplit {
+  std::vector<SplitPart> parts;
+  double wall_us = 0;
+  int64_t steps = 0;
+};
 
 enum class RunOrigin { Live, File, Imported };
 
@@ -43,18 +60,18 @@ class Run : public QObject {
   prof::Trace trace;
   StepSplit split;
   QStringList log;
-  QString trace_note;          // what was traced, dropped, and what it cost
-  double overhead_share = 0;   // of tracing; 0.038 is 3.8 %
-  int slot = -1;               // 0 … 7: letter and colour while ticked; -1: not ticked
-  bool loaded = true;          // false: only the summary was read, the losses and the trace are still in the file
+  QString trace_note;         // what was traced, dropped, and what it cost
+  double overhead_share = 0;  // of tracing; 0.038 is 3.8 %
+  int slot = -1;              // 0 … 7: letter and colour while ticked; -1: not ticked
+  bool loaded = true;         // false: only the summary was read, the losses and the trace are still in the file
   std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: gives spans that are not in memory
 
   bool live() const { return origin == RunOrigin::Live && !summary; }
-  double usPerStep() const;             // of the whole run, or so far; 0 when unknown
+  double usPerStep() const;  // of the whole run, or so far; 0 when unknown
   double stepsPerEpoch() const { return steps_per_epoch_; }
   double stepAt(prof::TimeNs time) const;
   prof::TimeNs timeOfStep(double step) const;
-  const EvalPoint* bestEval() const;    // highest accuracy, or lowest loss for regression
+  const EvalPoint* bestEval() const;  // highest accuracy, or lowest loss for regression
   bool regression() const { return spec.model.loss == LossKind::MeanSquared; }
 
   void apply(RunUpdate&& update);  // appends and emits changed()

@@ -52,7 +52,8 @@ Run* RunLibrary::byPath(const QString& path) const {
 }
 
 void RunLibrary::insert(Run* run) {
-  const auto at = std::find_if(runs_.begin(), runs_.end(), [run](const Run* other) { return other->created < run->created; });
+  const auto at =
+      std::find_if(runs_.begin(), runs_.end(), [run](const Run* other) { return other->created < run->created; });
   runs_.insert(at, run);
 }
 
@@ -158,8 +159,10 @@ void RunLibrary::loadDetails(Run* run) {
     QMetaObject::invokeMethod(this, [this, guard, details, problem] {
       loading_.remove(guard.data());
       if (!guard) return;
-      if (*details) give_details(*guard, std::move(**details));
-      else emit failed(problem);
+      if (*details)
+        give_details(*guard, std::move(**details));
+      else
+        emit failed(problem);
     });
   });
 }

@@ -22,12 +22,12 @@ class RunLibrary : public QObject {
   std::vector<Run*> ticked() const;                        // in order of their letters
   Run* byPath(const QString& path) const;
 
-  void refresh();                     // reads the folder again
-  void adopt(Run* run);               // a live run
-  Run* open(const QString& path);     // any run file; nullptr and failed() when it cannot be read
+  void refresh();                  // reads the folder again
+  void adopt(Run* run);            // a live run
+  Run* open(const QString& path);  // any run file; nullptr and failed() when it cannot be read
   void setTicked(Run* run, bool on);
   void tickOnly(const std::vector<Run*>& runs);
-  bool removeFile(Run* run);          // deletes the run and its file
+  bool removeFile(Run* run);  // deletes the run and its file
   bool loading() const { return !loading_.isEmpty(); }
 
  signals:

@@ -89,15 +89,18 @@ void RunOutput::add(const std::vector<StepResult>& steps, const std::vector<Epoc
 
 void RunOutput::write(const Row& row) {
   const StepResult& r = row.result;
-  metrics_ << r.step + 1 << ',' << row.epoch << ',' << cell(r.finished_s) << ',' << cell(static_cast<double>(r.loss)) << ','
-           << cell(static_cast<double>(r.accuracy)) << ',';
-  if (row.test) metrics_ << cell(row.test->loss) << ',' << cell(row.test->accuracy);
-  else metrics_ << ',';
+  metrics_ << r.step + 1 << ',' << row.epoch << ',' << cell(r.finished_s) << ',' << cell(static_cast<double>(r.loss))
+           << ',' << cell(static_cast<double>(r.accuracy)) << ',';
+  if (row.test)
+    metrics_ << cell(row.test->loss) << ',' << cell(row.test->accuracy);
+  else
+    metrics_ << ',';
   metrics_ << '\n';
 }
 
 void RunOutput::finish(const Summary& summary) {
-  if (!held_.empty() && !held_.back().test && std::isfinite(summary.test_loss) && held_.back().result.step + 1 == summary.steps)
+  if (!held_.empty() && !held_.back().test && std::isfinite(summary.test_loss) &&
+      held_.back().result.step + 1 == summary.steps)
     held_.back().test = Evaluation{summary.test_loss, summary.test_accuracy, 0};
   for (const Row& row : held_) write(row);
   held_.clear();

@@ -9,7 +9,8 @@ namespace {
 constexpr size_t kBlocksAtOnce = 1000;  // a million spans; the rest is read when looked at
 
 RunStatus status_of(const std::string& text) {
-  for (RunStatus status : {RunStatus::Finished, RunStatus::Stopped, RunStatus::Failed, RunStatus::TargetReached, RunStatus::TimeUp})
+  for (RunStatus status :
+       {RunStatus::Finished, RunStatus::Stopped, RunStatus::Failed, RunStatus::TargetReached, RunStatus::TimeUp})
     if (to_string(status) == text) return status;
   return RunStatus::Stopped;  // "running": the program was killed
 }
@@ -37,7 +38,8 @@ void read_curves(prof::RunFileReader& reader, RunDetails& d) {
   }
   for (const prof::Metric& m : reader.metrics()) {
     const auto step = static_cast<double>(m.step);
-    d.steps.push_back({step, m.wall_s, d.steps_per_epoch > 0 ? step / d.steps_per_epoch : 0, static_cast<float>(m.loss), static_cast<float>(m.accuracy)});
+    d.steps.push_back({step, m.wall_s, d.steps_per_epoch > 0 ? step / d.steps_per_epoch : 0, static_cast<float>(m.loss),
+                       static_cast<float>(m.accuracy)});
   }
   for (const prof::ChangeMark& mark : reader.marks()) d.changes.push_back({mark.step, mark.text, {}, {}});
 }
@@ -47,8 +49,8 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
   for (const prof::StepWindow& w : windows) {
     if (w.steps <= 0 || w.end <= w.begin) continue;
     const auto steps = static_cast<double>(w.steps);
-    d.meters.push_back({static_cast<double>(w.first_step + w.steps), static_cast<double>(w.end) * 1e-9, static_cast<double>(w.allocations) / steps,
-                        static_cast<double>(w.frees) / steps, 0, 0, 0});
+    d.meters.push_back({static_cast<double>(w.first_step + w.steps), static_cast<double>(w.end) * 1e-9,
+                        static_cast<double>(w.allocations) / steps, static_cast<double>(w.frees) / steps, 0, 0, 0});
   }
   if (windows.empty() || windows.back().steps <= 0) {
     d.split = split_of(d.trace);

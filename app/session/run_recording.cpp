@@ -57,7 +57,13 @@ void RunRecording::add(prof::TraceBatch batch) {
 void RunRecording::add_window() {
   const auto steps = prof::step_times(recent_, std::max(window_end_, recent_.first_time()), recent_.last_time());
   if (steps.empty()) return;
-  prof::StepWindow window{steps.front().step, static_cast<int64_t>(steps.size()), steps.front().parts.begin, steps.back().parts.end, {}, 0, 0};
+  prof::StepWindow window{steps.front().step,
+                          static_cast<int64_t>(steps.size()),
+                          steps.front().parts.begin,
+                          steps.back().parts.end,
+                          {},
+                          0,
+                          0};
   for (const prof::StepTimes& step : steps)
     for (size_t i = 0; i < prof::kMeanings; ++i) window.times[i] += step.parts.times[i];
   window.allocations = static_cast<uint64_t>(progress_.calls.allocate - counted_.allocate);
@@ -81,7 +87,9 @@ void RunRecording::finish(const Summary& s, const prof::CollectorStatus& traced)
   summary_.final_loss = std::isfinite(s.test_loss) ? s.test_loss : s.final_train_loss;
   summary_.final_accuracy = s.test_accuracy;
   summary_.peak_bytes = static_cast<uint64_t>(s.peak_bytes);
-  if (s.steps > 0) summary_.allocator_calls_per_step = static_cast<double>(s.calls.allocate + s.calls.free) / static_cast<double>(s.steps);
+  if (s.steps > 0)
+    summary_.allocator_calls_per_step =
+        static_cast<double>(s.calls.allocate + s.calls.free) / static_cast<double>(s.steps);
   summary_.overhead_share = traced.overhead.pairs > 0 ? traced.overhead.ratio - 1 : 0;
   summary_.overhead_spread = traced.overhead.pairs > 0 ? traced.overhead.high - traced.overhead.low : 0;
   summary_.extra["traced"] = traced.sentence;

@@ -14,7 +14,8 @@ class RunRecording {
  public:
   RunRecording(const std::string& path, const std::string& title, const RunSpec& spec);  // throws Failure
 
-  void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs, const std::vector<Change>& changes);
+  void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
+           const std::vector<Change>& changes);
   void add(prof::TraceBatch batch);
   void progress(const Progress& progress) { progress_ = progress; }
   void flush_if_due();

@@ -12,7 +12,10 @@ constexpr size_t kHistoryBytes = 384u << 20;  // older spans are drawn from thei
 constexpr int64_t kSplitSteps = 200;          // the newest steps, so that a change in mid-run shows
 constexpr size_t kFetchBlocks = 64;
 
-struct Window { TimeNs begin = 0, end = 0; int64_t steps = 0; };
+struct Window {
+  TimeNs begin = 0, end = 0;
+  int64_t steps = 0;
+};
 
 // The newest whole steps that are in memory.
 Window newest_steps(const prof::Trace& trace) {
@@ -39,7 +42,8 @@ StepSplit split_from(const prof::MeaningTimes& times, TimeNs wall, int64_t steps
   sums[static_cast<size_t>(prof::Meaning::Idle)] += sums[static_cast<size_t>(prof::Meaning::Launch)];
   sums[static_cast<size_t>(prof::Meaning::Launch)] = 0;
   for (size_t i = 0; i < prof::kMeanings; ++i)
-    if (sums[i] > 0) split.parts.push_back({static_cast<prof::Meaning>(i), {}, static_cast<double>(sums[i]) * per_step});
+    if (sums[i] > 0)
+      split.parts.push_back({static_cast<prof::Meaning>(i), {}, static_cast<double>(sums[i]) * per_step});
   split.steps = steps;
   split.wall_us = static_cast<double>(wall) * per_step;
   return split;

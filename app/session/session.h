@@ -29,7 +29,7 @@ class Session : public QObject {
   Run* start(const StartRequest& request);
   // Several runs, one after the other; the first starts now.
   void startAll(std::vector<StartRequest> requests);
-  Run* run() const { return run_; }      // the last one started
+  Run* run() const { return run_; }  // the last one started
   bool busy() const { return worker_ != nullptr; }
   bool paused() const { return paused_; }
   size_t waiting() const { return queue_.size(); }
@@ -38,7 +38,7 @@ class Session : public QObject {
   void pause();
   void resume();
   void stepOnce();
-  void stop();          // the running one and those that wait
+  void stop();  // the running one and those that wait
   bool stopAndWait(int milliseconds);
   void change(const QString& key, const QString& value);
   void setTraceLevel(prof::TraceLevel level);

@@ -36,7 +36,8 @@ BlockNames step_names(const prof::Trace& trace, const prof::Span& span) {
 BlockNames copy_names(const prof::Trace& trace, const prof::Span& span) {
   const QString name = text(trace.name(span.name));
   const uint64_t bytes = trace.detail(span.detail).bytes;
-  const QString word = name.startsWith(QLatin1String("Memcpy ")) ? name.mid(7).section(' ', 0, 0) : name.section(' ', 0, 0);
+  const QString word =
+      name.startsWith(QLatin1String("Memcpy ")) ? name.mid(7).section(' ', 0, 0) : name.section(' ', 0, 0);
   if (bytes == 0) return {name, word, {}};
   return {word + " " + bytes_text(static_cast<double>(bytes)), word, {}};
 }
@@ -80,11 +81,20 @@ QString short_kernel_name(const std::string& name) {
 }
 
 QString short_call_name(const QString& call) {
-  struct Short { const char *part, *word; };
-  static constexpr Short kShorts[] = {{"Malloc", "malloc"},   {"MemAlloc", "malloc"},      {"Free", "free"},
-                                      {"Synchronize", "sync"}, {"GraphLaunch", "graph launch"}, {"LaunchCooperative", "launch"},
-                                      {"LaunchKernel", "launch"}, {"Memcpy", "copy"},       {"Memset", "set"},
-                                      {"EventRecord", "record"},  {"StreamWait", "wait"}};
+  struct Short {
+    const char *part, *word;
+  };
+  static constexpr Short kShorts[] = {{"Malloc", "malloc"},
+                                      {"MemAlloc", "malloc"},
+                                      {"Free", "free"},
+                                      {"Synchronize", "sync"},
+                                      {"GraphLaunch", "graph launch"},
+                                      {"LaunchCooperative", "launch"},
+                                      {"LaunchKernel", "launch"},
+                                      {"Memcpy", "copy"},
+                                      {"Memset", "set"},
+                                      {"EventRecord", "record"},
+                                      {"StreamWait", "wait"}};
   for (const auto& [part, word] : kShorts)
     if (call.contains(QLatin1String(part))) return QString::fromLatin1(word);
   return {};

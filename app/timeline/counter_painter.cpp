@@ -39,7 +39,8 @@ double TimelinePainter::counterTop(const Lane& lane) const {
     const auto& counter = model_.counter(ref);
     if (counter.unit == "%") return 100;
     const TimeRange range = model_.runRange(ref.run, g_->range);
-    for (const auto& point : prof::lod(counter, range.begin, range.end, 400)) most = std::max(most, point.max / scale_of(counter));
+    for (const auto& point : prof::lod(counter, range.begin, range.end, 400))
+      most = std::max(most, point.max / scale_of(counter));
     most = std::max(most, value_at(counter, range.begin).value_or(0) / scale_of(counter));
   }
   return rounded_up(most * 1.04);
@@ -52,7 +53,8 @@ void TimelinePainter::paintCounters(const Lane& lane, int y) {
   p_->save();
   p_->setClipRect(QRectF(g_->gutter, y, band.width(), lane.height).intersected(QRectF(g_->plot())));
   const int lines = lane.kind == LaneKind::Memory && lane.height > 90 ? 4 : 1;
-  for (int i = 0; i <= lines; ++i) p_->fillRect(QRectF(band.left(), std::round(band.bottom() - band.height() * i / lines), band.width(), 1), t.grid);
+  for (int i = 0; i <= lines; ++i)
+    p_->fillRect(QRectF(band.left(), std::round(band.bottom() - band.height() * i / lines), band.width(), 1), t.grid);
   for (const CounterRef& ref : lane.counters) {
     const auto& counter = model_.counter(ref);
     const bool memory = lane.kind == LaneKind::Memory;
@@ -67,7 +69,8 @@ void TimelinePainter::paintCounters(const Lane& lane, int y) {
   p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), t.minor_grid);
 }
 
-void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted, bool area) {
+void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted,
+                                 bool area) {
   const TimeRange range = model_.runRange(run, g_->range);
   const double unit = scale_of(counter);
   const auto y = [&](double value) { return band.bottom() - std::clamp(value / unit / top, 0.0, 1.0) * band.height(); };
@@ -76,13 +79,16 @@ void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRe
   if (held) path.moveTo(band.left(), y(*held));
   for (const auto& point : prof::lod(counter, range.begin, range.end, std::max(1, static_cast<int>(band.width())))) {
     const double x = band.left() + static_cast<double>(point.x);
-    if (held) path.lineTo(x, y(*held));
-    else path.moveTo(x, y(point.min));
+    if (held)
+      path.lineTo(x, y(*held));
+    else
+      path.moveTo(x, y(point.min));
     path.lineTo(x, y(point.min)), path.lineTo(x, y(point.max)), path.lineTo(x, y(point.last));
     held = point.last;
   }
   if (!held || counter.points.empty()) return;
-  const double last = g_->scale().x(std::max(counter.points.back().time, model_.run(run)->trace.last_time()) - model_.offset(run));
+  const double last =
+      g_->scale().x(std::max(counter.points.back().time, model_.run(run)->trace.last_time()) - model_.offset(run));
   const double end = std::min(band.right(), last);
   if (end > band.left()) path.lineTo(end, y(*held));
   const QColor colour = theme().run[std::max(0, model_.run(run)->slot) % 8];

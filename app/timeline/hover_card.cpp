@@ -16,7 +16,8 @@ constexpr int kRow = 17, kHead = 30, kFoot = 8, kLabelWidth = 94;
 QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg(d[1]).arg(d[2]); }
 
 bool is_call(SpanKind kind) {
-  return kind == SpanKind::Api || kind == SpanKind::Alloc || kind == SpanKind::Free || kind == SpanKind::Sync || kind == SpanKind::GraphLaunch;
+  return kind == SpanKind::Api || kind == SpanKind::Alloc || kind == SpanKind::Free || kind == SpanKind::Sync ||
+         kind == SpanKind::GraphLaunch;
 }
 
 QString rate_text(double per_second, const char* unit) {
@@ -29,7 +30,8 @@ void add_launch(HoverCard& card, const prof::Detail& detail) {
   if (detail.block[0] == 0) return;
   card.rows.push_back({"grid", dims(detail.grid) + " of " + dims(detail.block)});
   const int shared = detail.static_shared + detail.dynamic_shared;
-  card.rows.push_back({"per thread", QString("%1 registers").arg(detail.registers) + (shared ? " · " + bytes_text(shared) + " shared" : QString())});
+  card.rows.push_back({"per thread", QString("%1 registers").arg(detail.registers) +
+                                         (shared ? " · " + bytes_text(shared) + " shared" : QString())});
 }
 
 void add_rates(HoverCard& card, const prof::OpInfo* op, const prof::Span& span) {
@@ -46,10 +48,12 @@ void add_purpose(HoverCard& card, const prof::Trace& trace, const prof::Span& sp
   QStringList parts;
   if (op) {
     parts << op_text(trace, span.op);
-    const QString where = QString::fromStdString(op->phase) + (op->layer.empty() ? QString() : " / " + QString::fromStdString(op->layer));
+    const QString where =
+        QString::fromStdString(op->phase) + (op->layer.empty() ? QString() : " / " + QString::fromStdString(op->layer));
     if (!where.isEmpty()) parts << where;
   }
-  if (const uint64_t bytes = trace.detail(span.detail).bytes; bytes > 0) parts << bytes_text(static_cast<double>(bytes));
+  if (const uint64_t bytes = trace.detail(span.detail).bytes; bytes > 0)
+    parts << bytes_text(static_cast<double>(bytes));
   if (!parts.isEmpty()) card.rows.push_back({"for", parts.join(" · ")});
   if (span.flags & prof::kUnjoined) card.rows.push_back({"for", "not matched to an op"});
 }
@@ -59,14 +63,17 @@ void add_partner(HoverCard& card, const prof::Trace& trace, size_t track, const 
   if (!other) return;
   const bool gpu = on_gpu(trace.tracks()[track]);
   const prof::TimeNs delay = gpu ? span.start - other->span.start : other->span.start - span.start;
-  card.rows.push_back({gpu ? "launched" : "GPU begins", span_time(delay) + (gpu ? " earlier by " + QString::fromStdString(trace.name(other->span.name)) : QString(" after the call"))});
+  card.rows.push_back({gpu ? "launched" : "GPU begins",
+                       span_time(delay) + (gpu ? " earlier by " + QString::fromStdString(trace.name(other->span.name))
+                                               : QString(" after the call"))});
 }
 
 void add_meanwhile(HoverCard& card, const prof::Trace& trace, const prof::Span& span) {
   if (!first_track(trace, prof::TrackKind::Stream)) return;
   const Busy busy = gpu_during(trace, {span.start, std::max(span.end(), span.start + 1)});
-  card.rows.push_back({"GPU meanwhile", busy.busy == 0 ? "idle " + span_time(busy.idle)
-                                                       : "busy " + span_time(busy.busy) + ", idle " + span_time(busy.idle)});
+  card.rows.push_back({"GPU meanwhile", busy.busy == 0
+                                            ? "idle " + span_time(busy.idle)
+                                            : "busy " + span_time(busy.busy) + ", idle " + span_time(busy.idle)});
 }
 
 }  // namespace
@@ -76,7 +83,9 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
   HoverCard card;
   card.title = block_names(trace, track, span).full;
   card.value = span_time(static_cast<prof::TimeNs>(span.duration));
-  card.swatch = track.kind == prof::TrackKind::Steps || track.kind == prof::TrackKind::Phases ? theme().strong_border : theme().of(span.span_meaning());
+  card.swatch = track.kind == prof::TrackKind::Steps || track.kind == prof::TrackKind::Phases
+                    ? theme().strong_border
+                    : theme().of(span.span_meaning());
   add_purpose(card, trace, span);
   add_launch(card, trace.detail(span.detail));
   add_rates(card, op_of(trace, span.op), span);
@@ -84,7 +93,8 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
   if (is_call(span.span_kind())) add_meanwhile(card, trace, span);
   if (span.span_kind() != SpanKind::Step) {
     const SameName same = same_in_step(trace, track, span);
-    if (same.count > 1) card.rows.push_back({"this step", QString("%1 of them, %2 in all").arg(same.count).arg(span_time(same.total))});
+    if (same.count > 1)
+      card.rows.push_back({"this step", QString("%1 of them, %2 in all").arg(same.count).arg(span_time(same.total))});
   }
   card.keys = {".", "same name", "Click", "select"};
   return card;
@@ -137,12 +147,16 @@ void paint_card(QPainter& painter, QRect box, const HoverCard& card) {
   painter.setRenderHint(QPainter::Antialiasing, false);
   draw_fill(painter, QRectF(box.left() + 10, box.top() + 11, 9, 9), card.swatch);
   const QFont bold = ui_font(12, 600), plain = ui_font(11);
-  const auto elided = [](const QFont& font, const QString& text, double width) { return QFontMetricsF(font).elidedText(text, Qt::ElideRight, width); };
+  const auto elided = [](const QFont& font, const QString& text, double width) {
+    return QFontMetricsF(font).elidedText(text, Qt::ElideRight, width);
+  };
   painter.setFont(bold);
   painter.setPen(t.text);
   const double value_width = QFontMetricsF(bold).horizontalAdvance(card.value);
-  painter.drawText(QRectF(box.right() - 10 - value_width, box.top() + 6, value_width + 1, 20), Qt::AlignVCenter, card.value);
-  painter.drawText(QRectF(box.left() + 26, box.top() + 6, box.width(), 20), Qt::AlignVCenter, elided(bold, card.title, box.width() - 46 - value_width));
+  painter.drawText(QRectF(box.right() - 10 - value_width, box.top() + 6, value_width + 1, 20), Qt::AlignVCenter,
+                   card.value);
+  painter.drawText(QRectF(box.left() + 26, box.top() + 6, box.width(), 20), Qt::AlignVCenter,
+                   elided(bold, card.title, box.width() - 46 - value_width));
   painter.setFont(plain);
   int y = box.top() + kHead;
   const auto put = [&](const QString& name, const QString& text) {

@@ -5,7 +5,8 @@
 namespace ws::app {
 namespace {
 
-// Where a column stands for so many spans that its neighbour looks the same, one column takes two pixels: half the look-ups.
+// Where a column stands for so many spans that its neighbour looks the same, one column takes two pixels: half the
+// look-ups.
 constexpr double kManyPerPixel = 400;
 
 int columns_for(const prof::Track& track, TimeRange range, int pixels) {
@@ -28,11 +29,13 @@ std::vector<prof::LodRect> rects_of(const prof::Track& track, TimeRange range, i
 
 }  // namespace
 
-const std::vector<prof::LodRect>& LaneCache::rects(const prof::Trace& trace, size_t track, TimeRange range, int pixels) {
+const std::vector<prof::LodRect>& LaneCache::rects(const prof::Trace& trace, size_t track, TimeRange range,
+                                                   int pixels) {
   const prof::Track& source = trace.tracks()[track];
   Entry& entry = entries_[{&trace, track}];
   const auto evicted = static_cast<size_t>(trace.losses.evicted_spans);
-  if (entry.pixels == pixels && entry.range == range && entry.spans == source.spans && entry.evicted == evicted) return entry.rects;
+  if (entry.pixels == pixels && entry.range == range && entry.spans == source.spans && entry.evicted == evicted)
+    return entry.rects;
   entry = {range, pixels, source.spans, evicted, rects_of(source, range, pixels)};
   return entry.rects;
 }

@@ -10,16 +10,26 @@ using prof::TrackKind;
 
 int rank(TrackKind kind) {
   switch (kind) {
-    case TrackKind::Steps: return 0;
-    case TrackKind::Phases: return 1;
-    case TrackKind::Stream: return 2;
-    case TrackKind::Inner: return 3;
-    case TrackKind::Copies: return 4;
-    case TrackKind::GraphLaunches: return 5;
-    case TrackKind::Api: return 6;
-    case TrackKind::CpuThread: return 7;
-    case TrackKind::Overhead: return 8;
-    case TrackKind::Other: return 9;
+    case TrackKind::Steps:
+      return 0;
+    case TrackKind::Phases:
+      return 1;
+    case TrackKind::Stream:
+      return 2;
+    case TrackKind::Inner:
+      return 3;
+    case TrackKind::Copies:
+      return 4;
+    case TrackKind::GraphLaunches:
+      return 5;
+    case TrackKind::Api:
+      return 6;
+    case TrackKind::CpuThread:
+      return 7;
+    case TrackKind::Overhead:
+      return 8;
+    case TrackKind::Other:
+      return 9;
   }
   return 10;
 }
@@ -28,12 +38,18 @@ QString lane_title(const prof::Track& track) {
   if (track.kind == TrackKind::Steps) return QStringLiteral("step");
   if (track.kind == TrackKind::Phases) return track.depth > 0 ? QString() : QStringLiteral("phase");
   if (track.kind == TrackKind::Api)
-    return track.depth == 0 ? QStringLiteral("CUDA API") : track.depth == 1 ? QStringLiteral("driver API") : QStringLiteral("allocator");
+    return track.depth == 0   ? QStringLiteral("CUDA API")
+           : track.depth == 1 ? QStringLiteral("driver API")
+                              : QStringLiteral("allocator");
   return track.depth > 0 ? QString() : QString::fromStdString(track.name);
 }
 
 QString track_key(const LaneSource& source, const prof::Track& track) {
-  return QString("%1/%2/%3/%4").arg(source.key).arg(static_cast<int>(track.kind)).arg(QString::fromStdString(track.name)).arg(track.depth);
+  return QString("%1/%2/%3/%4")
+      .arg(source.key)
+      .arg(static_cast<int>(track.kind))
+      .arg(QString::fromStdString(track.name))
+      .arg(track.depth);
 }
 
 bool has_streams(const prof::Trace& trace) {
@@ -58,7 +74,8 @@ Lane span_lane(const LaneSource& source, int run, size_t index, bool small) {
 
 // Copies have no lane of their own in a small window: they join the first stream.
 void join_copies(std::vector<Lane>& lanes) {
-  auto stream = std::find_if(lanes.begin(), lanes.end(), [](const Lane& l) { return l.track_kind == TrackKind::Stream; });
+  auto stream =
+      std::find_if(lanes.begin(), lanes.end(), [](const Lane& l) { return l.track_kind == TrackKind::Stream; });
   if (stream == lanes.end()) return;
   for (const Lane& lane : lanes)
     if (lane.track_kind == TrackKind::Copies) stream->tracks.push_back(lane.tracks[0]);
@@ -108,7 +125,10 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
     for (size_t i = 0; i < counters.size(); ++i) {
       if (counters[i].points.empty()) continue;
       const CounterRef ref{static_cast<int>(run), i};
-      if (is_memory(counters[i])) { memory.counters.push_back(ref); continue; }
+      if (is_memory(counters[i])) {
+        memory.counters.push_back(ref);
+        continue;
+      }
       const QString name = QString::fromStdString(counters[i].name), unit = QString::fromStdString(counters[i].unit);
       Lane& lane = by_name[name];
       lane.kind = LaneKind::Counter, lane.key = "shared/" + name, lane.title = name;
@@ -176,13 +196,19 @@ bool allocates(const prof::Track& track) {
 int lane_height(const Lane& lane, const prof::Trace* trace, bool small) {
   switch (lane.track_kind) {
     case TrackKind::Steps:
-    case TrackKind::Phases: return small ? 17 : 19;
-    case TrackKind::Stream: return small ? 30 : 42;
-    case TrackKind::Inner: return small ? 17 : 19;
-    case TrackKind::Api: return small ? (allocates(trace->tracks()[lane.tracks[0]]) ? 30 : 20)
-                                      : (allocates(trace->tracks()[lane.tracks[0]]) ? 38 : 24);
-    case TrackKind::CpuThread: return has_streams(*trace) ? 20 : small ? 30 : 42;
-    default: return 20;
+    case TrackKind::Phases:
+      return small ? 17 : 19;
+    case TrackKind::Stream:
+      return small ? 30 : 42;
+    case TrackKind::Inner:
+      return small ? 17 : 19;
+    case TrackKind::Api:
+      return small ? (allocates(trace->tracks()[lane.tracks[0]]) ? 30 : 20)
+                   : (allocates(trace->tracks()[lane.tracks[0]]) ? 38 : 24);
+    case TrackKind::CpuThread:
+      return has_streams(*trace) ? 20 : small ? 30 : 42;
+    default:
+      return 20;
   }
 }
 

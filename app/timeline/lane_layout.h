@@ -24,7 +24,10 @@ struct LaneSettings {
 };
 
 enum class LaneKind { Group, Spans, Counter, Memory };
-struct CounterRef { int run; size_t counter; };
+struct CounterRef {
+  int run;
+  size_t counter;
+};
 constexpr size_t kUsedCurve = SIZE_MAX - 1, kReservedCurve = SIZE_MAX;  // from allocations, not a counter of the trace
 
 struct Lane {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 namespace ws::app {
-namespace { constexpr size_t kMostPoints = 1'000'000; }
+namespace {
+constexpr size_t kMostPoints = 1'000'000;
+}
 
 void MemoryCurves::update(const prof::Trace& trace) {
   const auto& events = trace.memory();
@@ -14,11 +16,18 @@ void MemoryCurves::update(const prof::Trace& trace) {
 void MemoryCurves::take(const prof::MemoryEvent& event) {
   using Kind = prof::MemoryEventKind;
   switch (event.kind) {
-    case Kind::Reserve: held_ += event.bytes, pooled_ = true; break;
-    case Kind::Release: held_ -= std::min(held_, event.bytes); break;  // a pool gives back in parts
-    case Kind::Allocate: live_ += event.bytes, blocks_[event.address] = event.bytes, blocks_seen_ = true; break;
+    case Kind::Reserve:
+      held_ += event.bytes, pooled_ = true;
+      break;
+    case Kind::Release:
+      held_ -= std::min(held_, event.bytes);
+      break;  // a pool gives back in parts
+    case Kind::Allocate:
+      live_ += event.bytes, blocks_[event.address] = event.bytes, blocks_seen_ = true;
+      break;
     case Kind::Free:
-      if (auto it = blocks_.find(event.address); it != blocks_.end()) live_ -= std::min(live_, it->second), blocks_.erase(it);
+      if (auto it = blocks_.find(event.address); it != blocks_.end())
+        live_ -= std::min(live_, it->second), blocks_.erase(it);
       break;
   }
   // An arena hands nothing out in a step; without a pool each block is taken from the device for itself.

@@ -1,4 +1,5 @@
-// What the person chose, shared by the timeline and the panels: a span, an op, a kernel's name or a buffer, and a range.
+// What the person chose, shared by the timeline and the panels: a span, an op, a kernel's name or a buffer, and a
+// range.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -10,13 +11,29 @@
 
 namespace ws::app {
 
-struct SpanChoice { QPointer<Run> run; size_t track = 0; prof::Span span; };
-struct OpChoice { QPointer<Run> run; prof::OpTag op = prof::kNoOp; };
-struct NameChoice { QPointer<Run> run; prof::NameId name{}; };
-struct BufferChoice { QPointer<Run> run; BufferId buffer = BufferId::None; };
+struct SpanChoice {
+  QPointer<Run> run;
+  size_t track = 0;
+  prof::Span span;
+};
+struct OpChoice {
+  QPointer<Run> run;
+  prof::OpTag op = prof::kNoOp;
+};
+struct NameChoice {
+  QPointer<Run> run;
+  prof::NameId name{};
+};
+struct BufferChoice {
+  QPointer<Run> run;
+  BufferId buffer = BufferId::None;
+};
 using Choice = std::variant<std::monostate, SpanChoice, OpChoice, NameChoice, BufferChoice>;
 
-struct RunRange { QPointer<Run> run; TimeRange range; };  // in the run's own time
+struct RunRange {
+  QPointer<Run> run;
+  TimeRange range;
+};  // in the run's own time
 
 class Selection : public QObject {
   Q_OBJECT

@@ -10,7 +10,10 @@ namespace {
 
 using prof::TimeNs;
 
-struct Unit { TimeNs ns; const char* name; };
+struct Unit {
+  TimeNs ns;
+  const char* name;
+};
 constexpr Unit kUnits[] = {{1, "ns"}, {1'000, "µs"}, {1'000'000, "ms"}, {1'000'000'000, "s"}};
 
 const Unit& unit_for(TimeNs ns) {
@@ -47,8 +50,11 @@ TimeRange bounded(TimeRange range, double share_left) {
 }  // namespace
 
 TimeRange zoomed(TimeRange range, TimeNs anchor, double factor) {
-  const auto scaled = [&](TimeNs t) { return anchor + static_cast<TimeNs>(std::llround(static_cast<double>(t - anchor) * factor)); };
-  const double share = static_cast<double>(anchor - range.begin) / static_cast<double>(std::max<TimeNs>(1, range.length()));
+  const auto scaled = [&](TimeNs t) {
+    return anchor + static_cast<TimeNs>(std::llround(static_cast<double>(t - anchor) * factor));
+  };
+  const double share =
+      static_cast<double>(anchor - range.begin) / static_cast<double>(std::max<TimeNs>(1, range.length()));
   return bounded({scaled(range.begin), scaled(range.end)}, std::clamp(share, 0.0, 1.0));
 }
 
@@ -93,7 +99,8 @@ QString span_time(TimeNs ns) {
 
 QString offset_time(TimeNs ns, TimeNs step) {
   const Unit& unit = unit_for(ns == 0 ? step : ns);
-  return fixed_text(static_cast<double>(ns) / static_cast<double>(unit.ns), decimals_for(std::max<TimeNs>(1, step), unit.ns)) +
+  return fixed_text(static_cast<double>(ns) / static_cast<double>(unit.ns),
+                    decimals_for(std::max<TimeNs>(1, step), unit.ns)) +
          " " + QString::fromUtf8(unit.name);
 }
 

@@ -23,7 +23,7 @@ struct TimeScale {
   prof::TimeNs time(double at) const { return range.begin + static_cast<prof::TimeNs>((at - left) * ns_per_px()); }
 };
 
-constexpr prof::TimeNs kShortestRange = 100;                       // ns over the whole width
+constexpr prof::TimeNs kShortestRange = 100;  // ns over the whole width
 constexpr prof::TimeNs kLongestRange = 24LL * 3600 * 1'000'000'000;
 
 // `factor` below 1 zooms in; the time `anchor` keeps its pixel.
@@ -35,8 +35,11 @@ TimeRange padded(TimeRange range, double share);  // wider on both sides
 struct Ruler {
   prof::TimeNs base = 0, step = 1;  // ticks stand at base + k · step
   QString base_text;                // "t = 1.078 s"
-  struct Tick { prof::TimeNs time; QString text; };
-  std::vector<Tick> ticks;          // the first carries the unit
+  struct Tick {
+    prof::TimeNs time;
+    QString text;
+  };
+  std::vector<Tick> ticks;  // the first carries the unit
 };
 // Ticks at 1, 2 or 5 times a power of ten, at least `min_px` apart, counted from a round time left of the range.
 Ruler ruler(const TimeScale& scale, double min_px);

@@ -8,8 +8,10 @@ void TimelineView::goTo(int run, const FoundSpan& found) {
   const prof::TimeNs offset = model_->offset(run);
   const TimeRange view = model_->range();
   const TimeRange span{found.span.start - offset, found.span.end() - offset};
-  if (span.length() > view.length()) setRange(padded(span, 0.05));
-  else if (span.begin < view.begin || span.end > view.end) setRange(centred(view, span.begin + span.length() / 2));
+  if (span.length() > view.length())
+    setRange(padded(span, 0.05));
+  else if (span.begin < view.begin || span.end > view.end)
+    setRange(centred(view, span.begin + span.length() / 2));
   if (const Lane* lane = laneOf(run, found.track)) {
     const int y = lane->y, room = height() - geometry_.top();
     if (y < geometry_.scroll || y + lane->height > geometry_.scroll + room) setScroll(y - room / 3);
@@ -20,10 +22,12 @@ void TimelineView::goTo(int run, const FoundSpan& found) {
 void TimelineView::nextSame(bool forward) {
   const auto* chosen = selection_->get<SpanChoice>();
   const int run = chosen ? model_->indexOf(chosen->run) : -1;
-  if (run < 0) return emit said(tr("Choose a span first: then . and , go to the next and the previous of the same name."));
+  if (run < 0)
+    return emit said(tr("Choose a span first: then . and , go to the next and the previous of the same name."));
   const prof::Track& track = chosen->run->trace.tracks()[chosen->track];
   const prof::Span& span = chosen->span;
-  const prof::Span* next = forward ? prof::next_named(track, span.name, span.start) : prof::previous_named(track, span.name, span.start);
+  const prof::Span* next =
+      forward ? prof::next_named(track, span.name, span.start) : prof::previous_named(track, span.name, span.start);
   if (!next) return emit said(forward ? tr("This was the last of that name.") : tr("This was the first of that name."));
   goTo(run, {chosen->track, *next});
 }
@@ -92,7 +96,9 @@ bool TimelineView::find(const QString& text, bool forward) {
   if (digits.startsWith("step ", Qt::CaseInsensitive)) digits = digits.mid(5).remove(' ');
   bool is_step = false;
   if (const int64_t step = digits.toLongLong(&is_step); is_step) return jumpToStep(step);
-  const auto holds = [&](const std::string& name) { return QString::fromStdString(name).contains(text, Qt::CaseInsensitive); };
+  const auto holds = [&](const std::string& name) {
+    return QString::fromStdString(name).contains(text, Qt::CaseInsensitive);
+  };
   const auto* chosen = selection_->get<SpanChoice>();
   std::optional<FoundSpan> best;
   int best_run = -1;
@@ -103,17 +109,23 @@ bool TimelineView::find(const QString& text, bool forward) {
     for (size_t n = 0; n < trace.name_count(); ++n)
       if (holds(trace.name(static_cast<prof::NameId>(n)))) names.push_back(static_cast<prof::NameId>(n));
     for (size_t op = 1; op < trace.ops.size(); ++op)
-      if (holds(trace.ops[op].name) || holds(trace.ops[op].layer) || holds(trace.ops[op].detail)) ops.push_back(static_cast<prof::OpTag>(op));
+      if (holds(trace.ops[op].name) || holds(trace.ops[op].layer) || holds(trace.ops[op].detail))
+        ops.push_back(static_cast<prof::OpTag>(op));
     if (names.empty() && ops.empty()) continue;
     const TimeRange view = model_->runRange(i, model_->range());
-    const prof::TimeNs from = chosen && chosen->run == model_->run(i) ? chosen->span.start : forward ? view.begin - 1 : view.end;
+    const prof::TimeNs from = chosen && chosen->run == model_->run(i) ? chosen->span.start
+                              : forward                               ? view.begin - 1
+                                                                      : view.end;
     auto found = find_span(trace, names, ops, from, forward);
     if (!found) found = find_span(trace, names, ops, forward ? INT64_MIN / 2 : INT64_MAX / 2, forward);  // goes round
     const auto at = [&](const FoundSpan& f, int run) { return f.span.start - model_->offset(run); };
-    if (found && (!best || (forward ? at(*found, i) < at(*best, best_run) : at(*found, i) > at(*best, best_run)))) best = found, best_run = i;
+    if (found && (!best || (forward ? at(*found, i) < at(*best, best_run) : at(*found, i) > at(*best, best_run))))
+      best = found, best_run = i;
   }
-  if (best) goTo(best_run, *best);
-  else emit said(tr("Nothing is called “%1”.").arg(text));
+  if (best)
+    goTo(best_run, *best);
+  else
+    emit said(tr("Nothing is called “%1”.").arg(text));
   return best.has_value();
 }
 

@@ -18,7 +18,8 @@ TimeNs step_period(const prof::Trace& trace) {
 }
 
 TimeNs followed_width(const prof::Trace& trace) {
-  return std::clamp(static_cast<TimeNs>(static_cast<double>(step_period(trace)) * kStepsShown), kShortestFollowed, kLongestFollowed);
+  return std::clamp(static_cast<TimeNs>(static_cast<double>(step_period(trace)) * kStepsShown), kShortestFollowed,
+                    kLongestFollowed);
 }
 
 }  // namespace
@@ -132,7 +133,8 @@ void TimelineModel::onRunChanged() {
   if (shape != shape_) shape_ = std::move(shape), rebuild();
   if (align_ != Align::Step || offsets_.size() != runs_.size()) updateOffsets();
   // A run from a file may have its trace only later.
-  const bool traced = std::any_of(runs_.begin(), runs_.end(), [](const auto& r) { return r->trace.last_time() > r->trace.first_time(); });
+  const bool traced = std::any_of(runs_.begin(), runs_.end(),
+                                  [](const auto& r) { return r->trace.last_time() > r->trace.first_time(); });
   if (!looked_ && traced) {
     const bool any_live = leader() >= 0 && run(leader())->live();
     if (!any_live || !cursor_->follow()) looked_ = true, moveTo(firstLook());
@@ -159,7 +161,8 @@ TimeRange TimelineModel::firstLook() const {
   return {begin - width / 100, begin - width / 100 + width};
 }
 
-// The newest steps, like the trigger of an oscilloscope: the range begins where a step does, so that a steady run stands still.
+// The newest steps, like the trigger of an oscilloscope: the range begins where a step does, so that a steady run
+// stands still.
 void TimelineModel::follow() {
   const int index = leader();
   if (!cursor_->follow() || index < 0 || !run(index)->live()) return;
@@ -193,8 +196,10 @@ void TimelineModel::toggleFolded(const QString& key) { toggle(settings_.folded, 
 void TimelineModel::togglePinned(const QString& key) { toggle(settings_.pinned, key), rebuild(); }
 
 void TimelineModel::setHidden(const QString& key, bool hidden) {
-  if (hidden) settings_.hidden.insert(key);
-  else settings_.hidden.remove(key);
+  if (hidden)
+    settings_.hidden.insert(key);
+  else
+    settings_.hidden.remove(key);
   rebuild();
 }
 
@@ -233,7 +238,8 @@ void TimelineModel::restoreLanes(const QByteArray& state) {
 }
 
 void TimelineModel::addMark(Mark mark) {
-  auto at = std::upper_bound(marks_.begin(), marks_.end(), mark.time, [](TimeNs t, const Mark& m) { return t < m.time; });
+  auto at =
+      std::upper_bound(marks_.begin(), marks_.end(), mark.time, [](TimeNs t, const Mark& m) { return t < m.time; });
   marks_.insert(at, std::move(mark));
   emit marksChanged();
 }

@@ -68,8 +68,8 @@ class TimelineModel : public QObject {
   std::unique_ptr<Run> freeze(int run, double seconds) const;
 
  signals:
-  void lanesChanged();   // which lanes there are, or where
-  void dataChanged();    // something new inside them
+  void lanesChanged();  // which lanes there are, or where
+  void dataChanged();   // something new inside them
   void marksChanged();
   void alignChanged();
 
@@ -92,8 +92,8 @@ class TimelineModel : public QObject {
   Align align_ = Align::Step;
   int64_t aligned_step_ = 0;
   int viewport_ = 0, content_height_ = 0;
-  bool looked_ = false;      // a range was chosen, by hand or by firstLook()
-  bool own_width_ = true;    // the width of the followed range is ours to choose
+  bool looked_ = false;    // a range was chosen, by hand or by firstLook()
+  bool own_width_ = true;  // the width of the followed range is ours to choose
 };
 
 }  // namespace ws::app

@@ -28,11 +28,13 @@ double usual_top(const std::vector<prof::LodRect>& rects, double ns_per_px) {
   return *at * 1.25;
 }
 
-void flag(QPainter& painter, double x, int y, const QString& text, const QColor& fill, const QColor& ink, const QRect& within, QRectF* box_out = nullptr) {
+void flag(QPainter& painter, double x, int y, const QString& text, const QColor& fill, const QColor& ink,
+          const QRect& within, QRectF* box_out = nullptr) {
   const QFont font = ui_font(10.5, 600);
   painter.setFont(font);
   const double width = number_width(font, text) + 12;
-  double left = std::clamp(x - width / 2, static_cast<double>(within.left()), static_cast<double>(within.right()) - width);
+  double left =
+      std::clamp(x - width / 2, static_cast<double>(within.left()), static_cast<double>(within.right()) - width);
   const QRectF box(std::round(left), y, width, 18);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(Qt::NoPen);
@@ -52,21 +54,27 @@ void TimelineView::paintOverview(QPainter& painter) {
   painter.fillRect(strip, t.header);
   painter.fillRect(0, strip.bottom(), width(), 1, t.border);
   if (model_->runCount() == 0) return;
-  if (!overview_age_.isValid() || overview_age_.elapsed() > kOverviewEveryMs) overview_age_.start(), overview_range_ = model_->extent();
+  if (!overview_age_.isValid() || overview_age_.elapsed() > kOverviewEveryMs)
+    overview_age_.start(), overview_range_ = model_->extent();
   const QRect plot(geometry_.gutter, 3, width() - geometry_.gutter - 14, strip.height() - 6);
   const Run* run = model_->run(0);
   painter.setFont(ui_font(11));
   painter.setPen(t.quiet);
-  painter.drawText(QRect(10, 0, geometry_.gutter - 14, strip.height()), Qt::AlignVCenter, (geometry_.gutter < 140 ? tr("run, %1") : tr("whole run, %1")).arg(span_time(overview_range_.length())));
+  painter.drawText(
+      QRect(10, 0, geometry_.gutter - 14, strip.height()), Qt::AlignVCenter,
+      (geometry_.gutter < 140 ? tr("run, %1") : tr("whole run, %1")).arg(span_time(overview_range_.length())));
   for (size_t i = 0; i < run->trace.tracks().size(); ++i) {
     if (run->trace.tracks()[i].kind != prof::TrackKind::Steps) continue;
     const auto& rects = overview_.rects(run->trace, i, model_->runRange(0, overview_range_), plot.width());
-    const double ns_per_px = static_cast<double>(overview_range_.length()) / plot.width(), top = usual_top(rects, ns_per_px);
+    const double ns_per_px = static_cast<double>(overview_range_.length()) / plot.width(),
+                 top = usual_top(rects, ns_per_px);
     QColor colour = t.run[std::max(0, run->slot) % 8];
     colour.setAlphaF(0.75F);
     for (const auto& rect : rects) {
       const double high = std::max(2.0, std::min(1.0, step_time(rect, ns_per_px) / top) * plot.height());
-      painter.fillRect(QRectF(plot.left() + std::floor(rect.x0), plot.bottom() + 1 - high, std::max(1.0F, rect.x1 - rect.x0 - 0.5F), high), colour);
+      painter.fillRect(QRectF(plot.left() + std::floor(rect.x0), plot.bottom() + 1 - high,
+                              std::max(1.0F, rect.x1 - rect.x0 - 0.5F), high),
+                       colour);
     }
   }
   const TimeScale scale{overview_range_, static_cast<double>(plot.left()), static_cast<double>(plot.width())};
@@ -91,7 +99,8 @@ void TimelineView::paintRuler(QPainter& painter) {
   const QFont font = ui_font(11);
   painter.setFont(font);
   painter.setPen(t.quiet);
-  draw_number(painter, QRectF(10, y, geometry_.gutter - 14, band.height()), Qt::AlignVCenter | Qt::AlignLeft, ticks.base_text);
+  draw_number(painter, QRectF(10, y, geometry_.gutter - 14, band.height()), Qt::AlignVCenter | Qt::AlignLeft,
+              ticks.base_text);
   const auto cursor = model_->cursor()->cursor();
   const double under = cursor ? scale.x(*cursor) : -1000;
   for (const auto& tick : ticks.ticks) {
@@ -124,7 +133,9 @@ void TimelineView::paintCursor(QPainter& painter) {
   painter.setPen(pen);
   painter.drawLine(QPointF(x, geometry_.top()), QPointF(x, height()));
   const Ruler ticks = ruler(geometry_.scale(), kTickGap);
-  flag(painter, x, TimelineGeometry::kOverview + 1, offset_time(*cursor - ticks.base, std::max<prof::TimeNs>(1, ticks.step / 100)), t.text, t.base, geometry_.plot());
+  flag(painter, x, TimelineGeometry::kOverview + 1,
+       offset_time(*cursor - ticks.base, std::max<prof::TimeNs>(1, ticks.step / 100)), t.text, t.base,
+       geometry_.plot());
 }
 
 void TimelineView::paintRange(QPainter& painter) {
@@ -149,14 +160,18 @@ void TimelineView::paintRange(QPainter& painter) {
 }
 
 // Everything of the same op, or of the same name where the op is unknown, is underlined.
-void TimelineView::paintSameOp(QPainter& painter, const Lane& lane, int run, const prof::Span* span, prof::OpTag op, std::optional<prof::NameId> name) {
+void TimelineView::paintSameOp(QPainter& painter, const Lane& lane, int run, const prof::Span* span, prof::OpTag op,
+                               std::optional<prof::NameId> name) {
   if (lane.run != run || lane.kind != LaneKind::Spans) return;
   const int y = geometry_.laneY(lane) + lane.height - TimelinePainter::inset(lane);
   for (size_t track : lane.tracks)
     for (const auto& rect : painter_.rects(lane, track, geometry_)) {
-      const bool same = rect.count == 1 && ((op != prof::kNoOp && rect.span.op == op) || (name && rect.span.name == *name));
+      const bool same =
+          rect.count == 1 && ((op != prof::kNoOp && rect.span.op == op) || (name && rect.span.name == *name));
       if (!same || (span && rect.span.start == span->start)) continue;
-      painter.fillRect(QRectF(std::floor(geometry_.gutter + rect.x0), y - 2, std::max(2.0, std::round(double(rect.x1 - rect.x0))), 2), theme().text);
+      painter.fillRect(QRectF(std::floor(geometry_.gutter + rect.x0), y - 2,
+                              std::max(2.0, std::round(double(rect.x1 - rect.x0))), 2),
+                       theme().text);
     }
 }
 
@@ -165,16 +180,19 @@ void TimelineView::paintSelection(QPainter& painter) {
   painter.setClipRect(geometry_.plot());
   jump_to_.reset();
   if (const auto* op = selection_->get<OpChoice>())
-    for (const Lane& lane : model_->lanes()) paintSameOp(painter, lane, model_->indexOf(op->run), nullptr, op->op, std::nullopt);
+    for (const Lane& lane : model_->lanes())
+      paintSameOp(painter, lane, model_->indexOf(op->run), nullptr, op->op, std::nullopt);
   if (const auto* name = selection_->get<NameChoice>())
-    for (const Lane& lane : model_->lanes()) paintSameOp(painter, lane, model_->indexOf(name->run), nullptr, prof::kNoOp, name->name);
+    for (const Lane& lane : model_->lanes())
+      paintSameOp(painter, lane, model_->indexOf(name->run), nullptr, prof::kNoOp, name->name);
   const auto* chosen = selection_->get<SpanChoice>();
   const int run = chosen ? model_->indexOf(chosen->run) : -1;
   if (run >= 0) {
     const prof::Trace& trace = chosen->run->trace;
     const bool has_op = chosen->span.op != prof::kNoOp;
     for (const Lane& lane : model_->lanes())
-      paintSameOp(painter, lane, run, &chosen->span, chosen->span.op, has_op ? std::nullopt : std::optional(chosen->span.name));
+      paintSameOp(painter, lane, run, &chosen->span, chosen->span.op,
+                  has_op ? std::nullopt : std::optional(chosen->span.name));
     const QRectF box = boxOf(run, chosen->track, chosen->span);
     if (!box.isEmpty()) {
       painter.setBrush(Qt::NoBrush);
@@ -207,7 +225,8 @@ void TimelineView::paintConnector(QPainter& painter, const QRectF& call, const Q
   const double back = call_below ? 5 : -5;
   painter.setBrush(theme().text);
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.drawPolygon(QPolygonF{QPointF(kx, to - back / 2), QPointF(kx - 3.5, to + back), QPointF(kx + 3.5, to + back)});
+  painter.drawPolygon(
+      QPolygonF{QPointF(kx, to - back / 2), QPointF(kx - 3.5, to + back), QPointF(kx + 3.5, to + back)});
   painter.setRenderHint(QPainter::Antialiasing, false);
 }
 
@@ -236,7 +255,8 @@ void TimelineView::paintMarks(QPainter& painter) {
     if (!geometry_.range.contains(mark.time)) continue;
     const double x = std::round(geometry_.scale().x(mark.time));
     painter.fillRect(QRectF(x, geometry_.top() - 6, 1, height()), t.focus);
-    flag(painter, x + 8, TimelineGeometry::kOverview + 2, mark.note.isEmpty() ? QStringLiteral("●") : mark.note.left(24), t.focus, t.base, geometry_.plot());
+    flag(painter, x + 8, TimelineGeometry::kOverview + 2,
+         mark.note.isEmpty() ? QStringLiteral("●") : mark.note.left(24), t.focus, t.base, geometry_.plot());
   }
 }
 

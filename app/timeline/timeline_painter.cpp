@@ -48,18 +48,22 @@ void TimelinePainter::setTheme() {
   title_.setFont(ui_font(12, 600));
 }
 
-int TimelinePainter::inset(const Lane& lane) { return is_range_track(lane.track_kind) || lane.track_kind == TrackKind::Inner ? 1 : 3; }
+int TimelinePainter::inset(const Lane& lane) {
+  return is_range_track(lane.track_kind) || lane.track_kind == TrackKind::Inner ? 1 : 3;
+}
 
 const std::vector<LodRect>& TimelinePainter::rects(const Lane& lane, size_t track, const TimelineGeometry& geometry) {
   return cache_.rects(model_.run(lane.run)->trace, track, model_.runRange(lane.run, geometry.range),
                       std::max(1, geometry.size.width() - geometry.gutter));
 }
 
-QRectF TimelinePainter::spanBox(const Lane& lane, prof::TimeNs begin, prof::TimeNs end, const TimelineGeometry& geometry) const {
+QRectF TimelinePainter::spanBox(const Lane& lane, prof::TimeNs begin, prof::TimeNs end,
+                                const TimelineGeometry& geometry) const {
   const TimeScale scale = geometry.scale();
   const prof::TimeNs offset = model_.offset(lane.run);
   const double x0 = std::floor(scale.x(begin - offset)), x1 = std::max(x0 + 1, std::round(scale.x(end - offset)));
-  return {x0, static_cast<double>(geometry.laneY(lane) + inset(lane)), x1 - x0, static_cast<double>(lane.height - 2 * inset(lane))};
+  return {x0, static_cast<double>(geometry.laneY(lane) + inset(lane)), x1 - x0,
+          static_cast<double>(lane.height - 2 * inset(lane))};
 }
 
 void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry) {
@@ -70,9 +74,12 @@ void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry)
   for (const Lane& lane : model_.lanes()) {
     const int y = geometry.laneY(lane);
     if (y + lane.height <= geometry.top() || y >= geometry.size.height()) continue;
-    if (lane.kind == LaneKind::Group) paintGroup(lane, y);
-    else if (lane.kind == LaneKind::Spans) paintSpans(lane, y);
-    else paintCounters(lane, y);
+    if (lane.kind == LaneKind::Group)
+      paintGroup(lane, y);
+    else if (lane.kind == LaneKind::Spans)
+      paintSpans(lane, y);
+    else
+      paintCounters(lane, y);
   }
   painter.setClipping(false);
 }
@@ -101,7 +108,8 @@ void TimelinePainter::paintGroup(const Lane& lane, int y) {
   if (lane.run < 0) return;
   const QString text = numbers(lane.run);
   const double width = gutter_.width(text);
-  if (left + title_.width(lane.title) + 24 + width < band.width()) gutter_.draw(*p_, band.width() - width - 12, middle, text, t.secondary);
+  if (left + title_.width(lane.title) + 24 + width < band.width())
+    gutter_.draw(*p_, band.width() - width - 12, middle, text, t.secondary);
 }
 
 QString TimelinePainter::numbers(int index) {
@@ -128,7 +136,9 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   const int indent = g_->small ? 26 : 44;
   const bool curve = lane.kind != LaneKind::Spans;
   double middle = y + (curve ? 16 : lane.height / 2.0);
-  gutter_.draw(*p_, indent, middle, gutter_.width(lane.title) < g_->gutter - indent ? lane.title : lane.title.left(14) + QChar(0x2026), t.secondary);
+  gutter_.draw(*p_, indent, middle,
+               gutter_.width(lane.title) < g_->gutter - indent ? lane.title : lane.title.left(14) + QChar(0x2026),
+               t.secondary);
   for (const QString& line : lane.detail.split('\n', Qt::SkipEmptyParts))
     if ((middle += 14) + 7 < y + lane.height) small_.draw(*p_, indent, middle, line, t.quiet);
 }
@@ -159,7 +169,8 @@ void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
     if (trace.tracks()[i].kind == TrackKind::Copies)
       for (const LodRect& rect : rects(lane, i, *g_))
         if (rect.x1 - rect.x0 >= 1)
-          p_->fillRect(QRectF(g_->gutter + rect.x0, band.top() + 3, rect.x1 - rect.x0, band.height() - 6), theme().base);
+          p_->fillRect(QRectF(g_->gutter + rect.x0, band.top() + 3, rect.x1 - rect.x0, band.height() - 6),
+                       theme().base);
 }
 
 const TimelinePainter::Fill& TimelinePainter::fillOf(const prof::Track& track, const LodRect& rect) const {
@@ -181,7 +192,8 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     if (rect.count > 1) {
       // A mix of spans: as high as the share of time that they cover.
       const double filled = std::max(2.0, std::round(height * rect.busy));
-      p_->fillRect(QRectF(left, top + height - filled, box.width(), filled), is_range_track(track.kind) ? fill.edge : fill.fill);
+      p_->fillRect(QRectF(left, top + height - filled, box.width(), filled),
+                   is_range_track(track.kind) ? fill.edge : fill.fill);
       continue;
     }
     if (box.width() < 3) {
@@ -205,7 +217,8 @@ BlockNames TimelinePainter::namesFor(const prof::Trace& trace, const prof::Track
   return names;
 }
 
-void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box, double room) {
+void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box,
+                                 double room) {
   const prof::Trace& trace = model_.run(lane.run)->trace;
   const double left = std::max<double>(box.left(), g_->gutter);
   const BlockNames names = namesFor(trace, track, rect);

@@ -22,7 +22,9 @@ struct TimelineGeometry {
 
   int top() const { return kOverview + kRuler; }
   QRect plot() const { return {gutter, top(), size.width() - gutter, size.height() - top()}; }
-  TimeScale scale() const { return {range, static_cast<double>(gutter), static_cast<double>(std::max(1, size.width() - gutter))}; }
+  TimeScale scale() const {
+    return {range, static_cast<double>(gutter), static_cast<double>(std::max(1, size.width() - gutter))};
+  }
   int laneY(const Lane& lane) const { return top() + lane.y - scroll; }
 };
 
@@ -52,7 +54,10 @@ class TextCache {
   const QFont& font() const { return font_; }
 
  private:
-  struct Entry { QStaticText text; double width; };
+  struct Entry {
+    QStaticText text;
+    double width;
+  };
   Entry& entry(const QString& text);
   QFont font_;
   double height_ = 0;
@@ -62,7 +67,7 @@ class TextCache {
 class TimelinePainter {
  public:
   explicit TimelinePainter(const TimelineModel& model);
-  void setTheme();  // after a change of theme or font
+  void setTheme();                                     // after a change of theme or font
   void forget() { cache_.clear(), numbers_.clear(); }  // other runs may stand where the old ones stood
   void paint(QPainter& painter, const TimelineGeometry& geometry);
   const std::vector<prof::LodRect>& rects(const Lane& lane, size_t track, const TimelineGeometry& geometry);
@@ -71,7 +76,9 @@ class TimelinePainter {
   static int inset(const Lane& lane);
 
  private:
-  struct Fill { QColor fill, edge, ink; };
+  struct Fill {
+    QColor fill, edge, ink;
+  };
   void paintGroup(const Lane& lane, int y);
   void paintSpans(const Lane& lane, int y);
   void paintRects(const Lane& lane, size_t track, QRectF band);
@@ -90,9 +97,13 @@ class TimelinePainter {
   LaneCache cache_;
   TextCache label_, gutter_, small_, title_;
   Fill fills_[prof::kMeanings], free_, range_;
-  struct Numbers { QElapsedTimer age; size_t spans = 0; QString text; };
+  struct Numbers {
+    QElapsedTimer age;
+    size_t spans = 0;
+    QString text;
+  };
   std::map<const Run*, Numbers> numbers_;
-  QPainter* p_ = nullptr;          // while painting
+  QPainter* p_ = nullptr;  // while painting
   const TimelineGeometry* g_ = nullptr;
 };
 

@@ -17,28 +17,38 @@
 namespace ws::app {
 namespace {
 
-struct LegendEntry { prof::Meaning meaning; const char* name; };
+struct LegendEntry {
+  prof::Meaning meaning;
+  const char* name;
+};
 constexpr LegendEntry kLegend[] = {{prof::Meaning::Matrix, "matrix"}, {prof::Meaning::Pointwise, "pointwise"},
-                                   {prof::Meaning::Loss, "loss"}, {prof::Meaning::Optimizer, "optimizer"},
-                                   {prof::Meaning::Copy, "copy"}, {prof::Meaning::Allocation, "allocation"},
-                                   {prof::Meaning::Sync, "sync"}, {prof::Meaning::Idle, "idle"}};
+                                   {prof::Meaning::Loss, "loss"},     {prof::Meaning::Optimizer, "optimizer"},
+                                   {prof::Meaning::Copy, "copy"},     {prof::Meaning::Allocation, "allocation"},
+                                   {prof::Meaning::Sync, "sync"},     {prof::Meaning::Idle, "idle"}};
 constexpr int kLegendFrom = 1080, kFilterFrom = 620;
 
 QString align_text(Align align) {
   switch (align) {
-    case Align::Wall: return QObject::tr("Align: wall time");
-    case Align::RunStart: return QObject::tr("Align: run start");
-    case Align::Step: return QObject::tr("Align: step start");
+    case Align::Wall:
+      return QObject::tr("Align: wall time");
+    case Align::RunStart:
+      return QObject::tr("Align: run start");
+    case Align::Step:
+      return QObject::tr("Align: step start");
   }
   return {};
 }
 
-double entry_width(const QFontMetricsF& metrics, const LegendEntry& entry) { return 9 + 5 + metrics.horizontalAdvance(entry.name) + 11; }
+double entry_width(const QFontMetricsF& metrics, const LegendEntry& entry) {
+  return 9 + 5 + metrics.horizontalAdvance(entry.name) + 11;
+}
 
 }  // namespace
 
 MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) {
-  setAccessibleName(tr("Colours of the timeline: matrix blue, pointwise green, loss yellow, optimizer violet, copy pale blue, allocation red, sync grey, idle hatched"));
+  setAccessibleName(
+      tr("Colours of the timeline: matrix blue, pointwise green, loss yellow, optimizer violet, copy pale blue, "
+         "allocation red, sync grey, idle hatched"));
   setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
 }
 
@@ -55,7 +65,8 @@ void MeaningLegend::paintEvent(QPaintEvent*) {
   const QFontMetricsF metrics(font);
   double x = 4;
   for (const auto& entry : kLegend) {
-    draw_fill(painter, QRectF(std::round(x), height() / 2.0 - 4.5, 9, 9).translated(0, 0.5), meaning_brush(entry.meaning));
+    draw_fill(painter, QRectF(std::round(x), height() / 2.0 - 4.5, 9, 9).translated(0, 0.5),
+              meaning_brush(entry.meaning));
     painter.setFont(font);
     painter.setPen(theme().secondary);
     painter.drawText(QRectF(x + 14, 0, 200, height()), Qt::AlignVCenter, entry.name);
@@ -94,7 +105,8 @@ void TimelinePane::buildOptions() {
   align_->setText(align_text(model_.align()));
   auto* menu = new QMenu(align_);
   for (Align align : {Align::Step, Align::RunStart, Align::Wall})
-    connect(menu->addAction(align_text(align).mid(7)), &QAction::triggered, this, [this, align] { chooseAlign(align); });
+    connect(menu->addAction(align_text(align).mid(7)), &QAction::triggered, this,
+            [this, align] { chooseAlign(align); });
   align_->setMenu(menu);
   addOption(align_);
   lanes_ = option_button(tr("Lanes: show, hide, keep the last seconds"), this);
@@ -123,10 +135,10 @@ void TimelinePane::buildFind() {
   row->addWidget(close);
   const auto hide = [this] { find_bar_->hide(), view_->setFocus(); };
   connect(close, &QPushButton::clicked, this, hide);
-  connect(find_, &QLineEdit::returnPressed, this, [this] {
-    view_->find(find_->text(), !(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier));
-  });
-  auto* escape = new QShortcut(QKeySequence(Qt::Key_Escape), find_bar_, nullptr, nullptr, Qt::WidgetWithChildrenShortcut);
+  connect(find_, &QLineEdit::returnPressed, this,
+          [this] { view_->find(find_->text(), !(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier)); });
+  auto* escape =
+      new QShortcut(QKeySequence(Qt::Key_Escape), find_bar_, nullptr, nullptr, Qt::WidgetWithChildrenShortcut);
   connect(escape, &QShortcut::activated, this, hide);
   find_bar_->hide();
 }
@@ -199,7 +211,8 @@ void TimelinePane::chooseAlign(Align align) {
 void TimelinePane::showNote() {
   QString note = span_time(model_.range().length());
   if (model_.cursor()->follow() && model_.runCount() > 0 && model_.run(0)->live()) note = tr("last %1").arg(note);
-  if (model_.align() == Align::Step && model_.runCount() > 1) note += tr(" · aligned at step %1").arg(count_text(model_.alignedStep()));
+  if (model_.align() == Align::Step && model_.runCount() > 1)
+    note += tr(" · aligned at step %1").arg(count_text(model_.alignedStep()));
   setTitle(tr("Timeline"), note);
 }
 
@@ -249,10 +262,13 @@ void TimelinePane::lanesMenu() {
 void TimelinePane::editNote(int mark) {
   const auto index = static_cast<size_t>(mark);
   bool ok = false;
-  const QString note = QInputDialog::getText(this, tr("Mark"), tr("Note (empty removes the mark)"), QLineEdit::Normal, model_.marks()[index].note, &ok);
+  const QString note = QInputDialog::getText(this, tr("Mark"), tr("Note (empty removes the mark)"), QLineEdit::Normal,
+                                             model_.marks()[index].note, &ok);
   if (!ok) return;
-  if (note.isEmpty()) model_.removeMark(index);
-  else model_.setNote(index, note);
+  if (note.isEmpty())
+    model_.removeMark(index);
+  else
+    model_.setNote(index, note);
 }
 
 void TimelinePane::askForStep() {
@@ -265,7 +281,8 @@ void TimelinePane::askForStep() {
 void TimelinePane::freezeLast() {
   if (model_.runCount() == 0) return emit said(tr("No run is ticked."));
   bool ok = false;
-  const double seconds = QInputDialog::getDouble(this, tr("Keep the last seconds"), tr("Seconds"), 2, 0.01, 600, 2, &ok);
+  const double seconds =
+      QInputDialog::getDouble(this, tr("Keep the last seconds"), tr("Seconds"), 2, 0.01, 600, 2, &ok);
   if (ok) emit frozen(model_.freeze(0, seconds).release());
 }
 

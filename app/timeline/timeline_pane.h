@@ -1,4 +1,5 @@
-// The timeline with its title line: legend, alignment, filter and find; and the actions that menus and the palette offer.
+// The timeline with its title line: legend, alignment, filter and find; and the actions that menus and the palette
+// offer.
 #pragma once
 #include <QList>
 #include <memory>

@@ -96,7 +96,8 @@ void TimelineView::paintEvent(QPaintEvent*) {
 }
 
 void TimelineView::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange || event->type() == QEvent::StyleChange) {
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange ||
+      event->type() == QEvent::StyleChange) {
     painter_.setTheme();
     stale();
   }
@@ -105,7 +106,8 @@ void TimelineView::changeEvent(QEvent* event) {
 
 const Lane* TimelineView::laneOf(int run, size_t track) const {
   for (const Lane& lane : model_->lanes())
-    if (lane.run == run && lane.kind == LaneKind::Spans && std::find(lane.tracks.begin(), lane.tracks.end(), track) != lane.tracks.end())
+    if (lane.run == run && lane.kind == LaneKind::Spans &&
+        std::find(lane.tracks.begin(), lane.tracks.end(), track) != lane.tracks.end())
       return &lane;
   return nullptr;
 }
@@ -127,7 +129,8 @@ std::optional<TimelineView::Hit> TimelineView::hitAt(QPoint at) {
   for (auto track = lane.tracks.rbegin(); track != lane.tracks.rend(); ++track)
     for (float reach : {0.5F, 2.5F}) {  // a thin block is hit from beside it as well
       const auto& rects = painter_.rects(lane, *track, geometry_);
-      auto it = std::partition_point(rects.begin(), rects.end(), [&](const prof::LodRect& r) { return r.x0 <= x + reach; });
+      auto it =
+          std::partition_point(rects.begin(), rects.end(), [&](const prof::LodRect& r) { return r.x0 <= x + reach; });
       if (it == rects.begin() || std::max((it - 1)->x1, (it - 1)->x0 + 1) + reach < x) continue;
       hit.track = *track, hit.rect = *(it - 1);
       return hit;
@@ -197,7 +200,8 @@ void TimelineView::fit() {
 void TimelineView::selectRange(TimeRange range) {
   selected_ = range;
   std::vector<RunRange> ranges;
-  for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) ranges.push_back({model_->run(i), model_->runRange(i, range)});
+  for (int i = 0; i < static_cast<int>(model_->runCount()); ++i)
+    ranges.push_back({model_->run(i), model_->runRange(i, range)});
   selection_->chooseRanges(std::move(ranges));
 }
 
@@ -212,7 +216,8 @@ void TimelineView::describe() {
   QString text;
   if (const auto* span = selection_->get<SpanChoice>()) {
     const prof::Trace& trace = span->run->trace;
-    text = span_card(trace, span->track, span->span).title + ", " + span_time(static_cast<prof::TimeNs>(span->span.duration)) + ", " +
+    text = span_card(trace, span->track, span->span).title + ", " +
+           span_time(static_cast<prof::TimeNs>(span->span.duration)) + ", " +
            QString::fromStdString(trace.tracks()[span->track].name) + ", " + span->run->title;
   } else if (selected_) {
     text = tr("Range of %1").arg(span_time(selected_->length()));

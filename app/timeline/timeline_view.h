@@ -1,4 +1,5 @@
-// The timeline itself: one widget as large as its viewport, that paints a cached picture of the lanes and the overlays on it.
+// The timeline itself: one widget as large as its viewport, that paints a cached picture of the lanes and the overlays
+// on it.
 #pragma once
 #include <QBasicTimer>
 #include <QElapsedTimer>
@@ -33,8 +34,8 @@ class TimelineView : public QWidget {
 
  public slots:
   void setScroll(int y);
-  void fit();                    // the selection or the range; else, or again, everything
-  void zoomBy(double factor);    // around the cursor, or the middle
+  void fit();                  // the selection or the range; else, or again, everything
+  void zoomBy(double factor);  // around the cursor, or the middle
   void panBy(double share);
   void undoZoom();
   void redoZoom();
@@ -77,7 +78,8 @@ class TimelineView : public QWidget {
   void paintRuler(QPainter&);
   void paintRange(QPainter&);
   void paintSelection(QPainter&);
-  void paintSameOp(QPainter&, const Lane&, int run, const prof::Span* span, prof::OpTag op, std::optional<prof::NameId> name);
+  void paintSameOp(QPainter&, const Lane&, int run, const prof::Span* span, prof::OpTag op,
+                   std::optional<prof::NameId> name);
   void paintConnector(QPainter&, const QRectF& call, const QRectF& kernel);
   void paintEdgeArrow(QPainter&, const QRectF& box);
   void paintCursor(QPainter&);

@@ -25,9 +25,7 @@ const Span* steps_upper(const Track& track, auto before) {
   return span == block->spans.begin() ? nullptr : &*(span - 1);
 }
 
-const Span* first_span(const Track& track) {
-  return track.blocks.empty() ? nullptr : &track.blocks.front().head;
-}
+const Span* first_span(const Track& track) { return track.blocks.empty() ? nullptr : &track.blocks.front().head; }
 
 // Walks backwards from the last span that begins before `from`.
 template <class Fn>
@@ -110,7 +108,8 @@ std::optional<TimeRange> longest_gap(const Trace& trace) {
     size_t seen = 0;
     TimeNs next = INT64_MAX;
     for_each_back(track, INT64_MAX, [&](const Span& s) {
-      if (next != INT64_MAX && next > s.end() && (!longest || next - s.end() > longest->length())) longest = TimeRange{s.end(), next};
+      if (next != INT64_MAX && next > s.end() && (!longest || next - s.end() > longest->length()))
+        longest = TimeRange{s.end(), next};
       next = std::min(next, s.start);
       return ++seen < kWalkLimit;
     });
@@ -146,8 +145,10 @@ std::optional<FoundSpan> find_span(const Trace& trace, const std::vector<prof::N
       if (hit && (!best || (forward ? s.start < best->span.start : s.start > best->span.start))) best = FoundSpan{i, s};
       return !hit && ++seen < kWalkLimit;
     };
-    if (forward) for_each_span(trace.tracks()[i], from, INT64_MAX, visit);
-    else for_each_back(trace.tracks()[i], from, visit);
+    if (forward)
+      for_each_span(trace.tracks()[i], from, INT64_MAX, visit);
+    else
+      for_each_back(trace.tracks()[i], from, visit);
   }
   return best;
 }

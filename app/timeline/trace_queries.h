@@ -1,4 +1,5 @@
-// Questions that the timeline and the details ask about a trace. Pure; each is bounded by binary search or a walk limit.
+// Questions that the timeline and the details ask about a trace. Pure; each is bounded by binary search or a walk
+// limit.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -26,11 +27,11 @@ void for_each_span(const prof::Track& track, prof::TimeNs begin, prof::TimeNs en
 }
 
 const prof::Track* first_track(const prof::Trace& trace, prof::TrackKind kind);
-const prof::Span* span_of_step(const prof::Trace& trace, int64_t step);          // exact
-const prof::Span* nearest_step(const prof::Trace& trace, int64_t step);          // the last one not after it, else the first
-const prof::Span* step_at(const prof::Trace& trace, prof::TimeNs time);          // the last that began by then, else the first
+const prof::Span* span_of_step(const prof::Trace& trace, int64_t step);  // exact
+const prof::Span* nearest_step(const prof::Trace& trace, int64_t step);  // the last one not after it, else the first
+const prof::Span* step_at(const prof::Trace& trace, prof::TimeNs time);  // the last that began by then, else the first
 std::optional<FoundSpan> slowest_step(const prof::Trace& trace);
-std::optional<TimeRange> longest_gap(const prof::Trace& trace);                  // on a stream, between two spans of the run
+std::optional<TimeRange> longest_gap(const prof::Trace& trace);  // on a stream, between two spans of the run
 
 bool on_gpu(const prof::Track& track);
 // The call that launched this span, or the first span on the GPU that this call launched.
@@ -38,9 +39,14 @@ std::optional<FoundSpan> partner(const prof::Trace& trace, size_t track, const p
 std::optional<FoundSpan> find_span(const prof::Trace& trace, const std::vector<prof::NameId>& names,
                                    const std::vector<prof::OpTag>& ops, prof::TimeNs from, bool forward);
 
-struct Busy { prof::TimeNs busy = 0, idle = 0; };
+struct Busy {
+  prof::TimeNs busy = 0, idle = 0;
+};
 Busy gpu_during(const prof::Trace& trace, TimeRange range);
-struct SameName { uint64_t count = 0; prof::TimeNs total = 0; };
+struct SameName {
+  uint64_t count = 0;
+  prof::TimeNs total = 0;
+};
 SameName same_in_step(const prof::Trace& trace, const prof::Track& track, const prof::Span& span);
 
 struct GroupNumbers {

@@ -14,7 +14,9 @@
 namespace ws::app {
 namespace {
 
-struct Entry { QString keys, what; };
+struct Entry {
+  QString keys, what;
+};
 
 class Keys : public QWidget {
  public:
@@ -52,8 +54,11 @@ std::vector<Entry> pane_keys() {
 
 void collect(const QMenu* menu, std::vector<Entry>& out) {
   for (const QAction* action : menu->actions()) {
-    if (action->menu()) collect(action->menu(), out);
-    else if (!action->shortcut().isEmpty()) out.push_back({action->shortcut().toString(QKeySequence::NativeText).replace('+', ' '), action->text().remove('&')});
+    if (action->menu())
+      collect(action->menu(), out);
+    else if (!action->shortcut().isEmpty())
+      out.push_back(
+          {action->shortcut().toString(QKeySequence::NativeText).replace('+', ' '), action->text().remove('&')});
   }
 }
 

@@ -8,7 +8,10 @@
 namespace ws::app {
 
 LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
-    : QWidget(parent), cursor_(cursor), rows_(new QSplitter(Qt::Vertical, this)), charts_(new QSplitter(Qt::Horizontal, rows_)) {
+    : QWidget(parent),
+      cursor_(cursor),
+      rows_(new QSplitter(Qt::Vertical, this)),
+      charts_(new QSplitter(Qt::Horizontal, rows_)) {
   loss_ = new CurvePane({Gauge::Loss}, charts_);
   accuracy_ = new CurvePane({Gauge::Accuracy, Gauge::AllocatorCalls, Gauge::Throughput, Gauge::Memory}, charts_);
   calls_ = new CurvePane({Gauge::AllocatorCalls, Gauge::Throughput, Gauge::Memory}, charts_);

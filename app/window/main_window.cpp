@@ -105,7 +105,8 @@ void MainWindow::buildCentre() {
   live_stack_->addWidget(start_);
   live_stack_->addWidget(live_);
   connect(tabs_, &QTabBar::currentChanged, this, &MainWindow::showTab);
-  addTab(tr("Live"), live_stack_, [this](const std::vector<Run*>& runs) { live_->setRuns(runs); }, true);
+  addTab(
+      tr("Live"), live_stack_, [this](const std::vector<Run*>& runs) { live_->setRuns(runs); }, true);
   addSidePanel(tr("Log"), log_, false);
 }
 
@@ -213,7 +214,9 @@ void MainWindow::runStarted(Run* run) {
   if (!(run->spec == setup_->spec())) setup_->setSpec(run->spec);
   library_.adopt(run);
   const auto ticked = library_.ticked();
-  if (ticked.size() >= 8) library_.setTicked(*std::min_element(ticked.begin(), ticked.end(), [](Run* a, Run* b) { return a->created < b->created; }), false);
+  if (ticked.size() >= 8)
+    library_.setTicked(
+        *std::min_element(ticked.begin(), ticked.end(), [](Run* a, Run* b) { return a->created < b->created; }), false);
   library_.setTicked(run, true);
   cursor_.clearCursor();
   cursor_.setFollow(true);
@@ -232,8 +235,10 @@ void MainWindow::runStarted(Run* run) {
 void MainWindow::runEnded(Run* run) {
   for (const QString& line : run->log) log_->appendPlainText("          " + line);
   const Summary& s = *run->summary;
-  log_->appendPlainText(tr("%1  %2: %3, %4 steps, %5 µs a step").arg(QDateTime::currentDateTime().toString("HH:mm:ss"), run->title,
-                                                                     QString::fromUtf8(to_string(s.status).data()), count_text(s.steps), us_text(s.us_per_step)));
+  log_->appendPlainText(tr("%1  %2: %3, %4 steps, %5 µs a step")
+                            .arg(QDateTime::currentDateTime().toString("HH:mm:ss"), run->title,
+                                 QString::fromUtf8(to_string(s.status).data()), count_text(s.steps),
+                                 us_text(s.us_per_step)));
 }
 
 Run* MainWindow::shownRun() const {
@@ -247,7 +252,8 @@ void MainWindow::showRuns() {
   const auto ticked = library_.ticked();
   live_stack_->setCurrentWidget(ticked.empty() && !session_.busy() ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();
-  if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs) tab_list_[static_cast<size_t>(index)].show_runs(ticked);
+  if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs)
+    tab_list_[static_cast<size_t>(index)].show_runs(ticked);
   for (const Side& side : sides_)
     if (side.show_runs) side.show_runs(ticked);
   refreshSetup();
@@ -275,7 +281,8 @@ void MainWindow::say(const QString& sentence, bool problem) {
 }
 
 void MainWindow::chooseFile() {
-  const QString path = QFileDialog::getOpenFileName(this, tr("Open a run"), library_.folder(), tr("Warpscope runs (*.wsrun);;All files (*)"));
+  const QString path = QFileDialog::getOpenFileName(this, tr("Open a run"), library_.folder(),
+                                                    tr("Warpscope runs (*.wsrun);;All files (*)"));
   if (!path.isEmpty()) openFile(path);
 }
 
@@ -292,7 +299,8 @@ void MainWindow::openFile(const QString& path) {
     setup_->set("data.path", path);
     return say(tr("Name the column to predict under Data, then press Train."), false);
   }
-  if (suffix != "json") return say(tr("%1: not a run, a trace or a table that can be read here.").arg(QFileInfo(path).fileName()), true);
+  if (suffix != "json")
+    return say(tr("%1: not a run, a trace or a table that can be read here.").arg(QFileInfo(path).fileName()), true);
   try {
     setup_->setSpec(load_spec(path.toStdString()));
   } catch (const std::exception& problem) {
@@ -311,7 +319,8 @@ void MainWindow::dropEvent(QDropEvent* event) {
 
 bool MainWindow::mayClose() {
   if (!session_.busy()) return true;
-  QMessageBox box(QMessageBox::Question, tr("A run is training"), tr("Stop training and close? The run so far is kept."), QMessageBox::NoButton, this);
+  QMessageBox box(QMessageBox::Question, tr("A run is training"),
+                  tr("Stop training and close? The run so far is kept."), QMessageBox::NoButton, this);
   box.setObjectName("closeInMidRun");
   QPushButton* stop = box.addButton(tr("Stop and close"), QMessageBox::AcceptRole);
   QPushButton* keep = box.addButton(tr("Keep training"), QMessageBox::RejectRole);

@@ -49,23 +49,24 @@ class MainWindow : public QMainWindow {
   QTabBar* tabs() const { return tabs_; }
   QMenu* menu(const QString& name);  // made when asked for the first time
 
-  // How other parts of the program join the window: a tab, or a panel in the right column. `show_runs` gets the ticked runs
-  // whenever they change; `picker` stands in the toolbar while the tab is in front.
-  int addTab(const QString& name, QWidget* page, ShowRuns show_runs, bool with_setup = false, QWidget* picker = nullptr);
+  // How other parts of the program join the window: a tab, or a panel in the right column. `show_runs` gets the ticked
+  // runs whenever they change; `picker` stands in the toolbar while the tab is in front.
+  int addTab(const QString& name, QWidget* page, ShowRuns show_runs, bool with_setup = false,
+             QWidget* picker = nullptr);
   void addSidePanel(const QString& name, QWidget* panel, bool open, ShowRuns show_runs = {});
   void setTabNote(int tab, const QString& note);  // "3"
   // Opens a file of another kind; true when it was taken. Asked in order before a sentence says that nothing fits.
   void addOpener(std::function<bool(const QString& path)> opener) { openers_.push_back(std::move(opener)); }
 
-  void train();                       // Train, Pause or Resume
-  void trainAgain();                  // the same choices and seed as the shown run
-  void startFrom(int start_index);    // one of the three starts
+  void train();                     // Train, Pause or Resume
+  void trainAgain();                // the same choices and seed as the shown run
+  void startFrom(int start_index);  // one of the three starts
   void openFile(const QString& path);
   void say(const QString& sentence, bool problem);
   void toggleTheme();
   void setKeepLayout(bool keep) { keep_layout_ = keep; }
   void restoreLayout();
-  Run* shownRun() const;              // the live one, else the picked one, else the first ticked
+  Run* shownRun() const;  // the live one, else the picked one, else the first ticked
 
  public slots:
   void showKeys();
@@ -78,8 +79,18 @@ class MainWindow : public QMainWindow {
   void changeEvent(QEvent* event) override;
 
  private:
-  struct Tab { QString name; ShowRuns show_runs; QWidget* picker = nullptr; bool setup = false; };
-  struct Side { QString name; QWidget* panel; RailButton* button; ShowRuns show_runs; };
+  struct Tab {
+    QString name;
+    ShowRuns show_runs;
+    QWidget* picker = nullptr;
+    bool setup = false;
+  };
+  struct Side {
+    QString name;
+    QWidget* panel;
+    RailButton* button;
+    ShowRuns show_runs;
+  };
   void buildCentre();
   void buildMenus();
   void buildFileMenu();

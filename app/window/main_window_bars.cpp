@@ -58,12 +58,15 @@ class DeviceCorner : public QWidget {
 QString device_text(const DeviceInfo* info, bool compact) {
   if (!info) return QObject::tr("looking for a GPU…");
   const QString name = QString::fromStdString(info->name);
-  if (!info->cuda) return compact ? QObject::tr("no GPU · CPU") : QObject::tr("no GPU, training on the CPU · %1 threads").arg(info->cpu_threads);
+  if (!info->cuda)
+    return compact ? QObject::tr("no GPU · CPU")
+                   : QObject::tr("no GPU, training on the CPU · %1 threads").arg(info->cpu_threads);
   if (compact) return name;
   return QObject::tr("%1 · %2 SMs · %3 · driver %4 · CUDA %5")
       .arg(name)
       .arg(info->multiprocessors)
-      .arg(bytes_text(static_cast<double>(info->memory_bytes)), QString::fromStdString(info->driver), QString::fromStdString(info->runtime));
+      .arg(bytes_text(static_cast<double>(info->memory_bytes)), QString::fromStdString(info->driver),
+           QString::fromStdString(info->runtime));
 }
 
 }  // namespace
@@ -101,20 +104,28 @@ void MainWindow::refreshBars() {
   if (session_.busy() && run) {
     const Progress p = run->progress.value_or(Progress{});
     state = tr("%1 %2 · epoch %3 of %4 · %5 elapsed")
-                .arg(session_.paused() ? tr("Paused") : tr("Training"), QString(run_letter(std::max(0, run->slot))), count_text(p.epoch), count_text(p.epochs), duration_text(p.elapsed_s));
+                .arg(session_.paused() ? tr("Paused") : tr("Training"), QString(run_letter(std::max(0, run->slot))),
+                     count_text(p.epoch), count_text(p.epochs), duration_text(p.elapsed_s));
     dot = session_.paused() ? theme().quiet : theme().focus;
   }
   if (run && run->trace.span_count() > 0) {
     const auto& losses = run->trace.losses;
-    parts.push_back({tr("records %1 · %2 dropped").arg(count_text(static_cast<int64_t>(run->trace.span_count() + losses.evicted_spans)), count_text(static_cast<int64_t>(losses.dropped_records))), losses.dropped_records > 0});
+    parts.push_back({tr("records %1 · %2 dropped")
+                         .arg(count_text(static_cast<int64_t>(run->trace.span_count() + losses.evicted_spans)),
+                              count_text(static_cast<int64_t>(losses.dropped_records))),
+                     losses.dropped_records > 0});
     parts.push_back({tr("history %1").arg(bytes_text(static_cast<double>(run->trace.resident_bytes()))), false});
   }
   if (run && run->overhead_share > 0)
-    parts.push_back({tr("tracing costs %1 µs a step (+%2 %)").arg(us_text(run->usPerStep() * run->overhead_share / (1 + run->overhead_share))).arg(run->overhead_share * 100, 0, 'f', 1), false});
+    parts.push_back({tr("tracing costs %1 µs a step (+%2 %)")
+                         .arg(us_text(run->usPerStep() * run->overhead_share / (1 + run->overhead_share)))
+                         .arg(run->overhead_share * 100, 0, 'f', 1),
+                     false});
   status_->setState(state, dot);
   status_->setParts(std::move(parts));
-  status_->setKeys(live_->isVisible() ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
-                                      : tr("[Ctrl R] trains with the choices on the left · [?] keys"));
+  status_->setKeys(live_->isVisible()
+                       ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
+                       : tr("[Ctrl R] trains with the choices on the left · [?] keys"));
 }
 
 void MainWindow::setCompact(bool compact) {
@@ -181,7 +192,8 @@ void MainWindow::restoreLayout() {
     const QStringList open = settings.value("window/sides").toStringList();
     for (const Side& side : sides_) side.button->setChecked(open.contains(side.name));
   }
-  bar_->setTraceLevel(static_cast<prof::TraceLevel>(settings.value("window/trace", static_cast<int>(prof::TraceLevel::Full)).toInt()));
+  bar_->setTraceLevel(
+      static_cast<prof::TraceLevel>(settings.value("window/trace", static_cast<int>(prof::TraceLevel::Full)).toInt()));
   tabs_->setCurrentIndex(settings.value("window/tab").toInt());
   try {
     const std::string choices = settings.value("session/choices").toString().toStdString();

@@ -20,8 +20,10 @@ QMenu* MainWindow::menu(const QString& name) {
   QMenu* made = new QMenu(name, this);
   // Help stays last.
   const auto help = menus_.find(tr("Help"));
-  if (help == menus_.end()) menuBar()->addMenu(made);
-  else menuBar()->insertMenu(help->second->menuAction(), made);
+  if (help == menus_.end())
+    menuBar()->addMenu(made);
+  else
+    menuBar()->insertMenu(help->second->menuAction(), made);
   return menus_[name] = made;
 }
 
@@ -31,7 +33,8 @@ void MainWindow::buildMenus() {
   buildRunMenu();
   buildViewMenu();
   QMenu* timeline = menu(tr("Timeline"));
-  timeline->addAction(tr("Follow the newest step"), QKeySequence("Ctrl+L"), this, [this] { cursor_.setFollow(!cursor_.follow()); });
+  timeline->addAction(tr("Follow the newest step"), QKeySequence("Ctrl+L"), this,
+                      [this] { cursor_.setFollow(!cursor_.follow()); });
   QMenu* help = menu(tr("Help"));
   help->addAction(tr("Keys"), QKeySequence("?"), this, &MainWindow::showKeys);
   help->addAction(tr("First-start page"), this, [this] {
@@ -39,7 +42,10 @@ void MainWindow::buildMenus() {
     library_.tickOnly({});
   });
   help->addAction(tr("About Warpscope"), this, [this] {
-    QMessageBox::about(this, tr("About Warpscope"), tr("<b>Warpscope %1</b><p>Trains small networks on a GPU and shows what each choice costs.</p><p>GPL-3.0-or-later, with a permission to link CUDA's libraries.</p>").arg(QApplication::applicationVersion()));
+    QMessageBox::about(this, tr("About Warpscope"),
+                       tr("<b>Warpscope %1</b><p>Trains small networks on a GPU and shows what each choice "
+                          "costs.</p><p>GPL-3.0-or-later, with a permission to link CUDA's libraries.</p>")
+                           .arg(QApplication::applicationVersion()));
   });
 }
 
@@ -49,10 +55,12 @@ void MainWindow::buildFileMenu() {
   file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, [this] {
     const Run* run = shownRun();
     if (!run || run->live() || run->path.isEmpty()) return say(tr("There is no ended run to save."), true);
-    const QString to = QFileDialog::getSaveFileName(this, tr("Save a copy"), run->title + ".wsrun", tr("Warpscope runs (*.wsrun)"));
+    const QString to =
+        QFileDialog::getSaveFileName(this, tr("Save a copy"), run->title + ".wsrun", tr("Warpscope runs (*.wsrun)"));
     if (to.isEmpty()) return;
     QFile::remove(to);
-    if (!QFile::copy(run->path, to)) say(tr("%1 could not be written. Choose a folder that you may write to.").arg(to), true);
+    if (!QFile::copy(run->path, to))
+      say(tr("%1 could not be written. Choose a folder that you may write to.").arg(to), true);
   });
   file->addSeparator();
   file->addAction(tr("Quit"), QKeySequence::Quit, this, &QWidget::close);
@@ -67,7 +75,8 @@ void MainWindow::buildRunMenu() {
   run->addSeparator();
   QMenu* presets_menu = run->addMenu(tr("Preset"));
   for (const Preset& preset : presets())
-    presets_menu->addAction(QString::fromStdString(preset.title), this, [this, name = preset.name] { setup_->usePreset(QString::fromStdString(name)); });
+    presets_menu->addAction(QString::fromStdString(preset.title), this,
+                            [this, name = preset.name] { setup_->usePreset(QString::fromStdString(name)); });
   run->addAction(tr("Choices as JSON…"), QKeySequence("Ctrl+J"), setup_, &SetupPanel::editJson);
 }
 
@@ -76,13 +85,15 @@ void MainWindow::buildViewMenu() {
   view->addAction(tr("Setup"), QKeySequence("Ctrl+B"), setup_button_, &QAbstractButton::toggle);
   view->addAction(tr("Runs"), QKeySequence("Ctrl+Shift+B"), sides_.front().button, &QAbstractButton::toggle);
   view->addSeparator();
-  view->addAction(tr("Next tab"), QKeySequence("Ctrl+Tab"), this, [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + 1) % tabs_->count()); });
+  view->addAction(tr("Next tab"), QKeySequence("Ctrl+Tab"), this,
+                  [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + 1) % tabs_->count()); });
   view->addAction(tr("Previous tab"), QKeySequence("Ctrl+Shift+Tab"), this,
                   [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + tabs_->count() - 1) % tabs_->count()); });
   view->addSeparator();
   view->addAction(tr("Undo zoom"), QKeySequence::Undo, live_, &LivePage::undoZoom);
   view->addAction(tr("Light or dark"), QKeySequence("Ctrl+T"), this, &MainWindow::toggleTheme);
-  view->addAction(tr("Full screen"), QKeySequence("F11"), this, [this] { isFullScreen() ? showNormal() : showFullScreen(); });
+  view->addAction(tr("Full screen"), QKeySequence("F11"), this,
+                  [this] { isFullScreen() ? showNormal() : showFullScreen(); });
 }
 
 void MainWindow::showKeys() {

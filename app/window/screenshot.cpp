@@ -40,9 +40,12 @@ void prepare(MainWindow& window, const QCommandLineParser& options) {
   const QStringList size = options.value("size").split('x');
   if (size.size() == 2) window.resize(size[0].toInt(), size[1].toInt());
   const QString preset = options.value("preset");
-  if (QFileInfo::exists(preset)) window.openFile(preset);
-  else if (!preset.isEmpty()) window.setup()->usePreset(preset);
-  for (const QString& choice : options.values("set")) window.setup()->set(choice.section('=', 0, 0), choice.section('=', 1));
+  if (QFileInfo::exists(preset))
+    window.openFile(preset);
+  else if (!preset.isEmpty())
+    window.setup()->usePreset(preset);
+  for (const QString& choice : options.values("set"))
+    window.setup()->set(choice.section('=', 0, 0), choice.section('=', 1));
 }
 
 int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
@@ -51,10 +54,13 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   window.show();
   turn(300);
   for (const QString& path : options.positionalArguments()) window.openFile(path);
-  if (options.isSet("start")) window.startFrom(options.value("start").toInt() - 1);
-  else if (options.isSet("train-seconds")) window.train();
+  if (options.isSet("start"))
+    window.startFrom(options.value("start").toInt() - 1);
+  else if (options.isSet("train-seconds"))
+    window.train();
   if (options.isSet("train-seconds")) train_for(window, options.value("train-seconds").toDouble());
-  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0) window.tabs()->setCurrentIndex(tab);
+  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0)
+    window.tabs()->setCurrentIndex(tab);
   turn(700);
   const bool written = window.grab().save(options.value("screenshot"));
   const QString state = window.statusLine()->text();

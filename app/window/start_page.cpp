@@ -18,7 +18,9 @@ namespace {
 // A key, drawn as on the status line.
 class KeyHint : public QWidget {
  public:
-  KeyHint(const QString& keys, QWidget* parent) : QWidget(parent), keys_(keys) { setFixedSize(static_cast<int>(key_width(keys)) + 2, 20); }
+  KeyHint(const QString& keys, QWidget* parent) : QWidget(parent), keys_(keys) {
+    setFixedSize(static_cast<int>(key_width(keys)) + 2, 20);
+  }
 
  protected:
   void paintEvent(QPaintEvent*) override {
@@ -41,7 +43,8 @@ void clear(QLayout* layout) {
 
 }  // namespace
 
-StartCard::StartCard(const Start& start, bool primary, QWidget* parent) : QFrame(parent), start_(start), primary_(primary) {
+StartCard::StartCard(const Start& start, bool primary, QWidget* parent)
+    : QFrame(parent), start_(start), primary_(primary) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(14, 88, 14, 14);
   column->setSpacing(6);
@@ -138,7 +141,8 @@ QWidget* StartPage::buildMachine() {
 void StartPage::addFact(QGridLayout* grid, int line, bool good, const QString& what, const QString& state) {
   auto* mark = new QLabel(this);
   mark->setPixmap(theme_icon(good ? "check" : "warn", good ? theme().better : theme().worse).pixmap(15, 15));
-  auto* label = new QLabel(QString("<b style='font-weight:600'>%1</b>&nbsp; %2").arg(what.toHtmlEscaped(), state.toHtmlEscaped()), this);
+  auto* label = new QLabel(
+      QString("<b style='font-weight:600'>%1</b>&nbsp; %2").arg(what.toHtmlEscaped(), state.toHtmlEscaped()), this);
   label->setWordWrap(true);
   label->setMinimumWidth(330);
   grid->addWidget(mark, line, 0, Qt::AlignTop);
@@ -147,7 +151,8 @@ void StartPage::addFact(QGridLayout* grid, int line, bool good, const QString& w
 
 void StartPage::setDevice(const DeviceInfo* device) {
   const bool cuda = device && device->cuda;
-  sentence_->setText(tr("Warpscope trains a small network on %1 and shows the loss, every kernel and every allocation as they happen. Each start below makes two or more runs and lays them over each other.")
+  sentence_->setText(tr("Warpscope trains a small network on %1 and shows the loss, every kernel and every allocation "
+                        "as they happen. Each start below makes two or more runs and lays them over each other.")
                          .arg(cuda || !device ? tr("this GPU") : tr("this CPU")));
   clear(facts_);
   if (!device) {
@@ -156,11 +161,15 @@ void StartPage::setDevice(const DeviceInfo* device) {
   }
   if (cuda)
     addFact(facts_, 0, true, QString::fromStdString(device->name),
-            tr("%1 SMs · %2 · CUDA %3").arg(device->multiprocessors).arg(bytes_text(static_cast<double>(device->memory_bytes)), QString::fromStdString(device->runtime)));
+            tr("%1 SMs · %2 · CUDA %3")
+                .arg(device->multiprocessors)
+                .arg(bytes_text(static_cast<double>(device->memory_bytes)), QString::fromStdString(device->runtime)));
   else
     addFact(facts_, 0, false, tr("No GPU"), QString::fromStdString(device->why_not));
-  addFact(facts_, 1, true, tr("CPU"), tr("%1 threads · trains everything, with a timeline of each op").arg(device->cpu_threads));
-  addFact(facts_, 2, cuda, tr("Kernel and API timeline"), cuda ? tr("ready") : tr("needs a GPU; the CPU timeline is ready"));
+  addFact(facts_, 1, true, tr("CPU"),
+          tr("%1 threads · trains everything, with a timeline of each op").arg(device->cpu_threads));
+  addFact(facts_, 2, cuda, tr("Kernel and API timeline"),
+          cuda ? tr("ready") : tr("needs a GPU; the CPU timeline is ready"));
   addFact(facts_, 3, true, tr("Data"), tr("MNIST and Iris are included"));
 }
 

@@ -80,8 +80,17 @@ void allocation_picture(QPainter& painter, const QRectF& box) {
   painter.drawText(QPointF(box.left(), box.top() + 19), "direct");
   painter.drawText(QPointF(box.left(), box.top() + 53), "arena");
   const double x = box.left() + 44;
-  blocks(painter, x, box.top() + 5, {{Meaning::Allocation, 26}, {Meaning::Matrix, 13}, {Meaning::Allocation, 26}, {Meaning::Pointwise, 9}, {Meaning::Allocation, 28}, {Meaning::Matrix, 13}, {Meaning::Allocation, 22}, {Meaning::Optimizer, 7}});
-  blocks(painter, x, box.top() + 39, {{Meaning::Matrix, 13}, {Meaning::Pointwise, 9}, {Meaning::Matrix, 13}, {Meaning::Optimizer, 7}});
+  blocks(painter, x, box.top() + 5,
+         {{Meaning::Allocation, 26},
+          {Meaning::Matrix, 13},
+          {Meaning::Allocation, 26},
+          {Meaning::Pointwise, 9},
+          {Meaning::Allocation, 28},
+          {Meaning::Matrix, 13},
+          {Meaning::Allocation, 22},
+          {Meaning::Optimizer, 7}});
+  blocks(painter, x, box.top() + 39,
+         {{Meaning::Matrix, 13}, {Meaning::Pointwise, 9}, {Meaning::Matrix, 13}, {Meaning::Optimizer, 7}});
 }
 
 void weights_picture(QPainter& painter, const QRectF& box) {
@@ -114,7 +123,8 @@ void speed_picture(QPainter& painter, const QRectF& box) {
     const double y = box.top() + i * 17;
     painter.setPen(theme().secondary);
     painter.drawText(QPointF(box.left(), y + 11), names[i]);
-    draw_fill(painter, QRectF(box.left() + 52, y + 1, lengths[i], 12), i == 3 ? theme().of(Meaning::Matrix) : theme().strong_border);
+    draw_fill(painter, QRectF(box.left() + 52, y + 1, lengths[i], 12),
+              i == 3 ? theme().of(Meaning::Matrix) : theme().strong_border);
   }
 }
 
@@ -123,13 +133,15 @@ void speed_picture(QPainter& painter, const QRectF& box) {
 const std::vector<Start>& starts() {
   static const std::vector<Start> all = {
       {QObject::tr("What an allocation costs"),
-       QObject::tr("The same network with an allocation around every buffer, then with one planned block. Look for red."),
+       QObject::tr(
+           "The same network with an allocation around every buffer, then with one planned block. Look for red."),
        QObject::tr("2 runs"), allocation_picture, allocation},
       {QObject::tr("What the first weights do"),
        QObject::tr("Normal, Xavier, Kaiming and zeros from one seed. Look at the first loss and at who learns at all."),
        QObject::tr("4 runs"), weights_picture, first_weights},
       {QObject::tr("How fast it can go"),
-       QObject::tr("Fusion, arena and, with a GPU, one CUDA graph, added one by one. The step time split shows where each µs went."),
+       QObject::tr("Fusion, arena and, with a GPU, one CUDA graph, added one by one. The step time split shows where "
+                   "each µs went."),
        QObject::tr("3 or 4 runs"), speed_picture, how_fast}};
   return all;
 }

@@ -20,7 +20,9 @@ QString key_of(const QString& piece) { return piece.mid(1, piece.size() - 2); }
 
 }  // namespace
 
-double key_width(const QString& key) { return std::max(16.0, QFontMetricsF(ui_font(10.5)).horizontalAdvance(key) + 10); }
+double key_width(const QString& key) {
+  return std::max(16.0, QFontMetricsF(ui_font(10.5)).horizontalAdvance(key) + 10);
+}
 
 void draw_key(QPainter& painter, double& x, double middle, const QString& key) {
   const QRectF box(std::round(x) + .5, middle - 7.5, key_width(key) - 1, 15);

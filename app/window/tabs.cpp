@@ -21,7 +21,8 @@ void add_timeline(MainWindow& window) {
   window.livePage()->setTimeline(timeline, [timeline](const std::vector<Run*>& runs) { timeline->setRuns(runs); });
   window.menu(QObject::tr("Timeline"))->addActions(timeline->commands());
   QObject::connect(window.topBar(), &TopBar::findClicked, timeline, &TimelinePane::openFind);
-  QObject::connect(timeline, &TimelinePane::said, &window, [&window](const QString& sentence) { window.say(sentence, false); });
+  QObject::connect(timeline, &TimelinePane::said, &window,
+                   [&window](const QString& sentence) { window.say(sentence, false); });
   QObject::connect(timeline, &TimelinePane::frozen, &window, [&window](Run* run) {
     window.library()->adopt(run);
     window.library()->setTicked(run, true);

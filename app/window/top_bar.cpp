@@ -77,7 +77,8 @@ void NumberCell::setValue(const QString& value, const QString& unit) {
 
 QSize NumberCell::sizeHint() const {
   const double caption = QFontMetricsF(ui_font(11)).horizontalAdvance(caption_);
-  const double number = number_width(ui_font(14, 600), value_) + (unit_.isEmpty() ? 0 : QFontMetricsF(ui_font(11)).horizontalAdvance(unit_) + 4);
+  const double number = number_width(ui_font(14, 600), value_) +
+                        (unit_.isEmpty() ? 0 : QFontMetricsF(ui_font(11)).horizontalAdvance(unit_) + 4);
   return {static_cast<int>(std::max({caption, number, 40.0})) + 4, 44};
 }
 
@@ -206,7 +207,8 @@ void TopBar::refreshIcons() {
 
 void TopBar::setCompact(bool compact) {
   compact_ = compact;
-  for (QWidget* widget : std::initializer_list<QWidget*>{throughput_, memory_, find_, trace_label_}) widget->setVisible(!compact);
+  for (QWidget* widget : std::initializer_list<QWidget*>{throughput_, memory_, find_, trace_label_})
+    widget->setVisible(!compact);
 }
 
 void TopBar::setFollow(bool on) { follow_->setChecked(on); }
@@ -221,12 +223,12 @@ QWidget* TopBar::keepPicker(QWidget* picker) {
   return holder;
 }
 
-void TopBar::setPicker(QWidget* picker) {
-  middle_->setCurrentWidget(picker ? picker : middle_->widget(1));
-}
+void TopBar::setPicker(QWidget* picker) { middle_->setCurrentWidget(picker ? picker : middle_->widget(1)); }
 
 prof::TraceLevel TopBar::traceLevel() const { return static_cast<prof::TraceLevel>(trace_->currentData().toInt()); }
-void TopBar::setTraceLevel(prof::TraceLevel level) { trace_->setCurrentIndex(trace_->findData(static_cast<int>(level))); }
+void TopBar::setTraceLevel(prof::TraceLevel level) {
+  trace_->setCurrentIndex(trace_->findData(static_cast<int>(level)));
+}
 
 void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   const QString name = !busy ? tr("Train") : paused ? tr("Resume") : tr("Pause");
@@ -249,10 +251,14 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   step_time_->setValue(us <= 0 ? "—" : us >= 10000 ? fixed_text(us / 1000, 1) : us_text(us), us >= 10000 ? "ms" : "µs");
   const double rate = run->progress ? run->progress->samples_per_s : run->summary ? run->summary->samples_per_s : 0;
   throughput_->setValue(rate > 0 ? significant_text(rate) : "—", rate > 0 ? tr("samples/s") : "");
-  const double bytes = run->progress ? static_cast<double>(run->progress->memory.peak) : run->summary ? static_cast<double>(run->summary->peak_bytes) : 0;
+  const double bytes = run->progress  ? static_cast<double>(run->progress->memory.peak)
+                       : run->summary ? static_cast<double>(run->summary->peak_bytes)
+                                      : 0;
   const QStringList memory = bytes_text(bytes).split(' ');
   memory_->setValue(bytes > 0 ? memory.front() : "—", bytes > 0 ? memory.back() : "");
-  cost_->setText(run->overhead_share > 0 ? tr("+%1 %").arg(run->overhead_share * 100, 0, 'f', 1) + (compact_ ? "" : tr(" overhead")) : QString());
+  cost_->setText(run->overhead_share > 0
+                     ? tr("+%1 %").arg(run->overhead_share * 100, 0, 'f', 1) + (compact_ ? "" : tr(" overhead"))
+                     : QString());
 }
 
 void TopBar::paintEvent(QPaintEvent*) {

@@ -57,7 +57,7 @@ class TopBar : public QWidget {
   void setCompact(bool compact);
   void setFollow(bool on);
   QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; what to give to setPicker
-  void setPicker(QWidget* picker);  // what another tab puts where the progress is; nullptr: the progress
+  void setPicker(QWidget* picker);       // what another tab puts where the progress is; nullptr: the progress
   prof::TraceLevel traceLevel() const;
   void setTraceLevel(prof::TraceLevel level);
   void refreshIcons();

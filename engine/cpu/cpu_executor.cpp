@@ -83,12 +83,14 @@ class Interpreter final : public Executor {
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
     Sums sums;
     for (int64_t first = 0; first < split.rows; first += kEvaluationRows) {
-      const Sums part_sums = run_step(evaluation(std::min(kEvaluationRows, split.rows - first)), {&split, order.data() + first}, -1);
+      const Sums part_sums =
+          run_step(evaluation(std::min(kEvaluationRows, split.rows - first)), {&split, order.data() + first}, -1);
       sums.loss += part_sums.loss;
       sums.correct += part_sums.correct;
     }
     const auto rows = static_cast<double>(std::max<int64_t>(split.rows, 1));
-    return {sums.loss / rows, data_->task == data::Task::Classification ? sums.correct / rows : std::nan(""), split.rows};
+    return {sums.loss / rows, data_->task == data::Task::Classification ? sums.correct / rows : std::nan(""),
+            split.rows};
   }
 
   std::vector<float> predict(std::span<const float> x, int64_t rows) override {
@@ -175,12 +177,18 @@ class Interpreter final : public Executor {
   Real* pointer(Bound& bound, BufferId id) {
     const Buffer& b = bound.plan.buffer(id);
     switch (b.role) {
-      case Role::Batch: return b.name == "x" ? (bound.view ? bound.view : bound.x.data()) : bound.y.data();
-      case Role::Parameter: return parameters_[index(b.param)].data();
-      case Role::Shadow: return bound.shadows[index(id)].data();
-      case Role::State: return moments_[b.slot][index(b.param)].data();
-      case Role::Metric: return nullptr;
-      case Role::Temp: return static_cast<Real*>(bound.memory.at(id));
+      case Role::Batch:
+        return b.name == "x" ? (bound.view ? bound.view : bound.x.data()) : bound.y.data();
+      case Role::Parameter:
+        return parameters_[index(b.param)].data();
+      case Role::Shadow:
+        return bound.shadows[index(id)].data();
+      case Role::State:
+        return moments_[b.slot][index(b.param)].data();
+      case Role::Metric:
+        return nullptr;
+      case Role::Temp:
+        return static_cast<Real*>(bound.memory.at(id));
     }
     return nullptr;
   }
@@ -219,33 +227,64 @@ class Interpreter final : public Executor {
     const auto out = [&](size_t i) { return matrix(bound, op.out[i]); };
     const int32_t* labels = bound.labels.data();
     switch (op.kind) {
-      case OpKind::LoadBatch: return load_batch(bound, rows);
-      case OpKind::MatMul: return product(bound, op);
-      case OpKind::BroadcastBias: return cpu::broadcast_rows(in(0), out(0));
-      case OpKind::Add: return cpu::add(in(0), in(1), out(0));
-      case OpKind::Activate: return cpu::activate(op.activation, in(0), out(0));
-      case OpKind::ActivateGrad: return cpu::activate_grad(op.activation, in(0), in(1), out(0));
-      case OpKind::Softmax: keep_outputs(in(0)); return cpu::softmax(in(0), out(0));
-      case OpKind::CrossEntropy: sums = cpu::cross_entropy(in(0), labels); return;
-      case OpKind::SoftmaxGrad: return cpu::softmax_grad(in(0), labels, gradient_scale(bound), out(0));
-      case OpKind::SquaredError: keep_outputs(in(0)); sums = cpu::squared_error(in(0), in(1)); return;
-      case OpKind::SquaredErrorGrad: return cpu::squared_error_grad(in(0), in(1), gradient_scale(bound), out(0));
-      case OpKind::ColumnSum: return cpu::column_sum(in(0), out(0));
-      case OpKind::CheckFinite: return check_finite(bound, op);
+      case OpKind::LoadBatch:
+        return load_batch(bound, rows);
+      case OpKind::MatMul:
+        return product(bound, op);
+      case OpKind::BroadcastBias:
+        return cpu::broadcast_rows(in(0), out(0));
+      case OpKind::Add:
+        return cpu::add(in(0), in(1), out(0));
+      case OpKind::Activate:
+        return cpu::activate(op.activation, in(0), out(0));
+      case OpKind::ActivateGrad:
+        return cpu::activate_grad(op.activation, in(0), in(1), out(0));
+      case OpKind::Softmax:
+        keep_outputs(in(0));
+        return cpu::softmax(in(0), out(0));
+      case OpKind::CrossEntropy:
+        sums = cpu::cross_entropy(in(0), labels);
+        return;
+      case OpKind::SoftmaxGrad:
+        return cpu::softmax_grad(in(0), labels, gradient_scale(bound), out(0));
+      case OpKind::SquaredError:
+        keep_outputs(in(0));
+        sums = cpu::squared_error(in(0), in(1));
+        return;
+      case OpKind::SquaredErrorGrad:
+        return cpu::squared_error_grad(in(0), in(1), gradient_scale(bound), out(0));
+      case OpKind::ColumnSum:
+        return cpu::column_sum(in(0), out(0));
+      case OpKind::CheckFinite:
+        return check_finite(bound, op);
       case OpKind::Update:
-      case OpKind::UpdateAll: return update(bound, op);
-      case OpKind::BiasActivate: return cpu::bias_activate(op.activation, in(0), in(1), out(0), op.out.size() > 1 ? out(1) : Matrix<Real>{});
-      case OpKind::SoftmaxCrossEntropy: sums = cpu::softmax_cross_entropy(in(0), labels, gradient_scale(bound), out(0)); return;
+      case OpKind::UpdateAll:
+        return update(bound, op);
+      case OpKind::BiasActivate:
+        return cpu::bias_activate(op.activation, in(0), in(1), out(0), op.out.size() > 1 ? out(1) : Matrix<Real>{});
+      case OpKind::SoftmaxCrossEntropy:
+        sums = cpu::softmax_cross_entropy(in(0), labels, gradient_scale(bound), out(0));
+        return;
       case OpKind::SquaredErrorFused:
         sums = cpu::squared_error(in(0), in(1));
         return cpu::squared_error_grad(in(0), in(1), gradient_scale(bound), out(0));
-      case OpKind::LinearStep: sums = cpu::linear_step(in(0), in(1), in(2), in(3).data[0], out(0), out(1).data); return;
-      case OpKind::OutputLayer: sums = output_layer(bound, op); return;
-      case OpKind::GradientUpdate: return gradient_update(bound, op);
-      case OpKind::LinearUpdate: sums = linear_update(bound, op); return;
-      case OpKind::Alloc: return bound.memory.allocate(op.out[0], tag);
-      case OpKind::Free: return bound.memory.free(op.in[0], tag);
-      case OpKind::Sync: return;  // the CPU is done when the call returns
+      case OpKind::LinearStep:
+        sums = cpu::linear_step(in(0), in(1), in(2), in(3).data[0], out(0), out(1).data);
+        return;
+      case OpKind::OutputLayer:
+        sums = output_layer(bound, op);
+        return;
+      case OpKind::GradientUpdate:
+        return gradient_update(bound, op);
+      case OpKind::LinearUpdate:
+        sums = linear_update(bound, op);
+        return;
+      case OpKind::Alloc:
+        return bound.memory.allocate(op.out[0], tag);
+      case OpKind::Free:
+        return bound.memory.free(op.in[0], tag);
+      case OpKind::Sync:
+        return;  // the CPU is done when the call returns
     }
   }
 
@@ -253,13 +292,17 @@ class Interpreter final : public Executor {
     const Matrix<Real> a = matrix(bound, op.in[0]), b = matrix(bound, op.in[1]), c = matrix(bound, op.out[0]);
     cpu::multiply(a, op.transpose_a, b, op.transpose_b, c);
     switch (op.epilogue) {
-      case Epilogue::None: return;
+      case Epilogue::None:
+        return;
       case Epilogue::Bias:
       case Epilogue::BiasActivate:
         if (op.in.size() < 3) return activate_product(bound, op, c);
-        return cpu::bias_activate(op.activation, c, matrix(bound, op.in[2]), c, op.out.size() > 1 ? matrix(bound, op.out[1]) : Matrix<Real>{});
-      case Epilogue::ActivateGrad: return cpu::activate_grad(op.activation, c, matrix(bound, op.in[2]), c);
-      case Epilogue::BiasGrad: return cpu::column_sum(b, matrix(bound, op.out[1]));
+        return cpu::bias_activate(op.activation, c, matrix(bound, op.in[2]), c,
+                                  op.out.size() > 1 ? matrix(bound, op.out[1]) : Matrix<Real>{});
+      case Epilogue::ActivateGrad:
+        return cpu::activate_grad(op.activation, c, matrix(bound, op.in[2]), c);
+      case Epilogue::BiasGrad:
+        return cpu::column_sum(b, matrix(bound, op.out[1]));
     }
   }
 
@@ -274,7 +317,8 @@ class Interpreter final : public Executor {
     std::vector<Real> space(static_cast<size_t>(dz.size()));
     const Matrix<Real> z{space.data(), dz.rows, dz.cols};
     cpu::multiply(h, false, w, false, z);
-    if (parts.bias != BufferId::None) cpu::bias_activate(Activation::None, z, matrix(bound, parts.bias), z, Matrix<Real>{});
+    if (parts.bias != BufferId::None)
+      cpu::bias_activate(Activation::None, z, matrix(bound, parts.bias), z, Matrix<Real>{});
     Sums sums;
     if (bound.plan.spec.model.loss == LossKind::CrossEntropy) {
       sums = cpu::softmax_cross_entropy(z, bound.labels.data(), gradient_scale(bound), dz);
@@ -351,7 +395,8 @@ class Interpreter final : public Executor {
   void gather_features(Bound& bound, Rows rows) const {
     const int64_t features = model_.inputs;
     for (int64_t r = 0; r < bound.plan.batch; ++r)
-      std::copy_n(rows.split->x.data() + static_cast<int64_t>(rows.order[r]) * features, features, bound.x.data() + r * features);
+      std::copy_n(rows.split->x.data() + static_cast<int64_t>(rows.order[r]) * features, features,
+                  bound.x.data() + r * features);
   }
 
   void gather_targets(Bound& bound, Rows rows) const {
@@ -359,7 +404,8 @@ class Interpreter final : public Executor {
     if (bound.y.empty()) return;
     const int64_t outputs = model_.outputs;
     for (int64_t r = 0; r < bound.plan.batch; ++r)
-      std::copy_n(rows.split->targets.data() + static_cast<int64_t>(rows.order[r]) * outputs, outputs, bound.y.data() + r * outputs);
+      std::copy_n(rows.split->targets.data() + static_cast<int64_t>(rows.order[r]) * outputs, outputs,
+                  bound.y.data() + r * outputs);
   }
 
   // fp16: an infinite or undefined gradient skips the update and halves the scale; a long good stretch doubles it.
@@ -386,8 +432,11 @@ class Interpreter final : public Executor {
   void update_one(Bound& bound, const UpdateItem& item, Matrix<Real> gradient) {
     const TrainSpec& t = bound.plan.spec.train;
     const double unscale = scales(bound) ? 1 / step_scale_ : 1.0;
-    const cpu::Hyper hyper{t.optimizer, lr_, t.momentum, t.beta1, t.beta2, t.epsilon, t.weight_decay, unscale, state_step_ + 1};
-    const auto moment = [&](int slot) { return item.moment[slot] == BufferId::None ? nullptr : pointer(bound, item.moment[slot]); };
+    const cpu::Hyper hyper{t.optimizer,    lr_,     t.momentum,     t.beta1, t.beta2, t.epsilon,
+                           t.weight_decay, unscale, state_step_ + 1};
+    const auto moment = [&](int slot) {
+      return item.moment[slot] == BufferId::None ? nullptr : pointer(bound, item.moment[slot]);
+    };
     const Matrix<Real> w = matrix(bound, item.master);
     cpu::update(hyper, !model_.parameters[index(item.param)].is_bias, w, gradient, moment(0), moment(1));
     if (item.shadow == BufferId::None) return;
@@ -414,7 +463,7 @@ class Interpreter final : public Executor {
   Bound bound_;
   std::map<int64_t, Bound> evaluations_;  // by rows
   std::vector<StepResult> results_;
-  const float* given_ = nullptr;            // predict: rows from the caller instead of the data set
+  const float* given_ = nullptr;  // predict: rows from the caller instead of the data set
   std::vector<float>* want_outputs_ = nullptr;
   Clock::time_point began_ = Clock::now();
 };

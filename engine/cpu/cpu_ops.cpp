@@ -26,11 +26,16 @@ Real gelu_slope(Real z) {
 template <class Real>
 Real bend(Activation kind, Real z) {
   switch (kind) {
-    case Activation::None: return z;
-    case Activation::Relu: return z > 0 ? z : Real(0);
-    case Activation::Sigmoid: return 1 / (1 + std::exp(-z));
-    case Activation::Tanh: return std::tanh(z);
-    case Activation::Gelu: return gelu(z);
+    case Activation::None:
+      return z;
+    case Activation::Relu:
+      return z > 0 ? z : Real(0);
+    case Activation::Sigmoid:
+      return 1 / (1 + std::exp(-z));
+    case Activation::Tanh:
+      return std::tanh(z);
+    case Activation::Gelu:
+      return gelu(z);
   }
   return z;
 }
@@ -38,19 +43,26 @@ Real bend(Activation kind, Real z) {
 template <class Real>
 Real slope(Activation kind, Real saved) {
   switch (kind) {
-    case Activation::None: return 1;
-    case Activation::Relu: return saved > 0 ? Real(1) : Real(0);
-    case Activation::Sigmoid: return saved * (1 - saved);
-    case Activation::Tanh: return 1 - saved * saved;
-    case Activation::Gelu: return gelu_slope(saved);
+    case Activation::None:
+      return 1;
+    case Activation::Relu:
+      return saved > 0 ? Real(1) : Real(0);
+    case Activation::Sigmoid:
+      return saved * (1 - saved);
+    case Activation::Tanh:
+      return 1 - saved * saved;
+    case Activation::Gelu:
+      return gelu_slope(saved);
   }
   return 1;
 }
 
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float* a, int lda, const float* b, int ldb, float* c) {
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float* a, int lda, const float* b, int ldb,
+          float* c) {
   cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, n);
 }
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double* a, int lda, const double* b, int ldb, double* c) {
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double* a, int lda, const double* b,
+          int ldb, double* c) {
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, c, n);
 }
 
@@ -73,8 +85,9 @@ bool is_right(const Real* scores, int64_t n, int32_t label) {
 template <class Real>
 void multiply(Matrix<Real> a, bool transpose_a, Matrix<Real> b, bool transpose_b, Matrix<Real> c) {
   const int64_t k = transpose_a ? a.rows : a.cols;
-  gemm(transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(c.rows), static_cast<int>(c.cols),
-       static_cast<int>(k), a.data, static_cast<int>(a.cols), b.data, static_cast<int>(b.cols), c.data);
+  gemm(transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(c.rows),
+       static_cast<int>(c.cols), static_cast<int>(k), a.data, static_cast<int>(a.cols), b.data,
+       static_cast<int>(b.cols), c.data);
 }
 
 template <class Real>
@@ -277,7 +290,8 @@ float round_to_half(float value) {
   if (!std::isfinite(value)) return value;
   const float size = std::abs(value);
   if (size >= 65520.0f) return std::copysign(INFINITY, value);
-  const float unit = size < 0x1p-14f ? 0x1p-24f : std::ldexp(1.0f, std::ilogb(size) - 10);  // gap between neighbours here
+  const float unit =
+      size < 0x1p-14f ? 0x1p-24f : std::ldexp(1.0f, std::ilogb(size) - 10);  // gap between neighbours here
   return std::nearbyint(value / unit) * unit;
 }
 
@@ -294,23 +308,23 @@ void round_all(DType type, Matrix<Real> a) {
   for (int64_t i = 0; i < a.size(); ++i) a.data[i] = static_cast<Real>(round_to(type, static_cast<float>(a.data[i])));
 }
 
-#define WS_FOR(Real)                                                                                             \
-  template void multiply(Matrix<Real>, bool, Matrix<Real>, bool, Matrix<Real>);                                  \
-  template void broadcast_rows(Matrix<Real>, Matrix<Real>);                                                      \
-  template void add(Matrix<Real>, Matrix<Real>, Matrix<Real>);                                                   \
-  template void activate(Activation, Matrix<Real>, Matrix<Real>);                                                \
-  template void activate_grad(Activation, Matrix<Real>, Matrix<Real>, Matrix<Real>);                             \
-  template void bias_activate(Activation, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);               \
-  template void softmax(Matrix<Real>, Matrix<Real>);                                                             \
-  template Sums cross_entropy(Matrix<Real>, const int32_t*);                                                     \
-  template void softmax_grad(Matrix<Real>, const int32_t*, Real, Matrix<Real>);                                  \
-  template Sums softmax_cross_entropy(Matrix<Real>, const int32_t*, Real, Matrix<Real>);                         \
-  template Sums squared_error(Matrix<Real>, Matrix<Real>);                                                       \
-  template void squared_error_grad(Matrix<Real>, Matrix<Real>, Real, Matrix<Real>);                              \
-  template void column_sum(Matrix<Real>, Matrix<Real>);                                                          \
-  template bool all_finite(Matrix<Real>);                                                                        \
-  template void update(const Hyper&, bool, Matrix<Real>, Matrix<Real>, Real*, Real*);                            \
-  template Sums linear_step(Matrix<Real>, Matrix<Real>, Matrix<Real>, Real, Matrix<Real>, Real*);                \
+#define WS_FOR(Real)                                                                               \
+  template void multiply(Matrix<Real>, bool, Matrix<Real>, bool, Matrix<Real>);                    \
+  template void broadcast_rows(Matrix<Real>, Matrix<Real>);                                        \
+  template void add(Matrix<Real>, Matrix<Real>, Matrix<Real>);                                     \
+  template void activate(Activation, Matrix<Real>, Matrix<Real>);                                  \
+  template void activate_grad(Activation, Matrix<Real>, Matrix<Real>, Matrix<Real>);               \
+  template void bias_activate(Activation, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>); \
+  template void softmax(Matrix<Real>, Matrix<Real>);                                               \
+  template Sums cross_entropy(Matrix<Real>, const int32_t*);                                       \
+  template void softmax_grad(Matrix<Real>, const int32_t*, Real, Matrix<Real>);                    \
+  template Sums softmax_cross_entropy(Matrix<Real>, const int32_t*, Real, Matrix<Real>);           \
+  template Sums squared_error(Matrix<Real>, Matrix<Real>);                                         \
+  template void squared_error_grad(Matrix<Real>, Matrix<Real>, Real, Matrix<Real>);                \
+  template void column_sum(Matrix<Real>, Matrix<Real>);                                            \
+  template bool all_finite(Matrix<Real>);                                                          \
+  template void update(const Hyper&, bool, Matrix<Real>, Matrix<Real>, Real*, Real*);              \
+  template Sums linear_step(Matrix<Real>, Matrix<Real>, Matrix<Real>, Real, Matrix<Real>, Real*);  \
   template void round_all(DType, Matrix<Real>);
 WS_FOR(float)
 WS_FOR(double)

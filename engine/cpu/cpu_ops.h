@@ -37,7 +37,8 @@ void activate(Activation kind, Matrix<Real> z, Matrix<Real> h);
 template <class Real>
 void activate_grad(Activation kind, Matrix<Real> dh, Matrix<Real> saved, Matrix<Real> dz);
 template <class Real>
-void bias_activate(Activation kind, Matrix<Real> z, Matrix<Real> bias, Matrix<Real> h, Matrix<Real> pre);  // pre may be empty
+void bias_activate(Activation kind, Matrix<Real> z, Matrix<Real> bias, Matrix<Real> h,
+                   Matrix<Real> pre);  // pre may be empty
 template <class Real>
 void softmax(Matrix<Real> z, Matrix<Real> p);
 template <class Real>

@@ -9,7 +9,9 @@ int64_t rounded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 void* new_block(int64_t bytes) {
   void* data = std::aligned_alloc(256, static_cast<size_t>(std::max<int64_t>(rounded(bytes), 256)));
-  if (!data) throw OutOfMemory("malloc of " + std::to_string(bytes) + " bytes", "ENOMEM", "choose a smaller batch or narrower layers");
+  if (!data)
+    throw OutOfMemory("malloc of " + std::to_string(bytes) + " bytes", "ENOMEM",
+                      "choose a smaller batch or narrower layers");
   return data;
 }
 

@@ -16,8 +16,8 @@ class StepMemory {
   StepMemory& operator=(const StepMemory&) = delete;
   ~StepMemory() { clear(); }
 
-  // For a new plan: drops all blocks. Element sizes differ from the plan's (a half is kept as a float), so every offset and
-  // size is scaled by the same factor, which keeps what was disjoint disjoint.
+  // For a new plan: drops all blocks. Element sizes differ from the plan's (a half is kept as a float), so every offset
+  // and size is scaled by the same factor, which keeps what was disjoint disjoint.
   void reset(const Plan& plan, int64_t bytes_per_element);
   void allocate(BufferId id, prof::OpTag op);
   void free(BufferId id, prof::OpTag op);

@@ -30,10 +30,14 @@ int64_t free_memory() {
 }
 
 int64_t cap_of(const ExecSpec& exec) {
-  return exec.allocator == Allocator::Caching && exec.cache_cap_mib > 0 ? static_cast<int64_t>(exec.cache_cap_mib * (1 << 20)) : 0;
+  return exec.allocator == Allocator::Caching && exec.cache_cap_mib > 0
+             ? static_cast<int64_t>(exec.cache_cap_mib * (1 << 20))
+             : 0;
 }
 
-bool grows_with_batch(const Plan& plan, const Buffer& buffer) { return lives_in_step(buffer) && buffer.rows == plan.batch; }
+bool grows_with_batch(const Plan& plan, const Buffer& buffer) {
+  return lives_in_step(buffer) && buffer.rows == plan.batch;
+}
 
 }  // namespace
 
@@ -65,17 +69,20 @@ int64_t batch_that_fits(const Plan& plan, int64_t room) {
 std::string advice_for_step(const Plan& plan, int64_t ours) {
   const int64_t cap = cap_of(plan.spec.exec), room = cap ? cap : free_memory() + ours;
   const int64_t batch = batch_that_fits(plan, room);
-  const std::string needed = "a step of " + std::to_string(plan.batch) + " rows needs " + size_text(live_lower_bound(plan)) + " (biggest: " +
-                             biggest_buffers(plan) + ") and " + size_text(room) + (cap ? " are allowed" : " are free");
-  return needed + (batch > 0 ? "; a batch of " + std::to_string(batch) + " fits" : "; no batch fits, choose narrower layers");
+  const std::string needed = "a step of " + std::to_string(plan.batch) + " rows needs " +
+                             size_text(live_lower_bound(plan)) + " (biggest: " + biggest_buffers(plan) + ") and " +
+                             size_text(room) + (cap ? " are allowed" : " are free");
+  return needed +
+         (batch > 0 ? "; a batch of " + std::to_string(batch) + " fits" : "; no batch fits, choose narrower layers");
 }
 
 std::string advice_for_load(const Model& model, const data::Dataset& data, const RunSpec& spec) {
   const int64_t rows = data.train.rows + data.test.rows;
   const int64_t set = rows * (data.features + 1) * 4, weights = model.parameter_count() * 4;
   const bool resident = spec.exec.loader == Loader::Resident;
-  const std::string what = "the model needs " + size_text(weights) + (resident ? ", the data set " + size_text(set) : "") + " and " +
-                           size_text(free_memory()) + " are free";
+  const std::string what = "the model needs " + size_text(weights) +
+                           (resident ? ", the data set " + size_text(set) : "") + " and " + size_text(free_memory()) +
+                           " are free";
   return what + (resident && set > weights ? "; choose the pinned loader" : "; choose narrower layers");
 }
 

@@ -16,15 +16,23 @@ std::string function_of(const char* call) {
 
 std::string advice(cudaError_t code) {
   switch (code) {
-    case cudaErrorMemoryAllocation: return "the GPU has no room for it; choose a smaller batch or model";
-    case cudaErrorNoDevice: return "no NVIDIA GPU was found; train on the CPU with device cpu";
-    case cudaErrorInsufficientDriver: return "install a newer NVIDIA driver, or train on the CPU with device cpu";
-    case cudaErrorNoKernelImageForDevice: return "this build has no code for this GPU; configure it again on this machine";
-    case cudaErrorLaunchTimeout: return "the display driver ended a long kernel; choose a smaller batch";
-    case cudaErrorStreamCaptureUnsupported: return "this work cannot be part of a CUDA graph; choose launch eager";
-    default: break;
+    case cudaErrorMemoryAllocation:
+      return "the GPU has no room for it; choose a smaller batch or model";
+    case cudaErrorNoDevice:
+      return "no NVIDIA GPU was found; train on the CPU with device cpu";
+    case cudaErrorInsufficientDriver:
+      return "install a newer NVIDIA driver, or train on the CPU with device cpu";
+    case cudaErrorNoKernelImageForDevice:
+      return "this build has no code for this GPU; configure it again on this machine";
+    case cudaErrorLaunchTimeout:
+      return "the display driver ended a long kernel; choose a smaller batch";
+    case cudaErrorStreamCaptureUnsupported:
+      return "this work cannot be part of a CUDA graph; choose launch eager";
+    default:
+      break;
   }
-  if (is_sticky(code)) return std::string(cudaGetErrorString(code)) + "; the run ends here, what it made so far is kept";
+  if (is_sticky(code))
+    return std::string(cudaGetErrorString(code)) + "; the run ends here, what it made so far is kept";
   return cudaGetErrorString(code);
 }
 
@@ -42,8 +50,10 @@ bool is_sticky(cudaError_t code) {
     case cudaErrorLaunchTimeout:
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
-    case cudaErrorContextIsDestroyed: return true;
-    default: return false;
+    case cudaErrorContextIsDestroyed:
+      return true;
+    default:
+      return false;
   }
 }
 

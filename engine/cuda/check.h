@@ -31,8 +31,7 @@ void reset_lost_context();  // does nothing when the context is sound; every han
 
 // With fault injection in the build, the chosen call is not made at all and answers with the injected error.
 #if WARPSCOPE_FAULTS
-#define CUDA_CHECK(call) \
-  ::ws::cuda::check(::ws::cuda::faults::hit(#call) ? ::ws::cuda::faults::error() : (call), #call)
+#define CUDA_CHECK(call) ::ws::cuda::check(::ws::cuda::faults::hit(#call) ? ::ws::cuda::faults::error() : (call), #call)
 #define CUBLAS_CHECK(call) \
   ::ws::cuda::check(::ws::cuda::faults::hit(#call) ? CUBLAS_STATUS_INTERNAL_ERROR : (call), #call)
 #else

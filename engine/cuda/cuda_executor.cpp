@@ -1,5 +1,5 @@
-// The executor that the trainer sees: binds plans, hands steps to the stream or graph executor, and turns what goes wrong
-// into sentences.
+// The executor that the trainer sees: binds plans, hands steps to the stream or graph executor, and turns what goes
+// wrong into sentences.
 #include "engine/cuda/cuda_executor.h"
 
 #include <algorithm>
@@ -72,10 +72,12 @@ class CudaExecutor final : public Executor {
       const int64_t most = StepTables::kCapacity / 2;
       for (size_t done = 0; done < lrs.size();) {
         const auto part = lrs.subspan(done, std::min(lrs.size() - done, static_cast<size_t>(most)));
-        const int64_t step = first_step + static_cast<int64_t>(done), row = first_row + static_cast<int64_t>(done) * bound.rows();
+        const int64_t step = first_step + static_cast<int64_t>(done),
+                      row = first_row + static_cast<int64_t>(done) * bound.rows();
         place_->tables.announce(place_->stream, step, part);
         const auto count = static_cast<int64_t>(part.size());
-        bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count) : stream_->run(bound, *memory_, step, row, count);
+        bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count)
+                                : stream_->run(bound, *memory_, step, row, count);
         done += part.size();
       }
       next_step_ = first_step + static_cast<int64_t>(lrs.size());
@@ -85,7 +87,9 @@ class CudaExecutor final : public Executor {
   void results(std::vector<StepResult>& out, bool wait) override { place_->tables.results(place_->stream, out, wait); }
 
   Evaluation evaluate(Part part) override { return evaluator_->evaluate(spec_, part); }
-  std::vector<float> predict(std::span<const float> x, int64_t rows) override { return evaluator_->predict(spec_, x, rows); }
+  std::vector<float> predict(std::span<const float> x, int64_t rows) override {
+    return evaluator_->predict(spec_, x, rows);
+  }
 
   MemoryUse memory() const override {
     MemoryUse use;
@@ -165,7 +169,8 @@ class CudaExecutor final : public Executor {
       if (op.kind == OpKind::Update || op.kind == OpKind::UpdateAll) bound.items[i] = update_items(plan, op);
       if (op.kind == OpKind::LoadBatch) bound.x = op.out[0], bound.y = op.out[1];
     }
-    if (plan.spec.exec.allocator == Allocator::Arena && memory_->reserve_arena(place_->stream, plan.arena_bytes)) arena_moved();
+    if (plan.spec.exec.allocator == Allocator::Arena && memory_->reserve_arena(place_->stream, plan.arena_bytes))
+      arena_moved();
     fill_shadows(plan);
     bound.address.assign(plan.buffers.size(), nullptr);
     place_buffers(bound);
@@ -235,8 +240,9 @@ std::unique_ptr<Executor> make_cuda_executor(const RunSpec&) {
   if (!info.cuda) throw Failure(info.why_not);
   reset_lost_context();
   if (context_is_lost())
-    throw Failure("A fault on the GPU ended an earlier run and the driver gives this program no new context: start the program "
-                  "again to use the GPU, or choose device cpu.");
+    throw Failure(
+        "A fault on the GPU ended an earlier run and the driver gives this program no new context: start the program "
+        "again to use the GPU, or choose device cpu.");
   return std::make_unique<CudaExecutor>();
 }
 

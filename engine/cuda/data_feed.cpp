@@ -51,7 +51,8 @@ void DataFeed::order(cudaStream_t stream, std::span<const uint32_t> order) {
   }
   if (order_in_flight_) CUDA_CHECK(cudaEventSynchronize(order_sent_));
   std::copy(order.begin(), order.end(), pinned_order_.data());
-  CUDA_CHECK(cudaMemcpyAsync(device_order_.data(), pinned_order_.data(), pinned_order_.bytes(), cudaMemcpyHostToDevice, stream));
+  CUDA_CHECK(cudaMemcpyAsync(device_order_.data(), pinned_order_.data(), pinned_order_.bytes(), cudaMemcpyHostToDevice,
+                             stream));
   CUDA_CHECK(cudaEventRecord(order_sent_, stream));
   order_in_flight_ = true;
 }
@@ -73,7 +74,8 @@ void DataFeed::attach(BoundPlan& bound, bool views) {
   else
     bound.feed = views ? Feed::Clock : aligned && launches <= kFixedGraphs ? Feed::View : Feed::Gather;
   const bool moves = bound.plan.spec.train.shuffle && batch < rows;
-  if (bound.feed != Feed::Gather && moves && !make_shuffled(x.type)) bound.feed = Feed::Gather;  // no room for a second set
+  if (bound.feed != Feed::Gather && moves && !make_shuffled(x.type))
+    bound.feed = Feed::Gather;  // no room for a second set
   if (bound.feed != Feed::Gather) return;
   bound.own_x = DeviceBlock<char>::device(static_cast<size_t>(x.bytes()));
   bound.own_y = DeviceBlock<char>::device(static_cast<size_t>(y.bytes()));
@@ -95,7 +97,8 @@ bool DataFeed::make_shuffled(DType type) {
 
 void DataFeed::shuffle(Queue queue, DType type) {
   if (shuffled_) return;
-  if (!make_shuffled(type)) throw OutOfMemory("cudaMalloc", "cudaErrorMemoryAllocation", "the shuffled data set does not fit");
+  if (!make_shuffled(type))
+    throw OutOfMemory("cudaMalloc", "cudaErrorMemoryAllocation", "the shuffled data set does not fit");
   const uint32_t* order = in_order_ ? nullptr : device_order_.data();
   const StepAt from_the_first{};
   gather_rows(queue, all_x(DType::F32, x_.data()), order, 0, from_the_first, all_x(type, shuffled_x_.data()));
@@ -147,7 +150,8 @@ void DataFeed::gather_on_host(char* out, int64_t row, int64_t rows) const {
   char* out_y = out + round_up(rows * row_bytes_x(), kAlignment);
   for (int64_t r = 0; r < rows; ++r) {
     const size_t from = order_.empty() ? static_cast<size_t>(row + r) : order_[static_cast<size_t>(row + r)];
-    std::memcpy(out + static_cast<size_t>(r) * x_bytes, split.x.data() + from * static_cast<size_t>(data_->features), x_bytes);
+    std::memcpy(out + static_cast<size_t>(r) * x_bytes, split.x.data() + from * static_cast<size_t>(data_->features),
+                x_bytes);
     std::memcpy(out_y + static_cast<size_t>(r) * y_bytes, y + from * y_bytes, y_bytes);
   }
 }
@@ -166,7 +170,8 @@ void DataFeed::send(Slot& slot, cudaStream_t stream, const char* host, int64_t r
 }
 
 void DataFeed::staged_step_enqueued(cudaStream_t stream, int slot) {
-  if (slot >= 0 && loader_ == Loader::Pinned) CUDA_CHECK(cudaEventRecord(slots_[static_cast<size_t>(slot)].consumed, stream));
+  if (slot >= 0 && loader_ == Loader::Pinned)
+    CUDA_CHECK(cudaEventRecord(slots_[static_cast<size_t>(slot)].consumed, stream));
 }
 
 void DataFeed::launch(const Launching& with) {

@@ -1,8 +1,8 @@
 // Brings the rows of each batch to the GPU, by one of three loaders.
 //
-// Resident: the set is on the GPU and each epoch's order is applied to all of it at once, so that a batch is a view. Pinned:
-// the host gathers into page-locked memory and a second stream copies while the GPU trains on the batch before. Pageable: the
-// host gathers and copies in the stream's way, as naive programs do.
+// Resident: the set is on the GPU and each epoch's order is applied to all of it at once, so that a batch is a view.
+// Pinned: the host gathers into page-locked memory and a second stream copies while the GPU trains on the batch before.
+// Pageable: the host gathers and copies in the stream's way, as naive programs do.
 #pragma once
 #include <array>
 #include <span>
@@ -21,8 +21,8 @@ class DataFeed {
   void load(const data::Dataset& data, Loader loader);
   void order(cudaStream_t stream, std::span<const uint32_t> order);
 
-  // Chooses how the plan gets its rows and gives its batch buffers what memory they need. `views`: every reader can find its
-  // rows by the clock.
+  // Chooses how the plan gets its rows and gives its batch buffers what memory they need. `views`: every reader can
+  // find its rows by the clock.
   void attach(BoundPlan& bound, bool views);
 
   // Before a step, or a graph of steps, that begins at `row`: everything that is not the same in every step. Sets the

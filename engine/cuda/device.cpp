@@ -16,7 +16,8 @@ std::string version_text(int version) {
 std::string driver_text(int speaks) {
   std::ifstream file("/proc/driver/nvidia/version");
   for (std::string word; file >> word;)
-    if (word.size() > 4 && std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos) return word;
+    if (word.size() > 4 && std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
+      return word;
   return speaks ? "CUDA " + version_text(speaks) : "";
 }
 

@@ -184,7 +184,8 @@ void launch_linear(const Operands& o) {
   if (chunks == 1) return linear_step(o.with.queue, o.with.scratch, whole);
   sides.fork(o.with.queue.stream);
   linear_chunk(o.with.queue, o.with.scratch, chunk_of(whole, 0, chunks), 0, sides.partials());
-  for (int i = 1; i < chunks; ++i) linear_chunk(sides.queue(i), sides.scratch(i), chunk_of(whole, i, chunks), i, sides.partials());
+  for (int i = 1; i < chunks; ++i)
+    linear_chunk(sides.queue(i), sides.scratch(i), chunk_of(whole, i, chunks), i, sides.partials());
   sides.join(o.with.queue.stream);
   linear_join(o.with.queue, whole, chunks, sides.partials());
 }
@@ -196,7 +197,8 @@ struct Entry {
 };
 
 constexpr std::array kTable = {
-    Entry{OpKind::MatMul, [](const Operands& o) {
+    Entry{OpKind::MatMul,
+          [](const Operands& o) {
             matmul(o.with.queue, o.with.blas, o.with.scratch, o.with.spec().exec.matmul, product_of(o.with, o.op));
           }},
     Entry{OpKind::BroadcastBias, [](const Operands& o) { broadcast_bias(o.with.queue, o.in(0), o.out(0)); }},
@@ -207,7 +209,8 @@ constexpr std::array kTable = {
     Entry{OpKind::Softmax, [](const Operands& o) { softmax(o.with.queue, o.in(0), o.out(0)); }},
     Entry{OpKind::CrossEntropy,
           [](const Operands& o) { cross_entropy(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.at); }},
-    Entry{OpKind::SoftmaxGrad, [](const Operands& o) { softmax_grad(o.with.queue, o.in(0), o.in(1), o.with.scale(), o.out(0)); }},
+    Entry{OpKind::SoftmaxGrad,
+          [](const Operands& o) { softmax_grad(o.with.queue, o.in(0), o.in(1), o.with.scale(), o.out(0)); }},
     Entry{OpKind::SquaredError,
           [](const Operands& o) { squared_error(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.at); }},
     Entry{OpKind::SquaredErrorGrad,
@@ -216,8 +219,9 @@ constexpr std::array kTable = {
     Entry{OpKind::CheckFinite, launch_check_finite},
     Entry{OpKind::Update, launch_update},
     Entry{OpKind::UpdateAll, launch_update},
-    Entry{OpKind::BiasActivate,
-          [](const Operands& o) { bias_activate(o.with.queue, o.op.activation, o.in(0), o.in(1), o.out(0), o.out(1)); }},
+    Entry{
+        OpKind::BiasActivate,
+        [](const Operands& o) { bias_activate(o.with.queue, o.op.activation, o.in(0), o.in(1), o.out(0), o.out(1)); }},
     Entry{OpKind::SoftmaxCrossEntropy,
           [](const Operands& o) {
             softmax_cross_entropy(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.scale(), o.out(0), o.with.at);

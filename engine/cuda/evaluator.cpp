@@ -26,7 +26,8 @@ bool is_loss(OpKind kind) {
 
 int64_t Evaluator::batch_for(const RunSpec& spec, int64_t rows) {
   int64_t batch = std::min(rows, kMostRows);
-  while (batch > 64 && compile_evaluation(evaluation_spec(spec), model_, batch).plan.arena_bytes > kMostBytes) batch /= 2;
+  while (batch > 64 && compile_evaluation(evaluation_spec(spec), model_, batch).plan.arena_bytes > kMostBytes)
+    batch /= 2;
   return batch;
 }
 
@@ -65,13 +66,15 @@ void Evaluator::place_x(BoundPlan& plan, const Rows& rows) {
   address = const_cast<float*>(source);
   if (x.type == DType::F32) return;
   address = arena_.data();
-  convert({place_.stream.get()}, Tensor{const_cast<float*>(source), DType::F32, x.rows, x.cols}, Tensor{address, x.type, x.rows, x.cols});
+  convert({place_.stream.get()}, Tensor{const_cast<float*>(source), DType::F32, x.rows, x.cols},
+          Tensor{address, x.type, x.rows, x.cols});
 }
 
 // Everything up to the loss; returns the last layer's output.
 Tensor Evaluator::forward(BoundPlan& plan, const Rows& rows) {
   place_x(plan, rows);
-  const Launching with{plan, {place_.stream.get()}, place_.tables.at(0), place_.blas, {place_.scratch.data()}, place_.storage, place_.sides};
+  const Launching with{plan,           {place_.stream.get()}, place_.tables.at(0), place_.blas, {place_.scratch.data()},
+                       place_.storage, place_.sides};
   PhaseWalk phases;
   for (size_t i = 0; i < plan.plan.ops.size(); ++i) {
     const Op& op = plan.plan.ops[i];
@@ -105,8 +108,10 @@ Evaluation Evaluator::evaluate(const RunSpec& spec, Part part) {
     const int64_t count = std::min(batch, split.rows - first);
     BoundPlan& plan = bound(spec, count);
     const float* device = place_.feed.resident_x(part);
-    const Tensor z = forward(plan, {split.x.data() + first * model_.inputs, device ? device + first * model_.inputs : nullptr, count});
-    Tensor y{const_cast<char*>(y_all) + first * row_y, classes ? DType::I32 : DType::F32, count, classes ? 1 : model_.outputs};
+    const Tensor z = forward(
+        plan, {split.x.data() + first * model_.inputs, device ? device + first * model_.inputs : nullptr, count});
+    Tensor y{const_cast<char*>(y_all) + first * row_y, classes ? DType::I32 : DType::F32, count,
+             classes ? 1 : model_.outputs};
     evaluate_loss({stream}, {place_.scratch.data()}, spec.model.loss, z, y, sums_.data());
   }
   double host[3];
@@ -121,8 +126,9 @@ std::vector<float> Evaluator::predict(const RunSpec& spec, std::span<const float
   for (int64_t first = 0; first < rows; first += batch) {
     const int64_t count = std::min(batch, rows - first);
     const Tensor z = forward(bound(spec, count), {x.data() + first * model_.inputs, nullptr, count});
-    CUDA_CHECK(cudaMemcpyAsync(out.data() + first * model_.outputs, z.data, static_cast<size_t>(z.elements()) * sizeof(float),
-                               cudaMemcpyDeviceToHost, place_.stream));
+    CUDA_CHECK(cudaMemcpyAsync(out.data() + first * model_.outputs, z.data,
+                               static_cast<size_t>(z.elements()) * sizeof(float), cudaMemcpyDeviceToHost,
+                               place_.stream));
   }
   CUDA_CHECK(cudaStreamSynchronize(place_.stream));
   return out;

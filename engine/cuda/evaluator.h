@@ -8,7 +8,8 @@ namespace ws::cuda {
 
 class Evaluator {
  public:
-  Evaluator(Workplace& place, const Model& model, const data::Dataset& data) : place_(place), model_(model), data_(data) {}
+  Evaluator(Workplace& place, const Model& model, const data::Dataset& data)
+      : place_(place), model_(model), data_(data) {}
 
   Evaluation evaluate(const RunSpec& spec, Part part);
   std::vector<float> predict(const RunSpec& spec, std::span<const float> x, int64_t rows);
@@ -17,7 +18,7 @@ class Evaluator {
 
  private:
   struct Rows {
-    const float* host = nullptr;    // features; one of both
+    const float* host = nullptr;  // features; one of both
     const float* device = nullptr;
     int64_t count = 0;
   };

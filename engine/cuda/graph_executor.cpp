@@ -32,7 +32,8 @@ class Capture {
   bool open_ = false;
 };
 
-// The kernel that moves the graph's step counter on belongs to no op of the plan, but is not to go unexplained in a trace.
+// The kernel that moves the graph's step counter on belongs to no op of the plan, but is not to go unexplained in a
+// trace.
 prof::OpTag clock_tag() {
   static const prof::OpTag tag =
       prof::register_ops({{"advance", "moves the graph's step counter on", "", "input", prof::Meaning::Other}});
@@ -42,7 +43,9 @@ prof::OpTag clock_tag() {
 }  // namespace
 
 void GraphExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
-  const int64_t most = bound.feed == Feed::Staged ? 1 : std::clamp<int64_t>(bound.plan.spec.exec.graph_steps, 1, StepTables::kCapacity / 4);
+  const int64_t most = bound.feed == Feed::Staged
+                           ? 1
+                           : std::clamp<int64_t>(bound.plan.spec.exec.graph_steps, 1, StepTables::kCapacity / 4);
   for (int64_t done = 0; done < steps;) {
     const int64_t count = std::min(most, steps - done);
     launch(bound, memory, first_step + done, bound.feed == Feed::Whole ? 0 : row + done * bound.rows(), count);
@@ -54,9 +57,10 @@ void GraphExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step
 void GraphExecutor::launch(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
   const cudaStream_t stream = place_.stream;
   const int slot = place_.feed.stage(bound, stream, row);
-  const BufferId rows = bound.feed == Feed::Staged ? bound.y : bound.x;  // x may be a converted copy, the same for each slot
-  const GraphKey key{steps, bound.address[index(rows)], bound.feed == Feed::Gather ? place_.feed.order_address() : nullptr,
-                     prof::listener() != nullptr};
+  const BufferId rows =
+      bound.feed == Feed::Staged ? bound.y : bound.x;  // x may be a converted copy, the same for each slot
+  const GraphKey key{steps, bound.address[index(rows)],
+                     bound.feed == Feed::Gather ? place_.feed.order_address() : nullptr, prof::listener() != nullptr};
   const cudaGraphExec_t exec = find_or_capture(bound, memory, key);
   place_.tables.set_clock({stream}, {first_step, row});
   if (auto* listener = prof::listener()) listener->steps_launched(first_step, steps);
@@ -96,7 +100,8 @@ GraphExec GraphExecutor::capture(BoundPlan& bound, StepMemory& memory, int64_t s
   }
   {
     const prof::OpScope scope_of_clock(clock_tag());
-    advance({place_.stream.get(), true}, place_.tables.clock(), steps, bound.feed == Feed::Whole ? 0 : steps * bound.rows());
+    advance({place_.stream.get(), true}, place_.tables.clock(), steps,
+            bound.feed == Feed::Whole ? 0 : steps * bound.rows());
   }
   const Graph graph = scope.end();
   GraphExec exec;

@@ -12,7 +12,8 @@ const char* literal(Allocator kind) { return to_string(kind).data(); }  // the n
 int64_t graph_memory(cudaGraphMemAttributeType which) {
   int device = 0;
   uint64_t bytes = 0;
-  if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetGraphMemAttribute(device, which, &bytes) != cudaSuccess) cudaGetLastError();
+  if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetGraphMemAttribute(device, which, &bytes) != cudaSuccess)
+    cudaGetLastError();
   return static_cast<int64_t>(bytes);
 }
 
@@ -24,7 +25,8 @@ StepMemory::StepMemory(Allocator kind, const ExecSpec& exec)
       pool_(kind == Allocator::StreamOrdered
                 ? std::make_unique<StreamOrdered>(exec.pool_threshold_mib < 0 ? -1 : from_mib(exec.pool_threshold_mib))
                 : nullptr),
-      caching_(kind == Allocator::Caching ? std::make_unique<Caching>(reservations_, from_mib(exec.cache_cap_mib)) : nullptr),
+      caching_(kind == Allocator::Caching ? std::make_unique<Caching>(reservations_, from_mib(exec.cache_cap_mib))
+                                          : nullptr),
       arena_(reservations_),
       blocks_(pool_      ? static_cast<MemoryResource&>(*pool_)
               : caching_ ? static_cast<MemoryResource&>(*caching_)

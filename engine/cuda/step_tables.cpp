@@ -93,8 +93,8 @@ void StepTables::start_drain(cudaStream_t stream) {
 
 void StepTables::copy_out(int64_t first, int64_t count) {
   const int64_t slot = 3 * (first % kCapacity);
-  CUDA_CHECK(cudaMemcpyAsync(metrics_host_.data() + slot, metrics_.data() + slot, static_cast<size_t>(3 * count) * sizeof(float),
-                             cudaMemcpyDeviceToHost, reader_));
+  CUDA_CHECK(cudaMemcpyAsync(metrics_host_.data() + slot, metrics_.data() + slot,
+                             static_cast<size_t>(3 * count) * sizeof(float), cudaMemcpyDeviceToHost, reader_));
 }
 
 bool StepTables::finish_drain(bool wait) {

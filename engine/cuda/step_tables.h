@@ -1,7 +1,8 @@
-// What the host and the running steps tell each other: learning rates one way, losses the other, without either waiting.
+// What the host and the running steps tell each other: learning rates one way, losses the other, without either
+// waiting.
 //
-// Both are rings over the step number in device memory. Losses are copied out by a second stream, so a training step never
-// waits for a reader; the host waits only when it is a whole ring ahead of the device.
+// Both are rings over the step number in device memory. Losses are copied out by a second stream, so a training step
+// never waits for a reader; the host waits only when it is a whole ring ahead of the device.
 #pragma once
 #include <chrono>
 #include <deque>

@@ -65,7 +65,8 @@ void Storage::refresh_shadows(Queue queue) {
   if (!shadows_) return;
   for (size_t i = 0; i < elements_.size(); ++i) {
     const auto id = static_cast<ParamId>(i);
-    convert(queue, Tensor{parameter(id), DType::F32, 1, elements_[i]}, Tensor{shadow(id), shadow_type_, 1, elements_[i]});
+    convert(queue, Tensor{parameter(id), DType::F32, 1, elements_[i]},
+            Tensor{shadow(id), shadow_type_, 1, elements_[i]});
   }
 }
 

@@ -21,7 +21,8 @@ void StreamExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_ste
     // Ops find their step by the clock and an offset, so the clock is written once for a straight run of steps.
     StepClock clock = tables.known_clock();
     const int64_t offset = first_step + i - clock.step;
-    const bool straight = clock.step >= 0 && offset >= 0 && (bound.feed == Feed::Whole || clock.row + offset * bound.rows() == step_row);
+    const bool straight =
+        clock.step >= 0 && offset >= 0 && (bound.feed == Feed::Whole || clock.row + offset * bound.rows() == step_row);
     if (!straight) tables.set_clock({place_.stream.get()}, clock = {first_step + i, step_row});
     const prof::StepScope scope(first_step + i);
     const int slot = place_.feed.stage(bound, place_.stream, step_row);
@@ -38,7 +39,8 @@ Queue StreamExecutor::queue(const BoundPlan& bound, bool capturing) const {
 }
 
 void StreamExecutor::step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing) {
-  const Launching with{bound, queue(bound, capturing), at, place_.blas, {place_.scratch.data()}, place_.storage, place_.sides};
+  const Launching with{bound,       queue(bound, capturing), at, place_.blas, {place_.scratch.data()}, place_.storage,
+                       place_.sides};
   PhaseWalk phases;
   try {
     for (size_t i = 0; i < bound.plan.ops.size(); ++i) {

@@ -18,7 +18,8 @@ void in_parallel(int64_t n, int64_t grain, const Work& work) {
   const auto threads = std::min<int64_t>(std::max(1u, std::thread::hardware_concurrency()), n / grain);
   if (threads <= 1) return work(0, n);
   std::vector<std::jthread> others;
-  for (int64_t t = 1; t < threads; ++t) others.emplace_back([&work, n, t, threads] { work(n * t / threads, n * (t + 1) / threads); });
+  for (int64_t t = 1; t < threads; ++t)
+    others.emplace_back([&work, n, t, threads] { work(n * t / threads, n * (t + 1) / threads); });
   work(0, n / threads);
 }
 
@@ -45,13 +46,22 @@ class CpuWorkload final : public Workload {
  private:
   void run() {
     switch (spec_.operation) {
-      case Operation::MatMul: return library_ ? product_by_library() : product_by_loops();
-      case Operation::Reduce: return reduce();
-      case Operation::Softmax: return spread(1024, [this](int64_t b, int64_t e) { softmax(b, e); });
-      case Operation::Add: return spread(1, [this](int64_t b, int64_t e) { for (int64_t i = b; i < e; ++i) at(i) = x(i) + in_.b[static_cast<size_t>(i)]; });
-      case Operation::Copy: return spread(1, [this](int64_t b, int64_t e) { std::copy(in_.a.begin() + b, in_.a.begin() + e, out_.begin() + b); });
+      case Operation::MatMul:
+        return library_ ? product_by_library() : product_by_loops();
+      case Operation::Reduce:
+        return reduce();
+      case Operation::Softmax:
+        return spread(1024, [this](int64_t b, int64_t e) { softmax(b, e); });
+      case Operation::Add:
+        return spread(1, [this](int64_t b, int64_t e) {
+          for (int64_t i = b; i < e; ++i) at(i) = x(i) + in_.b[static_cast<size_t>(i)];
+        });
+      case Operation::Copy:
+        return spread(
+            1, [this](int64_t b, int64_t e) { std::copy(in_.a.begin() + b, in_.a.begin() + e, out_.begin() + b); });
       case Operation::Sine:
-      case Operation::Expression: return spread(1, [this](int64_t b, int64_t e) { evaluate(b, e); });
+      case Operation::Expression:
+        return spread(1, [this](int64_t b, int64_t e) { evaluate(b, e); });
     }
   }
 
@@ -62,16 +72,18 @@ class CpuWorkload final : public Workload {
   void spread(int64_t unit, const Work& work) {
     const int64_t units = (n_ + unit - 1) / unit;
     const auto by_unit = [&](int64_t b, int64_t e) { work(b * unit, std::min(e * unit, n_)); };
-    if (library_) in_parallel(units, std::max<int64_t>(1, 16384 / unit), by_unit);
-    else by_unit(0, units);
+    if (library_)
+      in_parallel(units, std::max<int64_t>(1, 16384 / unit), by_unit);
+    else
+      by_unit(0, units);
   }
 
   int64_t rows() const { return spec_.m > 0 ? spec_.m : n_; }
   int64_t inner() const { return spec_.k > 0 ? spec_.k : n_; }
 
   void product_by_library() {
-    cpu::multiply<float>({const_cast<float*>(in_.a.data()), rows(), inner()}, false, {const_cast<float*>(in_.b.data()), inner(), n_}, false,
-                         {out_.data(), rows(), n_});
+    cpu::multiply<float>({const_cast<float*>(in_.a.data()), rows(), inner()}, false,
+                         {const_cast<float*>(in_.b.data()), inner(), n_}, false, {out_.data(), rows(), n_});
   }
 
   void product_by_loops() {
@@ -93,8 +105,10 @@ class CpuWorkload final : public Workload {
         for (float s : sums) partial[static_cast<size_t>(c)] += static_cast<double>(s);
       }
     };
-    if (library_) in_parallel(static_cast<int64_t>(partial.size()), 4, work);
-    else work(0, static_cast<int64_t>(partial.size()));
+    if (library_)
+      in_parallel(static_cast<int64_t>(partial.size()), 4, work);
+    else
+      work(0, static_cast<int64_t>(partial.size()));
     double sum = 0;
     for (double p : partial) sum += p;
     at(0) = static_cast<float>(sum);
@@ -103,7 +117,8 @@ class CpuWorkload final : public Workload {
   void softmax(int64_t begin, int64_t end) {
     for (int64_t first = begin; first < end; first += 1024) {
       const int64_t last = std::min(first + 1024, end);
-      cpu::softmax<float>({const_cast<float*>(in_.a.data()) + first, 1, last - first}, {out_.data() + first, 1, last - first});
+      cpu::softmax<float>({const_cast<float*>(in_.a.data()) + first, 1, last - first},
+                          {out_.data() + first, 1, last - first});
     }
   }
 

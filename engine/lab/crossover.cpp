@@ -22,11 +22,13 @@ std::optional<Crossover> meet(Way way_a, const Curve& a, Way way_b, const Curve&
   for (const auto& [size, seconds] : a)
     if (b.contains(size)) sizes.push_back(size);
   for (size_t i = sizes.size(); i-- > 1;) {
-    const double before = std::log(a.at(sizes[i - 1]) / b.at(sizes[i - 1])), after = std::log(a.at(sizes[i]) / b.at(sizes[i]));
+    const double before = std::log(a.at(sizes[i - 1]) / b.at(sizes[i - 1])),
+                 after = std::log(a.at(sizes[i]) / b.at(sizes[i]));
     if (after <= 0) return {};  // b is not ahead at the end
     if (before > 0) continue;
     const double share = before / (before - after);
-    const double size = std::exp(std::lerp(std::log(static_cast<double>(sizes[i - 1])), std::log(static_cast<double>(sizes[i])), share));
+    const double size = std::exp(
+        std::lerp(std::log(static_cast<double>(sizes[i - 1])), std::log(static_cast<double>(sizes[i])), share));
     const double seconds = std::exp(std::lerp(std::log(a.at(sizes[i - 1])), std::log(a.at(sizes[i])), share));
     return Crossover{way_a, way_b, size, seconds};
   }

@@ -17,8 +17,9 @@ struct Function {
   std::string_view name;
   Fn fn;
 };
-constexpr Function kFunctions[] = {{"sin", Fn::Sin},   {"cos", Fn::Cos},   {"exp", Fn::Exp},   {"log", Fn::Log}, {"sqrt", Fn::Sqrt}, {"tanh", Fn::Tanh},
-                                   {"abs", Fn::Abs},   {"relu", Fn::Relu}, {"sigmoid", Fn::Sigmoid}, {"min", Fn::Min}, {"max", Fn::Max},   {"pow", Fn::Pow}};
+constexpr Function kFunctions[] = {{"sin", Fn::Sin},         {"cos", Fn::Cos},   {"exp", Fn::Exp}, {"log", Fn::Log},
+                                   {"sqrt", Fn::Sqrt},       {"tanh", Fn::Tanh}, {"abs", Fn::Abs}, {"relu", Fn::Relu},
+                                   {"sigmoid", Fn::Sigmoid}, {"min", Fn::Min},   {"max", Fn::Max}, {"pow", Fn::Pow}};
 
 // Recursive descent over: sum = product {(+|-) product}; product = unary {(*|/) unary}; unary = - unary | atom.
 class Parser {
@@ -34,7 +35,9 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw Failure("expression: " + what + " at character " + std::to_string(at_ + 1)); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Failure("expression: " + what + " at character " + std::to_string(at_ + 1));
+  }
 
   void skip_space() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
@@ -53,25 +56,33 @@ class Parser {
   void sum() {
     product();
     for (;;) {
-      if (take('+')) product(), push(Fn::Add);
-      else if (take('-')) product(), push(Fn::Subtract);
-      else return;
+      if (take('+'))
+        product(), push(Fn::Add);
+      else if (take('-'))
+        product(), push(Fn::Subtract);
+      else
+        return;
     }
   }
 
   void product() {
     unary();
     for (;;) {
-      if (take('*')) unary(), push(Fn::Multiply);
-      else if (take('/')) unary(), push(Fn::Divide);
-      else return;
+      if (take('*'))
+        unary(), push(Fn::Multiply);
+      else if (take('/'))
+        unary(), push(Fn::Divide);
+      else
+        return;
     }
   }
 
   void unary() {
     if (++depth_ > kMostDepth) fail("nested more than 64 deep");
-    if (take('-')) unary(), push(Fn::Negate);
-    else atom();
+    if (take('-'))
+      unary(), push(Fn::Negate);
+    else
+      atom();
     --depth_;
   }
 
@@ -92,7 +103,8 @@ class Parser {
   void number() {
     double value = 0;
     const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error != std::errc() || !std::isfinite(value) || std::abs(value) > 1e30) fail("not a number that a float can hold");
+    if (error != std::errc() || !std::isfinite(value) || std::abs(value) > 1e30)
+      fail("not a number that a float can hold");
     at_ = static_cast<size_t>(end - text_.data());
     push(Fn::Constant, value);
   }
@@ -138,41 +150,71 @@ class Parser {
 template <class Real>
 Real apply(Fn fn, Real a, Real b) {
   switch (fn) {
-    case Fn::Add: return a + b;
-    case Fn::Subtract: return a - b;
-    case Fn::Multiply: return a * b;
-    case Fn::Divide: return a / b;
-    case Fn::Negate: return -a;
-    case Fn::Sin: return std::sin(a);
-    case Fn::Cos: return std::cos(a);
-    case Fn::Exp: return std::exp(a);
-    case Fn::Log: return std::log(a);
-    case Fn::Sqrt: return std::sqrt(a);
-    case Fn::Tanh: return std::tanh(a);
-    case Fn::Abs: return std::abs(a);
-    case Fn::Relu: return a > 0 ? a : Real(0);
-    case Fn::Sigmoid: return 1 / (1 + std::exp(-a));
-    case Fn::Min: return std::min(a, b);
-    case Fn::Max: return std::max(a, b);
-    case Fn::Pow: return std::pow(a, b);
-    default: return a;
+    case Fn::Add:
+      return a + b;
+    case Fn::Subtract:
+      return a - b;
+    case Fn::Multiply:
+      return a * b;
+    case Fn::Divide:
+      return a / b;
+    case Fn::Negate:
+      return -a;
+    case Fn::Sin:
+      return std::sin(a);
+    case Fn::Cos:
+      return std::cos(a);
+    case Fn::Exp:
+      return std::exp(a);
+    case Fn::Log:
+      return std::log(a);
+    case Fn::Sqrt:
+      return std::sqrt(a);
+    case Fn::Tanh:
+      return std::tanh(a);
+    case Fn::Abs:
+      return std::abs(a);
+    case Fn::Relu:
+      return a > 0 ? a : Real(0);
+    case Fn::Sigmoid:
+      return 1 / (1 + std::exp(-a));
+    case Fn::Min:
+      return std::min(a, b);
+    case Fn::Max:
+      return std::max(a, b);
+    case Fn::Pow:
+      return std::pow(a, b);
+    default:
+      return a;
   }
 }
 
 std::string cuda_call(Fn fn, const std::string& a, const std::string& b) {
   switch (fn) {
-    case Fn::Add: return a + " + " + b;
-    case Fn::Subtract: return a + " - " + b;
-    case Fn::Multiply: return a + " * " + b;
-    case Fn::Divide: return a + " / " + b;
-    case Fn::Negate: return "-" + a;
-    case Fn::Relu: return "fmaxf(" + a + ", 0.0f)";
-    case Fn::Sigmoid: return "1.0f / (1.0f + expf(-" + a + "))";
-    case Fn::Abs: return "fabsf(" + a + ")";
-    case Fn::Min: return "fminf(" + a + ", " + b + ")";
-    case Fn::Max: return "fmaxf(" + a + ", " + b + ")";
-    case Fn::Pow: return "powf(" + a + ", " + b + ")";
-    default: return std::string(name_of(fn)) + "f(" + a + ")";
+    case Fn::Add:
+      return a + " + " + b;
+    case Fn::Subtract:
+      return a + " - " + b;
+    case Fn::Multiply:
+      return a + " * " + b;
+    case Fn::Divide:
+      return a + " / " + b;
+    case Fn::Negate:
+      return "-" + a;
+    case Fn::Relu:
+      return "fmaxf(" + a + ", 0.0f)";
+    case Fn::Sigmoid:
+      return "1.0f / (1.0f + expf(-" + a + "))";
+    case Fn::Abs:
+      return "fabsf(" + a + ")";
+    case Fn::Min:
+      return "fminf(" + a + ", " + b + ")";
+    case Fn::Max:
+      return "fmaxf(" + a + ", " + b + ")";
+    case Fn::Pow:
+      return "powf(" + a + ", " + b + ")";
+    default:
+      return std::string(name_of(fn)) + "f(" + a + ")";
   }
 }
 
@@ -190,20 +232,25 @@ int operands(Fn fn) {
   switch (fn) {
     case Fn::X:
     case Fn::Y:
-    case Fn::Constant: return 0;
+    case Fn::Constant:
+      return 0;
     case Fn::Add:
     case Fn::Subtract:
     case Fn::Multiply:
     case Fn::Divide:
     case Fn::Min:
     case Fn::Max:
-    case Fn::Pow: return 2;
-    default: return 1;
+    case Fn::Pow:
+      return 2;
+    default:
+      return 1;
   }
 }
 
 std::string_view name_of(Fn fn) {
-  constexpr std::string_view names[] = {"x", "y", "constant", "+", "-", "*", "/", "negate", "sin", "cos", "exp", "log", "sqrt", "tanh", "abs", "relu", "sigmoid", "min", "max", "pow"};
+  constexpr std::string_view names[] = {"x",      "y",    "constant", "+",   "-",   "*",    "/",
+                                        "negate", "sin",  "cos",      "exp", "log", "sqrt", "tanh",
+                                        "abs",    "relu", "sigmoid",  "min", "max", "pow"};
   return names[static_cast<size_t>(fn)];
 }
 
@@ -215,7 +262,8 @@ Expression Expression::parse(std::string_view text) {
 }
 
 Expression Expression::nested_sine(int depth) {
-  if (depth < 1 || depth > kMostDepth) throw Failure("nested sine: the depth must be from 1 to 64, got " + std::to_string(depth));
+  if (depth < 1 || depth > kMostDepth)
+    throw Failure("nested sine: the depth must be from 1 to 64, got " + std::to_string(depth));
   Expression made;
   made.steps_.assign(static_cast<size_t>(depth) + 1, {Fn::Sin, 0});
   made.steps_[0] = {Fn::X, 0};
@@ -259,8 +307,10 @@ void Expression::evaluate(std::span<const float> x, std::span<const float> y, st
     float* top = stack.data();
     for (const Step& step : steps_) {
       if (operands(step.fn) == 0) {
-        if (step.fn == Fn::Constant) std::fill_n(top, n, static_cast<float>(step.constant));
-        else std::copy_n((step.fn == Fn::X ? x : y).data() + begin, n, top);
+        if (step.fn == Fn::Constant)
+          std::fill_n(top, n, static_cast<float>(step.constant));
+        else
+          std::copy_n((step.fn == Fn::X ? x : y).data() + begin, n, top);
         top += kStrip;
         continue;
       }
@@ -289,15 +339,17 @@ std::string Expression::cuda_source(std::string_view kernel_name) const {
     stack.back() = name;
   }
   const std::string kernel(kernel_name);
-  return "// " + text_ + "\n__device__ __forceinline__ float value(float x, float y) {\n" + body + "  return " + stack.back() +
-         ";\n}\n\nextern \"C\" __global__ void " + kernel +
+  return "// " + text_ + "\n__device__ __forceinline__ float value(float x, float y) {\n" + body + "  return " +
+         stack.back() + ";\n}\n\nextern \"C\" __global__ void " + kernel +
          "(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out, unsigned long long n) {\n"
          "  const unsigned long long stride = 4ull * gridDim.x * blockDim.x;\n"
-         "  for (unsigned long long i = 4ull * (blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x); i < n; i += stride) {\n"
+         "  for (unsigned long long i = 4ull * (blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x); i < n; i "
+         "+= stride) {\n"
          "    if (i + 4 <= n) {\n"
          "      const float4 a = *reinterpret_cast<const float4*>(x + i);\n"
          "      const float4 b = y ? *reinterpret_cast<const float4*>(y + i) : make_float4(0, 0, 0, 0);\n"
-         "      *reinterpret_cast<float4*>(out + i) = make_float4(value(a.x, b.x), value(a.y, b.y), value(a.z, b.z), value(a.w, b.w));\n"
+         "      *reinterpret_cast<float4*>(out + i) = make_float4(value(a.x, b.x), value(a.y, b.y), value(a.z, b.z), "
+         "value(a.w, b.w));\n"
          "    } else {\n"
          "      for (unsigned long long j = i; j < n; ++j) out[j] = value(x[j], y ? y[j] : 0.0f);\n"
          "    }\n"
@@ -307,7 +359,8 @@ std::string Expression::cuda_source(std::string_view kernel_name) const {
 
 std::string Expression::identity() const {
   std::string out;
-  for (const Step& step : steps_) out += std::string(name_of(step.fn)) + (step.fn == Fn::Constant ? literal(step.constant) : "") + " ";
+  for (const Step& step : steps_)
+    out += std::string(name_of(step.fn)) + (step.fn == Fn::Constant ? literal(step.constant) : "") + " ";
   return out;
 }
 

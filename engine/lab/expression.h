@@ -1,4 +1,5 @@
-// An expression that a person typed, such as sin(sin(x))*2+y: parsed safely, run on the CPU, written out as CUDA source.
+// An expression that a person typed, such as sin(sin(x))*2+y: parsed safely, run on the CPU, written out as CUDA
+// source.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,7 +11,28 @@
 
 namespace ws::lab {
 
-enum class Fn : uint8_t { X, Y, Constant, Add, Subtract, Multiply, Divide, Negate, Sin, Cos, Exp, Log, Sqrt, Tanh, Abs, Relu, Sigmoid, Min, Max, Pow };
+enum class Fn : uint8_t {
+  X,
+  Y,
+  Constant,
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  Negate,
+  Sin,
+  Cos,
+  Exp,
+  Log,
+  Sqrt,
+  Tanh,
+  Abs,
+  Relu,
+  Sigmoid,
+  Min,
+  Max,
+  Pow
+};
 
 // One instruction of a stack machine; the list is the expression in postfix order.
 struct Step {
@@ -34,7 +56,7 @@ class Expression {
   void evaluate(std::span<const float> x, std::span<const float> y, std::span<float> out) const;  // y may be empty
 
   std::string cuda_source(std::string_view kernel_name) const;  // one kernel: everything in registers
-  std::string identity() const;                                  // equal for equal meaning; cache key
+  std::string identity() const;                                 // equal for equal meaning; cache key
 
  private:
   std::vector<Step> steps_;

@@ -28,12 +28,18 @@ bool second_input(const LabSpec& s) {
 
 int64_t flops_of(const LabSpec& s, int64_t n) {
   switch (s.operation) {
-    case Operation::MatMul: return 2 * rows_of(s, n) * inner_of(s, n) * n;
-    case Operation::Sine: return s.depth * n;
-    case Operation::Softmax: return 5 * n;
-    case Operation::Copy: return 0;
-    case Operation::Expression: return Expression::parse(s.expression).operations() * n;
-    default: return n;
+    case Operation::MatMul:
+      return 2 * rows_of(s, n) * inner_of(s, n) * n;
+    case Operation::Sine:
+      return s.depth * n;
+    case Operation::Softmax:
+      return 5 * n;
+    case Operation::Copy:
+      return 0;
+    case Operation::Expression:
+      return Expression::parse(s.expression).operations() * n;
+    default:
+      return n;
   }
 }
 
@@ -53,7 +59,9 @@ int64_t bytes_of(const LabSpec& s, int64_t n) { return 4 * (input_elements(s, n)
 
 int64_t memory_of(const LabSpec& s, int64_t n) {
   const bool chained = s.operation == Operation::Sine || s.operation == Operation::Expression;
-  const int64_t intermediates = chained ? 4 * n * std::max(s.operation == Operation::Sine ? 1 : Expression::parse(s.expression).stack_depth(), 1) : 0;
+  const int64_t intermediates =
+      chained ? 4 * n * std::max(s.operation == Operation::Sine ? 1 : Expression::parse(s.expression).stack_depth(), 1)
+              : 0;
   return bytes_of(s, n) + intermediates + (s.cold_cache ? kCoolBytes : 0) + (1 << 20);
 }
 
@@ -62,8 +70,10 @@ int64_t largest_size(const LabSpec& s, int64_t bytes) {
   if (s.operation == Operation::MatMul) high = 1 << 20;
   while (low < high) {
     const int64_t middle = low + (high - low + 1) / 2;
-    if (memory_of(s, middle) <= bytes) low = middle;
-    else high = middle - 1;
+    if (memory_of(s, middle) <= bytes)
+      low = middle;
+    else
+      high = middle - 1;
   }
   return low;
 }
@@ -92,8 +102,10 @@ double expected_at(const LabSpec& s, int64_t n, const Inputs& in, int64_t i) {
       for (int64_t j = 0; j < k; ++j) sum += a(row * k + j) * b(j * n + column);
       return sum;
     }
-    case Operation::Add: return a(i) + b(i);
-    case Operation::Copy: return a(i);
+    case Operation::Add:
+      return a(i) + b(i);
+    case Operation::Copy:
+      return a(i);
     case Operation::Reduce:
       for (int64_t j = 0; j < n; ++j) sum += a(j);
       return sum;
@@ -102,8 +114,10 @@ double expected_at(const LabSpec& s, int64_t n, const Inputs& in, int64_t i) {
       for (int64_t j = first; j < last; ++j) sum += std::exp(a(j));
       return std::exp(a(i)) / sum;
     }
-    case Operation::Sine: return Expression::nested_sine(s.depth).at(a(i), 0);
-    case Operation::Expression: return Expression::parse(s.expression).at(a(i), b(i));
+    case Operation::Sine:
+      return Expression::nested_sine(s.depth).at(a(i), 0);
+    case Operation::Expression:
+      return Expression::parse(s.expression).at(a(i), b(i));
   }
   return 0;
 }
@@ -114,7 +128,9 @@ std::vector<Sample> expected_samples(const LabSpec& s, int64_t n, const Inputs& 
   const int64_t outputs = output_elements(s, n), count = std::min<int64_t>(outputs, 97);
   std::vector<Sample> samples;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t index = count == 1 ? 0 : static_cast<int64_t>(static_cast<double>(i) / static_cast<double>(count - 1) * static_cast<double>(outputs - 1));
+    const int64_t index = count == 1 ? 0
+                                     : static_cast<int64_t>(static_cast<double>(i) / static_cast<double>(count - 1) *
+                                                            static_cast<double>(outputs - 1));
     samples.push_back({index, expected_at(s, n, inputs, index)});
   }
   return samples;

@@ -33,7 +33,8 @@ bool steady(const std::vector<double>& seconds) {
 double largest_error(const std::vector<float>& output, const std::vector<Sample>& expected) {
   double scale = 1e-30, worst = 0;
   for (const Sample& s : expected) scale = std::max(scale, std::abs(s.value));
-  for (const Sample& s : expected) worst = std::max(worst, std::abs(static_cast<double>(output[static_cast<size_t>(s.index)]) - s.value) / scale);
+  for (const Sample& s : expected)
+    worst = std::max(worst, std::abs(static_cast<double>(output[static_cast<size_t>(s.index)]) - s.value) / scale);
   return worst;
 }
 
@@ -80,8 +81,8 @@ void must_fit(const LabSpec& spec, Way way, int64_t size) {
   const int64_t needed = memory_of(spec, size), host = free_host_bytes() / 2;
   const int64_t room = info(way).gpu && device_info().cuda ? std::min(host, device_info().memory_bytes * 9 / 10) : host;
   if (needed > room)
-    throw Failure("size " + std::to_string(size) + " needs " + std::to_string(needed >> 20) + " MiB; the largest that fits is " +
-                  std::to_string(largest_size(spec, room)));
+    throw Failure("size " + std::to_string(size) + " needs " + std::to_string(needed >> 20) +
+                  " MiB; the largest that fits is " + std::to_string(largest_size(spec, room)));
 }
 
 class Sweep {

@@ -16,20 +16,20 @@ enum class Operation { MatMul, Sine, Add, Reduce, Softmax, Copy, Expression };
 
 // A way of running: one curve in the chart.
 enum class Way {
-  CpuLoops,        // plain loops, one thread
-  CpuLibrary,      // OpenBLAS, or vectorised loops on all cores
-  GpuPageable,     // copy in from pageable memory, compute, copy out
-  GpuPinned,       // the same from pinned memory
-  GpuResident,     // data already there: the work alone
-  GpuUnsynced,     // the clock stops before the work does: a pitfall
-  GpuOpByOp,       // one kernel an operation, intermediates in memory
-  GpuOverlap,      // chunks on three streams: copies behind compute
-  GpuGraph,        // one graph launch
-  GpuCold,         // the first call in a fresh process: context, module load
-  GpuNaive,        // matrix product: one thread an output
-  GpuTiled,        // matrix product: tiles in shared memory
-  GpuTf32,         // tensor cores, tf32
-  GpuFp16,         // tensor cores, half inputs
+  CpuLoops,     // plain loops, one thread
+  CpuLibrary,   // OpenBLAS, or vectorised loops on all cores
+  GpuPageable,  // copy in from pageable memory, compute, copy out
+  GpuPinned,    // the same from pinned memory
+  GpuResident,  // data already there: the work alone
+  GpuUnsynced,  // the clock stops before the work does: a pitfall
+  GpuOpByOp,    // one kernel an operation, intermediates in memory
+  GpuOverlap,   // chunks on three streams: copies behind compute
+  GpuGraph,     // one graph launch
+  GpuCold,      // the first call in a fresh process: context, module load
+  GpuNaive,     // matrix product: one thread an output
+  GpuTiled,     // matrix product: tiles in shared memory
+  GpuTf32,      // tensor cores, tf32
+  GpuFp16,      // tensor cores, half inputs
 };
 
 struct WayInfo {
@@ -109,13 +109,13 @@ class LabSink {
 
 LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink);
 
-// A program that offers the laboratory calls this first and ends when it says true: the process was started by the sweep to
-// make one first call.
+// A program that offers the laboratory calls this first and ends when it says true: the process was started by the
+// sweep to make one first call.
 bool run_cold_call_if_asked();
 
 int64_t flops_of(const LabSpec& spec, int64_t size);
-int64_t bytes_of(const LabSpec& spec, int64_t size);      // inputs and outputs once
-int64_t memory_of(const LabSpec& spec, int64_t size);     // bytes that the largest way needs
+int64_t bytes_of(const LabSpec& spec, int64_t size);       // inputs and outputs once
+int64_t memory_of(const LabSpec& spec, int64_t size);      // bytes that the largest way needs
 int64_t largest_size(const LabSpec& spec, int64_t bytes);  // that fits
 
 LabSpec lab_spec_from_json(const nlohmann::json& json);  // refusals name the key

@@ -10,18 +10,25 @@ using nlohmann::json;
 
 namespace {
 
-constexpr Operation kOperations[] = {Operation::MatMul, Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax, Operation::Copy, Operation::Expression};
+constexpr Operation kOperations[] = {Operation::MatMul,  Operation::Sine, Operation::Add,       Operation::Reduce,
+                                     Operation::Softmax, Operation::Copy, Operation::Expression};
 
 [[noreturn]] void refuse(const std::string& key, const std::string& expected, const json& got) {
-  throw Failure("lab." + key + ": expected " + expected + ", got " + got.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60));
+  throw Failure("lab." + key + ": expected " + expected + ", got " +
+                got.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60));
 }
 
 double number(const std::string& key, const json& value, double least, double most) {
   if (!value.is_number() || value.get<double>() < least || value.get<double>() > most)
-    refuse(key, "a number from " + std::to_string(static_cast<int64_t>(least)) + " to " + std::to_string(static_cast<int64_t>(most)), value);
+    refuse(key,
+           "a number from " + std::to_string(static_cast<int64_t>(least)) + " to " +
+               std::to_string(static_cast<int64_t>(most)),
+           value);
   return value.get<double>();
 }
-int64_t whole(const std::string& key, const json& value, double least, double most) { return static_cast<int64_t>(number(key, value, least, most)); }
+int64_t whole(const std::string& key, const json& value, double least, double most) {
+  return static_cast<int64_t>(number(key, value, least, most));
+}
 
 std::string text(const std::string& key, const json& value) {
   if (!value.is_string()) refuse(key, "text", value);
@@ -53,22 +60,38 @@ std::vector<int64_t> size_list(const json& value) {
 }
 
 void read(LabSpec& spec, const std::string& key, const json& value) {
-  if (key == "name") spec.name = text(key, value);
-  else if (key == "title" || key == "text") text(key, value);
-  else if (key == "operation") spec.operation = operation(value);
-  else if (key == "sizes") spec.sizes = size_list(value);
-  else if (key == "ways") spec.ways = way_list(value);
-  else if (key == "m") spec.m = whole(key, value, 0, 1 << 20);
-  else if (key == "k") spec.k = whole(key, value, 0, 1 << 20);
-  else if (key == "depth") spec.depth = static_cast<int>(whole(key, value, 1, 64));
-  else if (key == "expression") spec.expression = Expression::parse(text(key, value)).text();
-  else if (key == "repeats") spec.repeats = static_cast<int>(whole(key, value, 3, 10000));
-  else if (key == "warm_up") spec.warm_up = static_cast<int>(whole(key, value, 0, 1000));
-  else if (key == "seconds_per_point") spec.seconds_per_point = number(key, value, 0, 3600);
-  else if (key == "longest_call_s") spec.longest_call_s = number(key, value, 0, 3600);
-  else if (key == "cold_cache") spec.cold_cache = value.is_boolean() ? value.get<bool>() : (refuse(key, "true or false", value), false);
-  else if (key == "seed") spec.seed = static_cast<uint64_t>(whole(key, value, 0, 9e15));
-  else throw Failure("lab." + key + ": there is no such choice");
+  if (key == "name")
+    spec.name = text(key, value);
+  else if (key == "title" || key == "text")
+    text(key, value);
+  else if (key == "operation")
+    spec.operation = operation(value);
+  else if (key == "sizes")
+    spec.sizes = size_list(value);
+  else if (key == "ways")
+    spec.ways = way_list(value);
+  else if (key == "m")
+    spec.m = whole(key, value, 0, 1 << 20);
+  else if (key == "k")
+    spec.k = whole(key, value, 0, 1 << 20);
+  else if (key == "depth")
+    spec.depth = static_cast<int>(whole(key, value, 1, 64));
+  else if (key == "expression")
+    spec.expression = Expression::parse(text(key, value)).text();
+  else if (key == "repeats")
+    spec.repeats = static_cast<int>(whole(key, value, 3, 10000));
+  else if (key == "warm_up")
+    spec.warm_up = static_cast<int>(whole(key, value, 0, 1000));
+  else if (key == "seconds_per_point")
+    spec.seconds_per_point = number(key, value, 0, 3600);
+  else if (key == "longest_call_s")
+    spec.longest_call_s = number(key, value, 0, 3600);
+  else if (key == "cold_cache")
+    spec.cold_cache = value.is_boolean() ? value.get<bool>() : (refuse(key, "true or false", value), false);
+  else if (key == "seed")
+    spec.seed = static_cast<uint64_t>(whole(key, value, 0, 9e15));
+  else
+    throw Failure("lab." + key + ": there is no such choice");
 }
 
 }  // namespace
@@ -83,32 +106,68 @@ LabSpec lab_spec_from_json(const json& object) {
 json to_json(const LabSpec& s) {
   json list = json::array();
   for (Way w : s.ways) list.push_back(info(w).name);
-  return {{"name", s.name}, {"operation", to_string(s.operation)}, {"sizes", s.sizes}, {"ways", list}, {"m", s.m}, {"k", s.k}, {"depth", s.depth},
-          {"expression", s.expression}, {"repeats", s.repeats}, {"warm_up", s.warm_up}, {"seconds_per_point", s.seconds_per_point},
-          {"longest_call_s", s.longest_call_s}, {"cold_cache", s.cold_cache}, {"seed", s.seed}};
+  return {{"name", s.name},
+          {"operation", to_string(s.operation)},
+          {"sizes", s.sizes},
+          {"ways", list},
+          {"m", s.m},
+          {"k", s.k},
+          {"depth", s.depth},
+          {"expression", s.expression},
+          {"repeats", s.repeats},
+          {"warm_up", s.warm_up},
+          {"seconds_per_point", s.seconds_per_point},
+          {"longest_call_s", s.longest_call_s},
+          {"cold_cache", s.cold_cache},
+          {"seed", s.seed}};
 }
 
 json to_json(const LabResult& r) {
   json points = json::array();
   for (const LabPoint& p : r.points)
-    points.push_back({{"way", info(p.way).name}, {"size", p.size}, {"ok", p.ok}, {"median_s", p.median_s}, {"p5_s", p.low_s}, {"p95_s", p.high_s},
-                      {"device_s", p.device_s}, {"copy_s", p.copy_s}, {"compute_s", p.compute_s}, {"repeats", p.repeats}, {"flops", p.flops},
-                      {"bytes", p.bytes}, {"error", p.error}, {"note", p.note}});
+    points.push_back({{"way", info(p.way).name},
+                      {"size", p.size},
+                      {"ok", p.ok},
+                      {"median_s", p.median_s},
+                      {"p5_s", p.low_s},
+                      {"p95_s", p.high_s},
+                      {"device_s", p.device_s},
+                      {"copy_s", p.copy_s},
+                      {"compute_s", p.compute_s},
+                      {"repeats", p.repeats},
+                      {"flops", p.flops},
+                      {"bytes", p.bytes},
+                      {"error", p.error},
+                      {"note", p.note}});
   json crossings = json::array();
   for (const Crossover& c : crossovers(r))
-    crossings.push_back({{"slower_below", info(c.slower_below).name}, {"faster_above", info(c.faster_above).name}, {"size", c.size}, {"seconds", c.seconds}});
+    crossings.push_back({{"slower_below", info(c.slower_below).name},
+                         {"faster_above", info(c.faster_above).name},
+                         {"size", c.size},
+                         {"seconds", c.seconds}});
   const Ceilings& c = r.ceilings;
-  return {{"spec", to_json(r.spec)}, {"device", r.device}, {"message", r.message}, {"cancelled", r.cancelled}, {"points", points}, {"crossovers", crossings},
-          {"ceilings", {{"memory_bytes_s", c.read_write_bytes_s}, {"fp32_flops_s", c.fp32_flops_s}, {"tf32_flops_s", c.tf32_flops_s},
-                        {"fp16_flops_s", c.fp16_flops_s}, {"pinned_bytes_s", c.pinned_bytes_s}, {"sine_per_s", c.sine_per_s}}}};
+  return {{"spec", to_json(r.spec)},
+          {"device", r.device},
+          {"message", r.message},
+          {"cancelled", r.cancelled},
+          {"points", points},
+          {"crossovers", crossings},
+          {"ceilings",
+           {{"memory_bytes_s", c.read_write_bytes_s},
+            {"fp32_flops_s", c.fp32_flops_s},
+            {"tf32_flops_s", c.tf32_flops_s},
+            {"fp16_flops_s", c.fp16_flops_s},
+            {"pinned_bytes_s", c.pinned_bytes_s},
+            {"sine_per_s", c.sine_per_s}}}};
 }
 
 std::string to_csv(const LabResult& r) {
   std::ostringstream out;
   out << "way,size,median_s,p5_s,p95_s,device_s,copy_s,compute_s,repeats,flops,bytes,error,ok\n";
   for (const LabPoint& p : r.points)
-    out << info(p.way).name << ',' << p.size << ',' << p.median_s << ',' << p.low_s << ',' << p.high_s << ',' << p.device_s << ',' << p.copy_s << ','
-        << p.compute_s << ',' << p.repeats << ',' << p.flops << ',' << p.bytes << ',' << p.error << ',' << (p.ok ? 1 : 0) << '\n';
+    out << info(p.way).name << ',' << p.size << ',' << p.median_s << ',' << p.low_s << ',' << p.high_s << ','
+        << p.device_s << ',' << p.copy_s << ',' << p.compute_s << ',' << p.repeats << ',' << p.flops << ',' << p.bytes
+        << ',' << p.error << ',' << (p.ok ? 1 : 0) << '\n';
   return out.str();
 }
 

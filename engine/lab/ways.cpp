@@ -11,9 +11,12 @@ constexpr WayInfo kWays[] = {
     {Way::GpuPageable, "gpu-pageable", "GPU, pageable copies", "Copies in and out count, from ordinary memory.", true},
     {Way::GpuPinned, "gpu-pinned", "GPU, pinned copies", "Copies in and out count, from page-locked memory.", true},
     {Way::GpuResident, "gpu", "GPU, data there", "The work alone: data is on the GPU already.", true},
-    {Way::GpuUnsynced, "gpu-unsynced", "GPU, not synchronised", "A pitfall: the clock stops after the launch, not after the work.", true, true},
-    {Way::GpuOpByOp, "gpu-op-by-op", "GPU, op by op", "One kernel an operation; every intermediate goes through memory.", true},
-    {Way::GpuOverlap, "gpu-overlap", "GPU, overlapped copies", "Chunks on three streams: copies hide behind compute.", true},
+    {Way::GpuUnsynced, "gpu-unsynced", "GPU, not synchronised",
+     "A pitfall: the clock stops after the launch, not after the work.", true, true},
+    {Way::GpuOpByOp, "gpu-op-by-op", "GPU, op by op",
+     "One kernel an operation; every intermediate goes through memory.", true},
+    {Way::GpuOverlap, "gpu-overlap", "GPU, overlapped copies", "Chunks on three streams: copies hide behind compute.",
+     true},
     {Way::GpuGraph, "gpu-graph", "GPU, CUDA graph", "One graph launch instead of one launch an operation.", true},
     {Way::GpuCold, "gpu-cold", "GPU, first call", "A fresh process: context, module load and the call.", true},
     {Way::GpuNaive, "gpu-naive", "GPU, naive kernel", "One thread an output, straight from memory.", true},
@@ -33,7 +36,8 @@ std::string_view to_string(Operation operation) {
 }
 
 std::string_view explain(Operation operation) {
-  constexpr std::string_view sentences[] = {"C = A·B, n × n", "sin(sin(…x))", "x + y", "Σ x", "softmax of rows of 1 024", "out = x", "what you type"};
+  constexpr std::string_view sentences[] = {"C = A·B, n × n",           "sin(sin(…x))", "x + y",        "Σ x",
+                                            "softmax of rows of 1 024", "out = x",      "what you type"};
   return sentences[static_cast<size_t>(operation)];
 }
 
@@ -42,7 +46,8 @@ std::vector<Way> ways_of(Operation operation) {
   const auto gpu = {Way::GpuPageable, Way::GpuPinned, Way::GpuResident, Way::GpuUnsynced, Way::GpuGraph, Way::GpuCold};
   all.insert(all.end(), gpu);
   if (operation == Operation::MatMul) all.insert(all.end(), {Way::GpuNaive, Way::GpuTiled, Way::GpuTf32, Way::GpuFp16});
-  if (operation == Operation::Sine || operation == Operation::Expression) all.insert(all.end(), {Way::GpuOpByOp, Way::GpuOverlap});
+  if (operation == Operation::Sine || operation == Operation::Expression)
+    all.insert(all.end(), {Way::GpuOpByOp, Way::GpuOverlap});
   if (operation == Operation::Add || operation == Operation::Copy) all.push_back(Way::GpuOverlap);
   return all;
 }

@@ -22,7 +22,7 @@ class Workload {
  public:
   virtual ~Workload() = default;
   virtual CallTime call() = 0;
-  virtual void cool() = 0;  // pushes the inputs out of the caches, outside the clock
+  virtual void cool() = 0;                  // pushes the inputs out of the caches, outside the clock
   virtual std::vector<float> output() = 0;  // of the last call
   virtual std::string note() const { return {}; }
 };

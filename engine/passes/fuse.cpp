@@ -49,11 +49,12 @@ class Match {
   std::vector<int> uses_;
 };
 
-constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias", kSoftmax = "softmax + cross-entropy + gradient",
-                           kSquared = "squared error + gradient", kUpdate = "whole update", kLine = "linear step",
-                           kProductBias = "product + bias", kProductGrad = "product + activation gradient",
-                           kProductBiasGrad = "product + bias gradient", kProductActivation = "product + activation",
-                           kOutputLayer = "output layer", kGradientUpdate = "gradient + update", kLineUpdate = "line + update";
+constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias",
+                           kSoftmax = "softmax + cross-entropy + gradient", kSquared = "squared error + gradient",
+                           kUpdate = "whole update", kLine = "linear step", kProductBias = "product + bias",
+                           kProductGrad = "product + activation gradient", kProductBiasGrad = "product + bias gradient",
+                           kProductActivation = "product + activation", kOutputLayer = "output layer",
+                           kGradientUpdate = "gradient + update", kLineUpdate = "line + update";
 
 bool bias_activation(Match& m) {
   if (!m.kinds({OpKind::BroadcastBias, OpKind::Add, OpKind::Activate})) return false;
@@ -117,7 +118,8 @@ bool whole_update(Match& m) {
 
 bool linear_step(Match& m) {
   if (m.spec().model.kind != ModelKind::Linear) return false;
-  if (!m.kinds({OpKind::MatMul, OpKind::BiasActivate, OpKind::SquaredErrorFused, OpKind::MatMul, OpKind::ColumnSum})) return false;
+  if (!m.kinds({OpKind::MatMul, OpKind::BiasActivate, OpKind::SquaredErrorFused, OpKind::MatMul, OpKind::ColumnSum}))
+    return false;
   const Buffer &weights = m.buffer(m.op(0).in[1]), &z = m.buffer(m.op(0).out[0]);
   if (weights.type != DType::F32 || weights.rows != 1 || z.cols != 1) return false;
   Op fused = m.op(2);
@@ -132,7 +134,8 @@ bool linear_step(Match& m) {
 bool product_bias(Match& m) {
   if (!m.kinds({OpKind::MatMul, OpKind::BiasActivate})) return false;
   const Op& after = m.op(1);
-  if (after.in[0] != m.op(0).out[0] || m.op(0).epilogue != Epilogue::None || !m.only_read_once(after.in[0])) return false;
+  if (after.in[0] != m.op(0).out[0] || m.op(0).epilogue != Epilogue::None || !m.only_read_once(after.in[0]))
+    return false;
   Op fused = m.op(0);
   fused.epilogue = after.activation == Activation::None ? Epilogue::Bias : Epilogue::BiasActivate;
   fused.activation = after.activation;
@@ -193,14 +196,20 @@ constexpr std::array kRules = {
     Rule{{kBias, Fusion::Pointwise, "Broadcast bias and add in one kernel."}, bias},
     Rule{{kSoftmax, Fusion::Pointwise, "Softmax, cross-entropy and its gradient in one kernel."}, softmax_loss},
     Rule{{kSquared, Fusion::Pointwise, "Squared error and its gradient in one kernel."}, squared_loss},
-    Rule{{kLine, Fusion::Pointwise, "A linear model's forward, loss and gradient in one pass over the data."}, linear_step},
+    Rule{{kLine, Fusion::Pointwise, "A linear model's forward, loss and gradient in one pass over the data."},
+         linear_step},
     Rule{{kUpdate, Fusion::Pointwise, "Every parameter updated in one kernel."}, whole_update},
     Rule{{kProductBias, Fusion::Epilogue, "Bias and activation inside the matrix product."}, product_bias},
     Rule{{kProductGrad, Fusion::Epilogue, "The activation's gradient inside the matrix product."}, product_gradient},
-    Rule{{kProductBiasGrad, Fusion::Epilogue, "The bias gradient inside the weight gradient's product."}, product_bias_gradient},
-    Rule{{kProductActivation, Fusion::Epilogue, "The activation inside the matrix product of a layer without bias."}, product_activation},
-    Rule{{kOutputLayer, Fusion::Epilogue, "A small last layer, its loss and both its gradients in one kernel."}, output_layer},
-    Rule{{kGradientUpdate, Fusion::Epilogue, "Every weight gradient and its optimizer step in one kernel: no gradient is stored."}, gradient_update},
+    Rule{{kProductBiasGrad, Fusion::Epilogue, "The bias gradient inside the weight gradient's product."},
+         product_bias_gradient},
+    Rule{{kProductActivation, Fusion::Epilogue, "The activation inside the matrix product of a layer without bias."},
+         product_activation},
+    Rule{{kOutputLayer, Fusion::Epilogue, "A small last layer, its loss and both its gradients in one kernel."},
+         output_layer},
+    Rule{{kGradientUpdate, Fusion::Epilogue,
+          "Every weight gradient and its optimizer step in one kernel: no gradient is stored."},
+         gradient_update},
     Rule{{kLineUpdate, Fusion::Epilogue, "The linear step moves its parameters itself."}, line_update},
 };
 

@@ -7,8 +7,8 @@
 namespace ws {
 namespace {
 
-constexpr int64_t kMostOutputs = 32;     // a warp holds a row of them
-constexpr int64_t kMostLossRows = 2048;  // beyond, separate products use the GPU better
+constexpr int64_t kMostOutputs = 32;       // a warp holds a row of them
+constexpr int64_t kMostLossRows = 2048;    // beyond, separate products use the GPU better
 constexpr int64_t kMostUpdateRows = 1024;  // one block sums over all rows of the batch
 
 int reads_of(const Plan& plan, BufferId id) {
@@ -39,10 +39,12 @@ bool begins_output_layer(const Plan& plan, size_t at) {
   if (product.epilogue != Epilogue::None && product.epilogue != Epilogue::Bias) return false;
   if (loss.kind != OpKind::SoftmaxCrossEntropy && loss.kind != OpKind::SquaredErrorFused) return false;
   const BufferId z = product.out[0];
-  return loss.in[0] == z && reads_of(plan, z) == 1 && plan.buffer(z).cols <= kMostOutputs && plan.batch <= kMostLossRows;
+  return loss.in[0] == z && reads_of(plan, z) == 1 && plan.buffer(z).cols <= kMostOutputs &&
+         plan.batch <= kMostLossRows;
 }
 
-// The op that makes each gradient of `op`; nothing when one of them is no plain weight gradient or somebody else reads it.
+// The op that makes each gradient of `op`; nothing when one of them is no plain weight gradient or somebody else reads
+// it.
 using Makers = std::map<BufferId, size_t>;
 std::optional<Makers> gradient_makers(const Plan& plan, const std::vector<UpdateItem>& items) {
   Makers makers;
@@ -51,7 +53,8 @@ std::optional<Makers> gradient_makers(const Plan& plan, const std::vector<Update
     if (!made || plan.ops[*made].kind != OpKind::MatMul || !plan.ops[*made].transpose_a) return std::nullopt;
     for (const Op& op : plan.ops) {
       const bool reads = std::ranges::count(op.in, item.gradient) > 0;
-      if (reads && op.kind != OpKind::UpdateAll && op.kind != OpKind::Update && op.kind != OpKind::CheckFinite) return std::nullopt;
+      if (reads && op.kind != OpKind::UpdateAll && op.kind != OpKind::Update && op.kind != OpKind::CheckFinite)
+        return std::nullopt;
     }
     makers[item.gradient] = *made;
   }

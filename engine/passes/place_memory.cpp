@@ -1,4 +1,5 @@
-// Gives every step-local buffer its memory: visible alloc and free ops, or an offset in one block planned from lifetimes.
+// Gives every step-local buffer its memory: visible alloc and free ops, or an offset in one block planned from
+// lifetimes.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -32,7 +33,8 @@ Plan insert_alloc_and_free(Plan plan) {
     for (size_t b = 0; b < lives.size(); ++b)
       if (lives[b].last == i) ops.push_back(bookkeeping(OpKind::Free, plan, static_cast<BufferId>(b), op));
   }
-  plan.log.push_back("place_memory inserted " + std::to_string((ops.size() - plan.ops.size()) / 2) + " pairs of alloc and free.");
+  plan.log.push_back("place_memory inserted " + std::to_string((ops.size() - plan.ops.size()) / 2) +
+                     " pairs of alloc and free.");
   plan.ops = std::move(ops);
   return plan;
 }
@@ -74,7 +76,8 @@ std::vector<size_t> order_by(const std::vector<Block>& blocks, auto key) {
   return order;
 }
 
-// Whatever ends highest is placed earlier the next time, now and then something else as well, so that no cycle holds it.
+// Whatever ends highest is placed earlier the next time, now and then something else as well, so that no cycle holds
+// it.
 void improve(std::vector<Block>& best, int64_t& end, std::vector<size_t> order, int64_t bound) {
   std::vector<Block> tried = best;
   uint32_t noise = 1;
@@ -91,10 +94,11 @@ void improve(std::vector<Block>& best, int64_t& end, std::vector<size_t> order, 
 // Packing lifetimes is hard in general: the best of a few greedy orders, each improved.
 std::vector<Block> best_packing(std::vector<Block> blocks, int64_t bound, int64_t& end) {
   const auto length = [](const Block& b) { return b.life.last - b.life.first + 1; };
-  const std::vector<size_t> orders[] = {
-      order_by(blocks, [](const Block& b) { return b.bytes; }), order_by(blocks, [&](const Block& b) { return b.bytes * length(b); }),
-      order_by(blocks, length), order_by(blocks, [](const Block& b) { return -b.life.first; }),
-      order_by(blocks, [](const Block& b) { return b.life.last; })};
+  const std::vector<size_t> orders[] = {order_by(blocks, [](const Block& b) { return b.bytes; }),
+                                        order_by(blocks, [&](const Block& b) { return b.bytes * length(b); }),
+                                        order_by(blocks, length),
+                                        order_by(blocks, [](const Block& b) { return -b.life.first; }),
+                                        order_by(blocks, [](const Block& b) { return b.life.last; })};
   end = 0;
   if (blocks.empty()) return blocks;
   end = std::numeric_limits<int64_t>::max();
@@ -118,10 +122,11 @@ Plan plan_arena(Plan plan) {
   for (size_t b = 0; b < lives.size(); ++b)
     if (lives[b].first >= 0) blocks.push_back({b, aligned(plan.buffers[b].bytes()), 0, lives[b]});
   int64_t end = 0;
-  for (const Block& block : best_packing(blocks, aligned_lower_bound(blocks), end)) plan.buffers[block.buffer].offset = block.offset;
+  for (const Block& block : best_packing(blocks, aligned_lower_bound(blocks), end))
+    plan.buffers[block.buffer].offset = block.offset;
   plan.arena_bytes = end;
-  plan.log.push_back("place_memory gave " + std::to_string(blocks.size()) + " buffers an offset in one block of " + std::to_string(end) +
-                     " bytes; inserted no alloc op.");
+  plan.log.push_back("place_memory gave " + std::to_string(blocks.size()) + " buffers an offset in one block of " +
+                     std::to_string(end) + " bytes; inserted no alloc op.");
   return plan;
 }
 

@@ -37,10 +37,14 @@ std::string describe(TraceLevel level, const std::string& gpu_refused) {
   if (level == TraceLevel::Off) return "Tracing is off.";
   if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
   switch (level) {
-    case TraceLevel::Steps: return "Traces steps, phases and allocator calls; no kernels.";
-    case TraceLevel::Graph: return "Traces eager kernels, copies and each graph launch as a whole, not its kernels.";
-    case TraceLevel::Kernels: return "Traces every kernel, copy and allocator call; no other calls.";
-    default: return "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
+    case TraceLevel::Steps:
+      return "Traces steps, phases and allocator calls; no kernels.";
+    case TraceLevel::Graph:
+      return "Traces eager kernels, copies and each graph launch as a whole, not its kernels.";
+    case TraceLevel::Kernels:
+      return "Traces every kernel, copy and allocator call; no other calls.";
+    default:
+      return "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
   }
 }
 
@@ -145,7 +149,8 @@ void Collector::Impl::begin() {
     context.gpu_clock = gpu->calibrate_clock();
     gpu->begin(context);
   }
-  if (options.untraced_share > 0) meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
+  if (options.untraced_share > 0)
+    meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
   if (gpu && options.hardware_counters) {
     counters = make_hardware_counters();
     const std::string why = counters->start(options.counter_interval_ns);
@@ -176,7 +181,8 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
   if (options.level != TraceLevel::Off) set_listener(&marks);
   impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
-  if (impl_->gpu && options.poll_memory) impl_->memory_thread = std::thread([impl = impl_.get()] { impl->watch_memory(); });
+  if (impl_->gpu && options.poll_memory)
+    impl_->memory_thread = std::thread([impl = impl_.get()] { impl->watch_memory(); });
   return status();
 }
 
@@ -198,7 +204,8 @@ void Collector::set_level(TraceLevel level) {
   std::lock_guard lock(impl_->switch_mutex);
   if (!impl_->running || level == impl_->level) return;
   impl_->level = level;
-  if (!impl_->gpu && level != TraceLevel::Off && impl_->gpu_refused.empty()) impl_->gpu_refused = "tracing began switched off";
+  if (!impl_->gpu && level != TraceLevel::Off && impl_->gpu_refused.empty())
+    impl_->gpu_refused = "tracing began switched off";
   impl_->configure();
   set_listener(level == TraceLevel::Off ? nullptr : &Marks::instance());
   std::lock_guard status_lock(impl_->mutex);
@@ -258,8 +265,10 @@ void Collector::Impl::take_marks() {
 }
 
 void Collector::Impl::cycle(bool last) {
-  if (gpu && last) gpu->finish();
-  else if (gpu) gpu->flush();
+  if (gpu && last)
+    gpu->finish();
+  else if (gpu)
+    gpu->flush();
   housekeeping();
   take_marks();
   if (gpu) gpu->drain(last);
@@ -291,8 +300,8 @@ void Collector::Impl::housekeeping() {
   }
 }
 
-// On a thread of its own: while launches queue up, the driver can keep a question about memory waiting for seconds, and records
-// would be lost meanwhile.
+// On a thread of its own: while launches queue up, the driver can keep a question about memory waiting for seconds, and
+// records would be lost meanwhile.
 void Collector::Impl::watch_memory() {
   std::unique_lock lock(mutex);
   while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stopping; })) {

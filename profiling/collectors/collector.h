@@ -24,32 +24,32 @@ struct CollectorOptions {
   double untraced_share = 0;
   bool hardware_counters = false;
   int64_t counter_interval_ns = 1'000'000;
-  bool poll_memory = true;                // device-wide use and pool sizes, a few times a second
-  int flush_ms = 60;                      // how often a live view gets news
-  size_t max_waiting_spans = 4'000'000;   // not taken yet; beyond this, records are dropped and counted
-  int64_t origin_ns = 0;                  // steady clock at trace time 0; 0: when start() is called
-  bool inside_driver_start = false;       // called by the driver while it starts: ask it nothing
-  bool nvtx_ranges = false;               // record the program's own NVTX ranges (for programs without our marks)
+  bool poll_memory = true;               // device-wide use and pool sizes, a few times a second
+  int flush_ms = 60;                     // how often a live view gets news
+  size_t max_waiting_spans = 4'000'000;  // not taken yet; beyond this, records are dropped and counted
+  int64_t origin_ns = 0;                 // steady clock at trace time 0; 0: when start() is called
+  bool inside_driver_start = false;      // called by the driver while it starts: ask it nothing
+  bool nvtx_ranges = false;              // record the program's own NVTX ranges (for programs without our marks)
 };
 
 // What the traced run cost, from untraced stretches between traced ones.
 struct Overhead {
-  int pairs = 0;               // compared stretches; the rest is meaningless while 0
-  double ratio = 1;            // median of traced / untraced time per step
-  double low = 1, high = 1;    // quartiles
+  int pairs = 0;             // compared stretches; the rest is meaningless while 0
+  double ratio = 1;          // median of traced / untraced time per step
+  double low = 1, high = 1;  // quartiles
 };
 
 struct CollectorStatus {
   bool running = false;
-  bool gpu = false;             // GPU records are being gathered
-  std::string sentence;         // what is traced and what is not, and why
-  std::string counters;         // the same for hardware counters
+  bool gpu = false;      // GPU records are being gathered
+  std::string sentence;  // what is traced and what is not, and why
+  std::string counters;  // the same for hardware counters
   TraceLevel level = TraceLevel::Off;
-  int64_t origin_ns = 0;        // steady clock at trace time 0
-  uint64_t records = 0;         // GPU and call records read
-  Losses losses;                // since start()
+  int64_t origin_ns = 0;                   // steady clock at trace time 0
+  uint64_t records = 0;                    // GPU and call records read
+  Losses losses;                           // since start()
   uint64_t buffers = 0, buffers_peak = 0;  // of record memory, 1 MiB each
-  int64_t clock_width_ns = 0;   // how closely GPU and host time are known to agree
+  int64_t clock_width_ns = 0;              // how closely GPU and host time are known to agree
   Overhead overhead;
 };
 

@@ -7,13 +7,18 @@
 
 namespace ws::prof {
 
-void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                        const void* data) {
   auto* me = static_cast<CuptiSession*>(self);
   switch (domain) {
-    case CUPTI_CB_DOMAIN_DRIVER_API: return me->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
-    case CUPTI_CB_DOMAIN_RUNTIME_API: return me->on_runtime_call(id, *static_cast<const CUpti_CallbackData*>(data));
-    case CUPTI_CB_DOMAIN_RESOURCE: return me->on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
-    default: return;
+    case CUPTI_CB_DOMAIN_DRIVER_API:
+      return me->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
+    case CUPTI_CB_DOMAIN_RUNTIME_API:
+      return me->on_runtime_call(id, *static_cast<const CUpti_CallbackData*>(data));
+    case CUPTI_CB_DOMAIN_RESOURCE:
+      return me->on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
+    default:
+      return;
   }
 }
 
@@ -120,8 +125,8 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
   thread.launch_count = 0;  // told once for each launch
 }
 
-// The driver crashes when a graph that was made without whole-graph records is launched with them: such graphs come from before
-// our subscription. Their kernels are recorded one by one instead.
+// The driver crashes when a graph that was made without whole-graph records is launched with them: such graphs come
+// from before our subscription. Their kernels are recorded one by one instead.
 bool CuptiSession::may_run_whole(CUgraphExec graph) {
   uint32_t id = 0;
   if (cuptiGetGraphExecId(graph, &id) != CUPTI_SUCCESS) return false;
@@ -164,9 +169,13 @@ void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
   apply_locked(kinds_);
 }
 
-// A graph can hold several steps: the n-th time that an op is marked while one graph is captured belongs to its n-th step.
+// A graph can hold several steps: the n-th time that an op is marked while one graph is captured belongs to its n-th
+// step.
 void CuptiSession::on_node_created(const CUpti_GraphData& data) {
-  struct Seen { uint64_t scope = 0; uint32_t times = 0; };
+  struct Seen {
+    uint64_t scope = 0;
+    uint32_t times = 0;
+  };
   thread_local uint32_t current = 0;
   thread_local std::unordered_map<OpTag, Seen> seen;
   MarkedThread& thread = Marks::thread();
@@ -174,7 +183,8 @@ void CuptiSession::on_node_created(const CUpti_GraphData& data) {
   if (op == kNoOp) return;
   uint32_t graph = 0;
   uint64_t node = 0;
-  if (cuptiGetGraphId(data.graph, &graph) != CUPTI_SUCCESS || cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS) return;
+  if (cuptiGetGraphId(data.graph, &graph) != CUPTI_SUCCESS || cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS)
+    return;
   if (graph != current) seen.clear();
   current = graph;
   Seen& of_op = seen[op];

@@ -10,10 +10,11 @@
 
 namespace ws::prof {
 
-// What puts work on the GPU, in the driver: every launch, copy and memset passes here, whichever interface asked for it.
+// What puts work on the GPU, in the driver: every launch, copy and memset passes here, whichever interface asked for
+// it.
 std::span<const CUpti_CallbackId> launch_calls();
-// Drawn as spans at the fullest level: the runtime's by the names that programs use, the driver's where no runtime call is
-// around them.
+// Drawn as spans at the fullest level: the runtime's by the names that programs use, the driver's where no runtime call
+// is around them.
 std::span<const CUpti_CallbackId> runtime_calls();
 std::span<const CUpti_CallbackId> driver_waits();
 // Counted one by one, as they happen, where every allocation passes: in the driver.

@@ -7,30 +7,44 @@ namespace ws::prof {
 
 namespace {
 
-constexpr int kRounds = 16;          // looks at a kernel before it counts as unjoined
+constexpr int kRounds = 16;  // looks at a kernel before it counts as unjoined
 constexpr size_t kMostWaiting = 200'000;
 
 const char* copy_side(unsigned kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE: return "pageable";
-    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED: return "pinned";
-    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE: return "device";
-    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY: return "array";
-    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED: return "managed";
-    default: return "memory";
+    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
+      return "pageable";
+    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
+      return "pinned";
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE:
+      return "device";
+    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY:
+      return "array";
+    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED:
+      return "managed";
+    default:
+      return "memory";
   }
 }
 
 const char* overhead_name(CUpti_ActivityOverheadKind kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER: return "driver compiles";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH: return "profiler flushes";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION: return "profiler instruments";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE: return "profiler allocates";
-    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING: return "module loads";
-    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING: return "function loads";
-    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL: return "launch queue full";
-    default: return "profiler";
+    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
+      return "driver compiles";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH:
+      return "profiler flushes";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION:
+      return "profiler instruments";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE:
+      return "profiler allocates";
+    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
+      return "module loads";
+    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING:
+      return "function loads";
+    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL:
+      return "launch queue full";
+    default:
+      return "profiler";
   }
 }
 
@@ -62,16 +76,35 @@ void RecordParser::parse(uint8_t* buffer, size_t valid_bytes, NextRecord next) {
 void RecordParser::dispatch(const CUpti_Activity& r) {
   switch (r.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-    case CUPTI_ACTIVITY_KIND_KERNEL: kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: graph_run(reinterpret_cast<const CUpti_ActivityGraphTrace2&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_MEMCPY: copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_MEMCPY2: peer_copy(reinterpret_cast<const CUpti_ActivityMemcpyPtoP4&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_MEMSET: memset(reinterpret_cast<const CUpti_ActivityMemset4&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_OVERHEAD: overhead(reinterpret_cast<const CUpti_ActivityOverhead3&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_MARKER: marker(reinterpret_cast<const CUpti_ActivityMarker2&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_MEMORY2: memory(reinterpret_cast<const CUpti_ActivityMemory4&>(r)); break;
-    case CUPTI_ACTIVITY_KIND_MEMORY_POOL: pool(reinterpret_cast<const CUpti_ActivityMemoryPool3&>(r)); break;
-    default: break;  // a kind that this version does not draw
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+      kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+      graph_run(reinterpret_cast<const CUpti_ActivityGraphTrace2&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      peer_copy(reinterpret_cast<const CUpti_ActivityMemcpyPtoP4&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      memset(reinterpret_cast<const CUpti_ActivityMemset4&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      overhead(reinterpret_cast<const CUpti_ActivityOverhead3&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_MARKER:
+      marker(reinterpret_cast<const CUpti_ActivityMarker2&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+      memory(reinterpret_cast<const CUpti_ActivityMemory4&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+      pool(reinterpret_cast<const CUpti_ActivityMemoryPool3&>(r));
+      break;
+    default:
+      break;  // a kind that this version does not draw
   }
 }
 

@@ -18,8 +18,8 @@ class RecordParser {
  public:
   explicit RecordParser(TraceContext& context);
   void parse(uint8_t* buffer, size_t valid_bytes, NextRecord next = cuptiActivityGetNextRecord);
-  // Kernels whose op was not known when they were read get another look; with `last`, or after a few rounds, they count as
-  // unjoined.
+  // Kernels whose op was not known when they were read get another look; with `last`, or after a few rounds, they count
+  // as unjoined.
   void retry_waiting(bool last);
   uint64_t records() const { return records_; }
 
@@ -39,7 +39,12 @@ class RecordParser {
     BatchBuilder::Name* name;
     BatchBuilder::Shape* shape;
   };
-  struct OpenRange { uint64_t start; std::string name; uint32_t thread; int depth; };
+  struct OpenRange {
+    uint64_t start;
+    std::string name;
+    uint32_t thread;
+    int depth;
+  };
 
   void dispatch(const CUpti_Activity& record);
   void kernel(const CUpti_ActivityKernel10& record);

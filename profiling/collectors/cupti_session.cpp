@@ -71,9 +71,9 @@ std::string CuptiSession::subscribe() {
   const CUptiResult registered = cuptiActivityRegisterCallbacks(on_request, on_complete);
   if (registered != CUPTI_SUCCESS) return explain("cuptiActivityRegisterCallbacks", registered);
   for (CUpti_CallbackId id : graph_launch_calls()) cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-  for (CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_GRAPH_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,
-                              CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
-                              CUPTI_CBID_RESOURCE_CONTEXT_CREATED}) {
+  for (CUpti_CallbackId id :
+       {CUPTI_CBID_RESOURCE_GRAPH_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED}) {
     cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id);
   }
   return "";
@@ -96,8 +96,10 @@ void CuptiSession::enable(CUpti_ActivityKind kind, bool on) {
   if (on == enabled_.contains(kind)) return;
   const CUptiResult result = on ? cuptiActivityEnable(kind) : cuptiActivityDisable(kind);
   if (result != CUPTI_SUCCESS) return;
-  if (on) enabled_.insert(kind);
-  else enabled_.erase(kind);
+  if (on)
+    enabled_.insert(kind);
+  else
+    enabled_.erase(kind);
 }
 
 void CuptiSession::enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on,
@@ -112,8 +114,8 @@ void CuptiSession::apply(const GpuKinds& kinds) {
   if (subscriber_) apply_locked(kinds);
 }
 
-// Calls of the driver tell which op launched what. Unlike the activity records of calls they come whenever they are switched
-// on, also after the context was made, and cost less.
+// Calls of the driver tell which op launched what. Unlike the activity records of calls they come whenever they are
+// switched on, also after the context was made, and cost less.
 void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool any = kinds.allocations || kinds.kernels;
   enable_callbacks(allocator_calls(), CUPTI_CB_DOMAIN_DRIVER_API, any, allocations_on_);
@@ -156,8 +158,10 @@ void CuptiSession::drain_nodes() {
     notes.swap(nodes_);
   }
   for (const NodeNote& note : notes) {
-    if (note.original) context_->join.node_cloned(note.original, note.node);
-    else context_->join.node_created(note.node, note.op, note.offset);
+    if (note.original)
+      context_->join.node_cloned(note.original, note.node);
+    else
+      context_->join.node_created(note.node, note.op, note.offset);
   }
 }
 
@@ -201,7 +205,8 @@ std::vector<GpuTracer::MemorySample> CuptiSession::read_memory() {
   samples.push_back({"device memory used", now, static_cast<double>(total - unused)});
   cudaMemPool_t pool = nullptr;
   uint64_t reserved = 0, used = 0;
-  if (!pool_used_.load(std::memory_order_relaxed) || cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess) return samples;
+  if (!pool_used_.load(std::memory_order_relaxed) || cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess)
+    return samples;
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
   samples.push_back({"pool reserved", now, static_cast<double>(reserved)});
@@ -215,8 +220,8 @@ void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* m
   *max_records = 0;
 }
 
-// A flush goes on for as long as the GPU writes records. What it completes on the collector's own thread is read at once, so that
-// the buffers go round; what the program's threads complete waits for the collector.
+// A flush goes on for as long as the GPU writes records. What it completes on the collector's own thread is read at
+// once, so that the buffers go round; what the program's threads complete waits for the collector.
 void CUPTIAPI CuptiSession::on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
   if (!buffer) return;
   CuptiSession* me = session();

@@ -32,7 +32,11 @@ class CuptiSession final : public GpuTracer {
   void end() override;
 
  private:
-  struct NodeNote { uint64_t node, original; OpTag op; uint32_t offset; };
+  struct NodeNote {
+    uint64_t node, original;
+    OpTag op;
+    uint32_t offset;
+  };
 
   std::string subscribe();
   void apply_locked(const GpuKinds& kinds);
@@ -58,7 +62,7 @@ class CuptiSession final : public GpuTracer {
   void refuse_whole_graphs();
 
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  std::string refused_;  // why open() failed; it is not tried twice
+  std::string refused_;               // why open() failed; it is not tried twice
   std::recursive_mutex kinds_mutex_;  // a callback can come while kinds are switched on the same thread
   GpuKinds kinds_;
   std::set<CUpti_ActivityKind> enabled_;

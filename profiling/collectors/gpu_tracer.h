@@ -28,13 +28,19 @@ class GpuTracer {
   virtual std::string open(bool inside_driver_start) = 0;
   virtual void begin(TraceContext& context) = 0;  // records from here on go to `context`
   virtual void apply(const GpuKinds& kinds) = 0;  // from any thread
-  // Graphs that ran with node records stay slow until they ran once with none: whether that has to happen before graph_runs.
+  // Graphs that ran with node records stay slow until they ran once with none: whether that has to happen before
+  // graph_runs.
   virtual bool graphs_unsettled() const = 0;
   virtual void flush() = 0;
-  virtual void finish() = 0;                      // the last records come in, then nothing is recorded any more
-  virtual void drain(bool last) = 0;              // completed records → context
-  // Sizes as the driver tells them now. It can take long to answer while work is being launched: not for a thread in a hurry.
-  struct MemorySample { const char* counter; int64_t time; double bytes; };  // time: steady clock
+  virtual void finish() = 0;          // the last records come in, then nothing is recorded any more
+  virtual void drain(bool last) = 0;  // completed records → context
+  // Sizes as the driver tells them now. It can take long to answer while work is being launched: not for a thread in a
+  // hurry.
+  struct MemorySample {
+    const char* counter;
+    int64_t time;
+    double bytes;
+  };  // time: steady clock
   virtual std::vector<MemorySample> read_memory() = 0;
   virtual ClockOffset calibrate_clock() = 0;
   virtual GpuCounts counts() const = 0;
@@ -46,7 +52,10 @@ GpuTracer* gpu_tracer();  // nullptr when built without CUDA
 // Hardware counters (SM active, tensor pipe, DRAM) sampled while everything runs; one in a process.
 class HardwareCounters {
  public:
-  struct Sample { uint64_t start, end; double values[4]; };
+  struct Sample {
+    uint64_t start, end;
+    double values[4];
+  };
   virtual ~HardwareCounters() = default;
   virtual std::string start(int64_t interval_ns) = 0;  // empty, or the reason why not
   virtual void drain(TraceContext& context) = 0;

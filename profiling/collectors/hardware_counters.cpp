@@ -19,7 +19,10 @@ namespace ws::prof {
 
 namespace {
 
-struct Metric { const char* metric; const char* track; };
+struct Metric {
+  const char* metric;
+  const char* track;
+};
 constexpr std::array<Metric, 4> kMetrics{{
     {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed", "SM active"},
     {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "tensor pipe active"},
@@ -38,7 +41,9 @@ Params make(size_t size) {
 }
 #define PARAMS(T) make<T>(T##_STRUCT_SIZE)
 
-struct Refused { std::string why; };
+struct Refused {
+  std::string why;
+};
 
 void check(CUptiResult result, const char* doing) {
   if (result == CUPTI_SUCCESS) return;

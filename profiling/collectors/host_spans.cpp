@@ -6,16 +6,26 @@ namespace ws::prof {
 
 namespace {
 
-struct CallInfo { const char* name; MemoryEventKind kind; bool on_device; };
+struct CallInfo {
+  const char* name;
+  MemoryEventKind kind;
+  bool on_device;
+};
 
 CallInfo info_of(AllocatorCall call) {
   switch (call) {
-    case AllocatorCall::Allocate: return {"cudaMalloc", MemoryEventKind::Allocate, true};
-    case AllocatorCall::Free: return {"cudaFree", MemoryEventKind::Free, true};
-    case AllocatorCall::AllocateAsync: return {"cudaMallocAsync", MemoryEventKind::Allocate, true};
-    case AllocatorCall::FreeAsync: return {"cudaFreeAsync", MemoryEventKind::Free, true};
-    case AllocatorCall::AllocateHost: return {"cudaMallocHost", MemoryEventKind::Allocate, false};
-    case AllocatorCall::FreeHost: return {"cudaFreeHost", MemoryEventKind::Free, false};
+    case AllocatorCall::Allocate:
+      return {"cudaMalloc", MemoryEventKind::Allocate, true};
+    case AllocatorCall::Free:
+      return {"cudaFree", MemoryEventKind::Free, true};
+    case AllocatorCall::AllocateAsync:
+      return {"cudaMallocAsync", MemoryEventKind::Allocate, true};
+    case AllocatorCall::FreeAsync:
+      return {"cudaFreeAsync", MemoryEventKind::Free, true};
+    case AllocatorCall::AllocateHost:
+      return {"cudaMallocHost", MemoryEventKind::Allocate, false};
+    case AllocatorCall::FreeHost:
+      return {"cudaFreeHost", MemoryEventKind::Free, false};
   }
   return {"allocator call", MemoryEventKind::Allocate, false};
 }
@@ -23,12 +33,24 @@ CallInfo info_of(AllocatorCall call) {
 StepAllocations counted(const HostEvent& event) {
   StepAllocations counts{.step = event.step, .op = event.op};
   switch (static_cast<AllocatorCall>(event.what)) {
-    case AllocatorCall::Allocate: counts.allocations = 1; break;
-    case AllocatorCall::Free: counts.frees = 1; break;
-    case AllocatorCall::AllocateAsync: counts.async_allocations = 1; break;
-    case AllocatorCall::FreeAsync: counts.async_frees = 1; break;
-    case AllocatorCall::AllocateHost: counts.host_allocations = 1; break;
-    case AllocatorCall::FreeHost: counts.host_frees = 1; break;
+    case AllocatorCall::Allocate:
+      counts.allocations = 1;
+      break;
+    case AllocatorCall::Free:
+      counts.frees = 1;
+      break;
+    case AllocatorCall::AllocateAsync:
+      counts.async_allocations = 1;
+      break;
+    case AllocatorCall::FreeAsync:
+      counts.async_frees = 1;
+      break;
+    case AllocatorCall::AllocateHost:
+      counts.host_allocations = 1;
+      break;
+    case AllocatorCall::FreeHost:
+      counts.host_frees = 1;
+      break;
   }
   counts.time_ns = event.end - event.start;
   counts.bytes = event.b;
@@ -52,11 +74,16 @@ void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
     return;
   }
   switch (event.type) {
-    case HostEventType::Step: return step(event);
-    case HostEventType::Phase: return phase(event);
-    case HostEventType::Op: return op(thread, event);
-    case HostEventType::Call: return call(thread, event);
-    default: return memory(event);
+    case HostEventType::Step:
+      return step(event);
+    case HostEventType::Phase:
+      return phase(event);
+    case HostEventType::Op:
+      return op(thread, event);
+    case HostEventType::Call:
+      return call(thread, event);
+    default:
+      return memory(event);
   }
 }
 

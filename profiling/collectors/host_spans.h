@@ -13,7 +13,10 @@ class HostSpans {
   void take(const MarkedThread& thread, const HostEvent& event);
 
  private:
-  struct Rows { BatchBuilder::Row* ops[MarkedThread::kDepth] = {}; BatchBuilder::Row* calls = nullptr; };
+  struct Rows {
+    BatchBuilder::Row* ops[MarkedThread::kDepth] = {};
+    BatchBuilder::Row* calls = nullptr;
+  };
 
   void step(const HostEvent& event);
   void phase(const HostEvent& event);
@@ -21,14 +24,18 @@ class HostSpans {
   void allocation(const MarkedThread& thread, const HostEvent& event);
   void memory(const HostEvent& event);
   void call(const MarkedThread& thread, const HostEvent& event);
-  struct Call { BatchBuilder::Name* name = nullptr; SpanKind kind = SpanKind::Api; Meaning meaning = Meaning::Other; };
+  struct Call {
+    BatchBuilder::Name* name = nullptr;
+    SpanKind kind = SpanKind::Api;
+    Meaning meaning = Meaning::Other;
+  };
   const Call& call_of(uint32_t id, bool driver);
   BatchBuilder::Row& call_row(const MarkedThread& thread);
   Span span_of(const HostEvent& event, SpanKind kind, Meaning meaning) const;
 
   TraceContext& context_;
   std::unordered_map<long, Rows> rows_;
-  std::unordered_map<uint32_t, Call> calls_[2];  // of the runtime, of the driver
+  std::unordered_map<uint32_t, Call> calls_[2];      // of the runtime, of the driver
   std::unordered_map<uint64_t, uint64_t> bytes_at_;  // of live driver allocations
 };
 

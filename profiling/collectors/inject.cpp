@@ -24,7 +24,8 @@ void finish_at_exit() {
   }
 }
 
-// Each process of a recorded program that starts CUDA writes a file of its own; the first has the name that was asked for.
+// Each process of a recorded program that starts CUDA writes a file of its own; the first has the name that was asked
+// for.
 std::string claim(const std::string& wanted) {
   for (const std::string& path : {wanted, wanted + "." + std::to_string(getpid())}) {
     const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);

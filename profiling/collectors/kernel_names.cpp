@@ -13,12 +13,24 @@ namespace ws::prof {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, Meaning>, 18> kHints{{
-    {"gemm", Meaning::Matrix},       {"cutlass", Meaning::Matrix},      {"xmma", Meaning::Matrix},
-    {"wgmma", Meaning::Matrix},      {"nvjet", Meaning::Matrix},        {"matmul", Meaning::Matrix},
-    {"gemv", Meaning::Matrix},       {"splitk", Meaning::Matrix},       {"conv", Meaning::Matrix},
-    {"softmax", Meaning::Loss},      {"nll_loss", Meaning::Loss},       {"cross_entropy", Meaning::Loss},
-    {"adam", Meaning::Optimizer},    {"sgd", Meaning::Optimizer},       {"multi_tensor_apply", Meaning::Optimizer},
-    {"elementwise", Meaning::Pointwise}, {"reduce", Meaning::Pointwise}, {"fill", Meaning::Pointwise},
+    {"gemm", Meaning::Matrix},
+    {"cutlass", Meaning::Matrix},
+    {"xmma", Meaning::Matrix},
+    {"wgmma", Meaning::Matrix},
+    {"nvjet", Meaning::Matrix},
+    {"matmul", Meaning::Matrix},
+    {"gemv", Meaning::Matrix},
+    {"splitk", Meaning::Matrix},
+    {"conv", Meaning::Matrix},
+    {"softmax", Meaning::Loss},
+    {"nll_loss", Meaning::Loss},
+    {"cross_entropy", Meaning::Loss},
+    {"adam", Meaning::Optimizer},
+    {"sgd", Meaning::Optimizer},
+    {"multi_tensor_apply", Meaning::Optimizer},
+    {"elementwise", Meaning::Pointwise},
+    {"reduce", Meaning::Pointwise},
+    {"fill", Meaning::Pointwise},
 }};
 
 }  // namespace

@@ -13,7 +13,9 @@ namespace {
 // Gives the thread's state back when the thread ends; its queued events stay until they are drained.
 struct ThreadHandle {
   MarkedThread* state = nullptr;
-  ~ThreadHandle() { if (state) state->finished.store(true, std::memory_order_release); }
+  ~ThreadHandle() {
+    if (state) state->finished.store(true, std::memory_order_release);
+  }
 };
 thread_local ThreadHandle t_thread;
 

@@ -18,8 +18,8 @@ enum class AllocatorCall : uint8_t { Allocate, Free, AllocateAsync, FreeAsync, A
 
 struct HostEvent {
   int64_t start = 0, end = 0;  // steady clock, ns
-  uint64_t a = 0, b = 0;       // address and bytes; a phase's name; a graph launch's first step and count; a call's number
-  uint32_t step = 0;           // step + 1
+  uint64_t a = 0, b = 0;  // address and bytes; a phase's name; a graph launch's first step and count; a call's number
+  uint32_t step = 0;      // step + 1
   uint32_t correlation = 0;
   OpTag op = kNoOp;
   HostEventType type = HostEventType::Op;
@@ -29,7 +29,11 @@ struct HostEvent {
 // What one thread is doing now. Only that thread writes it; the queue and `finished` are shared.
 struct MarkedThread {
   static constexpr int kDepth = 32;
-  struct Open { int64_t start; OpTag op; const char* name; };
+  struct Open {
+    int64_t start;
+    OpTag op;
+    const char* name;
+  };
 
   SpscRing<HostEvent> events{16};
   Open ops[kDepth], phases[kDepth];
@@ -38,10 +42,10 @@ struct MarkedThread {
   bool step_open = false;
   int64_t step_start = 0;
   uint32_t launch_first = 0, launch_count = 0;  // of the coming graph launch
-  int runtime_calls = 0;                        // open ones: what the driver is asked for inside them is not shown twice
-  uint64_t scopes = 0;                          // ops begun so far: tells two executions of an op apart
-  long id = 0;                                  // the system's number
-  int row = 0;                                  // its order among the marked threads
+  int runtime_calls = 0;  // open ones: what the driver is asked for inside them is not shown twice
+  uint64_t scopes = 0;    // ops begun so far: tells two executions of an op apart
+  long id = 0;            // the system's number
+  int row = 0;            // its order among the marked threads
   std::atomic<bool> finished{false};
 
   OpTag op() const { return op_depth > 0 && op_depth <= kDepth ? ops[op_depth - 1].op : kNoOp; }

@@ -16,7 +16,8 @@ double quantile(const std::vector<double>& sorted, double q) {
 }  // namespace
 
 bool OverheadMeter::step(int64_t number, int64_t now_ns) {
-  if (stage_step_ < 0 || number <= last_step_) {  // the first step, or another run began: what was measured so far is kept
+  if (stage_step_ < 0 ||
+      number <= last_step_) {  // the first step, or another run began: what was measured so far is kept
     stage_ = Stage::SettleBefore;
     stage_step_ = number;
     stage_ns_ = now_ns;
@@ -37,18 +38,30 @@ bool OverheadMeter::step(int64_t number, int64_t now_ns) {
 
 void OverheadMeter::finish_stage(double ns_per_step) {
   switch (stage_) {
-    case Stage::SettleBefore: stage_ = Stage::Before; break;
-    case Stage::Before: before_ = ns_per_step, stage_ = Stage::SettleUntraced; break;
-    case Stage::SettleUntraced: stage_ = Stage::Untraced; break;
-    case Stage::Untraced: untraced_ = ns_per_step, stage_ = Stage::SettleAfter; break;
-    case Stage::SettleAfter: stage_ = Stage::After; break;
+    case Stage::SettleBefore:
+      stage_ = Stage::Before;
+      break;
+    case Stage::Before:
+      before_ = ns_per_step, stage_ = Stage::SettleUntraced;
+      break;
+    case Stage::SettleUntraced:
+      stage_ = Stage::Untraced;
+      break;
+    case Stage::Untraced:
+      untraced_ = ns_per_step, stage_ = Stage::SettleAfter;
+      break;
+    case Stage::SettleAfter:
+      stage_ = Stage::After;
+      break;
     case Stage::After: {
       std::lock_guard lock(mutex_);
       ratios_.push_back((before_ + ns_per_step) / 2 / untraced_);
       stage_ = Stage::Rest;
       break;
     }
-    case Stage::Rest: cycle_untraced_ns_ = 0, stage_ = Stage::SettleBefore; break;
+    case Stage::Rest:
+      cycle_untraced_ns_ = 0, stage_ = Stage::SettleBefore;
+      break;
   }
 }
 

@@ -1,4 +1,5 @@
-// Learns what tracing costs from the run itself: short untraced stretches, each compared with the traced ones beside it.
+// Learns what tracing costs from the run itself: short untraced stretches, each compared with the traced ones beside
+// it.
 #pragma once
 #include <cstdint>
 #include <mutex>

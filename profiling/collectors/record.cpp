@@ -30,7 +30,8 @@ std::string find_library(const RecordOptions& options) {
                                  here / "../../profiling/collectors"}) {
     if (fs::exists(folder / kLibrary, none)) return fs::canonical(folder / kLibrary, none);
   }
-  throw Failure(std::string("Cannot record: ") + kLibrary + " is not beside this program; it is built where CUDA 13 is.");
+  throw Failure(std::string("Cannot record: ") + kLibrary +
+                " is not beside this program; it is built where CUDA 13 is.");
 }
 
 // The CUPTI library this program itself runs with: it also receives NVTX ranges.
@@ -38,7 +39,8 @@ std::string loaded_cupti() {
   std::string path;
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* out) {
-        if (info->dlpi_name && std::strstr(info->dlpi_name, "libcupti.so")) *static_cast<std::string*>(out) = info->dlpi_name;
+        if (info->dlpi_name && std::strstr(info->dlpi_name, "libcupti.so"))
+          *static_cast<std::string*>(out) = info->dlpi_name;
         return 0;
       },
       &path);
@@ -76,7 +78,8 @@ class IgnoreInterrupt {
 int wait_for(pid_t child) {
   const IgnoreInterrupt ignore;
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -107,7 +110,8 @@ int record(const std::vector<std::string>& command, const std::string& out_path,
   const int status = wait_for(child);
   if (failed) throw Failure("Cannot start " + command[0] + ": " + std::strerror(error) + ".");
   if (!fs::exists(out)) {
-    throw Failure("Nothing was recorded: " + command[0] + " (exit status " + std::to_string(status) + ") did not start CUDA.");
+    throw Failure("Nothing was recorded: " + command[0] + " (exit status " + std::to_string(status) +
+                  ") did not start CUDA.");
   }
   return status;
 }

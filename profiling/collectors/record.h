@@ -12,8 +12,8 @@ struct RecordOptions {
   std::string library;  // the collector to load; empty: the one beside this program
 };
 
-// Runs `command` and returns its exit status (128 + signal when a signal ended it). Throws Failure when it cannot be started
-// or when nothing was recorded.
+// Runs `command` and returns its exit status (128 + signal when a signal ended it). Throws Failure when it cannot be
+// started or when nothing was recorded.
 int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
 
 // What record() tells the library through the environment.

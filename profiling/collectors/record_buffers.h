@@ -13,7 +13,10 @@ namespace ws::prof {
 class RecordBuffers {
  public:
   static constexpr size_t kBytes = size_t{1} << 20;
-  struct Filled { uint8_t* data; size_t valid; };
+  struct Filled {
+    uint8_t* data;
+    size_t valid;
+  };
 
   explicit RecordBuffers(size_t limit = 512) : limit_(limit) {}
 
@@ -51,8 +54,14 @@ class RecordBuffers {
     free_.push_back(buffer);
   }
 
-  size_t total() const { std::lock_guard lock(mutex_); return total_; }
-  size_t unused() const { std::lock_guard lock(mutex_); return free_.size(); }
+  size_t total() const {
+    std::lock_guard lock(mutex_);
+    return total_;
+  }
+  size_t unused() const {
+    std::lock_guard lock(mutex_);
+    return free_.size();
+  }
 
  private:
   const size_t limit_;

@@ -62,7 +62,8 @@ void Recorder::look_for_steps(const TraceBatch& batch) {
   for (const BatchTrack& track : batch.tracks) {
     for (const Span& span : track.spans) {
       const auto name = static_cast<size_t>(span.name);
-      if (span.span_kind() == SpanKind::Phase && names_a_step(batch.names[name])) ranges_.push_back({span.start, span.end()});
+      if (span.span_kind() == SpanKind::Phase && names_a_step(batch.names[name]))
+        ranges_.push_back({span.start, span.end()});
       if (span.span_kind() != SpanKind::Kernel || kernels_kept_ >= kMostKernels) continue;
       kernels_[track.group + track.name].push_back({span.start, span.end(), name_of[name]});
       ++kernels_kept_;
@@ -103,7 +104,8 @@ void Recorder::write_steps() {
   }
   writer_->add(builder.finish());
   summary_.steps = static_cast<int64_t>(found.size());
-  summary_.us_per_step = static_cast<double>(found.back().end - found.front().start) * 1e-3 / static_cast<double>(found.size());
+  summary_.us_per_step =
+      static_cast<double>(found.back().end - found.front().start) * 1e-3 / static_cast<double>(found.size());
   summary_.allocator_calls_per_step = static_cast<double>(allocator_calls_) / static_cast<double>(found.size());
   summary_.extra["steps_from"] = ranges_.size() >= 2 ? "NVTX ranges" : "the repeating pattern of kernels";
 }

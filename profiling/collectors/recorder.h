@@ -34,7 +34,7 @@ class Recorder {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   int64_t began_ = 0;
-  std::vector<FoundStep> ranges_;  // that name themselves steps
+  std::vector<FoundStep> ranges_;                           // that name themselves steps
   std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream
   std::map<std::string, uint32_t> names_;
   size_t kernels_kept_ = 0;

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kWindow = 50'000;  // kernels looked at for the period
 constexpr size_t kAnchors = 16;     // names tried
 constexpr size_t kCandidates = 48;  // distances tried for each: an anchor may come several times a step
-constexpr double kSame = 0.95;      // share of a step that has to match: the odd logging kernel does not break a pattern
-constexpr double kMostly = 0.5;     // share of the window that has to repeat: evaluations may come in between
+constexpr double kSame = 0.95;   // share of a step that has to match: the odd logging kernel does not break a pattern
+constexpr double kMostly = 0.5;  // share of the window that has to repeat: evaluations may come in between
 
 double matching(std::span<const uint32_t> names, size_t period) {
   size_t same = 0;
@@ -91,7 +91,8 @@ size_t find_period(std::span<const uint32_t> names) {
   const auto window = names.subspan(from, std::min(names.size() - from, kWindow));
   size_t best = 0;
   double share = kMostly;
-  for (size_t period : candidates(window)) {  // rising: a multiple has to be clearly better than what it is a multiple of
+  for (size_t period :
+       candidates(window)) {  // rising: a multiple has to be clearly better than what it is a multiple of
     const double now = matching(window, period);
     if (now > share * (best ? 1.02 : 1)) best = period, share = now;
   }

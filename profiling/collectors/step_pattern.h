@@ -17,8 +17,11 @@ struct SeenKernel {
 // The number of kernels after which the sequence repeats; 0 when it does not.
 size_t find_period(std::span<const uint32_t> names);
 
-struct FoundStep { TimeNs start, end; };
-// Steps of a stream's kernels, in order of time. A step begins after the longest usual gap and lasts until the next begins.
+struct FoundStep {
+  TimeNs start, end;
+};
+// Steps of a stream's kernels, in order of time. A step begins after the longest usual gap and lasts until the next
+// begins.
 std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels);
 
 // "step 12", "Iteration#3", "ProfilerStep#7": a range by such a name is a step.

@@ -79,8 +79,14 @@ BatchBuilder::Name& BatchBuilder::name(std::string_view text) {
 
 size_t BatchBuilder::DetailHash::operator()(const Detail& d) const {
   size_t hash = std::hash<std::string>{}(d.copy_kind);
-  const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15u; hash ^= hash >> 29; };
-  for (int i = 0; i < 3; ++i) { mix(static_cast<uint64_t>(d.grid[i])); mix(static_cast<uint64_t>(d.block[i])); }
+  const auto mix = [&hash](uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  };
+  for (int i = 0; i < 3; ++i) {
+    mix(static_cast<uint64_t>(d.grid[i]));
+    mix(static_cast<uint64_t>(d.block[i]));
+  }
   mix(static_cast<uint64_t>(d.registers));
   mix(static_cast<uint64_t>(d.static_shared));
   mix(static_cast<uint64_t>(d.dynamic_shared));
@@ -154,8 +160,8 @@ size_t BatchBuilder::spans() const {
   return count;
 }
 
-// Kernels of one stream can overlap (programmatic launch, branches of a graph): the second one goes to a row below, so that
-// the spans of a row never overlap.
+// Kernels of one stream can overlap (programmatic launch, branches of a graph): the second one goes to a row below, so
+// that the spans of a row never overlap.
 void BatchBuilder::spread_overlaps(Row& row) {
   size_t kept = 0;
   for (Span& span : row.spans) {

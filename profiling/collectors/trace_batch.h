@@ -1,4 +1,5 @@
-// What a collector gathered since it was last asked: self-contained, so that it moves between threads and into any Trace.
+// What a collector gathered since it was last asked: self-contained, so that it moves between threads and into any
+// Trace.
 #pragma once
 #include <memory>
 #include <string>
@@ -49,12 +50,20 @@ struct TraceBatch {
 
 void append(Trace& trace, TraceBatch&& batch);
 
-// Gathers spans into batches. Names, tracks and details are looked up once and then used by reference; each batch carries
-// only those it uses.
+// Gathers spans into batches. Names, tracks and details are looked up once and then used by reference; each batch
+// carries only those it uses.
 class BatchBuilder {
  public:
-  struct Name { const std::string* text = nullptr; uint32_t batch = 0; NameId id{}; };
-  struct Shape { const Detail* detail = nullptr; uint32_t batch = 0; DetailId id{}; };
+  struct Name {
+    const std::string* text = nullptr;
+    uint32_t batch = 0;
+    NameId id{};
+  };
+  struct Shape {
+    const Detail* detail = nullptr;
+    uint32_t batch = 0;
+    DetailId id{};
+  };
   struct Row {
     TrackKind kind;
     std::string name, group;
@@ -83,7 +92,9 @@ class BatchBuilder {
   NameId add(Name& name);
   DetailId add(Shape& shape);
   void spread_overlaps(Row& row);
-  struct DetailHash { size_t operator()(const Detail& detail) const; };
+  struct DetailHash {
+    size_t operator()(const Detail& detail) const;
+  };
 
   uint32_t batch_ = 1;
   TraceBatch current_;

@@ -13,15 +13,20 @@
 namespace ws::prof {
 
 // A resident kernel's record, kept until the stamps written inside of it are there.
-struct ResidentKernel { OpTag op; uint32_t step; TimeNs start, end; uint32_t device; };
+struct ResidentKernel {
+  OpTag op;
+  uint32_t step;
+  TimeNs start, end;
+  uint32_t device;
+};
 
 struct TraceContext {
   BatchBuilder batch;
   OpJoin join;
   ClockOffset gpu_clock;
-  int64_t origin = 0;      // steady clock at trace time 0
-  bool expects_ops = false;  // the program marks ops, so a kernel without one is worth a warning
-  bool full = false;         // no room for more spans until a batch is taken
+  int64_t origin = 0;                   // steady clock at trace time 0
+  bool expects_ops = false;             // the program marks ops, so a kernel without one is worth a warning
+  bool full = false;                    // no room for more spans until a batch is taken
   std::function<void()> before_buffer;  // takes what explains the records in the next buffer
   std::string (*call_name)(bool driver, uint32_t id) = nullptr;
   std::deque<ResidentKernel> resident_kernels;  // the newest few

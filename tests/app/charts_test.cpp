@@ -31,7 +31,9 @@ void ChartsTest::samplingKeepsEverySpike() {
   for (int i = 0; i < 100'000; ++i) series.append(i, i == 41'234 ? 1e6 : i == 77'001 ? -1e6 : std::sin(i * 0.01));
   const auto points = series.sample(0, 99'999, 500);
   QVERIFY(points.size() <= 1002);
-  const auto has = [&](double y) { return std::any_of(points.begin(), points.end(), [y](const Point& p) { return p.y == y; }); };
+  const auto has = [&](double y) {
+    return std::any_of(points.begin(), points.end(), [y](const Point& p) { return p.y == y; });
+  };
   QVERIFY(has(1e6));
   QVERIFY(has(-1e6));
   QVERIFY(std::is_sorted(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; }));

@@ -1,4 +1,5 @@
-// Advice and experiments in the real window: what is found, the jump to it, a change that is tried, an experiment that goes on.
+// Advice and experiments in the real window: what is found, the jump to it, a change that is tried, an experiment that
+// goes on.
 #include <QApplication>
 #include <QLabel>
 #include <QListWidget>
@@ -34,13 +35,15 @@ prof::Span span(prof::TimeNs start, uint64_t ns, prof::SpanKind kind, prof::Mean
 
 // Steps of 100 µs as a naive library makes them: 60 µs in the allocator, a kernel of 30, and gaps.
 void fill_naive(prof::Trace& trace, int steps) {
-  const auto marks = trace.track(prof::TrackKind::Steps, "steps", "CPU"), calls = trace.track(prof::TrackKind::Api, "API", "CPU"),
+  const auto marks = trace.track(prof::TrackKind::Steps, "steps", "CPU"),
+             calls = trace.track(prof::TrackKind::Api, "API", "CPU"),
              stream = trace.track(prof::TrackKind::Stream, "stream 7", "GPU 0");
   for (int i = 0; i < steps; ++i) {
     const prof::TimeNs t = i * 100'000;
     const auto step = static_cast<uint32_t>(i + 1);
     trace.append(marks, span(t, 99'000, prof::SpanKind::Step, prof::Meaning::Other, step));
-    trace.append(calls, span(t, i == steps / 2 ? 25'000 : 20'000, prof::SpanKind::Alloc, prof::Meaning::Allocation, step));
+    trace.append(calls,
+                 span(t, i == steps / 2 ? 25'000 : 20'000, prof::SpanKind::Alloc, prof::Meaning::Allocation, step));
     trace.append(calls, span(t + 30'000, 40'000, prof::SpanKind::Free, prof::Meaning::Allocation, step));
     trace.append(stream, span(t + 70'000, 30'000, prof::SpanKind::Kernel, prof::Meaning::Matrix, step));
   }
@@ -63,7 +66,8 @@ Run* naive_run(QObject* parent) {
   return run;
 }
 
-const char* const kExperiment = R"({"title": "Iris, small", "text": "Batches and first weights.", "expect": "Small batches take longer.",
+const char* const kExperiment =
+    R"({"title": "Iris, small", "text": "Batches and first weights.", "expect": "Small batches take longer.",
   "preset": "iris", "set": {"exec.device": "cpu", "train.epochs": 2},
   "axes": {"model.init": ["kaiming", "zeros"], "train.batch": [8, 16, 32]}, "repeats": 2})";
 
@@ -133,7 +137,9 @@ void InsightsTest::factsComeFromTheNewestSteps() {
   QVERIFY(!evidence_of(*run, prof::Meaning::Copy));
   // An evaluation between the epochs is no part of a step.
   const auto marks = run->trace.track(prof::TrackKind::Steps, "steps", "CPU");
-  for (int i = 0; i < 30; ++i) run->trace.append(marks, span(50'000'000 + i * 100'000, 99'000, prof::SpanKind::Step, prof::Meaning::Other, static_cast<uint32_t>(51 + i)));
+  for (int i = 0; i < 30; ++i)
+    run->trace.append(marks, span(50'000'000 + i * 100'000, 99'000, prof::SpanKind::Step, prof::Meaning::Other,
+                                  static_cast<uint32_t>(51 + i)));
   QCOMPARE(measured_step_us(*run), 100.0);
 }
 
@@ -179,14 +185,17 @@ void InsightsTest::showJumpsToTheLongestCall() {
 void InsightsTest::anAppliedChangeIsMeasured() {
   auto window = open();
   QVERIFY(window->setup()->usePreset("mnist"));
-  for (const auto& [key, value] : {std::pair{"data.limit", "2000"}, {"train.epochs", "2"}, {"exec.device", "cpu"}, {"model.init", "zeros"}}) window->setup()->set(key, value);
+  for (const auto& [key, value] :
+       {std::pair{"data.limit", "2000"}, {"train.epochs", "2"}, {"exec.device", "cpu"}, {"model.init", "zeros"}})
+    window->setup()->set(key, value);
   QSignalSpy ended(window->session(), &Session::ended);
   window->topBar()->train()->click();
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
   Run* base = window->session()->run();
   auto* tab = window->findChild<InsightsTab*>();
   QCOMPARE(tab->run(), base);
-  const auto found = std::find_if(tab->cards().begin(), tab->cards().end(), [](InsightCard* c) { return c->insight().rule == "zero weights"; });
+  const auto found = std::find_if(tab->cards().begin(), tab->cards().end(),
+                                  [](InsightCard* c) { return c->insight().rule == "zero weights"; });
   QVERIFY(found != tab->cards().end());
   QVERIFY((*found)->applyButton()->isEnabled());
   (*found)->applyButton()->click();
@@ -195,13 +204,15 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   QCOMPARE(after->spec.model.init, ws::Init::Kaiming);
   QCOMPARE(tab->run(), base);  // the cards stay with the run that they are about
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
-  const auto card = std::find_if(tab->cards().begin(), tab->cards().end(), [](InsightCard* c) { return c->insight().rule == "zero weights"; });
+  const auto card = std::find_if(tab->cards().begin(), tab->cards().end(),
+                                 [](InsightCard* c) { return c->insight().rule == "zero weights"; });
   QVERIFY(card != tab->cards().end());
   QVERIFY2((*card)->resultText().contains("measured"), qPrintable((*card)->resultText()));
   for (int i = 0; i < window->tabs()->count(); ++i)
     if (window->tabs()->tabText(i).startsWith("Insights")) window->tabs()->setCurrentIndex(i);
   QVERIFY(tab->isVisible());
-  if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES")) window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") + "/insights.png");
+  if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES"))
+    window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") + "/insights.png");
   QVERIFY(facts_of_run(*after).last_loss < 0.5 * facts_of_run(*base).last_loss);
 }
 
@@ -258,7 +269,9 @@ void InsightsTest::experimentRunsInTheWindow() {
     tab->chart()->setView(view);
     const QImage picture = tab->chart()->grab().toImage();
     QVERIFY(!picture.isNull());
-    if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES")) window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") + QString("/experiments-%1.png").arg(int(view)));
+    if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES"))
+      window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") +
+                          QString("/experiments-%1.png").arg(int(view)));
   }
   const QString csv = home_.path() + "/table.csv";
   QVERIFY(tab->exportTo(csv));

@@ -32,14 +32,22 @@ ws::prof::TraceBatch batch(int64_t& time, uint32_t& step) {
     const int64_t begin = time;
     ++step;
     for (int i = 0; i < 40; ++i, time += 4000) {
-      ws::prof::Span kernel{.start = time, .duration = 3000, .kind = static_cast<uint64_t>(ws::prof::SpanKind::Kernel), .meaning = static_cast<uint64_t>(i % 5)};
+      ws::prof::Span kernel{.start = time,
+                            .duration = 3000,
+                            .kind = static_cast<uint64_t>(ws::prof::SpanKind::Kernel),
+                            .meaning = static_cast<uint64_t>(i % 5)};
       kernel.name = ws::prof::NameId{1}, kernel.step = step;
-      ws::prof::Span call{.start = time, .duration = 1500, .kind = static_cast<uint64_t>(ws::prof::SpanKind::Api), .meaning = static_cast<uint64_t>(ws::prof::Meaning::Launch)};
+      ws::prof::Span call{.start = time,
+                          .duration = 1500,
+                          .kind = static_cast<uint64_t>(ws::prof::SpanKind::Api),
+                          .meaning = static_cast<uint64_t>(ws::prof::Meaning::Launch)};
       call.name = ws::prof::NameId{2}, call.step = step;
       out.tracks[1].spans.push_back(kernel);
       out.tracks[2].spans.push_back(call);
     }
-    ws::prof::Span whole{.start = begin, .duration = static_cast<uint64_t>(time - begin), .kind = static_cast<uint64_t>(ws::prof::SpanKind::Step)};
+    ws::prof::Span whole{.start = begin,
+                         .duration = static_cast<uint64_t>(time - begin),
+                         .kind = static_cast<uint64_t>(ws::prof::SpanKind::Step)};
     whole.step = step;
     out.tracks[0].spans.push_back(whole);
   }
@@ -77,7 +85,9 @@ Latencies stream(MainWindow& window, Run& run) {
   std::thread pulse([&] {
     while (!over) {
       const auto sent = Clock::now();
-      QMetaObject::invokeMethod(&window, [&late, sent] { late.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - sent).count()); });
+      QMetaObject::invokeMethod(&window, [&late, sent] {
+        late.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - sent).count());
+      });
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   });
@@ -121,8 +131,10 @@ int main(int argc, char** argv) {
   window.library()->setTicked(run, true);
   Latencies late = stream(window, *run);
   const double p99 = late.at(0.99), worst = late.at(1);
-  std::printf("window visible after %lld ms\nspans %zu\nevent loop latency p50 %.2f ms  p99 %.2f ms  worst %.2f ms  (%zu events)\nhistory %.0f MiB\n",
-              static_cast<long long>(visible), run->trace.span_count(), late.at(0.5), p99, worst, late.ms.size(),
-              static_cast<double>(run->trace.resident_bytes()) / (1 << 20));
+  std::printf(
+      "window visible after %lld ms\nspans %zu\nevent loop latency p50 %.2f ms  p99 %.2f ms  worst %.2f ms  (%zu "
+      "events)\nhistory %.0f MiB\n",
+      static_cast<long long>(visible), run->trace.span_count(), late.at(0.5), p99, worst, late.ms.size(),
+      static_cast<double>(run->trace.resident_bytes()) / (1 << 20));
   return p99 <= 16 && worst <= 50 ? 0 : 1;
 }

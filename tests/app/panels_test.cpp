@@ -47,7 +47,8 @@ std::unique_ptr<Executor> ready(const RunSpec& spec, const Model& model, const d
   auto executor = make_cpu_executor();
   executor->load(model, data, spec);
   TrainState state;
-  for (size_t i = 0; i < model.parameters.size(); ++i) state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
+  for (size_t i = 0; i < model.parameters.size(); ++i)
+    state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
   if (spec.train.optimizer != Optimizer::Sgd)
     for (const auto& p : state.parameters) state.moments[0].emplace_back(p.size(), 0.0F);
   executor->set_state(state);
@@ -55,7 +56,8 @@ std::unique_ptr<Executor> ready(const RunSpec& spec, const Model& model, const d
 }
 
 const prof::Span& some_kernel(const Run& run, size_t& track) {
-  for (track = 0; run.trace.tracks()[track].kind != prof::TrackKind::Stream; ++track) {}
+  for (track = 0; run.trace.tracks()[track].kind != prof::TrackKind::Stream; ++track) {
+  }
   return run.trace.tracks()[track].blocks.front().spans[3];
 }
 
@@ -121,7 +123,8 @@ void PanelsTest::planAndTimelineSelectEachOther() {
   auto run = planned(Allocator::Arena, Fusion::Off);
   const Plan& plan = run->plan->plan;
   run->trace.ops.resize(1);
-  for (const Op& op : plan.ops) run->trace.ops.push_back({op.name, describe(plan, op), "", std::string(to_string(op.phase)), meaning_of(op), 0, 0});
+  for (const Op& op : plan.ops)
+    run->trace.ops.push_back({op.name, describe(plan, op), "", std::string(to_string(op.phase)), meaning_of(op), 0, 0});
   Selection selection;
   PlanPanel panel(&selection);
   panel.setRun(run.get());
@@ -152,7 +155,8 @@ void PanelsTest::kernelsSumToTheTrace() {
   panel.refresh();
   int64_t shown = 0, expected = 0;
   double share = 0;
-  for (int row = 0; row < panel.model()->rowCount(); ++row) shown += panel.model()->rowAt(row)->time.total, share += panel.model()->rowAt(row)->share;
+  for (int row = 0; row < panel.model()->rowCount(); ++row)
+    shown += panel.model()->rowAt(row)->time.total, share += panel.model()->rowAt(row)->share;
   for (const auto& track : run->trace.tracks())
     if (track.kind == prof::TrackKind::Stream)
       for (const auto& block : track.blocks)
@@ -171,7 +175,8 @@ void PanelsTest::kernelsSortAndFilter() {
   for (int column : {int(KernelModel::Total), int(KernelModel::Count), int(KernelModel::Max)}) {
     panel.table()->sortByColumn(column, Qt::DescendingOrder);
     for (int row = 1; row < shown->rowCount(); ++row)
-      QVERIFY(shown->index(row - 1, column).data(kSortRole).toDouble() >= shown->index(row, column).data(kSortRole).toDouble());
+      QVERIFY(shown->index(row - 1, column).data(kSortRole).toDouble() >=
+              shown->index(row, column).data(kSortRole).toDouble());
   }
   const int all = shown->rowCount();
   panel.findChild<QLineEdit*>()->setText("softmax");
@@ -250,7 +255,8 @@ void PanelsTest::detailsOfSpanOpBufferAndRange() {
   const prof::Span span = some_kernel(*run, track);
   selection.choose(SpanChoice{run.get(), track, span});
   QTRY_VERIFY(panel.html().contains("median"));
-  for (const char* word : {"occupancy", "registers", "launched by", "backward", "step"}) QVERIFY2(panel.html().contains(word), word);
+  for (const char* word : {"occupancy", "registers", "launched by", "backward", "step"})
+    QVERIFY2(panel.html().contains(word), word);
   selection.choose(OpChoice{run.get(), 6});
   QTRY_VERIFY(panel.html().contains("mean of"));
   selection.choose(BufferChoice{run.get(), run->plan->plan.find("h1")});
@@ -281,7 +287,8 @@ void PanelsTest::rooflineStaysUnderTheRoof() {
   panel.show();
   panel.setRun(run.get());
   QVERIFY(panel.view()->points().size() >= 5);
-  for (const auto& point : panel.view()->points()) QVERIFY(panel.view()->rect().contains(panel.view()->placeOf(point).toPoint()));
+  for (const auto& point : panel.view()->points())
+    QVERIFY(panel.view()->rect().contains(panel.view()->placeOf(point).toPoint()));
   QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->placeOf(panel.view()->points()[0]).toPoint());
   QVERIFY(selection.get<OpChoice>());
   QCOMPARE(known_ceilings("a card nobody knows", Precision::Fp32).flops_per_s, 0.0);
@@ -312,7 +319,9 @@ void PanelsTest::weightsOfALineAndAPlane() {
     RunSpec spec = iris_spec();
     spec.data.name = name, spec.data.points = 200;
     const bool line = std::string_view(name) == "line";
-    if (line) spec.model.kind = ModelKind::Linear, spec.model.hidden.clear(), spec.model.loss = LossKind::MeanSquared, spec.train.optimizer = Optimizer::Sgd;
+    if (line)
+      spec.model.kind = ModelKind::Linear, spec.model.hidden.clear(), spec.model.loss = LossKind::MeanSquared,
+      spec.train.optimizer = Optimizer::Sgd;
     const auto data = std::make_shared<const data::Dataset>(data::load(spec.data));
     auto executor = ready(spec, make_model(spec.model, data->features, data->outputs), *data);
     const auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *data, spec));

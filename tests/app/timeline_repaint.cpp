@@ -1,9 +1,9 @@
 // How long one repaint of the timeline takes at 1920 × 1080 over very many spans, at every zoom; fails over the bound.
 // Processor time of the thread is what is held against it: other programs on the machine do not count.
-#include <fstream>
-#include <string>
 #include <sys/resource.h>
 #include <time.h>
+#include <fstream>
+#include <string>
 
 #include <QApplication>
 #include <QElapsedTimer>
@@ -38,7 +38,8 @@ std::vector<double> repaint_all(TimelineView& view, TimeCursor& cursor, TimeRang
   std::vector<double> times;
   for (double share = 1; share > 1e-9; share /= 3)
     for (int i = 0; i < 24; ++i) {
-      const auto length = std::max<prof::TimeNs>(kShortestRange, static_cast<prof::TimeNs>(static_cast<double>(all.length()) * share));
+      const auto length =
+          std::max<prof::TimeNs>(kShortestRange, static_cast<prof::TimeNs>(static_cast<double>(all.length()) * share));
       const prof::TimeNs begin = all.begin + (all.length() - length) / 24 * i + i;  // a range never asked for before
       cursor.setRange(begin, begin + length);
       const double start = thread_ms();
@@ -48,7 +49,8 @@ std::vector<double> repaint_all(TimelineView& view, TimeCursor& cursor, TimeRang
   return times;
 }
 
-// Libraries are mapped from files and differ from build to build (CUDA's are large); the bound is on what the window takes.
+// Libraries are mapped from files and differ from build to build (CUDA's are large); the bound is on what the window
+// takes.
 long mapped_files_kib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -68,7 +70,8 @@ int main(int argc, char** argv) {
   QElapsedTimer filling;
   filling.start();
   test::add_many_spans(run.trace, spans, kHistoryBytes);
-  std::printf("%zu spans in %.1f s, %zu MiB in memory\n", run.trace.span_count(), static_cast<double>(filling.elapsed()) / 1000, run.trace.resident_bytes() >> 20);
+  std::printf("%zu spans in %.1f s, %zu MiB in memory\n", run.trace.span_count(),
+              static_cast<double>(filling.elapsed()) / 1000, run.trace.resident_bytes() >> 20);
   TimeCursor cursor;
   Selection selection;
   TimelinePane pane(&cursor, &selection);
@@ -81,7 +84,8 @@ int main(int argc, char** argv) {
   getrusage(RUSAGE_SELF, &usage);
   const double p99 = percentile(times, 0.99);
   const long mib = (usage.ru_maxrss - mapped_files_kib()) / 1024;
-  std::printf("repaint of %zu: median %.2f ms, p99 %.2f ms, slowest %.2f ms; largest memory %ld MiB\n", times.size(), percentile(times, 0.5), p99, percentile(times, 1), mib);
+  std::printf("repaint of %zu: median %.2f ms, p99 %.2f ms, slowest %.2f ms; largest memory %ld MiB\n", times.size(),
+              percentile(times, 0.5), p99, percentile(times, 1), mib);
   const bool holds = p99 <= kBoundMs && mib <= kMemoryBoundMib;
   if (!holds) std::printf("over the bound of %.0f ms or %ld MiB\n", kBoundMs, kMemoryBoundMib);
   return holds ? 0 : 1;

@@ -42,7 +42,9 @@ struct TwoRuns {
   // A pixel of that lane where a single block stands.
   QPoint blockIn(const Lane& lane) {
     for (int x = 400; x < view().width(); ++x)
-      if (const auto hit = view().hitAt(middleOf(lane, x)); hit && hit->rect.count == 1 && hit->rect.x1 - hit->rect.x0 > 8) return middleOf(lane, x + 2);
+      if (const auto hit = view().hitAt(middleOf(lane, x));
+          hit && hit->rect.count == 1 && hit->rect.x1 - hit->rect.x0 > 8)
+        return middleOf(lane, x + 2);
     return {};
   }
 };
@@ -103,7 +105,8 @@ void TimelineTest::zoomKeepsItsAnchor() {
   for (prof::TimeNs anchor : {1000, 26000, 101000})
     for (double factor : {0.5, 2.0}) {
       const TimeRange after = zoomed(range, anchor, factor);
-      const double before_share = double(anchor - range.begin) / double(range.length()), after_share = double(anchor - after.begin) / double(after.length());
+      const double before_share = double(anchor - range.begin) / double(range.length()),
+                   after_share = double(anchor - after.begin) / double(after.length());
       QVERIFY(std::abs(before_share - after_share) < 1e-3);
       QCOMPARE(after.length(), static_cast<prof::TimeNs>(100000 * factor));
     }
@@ -166,7 +169,8 @@ void TimelineTest::lanesStandInOrder() {
   auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
   QStringList titles;
   for (const Lane& lane : lanes) titles << lane.title;
-  QCOMPARE(titles, QStringList({"x", "step", "phase", "stream 7", "memcpy", "CUDA API", "Counters and memory", "DRAM read", "SM active", "memory"}));
+  QCOMPARE(titles, QStringList({"x", "step", "phase", "stream 7", "memcpy", "CUDA API", "Counters and memory",
+                                "DRAM read", "SM active", "memory"}));
   QCOMPARE(lanes[0].height, 20);
   QCOMPARE(lanes[1].height, 19);
   QCOMPARE(lanes[3].height, 42);
@@ -229,7 +233,8 @@ void TimelineTest::manyBlocksShowSome() {
   prof::Trace trace;
   prof::Span span;
   span.duration = 10, span.name = trace.intern("fc1");
-  for (int block = 0; block < 132; ++block) trace.append(trace.track(prof::TrackKind::Inner, "block " + std::to_string(block), "GPU 0"), span);
+  for (int block = 0; block < 132; ++block)
+    trace.append(trace.track(prof::TrackKind::Inner, "block " + std::to_string(block), "GPU 0"), span);
   const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
   QCOMPARE(lanes.size(), size_t{5});
   QVERIFY(lanes[1].title.contains("of 132"));
@@ -302,7 +307,8 @@ void TimelineTest::graphKernelsLeadToTheirLaunch() {
 
 void TimelineTest::gpuDuringACallIsIdleOrBusy() {
   prof::Trace trace;
-  const auto a = trace.track(prof::TrackKind::Stream, "stream 1", "GPU 0"), b = trace.track(prof::TrackKind::Stream, "stream 2", "GPU 0");
+  const auto a = trace.track(prof::TrackKind::Stream, "stream 1", "GPU 0"),
+             b = trace.track(prof::TrackKind::Stream, "stream 2", "GPU 0");
   const auto put = [&](prof::TrackId track, prof::TimeNs start, uint64_t ns) {
     prof::Span span;
     span.start = start, span.duration = ns, span.name = trace.intern("k");
@@ -348,7 +354,10 @@ void TimelineTest::longestGapIsAGap() {
   const auto gap = longest_gap(trace);
   QVERIFY(gap && gap->length() > 0);
   for (const prof::Track& track : trace.tracks())
-    if (track.kind == prof::TrackKind::Stream) for_each_span(track, gap->begin, gap->end, [](const prof::Span&) { return QTest::qVerify(false, "gap", "a span in the gap", __FILE__, __LINE__); });
+    if (track.kind == prof::TrackKind::Stream)
+      for_each_span(track, gap->begin, gap->end, [](const prof::Span&) {
+        return QTest::qVerify(false, "gap", "a span in the gap", __FILE__, __LINE__);
+      });
 }
 
 void TimelineTest::copyKeepsIdsAndTimes() {
@@ -396,12 +405,15 @@ void TimelineTest::wheelZoomsAtThePointer() {
   const QPoint at(700, 200);
   const prof::TimeNs under = t.view().timelineGeometry().scale().time(at.x());
   const TimeRange before = t.range();
-  QWheelEvent zoom(at, t.view().mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
+  QWheelEvent zoom(at, t.view().mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase,
+                   false);
   QApplication::sendEvent(&t.view(), &zoom);
   QVERIFY(t.range().length() < before.length() * 0.7);
-  const TimeScale scale{t.range(), double(t.view().timelineGeometry().gutter), double(t.view().width() - t.view().timelineGeometry().gutter)};
+  const TimeScale scale{t.range(), double(t.view().timelineGeometry().gutter),
+                        double(t.view().width() - t.view().timelineGeometry().gutter)};
   QVERIFY(std::abs(scale.x(under) - at.x()) < 1.5);
-  QWheelEvent pan(at, t.view().mapToGlobal(at), {}, {0, -120}, Qt::NoButton, Qt::ShiftModifier, Qt::NoScrollPhase, false);
+  QWheelEvent pan(at, t.view().mapToGlobal(at), {}, {0, -120}, Qt::NoButton, Qt::ShiftModifier, Qt::NoScrollPhase,
+                  false);
   const prof::TimeNs begin = t.range().begin;
   QApplication::sendEvent(&t.view(), &pan);
   QVERIFY(t.range().begin > begin);

@@ -90,15 +90,20 @@ void WindowTest::everyControlHasAName() {
   auto window = open();
   QStringList nameless;
   for (QWidget* widget : window->findChildren<QWidget*>()) {
-    const bool control = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QLineEdit*>(widget) || qobject_cast<QComboBox*>(widget) ||
-                         qobject_cast<QAbstractItemView*>(widget) || qobject_cast<Plot*>(widget);
+    const bool control = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QLineEdit*>(widget) ||
+                         qobject_cast<QComboBox*>(widget) || qobject_cast<QAbstractItemView*>(widget) ||
+                         qobject_cast<Plot*>(widget);
     if (!control || widget->objectName().startsWith("qt_") || widget->inherits("QComboBoxListView")) continue;
     if (qobject_cast<QLineEdit*>(widget) && widget->parentWidget()->inherits("QAbstractSpinBox")) continue;
-    if (widget->parentWidget() && widget->parentWidget()->inherits("QLineEdit")) continue;      // the clear button
-    if (widget->parentWidget() && widget->parentWidget()->inherits("QTabBar")) continue;        // its scroll buttons
-    if (widget->inherits("QMenuBarExtension") || widget->inherits("QTableCornerButton") || widget->inherits("QHeaderView")) continue;
+    if (widget->parentWidget() && widget->parentWidget()->inherits("QLineEdit")) continue;  // the clear button
+    if (widget->parentWidget() && widget->parentWidget()->inherits("QTabBar")) continue;    // its scroll buttons
+    if (widget->inherits("QMenuBarExtension") || widget->inherits("QTableCornerButton") ||
+        widget->inherits("QHeaderView"))
+      continue;
     QAccessibleInterface* face = QAccessible::queryAccessibleInterface(widget);
-    if (!face || face->text(QAccessible::Name).trimmed().isEmpty()) nameless << QString(widget->metaObject()->className()) + " in " + widget->parentWidget()->metaObject()->className();
+    if (!face || face->text(QAccessible::Name).trimmed().isEmpty())
+      nameless << QString(widget->metaObject()->className()) + " in " +
+                      widget->parentWidget()->metaObject()->className();
   }
   QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(", ")));
 }

@@ -20,7 +20,8 @@ data::Dataset rows_like(int64_t features, int64_t classes, int64_t rows) {
   return data;
 }
 
-void step(benchmark::State& state, std::vector<int64_t> hidden, int64_t features, int64_t classes, int64_t batch, Fusion fusion) {
+void step(benchmark::State& state, std::vector<int64_t> hidden, int64_t features, int64_t classes, int64_t batch,
+          Fusion fusion) {
   RunSpec spec;
   spec.exec.device = Device::Cpu;
   spec.exec.fusion = fusion;
@@ -43,7 +44,8 @@ void step(benchmark::State& state, std::vector<int64_t> hidden, int64_t features
     executor->results(results, true);
   }
   state.SetItemsProcessed(done * batch);
-  state.counters["time_per_step"] = benchmark::Counter(static_cast<double>(done), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["time_per_step"] =
+      benchmark::Counter(static_cast<double>(done), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 BENCHMARK_CAPTURE(step, mnist_unfused, {128}, 784, 10, 64, Fusion::Off)->UseRealTime();

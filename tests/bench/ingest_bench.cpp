@@ -16,7 +16,8 @@ constexpr int kKernels = 4800;  // fill a buffer of 1 MiB
 const std::vector<std::string>& names() {
   static const std::vector<std::string> list = [] {
     std::vector<std::string> made;
-    for (int i = 0; i < 24; ++i) made.push_back("_Z" + std::to_string(18 + i / 10) + "fused_kernel_number" + std::to_string(i) + "PfS_i");
+    for (int i = 0; i < 24; ++i)
+      made.push_back("_Z" + std::to_string(18 + i / 10) + "fused_kernel_number" + std::to_string(i) + "PfS_i");
     return made;
   }();
   return list;
@@ -39,8 +40,10 @@ void ingest(benchmark::State& state, bool graphs, bool into_trace) {
   for (auto _ : state) {
     context.origin -= 20'000'000;  // the same records, later
     for (uint32_t i = 0; i < kKernels; ++i) {
-      if (!graphs) context.join.launched(i + 1, {static_cast<OpTag>(first + i % 24), i / 24 + 1});
-      else if (i % 24 == 0) context.join.graph_launched(i / 24 + 1, i / 24 + 1, 1);
+      if (!graphs)
+        context.join.launched(i + 1, {static_cast<OpTag>(first + i % 24), i / 24 + 1});
+      else if (i % 24 == 0)
+        context.join.graph_launched(i / 24 + 1, i / 24 + 1, 1);
     }
     parser.parse(records.data(), records.size(), FakeRecords::next);
     TraceBatch batch = context.batch.finish();

@@ -17,7 +17,8 @@ RunSpec small_spec() {
   return spec;
 }
 
-TrainState trained(const RunSpec& spec, bool oracle = false, int64_t steps = 4, std::vector<StepResult>* results = nullptr) {
+TrainState trained(const RunSpec& spec, bool oracle = false, int64_t steps = 4,
+                   std::vector<StepResult>* results = nullptr) {
   static const data::Dataset data = test::random_data(40, 6, 3, true);
   const Model model = make_model(spec.model, 6, 3);
   const auto executor = oracle ? make_oracle() : make_cpu_executor();
@@ -41,7 +42,8 @@ TEST(CpuExecutor, AgreesWithTheOracle) {
       spec.train.optimizer = optimizer;
       spec.train.weight_decay = 0.01;
       spec.model.activation = activation;
-      EXPECT_LT(largest_difference(trained(spec), trained(spec, true)), 2e-5) << to_string(optimizer) << " " << to_string(activation);
+      EXPECT_LT(largest_difference(trained(spec), trained(spec, true)), 2e-5)
+          << to_string(optimizer) << " " << to_string(activation);
     }
 }
 
@@ -79,9 +81,15 @@ TEST(CpuExecutor, AllocatorsCallAsOftenAsTheySay) {
     const AllocatorCalls calls = executor->allocator_calls();
     EXPECT_EQ(calls.allocate, 4 * pairs);
     EXPECT_EQ(calls.free, 4 * pairs);
-    if (allocator == Allocator::Direct) { EXPECT_EQ(calls.device_allocate, 4 * pairs); }
-    if (allocator == Allocator::Caching) { EXPECT_LE(calls.device_allocate, pairs); }
-    if (allocator == Allocator::Arena) { EXPECT_EQ(calls.allocate, 0); }
+    if (allocator == Allocator::Direct) {
+      EXPECT_EQ(calls.device_allocate, 4 * pairs);
+    }
+    if (allocator == Allocator::Caching) {
+      EXPECT_LE(calls.device_allocate, pairs);
+    }
+    if (allocator == Allocator::Arena) {
+      EXPECT_EQ(calls.allocate, 0);
+    }
     EXPECT_GT(executor->memory().peak, 0);
   }
 }
@@ -125,7 +133,8 @@ TEST(CpuExecutor, PredictsWhatEvaluationSees) {
   const auto scores = executor->predict(data.test.x, data.test.rows);
   ASSERT_EQ(scores.size(), 120u);
   int right = 0;
-  for (size_t r = 0; r < 40; ++r) right += std::max_element(&scores[r * 3], &scores[r * 3] + 3) - &scores[r * 3] == data.test.labels[r];
+  for (size_t r = 0; r < 40; ++r)
+    right += std::max_element(&scores[r * 3], &scores[r * 3] + 3) - &scores[r * 3] == data.test.labels[r];
   EXPECT_NEAR(executor->evaluate(Part::Test).accuracy, right / 40.0, 1e-9);
 }
 

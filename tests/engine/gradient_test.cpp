@@ -63,7 +63,8 @@ TEST_P(Gradient, MatchesFiniteDifferences) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (Activation activation : {Activation::None, Activation::Relu, Activation::Sigmoid, Activation::Tanh, Activation::Gelu})
+  for (Activation activation :
+       {Activation::None, Activation::Relu, Activation::Sigmoid, Activation::Tanh, Activation::Gelu})
     for (LossKind loss : {LossKind::CrossEntropy, LossKind::MeanSquared})
       for (Fusion fusion : {Fusion::Off, Fusion::Pointwise, Fusion::Epilogue})
         for (bool bias : {true, false}) {

@@ -52,7 +52,8 @@ TEST(Expression, RefusesWhatIsWrongOrHostile) {
 TEST(Expression, StripsAgreeWithTheScalarForm) {
   const Expression e = Expression::parse("sin(x)*cos(y) - max(x, y)/2 + sigmoid(x)");
   std::vector<float> x(1300), y(1300), out(1300);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) * 0.01f - 6, y[i] = 3 - static_cast<float>(i) * 0.005f;
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i) * 0.01f - 6, y[i] = 3 - static_cast<float>(i) * 0.005f;
   e.evaluate(x, y, out);
   for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(out[i], e.at(x[i], y[i]), 1e-5);
   EXPECT_TRUE(e.uses_y());
@@ -86,7 +87,8 @@ LabSpec quick(Operation operation, std::vector<int64_t> sizes) {
 }
 
 TEST(Lab, EveryOperationIsRightOnTheCpu) {
-  for (Operation operation : {Operation::MatMul, Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax, Operation::Copy, Operation::Expression}) {
+  for (Operation operation : {Operation::MatMul, Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax,
+                              Operation::Copy, Operation::Expression}) {
     std::atomic<bool> cancel{false};
     Collect sink;
     const LabResult result = run_lab(quick(operation, {1, 3, 64, 130}), cancel, sink);

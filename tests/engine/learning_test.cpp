@@ -65,7 +65,8 @@ float first_loss(Init init, const data::Dataset& data) {
 
 TEST(Learning, NormalWeightsBeginFarAboveXavierAndKaiming) {
   auto data = data::load({.name = "mnist", .limit = 256});
-  const float normal = first_loss(Init::Normal, data), xavier = first_loss(Init::Xavier, data), kaiming = first_loss(Init::Kaiming, data);
+  const float normal = first_loss(Init::Normal, data), xavier = first_loss(Init::Xavier, data),
+              kaiming = first_loss(Init::Kaiming, data);
   EXPECT_GT(normal, 10 * xavier);
   EXPECT_GT(normal, 10 * kaiming);
   EXPECT_NEAR(first_loss(Init::Zeros, data), 2.302585f, 1e-4f);

@@ -23,8 +23,9 @@ TEST(Fuse, OffChangesNothing) { EXPECT_EQ(print(fuse(built({}), Fusion::Off)), p
 
 TEST(Fuse, Pointwise) {
   const Plan plan = fuse(built({}), Fusion::Pointwise);
-  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "bias activate", "matmul", "bias activate", "softmax cross entropy",
-                                                   "matmul", "column sum", "matmul", "activate grad", "matmul", "column sum", "update all"}));
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "bias activate", "matmul", "bias activate",
+                                                   "softmax cross entropy", "matmul", "column sum", "matmul",
+                                                   "activate grad", "matmul", "column sum", "update all"}));
   EXPECT_NO_THROW(validate(plan));
   EXPECT_EQ(plan.find("c1"), BufferId::None) << "the materialised bias is gone";
 }
@@ -40,7 +41,8 @@ TEST(Fuse, Epilogue) {
 
 TEST(Fuse, EpilogueOfALargeBatchKeepsSeparateProducts) {
   const Plan plan = fuse(built({}, 4096), Fusion::Epilogue);
-  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "matmul", "softmax cross entropy", "matmul", "matmul", "matmul", "update all"}));
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "matmul", "softmax cross entropy", "matmul",
+                                                   "matmul", "matmul", "update all"}));
   EXPECT_EQ(plan.ops[1].epilogue, Epilogue::BiasActivate);
   EXPECT_EQ(plan.ops[2].epilogue, Epilogue::Bias);
   EXPECT_EQ(plan.ops[4].epilogue, Epilogue::BiasGrad);
@@ -82,7 +84,8 @@ TEST(Fuse, LayersWithoutBias) {
   spec.model.bias = false;
   spec.model.hidden = {32, 32};
   const Plan plan = fuse(built(spec), Fusion::Epilogue);
-  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "matmul", "output layer", "matmul", "gradient update"}));
+  EXPECT_EQ(kinds(plan),
+            (std::vector<std::string>{"load batch", "matmul", "matmul", "output layer", "matmul", "gradient update"}));
   EXPECT_EQ(plan.ops[1].epilogue, Epilogue::BiasActivate);
   EXPECT_NO_THROW(validate(plan));
 }
@@ -110,9 +113,11 @@ void expect_disjoint(const Plan& plan) {
   const auto lives = lifetimes(plan);
   for (size_t a = 0; a < lives.size(); ++a)
     for (size_t b = a + 1; b < lives.size(); ++b) {
-      if (lives[a].first < 0 || lives[b].first < 0 || lives[a].first > lives[b].last || lives[b].first > lives[a].last) continue;
+      if (lives[a].first < 0 || lives[b].first < 0 || lives[a].first > lives[b].last || lives[b].first > lives[a].last)
+        continue;
       const Buffer &x = plan.buffers[a], &y = plan.buffers[b];
-      EXPECT_TRUE(x.offset + x.bytes() <= y.offset || y.offset + y.bytes() <= x.offset) << x.name << " and " << y.name << " overlap";
+      EXPECT_TRUE(x.offset + x.bytes() <= y.offset || y.offset + y.bytes() <= x.offset)
+          << x.name << " and " << y.name << " overlap";
     }
 }
 
@@ -133,7 +138,8 @@ TEST(PlaceMemory, ArenaIsDisjointAndNearTheLowerBound) {
 
 TEST(InsertSync, Policies) {
   const Plan before = built({});
-  EXPECT_EQ(std::ranges::count(kinds(insert_sync(before, SyncPolicy::EveryOp)), "sync"), static_cast<long>(before.ops.size()));
+  EXPECT_EQ(std::ranges::count(kinds(insert_sync(before, SyncPolicy::EveryOp)), "sync"),
+            static_cast<long>(before.ops.size()));
   const Plan each_step = insert_sync(before, SyncPolicy::EveryStep);
   EXPECT_EQ(std::ranges::count(kinds(each_step), "sync"), 1);
   EXPECT_EQ(each_step.ops.back().kind, OpKind::Sync);

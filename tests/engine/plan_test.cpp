@@ -21,9 +21,10 @@ Plan mnist_plan(RunSpec spec = {}) { return build_plan(spec, make_model(spec.mod
 TEST(Plan, NaiveStepIsOneOpForOneThing) {
   const Plan plan = mnist_plan();
   EXPECT_EQ(kinds(plan), (std::vector<std::string>{
-                             "load batch", "matmul", "broadcast bias", "add", "activate", "matmul", "broadcast bias", "add", "softmax",
-                             "cross entropy", "softmax grad", "matmul", "column sum", "matmul", "activate grad", "matmul", "column sum",
-                             "update", "update", "update", "update"}));
+                             "load batch",     "matmul", "broadcast bias", "add",           "activate",     "matmul",
+                             "broadcast bias", "add",    "softmax",        "cross entropy", "softmax grad", "matmul",
+                             "column sum",     "matmul", "activate grad",  "matmul",        "column sum",   "update",
+                             "update",         "update", "update"}));
   EXPECT_NO_THROW(validate(plan));
 }
 

@@ -40,12 +40,25 @@ TEST(RunSpec, TableCoversEveryMember) {
     RunSpec spec;
     nlohmann::json other;
     switch (f.kind) {
-      case FieldKind::Choice: other = std::string(f.values.back().name == field_text(spec, f.key) ? f.values.front().name : f.values.back().name); break;
-      case FieldKind::Flag: other = !f.get(spec).get<bool>(); break;
-      case FieldKind::Text: other = "other"; break;
-      case FieldKind::IntegerList: other = {9, 8}; break;
-      case FieldKind::Integer: other = f.get(spec).get<int64_t>() == 2 ? 3 : 2; break;
-      case FieldKind::Number: other = f.get(spec).get<double>() == 0.5 ? 0.25 : 0.5; break;
+      case FieldKind::Choice:
+        other =
+            std::string(f.values.back().name == field_text(spec, f.key) ? f.values.front().name : f.values.back().name);
+        break;
+      case FieldKind::Flag:
+        other = !f.get(spec).get<bool>();
+        break;
+      case FieldKind::Text:
+        other = "other";
+        break;
+      case FieldKind::IntegerList:
+        other = {9, 8};
+        break;
+      case FieldKind::Integer:
+        other = f.get(spec).get<int64_t>() == 2 ? 3 : 2;
+        break;
+      case FieldKind::Number:
+        other = f.get(spec).get<double>() == 0.5 ? 0.25 : 0.5;
+        break;
     }
     set_field(spec, f.key, other);
     const auto changes = diff(RunSpec{}, spec);

@@ -10,7 +10,9 @@
 namespace ws::test {
 
 struct Recorder : TrainSink {
-  void started(const RunSpec&, const Model&, const CompiledPlan&, const data::Dataset&, Executor& e) override { executor = &e; }
+  void started(const RunSpec&, const Model&, const CompiledPlan&, const data::Dataset&, Executor& e) override {
+    executor = &e;
+  }
   void recompiled(const CompiledPlan& plan) override { plans.push_back(plan.plan.id); }
   void steps(std::span<const StepResult> results) override {
     std::lock_guard lock(mutex);

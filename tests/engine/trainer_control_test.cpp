@@ -146,7 +146,9 @@ TEST(MidRunChange, LeavesTheLossesAlone) {
   Recorder plain, changed;
   TrainControl first, second;
   train(spec, data, first, plain);
-  changed.on_steps = [&] { if (changed.losses.size() == 1) second.change("exec.fusion", "epilogue"), second.change("exec.streams", "1"); };
+  changed.on_steps = [&] {
+    if (changed.losses.size() == 1) second.change("exec.fusion", "epilogue"), second.change("exec.streams", "1");
+  };
   train(spec, data, second, changed);
   ASSERT_EQ(changed.changes.size(), 1u);
   ASSERT_EQ(plain.losses.size(), changed.losses.size());

@@ -37,7 +37,9 @@ Trained run(const RunSpec& spec, const data::Dataset& data, const TrainOptions& 
 Trained run_until(const RunSpec& spec, const data::Dataset& data, size_t steps, const std::string& checkpoint) {
   TrainControl control;
   Recorder sink;
-  sink.on_steps = [&] { if (sink.losses.size() >= steps) control.stop(); };
+  sink.on_steps = [&] {
+    if (sink.losses.size() >= steps) control.stop();
+  };
   TrainOptions options;
   options.checkpoint = checkpoint;
   Trained out{train(spec, data, control, sink, options), {}};
@@ -69,7 +71,8 @@ TEST(LearningRate, WarmsUpThenFollowsItsSchedule) {
 TEST(EpochOrder, IsASeededPermutationThatChangesEachEpoch) {
   TrainSpec spec;
   spec.batch = 10;
-  const auto first = epoch_order(spec, 1000, 0), again = epoch_order(spec, 1000, 0), second = epoch_order(spec, 1000, 1);
+  const auto first = epoch_order(spec, 1000, 0), again = epoch_order(spec, 1000, 0),
+             second = epoch_order(spec, 1000, 1);
   EXPECT_EQ(first, again);
   EXPECT_NE(first, second);
   EXPECT_EQ(std::set<uint32_t>(first.begin(), first.end()).size(), 1000u);
@@ -91,7 +94,8 @@ TEST(Trainer, RunsEveryRowOnceAnEpochAndCountsThem) {
   EXPECT_TRUE(std::ranges::is_sorted(sink.times));
   ASSERT_EQ(sink.epochs.size(), 3u);
   EXPECT_EQ(sink.epochs[2].step, 12);
-  const double mean = (16.0 * sink.losses[0] + 16.0 * sink.losses[1] + 16.0 * sink.losses[2] + 2.0 * sink.losses[3]) / 50;
+  const double mean =
+      (16.0 * sink.losses[0] + 16.0 * sink.losses[1] + 16.0 * sink.losses[2] + 2.0 * sink.losses[3]) / 50;
   EXPECT_NEAR(sink.epochs[0].train_loss, mean, 1e-6);
   EXPECT_TRUE(sink.epochs[0].test);
   EXPECT_EQ(sink.endings, 1);

@@ -1,9 +1,9 @@
 // A machine without a GPU gets a sentence.
 #include <gtest/gtest.h>
 
+#include "engine/compile.h"
 #include "engine/cuda/advice.h"
 #include "engine/cuda/cuda_executor.h"
-#include "engine/compile.h"
 
 namespace ws {
 namespace {

@@ -44,7 +44,8 @@ TEST(ExecutorGpu, EveryLevelAndLaunchAndPrecisionOnOddRows) {
 
 TEST(ExecutorGpu, EveryActivationOptimizerAndLoss) {
   NEEDS_GPU();
-  for (const Activation activation : {Activation::None, Activation::Relu, Activation::Sigmoid, Activation::Tanh, Activation::Gelu})
+  for (const Activation activation :
+       {Activation::None, Activation::Relu, Activation::Sigmoid, Activation::Tanh, Activation::Gelu})
     for (const Optimizer optimizer : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam})
       for (const LossKind loss : {LossKind::CrossEntropy, LossKind::MeanSquared}) {
         Training t = small_training(33);
@@ -54,7 +55,8 @@ TEST(ExecutorGpu, EveryActivationOptimizerAndLoss) {
         t.spec.train.optimizer = optimizer;
         t.spec.train.weight_decay = 0.01;
         if (optimizer == Optimizer::Adam) t.spec.train.lr = 1e-3;
-        SCOPED_TRACE(std::string(to_string(activation)) + " " + std::string(to_string(optimizer)) + " " + std::string(to_string(loss)));
+        SCOPED_TRACE(std::string(to_string(activation)) + " " + std::string(to_string(optimizer)) + " " +
+                     std::string(to_string(loss)));
         const Outcome want = train_on_oracle(t);
         for (const Fusion fusion : kFusions) {
           t.spec.exec.fusion = fusion;
@@ -227,7 +229,8 @@ TEST(ExecutorGpu, EvaluatesAndPredictsLikeTheOracle) {
           EXPECT_NEAR(got.accuracy, want.accuracy, 2 * allowed);
         }
       }
-      const auto got = gpu->predict({t.data.test.x.data(), 28 * 129}, 129), want = cpu->predict({t.data.test.x.data(), 28 * 129}, 129);
+      const auto got = gpu->predict({t.data.test.x.data(), 28 * 129}, 129),
+                 want = cpu->predict({t.data.test.x.data(), 28 * 129}, 129);
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 4 * allowed * (1 + std::abs(want[i])));
     }

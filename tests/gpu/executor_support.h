@@ -110,14 +110,19 @@ inline bool same_bits(const Outcome& a, const Outcome& b) {
   return true;
 }
 
-// Norm-wise over what the parameters moved in a few steps. Weights are stored in 24 bits and move by about a thousandth, which
-// leaves 1e-4 for fp32. 16-bit products carry 8 or 11 bits of each factor, tf32 11, and a relu at the edge flips.
+// Norm-wise over what the parameters moved in a few steps. Weights are stored in 24 bits and move by about a
+// thousandth, which leaves 1e-4 for fp32. 16-bit products carry 8 or 11 bits of each factor, tf32 11, and a relu at the
+// edge flips.
 inline double tolerance(Precision precision) {
   switch (precision) {
-    case Precision::Fp32: return 1e-3;
-    case Precision::Tf32: return 2e-2;
-    case Precision::Bf16: return 6e-2;
-    case Precision::Fp16: return 2e-2;
+    case Precision::Fp32:
+      return 1e-3;
+    case Precision::Tf32:
+      return 2e-2;
+    case Precision::Bf16:
+      return 6e-2;
+    case Precision::Fp16:
+      return 2e-2;
   }
   return 0;
 }
@@ -126,7 +131,8 @@ inline void expect_same_losses(const Outcome& got, const Outcome& want, double t
   ASSERT_EQ(got.results.size(), want.results.size());
   for (size_t i = 0; i < want.results.size(); ++i) {
     EXPECT_EQ(got.results[i].step, want.results[i].step);
-    EXPECT_NEAR(got.results[i].loss, want.results[i].loss, tolerance * (std::abs(want.results[i].loss) + 0.1)) << "step " << i;
+    EXPECT_NEAR(got.results[i].loss, want.results[i].loss, tolerance * (std::abs(want.results[i].loss) + 0.1))
+        << "step " << i;
   }
 }
 
@@ -137,8 +143,9 @@ constexpr Launch kLaunches[] = {Launch::Eager, Launch::Graph};
 constexpr Precision kPrecisions[] = {Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16};
 
 inline std::string label(const ExecSpec& e) {
-  return std::string(to_string(e.fusion)) + " " + std::string(to_string(e.launch)) + " " + std::string(to_string(e.precision)) + " " +
-         std::string(to_string(e.allocator)) + " " + std::string(to_string(e.sync));
+  return std::string(to_string(e.fusion)) + " " + std::string(to_string(e.launch)) + " " +
+         std::string(to_string(e.precision)) + " " + std::string(to_string(e.allocator)) + " " +
+         std::string(to_string(e.sync));
 }
 
 }  // namespace ws::test

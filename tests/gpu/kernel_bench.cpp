@@ -1,5 +1,5 @@
-// What fused training steps cost when their kernels follow each other in one CUDA graph, apart from any executor; and own
-// products beside cuBLASLt's. Prints one line a case: microseconds, median of seven.
+// What fused training steps cost when their kernels follow each other in one CUDA graph, apart from any executor; and
+// own products beside cuBLASLt's. Prints one line a case: microseconds, median of seven.
 #include <cstdio>
 #include <string>
 
@@ -39,7 +39,9 @@ double graph_time(int count, bool overlap, const std::function<void(Queue, int)>
   return times[3];
 }
 
-DType type_of(Precision p) { return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32; }
+DType type_of(Precision p) {
+  return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32;
+}
 
 // A network with everything on the device; its step is what the deepest fusion level runs.
 struct Net {
@@ -68,7 +70,9 @@ struct Net {
       dz.push_back(Matrix(batch, widths[l + 1], type));
     }
   }
-  const Tensor& weights(size_t l) const { return precision == Precision::Fp32 || precision == Precision::Tf32 ? w[l].t : shadow[l].t; }
+  const Tensor& weights(size_t l) const {
+    return precision == Precision::Fp32 || precision == Precision::Tf32 ? w[l].t : shadow[l].t;
+  }
   size_t layers() const { return w.size(); }
   Tensor input(size_t l, int i) const {
     if (l > 0) return h[l - 1].t;
@@ -77,19 +81,33 @@ struct Net {
     return t;
   }
   Product forward(size_t l, int i) const {
-    return {input(l, i), weights(l), h[l].t, false, false, Epilogue::BiasActivate, Activation::Relu,
-            bias ? b_shadow[l].t : Tensor{}, {}, {}, precision, Accumulate::Fp32, l > 0};
+    return {input(l, i),
+            weights(l),
+            h[l].t,
+            false,
+            false,
+            Epilogue::BiasActivate,
+            Activation::Relu,
+            bias ? b_shadow[l].t : Tensor{},
+            {},
+            {},
+            precision,
+            Accumulate::Fp32,
+            l > 0};
   }
   Product backward(size_t l) const {
-    return {dz[l].t, weights(l), dz[l - 1].t, false, true, Epilogue::ActivateGrad, Activation::Relu, {}, h[l - 1].t, {}, precision,
-            Accumulate::Fp32, true};
+    return {
+        dz[l].t, weights(l), dz[l - 1].t,      false, true, Epilogue::ActivateGrad, Activation::Relu, {}, h[l - 1].t,
+        {},      precision,  Accumulate::Fp32, true};
   }
   void last(Queue q, int i) const {
     const size_t l = layers() - 1;
     Tensor labels = y.t;
     labels.view_offset = i % 8;
-    output_layer(q, bench.scratch(), {input(l, i), weights(l), bias ? b[l].t : Tensor{}, labels, LossKind::CrossEntropy, dz[l].t,
-                                      l > 0 ? dz[l - 1].t : Tensor{}, l > 0 ? h[l - 1].t : Tensor{}, Activation::Relu, nullptr, bench.at(i % 8), true});
+    output_layer(q, bench.scratch(),
+                 {input(l, i), weights(l), bias ? b[l].t : Tensor{}, labels, LossKind::CrossEntropy, dz[l].t,
+                  l > 0 ? dz[l - 1].t : Tensor{}, l > 0 ? h[l - 1].t : Tensor{}, Activation::Relu, nullptr,
+                  bench.at(i % 8), true});
   }
   LayerUpdate update_of(size_t l, int i) const {
     const auto ref = [&](const Matrix& master, const Matrix& half) {
@@ -120,16 +138,22 @@ void time_net(const char* name, std::vector<int64_t> widths, int64_t batch, Prec
   const int count = 40;
   const double plain = graph_time(count, false, [&](Queue q, int i) { net.step(q, i); });
   const double overlapped = graph_time(count, true, [&](Queue q, int i) { net.step(q, i); });
-  const double first = graph_time(count, true, [&](Queue q, int i) { matmul(q, net.blas, net.bench.scratch(), Matmul::Library, net.forward(0, i)); });
+  const double first = graph_time(count, true, [&](Queue q, int i) {
+    matmul(q, net.blas, net.bench.scratch(), Matmul::Library, net.forward(0, i));
+  });
   const double out = graph_time(count, true, [&](Queue q, int i) { net.last(q, i); });
   const double update = graph_time(count, true, [&](Queue q, int i) { net.update(q, i); });
   double middle = 0, back = 0;
   if (net.layers() > 2) {
-    middle = graph_time(count, true, [&](Queue q, int i) { matmul(q, net.blas, net.bench.scratch(), Matmul::Library, net.forward(1, i)); });
-    back = graph_time(count, true, [&](Queue q, int) { matmul(q, net.blas, net.bench.scratch(), Matmul::Library, net.backward(1)); });
+    middle = graph_time(count, true, [&](Queue q, int i) {
+      matmul(q, net.blas, net.bench.scratch(), Matmul::Library, net.forward(1, i));
+    });
+    back = graph_time(
+        count, true, [&](Queue q, int) { matmul(q, net.blas, net.bench.scratch(), Matmul::Library, net.backward(1)); });
   }
-  std::printf("%-34s b%-4lld %-5s step %7.2f  overlapped %7.2f | fc1 %6.2f fc2 %6.2f out %6.2f dx %6.2f update %6.2f\n", name,
-              static_cast<long long>(batch), std::string(to_string(precision)).c_str(), plain, overlapped, first, middle, out, back, update);
+  std::printf("%-34s b%-4lld %-5s step %7.2f  overlapped %7.2f | fc1 %6.2f fc2 %6.2f out %6.2f dx %6.2f update %6.2f\n",
+              name, static_cast<long long>(batch), std::string(to_string(precision)).c_str(), plain, overlapped, first,
+              middle, out, back, update);
   std::fflush(stdout);
 }
 
@@ -143,16 +167,24 @@ void time_product(int64_t m, int64_t n, int64_t k, bool ta, bool tb, Precision p
   blas_prepare(blas, p);
   const auto small = [&](Queue q, int) {
     switch (precision) {
-      case Precision::Fp32: return small_gemm_fp32(q, p);
-      case Precision::Tf32: return small_gemm_tf32(q, p);
-      case Precision::Bf16: return small_gemm_bf16(q, p);
-      case Precision::Fp16: return small_gemm_fp16(q, p);
+      case Precision::Fp32:
+        return small_gemm_fp32(q, p);
+      case Precision::Tf32:
+        return small_gemm_tf32(q, p);
+      case Precision::Bf16:
+        return small_gemm_bf16(q, p);
+      case Precision::Fp16:
+        return small_gemm_fp16(q, p);
     }
   };
   const double own = graph_time(20, true, small);
   const double library = graph_time(20, false, [&](Queue q, int) { blas_product(q, blas, bench.scratch(), p); });
-  std::printf("%5lld x %5lld x %6lld %s %-5s own %8.2f  cuBLASLt %8.2f\n", static_cast<long long>(m), static_cast<long long>(n),
-              static_cast<long long>(k), ta ? "TN" : tb ? "NT" : "NN", std::string(to_string(precision)).c_str(), own, library);
+  std::printf("%5lld x %5lld x %6lld %s %-5s own %8.2f  cuBLASLt %8.2f\n", static_cast<long long>(m),
+              static_cast<long long>(n), static_cast<long long>(k),
+              ta   ? "TN"
+              : tb ? "NT"
+                   : "NN",
+              std::string(to_string(precision)).c_str(), own, library);
   std::fflush(stdout);
 }
 
@@ -171,8 +203,8 @@ void time_line(int64_t points) {
   const double overlapped = graph_time(50, true, run);
   step.data_is_constant = true;
   const double early = graph_time(50, true, run);
-  std::printf("line %9lld points: %7.2f, overlapped %7.2f, data early %7.2f (%.0f GB/s)\n", static_cast<long long>(points), plain, overlapped,
-              early, 8e-3 * static_cast<double>(points) / early);
+  std::printf("line %9lld points: %7.2f, overlapped %7.2f, data early %7.2f (%.0f GB/s)\n",
+              static_cast<long long>(points), plain, overlapped, early, 8e-3 * static_cast<double>(points) / early);
   std::fflush(stdout);
 }
 
@@ -185,7 +217,8 @@ int main() {
   if (!have_gpu()) return std::puts("no GPU here"), 0;
   time_net("4-5-3", {4, 5, 3}, 120, Precision::Fp32, true);
   for (int64_t batch : {64, 128, 512}) time_net("784-128-10", {784, 128, 10}, batch, Precision::Tf32, true);
-  for (Precision p : {Precision::Fp32, Precision::Bf16, Precision::Fp16}) time_net("784-128-10", {784, 128, 10}, 64, p, true);
+  for (Precision p : {Precision::Fp32, Precision::Bf16, Precision::Fp16})
+    time_net("784-128-10", {784, 128, 10}, 64, p, true);
   time_net("784-784-784-784-784-10 no bias", {784, 784, 784, 784, 784, 10}, 64, Precision::Tf32, false);
   for (int64_t w : {16, 128, 1024, 4096})
     for (Precision p : {Precision::Fp16, Precision::Tf32})

@@ -65,9 +65,12 @@ struct Matrix {
       const auto word = std::bit_cast<uint32_t>(v[i]);
       const auto number = static_cast<int32_t>(v[i]);
       const uint16_t half = t.type == DType::F16 ? to_half(v[i]) : static_cast<uint16_t>(word >> 16);
-      if (size() == 2) std::memcpy(&bytes[2 * i], &half, 2);
-      else if (t.type == DType::I32) std::memcpy(&bytes[4 * i], &number, 4);
-      else std::memcpy(&bytes[4 * i], &word, 4);
+      if (size() == 2)
+        std::memcpy(&bytes[2 * i], &half, 2);
+      else if (t.type == DType::I32)
+        std::memcpy(&bytes[4 * i], &number, 4);
+      else
+        std::memcpy(&bytes[4 * i], &word, 4);
     }
     return bytes;
   }
@@ -83,10 +86,14 @@ struct Matrix {
     for (size_t i = 0; i < out.size(); ++i) {
       uint16_t half = 0;
       int32_t number = 0;
-      if (size() == 2) std::memcpy(&half, &bytes[2 * i], 2);
-      else std::memcpy(&number, &bytes[4 * i], 4);
-      out[i] = t.type == DType::F16 ? from_half(half) : t.type == DType::Bf16 ? std::bit_cast<float>(uint32_t{half} << 16)
-               : t.type == DType::I32 ? static_cast<float>(number) : std::bit_cast<float>(number);
+      if (size() == 2)
+        std::memcpy(&half, &bytes[2 * i], 2);
+      else
+        std::memcpy(&number, &bytes[4 * i], 4);
+      out[i] = t.type == DType::F16    ? from_half(half)
+               : t.type == DType::Bf16 ? std::bit_cast<float>(uint32_t{half} << 16)
+               : t.type == DType::I32  ? static_cast<float>(number)
+                                       : std::bit_cast<float>(number);
     }
     return out;
   }
@@ -110,11 +117,13 @@ inline Matrix random_labels(int64_t rows, int64_t classes, uint32_t seed) {
 }
 
 // ‖got − want‖ ≤ tolerance · ‖want‖, and every element written.
-inline void expect_near(const std::vector<float>& got, const std::vector<double>& want, double tolerance, const std::string& what) {
+inline void expect_near(const std::vector<float>& got, const std::vector<double>& want, double tolerance,
+                        const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
   double error = 0, norm = 0;
   for (size_t i = 0; i < got.size(); ++i) {
-    ASSERT_FALSE(std::isnan(got[i]) && !std::isnan(want[i])) << what << ": element " << i << " of " << got.size() << " is NaN";
+    ASSERT_FALSE(std::isnan(got[i]) && !std::isnan(want[i]))
+        << what << ": element " << i << " of " << got.size() << " is NaN";
     error += (got[i] - want[i]) * (got[i] - want[i]);
     norm += want[i] * want[i];
   }
@@ -144,7 +153,8 @@ struct Bench {
   }
 };
 
-// ---- what should come out ---------------------------------------------------------------------------------------------------
+// ---- what should come out
+// ---------------------------------------------------------------------------------------------------
 inline std::vector<double> multiply(const Matrix& a, bool ta, const Matrix& b, bool tb) {
   const int64_t m = ta ? a.t.cols : a.t.rows, k = ta ? a.t.rows : a.t.cols, n = tb ? b.t.rows : b.t.cols;
   std::vector<double> c(static_cast<size_t>(m * n));
@@ -158,11 +168,16 @@ inline std::vector<double> multiply(const Matrix& a, bool ta, const Matrix& b, b
 
 inline double bent(Activation kind, double z) {
   switch (kind) {
-    case Activation::Relu: return std::max(z, 0.0);
-    case Activation::Sigmoid: return 1 / (1 + std::exp(-z));
-    case Activation::Tanh: return std::tanh(z);
-    case Activation::Gelu: return 0.5 * z * (1 + std::tanh(0.7978845608028654 * (z + 0.044715 * z * z * z)));
-    default: return z;
+    case Activation::Relu:
+      return std::max(z, 0.0);
+    case Activation::Sigmoid:
+      return 1 / (1 + std::exp(-z));
+    case Activation::Tanh:
+      return std::tanh(z);
+    case Activation::Gelu:
+      return 0.5 * z * (1 + std::tanh(0.7978845608028654 * (z + 0.044715 * z * z * z)));
+    default:
+      return z;
   }
 }
 

@@ -26,7 +26,8 @@ LabResult sweep(LabSpec spec) {
 double tolerance(Way way) { return way == Way::GpuTf32 ? 2e-3 : way == Way::GpuFp16 ? 2e-3 : 2e-5; }
 
 TEST_F(LabOnGpu, EveryOperationInEveryWayIsRight) {
-  for (Operation operation : {Operation::MatMul, Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax, Operation::Copy, Operation::Expression}) {
+  for (Operation operation : {Operation::MatMul, Operation::Sine, Operation::Add, Operation::Reduce, Operation::Softmax,
+                              Operation::Copy, Operation::Expression}) {
     LabSpec spec;
     spec.operation = operation;
     spec.sizes = {1, 3, 127, 1000};

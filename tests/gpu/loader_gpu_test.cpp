@@ -22,7 +22,8 @@ TEST(LoaderGpu, EveryLoaderTrainsOnTheSameRows) {
               t.spec.exec.loader = loader, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
               t.spec.exec.graph_steps = graph_steps;
               if (why_invalid(t.spec, true)) continue;
-              SCOPED_TRACE(std::string(to_string(loader)) + " " + label(t.spec.exec) + " x" + std::to_string(graph_steps));
+              SCOPED_TRACE(std::string(to_string(loader)) + " " + label(t.spec.exec) + " x" +
+                           std::to_string(graph_steps));
               const Outcome got = train_on_gpu(t);
               EXPECT_LT(distance(got, want, t), tolerance(precision));
               expect_same_losses(got, want, tolerance(precision));

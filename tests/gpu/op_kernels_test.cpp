@@ -121,7 +121,8 @@ TEST_F(Ops, Evaluation) {
   const LossRows want = cross_entropy_rows(wide(z.v), labels, 10);
   auto sums = DeviceBlock<double>::device(3);
   CUDA_CHECK(cudaMemset(sums.data(), 0, sums.bytes()));
-  for (int i = 0; i < 2; ++i) evaluate_loss(bench.queue, bench.scratch(), LossKind::CrossEntropy, z.t, labels.t, sums.data());
+  for (int i = 0; i < 2; ++i)
+    evaluate_loss(bench.queue, bench.scratch(), LossKind::CrossEntropy, z.t, labels.t, sums.data());
   double got[3];
   CUDA_CHECK(cudaMemcpy(got, sums.data(), sizeof got, cudaMemcpyDeviceToHost));
   EXPECT_NEAR(got[0], 2 * want.loss, 1e-5 * got[0]);
@@ -159,8 +160,9 @@ TEST_F(Ops, TheClockAdvances) {
   EXPECT_EQ(got.row, 292);
 }
 
-// ---- optimizers -------------------------------------------------------------------------------------------------------------
-// One parameter stepped in double.
+// ---- optimizers
+// ------------------------------------------------------------------------------------------------------------- One
+// parameter stepped in double.
 struct Stepped {
   std::vector<double> w, m, v;
 };
@@ -262,8 +264,11 @@ TEST_F(Ops, LossScaleSkipsAndHalves) {
   expect_near(p.w.download(), p.want.w, 0, "a skipped step moves nothing");
 }
 
-// ---- fused layers -----------------------------------------------------------------------------------------------------------
-Precision precision_of(DType type) { return type == DType::Bf16 ? Precision::Bf16 : type == DType::F16 ? Precision::Fp16 : Precision::Fp32; }
+// ---- fused layers
+// -----------------------------------------------------------------------------------------------------------
+Precision precision_of(DType type) {
+  return type == DType::Bf16 ? Precision::Bf16 : type == DType::F16 ? Precision::Fp16 : Precision::Fp32;
+}
 
 TEST_F(Ops, GradientWithUpdate) {
   for (DType type : kTypes)
@@ -326,7 +331,8 @@ TEST_F(Ops, OutputLayerWithCrossEntropy) {
     for (int64_t rows : kRows)
       for (auto [in, out] : {std::pair<int64_t, int64_t>{5, 3}, {128, 10}, {1000, 32}, {1, 1}}) {
         Bench bench;
-        const Matrix h = random_matrix(rows, in, type, 1), w = random_matrix(in, out, type, 2, 0.2f), bias = random_matrix(1, out, DType::F32, 3);
+        const Matrix h = random_matrix(rows, in, type, 1), w = random_matrix(in, out, type, 2, 0.2f),
+                     bias = random_matrix(1, out, DType::F32, 3);
         const Matrix labels = random_labels(rows, out, 4);
         Matrix dz(rows, out, type), before(rows, in, type);
         std::vector<double> z = multiply(h, false, w, false);
@@ -336,9 +342,11 @@ TEST_F(Ops, OutputLayerWithCrossEntropy) {
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t i = 0; i < in; ++i)
             for (int64_t o = 0; o < out; ++o)
-              want_before[static_cast<size_t>(r * in + i)] += h.at(r, i) > 0 ? want.dz[static_cast<size_t>(r * out + o)] * w.at(i, o) : 0;
+              want_before[static_cast<size_t>(r * in + i)] +=
+                  h.at(r, i) > 0 ? want.dz[static_cast<size_t>(r * out + o)] * w.at(i, o) : 0;
         output_layer(bench.queue, bench.scratch(),
-                     {h.t, w.t, bias.t, labels.t, LossKind::CrossEntropy, dz.t, before.t, h.t, Activation::Relu, nullptr, bench.at(3)});
+                     {h.t, w.t, bias.t, labels.t, LossKind::CrossEntropy, dz.t, before.t, h.t, Activation::Relu,
+                      nullptr, bench.at(3)});
         expect_near(dz.download(), want.dz, rounding(type) + 1e-5, "dz");
         expect_near(before.download(), want_before, rounding(type) + 1e-5, "dz before");
         EXPECT_NEAR(bench.metrics_row(3)[0], want.loss, 1e-4 * std::abs(want.loss) + 1e-5);
@@ -349,7 +357,8 @@ TEST_F(Ops, OutputLayerWithCrossEntropy) {
 TEST_F(Ops, LossesJoinedLater) {
   for (int64_t rows : {1, 7, 127, 1000}) {
     Bench bench;
-    const Matrix h = random_matrix(rows, 20, DType::F32, 1), w = random_matrix(20, 10, DType::F32, 2), labels = random_labels(rows, 10, 4);
+    const Matrix h = random_matrix(rows, 20, DType::F32, 1), w = random_matrix(20, 10, DType::F32, 2),
+                 labels = random_labels(rows, 10, 4);
     Matrix dz(rows, 10), later(rows, 10);
     OutputLayer layer{h.t, w.t, {}, labels.t, LossKind::CrossEntropy, dz.t};
     layer.at = bench.at(0);
@@ -376,13 +385,15 @@ TEST_F(Ops, LineInOnePass) {
       for (bool constant : {false, true}) {
         Bench bench;
         const Matrix x = random_matrix(rows, inputs, DType::F32, 1), y = random_matrix(rows, 1, DType::F32, 2);
-        Matrix w = random_matrix(inputs, 1, DType::F32, 3), b = random_matrix(1, 1, DType::F32, 4), dw(inputs, 1), db(1, 1);
+        Matrix w = random_matrix(inputs, 1, DType::F32, 3), b = random_matrix(1, 1, DType::F32, 4), dw(inputs, 1),
+               db(1, 1);
         std::vector<double> want_dw(static_cast<size_t>(inputs));
         double want_db = 0, loss = 0;
         for (int64_t r = 0; r < rows; ++r) {
           double d = b.v[0] - y.at(r, 0);
           for (int64_t j = 0; j < inputs; ++j) d += x.at(r, j) * w.v[static_cast<size_t>(j)];
-          for (int64_t j = 0; j < inputs; ++j) want_dw[static_cast<size_t>(j)] += 2 * d * x.at(r, j) / static_cast<double>(rows);
+          for (int64_t j = 0; j < inputs; ++j)
+            want_dw[static_cast<size_t>(j)] += 2 * d * x.at(r, j) / static_cast<double>(rows);
           want_db += 2 * d / static_cast<double>(rows);
           loss += d * d;
         }
@@ -406,7 +417,8 @@ TEST_F(Ops, LineInOnePass) {
 TEST_F(Ops, LineInChunks) {
   Bench bench;
   const Matrix x = random_matrix(5000, 1, DType::F32, 1), y = random_matrix(5000, 1, DType::F32, 2);
-  Matrix w = random_matrix(1, 1, DType::F32, 3), b = random_matrix(1, 1, DType::F32, 4), dw(1, 1), db(1, 1), dw2(1, 1), db2(1, 1);
+  Matrix w = random_matrix(1, 1, DType::F32, 3), b = random_matrix(1, 1, DType::F32, 4), dw(1, 1), db(1, 1), dw2(1, 1),
+         db2(1, 1);
   LinearStep step{x.t, y.t, static_cast<float*>(w.t.data), static_cast<float*>(b.t.data)};
   step.dw = static_cast<float*>(dw.t.data);
   step.db = static_cast<float*>(db.t.data);
@@ -415,7 +427,8 @@ TEST_F(Ops, LineInChunks) {
   auto slots = DeviceBlock<float>::device(12);
   for (int chunk = 0; chunk < 4; ++chunk) {
     LinearStep part = step;
-    for (Tensor* t : {&part.x, &part.y}) t->data = static_cast<float*>(t->data) + chunk * 1248, t->rows = chunk == 3 ? 5000 - 3 * 1248 : 1248;
+    for (Tensor* t : {&part.x, &part.y})
+      t->data = static_cast<float*>(t->data) + chunk * 1248, t->rows = chunk == 3 ? 5000 - 3 * 1248 : 1248;
     linear_chunk(bench.queue, bench.scratch(), part, chunk, slots.data());
   }
   step.dw = static_cast<float*>(dw2.t.data);

@@ -9,10 +9,13 @@ namespace {
 struct Shape {
   int64_t m, n, k;
 };
-constexpr Shape kShapes[] = {{1, 1, 1},    {3, 7, 5},      {7, 3, 127},    {127, 10, 33},  {64, 128, 784}, {1000, 10, 3},
-                             {33, 65, 129}, {64, 784, 784}, {32, 1024, 96}, {128, 512, 64}, {1, 1000, 7},   {512, 784, 40}};
+constexpr Shape kShapes[] = {{1, 1, 1},      {3, 7, 5},      {7, 3, 127},   {127, 10, 33},
+                             {64, 128, 784}, {1000, 10, 3},  {33, 65, 129}, {64, 784, 784},
+                             {32, 1024, 96}, {128, 512, 64}, {1, 1000, 7},  {512, 784, 40}};
 
-DType type_of(Precision p) { return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32; }
+DType type_of(Precision p) {
+  return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32;
+}
 
 double tolerance_of(Precision p, DType out) {
   if (p == Precision::Fp32) return 2e-6;
@@ -27,10 +30,14 @@ void compute(Way way, Bench& bench, Blas& blas, const Product& p) {
   if (way == Way::Tiled) return matmul(bench.queue, blas, bench.scratch(), Matmul::Tiled, p);
   if (way == Way::Library) return blas_product(bench.queue, blas, bench.scratch(), p);
   switch (p.precision) {
-    case Precision::Fp32: return small_gemm_fp32(bench.queue, p);
-    case Precision::Tf32: return small_gemm_tf32(bench.queue, p);
-    case Precision::Bf16: return small_gemm_bf16(bench.queue, p);
-    case Precision::Fp16: return small_gemm_fp16(bench.queue, p);
+    case Precision::Fp32:
+      return small_gemm_fp32(bench.queue, p);
+    case Precision::Tf32:
+      return small_gemm_tf32(bench.queue, p);
+    case Precision::Bf16:
+      return small_gemm_bf16(bench.queue, p);
+    case Precision::Fp16:
+      return small_gemm_fp16(bench.queue, p);
   }
 }
 
@@ -71,8 +78,10 @@ Case make_case(Shape s, Precision precision, bool ta, bool tb, Epilogue epilogue
     t.p.saved = t.saved.t;
     for (size_t i = 0; i < t.want_c.size(); ++i) {
       const double h = t.saved.v[i];
-      t.want_c[i] *= activation == Activation::Relu ? (h > 0 ? 1 : 0) : activation == Activation::Tanh ? 1 - h * h
-                     : activation == Activation::Sigmoid ? h * (1 - h) : slope_at(activation, h);
+      t.want_c[i] *= activation == Activation::Relu      ? (h > 0 ? 1 : 0)
+                     : activation == Activation::Tanh    ? 1 - h * h
+                     : activation == Activation::Sigmoid ? h * (1 - h)
+                                                         : slope_at(activation, h);
     }
   }
   if (epilogue == Epilogue::BiasGrad) {
@@ -87,7 +96,8 @@ void check(Way way, Bench& bench, Blas& blas, Case& t, double tolerance, const s
   compute(way, bench, blas, t.p);
   CUDA_CHECK(cudaDeviceSynchronize());
   expect_near(t.c.download(), t.want_c, tolerance, what);
-  if (t.p.epilogue == Epilogue::BiasActivate && t.p.saved) expect_near(t.saved.download(), t.want_saved, tolerance, what + " saved");
+  if (t.p.epilogue == Epilogue::BiasActivate && t.p.saved)
+    expect_near(t.saved.download(), t.want_saved, tolerance, what + " saved");
   if (t.p.bias_grad) expect_near(t.bias_grad.download(), t.want_bias_grad, 2e-6, what + " bias gradient");
 }
 
@@ -104,7 +114,10 @@ TEST_P(Products, MatchPlainLoops) {
     for (int layout = 0; layout < 3; ++layout) {
       const bool ta = layout == 1, tb = layout == 2;
       const DType out = ta ? DType::F32 : type_of(precision);
-      const std::string what = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + (ta ? " TN" : tb ? " NT" : " NN");
+      const std::string what = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) +
+                               (ta   ? " TN"
+                                : tb ? " NT"
+                                     : " NN");
       Case plain = make_case(s, precision, ta, tb, Epilogue::None, Activation::None, out);
       check(way, bench, blas, plain, tolerance_of(precision, out), what);
       if (HasFatalFailure()) return;
@@ -136,7 +149,8 @@ TEST_P(Products, SameBitsEachTime) {
   const auto [way, precision] = GetParam();
   Bench bench;
   Blas blas;
-  Case t = make_case({64, 128, 784}, precision, false, false, Epilogue::BiasActivate, Activation::Relu, type_of(precision));
+  Case t =
+      make_case({64, 128, 784}, precision, false, false, Epilogue::BiasActivate, Activation::Relu, type_of(precision));
   compute(way, bench, blas, t.p);
   const auto first = t.c.download();
   for (int i = 0; i < 3; ++i) {
@@ -151,7 +165,8 @@ std::string name_of(const testing::TestParamInfo<std::tuple<Way, Precision>>& in
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, Products,
                          testing::Combine(testing::Values(Way::Naive, Way::Tiled, Way::Small, Way::Library),
-                                          testing::Values(Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16)),
+                                          testing::Values(Precision::Fp32, Precision::Tf32, Precision::Bf16,
+                                                          Precision::Fp16)),
                          name_of);
 
 TEST(ProductViews, ReadTheStepsRows) {

@@ -128,7 +128,8 @@ TEST_F(CollectorGpuTest, NodeWindowShowsTheKernelsOfItsSteps) {
   for (const Span& span : g.spans(TrackKind::Stream)) ++kernels[span.step];
   for (const auto& [step, count] : kernels) EXPECT_EQ(count, kOps + 1) << "step " << step;
   EXPECT_EQ(kernels.size(), 100u);
-  EXPECT_EQ(g.spans(TrackKind::GraphLaunches).size(), 890u);  // one launch after each window brings the graph back to speed
+  EXPECT_EQ(g.spans(TrackKind::GraphLaunches).size(),
+            890u);  // one launch after each window brings the graph back to speed
 }
 
 TEST_F(CollectorGpuTest, LevelChangesWhileRunning) {
@@ -136,7 +137,8 @@ TEST_F(CollectorGpuTest, LevelChangesWhileRunning) {
   const Gathered g = gather({.level = TraceLevel::Steps}, [&](Collector& collector) {
     cudaGraphExec_t exec = capture(stream_, first, 1);
     int64_t step = 0;
-    for (TraceLevel level : {TraceLevel::Steps, TraceLevel::Kernels, TraceLevel::Graph, TraceLevel::Off, TraceLevel::Full}) {
+    for (TraceLevel level :
+         {TraceLevel::Steps, TraceLevel::Kernels, TraceLevel::Graph, TraceLevel::Off, TraceLevel::Full}) {
       cudaStreamSynchronize(stream_);
       collector.set_level(level);
       for (int i = 0; i < 100; ++i) launch(exec, stream_, step++, 1);

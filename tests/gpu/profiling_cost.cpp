@@ -26,14 +26,18 @@ using namespace ws::prof::testing;
 
 namespace {
 
-const std::vector<std::string> kHows{"untraced",    "bare-graph", "graph", "bare-records", "bare-joined",
-                                     "kernels",     "bare-full",  "full",  "steps",        "untraced-again", "after-kernels"};
+const std::vector<std::string> kHows{"untraced",  "bare-graph", "graph", "bare-records",   "bare-joined",  "kernels",
+                                     "bare-full", "full",       "steps", "untraced-again", "after-kernels"};
 bool g_bare = false;
 
 // Marks an op for whoever listens: the collector, or the bare loop's own push and pop.
 struct Mark {
-  explicit Mark(OpTag op) : scope(op) { if (g_bare) bare_push(op); }
-  ~Mark() { if (g_bare) bare_pop(); }
+  explicit Mark(OpTag op) : scope(op) {
+    if (g_bare) bare_push(op);
+  }
+  ~Mark() {
+    if (g_bare) bare_pop();
+  }
   OpScope scope;
 };
 
@@ -67,8 +71,10 @@ cudaGraphExec_t capture(cudaStream_t stream, int nodes, uint64_t ns) {
   cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
   for (int i = 0; i < nodes; ++i) {
     const OpScope scope(static_cast<OpTag>(test_ops() + i));
-    if (ns) launch_spin(stream, ns);
-    else launch_empty(stream);
+    if (ns)
+      launch_spin(stream, ns);
+    else
+      launch_empty(stream);
   }
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
@@ -127,12 +133,13 @@ json measure() {
 // Takes batches away as a live view does.
 class Reader {
  public:
-  explicit Reader(Collector& collector) : thread_([this, &collector] {
-    while (!stop_) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(33));
-      count(collector);
-    }
-  }) {}
+  explicit Reader(Collector& collector)
+      : thread_([this, &collector] {
+          while (!stop_) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(33));
+            count(collector);
+          }
+        }) {}
   void finish(Collector& collector) {
     stop_ = true;
     thread_.join();
@@ -235,10 +242,15 @@ int long_run(int millions) {
   const CollectorStatus status = collector.status();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  json result{{"sentence", start.sentence}, {"launched", launches * 200}, {"kernels", reader.kernels},
-              {"dropped", status.losses.dropped_records}, {"invalid", status.losses.invalid_records},
-              {"unjoined", status.losses.unjoined_kernels}, {"seconds_by_fifth", fifths},
-              {"buffers_peak_mib", status.buffers_peak}, {"peak_memory_mib", usage.ru_maxrss / 1024}};
+  json result{{"sentence", start.sentence},
+              {"launched", launches * 200},
+              {"kernels", reader.kernels},
+              {"dropped", status.losses.dropped_records},
+              {"invalid", status.losses.invalid_records},
+              {"unjoined", status.losses.unjoined_kernels},
+              {"seconds_by_fifth", fifths},
+              {"buffers_peak_mib", status.buffers_peak},
+              {"peak_memory_mib", usage.ru_maxrss / 1024}};
   std::cout << result.dump() << "\n";
   return reader.kernels == static_cast<uint64_t>(launches * 200) ? 0 : 1;
 }

@@ -19,7 +19,8 @@ __global__ void other_kernel(float* out) {
 }
 __global__ void spin_kernel(uint64_t nanoseconds) {
   const uint64_t start = globaltimer();
-  while (globaltimer() - start < nanoseconds) {}
+  while (globaltimer() - start < nanoseconds) {
+  }
 }
 __global__ void fill_kernel(float* out, int n) {  // (n)
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -74,7 +74,8 @@ TEST_F(MemoryGpuTest, CopiesAndMemsetsCarryBytesAndDirection) {
     CUDA_OK(cudaStreamSynchronize(stream_));
   });
   std::map<std::string, uint64_t> bytes;
-  for (const Span& span : g.spans(TrackKind::Copies)) bytes[g.trace.name(span.name)] += g.trace.detail(span.detail).bytes;
+  for (const Span& span : g.spans(TrackKind::Copies))
+    bytes[g.trace.name(span.name)] += g.trace.detail(span.detail).bytes;
   EXPECT_EQ(bytes["copy pinned → device"], uint64_t{4} << 20);
   EXPECT_EQ(bytes["copy device → pageable"], uint64_t{1} << 20);
   EXPECT_EQ(bytes["memset"], uint64_t{2} << 20);

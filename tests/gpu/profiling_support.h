@@ -67,7 +67,8 @@ class GpuTest : public ::testing::Test {
 
 inline OpTag ops(const std::string& prefix, int count) {
   std::vector<OpInfo> list;
-  for (int i = 0; i < count; ++i) list.push_back({prefix + std::to_string(i), "", "fc1", "forward", Meaning::Pointwise});
+  for (int i = 0; i < count; ++i)
+    list.push_back({prefix + std::to_string(i), "", "fc1", "forward", Meaning::Pointwise});
   return register_ops(std::move(list));
 }
 

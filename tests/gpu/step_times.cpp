@@ -78,10 +78,17 @@ Json measure(const Case& c) {
   for (int i = 0; i < kRepeats; ++i) times.push_back(watch.run(static_cast<int64_t>(kSecondsEach * 1e6 / guess) + 1));
   std::ranges::sort(times);
   const AllocatorCalls calls = executor->allocator_calls();
-  Json row{{"case", c.name}, {"us_per_step", times[kRepeats / 2]}, {"fastest", times.front()}, {"slowest", times.back()},
-           {"ops", compiled.plan.ops.size()}, {"peak_bytes", executor->memory().peak}, {"last_loss", watch.last_loss()},
-           {"device_allocations", calls.device_allocate}, {"plan_allocations", calls.allocate}};
-  std::printf("%-44s %9.2f us/step  (%.2f to %.2f)\n", c.name.c_str(), times[kRepeats / 2], times.front(), times.back());
+  Json row{{"case", c.name},
+           {"us_per_step", times[kRepeats / 2]},
+           {"fastest", times.front()},
+           {"slowest", times.back()},
+           {"ops", compiled.plan.ops.size()},
+           {"peak_bytes", executor->memory().peak},
+           {"last_loss", watch.last_loss()},
+           {"device_allocations", calls.device_allocate},
+           {"plan_allocations", calls.allocate}};
+  std::printf("%-44s %9.2f us/step  (%.2f to %.2f)\n", c.name.c_str(), times[kRepeats / 2], times.front(),
+              times.back());
   std::fflush(stdout);
   return row;
 }
@@ -145,14 +152,16 @@ Data load_all() {
 std::vector<Case> all_cases(const Data& d) {
   std::vector<Case> cases{{"iris 4-5-3 full fp32", network({5}, 0, Precision::Fp32), &d.iris}};
   for (const int64_t batch : {64, 128, 512, 0})
-    cases.push_back({"mnist 784-128-10 b" + std::to_string(batch) + " tf32", network({128}, batch, Precision::Tf32), &d.mnist});
+    cases.push_back(
+        {"mnist 784-128-10 b" + std::to_string(batch) + " tf32", network({128}, batch, Precision::Tf32), &d.mnist});
   for (const Precision p : {Precision::Fp32, Precision::Bf16, Precision::Fp16})
     cases.push_back({"mnist 784-128-10 b64 " + std::string(to_string(p)), network({128}, 64, p), &d.mnist});
   RunSpec deep = network({784, 784, 784, 784}, 64, Precision::Tf32);
   deep.model.bias = false;
   cases.push_back({"mnist 784x5-10 b64 tf32", deep, &d.mnist});
   for (const int64_t w : {16, 128, 1024, 4096})
-    cases.push_back({"mnist 784-w-w-w-10 b32 fp16 w" + std::to_string(w), network({w, w, w}, 32, Precision::Fp16), &d.mnist});
+    cases.push_back(
+        {"mnist 784-w-w-w-10 b32 fp16 w" + std::to_string(w), network({w, w, w}, 32, Precision::Fp16), &d.mnist});
   cases.push_back({"mnist 784-w-w-w-10 b32 tf32 w4096", network({4096, 4096, 4096}, 32, Precision::Tf32), &d.mnist});
   for (const Fusion fusion : {Fusion::Epilogue, Fusion::Off}) {
     cases.push_back({"line 50k " + std::string(to_string(fusion)), line(fusion), &d.points_50k});

@@ -163,7 +163,8 @@ TEST(Collector, DropsAndCountsWhatNobodyTakes) {
   Trace trace;
   for (TraceBatch batch = collector.take(); !batch.empty(); batch = collector.take()) append(trace, std::move(batch));
   EXPECT_GT(trace.losses.dropped_records, 0u);
-  EXPECT_EQ(trace.losses.dropped_records + trace.span_count(), static_cast<uint64_t>(steps) * 2);  // a step and its phase
+  EXPECT_EQ(trace.losses.dropped_records + trace.span_count(),
+            static_cast<uint64_t>(steps) * 2);  // a step and its phase
   EXPECT_EQ(collector.status().losses.dropped_records, trace.losses.dropped_records);
 }
 

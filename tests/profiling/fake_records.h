@@ -19,7 +19,8 @@ class FakeRecords {
     return *record;
   }
 
-  CUpti_ActivityKernel10& kernel(const char* name, uint64_t start, uint64_t end, uint32_t correlation, uint64_t node = 0) {
+  CUpti_ActivityKernel10& kernel(const char* name, uint64_t start, uint64_t end, uint32_t correlation,
+                                 uint64_t node = 0) {
     auto& k = add<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     k.name = name;
     k.start = start;
@@ -50,18 +51,31 @@ class FakeRecords {
  private:
   static size_t size_of(CUpti_ActivityKind kind) {
     switch (kind) {
-      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
-      case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
-      case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
-      case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: return sizeof(CUpti_ActivityGraphTrace2);
-      case CUPTI_ACTIVITY_KIND_OVERHEAD: return sizeof(CUpti_ActivityOverhead3);
-      case CUPTI_ACTIVITY_KIND_MARKER: return sizeof(CUpti_ActivityMarker2);
-      case CUPTI_ACTIVITY_KIND_MEMORY2: return sizeof(CUpti_ActivityMemory4);
-      case CUPTI_ACTIVITY_KIND_DEVICE: return sizeof(CUpti_ActivityDevice5);  // a kind that is not drawn
-      default: return 0;
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        return sizeof(CUpti_ActivityKernel10);
+      case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return sizeof(CUpti_ActivityMemcpy6);
+      case CUPTI_ACTIVITY_KIND_MEMSET:
+        return sizeof(CUpti_ActivityMemset4);
+      case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        return sizeof(CUpti_ActivityGraphTrace2);
+      case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        return sizeof(CUpti_ActivityOverhead3);
+      case CUPTI_ACTIVITY_KIND_MARKER:
+        return sizeof(CUpti_ActivityMarker2);
+      case CUPTI_ACTIVITY_KIND_MEMORY2:
+        return sizeof(CUpti_ActivityMemory4);
+      case CUPTI_ACTIVITY_KIND_DEVICE:
+        return sizeof(CUpti_ActivityDevice5);  // a kind that is not drawn
+      default:
+        return 0;
     }
   }
-  std::vector<uint8_t> bytes_ = [] { std::vector<uint8_t> v; v.reserve(1 << 22); return v; }();  // addresses stay
+  std::vector<uint8_t> bytes_ = [] {
+    std::vector<uint8_t> v;
+    v.reserve(1 << 22);
+    return v;
+  }();  // addresses stay
 };
 
 }  // namespace ws::prof::testing

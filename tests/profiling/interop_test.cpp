@@ -117,7 +117,8 @@ assert copies[0]["name"] == "Memcpy HtoD (Pageable -> Device)" and copies[0]["ar
 assert any(e["name"] == "ProfilerStep#7" and e["cat"] == "user_annotation" for e in ev)
 assert ev[-1]["name"] == "Record Window End"
 print(len(kernels), len(copies), len(starts))
-)py", path("a.json"));
+)py",
+                                  path("a.json"));
   EXPECT_EQ(text, "4000 200 4000\n");
 }
 
@@ -164,7 +165,8 @@ TEST_F(Interop, NsysNamesLoseTheirVersionAndMissingTablesAreNoError) {
 }
 
 TEST_F(Interop, ReadsATraceAsPyTorchWritesIt) {
-  std::ofstream(path("p.json")) << R"py({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "totalGlobalMem": 1}],
+  std::ofstream(path("p.json"))
+      << R"py({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "totalGlobalMem": 1}],
     "displayTimeUnit": "ms", "baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
     {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 77, "tid": 77, "ts": 5829143219876.123, "dur": 90.001, "args": {"External id": 3}},
     {"ph": "X", "cat": "cpu_op", "name": "aten::copy_", "pid": 77, "tid": 77, "ts": 5829143219880.000, "dur": 10.5, "args": {}},
@@ -182,19 +184,19 @@ TEST_F(Interop, ReadsATraceAsPyTorchWritesIt) {
     ], "traceName": "p.json"
 })py";
   const RunData torch = import_run(path("p.json"));
-const auto kernels = sorted_spans(torch.trace, SpanKind::Kernel), steps = sorted_spans(torch.trace, SpanKind::Step);
-ASSERT_EQ(kernels.size(), 1u);
-EXPECT_EQ(kernels[0].start - steps.at(0).start, 30500);
-EXPECT_EQ(kernels[0].duration, 3264u);
-EXPECT_EQ(kernels[0].step, 4u);
-EXPECT_EQ(kernels[0].span_meaning(), Meaning::Matrix);
-EXPECT_EQ(torch.trace.detail(kernels[0].detail).grid[1], 2);
-EXPECT_EQ(torch.trace.detail(kernels[0].detail).registers, 32);
-EXPECT_EQ(sorted_spans(torch.trace, SpanKind::Op).size(), 2u);
-EXPECT_EQ(torch.trace.memory().at(0).bytes, 512u);
-int deepest = 0;
-for (const Track& track : torch.trace.tracks()) deepest = std::max(deepest, track.depth);
-EXPECT_EQ(deepest, 1);
+  const auto kernels = sorted_spans(torch.trace, SpanKind::Kernel), steps = sorted_spans(torch.trace, SpanKind::Step);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].start - steps.at(0).start, 30500);
+  EXPECT_EQ(kernels[0].duration, 3264u);
+  EXPECT_EQ(kernels[0].step, 4u);
+  EXPECT_EQ(kernels[0].span_meaning(), Meaning::Matrix);
+  EXPECT_EQ(torch.trace.detail(kernels[0].detail).grid[1], 2);
+  EXPECT_EQ(torch.trace.detail(kernels[0].detail).registers, 32);
+  EXPECT_EQ(sorted_spans(torch.trace, SpanKind::Op).size(), 2u);
+  EXPECT_EQ(torch.trace.memory().at(0).bytes, 512u);
+  int deepest = 0;
+  for (const Track& track : torch.trace.tracks()) deepest = std::max(deepest, track.depth);
+  EXPECT_EQ(deepest, 1);
 }
 
 TEST_F(Interop, TensorBoardRecordsHaveTheirSums) {

@@ -16,7 +16,11 @@ namespace fs = std::filesystem;
 
 json small() {
   return {{"name", "small"},
-          {"spec", {{"data", {{"name", "iris"}}}, {"model", {{"hidden", {5}}}}, {"train", {{"epochs", 3}, {"batch", 16}}}, {"exec", {{"device", "cpu"}}}}},
+          {"spec",
+           {{"data", {{"name", "iris"}}},
+            {"model", {{"hidden", {5}}}},
+            {"train", {{"epochs", 3}, {"batch", 16}}},
+            {"exec", {{"device", "cpu"}}}}},
           {"axes", {{"exec.allocator", {"direct", "arena", "stream-ordered"}}, {"exec.fusion", {"off", "epilogue"}}}},
           {"repeats", 2}};
 }
@@ -32,7 +36,9 @@ struct Count : ExperimentSink {
 };
 
 struct Folder {
-  Folder() : path((fs::temp_directory_path() / ("warpscope-experiment-" + std::to_string(::getpid()))).string()) { fs::remove_all(path); }
+  Folder() : path((fs::temp_directory_path() / ("warpscope-experiment-" + std::to_string(::getpid()))).string()) {
+    fs::remove_all(path);
+  }
   ~Folder() { fs::remove_all(path); }
   std::string path;
 };
@@ -48,7 +54,9 @@ TEST(Experiment, TrialsAreAllCombinationsAndInvalidOnesSaySo) {
 
 TEST(Experiment, ALadderKeepsWhatTheRungsBeforeSet) {
   const auto spec = experiment_from_json({{"preset", "iris"},
-                                          {"ladder", {{{"label", "a"}, {"set", {{"exec.fusion", "off"}}}}, {{"label", "b"}, {"set", {{"exec.allocator", "arena"}}}}}}});
+                                          {"ladder",
+                                           {{{"label", "a"}, {"set", {{"exec.fusion", "off"}}}},
+                                            {{"label", "b"}, {"set", {{"exec.allocator", "arena"}}}}}}});
   const auto trials = trials_of(spec, true);
   EXPECT_EQ(trials[1].spec.exec.fusion, Fusion::Off);
   EXPECT_EQ(trials[1].spec.exec.allocator, Allocator::Arena);

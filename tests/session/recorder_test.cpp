@@ -129,12 +129,15 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
   }
   std::ifstream in(path("summary.json"));
   const auto json = nlohmann::json::parse(in);
-  for (const char* key : {"status", "steps", "epochs", "final_train_loss", "test_loss", "test_accuracy", "us_per_step", "samples_per_s",
-                          "peak_bytes", "spec", "machine"})
+  for (const char* key : {"status", "steps", "epochs", "final_train_loss", "test_loss", "test_accuracy", "us_per_step",
+                          "samples_per_s", "peak_bytes", "spec", "machine"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_EQ(json["status"], "finished");
   // Going on from step 41 keeps what was before it.
-  { RunOutput again(folder_.string(), 4, 41); again.finish(summary); }
+  {
+    RunOutput again(folder_.string(), 4, 41);
+    again.finish(summary);
+  }
   EXPECT_EQ(rows_of(path("metrics.csv")).size(), 41u);
 }
 

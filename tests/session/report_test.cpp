@@ -30,7 +30,8 @@ ReportRun made(const std::string& title, double us, int64_t matrix_ns, int64_t a
 }
 
 std::string page() {
-  ReportRun a = made("direct <script>alert(1)</script>", 300, 100'000, 200'000), b = made("arena & graph", 100, 100'000, 0);
+  ReportRun a = made("direct <script>alert(1)</script>", 300, 100'000, 200'000),
+            b = made("arena & graph", 100, 100'000, 0);
   b.spec[0].exec.allocator = Allocator::Caching;
   return report_html({a, b});
 }
@@ -38,7 +39,8 @@ std::string page() {
 TEST(Report, StandsAlone) {
   std::string html = page();
   size_t at = 0;
-  while ((at = html.find("http", at)) != std::string::npos) {  // only the name of the SVG language may look like an address
+  while ((at = html.find("http", at)) !=
+         std::string::npos) {  // only the name of the SVG language may look like an address
     EXPECT_EQ(html.substr(at, 26), "http://www.w3.org/2000/svg");
     at += 4;
   }

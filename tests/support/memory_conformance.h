@@ -1,4 +1,5 @@
-// What every allocator must do, whatever it is made of: run against host memory everywhere and against the GPU where there is one.
+// What every allocator must do, whatever it is made of: run against host memory everywhere and against the GPU where
+// there is one.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,9 +16,9 @@ namespace ws::test {
 struct MemoryUnderTest {
   cuda::MemoryResource& memory;
   cuda::StreamRef stream = nullptr;
-  std::function<void(void*, int64_t, int)> fill;          // ordered on the stream
-  std::function<bool(const void*, int64_t, int)> holds;   // every byte has this value; waits
-  int64_t too_much = int64_t{1} << 50;                    // more than the upstream ever has
+  std::function<void(void*, int64_t, int)> fill;         // ordered on the stream
+  std::function<bool(const void*, int64_t, int)> holds;  // every byte has this value; waits
+  int64_t too_much = int64_t{1} << 50;                   // more than the upstream ever has
 };
 
 struct TestBlock {

@@ -13,13 +13,15 @@ inline TrainState initial_state(const Model& model, const RunSpec& spec) {
     state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
   const int moments = spec.train.optimizer == Optimizer::Adam ? 2 : spec.train.optimizer == Optimizer::Momentum ? 1 : 0;
   for (int slot = 0; slot < moments; ++slot)
-    for (const Parameter& p : model.parameters) state.moments[slot].emplace_back(static_cast<size_t>(p.elements()), 0.0f);
+    for (const Parameter& p : model.parameters)
+      state.moments[slot].emplace_back(static_cast<size_t>(p.elements()), 0.0f);
   return state;
 }
 
 // Trains `steps` full batches of `batch` rows from `state` and returns where it ended; fills `results` when given.
-inline TrainState run_steps(Executor& executor, const RunSpec& spec, const Model& model, const data::Dataset& data, const TrainState& state,
-                            int64_t batch, int64_t steps, std::vector<StepResult>* results = nullptr) {
+inline TrainState run_steps(Executor& executor, const RunSpec& spec, const Model& model, const data::Dataset& data,
+                            const TrainState& state, int64_t batch, int64_t steps,
+                            std::vector<StepResult>* results = nullptr) {
   executor.load(model, data, spec);
   executor.set_state(state);
   executor.bind(compile(spec, model, batch).plan);

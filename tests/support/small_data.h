@@ -13,7 +13,8 @@ inline data::Split random_split(int64_t rows, int64_t features, int64_t outputs,
   split.x.resize(static_cast<size_t>(rows * features));
   for (float& v : split.x) v = normal(rng);
   if (classes) {
-    for (int64_t r = 0; r < rows; ++r) split.labels.push_back(static_cast<int32_t>(rng() % static_cast<unsigned>(outputs)));
+    for (int64_t r = 0; r < rows; ++r)
+      split.labels.push_back(static_cast<int32_t>(rng() % static_cast<unsigned>(outputs)));
   } else {
     split.targets.resize(static_cast<size_t>(rows * outputs));
     for (float& v : split.targets) v = normal(rng);

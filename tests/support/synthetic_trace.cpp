@@ -19,17 +19,24 @@ struct SyntheticOp {
 };
 
 constexpr SyntheticOp kFused[] = {
-    {"fc1", "gemm h1 = relu(x·W1 + b1)", "fc1", "forward", "void cutlass::Kernel<sm90_gemm_relu_bias>(Params)", Meaning::Matrix, 4700, 32768},
-    {"fc2", "gemm z2 = h1·W2 + b2", "fc2", "forward", "void cutlass::Kernel<sm90_gemm_bias>(Params)", Meaning::Matrix, 3100, 2560},
+    {"fc1", "gemm h1 = relu(x·W1 + b1)", "fc1", "forward", "void cutlass::Kernel<sm90_gemm_relu_bias>(Params)",
+     Meaning::Matrix, 4700, 32768},
+    {"fc2", "gemm z2 = h1·W2 + b2", "fc2", "forward", "void cutlass::Kernel<sm90_gemm_bias>(Params)", Meaning::Matrix,
+     3100, 2560},
     {"loss", "softmax cross-entropy", "", "loss", "ws::softmax_cross_entropy(float const*)", Meaning::Loss, 2300, 2560},
-    {"dW2", "gemm dW2 = h1ᵀ·dz2", "fc2", "backward", "void cutlass::Kernel<sm90_gemm_bgrad>(Params)", Meaning::Matrix, 3000, 5120},
-    {"dX", "gemm dz1 = dz2·W2ᵀ, drelu", "fc2", "backward", "void cutlass::Kernel<sm90_gemm_drelu>(Params)", Meaning::Matrix, 2900, 32768},
-    {"dW1", "gemm dW1 = xᵀ·dz1", "fc1", "backward", "sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize64x64x32_bgrada", Meaning::Matrix, 4410, 401408},
-    {"sgd", "update W1 b1 W2 b2", "", "update", "ws::update_all(float*, float const*)", Meaning::Optimizer, 2500, 407080}};
+    {"dW2", "gemm dW2 = h1ᵀ·dz2", "fc2", "backward", "void cutlass::Kernel<sm90_gemm_bgrad>(Params)", Meaning::Matrix,
+     3000, 5120},
+    {"dX", "gemm dz1 = dz2·W2ᵀ, drelu", "fc2", "backward", "void cutlass::Kernel<sm90_gemm_drelu>(Params)",
+     Meaning::Matrix, 2900, 32768},
+    {"dW1", "gemm dW1 = xᵀ·dz1", "fc1", "backward", "sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize64x64x32_bgrada",
+     Meaning::Matrix, 4410, 401408},
+    {"sgd", "update W1 b1 W2 b2", "", "update", "ws::update_all(float*, float const*)", Meaning::Optimizer, 2500,
+     407080}};
 
 constexpr SyntheticOp kNaive[] = {
     {"gemm z1", "gemm z1 = x·W1", "fc1", "forward", "ampere_sgemm_64x64_nn", Meaning::Matrix, 5200, 32768},
-    {"broadcast b1", "c1 = broadcast b1", "fc1", "forward", "ws::broadcast_bias(float*)", Meaning::Pointwise, 2100, 32768},
+    {"broadcast b1", "c1 = broadcast b1", "fc1", "forward", "ws::broadcast_bias(float*)", Meaning::Pointwise, 2100,
+     32768},
     {"add s1", "s1 = z1 + c1", "fc1", "forward", "ws::add(float*)", Meaning::Pointwise, 2100, 32768},
     {"relu h1", "h1 = relu(s1)", "fc1", "forward", "ws::activate(float*)", Meaning::Pointwise, 2000, 32768},
     {"gemm z2", "gemm z2 = h1·W2", "fc2", "forward", "ampere_sgemm_32x32_nn", Meaning::Matrix, 3600, 2560},
@@ -39,7 +46,8 @@ constexpr SyntheticOp kNaive[] = {
     {"dz2", "dz2 = p − y", "", "backward", "ws::softmax_grad(float*)", Meaning::Loss, 2200, 2560},
     {"gemm dW2", "gemm dW2 = h1ᵀ·dz2", "fc2", "backward", "ampere_sgemm_32x32_tn", Meaning::Matrix, 3700, 5120},
     {"gemm dh1", "gemm dh1 = dz2·W2ᵀ", "fc2", "backward", "ampere_sgemm_32x32_nt", Meaning::Matrix, 3400, 32768},
-    {"relu grad", "dz1 = relu'(s1)·dh1", "fc1", "backward", "ws::activate_grad(float*)", Meaning::Pointwise, 2200, 32768},
+    {"relu grad", "dz1 = relu'(s1)·dh1", "fc1", "backward", "ws::activate_grad(float*)", Meaning::Pointwise, 2200,
+     32768},
     {"gemm dW1", "gemm dW1 = xᵀ·dz1", "fc1", "backward", "ampere_sgemm_64x64_tn", Meaning::Matrix, 5600, 401408},
     {"sgd W1", "W1 ← W1 − η·dW1", "", "update", "ws::update(float*)", Meaning::Optimizer, 2400, 0},
     {"sgd W2", "W2 ← W2 − η·dW2", "", "update", "ws::update(float*)", Meaning::Optimizer, 1900, 0}};
@@ -56,11 +64,18 @@ struct Writer {
   double bytes_used = 400e3;
 
   explicit Writer(prof::Trace& t, int64_t first)
-      : trace(t), now(t.last_time() > 0 ? t.last_time() + 500 : 100'000), correlation(static_cast<uint32_t>(first * 64 + 1)),
-        steps(t.track(TrackKind::Steps, "steps", "CPU")), phases(t.track(TrackKind::Phases, "phases", "CPU")),
-        stream(t.track(TrackKind::Stream, "stream 7", "GPU 0")), copies(t.track(TrackKind::Copies, "memcpy", "GPU 0")),
-        calls(t.track(TrackKind::Api, "thread 1 calls", "CPU")), inner(t.track(TrackKind::Inner, "block 0", "GPU 0")),
-        sm(t.counter("SM active", "%")), dram(t.counter("DRAM read", "%")), used(t.counter("memory used", "B")),
+      : trace(t),
+        now(t.last_time() > 0 ? t.last_time() + 500 : 100'000),
+        correlation(static_cast<uint32_t>(first * 64 + 1)),
+        steps(t.track(TrackKind::Steps, "steps", "CPU")),
+        phases(t.track(TrackKind::Phases, "phases", "CPU")),
+        stream(t.track(TrackKind::Stream, "stream 7", "GPU 0")),
+        copies(t.track(TrackKind::Copies, "memcpy", "GPU 0")),
+        calls(t.track(TrackKind::Api, "thread 1 calls", "CPU")),
+        inner(t.track(TrackKind::Inner, "block 0", "GPU 0")),
+        sm(t.counter("SM active", "%")),
+        dram(t.counter("DRAM read", "%")),
+        used(t.counter("memory used", "B")),
         reserved(t.counter("memory reserved", "B")) {}
 
   TimeNs jitter(TimeNs ns) { return ns + static_cast<TimeNs>(rng() % static_cast<unsigned>(ns / 8 + 1)); }
@@ -87,7 +102,8 @@ struct Writer {
     return trace.intern(detail);
   }
 
-  void call(TimeNs ns, SpanKind kind, Meaning meaning, std::string_view name, prof::OpTag op = 0, uint32_t corr = 0, prof::DetailId detail = {}) {
+  void call(TimeNs ns, SpanKind kind, Meaning meaning, std::string_view name, prof::OpTag op = 0, uint32_t corr = 0,
+            prof::DetailId detail = {}) {
     Span span = make(now, jitter(ns), kind, meaning, name, op);
     span.correlation = corr, span.detail = detail;
     trace.append(calls, span);
@@ -102,7 +118,9 @@ struct Writer {
 
 void register_ops(prof::Trace& trace, std::span<const SyntheticOp> ops) {
   if (trace.ops.size() > 1) return;
-  for (const SyntheticOp& op : ops) trace.ops.push_back({op.name, op.detail, op.layer, op.phase, op.meaning, static_cast<int64_t>(op.bytes) * 64, static_cast<int64_t>(op.bytes)});
+  for (const SyntheticOp& op : ops)
+    trace.ops.push_back({op.name, op.detail, op.layer, op.phase, op.meaning, static_cast<int64_t>(op.bytes) * 64,
+                         static_cast<int64_t>(op.bytes)});
 }
 
 void add_phases(Writer& w, std::span<const SyntheticOp> ops, std::span<const TimeNs> starts, TimeNs end) {
@@ -123,7 +141,8 @@ void graph_step(Writer& w) {
   TimeNs gpu = begin + 400;
   std::vector<TimeNs> starts;
   for (size_t i = 0; i < std::size(kFused); ++i) {
-    Span span = w.make(gpu, w.jitter(kFused[i].ns), SpanKind::Kernel, kFused[i].meaning, kFused[i].kernel, static_cast<prof::OpTag>(i + 1));
+    Span span = w.make(gpu, w.jitter(kFused[i].ns), SpanKind::Kernel, kFused[i].meaning, kFused[i].kernel,
+                       static_cast<prof::OpTag>(i + 1));
     span.correlation = correlation, span.flags = prof::kInGraph, span.detail = w.launch(kFused[i]);
     w.trace.append(w.stream, span);
     w.trace.append_counter(w.sm, {span.start, 60.0 + static_cast<double>(w.rng() % 30)});
@@ -153,7 +172,8 @@ void eager_step(Writer& w) {
     starts.push_back(w.now);
     if (op.bytes > 0) {
       w.call(6500, SpanKind::Alloc, Meaning::Allocation, "cudaMalloc", tag, 0, w.sized(op.bytes, ""));
-      w.trace.append_memory({w.now, 0x7f0000000000ULL + i * 0x100000, op.bytes, w.step, tag, prof::MemoryEventKind::Allocate, 0});
+      w.trace.append_memory(
+          {w.now, 0x7f0000000000ULL + i * 0x100000, op.bytes, w.step, tag, prof::MemoryEventKind::Allocate, 0});
       w.bytes_used += static_cast<double>(op.bytes);
     }
     correlation = ++w.correlation;
@@ -169,14 +189,16 @@ void eager_step(Writer& w) {
     if (i % 3 == 2) {
       const auto freed = static_cast<prof::OpTag>(i);
       w.call(4800, SpanKind::Free, Meaning::Allocation, "cudaFree", freed);
-      w.trace.append_memory({w.now, 0x7f0000000000ULL + (i - 1) * 0x100000, kNaive[i - 1].bytes, w.step, freed, prof::MemoryEventKind::Free, 0});
+      w.trace.append_memory({w.now, 0x7f0000000000ULL + (i - 1) * 0x100000, kNaive[i - 1].bytes, w.step, freed,
+                             prof::MemoryEventKind::Free, 0});
       w.bytes_used -= static_cast<double>(kNaive[i - 1].bytes);
     }
     w.memory(w.now, w.bytes_used, w.bytes_used);
   }
   for (size_t i = 0; i < std::size(kNaive); ++i)
     if (kNaive[i].bytes > 0 && (i + 1) % 3 != 2) {
-      w.trace.append_memory({w.now, 0x7f0000000000ULL + i * 0x100000, kNaive[i].bytes, w.step, 0, prof::MemoryEventKind::Free, 0});
+      w.trace.append_memory(
+          {w.now, 0x7f0000000000ULL + i * 0x100000, kNaive[i].bytes, w.step, 0, prof::MemoryEventKind::Free, 0});
       w.bytes_used -= static_cast<double>(kNaive[i].bytes);
       w.call(4600, SpanKind::Free, Meaning::Allocation, "cudaFree");
     }
@@ -188,7 +210,8 @@ void eager_step(Writer& w) {
 void persistent_step(Writer& w) {
   const TimeNs begin = w.now;
   for (size_t i = 0; i < std::size(kFused); ++i) {
-    const Span span = w.make(w.now, w.jitter(kFused[i].ns / 2), SpanKind::Inner, kFused[i].meaning, kFused[i].name, static_cast<prof::OpTag>(i + 1));
+    const Span span = w.make(w.now, w.jitter(kFused[i].ns / 2), SpanKind::Inner, kFused[i].meaning, kFused[i].name,
+                             static_cast<prof::OpTag>(i + 1));
     w.trace.append(w.inner, span);
     w.now = span.end() + 90;
   }
@@ -198,8 +221,10 @@ void persistent_step(Writer& w) {
 }  // namespace
 
 void add_steps(prof::Trace& trace, StepStyle style, int64_t first, int64_t steps) {
-  if (style == StepStyle::EagerDirect) register_ops(trace, kNaive);
-  else register_ops(trace, kFused);
+  if (style == StepStyle::EagerDirect)
+    register_ops(trace, kNaive);
+  else
+    register_ops(trace, kFused);
   if (trace.memory_sources.empty()) trace.memory_sources.push_back("cudaMalloc");
   Writer writer(trace, first);
   const TimeNs begin = writer.now;
@@ -210,7 +235,8 @@ void add_steps(prof::Trace& trace, StepStyle style, int64_t first, int64_t steps
     if (style == StepStyle::Persistent) persistent_step(writer);
   }
   if (style == StepStyle::Persistent)
-    trace.append(writer.stream, writer.make(begin, writer.now - begin, SpanKind::Kernel, Meaning::Matrix, "ws::persistent_steps(Program)"));
+    trace.append(writer.stream, writer.make(begin, writer.now - begin, SpanKind::Kernel, Meaning::Matrix,
+                                            "ws::persistent_steps(Program)"));
 }
 
 void add_many_spans(prof::Trace& trace, size_t spans, size_t budget) {
@@ -224,8 +250,10 @@ void add_many_spans(prof::Trace& trace, size_t spans, size_t budget) {
   for (size_t i = 0; i < spans; ++i) {
     const SyntheticOp& op = kNaive[i % std::size(kNaive)];
     Span span;
-    span.start = now, span.duration = static_cast<uint64_t>(op.ns) + rng() % 700, span.kind = static_cast<uint64_t>(SpanKind::Kernel);
-    span.meaning = static_cast<uint64_t>(op.meaning), span.name = names[i % names.size()], span.step = static_cast<uint32_t>(i / 40 + 1);
+    span.start = now, span.duration = static_cast<uint64_t>(op.ns) + rng() % 700,
+    span.kind = static_cast<uint64_t>(SpanKind::Kernel);
+    span.meaning = static_cast<uint64_t>(op.meaning), span.name = names[i % names.size()],
+    span.step = static_cast<uint32_t>(i / 40 + 1);
     if (i % 2) {
       span.kind = static_cast<uint64_t>(i % 10 == 1 ? SpanKind::Alloc : SpanKind::Api);
       span.meaning = static_cast<uint64_t>(i % 10 == 1 ? Meaning::Allocation : Meaning::Launch);

@@ -29,10 +29,14 @@ constexpr int64_t kLongColumn = 4096;
 
 cudaDataType_t type_of(DType type) {
   switch (type) {
-    case DType::F16: return CUDA_R_16F;
-    case DType::Bf16: return CUDA_R_16BF;
-    case DType::I32: return CUDA_R_32I;
-    default: return CUDA_R_32F;
+    case DType::F16:
+      return CUDA_R_16F;
+    case DType::Bf16:
+      return CUDA_R_16BF;
+    case DType::I32:
+      return CUDA_R_32I;
+    default:
+      return CUDA_R_32F;
   }
 }
 
@@ -47,10 +51,14 @@ cublasComputeType_t compute_of(const Product& p) {
 
 cublasLtEpilogue_t library_epilogue(Epilogue e) {
   switch (e) {
-    case Epilogue::Bias: return CUBLASLT_EPILOGUE_BIAS;
-    case Epilogue::BiasActivate: return CUBLASLT_EPILOGUE_RELU_BIAS;
-    case Epilogue::BiasGrad: return CUBLASLT_EPILOGUE_BGRADA;
-    default: return CUBLASLT_EPILOGUE_DEFAULT;
+    case Epilogue::Bias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::BiasActivate:
+      return CUBLASLT_EPILOGUE_RELU_BIAS;
+    case Epilogue::BiasGrad:
+      return CUBLASLT_EPILOGUE_BGRADA;
+    default:
+      return CUBLASLT_EPILOGUE_DEFAULT;
   }
 }
 
@@ -112,9 +120,18 @@ Choices& choices() {
 }
 
 std::array<int64_t, 12> key_of(const Product& p) {
-  return {p.a.rows, p.a.cols, p.b.rows, p.b.cols, p.transpose_a, p.transpose_b, static_cast<int64_t>(compute_of(p)),
-          static_cast<int64_t>(p.a.type), static_cast<int64_t>(p.c.type), static_cast<int64_t>(blas_epilogue(p)),
-          static_cast<int64_t>(p.bias.type), static_cast<int64_t>(p.precision)};
+  return {p.a.rows,
+          p.a.cols,
+          p.b.rows,
+          p.b.cols,
+          p.transpose_a,
+          p.transpose_b,
+          static_cast<int64_t>(compute_of(p)),
+          static_cast<int64_t>(p.a.type),
+          static_cast<int64_t>(p.c.type),
+          static_cast<int64_t>(blas_epilogue(p)),
+          static_cast<int64_t>(p.bias.type),
+          static_cast<int64_t>(p.precision)};
 }
 
 std::optional<Choice> choice_of(const Product& p) {
@@ -128,8 +145,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle,
   Preference preference;
   CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference.value));
   const size_t workspace = kWorkspace;
-  CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference.value, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
-                                                    sizeof workspace));
+  CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference.value, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                    &workspace, sizeof workspace));
   const uint32_t fixed_order = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
   CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference.value, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                                     &fixed_order, sizeof fixed_order));
@@ -148,20 +165,25 @@ void run(cudaStream_t stream, Blas::Impl& blas, const Product& p, const Choice& 
   const uint16_t half_one = 0x3c00, half_zero = 0;
   const void* alpha = sums_in_fp16(p) ? static_cast<const void*>(&half_one) : &one;
   const void* beta = sums_in_fp16(p) ? static_cast<const void*>(&half_zero) : &zero;
-  CUBLAS_CHECK(cublasLtMatmul(blas.handle, call.desc.value, alpha, p.b.data, call.first.value, p.a.data, call.second.value,
-                              beta, p.c.data, call.result.value, p.c.data, call.result.value, &choice.algo,
-                              blas.workspace.data(), kWorkspace, stream));
+  CUBLAS_CHECK(cublasLtMatmul(blas.handle, call.desc.value, alpha, p.b.data, call.first.value, p.a.data,
+                              call.second.value, beta, p.c.data, call.result.value, p.c.data, call.result.value,
+                              &choice.algo, blas.workspace.data(), kWorkspace, stream));
 }
 
 // The part of the epilogue that the library left over.
 void finish(Queue queue, Scratch scratch, const Product& p, Epilogue inside) {
   if (inside == p.epilogue) return;
   switch (p.epilogue) {
-    case Epilogue::None: return;
-    case Epilogue::Bias: return bias_activate(queue, Activation::None, p.c, p.bias, p.c, Tensor{});
-    case Epilogue::BiasActivate: return bias_activate(queue, p.activation, p.c, p.bias, p.c, p.saved);
-    case Epilogue::ActivateGrad: return activate_grad(queue, p.activation, p.c, p.saved, p.c);
-    case Epilogue::BiasGrad: return column_sum(queue, scratch, p.b, p.bias_grad);
+    case Epilogue::None:
+      return;
+    case Epilogue::Bias:
+      return bias_activate(queue, Activation::None, p.c, p.bias, p.c, Tensor{});
+    case Epilogue::BiasActivate:
+      return bias_activate(queue, p.activation, p.c, p.bias, p.c, p.saved);
+    case Epilogue::ActivateGrad:
+      return activate_grad(queue, p.activation, p.c, p.saved, p.c);
+    case Epilogue::BiasGrad:
+      return column_sum(queue, scratch, p.b, p.bias_grad);
   }
 }
 
@@ -227,14 +249,16 @@ Choice fastest(Blas::Impl& blas, const Product& p, const std::vector<Choice>& fo
   return best;
 }
 
-// With the epilogue inside the product and, since that can rule out splitting a long sum, also with own kernels after it.
+// With the epilogue inside the product and, since that can rule out splitting a long sum, also with own kernels after
+// it.
 Choice choose(Blas::Impl& blas, const Product& p) {
   std::vector<Choice> all;
   for (const Epilogue inside : {blas_epilogue(p), Epilogue::None}) {
     if (!all.empty() && inside == blas_epilogue(p)) break;
     for (const auto& candidate : candidates(blas.handle, p, inside)) all.push_back({candidate.algo, inside});
   }
-  if (all.empty()) throw Failure("cuBLASLt offers no algorithm for this matrix product; choose the tiled matrix product");
+  if (all.empty())
+    throw Failure("cuBLASLt offers no algorithm for this matrix product; choose the tiled matrix product");
   return fastest(blas, p, all);
 }
 
@@ -248,7 +272,8 @@ Blas::~Blas() = default;
 
 Epilogue blas_epilogue(const Product& p) {
   switch (p.epilogue) {
-    case Epilogue::Bias: return p.bias.type == p.c.type ? Epilogue::Bias : Epilogue::None;
+    case Epilogue::Bias:
+      return p.bias.type == p.c.type ? Epilogue::Bias : Epilogue::None;
     case Epilogue::BiasActivate: {
       const bool offered = p.activation == Activation::Relu && !p.saved && p.bias && p.bias.type == p.c.type;
       return offered ? Epilogue::BiasActivate : Epilogue::None;
@@ -257,7 +282,8 @@ Epilogue blas_epilogue(const Product& p) {
       const bool offered = p.bias_grad.type == p.c.type && p.b.rows <= kLongColumn;
       return offered ? Epilogue::BiasGrad : Epilogue::None;
     }
-    default: return Epilogue::None;
+    default:
+      return Epilogue::None;
   }
 }
 

@@ -49,7 +49,8 @@ __global__ void gather_rows_kernel(const __grid_constant__ GatherArguments g) {
     store(out, row * g.out.cols + col, load(in, from * g.in.cols + col));
 }
 
-__global__ void fill_initial_kernel(float* out, int64_t n, Init init, float bound, float deviation, uint64_t seed, uint64_t stream) {
+__global__ void fill_initial_kernel(float* out, int64_t n, Init init, float bound, float deviation, uint64_t seed,
+                                    uint64_t stream) {
   wait_for_previous();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -70,7 +71,8 @@ __global__ void fill_line_kernel(float* x, float* y, int64_t points, int64_t fir
 
 }  // namespace
 
-void fill_initial(Queue queue, float* out, int64_t rows, int64_t cols, Init init, bool is_bias, ParamId id, uint64_t seed) {
+void fill_initial(Queue queue, float* out, int64_t rows, int64_t cols, Init init, bool is_bias, ParamId id,
+                  uint64_t seed) {
   if (is_bias || init == Init::Zeros) {
     CUDA_CHECK(cudaMemsetAsync(out, 0, static_cast<size_t>(rows * cols) * 4, queue.stream));
     return;
@@ -78,8 +80,8 @@ void fill_initial(Queue queue, float* out, int64_t rows, int64_t cols, Init init
   const double fan_in = static_cast<double>(rows), fan_out = static_cast<double>(cols);
   const auto bound = static_cast<float>(std::sqrt(6.0 / (fan_in + fan_out)));
   const auto deviation = static_cast<float>(init == Init::Kaiming ? std::sqrt(2.0 / fan_in) : 1.0);
-  launch(queue, fill_initial_kernel, ceil_div(rows * cols, kThreads), kThreads, 0, out, rows * cols, init, bound, deviation,
-         seed, static_cast<uint64_t>(index(id)));
+  launch(queue, fill_initial_kernel, ceil_div(rows * cols, kThreads), kThreads, 0, out, rows * cols, init, bound,
+         deviation, seed, static_cast<uint64_t>(index(id)));
 }
 
 void fill_line(Queue queue, float* x, float* y, int64_t points, int64_t first, const data::DataSpec& spec) {
@@ -87,7 +89,9 @@ void fill_line(Queue queue, float* x, float* y, int64_t points, int64_t first, c
          static_cast<float>(spec.slope), static_cast<float>(spec.intercept), static_cast<float>(spec.noise));
 }
 
-void set_clock(Queue queue, StepClock* clock, StepClock value) { launch(queue, set_clock_kernel, 1, 1, 0, clock, value); }
+void set_clock(Queue queue, StepClock* clock, StepClock value) {
+  launch(queue, set_clock_kernel, 1, 1, 0, clock, value);
+}
 
 void advance(Queue queue, StepClock* clock, int64_t steps, int64_t rows) {
   launch(queue, advance_kernel, 1, 1, 0, clock, steps, rows);

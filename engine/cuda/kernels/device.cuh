@@ -12,10 +12,11 @@
 
 namespace ws::cuda {
 
-// ---- launch -----------------------------------------------------------------------------------------------------------------
+// ---- launch
+// -----------------------------------------------------------------------------------------------------------------
 template <class... Parameters, class... Arguments>
-void launch_in_clusters(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared, int cluster,
-                        Arguments&&... arguments) {
+void launch_in_clusters(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
+                        int cluster, Arguments&&... arguments) {
   cudaLaunchAttribute attributes[2]{};
   unsigned count = 0;
   if (queue.overlap) {
@@ -37,7 +38,8 @@ void launch_in_clusters(Queue queue, void (*kernel)(Parameters...), int64_t bloc
 }
 
 template <class... Parameters, class... Arguments>
-void launch(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared, Arguments&&... arguments) {
+void launch(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
+            Arguments&&... arguments) {
   launch_in_clusters(queue, kernel, blocks, threads, shared, 1, std::forward<Arguments>(arguments)...);
 }
 
@@ -51,8 +53,8 @@ void allow_shared(Kernel* kernel, size_t bytes) {
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int kMultiprocessors = 132;  // only sizes grids; any device runs any grid
 
-// First statement of every kernel that may be launched with overlap: results of the kernel before are visible after it. The
-// next kernel may then take the places that this one leaves free.
+// First statement of every kernel that may be launched with overlap: results of the kernel before are visible after it.
+// The next kernel may then take the places that this one leaves free.
 __device__ __forceinline__ void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -60,8 +62,9 @@ __device__ __forceinline__ void wait_for_previous() {
 #endif
 }
 
-// ---- tensors ----------------------------------------------------------------------------------------------------------------
-// A tensor's memory on the device side, views resolved.
+// ---- tensors
+// ---------------------------------------------------------------------------------------------------------------- A
+// tensor's memory on the device side, views resolved.
 struct Ref {
   char* data;
   DType type;
@@ -77,19 +80,30 @@ __device__ __forceinline__ Ref resolve(const Tensor& t) {
 
 __device__ __forceinline__ float load(Ref r, int64_t i) {
   switch (r.type) {
-    case DType::F16: return __half2float(reinterpret_cast<const __half*>(r.data)[i]);
-    case DType::Bf16: return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(r.data)[i]);
-    case DType::I32: return static_cast<float>(reinterpret_cast<const int32_t*>(r.data)[i]);
-    default: return reinterpret_cast<const float*>(r.data)[i];
+    case DType::F16:
+      return __half2float(reinterpret_cast<const __half*>(r.data)[i]);
+    case DType::Bf16:
+      return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(r.data)[i]);
+    case DType::I32:
+      return static_cast<float>(reinterpret_cast<const int32_t*>(r.data)[i]);
+    default:
+      return reinterpret_cast<const float*>(r.data)[i];
   }
 }
 
 __device__ __forceinline__ void store(Ref r, int64_t i, float value) {
   switch (r.type) {
-    case DType::F16: reinterpret_cast<__half*>(r.data)[i] = __float2half_rn(value); break;
-    case DType::Bf16: reinterpret_cast<__nv_bfloat16*>(r.data)[i] = __float2bfloat16_rn(value); break;
-    case DType::I32: reinterpret_cast<int32_t*>(r.data)[i] = static_cast<int32_t>(value); break;
-    default: reinterpret_cast<float*>(r.data)[i] = value;
+    case DType::F16:
+      reinterpret_cast<__half*>(r.data)[i] = __float2half_rn(value);
+      break;
+    case DType::Bf16:
+      reinterpret_cast<__nv_bfloat16*>(r.data)[i] = __float2bfloat16_rn(value);
+      break;
+    case DType::I32:
+      reinterpret_cast<int32_t*>(r.data)[i] = static_cast<int32_t>(value);
+      break;
+    default:
+      reinterpret_cast<float*>(r.data)[i] = value;
   }
 }
 
@@ -167,19 +181,26 @@ __device__ __forceinline__ void store_some(Ref r, int64_t i, const Pack<N>& in, 
 inline bool packs(const Tensor& t, int64_t n) {
   const int64_t bytes = n * size_of(t.type);
   const int64_t step = std::min<int64_t>(bytes, 16);
-  return !t || (reinterpret_cast<uintptr_t>(t.data) % step == 0 && t.cols * size_of(t.type) % step == 0 && t.cols % n == 0);
+  return !t ||
+         (reinterpret_cast<uintptr_t>(t.data) % step == 0 && t.cols * size_of(t.type) % step == 0 && t.cols % n == 0);
 }
 
-// ---- activations ------------------------------------------------------------------------------------------------------------
+// ---- activations
+// ------------------------------------------------------------------------------------------------------------
 constexpr float kGeluA = 0.7978845608028654f, kGeluB = 0.044715f;  // tanh form
 
 __device__ __forceinline__ float activated(Activation kind, float z) {
   switch (kind) {
-    case Activation::Relu: return z > 0.f ? z : (z != z ? z : 0.f);
-    case Activation::Sigmoid: return 1.f / (1.f + expf(-z));
-    case Activation::Tanh: return tanhf(z);
-    case Activation::Gelu: return 0.5f * z * (1.f + tanhf(kGeluA * (z + kGeluB * z * z * z)));
-    default: return z;
+    case Activation::Relu:
+      return z > 0.f ? z : (z != z ? z : 0.f);
+    case Activation::Sigmoid:
+      return 1.f / (1.f + expf(-z));
+    case Activation::Tanh:
+      return tanhf(z);
+    case Activation::Gelu:
+      return 0.5f * z * (1.f + tanhf(kGeluA * (z + kGeluB * z * z * z)));
+    default:
+      return z;
   }
 }
 
@@ -191,16 +212,21 @@ __device__ __forceinline__ float gelu_slope(float z) {
 
 __device__ __forceinline__ float activation_slope(Activation kind, float saved) {
   switch (kind) {
-    case Activation::Relu: return saved > 0.f ? 1.f : 0.f;
-    case Activation::Sigmoid: return saved * (1.f - saved);
-    case Activation::Tanh: return 1.f - saved * saved;
-    case Activation::Gelu: return gelu_slope(saved);
-    default: return 1.f;
+    case Activation::Relu:
+      return saved > 0.f ? 1.f : 0.f;
+    case Activation::Sigmoid:
+      return saved * (1.f - saved);
+    case Activation::Tanh:
+      return 1.f - saved * saved;
+    case Activation::Gelu:
+      return gelu_slope(saved);
+    default:
+      return 1.f;
   }
 }
 
-// f of each of four. The loop is kept and the numbers take turns, so that a long f stands in the code only once: kernels run
-// through their code once, and what is never executed is still fetched.
+// f of each of four. The loop is kept and the numbers take turns, so that a long f stands in the code only once:
+// kernels run through their code once, and what is never executed is still fetched.
 template <class F>
 __device__ __forceinline__ Pack<4> in_turn(Pack<4> v, F f) {
 #pragma unroll 1
@@ -228,7 +254,8 @@ __device__ __forceinline__ Pack<4> activation_slope(Activation kind, const Pack<
   return out;
 }
 
-// ---- sums in a fixed order --------------------------------------------------------------------------------------------------
+// ---- sums in a fixed order
+// --------------------------------------------------------------------------------------------------
 __device__ __forceinline__ float warp_sum(float v) {
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
@@ -280,12 +307,14 @@ __device__ __forceinline__ bool is_last_block(unsigned* count) {
   return last;
 }
 
-// Loss and correctness of single rows, left by the output layer for whoever joins them later. In the scratch's second half.
+// Loss and correctness of single rows, left by the output layer for whoever joins them later. In the scratch's second
+// half.
 __device__ __forceinline__ float2* row_losses(Scratch s) {
   return reinterpret_cast<float2*>(static_cast<char*>(s.data) + kScratchBytes / 2);
 }
 
-// ---- metrics ----------------------------------------------------------------------------------------------------------------
+// ---- metrics
+// ----------------------------------------------------------------------------------------------------------------
 __device__ __forceinline__ int64_t table_row(const StepAt& at) { return (at.clock->step + at.offset) % at.capacity; }
 
 __device__ __forceinline__ void write_metrics(const StepAt& at, const Sums& s) {
@@ -295,7 +324,8 @@ __device__ __forceinline__ void write_metrics(const StepAt& at, const Sums& s) {
   row[2] = s.rows;
 }
 
-// Each block hands in its sums (in thread 0); the last one adds all of them up, block 0 first, and returns true in thread 0.
+// Each block hands in its sums (in thread 0); the last one adds all of them up, block 0 first, and returns true in
+// thread 0.
 __device__ __forceinline__ bool grid_sum(Scratch scratch, Sums mine, Sums& total, Sums* shared) {
   Sums* all = partials<Sums>(scratch);
   if (gridDim.x == 1) {

@@ -1,5 +1,5 @@
-// Weight gradients that go straight into the optimizer, for several layers in one launch. Included by one .cu file for each
-// kind of number. Shapes: a (rows, in), dz (rows, out), w (in, out).
+// Weight gradients that go straight into the optimizer, for several layers in one launch. Included by one .cu file for
+// each kind of number. Shapes: a (rows, in), dz (rows, out), w (in, out).
 #pragma once
 #include "engine/cuda/kernels/optimizer.cuh"
 #include "engine/cuda/kernels/small_gemm.h"
@@ -42,7 +42,8 @@ __device__ __forceinline__ int problem_of(const UpdateArguments& u, int tile) {
 __device__ __forceinline__ Ref floats(float* p) { return {reinterpret_cast<char*>(p), DType::F32}; }
 
 // One column's bias.
-__device__ __forceinline__ void move_bias(const UpdateArguments& u, const StepFactors& f, const Moving& p, int col, float db) {
+__device__ __forceinline__ void move_bias(const UpdateArguments& u, const StepFactors& f, const Moving& p, int col,
+                                          float db) {
   if (f.skip) return;
   const Moved now = moved(u.optimizer, f, false, {p.w[col], p.m ? p.m[col] : 0.f, p.v ? p.v[col] : 0.f}, db);
   p.w[col] = now.w;
@@ -70,7 +71,8 @@ __device__ __forceinline__ Operand<T> rows_of(const UpdateArguments& u, const Up
   return a;
 }
 
-// ---- narrow -----------------------------------------------------------------------------------------------------------------
+// ---- narrow
+// -----------------------------------------------------------------------------------------------------------------
 template <bool Whole>
 __device__ __forceinline__ Four load_moving(const Moving& p, int64_t at, int count) {
   Four out{};
@@ -137,9 +139,10 @@ __global__ __launch_bounds__(NarrowTile::threads) void grad_update_kernel(const 
   narrow_tile<M, false, false>(u, p, tile, memory);
 }
 
-// ---- wide -------------------------------------------------------------------------------------------------------------------
-// Four lanes hold 16 neighbours of a row, two in each of two groups of eight; they trade, so that each has four neighbours
-// and reads and writes 16 bytes.
+// ---- wide
+// -------------------------------------------------------------------------------------------------------------------
+// Four lanes hold 16 neighbours of a row, two in each of two groups of eight; they trade, so that each has four
+// neighbours and reads and writes 16 bytes.
 __device__ __forceinline__ float4 trade(const float* left, const float* right) {
   const int t = threadIdx.x % 4, from = threadIdx.x % 32 - t + t * 2 % 4;
   const auto pick = [&](int e, int lane) {
@@ -149,7 +152,8 @@ __device__ __forceinline__ float4 trade(const float* left, const float* right) {
   return make_float4(pick(0, from), pick(1, from), pick(0, from + 1), pick(1, from + 1));
 }
 
-// The weights that a thread moves, four neighbours at a time: index (fragment row, upper or lower half, pair of fragments).
+// The weights that a thread moves, four neighbours at a time: index (fragment row, upper or lower half, pair of
+// fragments).
 template <class Product>
 struct Quads {
   float4 v[Product::MF][2][Product::NF / 2];
@@ -170,7 +174,8 @@ struct Quads {
   }
   // Those of fragment rows First to Last - 1.
   template <int First, int Last>
-  __device__ __forceinline__ void load(const Product& product, const UpdateProblem& p, const float* from, int row0, int col0) {
+  __device__ __forceinline__ void load(const Product& product, const UpdateProblem& p, const float* from, int row0,
+                                       int col0) {
     each(product, p, row0, col0, [&](int i, int e, int j, int64_t at, bool inside) {
       if (inside && i >= First && i < Last) v[i][e][j] = *reinterpret_cast<const float4*>(from + at);
     });
@@ -180,8 +185,8 @@ struct Quads {
 __device__ __forceinline__ float& part(float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 
 template <Optimizer Kind>
-__device__ __forceinline__ void move_four_of(const UpdateArguments& u, const StepFactors& f, const Moving& p, int64_t at,
-                                             float4 w, float4 m, float4 grad) {
+__device__ __forceinline__ void move_four_of(const UpdateArguments& u, const StepFactors& f, const Moving& p,
+                                             int64_t at, float4 w, float4 m, float4 grad) {
   float4 v{};
   if constexpr (Kind == Optimizer::Adam) v = *reinterpret_cast<const float4*>(p.v + at);
 #pragma unroll
@@ -237,7 +242,8 @@ __global__ __launch_bounds__(WideTile::threads, Kind == Optimizer::Sgd ? 2 : 1) 
   if (threadIdx.x < WideTile::BN && col < p.out) move_bias(u, factors, p.bias, col, db);
 }
 
-// ---- launch -----------------------------------------------------------------------------------------------------------------
+// ---- launch
+// -----------------------------------------------------------------------------------------------------------------
 inline Moving moving(const ParamRef& ref, Optimizer kind) {
   const ParamRef p = for_optimizer(ref, kind);
   return {p.w, p.m, p.v, p.shadow.data};
@@ -248,10 +254,13 @@ inline UpdateProblem update_problem(const LayerUpdate& l, Optimizer kind) {
   p.in = static_cast<int>(l.a.cols);
   p.out = static_cast<int>(l.dz.cols);
   p.clocked = l.a.clock != nullptr;
-  const auto rows_fit = [&](const void* data, DType type) { return packs(Tensor{const_cast<void*>(data), type, p.in, p.out}, 4); };
+  const auto rows_fit = [&](const void* data, DType type) {
+    return packs(Tensor{const_cast<void*>(data), type, p.in, p.out}, 4);
+  };
   p.whole_a = packs(l.a, 16 / size_of(l.a.type));
   p.whole = p.whole_a && packs(l.dz, 16 / size_of(l.dz.type)) && rows_fit(p.weight.w, DType::F32) &&
-            rows_fit(p.weight.m, DType::F32) && rows_fit(p.weight.v, DType::F32) && rows_fit(p.weight.shadow, l.w.shadow.type);
+            rows_fit(p.weight.m, DType::F32) && rows_fit(p.weight.v, DType::F32) &&
+            rows_fit(p.weight.shadow, l.w.shadow.type);
   return p;
 }
 
@@ -274,7 +283,8 @@ void launch_wide(Queue queue, UpdateArguments& u) {
   const auto kernel = u.optimizer.kind == Optimizer::Sgd        ? grad_update_wide_kernel<M, Optimizer::Sgd>
                       : u.optimizer.kind == Optimizer::Momentum ? grad_update_wide_kernel<M, Optimizer::Momentum>
                                                                 : grad_update_wide_kernel<M, Optimizer::Adam>;
-  const size_t stages = TileProduct<M, true, false, WideTile, true>::stage_size * sizeof(typename Number<M>::type) * WideTile::stages;
+  const size_t stages =
+      TileProduct<M, true, false, WideTile, true>::stage_size * sizeof(typename Number<M>::type) * WideTile::stages;
   launch_tiles(queue, kernel, u, WideTile::BM, WideTile::BN, WideTile::threads, stages);
 }
 

@@ -1,7 +1,9 @@
-// The launchers behind every op of a plan: plain functions that put kernels on a stream, so that an executor is a dispatch.
+// The launchers behind every op of a plan: plain functions that put kernels on a stream, so that an executor is a
+// dispatch.
 //
 // Rules that all of them keep:
-//   - nothing is allocated, nothing waits, nothing depends on host values that change from step to step: what changes is read
+//   - nothing is allocated, nothing waits, nothing depends on host values that change from step to step: what changes
+//   is read
 //     from device memory through StepAt, so a captured graph can be replayed for any step;
 //   - sums are made in a fixed order: the same inputs give the same bits;
 //   - every row count is right, 16-byte access is used where shapes and addresses allow it.
@@ -56,11 +58,11 @@ struct Tensor {
 
 // fp16 loss scaling, in device memory; check_finite moves it on once a step, between the gradients and the update.
 struct LossScale {
-  float scale = 65536.f;    // for the next loss gradient
-  float inverse = 1.f;      // what the gradients of this step are multiplied with in the update
-  int32_t good_steps = 0;   // since the scale last changed
-  int32_t found_inf = 0;    // the verdict: this step's update is left out
-  int32_t skipped = 0;      // steps left out over the run
+  float scale = 65536.f;   // for the next loss gradient
+  float inverse = 1.f;     // what the gradients of this step are multiplied with in the update
+  int32_t good_steps = 0;  // since the scale last changed
+  int32_t found_inf = 0;   // the verdict: this step's update is left out
+  int32_t skipped = 0;     // steps left out over the run
 };
 constexpr int32_t kScaleGrowEvery = 2000;  // good steps, then the scale doubles; a bad one halves it
 
@@ -70,17 +72,19 @@ struct Scratch {
 };
 constexpr int64_t kScratchBytes = 4 << 20;
 
-// ---- data -----------------------------------------------------------------------------------------------------------------
+// ---- data
+// -----------------------------------------------------------------------------------------------------------------
 void set_clock(Queue, StepClock* clock, StepClock value);
 void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // once after each graph launch or eager step
 
-// out row r = in row order[first + r] (order null: first + r), converted to out's type. With `at`, first is the step's row.
-// LoadBatch of the resident loader, and, over all rows, the epoch's shuffle.
+// out row r = in row order[first + r] (order null: first + r), converted to out's type. With `at`, first is the step's
+// row. LoadBatch of the resident loader, and, over all rows, the epoch's shuffle.
 void gather_rows(Queue, const Tensor& in, const uint32_t* order, int64_t first, StepAt at, const Tensor& out);
 void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit
 
-// ---- matrix products ------------------------------------------------------------------------------------------------------
-// c = epilogue(op(a) · op(b)). Operands per Epilogue as engine/plan.h says.
+// ---- matrix products
+// ------------------------------------------------------------------------------------------------------ c =
+// epilogue(op(a) · op(b)). Operands per Epilogue as engine/plan.h says.
 struct Product {
   Tensor a, b, c;
   bool transpose_a = false, transpose_b = false;
@@ -91,7 +95,8 @@ struct Product {
   Tensor bias_grad;  // out: BiasGrad
   Precision precision = Precision::Fp32;
   Accumulate accumulate = Accumulate::Fp32;
-  bool b_is_settled = false;  // b was written two launches ago or earlier: it may be read while the launch before still runs
+  bool b_is_settled =
+      false;  // b was written two launches ago or earlier: it may be read while the launch before still runs
 };
 
 // cuBLASLt behind a cache: handle, 32 MiB workspace, one chosen algorithm a shape. One for each stream.
@@ -117,7 +122,8 @@ bool takes_views(Matmul how, const Product& product);      // a and b may carry 
 void prepare(Blas&, Matmul how, const Product& product);
 void matmul(Queue, Blas&, Scratch, Matmul how, const Product& product);
 
-// ---- one op, one kernel ---------------------------------------------------------------------------------------------------
+// ---- one op, one kernel
+// ---------------------------------------------------------------------------------------------------
 void broadcast_bias(Queue, const Tensor& bias, const Tensor& out);
 void add(Queue, const Tensor& a, const Tensor& b, const Tensor& out);
 void activate(Queue, Activation, const Tensor& z, const Tensor& h);
@@ -130,15 +136,16 @@ void squared_error(Queue, Scratch, const Tensor& z, const Tensor& y, StepAt at);
 void squared_error_grad(Queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz);
 void column_sum(Queue, Scratch, const Tensor& dz, const Tensor& db);
 // Looks at every gradient, decides the step and moves the scale on. At most kMaxParameters tensors. Where grad_update
-// makes the weight gradients itself, give it the dz instead: a sum of at most a few thousand products of fp16 numbers cannot
-// overflow fp32, so a weight gradient is finite exactly when its dz is.
+// makes the weight gradients itself, give it the dz instead: a sum of at most a few thousand products of fp16 numbers
+// cannot overflow fp32, so a weight gradient is finite exactly when its dz is.
 void check_finite(Queue, Scratch, std::span<const Tensor> gradients, LossScale* scale);
 
-// ---- optimizers -----------------------------------------------------------------------------------------------------------
+// ---- optimizers
+// -----------------------------------------------------------------------------------------------------------
 struct ParamRef {
   float* w = nullptr;
-  Tensor grad;                      // empty where the kernel makes it itself
-  Tensor shadow;                    // 16-bit copy, empty: none
+  Tensor grad;                       // empty where the kernel makes it itself
+  Tensor shadow;                     // 16-bit copy, empty: none
   float *m = nullptr, *v = nullptr;  // moments, as the optimizer needs
   int64_t n = 0;
   bool decays = true;  // weights do, biases do not
@@ -154,25 +161,27 @@ struct OptimizerRef {
 void update(Queue, const OptimizerRef&, const ParamRef&);
 void update_all(Queue, const OptimizerRef&, std::span<const ParamRef>);
 
-// ---- fused ----------------------------------------------------------------------------------------------------------------
+// ---- fused
+// ----------------------------------------------------------------------------------------------------------------
 void bias_activate(Queue, Activation, const Tensor& z, const Tensor& bias, const Tensor& h, const Tensor& saved);
-void softmax_cross_entropy(Queue, Scratch, const Tensor& z, const Tensor& labels, const LossScale* scale, const Tensor& dz,
-                           StepAt at);
+void softmax_cross_entropy(Queue, Scratch, const Tensor& z, const Tensor& labels, const LossScale* scale,
+                           const Tensor& dz, StepAt at);
 void squared_error_fused(Queue, Scratch, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz,
                          StepAt at);
 
 // The last layer in one kernel: z = h·W + b, the loss, dz, and the gradient that enters the layer before it.
 struct OutputLayer {
-  Tensor h, w, bias;   // (n, in), (in, out), (1, out) or empty
-  Tensor y;            // labels (n, 1) or targets (n, out)
+  Tensor h, w, bias;  // (n, in), (in, out), (1, out) or empty
+  Tensor y;           // labels (n, 1) or targets (n, out)
   LossKind loss = LossKind::CrossEntropy;
-  Tensor dz;           // (n, out)
-  Tensor dz_before;    // (n, in) = dz·Wᵀ ∘ f'(saved); empty: not wanted
-  Tensor saved;        // of the layer before
+  Tensor dz;                                 // (n, out)
+  Tensor dz_before;                          // (n, in) = dz·Wᵀ ∘ f'(saved); empty: not wanted
+  Tensor saved;                              // of the layer before
   Activation activation = Activation::None;  // of the layer before
   const LossScale* scale = nullptr;
   StepAt at;
-  bool join_later = false;  // the metrics stay in the scratch, row by row, until a grad_update joins them: saves a round trip
+  bool join_later =
+      false;  // the metrics stay in the scratch, row by row, until a grad_update joins them: saves a round trip
 };
 constexpr int64_t kMaxFusedOutputs = 32;
 bool output_layer_fits(int64_t in, int64_t out);
@@ -199,21 +208,24 @@ struct LinearStep {
   float *dw = nullptr, *db = nullptr;       // out; may be null when `optimizer` is given
   const OptimizerRef* optimizer = nullptr;  // given: w and b are moved in the same kernel
   ParamRef w_param, b_param;                // with optimizer: moments
-  bool data_is_constant = false;            // nothing before it in the same graph or stream writes x or y: read them early
+  bool data_is_constant = false;  // nothing before it in the same graph or stream writes x or y: read them early
   StepAt at;
 };
 void linear_step(Queue, Scratch, const LinearStep&);
-// Over several streams, one input: each call sums rows [first, first + x.rows) into slot `chunk` of `partials` (3 floats a slot)...
+// Over several streams, one input: each call sums rows [first, first + x.rows) into slot `chunk` of `partials` (3
+// floats a slot)...
 void linear_chunk(Queue, Scratch, const LinearStep&, int chunk, float* partials);
 // ...and one joins them.
 void linear_join(Queue, const LinearStep&, int chunks, const float* partials);
 
-// ---- evaluation -----------------------------------------------------------------------------------------------------------
-// Adds (loss sum, correct rows, rows) of a batch to `sums` (3 doubles, device). z: logits or predictions.
+// ---- evaluation
+// ----------------------------------------------------------------------------------------------------------- Adds
+// (loss sum, correct rows, rows) of a batch to `sums` (3 doubles, device). z: logits or predictions.
 void evaluate_loss(Queue, Scratch, LossKind, const Tensor& z, const Tensor& y, double* sums);
 
-// ---- made on the GPU ------------------------------------------------------------------------------------------------------
-// The same values as initial_values() on the CPU.
+// ---- made on the GPU
+// ------------------------------------------------------------------------------------------------------ The same
+// values as initial_values() on the CPU.
 void fill_initial(Queue, float* out, int64_t rows, int64_t cols, Init, bool is_bias, ParamId, uint64_t seed);
 // The same points as the data set "line".
 void fill_line(Queue, float* x, float* y, int64_t points, int64_t first, const data::DataSpec&);

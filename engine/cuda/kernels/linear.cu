@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kClusterBlocks = 8, kClusterThreads = 1024;
 constexpr int64_t kClusterPoints = 150000;  // up to here one cluster is faster than the whole GPU
-constexpr int kThreads = 512, kAhead = 4;  // packs of four points that a thread asks for before it uses the first
+constexpr int kThreads = 512, kAhead = 4;   // packs of four points that a thread asks for before it uses the first
 
 // Sums over points: of squared differences, of difference · x, of difference.
 struct LineSums {
@@ -42,8 +42,8 @@ __device__ __forceinline__ void add_four(LineSums& s, const FourPoints& p, float
   s.add(p.x.w, p.y.w, w, b);
 }
 
-// A thread's packs, `step` apart. Every other step walks them backwards: what the cache took in last is then read first,
-// and data a little larger than the cache does not push itself out.
+// A thread's packs, `step` apart. Every other step walks them backwards: what the cache took in last is then read
+// first, and data a little larger than the cache does not push itself out.
 struct Walk {
   int64_t first, step;
   int count;
@@ -57,7 +57,8 @@ __device__ __forceinline__ void ask(FourPoints (&ahead)[kAhead], const Points& p
     if (from + j < walk.count) ahead[j] = points.four(walk.at(from + j));
 }
 
-__device__ __forceinline__ void use(const FourPoints (&ahead)[kAhead], LineSums& s, const Walk& walk, int from, float w, float b) {
+__device__ __forceinline__ void use(const FourPoints (&ahead)[kAhead], LineSums& s, const Walk& walk, int from, float w,
+                                    float b) {
 #pragma unroll
   for (int j = 0; j < kAhead; ++j)
     if (from + j < walk.count) add_four(s, ahead[j], w, b);
@@ -70,8 +71,8 @@ struct LineArguments {
 };
 
 __device__ __forceinline__ Points points_of(const LineArguments& a) {
-  return {reinterpret_cast<const float*>(resolve(a.step.x).data), reinterpret_cast<const float*>(resolve(a.step.y).data),
-          a.step.x.rows, a.aligned};
+  return {reinterpret_cast<const float*>(resolve(a.step.x).data),
+          reinterpret_cast<const float*>(resolve(a.step.y).data), a.step.x.rows, a.aligned};
 }
 
 // What the last thread of all needs, asked for before the sums are made.
@@ -102,8 +103,8 @@ __device__ __forceinline__ LineSums sum_points(const LineArguments& a, Ready& re
   return s;
 }
 
-__device__ __forceinline__ void move_one(const LineArguments& a, const StepFactors& f, const ParamRef& p, float* w, float was,
-                                         float grad) {
+__device__ __forceinline__ void move_one(const LineArguments& a, const StepFactors& f, const ParamRef& p, float* w,
+                                         float was, float grad) {
   const Moved now = moved(a.optimizer, f, p.decays, {was, p.m ? *p.m : 0.f, p.v ? *p.v : 0.f}, grad);
   *w = now.w;
   if (p.m) *p.m = now.m;
@@ -122,7 +123,8 @@ __device__ void finish_line(const LineArguments& a, const Ready& ready, float sq
   move_one(a, ready.factors, a.step.b_param, a.step.b, ready.b, db);
 }
 
-__global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_constant__ LineArguments a, Scratch scratch) {
+__global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_constant__ LineArguments a,
+                                                               Scratch scratch) {
   __shared__ Sums shared[kThreads / 32];
   Ready ready;
   const LineSums s = sum_points(a, ready);
@@ -131,7 +133,8 @@ __global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_cons
   if (grid_sum(scratch, mine, total, shared)) finish_line(a, ready, total.loss, total.correct, total.rows);
 }
 
-// Few points: one cluster of blocks that hand their sums to the first through shared memory, with no trip to the L2 cache.
+// Few points: one cluster of blocks that hand their sums to the first through shared memory, with no trip to the L2
+// cache.
 __global__ __launch_bounds__(kClusterThreads) void linear_cluster_kernel(const __grid_constant__ LineArguments a) {
   __shared__ Sums shared[kClusterThreads / 32], blocks[kClusterBlocks];
   const auto cluster = cooperative_groups::this_cluster();
@@ -149,8 +152,8 @@ __global__ __launch_bounds__(kClusterThreads) void linear_cluster_kernel(const _
   finish_line(a, ready, total.loss, total.correct, total.rows);
 }
 
-__global__ __launch_bounds__(kThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a, Scratch scratch,
-                                                                float* slot) {
+__global__ __launch_bounds__(kThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a,
+                                                                Scratch scratch, float* slot) {
   __shared__ Sums shared[kThreads / 32];
   Ready ready;
   const LineSums s = sum_points(a, ready);
@@ -169,15 +172,17 @@ __global__ void linear_join_kernel(const __grid_constant__ LineArguments a, int 
   finish_line(a, ready, squares, slope, offset);
 }
 
-// Several inputs: a thread has a row, the block adds up one input after the other, the last block joins the blocks' sums.
-// Block b's sums lie at partials[b · (in + 2)]: squares, offset, then one a weight.
+// Several inputs: a thread has a row, the block adds up one input after the other, the last block joins the blocks'
+// sums. Block b's sums lie at partials[b · (in + 2)]: squares, offset, then one a weight.
 __device__ __forceinline__ float row_difference(const Ref& x, const Ref& y, const LinearStep& l, int64_t row) {
   float z = *l.b;
   for (int64_t j = 0; j < l.x.cols; ++j) z = fmaf(load(x, row * l.x.cols + j), l.w[j], z);
   return z - load(y, row);
 }
 
-__device__ __forceinline__ float block_total(float value, Sums* shared) { return block_sum(Sums{value, 0.f, 0.f}, shared).loss; }
+__device__ __forceinline__ float block_total(float value, Sums* shared) {
+  return block_sum(Sums{value, 0.f, 0.f}, shared).loss;
+}
 
 __device__ void finish_wide(const LineArguments& a, const float* all) {
   const LinearStep& l = a.step;
@@ -200,7 +205,8 @@ __device__ void finish_wide(const LineArguments& a, const float* all) {
   }
 }
 
-__global__ __launch_bounds__(kThreads) void linear_wide_kernel(const __grid_constant__ LineArguments a, Scratch scratch) {
+__global__ __launch_bounds__(kThreads) void linear_wide_kernel(const __grid_constant__ LineArguments a,
+                                                               Scratch scratch) {
   __shared__ Sums shared[kThreads / 32];
   wait_for_previous();
   const LinearStep& l = a.step;
@@ -208,7 +214,8 @@ __global__ __launch_bounds__(kThreads) void linear_wide_kernel(const __grid_cons
   float* mine = partials<float>(scratch) + blockIdx.x * (l.x.cols + 2);
   for (int64_t j = -2; j < l.x.cols; ++j) {
     float sum = 0;
-    for (int64_t r = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; r < l.x.rows; r += gridDim.x * blockDim.x) {
+    for (int64_t r = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; r < l.x.rows;
+         r += gridDim.x * blockDim.x) {
       const float d = row_difference(x, y, l, r);
       sum += j == -2 ? d * d : j == -1 ? d : d * load(x, r * l.x.cols + j);
     }
@@ -244,12 +251,14 @@ void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
     return launch(queue, linear_wide_kernel, blocks, kThreads, 0, line_arguments(step), scratch);
   }
   if (step.x.rows <= kClusterPoints)
-    return launch_in_clusters(queue, linear_cluster_kernel, kClusterBlocks, kClusterThreads, 0, kClusterBlocks, line_arguments(step));
+    return launch_in_clusters(queue, linear_cluster_kernel, kClusterBlocks, kClusterThreads, 0, kClusterBlocks,
+                              line_arguments(step));
   launch(queue, linear_step_kernel, blocks_for(step), kThreads, 0, line_arguments(step), scratch);
 }
 
 void linear_chunk(Queue queue, Scratch scratch, const LinearStep& step, int chunk, float* partials) {
-  launch(queue, linear_chunk_kernel, blocks_for(step), kThreads, 0, line_arguments(step), scratch, partials + 3 * chunk);
+  launch(queue, linear_chunk_kernel, blocks_for(step), kThreads, 0, line_arguments(step), scratch,
+         partials + 3 * chunk);
 }
 
 void linear_join(Queue queue, const LinearStep& step, int chunks, const float* partials) {

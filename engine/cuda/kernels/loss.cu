@@ -12,7 +12,8 @@ int64_t row_blocks(int64_t rows) { return std::min<int64_t>(ceil_div(rows, kWarp
 template <class F>
 __device__ __forceinline__ void for_rows(int64_t rows, F row) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kWarps;
-  for (int64_t r = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; r < rows; r += step) row(r, threadIdx.x % 32);
+  for (int64_t r = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; r < rows; r += step)
+    row(r, threadIdx.x % 32);
 }
 
 struct Normaliser {
@@ -51,7 +52,9 @@ __global__ void softmax_kernel(Tensor z, Tensor p) {
   });
 }
 
-__device__ __forceinline__ int label_of(Ref labels, int64_t row) { return reinterpret_cast<const int32_t*>(labels.data)[row]; }
+__device__ __forceinline__ int label_of(Ref labels, int64_t row) {
+  return reinterpret_cast<const int32_t*>(labels.data)[row];
+}
 
 __global__ void cross_entropy_kernel(Tensor p, Tensor labels, Scratch scratch, StepAt at) {
   __shared__ Sums shared[kWarps];
@@ -82,8 +85,8 @@ __global__ void softmax_grad_kernel(Tensor p, Tensor labels, const LossScale* sc
 }
 
 // Loss and, where dz is given, its gradient. Sums go to the metrics, or are added to `sums` in evaluation.
-__global__ void softmax_cross_entropy_kernel(Tensor z, Tensor labels, const LossScale* scale, Tensor dz, Scratch scratch,
-                                             StepAt at, double* sums) {
+__global__ void softmax_cross_entropy_kernel(Tensor z, Tensor labels, const LossScale* scale, Tensor dz,
+                                             Scratch scratch, StepAt at, double* sums) {
   __shared__ Sums shared[kWarps];
   wait_for_previous();
   const Ref from = resolve(z), truth = resolve(labels), to = resolve(dz);
@@ -152,15 +155,18 @@ void softmax_grad(Queue queue, const Tensor& p, const Tensor& labels, const Loss
 
 void softmax_cross_entropy(Queue queue, Scratch scratch, const Tensor& z, const Tensor& labels, const LossScale* scale,
                            const Tensor& dz, StepAt at) {
-  launch(queue, softmax_cross_entropy_kernel, row_blocks(z.rows), kThreads, 0, z, labels, scale, dz, scratch, at, nullptr);
+  launch(queue, softmax_cross_entropy_kernel, row_blocks(z.rows), kThreads, 0, z, labels, scale, dz, scratch, at,
+         nullptr);
 }
 
 void squared_error(Queue queue, Scratch scratch, const Tensor& z, const Tensor& y, StepAt at) {
-  launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, nullptr, Tensor{}, scratch, at, nullptr, true);
+  launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, nullptr, Tensor{}, scratch, at, nullptr,
+         true);
 }
 
 void squared_error_grad(Queue queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz) {
-  launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, scale, dz, Scratch{}, StepAt{}, nullptr, false);
+  launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, scale, dz, Scratch{}, StepAt{}, nullptr,
+         false);
 }
 
 void squared_error_fused(Queue queue, Scratch scratch, const Tensor& z, const Tensor& y, const LossScale* scale,
@@ -170,10 +176,11 @@ void squared_error_fused(Queue queue, Scratch scratch, const Tensor& z, const Te
 
 void evaluate_loss(Queue queue, Scratch scratch, LossKind loss, const Tensor& z, const Tensor& y, double* sums) {
   if (loss == LossKind::CrossEntropy)
-    launch(queue, softmax_cross_entropy_kernel, row_blocks(z.rows), kThreads, 0, z, y, nullptr, Tensor{}, scratch, StepAt{},
-           sums);
+    launch(queue, softmax_cross_entropy_kernel, row_blocks(z.rows), kThreads, 0, z, y, nullptr, Tensor{}, scratch,
+           StepAt{}, sums);
   else
-    launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, nullptr, Tensor{}, scratch, StepAt{}, sums, true);
+    launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, nullptr, Tensor{}, scratch, StepAt{},
+           sums, true);
 }
 
 }  // namespace ws::cuda

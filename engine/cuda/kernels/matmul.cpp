@@ -5,10 +5,10 @@
 namespace ws::cuda {
 namespace {
 
-constexpr double kSmallFlops = 1.2e9;    // below it, cuBLASLt's larger tiles leave most of the GPU idle
-constexpr int64_t kLongSum = 2048;       // a sum this long wants to be split over multiprocessors, which cuBLASLt does
-constexpr int64_t kFewRows = 64;         // weights stream through once: bandwidth, not arithmetic
-constexpr int64_t kManyRows = 4096;        // of the result: enough for cuBLASLt's larger tiles, whatever the rest
+constexpr double kSmallFlops = 1.2e9;  // below it, cuBLASLt's larger tiles leave most of the GPU idle
+constexpr int64_t kLongSum = 2048;     // a sum this long wants to be split over multiprocessors, which cuBLASLt does
+constexpr int64_t kFewRows = 64;       // weights stream through once: bandwidth, not arithmetic
+constexpr int64_t kManyRows = 4096;    // of the result: enough for cuBLASLt's larger tiles, whatever the rest
 constexpr int64_t kManyWeights = 1 << 22;  // from here on cuBLASLt streams them better
 
 int64_t sum_length(const Product& p) { return p.transpose_a ? p.a.rows : p.a.cols; }
@@ -18,7 +18,8 @@ int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 bool thin(const Product& p) { return p.c.cols <= 4 && sum_length(p) <= 16; }
 
 bool small(const Product& p) {
-  const double flops = 2.0 * static_cast<double>(p.c.rows) * static_cast<double>(p.c.cols) * static_cast<double>(sum_length(p));
+  const double flops =
+      2.0 * static_cast<double>(p.c.rows) * static_cast<double>(p.c.cols) * static_cast<double>(sum_length(p));
   if (p.transpose_a && p.transpose_b) return false;
   if (p.c.rows > kManyRows || (p.transpose_a && sum_length(p) > kLongSum)) return false;
   if (p.c.cols * sum_length(p) >= kManyWeights) return false;
@@ -27,9 +28,12 @@ bool small(const Product& p) {
 
 void small_gemm(Queue queue, const Product& p) {
   switch (p.precision) {
-    case Precision::Fp32: return small_gemm_fp32(queue, p);
-    case Precision::Tf32: return small_gemm_tf32(queue, p);
-    case Precision::Bf16: return small_gemm_bf16(queue, p);
+    case Precision::Fp32:
+      return small_gemm_fp32(queue, p);
+    case Precision::Tf32:
+      return small_gemm_tf32(queue, p);
+    case Precision::Bf16:
+      return small_gemm_bf16(queue, p);
     case Precision::Fp16:
       return p.accumulate == Accumulate::Fp16 ? small_gemm_half16(queue, p) : small_gemm_fp16(queue, p);
   }
@@ -37,10 +41,14 @@ void small_gemm(Queue queue, const Product& p) {
 
 std::string_view tile_name(SmallTile tile) {
   switch (tile) {
-    case SmallTile::T64: return "64×64";
-    case SmallTile::T32: return "32×32";
-    case SmallTile::T32x16: return "32×16";
-    case SmallTile::T16: return "16×16";
+    case SmallTile::T64:
+      return "64×64";
+    case SmallTile::T32:
+      return "32×32";
+    case SmallTile::T32x16:
+      return "32×16";
+    case SmallTile::T16:
+      return "16×16";
   }
   return "";
 }
@@ -57,9 +65,12 @@ SmallTile small_tile(int64_t m, int64_t n) {
 
 Engine engine_of(Matmul how, const Product& p) {
   switch (how) {
-    case Matmul::Naive: return Engine::Naive;
-    case Matmul::Tiled: return Engine::Tiled;
-    case Matmul::Library: return thin(p) ? Engine::Naive : small(p) ? Engine::Small : Engine::Library;
+    case Matmul::Naive:
+      return Engine::Naive;
+    case Matmul::Tiled:
+      return Engine::Tiled;
+    case Matmul::Library:
+      return thin(p) ? Engine::Naive : small(p) ? Engine::Small : Engine::Library;
   }
   return Engine::Library;
 }
@@ -68,12 +79,15 @@ bool takes_views(Matmul how, const Product& p) { return engine_of(how, p) != Eng
 
 std::string describe(Matmul how, const Product& p) {
   switch (engine_of(how, p)) {
-    case Engine::Naive: return "own kernel, one thread a result";
-    case Engine::Tiled: return "own kernel, 16×16 tiles in shared memory";
+    case Engine::Naive:
+      return "own kernel, one thread a result";
+    case Engine::Tiled:
+      return "own kernel, 16×16 tiles in shared memory";
     case Engine::Small:
       return "own kernel, " + std::string(tile_name(small_tile(p.c.rows, p.c.cols))) +
              (p.precision == Precision::Fp32 ? " tiles" : " tiles on tensor cores");
-    case Engine::Library: return blas_epilogue_found(p) == p.epilogue ? "cuBLASLt" : "cuBLASLt, then own kernels for the epilogue";
+    case Engine::Library:
+      return blas_epilogue_found(p) == p.epilogue ? "cuBLASLt" : "cuBLASLt, then own kernels for the epilogue";
   }
   return "";
 }
@@ -97,10 +111,18 @@ void grad_update(Queue queue, const OptimizerRef& optimizer, Precision precision
   while (!layers.empty()) {
     const auto some = layers.first(std::min<size_t>(layers.size(), kMaxLayerUpdates));
     switch (precision) {
-      case Precision::Fp32: grad_update_fp32(queue, optimizer, join, some); break;
-      case Precision::Tf32: grad_update_tf32(queue, optimizer, join, some); break;
-      case Precision::Bf16: grad_update_bf16(queue, optimizer, join, some); break;
-      case Precision::Fp16: grad_update_fp16(queue, optimizer, join, some); break;
+      case Precision::Fp32:
+        grad_update_fp32(queue, optimizer, join, some);
+        break;
+      case Precision::Tf32:
+        grad_update_tf32(queue, optimizer, join, some);
+        break;
+      case Precision::Bf16:
+        grad_update_bf16(queue, optimizer, join, some);
+        break;
+      case Precision::Fp16:
+        grad_update_fp16(queue, optimizer, join, some);
+        break;
     }
     layers = layers.subspan(some.size());
     join = {};

@@ -30,7 +30,8 @@ struct Moved {
 };
 
 template <Optimizer Kind>
-__device__ __forceinline__ Moved moved_by(const OptimizerRef& o, const StepFactors& f, bool decays, Moved at, float grad) {
+__device__ __forceinline__ Moved moved_by(const OptimizerRef& o, const StepFactors& f, bool decays, Moved at,
+                                          float grad) {
   const float g = grad * f.unscale + (decays ? o.weight_decay * at.w : 0.f);
   if constexpr (Kind == Optimizer::Sgd) return {at.w - f.lr * g, 0.f, 0.f};
   if constexpr (Kind == Optimizer::Momentum) {

@@ -1,4 +1,5 @@
-// Optimizer steps over one parameter or all of them in one launch, and the fp16 check that decides whether to take them.
+// Optimizer steps over one parameter or all of them in one launch, and the fp16 check that decides whether to take
+// them.
 #include "engine/cuda/kernels/optimizer.cuh"
 
 namespace ws::cuda {
@@ -18,8 +19,10 @@ __device__ __forceinline__ int find_tensor(const int* first_block, int count) {
   int low = 0, high = count - 1;
   while (low < high) {
     const int middle = (low + high + 1) / 2;
-    if (static_cast<int>(blockIdx.x) >= first_block[middle]) low = middle;
-    else high = middle - 1;
+    if (static_cast<int>(blockIdx.x) >= first_block[middle])
+      low = middle;
+    else
+      high = middle - 1;
   }
   return low;
 }

@@ -1,5 +1,5 @@
-// The last layer in one kernel: product, bias, loss, its gradient, and the gradient that enters the layer before. A block
-// has a row; these layers have few outputs. Shapes: h (n, in), w (in, out), z and dz (n, out).
+// The last layer in one kernel: product, bias, loss, its gradient, and the gradient that enters the layer before. A
+// block has a row; these layers have few outputs. Shapes: h (n, in), w (in, out), z and dz (n, out).
 #include "engine/cuda/kernels/device.cuh"
 
 namespace ws::cuda {
@@ -12,8 +12,8 @@ struct OutputArguments {
   const void *h, *w, *bias, *y, *saved;
   void *dz, *dz_before;
   const LossScale* scale;
-  const StepClock* clock;        // of h or y
-  int64_t h_row, y_row;          // rows from the clock's; h_row < 0: h is no view
+  const StepClock* clock;  // of h or y
+  int64_t h_row, y_row;    // rows from the clock's; h_row < 0: h is no view
   int64_t rows;
   int in, out;
   DType type, bias_type, y_type, saved_type, dz_type;
@@ -41,7 +41,8 @@ struct Kept {
 
 // The row's logits, one a lane of warp 0. `parts` holds one row of outputs a warp.
 template <class T, int N>
-__device__ __forceinline__ float logits(const OutputArguments& l, const T* h, const Kept<N>& kept, float bias, float (*parts)[N]) {
+__device__ __forceinline__ float logits(const OutputArguments& l, const T* h, const Kept<N>& kept, float bias,
+                                        float (*parts)[N]) {
   const T* w = static_cast<const T*>(l.w);
   float sum[N] = {};
   if (kept.all) {
@@ -80,19 +81,23 @@ __device__ __forceinline__ RowLoss cross_entropy_row(float z, int label, int out
   const float e = lane < out ? expf(value - max) : 0.f;
   const float sum = warp_sum(e);
   const float chosen = __shfl_sync(0xffffffffu, z, label);
-  return {(e / sum - (lane == label ? 1.f : 0.f)) * factor, logf(sum) + max - chosen, __ffs(best) - 1 == label ? 1.f : 0.f};
+  return {(e / sum - (lane == label ? 1.f : 0.f)) * factor, logf(sum) + max - chosen,
+          __ffs(best) - 1 == label ? 1.f : 0.f};
 }
 
 __device__ __forceinline__ RowLoss squared_error_row(float z, float target, int out, float factor) {
   const float difference = threadIdx.x % 32 < out ? z - target : 0.f;
-  return {2.f * difference * factor / static_cast<float>(out), warp_sum(difference * difference) / static_cast<float>(out), 0.f};
+  return {2.f * difference * factor / static_cast<float>(out),
+          warp_sum(difference * difference) / static_cast<float>(out), 0.f};
 }
 
 // dz·Wᵀ ∘ f'(saved), one input a thread.
 template <class T, int N>
-__device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_t row, const Kept<N>& kept, const float* dz) {
+__device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_t row, const Kept<N>& kept,
+                                                const float* dz) {
   const T* w = static_cast<const T*>(l.w);
-  const Ref saved{static_cast<char*>(const_cast<void*>(l.saved)), l.saved_type}, to{static_cast<char*>(l.dz_before), l.dz_type};
+  const Ref saved{static_cast<char*>(const_cast<void*>(l.saved)), l.saved_type},
+      to{static_cast<char*>(l.dz_before), l.dz_type};
   if (kept.all) {
     if (threadIdx.x >= l.in) return;
     const int64_t at = row * l.in + threadIdx.x;
@@ -140,7 +145,8 @@ __global__ __launch_bounds__(kMaxThreads) void output_layer_kernel(const __grid_
   Kept<N> kept;
   kept.all = l.in <= static_cast<int>(blockDim.x);
   if (kept.all && threadIdx.x < l.in)
-    each_weight<T, N>(static_cast<const T*>(l.w) + threadIdx.x * l.out, l.out, [&](int o, float weight) { kept.w[o] = weight; });
+    each_weight<T, N>(static_cast<const T*>(l.w) + threadIdx.x * l.out, l.out,
+                      [&](int o, float weight) { kept.w[o] = weight; });
   Sums mine;
   for (int64_t row = blockIdx.x; row < l.rows; row += gridDim.x) {
     const Truth truth = truth_of(l, y_first, row);
@@ -192,9 +198,12 @@ bool output_layer_fits(int64_t, int64_t out) { return out <= kMaxFusedOutputs; }
 void output_layer(Queue queue, Scratch scratch, const OutputLayer& l) {
   const OutputArguments a = output_arguments(l, scratch);
   switch (l.w.type) {
-    case DType::F16: return launch_output_layer<__half>(queue, a);
-    case DType::Bf16: return launch_output_layer<__nv_bfloat16>(queue, a);
-    default: return launch_output_layer<float>(queue, a);
+    case DType::F16:
+      return launch_output_layer<__half>(queue, a);
+    case DType::Bf16:
+      return launch_output_layer<__nv_bfloat16>(queue, a);
+    default:
+      return launch_output_layer<float>(queue, a);
   }
 }
 

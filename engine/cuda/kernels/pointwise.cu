@@ -150,7 +150,8 @@ void activate_grad(Queue queue, Activation kind, const Tensor& dh, const Tensor&
   launch(queue, activate_grad_kernel, pack_blocks(dz), kThreads, 0, kind, dh, saved, dz, whole);
 }
 
-void bias_activate(Queue queue, Activation kind, const Tensor& z, const Tensor& bias, const Tensor& h, const Tensor& saved) {
+void bias_activate(Queue queue, Activation kind, const Tensor& z, const Tensor& bias, const Tensor& h,
+                   const Tensor& saved) {
   const bool whole = aligned(z) && aligned(h) && aligned(saved);
   launch(queue, bias_activate_kernel, pack_blocks(z), kThreads, 0, kind, z, bias, h, saved, whole);
 }

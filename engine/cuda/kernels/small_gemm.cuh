@@ -112,10 +112,14 @@ void launch_shaped(Queue queue, const GemmArguments& g, bool whole) {
   const SmallTile tile = small_tile(g.m, g.n);
   if (!whole) return launch_gemm<M, TA, TB, Tile16, false>(queue, g);  // odd shapes: right, and fast enough
   switch (tile) {
-    case SmallTile::T64: return launch_gemm<M, TA, TB, Tile64, true>(queue, g);
-    case SmallTile::T32: return launch_gemm<M, TA, TB, Tile32, true>(queue, g);
-    case SmallTile::T32x16: return launch_gemm<M, TA, TB, Tile32x16, true>(queue, g);
-    case SmallTile::T16: return launch_gemm<M, TA, TB, Tile16, true>(queue, g);
+    case SmallTile::T64:
+      return launch_gemm<M, TA, TB, Tile64, true>(queue, g);
+    case SmallTile::T32:
+      return launch_gemm<M, TA, TB, Tile32, true>(queue, g);
+    case SmallTile::T32x16:
+      return launch_gemm<M, TA, TB, Tile32x16, true>(queue, g);
+    case SmallTile::T16:
+      return launch_gemm<M, TA, TB, Tile16, true>(queue, g);
   }
 }
 

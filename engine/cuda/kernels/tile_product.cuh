@@ -1,5 +1,6 @@
-// A block's tile of a matrix product: operands stream through shared memory in asynchronous stages, warps share the tile and
-// split the sum over k, tensor cores (or plain fp32) multiply, and the partial sums meet in shared memory in a fixed order.
+// A block's tile of a matrix product: operands stream through shared memory in asynchronous stages, warps share the
+// tile and split the sum over k, tensor cores (or plain fp32) multiply, and the partial sums meet in shared memory in a
+// fixed order.
 //
 // Shapes: a (m, k), b (k, n), c (m, n); stored row-major, transposed where TA / TB say so: a as (k, m), b as (n, k).
 #pragma once
@@ -27,7 +28,8 @@ struct Number<Math::Half16> {
   using type = __half;
 };
 
-// A tile of BM × BN by WM × WN warps, each piece of k split over WK warps. K4 and K2: k of one stage for 4- and 2-byte numbers.
+// A tile of BM × BN by WM × WN warps, each piece of k split over WK warps. K4 and K2: k of one stage for 4- and 2-byte
+// numbers.
 template <int BM_, int BN_, int WM_, int WN_, int WK_, int K4, int K2, int Stages>
 struct TileShape {
   static constexpr int BM = BM_, BN = BN_, WM = WM_, WN = WN_, WK = WK_, stages = Stages;
@@ -54,7 +56,9 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global, boo
 }
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
 template <int Left>
-__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(Left)); }
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Left));
+}
 
 // Brings the ROWS × COLS piece at (row0, col0) to shared memory, row stride STRIDE; zeros outside of the matrix.
 // Whole: its rows begin at multiples of 16 bytes.
@@ -96,29 +100,36 @@ __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], const void* row)
   const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
   if constexpr (Transposed)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from));
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(from));
   else
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(from));
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(from));
 }
 
 template <Math M>
 __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   if constexpr (M == Math::Tf32)
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   else if constexpr (M == Math::Bf16)
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   else if constexpr (M == Math::Fp16)
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   else {  // Half16: the sum itself is kept in fp16, as on units without fp32 accumulators
     const __half2 low = __floats2half2_rn(c[0], c[1]), high = __floats2half2_rn(c[2], c[3]);
     uint32_t d0 = *reinterpret_cast<const uint32_t*>(&low), d1 = *reinterpret_cast<const uint32_t*>(&high);
     asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"
-        : "+r"(d0), "+r"(d1) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    const float2 l = __half22float2(*reinterpret_cast<__half2*>(&d0)), h = __half22float2(*reinterpret_cast<__half2*>(&d1));
+        : "+r"(d0), "+r"(d1)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    const float2 l = __half22float2(*reinterpret_cast<__half2*>(&d0)),
+                 h = __half22float2(*reinterpret_cast<__half2*>(&d1));
     c[0] = l.x, c[1] = l.y, c[2] = h.x, c[3] = h.y;
   }
 }
@@ -157,12 +168,12 @@ struct TileProduct {
   }
 
   __device__ __forceinline__ void bring_a(const Operand<T>& a, int row0, int step) {
-    bring_piece<WholeA, T, a_rows, a_cols, a_stride, threads>(shared + step % stages * stage_size, a, TA ? step * BK : row0,
-                                                             TA ? row0 : step * BK);
+    bring_piece<WholeA, T, a_rows, a_cols, a_stride, threads>(shared + step % stages * stage_size, a,
+                                                              TA ? step * BK : row0, TA ? row0 : step * BK);
   }
   __device__ __forceinline__ void bring_b(const Operand<T>& b, int col0, int step) {
     bring_piece<WholeB, T, b_rows, b_cols, b_stride, threads>(shared + step % stages * stage_size + a_size, b,
-                                                             TB ? col0 : step * BK, TB ? step * BK : col0);
+                                                              TB ? col0 : step * BK, TB ? step * BK : col0);
   }
 
   // The first stages of b, then those of a: b may be known earlier than a.

@@ -3,7 +3,8 @@
 
 namespace ws::cuda {
 
-void grad_update_fp16(Queue queue, const OptimizerRef& optimizer, JoinLosses join, std::span<const LayerUpdate> layers) {
+void grad_update_fp16(Queue queue, const OptimizerRef& optimizer, JoinLosses join,
+                      std::span<const LayerUpdate> layers) {
   grad_update_of<Math::Fp16>(queue, optimizer, join, layers);
 }
 

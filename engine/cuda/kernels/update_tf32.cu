@@ -3,7 +3,8 @@
 
 namespace ws::cuda {
 
-void grad_update_tf32(Queue queue, const OptimizerRef& optimizer, JoinLosses join, std::span<const LayerUpdate> layers) {
+void grad_update_tf32(Queue queue, const OptimizerRef& optimizer, JoinLosses join,
+                      std::span<const LayerUpdate> layers) {
   grad_update_of<Math::Tf32>(queue, optimizer, join, layers);
 }
 

@@ -40,7 +40,9 @@ double memory_rate(cudaStream_t stream) {
   constexpr size_t kElements = size_t{1} << 27;  // 512 MiB: far beyond any cache
   const auto from = DeviceBlock<float>::device(kElements), to = DeviceBlock<float>::device(kElements);
   CUDA_CHECK(cudaMemset(from.data(), 1, from.bytes()));
-  const double s = best_seconds(stream, [&] { CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream)); });
+  const double s = best_seconds(stream, [&] {
+    CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream));
+  });
   return 2 * static_cast<double>(from.bytes()) / s;
 }
 
@@ -49,7 +51,9 @@ double pinned_rate(cudaStream_t stream) {
   const auto host = PinnedBlock<float>::pinned(kElements);
   const auto device = DeviceBlock<float>::device(kElements);
   std::fill_n(host.data(), kElements, 1.0f);
-  const double s = best_seconds(stream, [&] { CUDA_CHECK(cudaMemcpyAsync(device.data(), host.data(), host.bytes(), cudaMemcpyHostToDevice, stream)); });
+  const double s = best_seconds(stream, [&] {
+    CUDA_CHECK(cudaMemcpyAsync(device.data(), host.data(), host.bytes(), cudaMemcpyHostToDevice, stream));
+  });
   return static_cast<double>(host.bytes()) / s;
 }
 

@@ -45,7 +45,8 @@ std::string quoted(const std::string& text) {
 
 FirstCall ask_child(const LabSpec& spec, int64_t size) {
   char self[4096] = {};
-  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) throw Failure("first call: this program cannot find itself");
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
+    throw Failure("first call: this program cannot find itself");
   nlohmann::json job = to_json(spec);
   job["sizes"] = {size};
   const std::string command = std::string(kVariable) + "=" + quoted(job.dump()) + " " + quoted(self);
@@ -74,7 +75,8 @@ class ColdWorkload final : public Workload {
   }
   std::string note() const override {
     char text[96];
-    std::snprintf(text, sizeof text, "context %.0f ms, first call %.1f ms, second %.3f ms", last_.context_s * 1e3, last_.first_s * 1e3, last_.second_s * 1e3);
+    std::snprintf(text, sizeof text, "context %.0f ms, first call %.1f ms, second %.3f ms", last_.context_s * 1e3,
+                  last_.first_s * 1e3, last_.second_s * 1e3);
     return text;
   }
 
@@ -86,7 +88,9 @@ class ColdWorkload final : public Workload {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_cold_workload(const LabSpec& spec, int64_t size) { return std::make_unique<ColdWorkload>(spec, size); }
+std::unique_ptr<Workload> make_cold_workload(const LabSpec& spec, int64_t size) {
+  return std::make_unique<ColdWorkload>(spec, size);
+}
 
 bool run_cold_call_if_asked() {
   const char* job = std::getenv(kVariable);

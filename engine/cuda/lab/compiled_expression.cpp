@@ -14,7 +14,8 @@ namespace ws::cuda::lab {
 namespace {
 
 void check_nvrtc(nvrtcResult code, const char* call) {
-  if (code != NVRTC_SUCCESS) throw CallFailure(call, nvrtcGetErrorString(code), "the expression could not be compiled for this GPU");
+  if (code != NVRTC_SUCCESS)
+    throw CallFailure(call, nvrtcGetErrorString(code), "the expression could not be compiled for this GPU");
 }
 
 std::string architecture() {

@@ -1,4 +1,5 @@
-// The laboratory's elementwise operations, sum and row softmax, written to run at memory speed where memory is the limit.
+// The laboratory's elementwise operations, sum and row softmax, written to run at memory speed where memory is the
+// limit.
 #include <algorithm>
 
 #include "engine/cuda/check.h"
@@ -39,13 +40,15 @@ __device__ __forceinline__ float value(float a, float b) {
 }
 
 template <Fn fn>
-__global__ void elementwise_kernel(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out, int64_t n) {
+__global__ void elementwise_kernel(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out,
+                                   int64_t n) {
   const int64_t stride = 4ll * gridDim.x * blockDim.x;
   for (int64_t i = 4 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x); i < n; i += stride) {
     if (i + 4 <= n) {
       const float4 x = *reinterpret_cast<const float4*>(a + i);
       const float4 y = b ? *reinterpret_cast<const float4*>(b + i) : make_float4(0, 0, 0, 0);
-      *reinterpret_cast<float4*>(out + i) = make_float4(value<fn>(x.x, y.x), value<fn>(x.y, y.y), value<fn>(x.z, y.z), value<fn>(x.w, y.w));
+      *reinterpret_cast<float4*>(out + i) =
+          make_float4(value<fn>(x.x, y.x), value<fn>(x.y, y.y), value<fn>(x.z, y.z), value<fn>(x.w, y.w));
     } else {
       for (int64_t j = i; j < n; ++j) out[j] = value<fn>(a[j], b ? b[j] : 0.0f);
     }
@@ -53,7 +56,9 @@ __global__ void elementwise_kernel(const float* __restrict__ a, const float* __r
 }
 
 __global__ void fill_kernel(float v, float* out, int64_t n) {
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < n; i += static_cast<int64_t>(gridDim.x) * blockDim.x) out[i] = v;
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < n;
+       i += static_cast<int64_t>(gridDim.x) * blockDim.x)
+    out[i] = v;
 }
 
 __device__ __forceinline__ float block_sum(float v) {
@@ -68,7 +73,8 @@ __device__ __forceinline__ float block_sum(float v) {
 }
 
 __global__ void partial_sums(const float* __restrict__ a, float* __restrict__ partials, int64_t n) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x, first = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x,
+                first = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
   float4 sum = make_float4(0, 0, 0, 0);
   const float4* wide = reinterpret_cast<const float4*>(a);
   for (int64_t i = first; i < n / 4; i += stride) {
@@ -144,11 +150,14 @@ void launch(cudaStream_t stream, const float* a, const float* b, float* out, int
 void elementwise(cudaStream_t stream, Fn fn, const float* a, const float* b, float* out, int64_t n) {
   switch (fn) {
 #define WS_CASE(name) \
-  case Fn::name: return launch<Fn::name>(stream, a, b, out, n);
-    WS_CASE(Add) WS_CASE(Subtract) WS_CASE(Multiply) WS_CASE(Divide) WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log)
-    WS_CASE(Sqrt) WS_CASE(Tanh) WS_CASE(Abs) WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
+  case Fn::name:      \
+    return launch<Fn::name>(stream, a, b, out, n);
+    WS_CASE(Add)
+    WS_CASE(Subtract) WS_CASE(Multiply) WS_CASE(Divide) WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp)
+        WS_CASE(Log) WS_CASE(Sqrt) WS_CASE(Tanh) WS_CASE(Abs) WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max)
+            WS_CASE(Pow)
 #undef WS_CASE
-    default: return launch<Fn::X>(stream, a, b, out, n);
+                default : return launch<Fn::X>(stream, a, b, out, n);
   }
 }
 

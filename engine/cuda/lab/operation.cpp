@@ -22,9 +22,11 @@ Operation::Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& i
   out_ = DeviceBlock<float>::device(static_cast<size_t>(output_elements_));
   if (spec.operation == Kind::Reduce) partials_ = DeviceBlock<float>::device(kReducePartials);
   if (spec.operation == Kind::Sine) expression_ = std::make_unique<Expression>(Expression::nested_sine(spec.depth));
-  if (spec.operation == Kind::Expression) expression_ = std::make_unique<Expression>(Expression::parse(spec.expression));
+  if (spec.operation == Kind::Expression)
+    expression_ = std::make_unique<Expression>(Expression::parse(spec.expression));
   if (expression_ && way == Way::GpuOpByOp)
-    for (int i = 0; i < expression_->stack_depth(); ++i) temps_.push_back(DeviceBlock<float>::device(static_cast<size_t>(size)));
+    for (int i = 0; i < expression_->stack_depth(); ++i)
+      temps_.push_back(DeviceBlock<float>::device(static_cast<size_t>(size)));
   if (expression_ && way != Way::GpuOpByOp) compiled_ = CompiledExpression::get(*expression_);
   upload(inputs);
   if (spec.operation == Kind::MatMul) prepare_product();
@@ -69,7 +71,8 @@ void Operation::launch(cudaStream_t stream) {
 
 void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) {
   if (spec_.operation == Kind::Copy) {
-    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, a_.data() + first, static_cast<size_t>(count) * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, a_.data() + first, static_cast<size_t>(count) * sizeof(float),
+                               cudaMemcpyDeviceToDevice, stream));
   } else if (spec_.operation == Kind::Add) {
     elementwise(stream, Fn::Add, a_.data() + first, b_.data() + first, out_.data() + first, count);
   } else if (way_ == Way::GpuOpByOp) {
@@ -103,7 +106,8 @@ void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t cou
     }
   }
   if (steps.size() == 1 && stack.back() != out_.data() + first)  // the expression is just x or y
-    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, stack.back(), static_cast<size_t>(count) * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, stack.back(), static_cast<size_t>(count) * sizeof(float),
+                               cudaMemcpyDeviceToDevice, stream));
 }
 
 std::string Operation::note() const {

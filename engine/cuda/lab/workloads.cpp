@@ -30,7 +30,8 @@ double between(const cuda::Event& a, const cuda::Event& b) {
 
 class GpuWorkload : public Workload {
  public:
-  GpuWorkload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) : inputs_(inputs), operation_(spec, way, size, inputs), stream_(cuda::make_stream()) {
+  GpuWorkload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs)
+      : inputs_(inputs), operation_(spec, way, size, inputs), stream_(cuda::make_stream()) {
     for (auto& event : marks_) event = timing_event();
   }
 
@@ -104,12 +105,16 @@ class WithCopies final : public GpuWorkload {
     float* out = pinned_a_ ? pinned_out_.data() : result_.data();
     const auto begin = Clock::now();
     CUDA_CHECK(cudaEventRecord(marks_[0], stream_));
-    CUDA_CHECK(cudaMemcpyAsync(operation_.first(), a, inputs_.a.size() * sizeof(float), cudaMemcpyHostToDevice, stream_));
-    if (operation_.has_second()) CUDA_CHECK(cudaMemcpyAsync(operation_.second(), b, inputs_.b.size() * sizeof(float), cudaMemcpyHostToDevice, stream_));
+    CUDA_CHECK(
+        cudaMemcpyAsync(operation_.first(), a, inputs_.a.size() * sizeof(float), cudaMemcpyHostToDevice, stream_));
+    if (operation_.has_second())
+      CUDA_CHECK(
+          cudaMemcpyAsync(operation_.second(), b, inputs_.b.size() * sizeof(float), cudaMemcpyHostToDevice, stream_));
     CUDA_CHECK(cudaEventRecord(marks_[1], stream_));
     operation_.launch(stream_);
     CUDA_CHECK(cudaEventRecord(marks_[2], stream_));
-    CUDA_CHECK(cudaMemcpyAsync(out, operation_.output(), result_.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_));
+    CUDA_CHECK(
+        cudaMemcpyAsync(out, operation_.output(), result_.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_));
     CUDA_CHECK(cudaEventRecord(marks_[3], stream_));
     CUDA_CHECK(cudaStreamSynchronize(stream_));
     CallTime time;
@@ -128,7 +133,8 @@ class WithCopies final : public GpuWorkload {
 // Chunks on three streams: while one computes, the next comes in and the last goes out.
 class Overlapped final : public GpuWorkload {
  public:
-  Overlapped(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) : GpuWorkload(spec, way, size, inputs), size_(size) {
+  Overlapped(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs)
+      : GpuWorkload(spec, way, size, inputs), size_(size) {
     a_ = PinnedBlock<float>::pinned(inputs.a.size());
     b_ = PinnedBlock<float>::pinned(inputs.b.size());
     out_ = PinnedBlock<float>::pinned(static_cast<size_t>(size));
@@ -151,13 +157,17 @@ class Overlapped final : public GpuWorkload {
  private:
   void run_chunk(cudaStream_t stream, int64_t c) {
     const int64_t step = (size_ / chunks_ + 3) / 4 * 4;  // chunks begin on 16 bytes
-    const int64_t first = std::min(c * step, size_), count = c + 1 == chunks_ ? size_ - first : std::min(step, size_ - first);
+    const int64_t first = std::min(c * step, size_),
+                  count = c + 1 == chunks_ ? size_ - first : std::min(step, size_ - first);
     if (count <= 0) return;
     const size_t bytes = static_cast<size_t>(count) * sizeof(float);
     CUDA_CHECK(cudaMemcpyAsync(operation_.first() + first, a_.data() + first, bytes, cudaMemcpyHostToDevice, stream));
-    if (operation_.has_second()) CUDA_CHECK(cudaMemcpyAsync(operation_.second() + first, b_.data() + first, bytes, cudaMemcpyHostToDevice, stream));
+    if (operation_.has_second())
+      CUDA_CHECK(
+          cudaMemcpyAsync(operation_.second() + first, b_.data() + first, bytes, cudaMemcpyHostToDevice, stream));
     operation_.launch_chunk(stream, first, count);
-    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, operation_.output() + first, bytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(
+        cudaMemcpyAsync(out_.data() + first, operation_.output() + first, bytes, cudaMemcpyDeviceToHost, stream));
   }
 
   void choose_chunks() {
@@ -211,12 +221,18 @@ class Captured final : public GpuWorkload {
 std::unique_ptr<Workload> make_cuda_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) {
   switch (way) {
     case Way::GpuPageable:
-    case Way::GpuPinned: return std::make_unique<WithCopies>(spec, way, size, inputs);
-    case Way::GpuUnsynced: return std::make_unique<Unsynchronised>(spec, way, size, inputs);
-    case Way::GpuOverlap: return std::make_unique<Overlapped>(spec, way, size, inputs);
-    case Way::GpuGraph: return std::make_unique<Captured>(spec, way, size, inputs);
-    case Way::GpuCold: return make_cold_workload(spec, size);
-    default: return std::make_unique<GpuWorkload>(spec, way, size, inputs);
+    case Way::GpuPinned:
+      return std::make_unique<WithCopies>(spec, way, size, inputs);
+    case Way::GpuUnsynced:
+      return std::make_unique<Unsynchronised>(spec, way, size, inputs);
+    case Way::GpuOverlap:
+      return std::make_unique<Overlapped>(spec, way, size, inputs);
+    case Way::GpuGraph:
+      return std::make_unique<Captured>(spec, way, size, inputs);
+    case Way::GpuCold:
+      return make_cold_workload(spec, size);
+    default:
+      return std::make_unique<GpuWorkload>(spec, way, size, inputs);
   }
 }
 

@@ -1,4 +1,5 @@
-// One block with offsets planned ahead: an allocation hands out the place that the plan reserved, so a step calls nobody.
+// One block with offsets planned ahead: an allocation hands out the place that the plan reserved, so a step calls
+// nobody.
 #pragma once
 #include <cstddef>
 

@@ -11,9 +11,9 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int64_t kSmallBlock = 1 << 20;     // up to here a block is small
-constexpr int64_t kSmallSegment = 2 << 20;   // small blocks share segments of this size
-constexpr int64_t kLargeUnit = 2 << 20;      // large segments are multiples of it
+constexpr int64_t kSmallBlock = 1 << 20;    // up to here a block is small
+constexpr int64_t kSmallSegment = 2 << 20;  // small blocks share segments of this size
+constexpr int64_t kLargeUnit = 2 << 20;     // large segments are multiples of it
 
 std::string mib(int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
@@ -91,8 +91,9 @@ void* Caching::from_upstream(StreamRef stream, int64_t& bytes, int64_t least) {
   if (cap_ > 0 && reserved_ + bytes > cap_) trim(stream, std::max<int64_t>(cap_ - bytes, 0));
   if (cap_ > 0 && reserved_ + bytes > cap_) bytes = least;  // under a tight cap a segment is no larger than it must be
   if (cap_ > 0 && reserved_ + bytes > cap_)
-    throw OutOfMemory("The caching pool", "its cap of " + mib(cap_), mib(reserved_) + " are in use and " + mib(bytes) +
-                      " more are needed; raise cache_cap_mib or choose a smaller batch");
+    throw OutOfMemory("The caching pool", "its cap of " + mib(cap_),
+                      mib(reserved_) + " are in use and " + mib(bytes) +
+                          " more are needed; raise cache_cap_mib or choose a smaller batch");
   try {
     return upstream_.allocate(stream, bytes);
   } catch (const OutOfMemory&) {

@@ -1,7 +1,8 @@
-// A pool that keeps what it was given: size classes, best fit, split and merge; segments unused for longest go back first.
+// A pool that keeps what it was given: size classes, best fit, split and merge; segments unused for longest go back
+// first.
 //
-// Segments are what the upstream gave; blocks tile a segment. Small blocks share 2 MiB segments, larger ones get segments
-// of their own size class, so that a big free block is not nibbled away by small ones.
+// Segments are what the upstream gave; blocks tile a segment. Small blocks share 2 MiB segments, larger ones get
+// segments of their own size class, so that a big free block is not nibbled away by small ones.
 #pragma once
 #include <cstddef>
 #include <list>
@@ -14,8 +15,8 @@
 namespace ws::cuda {
 
 struct CachingStats {
-  int64_t reserved = 0;   // bytes in segments
-  int64_t used = 0;       // bytes in blocks handed out, rounded as the pool rounds
+  int64_t reserved = 0;  // bytes in segments
+  int64_t used = 0;      // bytes in blocks handed out, rounded as the pool rounds
   int64_t largest_free = 0;
   int64_t segments = 0, free_blocks = 0;
   int64_t hits = 0, misses = 0;  // allocations served from the pool, and with a new segment
@@ -40,7 +41,7 @@ class Caching final : public MemoryResource {
   void pin(bool pinned);
   CachingStats stats() const;
 
-  static int64_t rounded(int64_t bytes);       // what a request of `bytes` occupies
+  static int64_t rounded(int64_t bytes);        // what a request of `bytes` occupies
   static int64_t segment_bytes(int64_t block);  // what is asked of the upstream for it
 
  private:
@@ -62,7 +63,9 @@ class Caching final : public MemoryResource {
   };
   struct BySize {
     using is_transparent = void;
-    bool operator()(const Block* a, const Block* b) const { return a->bytes != b->bytes ? a->bytes < b->bytes : a->ptr < b->ptr; }
+    bool operator()(const Block* a, const Block* b) const {
+      return a->bytes != b->bytes ? a->bytes < b->bytes : a->ptr < b->ptr;
+    }
     bool operator()(const Block* a, int64_t bytes) const { return a->bytes < bytes; }
     bool operator()(int64_t bytes, const Block* b) const { return bytes < b->bytes; }
   };

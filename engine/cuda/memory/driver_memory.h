@@ -12,7 +12,8 @@ class Direct final : public MemoryResource {
   void deallocate(StreamRef stream, void* ptr, int64_t bytes) noexcept override;
 };
 
-// cudaMallocAsync from a pool of its own, which keeps up to `threshold` unused bytes at a synchronisation; below 0: all.
+// cudaMallocAsync from a pool of its own, which keeps up to `threshold` unused bytes at a synchronisation; below 0:
+// all.
 class StreamOrdered final : public MemoryResource {
  public:
   explicit StreamOrdered(int64_t threshold);

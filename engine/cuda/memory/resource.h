@@ -1,7 +1,7 @@
 // Memory on a stream: two functions. Every allocator is one of these; counting and limits are wrapped around it.
 //
-// A block handed to deallocate may still be in use by work put on `stream` before; whoever allocates it next on the same stream
-// is ordered behind that work. The executor keeps all intermediates on one stream.
+// A block handed to deallocate may still be in use by work put on `stream` before; whoever allocates it next on the
+// same stream is ordered behind that work. The executor keeps all intermediates on one stream.
 #pragma once
 #include <cstdint>
 

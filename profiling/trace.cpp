@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace ws::prof {
 
@@ -197,8 +198,48 @@ size_t Trace::resident_bytes() const {
   return bytes;
 }
 
-// Oldest first over all tracks; the block that is still being filled stays.
 void Trace::evict(size_t budget) {
+  evict_memory(budget / 4);
+  thin_counters(budget / 4);
+  evict_spans(budget);
+}
+
+// Goes down to half the budget, so that it happens rarely. What is still live keeps its event: the rest of the history
+// would be wrong without it.
+void Trace::evict_memory(size_t budget) {
+  if (memory_.size() * sizeof(MemoryEvent) <= budget) return;
+  const auto old_end = memory_.end() - static_cast<std::ptrdiff_t>(budget / 2 / sizeof(MemoryEvent));
+  std::map<std::pair<bool, uint64_t>, MemoryEvent> live;
+  for (auto event = memory_.begin(); event != old_end; ++event) {
+    const bool segment = event->kind == MemoryEventKind::Reserve || event->kind == MemoryEventKind::Release;
+    const std::pair key(segment, event->address);
+    if (event->kind == MemoryEventKind::Allocate || event->kind == MemoryEventKind::Reserve)
+      live.insert_or_assign(key, *event);
+    else
+      live.erase(key);
+  }
+  std::vector<MemoryEvent> kept;
+  for (const auto& [key, event] : live) kept.push_back(event);
+  std::ranges::stable_sort(kept, {}, &MemoryEvent::time);
+  memory_.erase(memory_.begin(), old_end);
+  memory_.insert(memory_.begin(), kept.begin(), kept.end());
+}
+
+// The larger of two neighbours stays: peaks are what one looks for.
+void Trace::thin_counters(size_t budget) {
+  size_t points = 0;
+  for (const CounterTrack& counter : counters_) points += counter.points.size();
+  if (points * sizeof(CounterPoint) <= budget) return;
+  for (CounterTrack& counter : counters_) {
+    auto& list = counter.points;
+    const size_t old = list.size() / 2 / 2 * 2;
+    for (size_t i = 0; i < old; i += 2) list[i / 2] = {list[i].time, std::max(list[i].value, list[i + 1].value)};
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(old / 2), list.begin() + static_cast<std::ptrdiff_t>(old));
+  }
+}
+
+// Oldest first over all tracks; the block that is still being filled stays.
+void Trace::evict_spans(size_t budget) {
   size_t bytes = resident_bytes();
   std::vector<size_t> next(tracks_.size(), 0);
   while (bytes > budget) {

@@ -149,11 +149,13 @@ class Trace {
   void append(TrackId track, const Span& span);
   void append(TrackId track, std::span<const Span> spans);
   void append_counter(TrackId track, CounterPoint point);
-  void append_memory(const MemoryEvent& event) { memory_.push_back(event); }
+  void append_memory(const MemoryEvent& event) { memory_.push_back(event), ++memory_count_; }
 
   const std::vector<Track>& tracks() const { return tracks_; }
   const std::vector<CounterTrack>& counters() const { return counters_; }
   const std::deque<MemoryEvent>& memory() const { return memory_; }
+  // How many were ever appended: the newest of them are at the end of memory(), also after older ones were dropped.
+  size_t memory_count() const { return memory_count_; }
   std::vector<std::string> memory_sources;
   std::vector<OpInfo> ops{{}};  // by OpTag as used in this trace; 0 is "no op"
   Losses losses;
@@ -163,7 +165,8 @@ class Trace {
   size_t span_count() const;
   size_t resident_bytes() const;
   // Drops the spans of the oldest blocks until at most `budget` bytes remain; their sums stay, so they are still drawn.
-  // Spans that no run file holds are counted in losses.evicted_spans.
+  // Spans that no run file holds are counted in losses.evicted_spans. Memory events and counters keep to a quarter of
+  // the budget each: old events of blocks that are free again go, old points lose every second one.
   void evict(size_t budget);
   bool backed = false;           // a run file holds every span
   void shift_points(TimeNs by);  // of counters and memory events, for an importer that finds the origin last
@@ -175,6 +178,9 @@ class Trace {
  private:
   SpanBlock& open_block(Track& track, const Span& span);
   void insert_late(Track& track, const Span& span);
+  void evict_memory(size_t budget);
+  void thin_counters(size_t budget);
+  void evict_spans(size_t budget);
 
   struct DetailHash {
     size_t operator()(const Detail& d) const;
@@ -186,6 +192,7 @@ class Trace {
   std::vector<Track> tracks_;
   std::vector<CounterTrack> counters_;
   std::deque<MemoryEvent> memory_;
+  size_t memory_count_ = 0;
 };
 
 }  // namespace ws::prof

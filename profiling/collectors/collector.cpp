@@ -21,6 +21,8 @@ namespace ws::prof {
 namespace {
 
 constexpr std::array<const char*, 5> kLevels{"off", "steps", "graph", "kernels", "full"};
+constexpr const char* kRefused =
+    "Traces every kernel: graphs that are there already cannot be recorded as a whole any more.";
 std::atomic<bool> g_running{false};  // of the process
 
 GpuKinds kinds_of(TraceLevel level, bool node_window, bool nvtx) {
@@ -68,10 +70,10 @@ struct Collector::Impl {
   std::unique_ptr<HardwareCounters> counters;
   std::unique_ptr<OverheadMeter> meter;
 
-  std::thread thread, memory_thread;
+  std::thread thread, flush_thread, memory_thread;
   mutable std::mutex mutex;  // guards what follows; held for moves only
   std::condition_variable wake;
-  bool running = false, stopping = false;
+  bool running = false, stop_asking = false, stopping = false;
   std::deque<TraceBatch> ready;
   std::vector<StampedLaunch> stamps;
   CollectorStatus status;
@@ -89,14 +91,16 @@ struct Collector::Impl {
   std::vector<StampedLaunch> unmatched;
 
   void begin();
+  void signal(bool& flag);
   void configure();
   void apply_kinds(GpuKinds kinds);
   void on_step(int64_t step);
-  bool sleep_until_flush();  // whether it is the last
+  bool sleep_until_cycle();  // whether it is the last
   void loop();
   void take_marks();
   void cycle(bool last);
   void housekeeping();
+  void flush_regularly();
   void watch_memory();
   void draw_pauses();
   void draw_stamps(bool last);
@@ -104,13 +108,25 @@ struct Collector::Impl {
   void publish(bool last);
 };
 
+void Collector::Impl::signal(bool& flag) {
+  {
+    std::lock_guard lock(mutex);
+    flag = true;
+  }
+  wake.notify_all();
+}
+
 // Applies level, node window and pause to the marks and the GPU tracer. The caller holds switch_mutex.
 void Collector::Impl::configure() {
   const TraceLevel now = paused ? std::min(level.load(), TraceLevel::Steps) : level.load();
   Marks::Config config;
   config.ops = now >= TraceLevel::Graph;
   config.nvtx = nvtx::listened_to() && !options.nvtx_ranges;
-  if (gpu) apply_kinds(kinds_of(now, window_open, options.nvtx_ranges));
+  if (gpu) {
+    GpuKinds kinds = kinds_of(now, window_open, options.nvtx_ranges);
+    kinds.whole_graphs = level == TraceLevel::Graph;
+    apply_kinds(kinds);
+  }
   Marks::instance().configure(config);
 }
 
@@ -181,6 +197,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
   if (options.level != TraceLevel::Off) set_listener(&marks);
   impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
+  if (impl_->gpu) impl_->flush_thread = std::thread([impl = impl_.get()] { impl->flush_regularly(); });
   if (impl_->gpu && options.poll_memory)
     impl_->memory_thread = std::thread([impl = impl_.get()] { impl->watch_memory(); });
   return status();
@@ -189,13 +206,14 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
 void Collector::stop() {
   if (!impl_->running) return;
   set_listener(nullptr);
-  {
-    std::lock_guard lock(impl_->mutex);
-    impl_->stopping = true;
+  // First those that ask the driver, while the records that this brings are still read.
+  impl_->signal(impl_->stop_asking);
+  for (std::thread* asking : {&impl_->memory_thread, &impl_->flush_thread}) {
+    if (asking->joinable()) asking->join();
   }
-  impl_->wake.notify_all();
-  if (impl_->memory_thread.joinable()) impl_->memory_thread.join();  // it may be asking the driver: the device goes on
+  impl_->signal(impl_->stopping);
   impl_->thread.join();
+  if (impl_->gpu && !impl_->options.inside_driver_start) impl_->gpu->detach();
   impl_->running = false;
   g_running.store(false);
 }
@@ -237,14 +255,15 @@ void Collector::add_stamps(StampedLaunch launch) {
   if (impl_->stamps.size() < 4096) impl_->stamps.push_back(std::move(launch));
 }
 
-// Marks come far faster than a flush is worth its cost, so their queues are emptied in between.
-bool Collector::Impl::sleep_until_flush() {
+// Marks and records come faster than a live view looks, so their queues are emptied in between.
+bool Collector::Impl::sleep_until_cycle() {
   constexpr int kSliceMs = 10;
   std::unique_lock lock(mutex);
   for (int slept = 0; slept < options.flush_ms; slept += kSliceMs) {
     if (wake.wait_for(lock, std::chrono::milliseconds(kSliceMs), [this] { return stopping; })) return true;
     lock.unlock();
     take_marks();
+    if (gpu) gpu->drain(false);
     lock.lock();
   }
   return stopping;
@@ -252,7 +271,7 @@ bool Collector::Impl::sleep_until_flush() {
 
 void Collector::Impl::loop() {
   for (bool last = false; !last;) {
-    last = sleep_until_flush();
+    last = sleep_until_cycle();
     cycle(last);
   }
 }
@@ -265,10 +284,6 @@ void Collector::Impl::take_marks() {
 }
 
 void Collector::Impl::cycle(bool last) {
-  if (gpu && last)
-    gpu->finish();
-  else if (gpu)
-    gpu->flush();
   housekeeping();
   take_marks();
   if (gpu) gpu->drain(last);
@@ -300,11 +315,24 @@ void Collector::Impl::housekeeping() {
   }
 }
 
+// On a thread of its own: a flush can wait for as long as launches queue up, and the buffers that the driver fills
+// meanwhile have to be read and given back.
+void Collector::Impl::flush_regularly() {
+  std::unique_lock lock(mutex);
+  while (!wake.wait_for(lock, std::chrono::milliseconds(options.flush_ms), [this] { return stop_asking; })) {
+    lock.unlock();
+    gpu->flush();
+    lock.lock();
+  }
+  lock.unlock();
+  gpu->finish();
+}
+
 // On a thread of its own: while launches queue up, the driver can keep a question about memory waiting for seconds, and
 // records would be lost meanwhile.
 void Collector::Impl::watch_memory() {
   std::unique_lock lock(mutex);
-  while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stopping; })) {
+  while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stop_asking; })) {
     lock.unlock();
     const auto samples = gpu->read_memory();
     lock.lock();
@@ -370,6 +398,7 @@ void Collector::Impl::publish(bool last) {
     status.buffers = counts.buffers;
     status.buffers_peak = counts.buffers_peak;
     status.clock_width_ns = context.gpu_clock.width;
+    if (level == TraceLevel::Graph && gpu->graphs_refused()) status.sentence = kRefused;
   }
   if (!room) return;
   lock.unlock();

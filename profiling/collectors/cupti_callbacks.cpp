@@ -150,11 +150,12 @@ void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& re
   if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) on_node_cloned(*graph);
 }
 
-// Whole-graph records have to be on while a graph is made, at every level, so that the level can change later.
+// Whole-graph records have to be on while a graph is made that shall have them. Only then: the driver keeps what it
+// writes about the kernels of such a graph for good, and flushing waits for its launches.
 void CuptiSession::on_graph_created() {
   if (building_.load(std::memory_order_relaxed)) return;
   std::lock_guard lock(kinds_mutex_);
-  if (!kinds_.allocations && !kinds_.kernels) return;  // nobody traces: switching would only slow the graph down
+  if (!kinds_.whole_graphs) return;
   building_.store(true, std::memory_order_relaxed);
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, true);
 }

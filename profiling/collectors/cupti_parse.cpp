@@ -7,7 +7,8 @@ namespace ws::prof {
 
 namespace {
 
-constexpr int kRounds = 16;  // looks at a kernel before it counts as unjoined
+constexpr int kRounds = 64;                 // looks at a kernel before it counts as unjoined
+constexpr uint32_t kNoStream = 0xffffffff;  // of a wait that concerns none in particular
 constexpr size_t kMostWaiting = 200'000;
 
 const char* copy_side(unsigned kind) {
@@ -45,6 +46,21 @@ const char* overhead_name(CUpti_ActivityOverheadKind kind) {
       return "launch queue full";
     default:
       return "profiler";
+  }
+}
+
+const char* wait_name(CUpti_ActivitySynchronizationType type) {
+  switch (type) {
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE:
+      return "host waits for an event";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT:
+      return "stream waits for an event";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE:
+      return "host waits for the stream";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE:
+      return "host waits for the device";
+    default:
+      return "wait";
   }
 }
 
@@ -96,6 +112,9 @@ void RecordParser::dispatch(const CUpti_Activity& r) {
       break;
     case CUPTI_ACTIVITY_KIND_MARKER:
       marker(reinterpret_cast<const CUpti_ActivityMarker2&>(r));
+      break;
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      wait(reinterpret_cast<const CUpti_ActivitySynchronization2&>(r));
       break;
     case CUPTI_ACTIVITY_KIND_MEMORY2:
       memory(reinterpret_cast<const CUpti_ActivityMemory4&>(r));
@@ -169,6 +188,7 @@ BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uin
     std::string name = "stream " + std::to_string(stream);
     if (kind == TrackKind::Copies) name += " copies";
     if (kind == TrackKind::GraphLaunches) name += " graphs";
+    if (kind == TrackKind::Other) name = stream == kNoStream ? "waits" : name + " waits";
     row = &context_.batch.row(kind, name, "GPU " + std::to_string(device));
   }
   last_row_key_ = key;
@@ -194,6 +214,7 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   span.flags = k.graphNodeId != 0 ? kInGraph : 0;
   join(span, k.graphNodeId);
   BatchBuilder::Row& row = stream_row(TrackKind::Stream, k.deviceId, k.streamId);
+  if (k.contextId != last_context_) device_of_[last_context_ = k.contextId] = k.deviceId;
   if (k.launchType == CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE && span.op != kNoOp) {
     context_.resident_kernels.push_back({span.op, span.step, span.start, span.end(), k.deviceId});
     if (context_.resident_kernels.size() > 1024) context_.resident_kernels.pop_front();
@@ -308,6 +329,17 @@ void RecordParser::marker(const CUpti_ActivityMarker2& m) {
   if (!begin_span(span, range.start, m.timestamp, SpanKind::Phase, Meaning::Other)) return;
   span.name = context_.batch.id(context_.batch.name(range.name));
   put(span, thread_row(TrackKind::Phases, range.thread, std::min(range.depth, 15)));
+}
+
+// What the call alone does not tell: which stream was waited for. An event is waited for on no stream in particular.
+void RecordParser::wait(const CUpti_ActivitySynchronization2& w) {
+  Span span;
+  if (!begin_span(span, w.start, w.end, SpanKind::Sync, Meaning::Sync)) return;
+  span.correlation = w.correlationId;
+  join(span, 0);
+  span.name = context_.batch.id(context_.batch.name(wait_name(w.type)));
+  const auto device = device_of_.find(w.contextId);
+  put(span, stream_row(TrackKind::Other, device == device_of_.end() ? 0 : device->second, w.streamId));
 }
 
 // The allocator's calls are counted where they happen; these records add what only the driver knows: the pool's size.

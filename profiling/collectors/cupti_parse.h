@@ -54,6 +54,7 @@ class RecordParser {
   void memset(const CUpti_ActivityMemset4& record);
   void overhead(const CUpti_ActivityOverhead3& record);
   void marker(const CUpti_ActivityMarker2& record);
+  void wait(const CUpti_ActivitySynchronization2& record);
   void memory(const CUpti_ActivityMemory4& record);
   void pool(const CUpti_ActivityMemoryPool3& record);
 
@@ -73,6 +74,8 @@ class RecordParser {
   uint64_t last_row_key_ = 0;
   BatchBuilder::Row* last_row_ = nullptr;
   std::vector<Waiting> waiting_;
+  std::unordered_map<uint32_t, uint32_t> device_of_;  // by context, from what ran there
+  uint32_t last_context_ = 0;
   std::unordered_map<uint32_t, OpenRange> open_ranges_;
   std::unordered_map<uint32_t, int> range_depth_;
 };

@@ -92,6 +92,22 @@ void CuptiSession::end() {
   context_ = nullptr;
 }
 
+// Unsubscribing alone leaves launches slower than before by a tenth. Node and graph numbers mean nothing to the next
+// subscription.
+void CuptiSession::detach() {
+  if (!subscriber_) return;
+  cuptiUnsubscribe(subscriber_);
+  cuptiFinalize();
+  subscriber_ = nullptr;
+  std::scoped_lock lock(kinds_mutex_, nodes_mutex_);
+  enabled_.clear();
+  whole_graphs_.clear();
+  nodes_.clear();
+  kinds_ = {};
+  allocations_on_ = launches_on_ = waits_on_ = runtime_on_ = false;
+  for (auto* flag : {&draw_calls_, &graph_runs_on_, &unsettled_, &building_}) flag->store(false);
+}
+
 void CuptiSession::enable(CUpti_ActivityKind kind, bool on) {
   if (on == enabled_.contains(kind)) return;
   const CUptiResult result = on ? cuptiActivityEnable(kind) : cuptiActivityDisable(kind);
@@ -130,16 +146,26 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
                     CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD}) {
     enable(kind, kinds.kernels);
   }
-  for (auto kind : {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL}) enable(kind, kinds.calls);
+  for (auto kind :
+       {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION}) {
+    enable(kind, kinds.calls);
+  }
   enable(CUPTI_ACTIVITY_KIND_MARKER, kinds.nvtx);
   kinds_ = kinds;
 }
 
 void CuptiSession::flush() {
   if (!subscriber_) return;
-  flushing_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   cuptiActivityFlushAll(0);
-  flushing_.store({}, std::memory_order_relaxed);
+  count_dropped();
+}
+
+// On the thread that flushes: elsewhere the question would wait for a flush.
+void CuptiSession::count_dropped() {
+  size_t dropped = 0;
+  if (cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
+    dropped_.fetch_add(dropped, std::memory_order_relaxed);
+  }
 }
 
 // A forced flush after the kinds were switched off would switch graphs' records on again: it has to come before.
@@ -149,6 +175,7 @@ void CuptiSession::finish() {
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   apply({});
   cuptiActivityFlushAll(0);
+  count_dropped();
 }
 
 void CuptiSession::drain_nodes() {
@@ -165,21 +192,17 @@ void CuptiSession::drain_nodes() {
   }
 }
 
-void CuptiSession::read(const RecordBuffers::Filled& buffer) {
-  drain_nodes();  // a node is made before its first record is
-  parser_->parse(buffer.data, buffer.valid);
-  buffers_.give_back(buffer.data);
-}
-
 void CuptiSession::drain(bool last) {
   if (!parser_) return;
   const auto filled = buffers_.take_filled();
   if (!filled.empty()) context_seen_.store(true, std::memory_order_relaxed);
-  for (const RecordBuffers::Filled& buffer : filled) read(buffer);
-  size_t dropped = 0;
-  if (cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
-    context_->batch.losses().dropped_records += dropped;
+  for (const RecordBuffers::Filled& buffer : filled) {
+    if (context_->before_buffer) context_->before_buffer();
+    drain_nodes();  // a node is made before its first record is
+    parser_->parse(buffer.data, buffer.valid);
+    buffers_.give_back(buffer.data);
   }
+  context_->batch.losses().dropped_records += dropped_.exchange(0, std::memory_order_relaxed);
   parser_->retry_waiting(last);
 }
 
@@ -220,16 +243,9 @@ void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* m
   *max_records = 0;
 }
 
-// A flush goes on for as long as the GPU writes records. What it completes on the collector's own thread is read at
-// once, so that the buffers go round; what the program's threads complete waits for the collector.
+// On a thread of the driver, or one of the program: read by the collector's.
 void CUPTIAPI CuptiSession::on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
-  if (!buffer) return;
-  CuptiSession* me = session();
-  const bool ours = me->flushing_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-  if (!ours || !me->parser_) return me->buffers_.filled(buffer, valid);
-  me->context_seen_.store(true, std::memory_order_relaxed);
-  if (me->context_->before_buffer) me->context_->before_buffer();
-  me->read({buffer, valid});
+  if (buffer) session()->buffers_.filled(buffer, valid);
 }
 
 }  // namespace ws::prof

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <span>
-#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -23,6 +22,7 @@ class CuptiSession final : public GpuTracer {
   void begin(TraceContext& context) override;
   void apply(const GpuKinds& kinds) override;
   bool graphs_unsettled() const override { return unsettled_.load(std::memory_order_relaxed); }
+  bool graphs_refused() const override { return whole_refused_.load(std::memory_order_relaxed); }
   void flush() override;
   void finish() override;
   void drain(bool last) override;
@@ -30,6 +30,7 @@ class CuptiSession final : public GpuTracer {
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;
   void end() override;
+  void detach() override;
 
  private:
   struct NodeNote {
@@ -43,7 +44,7 @@ class CuptiSession final : public GpuTracer {
   void enable(CUpti_ActivityKind kind, bool on);
   void enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on, bool& was_on);
   void drain_nodes();
-  void read(const RecordBuffers::Filled& buffer);
+  void count_dropped();
 
   static void CUPTIAPI on_request(uint8_t** buffer, size_t* size, size_t* max_records);
   static void CUPTIAPI on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t size, size_t valid);
@@ -66,13 +67,13 @@ class CuptiSession final : public GpuTracer {
   std::recursive_mutex kinds_mutex_;  // a callback can come while kinds are switched on the same thread
   GpuKinds kinds_;
   std::set<CUpti_ActivityKind> enabled_;
-  bool whole_refused_ = false;
+  std::atomic<bool> whole_refused_{false};
   bool allocations_on_ = false, launches_on_ = false, waits_on_ = false, runtime_on_ = false;
   std::atomic<bool> draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
   std::unordered_set<uint32_t> whole_graphs_;  // made while whole-graph records were on
 
   RecordBuffers buffers_;
-  std::atomic<std::thread::id> flushing_{};  // the collector's thread, while it flushes
+  std::atomic<uint64_t> dropped_{0};  // by the driver, not yet told
   std::atomic<bool> context_seen_{false}, pool_used_{false};
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;

@@ -9,11 +9,12 @@
 namespace ws::prof {
 
 struct GpuKinds {
-  bool allocations = false;  // count calls of the driver's allocator
-  bool kernels = false;      // kernels, copies, memsets, and which op launched them
-  bool graph_runs = false;   // one record a graph launch instead of one a node
-  bool calls = false;        // spans of calls, pool sizes
-  bool nvtx = false;         // the program's NVTX ranges
+  bool allocations = false;   // count calls of the driver's allocator
+  bool kernels = false;       // kernels, copies, memsets, and which op launched them
+  bool graph_runs = false;    // one record a graph launch instead of one a node
+  bool whole_graphs = false;  // graphs made from here on can have such records
+  bool calls = false;         // spans of calls, pool sizes
+  bool nvtx = false;          // the program's NVTX ranges
   bool operator==(const GpuKinds&) const = default;
 };
 
@@ -31,9 +32,10 @@ class GpuTracer {
   // Graphs that ran with node records stay slow until they ran once with none: whether that has to happen before
   // graph_runs.
   virtual bool graphs_unsettled() const = 0;
-  virtual void flush() = 0;
-  virtual void finish() = 0;          // the last records come in, then nothing is recorded any more
-  virtual void drain(bool last) = 0;  // completed records → context
+  virtual bool graphs_refused() const = 0;  // graph_runs was asked for and a graph could not have it
+  virtual void flush() = 0;                 // can wait long while the program launches: not on the thread that drains
+  virtual void finish() = 0;                // the last records come in, then nothing is recorded any more
+  virtual void drain(bool last) = 0;        // completed records → context
   // Sizes as the driver tells them now. It can take long to answer while work is being launched: not for a thread in a
   // hurry.
   struct MemorySample {
@@ -44,7 +46,8 @@ class GpuTracer {
   virtual std::vector<MemorySample> read_memory() = 0;
   virtual ClockOffset calibrate_clock() = 0;
   virtual GpuCounts counts() const = 0;
-  virtual void end() = 0;  // lets go of the context
+  virtual void end() = 0;     // lets go of the context
+  virtual void detach() = 0;  // leaves the driver, so that the program runs as if nobody had traced
 };
 
 GpuTracer* gpu_tracer();  // nullptr when built without CUDA

@@ -51,7 +51,8 @@ void begin() {
   options.inside_driver_start = true;
   options.nvtx_ranges = true;
   g_owner = getpid();
-  g_recorder = new ws::prof::Recorder(path, environment(ws::prof::kRecordName, "recorded program"), options);
+  g_recorder = new ws::prof::Recorder(path, environment(ws::prof::kRecordName, "recorded program"), options,
+                                      environment(ws::prof::kRecordFollower, ""));
   std::atexit(finish_at_exit);
 }
 

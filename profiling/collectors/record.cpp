@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "profiling/failure.h"
 
@@ -47,22 +48,59 @@ std::string loaded_cupti() {
   return path;
 }
 
-void set_environment(const std::string& library, const std::string& out, const std::string& name, TraceLevel level) {
-  setenv("CUDA_INJECTION64_PATH", library.c_str(), 1);
-  if (const std::string cupti = loaded_cupti(); !cupti.empty()) setenv("NVTX_INJECTION64_PATH", cupti.c_str(), 1);
-  setenv(kRecordFile, out.c_str(), 1);
-  setenv(kRecordLevel, to_string(level), 1);
-  setenv(kRecordName, name.c_str(), 1);
+// The child of a program with threads may not allocate before it becomes the other program: all is made ready here.
+class Launch {
+ public:
+  Launch(const std::vector<std::string>& command, const std::map<std::string, std::string>& more) : words_(command) {
+    for (char** own = environ; *own; ++own) {
+      const std::string entry = *own;
+      if (!more.contains(entry.substr(0, entry.find('=')))) settings_.push_back(entry);
+    }
+    for (const auto& [key, value] : more) settings_.push_back(key + "=" + value);
+    arguments_ = pointers(words_);
+    environment_ = pointers(settings_);
+  }
+  [[noreturn]] void become(int report) {
+    execvpe(arguments_[0], arguments_.data(), environment_.data());
+    const int error = errno;
+    [[maybe_unused]] const auto written = write(report, &error, sizeof error);
+    _exit(127);
+  }
+
+ private:
+  static std::vector<char*> pointers(std::vector<std::string>& texts) {
+    std::vector<char*> list;
+    for (std::string& text : texts) list.push_back(text.data());
+    list.push_back(nullptr);
+    return list;
+  }
+  std::vector<std::string> words_, settings_;
+  std::vector<char*> arguments_, environment_;
+};
+
+std::map<std::string, std::string> settings(const std::string& library, const std::string& out, const std::string& name,
+                                            TraceLevel level) {
+  std::map<std::string, std::string> all{
+      {"CUDA_INJECTION64_PATH", library}, {kRecordFile, out}, {kRecordLevel, to_string(level)}, {kRecordName, name}};
+  if (const std::string cupti = loaded_cupti(); !cupti.empty()) all["NVTX_INJECTION64_PATH"] = cupti;
+  return all;
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, int report) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  const int error = errno;
-  [[maybe_unused]] const auto written = write(report, &error, sizeof error);
-  _exit(127);
+// A running program. Throws Failure when it cannot be started.
+pid_t start(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment) {
+  Launch launch(command, environment);
+  std::array<int, 2> pipe_ends{};
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw Failure("Cannot record: no pipe could be made.");
+  const pid_t child = fork();
+  if (child == 0) launch.become(pipe_ends[1]);
+  close(pipe_ends[1]);
+  int error = 0;
+  const bool failed = child > 0 && read(pipe_ends[0], &error, sizeof error) == sizeof error;
+  close(pipe_ends[0]);
+  if (child < 0) throw Failure("Cannot record: no process could be started.");
+  if (!failed) return child;
+  waitpid(child, nullptr, 0);
+  throw Failure("Cannot start " + command[0] + ": " + std::strerror(error) + ".");
 }
 
 // While the child runs, an interrupt is its affair: it ends, and we report.
@@ -75,14 +113,6 @@ class IgnoreInterrupt {
   void (*before_)(int);
 };
 
-int wait_for(pid_t child) {
-  const IgnoreInterrupt ignore;
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 void remove_old(const std::string& out) {
   std::error_code none;
   for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(out + suffix, none);
@@ -90,30 +120,73 @@ void remove_old(const std::string& out) {
 
 }  // namespace
 
-int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options) {
+struct FollowedRun::Impl {
+  LiveFollower follower;
+  std::string name, path;
+  pid_t child = 0;
+  std::optional<int> status;
+};
+
+FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::string& out_path,
+                         const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
   const std::string library = find_library(options);
-  const std::string out = fs::absolute(out_path);
-  remove_old(out);
-  std::array<int, 2> pipe_ends{};
-  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw Failure("Cannot record: no pipe could be made.");
-  const pid_t child = fork();
-  if (child < 0) throw Failure("Cannot record: no process could be started.");
-  if (child == 0) {
-    set_environment(library, out, fs::path(command[0]).filename(), options.level);
-    become(command, pipe_ends[1]);
+  impl_ = std::make_unique<Impl>();
+  impl_->name = command[0];
+  impl_->path = fs::absolute(out_path);
+  remove_old(impl_->path);
+  auto environment = settings(library, impl_->path, fs::path(command[0]).filename(), options.level);
+  environment[kRecordFollower] = impl_->follower.address();
+  impl_->child = start(command, environment);
+}
+
+FollowedRun::~FollowedRun() {
+  if (!impl_ || impl_->status) return;
+  interrupt();
+  while (!wait(1000)) {
   }
-  close(pipe_ends[1]);
-  int error = 0;
-  const bool failed = read(pipe_ends[0], &error, sizeof error) == sizeof error;
-  close(pipe_ends[0]);
-  const int status = wait_for(child);
-  if (failed) throw Failure("Cannot start " + command[0] + ": " + std::strerror(error) + ".");
-  if (!fs::exists(out)) {
-    throw Failure("Nothing was recorded: " + command[0] + " (exit status " + std::to_string(status) +
+}
+
+TraceBatch FollowedRun::take() { return impl_->follower.take(); }
+FollowStatus FollowedRun::status() const { return impl_->follower.status(); }
+const std::string& FollowedRun::path() const { return impl_->path; }
+bool FollowedRun::recorded() const { return fs::exists(impl_->path); }
+
+void FollowedRun::interrupt() {
+  if (!impl_->status) kill(impl_->child, SIGINT);
+}
+
+std::optional<int> FollowedRun::wait(int most_ms) {
+  constexpr int kSliceMs = 5;
+  for (int waited = 0; !impl_->status; waited += kSliceMs) {
+    int status = 0;
+    const pid_t ended = waitpid(impl_->child, &status, WNOHANG);
+    if (ended == impl_->child) {
+      impl_->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    } else if (ended < 0 && errno != EINTR) {
+      impl_->status = 127;  // somebody else has taken its end
+    } else if (waited >= most_ms) {
+      break;
+    } else {
+      usleep(kSliceMs * 1000);
+    }
+  }
+  return impl_->status;
+}
+
+int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options) {
+  FollowedRun run(command, out_path, options);
+  const IgnoreInterrupt ignore;
+  std::optional<int> status;
+  while (!(status = run.wait(100))) {
+    while (!run.take().empty()) {
+    }
+  }
+  if (!run.recorded()) {
+    throw Failure("Nothing was recorded: " + command[0] + " (exit status " + std::to_string(*status) +
                   ") did not start CUDA.");
   }
-  return status;
+  return *status;
 }
 
 }  // namespace ws::prof

@@ -1,9 +1,12 @@
 // Records any CUDA program into a run file, by having the driver load our collector into its process.
 #pragma once
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "profiling/collectors/collector.h"
+#include "profiling/collectors/follow.h"
 
 namespace ws::prof {
 
@@ -16,9 +19,30 @@ struct RecordOptions {
 // started or when nothing was recorded.
 int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
 
-// What record() tells the library through the environment.
+// The same, watched while it runs: what take() gives belongs into a Trace, and the run file has all of it.
+class FollowedRun {
+ public:
+  // Starts the program. Throws Failure when that cannot be.
+  FollowedRun(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
+  ~FollowedRun();  // a program that still runs is interrupted and waited for
+
+  TraceBatch take();  // what came since; empty when nothing is new
+  FollowStatus status() const;
+  // Waits so long for the end; then the exit status. Call take() until it is empty afterwards.
+  std::optional<int> wait(int most_ms);
+  void interrupt();       // as Ctrl+C would
+  bool recorded() const;  // whether a run file is there: the program started CUDA
+  const std::string& path() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// What is told to the library through the environment.
 inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
 inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
 inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
+inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // its local socket
 
 }  // namespace ws::prof

@@ -23,7 +23,9 @@ std::string utc_now() {
 
 }  // namespace
 
-Recorder::Recorder(const std::string& path, const std::string& name, const CollectorOptions& options) : path_(path) {
+Recorder::Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
+                   const std::string& follower)
+    : path_(path) {
   summary_.name = name;
   summary_.origin = "record";
   summary_.created = utc_now();
@@ -31,6 +33,7 @@ Recorder::Recorder(const std::string& path, const std::string& name, const Colle
   const CollectorStatus status = collector_.start(options);
   summary_.extra["traced"] = status.sentence;
   writer_ = std::make_unique<RunFileWriter>(path, summary_);
+  if (!follower.empty()) follower_ = std::make_unique<LiveSender>(follower, status.origin_ns);
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -47,8 +50,13 @@ void Recorder::loop() {
 void Recorder::take_all() {
   for (TraceBatch batch = collector_.take(); !batch.empty(); batch = collector_.take()) {
     look_for_steps(batch);
-    writer_->add(std::move(batch));
+    keep(std::move(batch));
   }
+}
+
+void Recorder::keep(TraceBatch&& batch) {
+  if (follower_) follower_->send(batch);
+  writer_->add(std::move(batch));
 }
 
 void Recorder::look_for_steps(const TraceBatch& batch) {
@@ -102,7 +110,7 @@ void Recorder::write_steps() {
     span.step = static_cast<uint32_t>(row.spans.size() + 1);
     row.spans.push_back(span);
   }
-  writer_->add(builder.finish());
+  keep(builder.finish());
   summary_.steps = static_cast<int64_t>(found.size());
   summary_.us_per_step =
       static_cast<double>(found.back().end - found.front().start) * 1e-3 / static_cast<double>(found.size());
@@ -122,6 +130,7 @@ void Recorder::finish() {
   summary_.wall_s = static_cast<double>(steady_ns() - began_) * 1e-9;
   writer_->set_summary(summary_);
   writer_->finish();
+  if (follower_) follower_->finish();
 }
 
 }  // namespace ws::prof

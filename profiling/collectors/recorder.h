@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiling/collectors/collector.h"
+#include "profiling/collectors/follow.h"
 #include "profiling/collectors/step_pattern.h"
 #include "profiling/formats/run_file.h"
 
@@ -15,7 +16,9 @@ namespace ws::prof {
 
 class Recorder {
  public:
-  Recorder(const std::string& path, const std::string& name, const CollectorOptions& options);
+  // `follower`: address of who follows it live; empty: nobody.
+  Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
+           const std::string& follower = "");
   ~Recorder();
   void finish();  // last records, steps, one file; the second call does nothing
   const std::string& path() const { return path_; }
@@ -23,6 +26,7 @@ class Recorder {
  private:
   void loop();
   void take_all();
+  void keep(TraceBatch&& batch);
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
   std::vector<FoundStep> steps();
@@ -31,6 +35,7 @@ class Recorder {
   RunSummary summary_;
   Collector collector_;
   std::unique_ptr<RunFileWriter> writer_;
+  std::unique_ptr<LiveSender> follower_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   int64_t began_ = 0;

@@ -1,8 +1,8 @@
 #include <zlib.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -13,6 +13,7 @@
 #include "profiling/collectors/trace_context.h"
 #include "profiling/failure.h"
 #include "profiling/formats/chrome_event.h"
+#include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/packed_input.h"
 #include "profiling/formats/trace_builder.h"
@@ -23,33 +24,31 @@ namespace ws::prof {
 namespace {
 
 using Json = nlohmann::json;
+using Handler = ChromeHandler;
 using Event = ChromeEvent;
-constexpr int kDeepest = 64;
 constexpr size_t kMostOpen = 1 << 16;  // B events without their E, on one thread
 constexpr int64_t kMostBytes = int64_t{4} << 30, kMostGrowth = 200;
 
-// Microseconds as written, without going through a double: clock readings have more digits than it keeps.
-bool to_ns(std::string_view text, int64_t& ns) {
-  const bool negative = text.starts_with('-');
-  if (negative) text.remove_prefix(1);
-  int64_t whole = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
-  const auto rest = static_cast<size_t>(end - text.data());
-  if (error != std::errc() || whole > (int64_t{1} << 52) || text.find_first_of("eE") != text.npos) return false;
-  int64_t fraction = 0, unit = 100;
-  for (size_t i = rest + 1; i < text.size() && unit > 0; ++i, unit /= 10) fraction += (text[i] - '0') * unit;
-  ns = (whole * 1000 + fraction) * (negative ? -1 : 1);
-  return true;
+// "2026-11-21T05:40:34Z", or nothing where the sum is no time of this century.
+std::string utc_text(int64_t base, int64_t began) {
+  constexpr int64_t kSecond = 1'000'000'000, kFrom = 946'684'800 * kSecond, kTo = 4'102'444'800 * kSecond;
+  int64_t ns = 0;
+  if (__builtin_add_overflow(base, began, &ns) || ns < kFrom || ns > kTo) return "";
+  const std::time_t seconds = ns / kSecond;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
-
-int64_t to_ns(double us) { return std::abs(us) < 4e15 ? std::llround(us * 1000) : std::numeric_limits<int64_t>::max(); }
 
 int as_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0, std::numeric_limits<int>::max())); }
 
 // Turns events into spans.
-class ChromeReader {
+class ChromeReader final : public ChromeSink {
  public:
-  void add(Event& e) {
+  void add(Event& e) override {
+    if (e.phase == "X" && e.category == "Trace") return;  // the profiler's own window
     if (e.phase == "X") return add_span(e, e.time, e.duration);
     if (e.phase == "B") return open(e);
     if (e.phase == "E") return close(e);
@@ -57,20 +56,27 @@ class ChromeReader {
     if (e.phase == "M" && e.name == "thread_name") thread_names_[e.process + '/' + e.thread] = e.text("name");
     if (e.phase == "i" || e.phase == "I") add_instant(e);
   }
-  void set_about(const std::string& key, const std::string& value) {
+  void set_about(const std::string& key, const std::string& value) override {
     if (key == "traceName" || key == "name") run_.summary.name = value;
     if (key == "device") run_.summary.device = value;
     if (key == "spec") run_.summary.spec = value;
     if (key == "created") run_.summary.created = value;
   }
-  void set_device(const std::string& name) {
+  void set_device(const std::string& name) override {
     if (run_.summary.device.empty()) run_.summary.device = name;
+  }
+  // What times count from, on the wall clock.
+  void set_base(int64_t ns) override {
+    if (ns <= 0) return;
+    base_ = ns;
+    builder_.set_other_clock();
   }
   RunData finish() {
     for (const auto& [thread, events] : open_) {
       for (size_t i = 0; i < events.size(); ++i) builder_.leave_out("that never end");
     }
     run_.trace = builder_.finish(run_.problems);
+    if (run_.summary.created.empty()) run_.summary.created = utc_text(base_, builder_.began());
     run_.summary.origin = "chrome";
     run_.summary.status = "finished";
     return std::move(run_);
@@ -213,11 +219,23 @@ class ChromeReader {
       memory.kind = bytes < 0 ? MemoryEventKind::Free : MemoryEventKind::Allocate;
     const std::string source = e.text("source");
     builder_.add_memory(memory, source.empty() ? "imported" : source);
+    if (source.empty()) add_totals(e);
+  }
+
+  // A trace that begins in mid-run does not tell of the blocks that were there before; the totals do.
+  void add_totals(const Event& e) {
+    for (const auto& [key, counter] :
+         {std::pair{"Total Allocated", "pool used"}, {"Total Reserved", "pool reserved"}}) {
+      const auto at = e.numbers.find(key);
+      if (at == e.numbers.end()) continue;
+      builder_.trace().append_counter(builder_.trace().counter(counter, "B"), {e.time, at->second});
+    }
   }
 
   static const std::map<std::string, Meaning> kMeaningNames;
   RunData run_;
   TraceBuilder builder_;
+  int64_t base_ = 0;
   std::unordered_map<std::string, std::vector<Event>> open_;
   std::unordered_map<std::string, std::string> thread_names_;
 };
@@ -231,128 +249,6 @@ const std::map<std::string, Meaning> ChromeReader::kMeaningNames{{"matrix produc
                                                                  {"sync", Meaning::Sync},
                                                                  {"launch gaps", Meaning::Launch},
                                                                  {"idle", Meaning::Idle}};
-
-// Follows the file token by token; nothing but the present event is kept as text.
-class Handler : public Json::json_sax_t {
- public:
-  explicit Handler(ChromeReader& reader) : reader_(reader) {}
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t value) override {
-    return number(value, static_cast<double>(value), std::to_string(value));
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    return number(static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max())),
-                  static_cast<double>(value), std::to_string(value));
-  }
-  bool number_float(number_float_t value, const string_t& text) override {
-    return number(std::abs(value) < 9e18 ? static_cast<int64_t>(value) : 0, value, text);
-  }
-  bool string(string_t& text) override {
-    if (in_event())
-      event_text(text);
-    else if (in_args())
-      event_.texts[key_] = text;
-    else if (!in_events_)
-      about(text);
-    return true;
-  }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return enter(true); }
-  bool key(string_t& text) override {
-    key_ = text;
-    return true;
-  }
-  bool end_object() override {
-    if (in_event()) {
-      reader_.add(event_);
-      event_ = {};
-    }
-    --depth_;
-    return true;
-  }
-  bool start_array(std::size_t) override { return enter(false); }
-  bool end_array() override {
-    if (in_events_ && depth_ == events_depth_) in_events_ = false;
-    --depth_;
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    error = "it is not valid JSON at byte " + std::to_string(position);
-    return false;
-  }
-  std::string error;
-  bool found_events = false;
-
- private:
-  bool enter(bool object) {
-    if (++depth_ > kDeepest) {
-      error = "it is nested more than " + std::to_string(kDeepest) + " levels deep";
-      return false;
-    }
-    if (!object && !in_events_ && (depth_ == 1 || (depth_ == 2 && key_ == "traceEvents"))) {
-      in_events_ = found_events = true;
-      events_depth_ = depth_;
-    }
-    if (depth_ == 2 && !in_events_) section_ = key_;
-    if (in_events_ && object && depth_ == events_depth_ + 2) args_ = key_ == "args";
-    if (in_events_ && !object && depth_ == events_depth_ + 3) triple_at_ = 0;
-    return true;
-  }
-  bool in_event() const { return in_events_ && depth_ == events_depth_ + 1; }
-  bool in_args() const { return in_events_ && args_ && depth_ == events_depth_ + 2; }
-
-  void event_text(const std::string& text) {
-    if (key_ == "ph")
-      event_.phase = text;
-    else if (key_ == "cat")
-      event_.category = text;
-    else if (key_ == "name")
-      event_.name = text;
-    else if (key_ == "pid")
-      event_.process = text;
-    else if (key_ == "tid")
-      event_.thread = text;
-    else if (key_ == "ts" || key_ == "dur")
-      time(text, std::strtod(text.c_str(), nullptr));
-  }
-
-  void time(const std::string& text, double us) {
-    int64_t ns = 0;
-    if (!to_ns(text, ns)) ns = to_ns(us);
-    (key_ == "ts" ? event_.time : event_.duration) = ns;
-    event_.has_duration |= key_ == "dur";
-  }
-
-  bool number(int64_t whole, double value, const std::string& text) {
-    if (in_event()) {
-      if (key_ == "ts" || key_ == "dur")
-        time(text, value);
-      else if (key_ == "pid")
-        event_.process = text;
-      else if (key_ == "tid")
-        event_.thread = text;
-    } else if (in_args()) {
-      event_.integers[key_] = whole;
-      event_.numbers[key_] = value;
-    } else if (in_events_ && args_ && depth_ == events_depth_ + 3 && triple_at_ < 3) {
-      event_.triples[key_][triple_at_++] = whole;
-    }
-    return true;
-  }
-
-  void about(const std::string& text) {
-    if (depth_ == 1 || (depth_ == 2 && section_ == "warpscope")) reader_.set_about(key_, text);
-    if (depth_ == 3 && section_ == "deviceProperties" && key_ == "name") reader_.set_device(text);
-  }
-
-  ChromeReader& reader_;
-  Event event_;
-  std::string key_, section_;
-  int depth_ = 0, events_depth_ = 0;
-  bool in_events_ = false, args_ = false;
-  size_t triple_at_ = 0;
-};
 
 bool read(Handler& handler, std::istream& stream) { return Json::sax_parse(stream, &handler); }
 bool read(Handler& handler, const char* begin, const char* end) {

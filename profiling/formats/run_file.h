@@ -109,5 +109,6 @@ RunSummary read_run_summary(const std::string& path);
 void rename_run(const std::string& path, const std::string& name);
 void tag_run(const std::string& path, const std::vector<std::string>& tags);
 void annotate_run(const std::string& path, const std::string& notes);
+void keep_with_run(const std::string& path, const std::string& key, const std::string& value);  // into extra
 
 }  // namespace ws::prof

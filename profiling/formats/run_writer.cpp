@@ -304,6 +304,10 @@ void set_meta(const std::string& path, const std::string& key, const std::string
 void rename_run(const std::string& path, const std::string& name) { set_meta(path, "name", name); }
 void annotate_run(const std::string& path, const std::string& notes) { set_meta(path, "notes", notes); }
 
+void keep_with_run(const std::string& path, const std::string& key, const std::string& value) {
+  set_meta(path, key, value);
+}
+
 void tag_run(const std::string& path, const std::vector<std::string>& tags) {
   RunSummary summary;
   summary.tags = tags;

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "profiling/formats/guess_steps.h"
+
 namespace ws::prof {
 
 namespace {
@@ -61,7 +63,13 @@ void TraceBuilder::find_steps() {
   for (const auto& [row, spans] : rows_) {
     if (row.kind == TrackKind::Steps) steps.insert(steps.end(), spans.begin(), spans.end());
   }
-  if (steps.empty()) return;
+  bool on_gpu = false;
+  if (steps.empty()) {
+    GuessedSteps guess = guess_steps(trace_, rows_);
+    if (guess.steps.empty()) return;
+    steps = rows_[{TrackKind::Steps, "steps", "CPU"}] = std::move(guess.steps);
+    on_gpu = guess.on_gpu;
+  }
   std::ranges::sort(steps, {}, &Span::start);
   const auto step_at = [&steps](TimeNs time) -> uint32_t {
     const auto after = std::ranges::upper_bound(steps, time, {}, &Span::start);
@@ -70,7 +78,7 @@ void TraceBuilder::find_steps() {
   std::unordered_map<uint32_t, uint32_t> step_of_call;
   std::unordered_set<uint32_t> calls;  // in a step or not
   for (auto& [row, spans] : rows_) {
-    if (gpu_row(row)) continue;
+    if (gpu_row(row) || on_gpu) continue;
     for (Span& span : spans) {
       if (span.step == 0) span.step = step_at(span.start);
       if (span.correlation != 0) calls.insert(span.correlation);
@@ -115,7 +123,9 @@ Trace TraceBuilder::finish(std::vector<std::string>& problems) {
   for (const auto& [row, spans] : rows_) {
     for (const Span& span : spans) first = std::min(first, span.start);
   }
-  const TimeNs shift = first != std::numeric_limits<TimeNs>::max() && (first > kAnotherClock || first < 0) ? first : 0;
+  const bool other = other_clock_ || first > kAnotherClock || first < 0;
+  const TimeNs shift = first != std::numeric_limits<TimeNs>::max() && other ? first : 0;
+  began_ = shift;
   for (auto& [row, spans] : rows_) {
     for (Span& span : spans) span.start -= shift;
     lay_out(row, spans);

@@ -26,6 +26,9 @@ class TraceBuilder {
   void add_memory(MemoryEvent event, const std::string& source);
   void leave_out(const std::string& what) { ++left_out_[what]; }
 
+  void set_other_clock() { other_clock_ = true; }  // times count from no beginning of the run's
+  TimeNs began() const { return began_; }          // what became time 0, once finished
+
   Trace finish(std::vector<std::string>& problems);
 
  private:
@@ -36,6 +39,8 @@ class TraceBuilder {
   std::map<Row, std::vector<Span>> rows_;
   std::map<std::string, OpTag> ops_;
   std::map<std::string, int64_t> left_out_;
+  bool other_clock_ = false;
+  TimeNs began_ = 0;
 };
 
 }  // namespace ws::prof

@@ -85,7 +85,8 @@ void bare_start(BareKinds kinds) {
     }
   }
   if (kinds == BareKinds::Full) {
-    for (auto kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL}) {
+    for (auto kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL,
+                      CUPTI_ACTIVITY_KIND_SYNCHRONIZATION}) {
       cuptiActivityEnable(kind);
     }
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tests/profiling/fake_records.h"
 
@@ -95,6 +96,31 @@ TEST_F(Parsed, ATruncatedBufferGivesWhatCameBefore) {
   append(trace, context.batch.finish());
   EXPECT_EQ(trace.span_count(), 1u);
   EXPECT_EQ(trace.losses.invalid_records, 1u);
+}
+
+TEST_F(Parsed, WaitsStandWithTheStreamThatWasWaitedFor) {
+  records.kernel("k", 100, 200, 1).contextId = 5;
+  records.kernel("k", 100, 200, 2).deviceId = 1;
+  auto& sync = records.add<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  sync.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
+  sync.start = 300, sync.end = 900, sync.contextId = 5, sync.streamId = 7, sync.correlationId = 44;
+  auto& event = records.add<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  event.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
+  event.start = 1000, event.end = 1010, event.contextId = 5, event.streamId = 8;
+  auto& device = records.add<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  device.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE;
+  device.start = 2000, device.end = 2500, device.contextId = 5, device.streamId = 0xffffffff;
+  const Trace trace = finish();
+  std::map<std::string, std::string> waits;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::Other) continue;
+    const Span& span = track.blocks[0].spans[0];
+    EXPECT_EQ(span.span_kind(), SpanKind::Sync);
+    waits[track.group + ", " + track.name] = trace.name(span.name);
+  }
+  EXPECT_EQ(waits, (std::map<std::string, std::string>{{"GPU 0, stream 7 waits", "host waits for the stream"},
+                                                       {"GPU 0, stream 8 waits", "stream waits for an event"},
+                                                       {"GPU 0, waits", "host waits for the device"}}));
 }
 
 TEST_F(Parsed, GarbageEndsTheBufferWithoutHarm) {

@@ -63,6 +63,8 @@ class FakeRecords {
         return sizeof(CUpti_ActivityOverhead3);
       case CUPTI_ACTIVITY_KIND_MARKER:
         return sizeof(CUpti_ActivityMarker2);
+      case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        return sizeof(CUpti_ActivitySynchronization2);
       case CUPTI_ACTIVITY_KIND_MEMORY2:
         return sizeof(CUpti_ActivityMemory4);
       case CUPTI_ACTIVITY_KIND_DEVICE:

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "profiling/analysis/memory_history.h"
+
 namespace ws::prof {
 namespace {
 
@@ -89,6 +91,46 @@ TEST(Trace, LosesNothingWhenAFileHoldsTheSpans) {
   trace.evict(0);
   EXPECT_EQ(trace.losses.evicted_spans, 0u);
   EXPECT_EQ(trace.last_time(), 9999 * 100 + 50);
+}
+
+MemoryEvent event_at(TimeNs time, uint64_t address, MemoryEventKind kind) {
+  return {time, address, 64, 0, kNoOp, kind, 0};
+}
+
+// Blocks that come and go are forgotten; those that are still there stay, however old.
+TEST(Trace, MemoryEventsKeepToTheirShareAndToTheTruth) {
+  Trace trace;
+  trace.backed = true;
+  constexpr int kPairs = 200'000;
+  for (uint64_t i = 0; i < 10; ++i) trace.append_memory(event_at(i, 0x1000 + i * 64, MemoryEventKind::Allocate));
+  for (int i = 0; i < kPairs; ++i) {
+    trace.append_memory(event_at(100 + 2 * i, 0x90000, MemoryEventKind::Allocate));
+    trace.append_memory(event_at(101 + 2 * i, 0x90000, MemoryEventKind::Free));
+    if (i % 1000 == 0) trace.evict(1 << 20);
+  }
+  trace.evict(1 << 20);
+  EXPECT_LE(trace.memory().size() * sizeof(MemoryEvent), size_t{1} << 18);
+  EXPECT_EQ(trace.memory_count(), 10u + 2 * kPairs);
+  EXPECT_TRUE(std::ranges::is_sorted(trace.memory(), {}, &MemoryEvent::time));
+  EXPECT_EQ(trace.memory().back().time, 101 + 2 * (kPairs - 1));
+  const MemoryHistory history = memory_history(trace);
+  EXPECT_EQ(history.points.back().live, 640u);
+  EXPECT_EQ(history.unmatched_frees, 0u);
+}
+
+TEST(Trace, CountersKeepTheirPeaksWhenTheyAreThinned) {
+  Trace trace;
+  const TrackId id = trace.counter("SM active", "%");
+  for (int i = 0; i < 100'000; ++i) {
+    trace.append_counter(id, {i * 1000, i == 7 ? 99.0 : 10.0});
+    if (i % 1000 == 0) trace.evict(1 << 18);
+  }
+  const auto& points = trace.counters()[0].points;
+  EXPECT_LE(points.size() * sizeof(CounterPoint), (size_t{1} << 16) + 16'000);
+  EXPECT_TRUE(std::ranges::is_sorted(points, {}, &CounterPoint::time));
+  EXPECT_EQ(points.front().time, 0);
+  EXPECT_EQ(points.back().time, 99'999'000);
+  EXPECT_EQ(std::ranges::max(points, {}, &CounterPoint::value).value, 99.0);
 }
 
 TEST(Annotate, GivesOneTagPerOpAndKnowsAListAgain) {

@@ -1,0 +1,167 @@
+// Reads the JSON of a Chrome trace token by token.
+#pragma once
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "profiling/formats/chrome_event.h"
+
+namespace ws::prof {
+
+// Takes what the file holds.
+class ChromeSink {
+ public:
+  virtual ~ChromeSink() = default;
+  virtual void add(ChromeEvent& event) = 0;
+  virtual void set_about(const std::string& key, const std::string& value) = 0;
+  virtual void set_device(const std::string& name) = 0;
+  virtual void set_base(int64_t ns) = 0;  // what times count from, on the wall clock
+};
+
+// Microseconds as written, without going through a double: clock readings have more digits than it keeps.
+inline bool us_to_ns(std::string_view text, int64_t& ns) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  int64_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  const auto rest = static_cast<size_t>(end - text.data());
+  if (error != std::errc() || whole > (int64_t{1} << 52) || text.find_first_of("eE") != text.npos) return false;
+  int64_t fraction = 0, unit = 100;
+  for (size_t i = rest + 1; i < text.size() && unit > 0; ++i, unit /= 10) fraction += (text[i] - '0') * unit;
+  ns = (whole * 1000 + fraction) * (negative ? -1 : 1);
+  return true;
+}
+
+inline int64_t us_to_ns(double us) {
+  return std::abs(us) < 4e15 ? std::llround(us * 1000) : std::numeric_limits<int64_t>::max();
+}
+
+// Follows the file token by token; nothing but the present event is kept as text.
+class ChromeHandler : public nlohmann::json::json_sax_t {
+ public:
+  explicit ChromeHandler(ChromeSink& reader) : reader_(reader) {}
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t value) override {
+    return number(value, static_cast<double>(value), std::to_string(value));
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return number(static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max())),
+                  static_cast<double>(value), std::to_string(value));
+  }
+  bool number_float(number_float_t value, const string_t& text) override {
+    return number(std::abs(value) < 9e18 ? static_cast<int64_t>(value) : 0, value, text);
+  }
+  bool string(string_t& text) override {
+    if (in_event())
+      event_text(text);
+    else if (in_args())
+      event_.texts[key_] = text;
+    else if (!in_events_)
+      about(text);
+    return true;
+  }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return enter(true); }
+  bool key(string_t& text) override {
+    key_ = text;
+    return true;
+  }
+  bool end_object() override {
+    if (in_event()) {
+      reader_.add(event_);
+      event_ = {};
+    }
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override { return enter(false); }
+  bool end_array() override {
+    if (in_events_ && depth_ == events_depth_) in_events_ = false;
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    error = "it is not valid JSON at byte " + std::to_string(position);
+    return false;
+  }
+  std::string error;
+  bool found_events = false;
+
+ private:
+  static constexpr int kDeepest = 64;
+
+  bool enter(bool object) {
+    if (++depth_ > kDeepest) {
+      error = "it is nested more than " + std::to_string(kDeepest) + " levels deep";
+      return false;
+    }
+    if (!object && !in_events_ && (depth_ == 1 || (depth_ == 2 && key_ == "traceEvents"))) {
+      in_events_ = found_events = true;
+      events_depth_ = depth_;
+    }
+    if (depth_ == 2 && !in_events_) section_ = key_;
+    if (in_events_ && object && depth_ == events_depth_ + 2) args_ = key_ == "args";
+    if (in_events_ && !object && depth_ == events_depth_ + 3) triple_at_ = 0;
+    return true;
+  }
+  bool in_event() const { return in_events_ && depth_ == events_depth_ + 1; }
+  bool in_args() const { return in_events_ && args_ && depth_ == events_depth_ + 2; }
+
+  void event_text(const std::string& text) {
+    if (key_ == "ph")
+      event_.phase = text;
+    else if (key_ == "cat")
+      event_.category = text;
+    else if (key_ == "name")
+      event_.name = text;
+    else if (key_ == "pid")
+      event_.process = text;
+    else if (key_ == "tid")
+      event_.thread = text;
+    else if (key_ == "ts" || key_ == "dur")
+      time(text, std::strtod(text.c_str(), nullptr));
+  }
+
+  void time(const std::string& text, double us) {
+    int64_t ns = 0;
+    if (!us_to_ns(text, ns)) ns = us_to_ns(us);
+    (key_ == "ts" ? event_.time : event_.duration) = ns;
+    event_.has_duration |= key_ == "dur";
+  }
+
+  bool number(int64_t whole, double value, const std::string& text) {
+    if (in_event()) {
+      if (key_ == "ts" || key_ == "dur")
+        time(text, value);
+      else if (key_ == "pid")
+        event_.process = text;
+      else if (key_ == "tid")
+        event_.thread = text;
+    } else if (in_args()) {
+      event_.integers[key_] = whole;
+      event_.numbers[key_] = value;
+    } else if (in_events_ && args_ && depth_ == events_depth_ + 3 && triple_at_ < 3) {
+      event_.triples[key_][triple_at_++] = whole;
+    } else if (depth_ == 1 && key_ == "baseTimeNanoseconds") {
+      reader_.set_base(whole);
+    }
+    return true;
+  }
+
+  void about(const std::string& text) {
+    if (depth_ == 1 || (depth_ == 2 && section_ == "warpscope")) reader_.set_about(key_, text);
+    if (depth_ == 3 && section_ == "deviceProperties" && key_ == "name") reader_.set_device(text);
+  }
+
+  ChromeSink& reader_;
+  ChromeEvent event_;
+  std::string key_, section_;
+  int depth_ = 0, events_depth_ = 0;
+  bool in_events_ = false, args_ = false;
+  size_t triple_at_ = 0;
+};
+
+}  // namespace ws::prof

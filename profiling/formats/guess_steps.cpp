@@ -1,0 +1,93 @@
+#include "profiling/formats/guess_steps.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "profiling/collectors/step_pattern.h"
+
+namespace ws::prof {
+
+namespace {
+
+using Rows = std::map<TraceBuilder::Row, std::vector<Span>>;
+
+// Ranges of the host by a name that `wanted` accepts, in order of time.
+template <class Wanted>
+std::vector<Span> ranges(const Trace& trace, const Rows& rows, Wanted wanted) {
+  std::vector<Span> found;
+  for (const auto& [row, spans] : rows) {
+    if (row.kind != TrackKind::Phases || row.group != "CPU") continue;
+    std::ranges::copy_if(spans, std::back_inserter(found), [&](const Span& s) { return wanted(trace.name(s.name)); });
+  }
+  std::ranges::stable_sort(found, {}, &Span::start);
+  return found;
+}
+
+std::vector<FoundStep> by_name(const Trace& trace, const Rows& rows) {
+  std::vector<FoundStep> steps;
+  for (const Span& range : ranges(trace, rows, names_a_step)) {
+    if (steps.empty() || range.start >= steps.back().end) steps.push_back({range.start, range.end()});
+  }
+  return steps.size() >= 2 ? steps : std::vector<FoundStep>();
+}
+
+TimeNs first_on_host(const Rows& rows) {
+  TimeNs first = std::numeric_limits<TimeNs>::max();
+  for (const auto& [row, spans] : rows) {
+    if (row.kind != TrackKind::CpuThread && row.kind != TrackKind::Phases && row.kind != TrackKind::Api) continue;
+    for (const Span& span : spans) first = std::min(first, span.start);
+  }
+  return first;
+}
+
+// PyTorch names the call that ends a step "Optimizer.step#Adam.step". Where there are several optimizers, the one that
+// comes last ends it.
+std::vector<FoundStep> by_optimizer(const Trace& trace, const Rows& rows) {
+  const auto ends = ranges(trace, rows, [](const std::string& name) { return name.starts_with("Optimizer.step#"); });
+  std::vector<FoundStep> steps;
+  TimeNs begin = first_on_host(rows);
+  for (const Span& end : ends) {
+    if (end.name != ends.back().name) continue;
+    steps.push_back({begin, end.end()});
+    begin = end.end();
+  }
+  return steps;
+}
+
+std::vector<FoundStep> by_pattern(const Rows& rows) {
+  const std::vector<Span>* busiest = nullptr;
+  for (const auto& [row, spans] : rows) {
+    if (row.kind == TrackKind::Stream && (!busiest || spans.size() > busiest->size())) busiest = &spans;
+  }
+  if (!busiest) return {};
+  std::vector<SeenKernel> kernels;
+  for (const Span& span : *busiest) kernels.push_back({span.start, span.end(), static_cast<uint32_t>(span.name)});
+  std::ranges::stable_sort(kernels, {}, &SeenKernel::start);
+  return find_steps(kernels);
+}
+
+}  // namespace
+
+GuessedSteps guess_steps(Trace& trace, const Rows& rows) {
+  GuessedSteps guess;
+  std::vector<FoundStep> found = by_name(trace, rows);
+  if (found.empty()) found = by_optimizer(trace, rows);
+  if (found.empty()) {
+    found = by_pattern(rows);
+    guess.on_gpu = true;
+  }
+  for (const FoundStep& step : found) {
+    Span span;
+    span.start = step.start;
+    span.duration = static_cast<uint64_t>(std::max<TimeNs>(step.end - step.start, 0));
+    span.kind = static_cast<uint64_t>(SpanKind::Step);
+    span.meaning = static_cast<uint64_t>(Meaning::Other);
+    span.flags = kImported | kEstimated;
+    span.name = trace.intern("step");
+    span.step = static_cast<uint32_t>(guess.steps.size() + 1);
+    guess.steps.push_back(span);
+  }
+  return guess;
+}
+
+}  // namespace ws::prof

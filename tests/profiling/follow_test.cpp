@@ -1,0 +1,146 @@
+// A recorded program tells whoever follows it what it does, and never waits for them.
+#include "profiling/collectors/follow.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "profiling/clock.h"
+#include "profiling/failure.h"
+
+namespace ws::prof {
+namespace {
+
+TraceBatch made_batch(int kernels, TimeNs from = 0) {
+  BatchBuilder builder;
+  Detail detail;
+  detail.grid[0] = 4, detail.block[2] = 7, detail.bytes = 1 << 20, detail.copy_kind = "pageable → device";
+  auto& row = builder.row(TrackKind::Stream, "stream 7", "GPU 0", 1);
+  for (int i = 0; i < kernels; ++i) {
+    Span span;
+    span.start = from + i * 100;
+    span.duration = 60;
+    span.kind = static_cast<uint64_t>(SpanKind::Kernel);
+    span.name = builder.id(builder.name("kernel " + std::to_string(i % 3)));
+    span.detail = builder.id(builder.shape(detail));
+    span.correlation = static_cast<uint32_t>(i + 1);
+    row.spans.push_back(span);
+  }
+  builder.counter("pool used", "B", {from + 5, 2.5});
+  builder.memory({from + 7, 0x7000, 512, 3, 1, MemoryEventKind::Allocate, builder.memory_source("cudaMalloc")});
+  builder.allocations({.step = 3, .allocations = 2, .bytes = 1024});
+  builder.losses().dropped_records = 9;
+  return builder.finish();
+}
+
+template <class Ready>
+bool eventually(Ready ready) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!ready()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+TEST(BatchBytes, ComeBackTheSame) {
+  const TraceBatch before = made_batch(1000);
+  const TraceBatch after = decode_batch(encode_batch(before));
+  EXPECT_EQ(after.names, before.names);
+  EXPECT_EQ(after.details, before.details);
+  ASSERT_EQ(after.tracks.size(), 1u);
+  EXPECT_EQ(after.tracks[0].name, "stream 7");
+  EXPECT_EQ(after.tracks[0].depth, 1);
+  ASSERT_EQ(after.tracks[0].spans.size(), 1000u);
+  for (size_t i = 0; i < 1000; ++i) {
+    const Span &a = before.tracks[0].spans[i], &b = after.tracks[0].spans[i];
+    ASSERT_TRUE(a.start == b.start && a.duration == b.duration && a.name == b.name && a.correlation == b.correlation);
+  }
+  EXPECT_EQ(after.counters[0].points[0].value, 2.5);
+  EXPECT_EQ(after.memory[0].address, 0x7000u);
+  EXPECT_EQ(after.memory_sources[0], "cudaMalloc");
+  EXPECT_EQ(after.allocations[0].allocations, 2u);
+  EXPECT_EQ(after.losses.dropped_records, 9u);
+}
+
+TEST(BatchBytes, CutOrChangedOnesAreRefusedOrHarmless) {
+  const std::string good = encode_batch(made_batch(20));
+  for (size_t size = 0; size < good.size(); ++size) EXPECT_THROW(decode_batch(good.substr(0, size)), Failure) << size;
+  EXPECT_THROW(decode_batch(good + "x"), Failure);
+  int refused = 0;
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0xff);
+    try {
+      Trace trace;
+      append(trace, decode_batch(bad));
+    } catch (const Failure&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 20);
+}
+
+TEST(Following, GivesEveryBatchInOrder) {
+  LiveFollower follower;
+  LiveSender sender(follower.address(), steady_ns());
+  ASSERT_TRUE(sender.connected());
+  for (int i = 0; i < 50; ++i) sender.send(made_batch(2000, i * 1'000'000));
+  sender.finish();
+  Trace trace;
+  EXPECT_TRUE(eventually([&] {
+    for (TraceBatch batch = follower.take(); !batch.empty(); batch = follower.take()) append(trace, std::move(batch));
+    return trace.span_count() == 100'000;
+  }));
+  EXPECT_EQ(trace.tracks().size(), 1u);
+  EXPECT_TRUE(eventually([&] { return follower.status().running == 0; }));
+  const FollowStatus status = follower.status();
+  EXPECT_EQ(status.programs, 1);
+  EXPECT_EQ(status.kernels, 100'000u);
+  EXPECT_EQ(status.allocations, 100u);
+  EXPECT_EQ(status.dropped, 450u);
+  EXPECT_EQ(status.left_out, 0u);
+  EXPECT_EQ(status.problem, "");
+}
+
+TEST(Following, SecondProcessHasRowsOfItsOwnOnTheSameClock) {
+  LiveFollower follower;
+  const int64_t origin = steady_ns();
+  LiveSender first(follower.address(), origin), second(follower.address(), origin + 5000);
+  first.send(made_batch(1));
+  ASSERT_TRUE(eventually([&] { return follower.status().kernels == 1; }));
+  second.send(made_batch(1));
+  Trace trace;
+  EXPECT_TRUE(eventually([&] {
+    for (TraceBatch batch = follower.take(); !batch.empty(); batch = follower.take()) append(trace, std::move(batch));
+    return trace.span_count() == 2;
+  }));
+  ASSERT_EQ(trace.tracks().size(), 2u);
+  EXPECT_EQ(trace.tracks()[0].group, "GPU 0");
+  EXPECT_EQ(trace.tracks()[1].group.rfind("GPU 0 · process ", 0), 0u);
+  EXPECT_EQ(trace.tracks()[1].blocks[0].first, 5000);
+}
+
+// Nobody reads at the other end of this socket: the program goes on, and says later what was left out.
+TEST(Following, ASlowFollowerCostsTheProgramLittle) {
+  LiveFollower follower;
+  LiveSender sender(follower.address(), steady_ns());
+  TraceBatch batch = made_batch(500'000);
+  const int64_t begin = steady_ns();
+  for (int i = 0; i < 40; ++i) sender.send(batch);  // 640 MB
+  EXPECT_LT(steady_ns() - begin, 15'000'000'000);
+  sender.finish();
+  EXPECT_TRUE(eventually([&] { return follower.status().running == 0; }));
+  EXPECT_GT(follower.status().left_out, 0u);  // nobody took them
+}
+
+TEST(Following, WithoutAFollowerNothingHappens) {
+  LiveSender sender("/no/such/socket", steady_ns());
+  EXPECT_FALSE(sender.connected());
+  sender.send(made_batch(10));
+  sender.finish();
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -1,11 +1,10 @@
-// What works on recorded runs: convert, diff, stats; and record, which makes one of any CUDA program.
+// What works on recorded runs: convert, diff, stats.
 #include <cstdio>
 #include <memory>
 
 #include "app/cli/commands.h"
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/collectors/record.h"
 #include "profiling/formats/convert.h"
 
 namespace ws::cli {
@@ -22,20 +21,6 @@ struct TwoFiles {
   std::string a, b;
   bool json = false;
 };
-
-struct RecordArguments {
-  std::string out = "recorded.wsrun", level = "full", library;
-  std::vector<std::string> command;
-};
-
-int record(const RecordArguments& a) {
-  prof::RecordOptions options;
-  options.level = prof::trace_level(a.level);
-  options.library = a.library;
-  const int status = prof::record(a.command, a.out, options);
-  std::fprintf(stderr, "recorded in %s\n", a.out.c_str());
-  return status;
-}
 
 }  // namespace
 
@@ -74,17 +59,6 @@ Run add_stats(CLI::App& program) {
     std::printf("%s\n", (files->json ? prof::to_json(stats) : prof::to_text(stats)).c_str());
     return kDone;
   };
-}
-
-Run add_record(CLI::App& program) {
-  auto arguments = std::make_shared<RecordArguments>();
-  CLI::App& command =
-      *program.add_subcommand("record", "run any CUDA program and record what it does: record -- python3 train.py");
-  command.add_option("--out", arguments->out, "the run file to write")->capture_default_str();
-  command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")->capture_default_str();
-  command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program");
-  command.add_option("command", arguments->command, "the program and its arguments, after --")->required();
-  return [arguments] { return record(*arguments); };
 }
 
 }  // namespace ws::cli

@@ -1,0 +1,110 @@
+// Runs any CUDA program, writes down what it does, and says meanwhile how much that is.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/cli/progress_line.h"
+#include "profiling/collectors/record.h"
+#include "profiling/failure.h"
+
+namespace ws::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct RecordArguments {
+  std::string out = "recorded.wsrun", level = "full", library;
+  bool live = isatty(STDERR_FILENO) != 0;
+  std::vector<std::string> command;
+};
+
+std::string counted(uint64_t number, const char* what) { return grouped(static_cast<double>(number)) + " " + what; }
+
+// Steps are there only when the program marks them; otherwise they are found at the end.
+std::string news(const prof::FollowStatus& now, double seconds) {
+  std::string line = duration(seconds);
+  if (now.steps > 0) line += " · " + counted(now.steps, "steps");
+  line += " · " + counted(now.kernels, "kernels") + " · " + counted(now.copies, "copies") + " · " +
+          counted(now.calls, "calls") + " · " + counted(now.allocations, "allocations");
+  if (now.programs > 1) line += " · " + counted(static_cast<uint64_t>(now.running), "processes");
+  if (now.dropped > 0) line += " · " + counted(now.dropped, "dropped");
+  return now.programs == 0 ? duration(seconds) + " · CUDA not started yet" : line;
+}
+
+// The program's own output goes on between our lines, so on a terminal ours is taken away before the next.
+int watch(prof::FollowedRun& run, bool live) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const auto begin = Clock::now();
+  auto due = begin;
+  std::optional<int> status;
+  while (!(status = run.wait(100))) {
+    while (!run.take().empty()) {
+    }
+    if (!live || Clock::now() < due) continue;
+    due = Clock::now() + std::chrono::milliseconds(terminal ? 250 : 1000);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    std::fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", news(run.status(), seconds).c_str());
+  }
+  if (live && terminal) std::fprintf(stderr, "\r\033[K");
+  return *status;
+}
+
+// While the program runs, an interrupt is its affair: it ends, and we report.
+class LeaveInterruptsAlone {
+ public:
+  LeaveInterruptsAlone() : before_(signal(SIGINT, SIG_IGN)) {}
+  ~LeaveInterruptsAlone() { signal(SIGINT, before_); }
+
+ private:
+  void (*before_)(int);
+};
+
+struct RecordHelp : CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: warpscope-cli record [OPTIONS] -- PROGRAM ARGS...\n";
+  }
+};
+
+int record(const RecordArguments& a) {
+  prof::RecordOptions options;
+  options.level = prof::trace_level(a.level);
+  options.library = a.library;
+  prof::FollowedRun run(a.command, a.out, options);
+  const LeaveInterruptsAlone leave;
+  const int status = watch(run, a.live);
+  if (!run.recorded()) {
+    throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(status) +
+                  ") did not start CUDA.");
+  }
+  std::fprintf(stderr, "recorded in %s\n", a.out.c_str());
+  return status;
+}
+
+}  // namespace
+
+Run add_record(CLI::App& program) {
+  auto arguments = std::make_shared<RecordArguments>();
+  CLI::App& command = *program.add_subcommand(
+      "record", "run any CUDA program and record what it does: record -- python3 train.py --epochs 2");
+  command.formatter(std::make_shared<RecordHelp>());
+  command.prefix_command();  // what follows the options is the program's
+  command.add_option("--out", arguments->out, "the run file to write")->capture_default_str();
+  command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")->capture_default_str();
+  command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program");
+  command.add_flag("--live,!--no-live", arguments->live,
+                   "say how much is recorded while the program runs; on a terminal that is the default");
+  return [arguments, &command] {
+    arguments->command = command.remaining();
+    if (!arguments->command.empty() && arguments->command[0] == "--") {
+      arguments->command.erase(arguments->command.begin());
+    }
+    if (arguments->command.empty()) throw UsageError("record: which program? For example: record -- python3 train.py");
+    return record(*arguments);
+  };
+}
+
+}  // namespace ws::cli

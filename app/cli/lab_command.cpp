@@ -6,7 +6,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
-#include "engine/executor.h"
+#include "app/cli/lab_show.h"
+#include "app/lab/recorded_lab.h"
 #include "engine/lab/lab.h"
 
 namespace ws::cli {
@@ -16,43 +17,13 @@ using namespace ws::lab;
 using nlohmann::json;
 
 struct Arguments {
-  std::string source, expression, csv;
+  std::string source, expression, csv, run_file, point;
   std::vector<int64_t> sizes;
   std::vector<std::string> ways;
   int depth = 0, repeats = 0;
+  int64_t m = 0, k = 0;
   double seconds = -1;
   bool json = false, print_source = false;
-};
-
-std::string seconds_text(double s) {
-  char text[32];
-  if (s < 1e-3)
-    std::snprintf(text, sizeof text, "%.2f µs", s * 1e6);
-  else if (s < 1)
-    std::snprintf(text, sizeof text, "%.3f ms", s * 1e3);
-  else
-    std::snprintf(text, sizeof text, "%.3f s", s);
-  return text;
-}
-
-class Lines final : public LabSink {
- public:
-  explicit Lines(bool quiet) : out_(quiet ? stderr : stdout) {}
-  void point(const LabPoint& p) override {
-    const WayInfo& way = info(p.way);
-    if (!p.ok) {
-      std::fprintf(out_, "%12lld  %-24s %s\n", static_cast<long long>(p.size), std::string(way.label).c_str(),
-                   p.note.c_str());
-      return;
-    }
-    std::fprintf(out_, "%12lld  %-24s %12s  %s … %s  GPU %s  error %.1e  %s%s\n", static_cast<long long>(p.size),
-                 std::string(way.label).c_str(), seconds_text(p.median_s).c_str(), seconds_text(p.low_s).c_str(),
-                 seconds_text(p.high_s).c_str(), p.device_s > 0 ? seconds_text(p.device_s).c_str() : "-", p.error,
-                 p.note.c_str(), way.pitfall ? "  (reads the launch, not the work)" : "");
-  }
-
- private:
-  FILE* out_;
 };
 
 json starting_point(const Arguments& a) {
@@ -71,28 +42,60 @@ LabSpec spec_of(const Arguments& a) {
   if (!a.expression.empty()) object["operation"] = "expression", object["expression"] = a.expression;
   if (!a.sizes.empty()) object["sizes"] = a.sizes;
   if (!a.ways.empty()) object["ways"] = a.ways;
+  if (a.m) object["m"] = a.m;
+  if (a.k) object["k"] = a.k;
   if (a.depth) object["depth"] = a.depth;
   if (a.repeats) object["repeats"] = a.repeats;
   if (a.seconds >= 0) object["seconds_per_point"] = a.seconds;
   return lab_spec_from_json(object);
 }
 
-void print_crossovers(const LabResult& result) {
-  for (const Crossover& c : crossovers(result))
-    if (info(c.slower_below).gpu != info(c.faster_above).gpu)
-      std::printf("from size %.0f on, %s is faster than %s (%s)\n", c.size,
-                  std::string(info(c.faster_above).label).c_str(), std::string(info(c.slower_below).label).c_str(),
-                  seconds_text(c.seconds).c_str());
+void write_csv(const std::string& path, const LabResult& result) {
+  std::ofstream out(path);
+  out << to_csv(result);
+  out.close();
+  if (!out) throw Failure(path + ": could not be written");
+}
+
+int give(const Arguments& a, const LabResult& result) {
+  if (!a.csv.empty()) write_csv(a.csv, result);
+  if (a.json) {
+    std::printf("%s\n", to_json(result).dump().c_str());
+    return kDone;
+  }
+  if (!result.message.empty()) std::printf("%s\n", result.message.c_str());
+  if (result.cancelled) std::printf("stopped: %zu points kept\n", result.points.size());
+  print_ceilings(result);
+  print_crossovers(result);
+  return kDone;
+}
+
+// A sweep that was recorded before: its points again, or the trace of one.
+int show(const Arguments& a) {
+  const std::optional<LabResult> result = app::read_lab(a.source);
+  if (!result) throw Failure(a.source + ": this run is not one of the laboratory");
+  if (!a.point.empty()) {
+    print_point_trace(a.source, *result, a.point);
+    return kDone;
+  }
+  LabLines lines(a.json ? stderr : stdout);
+  if (!a.json)
+    for (const LabPoint& point : result->points) lines.point(point);
+  return give(a, *result);
+}
+
+int print_source(const LabSpec& spec) {
+  const Expression e =
+      spec.operation == Operation::Sine ? Expression::nested_sine(spec.depth) : Expression::parse(spec.expression);
+  std::printf("%s", e.cuda_source("ws_fused_expression").c_str());
+  return kDone;
 }
 
 int run(const Arguments& a) {
+  if (a.source.ends_with(".wsrun")) return show(a);
+  if (!a.point.empty()) throw UsageError("lab --point: name the recorded run file first");
   const LabSpec spec = spec_of(a);
-  if (a.print_source) {
-    const Expression e =
-        spec.operation == Operation::Sine ? Expression::nested_sine(spec.depth) : Expression::parse(spec.expression);
-    std::printf("%s", e.cuda_source("ws_fused_expression").c_str());
-    return kDone;
-  }
+  if (a.print_source) return print_source(spec);
   catch_interrupts();
   std::atomic<bool> cancel{false};
   const std::jthread watch([&](const std::stop_token& done) {
@@ -101,16 +104,9 @@ int run(const Arguments& a) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   });
-  Lines lines(a.json);
-  const LabResult result = run_lab(spec, cancel, lines);
-  if (!a.csv.empty()) std::ofstream(a.csv) << to_csv(result);
-  if (a.json)
-    std::printf("%s\n", to_json(result).dump().c_str());
-  else {
-    if (!result.message.empty()) std::printf("%s\n", result.message.c_str());
-    print_crossovers(result);
-  }
-  return kDone;
+  LabLines lines(a.json ? stderr : stdout);
+  return give(
+      a, a.run_file.empty() ? run_lab(spec, cancel, lines) : app::run_recorded_lab(spec, a.run_file, cancel, lines));
 }
 
 }  // namespace
@@ -118,10 +114,15 @@ int run(const Arguments& a) {
 Run add_lab(CLI::App& program) {
   auto a = std::make_shared<Arguments>();
   CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes and ways of running it");
-  command.add_option("operation", a->source, "matmul, sine, add, reduce, softmax, copy, or a JSON file");
+  command.add_option("operation", a->source,
+                     "matmul, sine, add, reduce, softmax, copy, a JSON file, or a recorded sweep (.wsrun)");
   command.add_option("--expression", a->expression, "an own expression of x and y, e.g. 'sin(sin(x))*2+y'");
   command.add_option("--sizes", a->sizes, "sizes, separated by commas")->delimiter(',');
   command.add_option("--ways", a->ways, "ways, separated by commas: cpu, gpu, gpu-pinned, …")->delimiter(',');
+  command.add_option("--m", a->m, "rows of an m × k × size product; 0: square")->check(CLI::Range(0, 1 << 20));
+  command.add_option("--k", a->k, "its inner length; 0: square")->check(CLI::Range(0, 1 << 20));
+  command.add_option("--run", a->run_file, "record a timeline of every point in this run file (.wsrun)");
+  command.add_option("--point", a->point, "of a recorded sweep: WAY:SIZE, what happened in its calls");
   command.add_option("--depth", a->depth, "of the nested sine")->check(CLI::Range(1, 64));
   command.add_option("--repeats", a->repeats, "calls of a point at the most");
   command.add_option("--seconds", a->seconds, "time of a point at the most");

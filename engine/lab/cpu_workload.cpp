@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "engine/cpu/cpu_ops.h"
+#include "engine/lab/parallel.h"
 #include "engine/lab/workload.h"
 
 namespace ws::lab {
@@ -12,36 +12,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Splits [0, n) over the cores; small work stays on this thread, where starting others would cost more.
-template <class Work>
-void in_parallel(int64_t n, int64_t grain, const Work& work) {
-  const auto threads = std::min<int64_t>(std::max(1u, std::thread::hardware_concurrency()), n / grain);
-  if (threads <= 1) return work(0, n);
-  std::vector<std::jthread> others;
-  for (int64_t t = 1; t < threads; ++t)
-    others.emplace_back([&work, n, t, threads] { work(n * t / threads, n * (t + 1) / threads); });
-  work(0, n / threads);
-}
-
 class CpuWorkload final : public Workload {
  public:
-  CpuWorkload(const LabSpec& spec, bool library, int64_t size, const Inputs& inputs)
-      : spec_(spec), library_(library), n_(size), in_(inputs), out_(static_cast<size_t>(output_elements(spec, size))) {
+  CpuWorkload(const LabSpec& spec, bool library, int64_t size, const Inputs& inputs, const std::atomic<bool>& cancel)
+      : spec_(spec),
+        library_(library),
+        n_(size),
+        in_(inputs),
+        cancel_(cancel),
+        out_(static_cast<size_t>(output_elements(spec, size))) {
     if (spec.operation == Operation::Expression) expression_ = Expression::parse(spec.expression);
     if (spec.operation == Operation::Sine) expression_ = Expression::nested_sine(spec.depth);
   }
 
-  CallTime call() override {
+  double call() override {
     const auto begin = Clock::now();
     run();
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    return {seconds, 0, 0, seconds};
+    return std::chrono::duration<double>(Clock::now() - begin).count();
   }
   void cool() override {
     cooling_.resize(kCoolBytes);
     std::fill(cooling_.begin(), cooling_.end(), ++shade_);
   }
-  std::vector<float> output() override { return out_; }
+  double output_at(int64_t index) override { return static_cast<double>(at(index)); }
 
  private:
   void run() {
@@ -87,7 +80,7 @@ class CpuWorkload final : public Workload {
   }
 
   void product_by_loops() {
-    for (int64_t i = 0; i < rows(); ++i)
+    for (int64_t i = 0; i < rows() && !cancel_; ++i)
       for (int64_t j = 0; j < n_; ++j) {
         float sum = 0;
         for (int64_t k = 0; k < inner(); ++k) sum += x(i * inner() + k) * in_.b[static_cast<size_t>(k * n_ + j)];
@@ -132,6 +125,7 @@ class CpuWorkload final : public Workload {
   bool library_;
   int64_t n_;
   const Inputs& in_;
+  const std::atomic<bool>& cancel_;
   std::vector<float> out_;
   std::optional<Expression> expression_;
   std::vector<char> cooling_;
@@ -140,8 +134,9 @@ class CpuWorkload final : public Workload {
 
 }  // namespace
 
-std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) {
-  return std::make_unique<CpuWorkload>(spec, way == Way::CpuLibrary, size, inputs);
+std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
+                                            const std::atomic<bool>& cancel) {
+  return std::make_unique<CpuWorkload>(spec, way == Way::CpuLibrary, size, inputs, cancel);
 }
 
 }  // namespace ws::lab

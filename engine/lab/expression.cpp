@@ -189,43 +189,6 @@ Real apply(Fn fn, Real a, Real b) {
   }
 }
 
-std::string cuda_call(Fn fn, const std::string& a, const std::string& b) {
-  switch (fn) {
-    case Fn::Add:
-      return a + " + " + b;
-    case Fn::Subtract:
-      return a + " - " + b;
-    case Fn::Multiply:
-      return a + " * " + b;
-    case Fn::Divide:
-      return a + " / " + b;
-    case Fn::Negate:
-      return "-" + a;
-    case Fn::Relu:
-      return "fmaxf(" + a + ", 0.0f)";
-    case Fn::Sigmoid:
-      return "1.0f / (1.0f + expf(-" + a + "))";
-    case Fn::Abs:
-      return "fabsf(" + a + ")";
-    case Fn::Min:
-      return "fminf(" + a + ", " + b + ")";
-    case Fn::Max:
-      return "fmaxf(" + a + ", " + b + ")";
-    case Fn::Pow:
-      return "powf(" + a + ", " + b + ")";
-    default:
-      return std::string(name_of(fn)) + "f(" + a + ")";
-  }
-}
-
-std::string literal(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9gf", value);
-  std::string out = text;
-  if (out.find_first_of(".en") == std::string::npos) out.insert(out.size() - 1, ".0");
-  return out;
-}
-
 }  // namespace
 
 int operands(Fn fn) {
@@ -321,47 +284,6 @@ void Expression::evaluate(std::span<const float> x, std::span<const float> y, st
     }
     std::copy_n(stack.data(), n, out.data() + begin);
   }
-}
-
-std::string Expression::cuda_source(std::string_view kernel_name) const {
-  std::string body;
-  std::vector<std::string> stack;
-  int next = 0;
-  for (const Step& step : steps_) {
-    if (operands(step.fn) == 0) {
-      stack.push_back(step.fn == Fn::X ? "x" : step.fn == Fn::Y ? "y" : literal(step.constant));
-      continue;
-    }
-    std::string b;
-    if (operands(step.fn) == 2) b = stack.back(), stack.pop_back();
-    const std::string name = "v" + std::to_string(next++);
-    body += "  const float " + name + " = " + cuda_call(step.fn, stack.back(), b) + ";\n";
-    stack.back() = name;
-  }
-  const std::string kernel(kernel_name);
-  return "// " + text_ + "\n__device__ __forceinline__ float value(float x, float y) {\n" + body + "  return " +
-         stack.back() + ";\n}\n\nextern \"C\" __global__ void " + kernel +
-         "(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out, unsigned long long n) {\n"
-         "  const unsigned long long stride = 4ull * gridDim.x * blockDim.x;\n"
-         "  for (unsigned long long i = 4ull * (blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x); i < n; i "
-         "+= stride) {\n"
-         "    if (i + 4 <= n) {\n"
-         "      const float4 a = *reinterpret_cast<const float4*>(x + i);\n"
-         "      const float4 b = y ? *reinterpret_cast<const float4*>(y + i) : make_float4(0, 0, 0, 0);\n"
-         "      *reinterpret_cast<float4*>(out + i) = make_float4(value(a.x, b.x), value(a.y, b.y), value(a.z, b.z), "
-         "value(a.w, b.w));\n"
-         "    } else {\n"
-         "      for (unsigned long long j = i; j < n; ++j) out[j] = value(x[j], y ? y[j] : 0.0f);\n"
-         "    }\n"
-         "  }\n"
-         "}\n";
-}
-
-std::string Expression::identity() const {
-  std::string out;
-  for (const Step& step : steps_)
-    out += std::string(name_of(step.fn)) + (step.fn == Fn::Constant ? literal(step.constant) : "") + " ";
-  return out;
 }
 
 }  // namespace ws::lab

@@ -40,6 +40,15 @@ struct Step {
   double constant = 0;
 };
 
+// What a value can be, whatever x and y are.
+struct Interval {
+  double low, high;
+};
+
+// sin and cos for |x| <= 1, as the compiled kernels compute them: within two units in the last place.
+float short_sine(float x);
+float short_cosine(float x);
+
 class Expression {
  public:
   // Throws Failure that says what is wrong and at which character. At most 64 deep and 256 operations.
@@ -55,6 +64,8 @@ class Expression {
   double at(double x, double y) const;
   void evaluate(std::span<const float> x, std::span<const float> y, std::span<float> out) const;  // y may be empty
 
+  std::vector<Interval> ranges() const;                         // of each step's value
+  std::vector<bool> short_steps() const;                        // sines and cosines of arguments known to be small
   std::string cuda_source(std::string_view kernel_name) const;  // one kernel: everything in registers
   std::string identity() const;                                 // equal for equal meaning; cache key
 

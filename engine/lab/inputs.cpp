@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "datasets/philox.h"
+#include "engine/lab/parallel.h"
 #include "engine/lab/workload.h"
 
 namespace ws::lab {
@@ -13,10 +15,23 @@ constexpr int64_t kSoftmaxRow = 1024;
 
 void fill(std::vector<float>& values, int64_t count, uint64_t seed, uint64_t stream) {
   values.resize(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); i += 4) {
-    const data::PhiloxWords words = data::philox_at(seed, stream, i / 4);
-    for (size_t j = 0; j < 4 && i + j < values.size(); ++j) values[i + j] = 2 * data::unit_uniform(words.w[j]) - 1;
-  }
+  in_parallel((count + 3) / 4, 1 << 14, [&](int64_t begin, int64_t end) {
+    for (auto group = static_cast<size_t>(begin); group < static_cast<size_t>(end); ++group) {
+      const data::PhiloxWords words = data::philox_at(seed, stream, group);
+      for (size_t i = 4 * group, j = 0; j < 4 && i + j < values.size(); ++j)
+        values[i + j] = 2 * data::unit_uniform(words.w[j]) - 1;
+    }
+  });
+}
+
+// Sizes come from outside: what does not fit a number is as large as a number can be.
+int64_t times(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+}
+int64_t plus(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
 bool second_input(const LabSpec& s) {
@@ -29,53 +44,46 @@ bool second_input(const LabSpec& s) {
 int64_t flops_of(const LabSpec& s, int64_t n) {
   switch (s.operation) {
     case Operation::MatMul:
-      return 2 * rows_of(s, n) * inner_of(s, n) * n;
+      return times(2, times(times(rows_of(s, n), inner_of(s, n)), n));
     case Operation::Sine:
-      return s.depth * n;
+      return times(s.depth, n);
     case Operation::Softmax:
-      return 5 * n;
+      return times(5, n);
     case Operation::Copy:
       return 0;
     case Operation::Expression:
-      return Expression::parse(s.expression).operations() * n;
+      return times(Expression::parse(s.expression).operations(), n);
     default:
       return n;
   }
 }
 
 int64_t output_elements(const LabSpec& s, int64_t n) {
-  if (s.operation == Operation::MatMul) return rows_of(s, n) * n;
+  if (s.operation == Operation::MatMul) return times(rows_of(s, n), n);
   return s.operation == Operation::Reduce ? 1 : n;
 }
 
 namespace {
 int64_t input_elements(const LabSpec& s, int64_t n) {
-  if (s.operation == Operation::MatMul) return rows_of(s, n) * inner_of(s, n) + inner_of(s, n) * n;
-  return second_input(s) ? 2 * n : n;
+  if (s.operation == Operation::MatMul) return plus(times(rows_of(s, n), inner_of(s, n)), times(inner_of(s, n), n));
+  return second_input(s) ? times(2, n) : n;
 }
 }  // namespace
 
-int64_t bytes_of(const LabSpec& s, int64_t n) { return 4 * (input_elements(s, n) + output_elements(s, n)); }
+int64_t bytes_of(const LabSpec& s, int64_t n) { return times(4, plus(input_elements(s, n), output_elements(s, n))); }
 
 int64_t memory_of(const LabSpec& s, int64_t n) {
-  const bool chained = s.operation == Operation::Sine || s.operation == Operation::Expression;
-  const int64_t intermediates =
-      chained ? 4 * n * std::max(s.operation == Operation::Sine ? 1 : Expression::parse(s.expression).stack_depth(), 1)
-              : 0;
-  return bytes_of(s, n) + intermediates + (s.cold_cache ? kCoolBytes : 0) + (1 << 20);
+  constexpr int64_t kAround = 96 << 20;  // workspaces, events, the driver's own
+  int64_t intermediates = s.operation == Operation::MatMul ? bytes_of(s, n) / 2 : 0;  // fp16 copies
+  if (s.operation == Operation::Sine) intermediates = times(4, n);
+  if (s.operation == Operation::Expression)
+    intermediates = times(times(4, n), std::max(Expression::parse(s.expression).stack_depth(), 1));
+  return plus(plus(bytes_of(s, n), intermediates), kAround + (s.cold_cache ? kCoolBytes : 0));
 }
 
-int64_t largest_size(const LabSpec& s, int64_t bytes) {
-  int64_t low = 1, high = int64_t{1} << 40;
-  if (s.operation == Operation::MatMul) high = 1 << 20;
-  while (low < high) {
-    const int64_t middle = low + (high - low + 1) / 2;
-    if (memory_of(s, middle) <= bytes)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
+int64_t host_memory_of(const LabSpec& s, Way way, int64_t n) {
+  const bool twice = way == Way::GpuPinned || way == Way::GpuOverlap;  // a page-locked copy of everything
+  return plus(times(twice ? 2 : 1, bytes_of(s, n)), s.cold_cache ? kCoolBytes : 0);
 }
 
 Inputs make_inputs(const LabSpec& s, int64_t n) {

@@ -1,71 +1,23 @@
 // Runs a sweep: for each way and size warm up, repeat until the figure is steady, check the result, report the point.
 #include "engine/lab/lab.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <cstdio>
 #include <map>
+#include <mutex>
 
 #include "engine/executor.h"
-#include "engine/lab/workload.h"
+#include "engine/lab/measure.h"
+#include "profiling/annotate.h"
 
 namespace ws::lab {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr int kRecordedCalls = 3;
 
-double percentile(std::vector<double> sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
-
-// Steady: the half-width of the 95 % interval of the mean is under one per cent.
-bool steady(const std::vector<double>& seconds) {
-  if (seconds.size() < 10) return false;
-  double sum = 0, squares = 0;
-  for (double s : seconds) sum += s, squares += s * s;
-  const auto n = static_cast<double>(seconds.size());
-  const double mean = sum / n, variance = std::max(0.0, squares / n - mean * mean);
-  return 1.96 * std::sqrt(variance / n) < 0.01 * mean;
-}
-
-double largest_error(const std::vector<float>& output, const std::vector<Sample>& expected) {
-  double scale = 1e-30, worst = 0;
-  for (const Sample& s : expected) scale = std::max(scale, std::abs(s.value));
-  for (const Sample& s : expected)
-    worst = std::max(worst, std::abs(static_cast<double>(output[static_cast<size_t>(s.index)]) - s.value) / scale);
-  return worst;
-}
-
-void time_point(const LabSpec& spec, Workload& work, LabPoint& point, const std::atomic<bool>& cancel) {
-  const auto begin = Clock::now();
-  const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  for (int i = 0; i < spec.warm_up && !cancel && spent() < spec.seconds_per_point; ++i) work.call();
-  std::vector<double> host, device, copy, compute;
-  while (static_cast<int>(host.size()) < spec.repeats && !cancel) {
-    if (spec.cold_cache) work.cool();
-    const CallTime time = work.call();
-    host.push_back(time.host_s);
-    device.push_back(time.device_s);
-    copy.push_back(time.copy_s);
-    compute.push_back(time.compute_s);
-    if (host.size() >= 3 && (spent() > spec.seconds_per_point || steady(host))) break;
-    if (spent() > 4 * spec.longest_call_s) break;
-  }
-  if (host.empty()) return;
-  for (auto* values : {&host, &device, &copy, &compute}) std::ranges::sort(*values);
-  point.median_s = percentile(host, 0.5);
-  point.low_s = percentile(host, 0.05);
-  point.high_s = percentile(host, 0.95);
-  point.device_s = percentile(device, 0.5);
-  point.copy_s = percentile(copy, 0.5);
-  point.compute_s = percentile(compute, 0.5);
-  point.repeats = static_cast<int>(host.size());
-}
-
-std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) {
-  if (!info(way).gpu) return make_cpu_workload(spec, way, size, inputs);
+std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
+                                        const std::atomic<bool>& cancel) {
+  if (!info(way).gpu) return make_cpu_workload(spec, way, size, inputs, cancel);
   if (!device_info().cuda) throw Failure("no GPU: " + device_info().why_not);
 #ifdef WARPSCOPE_HAVE_CUDA
   return make_cuda_workload(spec, way, size, inputs);
@@ -74,15 +26,37 @@ std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t si
 #endif
 }
 
-int64_t free_host_bytes() { return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
+std::string duration(double s) {
+  char text[32];
+  if (s < 120)
+    std::snprintf(text, sizeof text, "%.0f s", s);
+  else if (s < 7200)
+    std::snprintf(text, sizeof text, "%.0f min", s / 60);
+  else
+    std::snprintf(text, sizeof text, "%.3g h", s / 3600);
+  return text;
+}
 
-// Asked before anything is allocated.
-void must_fit(const LabSpec& spec, Way way, int64_t size) {
-  const int64_t needed = memory_of(spec, size), host = free_host_bytes() / 2;
-  const int64_t room = info(way).gpu && device_info().cuda ? std::min(host, device_info().memory_bytes * 9 / 10) : host;
-  if (needed > room)
-    throw Failure("size " + std::to_string(size) + " needs " + std::to_string(needed >> 20) +
-                  " MiB; the largest that fits is " + std::to_string(largest_size(spec, room)));
+prof::Meaning meaning_of(Operation operation) {
+  if (operation == Operation::MatMul) return prof::Meaning::Matrix;
+  return operation == Operation::Copy ? prof::Meaning::Copy : prof::Meaning::Pointwise;
+}
+
+// The timeline's name of a point. Kept for the life of the process: the registry of ops is never emptied.
+prof::OpTag tag_of(const LabSpec& spec, const LabPoint& point) {
+  static std::mutex mutex;
+  static std::map<std::string, prof::OpTag> known;
+  prof::OpInfo op;
+  op.name = std::string(to_string(spec.operation)) + " " + std::to_string(point.size);
+  op.detail = std::string(info(point.way).label);
+  op.phase = std::string(info(point.way).name);
+  op.meaning = meaning_of(spec.operation);
+  op.flops = point.flops;
+  op.bytes = point.bytes;
+  const std::lock_guard lock(mutex);
+  const auto [entry, fresh] = known.try_emplace(op.name + op.phase + std::to_string(op.flops), prof::kNoOp);
+  if (fresh && prof::registered_ops() < 60'000) entry->second = prof::register_ops({op});
+  return entry->second;
 }
 
 class Sweep {
@@ -100,6 +74,7 @@ class Sweep {
   LabResult run() {
 #ifdef WARPSCOPE_HAVE_CUDA
     if (device_info().cuda) result_.ceilings = measure_cuda_ceilings();
+    sink_.ceilings(result_.ceilings);
 #endif
     const int total = static_cast<int>(result_.spec.sizes.size() * result_.spec.ways.size());
     int done = 0;
@@ -112,6 +87,7 @@ class Sweep {
       }
     }
     result_.cancelled = cancel_;
+    raise_ceilings();
     return std::move(result_);
   }
 
@@ -123,27 +99,75 @@ class Sweep {
     return sizes;
   }
 
+  // A ceiling is the best that was seen: no point may stand above it.
+  void raise_ceilings() {
+    if (result_.spec.operation != Operation::MatMul) return;
+    Ceilings& c = result_.ceilings;
+    for (const LabPoint& p : result_.points) {
+      if (!p.ok || p.compute_s <= 0 || !info(p.way).gpu) continue;
+      double& most = p.way == Way::GpuTf32 ? c.tf32_flops_s : p.way == Way::GpuFp16 ? c.fp16_flops_s : c.fp32_flops_s;
+      most = std::max(most, static_cast<double>(p.flops) / p.compute_s);
+    }
+    for (LabPoint& p : result_.points) p.bound_s = bound_of(result_.spec, p.way, p.size, c).seconds();
+    sink_.ceilings(c);
+  }
+
   void measure(Way way, int64_t size) {
     LabPoint point;
     point.way = way;
     point.size = size;
     point.flops = flops_of(result_.spec, size);
     point.bytes = bytes_of(result_.spec, size);
+    point.bound_s = bound_of(result_.spec, way, size, result_.ceilings).seconds();
     try {
       must_fit(result_.spec, way, size);
+      must_end(point);
       if (inputs_.a.empty()) prepare(size);
-      const auto work = make_workload(result_.spec, way, size, inputs_);
+      const auto work = make_workload(result_.spec, way, size, inputs_, cancel_);
       time_point(result_.spec, *work, point, cancel_);
       if (point.repeats == 0) return;
-      point.error = largest_error(work->output(), expected_);
       point.note = work->note();
+      if (sink_.records() && !cancel_) record(*work, point);
+      if (!cancel_ || info(way).gpu) point.error = largest_error(*work, expected_);
     } catch (const Failure& failure) {
       point.ok = false;
       point.note = failure.what();
     }
     if (!point.ok || point.median_s > result_.spec.longest_call_s) ended_[way] = true;
+    if (point.ok) last_[way] = point;
     result_.points.push_back(point);
     sink_.point(point);
+  }
+
+  // A call cannot be stopped half-way in a library: one that would take far too long is not begun.
+  void must_end(const LabPoint& point) const {
+    const auto work = [](const LabPoint& p) { return static_cast<double>(std::max(p.flops, p.bytes)); };
+    double expected = 0;
+    if (const auto last = last_.find(point.way); last != last_.end())
+      expected = last->second.median_s * work(point) / std::max(1.0, work(last->second));
+    else if (!info(point.way).gpu)
+      expected = work(point) / (point.way == Way::CpuLoops ? 3e8 : 1e10);
+    if (expected > 4 * std::max(result_.spec.longest_call_s, 0.25))
+      throw Failure("left out: one call would take about " + duration(expected));
+  }
+
+  // Some more calls for the timeline: tracing costs the figures above nothing.
+  void record(Workload& work, LabPoint& point) {
+    const prof::OpTag tag = tag_of(result_.spec, point);
+    sink_.record(true);
+    point.recorded = {next_step_, 0, sink_.trace_time(), 0};
+    for (int i = 0; i < kRecordedCalls && !cancel_; ++i) {
+      if (result_.spec.cold_cache) work.cool();
+      const prof::StepScope step(next_step_++);
+      const prof::PhaseScope phase(info(point.way).label.data());
+      const prof::OpScope op(tag);
+      work.call();
+      ++point.recorded.steps;
+      if (point.median_s > 1) break;
+    }
+    work.settle();
+    point.recorded.end_ns = sink_.trace_time();
+    sink_.record(false);
   }
 
   void prepare(int64_t size) {
@@ -157,6 +181,8 @@ class Sweep {
   Inputs inputs_;
   std::vector<Sample> expected_;
   std::map<Way, bool> ended_;  // ways whose curve stops: too slow, or failed
+  std::map<Way, LabPoint> last_;
+  int64_t next_step_ = 0;
 };
 
 }  // namespace

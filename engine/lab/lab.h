@@ -61,12 +61,17 @@ struct LabSpec {
   uint64_t seed = 42;
 };
 
-// Where the time of one call went.
-struct CallTime {
-  double host_s = 0;     // host clock around the call, synchronised unless the way is the pitfall
-  double device_s = 0;   // between two events on the stream; 0 on the CPU
+// Where the time of one call went, by events on the stream; 0: not known.
+struct CallSplit {
+  double device_s = 0;
   double copy_s = 0;     // of it: copies
   double compute_s = 0;  // of it: kernels
+};
+
+// Where a point stands in the run file of its sweep.
+struct Recorded {
+  int64_t first_step = 0, steps = 0;  // 0 steps: not recorded
+  int64_t begin_ns = 0, end_ns = 0;   // trace time
 };
 
 struct LabPoint {
@@ -76,21 +81,32 @@ struct LabPoint {
   double device_s = 0, copy_s = 0, compute_s = 0;
   int repeats = 0;
   int64_t flops = 0, bytes = 0;  // of one call; bytes that the operation must move
+  double bound_s = 0;            // least time that this machine's ceilings allow; 0: not known
   double error = 0;              // largest relative to float64 on the CPU
   std::string note;              // "chunks: 8", "first call 214 ms", or why there is no number
   bool ok = true;
+  Recorded recorded;
 };
 
 struct Ceilings {
   double read_write_bytes_s = 0;  // device memory, copy of a large block
-  double fp32_flops_s = 0, tf32_flops_s = 0, fp16_flops_s = 0, pinned_bytes_s = 0, sine_per_s = 0;
+  double fp32_flops_s = 0, tf32_flops_s = 0, fp16_flops_s = 0, pinned_bytes_s = 0;
+  double sine_per_s = 0, short_sine_per_s = 0;  // of any argument; of arguments known to be within [-1, 1]
 };
+
+// The least time that the ceilings allow for the work alone, without copies to and from the host.
+struct Bound {
+  double bytes_s = 0, arithmetic_s = 0;  // 0: no ceiling is known
+  double seconds() const { return bytes_s > arithmetic_s ? bytes_s : arithmetic_s; }
+};
+Bound bound_of(const LabSpec& spec, Way way, int64_t size, const Ceilings& ceilings);
 
 struct LabResult {
   LabSpec spec;
   std::vector<LabPoint> points;
   Ceilings ceilings;
   std::string device, cpu, message;
+  std::string source;  // of an overlay: "PyTorch 2.11"; empty: this program
   bool cancelled = false;
 };
 
@@ -105,6 +121,12 @@ class LabSink {
   virtual ~LabSink() = default;
   virtual void point(const LabPoint&) {}
   virtual void progress(int /*done*/, int /*of*/, const std::string& /*what*/) {}
+  virtual void ceilings(const Ceilings&) {}
+  // Recording: after a point is measured a few more calls are made between record(true) and record(false), so that
+  // tracing costs the figures nothing.
+  virtual bool records() const { return false; }
+  virtual void record(bool /*on*/) {}
+  virtual int64_t trace_time() const { return 0; }
 };
 
 LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink);
@@ -114,13 +136,13 @@ LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink&
 bool run_cold_call_if_asked();
 
 int64_t flops_of(const LabSpec& spec, int64_t size);
-int64_t bytes_of(const LabSpec& spec, int64_t size);       // inputs and outputs once
-int64_t memory_of(const LabSpec& spec, int64_t size);      // bytes that the largest way needs
-int64_t largest_size(const LabSpec& spec, int64_t bytes);  // that fits
+int64_t bytes_of(const LabSpec& spec, int64_t size);   // inputs and outputs once
+int64_t memory_of(const LabSpec& spec, int64_t size);  // of the GPU: bytes that the largest way needs
 
 LabSpec lab_spec_from_json(const nlohmann::json& json);  // refusals name the key
 nlohmann::json to_json(const LabSpec& spec);
 nlohmann::json to_json(const LabResult& result);
+LabResult lab_result_from_json(const nlohmann::json& json);  // also what the PyTorch script writes; throws Failure
 std::string to_csv(const LabResult& result);
 
 }  // namespace ws::lab

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "engine/lab/lab.h"
 
@@ -120,55 +119,6 @@ json to_json(const LabSpec& s) {
           {"longest_call_s", s.longest_call_s},
           {"cold_cache", s.cold_cache},
           {"seed", s.seed}};
-}
-
-json to_json(const LabResult& r) {
-  json points = json::array();
-  for (const LabPoint& p : r.points)
-    points.push_back({{"way", info(p.way).name},
-                      {"size", p.size},
-                      {"ok", p.ok},
-                      {"median_s", p.median_s},
-                      {"p5_s", p.low_s},
-                      {"p95_s", p.high_s},
-                      {"device_s", p.device_s},
-                      {"copy_s", p.copy_s},
-                      {"compute_s", p.compute_s},
-                      {"repeats", p.repeats},
-                      {"flops", p.flops},
-                      {"bytes", p.bytes},
-                      {"error", p.error},
-                      {"note", p.note}});
-  json crossings = json::array();
-  for (const Crossover& c : crossovers(r))
-    crossings.push_back({{"slower_below", info(c.slower_below).name},
-                         {"faster_above", info(c.faster_above).name},
-                         {"size", c.size},
-                         {"seconds", c.seconds}});
-  const Ceilings& c = r.ceilings;
-  return {{"spec", to_json(r.spec)},
-          {"device", r.device},
-          {"message", r.message},
-          {"cancelled", r.cancelled},
-          {"points", points},
-          {"crossovers", crossings},
-          {"ceilings",
-           {{"memory_bytes_s", c.read_write_bytes_s},
-            {"fp32_flops_s", c.fp32_flops_s},
-            {"tf32_flops_s", c.tf32_flops_s},
-            {"fp16_flops_s", c.fp16_flops_s},
-            {"pinned_bytes_s", c.pinned_bytes_s},
-            {"sine_per_s", c.sine_per_s}}}};
-}
-
-std::string to_csv(const LabResult& r) {
-  std::ostringstream out;
-  out << "way,size,median_s,p5_s,p95_s,device_s,copy_s,compute_s,repeats,flops,bytes,error,ok\n";
-  for (const LabPoint& p : r.points)
-    out << info(p.way).name << ',' << p.size << ',' << p.median_s << ',' << p.low_s << ',' << p.high_s << ','
-        << p.device_s << ',' << p.copy_s << ',' << p.compute_s << ',' << p.repeats << ',' << p.flops << ',' << p.bytes
-        << ',' << p.error << ',' << (p.ok ? 1 : 0) << '\n';
-  return out.str();
 }
 
 }  // namespace ws::lab

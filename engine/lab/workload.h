@@ -1,5 +1,6 @@
 // One operation at one size, prepared to be called again and again in one way.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -21,9 +22,11 @@ struct Sample {
 class Workload {
  public:
   virtual ~Workload() = default;
-  virtual CallTime call() = 0;
-  virtual void cool() = 0;                  // pushes the inputs out of the caches, outside the clock
-  virtual std::vector<float> output() = 0;  // of the last call
+  virtual double call() = 0;                    // seconds by the host's clock, synchronised unless it is the pitfall
+  virtual CallSplit split() { return {}; }      // one more call, timed by events on the stream
+  virtual void settle() {}                      // waits for what was queued
+  virtual void cool() = 0;                      // pushes the inputs out of the caches, outside the clock
+  virtual double output_at(int64_t index) = 0;  // of the last call
   virtual std::string note() const { return {}; }
 };
 
@@ -33,9 +36,15 @@ int64_t output_elements(const LabSpec& spec, int64_t size);
 // A few outputs in float64 on the CPU, spread over the whole result.
 std::vector<Sample> expected_samples(const LabSpec& spec, int64_t size, const Inputs& inputs);
 
-std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs);
+// Host memory that a way needs; device memory is memory_of().
+int64_t host_memory_of(const LabSpec& spec, Way way, int64_t size);
+
+// A call that was cancelled returns early with a wrong result.
+std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
+                                            const std::atomic<bool>& cancel);
 // Throws Failure when the machine cannot; defined where CUDA is built in.
 std::unique_ptr<Workload> make_cuda_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs);
 Ceilings measure_cuda_ceilings();
+int64_t free_device_bytes();
 
 }  // namespace ws::lab

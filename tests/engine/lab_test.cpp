@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 namespace ws::lab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string refusal(std::string_view text) {
   try {
@@ -47,6 +50,20 @@ TEST(Expression, RefusesWhatIsWrongOrHostile) {
   for (int i = 0; i < 200; ++i) wide += "+x";
   EXPECT_THAT(refusal(wide), HasSubstr("more than 256"));
   EXPECT_THAT(refusal("pow(x)"), HasSubstr("takes two values"));
+  EXPECT_THAT(refusal("1e31*x"), HasSubstr("not a number that a float can hold"));
+  EXPECT_THAT(refusal(std::string(5000, 'x')), HasSubstr("4 096"));
+  EXPECT_THAT(refusal(std::string("x\0y", 3)), HasSubstr("unexpected"));
+  EXPECT_THAT(refusal("sin x"), HasSubstr("“(” expected after sin"));
+  EXPECT_THAT(refusal("x**2"), HasSubstr("unexpected “*”"));
+}
+
+// A constant whose square a float cannot hold is no reason to stop: the result is infinite, as on the GPU.
+TEST(Expression, HugeConstantsGiveInfinities) {
+  const Expression e = Expression::parse("1e30*1e30*abs(x)");
+  std::vector<float> x{1, 2}, out(2);
+  e.evaluate(x, {}, out);
+  EXPECT_TRUE(std::isinf(out[0]));
+  EXPECT_EQ(e.ranges().back().high, INFINITY);
 }
 
 TEST(Expression, StripsAgreeWithTheScalarForm) {
@@ -63,8 +80,78 @@ TEST(Expression, StripsAgreeWithTheScalarForm) {
 TEST(Expression, SourceHoldsOneValueAnOperation) {
   const std::string source = Expression::nested_sine(3).cuda_source("ws_fused");
   EXPECT_THAT(source, HasSubstr("v0 = sinf(x)"));
-  EXPECT_THAT(source, HasSubstr("v2 = sinf(v1)"));
+  EXPECT_THAT(source, HasSubstr("v2 = short_sine(v1)"));
   EXPECT_THAT(source, HasSubstr("__global__ void ws_fused("));
+}
+
+std::string source_of(std::string_view text) { return Expression::parse(text).cuda_source("k"); }
+
+TEST(Expression, ShortPolynomialsStandOnlyWhereTheArgumentIsKnownToBeSmall) {
+  for (const char* text : {"sin(sin(x))", "sin(tanh(x*1e9))", "sin(sigmoid(y))", "sin(max(-1, min(x, 1)))",
+                           "sin(sin(x)/2 + cos(y)/2)", "sin(exp(-abs(sin(x))))", "sin(sqrt(relu(sin(x))))"})
+    EXPECT_THAT(source_of(text), HasSubstr("short_sine(v")) << text;
+  EXPECT_THAT(source_of("cos(sin(x))"), HasSubstr("short_cosine(v0)"));
+  for (const char* text : {"sin(x)", "sin(sin(x)*2)", "sin(sin(x)+cos(y))", "sin(1/sin(x))", "sin(pow(sin(x), 2))",
+                           "sin(exp(x))", "sin(log(sin(x)))", "sin(sin(x)/sin(y))", "sin(2)", "sin(min(x, 1))"})
+    EXPECT_THAT(source_of(text), Not(HasSubstr("short_sine(v"))) << text;
+}
+
+// Every result of an expression lies within the interval that was worked out for it.
+TEST(Expression, RangesHoldWhatComesOut) {
+  for (const char* text :
+       {"sin(x)*cos(y)", "exp(-abs(x))/2 - sigmoid(y)", "relu(tanh(x)) - 0.25", "min(sin(x), 0.3)*-2",
+        "sqrt(abs(sin(x)))", "sin(x)/(2+cos(y))", "max(sin(x), cos(y)) + 1"}) {
+    const Expression e = Expression::parse(text);
+    const Interval range = e.ranges().back();
+    EXPECT_TRUE(std::isfinite(range.low) && std::isfinite(range.high)) << text;
+    for (double x = -7; x < 7; x += 0.37)
+      for (double y = -7; y < 7; y += 0.41) {
+        EXPECT_GE(e.at(x, y), range.low) << text;
+        EXPECT_LE(e.at(x, y), range.high) << text;
+      }
+  }
+}
+
+// Units in the last place, against float64, over a million arguments and the smallest ones.
+double worst_ulp(float (*own)(float), double (*exact)(double)) {
+  double worst = 0;
+  const auto look = [&](float x) {
+    const double right = exact(static_cast<double>(x));
+    const float rounded = std::abs(static_cast<float>(right));
+    const double unit = static_cast<double>(std::nextafter(rounded, 2.0F) - rounded);
+    worst = std::max(worst, std::abs(static_cast<double>(own(x)) - right) / unit);
+  };
+  for (int i = -500'000; i <= 500'000; ++i) look(static_cast<float>(i) * 2e-6F);
+  for (float x = 1; x > 1e-30F; x *= 0.83F) look(x), look(-x);
+  return worst;
+}
+
+TEST(Expression, ShortSineIsWithinTwoUnitsInTheLastPlace) {
+  EXPECT_LT(worst_ulp(short_sine, [](double x) { return std::sin(x); }), 1.5);
+  EXPECT_LT(worst_ulp(short_cosine, [](double x) { return std::cos(x); }), 1.5);
+  EXPECT_EQ(short_sine(0.0F), 0.0F);
+  EXPECT_TRUE(std::isnan(short_sine(NAN)));
+}
+
+TEST(Lab, BoundsAreTheLargerOfBytesAndArithmetic) {
+  Ceilings c;
+  c.read_write_bytes_s = 4e12, c.sine_per_s = 1e12, c.short_sine_per_s = 4e12, c.fp32_flops_s = 5e13;
+  c.fp16_flops_s = 5e14;
+  LabSpec spec;
+  spec.operation = Operation::Sine;
+  const int64_t n = 1 << 20;
+  const Bound four = bound_of(spec, Way::GpuResident, n, c);
+  EXPECT_DOUBLE_EQ(four.bytes_s, 8.0 * n / 4e12);
+  EXPECT_DOUBLE_EQ(four.arithmetic_s, n / 1e12 + 3.0 * n / 4e12);
+  EXPECT_DOUBLE_EQ(four.seconds(), four.bytes_s);
+  spec.depth = 32;
+  const Bound many = bound_of(spec, Way::GpuResident, n, c);
+  EXPECT_DOUBLE_EQ(many.seconds(), many.arithmetic_s);
+  spec.operation = Operation::MatMul;
+  EXPECT_DOUBLE_EQ(bound_of(spec, Way::GpuResident, 4096, c).seconds(), 2.0 * 4096 * 4096 * 4096 / 5e13);
+  EXPECT_DOUBLE_EQ(bound_of(spec, Way::GpuFp16, 4096, c).seconds(), 2.0 * 4096 * 4096 * 4096 / 5e14);
+  EXPECT_EQ(bound_of(spec, Way::CpuLibrary, 4096, c).seconds(), 0);
+  EXPECT_EQ(bound_of(spec, Way::GpuUnsynced, 4096, c).seconds(), 0);
 }
 
 struct Collect : LabSink {
@@ -122,11 +209,87 @@ TEST(Lab, AsksBeforeItAllocates) {
   EXPECT_THAT(result.points[0].note, HasSubstr("the largest that fits is"));
 }
 
-TEST(Lab, LargestSizeFitsAndTheNextDoesNot) {
-  const LabSpec spec = quick(Operation::MatMul, {});
-  const int64_t room = 1 << 30, n = largest_size(spec, room);
-  EXPECT_LE(memory_of(spec, n), room);
-  EXPECT_GT(memory_of(spec, n + 1), room);
+int64_t number_after(const std::string& text, const std::string& words) {
+  const size_t at = text.find(words);
+  return at == std::string::npos ? -1 : std::stoll(text.substr(at + words.size()));
+}
+
+TEST(Lab, TheNamedSizeFitsAndAnotherHalfMoreDoesNot) {
+  for (Operation operation : {Operation::Add, Operation::MatMul}) {
+    std::atomic<bool> cancel{false};
+    Collect sink;
+    const int64_t wanted = operation == Operation::MatMul ? 1 << 20 : int64_t{1} << 40;
+    LabSpec spec = quick(operation, {wanted});
+    const LabResult result = run_lab(spec, cancel, sink);
+    const int64_t largest = number_after(result.points.at(0).note, "the largest that fits is ");
+    ASSERT_GT(largest, 1000) << result.points[0].note;
+    EXPECT_NE(result.points[0].note.find("size " + std::to_string(wanted)), std::string::npos);
+    spec.sizes = {largest + largest / 2};
+    EXPECT_FALSE(run_lab(spec, cancel, sink).points.at(0).ok);
+  }
+}
+
+TEST(Lab, SizesBeyondAnyNumberAreRefusedAndNothingOverflows) {
+  LabSpec spec = quick(Operation::MatMul, {1'000'000'000'000});
+  spec.m = spec.k = 1 << 20;
+  EXPECT_GT(flops_of(spec, spec.sizes[0]), 0);
+  EXPECT_GT(bytes_of(spec, spec.sizes[0]), 0);
+  EXPECT_GT(memory_of(spec, spec.sizes[0]), 0);
+  std::atomic<bool> cancel{false};
+  Collect sink;
+  EXPECT_FALSE(run_lab(spec, cancel, sink).points.at(0).ok);
+}
+
+TEST(Lab, ACallThatWouldTakeTooLongIsLeftOut) {
+  LabSpec spec = quick(Operation::MatMul, {64, 8192});
+  spec.ways = {Way::CpuLoops};
+  spec.longest_call_s = 0.5;
+  std::atomic<bool> cancel{false};
+  Collect sink;
+  const LabResult result = run_lab(spec, cancel, sink);
+  ASSERT_EQ(result.points.size(), 2u);
+  EXPECT_TRUE(result.points[0].ok);
+  EXPECT_THAT(result.points[1].note, HasSubstr("left out: one call would take about"));
+}
+
+TEST(Lab, CancellingStopsInTheMiddleOfACall) {
+  LabSpec spec = quick(Operation::MatMul, {3072});
+  spec.ways = {Way::CpuLoops};
+  spec.longest_call_s = 1000;
+  std::atomic<bool> cancel{false};
+  Collect sink;
+  const std::jthread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    cancel = true;
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  const LabResult result = run_lab(spec, cancel, sink);
+  EXPECT_TRUE(result.cancelled);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 5);
+}
+
+struct Recording : Collect {
+  bool records() const override { return true; }
+  void record(bool on) override { on ? ++begun : ++ended; }
+  int64_t trace_time() const override { return ++clock; }
+  int begun = 0, ended = 0;
+  mutable int64_t clock = 0;
+};
+
+TEST(Lab, EveryPointIsRecordedAfterItWasMeasured) {
+  std::atomic<bool> cancel{false};
+  Recording sink;
+  const LabResult result = run_lab(quick(Operation::Add, {10, 100}), cancel, sink);
+  ASSERT_EQ(result.points.size(), 4u);
+  EXPECT_EQ(sink.begun, 4);
+  EXPECT_EQ(sink.ended, 4);
+  int64_t step = 0;
+  for (const LabPoint& p : result.points) {
+    EXPECT_EQ(p.recorded.first_step, step);
+    EXPECT_EQ(p.recorded.steps, 3);
+    EXPECT_GT(p.recorded.end_ns, p.recorded.begin_ns);
+    step += p.recorded.steps;
+  }
 }
 
 TEST(Lab, ACancelledSweepKeepsItsPoints) {
@@ -156,6 +319,26 @@ TEST(Lab, CrossoversLieBetweenTheSizes) {
   EXPECT_EQ(found[0].slower_below, Way::CpuLibrary);
   EXPECT_NEAR(found[0].size, 31.6, 0.1);
   EXPECT_NEAR(found[0].seconds, 31.6, 0.1);
+}
+
+TEST(Lab, ResultsGoThroughJson) {
+  std::atomic<bool> cancel{false};
+  Recording sink;
+  LabResult result = run_lab(quick(Operation::Add, {10, 100}), cancel, sink);
+  result.ceilings.read_write_bytes_s = 4e12;
+  const nlohmann::json json = to_json(result);
+  EXPECT_EQ(to_json(lab_result_from_json(json)), json);
+}
+
+TEST(Lab, ReadsWhatThePyTorchScriptWrites) {
+  const auto result = lab_result_from_json(nlohmann::json::parse(R"({"framework": "PyTorch 2.11", "operation": "sine",
+      "depth": 2, "points": [{"way": "gpu", "size": 8, "median_s": 0.5}, {"way": "tpu", "size": 8, "median_s": 1}]})"));
+  EXPECT_EQ(result.source, "PyTorch 2.11");
+  EXPECT_EQ(result.spec.operation, Operation::Sine);
+  ASSERT_EQ(result.points.size(), 1u) << "a way that is not known is left out, not taken for another";
+  EXPECT_EQ(result.points[0].way, Way::GpuResident);
+  EXPECT_THROW(lab_result_from_json({{"losses", {1, 2}}}), Failure);
+  EXPECT_THROW(lab_result_from_json({{"points", {{{"way", 3}}}}}), Failure);
 }
 
 TEST(LabSpec, JsonGoesRoundAndRefuses) {

@@ -30,20 +30,25 @@ double best_seconds(cudaStream_t stream, const Work& work) {
 
 double product_flops(Way way, cudaStream_t stream) {
   LabSpec spec;
-  constexpr int64_t n = 4096;
+  constexpr int64_t n = 8192;
   const Inputs inputs = make_inputs(spec, n);
   cuda::lab::Operation product(spec, way, n, inputs);
   return static_cast<double>(flops_of(spec, n)) / best_seconds(stream, [&] { product.launch(stream); });
 }
 
+// Read and written bytes together: the better of the driver's copy and an own kernel.
 double memory_rate(cudaStream_t stream) {
-  constexpr size_t kElements = size_t{1} << 27;  // 512 MiB: far beyond any cache
-  const auto from = DeviceBlock<float>::device(kElements), to = DeviceBlock<float>::device(kElements);
+  size_t free = 0, total = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const size_t elements = std::min(size_t{1} << 28, free / 32 * 4);  // 1 GiB: far beyond any cache
+  const auto from = DeviceBlock<float>::device(elements), to = DeviceBlock<float>::device(elements);
   CUDA_CHECK(cudaMemset(from.data(), 1, from.bytes()));
-  const double s = best_seconds(stream, [&] {
+  const double driver = best_seconds(stream, [&] {
     CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream));
   });
-  return 2 * static_cast<double>(from.bytes()) / s;
+  const double own = best_seconds(
+      stream, [&] { cuda::lab::copy_array(stream, from.data(), to.data(), static_cast<int64_t>(elements)); });
+  return 2 * static_cast<double>(from.bytes()) / std::min(driver, own);
 }
 
 double pinned_rate(cudaStream_t stream) {
@@ -57,11 +62,12 @@ double pinned_rate(cudaStream_t stream) {
   return static_cast<double>(host.bytes()) / s;
 }
 
-double sine_rate(cudaStream_t stream) {
+double sine_rate(cudaStream_t stream, bool small) {
   constexpr int64_t kElements = 1 << 20;
   constexpr int kRepeats = 256;
   const auto out = DeviceBlock<float>::device(kElements);
-  const double s = best_seconds(stream, [&] { cuda::lab::sine_ceiling(stream, out.data(), kElements, kRepeats); });
+  const double s =
+      best_seconds(stream, [&] { cuda::lab::sine_ceiling(stream, out.data(), kElements, kRepeats, small); });
   return 4.0 * kElements * kRepeats / s;
 }
 
@@ -70,7 +76,8 @@ Ceilings measure() {
   Ceilings c;
   c.read_write_bytes_s = memory_rate(stream);
   c.pinned_bytes_s = pinned_rate(stream);
-  c.sine_per_s = sine_rate(stream);
+  c.sine_per_s = sine_rate(stream, false);
+  c.short_sine_per_s = sine_rate(stream, true);
   c.fp32_flops_s = product_flops(Way::GpuResident, stream);
   c.tf32_flops_s = product_flops(Way::GpuTf32, stream);
   c.fp16_flops_s = product_flops(Way::GpuFp16, stream);

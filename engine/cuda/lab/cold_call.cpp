@@ -29,10 +29,10 @@ FirstCall first_call(const LabSpec& spec, int64_t size) {
   CUDA_CHECK(cudaFree(nullptr));  // makes the context
   out.context_s = seconds_since(begin);
   begin = Clock::now();
-  const auto work = make_cuda_workload(spec, Way::GpuResident, size, inputs);
+  const auto work = make_first_call(spec, size, inputs);
   work->call();
   out.first_s = seconds_since(begin);
-  out.second_s = work->call().host_s;
+  out.second_s = work->call();
   return out;
 }
 
@@ -62,16 +62,19 @@ FirstCall ask_child(const LabSpec& spec, int64_t size) {
 class ColdWorkload final : public Workload {
  public:
   ColdWorkload(const LabSpec& spec, int64_t size) : spec_(spec), size_(size) {}
-  CallTime call() override {
+  double call() override {
     last_ = ask_child(spec_, size_);
-    return {last_.context_s + last_.first_s, 0, 0, last_.second_s};
+    return last_.context_s + last_.first_s;
   }
   void cool() override {}  // a fresh process finds nothing in the caches
-  std::vector<float> output() override {
-    const Inputs inputs = make_inputs(spec_, size_);
-    const auto warm = make_cuda_workload(spec_, Way::GpuResident, size_, inputs);
-    warm->call();
-    return warm->output();
+  // The child's result stays in the child: the same kernel is asked here.
+  double output_at(int64_t index) override {
+    if (!warm_) {
+      inputs_ = make_inputs(spec_, size_);
+      warm_ = make_first_call(spec_, size_, inputs_);
+      warm_->call();
+    }
+    return warm_->output_at(index);
   }
   std::string note() const override {
     char text[96];
@@ -84,6 +87,8 @@ class ColdWorkload final : public Workload {
   LabSpec spec_;
   int64_t size_;
   FirstCall last_;
+  Inputs inputs_;
+  std::unique_ptr<Workload> warm_;
 };
 
 }  // namespace

@@ -67,11 +67,14 @@ std::shared_ptr<const CompiledExpression> CompiledExpression::get(const ws::lab:
 }
 
 void CompiledExpression::launch(cudaStream_t stream, const float* x, const float* y, float* out, int64_t n) const {
+  constexpr int64_t kThreads = 256, kLong = int64_t{1} << 22;
   auto count = static_cast<unsigned long long>(n);
-  void* arguments[] = {&x, &y, &out, &count};
+  int each = n >= kLong ? 4 : 1;  // groups of four a thread
+  const int64_t in_block = kThreads * 4 * each;
+  void* arguments[] = {&x, &y, &out, &count, &each};
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(std::clamp<int64_t>((n + 1023) / 1024, 1, 132 * 16)));
-  config.blockDim = dim3(256);
+  config.gridDim = dim3(static_cast<unsigned>(std::max<int64_t>((n + in_block - 1) / in_block, 1)));
+  config.blockDim = dim3(kThreads);
   config.stream = stream;
   CUDA_CHECK(cudaLaunchKernelExC(&config, kernel_, arguments));
 }

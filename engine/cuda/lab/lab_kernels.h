@@ -15,7 +15,9 @@ void fill(cudaStream_t stream, float value, float* out, int64_t n);
 constexpr int kReducePartials = 1024;
 void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n);
 void softmax_rows(cudaStream_t stream, const float* a, float* out, int64_t n);  // rows of 1 024
-// `repeats` dependent sines an element, no memory traffic to speak of: what the arithmetic alone can do.
-void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats);
+void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n);
+// `repeats` dependent sines an element, no memory traffic to speak of: what the arithmetic alone can do. `small`: the
+// polynomial for small arguments.
+void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats, bool small);
 
 }  // namespace ws::cuda::lab

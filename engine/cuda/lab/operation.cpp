@@ -1,5 +1,7 @@
 #include "engine/cuda/lab/operation.h"
 
+#include <cuda_fp16.h>
+
 #include <cstdio>
 
 #include "engine/cuda/lab/lab_kernels.h"
@@ -39,30 +41,48 @@ void Operation::upload(const Inputs& inputs) {
 
 void Operation::prepare_product() {
   const int64_t m = spec_.m > 0 ? spec_.m : size_, k = spec_.k > 0 ? spec_.k : size_;
-  blas_ = std::make_unique<Blas>();
-  scratch_ = DeviceBlock<char>::device(kScratchBytes);
-  CUDA_CHECK(cudaMemset(scratch_.data(), 0, kScratchBytes));
   product_.a = {a_.data(), DType::F32, m, k};
   product_.b = {b_.data(), DType::F32, k, size_};
   product_.c = {out_.data(), DType::F32, m, size_};
   if (way_ == Way::GpuTf32) product_.precision = Precision::Tf32;
-  if (way_ == Way::GpuNaive) how_ = Matmul::Naive;
-  if (way_ == Way::GpuTiled) how_ = Matmul::Tiled;
-  if (way_ == Way::GpuFp16) {
-    product_.precision = Precision::Fp16;
-    half_a_ = DeviceBlock<char>::device(a_.bytes() / 2);
-    half_b_ = DeviceBlock<char>::device(b_.bytes() / 2);
-    const Tensor half_a{half_a_.data(), DType::F16, m, k}, half_b{half_b_.data(), DType::F16, k, size_};
-    convert(Queue(), product_.a, half_a);
-    convert(Queue(), product_.b, half_b);
-    CUDA_CHECK(cudaDeviceSynchronize());
-    product_.a = half_a;
-    product_.b = half_b;
+  if (way_ == Way::GpuFp16) use_half();
+  if (way_ != Way::GpuNaive && way_ != Way::GpuTiled) {
+    fastest_ = std::make_unique<FastestProduct>(product_, way_ != Way::GpuCold);
+    return;
   }
-  prepare(*blas_, how_, product_);
+  how_ = way_ == Way::GpuNaive ? Matmul::Naive : Matmul::Tiled;
+  blas_ = std::make_unique<Blas>();
+  scratch_ = DeviceBlock<char>::device(kScratchBytes);
+  CUDA_CHECK(cudaMemset(scratch_.data(), 0, kScratchBytes));
+}
+
+void Operation::use_half() {
+  const auto half = [](DeviceBlock<char>& memory, Tensor& tensor, bool fill) {
+    memory = DeviceBlock<char>::device(static_cast<size_t>(tensor.elements()) * 2);
+    const Tensor small{memory.data(), DType::F16, tensor.rows, tensor.cols};
+    if (fill) convert(Queue(), tensor, small);
+    tensor = small;
+  };
+  product_.precision = Precision::Fp16;
+  half(half_a_, product_.a, true);
+  half(half_b_, product_.b, true);
+  half(half_c_, product_.c, false);
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+double Operation::output_at(int64_t index) const {
+  if (half_c_) {
+    __half value{};
+    CUDA_CHECK(cudaMemcpy(&value, half_c_.data() + 2 * index, sizeof value, cudaMemcpyDeviceToHost));
+    return static_cast<double>(__half2float(value));
+  }
+  float value = 0;
+  CUDA_CHECK(cudaMemcpy(&value, out_.data() + index, sizeof value, cudaMemcpyDeviceToHost));
+  return static_cast<double>(value);
 }
 
 void Operation::launch(cudaStream_t stream) {
+  if (fastest_) return fastest_->launch(stream);
   if (spec_.operation == Kind::MatMul) return matmul(Queue(stream), *blas_, Scratch{scratch_.data()}, how_, product_);
   if (spec_.operation == Kind::Reduce) return reduce(stream, a_.data(), partials_.data(), out_.data(), size_);
   if (spec_.operation == Kind::Softmax) return softmax_rows(stream, a_.data(), out_.data(), size_);
@@ -116,6 +136,7 @@ std::string Operation::note() const {
     std::snprintf(text, sizeof text, "compiled in %.0f ms", compiled_->compile_seconds() * 1e3);
     return text;
   }
+  if (fastest_) return fastest_->describe();
   return product_.c ? describe(how_, product_) : "";
 }
 

@@ -6,6 +6,7 @@
 #include "engine/cuda/handles.h"
 #include "engine/cuda/kernels/kernels.h"
 #include "engine/cuda/lab/compiled_expression.h"
+#include "engine/cuda/lab/product.h"
 #include "engine/lab/workload.h"
 
 namespace ws::cuda::lab {
@@ -28,11 +29,13 @@ class Operation {
   float* first() const { return a_.data(); }
   float* second() const { return b_.data(); }
   float* output() const { return out_.data(); }
-  void upload(const Inputs& inputs);  // and whatever the way prepares from them
+  double output_at(int64_t index) const;  // after the work is done
   std::string note() const;
 
  private:
+  void upload(const Inputs& inputs);
   void prepare_product();
+  void use_half();
   void run_step_by_step(cudaStream_t stream, int64_t first, int64_t count);
   const float* y_at(int64_t first) const { return has_second() ? b_.data() + first : nullptr; }
 
@@ -43,8 +46,9 @@ class Operation {
   std::vector<DeviceBlock<float>> temps_;  // op by op: the values that a stack machine holds
   std::unique_ptr<ws::lab::Expression> expression_;
   std::shared_ptr<const CompiledExpression> compiled_;
-  std::unique_ptr<Blas> blas_;
-  DeviceBlock<char> scratch_, half_a_, half_b_;
+  std::unique_ptr<Blas> blas_;  // for the learners' kernels
+  std::unique_ptr<FastestProduct> fastest_;
+  DeviceBlock<char> scratch_, half_a_, half_b_, half_c_;
   Product product_;
   Matmul how_ = Matmul::Library;
 };

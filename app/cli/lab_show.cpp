@@ -1,0 +1,127 @@
+#include "app/cli/lab_show.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "app/cli/commands.h"
+#include "profiling/formats/run_file.h"
+
+namespace ws::cli {
+
+using namespace ws::lab;
+
+namespace {
+
+std::string text_of(std::string_view view) { return std::string(view); }
+
+std::string rate_text(double per_s, const char* unit) {
+  char text[48];
+  if (per_s >= 1e12)
+    std::snprintf(text, sizeof text, "%.2f T%s", per_s * 1e-12, unit);
+  else
+    std::snprintf(text, sizeof text, "%.1f G%s", per_s * 1e-9, unit);
+  return text;
+}
+
+std::string bound_text(const LabPoint& p) {
+  const double work_s = p.compute_s > 0 ? p.compute_s : p.device_s;
+  if (p.bound_s <= 0 || work_s <= 0) return "";
+  char text[64];
+  std::snprintf(text, sizeof text, "  %.0f %% of its bound %s", 100 * p.bound_s / work_s,
+                seconds_text(p.bound_s).c_str());
+  return text;
+}
+
+const LabPoint& find_point(const LabResult& result, const std::string& which) {
+  const size_t colon = which.find(':');
+  int64_t size = 0;
+  if (colon == std::string::npos ||
+      std::from_chars(which.data() + colon + 1, which.data() + which.size(), size).ec != std::errc())
+    throw UsageError("lab --point: expected WAY:SIZE such as gpu-pinned:1024, got " + which);
+  const std::string way = which.substr(0, colon);
+  const auto found =
+      std::ranges::find_if(result.points, [&](const LabPoint& p) { return p.size == size && info(p.way).name == way; });
+  if (found == result.points.end()) throw Failure("lab --point: this sweep has no point " + which);
+  if (found->recorded.steps == 0) throw Failure("lab --point: " + which + " was not recorded");
+  return *found;
+}
+
+struct Line {
+  prof::Span span;
+  const prof::Track* track;
+};
+
+std::vector<Line> lines_between(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end) {
+  std::vector<Line> lines;
+  for (const prof::Track& track : trace.tracks())
+    for (const prof::SpanBlock& block : track.blocks)
+      for (const prof::Span& span : block.spans)
+        if (span.start >= begin && span.start <= end) lines.push_back({span, &track});
+  std::ranges::stable_sort(lines, {}, [](const Line& line) { return line.span.start; });
+  return lines;
+}
+
+}  // namespace
+
+std::string seconds_text(double s) {
+  char text[32];
+  if (s < 1e-3)
+    std::snprintf(text, sizeof text, "%.2f µs", s * 1e6);
+  else if (s < 1)
+    std::snprintf(text, sizeof text, "%.3f ms", s * 1e3);
+  else
+    std::snprintf(text, sizeof text, "%.3f s", s);
+  return text;
+}
+
+void LabLines::point(const LabPoint& p) {
+  const WayInfo& way = info(p.way);
+  const std::string label = text_of(way.label);
+  if (!p.ok) {
+    std::fprintf(out_, "%12lld  %-24s %s\n", static_cast<long long>(p.size), label.c_str(), p.note.c_str());
+    return;
+  }
+  std::fprintf(out_, "%12lld  %-24s %12s  %s … %s  GPU %s%s  error %.1e  %s%s\n", static_cast<long long>(p.size),
+               label.c_str(), seconds_text(p.median_s).c_str(), seconds_text(p.low_s).c_str(),
+               seconds_text(p.high_s).c_str(), p.device_s > 0 ? seconds_text(p.device_s).c_str() : "-",
+               bound_text(p).c_str(), p.error, p.note.c_str(), way.pitfall ? "  (reads the launch, not the work)" : "");
+  std::fflush(out_);
+}
+
+void print_crossovers(const LabResult& result) {
+  for (const Crossover& c : crossovers(result))
+    if (info(c.slower_below).gpu != info(c.faster_above).gpu)
+      std::printf("from size %.0f on, %s is faster than %s (%s)\n", c.size, text_of(info(c.faster_above).label).c_str(),
+                  text_of(info(c.slower_below).label).c_str(), seconds_text(c.seconds).c_str());
+}
+
+void print_ceilings(const LabResult& result) {
+  const Ceilings& c = result.ceilings;
+  if (c.read_write_bytes_s <= 0) return;
+  std::printf("measured on this card: memory %s, pinned copy %s, fp32 %s, tf32 %s, fp16 %s, sine %s, short sine %s\n",
+              rate_text(c.read_write_bytes_s, "B/s").c_str(), rate_text(c.pinned_bytes_s, "B/s").c_str(),
+              rate_text(c.fp32_flops_s, "FLOP/s").c_str(), rate_text(c.tf32_flops_s, "FLOP/s").c_str(),
+              rate_text(c.fp16_flops_s, "FLOP/s").c_str(), rate_text(c.sine_per_s, "/s").c_str(),
+              rate_text(c.short_sine_per_s, "/s").c_str());
+}
+
+void print_point_trace(const std::string& path, const LabResult& result, const std::string& which) {
+  const LabPoint& point = find_point(result, which);
+  prof::RunFileReader reader(path);
+  prof::Trace trace = reader.trace();
+  reader.fill(trace, point.recorded.begin_ns, point.recorded.end_ns);
+  std::printf("%s, size %lld: %s measured; %lld more calls recorded\n", text_of(info(point.way).label).c_str(),
+              static_cast<long long>(point.size), seconds_text(point.median_s).c_str(),
+              static_cast<long long>(point.recorded.steps));
+  std::printf("%12s  %12s  %-28s %s\n", "at", "takes", "where", "what");
+  for (const Line& line : lines_between(trace, point.recorded.begin_ns, point.recorded.end_ns)) {
+    const prof::Span& span = line.span;
+    const std::string where = line.track->group + " " + line.track->name;
+    std::printf("%12s  %12s  %-28s %s\n",
+                seconds_text(static_cast<double>(span.start - point.recorded.begin_ns) * 1e-9).c_str(),
+                seconds_text(static_cast<double>(span.duration) * 1e-9).c_str(), where.c_str(),
+                trace.name(span.name).c_str());
+  }
+}
+
+}  // namespace ws::cli

@@ -1,0 +1,25 @@
+// What the laboratory prints: points as they come, and the trace of one of them.
+#pragma once
+#include <cstdio>
+#include <string>
+
+#include "engine/lab/lab.h"
+
+namespace ws::cli {
+
+class LabLines final : public lab::LabSink {
+ public:
+  explicit LabLines(FILE* out) : out_(out) {}
+  void point(const lab::LabPoint& point) override;
+
+ private:
+  FILE* out_;
+};
+
+std::string seconds_text(double seconds);
+void print_crossovers(const lab::LabResult& result);
+void print_ceilings(const lab::LabResult& result);
+// `which` is WAY:SIZE. Lists what happened in the recorded calls of that point, in order of time.
+void print_point_trace(const std::string& path, const lab::LabResult& result, const std::string& which);
+
+}  // namespace ws::cli

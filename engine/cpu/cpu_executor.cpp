@@ -6,15 +6,14 @@
 #include <map>
 
 #include "engine/compile.h"
-#include "engine/cpu/cpu_ops.h"
-#include "engine/cpu/step_memory.h"
+#include "engine/cpu/bound_plan.h"
 #include "engine/executor.h"
-#include "engine/op_tags.h"
 
 namespace ws {
 namespace {
 
 using cpu::Matrix;
+using cpu::Rows;
 using cpu::Sums;
 
 constexpr int64_t kScaleGrowEvery = 2000;
@@ -38,9 +37,9 @@ class Interpreter final : public Executor {
     state_step_ = state.step;
     loss_scale_ = state.loss_scale;
     good_steps_ = state.good_steps;
-    assign(parameters_, state.parameters);
-    for (int slot = 0; slot < 2; ++slot) assign(moments_[slot], state.moments[slot]);
-    refresh_shadows(bound_);
+    assign(weights_.parameters, state.parameters);
+    for (int slot = 0; slot < 2; ++slot) assign(weights_.moments[slot], state.moments[slot]);
+    bound_.refresh_shadows();
   }
 
   TrainState state() override {
@@ -48,24 +47,24 @@ class Interpreter final : public Executor {
     out.step = state_step_;
     out.loss_scale = loss_scale_;
     out.good_steps = good_steps_;
-    assign(out.parameters, parameters_);
-    for (int slot = 0; slot < 2; ++slot) assign(out.moments[slot], moments_[slot]);
+    assign(out.parameters, weights_.parameters);
+    for (int slot = 0; slot < 2; ++slot) assign(out.moments[slot], weights_.moments[slot]);
     return out;
   }
 
   void bind(const Plan& plan) override {
     if (plan.id == bound_.plan.id) return;
-    bind_to(bound_, plan);
+    bound_.bind(plan, model_, spec_.model.loss, weights_);
   }
 
   void begin_epoch(std::span<const uint32_t> order) override { order_.assign(order.begin(), order.end()); }
 
   void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) override {
-    const int64_t batch = bound_.plan.batch;
+    const int64_t batch = bound_.plan.batch, onward = batch < data_->train.rows ? batch : 0;
     for (size_t i = 0; i < lrs.size(); ++i) {
       const int64_t step = first_step + static_cast<int64_t>(i);
       lr_ = static_cast<double>(lrs[i]);
-      const Rows rows{&data_->train, order_.data() + first_row + static_cast<int64_t>(i) * batch};
+      const Rows rows{&data_->train, order_.data() + first_row + static_cast<int64_t>(i) * onward};
       const Sums sums = run_step(bound_, rows, step);
       ++state_step_;
       results_.push_back(result(step, sums, batch));
@@ -111,7 +110,7 @@ class Interpreter final : public Executor {
   MemoryUse memory() const override {
     MemoryUse use = bound_.memory.use;
     int64_t elements = 0;
-    for (const auto* group : {&parameters_, &moments_[0], &moments_[1]})
+    for (const auto* group : {&weights_.parameters, &weights_.moments[0], &weights_.moments[1]})
       for (const auto& values : *group) elements += static_cast<int64_t>(values.size());
     use.parameter_bytes = elements * static_cast<int64_t>(sizeof(Real));
     return use;
@@ -120,19 +119,7 @@ class Interpreter final : public Executor {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Bound {
-    Plan plan;
-    OpTags tags;
-    cpu::StepMemory memory;
-    std::vector<Real> x, y;
-    std::vector<int32_t> labels;
-    Real* view = nullptr;  // the batch where it lies in the data set, when its rows stand together there
-    std::vector<std::vector<Real>> shadows;  // by buffer
-  };
-  struct Rows {
-    const data::Split* split;
-    const uint32_t* order;
-  };
+  using Bound = cpu::BoundPlan<Real>;
 
   template <class To, class From>
   static void assign(std::vector<std::vector<To>>& to, const std::vector<std::vector<From>>& from) {
@@ -140,61 +127,15 @@ class Interpreter final : public Executor {
     for (size_t i = 0; i < from.size(); ++i) to[i].assign(from[i].begin(), from[i].end());
   }
 
-  static DType stored_as(const Buffer& b) { return sizeof(Real) == sizeof(float) ? b.type : DType::F32; }
-
-  void bind_to(Bound& bound, const Plan& plan) {
-    bound.plan = plan;
-    bound.tags = OpTags(plan);
-    bound.memory.reset(plan, sizeof(Real));
-    bound.x.resize(static_cast<size_t>(plan.batch * model_.inputs));
-    bound.y.resize(spec_.model.loss == LossKind::MeanSquared ? static_cast<size_t>(plan.batch * model_.outputs) : 0);
-    bound.labels.resize(spec_.model.loss == LossKind::CrossEntropy ? static_cast<size_t>(plan.batch) : 0);
-    bound.shadows.assign(plan.buffers.size(), {});
-    refresh_shadows(bound);
-  }
-
-  // A shadow follows its master also where no update op does it: at bind, and after a resume.
-  void refresh_shadows(Bound& bound) {
-    for (size_t i = 0; i < bound.plan.buffers.size(); ++i) {
-      const Buffer& b = bound.plan.buffers[i];
-      if (b.role != Role::Shadow) continue;
-      bound.shadows[i] = parameters_[index(b.param)];
-      cpu::round_all(stored_as(b), Matrix<Real>{bound.shadows[i].data(), b.rows, b.cols});
-    }
-  }
-
   Bound& evaluation(int64_t rows) {
     auto& bound = evaluations_[rows];
     if (bound.plan.id.empty()) {
       RunSpec spec = spec_;
       spec.exec.allocator = Allocator::Arena;
-      bind_to(bound, compile_evaluation(spec, model_, rows).plan);
+      bound.bind(compile_evaluation(spec, model_, rows).plan, model_, spec_.model.loss, weights_);
     }
-    refresh_shadows(bound);
+    bound.refresh_shadows();
     return bound;
-  }
-
-  Real* pointer(Bound& bound, BufferId id) {
-    const Buffer& b = bound.plan.buffer(id);
-    switch (b.role) {
-      case Role::Batch:
-        return b.name == "x" ? (bound.view ? bound.view : bound.x.data()) : bound.y.data();
-      case Role::Parameter:
-        return parameters_[index(b.param)].data();
-      case Role::Shadow:
-        return bound.shadows[index(id)].data();
-      case Role::State:
-        return moments_[b.slot][index(b.param)].data();
-      case Role::Metric:
-        return nullptr;
-      case Role::Temp:
-        return static_cast<Real*>(bound.memory.at(id));
-    }
-    return nullptr;
-  }
-  Matrix<Real> matrix(Bound& bound, BufferId id) {
-    const Buffer& b = bound.plan.buffer(id);
-    return {pointer(bound, id), b.rows, b.cols};
   }
 
   Sums run_step(Bound& bound, Rows rows, int64_t step) {
@@ -206,14 +147,9 @@ class Interpreter final : public Executor {
       phases.enter(op.phase);
       const prof::OpScope scope(bound.tags.of(i));
       run_op(bound, op, bound.tags.of(i), rows, sums);
-      for (BufferId id : op.out) round(bound, id);
+      for (BufferId id : op.out) bound.round(id);
     }
     return sums;
-  }
-
-  void round(Bound& bound, BufferId id) {
-    const Buffer& b = bound.plan.buffer(id);
-    if (b.role == Role::Temp && pointer(bound, id)) cpu::round_all(stored_as(b), matrix(bound, id));
   }
 
   // The loss gradient is the mean over the rows, times the fp16 loss scale.
@@ -223,12 +159,12 @@ class Interpreter final : public Executor {
   }
 
   void run_op(Bound& bound, const Op& op, prof::OpTag tag, Rows rows, Sums& sums) {
-    const auto in = [&](size_t i) { return matrix(bound, op.in[i]); };
-    const auto out = [&](size_t i) { return matrix(bound, op.out[i]); };
+    const auto in = [&](size_t i) { return bound.matrix(op.in[i]); };
+    const auto out = [&](size_t i) { return bound.matrix(op.out[i]); };
     const int32_t* labels = bound.labels.data();
     switch (op.kind) {
       case OpKind::LoadBatch:
-        return load_batch(bound, rows);
+        return given_ ? bound.load_inputs(given_) : bound.load(rows);
       case OpKind::MatMul:
         return product(bound, op);
       case OpKind::BroadcastBias:
@@ -289,7 +225,7 @@ class Interpreter final : public Executor {
   }
 
   void product(Bound& bound, const Op& op) {
-    const Matrix<Real> a = matrix(bound, op.in[0]), b = matrix(bound, op.in[1]), c = matrix(bound, op.out[0]);
+    const Matrix<Real> a = bound.matrix(op.in[0]), b = bound.matrix(op.in[1]), c = bound.matrix(op.out[0]);
     cpu::multiply(a, op.transpose_a, b, op.transpose_b, c);
     switch (op.epilogue) {
       case Epilogue::None:
@@ -297,40 +233,40 @@ class Interpreter final : public Executor {
       case Epilogue::Bias:
       case Epilogue::BiasActivate:
         if (op.in.size() < 3) return activate_product(bound, op, c);
-        return cpu::bias_activate(op.activation, c, matrix(bound, op.in[2]), c,
-                                  op.out.size() > 1 ? matrix(bound, op.out[1]) : Matrix<Real>{});
+        return cpu::bias_activate(op.activation, c, bound.matrix(op.in[2]), c,
+                                  op.out.size() > 1 ? bound.matrix(op.out[1]) : Matrix<Real>{});
       case Epilogue::ActivateGrad:
-        return cpu::activate_grad(op.activation, c, matrix(bound, op.in[2]), c);
+        return cpu::activate_grad(op.activation, c, bound.matrix(op.in[2]), c);
       case Epilogue::BiasGrad:
-        return cpu::column_sum(b, matrix(bound, op.out[1]));
+        return cpu::column_sum(b, bound.matrix(op.out[1]));
     }
   }
 
   void activate_product(Bound& bound, const Op& op, Matrix<Real> c) {
-    if (op.out.size() > 1) std::copy_n(c.data, c.size(), matrix(bound, op.out[1]).data);
+    if (op.out.size() > 1) std::copy_n(c.data, c.size(), bound.matrix(op.out[1]).data);
     cpu::activate(op.activation, c, c);
   }
 
   Sums output_layer(Bound& bound, const Op& op) {
     const OutputParts parts = output_parts(op);
-    const Matrix<Real> h = matrix(bound, parts.h), w = matrix(bound, parts.w), dz = matrix(bound, parts.dz);
+    const Matrix<Real> h = bound.matrix(parts.h), w = bound.matrix(parts.w), dz = bound.matrix(parts.dz);
     std::vector<Real> space(static_cast<size_t>(dz.size()));
     const Matrix<Real> z{space.data(), dz.rows, dz.cols};
     cpu::multiply(h, false, w, false, z);
     if (parts.bias != BufferId::None)
-      cpu::bias_activate(Activation::None, z, matrix(bound, parts.bias), z, Matrix<Real>{});
+      cpu::bias_activate(Activation::None, z, bound.matrix(parts.bias), z, Matrix<Real>{});
     Sums sums;
     if (bound.plan.spec.model.loss == LossKind::CrossEntropy) {
       sums = cpu::softmax_cross_entropy(z, bound.labels.data(), gradient_scale(bound), dz);
     } else {
-      sums = cpu::squared_error(z, matrix(bound, parts.y));
-      cpu::squared_error_grad(z, matrix(bound, parts.y), gradient_scale(bound), dz);
+      sums = cpu::squared_error(z, bound.matrix(parts.y));
+      cpu::squared_error_grad(z, bound.matrix(parts.y), gradient_scale(bound), dz);
     }
     if (parts.dz_before == BufferId::None) return sums;
-    round(bound, parts.dz);
-    const Matrix<Real> before = matrix(bound, parts.dz_before);
+    bound.round(parts.dz);
+    const Matrix<Real> before = bound.matrix(parts.dz_before);
     cpu::multiply(dz, false, w, true, before);
-    if (parts.saved != BufferId::None) cpu::activate_grad(op.activation, before, matrix(bound, parts.saved), before);
+    if (parts.saved != BufferId::None) cpu::activate_grad(op.activation, before, bound.matrix(parts.saved), before);
     return sums;
   }
 
@@ -338,10 +274,10 @@ class Interpreter final : public Executor {
     if (skips_update(bound)) return;
     std::vector<Real> space;
     for (const GradientItem& item : gradient_items(bound.plan, op)) {
-      const Matrix<Real> w = matrix(bound, item.weight.master), dz = matrix(bound, item.dz);
+      const Matrix<Real> w = bound.matrix(item.weight.master), dz = bound.matrix(item.dz);
       space.resize(static_cast<size_t>(w.size()));
       const Matrix<Real> dw{space.data(), w.rows, w.cols};
-      cpu::multiply(matrix(bound, item.a), true, dz, false, dw);
+      cpu::multiply(bound.matrix(item.a), true, dz, false, dw);
       update_one(bound, item.weight, dw);
       if (item.bias.master == BufferId::None) continue;
       const Matrix<Real> db{space.data(), 1, dz.cols};
@@ -352,10 +288,10 @@ class Interpreter final : public Executor {
 
   Sums linear_update(Bound& bound, const Op& op) {
     const auto items = update_items(bound.plan, op);
-    const Matrix<Real> w = matrix(bound, items[0].master), b = matrix(bound, items[1].master);
+    const Matrix<Real> w = bound.matrix(items[0].master), b = bound.matrix(items[1].master);
     std::vector<Real> space(static_cast<size_t>(w.size()) + 1);
     const Matrix<Real> dw{space.data(), w.rows, w.cols}, db{space.data() + w.size(), 1, 1};
-    const Sums sums = cpu::linear_step(matrix(bound, op.in[0]), matrix(bound, op.in[1]), w, b.data[0], dw, db.data);
+    const Sums sums = cpu::linear_step(bound.matrix(op.in[0]), bound.matrix(op.in[1]), w, b.data[0], dw, db.data);
     update_one(bound, items[0], dw);
     update_one(bound, items[1], db);
     return sums;
@@ -365,52 +301,9 @@ class Interpreter final : public Executor {
     if (want_outputs_) want_outputs_->insert(want_outputs_->end(), z.data, z.data + z.size());
   }
 
-  void load_batch(Bound& bound, Rows rows) {
-    const int64_t features = model_.inputs, batch = bound.plan.batch;
-    bound.view = nullptr;
-    if (given_) {
-      std::copy_n(given_, batch * features, bound.x.begin());
-      std::fill(bound.y.begin(), bound.y.end(), Real(0));
-      std::fill(bound.labels.begin(), bound.labels.end(), 0);
-    } else {
-      if (!view_rows(bound, rows)) gather_features(bound, rows);
-      gather_targets(bound, rows);
-    }
-    const DType type = stored_as(bound.plan.buffer(bound.plan.find("x")));
-    cpu::round_all(type, Matrix<Real>{bound.x.data(), batch, features});
-  }
-
-  bool view_rows(Bound& bound, Rows rows) const {
-    if constexpr (!std::is_same_v<Real, float>) return false;
-    const int64_t batch = bound.plan.batch;
-    if (bound.plan.buffer(bound.plan.find("x")).type != DType::F32) return false;
-    for (int64_t r = 1; r < batch; ++r)
-      if (rows.order[r] != rows.order[0] + static_cast<uint32_t>(r)) return false;
-    // The interpreter never writes to its inputs.
-    if constexpr (std::is_same_v<Real, float>)
-      bound.view = const_cast<float*>(rows.split->x.data()) + static_cast<int64_t>(rows.order[0]) * model_.inputs;
-    return true;
-  }
-
-  void gather_features(Bound& bound, Rows rows) const {
-    const int64_t features = model_.inputs;
-    for (int64_t r = 0; r < bound.plan.batch; ++r)
-      std::copy_n(rows.split->x.data() + static_cast<int64_t>(rows.order[r]) * features, features,
-                  bound.x.data() + r * features);
-  }
-
-  void gather_targets(Bound& bound, Rows rows) const {
-    for (size_t r = 0; r < bound.labels.size(); ++r) bound.labels[r] = rows.split->labels[rows.order[r]];
-    if (bound.y.empty()) return;
-    const int64_t outputs = model_.outputs;
-    for (int64_t r = 0; r < bound.plan.batch; ++r)
-      std::copy_n(rows.split->targets.data() + static_cast<int64_t>(rows.order[r]) * outputs, outputs,
-                  bound.y.data() + r * outputs);
-  }
-
   // fp16: an infinite or undefined gradient skips the update and halves the scale; a long good stretch doubles it.
   void check_finite(Bound& bound, const Op& op) {
-    finite_ = std::ranges::all_of(op.in, [&](BufferId id) { return cpu::all_finite(matrix(bound, id)); });
+    finite_ = std::ranges::all_of(op.in, [&](BufferId id) { return cpu::all_finite(bound.matrix(id)); });
     step_scale_ = loss_scale_;
     if (!finite_) {
       loss_scale_ = std::max(loss_scale_ / 2, 1.0);
@@ -426,7 +319,7 @@ class Interpreter final : public Executor {
 
   void update(Bound& bound, const Op& op) {
     if (skips_update(bound)) return;
-    for (const UpdateItem& item : update_items(bound.plan, op)) update_one(bound, item, matrix(bound, item.gradient));
+    for (const UpdateItem& item : update_items(bound.plan, op)) update_one(bound, item, bound.matrix(item.gradient));
   }
 
   void update_one(Bound& bound, const UpdateItem& item, Matrix<Real> gradient) {
@@ -435,14 +328,14 @@ class Interpreter final : public Executor {
     const cpu::Hyper hyper{t.optimizer,    lr_,     t.momentum,     t.beta1, t.beta2, t.epsilon,
                            t.weight_decay, unscale, state_step_ + 1};
     const auto moment = [&](int slot) {
-      return item.moment[slot] == BufferId::None ? nullptr : pointer(bound, item.moment[slot]);
+      return item.moment[slot] == BufferId::None ? nullptr : bound.pointer(item.moment[slot]);
     };
-    const Matrix<Real> w = matrix(bound, item.master);
+    const Matrix<Real> w = bound.matrix(item.master);
     cpu::update(hyper, !model_.parameters[index(item.param)].is_bias, w, gradient, moment(0), moment(1));
     if (item.shadow == BufferId::None) return;
-    const Matrix<Real> shadow = matrix(bound, item.shadow);
+    const Matrix<Real> shadow = bound.matrix(item.shadow);
     std::copy_n(w.data, w.size(), shadow.data);
-    cpu::round_all(stored_as(bound.plan.buffer(item.shadow)), shadow);
+    cpu::round_all(Bound::stored_as(bound.plan.buffer(item.shadow)), shadow);
   }
 
   StepResult result(int64_t step, const Sums& sums, int64_t rows) const {
@@ -456,7 +349,7 @@ class Interpreter final : public Executor {
   const data::Dataset* data_ = nullptr;
   RunSpec spec_;
   std::vector<uint32_t> order_;
-  std::vector<std::vector<Real>> parameters_, moments_[2];  // by ParamId
+  cpu::Weights<Real> weights_;
   int64_t state_step_ = 0, good_steps_ = 0;
   double loss_scale_ = 65536, step_scale_ = 65536, lr_ = 0;
   bool finite_ = true;

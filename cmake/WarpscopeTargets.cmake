@@ -1,7 +1,9 @@
 # How every target of this project is made: one include root, warnings as errors, optional sanitizers and ccache.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # ccache keeps what was compiled with a precompiled header only when told not to mind the header's age.
+  set(_sloppiness pch_defines,time_macros,include_file_mtime,include_file_ctime)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=${_sloppiness} ${CCACHE_PROGRAM})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
@@ -30,12 +32,35 @@ function(warpscope_library name)
   target_link_libraries(warpscope_${name} PUBLIC warpscope_flags)
 endfunction()
 
+# warpscope_precompile(TARGET HEADERS...): the heavy headers of a target are parsed once.
+# warpscope_precompile(TARGET REUSE_FROM OTHER): with those of another target of the same kind.
+function(warpscope_precompile target)
+  if(ARGV1 STREQUAL "REUSE_FROM")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+  else()
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      # The same false alarms on strings, which a precompiled header no longer hides as a system header's.
+      target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
+    endif()
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CCACHE_PROGRAM)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # or ccache keeps nothing of it
+  endif()
+endfunction()
+
+# What nearly every source file of the Qt-free libraries reads.
+set(WARPSCOPE_COMMON_HEADERS <algorithm> <chrono> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
+  <sstream> <string> <thread> <vector> <nlohmann/json.hpp>)
+
 # warpscope_test(NAME SOURCES... ): a GoogleTest program; each of its cases becomes a CTest test.
 function(warpscope_test name)
   cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "LIBS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE warpscope_flags ${arg_LIBS} GTest::gmock GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE WARPSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  warpscope_precompile(${name} REUSE_FROM test_headers)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()

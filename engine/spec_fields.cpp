@@ -162,9 +162,9 @@ Field make(std::string_view key, std::string_view group, std::string_view label,
   make<&RunSpec::section, &Type::member>(#section "." #member, group, label, FieldKind::Choice, kAny, live, explain, \
                                          names<Enum>())
 
-const std::vector<Field>& table() {
+std::vector<Field> data_fields() {
   using data::DataSpec;
-  static const std::vector<Field> all = {
+  return {
       make<&RunSpec::data, &DataSpec::name>("data.name", "Data", "data set", FieldKind::Choice, kAny, kFixed,
                                             "What to learn from.", kDatasets),
       FIELD(data, DataSpec, path, "Data", "file or folder", Text, kAny, kFixed,
@@ -182,7 +182,11 @@ const std::vector<Field>& table() {
             "Train on the first rows only; 0 takes all."),
       FIELD(data, DataSpec, seed, "Data", "data seed", Integer, (Limits{0, 9e15}), kFixed,
             "Of synthetic points and of the split."),
+  };
+}
 
+std::vector<Field> model_fields() {
+  return {
       CHOICE(model, ModelSpec, kind, ModelKind, "Model", "model", kFixed, "The shape of the function to fit."),
       FIELD(model, ModelSpec, hidden, "Model", "hidden layers", IntegerList, (Limits{1, 65536}), kFixed,
             "Widths of the layers between input and output."),
@@ -194,7 +198,11 @@ const std::vector<Field>& table() {
       FIELD(model, ModelSpec, start_w, "Model", "start w", Number, kAny, kFixed,
             "Where the slope of a linear model starts."),
       FIELD(model, ModelSpec, start_b, "Model", "start b", Number, kAny, kFixed, "Where its offset starts."),
+  };
+}
 
+std::vector<Field> train_fields() {
+  return {
       CHOICE(train, TrainSpec, optimizer, Optimizer, "Training", "optimizer", kFixed, "How a gradient becomes a step."),
       FIELD(train, TrainSpec, lr, "Training", "rate", Number, (Limits{0, 1e6, true}), kLive,
             "The learning rate: too small crawls, too large diverges."),
@@ -228,7 +236,11 @@ const std::vector<Field>& table() {
             "Stop after so many seconds; 0 goes on."),
       FIELD(train, TrainSpec, eval_every, "Training", "test every", Integer, (Limits{0, 1e9}), kLive,
             "Epochs between tests; 0 tests at the end only."),
+  };
+}
 
+std::vector<Field> exec_fields() {
+  return {
       CHOICE(exec, ExecSpec, device, Device, "Execution", "device", kFixed, "What runs the plan."),
       CHOICE(exec, ExecSpec, allocator, Allocator, "Execution", "allocator", kLive,
              "Where the buffers of a step come from."),
@@ -250,6 +262,15 @@ const std::vector<Field>& table() {
       FIELD(exec, ExecSpec, cache_cap_mib, "Execution", "cache cap", Number, kFrom0, kLive,
             "Caching: MiB that the pool may hold; 0 sets no cap."),
   };
+}
+
+const std::vector<Field>& table() {
+  static const std::vector<Field> all = [] {
+    std::vector<Field> fields;
+    for (auto group : {data_fields(), model_fields(), train_fields(), exec_fields()})
+      fields.insert(fields.end(), group.begin(), group.end());
+    return fields;
+  }();
   return all;
 }
 #undef FIELD

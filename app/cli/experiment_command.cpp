@@ -7,6 +7,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
+#include "app/report/experiment_figure.h"
+#include "app/report/report.h"
 #include "app/session/experiment.h"
 
 namespace ws::cli {
@@ -66,14 +68,15 @@ int run(const Arguments& a) {
   CancelOnInterrupt interrupt;
   Narrate narrate;
   const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate);
-  std::ofstream(std::filesystem::path(folder) / "table.csv") << experiment_csv(result);
+  write_whole(folder + "/table.csv", experiment_csv(result));
+  write_whole(folder + "/chart.svg", experiment_svg(result) + "\n");
   if (a.json) {
     std::printf("%s\n", to_json(result).dump().c_str());
     return kDone;
   }
-  std::printf("%s\n%s\n\n%s\n%s\nExpected: %s\n", spec.title.c_str(), result.device.c_str(),
+  std::printf("%s\n%s\n\n%s\n%s\nExpected: %s\nMeasured: %s\n", spec.title.c_str(), result.device.c_str(),
               experiment_table(result).c_str(), result.complete ? "" : "Not complete: start it again to go on.\n",
-              spec.expect.c_str());
+              spec.expect.c_str(), measured_text(result).c_str());
   return kDone;
 }
 

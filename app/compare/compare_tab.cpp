@@ -1,180 +1,42 @@
 #include "app/compare/compare_tab.h"
 
 #include <QComboBox>
-#include <QFileDialog>
-#include <QFileInfo>
-#include <QHBoxLayout>
-#include <QHeaderView>
+#include <QEvent>
 #include <QLabel>
-#include <QPainter>
-#include <QPushButton>
-#include <QSplitter>
-#include <QTabWidget>
-#include <QTableWidget>
-#include <QVBoxLayout>
+#include <algorithm>
 #include <cmath>
 
-#include "app/charts/pane.h"
+#include "app/charts/curve_pane.h"
+#include "app/compare/compare_table.h"
 #include "app/compare/step_view.h"
 #include "app/compare/waterfall_view.h"
-#include "app/panels/panel_table.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
-#include "app/report/report_export.h"
 #include "app/window/main_window.h"
 
 namespace ws::app {
 namespace {
 
-QIcon badge_icon(int slot) {
-  QPixmap picture(15, 15);
-  picture.fill(Qt::transparent);
-  QPainter painter(&picture);
-  draw_badge(painter, QRectF(0, 0, 15, 15), slot);
-  return QIcon(picture);
-}
-
-QString with_sign(double value, int decimals) { return (value > 0 ? "+" : "") + fixed_text(value, decimals); }
-
-QString cell_text(double value, int decimals) {
-  return std::isnan(value) ? QStringLiteral("–") : fixed_text(value, decimals);
-}
-
-QTableWidgetItem* item(const QString& text, bool number = false) {
-  auto* made = new QTableWidgetItem(text);
-  if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  return made;
-}
-
 QString colour_span(const QString& text, const QColor& colour) {
   return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
 }
 
+QString cause_name(prof::Meaning meaning) {
+  return meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning);
+}
+
 }  // namespace
-
-CompareTab::CompareTab(QWidget* parent) : QWidget(parent) {
-  picker_ = buildPicker();
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(5, 5, 5, 5);
-  column->setSpacing(5);
-  column->addWidget(buildHeadline());
-  auto* steps = new Pane(tr("One step of each"), this);
-  steps->setTitle(tr("One step of each"), tr("same time scale · one cursor · the median step"));
-  step_ = new StepView(steps);
-  steps->setBody(step_);
-  auto* all = new QSplitter(Qt::Vertical, this);
-  all->setHandleWidth(5);
-  all->addWidget(steps);
-  all->addWidget(buildTables());
-  all->setSizes({330, 360});
-  column->addWidget(all, 1);
-  due_.setSingleShot(true);
-  due_.setInterval(300);
-  connect(&due_, &QTimer::timeout, this, &CompareTab::refresh);
-  refresh();
-}
-
-QWidget* CompareTab::buildPicker() {
-  auto* box = new QWidget(this);
-  auto* row = new QHBoxLayout(box);
-  row->setContentsMargins(0, 0, 0, 0);
-  baseline_box_ = new QComboBox(box);
-  candidate_box_ = new QComboBox(box);
-  baseline_box_->setAccessibleName(tr("Baseline"));
-  candidate_box_->setAccessibleName(tr("Candidate"));
-  auto* swap = new QPushButton(box);
-  swap->setIcon(theme_icon("swap"));
-  swap->setAccessibleName(tr("Swap baseline and candidate"));
-  swap->setToolTip(swap->accessibleName());
-  for (QComboBox* combo : {baseline_box_, candidate_box_}) combo->setMinimumWidth(170);
-  row->addWidget(new QLabel(tr("Baseline"), box));
-  row->addWidget(baseline_box_);
-  row->addWidget(swap);
-  row->addWidget(new QLabel(tr("Candidate"), box));
-  row->addWidget(candidate_box_);
-  connect(swap, &QPushButton::clicked, this, &CompareTab::swapRuns);
-  const auto picked = [this] {
-    const auto at = [this](QComboBox* combo) {
-      return combo->currentIndex() >= 0 ? runs_[static_cast<size_t>(combo->currentIndex())] : nullptr;
-    };
-    setPair(at(baseline_box_), at(candidate_box_));
-  };
-  connect(baseline_box_, &QComboBox::activated, this, picked);
-  connect(candidate_box_, &QComboBox::activated, this, picked);
-  return box;
-}
-
-QWidget* CompareTab::buildHeadline() {
-  auto* panel = new QWidget(this);
-  panel->setObjectName("panel");
-  panel->setAttribute(Qt::WA_StyledBackground);
-  auto* column = new QVBoxLayout(panel);
-  column->setContentsMargins(14, 10, 14, 8);
-  auto* top = new QHBoxLayout;
-  auto* left = new QVBoxLayout;
-  headline_ = new QLabel(panel);
-  headline_->setFont(ui_font(21, 600));
-  times_ = new QLabel(panel);
-  times_->setFont(number_font(12));
-  left->addWidget(headline_);
-  left->addWidget(times_);
-  causes_ = new QLabel(panel);
-  causes_->setWordWrap(true);
-  auto* report = new QPushButton(tr("Export report"), panel);
-  report->setIcon(theme_icon("export"));
-  connect(report, &QPushButton::clicked, this, &CompareTab::chooseReport);
-  top->addLayout(left);
-  top->addSpacing(26);
-  top->addWidget(causes_, 1);
-  top->addWidget(report, 0, Qt::AlignVCenter);
-  column->addLayout(top);
-  choices_ = new QLabel(panel);
-  choices_->setWordWrap(true);
-  choices_->setTextFormat(Qt::RichText);
-  warnings_ = new QLabel(panel);
-  warnings_->setWordWrap(true);
-  warnings_->setTextFormat(Qt::RichText);
-  column->addWidget(choices_);
-  column->addWidget(warnings_);
-  return panel;
-}
-
-QWidget* CompareTab::buildTables() {
-  auto* falls = new Pane(tr("Where the time went"), this);
-  falls->setTitle(tr("Where the difference went"), tr("µs a step · parts sum to the difference"));
-  waterfall_ = new WaterfallView(falls);
-  falls->setBody(waterfall_);
-  auto* numbers = new Pane(tr("Measures"), this);
-  numbers->setTitle(tr("Measures"), tr("against the baseline"));
-  measures_ = new QTableWidget(0, 6, this);
-  style_table(*measures_, tr("Measures"));
-  measures_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  kernels_ = new QTableWidget(0, 6, this);
-  kernels_->setHorizontalHeaderLabels({tr("Kernel"), tr("baseline, count"), tr("candidate, count"), tr("baseline, µs"),
-                                       tr("candidate, µs"), tr("Δ µs")});
-  style_table(*kernels_, tr("Kernels by difference"));
-  kernels_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  for (QTableWidget* table : {measures_, kernels_}) table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  auto* tabs = new QTabWidget(this);
-  tabs->setDocumentMode(true);
-  tabs->addTab(measures_, tr("Measures"));
-  tabs->addTab(kernels_, tr("Kernels by Δ"));
-  numbers->setBody(tabs);
-  auto* row = new QSplitter(Qt::Horizontal, this);
-  row->setHandleWidth(5);
-  row->addWidget(falls);
-  row->addWidget(numbers);
-  row->setSizes({600, 600});
-  return row;
-}
 
 void CompareTab::setRuns(const std::vector<Run*>& runs) {
   for (const auto& run : runs_)
     if (run) disconnect(run, nullptr, this, nullptr);
   runs_.assign(runs.begin(), runs.end());
+  std::erase_if(samples_,
+                [&](const auto& entry) { return std::find(runs.begin(), runs.end(), entry.first) == runs.end(); });
   for (Run* run : runs)
-    connect(run, &Run::changed, this, [this] {
-      if (!due_.isActive() && isVisible()) due_.start();
+    connect(run, &Run::changed, this, [this, run] {
+      // What is read from a file is there at once; what trains is looked at once a second.
+      if (!due_.isActive() && isVisible()) due_.start(run->live() ? 1000 : 30);
     });
   const auto still = [&](const QPointer<Run>& run) {
     return run && std::find(runs.begin(), runs.end(), run.data()) != runs.end();
@@ -186,13 +48,15 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
     if (baseline_ && candidate_ && candidate_->usPerStep() > baseline_->usPerStep()) std::swap(baseline_, candidate_);
   }
   fillPickers();
+  for (CurvePane* pane : {loss_, speed_}) pane->setRuns(runs);
   refresh();
 }
 
 void CompareTab::fillPickers() {
   for (auto [combo, chosen] : {std::pair{baseline_box_, baseline_.data()}, {candidate_box_, candidate_.data()}}) {
     combo->clear();
-    for (const auto& run : runs_) combo->addItem(badge_icon(run->slot), run->title);
+    for (const auto& run : runs_)
+      if (run) combo->addItem(badge_icon(run->slot), run->title);
     for (size_t i = 0; i < runs_.size(); ++i)
       if (runs_[i] == chosen) combo->setCurrentIndex(static_cast<int>(i));
     combo->setEnabled(runs_.size() > 1);
@@ -208,47 +72,120 @@ void CompareTab::setPair(Run* baseline, Run* candidate) {
 
 void CompareTab::swapRuns() { setPair(candidate_, baseline_); }
 
+std::vector<Run*> CompareTab::ordered() const {
+  std::vector<Run*> all;
+  for (const QPointer<Run>& run : {baseline_, candidate_})
+    if (run && std::find(all.begin(), all.end(), run.data()) == all.end()) all.push_back(run);
+  for (const auto& run : runs_)
+    if (run && std::find(all.begin(), all.end(), run.data()) == all.end()) all.push_back(run);
+  return all;
+}
+
+const RunSample& CompareTab::sample(const Run* run) const {
+  static const RunSample none;
+  const auto at = samples_.find(run);
+  return at == samples_.end() ? none : at->second.sample;
+}
+
 void CompareTab::refresh() {
-  comparison_ = baseline_ && candidate_ ? compare_runs(*baseline_, *candidate_) : PairComparison{};
+  stale_.clear();
+  for (Run* run : ordered()) {
+    const auto known = samples_.find(run);
+    const bool same = known != samples_.end() && known->second.spans == run->trace.span_count() &&
+                      known->second.steps == run->steps.size() && known->second.ended == run->summary.has_value();
+    if (!same) stale_.emplace_back(run);
+  }
+  if (stale_.empty())
+    show_all();
+  else
+    next_.start();
+}
+
+void CompareTab::sampleNext() {
+  while (!stale_.empty() && !stale_.front()) stale_.erase(stale_.begin());
+  if (!stale_.empty()) {
+    const Run* run = stale_.front();
+    samples_[run] = {run->trace.span_count(), run->steps.size(), run->summary.has_value(), sample_of(*run)};
+    stale_.erase(stale_.begin());
+  }
+  if (!stale_.empty()) return next_.start();
+  show_all();
+}
+
+void CompareTab::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  refresh();
+}
+
+void CompareTab::show_all() {
+  comparison_ = baseline_ && candidate_ ? compare_runs(*baseline_, sample(baseline_), *candidate_, sample(candidate_))
+                                        : PairComparison{};
+  legend_->setText(colour_span("▂", theme().worse) + tr(" slower  ") + colour_span("▂", theme().better) +
+                   tr(" faster  ") + colour_span("▂", theme().focus) + tr(" not in the baseline"));
   showHeadline();
+  showCauses();
   showChoices();
+  showWarnings();
   showMeasures();
   showKernels();
-  step_->setRuns(baseline_, candidate_, comparison_);
+  showSpec();
+  showBars();
+  std::vector<StepView::Shown> shown;
+  for (Run* run : ordered()) shown.push_back({run, sample(run)});
+  step_->setRuns(std::move(shown));
   waterfall_->setComparison(comparison_, baseline_ ? baseline_->slot : 0, candidate_ ? candidate_->slot : 1);
 }
 
 void CompareTab::showHeadline() {
   const PairComparison& c = comparison_;
-  if (!baseline_ || !candidate_) {
-    headline_->setText(tr("Tick two runs to compare them"));
-    times_->clear();
-    causes_->setText(tr("Train a run, change one choice, train again: both are in the list at the right."));
-    return;
-  }
-  const QString who = QString(run_letter(candidate_->slot));
+  times_->setVisible(baseline_ && candidate_);
+  if (!baseline_ || !candidate_) return headline_->setText(tr("Tick two runs to compare them"));
+  const QString who = QString(run_letter(candidate_->slot)), other = QString(run_letter(baseline_->slot));
   const double ratio = c.candidate_us > 0 ? c.baseline_us / c.candidate_us : 0;
-  if (!c.beyond_noise)
-    headline_->setText(tr("%1 is as fast: within noise").arg(who));
+  if (!(c.baseline_us > 0 && c.candidate_us > 0))
+    headline_->setText(tr("%1 and %2 side by side").arg(other, who));
+  else if (!c.beyond_noise)
+    headline_->setText(tr("%1 is as fast as %2: within noise").arg(who, other));
   else
     headline_->setText(ratio >= 1 ? tr("%1 is %2× faster a step").arg(who, significant_text(ratio))
                                   : tr("%1 is %2× slower a step").arg(who, significant_text(1 / ratio)));
   const double delta = c.candidate_us - c.baseline_us;
+  if (std::isnan(delta)) return times_->setText(tr("The step time of one is not known."));
   times_->setText(
       tr("%1 → %2, %3%4 µs%5")
           .arg(us_text(c.baseline_us), time_axis_text(c.candidate_us), delta > 0 ? "+" : "", fixed_text(delta, 1),
                c.half_width_us > 0 ? tr(" ± %1 (95 % interval)").arg(fixed_text(c.half_width_us, 1)) : QString()));
-  QStringList parts;
-  const double total = static_cast<double>(c.waterfall.b_ps - c.waterfall.a_ps);
-  for (const prof::Cause& cause : c.waterfall.causes) {
+}
+
+// The three causes that weigh most, and with more than two runs who is fastest of all.
+void CompareTab::showCauses() {
+  QStringList lines, parts;
+  const double total = static_cast<double>(comparison_.waterfall.b_ps - comparison_.waterfall.a_ps);
+  for (const prof::Cause& cause : comparison_.waterfall.causes) {
     const double share = total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0;
     if (parts.size() < 3 && share > 0.05)
-      parts << tr("%1 %2 %")
-                   .arg(cause.meaning == prof::Meaning::Launch ? tr("launch gaps")
-                                                               : ws::app::meaning_name(cause.meaning))
-                   .arg(std::lround(100 * share));
+      parts << tr("%1 %2 %").arg(cause_name(cause.meaning)).arg(std::lround(100 * share));
   }
-  causes_->setText(parts.isEmpty() ? QString() : tr("Of the difference: %1.").arg(parts.join(", ")));
+  if (!parts.isEmpty() && comparison_.beyond_noise) {
+    const QString first = tr("%1 of the difference").arg(parts.takeFirst());
+    lines << "<b>" + first.toHtmlEscaped() + "</b>" +
+                 (parts.isEmpty() ? QString() : tr(", then %1").arg(parts.join(", "))) + ".";
+  }
+  const std::vector<Run*> runs = ordered();
+  if (runs.size() > 2) {
+    const auto us = [this](const Run* run) {
+      const double mean = sample(run).traced() ? sample(run).mean_step_us() : run->usPerStep();
+      return mean > 0 ? mean : 1e300;
+    };
+    const Run* best = *std::min_element(runs.begin(), runs.end(), [&](Run* a, Run* b) { return us(a) < us(b); });
+    lines << tr("Fastest of %1: %2 %3, %4 a step.")
+                 .arg(runs.size())
+                 .arg(run_letter(best->slot))
+                 .arg(best->title.toHtmlEscaped(), time_axis_text(us(best)));
+  }
+  if (!baseline_ || !candidate_)
+    lines << tr("Train a run, change one choice, train again: both are in the list at the right.");
+  causes_->setText(lines.join("<br>"));
 }
 
 void CompareTab::showChoices() {
@@ -258,85 +195,37 @@ void CompareTab::showChoices() {
                  .arg(colour_span(QString::fromUtf8(field(change.key).label.data()), theme().secondary),
                       theme().secondary.name(), QString::fromStdString(change.from).toHtmlEscaped(),
                       QString::fromStdString(change.to).toHtmlEscaped());
-  const bool both = baseline_ && candidate_;
-  choices_->setVisible(both);
-  choices_->setText(parts.isEmpty() ? tr("The same choices in both.")
-                                    : QString("<b>%1</b> &nbsp; ")
-                                              .arg(parts.size() == 1 ? tr("1 choice differs")
-                                                                     : tr("%1 choices differ").arg(parts.size())) +
-                                          parts.join(" &nbsp;·&nbsp; "));
-  warnings_->setVisible(both && !comparison_.warnings.isEmpty());
-  warnings_->setText(colour_span("▲ " + comparison_.warnings.join(" · "), theme().worse));
+  const auto count = parts.size();
+  if (count > 8) parts = parts.mid(0, 8) << tr("%1 more under Choices").arg(count - 8);
+  choices_->setVisible(baseline_ && candidate_);
+  choices_->setText(
+      parts.isEmpty()
+          ? tr("The same choices in both.")
+          : QString("<b>%1</b> &nbsp; ").arg(count == 1 ? tr("1 choice differs") : tr("%1 choices differ").arg(count)) +
+                parts.join(" &nbsp;·&nbsp; "));
 }
 
-void CompareTab::showMeasures() {
-  const QString a = baseline_ ? QString(run_letter(baseline_->slot)) : "–",
-                b = candidate_ ? QString(run_letter(candidate_->slot)) : "–";
-  measures_->setHorizontalHeaderLabels({tr("Measure"), a, b, tr("%1 − %2").arg(b, a), tr("relative"), tr("verdict")});
-  measures_->setRowCount(0);
-  QString group;
-  for (const MeasureRow& m : comparison_.measures) {
-    int row = measures_->rowCount();
-    if (m.group != group) {
-      group = m.group;
-      measures_->insertRow(row);
-      auto* head = item(group);
-      head->setFont(ui_font(12, 600));
-      head->setData(kSectionRole, true);
-      measures_->setItem(row, 0, head);
-      measures_->setSpan(row++, 0, 1, 6);
+// What makes a comparison with the baseline unfair, each said once with the runs it holds for.
+void CompareTab::showWarnings() {
+  std::vector<std::pair<QString, QString>> said;  // sentence, letters
+  const std::vector<Run*> runs = ordered();
+  for (size_t i = 1; i < runs.size(); ++i)
+    for (const QString& sentence : compare_runs(*runs[0], sample(runs[0]), *runs[i], sample(runs[i])).warnings) {
+      const auto at = std::find_if(said.begin(), said.end(), [&](const auto& s) { return s.first == sentence; });
+      if (at == said.end())
+        said.emplace_back(sentence, QString(run_letter(runs[i]->slot)));
+      else
+        at->second += ", " + QString(run_letter(runs[i]->slot));
     }
-    measures_->insertRow(row);
-    const QString unit = m.unit.isEmpty() ? "" : " " + m.unit;
-    const double relative = m.baseline != 0 ? 100 * m.delta() / m.baseline : std::nan("");
-    const QString mark = m.verdict == Verdict::Better        ? "✓ "
-                         : m.verdict == Verdict::Worse       ? "▲ "
-                         : m.verdict == Verdict::WithinNoise ? "◌ "
-                                                             : "";
-    const bool known = !std::isnan(m.delta());
-    QTableWidgetItem* cells[] = {item(m.name + (m.unit.isEmpty() ? "" : ", " + m.unit)),
-                                 item(cell_text(m.baseline, m.decimals), true),
-                                 item(cell_text(m.candidate, m.decimals), true),
-                                 item(known ? with_sign(m.delta(), m.decimals) : "–", true),
-                                 item(std::isnan(relative) ? "–" : with_sign(relative, 1) + " %", true),
-                                 item(mark + verdict_text(m.verdict))};
-    cells[5]->setForeground(m.verdict == Verdict::Better  ? theme().better
-                            : m.verdict == Verdict::Worse ? theme().worse
-                                                          : theme().secondary);
-    for (int column = 0; column < 6; ++column) measures_->setItem(row, column, cells[column]);
-  }
+  QStringList lines;
+  for (const auto& [sentence, letters] : said) lines << (runs.size() > 2 ? letters + ": " + sentence : sentence);
+  warnings_->setVisible(!lines.isEmpty());
+  warnings_->setText(colour_span("▲ " + lines.join(" · "), theme().worse));
 }
 
-void CompareTab::showKernels() {
-  kernels_->setRowCount(static_cast<int>(comparison_.kernels.size()));
-  for (int row = 0; row < kernels_->rowCount(); ++row) {
-    const prof::KernelDelta& k = comparison_.kernels[static_cast<size_t>(row)];
-    QTableWidgetItem* cells[] = {item(QString::fromStdString(k.name)), item(fixed_text(k.a_count, 1), true),
-                                 item(fixed_text(k.b_count, 1), true), item(fixed_text(k.a_us, 2), true),
-                                 item(fixed_text(k.b_us, 2), true),    item(with_sign(k.delta_us(), 2), true)};
-    cells[0]->setToolTip(cells[0]->text());
-    for (int column = 0; column < 6; ++column) kernels_->setItem(row, column, cells[column]);
-  }
-}
-
-void CompareTab::exportReport(const QString& path) {
-  std::vector<const Run*> chosen;
-  if (baseline_) chosen.push_back(baseline_);
-  if (candidate_) chosen.push_back(candidate_);
-  for (const auto& run : runs_)
-    if (run && run != baseline_ && run != candidate_) chosen.push_back(run);
-  try {
-    write_report(chosen, path);
-    emit said(tr("Report written: %1").arg(QFileInfo(path).fileName()), false);
-  } catch (const Failure& failure) {
-    emit said(QString::fromUtf8(failure.what()), true);
-  }
-}
-
-void CompareTab::chooseReport() {
-  const QString path =
-      QFileDialog::getSaveFileName(this, tr("Export report"), "report.html", tr("Reports (*.html *.pdf)"));
-  if (!path.isEmpty()) exportReport(path);
+void CompareTab::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange && legend_) show_all();
+  QWidget::changeEvent(event);
 }
 
 void add_compare(MainWindow& window) {

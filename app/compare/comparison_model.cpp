@@ -25,19 +25,6 @@ double busy_share(const RunSample& s) {
          static_cast<double>(s.parts.wall());
 }
 
-double calls_per_step(const Run& run) {
-  if (run.origin == RunOrigin::Imported) return kUnknown;
-  if (!run.summary || run.summary->steps == 0)
-    return run.meters.empty() ? kUnknown : run.meters.back().allocate + run.meters.back().free;
-  return static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) /
-         static_cast<double>(run.summary->steps);
-}
-
-double peak_mib(const Run& run) {
-  const int64_t bytes = run.summary ? run.summary->peak_bytes : run.progress ? run.progress->memory.peak : 0;
-  return bytes > 0 ? static_cast<double>(bytes) / (1 << 20) : kUnknown;
-}
-
 double time_to(const Run& run, double accuracy) {
   for (const EvalPoint& p : run.evals)
     if (p.accuracy >= accuracy) return p.wall_s;
@@ -62,7 +49,7 @@ class Measures {
   void add(const QString& name, const QString& unit, double value, Better better, int decimals, double noise = 0) {
     rows.push_back({group_, name, unit, value, std::isfinite(noise) ? noise : 0, better, decimals});
   }
-  std::vector<Measure> rows;
+  std::vector<MeasureValue> rows;
 
  private:
   QString group_;
@@ -86,15 +73,28 @@ bool has_choices(const Run& run) { return run.origin != RunOrigin::Imported || !
 
 }  // namespace
 
-std::vector<Measure> measures_of(const Run& run, const RunSample& s, double reached) {
+double driver_calls(const Run& run) {
+  if (run.origin == RunOrigin::Imported) return kUnknown;
+  if (!run.summary || run.summary->steps == 0)
+    return run.meters.empty() ? kUnknown : run.meters.back().allocate + run.meters.back().free;
+  return static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) /
+         static_cast<double>(run.summary->steps);
+}
+
+double peak_mib(const Run& run) {
+  const int64_t bytes = run.summary ? run.summary->peak_bytes : run.progress ? run.progress->memory.peak : 0;
+  return bytes > 0 ? static_cast<double>(bytes) / (1 << 20) : kUnknown;
+}
+
+std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double reached) {
   Measures m;
   add_times(m, run, s, reached);
   m.group(QObject::tr("GPU and host"));
   m.add(QObject::tr("kernels a step"), "", s.traced() ? s.kernels_per_step : kUnknown, Better::Lower, 1);
-  m.add(QObject::tr("busy"), "%", busy_share(s), Better::Higher, 1);
+  m.add(QObject::tr("busy"), "%", busy_share(s), Better::Higher, 1, 0.35);
   m.add(QObject::tr("tracing costs"), "%", 100 * run.overhead_share, Better::Neither, 1);
   m.group(QObject::tr("Memory"));
-  m.add(QObject::tr("driver calls a step"), "", calls_per_step(run), Better::Lower, 1);
+  m.add(QObject::tr("driver calls a step"), "", driver_calls(run), Better::Lower, 1);
   m.add(QObject::tr("peak in a step"), "MiB", peak_mib(run), Better::Lower, 2);
   m.group(QObject::tr("Result"));
   m.add(QObject::tr("first loss"), "", run.steps.empty() ? kUnknown : static_cast<double>(run.steps.front().loss),
@@ -115,7 +115,7 @@ double shared_accuracy(const std::vector<const Run*>& runs) {
   return runs.empty() ? 0 : 0.99 * least;
 }
 
-MeasureDelta delta_of(const Measure& a, const Measure& b) {
+MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
   MeasureDelta d;
   d.delta = b.value - a.value;
   d.noise = std::hypot(a.half_width, b.half_width);

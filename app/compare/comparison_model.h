@@ -14,7 +14,7 @@ enum class Verdict { Better, Worse, WithinNoise, Neutral };
 enum class Better { Lower, Higher, Neither };
 
 // One figure of one run; NaN: not known.
-struct Measure {
+struct MeasureValue {
   QString group, name, unit;
   double value = 0;
   double half_width = 0;  // of its 95 % interval, from the run's own spread; 0: unknown
@@ -22,7 +22,9 @@ struct Measure {
   int decimals = 1;
 };
 // The same figures in the same order for every run. `reached`: the accuracy whose time is asked for; 0: none.
-std::vector<Measure> measures_of(const Run& run, const RunSample& sample, double reached);
+std::vector<MeasureValue> measures_of(const Run& run, const RunSample& sample, double reached);
+double peak_mib(const Run& run);                              // NaN: not known
+double driver_calls(const Run& run);                          // to the driver's allocator, a step
 double shared_accuracy(const std::vector<const Run*>& runs);  // 99 % of what the least accurate one reached
 
 struct MeasureDelta {
@@ -30,7 +32,7 @@ struct MeasureDelta {
   double relative = 0;          // of the baseline; NaN when that is 0
   Verdict verdict = Verdict::Neutral;
 };
-MeasureDelta delta_of(const Measure& baseline, const Measure& candidate);
+MeasureDelta delta_of(const MeasureValue& baseline, const MeasureValue& candidate);
 
 struct PairComparison {
   prof::Waterfall waterfall;  // a: baseline, b: candidate; parts sum to the difference exactly

@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QSplitter>
 #include <QTableWidget>
@@ -69,10 +70,17 @@ QWidget* ExperimentsTab::buildLeft() {
   title_ = paragraph(page, lines, ui_font(14, 600));
   text_ = paragraph(page, lines, ui_font(12.5));
   expect_ = paragraph(page, lines, ui_font(12.5));
+  measured_ = paragraph(page, lines, ui_font(12.5));
   size_ = paragraph(page, lines, ui_font(11));
   size_->setForegroundRole(QPalette::PlaceholderText);
   lines->addStretch(1);
-  column->addWidget(page, 3);
+  auto* scroll = new QScrollArea(panel);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setWidget(page);
+  scroll->viewport()->setAutoFillBackground(false);
+  page->setAutoFillBackground(false);
+  column->addWidget(scroll, 5);
   column->addWidget(buildFooter());
   return panel;
 }
@@ -132,7 +140,8 @@ QWidget* ExperimentsTab::buildRight() {
   auto* views = new QMenu(view_);
   for (const auto& [view, text] : {std::pair{ExperimentView::Bars, tr("Bars")},
                                    {ExperimentView::HeatMap, tr("Heat map")},
-                                   {ExperimentView::Lines, tr("Against size")}}) {
+                                   {ExperimentView::Lines, tr("Against size")},
+                                   {ExperimentView::Parallel, tr("Parallel coordinates")}}) {
     QAction* action = views->addAction(
         text, this, [this, which = view, name = text] { chart_->setView(which), view_->setText(name); });
     action->setData(static_cast<int>(view));

@@ -60,6 +60,7 @@ void ExperimentChart::setView(ExperimentView view) {
 
 bool ExperimentChart::allows(ExperimentView view) const {
   if (view == ExperimentView::HeatMap) return grid_.groups.size() > 1;
+  if (view == ExperimentView::Parallel) return result_.trials.size() > 1;
   return view != ExperimentView::Lines || grid_.numbers.size() > 2;
 }
 
@@ -97,6 +98,8 @@ void ExperimentChart::render(QPainter& painter, const QRectF& area) const {
       return renderMap(painter, area);
     case ExperimentView::Lines:
       return renderLines(painter, area);
+    case ExperimentView::Parallel:
+      return renderParallel(painter, area);
   }
 }
 
@@ -104,38 +107,68 @@ void ExperimentChart::renderBars(QPainter& painter, const QRectF& area) const {
   const int panels = static_cast<int>(grid_.groups.size());
   const int across = std::clamp(static_cast<int>(area.width() / kPanelWidth), 1, panels),
             down = (panels + across - 1) / across;
-  const double width = (area.width() - 16) / across, height = (area.height() - 12) / down, most = span().most;
+  const double width = (area.width() - 16) / across, height = (area.height() - 12) / down;
+  const BarScale scale = barScale();
   for (int group = 0; group < panels; ++group)
     paintBars(painter,
               QRectF(area.left() + 8 + group % across * width, area.top() + 6 + group / across * height, width - 12,
                      height - 6),
-              group, most);
+              group, scale);
 }
 
-void ExperimentChart::paintBars(QPainter& painter, const QRectF& area, int group, double most) const {
+// Values that lie more than ten times apart are drawn by their logarithm: the short bars would not be seen.
+ExperimentChart::BarScale ExperimentChart::barScale() const {
+  const Span all = span();
+  if (all.least <= 0 || all.most / all.least <= 10) return {0, std::max(all.most, 1e-12), false};
+  return {std::pow(10, std::floor(std::log10(all.least / 1.5))), all.most, true};
+}
+
+double ExperimentChart::BarScale::share(double value) const {
+  if (!log) return std::max(0.0, value) / to;
+  return value <= from ? 0 : std::log(value / from) / std::log(to / from);
+}
+
+void ExperimentChart::paintDecades(QPainter& painter, const QRectF& room, const BarScale& scale) const {
+  painter.setPen(theme().grid);
+  for (double value = scale.from * 10; scale.log && value <= scale.to; value *= 10) {
+    const double x = room.left() + scale.share(value) * room.width();
+    painter.drawLine(QPointF(x, room.top()), QPointF(x, room.bottom()));
+  }
+}
+
+void ExperimentChart::paintBars(QPainter& painter, const QRectF& area, int group, const BarScale& scale) const {
   const int count = static_cast<int>(grid_.items.size());
   const QString title = grid_.groups[group].isEmpty()
                             ? grid_.axis
                             : tr("%1 %2, by %3").arg(grid_.group_axis, grid_.groups[group], grid_.axis);
+  const QString note = scale.log && group == 0 ? tr("logarithmic, a line each power of ten") : QString();
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
-  const double top = title.isEmpty() ? 0 : kTitle;
+  const double top = title.isEmpty() && note.isEmpty() ? 0 : kTitle;
   if (top > 0) draw_left(painter, QRectF(area.left() + 4, area.top(), area.width(), kTitle), title);
+  const double written = title.isEmpty() ? 0 : painter.fontMetrics().horizontalAdvance(title) + 14;
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().quiet);
+  if (!note.isEmpty() && written + 150 < area.width())
+    draw_left(painter, QRectF(area.left() + 4 + written, area.top(), area.width() - written, kTitle), note);
   painter.setFont(ui_font(12));
   double label = 30;
   for (const QString& item : grid_.items) label = std::max(label, painter.fontMetrics().horizontalAdvance(item) + 12.0);
   label = std::min(label, area.width() * 0.42);
   const double height = std::min(kRowMost, (area.height() - top) / count);
+  paintDecades(painter,
+               QRectF(area.left() + label, area.top() + top, area.width() - label - kValueWidth, count * height),
+               scale);
   for (int item = 0; item < count; ++item)
     paintBar(painter, QRectF(area.left(), area.top() + top + item * height, area.width(), height), label, group, item,
-             most);
+             scale);
   painter.setPen(theme().strong_border);
   painter.drawLine(QPointF(area.left() + label, area.top() + top),
                    QPointF(area.left() + label, area.top() + top + count * height));
 }
 
 void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left, int group, int item,
-                               double most) const {
+                               const BarScale& scale) const {
   const Theme& t = theme();
   painter.setFont(ui_font(12));
   painter.setPen(t.secondary);
@@ -150,7 +183,7 @@ void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left
     return draw_left(painter, QRectF(x0 + 8, row.top(), row.right() - x0 - 8, row.height()),
                      why.isEmpty() ? tr("no finite number") : why);
   }
-  const auto x = [&](double v) { return x0 + (most > 0 ? std::max(0.0, v) / most * room : 0); };
+  const auto x = [&](double v) { return x0 + scale.share(v) * room; };
   const double inset = std::min(6.0, row.height() * 0.2);
   const QRectF bar(x0, row.top() + inset, std::max(1.5, x(value->median) - x0), row.height() - 2 * inset);
   painter.setPen(QPen(t.focus, 1));

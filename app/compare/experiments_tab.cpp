@@ -10,14 +10,13 @@
 #include <QPainter>
 #include <QProgressBar>
 #include <QPushButton>
-#include <QSaveFile>
 #include <QSpinBox>
-#include <QSvgGenerator>
 #include <QTabBar>
 #include <QTableWidget>
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/report/chart_export.h"
 #include "app/session/session.h"
 #include "app/window/main_window.h"
 #include "engine/executor.h"
@@ -93,7 +92,8 @@ void ExperimentsTab::chosen() {
     state_->setText(QString::fromUtf8(problem.what()));
   }
   title_->setText(QString::fromStdString(spec_.title.empty() ? spec_.name : spec_.title));
-  text_->setText(QString::fromStdString(spec_.text));
+  text_->setTextFormat(Qt::RichText);
+  text_->setText(QString::fromStdString(spec_.text).toHtmlEscaped().replace("\n\n", "<br><br>"));
   expect_->setText(spec_.expect.empty()
                        ? QString()
                        : tr("<b>Expected</b> %1").arg(QString::fromStdString(spec_.expect).toHtmlEscaped()));
@@ -147,6 +147,9 @@ void ExperimentsTab::ended(const QString& problem) {
 
 void ExperimentsTab::showResult() {
   chart_->setResult(result_);
+  const std::string sentence = measured_text(result_);
+  measured_->setVisible(!sentence.empty());
+  measured_->setText(tr("<b>Measured on this machine</b> %1").arg(QString::fromStdString(sentence).toHtmlEscaped()));
   double first = 0;
   table_->clearSpans();
   table_->setRowCount(static_cast<int>(result_.trials.size()));
@@ -225,38 +228,26 @@ void ExperimentsTab::openTrial(int row) {
 }
 
 bool ExperimentsTab::exportTo(const QString& path) {
-  bool ok = false;
-  if (path.endsWith(".csv")) {
-    QSaveFile file(path);
-    ok = file.open(QIODevice::WriteOnly) && file.write(QByteArray::fromStdString(experiment_csv(result_))) >= 0 &&
-         file.commit();
-  } else if (path.endsWith(".svg")) {
-    QSvgGenerator svg;
-    svg.setFileName(path);
-    svg.setSize(chart_->size());
-    svg.setViewBox(chart_->rect());
-    svg.setTitle(title_->text());
-    QPainter painter;
-    if (painter.begin(&svg)) chart_->render(painter, chart_->rect()), ok = painter.end();
-  } else if (path.endsWith(".png")) {
-    QImage picture(chart_->size() * 2, QImage::Format_RGB32);
-    picture.setDevicePixelRatio(2);
-    QPainter painter(&picture);
-    chart_->render(painter, chart_->rect());
-    painter.end();
-    ok = picture.save(path);
-  } else {
-    emit said(tr("%1: name it .csv, .svg or .png.").arg(QFileInfo(path).fileName()), true);
+  const QString caption = title_->text() + "\n" + QString::fromStdString(result_.device) + " · " +
+                          tr("median of the repeats, line: least to most") + "\n" +
+                          QString::fromStdString(measured_text(result_));
+  try {
+    write_chart({"experiment", caption, chart_->size(),
+                 [this](QPainter& painter, const QRectF& area) { chart_->render(painter, area); },
+                 [this] { return QByteArray::fromStdString(experiment_csv(result_)); }},
+                path);
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
     return false;
   }
-  emit said(ok ? tr("Written: %1").arg(QFileInfo(path).fileName()) : tr("%1 cannot be written.").arg(path), !ok);
-  return ok;
+  emit said(tr("Written: %1").arg(QFileInfo(path).fileName()), false);
+  return true;
 }
 
 void ExperimentsTab::chooseExport() {
   const QString path =
       QFileDialog::getSaveFileName(this, tr("Export the result"), QString::fromStdString(spec_.name) + ".csv",
-                                   tr("Table (*.csv);;Chart (*.svg *.png)"));
+                                   tr("Table (*.csv);;Chart (*.svg *.png *.pdf)"));
   if (!path.isEmpty()) exportTo(path);
 }
 

@@ -33,7 +33,7 @@ class ExperimentsTab : public QWidget {
   bool open(const QString& path);  // an experiment's file; false: it is none
   void run();                      // starts, or goes on
   void stop() { job_->cancel(); }
-  bool exportTo(const QString& path);  // csv, svg or png by the name's ending
+  bool exportTo(const QString& path);  // csv, svg, pdf or png by the name's ending
 
  signals:
   void said(const QString& sentence, bool problem);
@@ -68,7 +68,7 @@ class ExperimentsTab : public QWidget {
   std::vector<Trial> trials_;
   bool known_ = false;  // spec_ was read
   QListWidget* list_;
-  QLabel *title_, *text_, *expect_, *size_, *state_;
+  QLabel *title_, *text_, *expect_, *measured_, *size_, *state_;
   QSpinBox* repeats_;
   QProgressBar* progress_;
   QPushButton *run_, *export_, *outcome_, *view_;

@@ -1,6 +1,5 @@
 #include "app/compare/step_view.h"
 
-#include <QMouseEvent>
 #include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
@@ -8,124 +7,228 @@
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
-#include "profiling/lod.h"
+#include "profiling/analysis/span_walk.h"
 
 namespace ws::app {
 namespace {
 
-constexpr double kGutter = 124, kRuler = 22, kHead = 20, kRibbon = 44;
+int rank_of(prof::TrackKind kind) {
+  switch (kind) {
+    case prof::TrackKind::Phases:
+      return 0;
+    case prof::TrackKind::Stream:
+      return 1;
+    case prof::TrackKind::Copies:
+      return 2;
+    case prof::TrackKind::Api:
+      return 3;
+    case prof::TrackKind::CpuThread:
+      return 4;
+    default:
+      return 9;
+  }
+}
 
-double nice_step(double range) {
-  const double raw = range / 7, decade = std::pow(10, std::floor(std::log10(raw)));
-  for (double factor : {1.0, 2.0, 5.0})
-    if (factor * decade >= raw) return factor * decade;
-  return 10 * decade;
+bool shown_track(const prof::Track& track) {
+  return track.spans > 0 && rank_of(track.kind) < 9 && (track.kind != prof::TrackKind::CpuThread || track.depth == 0);
 }
 
 }  // namespace
 
-StepView::StepView(QWidget* parent) : QWidget(parent) {
-  setMouseTracking(true);
-  setAccessibleName(tr("One step of each run"));
-}
-
-void StepView::setRuns(Run* baseline, Run* candidate, const PairComparison& comparison) {
-  baseline_ = baseline;
-  candidate_ = candidate;
-  comparison_ = comparison;
-  update();
-}
-
+// The lanes that tell most come first: where a GPU worked, its streams; else the threads that did.
 std::vector<StepView::Lane> StepView::lanes(const Run& run) const {
-  std::vector<Lane> all;
-  for (const prof::Track& track : run.trace.tracks()) {
-    const QString name = QString::fromStdString(track.name);
-    switch (track.kind) {
-      case prof::TrackKind::Phases:
-        all.push_back({tr("phase"), &track, 17});
-        break;
-      case prof::TrackKind::Stream:
-        all.push_back({name, &track, 28});
-        break;
-      case prof::TrackKind::Api:
-        all.push_back({tr("CUDA API"), &track, 24});
-        break;
-      case prof::TrackKind::CpuThread:
-        if (track.depth == 0) all.push_back({name, &track, 28});
-        break;
-      default:
-        break;
-    }
-  }
-  std::stable_sort(all.begin(), all.end(), [](const Lane& a, const Lane& b) {
-    return a.track->kind == prof::TrackKind::Phases && b.track->kind != prof::TrackKind::Phases;
+  const auto& tracks = run.trace.tracks();
+  const bool gpu = std::any_of(tracks.begin(), tracks.end(),
+                               [](const auto& t) { return t.kind == prof::TrackKind::Stream && t.spans > 0; });
+  const bool small = runs_.size() > 2;
+  std::vector<const prof::Track*> chosen;
+  for (const prof::Track& track : run.marks().tracks())
+    if (track.kind == prof::TrackKind::Phases && track.spans > 0) chosen.push_back(&track);
+  for (const prof::Track& track : tracks)
+    if (shown_track(track) && track.kind != prof::TrackKind::Phases &&
+        !(gpu && track.kind == prof::TrackKind::CpuThread))
+      chosen.push_back(&track);
+  std::stable_sort(chosen.begin(), chosen.end(), [](const prof::Track* a, const prof::Track* b) {
+    return rank_of(a->kind) != rank_of(b->kind) ? rank_of(a->kind) < rank_of(b->kind) : a->spans > b->spans;
   });
-  if (all.size() > 5) all.resize(5);
+  if (chosen.size() > (small ? 3U : 5U)) chosen.resize(small ? 3 : 5);
+  std::vector<Lane> all;
+  for (const prof::Track* track : chosen) {
+    const bool phases = track->kind == prof::TrackKind::Phases, api = track->kind == prof::TrackKind::Api;
+    const QString name = phases ? tr("phase") : api ? tr("CUDA API") : QString::fromStdString(track->name);
+    all.push_back({name, phases ? &run.marks() : &run.trace, track, phases ? 17.0 : small ? 20.0 : api ? 24.0 : 28.0});
+  }
   return all;
 }
 
-void StepView::paintLane(QPainter& painter, const QRectF& row, const Lane& lane, const Run& run, StepWindowNs window,
-                         double scale, std::vector<Block>* phases) const {
+double StepView::runHeight(size_t run) const {
+  double height = kHead;
+  if (runs_[run].run)
+    for (const Lane& lane : lanes(*runs_[run].run)) height += lane.height;
+  return height;
+}
+
+double StepView::contentHeight() const {
+  double height = kRuler;
+  for (size_t i = 0; i < runs_.size(); ++i) height += runHeight(i) + (i > 0 ? ribbonHeight() : 0);
+  return height + 6;
+}
+
+QRectF StepView::plotOf(const QRectF& area) const {
+  return {area.left() + kGutter, area.top() + kRuler, area.width() - kGutter - 12, area.height() - kRuler};
+}
+
+void StepView::paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, size_t index) const {
+  QPainter& painter = canvas.painter;
+  const Run& run = *runs_[index].run;
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(11));
   painter.drawText(QRectF(row.left() - kGutter + 18, row.top(), kGutter - 26, row.height()),
                    Qt::AlignLeft | Qt::AlignVCenter, lane.name);
-  const double width = static_cast<double>(window.end - window.begin) * scale;
-  const bool gpu = lane.track->kind == prof::TrackKind::Stream;
-  if (gpu) painter.fillRect(QRectF(row.left(), row.top() + 2, width, row.height() - 4), theme().idle);
-  for (const prof::LodRect& r :
-       prof::lod(*lane.track, window.begin, window.end, std::max(1, static_cast<int>(width)))) {
+  if (lane.track->kind == prof::TrackKind::Stream) {
+    painter.setBrushOrigin(row.topLeft());
+    painter.fillRect(row.adjusted(0, 2, 0, -2), theme().idle);
+  }
+  const TimeRange view = runRange(index, range_);
+  const bool phases = lane.track->kind == prof::TrackKind::Phases;
+  painter.setFont(ui_font(10.5, 500));
+  const QFontMetricsF metrics(painter.font());
+  for (const prof::LodRect& r : prof::lod(*lane.track, view.begin, view.end, static_cast<int>(row.width()))) {
     const double x0 = std::max(0.0, static_cast<double>(r.x0)),
-                 x1 = std::min(width, std::max(static_cast<double>(r.x1), x0 + 1));
+                 x1 = std::min(row.width(), std::max(static_cast<double>(r.x1), x0 + 1));
     const QRectF box(row.left() + x0, row.top() + 2, x1 - x0, row.height() - 4);
-    const QString name = QString::fromStdString(run.trace.name(r.span.name));
     if (phases) {
       painter.fillRect(box, theme().raised);
       painter.setPen(theme().strong_border);
       painter.drawRect(box.adjusted(0, 0, -1, -1));
-      phases->push_back({name, box.left(), box.right()});
     } else {
       draw_fill(painter, box, meaning_brush(r.meaning));
+      if (r.count == 1) paintTint(canvas, box, r, index);
     }
-    const double room = box.width() - 8;
-    painter.setFont(ui_font(10.5, 500));
-    if (r.count > 1 || painter.fontMetrics().horizontalAdvance(name) > room) continue;
+    if (r.count > 1 || box.width() < 22) continue;
+    const auto& ops = run.trace.ops;
+    const bool known = !phases && r.span.op != prof::kNoOp && r.span.op < ops.size() && !ops[r.span.op].name.empty();
+    QString name = QString::fromStdString(lane.trace->name(r.span.name));
+    if (known && metrics.horizontalAdvance(name) > box.width() - 8) name = QString::fromStdString(ops[r.span.op].name);
+    if (metrics.horizontalAdvance(name) > box.width() - 8) continue;
     painter.setPen(phases ? theme().text : theme().fill_ink);
     painter.drawText(box.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
   }
 }
 
-double StepView::paintRun(QPainter& painter, const QRectF& plot, double top, const Run& run, StepWindowNs window,
-                          double scale, std::vector<Block>& phases) const {
-  painter.fillRect(QRectF(plot.left() - kGutter, top, plot.width() + kGutter, kHead), theme().header);
+// A strip under a block: longer or shorter on average than the same in the first run, or not there at all.
+void StepView::paintTint(Canvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const {
+  if (!tinted_ || index == 0 || box.width() < 2) return;
+  const std::string key = work_key(runs_[index].run->trace, rect.span);
+  const auto &own = runs_[index].sample.mean_us, &first = runs_[0].sample.mean_us;
+  const auto mine = own.find(key);
+  if (mine == own.end()) return;
+  const auto theirs = first.find(key);
+  const double ratio = theirs == first.end() || theirs->second <= 0 ? 0 : mine->second / theirs->second;
+  if (ratio > 0.87 && ratio < 1.15) return;
+  const QColor colour = ratio == 0 ? theme().focus : ratio > 1 ? theme().worse : theme().better;
+  canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 2.5, box.width(), 4.5), theme().base);
+  canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 1.5, box.width(), 3), colour);
+}
+
+void StepView::paintHead(Canvas& canvas, double top, size_t index) const {
+  QPainter& painter = canvas.painter;
+  const Run& run = *runs_[index].run;
+  const QRectF& plot = canvas.plot;
+  painter.fillRect(QRectF(plot.left() - kGutter, top, plot.width() + kGutter + 12, kHead), theme().header);
   draw_badge(painter, QRectF(plot.left() - kGutter + 8, top + 2.5, 15, 15), run.slot);
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(plot.left() - kGutter + 30, top, plot.width(), kHead), Qt::AlignLeft | Qt::AlignVCenter,
+  painter.drawText(QRectF(plot.left() - kGutter + 30, top, plot.width() * 0.6, kHead), Qt::AlignLeft | Qt::AlignVCenter,
                    run.title);
+  QStringList parts;
+  const StepWindowNs& window = windows_[index];
+  if (window.end > window.begin) {
+    const QString length = time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3);
+    const int64_t stride = runs_[index].sample.stride;
+    if (stride > 1)
+      parts << tr("%1 for the %2 steps of a graph").arg(length).arg(stride);
+    else
+      parts << (align_ == StepAlign::Step ? tr("step %1: %2").arg(step_).arg(length) : tr("%1 a step").arg(length));
+  }
+  const RunSample& sample = runs_[index].sample;
+  if (sample.kernels_per_step > 0) parts << tr("%1 kernels").arg(fixed_text(sample.kernels_per_step, 0));
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(plot.left(), top, plot.width() - 8, kHead), Qt::AlignRight | Qt::AlignVCenter,
-                   tr("%1 a step").arg(time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3)));
-  double y = top + kHead;
-  for (const Lane& lane : lanes(run)) {
-    paintLane(painter, QRectF(plot.left(), y, plot.width(), lane.height), lane, run, window, scale,
-              lane.track->kind == prof::TrackKind::Phases ? &phases : nullptr);
+                   parts.isEmpty() ? tr("no trace of its steps") : parts.join(" · "));
+}
+
+// What follows the aligned step stands back, so that its length is seen.
+void StepView::paintAfterStep(Canvas& canvas, double top, double bottom, size_t index) const {
+  const StepWindowNs& window = windows_[index];
+  if (align_ == StepAlign::Start || window.end <= window.begin) return;
+  QPainter& painter = canvas.painter;
+  const QRectF& plot = canvas.plot;
+  const double begin = canvas.scale.x(0), end = canvas.scale.x(window.end - window.begin);
+  QColor veil = theme().base;
+  veil.setAlphaF(0.72F);
+  const double from = std::clamp(end, plot.left(), plot.right()), until = std::clamp(begin, plot.left(), plot.right());
+  painter.fillRect(QRectF(from, top, plot.right() - from, bottom - top), veil);
+  painter.fillRect(QRectF(plot.left(), top, until - plot.left(), bottom - top), veil);
+  if (end <= plot.left() || end >= plot.right()) return;
+  painter.setPen(QPen(theme().run[std::clamp(runs_[index].run->slot, 0, 7)], 1.5));
+  painter.drawLine(QPointF(end, top), QPointF(end, bottom));
+  if (index == 0 || windows_[0].end <= windows_[0].begin) return;
+  const double us = static_cast<double>((window.end - window.begin) - (windows_[0].end - windows_[0].begin)) * 1e-3;
+  const QString text =
+      us < 0 ? tr("ends %1 sooner").arg(time_axis_text(-us)) : tr("ends %1 later").arg(time_axis_text(us));
+  painter.setFont(ui_font(11, 600));
+  const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
+  if (end + width + 14 > plot.right()) return;
+  const QRectF box(end + 4, bottom - 21, width + 10, 17);
+  painter.fillRect(box, theme().base);
+  painter.setPen(theme().text);
+  painter.drawText(box.adjusted(5, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
+}
+
+double StepView::paintRun(Canvas& canvas, double top, size_t index) const {
+  const double begin = top + kHead;
+  double y = begin;
+  for (const Lane& lane : lanes(*runs_[index].run)) {
+    paintLane(canvas, QRectF(canvas.plot.left(), y, canvas.plot.width(), lane.height), lane, index);
     y += lane.height;
-    painter.setPen(theme().grid);
-    painter.drawLine(QPointF(plot.left() - kGutter, y), QPointF(plot.right(), y));
   }
+  paintAfterStep(canvas, begin, y, index);
+  canvas.painter.setPen(theme().grid);
+  canvas.painter.drawLine(QPointF(canvas.plot.left() - kGutter, y), QPointF(canvas.plot.right(), y));
+  paintHead(canvas, top, index);
   return y;
 }
 
+std::vector<StepView::Phase> StepView::phasesOf(const Canvas& canvas, size_t index) const {
+  std::vector<Phase> all;
+  const StepWindowNs& window = windows_[index];
+  if (align_ == StepAlign::Start || window.end <= window.begin) return all;
+  const prof::Trace& marks = runs_[index].run->marks();
+  for (const prof::Track& track : marks.tracks()) {
+    if (track.kind != prof::TrackKind::Phases) continue;
+    prof::each_span(track, window.begin, window.end, [&](const prof::Span& span) {
+      if (span.start < window.begin || all.size() >= 12) return;
+      const auto x = [&](prof::TimeNs t) {
+        return std::clamp(canvas.scale.x(t - runs_at_[index]), canvas.plot.left(), canvas.plot.right());
+      };
+      all.push_back({QString::fromStdString(marks.name(span.name)), x(span.start), x(span.end()),
+                     static_cast<double>(span.duration) * 1e-3});
+    });
+  }
+  return all;
+}
+
 // Each phase of the upper run flows into the same phase of the lower one.
-void StepView::paintRibbons(QPainter& painter, double top, double bottom, const std::vector<Block>& above,
-                            const std::vector<Block>& below, double scale) const {
+void StepView::paintRibbons(Canvas& canvas, double top, const std::vector<Phase>& above,
+                            const std::vector<Phase>& below) const {
+  QPainter& painter = canvas.painter;
+  const double bottom = top + ribbonHeight(), middle = (top + bottom) / 2;
   int shade = 0;
-  for (const Block& a : above) {
-    const auto b = std::find_if(below.begin(), below.end(), [&](const Block& x) { return x.name == a.name; });
-    if (b == below.end()) continue;
-    const double middle = (top + bottom) / 2;
+  for (const Phase& a : above) {
+    const auto b = std::find_if(below.begin(), below.end(), [&](const Phase& x) { return x.name == a.name; });
+    if (b == below.end() || (a.x1 <= a.x0 && b->x1 <= b->x0)) continue;
     QPainterPath path(QPointF(a.x0, top));
     path.lineTo(a.x1, top);
     path.cubicTo(a.x1, middle, b->x1, middle, b->x1, bottom);
@@ -136,76 +239,69 @@ void StepView::paintRibbons(QPainter& painter, double top, double bottom, const 
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillPath(path, fill);
     painter.setRenderHint(QPainter::Antialiasing, false);
-    const QString text =
-        tr("%1 %2 → %3")
-            .arg(a.name, us_text((a.x1 - a.x0) / scale * 1e-3), time_axis_text((b->x1 - b->x0) / scale * 1e-3));
+    const QString text = tr("%1 %2 → %3").arg(a.name, us_text(a.us), time_axis_text(b->us));
     painter.setFont(ui_font(11));
-    if (painter.fontMetrics().horizontalAdvance(text) > a.x1 - a.x0 - 12) continue;
+    if (QFontMetricsF(painter.font()).horizontalAdvance(text) > a.x1 - a.x0 - 12) continue;
     painter.setPen(theme().text);
     painter.drawText(QRectF(a.x0, top + 2, a.x1 - a.x0, 18), Qt::AlignCenter, text);
   }
 }
 
-void StepView::paintRuler(QPainter& painter, const QRectF& plot, double top, double scale) const {
-  const double range_us = plot.width() / scale * 1e-3, step = nice_step(range_us);
+void StepView::paintRuler(Canvas& canvas, double top) const {
+  QPainter& painter = canvas.painter;
+  const QRectF& plot = canvas.plot;
+  const Ruler marks = ruler(canvas.scale, 90);
+  painter.fillRect(QRectF(plot.left() - kGutter, top, plot.width() + kGutter + 12, kRuler), theme().base);
   painter.setFont(ui_font(11));
-  for (double us = 0; us <= range_us; us += step) {
-    const double x = plot.left() + us * 1e3 * scale;
-    painter.setPen(theme().grid);
-    painter.drawLine(QPointF(x, top + kRuler), QPointF(x, plot.bottom()));
-    painter.setPen(theme().secondary);
-    painter.drawText(QPointF(x + 4, top + 15), us == 0 ? tr("0 µs") : us_text(us));
+  painter.setPen(theme().secondary);
+  // The ruler counts from a round time left of the range once the view is far from the aligned step.
+  if (!marks.base_text.isEmpty() && marks.base != 0)
+    painter.drawText(QRectF(plot.left() - kGutter + 8, top, kGutter - 10, kRuler), Qt::AlignVCenter, marks.base_text);
+  for (const Ruler::Tick& tick : marks.ticks) {
+    const double x = canvas.scale.x(tick.time);
+    if (x < plot.left() - 1 || x > plot.right() - 30) continue;
+    draw_number(painter, QRectF(x + 4, top, 80, kRuler), Qt::AlignLeft | Qt::AlignVCenter, tick.text);
   }
+}
+
+void StepView::paintRuns(Canvas& canvas, double top) const {
+  canvas.painter.setPen(theme().grid);
+  for (const Ruler::Tick& tick : ruler(canvas.scale, 90).ticks) {
+    const double x = canvas.scale.x(tick.time);
+    if (x >= canvas.plot.left() && x <= canvas.plot.right())
+      canvas.painter.drawLine(QPointF(x, canvas.plot.top()), QPointF(x, canvas.plot.bottom()));
+  }
+  double y = top;
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    if (!runs_[i].run) continue;
+    if (i > 0 && runs_[i - 1].run) {
+      paintRibbons(canvas, y, phasesOf(canvas, i - 1), phasesOf(canvas, i));
+      y += ribbonHeight();
+    }
+    y = paintRun(canvas, y, i);
+  }
+}
+
+void StepView::paintEmpty(QPainter& painter, const QRectF& area) const {
+  painter.setPen(theme().secondary);
+  painter.setFont(ui_font(12.5));
+  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                   runs_.empty()
+                       ? tr("Tick two or more runs in the list at the right: they are laid out here on one time scale.")
+                       : tr("None of these runs has a trace of its steps; their losses and times are compared below."));
 }
 
 void StepView::render(QPainter& painter, const QRectF& area) const {
   painter.fillRect(area, theme().base);
-  if (!baseline_ || !candidate_ || !comparison_.traced) {
-    painter.setPen(theme().secondary);
-    painter.setFont(ui_font(12.5));
-    painter.drawText(
-        area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
-        baseline_ && candidate_
-            ? tr("One of the runs has no trace of its steps; its losses and times are compared below.")
-            : tr("Tick two runs in the list at the right: a step of each is laid out here on one time scale."));
-    return;
-  }
-  const QRectF plot(area.left() + kGutter, area.top(), area.width() - kGutter - 12, area.height());
-  const auto longest = std::max(comparison_.baseline_step.end - comparison_.baseline_step.begin,
-                                comparison_.candidate_step.end - comparison_.candidate_step.begin);
-  const double scale = plot.width() / (static_cast<double>(longest) * 1.02);
-  paintRuler(painter, plot, area.top(), scale);
-  std::vector<Block> above, below;
-  const double end = paintRun(painter, plot, area.top() + kRuler, *baseline_, comparison_.baseline_step, scale, above);
-  paintRun(painter, plot, end + kRibbon, *candidate_, comparison_.candidate_step, scale, below);
-  paintRibbons(painter, end, end + kRibbon, above, below, scale);
-  if (!cursor_ || *cursor_ < plot.left()) return;
-  QPen pen(theme().text, 1);
-  pen.setDashPattern({3, 2});
-  painter.setPen(pen);
-  painter.drawLine(QPointF(*cursor_, area.top() + kRuler), QPointF(*cursor_, area.bottom()));
-  const QString text = time_axis_text((*cursor_ - plot.left()) / scale * 1e-3);
-  painter.setFont(ui_font(11, 600));
-  const double width = painter.fontMetrics().horizontalAdvance(text) + 12;
-  const QRectF flag(*cursor_ - width / 2, area.top() + 2, width, 18);
-  painter.fillRect(flag, theme().text);
-  painter.setPen(theme().base);
-  painter.drawText(flag, Qt::AlignCenter, text);
-}
-
-void StepView::paintEvent(QPaintEvent*) {
-  QPainter painter(this);
-  render(painter, rect());
-}
-
-void StepView::mouseMoveEvent(QMouseEvent* event) {
-  cursor_ = event->position().x();
-  update();
-}
-
-void StepView::leaveEvent(QEvent*) {
-  cursor_.reset();
-  update();
+  if (std::none_of(runs_.begin(), runs_.end(), [](const Shown& s) { return s.run && s.run->trace.span_count() > 0; }))
+    return paintEmpty(painter, area);
+  const QRectF plot = plotOf(area);
+  Canvas canvas{painter, plot, scaleOf(plot)};
+  painter.save();
+  painter.setClipRect(area);
+  paintRuns(canvas, plot.top() - (area.height() < contentHeight() ? scroll_ : 0));
+  paintRuler(canvas, area.top());
+  painter.restore();
 }
 
 }  // namespace ws::app

@@ -1,48 +1,124 @@
-// One step of each run on the same time scale, phases linked by ribbons, one cursor through both.
+// The timelines of the compared runs, one below the other on one time scale: they zoom and pan together, phases are
+// linked by ribbons, and what takes longer or shorter than in the first run is tinted.
 #pragma once
+#include <QBasicTimer>
+#include <QPixmap>
 #include <QPointer>
 #include <QWidget>
 #include <optional>
 
-#include "app/compare/comparison_model.h"
+#include "app/compare/run_sample.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/lod.h"
 
 namespace ws::app {
+
+enum class StepAlign { Median, Step, Start };
 
 class StepView : public QWidget {
   Q_OBJECT
  public:
+  struct Shown {
+    QPointer<Run> run;
+    RunSample sample;
+  };
   explicit StepView(QWidget* parent = nullptr);
-  void setRuns(Run* baseline, Run* candidate, const PairComparison& comparison);
-  void render(QPainter& painter, const QRectF& area) const;
-  QSize minimumSizeHint() const override { return {480, 260}; }
+  void setRuns(std::vector<Shown> runs);  // the first is what the others are tinted against
+  void setAlign(StepAlign align, int64_t step = 0);
+  void setTinted(bool on);
+  StepAlign align() const { return align_; }
+  int64_t alignedStep() const { return step_; }
+  bool tinted() const { return tinted_; }
+
+  // View time: 0 is where the aligned step begins in each run.
+  TimeRange range() const { return range_; }
+  void setRange(TimeRange range);
+  TimeRange runRange(size_t run, TimeRange view) const {
+    return {view.begin + runs_at_[run], view.end + runs_at_[run]};
+  }
+  std::optional<TimeRange> selected() const { return selected_; }
+  void fit();
+  void zoomBy(double factor);
+  void panBy(double share);
+  void render(QPainter& painter, const QRectF& area) const;  // for exports: everything, unscrolled
+  double contentHeight() const;
+  QSize minimumSizeHint() const override { return {480, 220}; }
+
+ signals:
+  void rangeChanged();
+  void said(const QString& sentence);
 
  protected:
   void paintEvent(QPaintEvent*) override;
+  void resizeEvent(QResizeEvent*) override;
+  void changeEvent(QEvent*) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
   void leaveEvent(QEvent*) override;
+  void timerEvent(QTimerEvent* event) override;
 
  private:
+  static constexpr double kGutter = 124, kRuler = 22, kHead = 20;
+  enum class Drag { None, Press, Select, Pan };
   struct Lane {
     QString name;
+    const prof::Trace* trace;  // of the run, or of its steps as the GPU ran them
     const prof::Track* track;
     double height;
   };
-  struct Block {
+  struct Phase {
     QString name;
     double x0, x1;
-  };  // a phase, in pixels
+    double us;
+  };
+  struct Canvas {
+    QPainter& painter;
+    QRectF plot;  // lanes; the ruler stands above
+    TimeScale scale;
+  };
+  void align_runs();
+  void stale();
+  double ribbonHeight() const { return runs_.size() > 2 ? 26 : 44; }
   std::vector<Lane> lanes(const Run& run) const;
-  double paintRun(QPainter& painter, const QRectF& plot, double top, const Run& run, StepWindowNs window, double scale,
-                  std::vector<Block>& phases) const;
-  void paintLane(QPainter& painter, const QRectF& row, const Lane& lane, const Run& run, StepWindowNs window,
-                 double scale, std::vector<Block>* phases) const;
-  void paintRibbons(QPainter& painter, double top, double bottom, const std::vector<Block>& above,
-                    const std::vector<Block>& below, double scale) const;
-  void paintRuler(QPainter& painter, const QRectF& plot, double top, double scale) const;
+  double runHeight(size_t run) const;
+  QRectF plotOf(const QRectF& area) const;
+  TimeScale scaleOf(const QRectF& plot) const { return {range_, plot.left(), plot.width()}; }
+  void paintRuns(Canvas& canvas, double top) const;
+  double paintRun(Canvas& canvas, double top, size_t index) const;
+  void paintHead(Canvas& canvas, double top, size_t index) const;
+  void paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, size_t index) const;
+  void paintTint(Canvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const;
+  void paintAfterStep(Canvas& canvas, double top, double bottom, size_t index) const;
+  std::vector<Phase> phasesOf(const Canvas& canvas, size_t index) const;
+  void paintRibbons(Canvas& canvas, double top, const std::vector<Phase>& above, const std::vector<Phase>& below) const;
+  void paintRuler(Canvas& canvas, double top) const;
+  void paintSelection(QPainter& painter) const;
+  void paintCursor(QPainter& painter) const;
+  void paintEmpty(QPainter& painter, const QRectF& area) const;
+  void sumSelection();
+  prof::TimeNs timeAt(double x) const;
 
-  QPointer<Run> baseline_, candidate_;
-  PairComparison comparison_;
+  std::vector<Shown> runs_;
+  std::vector<prof::TimeNs> runs_at_;  // anchors: run time = view time + anchor
+  std::vector<StepWindowNs> windows_;  // the aligned step of each run
+  StepAlign align_ = StepAlign::Median;
+  int64_t step_ = 0;
+  bool tinted_ = true;
+  TimeRange range_{0, 1'000'000};
+  bool by_hand_ = false;  // the person chose the range: new data does not change it
   std::optional<double> cursor_;
+  std::optional<TimeRange> selected_;
+  Drag drag_ = Drag::None;
+  QPointF pressed_;
+  TimeRange range_at_press_;
+  double scroll_ = 0, scroll_at_press_ = 0;
+  QPixmap picture_;
+  bool stale_ = true;
+  QBasicTimer fetch_;
 };
 
 }  // namespace ws::app

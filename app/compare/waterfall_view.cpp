@@ -6,6 +6,7 @@
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/report/svg.h"
 
 namespace ws::app {
 
@@ -71,12 +72,13 @@ void WaterfallView::render(QPainter& painter, const QRectF& area) const {
   const QRectF plot = area.adjusted(52, 26, -12, -40);
   const double scale = plot.height() / most;
   painter.setFont(ui_font(11));
-  for (int i = 0; i <= 4; ++i) {
-    const double y = plot.bottom() - plot.height() * i / 4;
-    painter.setPen(i == 0 ? theme().strong_border : theme().grid);
+  for (const double value : ticks(0, most, false, 5)) {
+    const double y = plot.bottom() - value * scale;
+    painter.setPen(value == 0 ? theme().strong_border : theme().grid);
     painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
     painter.setPen(theme().secondary);
-    draw_number(painter, QRectF(area.left(), y - 8, 46, 16), Qt::AlignRight | Qt::AlignVCenter, us_text(most * i / 4));
+    draw_number(painter, QRectF(area.left(), y - 8, 46, 16), Qt::AlignRight | Qt::AlignVCenter,
+                fixed_text(value, most < 5 ? 1 : 0));
   }
   const double pitch = plot.width() / static_cast<double>(all.size());
   for (size_t i = 0; i < all.size(); ++i) {

@@ -15,7 +15,8 @@ QString day_name(const QDateTime& time) {
 
 bool matches(const Run& run, const QString& filter) {
   const QString all = run.title + ' ' + spec_subtitle(run.spec) + ' ' + short_title(run.spec) + ' ' +
-                      QString::fromStdString(run.spec.name);
+                      QString::fromStdString(run.spec.name) + ' ' + run.tags.join(' ') + ' ' + run.note + ' ' +
+                      run.device;
   for (const QString& word : filter.split(' ', Qt::SkipEmptyParts))
     if (!all.contains(word, Qt::CaseInsensitive)) return false;
   return true;

@@ -7,7 +7,6 @@
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
-#include <QMessageBox>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPushButton>
@@ -17,6 +16,7 @@
 #include <QVBoxLayout>
 
 #include "app/charts/pane.h"
+#include "app/library/run_actions.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/session/run_library.h"
@@ -26,6 +26,8 @@ namespace {
 
 QString state_text(const Run& run) {
   if (run.live()) return run.progress && run.progress->paused ? QObject::tr("paused") : QObject::tr("training");
+  if (run.elsewhere) return QObject::tr("training elsewhere");
+  if (run.unfinished) return QObject::tr("unfinished");
   if (run.summary && run.summary->status == RunStatus::Failed) return QObject::tr("failed");
   if (run.summary && run.summary->status == RunStatus::Stopped) return QObject::tr("stopped");
   return run.origin == RunOrigin::Imported ? QObject::tr("imported") : QString();
@@ -35,6 +37,7 @@ QString second_line(const Run& run) {
   QStringList parts;
   if (const QString state = state_text(run); !state.isEmpty()) parts << state;
   if (run.origin != RunOrigin::Imported) parts << spec_subtitle(run.spec);
+  if (!run.tags.isEmpty()) parts << run.tags.join(", ");
   if (run.created.isValid()) parts << run.created.toString("HH:mm");
   return parts.join(QString::fromUtf8(" · "));
 }
@@ -163,8 +166,27 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   connect(open, &QPushButton::clicked, this, &RunsPanel::openFile);
   row->addWidget(open);
   column->addWidget(footer_);
+  column->addWidget(undo_ = buildUndo());
   connect(library_, &RunLibrary::changed, this, &RunsPanel::refresh);
   refresh();
+}
+
+// Stands under the list while a deleted run can still be had back.
+QWidget* RunsPanel::buildUndo() {
+  auto* bar = new QWidget(this);
+  bar->setObjectName("footer");
+  bar->setAttribute(Qt::WA_StyledBackground);
+  auto* row = new QHBoxLayout(bar);
+  row->setContentsMargins(10, 5, 10, 5);
+  removed_ = new QLabel(bar);
+  removed_->setMinimumWidth(0);
+  removed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  auto* undo = new QPushButton(theme_icon("undo"), tr("Undo"), bar);
+  undo->setProperty("small", true);
+  connect(undo, &QPushButton::clicked, this, [this] { library_->undoRemove(); });
+  row->addWidget(removed_, 1);
+  row->addWidget(undo);
+  return bar;
 }
 
 QWidget* RunsPanel::buildHeader() {
@@ -244,25 +266,29 @@ QWidget* RunsPanel::buildEmpty() {
 
 Run* RunsPanel::current() const { return model_->run(view_->currentIndex()); }
 
+void RunsPanel::fillMenu(QMenu& menu, Run* run) {
+  menu.addAction(run->slot >= 0 ? tr("Untick") : tr("Tick"), this,
+                 [this, run] { library_->setTicked(run, run->slot < 0); });
+  menu.addAction(tr("Tick only this"), this, [this, run] { library_->tickOnly({run}); });
+  menu.addAction(tr("Use its choices"), this, [this, run] { emit useChoices(run); });
+  auto* change = menu.addMenu(tr("Train again with one change"));
+  fill_change_menu(*change, *run, [this](const RunSpec& spec, const QString& title) { emit trainWanted(spec, title); });
+  menu.addAction(tr("Run the same in PyTorch"), this, [this, run] { emit torchWanted(run->spec); })
+      ->setEnabled(run->origin != RunOrigin::Imported);
+  menu.addSeparator();
+  menu.addAction(tr("Rename…"), this, [this, run] { ask_title(this, *library_, run); });
+  menu.addAction(tr("Tags…"), this, [this, run] { ask_tags(this, *library_, {run}); });
+  menu.addAction(tr("Notes…"), this, [this, run] { ask_note(this, *library_, run); });
+  menu.addAction(tr("Export…"), this, [this, run] { ask_export(this, *library_, {run}); });
+  menu.addAction(tr("Delete"), this, [this, run] { library_->remove(run); })
+      ->setEnabled(!run->live() && !run->elsewhere);
+  menu.addSeparator();
+}
+
 void RunsPanel::showMenu(const QPoint& at) {
   Run* run = model_->run(view_->indexAt(at).isValid() ? view_->indexAt(at) : view_->currentIndex());
   QMenu menu(this);
-  if (run) {
-    menu.addAction(run->slot >= 0 ? tr("Untick") : tr("Tick"), this,
-                   [this, run] { library_->setTicked(run, run->slot < 0); });
-    menu.addAction(tr("Tick only this"), this, [this, run] { library_->tickOnly({run}); });
-    menu.addAction(tr("Use its choices"), this, [this, run] { emit useChoices(run); });
-    menu.addSeparator();
-    menu.addAction(tr("Delete…"), this,
-                   [this, run] {
-                     const auto answer =
-                         QMessageBox::question(this, tr("Delete a run"),
-                                               tr("Delete “%1” and its file? This cannot be undone.").arg(run->title));
-                     if (answer == QMessageBox::Yes) library_->removeFile(run);
-                   })
-        ->setEnabled(!run->live());
-    menu.addSeparator();
-  }
+  if (run) fillMenu(menu, run);
   menu.addAction(tr("Untick all"), this, [this] { library_->tickOnly({}); });
   menu.addAction(tr("Open a run file…"), this, &RunsPanel::openFile);
   menu.addAction(tr("Show the folder"), this,
@@ -279,6 +305,8 @@ void RunsPanel::refresh() {
   pages_->setCurrentIndex(total == 0 ? 1 : 0);
   footer_->setVisible(total == 0);
   filter_->setVisible(total != 0);
+  undo_->setVisible(library_->canUndo());
+  removed_->setText(tr("Deleted “%1”").arg(library_->lastRemoved()));
 }
 
 }  // namespace ws::app

@@ -11,6 +11,7 @@
 class QLabel;
 class QLineEdit;
 class QListView;
+class QMenu;
 class QPushButton;
 class QStackedWidget;
 
@@ -60,11 +61,15 @@ class RunsPanel : public QWidget {
   void openFile();
   void picked(ws::app::Run* run);
   void useChoices(ws::app::Run* run);
+  void trainWanted(const ws::RunSpec& spec, const QString& title);
+  void torchWanted(const ws::RunSpec& spec);
 
  private:
   QWidget* buildHeader();
   QWidget* buildFilter();
   QWidget* buildEmpty();
+  QWidget* buildUndo();
+  void fillMenu(QMenu& menu, Run* run);
   void showMenu(const QPoint& at);
   void refresh();
 
@@ -74,7 +79,8 @@ class RunsPanel : public QWidget {
   QLabel* count_;
   QWidget* filter_;
   QStackedWidget* pages_;
-  QWidget* footer_;
+  QWidget *footer_, *undo_;
+  QLabel* removed_;
 };
 
 }  // namespace ws::app

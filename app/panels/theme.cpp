@@ -2,10 +2,8 @@
 
 #include <QApplication>
 #include <QFile>
-#include <QFontDatabase>
 #include <QFontMetricsF>
 #include <QGuiApplication>
-#include <QHash>
 #include <QPainter>
 #include <QPalette>
 #include <QPixmap>
@@ -13,6 +11,8 @@
 #include <QScreen>
 #include <QStyleFactory>
 #include <QSvgRenderer>
+
+#include "app/panels/fonts.h"
 
 // The resources live in a static library: they must be asked for by name, outside of any namespace.
 static void load_resources() { Q_INIT_RESOURCE(resources); }
@@ -121,15 +121,8 @@ QString style_sheet(const Theme& t) {
   return sheet.replace("@variant", t.dark() ? "dark" : "light");
 }
 
-bool have_family(const QString& family) {
-  static QHash<QString, bool> known;
-  auto it = known.find(family);
-  if (it == known.end()) it = known.insert(family, QFontDatabase::hasFamily(family));
-  return *it;
-}
-
 QFont sized(const QString& family, double px, int weight) {
-  QFont font(have_family(family) ? family : QStringLiteral("DejaVu Sans"));
+  QFont font(family);
   const QScreen* screen = QGuiApplication::primaryScreen();
   font.setPointSizeF(px * 72.0 / (screen ? screen->logicalDotsPerInchY() : 96.0));
   font.setWeight(static_cast<QFont::Weight>(weight));
@@ -143,6 +136,7 @@ const Theme& theme() { return current(); }
 
 void set_theme(QApplication& app, ThemeName name) {
   load_resources();
+  ensure_fonts();
   current() = name == ThemeName::Dark ? dark() : light();
   current().idle = QBrush(hatch(current().hatch));
   QPixmapCache::clear();
@@ -153,15 +147,23 @@ void set_theme(QApplication& app, ThemeName name) {
   app.setStyleSheet(style_sheet(current()));
 }
 
-QFont ui_font(double px, int weight) { return sized("Inter", px, weight); }
+PaintTheme::PaintTheme(ThemeName name) : before_(current()) {
+  if (name == before_.name) return;
+  current() = name == ThemeName::Dark ? dark() : light();
+  current().idle = QBrush(hatch(current().hatch));
+}
+
+PaintTheme::~PaintTheme() { current() = before_; }
+
+QFont ui_font(double px, int weight) { return sized(ui_family(), px, weight); }
 
 QFont number_font(double px, int weight) {
   // DejaVu Sans is wider than Inter at the same size.
-  return sized("DejaVu Sans", px * 0.92, weight >= 600 ? 700 : 400);
+  return sized(number_family(), px * 0.92, weight >= 600 ? 700 : 400);
 }
 
 QFont mono_font(double px) {
-  QFont font = sized(have_family("JetBrains Mono") ? "JetBrains Mono" : "DejaVu Sans Mono", px, 400);
+  QFont font = sized(mono_family(), px, 400);
   font.setStyleHint(QFont::Monospace);
   return font;
 }

@@ -33,6 +33,18 @@ struct Theme {
 const Theme& theme();                               // the current one
 void set_theme(QApplication& app, ThemeName name);  // palette and style sheet; widgets get a PaletteChange event
 
+// While it lives painting uses this theme, whatever the window's: for pictures on paper.
+class PaintTheme {
+ public:
+  explicit PaintTheme(ThemeName name);
+  ~PaintTheme();
+  PaintTheme(const PaintTheme&) = delete;
+  PaintTheme& operator=(const PaintTheme&) = delete;
+
+ private:
+  Theme before_;
+};
+
 QFont ui_font(double px, int weight = 400);      // Inter, else DejaVu Sans
 QFont number_font(double px, int weight = 400);  // tabular figures
 QFont mono_font(double px);

@@ -221,68 +221,6 @@ ExperimentResult read_experiment(const std::string& folder) {
   return collect(spec, trials_of(spec, device_info().cuda), read_runs(folder));
 }
 
-namespace {
-
-std::string cell(double value, int decimals) {
-  if (std::isnan(value)) return "-";
-  std::ostringstream out;
-  out.precision(decimals);
-  out << std::fixed << value;
-  return out.str();
-}
-
-struct Columns {
-  size_t label = 10;
-  std::ostringstream out;
-  void text(const std::string& value, size_t width, bool left = false) {
-    size_t shown = 0;
-    for (unsigned char c : value) shown += (c & 0xC0) != 0x80;
-    const std::string pad(shown < width ? width - shown : 0, ' ');
-    out << (left ? value + pad : pad + value) << "  ";
-  }
-};
-
-}  // namespace
-
-std::string experiment_table(const ExperimentResult& result) {
-  Columns c;
-  for (const TrialResult& t : result.trials) c.label = std::max(c.label, t.trial.label.size());
-  c.text("choice", c.label, true);
-  for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc/step", "peak MiB"})
-    c.text(head, 12);
-  c.out << "\n";
-  double first = 0;
-  for (const TrialResult& t : result.trials) {
-    c.text(t.trial.label, c.label, true);
-    if (!t.trial.skipped.empty()) {
-      c.out << "skipped: " << t.trial.skipped << "\n";
-      continue;
-    }
-    if (first == 0) first = t.us_per_step;
-    c.text(cell(t.us_per_step, 1), 12);
-    c.text(cell(t.low, 1) + "–" + cell(t.high, 1), 12);
-    c.text(t.us_per_step > 0 ? cell(first / t.us_per_step, 2) + "×" : "-", 12);
-    c.text(cell(t.first_loss, 3), 12);
-    c.text(cell(100 * t.test_accuracy, 2), 12);
-    c.text(cell(t.allocator_calls_per_step, 1), 12);
-    c.text(cell(static_cast<double>(t.peak_bytes) / (1 << 20), 2), 12);
-    c.out << "\n";
-  }
-  return c.out.str();
-}
-
-std::string experiment_csv(const ExperimentResult& result) {
-  std::ostringstream out;
-  out << "trial,label,repeats,us_per_step,us_low,us_high,samples_per_s,first_loss,final_loss,test_accuracy,allocator_"
-         "calls_per_step,peak_bytes,skipped\n";
-  for (const TrialResult& t : result.trials)
-    out << t.trial.index << ",\"" << t.trial.label << "\"," << t.runs.size() << ',' << t.us_per_step << ',' << t.low
-        << ',' << t.high << ',' << t.samples_per_s << ',' << t.first_loss << ',' << t.final_loss << ','
-        << t.test_accuracy << ',' << t.allocator_calls_per_step << ',' << t.peak_bytes << ",\"" << t.trial.skipped
-        << "\"\n";
-  return out.str();
-}
-
 json to_json(const ExperimentResult& result) {
   json trials = json::array();
   for (const TrialResult& t : result.trials) {

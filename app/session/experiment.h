@@ -27,6 +27,7 @@ struct ExperimentRung {
 
 struct ExperimentSpec {
   std::string name, title, text, expect;  // expect: what should come out, in a sentence
+  std::string look_at = "us_per_step";    // the measure that tells the story: also first_loss, test_accuracy …
   RunSpec base;
   std::vector<ExperimentAxis> axes;    // all combinations of their values
   std::vector<ExperimentRung> ladder;  // or one after another, each on top of the ones before
@@ -89,6 +90,9 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
                                 ExperimentSink& sink);
 ExperimentResult read_experiment(const std::string& folder);
 
+// What came out, in sentences: the best and the worst choice by the measure that tells the story. Empty without
+// results.
+std::string measured_text(const ExperimentResult& result);
 std::string experiment_table(const ExperimentResult& result);  // readable text
 std::string experiment_csv(const ExperimentResult& result);
 nlohmann::json to_json(const ExperimentResult& result);

@@ -93,12 +93,16 @@ ExperimentSpec experiment_from_json(const json& object) {
   ExperimentSpec spec;
   for (const auto& [key, value] : object.items())
     if (key != "name" && key != "title" && key != "text" && key != "expect" && key != "preset" && key != "spec" &&
-        key != "set" && key != "axes" && key != "ladder" && key != "repeats" && key != "seed")
+        key != "set" && key != "axes" && key != "ladder" && key != "repeats" && key != "seed" && key != "look_at")
       throw Failure("experiment." + key + ": there is no such key");
   spec.name = required_text(object, "name");
   spec.title = required_text(object, "title");
   spec.text = required_text(object, "text");
   spec.expect = required_text(object, "expect");
+  if (object.contains("look_at")) spec.look_at = required_text(object, "look_at");
+  if (spec.look_at != "us_per_step" && spec.look_at != "samples_per_s" && spec.look_at != "first_loss" &&
+      spec.look_at != "test_accuracy")
+    throw Failure("experiment.look_at: us_per_step, samples_per_s, first_loss or test_accuracy, not " + spec.look_at);
   if (object.contains("preset")) spec.base = load_spec(required_text(object, "preset"));
   if (object.contains("spec")) spec.base = spec_from_json(object["spec"]);
   if (object.contains("set")) apply_settings(spec.base, read_settings(object["set"], "experiment.set"));
@@ -115,13 +119,9 @@ ExperimentSpec experiment_from_json(const json& object) {
 }
 
 json to_json(const ExperimentSpec& spec) {
-  json out = {{"name", spec.name},
-              {"title", spec.title},
-              {"text", spec.text},
-              {"expect", spec.expect},
-              {"spec", ws::to_json(spec.base)},
-              {"repeats", spec.repeats},
-              {"seed", spec.seed}};
+  json out = {{"name", spec.name},       {"title", spec.title},     {"text", spec.text},
+              {"expect", spec.expect},   {"look_at", spec.look_at}, {"spec", ws::to_json(spec.base)},
+              {"repeats", spec.repeats}, {"seed", spec.seed}};
   for (const ExperimentAxis& axis : spec.axes) out["axes"][axis.key] = axis.values;
   for (const ExperimentRung& rung : spec.ladder) {
     json set = json::object();

@@ -26,6 +26,9 @@ RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent)
   connect(&watcher_, &QFileSystemWatcher::directoryChanged, &settle_, qOverload<>(&QTimer::start));
   connect(&settle_, &QTimer::timeout, this, &RunLibrary::refresh);
   watcher_.addPath(folder_);
+  elsewhere_.setInterval(2000);  // a run that another program trains: what its file says by now
+  connect(&elsewhere_, &QTimer::timeout, this, &RunLibrary::refresh);
+  emptyTrash();
 }
 
 RunLibrary::~RunLibrary() { QThreadPool::globalInstance()->waitForDone(2000); }
@@ -58,15 +61,36 @@ void RunLibrary::insert(Run* run) {
 }
 
 void RunLibrary::refresh() {
-  bool different = false;
-  const QDir folder(folder_);
-  if (!folder.exists()) {
+  if (!QDir(folder_).exists()) {
     emit failed(tr("The folder of runs %1 is gone; new runs make it again.").arg(folder_));
     return;
   }
-  for (const QFileInfo& file : folder.entryInfoList({"*.wsrun"}, QDir::Files)) {
+  if (!watcher_.directories().contains(folder_)) watcher_.addPath(folder_);
+  bool different = readFolder();
+  const auto gone = [](const Run* run) { return run->origin != RunOrigin::Live && !QFileInfo::exists(run->path); };
+  for (Run* run : runs_)
+    if (gone(run)) different = true, run->deleteLater();
+  std::erase_if(runs_, gone);
+  const bool others = std::any_of(runs_.begin(), runs_.end(), [](const Run* run) { return run->elsewhere; });
+  others ? elsewhere_.start() : elsewhere_.stop();
+  if (different) emit changed(), emit tickedChanged();
+}
+
+// New files, and those that another window renamed, tagged or finished; true when something is different.
+bool RunLibrary::readFolder() {
+  bool different = false;
+  QHash<QString, Run*> known;
+  for (Run* run : runs_) known.insert(QFileInfo(run->path).absoluteFilePath(), run);
+  for (const QFileInfo& file : QDir(folder_).entryInfoList({"*.wsrun"}, QDir::Files)) {
     const QString path = file.absoluteFilePath();
-    if (byPath(path) || broken_.contains(path)) continue;
+    const qint64 time = file.lastModified().toMSecsSinceEpoch();
+    if (Run* run = known.value(path)) {
+      const bool news = run->elsewhere || written_.value(path, time) != time;
+      written_.insert(path, time);
+      if (news && run->origin != RunOrigin::Live) different = readAgain(run) || different;
+      continue;
+    }
+    if (broken_.contains(path)) continue;
     auto* run = new Run(this);
     try {
       read_summary(*run, path);
@@ -75,14 +99,25 @@ void RunLibrary::refresh() {
       markBroken(path, QString::fromUtf8(problem.what()));
       continue;
     }
+    written_.insert(path, time);
     insert(run);
     different = true;
   }
-  const auto gone = [](const Run* run) { return run->origin != RunOrigin::Live && !QFileInfo::exists(run->path); };
-  for (Run* run : runs_)
-    if (gone(run)) different = true, run->deleteLater();
-  std::erase_if(runs_, gone);
-  if (different) emit changed(), emit tickedChanged();
+  return different;
+}
+
+bool RunLibrary::readAgain(Run* run) {
+  const bool was_elsewhere = run->elsewhere, was_loaded = run->loaded;
+  try {
+    read_summary(*run, run->path);
+  } catch (const std::exception& problem) {
+    emit failed(unreadable(run->path, QString::fromUtf8(problem.what())));
+    return false;
+  }
+  run->loaded = was_loaded && !was_elsewhere;  // it went on: what was read of it is old
+  if (run->slot >= 0) loadDetails(run);
+  run->announce();
+  return true;
 }
 
 void RunLibrary::markBroken(const QString& path, const QString& why) {
@@ -93,7 +128,10 @@ void RunLibrary::markBroken(const QString& path, const QString& why) {
 void RunLibrary::adopt(Run* run) {
   if (!run->parent()) run->setParent(this);
   insert(run);
-  connect(run, &Run::ended, this, &RunLibrary::changed);
+  connect(run, &Run::ended, this, [this, run] {
+    written_.remove(QFileInfo(run->path).absoluteFilePath());
+    emit changed();
+  });
   emit changed();
 }
 
@@ -165,20 +203,6 @@ void RunLibrary::loadDetails(Run* run) {
         emit failed(problem);
     });
   });
-}
-
-bool RunLibrary::removeFile(Run* run) {
-  if (run->live()) return false;
-  if (QFileInfo::exists(run->path) && !QFile::remove(run->path)) {
-    emit failed(tr("%1 could not be deleted.").arg(run->path));
-    return false;
-  }
-  std::erase(runs_, run);
-  run->slot = -1;
-  emit changed();
-  emit tickedChanged();
-  run->deleteLater();
-  return true;
 }
 
 }  // namespace ws::app

@@ -1,6 +1,7 @@
 // The runs that the window knows: those in the library's folder, those opened from elsewhere, and the live one.
 #pragma once
 #include <QFileSystemWatcher>
+#include <QHash>
 #include <QObject>
 #include <QSet>
 #include <QTimer>
@@ -27,8 +28,22 @@ class RunLibrary : public QObject {
   Run* open(const QString& path);  // any run file; nullptr and failed() when it cannot be read
   void setTicked(Run* run, bool on);
   void tickOnly(const std::vector<Run*>& runs);
-  bool removeFile(Run* run);  // deletes the run and its file
   bool loading() const { return !loading_.isEmpty(); }
+
+  // Kept in the run's file at once, also while it is being written.
+  bool rename(Run* run, const QString& title);
+  bool setTags(Run* run, const QStringList& tags);
+  bool setNote(Run* run, const QString& note);
+  QStringList allTags() const;
+
+  // Deleted files wait in a folder beside the others until the next day.
+  bool remove(Run* run);
+  bool canUndo() const { return !removed_.empty(); }
+  QString lastRemoved() const { return removed_.empty() ? QString() : removed_.back().title; }
+  Run* undoRemove();  // nullptr: it is gone for good
+
+  Run* import(const QString& path);               // a run file or another tool's trace becomes a run of the library
+  bool exportRun(Run* run, const QString& path);  // by the name's ending: .wsrun, .json, .json.gz, .csv …
 
  signals:
   void changed();
@@ -36,16 +51,26 @@ class RunLibrary : public QObject {
   void failed(const QString& sentence);
 
  private:
+  struct Removed {
+    QString title, file, was;
+  };
+  bool readFolder();
+  bool readAgain(Run* run);
   void insert(Run* run);
   void loadDetails(Run* run);
   void markBroken(const QString& path, const QString& why);
+  bool write(Run* run, const std::function<void(const std::string& path)>& change);
+  QString trash() const { return folder_ + "/.deleted"; }
+  void emptyTrash();
 
   QString folder_;
   std::vector<Run*> runs_;
+  std::vector<Removed> removed_;
   QSet<QString> broken_;
   QSet<Run*> loading_;
+  QHash<QString, qint64> written_;  // when each file was last changed, as far as it was read
   QFileSystemWatcher watcher_;
-  QTimer settle_;
+  QTimer settle_, elsewhere_;
 };
 
 }  // namespace ws::app

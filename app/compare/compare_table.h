@@ -1,0 +1,26 @@
+// Cells of the Compare tab's tables: a value, and beside it how far it is from the baseline's.
+#pragma once
+#include <QColor>
+#include <QIcon>
+#include <QStyledItemDelegate>
+#include <QTableWidget>
+
+namespace ws::app {
+
+constexpr int kBesideRole = Qt::UserRole + 11;  // text at the right of the value
+constexpr int kColourRole = Qt::UserRole + 12;  // of that text, or of the whole cell when there is none
+constexpr int kStrongRole = Qt::UserRole + 13;  // bold
+
+class CompareDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+  static constexpr int kBesideWidth = 76;
+};
+
+QIcon badge_icon(int slot);
+QTableWidgetItem* table_item(const QString& text, bool number = false);
+// Column headings with the badges of the runs from column `first` on.
+void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs);
+
+}  // namespace ws::app

@@ -1,0 +1,38 @@
+// A pane with several pages: their names stand where a title would, the options of the page in front at the right.
+#pragma once
+#include <QWidget>
+#include <vector>
+
+class QHBoxLayout;
+class QStackedWidget;
+class QTabBar;
+
+namespace ws::app {
+
+class PagedPane : public QWidget {
+  Q_OBJECT
+ public:
+  explicit PagedPane(const QString& name, QWidget* parent = nullptr);
+  int addPage(const QString& name, QWidget* page);
+  void addOption(int page, QWidget* option);
+  void setOptionVisible(QWidget* option, bool visible);
+  void setPage(int page);
+  int page() const;
+  QTabBar* strip() const { return strip_; }
+
+ signals:
+  void pageChanged(int page);
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  void show(int page);
+
+  QTabBar* strip_;
+  QStackedWidget* pages_;
+  QHBoxLayout* row_;
+  std::vector<std::pair<int, QWidget*>> options_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,208 @@
+#include "app/compare/run_sample.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "profiling/analysis/compare.h"
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/span_walk.h"
+
+namespace ws::app {
+namespace {
+
+using prof::TimeNs;
+using prof::TrackKind;
+
+constexpr size_t kNewestSteps = 2000, kMostSpans = 60'000;
+constexpr size_t kBlocks = 20;  // of steps, for the noise
+
+const prof::Track* steps_track(const prof::Trace& trace) {
+  for (const prof::Track& track : trace.tracks())
+    if (track.kind == TrackKind::Steps && track.spans > 0) return &track;
+  return nullptr;
+}
+
+// The newest steps that are in memory, oldest first.
+std::vector<prof::Span> newest_steps(const prof::Track& track) {
+  std::vector<prof::Span> steps;
+  for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && steps.size() < kNewestSteps; ++block)
+    for (auto span = block->spans.rbegin(); span != block->spans.rend() && steps.size() < kNewestSteps; ++span)
+      steps.push_back(*span);
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+// An evaluation stands where an epoch ends; a pause is a gap that no step's own work explains.
+struct Breaks {
+  double steps_per_epoch = 0;
+  TimeNs pause = 0;
+  int64_t stride = 1;
+
+  Breaks(const std::vector<prof::Span>& steps, double per_epoch) : steps_per_epoch(per_epoch) {
+    std::vector<TimeNs> gaps, lengths, strides;
+    for (size_t i = 0; i + 1 < steps.size(); ++i) {
+      gaps.push_back(steps[i + 1].start - steps[i].end());
+      lengths.push_back(static_cast<TimeNs>(steps[i].duration));
+      strides.push_back(int64_t{steps[i + 1].step} - int64_t{steps[i].step});
+    }
+    if (gaps.empty()) return;
+    const auto middle = [](std::vector<TimeNs>& values) {
+      const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+      std::nth_element(values.begin(), at, values.end());
+      return *at;
+    };
+    stride = std::max<int64_t>(1, middle(strides));
+    pause = std::max({8 * middle(gaps), 2 * middle(lengths), TimeNs{20'000}});
+  }
+  bool between(const prof::Span& before, const prof::Span& after) const {
+    if (before.step > 0) {
+      if (int64_t{after.step} - int64_t{before.step} != stride) return true;  // steps that were not traced lie between
+      const auto epoch = [this](const prof::Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch + 1e-9); };
+      if (steps_per_epoch >= 2 && epoch(before) != epoch(after)) return true;
+    }
+    return after.start - before.end() > pause;
+  }
+};
+
+// Steps that follow each other without a break; the last one only ends the one before it.
+struct Row {
+  size_t first = 0, last = 0;
+};
+std::vector<Row> rows_of(const std::vector<prof::Span>& steps, const Breaks& breaks) {
+  std::vector<Row> rows;
+  for (size_t first = 0, i = 0; i < steps.size(); ++i) {
+    if (i + 1 < steps.size() && !breaks.between(steps[i], steps[i + 1])) continue;
+    if (i > first) rows.push_back({first, i});
+    first = i + 1;
+  }
+  return rows;
+}
+
+bool is_work(const prof::Span& span, bool gpu) {
+  return gpu ? span.span_kind() == prof::SpanKind::Kernel : span.span_kind() == prof::SpanKind::Op;
+}
+
+struct Totals {
+  std::map<std::string, std::pair<uint64_t, int64_t>> work, all;  // count, ns
+  uint64_t kernels = 0;
+  size_t spans = 0;
+};
+
+void add_spans(Totals& totals, const prof::Trace& trace, TimeNs begin, TimeNs end, bool gpu) {
+  using Sum = std::pair<uint64_t, int64_t>;
+  std::map<prof::NameId, Sum> work;
+  std::map<std::pair<prof::NameId, prof::OpTag>, std::pair<prof::Span, Sum>> all;
+  for (const prof::Track& track : trace.tracks()) {
+    if (track.kind == TrackKind::Steps || track.kind == TrackKind::Phases || track.kind == TrackKind::Inner) continue;
+    prof::each_span(track, begin, end, [&](const prof::Span& span) {
+      if (span.start < begin) return;
+      ++totals.spans;
+      auto& [sample, any] = all[{span.name, span.op}];
+      sample = span;
+      ++any.first, any.second += static_cast<int64_t>(span.duration);
+      if (!is_work(span, gpu)) return;
+      auto& mine = work[span.name];
+      ++mine.first, mine.second += static_cast<int64_t>(span.duration);
+      ++totals.kernels;
+    });
+  }
+  const auto merge = [](Sum& into, const Sum& from) { into.first += from.first, into.second += from.second; };
+  for (const auto& [name, sum] : work) merge(totals.work[trace.name(name)], sum);
+  for (const auto& [key, sum] : all) merge(totals.all[work_key(trace, sum.first)], sum.second);
+}
+
+bool has_kernels(const prof::Trace& trace) {
+  return std::any_of(trace.tracks().begin(), trace.tracks().end(),
+                     [](const prof::Track& track) { return prof::on_gpu(track) && track.spans > 0; });
+}
+
+void give_rates(RunSample& sample, const Totals& totals) {
+  const auto steps = static_cast<double>(sample.parts.steps);
+  for (const auto& [name, sum] : totals.work)
+    sample.work[name] = {static_cast<double>(sum.first) / steps, static_cast<double>(sum.second) * 1e-3 / steps};
+  for (const auto& [name, sum] : totals.all)
+    sample.mean_us[name] = static_cast<double>(sum.second) * 1e-3 / static_cast<double>(sum.first);
+  sample.kernels_per_step = static_cast<double>(totals.kernels) / steps;
+}
+
+StepWindowNs middle_step(const std::vector<prof::Span>& steps, const std::vector<Row>& rows) {
+  std::vector<StepWindowNs> windows;
+  for (const Row& row : rows)
+    for (size_t i = row.first; i < row.last; ++i) windows.push_back({steps[i].start, steps[i + 1].start});
+  if (windows.empty()) return {};
+  const auto at = windows.begin() + static_cast<std::ptrdiff_t>(windows.size() / 2);
+  std::nth_element(windows.begin(), at, windows.end(), [](const StepWindowNs& a, const StepWindowNs& b) {
+    return a.end - a.begin != b.end - b.begin ? a.end - a.begin < b.end - b.begin : a.begin > b.begin;
+  });
+  return *at;
+}
+
+}  // namespace
+
+RunSample sample_of(const Run& run) {
+  RunSample sample;
+  const prof::Track* track = steps_track(run.marks());
+  if (!track) return sample;
+  const std::vector<prof::Span> steps = newest_steps(*track);
+  const Breaks breaks(steps, run.stepsPerEpoch());
+  const std::vector<Row> rows = rows_of(steps, breaks);
+  sample.stride = breaks.stride;
+  const bool gpu = has_kernels(run.trace);
+  Totals totals;
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    for (size_t i = row->first; i < row->last; ++i)
+      sample.step_us.push_back(static_cast<double>(steps[i + 1].start - steps[i].start) * 1e-3 /
+                               static_cast<double>(breaks.stride));
+    if (totals.spans >= kMostSpans) continue;  // enough for means; the lengths of all are cheap
+    const TimeNs begin = steps[row->first].start, end = steps[row->last].start;
+    const prof::Breakdown parts = prof::breakdown(run.trace, begin, end);
+    for (size_t m = 0; m < prof::kMeanings; ++m) sample.parts.times[m] += parts.times[m];
+    sample.parts.end += parts.wall();
+    sample.parts.steps += static_cast<int64_t>(row->last - row->first) * breaks.stride;
+    add_spans(totals, run.trace, begin, end, gpu);
+  }
+  if (sample.parts.steps == 0) return sample;
+  give_rates(sample, totals);
+  sample.median_step = middle_step(steps, rows);
+  return sample;
+}
+
+std::string work_key(const prof::Trace& trace, const prof::Span& span) {
+  const bool work = prof::is_kernel(span) || span.span_kind() == prof::SpanKind::Op;
+  if (work && span.op != prof::kNoOp && span.op < trace.ops.size() && !trace.ops[span.op].name.empty())
+    return "op " + trace.ops[span.op].name;
+  return trace.name(span.name);
+}
+
+double half_width(const std::vector<double>& samples) {
+  if (samples.size() < 2 * kBlocks) return samples.size() < 2 ? 0 : prof::estimate(samples).half_width;
+  std::vector<double> means(kBlocks, 0);
+  for (size_t block = 0; block < kBlocks; ++block) {
+    const size_t from = samples.size() * block / kBlocks, to = samples.size() * (block + 1) / kBlocks;
+    for (size_t i = from; i < to; ++i) means[block] += samples[i] / static_cast<double>(to - from);
+  }
+  return prof::estimate(means).half_width;
+}
+
+StepWindowNs step_window(const prof::Trace& trace, int64_t step) {
+  const prof::Track* track = steps_track(trace);
+  if (!track) return {};
+  const auto wanted = static_cast<uint32_t>(std::clamp<int64_t>(step, 0, UINT32_MAX - 1) + 1);
+  // Blocks that are not in memory are known by their first span.
+  auto block = std::upper_bound(track->blocks.begin(), track->blocks.end(), wanted,
+                                [](uint32_t s, const prof::SpanBlock& b) { return s < b.head.step; });
+  if (block != track->blocks.begin()) --block;
+  while (block != track->blocks.end() && block->spans.empty()) ++block;
+  if (block == track->blocks.end()) return {};
+  auto span = std::upper_bound(block->spans.begin(), block->spans.end(), wanted,
+                               [](uint32_t s, const prof::Span& x) { return s < x.step; });
+  const prof::Span* found = span == block->spans.begin() ? &*span : &*(span - 1);
+  const prof::Span* next = found == &block->spans.back() ? nullptr : found + 1;
+  if (const auto after = block + 1; !next && after != track->blocks.end() && !after->spans.empty())
+    next = &after->spans.front();
+  const TimeNs length = static_cast<TimeNs>(found->duration);
+  const bool near = next && next->start - found->end() <= 2 * length;
+  return {found->start, near ? next->start : found->end()};
+}
+
+}  // namespace ws::app

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Trains the network of a Warpscope run in PyTorch: the same rows in the same order from the same first weights.
+
+    train.py --data FOLDER --out FOLDER [--compile]
+
+FOLDER is what `warpscope-cli torch` writes: run.json (the choices), data.json (the shapes) and the numbers as raw
+little-endian arrays. Writes metrics.csv and summary.json, with the columns and keys of Warpscope's own.
+"""
+import argparse
+import contextlib
+import json
+import math
+import os
+import pathlib
+import sys
+import time
+
+try:
+    import torch
+except ImportError:
+    sys.exit("PyTorch is not installed for this python3: install it with pip install torch, or pick another python3.")
+
+
+
+def array(folder, name, dtype, *shape):
+    size = math.prod(shape)
+    if size == 0:
+        return torch.empty(shape, dtype=dtype)
+    data = bytearray((folder / name).read_bytes())
+    return torch.frombuffer(data, dtype=dtype).reshape(shape)
+
+
+def activation(name):
+    kinds = {"relu": torch.nn.ReLU, "sigmoid": torch.nn.Sigmoid, "tanh": torch.nn.Tanh,
+             "gelu": lambda: torch.nn.GELU(approximate="tanh"), "none": torch.nn.Identity}
+    return kinds[name]()
+
+
+def network(run, shapes, folder):
+    """Linear layers whose weights come from start.f32: (in, out) there, (out, in) in PyTorch."""
+    values = array(folder, "start.f32", torch.float32, sum(p["rows"] * p["cols"] for p in shapes["parameters"]))
+    at, layers = 0, []
+    for p in shapes["parameters"]:
+        count = p["rows"] * p["cols"]
+        part = values[at:at + count].reshape(p["rows"], p["cols"])
+        at += count
+        if p["bias"]:
+            layers[-1].bias = torch.nn.Parameter(part.reshape(-1).clone())
+        else:
+            linear = torch.nn.Linear(p["rows"], p["cols"], bias=False)
+            linear.weight = torch.nn.Parameter(part.t().contiguous())
+            layers.append(linear)
+    parts = []
+    for i, linear in enumerate(layers):
+        parts.append(linear)
+        if i + 1 < len(layers):
+            parts.append(activation(run["model"]["activation"]))
+    return torch.nn.Sequential(*parts)
+
+
+def optimizer(train, net):
+    """Weight decay belongs to the weights, not to the biases."""
+    groups = [{"params": [p for p in net.parameters() if p.dim() > 1], "weight_decay": train["weight_decay"]},
+              {"params": [p for p in net.parameters() if p.dim() == 1], "weight_decay": 0.0}]
+    groups = [g for g in groups if g["params"]]
+    if train["optimizer"] == "adam":
+        return torch.optim.Adam(groups, lr=train["lr"], betas=(train["beta1"], train["beta2"]), eps=train["epsilon"])
+    momentum = train["momentum"] if train["optimizer"] == "momentum" else 0.0
+    return torch.optim.SGD(groups, lr=train["lr"], momentum=momentum)
+
+
+def learning_rate(train, step, per_epoch):
+    warmup = train["warmup_steps"]
+    if step < warmup:
+        return train["lr"] * (step + 1) / warmup
+    if train["schedule"] == "step":
+        return train["lr"] * train["step_factor"] ** (step // per_epoch // train["step_epochs"])
+    if train["schedule"] == "cosine":
+        done = (step - warmup) / max(1.0, train["epochs"] * per_epoch - warmup)
+        return train["lr"] * 0.5 * (1 + math.cos(math.pi * min(1.0, max(0.0, done))))
+    return train["lr"]
+
+
+class Trainer:
+    def __init__(self, folder, out, compiled):
+        self.run = json.loads((folder / "run.json").read_text())
+        self.shapes = json.loads((folder / "data.json").read_text())
+        self.folder, self.out = folder, out
+        wanted = self.run["exec"]["device"]
+        if wanted == "cuda" and not torch.cuda.is_available():
+            sys.exit("PyTorch sees no GPU here; set exec.device to cpu or auto.")
+        self.device = torch.device("cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda")
+        self.cuda = self.device.type == "cuda"
+        precision = self.run["exec"]["precision"]
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
+        self.cast = (lambda: torch.autocast(self.device.type, dtype=half)) if half else contextlib.nullcontext
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=precision == "fp16" and self.cuda)
+        self.classes = self.shapes["task"] == "classification"
+        self.load_data()
+        self.net = network(self.run, self.shapes, folder).to(self.device)
+        self.call = torch.compile(self.net) if compiled else self.net
+        self.optimizer = optimizer(self.run["train"], self.net)
+        self.loss = torch.nn.CrossEntropyLoss() if self.classes else torch.nn.MSELoss()
+        self.rows = []
+        self.marked = self.cuda and "WARPSCOPE_RECORD_FILE" in os.environ  # a recorder listens: it learns the steps
+
+    def load_data(self):
+        s = self.shapes
+        for part in ("train", "test"):
+            rows = s[part + "_rows"]
+            x = array(self.folder, part + "_x.f32", torch.float32, rows, s["features"])
+            if self.classes:
+                y = array(self.folder, part + "_y.i32", torch.int32, rows).long()
+            else:
+                y = array(self.folder, part + "_y.f32", torch.float32, rows, s["outputs"])
+            setattr(self, part, (x.to(self.device), y.to(self.device)))
+        epochs, rows = s["orders"], s["train_rows"]
+        self.orders = array(self.folder, "order.i32", torch.int32, epochs, rows).long().to(self.device) if epochs else None
+
+    def wait(self):
+        if self.cuda:
+            torch.cuda.synchronize()
+
+    def step(self, x, y, rate):
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad(set_to_none=True)
+        with self.cast():
+            z = self.call(x)
+            loss = self.loss(z.float(), y)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        hits = (z.argmax(1) == y).float().mean() if self.classes else None
+        return loss.detach(), hits
+
+    @torch.no_grad()
+    def evaluate(self):
+        x, y = self.test
+        if len(x) == 0:
+            return math.nan, math.nan
+        with self.cast():
+            z = self.call(x).float()
+        hits = (z.argmax(1) == y).float().mean().item() if self.classes else math.nan
+        return self.loss(z, y).item(), hits
+
+    def take_in(self, held):
+        for step, epoch, wall, loss, hits in held:
+            row = [step + 1, epoch + 1, f"{wall:.9g}", f"{loss.item():.9g}", "" if hits is None else f"{hits.item():.9g}"]
+            self.rows.append(row + ["", ""])
+        held.clear()
+
+    def write(self, file, last=False):
+        """The newest row waits: where an epoch ends its test values come after it."""
+        ready = len(self.rows) if last else max(0, len(self.rows) - 1)
+        for row in self.rows[:ready]:
+            file.write(",".join(str(v) for v in row) + "\n")
+        del self.rows[:ready]
+        file.flush()
+
+    def train_all(self):
+        train = self.run["train"]
+        rows = self.shapes["train_rows"]
+        batch = train["batch"] if 0 < train["batch"] < rows else rows
+        per_epoch = (rows + batch - 1) // batch
+        x, y = self.train
+        self.steps, self.spent, self.counted = 0, 0.0, 0
+        held, begun = [], time.perf_counter()
+        with open(self.out / "metrics.csv", "w") as file:
+            file.write("step,epoch,wall_s,train_loss,train_accuracy,test_loss,test_accuracy\n")
+            for epoch in range(train["epochs"]):
+                order = self.orders[epoch] if self.orders is not None else None
+                self.wait()
+                started, first = time.perf_counter(), self.steps
+                for i in range(per_epoch):
+                    if order is None:
+                        bx, by = x[i * batch:(i + 1) * batch], y[i * batch:(i + 1) * batch]
+                    else:
+                        picked = order[i * batch:(i + 1) * batch]
+                        bx, by = x[picked], y[picked]
+                    if self.marked:
+                        torch.cuda.nvtx.range_push(f"step {self.steps}")
+                    loss, hits = self.step(bx, by, learning_rate(train, self.steps, per_epoch))
+                    if self.marked:
+                        torch.cuda.nvtx.range_pop()
+                    held.append((self.steps, epoch, time.perf_counter() - begun, loss, hits))
+                    self.steps += 1
+                    if epoch == 0 and i + 1 == min(10, per_epoch - 1):  # what follows no longer warms up
+                        self.wait()
+                        started, first = time.perf_counter(), self.steps
+                self.wait()
+                self.spent += time.perf_counter() - started
+                self.counted += self.steps - first
+                self.take_in(held)
+                every = train["eval_every"]
+                if (every and (epoch + 1) % every == 0) or epoch + 1 == train["epochs"]:
+                    self.tested = self.evaluate()
+                    self.rows[-1][5:7] = [f"{v:.9g}" if math.isfinite(v) else "" for v in self.tested]
+                self.write(file)
+                print(f"epoch {epoch + 1} of {train['epochs']}: step {self.steps}, loss {self.rows[-1][3]}"
+                      + (f", test accuracy {100 * self.tested[1]:.2f} %" if math.isfinite(self.tested[1]) else ""),
+                      flush=True)
+                if train["time_limit_s"] and time.perf_counter() - begun > train["time_limit_s"]:
+                    break
+            self.last_loss = float(self.rows[-1][3])
+            self.write(file, last=True)
+        self.wall = time.perf_counter() - begun
+
+    def summary(self):
+        number = lambda v: v if math.isfinite(v) else None
+        us = 1e6 * self.spent / self.counted if self.counted else 0.0
+        device = torch.cuda.get_device_name() if self.cuda else "CPU"
+        batch = self.run["train"]["batch"] or self.shapes["train_rows"]
+        return {"status": "finished", "steps": self.steps, "wall_s": self.wall, "us_per_step": us,
+                "samples_per_s": 1e6 * batch / us if us else None, "final_train_loss": number(self.last_loss),
+                "test_loss": number(self.tested[0]), "test_accuracy": number(self.tested[1]), "device": device,
+                "peak_bytes": torch.cuda.max_memory_allocated() if self.cuda else 0, "torch": torch.__version__}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--compile", action="store_true", help="torch.compile the network")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    trainer = Trainer(arguments.data, arguments.out, arguments.compile)
+    trainer.tested = (math.nan, math.nan)
+    trainer.train_all()
+    text = json.dumps(trainer.summary(), indent=1)
+    part = arguments.out / "summary.json.part"
+    part.write_text(text)
+    os.replace(part, arguments.out / "summary.json")
+
+
+if __name__ == "__main__":
+    main()

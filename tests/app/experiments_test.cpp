@@ -1,0 +1,135 @@
+// The Experiments tab: runs, stops, goes on in another window, shows its result in every way and writes it.
+#include <QLabel>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/compare/experiments_tab.h"
+#include "app/panels/theme.h"
+#include "app/session/session.h"
+
+using namespace ws;
+using namespace ws::app;
+
+class ExperimentsTest : public QObject {
+  Q_OBJECT
+  QTemporaryDir folder_;
+  QString file_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<ExperimentsTab> tab() {
+    auto made = std::make_unique<ExperimentsTab>(session_.get(), folder_.path() + "/results");
+    made->resize(1200, 760);
+    made->show();
+    [&] { QVERIFY(made->open(file_)); }();
+    return made;
+  }
+  static int trained(const ExperimentsTab& tab) {
+    int count = 0;
+    for (const TrialResult& t : tab.result().trials) count += static_cast<int>(t.runs.size());
+    return count;
+  }
+
+ private slots:
+  void initTestCase() {
+    set_theme(*qApp, ThemeName::Dark);
+    session_ = std::make_unique<Session>(folder_.path());
+    file_ = folder_.filePath("tiny.json");
+    std::ofstream(file_.toStdString()) << R"({"title": "A tiny one", "text": "Why.\n\nMore.", "expect": "This.",
+      "spec": {"data": {"name": "iris"}, "model": {"hidden": [5]}, "train": {"epochs": 60, "batch": 16},
+               "exec": {"device": "cpu"}},
+      "axes": {"exec.fusion": ["off", "epilogue"], "train.batch": [8, 16, 64]}, "repeats": 2})";
+  }
+  void stopsAndGoesOnInAnotherWindow();
+  void everyViewDrawsSomething();
+  void valuesFarApartAreDrawnByTheirLogarithm();
+  void writesWhatItShows();
+};
+
+void ExperimentsTest::stopsAndGoesOnInAnotherWindow() {
+  {
+    auto first = tab();
+    QCOMPARE(first->runButton()->text(), QString("Run"));
+    first->run();
+    QVERIFY(first->running());
+    QVERIFY2(!session_->start({}), "two trainings at once would measure each other");
+    QTRY_VERIFY_WITH_TIMEOUT(trained(*first) >= 3, 60'000);
+    first->stop();
+    QTRY_VERIFY_WITH_TIMEOUT(!first->running(), 20'000);
+    QCOMPARE(first->runButton()->text(), QString("Go on"));
+  }
+  auto second = tab();
+  const int before = trained(*second);
+  QVERIFY(before >= 3 && before < 12);
+  QCOMPARE(second->runButton()->text(), QString("Go on"));
+  QSignalSpy said(second.get(), &ExperimentsTab::said);
+  second->run();
+  QTRY_VERIFY_WITH_TIMEOUT(!second->running(), 120'000);
+  QVERIFY(second->result().complete);
+  QCOMPARE(trained(*second), 12);
+  QCOMPARE(said.count(), 0);
+  QCOMPARE(second->runButton()->text(), QString("Run again"));
+  bool told = false;
+  for (const QLabel* label : second->findChildren<QLabel*>())
+    told |= label->text().contains("Measured on this machine");
+  QVERIFY(told);
+}
+
+void ExperimentsTest::everyViewDrawsSomething() {
+  auto shown = tab();
+  QVERIFY(shown->result().complete);
+  QImage last;
+  for (const auto view :
+       {ExperimentView::Bars, ExperimentView::HeatMap, ExperimentView::Lines, ExperimentView::Parallel}) {
+    QVERIFY(shown->chart()->allows(view));
+    shown->chart()->setView(view);
+    const QImage picture = shown->chart()->grab().toImage();
+    QVERIFY(picture != last);
+    QSet<QRgb> colours;
+    for (int y = 0; y < picture.height(); y += 4)
+      for (int x = 0; x < picture.width(); x += 4) colours.insert(picture.pixel(x, y));
+    QVERIFY2(colours.size() > 5, "the view is empty");
+    last = picture;
+  }
+}
+
+void ExperimentsTest::valuesFarApartAreDrawnByTheirLogarithm() {
+  ExperimentResult result;
+  result.spec = experiment_from_json({{"axes", {{"train.batch", {8, 16}}}}});
+  const std::vector<Trial> trials = trials_of(result.spec, false);
+  const auto filled = [&](double second) {
+    result.trials.clear();
+    for (size_t i = 0; i < 2; ++i) {
+      TrialResult t;
+      t.trial = trials[i];
+      TrialRun run;
+      run.trial = int(i), run.status = "finished", run.us_per_step = i == 0 ? 10 : second;
+      t.runs = {run};
+      result.trials.push_back(t);
+    }
+    ExperimentChart chart;
+    chart.resize(600, 200);
+    chart.setResult(result);
+    return chart.logarithmic();
+  };
+  QVERIFY(!filled(90));
+  QVERIFY(filled(101));
+}
+
+void ExperimentsTest::writesWhatItShows() {
+  auto shown = tab();
+  for (const char* name : {"r.csv", "r.svg", "r.png", "r.pdf"}) {
+    QVERIFY2(shown->exportTo(folder_.filePath(name)), name);
+    QVERIFY(QFileInfo(folder_.filePath(name)).size() > 200);
+  }
+  QVERIFY(!shown->exportTo(folder_.filePath("r.what")));
+  QVERIFY(!shown->exportTo(folder_.filePath("none/r.png")));
+  QVERIFY(!QFileInfo::exists(folder_.filePath("r.what")));
+}
+
+QTEST_MAIN(ExperimentsTest)
+#include "experiments_test.moc"

@@ -1,0 +1,296 @@
+// The run library: many runs, names and tags, deleting and undo, files in and out, two windows on one folder, a killed
+// program's runs.
+#include <QElapsedTimer>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "app/library/library_model.h"
+#include "app/library/library_tab.h"
+#include "app/panels/theme.h"
+#include "app/session/run_library.h"
+#include "app/session/writer_mark.h"
+#include "profiling/formats/convert.h"
+#include "profiling/formats/run_file.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+struct FileOptions {
+  std::string status = "finished", writer;
+  int index = 0;
+  int steps = 50;
+};
+
+void write_run(const QString& path, const FileOptions& o = {}) {
+  prof::RunSummary s;
+  s.name = "run " + std::to_string(o.index);
+  s.preset = "mnist";
+  s.device = o.index % 2 ? "NVIDIA H200" : "AMD EPYC";
+  s.created = QDateTime::currentDateTimeUtc().addSecs(-60 * o.index).toString(Qt::ISODate).toStdString();
+  s.status = o.status;
+  RunSpec spec = load_spec("mnist");
+  if (o.index % 3 == 0) spec.exec.allocator = Allocator::Direct;
+  s.spec = to_json(spec).dump();
+  s.steps = o.steps;
+  s.us_per_step = 100 + o.index;
+  s.final_loss = o.index % 5 == 0 ? std::nan("") : 0.1 + o.index;
+  s.final_accuracy = 0.9;
+  s.peak_bytes = 1 << 20;
+  if (!o.writer.empty()) s.extra["writer"] = o.writer;
+  prof::RunFileWriter writer(path.toStdString(), s);
+  for (int i = 0; i < o.steps; ++i) writer.add(prof::Metric{i, i * 1e-3, 2.3 / (1 + i), 0.5});
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::GraphArena, 0, 5);
+  writer.add(trace);
+  writer.finish();
+}
+
+}  // namespace
+
+class LibraryTest : public QObject {
+  Q_OBJECT
+  QTemporaryDir folder_;
+  QString at(const QString& name) const { return folder_.path() + "/" + name; }
+  void make(int count) {
+    for (int i = 0; i < count; ++i) write_run(at(QString("run-%1.wsrun").arg(i, 3, 10, QChar('0'))), {.index = i});
+  }
+
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void cleanup() {
+    QDir(folder_.path()).removeRecursively();
+    QDir().mkpath(folder_.path());
+  }
+  void twoHundredRunsOpenInUnderASecond();
+  void namesTagsAndNotesAreKept();
+  void whatIsDeletedComesBack();
+  void filesGoOutAndComeIn();
+  void aFailedExportLeavesNothing();
+  void killedRunsAreUnfinished();
+  void twoWindowsShareAFolder();
+  void theTableFindsFiltersAndSorts();
+  void damagedFilesAreSaidOnce();
+};
+
+void LibraryTest::twoHundredRunsOpenInUnderASecond() {
+  make(200);
+  QElapsedTimer timer;
+  timer.start();
+  RunLibrary library(folder_.path());
+  library.refresh();
+  LibraryTab tab(&library);
+  tab.resize(1300, 800);
+  tab.show();
+  QCoreApplication::processEvents();
+  const qint64 took = timer.elapsed();
+  QCOMPARE(library.runs().size(), size_t(200));
+  QCOMPARE(tab.table()->model()->rowCount(), 200);
+  qInfo("200 runs in %lld ms", took);
+  QVERIFY2(took < 1000, qPrintable(QString("%1 ms").arg(took)));
+  timer.restart();
+  library.refresh();  // nothing is new
+  QVERIFY(timer.elapsed() < 300);
+}
+
+void LibraryTest::namesTagsAndNotesAreKept() {
+  make(2);
+  {
+    RunLibrary library(folder_.path());
+    library.refresh();
+    Run* run = library.runs().front();
+    QVERIFY(library.rename(run, "  a better   name "));
+    QVERIFY(!library.rename(run, "   "));
+    QVERIFY(library.setTags(run, {"paper", " slow ", "paper", ""}));
+    QVERIFY(library.setNote(run, "two\nlines"));
+    QCOMPARE(library.allTags(), QStringList({"paper", "slow"}));
+  }
+  RunLibrary again(folder_.path());
+  again.refresh();
+  const Run* run = again.runs().front();
+  QCOMPARE(run->title, QString("a better name"));
+  QCOMPARE(run->tags, QStringList({"paper", "slow"}));
+  QCOMPARE(run->note, QString("two\nlines"));
+}
+
+void LibraryTest::whatIsDeletedComesBack() {
+  make(3);
+  RunLibrary library(folder_.path());
+  library.refresh();
+  Run* first = library.runs()[0];
+  const QString title = first->title, path = first->path;
+  library.setTags(first, {"keep"});
+  QVERIFY(library.remove(first));
+  QVERIFY(!QFile::exists(path));
+  QCOMPARE(library.runs().size(), size_t(2));
+  library.refresh();
+  QCOMPARE(library.runs().size(), size_t(2));
+  QVERIFY(library.remove(library.runs()[0]));
+  QVERIFY(library.canUndo());
+  library.undoRemove();
+  QCOMPARE(library.lastRemoved(), title);
+  Run* back = library.undoRemove();
+  QVERIFY(back);
+  QCOMPARE(back->title, title);
+  QCOMPARE(back->tags, QStringList("keep"));
+  QVERIFY(QFile::exists(path));
+  QVERIFY(!library.canUndo());
+  QCOMPARE(library.runs().size(), size_t(3));
+  // Its place was taken meanwhile: both stay.
+  Run* again = library.byPath(path);
+  library.remove(again);
+  write_run(path, {.index = 77});
+  library.undoRemove();
+  library.refresh();
+  QCOMPARE(library.runs().size(), size_t(4));
+}
+
+void LibraryTest::filesGoOutAndComeIn() {
+  make(1);
+  QTemporaryDir outside;
+  RunLibrary library(folder_.path());
+  library.refresh();
+  Run* run = library.runs().front();
+  for (const char* name : {"a.wsrun", "a.json", "a.json.gz", "a.scalars.csv"}) {
+    QVERIFY2(library.exportRun(run, outside.filePath(name)), name);
+    QVERIFY(QFileInfo(outside.filePath(name)).size() > 0);
+  }
+  Run* same = library.import(outside.filePath("a.wsrun"));
+  QVERIFY(same && same != run);
+  QCOMPARE(same->title, run->title);
+  QCOMPARE(QFileInfo(same->path).absolutePath(), QFileInfo(folder_.path()).absoluteFilePath());
+  Run* trace = library.import(outside.filePath("a.json.gz"));
+  QVERIFY(trace);
+  QCOMPARE(trace->origin, RunOrigin::Imported);
+  QCOMPARE(library.runs().size(), size_t(3));
+  QSignalSpy failed(&library, &RunLibrary::failed);
+  QFile(outside.filePath("no.wsrun")).open(QIODevice::WriteOnly);
+  QVERIFY(!library.import(outside.filePath("no.wsrun")));
+  QCOMPARE(failed.count(), 1);
+  QVERIFY(QDir(folder_.path()).entryList({"*.part"}).isEmpty());
+}
+
+void LibraryTest::aFailedExportLeavesNothing() {
+  make(1);
+  QTemporaryDir outside;
+  RunLibrary library(folder_.path());
+  library.refresh();
+  QSignalSpy failed(&library, &RunLibrary::failed);
+  QVERIFY(!library.exportRun(library.runs().front(), outside.filePath("none/a.json")));
+  QVERIFY(!library.exportRun(library.runs().front(), outside.filePath("a.what")));
+  QVERIFY(!library.exportRun(library.runs().front(), library.runs().front()->path));
+  QCOMPARE(failed.count(), 3);
+  QCOMPARE(QDir(outside.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot).size(), 0);
+  QVERIFY(QFile::exists(library.runs().front()->path));
+}
+
+void LibraryTest::killedRunsAreUnfinished() {
+  write_run(at("dead.wsrun"), {.status = "running", .writer = "0-0-0 1 2", .index = 1});
+  write_run(at("old.wsrun"), {.status = "running", .index = 2});
+  write_run(at("alive.wsrun"), {.status = "running", .writer = writer_mark(), .index = 3});
+  RunLibrary library(folder_.path());
+  library.refresh();
+  QVERIFY(library.byPath(at("dead.wsrun"))->unfinished);
+  QVERIFY(library.byPath(at("old.wsrun"))->unfinished);
+  const Run* alive = library.byPath(at("alive.wsrun"));
+  QVERIFY(alive->elsewhere && !alive->unfinished);
+  QCOMPARE(status_text(*alive), QString("training elsewhere"));
+  QVERIFY(!library.remove(library.byPath(at("alive.wsrun"))));
+  QCOMPARE(status_text(*library.byPath(at("dead.wsrun"))), QString("unfinished"));
+  library.setTicked(library.byPath(at("dead.wsrun")), true);
+  for (int i = 0; i < 200 && library.loading(); ++i) QTest::qWait(5);
+  QCOMPARE(library.byPath(at("dead.wsrun"))->steps.size(), size_t(50));
+}
+
+void LibraryTest::twoWindowsShareAFolder() {
+  make(2);
+  write_run(at("live.wsrun"), {.status = "running", .writer = writer_mark(), .index = 9});
+  RunLibrary one(folder_.path()), two(folder_.path());
+  one.refresh();
+  two.refresh();
+  const QString path = one.runs().front()->path;
+  QVERIFY(one.rename(one.byPath(path), "renamed in the other window"));
+  write_run(at("live.wsrun"), {.index = 9});  // the other window's training ends
+  two.refresh();
+  QCOMPARE(two.byPath(path)->title, QString("renamed in the other window"));
+  QVERIFY(!two.byPath(at("live.wsrun"))->elsewhere);
+  QVERIFY(one.remove(one.byPath(path)));
+  QTRY_VERIFY_WITH_TIMEOUT(!two.byPath(path), 5000);  // it looks by itself
+  one.undoRemove();
+  QTRY_VERIFY_WITH_TIMEOUT(two.byPath(path), 5000);
+}
+
+void LibraryTest::theTableFindsFiltersAndSorts() {
+  make(12);
+  write_run(at("x.wsrun"), {.status = "failed", .index = 40});
+  RunLibrary library(folder_.path());
+  library.refresh();
+  LibraryTab tab(&library);
+  LibraryFilter* filter = tab.filter();
+  library.setTags(library.byPath(at("run-003.wsrun")), {"paper"});
+  library.setNote(library.byPath(at("run-004.wsrun")), "a strange spike");
+  const auto found = [&](const QString& text) {
+    filter->setText(text);
+    return filter->rowCount();
+  };
+  QCOMPARE(found("direct"), 4);       // a changed choice
+  QCOMPARE(found("direct h200"), 2);  // both words
+  QCOMPARE(found("tag:paper"), 1);
+  QCOMPARE(found("strange"), 1);
+  QCOMPARE(found("status:failed"), 1);
+  QCOMPARE(found("device:epyc status:finished"), 6);
+  QCOMPARE(found(""), 13);
+  filter->setStatus("failed");
+  QCOMPARE(filter->rowCount(), 1);
+  filter->setStatus({});
+  filter->setTag("paper");
+  QCOMPARE(filter->rowCount(), 1);
+  filter->setTag({});
+  for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder}) {
+    tab.table()->sortByColumn(LibraryModel::Loss, order);
+    double before = order == Qt::AscendingOrder ? -1e9 : 1e9;
+    bool unknown = false;
+    for (int row = 0; row < filter->rowCount(); ++row) {
+      const double loss = filter->index(row, LibraryModel::Loss).data(LibraryModel::SortRole).toDouble();
+      if (std::isnan(loss)) {
+        unknown = true;
+        continue;
+      }
+      QVERIFY2(!unknown, "what is not known stands last");
+      QVERIFY(order == Qt::AscendingOrder ? loss >= before : loss <= before);
+      before = loss;
+    }
+    QVERIFY(unknown);
+  }
+  tab.table()->selectRow(0);
+  QCOMPARE(tab.chosen().size(), size_t(1));
+  const auto count = library.runs().size();
+  tab.removeChosen();
+  QCOMPARE(library.runs().size(), count - 1);
+  tab.undo();
+  QCOMPARE(library.runs().size(), count);
+}
+
+void LibraryTest::damagedFilesAreSaidOnce() {
+  make(1);
+  QFile broken(at("broken.wsrun"));
+  QVERIFY(broken.open(QIODevice::WriteOnly));
+  broken.write("SQLite format 3 but no more");
+  broken.close();
+  RunLibrary library(folder_.path());
+  QSignalSpy failed(&library, &RunLibrary::failed);
+  library.refresh();
+  library.refresh();
+  QCOMPARE(failed.count(), 1);
+  QVERIFY(failed[0][0].toString().contains("broken.wsrun"));
+  QCOMPARE(library.runs().size(), size_t(1));
+}
+
+QTEST_MAIN(LibraryTest)
+#include "library_test.moc"

@@ -36,6 +36,14 @@ const DeviceInfo& device_info() {
   return info;
 }
 
+bool gpu_lost() {
+#ifdef WARPSCOPE_HAVE_CUDA
+  return cuda::gpu_lost();
+#else
+  return false;
+#endif
+}
+
 bool wants_cuda(const RunSpec& spec) {
   return spec.exec.device == Device::Cuda || (spec.exec.device == Device::Auto && device_info().cuda);
 }

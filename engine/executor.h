@@ -64,7 +64,8 @@ class Executor {
   // Row order from here on (a permutation of the training rows); called before the first step and when the order
   // changes.
   virtual void begin_epoch(std::span<const uint32_t> order) = 0;
-  // Runs `lrs.size()` steps of the bound plan; step i trains on rows order[first_row + i·batch ...]. Returns when the
+  // Runs `lrs.size()` steps of the bound plan; step i trains on rows order[first_row + i·batch ...], a batch of all
+  // rows on the same in every step. Returns when the
   // host is free again, which under SyncPolicy::OnRead is before the device is done.
   virtual void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) = 0;
   // Appends the results known so far, in order; with `wait`, all of them.
@@ -92,6 +93,7 @@ struct DeviceInfo {
       warp = 32;
 };
 const DeviceInfo& device_info();  // asked once
+bool gpu_lost();                  // a fault took the GPU away from this process: only a new one can use it
 
 bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
 std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with why_invalid's sentence

@@ -160,8 +160,18 @@ void Trainer::bind(const Plan& plan) {
   bound_ = &plan;
 }
 
+// Whole batches that may go to the executor at once: those left in the epoch, and where an epoch is a single step, one
+// for each epoch up to the next evaluation.
+int64_t Trainer::whole_batches_ahead() const {
+  if (steps_per_epoch_ > 1) return (rows_ - row_) / batch_;
+  const int64_t most = std::min(chunk_, spec_.train.epochs - epoch_);
+  int64_t epochs = 1;
+  while (epochs < most && !test_due(epoch_ + epochs)) ++epochs;
+  return epochs;
+}
+
 void Trainer::run_chunk() {
-  const int64_t whole = (rows_ - row_) / batch_;
+  const int64_t whole = whole_batches_ahead();
   const int64_t count = whole == 0 ? 1 : std::min(whole, single_ ? 1 : chunk_);
   bind(whole == 0 ? tail_.plan : full_.plan);
   std::vector<float> rates(static_cast<size_t>(count));
@@ -171,6 +181,7 @@ void Trainer::run_chunk() {
   executor_->run(step_, row_, rates);
   step_ += count;
   row_ = std::min(rows_, row_ + count * batch_);
+  if (steps_per_epoch_ == 1) epoch_ += count - 1;  // the last of them ends where every epoch does
   pace();
   report_progress(false);
 }
@@ -193,17 +204,17 @@ void Trainer::pace() {
   chunk_ = std::max(graph_unit(), chunk_ / graph_unit() * graph_unit());
 }
 
-bool Trainer::test_due() const {
+bool Trainer::test_due(int64_t epochs) const {
   if (data_.test.rows == 0) return false;
-  if (epoch_ == spec_.train.epochs) return true;
+  if (epochs == spec_.train.epochs) return true;
   const int64_t every = spec_.train.eval_every > 0 ? spec_.train.eval_every : spec_.train.target_accuracy > 0 ? 1 : 0;
-  return every > 0 && epoch_ % every == 0;
+  return every > 0 && epochs % every == 0;
 }
 
 void Trainer::end_epoch() {
   ++epoch_;
   row_ = 0;
-  if (test_due()) {
+  if (test_due(epoch_)) {
     collect(true);
     test(complete_.empty() ? nullptr : &complete_.back());
     const double target = spec_.train.target_accuracy;
@@ -258,6 +269,7 @@ void Trainer::report_progress(bool now) {
   p.left_s = mean_s * static_cast<double>(p.steps - seen_);
   p.memory = executor_->memory();
   p.calls = executor_->allocator_calls();
+  p.started = step_;
   p.paused = now && control_.paused();
   sink_.progress(p);
   progress_s_ = elapsed, progress_steps_ = seen_;

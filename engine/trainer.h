@@ -27,6 +27,7 @@ struct Progress {
   MemoryUse memory;
   AllocatorCalls calls;
   bool paused = false;
+  int64_t started = 0;  // steps given to the executor: those that `calls` counts
 };
 
 struct Change {

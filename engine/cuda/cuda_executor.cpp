@@ -73,7 +73,7 @@ class CudaExecutor final : public Executor {
       for (size_t done = 0; done < lrs.size();) {
         const auto part = lrs.subspan(done, std::min(lrs.size() - done, static_cast<size_t>(most)));
         const int64_t step = first_step + static_cast<int64_t>(done),
-                      row = first_row + static_cast<int64_t>(done) * bound.rows();
+                      row = first_row + static_cast<int64_t>(done) * bound.rows_onward();
         place_->tables.announce(place_->stream, step, part);
         const auto count = static_cast<int64_t>(part.size());
         bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count)
@@ -234,6 +234,8 @@ class CudaExecutor final : public Executor {
 };
 
 }  // namespace
+
+bool gpu_lost() { return context_is_lost(); }
 
 std::unique_ptr<Executor> make_cuda_executor(const RunSpec&) {
   const DeviceInfo& info = device_info();

@@ -7,6 +7,7 @@
 namespace ws::cuda {
 
 std::unique_ptr<Executor> make_cuda_executor(const RunSpec& spec);  // throws Failure when no GPU can be used
+bool gpu_lost();
 DeviceInfo query_device();  // never throws; cuda is false and why_not says it in one sentence
 
 }  // namespace ws::cuda

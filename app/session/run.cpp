@@ -1,6 +1,10 @@
 #include "app/session/run.h"
 
+#include <QFileInfo>
+#include <QThreadPool>
 #include <algorithm>
+
+#include "app/session/run_reader.h"
 
 namespace ws::app {
 namespace {
@@ -43,7 +47,7 @@ double Run::usPerStep() const {
 }
 
 double Run::stepAt(prof::TimeNs time) const {
-  if (const auto* track = steps_track(trace))
+  if (const auto* track = steps_track(marks()))
     if (const auto* span = last_starting_before(*track, time); span && span->step > 0) return span->step - 1.0;
   const double seconds = static_cast<double>(time) * 1e-9;
   auto it =
@@ -53,7 +57,7 @@ double Run::stepAt(prof::TimeNs time) const {
 }
 
 prof::TimeNs Run::timeOfStep(double step) const {
-  if (const auto* track = steps_track(trace))
+  if (const auto* track = steps_track(marks()))
     if (const auto* span = span_of_step(*track, static_cast<uint32_t>(std::max(0.0, step)) + 1))
       return span->start + static_cast<prof::TimeNs>(span->duration / 2);
   auto it = std::lower_bound(steps.begin(), steps.end(), step, [](const StepPoint& p, double s) { return p.step < s; });
@@ -69,14 +73,26 @@ const EvalPoint* Run::bestEval() const {
   });
 }
 
+void Run::setTimeMarks(std::vector<TimeMark> marked) {
+  if (time_marks == marked) return;
+  time_marks = std::move(marked);
+  if (path.isEmpty() || (origin != RunOrigin::Live && !QFileInfo::exists(path))) return;
+  QThreadPool::globalInstance()->start([path = path.toStdString(), text = marks_text(time_marks)] {
+    try {
+      prof::keep_with_run(path, "time_marks", text);
+    } catch (const std::exception&) {  // a read-only file: the marks last as long as the window
+    }
+  });
+}
+
 void Run::applyProgress(const Progress& now) {
   const Progress before = progress.value_or(Progress{});
   if (now.epochs > 0 && now.steps > 0)
     steps_per_epoch_ = static_cast<double>(now.steps) / static_cast<double>(now.epochs);
-  const auto steps_done = static_cast<double>(now.step - before.step);
-  if (steps_done > 0) {
+  const auto started = static_cast<double>(now.started - before.started);
+  if (now.step > before.step && started > 0) {
     const auto per_step = [&](int64_t after, int64_t earlier) {
-      return static_cast<double>(after - earlier) / steps_done;
+      return static_cast<double>(after - earlier) / started;
     };
     meters.push_back({static_cast<double>(now.step), now.elapsed_s, per_step(now.calls.allocate, before.calls.allocate),
                       per_step(now.calls.free, before.calls.free), now.samples_per_s,
@@ -120,5 +136,7 @@ QString spec_subtitle(const RunSpec& spec) {
   return QString::fromStdString(spec.data.name) + " · " + text(to_string(spec.model.init)) + " · " +
          text(to_string(spec.exec.precision));
 }
+
+QString weights_path(const QString& run_path) { return run_path + ".wsck"; }
 
 }  // namespace ws::app

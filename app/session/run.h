@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/session/gpu_steps.h"
 #include "app/session/recorder.h"
 #include "profiling/formats/run_file.h"
 #include "profiling/trace.h"
@@ -39,6 +40,13 @@ struct StepSplit {
   int64_t steps = 0;
 };
 
+// A moment that a person marked, in the run's own time; kept with the run.
+struct TimeMark {
+  prof::TimeNs time = 0;
+  QString note;
+  bool operator==(const TimeMark&) const = default;
+};
+
 enum class RunOrigin { Live, File, Imported };
 
 class Run : public QObject {
@@ -47,6 +55,7 @@ class Run : public QObject {
   explicit Run(QObject* parent = nullptr) : QObject(parent) {}
 
   QString id, title, path, device, note;
+  QStringList tags;
   RunOrigin origin = RunOrigin::Live;
   QDateTime created;
   RunSpec spec;
@@ -59,12 +68,21 @@ class Run : public QObject {
   std::optional<Summary> summary;
   prof::Trace trace;
   StepSplit split;
+  std::vector<TimeMark> time_marks;
   QStringList log;
   QString trace_note;         // what was traced, dropped, and what it cost
   double overhead_share = 0;  // of tracing; 0.038 is 3.8 %
   int slot = -1;              // 0 … 7: letter and colour while ticked; -1: not ticked
+  bool unfinished = false;    // the program ended before the run did
+  bool elsewhere = false;     // another program trains it now
   bool loaded = true;         // false: only the summary was read, the losses and the trace are still in the file
   std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: gives spans that are not in memory
+
+  // Where its steps stand in time: as the GPU ran them when the host runs ahead, else as the host marked them.
+  const prof::Trace& marks() const { return gpu_steps_.empty() ? trace : gpu_steps_.trace(); }
+  bool hasGpuSteps() const { return !gpu_steps_.empty(); }
+  prof::TimeNs arrived() const { return arrived_until(trace, !live()); }  // until when the trace is whole
+  void takeGpuSteps(GpuSteps&& taken) { gpu_steps_ = std::move(taken); }
 
   bool live() const { return origin == RunOrigin::Live && !summary; }
   double usPerStep() const;  // of the whole run, or so far; 0 when unknown
@@ -77,6 +95,7 @@ class Run : public QObject {
   void apply(RunUpdate&& update);  // appends and emits changed()
   // Reads spans of the range from the run file, a few blocks at a time; true when there was something to read.
   bool fetch(prof::TimeNs begin, prof::TimeNs end);
+  void setTimeMarks(std::vector<TimeMark> marked);  // and writes them into the run file, in the background
   void setStepsPerEpoch(double count) { steps_per_epoch_ = count; }
   void announce() { emit changed(); }
   void finish() { emit ended(); }
@@ -90,11 +109,14 @@ class Run : public QObject {
   void applyTrace(RunUpdate& update);
 
   double steps_per_epoch_ = 0;
+  GpuSteps gpu_steps_;
+  bool host_ahead_ = false;  // since a change in mid-run
   QDeadlineTimer split_due_{0};
 };
 
 // "graph · arena · epilogue": what tells this run from another at a glance.
 QString short_title(const RunSpec& spec);
 QString spec_subtitle(const RunSpec& spec);
+QString weights_path(const QString& run_path);  // where the weights lie that a run ended with
 
 }  // namespace ws::app

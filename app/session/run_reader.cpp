@@ -1,7 +1,12 @@
 #include "app/session/run_reader.h"
 
 #include <QFileInfo>
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "app/session/writer_mark.h"
 
 namespace ws::app {
 namespace {
@@ -15,10 +20,13 @@ RunStatus status_of(const std::string& text) {
   return RunStatus::Stopped;  // "running": the program was killed
 }
 
-Summary summary_of(const prof::RunSummary& file, const RunSpec& spec) {
+Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsewhere) {
   Summary s;
   s.status = status_of(file.status);
-  if (file.status == "running") s.message = "The program ended before the run did; what was written is shown.";
+  if (file.status == "running")
+    s.message = elsewhere ? "Trains in another window; what it has written so far is shown."
+                          : "The program ended before the run did; what was written is shown.";
+  if (const auto message = file.extra.find("message"); message != file.extra.end()) s.message = message->second;
   s.steps = file.steps;
   s.wall_s = file.wall_s;
   s.us_per_step = file.us_per_step;
@@ -27,6 +35,9 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec) {
   s.peak_bytes = static_cast<int64_t>(file.peak_bytes);
   s.device = file.device;
   s.spec = spec;
+  if (const auto calls = file.extra.find("driver_calls_per_step"); calls != file.extra.end())
+    s.calls.device_allocate =
+        std::llround(std::strtod(calls->second.c_str(), nullptr) * static_cast<double>(file.steps));
   if (file.us_per_step > 0) s.samples_per_s = static_cast<double>(spec.train.batch) * 1e6 / file.us_per_step;
   return s;
 }
@@ -52,15 +63,60 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
     d.meters.push_back({static_cast<double>(w.first_step + w.steps), static_cast<double>(w.end) * 1e-9,
                         static_cast<double>(w.allocations) / steps, static_cast<double>(w.frees) / steps, 0, 0, 0});
   }
-  if (windows.empty() || windows.back().steps <= 0) {
-    d.split = split_of(d.trace);
-    return;
-  }
+  const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
+  d.split = split_of(marks, d.trace, d.trace.last_time());
+  if (d.split.steps > 0 || windows.empty() || windows.back().steps <= 0) return;
   const prof::StepWindow& last = windows.back();
   d.split = split_from(last.times, last.end - last.begin, last.steps);
 }
 
+// Samples a second from the windows of the trace; of an untraced run from the times of its losses.
+void add_throughput(const prof::RunSummary& file, RunDetails& d) {
+  const RunSpec spec = file.origin == "run" && !file.spec.empty() ? parse_spec(file.spec) : RunSpec{};
+  const auto batch = static_cast<double>(file.spec.empty() ? 0 : spec.train.batch);
+  double step = 0, wall = 0;
+  if (!d.meters.empty()) {
+    for (MeterPoint& m : d.meters) {
+      if (m.wall_s > wall) m.samples_per_s = batch * (m.step - step) / (m.wall_s - wall);
+      step = m.step, wall = m.wall_s;
+    }
+    return;
+  }
+  const size_t stride = std::max<size_t>(1, d.steps.size() / 200);
+  for (size_t i = 0; i < d.steps.size(); i += stride) {
+    const StepPoint& p = d.steps[i];
+    const double each = file.allocator_calls_per_step / 2;  // what is allocated in a step is freed in it
+    if (i > 0 && p.wall_s > wall)
+      d.meters.push_back({p.step, p.wall_s, each, each, batch * (p.step - step) / (p.wall_s - wall), 0, 0});
+    if (i == 0 || p.wall_s > wall) step = p.step, wall = p.wall_s;
+  }
+}
+
+// From the spans that are in memory: those of a very long run begin where its history does.
+void read_gpu_steps(const QString& path, RunDetails& d) {
+  const prof::RunSummary file = prof::read_run_summary(path.toStdString());
+  if (file.origin == "run" && !file.spec.empty() && host_runs_ahead(parse_spec(file.spec))) d.gpu_steps.finish(d.trace);
+}
+
 }  // namespace
+
+std::string marks_text(const std::vector<TimeMark>& marks) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const TimeMark& mark : marks) list.push_back({{"ns", mark.time}, {"note", mark.note.toStdString()}});
+  return list.dump();
+}
+
+std::vector<TimeMark> marks_from(const std::string& text) {
+  std::vector<TimeMark> marks;
+  const auto list = nlohmann::json::parse(text, nullptr, false);
+  if (!list.is_array()) return marks;
+  for (const auto& entry : list)
+    if (entry.is_object() && entry.contains("ns") && entry["ns"].is_number_integer())
+      marks.push_back({entry["ns"].get<prof::TimeNs>(), entry.contains("note") && entry["note"].is_string()
+                                                            ? QString::fromStdString(entry["note"].get<std::string>())
+                                                            : QString()});
+  return marks;
+}
 
 void read_summary(Run& run, const QString& path) {
   const prof::RunSummary file = prof::read_run_summary(path.toStdString());
@@ -70,11 +126,18 @@ void read_summary(Run& run, const QString& path) {
   run.device = QString::fromStdString(file.device);
   run.note = QString::fromStdString(file.notes);
   run.created = QDateTime::fromString(QString::fromStdString(file.created), Qt::ISODate).toLocalTime();
+  run.tags.clear();
+  for (const std::string& tag : file.tags) run.tags << QString::fromStdString(tag);
+  const auto writer = file.extra.find("writer");
+  run.elsewhere = file.status == "running" && writer != file.extra.end() && writer_is_alive(writer->second);
+  run.unfinished = file.status == "running" && !run.elsewhere;
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
   run.overhead_share = file.overhead_share;
   run.loaded = false;
+  if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
+    run.time_marks = marks_from(marks->second);
   if (run.origin == RunOrigin::File && !file.spec.empty()) run.spec = parse_spec(file.spec);
-  run.summary = summary_of(file, run.spec);
+  run.summary = summary_of(file, run.spec, run.elsewhere);
   if (run.title.isEmpty()) run.title = short_title(run.spec);
 }
 
@@ -85,7 +148,9 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   d->trace = d->reader->trace();
   const prof::TimeNs end = d->trace.last_time();
   d->reader->fill(d->trace, d->trace.first_time(), end, kBlocksAtOnce);
+  read_gpu_steps(path, *d);
   read_windows(*d->reader, *d);
+  add_throughput(d->reader->summary(), *d);
   for (const std::string& problem : d->reader->problems()) d->log << QString::fromStdString(problem);
   return d;
 }
@@ -96,6 +161,7 @@ void give_details(Run& run, RunDetails&& d) {
   run.meters = std::move(d.meters);
   run.changes = std::move(d.changes);
   run.trace = std::move(d.trace);
+  run.takeGpuSteps(std::move(d.gpu_steps));
   run.split = std::move(d.split);
   run.log += d.log;
   run.reader = std::move(d.reader);

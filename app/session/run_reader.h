@@ -17,6 +17,7 @@ struct RunDetails {
   std::vector<MeterPoint> meters;
   std::vector<Change> changes;
   prof::Trace trace;
+  GpuSteps gpu_steps;
   StepSplit split;
   QStringList log;
   std::shared_ptr<prof::RunFileReader> reader;
@@ -25,8 +26,12 @@ struct RunDetails {
 std::unique_ptr<RunDetails> read_details(const QString& path);  // throws Failure
 void give_details(Run& run, RunDetails&& details);              // on the window's thread
 
-// Where the time of a step goes, from the trace; the parts sum to the wall time.
-StepSplit split_of(const prof::Trace& trace);
+std::string marks_text(const std::vector<TimeMark>& marks);
+std::vector<TimeMark> marks_from(const std::string& text);  // what cannot be read is left out
+
+// Where the time of the newest steps before `until` goes; the parts sum to the wall time, evaluations are left out.
+// `marks` has the steps: the trace itself, or those of the GPU.
+StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::TimeNs until);
 StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps);
 
 }  // namespace ws::app

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "app/session/machine.h"
+#include "app/session/writer_mark.h"
 #include "profiling/analysis/step_breakdown.h"
 
 namespace ws::app {
@@ -29,7 +30,16 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   s.created = now_utc();
   s.spec = to_json(spec).dump();
   s.machine = machine_json().dump();
+  if (wants_cuda(spec) || !device_info().cuda) s.device = device_info().name;
+  s.extra["writer"] = writer_mark();
   return s;
+}
+
+// A mark may stand for the many steps of one graph: its distance to the next tells how many.
+int64_t steps_in(const std::vector<prof::StepTimes>& steps) {
+  const auto marks = static_cast<int64_t>(steps.size());
+  const int64_t apart = steps.back().step - steps.front().step;
+  return marks > 1 && apart > 0 ? apart + apart / (marks - 1) : marks;
 }
 
 }  // namespace
@@ -57,13 +67,8 @@ void RunRecording::add(prof::TraceBatch batch) {
 void RunRecording::add_window() {
   const auto steps = prof::step_times(recent_, std::max(window_end_, recent_.first_time()), recent_.last_time());
   if (steps.empty()) return;
-  prof::StepWindow window{steps.front().step,
-                          static_cast<int64_t>(steps.size()),
-                          steps.front().parts.begin,
-                          steps.back().parts.end,
-                          {},
-                          0,
-                          0};
+  prof::StepWindow window{
+      steps.front().step, steps_in(steps), steps.front().parts.begin, steps.back().parts.end, {}, 0, 0};
   for (const prof::StepTimes& step : steps)
     for (size_t i = 0; i < prof::kMeanings; ++i) window.times[i] += step.parts.times[i];
   window.allocations = static_cast<uint64_t>(progress_.calls.allocate - counted_.allocate);
@@ -72,6 +77,16 @@ void RunRecording::add_window() {
   window_end_ = window.end;
   writer_.add(window);
   recent_.evict(kRecentBytes);
+}
+
+// What a list shows of the run so far, for the case that it never ends well.
+void RunRecording::progress(const Progress& progress) {
+  progress_ = progress;
+  summary_.steps = progress.step;
+  summary_.wall_s = progress.elapsed_s;
+  if (progress.step > 0) summary_.us_per_step = progress.elapsed_s * 1e6 / static_cast<double>(progress.step);
+  summary_.peak_bytes = static_cast<uint64_t>(progress.memory.peak);
+  writer_.set_summary(summary_);
 }
 
 void RunRecording::flush_if_due() { writer_.flush_if_due(); }
@@ -90,6 +105,9 @@ void RunRecording::finish(const Summary& s, const prof::CollectorStatus& traced)
   if (s.steps > 0)
     summary_.allocator_calls_per_step =
         static_cast<double>(s.calls.allocate + s.calls.free) / static_cast<double>(s.steps);
+  if (s.steps > 0)
+    summary_.extra["driver_calls_per_step"] = std::to_string(
+        static_cast<double>(s.calls.device_allocate + s.calls.device_free) / static_cast<double>(s.steps));
   summary_.overhead_share = traced.overhead.pairs > 0 ? traced.overhead.ratio - 1 : 0;
   summary_.overhead_spread = traced.overhead.pairs > 0 ? traced.overhead.high - traced.overhead.low : 0;
   summary_.extra["traced"] = traced.sentence;

@@ -17,7 +17,7 @@ class RunRecording {
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
            const std::vector<Change>& changes);
   void add(prof::TraceBatch batch);
-  void progress(const Progress& progress) { progress_ = progress; }
+  void progress(const Progress& progress);
   void flush_if_due();
   // After the last of everything. What tracing cost and lost goes into the file too.
   void finish(const Summary& summary, const prof::CollectorStatus& traced);

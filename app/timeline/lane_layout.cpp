@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace ws::app {
 namespace {
@@ -23,24 +24,30 @@ int rank(TrackKind kind) {
     case TrackKind::GraphLaunches:
       return 5;
     case TrackKind::Api:
-      return 6;
-    case TrackKind::CpuThread:
-      return 7;
-    case TrackKind::Overhead:
       return 8;
-    case TrackKind::Other:
+    case TrackKind::CpuThread:
       return 9;
+    case TrackKind::Overhead:
+      return 10;
+    case TrackKind::Other:
+      return 11;
   }
-  return 10;
+  return 12;
 }
 
-QString lane_title(const prof::Track& track) {
-  if (track.kind == TrackKind::Steps) return QStringLiteral("step");
-  if (track.kind == TrackKind::Phases) return track.depth > 0 ? QString() : QStringLiteral("phase");
+// Below what the GPU did, above the calls, when the GPU has steps of its own.
+constexpr int kHostStepRank = 6, kHostPhaseRank = 7;
+
+QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
+  const bool beside = source.gpu_steps && !own;
+  if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
+  if (track.kind == TrackKind::Phases)
+    return track.depth > 0 ? QString() : beside ? QStringLiteral("host phase") : QStringLiteral("phase");
   if (track.kind == TrackKind::Api)
     return track.depth == 0   ? QStringLiteral("CUDA API")
            : track.depth == 1 ? QStringLiteral("driver API")
                               : QStringLiteral("allocator");
+  if (track.kind == TrackKind::Copies) return QStringLiteral("memcpy");
   return track.depth > 0 ? QString() : QString::fromStdString(track.name);
 }
 
@@ -63,13 +70,133 @@ bool matches(const LaneSettings& settings, const QString& text) {
   return true;
 }
 
-Lane span_lane(const LaneSource& source, int run, size_t index, bool small) {
-  const prof::Track& track = source.trace->tracks()[index];
+Lane span_lane(const LaneSource& source, int run, size_t index, bool small, bool own = false) {
+  const prof::Trace& trace = own ? *source.gpu_steps : *source.trace;
+  const prof::Track& track = trace.tracks()[index];
   Lane lane;
-  lane.run = run, lane.track_kind = track.kind, lane.tracks = {index};
-  lane.key = track_key(source, track), lane.title = lane_title(track);
+  lane.run = run, lane.track_kind = track.kind, lane.tracks = {index}, lane.gpu_steps = own;
+  lane.key = (own ? "gpu/" : QString()) + track_key(source, track), lane.title = lane_title(source, track, own);
   lane.height = lane_height(lane, source.trace, small);
   return lane;
+}
+
+int rank(const LaneSource& source, const Lane& lane) {
+  if (source.gpu_steps && !lane.gpu_steps) {
+    if (lane.track_kind == TrackKind::Steps) return kHostStepRank;
+    if (lane.track_kind == TrackKind::Phases) return kHostPhaseRank;
+  }
+  return rank(lane.track_kind);
+}
+
+constexpr size_t kOverlapsFrom = 20;  // one span in so many
+
+// Kernels of one stream that overlap are still one stream; copies of all streams are one row.
+void join_rows(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    const TrackKind kind = lanes[i].track_kind;
+    if (kind != TrackKind::Stream && kind != TrackKind::Copies) continue;
+    for (size_t j = i + 1; j < lanes.size();) {
+      const bool same =
+          lanes[j].track_kind == kind &&
+          (kind == TrackKind::Copies || tracks[lanes[j].tracks[0]].name == tracks[lanes[i].tracks[0]].name);
+      if (!same) {
+        ++j;
+        continue;
+      }
+      lanes[i].tracks.push_back(lanes[j].tracks[0]);
+      lanes.erase(lanes.begin() + static_cast<std::ptrdiff_t>(j));
+    }
+    size_t below = 0;
+    for (size_t k = 1; k < lanes[i].tracks.size(); ++k) below += tracks[lanes[i].tracks[k]].spans;
+    lanes[i].halves = kind == TrackKind::Stream && below * kOverlapsFrom > tracks[lanes[i].tracks[0]].spans;
+  }
+}
+
+// One thread needs no number.
+void name_only_thread(std::vector<Lane>& lanes, const prof::Trace& trace) {
+  Lane* only = nullptr;
+  for (Lane& lane : lanes) {
+    if (lane.track_kind != TrackKind::CpuThread || lane.title.isEmpty()) continue;
+    if (only) return;
+    only = &lane;
+  }
+  if (only) only->title = has_streams(trace) ? QStringLiteral("host ops") : QStringLiteral("CPU ops");
+}
+
+struct Weight {
+  size_t spans = 0;
+  int64_t busy = 0;
+};
+
+Weight weight_of(const Lane& lane, const prof::Trace& trace) {
+  Weight weight;
+  for (size_t index : lane.tracks) {
+    const prof::Track& track = trace.tracks()[index];
+    weight.spans += track.spans;
+    if (track.blocks.empty()) continue;
+    for (size_t m = 0; m < prof::kMeanings; ++m)
+      weight.busy += track.blocks.back().before[m] + track.blocks.back().total[m];
+  }
+  return weight;
+}
+
+bool has_step_numbers(const prof::Track& track) {
+  return !track.blocks.empty() &&
+         std::ranges::any_of(track.blocks.back().spans, [](const prof::Span& s) { return s.step > 0; });
+}
+
+bool may_be_quiet(const Lane& lane) {
+  switch (lane.track_kind) {
+    case TrackKind::Steps:
+    case TrackKind::Phases:
+    case TrackKind::Inner:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Streams that only prepared, a thread with two calls, the profiler itself: most of the time their rows are empty. They
+// share one row at the bottom until they are asked for.
+void fold_quiet(std::vector<Lane>& lanes, const LaneSource& source, bool small) {
+  constexpr size_t kOfSteps = 50, kOfBusiest = 20;
+  const prof::Trace& trace = *source.trace;
+  std::map<TrackKind, Weight> busiest;
+  size_t steps = 0;
+  for (const Lane& lane : lanes) {
+    if (lane.gpu_steps) continue;
+    const Weight weight = weight_of(lane, trace);
+    Weight& most = busiest[lane.track_kind];
+    most = {std::max(most.spans, weight.spans), std::max(most.busy, weight.busy)};
+    if (lane.track_kind == TrackKind::Steps) steps = std::max(steps, weight.spans);
+  }
+  const auto numbered = [&](const Lane& lane) {
+    return std::ranges::any_of(lane.tracks, [&](size_t track) { return has_step_numbers(trace.tracks()[track]); });
+  };
+  const bool any_numbered = std::ranges::any_of(
+      lanes, [&](const Lane& lane) { return lane.track_kind == TrackKind::Stream && numbered(lane); });
+  const auto quiet = [&](const Lane& lane) {
+    if (lane.gpu_steps) return false;
+    if (lane.track_kind == TrackKind::Phases) return source.gpu_steps != nullptr;
+    if (!may_be_quiet(lane)) return false;
+    if (lane.track_kind == TrackKind::Overhead) return true;
+    if (any_numbered && lane.track_kind == TrackKind::Stream && !numbered(lane)) return true;  // took part in no step
+    const Weight own = weight_of(lane, trace), most = busiest[lane.track_kind];
+    if (own.spans * kOfSteps < steps) return true;
+    return own.spans * kOfBusiest < most.spans && own.busy * static_cast<int64_t>(kOfBusiest) < most.busy;
+  };
+  Lane rest;
+  rest.track_kind = TrackKind::Other, rest.key = source.key + "/quiet", rest.height = small ? 17 : 20;
+  int rows = 0;
+  std::erase_if(lanes, [&](const Lane& lane) {
+    if (!quiet(lane)) return false;
+    rest.run = lane.run, ++rows;
+    rest.tracks.insert(rest.tracks.end(), lane.tracks.begin(), lane.tracks.end());
+    return true;
+  });
+  if (rows == 0) return;
+  rest.title = QStringLiteral("%1 quiet row%2").arg(rows).arg(rows > 1 ? "s" : "");
+  lanes.push_back(std::move(rest));
 }
 
 // Copies have no lane of their own in a small window: they join the first stream.
@@ -78,7 +205,8 @@ void join_copies(std::vector<Lane>& lanes) {
       std::find_if(lanes.begin(), lanes.end(), [](const Lane& l) { return l.track_kind == TrackKind::Stream; });
   if (stream == lanes.end()) return;
   for (const Lane& lane : lanes)
-    if (lane.track_kind == TrackKind::Copies) stream->tracks.push_back(lane.tracks[0]);
+    if (lane.track_kind == TrackKind::Copies)
+      stream->tracks.insert(stream->tracks.end(), lane.tracks.begin(), lane.tracks.end());
   std::erase_if(lanes, [](const Lane& l) { return l.track_kind == TrackKind::Copies; });
 }
 
@@ -97,13 +225,20 @@ void keep_some_inner(std::vector<Lane>& lanes, const LaneSettings& settings) {
 std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings& settings) {
   std::vector<Lane> lanes;
   const auto& tracks = source.trace->tracks();
+  if (source.gpu_steps)
+    for (size_t i = 0; i < source.gpu_steps->tracks().size(); ++i)
+      lanes.push_back(span_lane(source, run, i, settings.small, true));
   for (size_t i = 0; i < tracks.size(); ++i)
     if (tracks[i].spans > 0) lanes.push_back(span_lane(source, run, i, settings.small));
   std::stable_sort(lanes.begin(), lanes.end(), [&](const Lane& a, const Lane& b) {
+    if (a.gpu_steps || b.gpu_steps) return rank(source, a) < rank(source, b);
     const auto &x = tracks[a.tracks[0]], &y = tracks[b.tracks[0]];
-    return std::tuple(rank(x.kind), x.name, x.depth) < std::tuple(rank(y.kind), y.name, y.depth);
+    return std::tuple(rank(source, a), x.name, x.depth) < std::tuple(rank(source, b), y.name, y.depth);
   });
+  join_rows(lanes, tracks);
+  name_only_thread(lanes, *source.trace);
   keep_some_inner(lanes, settings);
+  if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet(lanes, source, settings.small);
   if (settings.small) join_copies(lanes);
   return lanes;
 }
@@ -113,6 +248,9 @@ bool is_memory(const prof::CounterTrack& counter) {
   const auto has = [&](const char* word) { return counter.name.find(word) != std::string::npos; };
   return counter.unit == "B" && !has("device") && (has("reserved") || has("used"));
 }
+
+// "device memory used" is too long for the gutter, and what else would it show.
+QString counter_title(const QString& name) { return name.endsWith(" used") ? name.chopped(5) : name; }
 
 std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
   std::map<QString, Lane> by_name;
@@ -131,8 +269,9 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
       }
       const QString name = QString::fromStdString(counters[i].name), unit = QString::fromStdString(counters[i].unit);
       Lane& lane = by_name[name];
-      lane.kind = LaneKind::Counter, lane.key = "shared/" + name, lane.title = name;
-      lane.detail = unit == "%" ? QStringLiteral("0–100 %") : unit, lane.height = settings.small ? 44 : 52;
+      lane.kind = LaneKind::Counter, lane.key = "shared/" + name, lane.title = counter_title(name);
+      lane.detail = unit == "%" ? QStringLiteral("0–100 %") : unit == "B" ? QStringLiteral("MiB") : unit;
+      lane.height = settings.small ? 44 : 52;
       lane.counters.push_back(ref);
     }
     if (memory.counters.size() > before || !sources[run].allocations) continue;
@@ -191,6 +330,12 @@ bool allocates(const prof::Track& track) {
     for (const prof::Span& span : block->spans)
       if (span.span_kind() == prof::SpanKind::Alloc || span.span_kind() == prof::SpanKind::Free) return true;
   return false;
+}
+
+RowInLane row_in(const Lane& lane, size_t track) {
+  const double half = lane.height / 2.0;
+  if (!lane.halves) return {0, static_cast<double>(lane.height)};
+  return track == lane.tracks[0] ? RowInLane{0, half + 1.5} : RowInLane{half - 1.5, half + 1.5};
 }
 
 int lane_height(const Lane& lane, const prof::Trace* trace, bool small) {

@@ -13,7 +13,8 @@ struct LaneSource {
   const prof::Trace* trace = nullptr;
   QString key, title;
   int slot = -1;
-  bool allocations = false;  // has curves from recorded allocations
+  bool allocations = false;                // has curves from recorded allocations
+  const prof::Trace* gpu_steps = nullptr;  // steps and phases as the GPU ran them; none: the host's are right
 };
 
 struct LaneSettings {
@@ -21,6 +22,7 @@ struct LaneSettings {
   QStringList order;                     // lane keys that a person moved, in their order
   QString filter;                        // words that a lane's title or group must contain
   bool small = false;                    // lower lanes; copies join their stream
+  bool quiet_rows = false;               // rows with next to nothing in them: each for itself, not folded into one
 };
 
 enum class LaneKind { Group, Spans, Counter, Memory };
@@ -39,6 +41,8 @@ struct Lane {
   QString key, title, detail;
   int y = 0, height = 0;
   bool folded = false, pinned = false;
+  bool gpu_steps = false;  // its tracks are those of the source's gpu_steps
+  bool halves = false;     // its tracks often overlap: the first in the upper half, the others in the lower
   int bottom() const { return y + height; }
 };
 
@@ -48,6 +52,11 @@ int place_lanes(std::vector<Lane>& lanes, int viewport);
 int lane_at(const std::vector<Lane>& lanes, int y);  // −1: none
 
 bool allocates(const prof::Track& track);  // among its latest calls
+struct RowInLane {
+  double top, height;
+};
+RowInLane row_in(const Lane& lane, size_t track);  // where that track stands inside of the lane
+
 int lane_height(const Lane& lane, const prof::Trace* trace, bool small);
 
 }  // namespace ws::app

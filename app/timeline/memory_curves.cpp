@@ -1,16 +1,28 @@
 #include "app/timeline/memory_curves.h"
 
 #include <algorithm>
+#include <string>
 
 namespace ws::app {
 namespace {
 constexpr size_t kMostPoints = 1'000'000;
-}
+bool is_driver(const std::string& source) { return source.starts_with("cuda"); }
+}  // namespace
 
 void MemoryCurves::update(const prof::Trace& trace) {
   const auto& events = trace.memory();
-  if (events.size() < taken_) *this = MemoryCurves();  // another trace, or one that began again
-  for (; taken_ < events.size(); ++taken_) take(events[taken_]);
+  if (trace.memory_count() < taken_) *this = MemoryCurves();  // another trace, or one that began again
+  // What a step asks of its allocator is told by the allocator; the driver's own calls say it a second time, and hold
+  // the data set and the weights too. They count only where nobody else speaks.
+  const bool own = std::ranges::any_of(trace.memory_sources, [](const auto& s) { return !is_driver(s); });
+  if (own && !own_) *this = MemoryCurves(), own_ = true;
+  const size_t fresh = std::min(events.size(), trace.memory_count() - taken_);
+  for (size_t i = events.size() - fresh; i < events.size(); ++i) {
+    const uint8_t source = events[i].source;
+    const bool driver = source < trace.memory_sources.size() && is_driver(trace.memory_sources[source]);
+    if (!own_ || !driver) take(events[i]);
+  }
+  taken_ = trace.memory_count();
 }
 
 void MemoryCurves::take(const prof::MemoryEvent& event) {
@@ -22,9 +34,12 @@ void MemoryCurves::take(const prof::MemoryEvent& event) {
     case Kind::Release:
       held_ -= std::min(held_, event.bytes);
       break;  // a pool gives back in parts
-    case Kind::Allocate:
-      live_ += event.bytes, blocks_[event.address] = event.bytes, blocks_seen_ = true;
+    case Kind::Allocate: {
+      auto [block, fresh] = blocks_.try_emplace(event.address, event.bytes);
+      if (!fresh) live_ -= std::min(live_, block->second);  // its free fell into an untraced stretch
+      live_ += block->second = event.bytes, blocks_seen_ = true;
       break;
+    }
     case Kind::Free:
       if (auto it = blocks_.find(event.address); it != blocks_.end())
         live_ -= std::min(live_, it->second), blocks_.erase(it);

@@ -19,7 +19,7 @@ class MemoryCurves {
 
   prof::CounterTrack used_{"memory used", "B", {}}, reserved_{"memory reserved", "B", {}};
   std::unordered_map<uint64_t, uint64_t> blocks_;
-  bool pooled_ = false, blocks_seen_ = false;
+  bool pooled_ = false, blocks_seen_ = false, own_ = false;
   size_t taken_ = 0;
   uint64_t live_ = 0, held_ = 0;
 };

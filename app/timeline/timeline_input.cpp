@@ -273,6 +273,10 @@ void TimelineView::click(QPoint at, Qt::KeyboardModifiers) {
   if (!hit) return clearSelection();
   const Lane& lane = model_->lanes()[static_cast<size_t>(hit->lane)];
   if (hit->rect.count > 1) return setRange(zoomed(model_->range(), geometry_.scale().time(at.x()), 0.2));
+  if (lane.gpu_steps) {  // no span of the trace: the range of that step, summed
+    const prof::TimeNs offset = model_->offset(lane.run);
+    return selectRange({hit->rect.span.start - offset, hit->rect.span.end() - offset});
+  }
   selected_.reset();
   selection_->chooseRanges({});
   selection_->choose(SpanChoice{model_->run(lane.run), hit->track, hit->rect.span});
@@ -283,7 +287,7 @@ void TimelineView::hover(QPoint at) {
   card_.reset();
   if (hit) {
     const Lane& lane = model_->lanes()[static_cast<size_t>(hit->lane)];
-    const prof::Trace& trace = model_->run(lane.run)->trace;
+    const prof::Trace& trace = model_->traceOf(lane);
     const TimeScale scale{model_->runRange(lane.run, geometry_.range), 0, geometry_.scale().width};
     const TimeRange column{scale.time(static_cast<double>(hit->rect.x0)),
                            scale.time(static_cast<double>(hit->rect.x1)) + 1};

@@ -36,7 +36,11 @@ void TimelineView::addMark() {
   const auto cursor = model_->cursor()->cursor();
   const auto chosen = chosenTime();
   const TimeRange view = model_->range();
-  model_->addMark({chosen ? chosen->begin : cursor.value_or(view.begin + view.length() / 2), {}});
+  if (model_->runCount() == 0) return emit said(tr("No run is ticked: a mark belongs to a run."));
+  // That of the chosen span, else the first.
+  const auto* span = selection_->get<SpanChoice>();
+  const int run = span ? std::max(0, model_->indexOf(span->run)) : 0;
+  model_->addMark({chosen ? chosen->begin : cursor.value_or(view.begin + view.length() / 2), {}, run});
 }
 
 void TimelineView::nextMark(bool forward) {
@@ -50,20 +54,32 @@ void TimelineView::nextMark(bool forward) {
   if (best) setRange(centred(view, best->time));
 }
 
+// As the GPU ran it where the host ran ahead: then there is a range to show and no span of the trace to choose.
+bool TimelineView::showStep(int run, const prof::Span& step, double margin) {
+  const prof::TimeNs offset = model_->offset(run);
+  const TimeRange own{step.start - offset, step.end() - offset};
+  setRange(padded(own, margin));
+  if (model_->run(run)->hasGpuSteps()) {
+    selectRange(own);
+    return true;
+  }
+  const auto& tracks = model_->run(run)->trace.tracks();
+  for (size_t track = 0; track < tracks.size(); ++track)
+    if (tracks[track].kind == prof::TrackKind::Steps) {
+      goTo(run, {track, step});
+      return true;
+    }
+  return false;
+}
+
 bool TimelineView::jumpToStep(int64_t step) {
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
-    const prof::Trace& trace = model_->run(i)->trace;
-    const prof::Span* span = span_of_step(trace, step);
+    const prof::Span* span = span_of_step(model_->run(i)->marks(), step);
     if (!span) continue;
     if (i == 0) model_->alignAtStep(step);
-    for (size_t track = 0; track < trace.tracks().size(); ++track)
-      if (trace.tracks()[track].kind == prof::TrackKind::Steps) {
-        const TimeRange own{span->start - model_->offset(i), span->end() - model_->offset(i)};
-        setRange(padded(own, 0.05));
-        goTo(i, {track, *span});
-        stale();
-        return true;
-      }
+    if (!showStep(i, *span, 0.05)) continue;
+    stale();
+    return true;
   }
   emit said(tr("Step %1 is not in the history of a ticked run.").arg(count_text(step)));
   return false;
@@ -71,10 +87,9 @@ bool TimelineView::jumpToStep(int64_t step) {
 
 void TimelineView::jumpToSlowestStep() {
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i)
-    if (const auto slowest = slowest_step(model_->run(i)->trace)) {
-      const prof::TimeNs offset = model_->offset(i);
-      setRange(padded({slowest->span.start - offset, slowest->span.end() - offset}, 0.2));
-      return goTo(i, *slowest);
+    if (const auto slowest = slowest_step(model_->run(i)->marks())) {
+      showStep(i, slowest->span, 0.2);
+      return;
     }
   emit said(tr("No ticked run has steps in its trace."));
 }

@@ -9,17 +9,24 @@ namespace {
 
 using prof::TimeNs;
 
-constexpr double kStepsShown = 5.2;
+constexpr double kStepsShown = 4.2;
 constexpr TimeNs kShortestFollowed = 20'000, kLongestFollowed = 10'000'000'000, kWithoutSteps = 2'000'000;
 
-TimeNs step_period(const prof::Trace& trace) {
-  const double us = recent_numbers(trace, 40).step_us;
-  return us > 0 ? static_cast<TimeNs>(us * 1000) : kWithoutSteps;
+TimeNs followed_width(const prof::Trace& marks) {
+  const TimeNs period = step_period(marks);
+  return std::clamp(static_cast<TimeNs>(static_cast<double>(period > 0 ? period : kWithoutSteps) * kStepsShown),
+                    kShortestFollowed, kLongestFollowed);
 }
 
-TimeNs followed_width(const prof::Trace& trace) {
-  return std::clamp(static_cast<TimeNs>(static_cast<double>(step_period(trace)) * kStepsShown), kShortestFollowed,
-                    kLongestFollowed);
+QString shape_of(const std::vector<Lane>& lanes) {
+  QString shape;
+  for (const Lane& lane : lanes)
+    shape += lane.key + QString(":%1:%2:%3:%4;")
+                            .arg(lane.height)
+                            .arg(lane.tracks.size() + lane.counters.size())
+                            .arg(lane.folded)
+                            .arg(lane.title);
+  return shape;
 }
 
 }  // namespace
@@ -28,6 +35,8 @@ TimelineModel::TimelineModel(TimeCursor* cursor, QObject* parent) : QObject(pare
   connect(cursor_, &TimeCursor::followChanged, this, [this](bool on) {
     if (!on) return;
     own_width_ = false;  // keep what the person zoomed to
+    const int index = leader();
+    if (index >= 0 && !run(index)->live()) moveTo(firstLook());
     follow();
   });
 }
@@ -43,13 +52,15 @@ void TimelineModel::setRuns(const std::vector<Run*>& runs) {
       curves_.assign(runs_.size(), {});
       rebuild();
       onRunChanged();
+      readMarks();
     });
   }
-  looked_ = false, own_width_ = true;
+  looked_ = false, own_width_ = true, followed_ = false;
   shape_.clear();
   curves_.assign(runs_.size(), {});
   rebuild();
   onRunChanged();
+  readMarks();
 }
 
 int TimelineModel::indexOf(const Run* run) const {
@@ -79,7 +90,7 @@ const prof::CounterTrack& TimelineModel::counter(CounterRef ref) const {
 void TimelineModel::setAlign(Align align) {
   align_ = align;
   if (align == Align::Step && !runs_.empty())
-    if (const prof::Span* step = step_at(runs_[0]->trace, cursor_->begin() + offset(0)))
+    if (const prof::Span* step = step_at(runs_[0]->marks(), cursor_->begin() + offset(0)))
       aligned_step_ = static_cast<int64_t>(step->step) - 1;
   updateOffsets();
   emit alignChanged();
@@ -96,51 +107,68 @@ TimeNs TimelineModel::offsetFor(const Run& run) const {
   if (align_ == Align::Wall && run.created.isValid() && first.created.isValid())
     return run.created.msecsTo(first.created) * 1'000'000;
   if (align_ == Align::Step) {
-    const prof::Span* own = nearest_step(run.trace, aligned_step_);
-    const prof::Span* reference = nearest_step(first.trace, aligned_step_);
+    const prof::Span* own = nearest_step(run.marks(), aligned_step_);
+    const prof::Span* reference = nearest_step(first.marks(), aligned_step_);
     if (own && reference) return own->start - reference->start;
   }
   return run.trace.first_time() - first.trace.first_time();
 }
 
 void TimelineModel::updateOffsets() {
+  const std::vector<TimeNs> before = std::move(offsets_);
   offsets_.assign(runs_.size(), 0);
   for (size_t i = 1; i < runs_.size(); ++i) offsets_[i] = offsetFor(*runs_[i]);
+  if (offsets_ != before && !marks_.empty()) readMarks();
 }
 
-void TimelineModel::rebuild() {
-  updateOffsets();
+const prof::Trace& TimelineModel::traceOf(const Lane& lane) const {
+  const Run& of = *run(lane.run);
+  return lane.gpu_steps ? of.marks() : of.trace;
+}
+
+std::vector<Lane> TimelineModel::built() const {
   std::vector<LaneSource> sources;
-  curves_.resize(runs_.size());
-  for (size_t i = 0; i < runs_.size(); ++i)
-    sources.push_back({&runs_[i]->trace, "run/" + runs_[i]->id, runs_[i]->title, runs_[i]->slot, !curves_[i].empty()});
-  lanes_ = build_lanes(sources, settings_);
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    const Run& run = *runs_[i];
+    sources.push_back({&run.trace, "run/" + run.id, run.title, run.slot, !curves_[i].empty(),
+                       run.hasGpuSteps() ? &run.marks() : nullptr});
+  }
+  return build_lanes(sources, settings_);
+}
+
+void TimelineModel::place(std::vector<Lane> lanes) {
+  shape_ = shape_of(lanes);
+  lanes_ = std::move(lanes);
   content_height_ = place_lanes(lanes_, viewport_);
   emit lanesChanged();
 }
 
-void TimelineModel::onRunChanged() {
-  std::vector<size_t> shape;
+void TimelineModel::rebuild() {
+  updateOffsets();
   curves_.resize(runs_.size());
-  for (size_t i = 0; i < runs_.size(); ++i) {
-    const auto& run = runs_[i];
-    curves_[i].update(run->trace);
-    shape.push_back(curves_[i].empty() ? 5 : 6);
-    for (const auto& track : run->trace.tracks()) shape.push_back(track.spans > 0 ? 1 + (allocates(track) ? 1 : 0) : 0);
-    for (const auto& counter : run->trace.counters()) shape.push_back(counter.points.empty() ? 3 : 4);
-    shape.push_back(static_cast<size_t>(run->slot + 8));
-  }
-  if (shape != shape_) shape_ = std::move(shape), rebuild();
+  place(built());
+}
+
+void TimelineModel::onRunChanged() {
+  curves_.resize(runs_.size());
+  for (size_t i = 0; i < runs_.size(); ++i) curves_[i].update(runs_[i]->trace);
   if (align_ != Align::Step || offsets_.size() != runs_.size()) updateOffsets();
-  // A run from a file may have its trace only later.
-  const bool traced = std::any_of(runs_.begin(), runs_.end(),
-                                  [](const auto& r) { return r->trace.last_time() > r->trace.first_time(); });
-  if (!looked_ && traced) {
-    const bool any_live = leader() >= 0 && run(leader())->live();
-    if (!any_live || !cursor_->follow()) looked_ = true, moveTo(firstLook());
-  }
+  if (auto lanes = built(); shape_of(lanes) != shape_) updateOffsets(), place(std::move(lanes));
+  lookOnce();
   follow();
   emit dataChanged();
+}
+
+// A run from a file may have its trace only later; one that ended while it was followed is left on its last steps.
+void TimelineModel::lookOnce() {
+  const bool live = leader() >= 0 && run(leader())->live();
+  if (followed_ && !live && cursor_->follow()) looked_ = false;
+  followed_ = live;
+  const bool traced = std::any_of(runs_.begin(), runs_.end(),
+                                  [](const auto& r) { return r->trace.last_time() > r->trace.first_time(); });
+  if (looked_ || !traced || (live && cursor_->follow())) return;
+  looked_ = true;
+  moveTo(firstLook());
 }
 
 int TimelineModel::leader() const {
@@ -153,11 +181,12 @@ void TimelineModel::moveTo(TimeRange range) { cursor_->setRange(range.begin, ran
 
 TimeRange TimelineModel::firstLook() const {
   if (runs_.empty()) return {0, 1'000'000};
-  const prof::Trace& trace = runs_[0]->trace;
-  const prof::Span* newest = nearest_step(trace, INT32_MAX);  // an evaluation or a rest may follow it
-  const TimeNs width = followed_width(trace), last = newest ? newest->end() : trace.last_time();
-  const prof::Span* step = step_at(trace, last - width);
-  const TimeNs begin = step ? step->start : std::max(trace.first_time(), last - width);
+  const prof::Trace &trace = runs_[0]->trace, &marks = runs_[0]->marks();
+  const prof::Span* newest = nearest_step(marks, INT32_MAX);  // an evaluation or a rest may follow it
+  const TimeNs width = followed_width(marks), last = newest ? newest->end() : trace.last_time();
+  const prof::Span* step = step_at(marks, last - width);
+  TimeNs begin = step ? step->start : std::max(trace.first_time(), last - width);
+  if (last - begin > width) begin = last - width;  // an evaluation stood between the last steps
   return {begin - width / 100, begin - width / 100 + width};
 }
 
@@ -166,12 +195,13 @@ TimeRange TimelineModel::firstLook() const {
 void TimelineModel::follow() {
   const int index = leader();
   if (!cursor_->follow() || index < 0 || !run(index)->live()) return;
-  const prof::Trace& trace = run(index)->trace;
+  const prof::Trace &trace = run(index)->trace, &marks = run(index)->marks();
   if (trace.last_time() <= trace.first_time()) return;
-  const TimeNs width = own_width_ ? followed_width(trace) : range().length();
   looked_ = true;
-  const prof::Span* step = step_at(trace, trace.last_time() - width);
-  TimeNs begin = trace.last_time() - width;
+  const TimeNs width = own_width_ ? followed_width(marks) : range().length();
+  const TimeNs end = run(index)->arrived();
+  const prof::Span* step = step_at(marks, end - width);
+  TimeNs begin = end - width;
   if (step && begin - step->start < width) begin = step->start;
   if (step && align_ == Align::Step) aligned_step_ = static_cast<int64_t>(step->step) - 1, updateOffsets();
   begin -= offset(index) + width / 200;
@@ -208,6 +238,8 @@ void TimelineModel::showAll() {
   rebuild();
 }
 
+void TimelineModel::setQuietRows(bool shown) { settings_.quiet_rows = shown, rebuild(); }
+
 void TimelineModel::moveLane(const QString& key, int by) {
   auto at = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.key == key; });
   if (at == lanes_.end() || at->kind == LaneKind::Group) return;
@@ -226,31 +258,51 @@ void TimelineModel::moveLane(const QString& key, int by) {
 QByteArray TimelineModel::saveLanes() const {
   QByteArray state;
   QDataStream stream(&state, QIODevice::WriteOnly);
-  stream << settings_.folded << settings_.hidden << settings_.pinned << settings_.order;
+  stream << settings_.folded << settings_.hidden << settings_.pinned << settings_.order << settings_.quiet_rows;
   return state;
 }
 
 void TimelineModel::restoreLanes(const QByteArray& state) {
   QDataStream stream(state);
   LaneSettings read = settings_;
-  stream >> read.folded >> read.hidden >> read.pinned >> read.order;
+  stream >> read.folded >> read.hidden >> read.pinned >> read.order >> read.quiet_rows;
   if (stream.status() == QDataStream::Ok) settings_ = read, rebuild();
+}
+
+void TimelineModel::readMarks() {
+  marks_.clear();
+  for (size_t i = 0; i < runs_.size(); ++i)
+    for (const TimeMark& mark : runs_[i]->time_marks)
+      marks_.push_back({mark.time - offsets_[i], mark.note, static_cast<int>(i)});
+  std::ranges::stable_sort(marks_, {}, &Mark::time);
+  emit marksChanged();
+}
+
+void TimelineModel::writeMarks() {
+  std::vector<std::vector<TimeMark>> of(runs_.size());
+  for (const Mark& mark : marks_)
+    if (const auto run = static_cast<size_t>(mark.run); run < of.size())
+      of[run].push_back({mark.time + offsets_[run], mark.note});
+  for (size_t i = 0; i < of.size(); ++i) runs_[i]->setTimeMarks(std::move(of[i]));
 }
 
 void TimelineModel::addMark(Mark mark) {
   auto at =
       std::upper_bound(marks_.begin(), marks_.end(), mark.time, [](TimeNs t, const Mark& m) { return t < m.time; });
   marks_.insert(at, std::move(mark));
+  writeMarks();
   emit marksChanged();
 }
 
 void TimelineModel::setNote(size_t mark, const QString& note) {
   marks_.at(mark).note = note;
+  writeMarks();
   emit marksChanged();
 }
 
 void TimelineModel::removeMark(size_t mark) {
   marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>(mark));
+  writeMarks();
   emit marksChanged();
 }
 
@@ -263,6 +315,11 @@ std::unique_ptr<Run> TimelineModel::freeze(int index, double seconds) const {
   kept->device = from.device, kept->spec = from.spec, kept->plan = from.plan, kept->created = from.created;
   kept->origin = RunOrigin::Imported, kept->steps = from.steps, kept->evals = from.evals;
   copy_trace(from.trace, {begin, end}, kept->trace);
+  if (from.hasGpuSteps()) {
+    GpuSteps steps;
+    steps.finish(kept->trace);
+    kept->takeGpuSteps(std::move(steps));
+  }
   return kept;
 }
 

@@ -18,6 +18,7 @@ enum class Align { Wall, RunStart, Step };
 struct Mark {
   prof::TimeNs time = 0;  // in the view's time
   QString note;
+  int run = 0;  // that keeps it
 };
 
 class TimelineModel : public QObject {
@@ -43,6 +44,7 @@ class TimelineModel : public QObject {
   void alignAtStep(int64_t step);
 
   const prof::CounterTrack& counter(CounterRef ref) const;
+  const prof::Trace& traceOf(const Lane& lane) const;  // the one that its tracks are of
   const std::vector<Lane>& lanes() const { return lanes_; }
   const LaneSettings& settings() const { return settings_; }
   int contentHeight() const { return content_height_; }
@@ -52,16 +54,18 @@ class TimelineModel : public QObject {
   void togglePinned(const QString& key);
   void setHidden(const QString& key, bool hidden);
   void showAll();
+  void setQuietRows(bool shown);
   void moveLane(const QString& key, int by);  // within its group
-  QByteArray saveLanes() const;               // folded, hidden, pinned and order
+  QByteArray saveLanes() const;               // folded, hidden, pinned, order, and whether quiet rows are shown
   void restoreLanes(const QByteArray& state);
 
-  const std::vector<Mark>& marks() const { return marks_; }
+  const std::vector<Mark>& marks() const { return marks_; }  // of all runs, in order
   void addMark(Mark mark);
   void setNote(size_t mark, const QString& note);
   void removeMark(size_t mark);
 
-  // Moves the shared range to the newest steps of the run that trains; nothing while Follow is off.
+  // Moves the shared range to the newest steps of the run that trains, as far as all their records are in; nothing
+  // while Follow is off.
   void follow();
   TimeRange firstLook() const;  // what to show when nobody chose a range yet: a few steps
   // A run that keeps the last `seconds` of this one, whatever the history forgets. The caller owns it.
@@ -74,8 +78,13 @@ class TimelineModel : public QObject {
   void alignChanged();
 
  private:
+  std::vector<Lane> built() const;
+  void place(std::vector<Lane> lanes);
   void rebuild();
   void onRunChanged();
+  void lookOnce();
+  void readMarks();
+  void writeMarks();
   void updateOffsets();
   prof::TimeNs offsetFor(const Run& run) const;
   int leader() const;
@@ -86,7 +95,7 @@ class TimelineModel : public QObject {
   std::vector<prof::TimeNs> offsets_;
   std::vector<MemoryCurves> curves_;  // a run each
   std::vector<Lane> lanes_;
-  std::vector<size_t> shape_;  // tracks and counters that were there at the last rebuild
+  QString shape_;  // of the lanes as they were built last
   LaneSettings settings_;
   std::vector<Mark> marks_;
   Align align_ = Align::Step;
@@ -94,6 +103,7 @@ class TimelineModel : public QObject {
   int viewport_ = 0, content_height_ = 0;
   bool looked_ = false;    // a range was chosen, by hand or by firstLook()
   bool own_width_ = true;  // the width of the followed range is ours to choose
+  bool followed_ = false;  // a run trained at the last change: its end is still to be shown
 };
 
 }  // namespace ws::app

@@ -63,9 +63,10 @@ void TimelineView::paintOverview(QPainter& painter) {
   painter.drawText(
       QRect(10, 0, geometry_.gutter - 14, strip.height()), Qt::AlignVCenter,
       (geometry_.gutter < 140 ? tr("run, %1") : tr("whole run, %1")).arg(span_time(overview_range_.length())));
-  for (size_t i = 0; i < run->trace.tracks().size(); ++i) {
-    if (run->trace.tracks()[i].kind != prof::TrackKind::Steps) continue;
-    const auto& rects = overview_.rects(run->trace, i, model_->runRange(0, overview_range_), plot.width());
+  const prof::Trace& marks = run->marks();
+  for (size_t i = 0; i < marks.tracks().size(); ++i) {
+    if (marks.tracks()[i].kind != prof::TrackKind::Steps) continue;
+    const auto& rects = overview_.rects(marks, i, model_->runRange(0, overview_range_), plot.width());
     const double ns_per_px = static_cast<double>(overview_range_.length()) / plot.width(),
                  top = usual_top(rects, ns_per_px);
     QColor colour = t.run[std::max(0, run->slot) % 8];
@@ -113,7 +114,7 @@ void TimelineView::paintRuler(QPainter& painter) {
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
     const Run* run = model_->run(i);
     if (!run->live() || run->trace.last_time() <= 0) continue;
-    const double x = scale.x(run->trace.last_time() - model_->offset(i));
+    const double x = scale.x(run->arrived() - model_->offset(i));
     if (x < geometry_.gutter || x > width()) continue;
     painter.fillRect(QRectF(x - 0.75, band.bottom() - 4, 1.5, height()), t.focus);
     painter.setPen(t.focus);
@@ -162,9 +163,10 @@ void TimelineView::paintRange(QPainter& painter) {
 // Everything of the same op, or of the same name where the op is unknown, is underlined.
 void TimelineView::paintSameOp(QPainter& painter, const Lane& lane, int run, const prof::Span* span, prof::OpTag op,
                                std::optional<prof::NameId> name) {
-  if (lane.run != run || lane.kind != LaneKind::Spans) return;
-  const int y = geometry_.laneY(lane) + lane.height - TimelinePainter::inset(lane);
-  for (size_t track : lane.tracks)
+  if (lane.run != run || lane.kind != LaneKind::Spans || lane.gpu_steps) return;
+  for (size_t track : lane.tracks) {
+    const RowInLane row = row_in(lane, track);
+    const double y = std::round(geometry_.laneY(lane) + row.top + row.height) - TimelinePainter::inset(lane);
     for (const auto& rect : painter_.rects(lane, track, geometry_)) {
       const bool same =
           rect.count == 1 && ((op != prof::kNoOp && rect.span.op == op) || (name && rect.span.name == *name));
@@ -173,6 +175,7 @@ void TimelineView::paintSameOp(QPainter& painter, const Lane& lane, int run, con
                               std::max(2.0, std::round(double(rect.x1 - rect.x0))), 2),
                        theme().text);
     }
+  }
 }
 
 void TimelineView::paintSelection(QPainter& painter) {

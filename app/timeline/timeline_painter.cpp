@@ -53,17 +53,17 @@ int TimelinePainter::inset(const Lane& lane) {
 }
 
 const std::vector<LodRect>& TimelinePainter::rects(const Lane& lane, size_t track, const TimelineGeometry& geometry) {
-  return cache_.rects(model_.run(lane.run)->trace, track, model_.runRange(lane.run, geometry.range),
+  return cache_.rects(model_.traceOf(lane), track, model_.runRange(lane.run, geometry.range),
                       std::max(1, geometry.size.width() - geometry.gutter));
 }
 
-QRectF TimelinePainter::spanBox(const Lane& lane, prof::TimeNs begin, prof::TimeNs end,
+QRectF TimelinePainter::spanBox(const Lane& lane, size_t track, prof::TimeNs begin, prof::TimeNs end,
                                 const TimelineGeometry& geometry) const {
   const TimeScale scale = geometry.scale();
   const prof::TimeNs offset = model_.offset(lane.run);
   const double x0 = std::floor(scale.x(begin - offset)), x1 = std::max(x0 + 1, std::round(scale.x(end - offset)));
-  return {x0, static_cast<double>(geometry.laneY(lane) + inset(lane)), x1 - x0,
-          static_cast<double>(lane.height - 2 * inset(lane))};
+  const RowInLane row = row_in(lane, track);
+  return {x0, geometry.laneY(lane) + row.top + inset(lane), x1 - x0, row.height - 2 * inset(lane)};
 }
 
 void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry) {
@@ -119,7 +119,7 @@ QString TimelinePainter::numbers(int index) {
   if (kept.spans == spans || (kept.age.isValid() && kept.age.elapsed() < kNumbersEveryMs)) return kept.text;
   kept.age.start();
   kept.spans = spans;
-  const GroupNumbers n = recent_numbers(run->trace, kNumbersOverSteps);
+  const GroupNumbers n = recent_numbers(run->trace, run->marks(), kNumbersOverSteps, run->arrived());
   if (n.steps == 0) return kept.text = count_text(static_cast<int64_t>(spans)) + " spans";
   const double us = run->split.wall_us > 0 ? run->split.wall_us : n.step_us;
   QStringList parts{time_axis_text(us) + " a step"};
@@ -135,7 +135,7 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   p_->fillRect(g_->gutter - 1, y, 1, lane.height, t.border);
   const int indent = g_->small ? 26 : 44;
   const bool curve = lane.kind != LaneKind::Spans;
-  double middle = y + (curve ? 16 : lane.height / 2.0);
+  double middle = y + (curve ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
   gutter_.draw(*p_, indent, middle,
                gutter_.width(lane.title) < g_->gutter - indent ? lane.title : lane.title.left(14) + QChar(0x2026),
                t.secondary);
@@ -180,9 +180,10 @@ const TimelinePainter::Fill& TimelinePainter::fillOf(const prof::Track& track, c
 }
 
 void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
-  const prof::Track& track = model_.run(lane.run)->trace.tracks()[index];
+  const prof::Track& track = model_.traceOf(lane).tracks()[index];
   const auto& all = rects(lane, index, *g_);
-  const double top = band.top() + inset(lane), height = band.height() - 2 * inset(lane);
+  const RowInLane row = row_in(lane, index);
+  const double top = std::round(band.top() + row.top) + inset(lane), height = std::floor(row.height) - 2 * inset(lane);
   for (size_t i = 0; i < all.size(); ++i) {
     const LodRect& rect = all[i];
     const double left = std::floor(g_->gutter + rect.x0);
@@ -219,7 +220,7 @@ BlockNames TimelinePainter::namesFor(const prof::Trace& trace, const prof::Track
 
 void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box,
                                  double room) {
-  const prof::Trace& trace = model_.run(lane.run)->trace;
+  const prof::Trace& trace = model_.traceOf(lane);
   const double left = std::max<double>(box.left(), g_->gutter);
   const BlockNames names = namesFor(trace, track, rect);
   const QString text = fitting_label(names, box.right() - left, [this](const QString& s) { return label_.width(s); });

@@ -72,7 +72,8 @@ class TimelinePainter {
   void paint(QPainter& painter, const TimelineGeometry& geometry);
   const std::vector<prof::LodRect>& rects(const Lane& lane, size_t track, const TimelineGeometry& geometry);
   // Where a span stands on the widget, inset as it is painted; empty when its lane is not shown.
-  QRectF spanBox(const Lane& lane, prof::TimeNs begin, prof::TimeNs end, const TimelineGeometry& geometry) const;
+  QRectF spanBox(const Lane& lane, size_t track, prof::TimeNs begin, prof::TimeNs end,
+                 const TimelineGeometry& geometry) const;
   static int inset(const Lane& lane);
 
  private:

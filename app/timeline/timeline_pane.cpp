@@ -254,7 +254,12 @@ void TimelinePane::lanesMenu() {
   QMenu menu;
   for (const QString& key : model_.settings().hidden)
     menu.addAction(tr("Show %1").arg(key.section('/', 1)), this, [this, key] { model_.setHidden(key, false); });
-  if (!menu.isEmpty()) menu.addSeparator();
+  QAction* quiet = menu.addAction(tr("Show quiet rows"));
+  quiet->setToolTip(tr("Streams, threads and calls that hardly ever do anything share one row at the bottom"));
+  quiet->setCheckable(true);
+  quiet->setChecked(model_.settings().quiet_rows);
+  connect(quiet, &QAction::toggled, &model_, &TimelineModel::setQuietRows);
+  menu.addSeparator();
   for (QAction* command : commands_) menu.addAction(command);
   menu.exec(lanes_->mapToGlobal(QPoint(0, lanes_->height())));
 }

@@ -106,7 +106,7 @@ void TimelineView::changeEvent(QEvent* event) {
 
 const Lane* TimelineView::laneOf(int run, size_t track) const {
   for (const Lane& lane : model_->lanes())
-    if (lane.run == run && lane.kind == LaneKind::Spans &&
+    if (lane.run == run && lane.kind == LaneKind::Spans && !lane.gpu_steps &&
         std::find(lane.tracks.begin(), lane.tracks.end(), track) != lane.tracks.end())
       return &lane;
   return nullptr;
@@ -114,7 +114,7 @@ const Lane* TimelineView::laneOf(int run, size_t track) const {
 
 QRectF TimelineView::boxOf(int run, size_t track, const prof::Span& span) const {
   const Lane* lane = laneOf(run, track);
-  return lane ? painter_.spanBox(*lane, span.start, span.end(), geometry_) : QRectF();
+  return lane ? painter_.spanBox(*lane, track, span.start, span.end(), geometry_) : QRectF();
 }
 
 std::optional<TimelineView::Hit> TimelineView::hitAt(QPoint at) {
@@ -126,7 +126,9 @@ std::optional<TimelineView::Hit> TimelineView::hitAt(QPoint at) {
   hit.box = QRect(geometry_.gutter, geometry_.laneY(lane), width() - geometry_.gutter, lane.height);
   if (lane.kind != LaneKind::Spans) return std::nullopt;
   const auto x = static_cast<float>(at.x() - geometry_.gutter);
-  for (auto track = lane.tracks.rbegin(); track != lane.tracks.rend(); ++track)
+  for (auto track = lane.tracks.rbegin(); track != lane.tracks.rend(); ++track) {
+    const RowInLane row = row_in(lane, *track);
+    if (const double y = at.y() - hit.box.top(); y < row.top || y > row.top + row.height) continue;
     for (float reach : {0.5F, 2.5F}) {  // a thin block is hit from beside it as well
       const auto& rects = painter_.rects(lane, *track, geometry_);
       auto it =
@@ -135,6 +137,7 @@ std::optional<TimelineView::Hit> TimelineView::hitAt(QPoint at) {
       hit.track = *track, hit.rect = *(it - 1);
       return hit;
     }
+  }
   return std::nullopt;
 }
 

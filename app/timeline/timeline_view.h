@@ -96,6 +96,7 @@ class TimelineView : public QWidget {
   const Lane* laneOf(int run, size_t track) const;
   QRectF boxOf(int run, size_t track, const prof::Span& span) const;
   void goTo(int run, const FoundSpan& found);
+  bool showStep(int run, const prof::Span& step, double margin);
   std::optional<TimeRange> chosenTime() const;
   int keyOf(const QKeyEvent*) const;
   bool moveKey(int key, Qt::KeyboardModifiers);

@@ -14,6 +14,7 @@ using prof::TrackKind;
 
 constexpr size_t kWalkLimit = 4'000'000;
 constexpr size_t kPartnerLimit = 300'000;
+constexpr size_t kStrangers = 64, kPeriods = 41;
 
 const Span* steps_upper(const Track& track, auto before) {
   auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),
@@ -174,30 +175,45 @@ Busy gpu_during(const Trace& trace, TimeRange range) {
   return result;
 }
 
+// The step number decides where the span has one: work on the GPU may be far behind the host's step.
 SameName same_in_step(const Trace& trace, const Track& track, const Span& span) {
-  const Span* step = span.step ? span_of_step(trace, static_cast<int64_t>(span.step) - 1) : step_at(trace, span.start);
   SameName result;
-  if (!step) return result;
-  // Work on the GPU may end after the host's step, so the step number decides where the span has one.
-  for_each_span(track, step->start, step->end() + static_cast<TimeNs>(step->duration), [&](const Span& s) {
-    const bool same_step = span.step ? s.step == span.step : s.start < step->end();
-    if (same_step && s.name == span.name) ++result.count, result.total += static_cast<TimeNs>(s.duration);
-    return true;
-  });
+  const auto count = [&](const Span& s) {
+    if (s.name == span.name) ++result.count, result.total += static_cast<TimeNs>(s.duration);
+  };
+  if (span.step == 0) {
+    if (const Span* step = step_at(trace, span.start))
+      for_each_span(track, step->start, step->end(), [&](const Span& s) { return count(s), true; });
+    return result;
+  }
+  size_t strangers = 0;
+  const auto same_step = [&](const Span& s) {
+    if (s.step == span.step) count(s);
+    strangers = s.step == span.step || s.step == 0 ? 0 : strangers + 1;
+    return strangers < kStrangers;  // a few late ones of a neighbour may stand between
+  };
+  for_each_back(track, span.start, same_step);
+  strangers = 0;
+  for_each_span(track, span.start, INT64_MAX, [&](const Span& s) { return s.start < span.start || same_step(s); });
   return result;
 }
 
-GroupNumbers recent_numbers(const Trace& trace, uint64_t steps) {
+GroupNumbers recent_numbers(const Trace& trace, const Trace& marks, uint64_t steps, TimeNs until) {
   GroupNumbers numbers;
-  const Track* track = first_track(trace, TrackKind::Steps);
+  const Track* track = first_track(marks, TrackKind::Steps);
   if (!track) return numbers;
   TimeRange range{0, 0};
-  for_each_back(*track, INT64_MAX, [&](const Span& s) {
-    if (numbers.steps == 0) range.end = s.end();
-    range.begin = s.start;
+  uint32_t first = 0, last = 0;
+  for_each_back(*track, until, [&](const Span& s) {
+    if (s.end() > until) return true;
+    if (numbers.steps == 0) range.end = s.end(), last = s.step;
+    range.begin = s.start, first = s.step;
     return ++numbers.steps < steps;
   });
   if (numbers.steps == 0 || range.length() <= 0) return numbers;
+  // Where a span stands for the many steps of one graph, the numbers tell how many there were.
+  if (last > first && last - first + 1 > numbers.steps)
+    numbers.steps = numbers.steps * (last - first) / std::max<uint64_t>(1, numbers.steps - 1);
   const auto count = static_cast<double>(numbers.steps);
   for (const Track& other : trace.tracks())
     for_each_span(other, range.begin, range.end, [&](const Span& s) {
@@ -208,6 +224,25 @@ GroupNumbers recent_numbers(const Trace& trace, uint64_t steps) {
   numbers.step_us = static_cast<double>(range.length()) / 1000 / count;
   numbers.busy = static_cast<double>(gpu_during(trace, range).busy) / static_cast<double>(range.length());
   return numbers;
+}
+
+TimeNs step_period(const Trace& marks) {
+  const Track* track = first_track(marks, TrackKind::Steps);
+  if (!track) return 0;
+  std::vector<TimeNs> periods;
+  std::optional<Span> next;
+  for_each_back(*track, INT64_MAX, [&](const Span& s) {
+    if (next) {
+      const TimeNs steps = next->step > s.step && s.step > 0 ? next->step - s.step : 1;
+      periods.push_back((next->start - s.start) / steps);
+    }
+    next = s;
+    return periods.size() < kPeriods;
+  });
+  if (periods.empty()) return next ? static_cast<TimeNs>(next->duration) : 0;
+  const auto middle = periods.begin() + static_cast<std::ptrdiff_t>(periods.size() / 2);
+  std::nth_element(periods.begin(), middle, periods.end());
+  return *middle;
 }
 
 void copy_trace(const Trace& from, TimeRange range, Trace& to) {

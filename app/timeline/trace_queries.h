@@ -53,7 +53,10 @@ struct GroupNumbers {
   double step_us = 0, kernels = 0, allocations = 0, busy = 0;
   uint64_t steps = 0;
 };
-GroupNumbers recent_numbers(const prof::Trace& trace, uint64_t steps);  // over the last so many steps
+// Over the last so many steps that end by `until`; `marks` has the steps.
+GroupNumbers recent_numbers(const prof::Trace& trace, const prof::Trace& marks, uint64_t steps, prof::TimeNs until);
+// From one step to the next, the median of the latest; 0: unknown. Evaluations and pauses do not change it.
+prof::TimeNs step_period(const prof::Trace& marks);
 
 // Copies what touches the range, with the names and details it needs, into an empty trace.
 void copy_trace(const prof::Trace& from, TimeRange range, prof::Trace& to);

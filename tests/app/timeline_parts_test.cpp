@@ -1,0 +1,312 @@
+// What the pure parts of the timeline say: scale, labels, lanes, curves, questions to a trace.
+#include <QtTest>
+
+#include "app/panels/theme.h"
+#include "app/timeline/timeline_pane.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+double measure(const QString& text) { return 7.0 * static_cast<double>(text.size()); }
+}  // namespace
+
+class TimelinePartsTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void zoomKeepsItsAnchor();
+  void zoomStopsAtItsLimits();
+  void rulerTicksAreRoundAndInOrder();
+  void longestLabelThatFits();
+  void ellipsisKeepsSixLetters();
+  void kernelNamesAreShortened();
+  void lanesStandInOrder();
+  void filterFoldPinAndOrder();
+  void memoryTakesTheRest();
+  void manyBlocksShowSome();
+  void allocationsBecomeCurves();
+  void cardNeverCoversItsLane();
+  void callAndKernelArePartners();
+  void graphKernelsLeadToTheirLaunch();
+  void gpuDuringACallIsIdleOrBusy();
+  void sameNameIsCountedInTheStep();
+  void stepsAreFound();
+  void longestGapIsAGap();
+  void copyKeepsIdsAndTimes();
+};
+
+void TimelinePartsTest::zoomKeepsItsAnchor() {
+  const TimeRange range{1000, 101000};
+  for (prof::TimeNs anchor : {1000, 26000, 101000})
+    for (double factor : {0.5, 2.0}) {
+      const TimeRange after = zoomed(range, anchor, factor);
+      const double before_share = double(anchor - range.begin) / double(range.length()),
+                   after_share = double(anchor - after.begin) / double(after.length());
+      QVERIFY(std::abs(before_share - after_share) < 1e-3);
+      QCOMPARE(after.length(), static_cast<prof::TimeNs>(100000 * factor));
+    }
+}
+
+void TimelinePartsTest::zoomStopsAtItsLimits() {
+  TimeRange range{0, 1000};
+  for (int i = 0; i < 60; ++i) range = zoomed(range, 500, 0.5);
+  QCOMPARE(range.length(), kShortestRange);
+  for (int i = 0; i < 120; ++i) range = zoomed(range, 500, 2);
+  QCOMPARE(range.length(), kLongestRange);
+}
+
+void TimelinePartsTest::rulerTicksAreRoundAndInOrder() {
+  for (prof::TimeNs length : {300LL, 140'000LL, 7'000'000LL, 90'000'000'000LL}) {
+    const TimeScale scale{{1'078'412'000, 1'078'412'000 + length}, 150, 1000};
+    const Ruler r = ruler(scale, 78);
+    QVERIFY2(r.ticks.size() >= 3 && r.ticks.size() <= 14, qPrintable(QString::number(r.ticks.size())));
+    for (size_t i = 0; i < r.ticks.size(); ++i) {
+      QCOMPARE(r.ticks[i].time % r.step, 0);
+      if (i) QVERIFY(scale.x(r.ticks[i].time) - scale.x(r.ticks[i - 1].time) >= 77.9);
+    }
+    QVERIFY(r.ticks[0].text.contains('s'));  // the first one has the unit
+  }
+  QCOMPARE(span_time(96), QString("96 ns"));
+  QCOMPARE(span_time(6900), QString("6.90 µs"));
+  QCOMPARE(span_time(1'840'000), QString("1.84 ms"));
+}
+
+void TimelinePartsTest::longestLabelThatFits() {
+  const BlockNames names{"cudaMalloc", "malloc", ""};
+  QCOMPARE(fitting_label(names, 78, measure), QString("cudaMalloc"));
+  QCOMPARE(fitting_label(names, 77, measure), QString("malloc"));
+  QCOMPARE(fitting_label({"cudaMalloc", "", ""}, 77, measure), QString("cudaMall…"));
+  QCOMPARE(fitting_label(names, 60, measure), QString("malloc"));
+  QCOMPARE(fitting_label(names, 40, measure), QString());
+  QCOMPARE(fitting_label({"softmax cross entropy", "", "fc1"}, 30, measure), QString("fc1"));
+}
+
+void TimelinePartsTest::ellipsisKeepsSixLetters() {
+  const BlockNames names{"broadcast_bias_relu", "", ""};
+  for (int width = 0; width < 160; ++width) {
+    const QString label = fitting_label(names, width, measure);
+    QVERIFY2(label.isEmpty() || measure(label) + 8 <= width, qPrintable(label));
+    if (label.endsWith(QChar(0x2026))) QVERIFY(width > 62 && label.size() >= 7);
+  }
+}
+
+void TimelinePartsTest::kernelNamesAreShortened() {
+  QCOMPARE(short_kernel_name("void ws::softmax<float, 4>(float const*, int)"), QString("softmax"));
+  QCOMPARE(short_kernel_name("void cutlass::Kernel<cutlass::gemm::sm90_gemm<int>>(Params)"), QString("sm90_gemm"));
+  QCOMPARE(short_kernel_name("ampere_sgemm_64x64_nn"), QString("ampere_sgemm_64x64_nn"));
+  QCOMPARE(short_call_name("cudaMallocAsync"), QString("malloc"));
+  QCOMPARE(short_call_name("cudaDeviceSynchronize"), QString("sync"));
+}
+
+void TimelinePartsTest::lanesStandInOrder() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 20);
+  auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
+  QStringList titles;
+  for (const Lane& lane : lanes) titles << lane.title;
+  QCOMPARE(titles, QStringList({"x", "step", "phase", "stream 7", "memcpy", "CUDA API", "Counters and memory",
+                                "DRAM read", "SM active", "memory"}));
+  QCOMPARE(lanes[0].height, 20);
+  QCOMPARE(lanes[1].height, 19);
+  QCOMPARE(lanes[3].height, 42);
+  QCOMPARE(lanes[4].height, 20);
+  QCOMPARE(lanes[5].height, 38);  // it allocates
+  prof::Trace quiet;
+  test::add_steps(quiet, test::StepStyle::GraphArena, 0, 20);
+  lanes = build_lanes({{&quiet, "run/y", "y", 0}}, {});
+  QCOMPARE(lanes[4].title, QString("CUDA API"));
+  QCOMPARE(lanes[4].height, 24);
+  LaneSettings small;
+  small.small = true;
+  lanes = build_lanes({{&trace, "run/x", "x", 0}}, small);
+  QCOMPARE(lanes[3].tracks.size(), size_t{2});  // copies join the stream
+  QCOMPARE(lanes[3].height, 30);
+}
+
+void TimelinePartsTest::filterFoldPinAndOrder() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 20);
+  const std::vector<LaneSource> sources{{&trace, "run/x", "x", 0}};
+  LaneSettings settings;
+  settings.filter = "stream";
+  QCOMPARE(build_lanes(sources, settings).size(), size_t{2});
+  settings = {};
+  settings.folded.insert("run/x");
+  QVERIFY(build_lanes(sources, settings)[0].folded);
+  QCOMPARE(build_lanes(sources, settings)[1].title, QString("Counters and memory"));
+  settings = {};
+  const auto all = build_lanes(sources, settings);
+  settings.pinned.insert(all[5].key);
+  auto lanes = build_lanes(sources, settings);
+  QCOMPARE(lanes[0].title, QString("Pinned"));
+  QCOMPARE(lanes[1].title, QString("CUDA API"));
+  QVERIFY(lanes[1].pinned);
+  settings = {};
+  settings.order = QStringList{all[5].key, all[3].key};
+  lanes = build_lanes(sources, settings);
+  QCOMPARE(lanes[3].title, QString("CUDA API"));
+  QCOMPARE(lanes[5].title, QString("stream 7"));
+  settings.hidden.insert(all[3].key);
+  QCOMPARE(build_lanes(sources, settings).size(), all.size() - 1);
+}
+
+void TimelinePartsTest::memoryTakesTheRest() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 5);
+  auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
+  QCOMPARE(place_lanes(lanes, 900), 900);
+  QCOMPARE(lanes.back().bottom(), 900);
+  for (size_t i = 1; i < lanes.size(); ++i) QCOMPARE(lanes[i].y, lanes[i - 1].bottom());
+  for (int y = 0; y < 900; ++y) {
+    const int at = lane_at(lanes, y);
+    QVERIFY(at >= 0 && lanes[size_t(at)].y <= y && y < lanes[size_t(at)].bottom());
+  }
+  QCOMPARE(lane_at(lanes, 900), -1);
+}
+
+void TimelinePartsTest::manyBlocksShowSome() {
+  prof::Trace trace;
+  prof::Span span;
+  span.duration = 10, span.name = trace.intern("fc1");
+  for (int block = 0; block < 132; ++block)
+    trace.append(trace.track(prof::TrackKind::Inner, "block " + std::to_string(block), "GPU 0"), span);
+  const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
+  QCOMPARE(lanes.size(), size_t{5});
+  QVERIFY(lanes[1].title.contains("of 132"));
+  LaneSettings settings;
+  settings.filter = "block";
+  QCOMPARE(build_lanes({{&trace, "run/x", "x", 0}}, settings).size(), size_t{133});
+}
+
+void TimelinePartsTest::allocationsBecomeCurves() {
+  using Kind = prof::MemoryEventKind;
+  prof::Trace trace;
+  MemoryCurves curves;
+  curves.update(trace);
+  QVERIFY(curves.empty());
+  trace.append_memory({10, 0x100, 64, 1, 0, Kind::Allocate, 0});
+  trace.append_memory({20, 0x200, 32, 1, 0, Kind::Allocate, 0});
+  curves.update(trace);
+  trace.append_memory({30, 0x100, 0, 1, 0, Kind::Free, 0});
+  curves.update(trace);
+  QCOMPARE(curves.used().points.size(), size_t{3});
+  QCOMPARE(curves.used().points[1].value, 96.0);
+  QCOMPARE(curves.used().points.back().value, 32.0);
+  QCOMPARE(curves.reserved().points.back().value, 32.0);  // no pool: a block each
+  trace.append_memory({40, 0x10000, 4096, 1, 0, Kind::Reserve, 0});
+  curves.update(trace);
+  QCOMPARE(curves.reserved().points.back().value, 4096.0);
+  QCOMPARE(curves.used().points.back().value, 32.0);
+}
+
+void TimelinePartsTest::cardNeverCoversItsLane() {
+  const QRect viewport(150, 48, 1000, 600);
+  for (int y = 48; y < 600; y += 20)
+    for (int x = 150; x < 1150; x += 90) {
+      const QRect lane(150, y, 1000, 38);
+      const QRect card = card_place({kCardWidth, 140}, viewport, lane, {x, y + 10});
+      QVERIFY(!card.intersects(lane));
+      QVERIFY(!card.contains(QPoint(x, y + 10)));
+      QVERIFY(card.left() >= viewport.left() && card.right() <= viewport.right());
+    }
+}
+
+void TimelinePartsTest::callAndKernelArePartners() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 30);
+  for (size_t i = 0; i < trace.tracks().size(); ++i) {
+    if (trace.tracks()[i].kind != prof::TrackKind::Stream) continue;
+    for (const prof::Span& kernel : trace.tracks()[i].blocks.back().spans) {
+      const auto call = partner(trace, i, kernel);
+      QVERIFY(call);
+      QCOMPARE(QString::fromStdString(trace.name(call->span.name)), QString("cudaLaunchKernel"));
+      QVERIFY(call->span.start < kernel.start);
+      const auto back = partner(trace, call->track, call->span);
+      QVERIFY(back && back->span.start == kernel.start);
+    }
+  }
+}
+
+void TimelinePartsTest::graphKernelsLeadToTheirLaunch() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::GraphArena, 0, 30);
+  for (size_t i = 0; i < trace.tracks().size(); ++i) {
+    if (trace.tracks()[i].kind != prof::TrackKind::Stream) continue;
+    const auto& spans = trace.tracks()[i].blocks.back().spans;
+    const auto launch = partner(trace, i, spans[12]);
+    QVERIFY(launch);
+    QCOMPARE(launch->span.span_kind(), prof::SpanKind::GraphLaunch);
+    QCOMPARE(launch->span.step, spans[12].step);
+  }
+}
+
+void TimelinePartsTest::gpuDuringACallIsIdleOrBusy() {
+  prof::Trace trace;
+  const auto a = trace.track(prof::TrackKind::Stream, "stream 1", "GPU 0"),
+             b = trace.track(prof::TrackKind::Stream, "stream 2", "GPU 0");
+  const auto put = [&](prof::TrackId track, prof::TimeNs start, uint64_t ns) {
+    prof::Span span;
+    span.start = start, span.duration = ns, span.name = trace.intern("k");
+    trace.append(track, span);
+  };
+  put(a, 100, 100), put(b, 150, 100), put(a, 400, 50);
+  const Busy busy = gpu_during(trace, {0, 500});
+  QCOMPARE(busy.busy, 200);  // 100…250 once, although two streams overlap, and 400…450
+  QCOMPARE(busy.idle, 300);
+  QCOMPARE(gpu_during(trace, {260, 390}).busy, 0);
+}
+
+void TimelinePartsTest::sameNameIsCountedInTheStep() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 10);
+  for (const prof::Track& track : trace.tracks()) {
+    if (track.kind != prof::TrackKind::Api) continue;
+    const prof::Span& span = track.blocks.front().spans[1];
+    QCOMPARE(QString::fromStdString(trace.name(span.name)), QString("cudaMalloc"));
+    uint64_t expected = 0;
+    for (const auto& block : track.blocks)
+      for (const auto& s : block.spans) expected += s.name == span.name && s.step == span.step;
+    QCOMPARE(same_in_step(trace, track, span).count, expected);
+  }
+}
+
+void TimelinePartsTest::stepsAreFound() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::GraphArena, 40, 3000);
+  QCOMPARE(span_of_step(trace, 40)->step, 41u);
+  QCOMPARE(span_of_step(trace, 2999)->step, 3000u);
+  QVERIFY(!span_of_step(trace, 39));
+  QVERIFY(!span_of_step(trace, 3040));
+  QCOMPARE(nearest_step(trace, 99999)->step, 3040u);
+  const prof::Span* step = span_of_step(trace, 1234);
+  QCOMPARE(step_at(trace, step->start + 5)->step, step->step);
+  QVERIFY(!span_of_step(prof::Trace{}, 0));
+}
+
+void TimelinePartsTest::longestGapIsAGap() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 50);
+  const auto gap = longest_gap(trace);
+  QVERIFY(gap && gap->length() > 0);
+  for (const prof::Track& track : trace.tracks())
+    if (track.kind == prof::TrackKind::Stream)
+      for_each_span(track, gap->begin, gap->end, [](const prof::Span&) {
+        return QTest::qVerify(false, "gap", "a span in the gap", __FILE__, __LINE__);
+      });
+}
+
+void TimelinePartsTest::copyKeepsIdsAndTimes() {
+  prof::Trace from, to;
+  test::add_steps(from, test::StepStyle::EagerDirect, 0, 60);
+  const prof::TimeNs end = from.last_time(), begin = end - 3'000'000;
+  copy_trace(from, {begin, end + 1}, to);
+  QVERIFY(to.span_count() > 100 && to.span_count() < from.span_count());
+  QCOMPARE(to.last_time(), from.last_time());
+  for (size_t i = 0; i < to.name_count(); ++i) QCOMPARE(to.name(prof::NameId(i)), from.name(prof::NameId(i)));
+  QCOMPARE(to.ops.size(), from.ops.size());
+}
+
+QTEST_MAIN(TimelinePartsTest)
+#include "timeline_parts_test.moc"

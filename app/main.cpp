@@ -66,6 +66,6 @@ int main(int argc, char** argv) {
   prepare(window, parser);
   window.show();
   for (const QString& path : parser.positionalArguments()) window.openFile(path);
-  if (parser.isSet("train")) QTimer::singleShot(0, &window, &MainWindow::train);
+  if (parser.isSet("train")) window.whenDevice([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
   return QApplication::exec();
 }

@@ -8,6 +8,7 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "app/panels/data_shape.h"
 #include "app/panels/field_row.h"
@@ -190,8 +191,20 @@ void SetupPanel::setSpec(const RunSpec& spec) {
 }
 
 void SetupPanel::setCuda(bool cuda) {
-  cuda_ = cuda;
+  cuda_ = cuda, cuda_known_ = true;
+  const QStringList notes = std::exchange(fit_later_, false) ? fit() : QStringList();
   refresh();
+  if (!notes.isEmpty()) say(notes.join(' '), false), emit specChanged();
+}
+
+QStringList SetupPanel::fit() {
+  std::vector<std::string> notes, ignored;
+  const bool untouched = spec_ == preset_;
+  spec_ = fit_to_machine(spec_, cuda_, notes);
+  preset_ = untouched ? spec_ : fit_to_machine(preset_, cuda_, ignored);
+  QStringList lines;
+  for (const std::string& note : notes) lines << QString::fromStdString(note);
+  return lines;
 }
 
 void SetupPanel::setLive(std::optional<RunSpec> running) {
@@ -211,12 +224,11 @@ void SetupPanel::setCompact(bool compact) {
 
 bool SetupPanel::usePreset(const QString& name) {
   try {
-    std::vector<std::string> notes;
-    RunSpec spec = fit_to_machine(load_spec(name.toStdString()), cuda_, notes);
-    setSpec(spec);
-    QStringList lines;
-    for (const std::string& note : notes) lines << QString::fromStdString(note);
-    if (!lines.isEmpty()) say(lines.join(' '), false);
+    spec_ = preset_ = load_spec(name.toStdString());
+    fit_later_ = !cuda_known_;
+    const QStringList notes = cuda_known_ ? fit() : QStringList();
+    setSpec(spec_);
+    if (!notes.isEmpty()) say(notes.join(' '), false);
     return true;
   } catch (const Failure& problem) {
     say(QString::fromUtf8(problem.what()), true);

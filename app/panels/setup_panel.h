@@ -23,7 +23,7 @@ class SetupPanel : public QWidget {
 
   const RunSpec& spec() const { return spec_; }
   void setSpec(const RunSpec& spec);  // and what "changed" compares with
-  void setCuda(bool cuda);
+  void setCuda(bool cuda);            // once it is known; a preset chosen before is fitted to the machine then
   // While a run trains, choices that cannot change are for the next run and the others wait for Apply.
   void setLive(std::optional<RunSpec> running);
   void setOther(std::optional<RunSpec> other, QChar letter);  // the run that the Execution title compares with
@@ -45,6 +45,7 @@ class SetupPanel : public QWidget {
   void buildSection(const QString& group);
   void fillPresets();
   void applyPending();
+  QStringList fit();  // to what this machine can run; returns what was changed
   void refresh();
   void relayout(const QString& group);
   void refreshNotes();
@@ -55,7 +56,7 @@ class SetupPanel : public QWidget {
   RunSpec spec_, preset_;
   std::optional<RunSpec> running_, other_;
   QChar other_letter_;
-  bool cuda_ = false;
+  bool cuda_ = false, cuda_known_ = false, fit_later_ = false;
   std::map<QString, Section*> sections_;
   std::map<QString, QGridLayout*> grids_;
   std::map<QString, QPushButton*> more_;

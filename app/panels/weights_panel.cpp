@@ -1,5 +1,6 @@
 #include "app/panels/weights_panel.h"
 
+#include <QFileInfo>
 #include <QGridLayout>
 #include <QLabel>
 #include <QScrollArea>
@@ -9,6 +10,7 @@
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "engine/trainer.h"
 
 namespace ws::app {
 namespace {
@@ -106,9 +108,8 @@ void WeightsPanel::setRun(Run* run) {
   loading_ = std::make_shared<Loading>();
   showHistograms();
   for (LearnedView* view : views_) view->setContent(nullptr, nullptr), view->hide();
-  showTitle(run ? tr("Weights of a run are read while it trains: press Train with this tab open.")
-                : tr("No run is ticked."));
-  if (!run) return;
+  showTitle(whyNothing());
+  if (!run || run->origin == RunOrigin::Imported) return;
   // Pictures need few rows; other sets are small and are loaded whole, so that their scaling is the run's.
   data::DataSpec spec = run->spec.data;
   if (spec.name == "mnist" || spec.name == "fashion-mnist" || spec.name == "idx") spec.limit = kRowsOfPictures;
@@ -123,6 +124,48 @@ void WeightsPanel::setRun(Run* run) {
     const std::lock_guard lock(loading->mutex);
     loading->data = std::move(loaded), loading->problem = problem;
   }).detach();
+  connect(run, &Run::ended, this, [this, run] {
+    if (run_ == run && isVisible()) readKept();
+  });
+}
+
+QString WeightsPanel::whyNothing() const {
+  if (!run_) return tr("No run is ticked.");
+  if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
+  if (run_->live()) return tr("Reading the weights…");
+  if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
+  return tr("This run kept no weights: those of networks up to 64 MiB that end or are stopped in the window are kept "
+            "beside the run file, as %1.")
+      .arg(QFileInfo(weights_path(run_->path)).fileName());
+}
+
+// The weights that an ended run left beside its file, looked at by the CPU: any machine can.
+void WeightsPanel::readKept() {
+  const QString path = weights_path(run_->path);
+  if (!QFileInfo::exists(path)) return showTitle(whyNothing());
+  {
+    const std::lock_guard lock(loading_->mutex);
+    if (std::exchange(loading_->asked, true)) return;
+    since_.start();
+  }
+  std::thread([loading = loading_, rows = data_, spec = run_->spec, path = path.toStdString()] {
+    std::shared_ptr<const WeightsSnapshot> snapshot;
+    QString problem;
+    try {
+      const Checkpoint kept = load_checkpoint(path);
+      RunSpec on_cpu = spec;
+      on_cpu.exec = ExecSpec{};
+      on_cpu.exec.device = Device::Cpu;
+      const auto executor = make_cpu_executor();
+      executor->load(make_model(spec.model, rows->features, rows->outputs), *rows, on_cpu);
+      executor->set_state(kept.state);
+      snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *rows, on_cpu));
+    } catch (const std::exception& failure) {
+      problem = QString::fromUtf8(failure.what());
+    }
+    const std::lock_guard lock(loading->mutex);
+    loading->snapshot = std::move(snapshot), loading->problem = problem;  // asked stays: once is enough
+  }).detach();
 }
 
 void WeightsPanel::showEvent(QShowEvent* event) {
@@ -132,6 +175,7 @@ void WeightsPanel::showEvent(QShowEvent* event) {
 
 void WeightsPanel::ask() {
   if (!run_ || !data_) return;
+  if (!run_->live()) return readKept();
   {
     const std::lock_guard lock(loading_->mutex);
     if (loading_->asked) return;
@@ -171,7 +215,10 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
     grid_->addWidget(view, 10 + place / 2, place % 2 * 2, 1, 2);
     ++place;
   }
-  showTitle(tr("Weights at step %1 · filled: now · outline: as the init made them").arg(count_text(snapshot_->step)));
+  showTitle((run_ && !run_->live()
+                 ? tr("Weights after the last step, %1 · filled: now · outline: as the init made them")
+                 : tr("Weights at step %1 · filled: now · outline: as the init made them"))
+                .arg(count_text(snapshot_->step)));
 }
 
 void WeightsPanel::showTitle(const QString& text) {

@@ -59,6 +59,8 @@ class WeightsPanel : public QWidget {
  private:
   struct Loading;
   void ask();
+  void readKept();
+  QString whyNothing() const;
   void collect();
   void showHistograms();
   void showTitle(const QString& text);

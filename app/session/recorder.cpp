@@ -31,7 +31,8 @@ struct RecordedRun::Impl final : TrainSink {
     inbox.steps.insert(inbox.steps.end(), results.begin(), results.end());
     if (recording) unwritten.steps.insert(unwritten.steps.end(), results.begin(), results.end());
   }
-  void epoch(const EpochResult& result, Executor&) override {
+  void epoch(const EpochResult& result, Executor& executor) override {
+    if (options.at_epoch) options.at_epoch(result, executor);
     std::lock_guard lock(mutex);
     inbox.epochs.push_back(result);
     if (recording) unwritten.epochs.push_back(result);

@@ -1,6 +1,7 @@
 // Joins the trainer and the collectors: one run's losses and trace go to its run file and to an inbox that a window or
 // a progress bar empties. No Qt in here: the command-line program and the window share it.
 #pragma once
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,7 +17,8 @@ struct RecorderOptions {
   std::string path;  // the .wsrun to write; empty: none
   std::string title;
   prof::CollectorOptions trace{.level = prof::TraceLevel::Off};
-  bool keep_traces = true;  // for take(); off when only the file is wanted
+  bool keep_traces = true;                                      // for take(); off when only the file is wanted
+  std::function<void(const EpochResult&, Executor&)> at_epoch;  // at each one's end, on the training thread
 };
 
 // What happened since the last take(); moved out under a lock held only for the move.

@@ -27,6 +27,30 @@ DataCache& cache() {
   return instance;
 }
 
+constexpr size_t kMostKeptBytes = 64u << 20;
+
+size_t bytes_of(const TrainState& state) {
+  size_t bytes = 0;
+  for (const auto& values : state.parameters) bytes += values.size() * sizeof(float);
+  return bytes;
+}
+
+// What the network has learned, beside its run file: the Weights page reads it when the run is long over.
+void keep_weights(const RunSpec& spec, Executor& executor, const std::string& path) {
+  Checkpoint kept{spec, executor.state(), 0, 0, 0, 0, 0};
+  if (bytes_of(kept.state) > kMostKeptBytes) return;
+  for (auto& moments : kept.state.moments) moments.clear();  // for looking at, not for going on
+  try {
+    save_checkpoint(kept, path);
+  } catch (const Failure&) {  // a full disk: the run file says so
+  }
+}
+
+bool is_last(const EpochResult& epoch, const TrainSpec& train) {
+  return epoch.epoch >= train.epochs ||
+         (train.target_accuracy > 0 && epoch.test && epoch.test->accuracy >= train.target_accuracy);
+}
+
 }  // namespace
 
 struct Session::Worker {
@@ -60,7 +84,7 @@ Run* Session::start(const StartRequest& request) {
     fail(held_);
     return nullptr;
   }
-  if (const auto why = why_invalid(request.spec, device_info().cuda)) {
+  if (const auto why = cuda_ ? why_invalid(request.spec, *cuda_) : std::nullopt) {
     fail(QString::fromStdString(*why));
     return nullptr;
   }
@@ -77,6 +101,10 @@ Run* Session::start(const StartRequest& request) {
   options.title = run->title.toStdString();
   options.trace.level = request.trace;
   options.trace.untraced_share = 0.03;
+  options.at_epoch = [spec = request.spec, path = weights_path(run->path).toStdString()](const EpochResult& epoch,
+                                                                                         Executor& executor) {
+    if (is_last(epoch, spec.train)) keep_weights(spec, executor, path);
+  };
   worker_ = std::make_unique<Worker>();
   Worker* worker = worker_.get();
   try {
@@ -92,6 +120,7 @@ Run* Session::start(const StartRequest& request) {
   if (paused_) worker->recorded->control().pause();
   worker->thread.reset(QThread::create([worker, spec = request.spec] {
     try {
+      if (const auto why = why_invalid(spec, device_info().cuda)) throw Failure(*why);
       worker->recorded->run(*cache().get(spec.data));
     } catch (const std::exception& problem) {
       worker->failure = problem.what();
@@ -173,7 +202,10 @@ void Session::stepOnce() {
 
 void Session::stop() {
   queue_.clear();
-  if (worker_) worker_->recorded->control().stop();
+  if (!worker_) return;
+  worker_->recorded->control().ask(
+      [spec = run_->spec, path = weights_path(run_->path).toStdString()](Executor& e) { keep_weights(spec, e, path); });
+  worker_->recorded->control().stop();
 }
 
 bool Session::stopAndWait(int milliseconds) {

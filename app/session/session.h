@@ -4,6 +4,7 @@
 #include <QTimer>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "app/session/recorder.h"
 #include "app/session/run.h"
@@ -45,6 +46,8 @@ class Session : public QObject {
   TrainControl* control();  // of the running one, else nullptr
   // While something else trains on this machine no run starts: `why` is what is said. Empty: free again.
   void hold(const QString& why) { held_ = why; }
+  // Whether there is a GPU, once that is known. Before, the training thread waits for the answer, not the caller.
+  void setCuda(bool cuda) { cuda_ = cuda; }
 
  signals:
   void started(ws::app::Run* run);
@@ -64,6 +67,7 @@ class Session : public QObject {
   Run* run_ = nullptr;
   std::deque<StartRequest> queue_;
   QTimer timer_;
+  std::optional<bool> cuda_;
   bool paused_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <QMessageBox>
 #include <QMimeData>
 #include <QPlainTextEdit>
+#include <QProcess>
 #include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -20,6 +21,7 @@
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/window/live_page.h"
+#include "app/window/notice_bar.h"
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
@@ -29,7 +31,10 @@
 namespace ws::app {
 
 MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
-    : QMainWindow(parent), library_(runs_folder), session_(runs_folder) {
+    : QMainWindow(parent), library_(runs_folder), session_(runs_folder), gpu_lost_(ws::gpu_lost) {
+  restarter_ = [](const QStringList& arguments) {
+    return QProcess::startDetached(QCoreApplication::applicationFilePath(), arguments);
+  };
   setWindowTitle(tr("Warpscope"));
   setMinimumSize(1100, 680);
   setAcceptDrops(true);
@@ -54,6 +59,8 @@ void MainWindow::buildCentre() {
   column->setSpacing(0);
   bar_ = new TopBar(centre);
   column->addWidget(bar_);
+  notice_ = new NoticeBar(centre);
+  column->addWidget(notice_);
   auto* row = new QHBoxLayout;
   row->setSpacing(0);
   left_rail_ = new SideRail(true, centre);
@@ -140,6 +147,11 @@ void MainWindow::setTabNote(int tab, const QString& note) {
   tabs_->setTabText(tab, note.isEmpty() ? name : name + "  " + note);
 }
 
+void MainWindow::remember(const QString& key, std::function<QByteArray()> save,
+                          std::function<void(const QByteArray&)> restore) {
+  kept_.push_back({key, std::move(save), std::move(restore)});
+}
+
 void MainWindow::showTab(int index) {
   if (index < 0 || index >= static_cast<int>(tab_list_.size())) return;
   const Tab& tab = tab_list_[static_cast<size_t>(index)];
@@ -201,9 +213,10 @@ void MainWindow::trainAgain() {
 }
 
 void MainWindow::startFrom(int start_index) {
+  if (!info_) return whenDevice([this, start_index] { startFrom(start_index); });
   if (session_.busy()) return say(tr("A run is training: stop it first."), true);
   library_.tickOnly({});
-  std::vector<StartRequest> requests = starts()[static_cast<size_t>(start_index)].requests(device_info().cuda);
+  std::vector<StartRequest> requests = starts()[static_cast<size_t>(start_index)].requests(info_->cuda);
   setup_->setSpec(requests.front().spec);
   session_.startAll(std::move(requests));
 }
@@ -211,6 +224,7 @@ void MainWindow::startFrom(int start_index) {
 // The new run gets the next free letter; the oldest gives its place up when all eight are taken.
 void MainWindow::runStarted(Run* run) {
   status_->say({}, false);
+  notice_->dismiss();
   if (!(run->spec == setup_->spec())) setup_->setSpec(run->spec);
   library_.adopt(run);
   const auto ticked = library_.ticked();
@@ -221,8 +235,9 @@ void MainWindow::runStarted(Run* run) {
   cursor_.clearCursor();
   cursor_.setFollow(true);
   if (watched_) disconnect(watched_, &Run::changed, this, nullptr);
-  watched_ = run;
-  connect(run, &Run::changed, this, [this] {
+  watched_ = run, logged_ = 0;
+  connect(run, &Run::changed, this, [this, run] {
+    showLog(run);
     refreshBars();
     runs_->model()->repaintLive();
   });
@@ -233,12 +248,23 @@ void MainWindow::runStarted(Run* run) {
 }
 
 void MainWindow::runEnded(Run* run) {
-  for (const QString& line : run->log) log_->appendPlainText("          " + line);
+  if (run == watched_) showLog(run);
   const Summary& s = *run->summary;
   log_->appendPlainText(tr("%1  %2: %3, %4 steps, %5 µs a step")
                             .arg(QDateTime::currentDateTime().toString("HH:mm:ss"), run->title,
                                  QString::fromUtf8(to_string(s.status).data()), count_text(s.steps),
                                  us_text(s.us_per_step)));
+}
+
+// As it comes, so that a full disk is known while there is still something to do about it.
+void MainWindow::showLog(Run* run) {
+  for (; logged_ < run->log.size(); ++logged_) {
+    const QString& line = run->log[logged_];
+    if (line.startsWith("The run file is not written"))
+      say(line, true);
+    else
+      log_->appendPlainText("          " + line);
+  }
 }
 
 Run* MainWindow::shownRun() const {
@@ -250,6 +276,8 @@ Run* MainWindow::shownRun() const {
 
 void MainWindow::showRuns() {
   const auto ticked = library_.ticked();
+  for (Run* run : ticked)  // what a file holds comes later
+    if (!run->live()) connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
   live_stack_->setCurrentWidget(ticked.empty() && !session_.busy() ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();
   if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs)
@@ -277,7 +305,25 @@ void MainWindow::refreshSetup() {
 
 void MainWindow::say(const QString& sentence, bool problem) {
   status_->say(sentence, problem);
-  if (!sentence.isEmpty()) log_->appendPlainText(QDateTime::currentDateTime().toString("HH:mm:ss  ") + sentence);
+  if (sentence.isEmpty()) return notice_->dismiss();
+  log_->appendPlainText(QDateTime::currentDateTime().toString("HH:mm:ss  ") + sentence);
+  if (!problem) return;
+  if (gpu_lost_()) return offerRestart(sentence);
+  notice_->tell(sentence);
+}
+
+// The driver gives this process no context any more; a new process gets one.
+void MainWindow::offerRestart(const QString& sentence) {
+  notice_->tell(tr("%1 What was trained is kept. The GPU can be used again once Warpscope starts anew.").arg(sentence),
+                {{tr("Restart Warpscope"), [this] { restart(); }}});
+}
+
+void MainWindow::restart() {
+  if (!mayClose()) return;
+  rememberLayout();
+  if (!restarter_({"--runs", library_.folder()}))
+    return notice_->tell(tr("Warpscope could not start itself again: close it and start it by hand."));
+  close();
 }
 
 void MainWindow::chooseFile() {

@@ -20,6 +20,7 @@ class QTabBar;
 namespace ws::app {
 
 class LivePage;
+class NoticeBar;
 class RailButton;
 class RunsPanel;
 class SetupPanel;
@@ -46,6 +47,7 @@ class MainWindow : public QMainWindow {
   LivePage* livePage() const { return live_; }
   TopBar* topBar() const { return bar_; }
   StatusLine* statusLine() const { return status_; }
+  NoticeBar* notice() const { return notice_; }
   QTabBar* tabs() const { return tabs_; }
   QMenu* menu(const QString& name);  // made when asked for the first time
 
@@ -55,6 +57,8 @@ class MainWindow : public QMainWindow {
              QWidget* picker = nullptr);
   void addSidePanel(const QString& name, QWidget* panel, bool open, ShowRuns show_runs = {});
   void setTabNote(int tab, const QString& note);  // "3"
+  // Something of a page that is remembered from one session to the next.
+  void remember(const QString& key, std::function<QByteArray()> save, std::function<void(const QByteArray&)> restore);
   // Opens a file of another kind; true when it was taken. Asked in order before a sentence says that nothing fits.
   void addOpener(std::function<bool(const QString& path)> opener) { openers_.push_back(std::move(opener)); }
 
@@ -66,6 +70,12 @@ class MainWindow : public QMainWindow {
   void toggleTheme();
   void setKeepLayout(bool keep) { keep_layout_ = keep; }
   void restoreLayout();
+  void whenDevice(std::function<void()> then);  // at once, or when it is known whether there is a GPU
+  bool deviceKnown() const { return info_ != nullptr; }
+  // Begins the program anew with the same choices and runs. Tests put in what asks and what starts.
+  void restart();
+  void setRestarter(std::function<bool(const QStringList& arguments)> restarter) { restarter_ = std::move(restarter); }
+  void setGpuProbe(std::function<bool()> lost) { gpu_lost_ = std::move(lost); }
   Run* shownRun() const;  // the live one, else the picked one, else the first ticked
 
  public slots:
@@ -102,6 +112,8 @@ class MainWindow : public QMainWindow {
   void showDevice();
   void runStarted(Run* run);
   void runEnded(Run* run);
+  void showLog(Run* run);
+  void offerRestart(const QString& sentence);
   void showRuns();
   void refreshBars();
   void refreshSetup();
@@ -115,7 +127,13 @@ class MainWindow : public QMainWindow {
   Selection selection_;
   RunLibrary library_;
   Session session_;
+  struct Kept {
+    QString key;
+    std::function<QByteArray()> save;
+    std::function<void(const QByteArray&)> restore;
+  };
   TopBar* bar_;
+  NoticeBar* notice_;
   StatusLine* status_;
   SetupPanel* setup_;
   RunsPanel* runs_;
@@ -132,7 +150,12 @@ class MainWindow : public QMainWindow {
   std::vector<Side> sides_;
   std::map<QString, QMenu*> menus_;
   std::vector<std::function<bool(const QString&)>> openers_;
+  std::vector<Kept> kept_;
+  std::vector<std::function<void()>> waiting_;  // for the device
+  std::function<bool(const QStringList&)> restarter_;
+  std::function<bool()> gpu_lost_;
   QPointer<Run> watched_;
+  qsizetype logged_ = 0;  // lines of the watched run
   const DeviceInfo* info_ = nullptr;
   bool compact_ = false, keep_layout_ = true, sides_by_hand_ = false;
 };

@@ -13,6 +13,7 @@
 #include "app/panels/units.h"
 #include "app/window/live_page.h"
 #include "app/window/main_window.h"
+#include "app/window/notice_bar.h"
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
@@ -80,12 +81,19 @@ void MainWindow::lookForDevice() {
     QMetaObject::invokeMethod(qApp, [guard, info] {
       if (!guard) return;
       guard->info_ = info;
+      guard->session_.setCuda(info->cuda);
       guard->showDevice();
       guard->setup_->setCuda(info->cuda);
       guard->start_->setDevice(info);
       guard->refreshBars();
+      for (const auto& then : std::exchange(guard->waiting_, {})) then();
     });
   });
+}
+
+void MainWindow::whenDevice(std::function<void()> then) {
+  if (info_) return then();
+  waiting_.push_back(std::move(then));
 }
 
 void MainWindow::showDevice() {
@@ -158,6 +166,7 @@ void MainWindow::toggleTheme() {
   set_theme(*qApp, name);
   QSettings().setValue("theme", name == ThemeName::Dark ? "dark" : "light");
   bar_->refreshIcons();
+  notice_->refreshIcon();
   start_->setDevice(info_);
   setup_->setSpec(setup_->spec());
   showRuns();
@@ -178,6 +187,7 @@ void MainWindow::rememberLayout() {
   for (const Run* run : library_.ticked()) ticked << run->path;
   settings.setValue("window/sides", open);
   settings.setValue("session/ticked", ticked);
+  for (const Kept& kept : kept_) settings.setValue("kept/" + kept.key, kept.save());
   settings.setValue("session/choices", QString::fromStdString(to_json(setup_->spec()).dump()));
 }
 
@@ -192,6 +202,9 @@ void MainWindow::restoreLayout() {
     const QStringList open = settings.value("window/sides").toStringList();
     for (const Side& side : sides_) side.button->setChecked(open.contains(side.name));
   }
+  for (const Kept& kept : kept_)
+    if (const QByteArray state = settings.value("kept/" + kept.key).toByteArray(); !state.isEmpty())
+      kept.restore(state);
   bar_->setTraceLevel(
       static_cast<prof::TraceLevel>(settings.value("window/trace", static_cast<int>(prof::TraceLevel::Full)).toInt()));
   tabs_->setCurrentIndex(settings.value("window/tab").toInt());

@@ -50,6 +50,7 @@ void prepare(MainWindow& window, const QCommandLineParser& options) {
 
 int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   window.setKeepLayout(false);
+  while (!window.deviceKnown()) turn(10);
   prepare(window, options);
   window.show();
   turn(300);

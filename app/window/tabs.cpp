@@ -7,7 +7,9 @@
 #include "app/compare/experiments_tab.h"
 #include "app/insights/insights_tab.h"
 #include "app/lab/lab_tab.h"
+#include "app/library/library_tab.h"
 #include "app/panels/analysis_tabs.h"
+#include "app/report/range_export.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/window/live_page.h"
 #include "app/window/main_window.h"
@@ -23,6 +25,9 @@ void add_timeline(MainWindow& window) {
   QObject::connect(window.topBar(), &TopBar::findClicked, timeline, &TimelinePane::openFind);
   QObject::connect(timeline, &TimelinePane::said, &window,
                    [&window](const QString& sentence) { window.say(sentence, false); });
+  window.remember(
+      "lanes", [timeline] { return timeline->model()->saveLanes(); },
+      [timeline](const QByteArray& state) { timeline->model()->restoreLanes(state); });
   QObject::connect(timeline, &TimelinePane::frozen, &window, [&window](Run* run) {
     window.library()->adopt(run);
     window.library()->setTicked(run, true);
@@ -34,10 +39,12 @@ void add_timeline(MainWindow& window) {
 void add_tabs(MainWindow& window) {
   add_timeline(window);
   add_analysis(window);
+  add_library(window);
   add_compare(window);
   add_experiments(window);
   add_lab(window);
   add_insights(window);
+  add_range_export(window);
 }
 
 }  // namespace ws::app

@@ -19,14 +19,16 @@ ProgressCell::ProgressCell(QWidget* parent) : QWidget(parent) { setFixedHeight(4
 void ProgressCell::show(const Run* run, int waiting, bool compact) {
   if (compact != compact_) compact_ = compact, updateGeometry();
   slot_ = run ? run->slot : -1;
-  strong_.clear(), weak_.clear(), done_ = 0;
+  strong_.clear(), weak_.clear(), shorter_.clear(), done_ = 0;
   if (run && run->progress) {
     const Progress& p = *run->progress;
     strong_ = tr("epoch %1").arg(count_text(std::min(p.epoch, p.epochs)));
-    weak_ = tr(" / %1").arg(count_text(p.epochs));
-    if (!compact) weak_ += tr("  step %1").arg(count_text(p.step));
-    weak_ += run->live() ? tr(" · %1 left").arg(duration_text(p.left_s)) : tr(" · %1").arg(duration_text(p.elapsed_s));
-    if (waiting > 0) weak_ += tr(" · %1 to come").arg(waiting);
+    QString left =
+        run->live() ? tr(" · %1 left").arg(duration_text(p.left_s)) : tr(" · %1").arg(duration_text(p.elapsed_s));
+    if (waiting > 0) left += tr(" · %1 to come").arg(waiting);
+    const QString of = tr(" / %1").arg(count_text(p.epochs));
+    weak_ = of + (compact ? QString() : tr("  step %1").arg(count_text(p.step))) + left;
+    shorter_ = of + left;
     done_ = p.steps > 0 ? std::min(1.0, static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
   } else if (run && run->live()) {
     strong_ = tr("starting");
@@ -53,7 +55,10 @@ void ProgressCell::paintEvent(QPaintEvent*) {
   x += number_width(painter.font(), strong_);
   painter.setFont(ui_font(11.5));
   painter.setPen(t.secondary);
-  const QString rest = QFontMetricsF(painter.font()).elidedText(weak_, Qt::ElideRight, width() - x + 2);
+  // The time left is worth more than the step's number.
+  const bool tight = !shorter_.isEmpty() && number_width(painter.font(), weak_) > width() - x;
+  const QString rest =
+      QFontMetricsF(painter.font()).elidedText(tight ? shorter_ : weak_, Qt::ElideRight, width() - x + 2);
   draw_number(painter, QRectF(x, 6, width(), 19), Qt::AlignLeft | Qt::AlignVCenter, rest);
   painter.setPen(Qt::NoPen);
   painter.setBrush(t.border);

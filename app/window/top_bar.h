@@ -21,7 +21,7 @@ class ProgressCell : public QWidget {
  public:
   explicit ProgressCell(QWidget* parent = nullptr);
   void show(const Run* run, int waiting, bool compact);
-  QSize sizeHint() const override { return {compact_ ? 190 : 228, 44}; }
+  QSize sizeHint() const override { return {compact_ ? 190 : 252, 44}; }
 
  protected:
   void paintEvent(QPaintEvent*) override;
@@ -30,7 +30,7 @@ class ProgressCell : public QWidget {
   int slot_ = -1;
   bool compact_ = false;
   double done_ = 0;
-  QString strong_, weak_;
+  QString strong_, weak_, shorter_;
 };
 
 // A caption over a number with its unit; the number does not jitter.

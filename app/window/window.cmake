@@ -8,6 +8,7 @@ warpscope_library(app
   charts/split_pane.cpp
   panels/data_shape.cpp
   panels/field_row.cpp
+  panels/fonts.cpp
   panels/runs_model.cpp
   panels/runs_panel.cpp
   panels/section.cpp
@@ -17,8 +18,10 @@ warpscope_library(app
   panels/spec_json_dialog.cpp
   panels/theme.cpp
   panels/units.cpp
+  session/gpu_steps.cpp
   session/run.cpp
   session/run_library.cpp
+  session/run_library_edit.cpp
   session/run_reader.cpp
   session/run_trace.cpp
   session/session.cpp
@@ -27,6 +30,7 @@ warpscope_library(app
   window/main_window.cpp
   window/main_window_bars.cpp
   window/main_window_menus.cpp
+  window/notice_bar.cpp
   window/screenshot.cpp
   window/side_rail.cpp
   window/start_page.cpp
@@ -37,10 +41,11 @@ warpscope_library(app
   ../resources/resources.qrc)
 set_target_properties(warpscope_app PROPERTIES AUTOMOC ON AUTORCC ON)
 target_link_libraries(warpscope_app PUBLIC warpscope::engine Qt6::Widgets Qt6::Svg QCustomPlotQt6::QCustomPlotQt6)
-target_precompile_headers(warpscope_app PRIVATE <QtWidgets> <qcustomplot.h>)
+warpscope_precompile(warpscope_app ${WARPSCOPE_COMMON_HEADERS} <QtWidgets> <qcustomplot.h>)
 target_link_libraries(warpscope_app PUBLIC warpscope::session)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/timeline)
 include(${CMAKE_CURRENT_SOURCE_DIR}/panels/analysis.cmake)
+add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/library)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/compare)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/report)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/lab)

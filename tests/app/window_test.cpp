@@ -2,6 +2,7 @@
 #include <QAccessible>
 #include <QCheckBox>
 #include <QComboBox>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QPlainTextEdit>
@@ -19,6 +20,7 @@
 #include "app/panels/setup_panel.h"
 #include "app/panels/spec_json_dialog.h"
 #include "app/panels/theme.h"
+#include "app/panels/weights_panel.h"
 #include "app/window/live_page.h"
 #include "app/window/main_window.h"
 #include "app/window/start_page.h"
@@ -62,6 +64,7 @@ class WindowTest : public QObject {
   void cursorIsShared();
   void closeInMidRunAsksAndKeepsTheRun();
   void keptRunsComeBack();
+  void weightsOutliveTheRun();
   void unreadableFilesAreSaid();
   void layoutComesBack();
   void bothThemes();
@@ -333,6 +336,43 @@ void WindowTest::keptRunsComeBack() {
   QCOMPARE(run->steps.size(), steps);
   QCOMPARE(run->spec.data.name, std::string("iris"));
   QVERIFY(run->trace.span_count() > 0);
+}
+
+void WindowTest::weightsOutliveTheRun() {
+  WeightsPanel panel([](const Run&, auto) { return false; });
+  panel.show();
+  Run imported;
+  imported.origin = RunOrigin::Imported;
+  panel.setRun(&imported);
+  QVERIFY(panel.findChild<QLabel*>()->text().contains("no weights"));
+  QString path;
+  {
+    auto window = open();
+    iris(*window, 5);
+    QSignalSpy ended(window->session(), &Session::ended);
+    click(window->topBar()->train());
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+    path = window->session()->run()->path;
+    iris(*window, 1'000'000);
+    click(window->topBar()->train());
+    QTRY_VERIFY_WITH_TIMEOUT(window->session()->run()->progress && window->session()->run()->progress->step > 10, 9000);
+    window->session()->stop();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 30'000);
+    QVERIFY(QFileInfo::exists(weights_path(window->session()->run()->path)));  // a stopped one keeps them too
+  }
+  auto window = open();
+  Run* run = window->library()->byPath(path);
+  QVERIFY(run);
+  panel.setRun(run);
+  QTRY_VERIFY_WITH_TIMEOUT(panel.snapshot() != nullptr, 10'000);
+  QCOMPARE(panel.snapshot()->step, run->summary->steps);
+  QCOMPARE(panel.snapshot()->layers.front().name, std::string("W1"));
+  QVERIFY(panel.snapshot()->layers.front().now != panel.snapshot()->layers.front().first);
+  QVERIFY(panel.snapshot()->confusion_rows > 0);
+  panel.setRun(nullptr);
+  QVERIFY(QFile::remove(weights_path(path)));
+  panel.setRun(run);
+  QTRY_VERIFY_WITH_TIMEOUT(panel.findChild<QLabel*>()->text().contains("kept no weights"), 5000);
 }
 
 void WindowTest::unreadableFilesAreSaid() {

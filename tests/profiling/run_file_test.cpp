@@ -126,7 +126,7 @@ TraceBatch batch_of(int from, int count) {
   BatchTrack track{TrackKind::Stream, "stream 7", "GPU 0", 0, {}};
   for (int i = from; i < from + count; ++i) {
     Span span;
-    span.start = i * 1000;
+    span.start = TimeNs{i} * 1000;
     span.duration = 500;
     span.name = NameId{static_cast<uint32_t>(i % 2)};
     span.step = static_cast<uint32_t>(i + 1);
@@ -260,6 +260,9 @@ TEST_F(RunFile, NamesTagsAndNotesChangeAlsoWhileItIsWritten) {
 }
 
 TEST_F(RunFile, TenMillionSpansOpenInUnderASecond) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "times mean nothing under a sanitizer";
+#endif
   {
     RunFileWriter writer(path, summary_of_test());
     for (int i = 0; i < 100; ++i) {

@@ -31,6 +31,7 @@ Run add_convert(CLI::App& program);
 Run add_diff(CLI::App& program);
 Run add_stats(CLI::App& program);
 Run add_record(CLI::App& program);
+Run add_torch(CLI::App& program);
 
 // PRESET|FILE and --set, shared by several commands.
 struct SpecArguments {

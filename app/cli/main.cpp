@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     commands[program.get_subcommands({}).back()] = std::move(run);
   };
   for (auto* adder : {add_train, add_plan, add_list, add_bench, add_experiment, add_lab, add_report, add_convert,
-                      add_diff, add_stats, add_record})
+                      add_diff, add_stats, add_record, add_torch})
     add(adder);
   try {
     program.parse(argc, argv);

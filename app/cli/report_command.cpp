@@ -13,6 +13,8 @@ struct Arguments {
 };
 
 int report(const Arguments& a) {
+  if (a.out.ends_with(".pdf"))
+    throw UsageError("report: " + a.out + ": this program writes HTML; the window's Compare tab exports PDF.");
   std::vector<ws::app::ReportRun> runs;
   for (const std::string& file : a.files) runs.push_back(ws::app::report_run_of_file(file));
   ws::app::write_whole(a.out, ws::app::report_html(runs));

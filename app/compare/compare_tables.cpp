@@ -122,8 +122,8 @@ void CompareTab::showRunColumns(int row, const std::vector<MeasureValue>& values
       const MeasureDelta d = delta_of(values[0], values[i]);
       if (!std::isnan(d.delta)) {
         const bool same = d.verdict == Verdict::WithinNoise;
-        cell->setData(kBesideRole, same ? verdict_mark(d.verdict) + tr("noise")
-                                        : verdict_mark(d.verdict) + relative_text(d.relative));
+        const QString far = std::isnan(d.relative) ? with_sign(d.delta, values[i].decimals) : relative_text(d.relative);
+        cell->setData(kBesideRole, verdict_mark(d.verdict) + (same ? tr("noise") : far));
         cell->setData(kColourRole, verdict_colour(d.verdict));
         cell->setToolTip(explained(d, values[0]));
       }

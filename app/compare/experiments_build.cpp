@@ -60,7 +60,7 @@ QWidget* ExperimentsTab::buildLeft() {
   list_ = new QListWidget(panel);
   list_->setAccessibleName(tr("Experiments"));
   list_->setMinimumHeight(140);
-  list_->setStyleSheet("QListWidget::item { height: 24px; }");
+  list_->setStyleSheet("QListWidget::item { height: 24px; padding-left: 8px; }");
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   column->addWidget(list_, 2);
   auto* page = new QWidget(panel);
@@ -100,7 +100,8 @@ QWidget* ExperimentsTab::buildFooter() {
   auto* row = new QHBoxLayout;
   repeats_ = new QSpinBox(footer);
   repeats_->setRange(1, 1000);
-  repeats_->setMaximumWidth(54);
+  repeats_->setMaximumWidth(44);
+  repeats_->setButtonSymbols(QAbstractSpinBox::NoButtons);
   repeats_->setAccessibleName(tr("Repeats"));
   export_ = new QPushButton(tr("Export"), footer);
   run_ = new QPushButton(tr("Run"), footer);

@@ -13,7 +13,7 @@ namespace {
 using prof::TimeNs;
 using prof::TrackKind;
 
-constexpr size_t kNewestSteps = 2000, kMostSpans = 60'000;
+constexpr size_t kNewestSteps = 2000, kMostSpans = 30'000, kPiece = 100;
 constexpr size_t kBlocks = 20;  // of steps, for the noise
 
 const prof::Track* steps_track(const prof::Trace& trace) {
@@ -153,13 +153,17 @@ RunSample sample_of(const Run& run) {
     for (size_t i = row->first; i < row->last; ++i)
       sample.step_us.push_back(static_cast<double>(steps[i + 1].start - steps[i].start) * 1e-3 /
                                static_cast<double>(breaks.stride));
-    if (totals.spans >= kMostSpans) continue;  // enough for means; the lengths of all are cheap
-    const TimeNs begin = steps[row->first].start, end = steps[row->last].start;
-    const prof::Breakdown parts = prof::breakdown(run.trace, begin, end);
-    for (size_t m = 0; m < prof::kMeanings; ++m) sample.parts.times[m] += parts.times[m];
-    sample.parts.end += parts.wall();
-    sample.parts.steps += static_cast<int64_t>(row->last - row->first) * breaks.stride;
-    add_spans(totals, run.trace, begin, end, gpu);
+    // In pieces, until there are enough for means: no turn of the event loop may take long.
+    for (size_t last = row->last; last > row->first && totals.spans < kMostSpans;) {
+      const size_t first = last - std::min(last - row->first, kPiece);
+      const TimeNs begin = steps[first].start, end = steps[last].start;
+      const prof::Breakdown parts = prof::breakdown(run.trace, begin, end);
+      for (size_t m = 0; m < prof::kMeanings; ++m) sample.parts.times[m] += parts.times[m];
+      sample.parts.end += parts.wall();
+      sample.parts.steps += static_cast<int64_t>(last - first) * breaks.stride;
+      add_spans(totals, run.trace, begin, end, gpu);
+      last = first;
+    }
   }
   if (sample.parts.steps == 0) return sample;
   give_rates(sample, totals);

@@ -68,6 +68,15 @@ double StepView::runHeight(size_t run) const {
   return height;
 }
 
+// Up to twice as tall, so that few runs do not stand over an empty half.
+void StepView::stretchInto(double height) const {
+  double lanes = 0;
+  for (const Shown& shown : runs_)
+    if (shown.run)
+      for (const Lane& lane : this->lanes(*shown.run)) lanes += lane.height;
+  stretch_ = lanes > 0 ? std::clamp(1 + (height - contentHeight()) / lanes, 1.0, 2.0) : 1;
+}
+
 double StepView::contentHeight() const {
   double height = kRuler;
   for (size_t i = 0; i < runs_.size(); ++i) height += runHeight(i) + (i > 0 ? ribbonHeight() : 0);
@@ -191,8 +200,9 @@ double StepView::paintRun(Canvas& canvas, double top, size_t index) const {
   const double begin = top + kHead;
   double y = begin;
   for (const Lane& lane : lanes(*runs_[index].run)) {
-    paintLane(canvas, QRectF(canvas.plot.left(), y, canvas.plot.width(), lane.height), lane, index);
-    y += lane.height;
+    const double height = lane.height * (lane.track->kind == prof::TrackKind::Phases ? 1 : stretch_);
+    paintLane(canvas, QRectF(canvas.plot.left(), y, canvas.plot.width(), height), lane, index);
+    y += height;
   }
   paintAfterStep(canvas, begin, y, index);
   canvas.painter.setPen(theme().grid);
@@ -297,6 +307,7 @@ void StepView::render(QPainter& painter, const QRectF& area) const {
     return paintEmpty(painter, area);
   const QRectF plot = plotOf(area);
   Canvas canvas{painter, plot, scaleOf(plot)};
+  stretchInto(area.height());
   painter.save();
   painter.setClipRect(area);
   paintRuns(canvas, plot.top() - (area.height() < contentHeight() ? scroll_ : 0));

@@ -85,6 +85,7 @@ class StepView : public QWidget {
   double ribbonHeight() const { return runs_.size() > 2 ? 26 : 44; }
   std::vector<Lane> lanes(const Run& run) const;
   double runHeight(size_t run) const;
+  void stretchInto(double height) const;
   QRectF plotOf(const QRectF& area) const;
   TimeScale scaleOf(const QRectF& plot) const { return {range_, plot.left(), plot.width()}; }
   void paintRuns(Canvas& canvas, double top) const;
@@ -116,6 +117,7 @@ class StepView : public QWidget {
   QPointF pressed_;
   TimeRange range_at_press_;
   double scroll_ = 0, scroll_at_press_ = 0;
+  mutable double stretch_ = 1;  // lanes are taller where there is room
   QPixmap picture_;
   bool stale_ = true;
   QBasicTimer fetch_;

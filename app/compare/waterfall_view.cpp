@@ -96,7 +96,10 @@ void WaterfallView::render(QPainter& painter, const QRectF& area) const {
     painter.setFont(ui_font(11));
     if (all[i].end) draw_badge(painter, QRectF(column.center().x() - 7.5, plot.bottom() + 5, 15, 15), all[i].slot);
     painter.drawText(QRectF(column.left(), plot.bottom() + (all[i].end ? 20 : 5), pitch, 16), Qt::AlignHCenter,
-                     painter.fontMetrics().elidedText(all[i].name, Qt::ElideRight, static_cast<int>(pitch)));
+                     painter.fontMetrics().horizontalAdvance(all[i].name) < pitch - 4
+                         ? all[i].name
+                         : painter.fontMetrics().elidedText(all[i].name.section(' ', 0, 0), Qt::ElideRight,
+                                                            static_cast<int>(pitch)));
   }
 }
 

@@ -58,13 +58,19 @@ QString changes_text(const Run& run) {
   if (run.origin == RunOrigin::Imported) return {};
   const auto preset = preset_specs().find(run.spec.name);
   const RunSpec plain;
-  QStringList parts;
+  QStringList parts[4];  // how it ran says most, which rows it took least
   for (const FieldChange& change : diff(preset == preset_specs().end() ? plain : preset->second, run.spec)) {
+    if (change.key == "exec.device") continue;  // has its own column
     const Field& f = field(change.key);
-    const QString value = QString::fromStdString(change.to);
-    parts << (f.kind == FieldKind::Choice ? value : QString::fromUtf8(f.label.data()) + " " + value);
+    const QString value = QString::fromStdString(change.to), label = QString::fromUtf8(f.label.data());
+    const bool clear = f.kind == FieldKind::Choice && value != "off";
+    parts[f.group == "Execution"  ? 0
+          : f.group == "Model"    ? 1
+          : f.group == "Training" ? 2
+                                  : 3]
+        << (clear ? value : label + " " + value);
   }
-  return parts.join(", ");
+  return (parts[0] + parts[1] + parts[2] + parts[3]).join(", ");
 }
 
 LibraryModel::LibraryModel(RunLibrary* library, QObject* parent) : QAbstractTableModel(parent), library_(library) {

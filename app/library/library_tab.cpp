@@ -198,7 +198,9 @@ QWidget* LibraryTab::buildSide() {
   pair->addWidget(export_);
   pair->addWidget(delete_);
   for (QWidget* each : std::initializer_list<QWidget*>{title_, facts_, name_, tags_}) column->addWidget(each);
+  note_->setMaximumHeight(180);
   column->addWidget(note_, 1);
+  column->addStretch(1);
   column->addWidget(again_);
   column->addWidget(torch_);
   column->addLayout(pair);
@@ -241,6 +243,8 @@ QWidget* LibraryTab::buildFooter() {
   return footer;
 }
 
+void LibraryTab::resizeEvent(QResizeEvent*) { side_->setVisible(width() > 1240 || !chosen().empty()); }
+
 std::vector<Run*> LibraryTab::chosen() const {
   std::vector<Run*> runs;
   for (const QModelIndex& index : table_->selectionModel()->selectedRows())
@@ -259,6 +263,7 @@ void LibraryTab::showChosen() {
   const std::vector<Run*> runs = chosen();
   noted_ = runs.size() == 1 ? runs.front() : nullptr;
   for (QWidget* each : std::initializer_list<QWidget*>{name_, tags_, note_, again_, torch_}) each->setEnabled(noted_);
+  side_->setVisible(!runs.empty() || width() > 1240);  // a narrow window keeps its room for the table
   export_->setEnabled(!runs.empty());
   delete_->setEnabled(!runs.empty());
   title_->setText(runs.empty() ? tr("No run selected")

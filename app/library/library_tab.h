@@ -36,6 +36,9 @@ class LibraryTab : public QWidget {
   void torchWanted(const ws::RunSpec& spec);
   void opened(ws::app::Run* run);
 
+ protected:
+  void resizeEvent(QResizeEvent*) override;
+
  private:
   QWidget* buildTable();
   QWidget* buildBar();

@@ -64,8 +64,8 @@ bool write_svg(const ChartPicture& chart, const QString& path) {
   svg.setResolution(96);
   svg.setSize(whole_size(chart));
   svg.setViewBox(QRect(QPoint(0, 0), whole_size(chart)));
-  svg.setTitle(chart.name);
-  svg.setDescription(chart.caption);
+  svg.setTitle(chart.name.toHtmlEscaped());  // Qt writes both as they are
+  svg.setDescription(chart.caption.toHtmlEscaped());
   QPainter painter;
   if (!painter.begin(&svg)) return false;
   paint_whole(painter, chart);

@@ -41,7 +41,7 @@ std::string fixed(double value, int decimals) {
 
 struct Plot {
   double x0, x1, y0, y1;
-  bool log_y;
+  bool log_y, by_time;
   static constexpr double kLeft = 56, kTop = 14, kWidth = 560, kHeight = 220;
   double x(double v) const { return kLeft + (v - x0) / (x1 - x0) * kWidth; }
   double y(double v) const {
@@ -54,17 +54,18 @@ struct Plot {
 // At most two points a column, the extremes kept.
 std::vector<std::pair<double, double>> thinned(const std::vector<Point>& points, const Plot& plot) {
   std::vector<std::pair<double, double>> out;
+  const auto at_x = [&plot](const Point& p) { return plot.by_time ? p.wall_s : p.step; };
   size_t i = 0;
   while (i < points.size()) {
-    const double column = std::floor(plot.x(points[i].step));
+    const double column = std::floor(plot.x(at_x(points[i])));
     size_t low = i, high = i, j = i;
-    for (; j < points.size() && std::floor(plot.x(points[j].step)) == column; ++j) {
+    for (; j < points.size() && std::floor(plot.x(at_x(points[j]))) == column; ++j) {
       if (points[j].value < points[low].value) low = j;
       if (points[j].value > points[high].value) high = j;
     }
     for (size_t k : {std::min(low, high), std::max(low, high)})
       if (out.empty() || k != low || low != high || k == i)
-        out.emplace_back(plot.x(points[k].step), plot.y(points[k].value));
+        out.emplace_back(plot.x(at_x(points[k])), plot.y(points[k].value));
     i = j;
   }
   return out;
@@ -75,11 +76,12 @@ std::vector<Point> usable(std::vector<Point> points, bool log_y) {
   return points;
 }
 
-std::string curve_svg(const std::vector<std::vector<Point>>& curves, bool log_y) {
-  Plot plot{0, 1, std::numeric_limits<double>::max(), 0, log_y};
+std::string curve_svg(const std::vector<std::vector<Point>>& curves, bool log_y, bool by_time = false) {
+  Plot plot{0, by_time ? 1e-6 : 1, std::numeric_limits<double>::max(), 0, log_y, by_time};
+  const auto at_x = [by_time](const Point& p) { return by_time ? p.wall_s : p.step; };
   for (const auto& points : curves)
     for (const Point& p : points)
-      plot.x1 = std::max(plot.x1, p.step), plot.y0 = std::min(plot.y0, p.value), plot.y1 = std::max(plot.y1, p.value);
+      plot.x1 = std::max(plot.x1, at_x(p)), plot.y0 = std::min(plot.y0, p.value), plot.y1 = std::max(plot.y1, p.value);
   if (plot.y1 <= plot.y0) plot.y1 = plot.y0 * 1.1 + 1e-6;
   Svg svg(660, 276);
   for (double t : ticks(plot.y0, plot.y1, log_y, 5)) {
@@ -90,11 +92,11 @@ std::string curve_svg(const std::vector<std::vector<Point>>& curves, bool log_y)
     svg.text(plot.x(t), Plot::kTop + Plot::kHeight + 16, tick_text(t), "middle");
   svg.line(Plot::kLeft, Plot::kTop + Plot::kHeight, Plot::kLeft + Plot::kWidth, Plot::kTop + Plot::kHeight, "#B4BBC7");
   svg.line(Plot::kLeft, Plot::kTop, Plot::kLeft, Plot::kTop + Plot::kHeight, "#B4BBC7");
-  svg.text(Plot::kLeft + Plot::kWidth / 2, 268, "step", "middle");
+  svg.text(Plot::kLeft + Plot::kWidth / 2, 268, by_time ? "training time, s" : "step", "middle");
   for (size_t i = 0; i < curves.size(); ++i) {
     if (curves[i].empty()) continue;
     svg.polyline(thinned(curves[i], plot), colour(i), 1.5, i >= 4 ? "6 3" : "");
-    svg.text(plot.x(curves[i].back().step) + 4, plot.y(curves[i].back().value) + 4, letter(i), "start", 11, colour(i),
+    svg.text(plot.x(at_x(curves[i].back())) + 4, plot.y(curves[i].back().value) + 4, letter(i), "start", 11, colour(i),
              700);
   }
   return std::move(svg).done();
@@ -162,6 +164,27 @@ std::string waterfall_svg(const prof::Waterfall& w) {
   return std::move(svg).done();
 }
 
+// Which runs a figure shows, on which machine: a figure leaves its page.
+std::string runs_caption(const std::vector<ReportRun>& runs) {
+  std::string text;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const ReportRun& r = runs[i];
+    text += (i ? "; " : "") + letter(i) + ": " + r.title;
+    if (!r.spec.empty())
+      text += " (" + r.spec[0].data.name + ", batch " + std::to_string(r.spec[0].train.batch) + ", " +
+              std::string(to_string(r.spec[0].exec.precision)) + ")";
+    if (!r.device.empty() && (i == 0 || r.device != runs[i - 1].device)) text += ", " + r.device;
+  }
+  return text + ".";
+}
+
+// "−42.1 %" against the first run.
+std::string against(double value, double first) {
+  if (!(first > 0) || std::isnan(value) || value == first) return "";
+  const double percent = 100 * (value - first) / first;
+  return " (" + std::string(percent > 0 ? "+" : "") + fixed(percent, 1) + " %)";
+}
+
 std::string row(const std::vector<std::string>& cells, const char* tag) {
   std::string out = "<tr>";
   for (const std::string& cell : cells) out += std::string("<") + tag + ">" + escape_xml(cell) + "</" + tag + ">";
@@ -174,8 +197,10 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
-    out += row({letter(i), r.title, r.device, r.status, std::to_string(r.steps), fixed(r.us_per_step, 1),
-                fixed(r.samples_per_s, 0), r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
+    out += row({letter(i), r.title, r.device, r.status, std::to_string(r.steps),
+                fixed(r.us_per_step, 1) + (i ? against(r.us_per_step, runs[0].us_per_step) : ""),
+                fixed(r.samples_per_s, 0) + (i ? against(r.samples_per_s, runs[0].samples_per_s) : ""),
+                r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
                 r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.allocator_calls_per_step, 1),
                 fixed(r.peak_bytes / (1 << 20), 2), fixed(100 * r.overhead_share, 1)},
                "td");
@@ -251,6 +276,10 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
     all.push_back({"loss", "Training loss",
                    "Loss of each training batch, logarithmic; each column keeps its least and greatest value.",
                    curve_svg(losses, true)});
+  if (some(losses) && runs.size() > 1)
+    all.push_back({"loss-time", "Training loss over time",
+                   "The same losses over the time spent training: what a faster step is worth.",
+                   curve_svg(losses, true, true)});
   if (some(accuracies))
     all.push_back({"accuracy", "Test accuracy, %", "Share of the test set that is classified right.",
                    curve_svg(accuracies, false)});
@@ -259,6 +288,7 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
   if (runs.size() >= 2 && runs[0].parts.steps > 0 && runs[1].parts.steps > 0)
     all.push_back({"waterfall", "From A to B", "Causes of the difference in µs a step; they sum to it exactly.",
                    waterfall_svg(prof::waterfall(runs[0].parts, runs[1].parts))});
+  for (ReportFigure& figure : all) figure.caption += " " + runs_caption(runs);
   return all;
 }
 

@@ -76,6 +76,10 @@ void combine(const ExperimentSpec& spec, size_t axis, std::vector<Setting>& chos
   }
 }
 
+bool sets(const std::vector<Setting>& settings, std::string_view key) {
+  return std::ranges::any_of(settings, [key](const Setting& s) { return s.first == key; });
+}
+
 std::vector<Trial> ladder_trials(const ExperimentSpec& spec) {
   std::vector<Trial> trials;
   std::vector<Setting> all;
@@ -162,8 +166,12 @@ std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
     Trial& trial = trials[i];
     trial.index = static_cast<int>(i);
     trial.spec = spec.base;
+    // Without a GPU no loader copies anything: what the base asks for is left out, and a rung about it says so.
+    if (!cuda) trial.spec.exec.loader = Loader::Resident;
     apply_settings(trial.spec, trial.set);
     trial.skipped = why_invalid(trial.spec, cuda).value_or("");
+    if (!cuda && !spec.ladder.empty() && sets(spec.ladder[i].set, "exec.loader"))
+      trial.skipped = "the CPU reads batches where they are, nothing is copied.";
   }
   return trials;
 }

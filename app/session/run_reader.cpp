@@ -20,6 +20,11 @@ RunStatus status_of(const std::string& text) {
   return RunStatus::Stopped;  // "running": the program was killed
 }
 
+// Our own choices: those of another program's trace mean nothing here, but PyTorch was given ours.
+bool has_choices(const prof::RunSummary& file) {
+  return !file.spec.empty() && (file.origin == "run" || file.origin.starts_with("PyTorch"));
+}
+
 Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsewhere) {
   Summary s;
   s.status = status_of(file.status);
@@ -70,24 +75,29 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
   d.split = split_from(last.times, last.end - last.begin, last.steps);
 }
 
-// Samples a second from the windows of the trace; of an untraced run from the times of its losses.
+constexpr size_t kFewWindows = 12;
+
+// Samples a second from the windows of the trace. Where those are too few for a curve, or none, from the times of the
+// losses, with the allocations that are known.
 void add_throughput(const prof::RunSummary& file, RunDetails& d) {
-  const RunSpec spec = file.origin == "run" && !file.spec.empty() ? parse_spec(file.spec) : RunSpec{};
-  const auto batch = static_cast<double>(file.spec.empty() ? 0 : spec.train.batch);
+  const auto batch = static_cast<double>(has_choices(file) ? parse_spec(file.spec).train.batch : 0);
   double step = 0, wall = 0;
-  if (!d.meters.empty()) {
+  if (d.meters.size() >= kFewWindows || d.steps.size() < kFewWindows) {
     for (MeterPoint& m : d.meters) {
       if (m.wall_s > wall) m.samples_per_s = batch * (m.step - step) / (m.wall_s - wall);
       step = m.step, wall = m.wall_s;
     }
     return;
   }
-  const size_t stride = std::max<size_t>(1, d.steps.size() / 200);
+  const double each = file.allocator_calls_per_step / 2;  // what is allocated in a step is freed in it
+  const MeterPoint known = d.meters.empty() ? MeterPoint{0, 0, each, each, 0, 0, 0} : d.meters.back();
+  d.meters.clear();
+  const size_t stride = std::max<size_t>(1, d.steps.size() / 100);
   for (size_t i = 0; i < d.steps.size(); i += stride) {
     const StepPoint& p = d.steps[i];
-    const double each = file.allocator_calls_per_step / 2;  // what is allocated in a step is freed in it
     if (i > 0 && p.wall_s > wall)
-      d.meters.push_back({p.step, p.wall_s, each, each, batch * (p.step - step) / (p.wall_s - wall), 0, 0});
+      d.meters.push_back(
+          {p.step, p.wall_s, known.allocate, known.free, batch * (p.step - step) / (p.wall_s - wall), 0, 0});
     if (i == 0 || p.wall_s > wall) step = p.step, wall = p.wall_s;
   }
 }
@@ -136,7 +146,7 @@ void read_summary(Run& run, const QString& path) {
   run.loaded = false;
   if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
     run.time_marks = marks_from(marks->second);
-  if (run.origin == RunOrigin::File && !file.spec.empty()) run.spec = parse_spec(file.spec);
+  if (has_choices(file)) run.spec = parse_spec(file.spec);
   run.summary = summary_of(file, run.spec, run.elsewhere);
   if (run.title.isEmpty()) run.title = short_title(run.spec);
 }

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 
@@ -116,12 +117,22 @@ class TraceSaver {
   Saved saved_;
 };
 
+// Under another name until it is a run file: a program that is killed meanwhile leaves none that cannot be opened.
 Database create(const std::string& path) {
-  Database db(path, Database::Mode::Create);
-  db.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-  db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
-  db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
-  db.exec(kRunSchema);
+  const std::string made = path + ".new";
+  {
+    Database db(made, Database::Mode::Create);
+    db.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
+    db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
+    db.exec(kRunSchema);
+  }
+  std::error_code error;
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) std::filesystem::remove(path + suffix, error);
+  std::filesystem::rename(made, path, error);
+  if (error) throw Failure(path + " cannot be written: " + error.message() + ".");
+  Database db(path, Database::Mode::Update);
+  db.exec("PRAGMA synchronous = NORMAL");
   return db;
 }
 

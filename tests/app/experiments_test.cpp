@@ -1,6 +1,7 @@
 // The Experiments tab: runs, stops, goes on in another window, shows its result in every way and writes it.
 #include <QLabel>
 #include <QListWidget>
+#include <QProcess>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTableWidget>
@@ -12,6 +13,7 @@
 #include "app/compare/experiments_tab.h"
 #include "app/panels/theme.h"
 #include "app/session/session.h"
+#include "engine/executor.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -48,6 +50,8 @@ class ExperimentsTest : public QObject {
   void everyViewDrawsSomething();
   void valuesFarApartAreDrawnByTheirLogarithm();
   void writesWhatItShows();
+  void theCommandLineGivesTheSameTable();
+  void theLadderIsTheSameFromBoth();
 };
 
 void ExperimentsTest::stopsAndGoesOnInAnotherWindow() {
@@ -129,6 +133,63 @@ void ExperimentsTest::writesWhatItShows() {
   QVERIFY(!shown->exportTo(folder_.filePath("r.what")));
   QVERIFY(!shown->exportTo(folder_.filePath("none/r.png")));
   QVERIFY(!QFileInfo::exists(folder_.filePath("r.what")));
+}
+
+namespace {
+
+ExperimentResult from_command_line(const QString& experiment, const QString& folder, int repeats) {
+  QProcess program;
+  program.start(WARPSCOPE_CLI, {"experiment", experiment, "--out", folder, "--repeats", QString::number(repeats)});
+  if (!program.waitForFinished(300'000) || program.exitCode() != 0)
+    qWarning("%s", program.readAllStandardError().constData());
+  return read_experiment(folder.toStdString());
+}
+
+}  // namespace
+
+// Losses and calls do not depend on who asks; times do, a little.
+void ExperimentsTest::theCommandLineGivesTheSameTable() {
+  auto shown = tab();
+  const ExperimentResult& window = shown->result();
+  const ExperimentResult cli = from_command_line(file_, folder_.filePath("cli"), 2);
+  QVERIFY(cli.complete && window.complete);
+  QCOMPARE(cli.trials.size(), window.trials.size());
+  for (size_t i = 0; i < cli.trials.size(); ++i) {
+    QCOMPARE(cli.trials[i].trial.label, window.trials[i].trial.label);
+    QCOMPARE(cli.trials[i].first_loss, window.trials[i].first_loss);
+    QCOMPARE(cli.trials[i].final_loss, window.trials[i].final_loss);
+    QCOMPARE(cli.trials[i].test_accuracy, window.trials[i].test_accuracy);
+    QCOMPARE(cli.trials[i].allocator_calls_per_step, window.trials[i].allocator_calls_per_step);
+    QCOMPARE(cli.trials[i].peak_bytes, window.trials[i].peak_bytes);
+  }
+}
+
+void ExperimentsTest::theLadderIsTheSameFromBoth() {
+  if (!device_info().cuda) QSKIP("no GPU can be used here: the ladder has nothing to climb");
+  ExperimentsTab shown(session_.get(), folder_.path() + "/ladder");
+  QVERIFY(shown.open(QString(WARPSCOPE_SOURCE_DIR) + "/resources/experiments/allocator-ladder.json"));
+  shown.run();
+  QTRY_VERIFY_WITH_TIMEOUT(!shown.running(), 300'000);
+  const ExperimentResult& window = shown.result();
+  const ExperimentResult cli = from_command_line("allocator-ladder", folder_.filePath("ladder-cli"), 3);
+  QVERIFY(cli.complete && window.complete);
+  const QString out = qEnvironmentVariable("WARPSCOPE_KEEP");
+  if (!out.isEmpty()) {
+    QVERIFY(shown.exportTo(out + "/ladder-window.csv"));
+    QVERIFY(shown.exportTo(out + "/ladder-window.svg"));
+    QFile::copy(folder_.filePath("ladder-cli/table.csv"), out + "/ladder-cli.csv");
+    QFile::copy(folder_.filePath("ladder-cli/chart.svg"), out + "/ladder-cli.svg");
+  }
+  for (size_t i = 0; i < cli.trials.size(); ++i) {
+    const TrialResult &a = cli.trials[i], &b = window.trials[i];
+    qInfo("%-32s window %7.1f  command line %7.1f µs", a.trial.label.c_str(), b.us_per_step, a.us_per_step);
+    QCOMPARE(a.trial.label, b.trial.label);
+    QCOMPARE(a.allocator_calls_per_step, b.allocator_calls_per_step);
+    QCOMPARE(a.peak_bytes, b.peak_bytes);
+    const double apart = std::abs(a.us_per_step - b.us_per_step) / std::min(a.us_per_step, b.us_per_step);
+    QVERIFY2(apart < 0.15 || (a.low <= b.high && b.low <= a.high), "the times of a rung lie far apart");
+  }
+  QVERIFY(window.trials.back().us_per_step < 0.25 * window.trials.front().us_per_step);
 }
 
 QTEST_MAIN(ExperimentsTest)

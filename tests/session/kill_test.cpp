@@ -73,7 +73,7 @@ class Killing : public testing::Test {
 
 double last_time(prof::RunFileReader& reader) {
   const auto metrics = reader.metrics();
-  return metrics.empty() ? -1 : metrics.back().wall_s;
+  return metrics.empty() ? 0 : metrics.back().wall_s;
 }
 
 TEST_F(Killing, ARunFileOpensAndMissesASecondAtMost) {
@@ -105,7 +105,7 @@ TEST_F(Killing, ARunFileOpensAndMissesASecondAtMost) {
 TEST_F(Killing, AnExperimentGoesOn) {
   const std::string out = (folder_ / "out").string(), file = (folder_ / "small.json").string();
   std::ofstream(file) << R"({"name": "small", "text": "t", "expect": "e",
-    "spec": {"data": {"name": "iris"}, "model": {"hidden": [5]}, "train": {"epochs": 400, "batch": 16, "eval_every": 0},
+    "spec": {"data": {"name": "iris"}, "model": {"hidden": [5]}, "train": {"epochs": 2500, "batch": 16, "eval_every": 0},
              "exec": {"device": "cpu"}},
     "axes": {"exec.allocator": ["direct", "arena"], "exec.fusion": ["off", "pointwise", "epilogue"]}, "repeats": 4})";
   const auto rows = [&] {
@@ -129,16 +129,11 @@ TEST_F(Killing, AnExperimentGoesOn) {
     before = rows();
     for (const auto& entry : fs::directory_iterator(out))
       if (entry.path().extension() == ".wsrun") {
-        try {
-          prof::RunFileReader reader(entry.path().string());
-          EXPECT_TRUE(reader.problems().empty()) << entry.path();
-        } catch (const Failure& failure) {
-          // Only the file that was being made in the very moment may still be empty.
-          EXPECT_LT(fs::file_size(entry.path()), 8192u) << failure.what();
-        }
+        prof::RunFileReader reader(entry.path().string());
+        EXPECT_TRUE(reader.problems().empty()) << entry.path();
       }
   }
-  EXPECT_GE(kills, 5u);
+  EXPECT_EQ(kills, 20u);
   struct Count final : ExperimentSink {
     int trained = 0;
     void ended(const TrialRun&) override { ++trained; }

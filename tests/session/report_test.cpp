@@ -54,17 +54,19 @@ TEST(Report, SaysWhatDiffersAndEscapesWhatPeopleWrote) {
   EXPECT_THAT(html, Not(HasSubstr("exec.fusion")));
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;"));
   EXPECT_THAT(html, HasSubstr("33.3 % of A"));
+  EXPECT_THAT(html, HasSubstr("100.0 (−66.7 %)"));
+  EXPECT_THAT(html, HasSubstr("batch 64, fp32")) << "a figure says what it shows";
 }
 
 TEST(Report, FiguresAreWellFormedAndThinned) {
   const auto all = figures({made("a", 300, 100'000, 200'000), made("b", 100, 100'000, 0)});
-  ASSERT_EQ(all.size(), 4u);
+  ASSERT_EQ(all.size(), 5u);
   for (const ReportFigure& f : all) {
     EXPECT_TRUE(f.svg.starts_with("<svg ") && f.svg.ends_with("</svg>"));
     EXPECT_EQ(std::ranges::count(f.svg, '<'), std::ranges::count(f.svg, '>'));
     EXPECT_LT(f.svg.size(), 60'000u) << f.name;
   }
-  EXPECT_THAT(all[3].svg, HasSubstr("−200.0"));  // allocation: the whole difference
+  EXPECT_THAT(all[4].svg, HasSubstr("−200.0"));  // allocation: the whole difference
 }
 
 TEST(Report, AnUntracedOrEmptyRunIsShownWithWhatItHas) {

@@ -24,10 +24,10 @@ std::string rate_text(double per_s, const char* unit) {
 }
 
 std::string bound_text(const LabPoint& p) {
-  const double work_s = p.compute_s > 0 ? p.compute_s : p.device_s;
-  if (p.bound_s <= 0 || work_s <= 0) return "";
+  // The bound is of the work alone; for the smallest sizes the launch is all there is.
+  if (p.bound_s <= 0 || p.device_s <= 0 || p.copy_s > 0 || p.bound_s < 0.01 * p.device_s) return "";
   char text[64];
-  std::snprintf(text, sizeof text, "  %.0f %% of its bound %s", 100 * p.bound_s / work_s,
+  std::snprintf(text, sizeof text, "  %.0f %% of its bound %s", 100 * p.bound_s / p.device_s,
                 seconds_text(p.bound_s).c_str());
   return text;
 }

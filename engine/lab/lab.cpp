@@ -139,14 +139,24 @@ class Sweep {
     sink_.point(point);
   }
 
+  // Operations or bytes a second that a way reaches at the least; 0: its time does not grow with the work.
+  static double slowest_rate(Way way) {
+    if (way == Way::GpuCold) return 0;
+    if (way == Way::CpuLoops) return 3e8;
+    if (way == Way::CpuLibrary) return 1e10;
+    return way == Way::GpuNaive || way == Way::GpuTiled ? 5e11 : 1e13;
+  }
+
   // A call cannot be stopped half-way in a library: one that would take far too long is not begun.
   void must_end(const LabPoint& point) const {
+    constexpr double kWorkItself = 1e-3;  // a call this long is work, not launch
     const auto work = [](const LabPoint& p) { return static_cast<double>(std::max(p.flops, p.bytes)); };
-    double expected = 0;
-    if (const auto last = last_.find(point.way); last != last_.end())
-      expected = last->second.median_s * work(point) / std::max(1.0, work(last->second));
-    else if (!info(point.way).gpu)
-      expected = work(point) / (point.way == Way::CpuLoops ? 3e8 : 1e10);
+    const double rate = slowest_rate(point.way);
+    if (rate == 0) return;
+    const auto last = last_.find(point.way);
+    const bool known = last != last_.end() && last->second.median_s > kWorkItself;
+    const double expected =
+        known ? last->second.median_s * work(point) / std::max(1.0, work(last->second)) : work(point) / rate;
     if (expected > 4 * std::max(result_.spec.longest_call_s, 0.25))
       throw Failure("left out: one call would take about " + duration(expected));
   }

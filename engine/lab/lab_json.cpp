@@ -61,7 +61,7 @@ std::vector<int64_t> size_list(const json& value) {
 void read(LabSpec& spec, const std::string& key, const json& value) {
   if (key == "name")
     spec.name = text(key, value);
-  else if (key == "title" || key == "text")
+  else if (key == "title" || key == "text" || key == "measured")
     text(key, value);
   else if (key == "operation")
     spec.operation = operation(value);

@@ -252,6 +252,14 @@ TEST(Lab, ACallThatWouldTakeTooLongIsLeftOut) {
   EXPECT_THAT(result.points[1].note, HasSubstr("left out: one call would take about"));
 }
 
+TEST(Lab, AJumpInSizeIsNoReasonToStop) {
+  LabSpec spec = quick(Operation::MatMul, {2, 1024});
+  spec.ways = {Way::CpuLibrary};
+  std::atomic<bool> cancel{false};
+  Collect sink;
+  for (const LabPoint& p : run_lab(spec, cancel, sink).points) EXPECT_TRUE(p.ok) << p.note;
+}
+
 TEST(Lab, CancellingStopsInTheMiddleOfACall) {
   LabSpec spec = quick(Operation::MatMul, {3072});
   spec.ways = {Way::CpuLoops};

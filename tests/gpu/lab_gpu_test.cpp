@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "app/lab/recorded_lab.h"
 #include "engine/executor.h"
 #include "engine/lab/lab.h"
+#include "profiling/formats/run_file.h"
 
 namespace ws::lab {
 namespace {
@@ -59,6 +63,76 @@ TEST_F(LabOnGpu, CopiesAndComputeSumToTheDeviceTime) {
     EXPECT_NEAR(p.copy_s + p.compute_s, p.device_s, 0.05 * p.device_s);
     EXPECT_GT(p.copy_s, p.compute_s);
   }
+}
+
+// The compiled kernel uses short polynomials where arguments are small: as exact as the library's sine.
+TEST_F(LabOnGpu, FusedSinesAreAsExactAsOpByOp) {
+  for (int depth : {1, 2, 4, 17, 64}) {
+    LabSpec spec;
+    spec.operation = Operation::Sine;
+    spec.depth = depth;
+    spec.sizes = {1000003, 1 << 23};
+    spec.ways = {Way::GpuResident, Way::GpuOpByOp};
+    for (const LabPoint& p : sweep(spec).points) EXPECT_LT(p.error, 6e-7) << depth << " " << info(p.way).name;
+  }
+}
+
+TEST_F(LabOnGpu, NestedSineReachesItsBound) {
+  if (device_info().name.find("H200") == std::string::npos) GTEST_SKIP() << "the bar is set for an H200";
+  LabSpec spec;
+  spec.operation = Operation::Sine;
+  spec.sizes = {1 << 28};
+  spec.ways = {Way::GpuResident, Way::GpuOpByOp, Way::GpuPinned, Way::GpuOverlap};
+  const auto points = sweep(spec).points;
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_GT(points[0].bound_s, 0.8 * points[0].device_s);
+  EXPECT_GT(points[1].device_s, 3 * points[0].device_s);
+  EXPECT_GT(points[2].median_s, 1.6 * points[3].median_s) << "overlapped copies";
+}
+
+TEST_F(LabOnGpu, WhatDoesNotFitIsSaidBeforeAnythingIsAllocated) {
+  LabSpec spec;
+  spec.operation = Operation::Add;
+  spec.sizes = {device_info().memory_bytes / 4};
+  spec.ways = {Way::GpuResident};
+  const auto points = sweep(spec).points;
+  ASSERT_EQ(points.size(), 1u);
+  EXPECT_FALSE(points[0].ok);
+  EXPECT_THAT(points[0].note, testing::HasSubstr("the largest that fits is"));
+}
+
+size_t spans_of(const prof::Trace& trace, prof::SpanKind kind, const Recorded& within) {
+  size_t count = 0;
+  for (const prof::Track& track : trace.tracks())
+    for (const prof::SpanBlock& block : track.blocks)
+      for (const prof::Span& span : block.spans)
+        if (span.span_kind() == kind && span.start >= within.begin_ns && span.end() <= within.end_ns) ++count;
+  return count;
+}
+
+TEST_F(LabOnGpu, EveryPointHasTheTraceThatItCameFrom) {
+  const std::string path = (std::filesystem::temp_directory_path() / "warpscope_lab_gpu.wsrun").string();
+  LabSpec spec;
+  spec.operation = Operation::Sine;
+  spec.sizes = {1 << 12, 1 << 20};
+  spec.ways = {Way::GpuPinned, Way::GpuResident, Way::GpuOpByOp};
+  spec.seconds_per_point = 0.05;
+  struct Quiet : LabSink {
+  } sink;
+  std::atomic<bool> cancel{false};
+  const LabResult result = app::run_recorded_lab(spec, path, cancel, sink);
+  prof::RunFileReader reader(path);
+  prof::Trace trace = reader.trace();
+  reader.fill(trace);
+  ASSERT_EQ(result.points.size(), 6u);
+  for (const LabPoint& p : result.points) {
+    const size_t kernels = p.way == Way::GpuOpByOp ? 4 : 1, copies = p.way == Way::GpuPinned ? 2 : 0;
+    EXPECT_EQ(p.recorded.steps, 3);
+    EXPECT_EQ(spans_of(trace, prof::SpanKind::Kernel, p.recorded), 3 * kernels) << info(p.way).name << " " << p.size;
+    EXPECT_EQ(spans_of(trace, prof::SpanKind::Copy, p.recorded), 3 * copies) << info(p.way).name << " " << p.size;
+  }
+  EXPECT_EQ(app::read_lab(path)->points.size(), 6u);
+  std::filesystem::remove(path);
 }
 
 }  // namespace

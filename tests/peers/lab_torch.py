@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""The laboratory's sweep in PyTorch: the same operation, sizes and ways, as JSON that the lab overlays.
+"""The laboratory's sweep in PyTorch: the same operation, sizes and ways, as JSON that the lab lays over its own.
 
     tests/peers/lab_torch.py --operation matmul --sizes 64,256,1024,4096 > torch.json
+    tests/peers/lab_torch.py --operation sine --depth 4 --sizes 1048576,268435456 --ways gpu,gpu-op-by-op
+
+Ways are named as in warpscope-cli lab. For a nested sine "gpu-op-by-op" is eager PyTorch and "gpu" is torch.compile.
 """
 import argparse
 import json
@@ -14,6 +17,10 @@ import torch
 
 def product(a, b, out):
     torch.matmul(a, b, out=out)
+
+
+def add(a, b, out):
+    torch.add(a, b, out=out)
 
 
 def sine(depth):
@@ -33,6 +40,11 @@ def compiled_sine(depth):
     return lambda a, _, out: nested(a)
 
 
+WAYS = {"matmul": ["gpu", "gpu-tf32", "gpu-fp16", "gpu-pinned", "gpu-pageable"],
+        "sine": ["gpu-op-by-op", "gpu", "gpu-pinned", "gpu-pageable"],
+        "add": ["gpu", "gpu-pinned", "gpu-pageable"]}
+
+
 def operands(operation, n, dtype):
     shape = (n, n) if operation == "matmul" else (n,)
     generator = torch.Generator().manual_seed(42)
@@ -41,9 +53,13 @@ def operands(operation, n, dtype):
     return a.to(dtype), None if b is None else b.to(dtype)
 
 
-def timed(call, repeats, limit):
+def repeated(call, repeats, limit):
+    """Warms up, then medians: the host's clock around a synchronised call."""
+    begin = time.perf_counter()
     for _ in range(5):
         call()
+        if time.perf_counter() - begin > limit:
+            break
     seconds, begin = [], time.perf_counter()
     while len(seconds) < repeats and (len(seconds) < 3 or time.perf_counter() - begin < limit):
         t = time.perf_counter()
@@ -52,19 +68,19 @@ def timed(call, repeats, limit):
     return statistics.median(seconds), len(seconds)
 
 
-def device_time(run, inner):
+def device_time(body, limit):
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    samples = []
-    for _ in range(inner):
+    samples, since = [], time.perf_counter()
+    while len(samples) < 10 and (len(samples) < 3 or time.perf_counter() - since < limit):
         begin.record()
-        run()
+        body()
         end.record()
         end.synchronize()
         samples.append(begin.elapsed_time(end) * 1e-3)
     return statistics.median(samples)
 
 
-def measure(way, run, a, b, out, repeats, limit):
+def measure(way, run, a, b, out, options):
     ga, gb = a.cuda(), None if b is None else b.cuda()
     pinned = way == "gpu-pinned"
     ha, hb = (a.pin_memory(), None if b is None else b.pin_memory()) if pinned else (a, b)
@@ -86,36 +102,47 @@ def measure(way, run, a, b, out, repeats, limit):
         body()
         torch.cuda.synchronize()
 
-    median, count = timed(call, repeats, limit)
-    return median, device_time(body, 20), count
+    median, count = repeated(call, options.repeats, options.seconds)
+    return {"median_s": median, "device_s": device_time(body, options.seconds), "repeats": count}
+
+
+def work(operation, n, depth):
+    """Operations and bytes of one call, as the laboratory counts them."""
+    if operation == "matmul":
+        return 2 * n ** 3, 12 * n * n
+    return (depth * n, 8 * n) if operation == "sine" else (n, 12 * n)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--operation", choices=["matmul", "sine", "add"], default="matmul")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operation", choices=sorted(WAYS), default="matmul")
     parser.add_argument("--sizes", default="16,64,256,1024,4096")
+    parser.add_argument("--ways", default="")
     parser.add_argument("--depth", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a point, about")
     options = parser.parse_args()
+    ways = options.ways.split(",") if options.ways else WAYS[options.operation]
+    unknown = set(ways) - set(WAYS[options.operation])
+    if unknown:
+        sys.exit(f"lab_torch.py: {options.operation} has no way {', '.join(sorted(unknown))}; there are {', '.join(WAYS[options.operation])}")
     if not torch.cuda.is_available():
         sys.exit("lab_torch.py: PyTorch sees no GPU")
-    runs = {"matmul": product, "sine": sine(options.depth), "add": lambda a, b, out: torch.add(a, b, out=out)}
-    ways = ["gpu", "gpu-pinned", "gpu-pageable"] + (["gpu-tf32", "gpu-fp16"] if options.operation == "matmul" else ["gpu-compiled"])
-    if options.operation == "add":
-        ways.remove("gpu-compiled")
+    runs = {"matmul": product, "sine": sine(options.depth), "add": add}
     points = []
     for size in map(int, options.sizes.split(",")):
         for way in ways:
             torch.backends.cuda.matmul.allow_tf32 = way == "gpu-tf32"
             dtype = torch.float16 if way == "gpu-fp16" else torch.float32
+            compiled = options.operation == "sine" and way == "gpu"
+            run = compiled_sine(options.depth) if compiled else runs[options.operation]
             a, b = operands(options.operation, size, dtype)
-            run = compiled_sine(options.depth) if way == "gpu-compiled" else runs[options.operation]
             out = torch.empty(a.shape, dtype=dtype, device="cuda")
-            median, device, count = measure(way, run, a, b, out, options.repeats, options.seconds)
-            points.append({"way": way, "size": size, "median_s": median, "device_s": device, "repeats": count})
+            flops, moved = work(options.operation, size, options.depth)
+            points.append({"way": way, "size": size, "flops": flops, "bytes": moved} | measure(way, run, a, b, out, options))
+            del a, b, out
     json.dump({"framework": "PyTorch " + torch.__version__, "device": torch.cuda.get_device_name(), "operation": options.operation,
-               "points": points}, sys.stdout, indent=1)
+               "depth": options.depth, "points": points}, sys.stdout, indent=1)
     print()
 
 

@@ -19,8 +19,7 @@ Operation::Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& i
       first_elements_(static_cast<int64_t>(inputs.a.size())),
       second_elements_(static_cast<int64_t>(inputs.b.size())),
       output_elements_(ws::lab::output_elements(spec, size)) {
-  a_ = DeviceBlock<float>::device(inputs.a.size());
-  b_ = DeviceBlock<float>::device(inputs.b.size());
+  inputs_ = DeviceBlock<float>::device(static_cast<size_t>(input_elements()));
   out_ = DeviceBlock<float>::device(static_cast<size_t>(output_elements_));
   if (spec.operation == Kind::Reduce) partials_ = DeviceBlock<float>::device(kReducePartials);
   if (spec.operation == Kind::Sine) expression_ = std::make_unique<Expression>(Expression::nested_sine(spec.depth));
@@ -35,14 +34,15 @@ Operation::Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& i
 }
 
 void Operation::upload(const Inputs& inputs) {
-  CUDA_CHECK(cudaMemcpy(a_.data(), inputs.a.data(), a_.bytes(), cudaMemcpyHostToDevice));
-  if (b_) CUDA_CHECK(cudaMemcpy(b_.data(), inputs.b.data(), b_.bytes(), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(first(), inputs.a.data(), inputs.a.size() * sizeof(float), cudaMemcpyHostToDevice));
+  if (has_second())
+    CUDA_CHECK(cudaMemcpy(second(), inputs.b.data(), inputs.b.size() * sizeof(float), cudaMemcpyHostToDevice));
 }
 
 void Operation::prepare_product() {
   const int64_t m = spec_.m > 0 ? spec_.m : size_, k = spec_.k > 0 ? spec_.k : size_;
-  product_.a = {a_.data(), DType::F32, m, k};
-  product_.b = {b_.data(), DType::F32, k, size_};
+  product_.a = {first(), DType::F32, m, k};
+  product_.b = {second(), DType::F32, k, size_};
   product_.c = {out_.data(), DType::F32, m, size_};
   if (way_ == Way::GpuTf32) product_.precision = Precision::Tf32;
   if (way_ == Way::GpuFp16) use_half();
@@ -84,21 +84,21 @@ double Operation::output_at(int64_t index) const {
 void Operation::launch(cudaStream_t stream) {
   if (fastest_) return fastest_->launch(stream);
   if (spec_.operation == Kind::MatMul) return matmul(Queue(stream), *blas_, Scratch{scratch_.data()}, how_, product_);
-  if (spec_.operation == Kind::Reduce) return reduce(stream, a_.data(), partials_.data(), out_.data(), size_);
-  if (spec_.operation == Kind::Softmax) return softmax_rows(stream, a_.data(), out_.data(), size_);
+  if (spec_.operation == Kind::Reduce) return reduce(stream, first(), partials_.data(), out_.data(), size_);
+  if (spec_.operation == Kind::Softmax) return softmax_rows(stream, first(), out_.data(), size_);
   launch_chunk(stream, 0, size_);
 }
 
 void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) {
   if (spec_.operation == Kind::Copy) {
-    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, a_.data() + first, static_cast<size_t>(count) * sizeof(float),
+    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, this->first() + first, static_cast<size_t>(count) * sizeof(float),
                                cudaMemcpyDeviceToDevice, stream));
   } else if (spec_.operation == Kind::Add) {
-    elementwise(stream, Fn::Add, a_.data() + first, b_.data() + first, out_.data() + first, count);
+    elementwise(stream, Fn::Add, this->first() + first, second() + first, out_.data() + first, count);
   } else if (way_ == Way::GpuOpByOp) {
     run_step_by_step(stream, first, count);
   } else {
-    compiled_->launch(stream, a_.data() + first, y_at(first), out_.data() + first, count);
+    compiled_->launch(stream, this->first() + first, y_at(first), out_.data() + first, count);
   }
 }
 
@@ -109,7 +109,7 @@ void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t cou
   for (size_t i = 0; i < steps.size(); ++i) {
     const ws::lab::Step& step = steps[i];
     if (step.fn == Fn::X || step.fn == Fn::Y) {
-      stack.push_back(step.fn == Fn::X ? a_.data() + first : y_at(first));
+      stack.push_back(step.fn == Fn::X ? this->first() + first : y_at(first));
       continue;
     }
     const bool two = ws::lab::operands(step.fn) == 2;

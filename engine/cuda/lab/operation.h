@@ -26,8 +26,11 @@ class Operation {
   int64_t first_elements() const { return first_elements_; }
   int64_t second_elements() const { return second_elements_; }
   int64_t output_elements() const { return output_elements_; }
-  float* first() const { return a_.data(); }
-  float* second() const { return b_.data(); }
+  float* first() const { return inputs_.data(); }
+  float* second() const { return inputs_.data() + second_begin(); }
+  // Both inputs lie in one block, so that one copy can bring them: where the second begins, and its end.
+  int64_t second_begin() const { return has_second() ? (first_elements_ + 63) / 64 * 64 : first_elements_; }
+  int64_t input_elements() const { return second_begin() + second_elements_; }
   float* output() const { return out_.data(); }
   double output_at(int64_t index) const;  // after the work is done
   std::string note() const;
@@ -37,12 +40,12 @@ class Operation {
   void prepare_product();
   void use_half();
   void run_step_by_step(cudaStream_t stream, int64_t first, int64_t count);
-  const float* y_at(int64_t first) const { return has_second() ? b_.data() + first : nullptr; }
+  const float* y_at(int64_t first) const { return has_second() ? second() + first : nullptr; }
 
   LabSpec spec_;
   Way way_;
   int64_t size_, first_elements_, second_elements_, output_elements_;
-  DeviceBlock<float> a_, b_, out_, partials_;
+  DeviceBlock<float> inputs_, out_, partials_;
   std::vector<DeviceBlock<float>> temps_;  // op by op: the values that a stack machine holds
   std::unique_ptr<ws::lab::Expression> expression_;
   std::shared_ptr<const CompiledExpression> compiled_;

@@ -93,21 +93,21 @@ class Unsynchronised final : public GpuWorkload {
   int queued_ = 0;
 };
 
-// Copies in, compute, copies out, one after another.
+// Copies in, compute, copies out, one after another. Page-locked inputs lie in one block and come with one copy.
 class WithCopies final : public GpuWorkload {
  public:
   WithCopies(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) : GpuWorkload(spec, way, size, inputs) {
+    const auto outputs = static_cast<size_t>(operation_.output_elements());
     if (way != Way::GpuPinned) {
-      result_.resize(static_cast<size_t>(operation_.output_elements()));
-      a_ = inputs.a.data(), b_ = inputs.b.data(), out_ = result_.data();
+      result_.resize(outputs);
+      out_ = result_.data();
       return;
     }
-    pinned_a_ = PinnedBlock<float>::pinned(inputs.a.size());
-    pinned_b_ = PinnedBlock<float>::pinned(inputs.b.size());
-    pinned_out_ = PinnedBlock<float>::pinned(static_cast<size_t>(operation_.output_elements()));
-    std::copy(inputs.a.begin(), inputs.a.end(), pinned_a_.data());
-    std::copy(inputs.b.begin(), inputs.b.end(), pinned_b_.data());
-    a_ = pinned_a_.data(), b_ = pinned_b_.data(), out_ = pinned_out_.data();
+    pinned_ = PinnedBlock<float>::pinned(static_cast<size_t>(operation_.input_elements()));
+    pinned_out_ = PinnedBlock<float>::pinned(outputs);
+    std::copy(inputs.a.begin(), inputs.a.end(), pinned_.data());
+    std::copy(inputs.b.begin(), inputs.b.end(), pinned_.data() + operation_.second_begin());
+    out_ = pinned_out_.data();
   }
 
   CallSplit split() override {
@@ -130,11 +130,12 @@ class WithCopies final : public GpuWorkload {
     copy_out();
   }
   void copy_in() {
-    CUDA_CHECK(
-        cudaMemcpyAsync(operation_.first(), a_, inputs_.a.size() * sizeof(float), cudaMemcpyHostToDevice, stream_));
-    if (operation_.has_second())
-      CUDA_CHECK(
-          cudaMemcpyAsync(operation_.second(), b_, inputs_.b.size() * sizeof(float), cudaMemcpyHostToDevice, stream_));
+    if (pinned_) return copy_to(operation_.first(), pinned_.data(), pinned_.size());
+    copy_to(operation_.first(), inputs_.a.data(), inputs_.a.size());
+    if (operation_.has_second()) copy_to(operation_.second(), inputs_.b.data(), inputs_.b.size());
+  }
+  void copy_to(float* device, const float* host, size_t count) {
+    CUDA_CHECK(cudaMemcpyAsync(device, host, count * sizeof(float), cudaMemcpyHostToDevice, stream_));
   }
   void copy_out() {
     CUDA_CHECK(cudaMemcpyAsync(out_, operation_.output(),
@@ -142,10 +143,9 @@ class WithCopies final : public GpuWorkload {
                                cudaMemcpyDeviceToHost, stream_));
   }
 
-  const float *a_ = nullptr, *b_ = nullptr;
   float* out_ = nullptr;
   std::vector<float> result_;
-  PinnedBlock<float> pinned_a_, pinned_b_, pinned_out_;
+  PinnedBlock<float> pinned_, pinned_out_;
 };
 
 // Chunks on three streams: while one computes, the next comes in and the last goes out.

@@ -62,6 +62,8 @@ OutputParts output_parts(const Op& op) {
   parts.dz = op.out[0];
   parts.metrics = op.out[1];
   if (op.out.size() > 2) parts.dz_before = op.out[2];
+  if (op.out.size() > 3) parts.dw = op.out[3];
+  if (op.out.size() > 5) parts.db = op.out[4], parts.db_before = op.out[5];
   return parts;
 }
 
@@ -113,7 +115,8 @@ int64_t gradient_flops(const Plan& plan, const Op& op) {
 int64_t output_flops(const Plan& plan, const Op& op) {
   const OutputParts parts = output_parts(op);
   const int64_t product = 2 * plan.buffer(parts.h).elements() * plan.buffer(parts.dz).cols;
-  return product * (parts.dz_before == BufferId::None ? 1 : 2) + 5 * plan.buffer(parts.dz).elements();
+  const int64_t products = 1 + (parts.dz_before != BufferId::None) + (parts.dw != BufferId::None);
+  return products * product + 5 * plan.buffer(parts.dz).elements();
 }
 
 }  // namespace

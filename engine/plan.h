@@ -60,7 +60,7 @@ enum class OpKind : uint8_t {
   SquaredErrorFused,    // fused: z, y → dz, metrics
   UpdateAll,            // fused: every parameter at once
   LinearStep,           // fused: x, y, w, b → dw, db, metrics
-  OutputLayer,          // fused: h, w, y [, bias] [, saved] → dz, metrics [, dz before]: see output_parts
+  OutputLayer,          // fused: h, w, y [, bias, saved] → dz, metrics [, dz before, gradients]: see output_parts
   GradientUpdate,       // fused: (a, dz, w, states... [, b, states...])... → the same: see gradient_items
   LinearUpdate,         // fused: x, y, w, states..., b, states... → metrics, w, b, states...
   Alloc,                // out: the buffers that begin to live here
@@ -140,6 +140,7 @@ std::vector<GradientItem> gradient_items(const Plan& plan, const Op& op);
 struct OutputParts {
   BufferId h = BufferId::None, w = BufferId::None, y = BufferId::None, bias = BufferId::None, saved = BufferId::None;
   BufferId dz = BufferId::None, metrics = BufferId::None, dz_before = BufferId::None;
+  BufferId dw = BufferId::None, db = BufferId::None, db_before = BufferId::None;  // of large batches
 };
 OutputParts output_parts(const Op& op);
 

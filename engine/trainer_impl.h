@@ -28,7 +28,8 @@ class Trainer {
   void bind(const Plan& plan);
   void pace();
   void end_epoch();
-  bool test_due() const;
+  bool test_due(int64_t epochs) const;  // after so many
+  int64_t whole_batches_ahead() const;
 
   void collect(bool wait);
   void add(const StepResult& result);

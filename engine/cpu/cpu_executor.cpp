@@ -267,6 +267,10 @@ class Interpreter final : public Executor {
     const Matrix<Real> before = bound.matrix(parts.dz_before);
     cpu::multiply(dz, false, w, true, before);
     if (parts.saved != BufferId::None) cpu::activate_grad(op.activation, before, bound.matrix(parts.saved), before);
+    if (parts.dw != BufferId::None) cpu::multiply(h, true, dz, false, bound.matrix(parts.dw));
+    if (parts.db == BufferId::None) return sums;
+    cpu::column_sum(dz, bound.matrix(parts.db));
+    cpu::column_sum(before, bound.matrix(parts.db_before));
     return sums;
   }
 

@@ -43,7 +43,15 @@ struct BoundPlan {
   DeviceBlock<char> own_x, own_y;   // Feed::Gather, and converted rows of Feed::Staged
   std::list<CapturedGraph> graphs;  // most recently used first
 
+  bool all_rows = false;  // the batch is the whole set, the same in every step
+
   int64_t rows() const { return plan.batch; }
+  int64_t rows_onward() const { return all_rows ? 0 : plan.batch; }  // from one step to the next
+  // Where the host has work between two steps, a graph holds one.
+  int64_t steps_a_graph() const {
+    const bool host_between = feed == Feed::Staged || plan.spec.exec.sync != SyncPolicy::OnRead;
+    return host_between ? 1 : plan.spec.exec.graph_steps;
+  }
   bool launches_graphs() const { return plan.spec.exec.launch == Launch::Graph; }
 };
 

@@ -15,25 +15,45 @@ const void* targets_of(const data::Split& split, bool classes) {
   return classes ? static_cast<const void*>(split.labels.data()) : split.targets.data();
 }
 
+// The set's points in their own order: then the GPU can make them itself, to the same bits.
+bool is_made_up_line(const data::Dataset& data, const data::DataSpec& spec) {
+  return data.name == "line" && spec.name == "line" && spec.limit == 0 &&
+         data.train.rows + data.test.rows == spec.points;
+}
+
 }  // namespace
 
-void DataFeed::load(const data::Dataset& data, Loader loader) {
+void DataFeed::load(cudaStream_t stream, const data::Dataset& data, const RunSpec& spec) {
   data_ = &data;
-  loader_ = loader;
+  loader_ = spec.exec.loader;
   classes_ = data.task == data::Task::Classification;
   copies_ = make_stream();
   order_sent_ = make_event();
-  if (loader != Loader::Resident) return;
-  upload(data.train, x_, y_);
-  upload(data.test, test_x_, test_y_);
+  if (loader_ != Loader::Resident) return;
+  if (is_made_up_line(data, spec.data)) {
+    train_ = make_points(stream, data.train.rows, 0, spec.data);
+    test_ = make_points(stream, data.test.rows, data.train.rows, spec.data);
+  } else {
+    train_ = upload(data.train);
+    test_ = upload(data.test);
+  }
 }
 
-void DataFeed::upload(const data::Split& split, DeviceBlock<float>& x, DeviceBlock<char>& y) const {
-  x = DeviceBlock<float>::device(static_cast<size_t>(split.rows * data_->features));
-  y = DeviceBlock<char>::device(static_cast<size_t>(split.rows * row_bytes_y()));
-  if (split.rows == 0) return;
-  CUDA_CHECK(cudaMemcpy(x.data(), split.x.data(), x.bytes(), cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(y.data(), targets_of(split, classes_), y.bytes(), cudaMemcpyHostToDevice));
+DataFeed::Resident DataFeed::upload(const data::Split& split) const {
+  Resident made{DeviceBlock<float>::device(static_cast<size_t>(split.rows * data_->features)),
+                DeviceBlock<char>::device(static_cast<size_t>(split.rows * row_bytes_y()))};
+  if (split.rows == 0) return made;
+  CUDA_CHECK(cudaMemcpy(made.x.data(), split.x.data(), made.x.bytes(), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(made.y.data(), targets_of(split, classes_), made.y.bytes(), cudaMemcpyHostToDevice));
+  return made;
+}
+
+DataFeed::Resident DataFeed::make_points(cudaStream_t stream, int64_t rows, int64_t first,
+                                         const data::DataSpec& spec) const {
+  Resident made{DeviceBlock<float>::device(static_cast<size_t>(rows)),
+                DeviceBlock<char>::device(static_cast<size_t>(4 * rows))};
+  if (rows > 0) fill_line({stream}, made.x.data(), reinterpret_cast<float*>(made.y.data()), rows, first, spec);
+  return made;
 }
 
 void DataFeed::order(cudaStream_t stream, std::span<const uint32_t> order) {
@@ -62,12 +82,13 @@ void DataFeed::attach(BoundPlan& bound, bool views) {
   const int64_t rows = data_->train.rows, batch = bound.rows();
   const bool aligned = (x.cols * size_of(x.type)) % 16 == 0 || views;
   const int64_t launches = (rows / batch) / std::max<int64_t>(1, bound.plan.spec.exec.graph_steps) + 1;
+  bound.all_rows = batch >= rows;
   if (loader_ != Loader::Resident) {
     bound.feed = Feed::Staged;
     if (x.type != DType::F32) bound.own_x = DeviceBlock<char>::device(static_cast<size_t>(x.bytes()));
     return;
   }
-  if (batch >= rows)
+  if (bound.all_rows)
     bound.feed = Feed::Whole;
   else if (!bound.launches_graphs())
     bound.feed = aligned ? Feed::View : Feed::Gather;
@@ -86,7 +107,7 @@ bool DataFeed::make_shuffled(DType type) {
   try {
     shuffled_x_ = {};
     shuffled_x_ = DeviceBlock<char>::device(static_cast<size_t>(data_->train.rows * data_->features * size_of(type)));
-    if (!shuffled_y_) shuffled_y_ = DeviceBlock<char>::device(y_.bytes());
+    if (!shuffled_y_) shuffled_y_ = DeviceBlock<char>::device(train_.y.bytes());
   } catch (const OutOfMemory&) {
     return false;
   }
@@ -101,8 +122,8 @@ void DataFeed::shuffle(Queue queue, DType type) {
     throw OutOfMemory("cudaMalloc", "cudaErrorMemoryAllocation", "the shuffled data set does not fit");
   const uint32_t* order = in_order_ ? nullptr : device_order_.data();
   const StepAt from_the_first{};
-  gather_rows(queue, all_x(DType::F32, x_.data()), order, 0, from_the_first, all_x(type, shuffled_x_.data()));
-  gather_rows(queue, all_y(y_.data()), order, 0, from_the_first, all_y(shuffled_y_.data()));
+  gather_rows(queue, all_x(DType::F32, train_.x.data()), order, 0, from_the_first, all_x(type, shuffled_x_.data()));
+  gather_rows(queue, all_y(train_.y.data()), order, 0, from_the_first, all_y(shuffled_y_.data()));
   shuffled_ = true;
 }
 
@@ -116,8 +137,8 @@ int DataFeed::stage(BoundPlan& bound, cudaStream_t stream, int64_t row) {
   if (bound.feed != Feed::Staged) {
     const bool as_it_lies = x.type == DType::F32 && in_order_;
     if (!as_it_lies) shuffle({stream}, x.type);
-    char* all_rows_x = as_it_lies ? reinterpret_cast<char*>(x_.data()) : shuffled_x_.data();
-    char* all_rows_y = as_it_lies ? y_.data() : shuffled_y_.data();
+    char* all_rows_x = as_it_lies ? reinterpret_cast<char*>(train_.x.data()) : shuffled_x_.data();
+    char* all_rows_y = as_it_lies ? train_.y.data() : shuffled_y_.data();
     const int64_t first = bound.feed == Feed::View ? row : 0;
     bound.address[index(bound.x)] = all_rows_x + first * x.cols * size_of(x.type);
     bound.address[index(bound.y)] = all_rows_y + first * row_bytes_y();
@@ -183,13 +204,13 @@ void DataFeed::launch(const Launching& with) {
   }
   if (bound.feed != Feed::Gather) return;
   const uint32_t* order = in_order_ ? nullptr : device_order_.data();
-  gather_rows(with.queue, all_x(DType::F32, x_.data()), order, 0, with.at, x);
-  gather_rows(with.queue, all_y(y_.data()), order, 0, with.at, y);
+  gather_rows(with.queue, all_x(DType::F32, train_.x.data()), order, 0, with.at, x);
+  gather_rows(with.queue, all_y(train_.y.data()), order, 0, with.at, y);
 }
 
 int64_t DataFeed::bytes() const {
-  size_t sum = x_.bytes() + y_.bytes() + test_x_.bytes() + test_y_.bytes() + shuffled_x_.bytes() + shuffled_y_.bytes() +
-               device_order_.bytes();
+  size_t sum = train_.x.bytes() + train_.y.bytes() + test_.x.bytes() + test_.y.bytes() + shuffled_x_.bytes() +
+               shuffled_y_.bytes() + device_order_.bytes();
   for (const Slot& slot : slots_) sum += slot.device.bytes();
   return static_cast<int64_t>(sum);
 }

@@ -18,7 +18,7 @@ namespace ws::cuda {
 
 class DataFeed {
  public:
-  void load(const data::Dataset& data, Loader loader);
+  void load(cudaStream_t stream, const data::Dataset& data, const RunSpec& spec);
   void order(cudaStream_t stream, std::span<const uint32_t> order);
 
   // Chooses how the plan gets its rows and gives its batch buffers what memory they need. `views`: every reader can
@@ -36,8 +36,8 @@ class DataFeed {
   const void* order_address() const { return in_order_ ? nullptr : device_order_.data(); }
 
   // The rows of a split on the GPU as they lie there; null where the loader keeps them on the host.
-  const float* resident_x(Part part) const { return part == Part::Test ? test_x_.data() : x_.data(); }
-  const char* resident_y(Part part) const { return part == Part::Test ? test_y_.data() : y_.data(); }
+  const float* resident_x(Part part) const { return rows_of(part).x.data(); }
+  const char* resident_y(Part part) const { return rows_of(part).y.data(); }
   int64_t row_bytes_y() const { return classes_ ? 4 : data_->outputs * 4; }
   int64_t bytes() const;
 
@@ -48,7 +48,13 @@ class DataFeed {
     Event copied, consumed;
     bool used = false;
   };
-  void upload(const data::Split& split, DeviceBlock<float>& x, DeviceBlock<char>& y) const;
+  struct Resident {
+    DeviceBlock<float> x;
+    DeviceBlock<char> y;
+  };
+  Resident upload(const data::Split& split) const;
+  Resident make_points(cudaStream_t stream, int64_t rows, int64_t first, const data::DataSpec& spec) const;
+  const Resident& rows_of(Part part) const { return part == Part::Test ? test_ : train_; }
   void shuffle(Queue queue, DType type);
   bool make_shuffled(DType type);
   void gather_on_host(char* out, int64_t row, int64_t rows) const;
@@ -64,8 +70,7 @@ class DataFeed {
   bool classes_ = true;
   Loader loader_ = Loader::Resident;
 
-  DeviceBlock<float> x_, test_x_;
-  DeviceBlock<char> y_, test_y_;
+  Resident train_, test_;
   std::vector<uint32_t> order_;
   bool in_order_ = true;  // the order is 0, 1, 2...
 

@@ -113,6 +113,7 @@ void launch_output_layer(const Operands& o) {
   layer.loss = o.with.spec().model.loss;
   layer.dz = t(parts.dz);
   layer.dz_before = t(parts.dz_before);
+  layer.dw = t(parts.dw), layer.db = t(parts.db), layer.db_before = t(parts.db_before);
   layer.saved = t(parts.saved);
   layer.activation = parts.saved == BufferId::None ? Activation::None : o.op.activation;
   layer.scale = o.with.scale();
@@ -142,6 +143,8 @@ void launch_linear_update(const Operands& o) {
   step.b = step.b_param.w;
   step.optimizer = &optimizer;
   step.data_is_constant = o.with.bound.feed == Feed::Whole;
+  step.held = takes_many_steps(o.with.bound);
+  step.steps = o.with.steps;
   step.at = o.with.at;
   linear_step(o.with.queue, o.with.scratch, step);
 }
@@ -237,6 +240,16 @@ constexpr std::array kTable = {
 };
 
 }  // namespace
+
+bool takes_many_steps(const BoundPlan& bound) {
+  const Buffer& x = bound.plan.buffer(bound.x);
+  const auto others = [](const Op& op) {
+    return op.kind != OpKind::LinearUpdate && op.kind != OpKind::LoadBatch && op.kind != OpKind::Sync;
+  };
+  if (!bound.launches_graphs() || bound.steps_a_graph() == 1) return false;
+  return bound.feed == Feed::Whole && std::ranges::none_of(bound.plan.ops, others) &&
+         keeps_points({nullptr, x.type, x.rows, x.cols});
+}
 
 void launch_op(const Launching& with, size_t op) {
   const Op& what = with.bound.plan.ops[op];

@@ -36,6 +36,7 @@ struct Launching {
   Scratch scratch;
   const Storage& storage;
   SideStreams& sides;
+  int64_t steps = 1;  // that the launch is to run, where takes_many_steps allows more than one
 
   const RunSpec& spec() const { return bound.plan.spec; }
   Tensor tensor(BufferId id) const;
@@ -43,6 +44,9 @@ struct Launching {
 };
 
 Product product_of(const Launching& with, const Op& op);
+// Whether one launch of the plan's only kernel can run many steps: what a step leaves behind is then the parameters
+// only.
+bool takes_many_steps(const BoundPlan& bound);
 void launch_op(const Launching& with, size_t op);  // neither LoadBatch, Alloc, Free nor Sync: the stream executor's own
 
 }  // namespace ws::cuda

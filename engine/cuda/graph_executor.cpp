@@ -43,12 +43,10 @@ prof::OpTag clock_tag() {
 }  // namespace
 
 void GraphExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
-  const int64_t most = bound.feed == Feed::Staged
-                           ? 1
-                           : std::clamp<int64_t>(bound.plan.spec.exec.graph_steps, 1, StepTables::kCapacity / 4);
+  const int64_t most = std::clamp<int64_t>(bound.steps_a_graph(), 1, StepTables::kCapacity / 4);
   for (int64_t done = 0; done < steps;) {
     const int64_t count = std::min(most, steps - done);
-    launch(bound, memory, first_step + done, bound.feed == Feed::Whole ? 0 : row + done * bound.rows(), count);
+    launch(bound, memory, first_step + done, row + done * bound.rows_onward(), count);
     done += count;
     place_.tables.steps_enqueued(first_step + done);
   }
@@ -66,7 +64,7 @@ void GraphExecutor::launch(BoundPlan& bound, StepMemory& memory, int64_t first_s
   if (auto* listener = prof::listener()) listener->steps_launched(first_step, steps);
   const prof::StepScope scope(first_step);
   CUDA_CHECK(cudaGraphLaunch(exec, stream));
-  place_.tables.clock_moved(steps, bound.feed == Feed::Whole ? 0 : steps * bound.rows());
+  place_.tables.clock_moved(steps, steps * bound.rows_onward());
   place_.feed.staged_step_enqueued(stream, slot);
   if (bound.plan.spec.exec.sync != SyncPolicy::OnRead) CUDA_CHECK(cudaStreamSynchronize(stream));
 }
@@ -90,8 +88,9 @@ cudaGraphExec_t GraphExecutor::find_or_capture(BoundPlan& bound, StepMemory& mem
 GraphExec GraphExecutor::capture(BoundPlan& bound, StepMemory& memory, int64_t steps) {
   const prof::PhaseScope phase("capture");
   Capture scope(place_.stream);
-  for (int64_t i = 0; i < steps; ++i) {
-    stream_.step(bound, memory, place_.tables.at(i), true);
+  const int64_t together = takes_many_steps(bound) ? steps : 1;
+  for (int64_t i = 0; i < steps; i += together) {
+    stream_.step(bound, memory, place_.tables.at(i), true, together);
     // The first rows of step i + 1 lie behind those of step i.
     if (bound.feed == Feed::View) {
       for (BufferId id : {bound.x, bound.y})
@@ -100,8 +99,7 @@ GraphExec GraphExecutor::capture(BoundPlan& bound, StepMemory& memory, int64_t s
   }
   {
     const prof::OpScope scope_of_clock(clock_tag());
-    advance({place_.stream.get(), true}, place_.tables.clock(), steps,
-            bound.feed == Feed::Whole ? 0 : steps * bound.rows());
+    advance({place_.stream.get(), true}, place_.tables.clock(), steps, steps * bound.rows_onward());
   }
   const Graph graph = scope.end();
   GraphExec exec;

@@ -10,19 +10,18 @@ void Workplace::create(const Model& model, const data::Dataset& data, const RunS
   const Optimizer optimizer = spec.train.optimizer;
   storage.create(model, optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0);
   tables.create(data.task == data::Task::Classification);
-  feed.load(data, spec.exec.loader);
+  feed.load(stream, data, spec);
   CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above is on the default stream, which ours do not wait for
 }
 
 void StreamExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
   StepTables& tables = place_.tables;
   for (int64_t i = 0; i < steps; ++i) {
-    const int64_t step_row = bound.feed == Feed::Whole ? 0 : row + i * bound.rows();
+    const int64_t step_row = row + i * bound.rows_onward();
     // Ops find their step by the clock and an offset, so the clock is written once for a straight run of steps.
     StepClock clock = tables.known_clock();
     const int64_t offset = first_step + i - clock.step;
-    const bool straight =
-        clock.step >= 0 && offset >= 0 && (bound.feed == Feed::Whole || clock.row + offset * bound.rows() == step_row);
+    const bool straight = clock.step >= 0 && offset >= 0 && clock.row + offset * bound.rows_onward() == step_row;
     if (!straight) tables.set_clock({place_.stream.get()}, clock = {first_step + i, step_row});
     const prof::StepScope scope(first_step + i);
     const int slot = place_.feed.stage(bound, place_.stream, step_row);
@@ -38,9 +37,9 @@ Queue StreamExecutor::queue(const BoundPlan& bound, bool capturing) const {
   return {place_.stream.get(), overlap};
 }
 
-void StreamExecutor::step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing) {
-  const Launching with{bound,       queue(bound, capturing), at, place_.blas, {place_.scratch.data()}, place_.storage,
-                       place_.sides};
+void StreamExecutor::step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing, int64_t steps) {
+  const Launching with{
+      bound, queue(bound, capturing), at, place_.blas, {place_.scratch.data()}, place_.storage, place_.sides, steps};
   PhaseWalk phases;
   try {
     for (size_t i = 0; i < bound.plan.ops.size(); ++i) {

@@ -28,7 +28,8 @@ class StreamExecutor {
   void run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps);
 
   // The ops of one step, with the batch already staged. Capturing: waits are left out, the graph's launcher does them.
-  void step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing);
+  // More `steps` than one where takes_many_steps says so.
+  void step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing, int64_t steps = 1);
 
  private:
   void bookkeeping(BoundPlan& bound, StepMemory& memory, size_t op, bool capturing);

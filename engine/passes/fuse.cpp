@@ -205,7 +205,7 @@ constexpr std::array kRules = {
          product_bias_gradient},
     Rule{{kProductActivation, Fusion::Epilogue, "The activation inside the matrix product of a layer without bias."},
          product_activation},
-    Rule{{kOutputLayer, Fusion::Epilogue, "A small last layer, its loss and both its gradients in one kernel."},
+    Rule{{kOutputLayer, Fusion::Epilogue, "A small last layer, its loss and its gradients in one kernel."},
          output_layer},
     Rule{{kGradientUpdate, Fusion::Epilogue,
           "Every weight gradient and its optimizer step in one kernel: no gradient is stored."},

@@ -8,7 +8,7 @@ namespace ws {
 namespace {
 
 constexpr int64_t kMostOutputs = 32;       // a warp holds a row of them
-constexpr int64_t kMostLossRows = 2048;    // beyond, separate products use the GPU better
+constexpr int64_t kMostLossRows = 2048;    // beyond, separate products use the GPU better, but for small layers
 constexpr int64_t kMostUpdateRows = 1024;  // one block sums over all rows of the batch
 
 int reads_of(const Plan& plan, BufferId id) {
@@ -32,6 +32,11 @@ std::string note_of(std::string_view rule) { return "from rule " + std::string(r
 
 void erase_op(Plan& plan, size_t i) { plan.ops.erase(plan.ops.begin() + static_cast<std::ptrdiff_t>(i)); }
 
+// Small enough that the threads of a warp hold all its weights: worth a kernel of its own for any batch.
+bool fits_a_warp(int64_t in, int64_t out) { return (in <= 256 && out <= 10) || (in <= 128 && out <= kMostOutputs); }
+// ...and its gradients beside them.
+bool gradients_fit_too(int64_t in, int64_t out) { return in <= 128 && out <= 10; }
+
 bool begins_output_layer(const Plan& plan, size_t at) {
   if (at + 1 >= plan.ops.size() || !products_may_vanish(plan)) return false;
   const Op &product = plan.ops[at], &loss = plan.ops[at + 1];
@@ -39,8 +44,9 @@ bool begins_output_layer(const Plan& plan, size_t at) {
   if (product.epilogue != Epilogue::None && product.epilogue != Epilogue::Bias) return false;
   if (loss.kind != OpKind::SoftmaxCrossEntropy && loss.kind != OpKind::SquaredErrorFused) return false;
   const BufferId z = product.out[0];
-  return loss.in[0] == z && reads_of(plan, z) == 1 && plan.buffer(z).cols <= kMostOutputs &&
-         plan.batch <= kMostLossRows;
+  const int64_t in = plan.buffer(product.in[0]).cols, out = plan.buffer(z).cols;
+  return loss.in[0] == z && reads_of(plan, z) == 1 && out <= kMostOutputs &&
+         (plan.batch <= kMostLossRows || fits_a_warp(in, out));
 }
 
 // The op that makes each gradient of `op`; nothing when one of them is no plain weight gradient or somebody else reads
@@ -59,6 +65,35 @@ std::optional<Makers> gradient_makers(const Plan& plan, const std::vector<Update
     makers[item.gradient] = *made;
   }
   return makers;
+}
+
+// aᵀ·dz, with the sums over dz's columns where the layers have biases.
+std::optional<size_t> weight_gradient(const Plan& plan, BufferId dz, Epilogue epilogue) {
+  return find_op(plan, [&](const Op& op) {
+    return op.kind == OpKind::MatMul && op.transpose_a && op.in[1] == dz && op.epilogue == epilogue;
+  });
+}
+
+// Over a large batch the output layer also makes its weights' gradient and both layers' bias gradients: all that they
+// are sums of passes through it.
+void take_gradients(Plan& plan, size_t at) {
+  Op& layer = plan.ops[at];
+  const OutputParts parts = output_parts(layer);
+  if (parts.dz_before == BufferId::None || plan.batch <= kMostUpdateRows) return;
+  if (!gradients_fit_too(plan.buffer(parts.h).cols, plan.buffer(parts.dz).cols)) return;
+  const bool biased = parts.bias != BufferId::None;
+  const auto made = weight_gradient(plan, parts.dz, biased ? Epilogue::BiasGrad : Epilogue::None),
+             before = weight_gradient(plan, parts.dz_before, Epilogue::BiasGrad);
+  if (!made || plan.ops[*made].in[0] != parts.h || (biased && !before)) return;
+  layer.out.push_back(plan.ops[*made].out[0]);
+  if (biased) {
+    layer.out.push_back(plan.ops[*made].out[1]);
+    Op& product = plan.ops[*before];
+    layer.out.push_back(product.out[1]);
+    product.out.pop_back();
+    product.epilogue = Epilogue::None;
+  }
+  erase_op(plan, *made);
 }
 
 void append_item(Op& op, const UpdateItem& item) {
@@ -98,6 +133,7 @@ bool fuse_output_layer(Plan& plan, size_t at, std::string_view rule) {
   fused.note = note_of(rule);
   plan.ops[at] = fused;
   erase_op(plan, at + 1);
+  take_gradients(plan, at);
   return true;
 }
 

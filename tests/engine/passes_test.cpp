@@ -39,8 +39,18 @@ TEST(Fuse, Epilogue) {
   EXPECT_NO_THROW(validate(plan));
 }
 
-TEST(Fuse, EpilogueOfALargeBatchKeepsSeparateProducts) {
+TEST(Fuse, EpilogueOfALargeBatchMakesTwoProducts) {
   const Plan plan = fuse(built({}, 4096), Fusion::Epilogue);
+  EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "output layer", "matmul", "update all"}));
+  EXPECT_EQ(plan.ops[3].epilogue, Epilogue::None) << "the output layer sums what the biases need";
+  EXPECT_EQ(output_parts(plan.ops[2]).db_before, plan.find("db1"));
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, EpilogueOfALargeBatchAndAWideLayerKeepsSeparateProducts) {
+  RunSpec spec;
+  spec.model.hidden = {512};
+  const Plan plan = fuse(built(spec, 4096), Fusion::Epilogue);
   EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "matmul", "softmax cross entropy", "matmul",
                                                    "matmul", "matmul", "update all"}));
   EXPECT_EQ(plan.ops[1].epilogue, Epilogue::BiasActivate);

@@ -42,6 +42,25 @@ TEST(ExecutorGpu, EveryLevelAndLaunchAndPrecisionOnOddRows) {
   }
 }
 
+// Beyond some thousand rows the output layer takes over what separate products made.
+TEST(ExecutorGpu, LargeBatches) {
+  NEEDS_GPU();
+  for (const bool bias : {true, false})
+    for (const int64_t hidden : {100, 200}) {
+      Training t = small_training(1500);
+      t.data = random_data(3003, 28, 10, true);
+      t.spec.model.hidden = {hidden};
+      t.spec.model.bias = bias;
+      const Outcome want = train_on_oracle(t);
+      for (const Launch launch : kLaunches)
+        for (const Precision precision : kPrecisions) {
+          t.spec.exec.launch = launch;
+          t.spec.exec.precision = precision;
+          expect_equal_to_oracle(t, want);
+        }
+    }
+}
+
 TEST(ExecutorGpu, EveryActivationOptimizerAndLoss) {
   NEEDS_GPU();
   for (const Activation activation :
@@ -136,6 +155,25 @@ TEST(ExecutorGpu, TheLineInEveryForm) {
             SCOPED_TRACE(std::to_string(points) + " points, " + std::to_string(streams) + " streams");
             expect_equal_to_oracle(t, want);
           }
+    }
+}
+
+// A batch of all points: one launch of a graph runs many steps, and yet each has its loss and its rate.
+TEST(ExecutorGpu, TheLineForManyStepsAtOnce) {
+  NEEDS_GPU();
+  for (const int64_t points : {7, 50000, 150001, 1000000})
+    for (const Optimizer optimizer : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam}) {
+      Training t = line_training(points, points);
+      t.spec.train.optimizer = optimizer;
+      t.spec.exec.launch = Launch::Graph;
+      t.epochs = 1;
+      t.steps_an_epoch = 37;
+      const Outcome want = train_on_oracle(t);
+      for (const int64_t graph_steps : {1, 16}) {
+        t.spec.exec.graph_steps = graph_steps;
+        SCOPED_TRACE(std::to_string(points) + " points, " + std::to_string(graph_steps) + " steps a graph");
+        expect_equal_to_oracle(t, want);
+      }
     }
 }
 

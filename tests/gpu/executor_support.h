@@ -21,7 +21,8 @@ struct Training {
   RunSpec spec;
   data::Dataset data;
   int64_t batch = 32;
-  int epochs = 1;  // each over all rows, the rest of them as a smaller batch
+  int epochs = 1;              // each over all rows, the rest of them as a smaller batch
+  int64_t steps_an_epoch = 0;  // 0: as many as there are batches; more for a batch of all rows
   unsigned order_seed = 3;
 };
 
@@ -47,9 +48,10 @@ inline Outcome train_on(Executor& executor, const Training& t) {
     executor.bind(full);
     const auto lr = static_cast<float>(t.spec.train.lr);
     std::vector<float> lrs;
-    for (int64_t i = 0; i < whole; ++i) lrs.push_back(lr * (1.f - 0.05f * static_cast<float>((step + i) % 7)));
+    const int64_t steps = t.steps_an_epoch ? t.steps_an_epoch : whole;
+    for (int64_t i = 0; i < steps; ++i) lrs.push_back(lr * (1.f - 0.05f * static_cast<float>((step + i) % 7)));
     executor.run(step, 0, lrs);
-    step += whole;
+    step += steps;
     if (rest) {
       executor.bind(tail);
       executor.run(step++, whole * t.batch, std::vector<float>{lr});

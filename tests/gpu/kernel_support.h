@@ -144,6 +144,12 @@ struct Bench {
     const std::vector<float> rates(16, 0.1f);
     CUDA_CHECK(cudaMemcpy(lr.data(), rates.data(), 64, cudaMemcpyHostToDevice));
   }
+  template <class Rate>
+  void set_rates(Rate rate) {
+    std::vector<float> rates;
+    for (int64_t row = 0; row < 16; ++row) rates.push_back(rate(row));
+    CUDA_CHECK(cudaMemcpy(lr.data(), rates.data(), 64, cudaMemcpyHostToDevice));
+  }
   Scratch scratch() const { return {scratch_memory.data()}; }
   StepAt at(int64_t offset = 0) const { return {clock.data(), offset, lr.data(), metrics.data(), 16}; }
   std::vector<float> metrics_row(int64_t row = 0) const {
@@ -153,8 +159,7 @@ struct Bench {
   }
 };
 
-// ---- what should come out
-// ---------------------------------------------------------------------------------------------------
+// ---- what should come out ----
 inline std::vector<double> multiply(const Matrix& a, bool ta, const Matrix& b, bool tb) {
   const int64_t m = ta ? a.t.cols : a.t.rows, k = ta ? a.t.rows : a.t.cols, n = tb ? b.t.rows : b.t.cols;
   std::vector<double> c(static_cast<size_t>(m * n));
@@ -220,6 +225,41 @@ inline LossRows cross_entropy_rows(const std::vector<double>& z, const Matrix& l
     }
   }
   return out;
+}
+
+inline LossRows squared_error_rows(const std::vector<double>& z, const Matrix& y) {
+  LossRows out;
+  out.dz.resize(z.size());
+  for (size_t i = 0; i < z.size(); ++i) {
+    const double d = z[i] - y.v[i];
+    out.loss += d * d / static_cast<double>(y.t.cols);
+    out.dz[i] = 2 * d / static_cast<double>(y.t.elements());
+  }
+  return out;
+}
+
+// a·wᵀ, a (n, out) as plain numbers, w (in, out).
+inline std::vector<double> multiply_rows(const std::vector<double>& a, const Matrix& w) {
+  const auto in = static_cast<size_t>(w.t.rows), out = static_cast<size_t>(w.t.cols), rows = a.size() / out;
+  std::vector<double> c(rows * in);
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t i = 0; i < in; ++i)
+      for (size_t o = 0; o < out; ++o) c[r * in + i] += a[r * out + o] * w.v[i * out + o];
+  return c;
+}
+
+// f'(z) from what an activation keeps: its result, for gelu its argument.
+inline double slope_from_saved(Activation kind, double saved) {
+  switch (kind) {
+    case Activation::Relu:
+      return saved > 0 ? 1 : 0;
+    case Activation::Sigmoid:
+      return saved * (1 - saved);
+    case Activation::Tanh:
+      return 1 - saved * saved;
+    default:
+      return slope_at(kind, saved);
+  }
 }
 
 }  // namespace ws::cuda::test

@@ -201,16 +201,17 @@ struct Trial {
     saved = DeviceBlock<char>::device(p.saved ? bytes(p.saved) : 0);
     vector = DeviceBlock<char>::device(static_cast<size_t>(p.c.cols) * 4);
     scratch = DeviceBlock<char>::device(kScratchBytes);
-    CUDA_CHECK(cudaMemset(scratch.data(), 0, scratch.bytes()));
-    CUDA_CHECK(cudaMemset(a.data(), 0x11, a.bytes()));
-    CUDA_CHECK(cudaMemset(b.data(), 0x11, b.bytes()));
-    CUDA_CHECK(cudaMemset(vector.data(), 0, vector.bytes()));
+    for (const auto* block : {&c, &saved, &vector, &scratch}) fill(*block, 0);
+    for (const auto* block : {&a, &b}) fill(*block, 0x11);  // small numbers in every type
     product.a.data = a.data();
     product.b.data = b.data();
     product.c.data = c.data();
     product.saved.data = saved.data();
     if (p.bias) product.bias.data = vector.data();
     if (p.bias_grad) product.bias_grad.data = vector.data();
+  }
+  static void fill(const DeviceBlock<char>& block, int byte) {
+    if (block) CUDA_CHECK(cudaMemset(block.data(), byte, block.bytes()));
   }
 };
 
@@ -267,6 +268,7 @@ Choice choose(Blas::Impl& blas, const Product& p) {
 Blas::Blas() : impl_(std::make_unique<Impl>()) {
   CUBLAS_CHECK(cublasLtCreate(&impl_->handle));
   impl_->workspace = DeviceBlock<char>::device(kWorkspace);
+  CUDA_CHECK(cudaMemset(impl_->workspace.data(), 0, kWorkspace));  // the library reads some of it before it writes
 }
 Blas::~Blas() = default;
 

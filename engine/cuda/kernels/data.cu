@@ -1,6 +1,4 @@
 // The clock that tells kernels which step it is, batches gathered by the epoch's order, and numbers made on the GPU.
-#include <cmath>
-
 #include "datasets/synthetic.h"
 #include "engine/cuda/kernels/device.cuh"
 
@@ -49,16 +47,6 @@ __global__ void gather_rows_kernel(const __grid_constant__ GatherArguments g) {
     store(out, row * g.out.cols + col, load(in, from * g.in.cols + col));
 }
 
-__global__ void fill_initial_kernel(float* out, int64_t n, Init init, float bound, float deviation, uint64_t seed,
-                                    uint64_t stream) {
-  wait_for_previous();
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  using namespace data;
-  out[i] = init == Init::Xavier ? exact::mul(bound, exact::add(exact::mul(2.f, uniform_at(seed, stream, i)), -1.f))
-                                : exact::mul(deviation, normal_at(seed, stream, i));
-}
-
 __global__ void fill_line_kernel(float* x, float* y, int64_t points, int64_t first, uint64_t seed, float slope,
                                  float intercept, float noise) {
   wait_for_previous();
@@ -70,19 +58,6 @@ __global__ void fill_line_kernel(float* x, float* y, int64_t points, int64_t fir
 }
 
 }  // namespace
-
-void fill_initial(Queue queue, float* out, int64_t rows, int64_t cols, Init init, bool is_bias, ParamId id,
-                  uint64_t seed) {
-  if (is_bias || init == Init::Zeros) {
-    CUDA_CHECK(cudaMemsetAsync(out, 0, static_cast<size_t>(rows * cols) * 4, queue.stream));
-    return;
-  }
-  const double fan_in = static_cast<double>(rows), fan_out = static_cast<double>(cols);
-  const auto bound = static_cast<float>(std::sqrt(6.0 / (fan_in + fan_out)));
-  const auto deviation = static_cast<float>(init == Init::Kaiming ? std::sqrt(2.0 / fan_in) : 1.0);
-  launch(queue, fill_initial_kernel, ceil_div(rows * cols, kThreads), kThreads, 0, out, rows * cols, init, bound,
-         deviation, seed, static_cast<uint64_t>(index(id)));
-}
 
 void fill_line(Queue queue, float* x, float* y, int64_t points, int64_t first, const data::DataSpec& spec) {
   launch(queue, fill_line_kernel, ceil_div(points, kThreads), kThreads, 0, x, y, points, first, spec.seed,

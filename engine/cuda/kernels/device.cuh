@@ -12,8 +12,7 @@
 
 namespace ws::cuda {
 
-// ---- launch
-// -----------------------------------------------------------------------------------------------------------------
+// ---- launch ----
 template <class... Parameters, class... Arguments>
 void launch_in_clusters(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
                         int cluster, Arguments&&... arguments) {
@@ -43,6 +42,23 @@ void launch(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int thre
   launch_in_clusters(queue, kernel, blocks, threads, shared, 1, std::forward<Arguments>(arguments)...);
 }
 
+// All blocks at once, so that they may wait for each other.
+template <class... Parameters, class... Arguments>
+void launch_together(Queue queue, void (*kernel)(Parameters...), int blocks, int threads, size_t shared,
+                     Arguments&&... arguments) {
+  cudaLaunchAttribute together{};
+  together.id = cudaLaunchAttributeCooperative;
+  together.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = shared;
+  config.stream = queue.stream;
+  config.attrs = &together;
+  config.numAttrs = 1;
+  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(std::forward<Arguments>(arguments))...));
+}
+
 // More than 48 KiB of shared memory has to be asked for, once for each kernel.
 template <class Kernel>
 void allow_shared(Kernel* kernel, size_t bytes) {
@@ -62,9 +78,8 @@ __device__ __forceinline__ void wait_for_previous() {
 #endif
 }
 
-// ---- tensors
-// ---------------------------------------------------------------------------------------------------------------- A
-// tensor's memory on the device side, views resolved.
+// ---- tensors ----
+// A tensor's memory on the device side, views resolved.
 struct Ref {
   char* data;
   DType type;
@@ -185,8 +200,7 @@ inline bool packs(const Tensor& t, int64_t n) {
          (reinterpret_cast<uintptr_t>(t.data) % step == 0 && t.cols * size_of(t.type) % step == 0 && t.cols % n == 0);
 }
 
-// ---- activations
-// ------------------------------------------------------------------------------------------------------------
+// ---- activations ----
 constexpr float kGeluA = 0.7978845608028654f, kGeluB = 0.044715f;  // tanh form
 
 __device__ __forceinline__ float activated(Activation kind, float z) {
@@ -254,8 +268,7 @@ __device__ __forceinline__ Pack<4> activation_slope(Activation kind, const Pack<
   return out;
 }
 
-// ---- sums in a fixed order
-// --------------------------------------------------------------------------------------------------
+// ---- sums in a fixed order ----
 __device__ __forceinline__ float warp_sum(float v) {
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
@@ -293,6 +306,12 @@ __device__ __forceinline__ T* partials(Scratch s) {
   return reinterpret_cast<T*>(static_cast<char*>(s.data) + kCounterBytes);
 }
 
+// The scratch's end: what blocks of one launch tell each other. Nothing else writes there.
+constexpr int kExchangeBytes = 16 << 10;
+__device__ __forceinline__ char* exchange(Scratch s) {
+  return static_cast<char*>(s.data) + kScratchBytes - kExchangeBytes;
+}
+
 // True in every thread of the block that comes last; everything that the others wrote is visible there.
 __device__ __forceinline__ bool is_last_block(unsigned* count) {
   __shared__ bool last;
@@ -313,15 +332,18 @@ __device__ __forceinline__ float2* row_losses(Scratch s) {
   return reinterpret_cast<float2*>(static_cast<char*>(s.data) + kScratchBytes / 2);
 }
 
-// ---- metrics
-// ----------------------------------------------------------------------------------------------------------------
+// ---- metrics ----
 __device__ __forceinline__ int64_t table_row(const StepAt& at) { return (at.clock->step + at.offset) % at.capacity; }
 
-__device__ __forceinline__ void write_metrics(const StepAt& at, const Sums& s) {
-  float* row = at.metrics + 3 * table_row(at);
+__device__ __forceinline__ void write_metrics_row(const StepAt& at, int64_t table_row, const Sums& s) {
+  float* row = at.metrics + 3 * table_row;
   row[0] = s.loss;
   row[1] = s.correct;
   row[2] = s.rows;
+}
+
+__device__ __forceinline__ void write_metrics(const StepAt& at, const Sums& s) {
+  write_metrics_row(at, table_row(at), s);
 }
 
 // Each block hands in its sums (in thread 0); the last one adds all of them up, block 0 first, and returns true in

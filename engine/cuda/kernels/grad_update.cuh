@@ -71,8 +71,7 @@ __device__ __forceinline__ Operand<T> rows_of(const UpdateArguments& u, const Up
   return a;
 }
 
-// ---- narrow
-// -----------------------------------------------------------------------------------------------------------------
+// ---- narrow ----
 template <bool Whole>
 __device__ __forceinline__ Four load_moving(const Moving& p, int64_t at, int count) {
   Four out{};
@@ -139,8 +138,7 @@ __global__ __launch_bounds__(NarrowTile::threads) void grad_update_kernel(const 
   narrow_tile<M, false, false>(u, p, tile, memory);
 }
 
-// ---- wide
-// -------------------------------------------------------------------------------------------------------------------
+// ---- wide ----
 // Four lanes hold 16 neighbours of a row, two in each of two groups of eight; they trade, so that each has four
 // neighbours and reads and writes 16 bytes.
 __device__ __forceinline__ float4 trade(const float* left, const float* right) {
@@ -242,8 +240,7 @@ __global__ __launch_bounds__(WideTile::threads, Kind == Optimizer::Sgd ? 2 : 1) 
   if (threadIdx.x < WideTile::BN && col < p.out) move_bias(u, factors, p.bias, col, db);
 }
 
-// ---- launch
-// -----------------------------------------------------------------------------------------------------------------
+// ---- launch ----
 inline Moving moving(const ParamRef& ref, Optimizer kind) {
   const ParamRef p = for_optimizer(ref, kind);
   return {p.w, p.m, p.v, p.shadow.data};

@@ -3,8 +3,7 @@
 //
 // Rules that all of them keep:
 //   - nothing is allocated, nothing waits, nothing depends on host values that change from step to step: what changes
-//   is read
-//     from device memory through StepAt, so a captured graph can be replayed for any step;
+//     is read from device memory through StepAt, so a captured graph can be replayed for any step;
 //   - sums are made in a fixed order: the same inputs give the same bits;
 //   - every row count is right, 16-byte access is used where shapes and addresses allow it.
 #pragma once
@@ -72,8 +71,7 @@ struct Scratch {
 };
 constexpr int64_t kScratchBytes = 4 << 20;
 
-// ---- data
-// -----------------------------------------------------------------------------------------------------------------
+// ---- data ----
 void set_clock(Queue, StepClock* clock, StepClock value);
 void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // once after each graph launch or eager step
 
@@ -82,9 +80,8 @@ void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // once aft
 void gather_rows(Queue, const Tensor& in, const uint32_t* order, int64_t first, StepAt at, const Tensor& out);
 void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit
 
-// ---- matrix products
-// ------------------------------------------------------------------------------------------------------ c =
-// epilogue(op(a) · op(b)). Operands per Epilogue as engine/plan.h says.
+// ---- matrix products ----
+// c = epilogue(op(a) · op(b)). Operands per Epilogue as engine/plan.h says.
 struct Product {
   Tensor a, b, c;
   bool transpose_a = false, transpose_b = false;
@@ -95,8 +92,8 @@ struct Product {
   Tensor bias_grad;  // out: BiasGrad
   Precision precision = Precision::Fp32;
   Accumulate accumulate = Accumulate::Fp32;
-  bool b_is_settled =
-      false;  // b was written two launches ago or earlier: it may be read while the launch before still runs
+  // b was written two launches ago or earlier: it may be read while the launch before still runs.
+  bool b_is_settled = false;
 };
 
 // cuBLASLt behind a cache: handle, 32 MiB workspace, one chosen algorithm a shape. One for each stream.
@@ -122,8 +119,7 @@ bool takes_views(Matmul how, const Product& product);      // a and b may carry 
 void prepare(Blas&, Matmul how, const Product& product);
 void matmul(Queue, Blas&, Scratch, Matmul how, const Product& product);
 
-// ---- one op, one kernel
-// ---------------------------------------------------------------------------------------------------
+// ---- one op, one kernel ----
 void broadcast_bias(Queue, const Tensor& bias, const Tensor& out);
 void add(Queue, const Tensor& a, const Tensor& b, const Tensor& out);
 void activate(Queue, Activation, const Tensor& z, const Tensor& h);
@@ -140,8 +136,7 @@ void column_sum(Queue, Scratch, const Tensor& dz, const Tensor& db);
 // cannot overflow fp32, so a weight gradient is finite exactly when its dz is.
 void check_finite(Queue, Scratch, std::span<const Tensor> gradients, LossScale* scale);
 
-// ---- optimizers
-// -----------------------------------------------------------------------------------------------------------
+// ---- optimizers ----
 struct ParamRef {
   float* w = nullptr;
   Tensor grad;                       // empty where the kernel makes it itself
@@ -161,8 +156,7 @@ struct OptimizerRef {
 void update(Queue, const OptimizerRef&, const ParamRef&);
 void update_all(Queue, const OptimizerRef&, std::span<const ParamRef>);
 
-// ---- fused
-// ----------------------------------------------------------------------------------------------------------------
+// ---- fused ----
 void bias_activate(Queue, Activation, const Tensor& z, const Tensor& bias, const Tensor& h, const Tensor& saved);
 void softmax_cross_entropy(Queue, Scratch, const Tensor& z, const Tensor& labels, const LossScale* scale,
                            const Tensor& dz, StepAt at);
@@ -180,11 +174,10 @@ struct OutputLayer {
   Activation activation = Activation::None;  // of the layer before
   const LossScale* scale = nullptr;
   StepAt at;
-  bool join_later =
-      false;  // the metrics stay in the scratch, row by row, until a grad_update joins them: saves a round trip
+  Tensor dw, db, db_before;  // of more than 1024 rows, in ≤ 128, out ≤ 10; empty: not wanted
+  // The metrics stay in the scratch, row by row, until a grad_update joins them: saves a round trip.
+  bool join_later = false;
 };
-constexpr int64_t kMaxFusedOutputs = 32;
-bool output_layer_fits(int64_t in, int64_t out);
 void output_layer(Queue, Scratch, const OutputLayer&);
 
 // Weight gradients of several layers, their bias gradients and the optimizer in one kernel: dW is never written.
@@ -199,7 +192,6 @@ struct JoinLosses {
   int rows = 0;
 };
 void grad_update(Queue, const OptimizerRef&, Precision, std::span<const LayerUpdate>, JoinLosses join = {});
-bool grad_update_fits(int64_t batch);  // few enough rows that one block can sum over all of them
 
 // Regression with one output, in one pass over the data; at memory speed with one input. dw (in, 1), db (1, 1).
 struct LinearStep {
@@ -210,7 +202,11 @@ struct LinearStep {
   ParamRef w_param, b_param;                // with optimizer: moments
   bool data_is_constant = false;  // nothing before it in the same graph or stream writes x or y: read them early
   StepAt at;
+  int64_t steps = 1;  // as many as that, one after the other from `at` on; above 1 with `held` and an optimizer
+  bool held = false;  // where keeps_points: read once and kept, which pays with many steps
 };
+// Few enough points that the multiprocessors can keep them from one step of a launch to the next.
+bool keeps_points(const Tensor& x);
 void linear_step(Queue, Scratch, const LinearStep&);
 // Over several streams, one input: each call sums rows [first, first + x.rows) into slot `chunk` of `partials` (3
 // floats a slot)...
@@ -218,15 +214,11 @@ void linear_chunk(Queue, Scratch, const LinearStep&, int chunk, float* partials)
 // ...and one joins them.
 void linear_join(Queue, const LinearStep&, int chunks, const float* partials);
 
-// ---- evaluation
-// ----------------------------------------------------------------------------------------------------------- Adds
-// (loss sum, correct rows, rows) of a batch to `sums` (3 doubles, device). z: logits or predictions.
+// ---- evaluation ----
+// Adds (loss sum, correct rows, rows) of a batch to `sums` (3 doubles, device). z: logits or predictions.
 void evaluate_loss(Queue, Scratch, LossKind, const Tensor& z, const Tensor& y, double* sums);
 
-// ---- made on the GPU
-// ------------------------------------------------------------------------------------------------------ The same
-// values as initial_values() on the CPU.
-void fill_initial(Queue, float* out, int64_t rows, int64_t cols, Init, bool is_bias, ParamId, uint64_t seed);
+// ---- made on the GPU ----
 // The same points as the data set "line".
 void fill_line(Queue, float* x, float* y, int64_t points, int64_t first, const data::DataSpec&);
 

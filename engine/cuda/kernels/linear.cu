@@ -1,46 +1,10 @@
 // A line through points: forward, loss, both gradients and, if wanted, the optimizer in one pass over the data.
-#include <cooperative_groups.h>
-
-#include "engine/cuda/kernels/optimizer.cuh"
+#include "engine/cuda/kernels/line.cuh"
 
 namespace ws::cuda {
 namespace {
 
-constexpr int kClusterBlocks = 8, kClusterThreads = 1024;
-constexpr int64_t kClusterPoints = 150000;  // up to here one cluster is faster than the whole GPU
-constexpr int kThreads = 512, kAhead = 4;   // packs of four points that a thread asks for before it uses the first
-
-// Sums over points: of squared differences, of difference · x, of difference.
-struct LineSums {
-  float squares = 0, slope = 0, offset = 0;
-  __device__ void add(float x, float y, float w, float b) {
-    const float d = fmaf(w, x, b) - y;
-    squares = fmaf(d, d, squares);
-    slope = fmaf(d, x, slope);
-    offset += d;
-  }
-};
-
-struct FourPoints {
-  float4 x, y;
-};
-
-struct Points {
-  const float *x, *y;
-  int64_t n;
-  bool aligned;
-  __device__ int64_t packs() const { return aligned ? n / 4 : 0; }
-  __device__ FourPoints four(int64_t i) const {
-    return {__ldg(reinterpret_cast<const float4*>(x) + i), __ldg(reinterpret_cast<const float4*>(y) + i)};
-  }
-};
-
-__device__ __forceinline__ void add_four(LineSums& s, const FourPoints& p, float w, float b) {
-  s.add(p.x.x, p.y.x, w, b);
-  s.add(p.x.y, p.y.y, w, b);
-  s.add(p.x.z, p.y.z, w, b);
-  s.add(p.x.w, p.y.w, w, b);
-}
+constexpr int kThreads = 512, kAhead = 4;  // packs of four points that a thread asks for before it uses the first
 
 // A thread's packs, `step` apart. Every other step walks them backwards: what the cache took in last is then read
 // first, and data a little larger than the cache does not push itself out.
@@ -62,17 +26,6 @@ __device__ __forceinline__ void use(const FourPoints (&ahead)[kAhead], LineSums&
 #pragma unroll
   for (int j = 0; j < kAhead; ++j)
     if (from + j < walk.count) add_four(s, ahead[j], w, b);
-}
-
-struct LineArguments {
-  LinearStep step;
-  OptimizerRef optimizer;
-  bool update, aligned, backwards;
-};
-
-__device__ __forceinline__ Points points_of(const LineArguments& a) {
-  return {reinterpret_cast<const float*>(resolve(a.step.x).data),
-          reinterpret_cast<const float*>(resolve(a.step.y).data), a.step.x.rows, a.aligned};
 }
 
 // What the last thread of all needs, asked for before the sums are made.
@@ -131,25 +84,6 @@ __global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_cons
   Sums total;
   const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
   if (grid_sum(scratch, mine, total, shared)) finish_line(a, ready, total.loss, total.correct, total.rows);
-}
-
-// Few points: one cluster of blocks that hand their sums to the first through shared memory, with no trip to the L2
-// cache.
-__global__ __launch_bounds__(kClusterThreads) void linear_cluster_kernel(const __grid_constant__ LineArguments a) {
-  __shared__ Sums shared[kClusterThreads / 32], blocks[kClusterBlocks];
-  const auto cluster = cooperative_groups::this_cluster();
-  auto begun = cluster.barrier_arrive();  // another block's shared memory may be written once that block runs
-  Ready ready;
-  const LineSums s = sum_points(a, ready);
-  const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
-  cluster.barrier_wait(std::move(begun));
-  if (threadIdx.x == 0) *cluster.map_shared_rank(blocks + blockIdx.x, 0) = mine;
-  cluster.sync();
-  if (blockIdx.x != 0 || threadIdx.x != 0) return;
-  Sums total;
-  for (int b = 0; b < kClusterBlocks; ++b)
-    total = {total.loss + blocks[b].loss, total.correct + blocks[b].correct, total.rows + blocks[b].rows};
-  finish_line(a, ready, total.loss, total.correct, total.rows);
 }
 
 __global__ __launch_bounds__(kThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a,
@@ -225,35 +159,28 @@ __global__ __launch_bounds__(kThreads) void linear_wide_kernel(const __grid_cons
   if (is_last_block(counter(scratch))) finish_wide(a, partials<float>(scratch));
 }
 
-LineArguments line_arguments(const LinearStep& step) {
-  LineArguments a{step, {}, step.optimizer != nullptr, false, step.at.offset % 2 != 0};
-  if (step.optimizer) a.optimizer = *step.optimizer;
-  if (a.update) {
-    a.step.w_param = for_optimizer(step.w_param, a.optimizer.kind);
-    a.step.b_param = for_optimizer(step.b_param, a.optimizer.kind);
-  }
-  const auto whole = [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data) % 16 == 0 && !t.clock; };
-  a.aligned = whole(step.x) && whole(step.y);
-  return a;
-}
-
 int64_t blocks_for(const LinearStep& step) {
   return std::clamp<int64_t>(ceil_div(step.x.rows, 4 * kThreads), 1, 2 * kMultiprocessors);
 }
 
 }  // namespace
 
+bool keeps_points(const Tensor& x) {
+  return x.cols == 1 && x.type == DType::F32 && x.rows <= std::max(kClusterPoints, most_resident_points());
+}
+
 void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
-  if (step.x.cols > 1 || step.x.type != DType::F32 || step.y.type != DType::F32) {
-    const int64_t room = (kScratchBytes - kCounterBytes) / 4 / (step.x.cols + 2);
+  const LineArguments a = line_arguments(step);
+  if (step.x.cols == 1 && step.x.rows <= kClusterPoints) return linear_steps_in_cluster(queue, a);
+  if (step.held && a.aligned && keeps_points(step.x)) return linear_steps_resident(queue, scratch, a);
+  if (step.steps > 1) throw Failure("so many points are read anew in every step: one launch a step");
+  if (step.x.cols > 1) {
+    const int64_t room = (kScratchBytes - kCounterBytes - kExchangeBytes) / 4 / (step.x.cols + 2);
     if (room < 1) throw Failure("a linear model on the GPU takes at most a million inputs");
     const int64_t blocks = std::min<int64_t>({ceil_div(step.x.rows, kThreads), room, kMultiprocessors});
-    return launch(queue, linear_wide_kernel, blocks, kThreads, 0, line_arguments(step), scratch);
+    return launch(queue, linear_wide_kernel, blocks, kThreads, 0, a, scratch);
   }
-  if (step.x.rows <= kClusterPoints)
-    return launch_in_clusters(queue, linear_cluster_kernel, kClusterBlocks, kClusterThreads, 0, kClusterBlocks,
-                              line_arguments(step));
-  launch(queue, linear_step_kernel, blocks_for(step), kThreads, 0, line_arguments(step), scratch);
+  launch(queue, linear_step_kernel, blocks_for(step), kThreads, 0, a, scratch);
 }
 
 void linear_chunk(Queue queue, Scratch scratch, const LinearStep& step, int chunk, float* partials) {

@@ -104,8 +104,6 @@ void matmul(Queue queue, Blas& blas, Scratch scratch, Matmul how, const Product&
   if (p.epilogue == Epilogue::BiasGrad) column_sum(queue, scratch, p.b, p.bias_grad);
 }
 
-bool grad_update_fits(int64_t batch) { return batch <= 1024; }
-
 void grad_update(Queue queue, const OptimizerRef& optimizer, Precision precision, std::span<const LayerUpdate> layers,
                  JoinLosses join) {
   while (!layers.empty()) {

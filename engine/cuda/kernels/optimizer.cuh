@@ -10,19 +10,23 @@ struct StepFactors {
   bool skip = false;
 };
 
-__device__ __forceinline__ StepFactors step_factors(const OptimizerRef& o) {
+__device__ __forceinline__ StepFactors step_factors(const OptimizerRef& o, int64_t table_row, int64_t step) {
   StepFactors f;
-  f.lr = o.at.lr[table_row(o.at)];
+  f.lr = o.at.lr[table_row];
   if (o.scale) {
     f.unscale = o.scale->inverse;
     f.skip = o.scale->found_inf != 0;
   }
   if (o.kind == Optimizer::Adam) {
-    const float t = static_cast<float>(o.at.clock->step + o.at.offset + 1);
+    const float t = static_cast<float>(step + 1);
     f.correction1 = 1.f - powf(o.beta1, t);
     f.correction2 = sqrtf(1.f - powf(o.beta2, t));
   }
   return f;
+}
+
+__device__ __forceinline__ StepFactors step_factors(const OptimizerRef& o) {
+  return step_factors(o, table_row(o.at), o.at.clock->step + o.at.offset);
 }
 
 struct Moved {

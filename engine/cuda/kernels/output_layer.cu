@@ -1,28 +1,11 @@
 // The last layer in one kernel: product, bias, loss, its gradient, and the gradient that enters the layer before. A
 // block has a row; these layers have few outputs. Shapes: h (n, in), w (in, out), z and dz (n, out).
-#include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/output_layer.cuh"
 
 namespace ws::cuda {
 namespace {
 
 constexpr int kMaxThreads = 512, kMaxWarps = kMaxThreads / 32;
-
-// Small, since every launch copies it.
-struct OutputArguments {
-  const void *h, *w, *bias, *y, *saved;
-  void *dz, *dz_before;
-  const LossScale* scale;
-  const StepClock* clock;  // of h or y
-  int64_t h_row, y_row;    // rows from the clock's; h_row < 0: h is no view
-  int64_t rows;
-  int in, out;
-  DType type, bias_type, y_type, saved_type, dz_type;
-  Activation activation;
-  LossKind loss;
-  bool y_is_view, join_later;
-  StepAt at;
-  Scratch scratch;
-};
 
 // W's row i times v added to sums, or dotted with dz: pairs where rows of W hold an even number.
 template <class T, int N, class F>
@@ -170,7 +153,10 @@ __global__ __launch_bounds__(kMaxThreads) void output_layer_kernel(const __grid_
 }
 
 OutputArguments output_arguments(const OutputLayer& l, Scratch scratch) {
-  OutputArguments a{l.h.data, l.w.data, l.bias.data, l.y.data, l.saved.data, l.dz.data, l.dz_before.data, l.scale};
+  OutputArguments a{l.h.data, l.w.data, l.bias.data, l.y.data, l.saved.data, l.dz.data, l.dz_before.data};
+  a.dw = static_cast<float*>(l.dw.data), a.db = static_cast<float*>(l.db.data);
+  a.db_before = static_cast<float*>(l.db_before.data);
+  a.scale = l.scale;
   a.clock = l.y.clock ? l.y.clock : l.h.clock;
   a.h_row = l.h.clock ? l.h.view_offset * l.h.rows : -1;
   a.y_row = l.y.view_offset * l.y.rows;
@@ -193,10 +179,10 @@ void launch_output_layer(Queue queue, const OutputArguments& a) {
 
 }  // namespace
 
-bool output_layer_fits(int64_t, int64_t out) { return out <= kMaxFusedOutputs; }
-
 void output_layer(Queue queue, Scratch scratch, const OutputLayer& l) {
   const OutputArguments a = output_arguments(l, scratch);
+  if (fits_many_rows(a)) return output_layer_of_many_rows(queue, a);
+  if (a.dw) throw Failure("an output layer makes its gradients for small layers and large batches only");
   switch (l.w.type) {
     case DType::F16:
       return launch_output_layer<__half>(queue, a);

@@ -7,6 +7,7 @@ namespace ws::cuda {
 namespace {
 
 constexpr int kThreads = 256, kPack = 8;
+constexpr int64_t kMostStrips = 128;  // of a column sum: few enough to be joined in a moment
 
 // This thread's eight neighbours: f(first element, how many of them are there).
 template <class F>
@@ -65,6 +66,7 @@ __global__ void join_column_sums_kernel(const float* parts, int64_t strips, Tens
   const int64_t col = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;  // a warp has a column
   if (col >= db.cols) return;
   float sum = 0;
+#pragma unroll 4
   for (int64_t s = threadIdx.x % 32; s < strips; s += 32) sum += parts[s * db.cols + col];
   sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0) store(resolve(db), col, sum);
@@ -163,7 +165,7 @@ void convert(Queue queue, const Tensor& in, const Tensor& out) {
 void column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
   const int64_t column_blocks = ceil_div(dz.cols, 32);
   const int64_t room = (kScratchBytes / 2 - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
-  const int64_t strips = std::clamp<int64_t>(ceil_div(dz.rows, 128), 1, std::clamp<int64_t>(room, 1, 512));
+  const int64_t strips = std::clamp<int64_t>(ceil_div(dz.rows, 128), 1, std::clamp<int64_t>(room, 1, kMostStrips));
   const int rows_each = static_cast<int>(ceil_div(dz.rows, strips));
   float* parts = strips > 1 ? reinterpret_cast<float*>(static_cast<char*>(scratch.data) + kCounterBytes) : nullptr;
   launch(queue, column_sum_kernel, strips * column_blocks, 256, 0, dz, rows_each, column_blocks, parts, db);

@@ -71,7 +71,7 @@ struct ExecSpec {
   Matmul matmul = Matmul::Library;
   Loader loader = Loader::Resident;
   int64_t streams = 1;
-  int64_t graph_steps = 1;         // steps in one CUDA graph
+  int64_t graph_steps = 16;        // most steps in one CUDA graph
   double pool_threshold_mib = -1;  // stream-ordered: bytes the pool keeps at a sync; below 0: all
   double cache_cap_mib = 0;        // caching: most the pool may hold; 0: no cap
   bool operator==(const ExecSpec&) const = default;

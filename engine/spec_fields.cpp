@@ -256,7 +256,7 @@ std::vector<Field> exec_fields() {
       FIELD(exec, ExecSpec, streams, "Execution", "streams", Integer, (Limits{1, 4}), kLive,
             "Queues that the work is split over."),
       FIELD(exec, ExecSpec, graph_steps, "Execution", "steps a graph", Integer, (Limits{1, 4096}), kLive,
-            "Steps that one graph launch runs."),
+            "Most steps that one graph launch runs; one where the host copies or waits between steps."),
       FIELD(exec, ExecSpec, pool_threshold_mib, "Execution", "pool keeps", Number, (Limits{-1, 1e7}), kLive,
             "Stream-ordered: MiB that the driver's pool keeps at a sync; −1 keeps all."),
       FIELD(exec, ExecSpec, cache_cap_mib, "Execution", "cache cap", Number, kFrom0, kLive,

@@ -21,11 +21,6 @@ Reason launch_conflict(const ExecSpec& e) {
   if (e.launch != Launch::Graph) return {};
   if (e.allocator == Allocator::Direct) return "direct: a graph cannot capture cudaMalloc.";
   if (e.sync == SyncPolicy::EveryOp) return "every-op: no host between the ops of a graph.";
-  if (e.graph_steps > 1 && e.loader != Loader::Resident)
-    return std::string(to_string(e.loader)) +
-           ": several steps in one graph leave no place to copy batches between them.";
-  if (e.graph_steps > 1 && e.sync == SyncPolicy::EveryStep)
-    return "every-step: several steps run in one graph launch, so the host cannot wait between them.";
   return {};
 }
 

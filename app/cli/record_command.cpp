@@ -91,16 +91,17 @@ Run add_record(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
       "record", "run any CUDA program and record what it does: record -- python3 train.py --epochs 2");
   command.formatter(std::make_shared<RecordHelp>());
-  command.prefix_command();  // what follows the options is the program's
   command.add_option("--out", arguments->out, "the run file to write")->capture_default_str();
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")->capture_default_str();
   command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program");
   command.add_flag("--live,!--no-live", arguments->live,
                    "say how much is recorded while the program runs; on a terminal that is the default");
+  command.add_option("PROGRAM", arguments->command, "the program and its arguments");
+  command.allow_extras();
   return [arguments, &command] {
-    arguments->command = command.remaining();
-    if (!arguments->command.empty() && arguments->command[0] == "--") {
-      arguments->command.erase(arguments->command.begin());
+    const auto unknown = command.remaining();
+    if (!unknown.empty() && unknown[0] != "--") {
+      throw UsageError("record: " + unknown[0] + " is no option of record; put -- before the program");
     }
     if (arguments->command.empty()) throw UsageError("record: which program? For example: record -- python3 train.py");
     return record(*arguments);

@@ -80,6 +80,8 @@ std::string CuptiSession::subscribe() {
 }
 
 void CuptiSession::begin(TraceContext& context) {
+  count_dropped();  // what was lost by leaving the driver before belongs to nobody
+  dropped_ = 0;
   context.call_name = call_name;
   context_ = &context;
   whole_refused_ = false;

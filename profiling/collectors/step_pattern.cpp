@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace ws::prof {
 
@@ -14,6 +15,7 @@ constexpr size_t kWindow = 50'000;  // kernels looked at for the period
 constexpr size_t kAnchors = 16;     // names tried
 constexpr size_t kCandidates = 48;  // distances tried for each: an anchor may come several times a step
 constexpr double kSame = 0.95;   // share of a step that has to match: the odd logging kernel does not break a pattern
+constexpr double kWhole = 0.8;   // share of all kernels that a loop has to be
 constexpr double kMostly = 0.5;  // share of the window that has to repeat: evaluations may come in between
 
 double matching(std::span<const uint32_t> names, size_t period) {
@@ -50,12 +52,12 @@ std::set<size_t> candidates(std::span<const uint32_t> names) {
   return periods;
 }
 
-// Where in the period a step begins: after the gap that is longest in the middle of many periods.
-size_t find_phase(std::span<const SeenKernel> kernels, size_t first, size_t period) {
+// Where in the period a step begins, from `first` on: after the gap that is longest in the middle of many periods.
+size_t find_phase(std::span<const SeenKernel> kernels, size_t first, size_t period, size_t offsets) {
   const size_t periods = std::min<size_t>((kernels.size() - first) / period, 50);
   size_t best = 0;
   TimeNs longest = -1;
-  for (size_t offset = 0; offset < period; ++offset) {
+  for (size_t offset = 0; offset < offsets; ++offset) {
     std::vector<TimeNs> gaps;
     for (size_t p = 0; p < periods; ++p) {
       const size_t i = first + p * period + offset;
@@ -75,12 +77,35 @@ bool repeats(std::span<const SeenKernel> kernels, size_t at, size_t pattern, siz
   return static_cast<double>(same) >= kSame * static_cast<double>(period);
 }
 
+// The longest stretch that repeats itself without a fault.
+std::pair<size_t, size_t> longest_repetition(std::span<const SeenKernel> kernels, size_t period) {
+  std::pair<size_t, size_t> best{0, 0};
+  size_t begin = 0;
+  for (size_t i = 0; i + period < kernels.size(); ++i) {
+    if (kernels[i].name != kernels[i + period].name) {
+      begin = i + 1;
+    } else if (i + 1 + period - begin > best.second - best.first) {
+      best = {begin, i + 1 + period};
+    }
+  }
+  return best;
+}
+
 // The first place from the middle on where two periods in a row are alike.
 size_t first_repetition(std::span<const SeenKernel> kernels, size_t period) {
   for (size_t i = kernels.size() / 2; i + 3 * period <= kernels.size(); ++i) {
     if (repeats(kernels, i + period, i, period)) return i;
   }
   return kernels.size() / 2;
+}
+
+// A loop that does nothing but repeat begins with a step and ends with one: whole steps fit into it. Otherwise the gaps
+// decide alone.
+size_t find_pattern(std::span<const SeenKernel> kernels, size_t period) {
+  const auto [begin, end] = longest_repetition(kernels, period);
+  if (static_cast<double>(end - begin) < kWhole * static_cast<double>(kernels.size()))
+    return find_phase(kernels, first_repetition(kernels, period), period, period);
+  return find_phase(kernels, begin, period, (end - begin) % period + 1);
 }
 
 }  // namespace
@@ -105,7 +130,7 @@ std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels) {
   const size_t period = find_period(names);
   std::vector<FoundStep> steps;
   if (period == 0 || kernels.size() < 3 * period) return steps;
-  const size_t pattern = find_phase(kernels, first_repetition(kernels, period), period);
+  const size_t pattern = find_pattern(kernels, period);
   for (size_t i = 0; i + period <= kernels.size() && pattern + period <= kernels.size();) {
     if (!repeats(kernels, i, pattern, period)) {
       ++i;

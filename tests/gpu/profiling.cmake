@@ -10,6 +10,10 @@ if(WARPSCOPE_HAVE_CUPTI)
   target_link_libraries(profiling_cost PRIVATE warpscope_flags warpscope::profiling profiling_test_kernels CUDA::cudart CUDA::cupti
     nlohmann_json::nlohmann_json)
 
+  add_executable(traced_steps ${CMAKE_CURRENT_LIST_DIR}/traced_steps.cpp)
+  target_link_libraries(traced_steps PRIVATE warpscope_flags warpscope::engine_cuda warpscope::profiling nlohmann_json::nlohmann_json)
+  target_compile_definitions(traced_steps PRIVATE WARPSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
   add_executable(recorded_program ${CMAKE_CURRENT_LIST_DIR}/recorded_program.cpp)
   target_link_libraries(recorded_program PRIVATE warpscope_flags profiling_test_kernels CUDA::cudart)
   warpscope_test(profiling_record_test ${CMAKE_CURRENT_LIST_DIR}/profiling_record_test.cpp

@@ -1,6 +1,9 @@
 // Every kernel is seen, once, under the op and step that launched it, in each launch mode and at each level.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
+#include <thread>
 
 #include "tests/gpu/profiling_support.h"
 
@@ -134,7 +137,7 @@ TEST_F(CollectorGpuTest, NodeWindowShowsTheKernelsOfItsSteps) {
 
 TEST_F(CollectorGpuTest, LevelChangesWhileRunning) {
   const OpTag first = ops("switch", kOps);
-  const Gathered g = gather({.level = TraceLevel::Steps}, [&](Collector& collector) {
+  const Gathered g = gather({.level = TraceLevel::Graph}, [&](Collector& collector) {
     cudaGraphExec_t exec = capture(stream_, first, 1);
     int64_t step = 0;
     for (TraceLevel level :
@@ -153,6 +156,97 @@ TEST_F(CollectorGpuTest, LevelChangesWhileRunning) {
   EXPECT_EQ(kernels.size(), 2u);
   EXPECT_EQ(g.spans(TrackKind::GraphLaunches).size(), 99u);  // as after a node window
   EXPECT_EQ(g.named(TrackKind::Api, "cudaGraphLaunch").size(), 100u);
+}
+
+// A graph made for kernel records cannot change to records of whole launches: it goes on by kernels, and that is said.
+TEST_F(CollectorGpuTest, GraphsMadeForKernelRecordsKeepThem) {
+  const OpTag first = ops("kept", kOps);
+  std::string sentence;
+  const Gathered g = gather({.level = TraceLevel::Kernels, .flush_ms = 20}, [&](Collector& collector) {
+    cudaGraphExec_t exec = capture(stream_, first, 1);
+    for (int i = 0; i < 100; ++i) launch(exec, stream_, i, 1);
+    cudaStreamSynchronize(stream_);
+    collector.set_level(TraceLevel::Graph);
+    for (int i = 100; i < 200; ++i) launch(exec, stream_, i, 1);
+    cudaStreamSynchronize(stream_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    sentence = collector.status().sentence;
+    cudaGraphExecDestroy(exec);
+  });
+  std::map<uint32_t, int> kernels;
+  for (const Span& span : g.spans(TrackKind::Stream)) kernels[(span.step - 1) / 100] += span.op != kNoOp;
+  EXPECT_EQ(kernels[0], 100 * (kOps + 1));
+  EXPECT_GE(kernels[1], 98 * (kOps + 1));  // the launches that were to bring it back to speed have none
+  EXPECT_EQ(g.spans(TrackKind::GraphLaunches).size(), 0u);
+  EXPECT_NE(sentence.find("every kernel"), std::string::npos) << sentence;
+}
+
+// Each session leaves the driver and comes back: nothing is lost or joined wrongly, and no buffers are left behind.
+TEST_F(CollectorGpuTest, TracesAgainAfterItLetGo) {
+  const OpTag first = ops("again", kOps);
+  uint64_t buffers = 0;
+  for (int session = 0; session < 6; ++session) {
+    const TraceLevel level = session % 2 ? TraceLevel::Graph : TraceLevel::Kernels;
+    const Gathered g = gather({.level = level}, [&](Collector&) {
+      cudaGraphExec_t exec = capture(stream_, first, 1);
+      for (int i = 0; i < 200; ++i) launch(exec, stream_, i, 1);
+      eager_steps(stream_, first, 200, 200);
+      cudaStreamSynchronize(stream_);
+      cudaGraphExecDestroy(exec);
+    });
+    SCOPED_TRACE(session);
+    expect_clean(g);
+    EXPECT_EQ(g.status.losses.unjoined_kernels, 0u);
+    if (level == TraceLevel::Kernels) expect_complete(g.spans(TrackKind::Stream), first, 0, 400);
+    const size_t whole = level == TraceLevel::Graph ? 200 : 0;
+    EXPECT_EQ(g.spans(TrackKind::GraphLaunches).size(), whole);
+    if (session == 1) buffers = g.status.buffers_peak;
+    EXPECT_LE(g.status.buffers_peak, session > 1 ? buffers + 2 : 100);
+  }
+}
+
+// Tracing ends while another thread of the program goes on launching.
+TEST_F(CollectorGpuTest, EndsWhileAnotherThreadLaunches) {
+  const OpTag first = ops("beside", kOps);
+  std::atomic<bool> stop{false};
+  std::atomic<int> failures{0};
+  std::thread other([&] {
+    cudaStream_t mine = nullptr;
+    cudaStreamCreateWithFlags(&mine, cudaStreamNonBlocking);
+    for (int i = 0; !stop; ++i) {
+      launch_empty(mine);
+      void* p = nullptr;
+      if (i % 50 == 0) failures += cudaMalloc(&p, 4096) != cudaSuccess || cudaFree(p) != cudaSuccess;
+      if (i % 200 == 0) failures += cudaStreamSynchronize(mine) != cudaSuccess;
+    }
+    failures += cudaStreamSynchronize(mine) != cudaSuccess;
+    cudaStreamDestroy(mine);
+  });
+  for (int session = 0; session < 8; ++session) {
+    const Gathered g = gather({.level = TraceLevel::Full}, [&](Collector&) {
+      eager_steps(stream_, first, 0, 100);
+      cudaStreamSynchronize(stream_);
+    });
+    size_t ours = 0;
+    for (const Span& span : g.spans(TrackKind::Stream)) ours += span.step != 0;
+    EXPECT_EQ(ours, 100u * (kOps + 1));
+  }
+  stop = true;
+  other.join();
+  EXPECT_EQ(failures, 0);
+}
+
+TEST_F(CollectorGpuTest, WaitsStandWithTheirStream) {
+  const OpTag first = ops("waits", kOps);
+  const Gathered g = gather({.level = TraceLevel::Full}, [&](Collector&) {
+    for (int i = 0; i < 50; ++i) {
+      eager_steps(stream_, first, i, 1);
+      cudaStreamSynchronize(stream_);
+    }
+    cudaDeviceSynchronize();
+  });
+  EXPECT_EQ(g.named(TrackKind::Other, "host waits for the stream").size(), 50u);
+  EXPECT_GE(g.named(TrackKind::Other, "host waits for the device").size(), 1u);
 }
 
 TEST_F(CollectorGpuTest, GraphsMadeBeforeTheCollectorDoNotHarmIt) {

@@ -246,6 +246,7 @@ int long_run(int millions) {
               {"launched", launches * 200},
               {"kernels", reader.kernels},
               {"dropped", status.losses.dropped_records},
+              {"missing", launches * 200 - static_cast<int64_t>(reader.kernels + status.losses.dropped_records)},
               {"invalid", status.losses.invalid_records},
               {"unjoined", status.losses.unjoined_kernels},
               {"seconds_by_fifth", fifths},

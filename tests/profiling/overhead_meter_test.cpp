@@ -102,6 +102,23 @@ TEST(StepPattern, StepsBeginAfterTheLongGapAndTouch) {
   for (size_t i = 0; i + 1 < steps.size(); ++i) EXPECT_EQ(steps[i].end, steps[i + 1].start);
 }
 
+// As PyTorch's loops look: the longest wait is in the middle of a step, before the optimizer's kernel.
+TEST(StepPattern, ALoopBeginsAndEndsWithWholeSteps) {
+  std::vector<uint32_t> names{0, 0};  // preparation
+  for (int step = 0; step < 200; ++step) names.insert(names.end(), {1, 2, 3, 4, 5, 6, 15});
+  std::vector<SeenKernel> kernels;
+  TimeNs now = 0;
+  for (uint32_t name : names) {
+    now += name == 15 ? 70'000 : name == 1 ? 45'000 : 5000;
+    kernels.push_back({now, now + 400, name});
+    now += 400;
+  }
+  const auto steps = find_steps(kernels);
+  ASSERT_EQ(steps.size(), 200u);
+  EXPECT_EQ(steps[0].start, kernels[2].start);
+  EXPECT_EQ(steps.back().end, kernels.back().end);
+}
+
 TEST(StepPattern, SkipsWhatIsNoStep) {
   std::vector<uint32_t> names{90, 91, 92, 93, 94};  // preparation
   for (int step = 0; step < 50; ++step) names.insert(names.end(), {5, 6, 7, 8});

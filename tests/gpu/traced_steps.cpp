@@ -1,0 +1,187 @@
+// What tracing costs a real training step: MNIST, 784-128-10, batches of 64, untraced and at each level, and what is
+// left of the cost when tracing has stopped.
+//   traced_steps OUT.json [ROUNDS]
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "engine/compile.h"
+#include "engine/executor.h"
+#include "profiling/clock.h"
+#include "profiling/collectors/collector.h"
+#include "tests/support/one_step.h"
+
+namespace ws {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr double kSeconds = 0.25;
+
+struct Way {
+  const char* name;
+  Launch launch;
+  int64_t graph_steps;
+  Fusion fusion;
+  SyncPolicy sync;
+};
+constexpr Way kWays[] = {
+    {"graph of 100 steps", Launch::Graph, 100, Fusion::Epilogue, SyncPolicy::OnRead},
+    {"graph of 1 step", Launch::Graph, 1, Fusion::Epilogue, SyncPolicy::OnRead},
+    {"eager, fused", Launch::Eager, 1, Fusion::Epilogue, SyncPolicy::OnRead},
+    {"eager, not fused", Launch::Eager, 1, Fusion::Off, SyncPolicy::OnRead},
+};
+
+// Whole epochs of MNIST over and over, without a new shuffle.
+class Loop {
+ public:
+  Loop(const Way& way, const data::Dataset& data) {
+    spec_.exec.device = Device::Cuda;
+    spec_.exec.launch = way.launch, spec_.exec.graph_steps = way.graph_steps;
+    spec_.exec.fusion = way.fusion, spec_.exec.sync = way.sync;
+    spec_.exec.allocator = way.launch == Launch::Graph ? Allocator::Arena : Allocator::Caching;
+    spec_.model.hidden = {128};
+    spec_.train.batch = 64, spec_.train.optimizer = Optimizer::Sgd;
+    executor_ = make_executor(spec_);
+    const Model model = make_model(spec_.model, data.features, data.outputs);
+    executor_->load(model, data, spec_);
+    executor_->set_state(test::initial_state(model, spec_));
+    const CompiledPlan compiled = compile(spec_, model, spec_.train.batch);
+    std::vector<uint32_t> order(static_cast<size_t>(data.train.rows));
+    std::iota(order.begin(), order.end(), 0u);
+    std::swap(order.front(), order.back());
+    executor_->begin_epoch(order);
+    executor_->bind(compiled.plan);
+    rates_.assign(900, 1e-3f);
+    run(1000);
+  }
+
+  double run(int64_t least) {  // µs a step
+    const int64_t begin = prof::steady_ns();
+    int64_t done = 0;
+    for (; done < least; done += 900) {
+      executor_->run(step_, 0, rates_);
+      step_ += 900;
+      executor_->results(results_, false);
+    }
+    results_.clear();
+    executor_->results(results_, true);
+    return static_cast<double>(prof::steady_ns() - begin) * 1e-3 / static_cast<double>(done);
+  }
+  double measure() { return run(static_cast<int64_t>(kSeconds * 1e6 / run(1800))); }
+
+ private:
+  RunSpec spec_;
+  std::unique_ptr<Executor> executor_;
+  std::vector<float> rates_;
+  std::vector<StepResult> results_;
+  int64_t step_ = 0;
+};
+
+struct Traced {
+  double us = 0;
+  uint64_t kernels = 0, lost = 0;
+};
+
+Traced traced(const Way& way, const data::Dataset& data, const prof::CollectorOptions& options) {
+  Traced result;
+  prof::Collector collector;
+  collector.start(options);
+  const auto take = [&] {
+    for (prof::TraceBatch batch = collector.take(); !batch.empty(); batch = collector.take()) {
+      for (const auto& track : batch.tracks)
+        result.kernels += track.kind == prof::TrackKind::Stream ? track.spans.size() : 0;
+    }
+  };
+  std::jthread reader([&](const std::stop_token& end) {
+    while (!end.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(33));
+      take();
+    }
+  });
+  {
+    Loop loop(way, data);
+    result.us = loop.measure();
+  }
+  reader.request_stop();
+  reader.join();
+  collector.stop();
+  take();
+  const prof::Losses lost = collector.status().losses;
+  result.lost = lost.dropped_records + lost.invalid_records + lost.unjoined_kernels;
+  return result;
+}
+
+const std::map<std::string, prof::CollectorOptions>& levels() {
+  using prof::TraceLevel;
+  static const std::map<std::string, prof::CollectorOptions> all{
+      {"steps", {.level = TraceLevel::Steps}},
+      {"graph", {.level = TraceLevel::Graph}},
+      {"20 of 2000 steps by kernel", {.level = TraceLevel::Graph, .node_window = 20, .node_every = 2000}},
+      {"kernels", {.level = TraceLevel::Kernels}},
+      {"full", {.level = TraceLevel::Full}}};
+  return all;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+// Untraced and traced in turn, so that a change of clocks falls on both.
+Json measure(const Way& way, const data::Dataset& data, int rounds) {
+  std::map<std::string, std::vector<double>> us, ratio;
+  std::map<std::string, uint64_t> kernels, lost;
+  for (int round = 0; round < rounds; ++round) {
+    for (const auto& [name, options] : levels()) {
+      const double before = Loop(way, data).measure();
+      const Traced with = traced(way, data, options);
+      const double after = Loop(way, data).measure();
+      us["untraced"].push_back(before);
+      us[name].push_back(with.us);
+      ratio[name].push_back(with.us / std::midpoint(before, after));
+      ratio["after " + name].push_back(after / before);
+      kernels[name] += with.kernels, lost[name] += with.lost;
+    }
+  }
+  Json row{{"untraced_us", median(us["untraced"])}};
+  for (const auto& [name, options] : levels()) {
+    const auto [low, high] = std::ranges::minmax(ratio[name]);
+    row["levels"][name] = {{"us", median(us[name])},
+                           {"ratio", median(ratio[name])},
+                           {"low", low},
+                           {"high", high},
+                           {"after_ratio", median(ratio["after " + name])},
+                           {"kernels", kernels[name]},
+                           {"lost", lost[name]}};
+    std::printf("%-20s %-28s %8.2f us  %.3f (%.3f to %.3f)  after %.3f  %llu kernels, %llu lost\n", way.name,
+                name.c_str(), median(us[name]), median(ratio[name]), low, high, median(ratio["after " + name]),
+                static_cast<unsigned long long>(kernels[name]), static_cast<unsigned long long>(lost[name]));
+  }
+  return row;
+}
+
+}  // namespace
+}  // namespace ws
+
+int main(int argc, char** argv) {
+  try {
+    if (argc < 2) throw std::runtime_error("traced_steps OUT.json [ROUNDS]");
+    if (!ws::device_info().cuda) throw std::runtime_error(ws::device_info().why_not);
+    const ws::data::Dataset data = ws::data::load(ws::data::DataSpec{});
+    ws::Json out{{"gpu", ws::device_info().name}, {"network", "784-128-10, batch 64, fp32, SGD"}};
+    for (const ws::Way& way : ws::kWays)
+      out["steps"][way.name] = ws::measure(way, data, argc > 2 ? std::atoi(argv[2]) : 5);
+    std::ofstream(argv[1]) << out.dump(1) << "\n";
+    return 0;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "%s\n", problem.what());
+    return 1;
+  }
+}

@@ -2,13 +2,21 @@
 
 #include <QMetaObject>
 
+#include "app/lab/recorded_lab.h"
+
 namespace ws::app {
 namespace {
 
 class Forward final : public lab::LabSink {
  public:
-  Forward(LabJob* job, std::function<void(lab::LabPoint)> on_point, std::function<void(int, int, QString)> on_progress)
-      : job_(job), on_point_(std::move(on_point)), on_progress_(std::move(on_progress)) {}
+  using OnPoint = std::function<void(lab::LabPoint)>;
+  using OnProgress = std::function<void(int, int, QString)>;
+  using OnCeilings = std::function<void(lab::Ceilings)>;
+  Forward(LabJob* job, OnPoint on_point, OnProgress on_progress, OnCeilings on_ceilings)
+      : job_(job),
+        on_point_(std::move(on_point)),
+        on_progress_(std::move(on_progress)),
+        on_ceilings_(std::move(on_ceilings)) {}
   void point(const lab::LabPoint& p) override {
     QMetaObject::invokeMethod(
         job_, [f = on_point_, p] { f(p); }, Qt::QueuedConnection);
@@ -19,23 +27,30 @@ class Forward final : public lab::LabSink {
         Qt::QueuedConnection);
   }
 
+  void ceilings(const lab::Ceilings& c) override {
+    QMetaObject::invokeMethod(
+        job_, [f = on_ceilings_, c] { f(c); }, Qt::QueuedConnection);
+  }
+
  private:
   LabJob* job_;
-  std::function<void(lab::LabPoint)> on_point_;
-  std::function<void(int, int, QString)> on_progress_;
+  OnPoint on_point_;
+  OnProgress on_progress_;
+  OnCeilings on_ceilings_;
 };
 
 }  // namespace
 
 LabJob::~LabJob() { cancel_ = true; }
 
-void LabJob::start(const lab::LabSpec& spec) {
+void LabJob::start(const lab::LabSpec& spec, const QString& path) {
   cancel_ = true;
   thread_ = {};  // waits for the old sweep, which stops within one call
   cancel_ = false;
   running_ = true;
   result_ = {};
   result_.spec = spec;
+  path_ = path;
   const int mine = ++generation_;
   const auto on_point = [this, mine](lab::LabPoint p) {
     if (mine != generation_) return;
@@ -45,12 +60,15 @@ void LabJob::start(const lab::LabSpec& spec) {
   const auto on_progress = [this, mine](int done, int of, const QString& what) {
     if (mine == generation_) emit progressed(done, of, what);
   };
-  thread_ = std::jthread([this, spec, mine, on_point, on_progress] {
+  const auto on_ceilings = [this, mine](const lab::Ceilings& c) {
+    if (mine == generation_) result_.ceilings = c;
+  };
+  thread_ = std::jthread([this, spec, mine, on_point, on_progress, on_ceilings, file = path.toStdString()] {
     lab::LabResult done;
     QString problem;
     try {
-      Forward sink(this, on_point, on_progress);
-      done = lab::run_lab(spec, cancel_, sink);
+      Forward sink(this, on_point, on_progress, on_ceilings);
+      done = file.empty() ? lab::run_lab(spec, cancel_, sink) : run_recorded_lab(spec, file, cancel_, sink);
     } catch (const std::exception& failure) {
       problem = QString::fromUtf8(failure.what());
     }

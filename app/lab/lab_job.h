@@ -14,10 +14,12 @@ class LabJob : public QObject {
  public:
   explicit LabJob(QObject* parent = nullptr) : QObject(parent) {}
   ~LabJob() override;
-  void start(const lab::LabSpec& spec);  // cancels what runs
+  // Cancels what runs. With a path the timeline of every point is recorded there.
+  void start(const lab::LabSpec& spec, const QString& path = {});
   void cancel() { cancel_ = true; }
   bool running() const { return running_; }
   const lab::LabResult& result() const { return result_; }
+  const QString& path() const { return path_; }  // of the run file; empty: none
 
  signals:
   void changed();  // a point came
@@ -29,6 +31,7 @@ class LabJob : public QObject {
   bool running_ = false;
   int generation_ = 0;  // news of a sweep that was replaced is dropped
   lab::LabResult result_;
+  QString path_;
   std::jthread thread_;
 };
 

@@ -1,23 +1,22 @@
 // The left side of the laboratory: what to run, over which sizes, in which ways, how to measure.
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDir>
-#include <QFile>
-#include <QFormLayout>
+#include <QDialog>
+#include <QDialogButtonBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPainter>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSpinBox>
 #include <QVBoxLayout>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "app/lab/lab_presets.h"
 #include "app/lab/lab_tab.h"
 #include "app/panels/section.h"
+#include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
 #include "engine/executor.h"
 
@@ -51,32 +50,41 @@ QString operation_label(lab::Operation operation) {
 QWidget* labelled(const QString& label, QWidget* field) {
   auto* row = new QWidget;
   auto* line = new QHBoxLayout(row);
-  line->setContentsMargins(10, 2, 10, 2);
+  line->setContentsMargins(0, 1, 0, 1);
+  line->setSpacing(6);
   auto* name = new QLabel(label, row);
-  name->setFixedWidth(78);
+  name->setFixedWidth(76);
   name->setBuddy(field);
-  field->setAccessibleName(label);
+  if (field->accessibleName().isEmpty()) field->setAccessibleName(label);
   line->addWidget(name);
   line->addWidget(field, 1);
   return row;
 }
 
-QIcon line_icon(const QColor& colour, bool dashed) {
-  QPixmap picture(26, 10);
-  picture.fill(Qt::transparent);
-  QPainter painter(&picture);
-  QPen pen(colour, 2.2);
-  if (dashed) pen.setDashPattern({2.4, 1.6});
-  painter.setPen(pen);
-  painter.drawLine(0, 5, 26, 5);
-  return QIcon(picture);
-}
-
-lab::Operation chosen(const QListWidget* list) {
-  return static_cast<lab::Operation>(list->currentItem()->data(Qt::UserRole).toInt());
+// Two fields and what stands between them.
+QWidget* both(QWidget* a, const QString& between, QWidget* b) {
+  auto* row = new QWidget;
+  auto* line = new QHBoxLayout(row);
+  line->setContentsMargins(0, 0, 0, 0);
+  line->setSpacing(6);
+  line->addWidget(a, 1);
+  line->addWidget(new QLabel(between, row));
+  line->addWidget(b, 1);
+  return row;
 }
 
 }  // namespace
+
+QIcon lab_way_icon(lab::Way way) {
+  QPixmap picture(52, 20);
+  picture.fill(Qt::transparent);
+  picture.setDevicePixelRatio(2);
+  QPainter painter(&picture);
+  painter.setPen(lab_pen(way, 2.2));
+  painter.drawLine(0, 5, 26, 5);
+  painter.end();
+  return QIcon(picture);
+}
 
 QWidget* LabTab::buildSetup() {
   auto* panel = new QWidget(this);
@@ -86,18 +94,22 @@ QWidget* LabTab::buildSetup() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   presets_ = new QComboBox(panel);
-  presets_->setAccessibleName(tr("Experiment"));
+  presets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   presets_->addItem(tr("Own choices"));
   for (const LabPreset& preset : lab_presets()) presets_->addItem(preset.title, preset.path);
   connect(presets_, &QComboBox::activated, this, [this] { loadPreset(presets_->currentData().toString()); });
   auto* head = labelled(tr("Experiment"), presets_);
+  head->layout()->setContentsMargins(12, 4, 8, 4);
   head->setObjectName("header");
   head->setAttribute(Qt::WA_StyledBackground);
   column->addWidget(head);
   auto* scroll = new QScrollArea(panel);
   scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* inside = new QWidget;
+  inside->setAutoFillBackground(true);
+  inside->setBackgroundRole(QPalette::Base);
   auto* sections = new QVBoxLayout(inside);
   sections->setContentsMargins(0, 0, 0, 0);
   sections->setSpacing(0);
@@ -116,50 +128,82 @@ void LabTab::buildOperations(QVBoxLayout* column) {
   auto* section = new Section(tr("Operation"), this);
   operations_ = new QListWidget(section);
   operations_->setAccessibleName(tr("Operation"));
+  operations_->setFrameShape(QFrame::NoFrame);
   operations_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  operations_->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   for (lab::Operation operation : kOperations) {
     auto* item = new QListWidgetItem(operation_label(operation), operations_);
     item->setData(Qt::UserRole, static_cast<int>(operation));
     item->setToolTip(QString::fromUtf8(lab::explain(operation).data()));
-    item->setSizeHint({0, 24});
+    item->setSizeHint({0, 23});
   }
-  operations_->setFixedHeight(24 * static_cast<int>(std::size(kOperations)) + 2);
+  operations_->setFixedHeight(23 * static_cast<int>(std::size(kOperations)) + 2);
   expression_ = new QLineEdit("sin(sin(x))*2+y", section);
   depth_ = new QSpinBox(section);
   depth_->setRange(1, 64);
   depth_->setValue(4);
+  depth_->setButtonSymbols(QAbstractSpinBox::NoButtons);
+  auto* source = new QPushButton(tr("CUDA source…"), section);
+  source->setProperty("small", true);
+  source->setToolTip(tr("What the one kernel looks like that is compiled from it"));
+  connect(source, &QPushButton::clicked, this, &LabTab::showSource);
   expression_row_ = labelled(tr("of x and y"), expression_);
   depth_row_ = labelled(tr("depth"), depth_);
-  section->body()->addWidget(operations_);
-  section->body()->addWidget(expression_row_);
-  section->body()->addWidget(depth_row_);
+  source_row_ = labelled(tr("as one kernel"), source);
+  for (QWidget* widget : {static_cast<QWidget*>(operations_), expression_row_, depth_row_, source_row_})
+    section->body()->addWidget(widget);
   column->addWidget(section);
-  connect(operations_, &QListWidget::currentRowChanged, this, &LabTab::operationChosen);
 }
 
 void LabTab::buildSizes(QVBoxLayout* column) {
   auto* section = new Section(tr("Sizes"), this);
   from_ = new QLineEdit("16", section);
+  from_->setAccessibleName(tr("N from"));
   to_ = new QLineEdit("1024", section);
-  section->body()->addWidget(labelled(tr("N from"), from_));
-  section->body()->addWidget(labelled(tr("to"), to_));
+  to_->setAccessibleName(tr("N to"));
+  custom_ = new QLineEdit("1000, 2000, 3000", section);
+  spacing_ = new SegmentedRow(tr("points"), {{"2", "× 2"}, {"root", "× √2"}, {"custom", tr("custom")}}, section);
+  spacing_->setValue("2");
+  m_ = new QSpinBox(section);
+  m_->setAccessibleName(tr("rows of the result"));
+  k_ = new QSpinBox(section);
+  k_->setAccessibleName(tr("inner length"));
+  for (QSpinBox* side : {m_, k_}) {
+    side->setRange(0, 1 << 20);
+    side->setSpecialValueText("N");
+    side->setButtonSymbols(QAbstractSpinBox::NoButtons);
+    side->setToolTip(tr("N: as the size"));
+  }
+  range_row_ = labelled(tr("N from"), both(from_, tr("to"), to_));
+  range_row_->setToolTip(tr("4096, 2^12 or 64M"));
+  custom_row_ = labelled(tr("N"), custom_);
+  shape_row_ = labelled(tr("m × k × N"), both(m_, "×", k_));
+  for (QWidget* row : {range_row_, custom_row_, labelled(tr("points"), spacing_), shape_row_})
+    section->body()->addWidget(row);
   column->addWidget(section);
+  connect(spacing_, &SegmentedRow::picked, this, &LabTab::spacingChosen);
+  spacingChosen();
 }
 
 void LabTab::buildWays(QVBoxLayout* column) {
   auto* section = new Section(tr("Ways of running"), this);
   auto* box = new QWidget(section);
   auto* list = new QVBoxLayout(box);
-  list->setContentsMargins(10, 4, 10, 6);
-  list->setSpacing(5);
+  list->setContentsMargins(0, 2, 0, 4);
+  list->setSpacing(4);
   for (const lab::WayInfo& way : lab::ways()) {
-    auto* check = new QCheckBox(QString::fromUtf8(way.label.data(), static_cast<int>(way.label.size())), box);
-    check->setIcon(line_icon(lab_colour(way.way), way.pitfall));
+    auto* check = new QCheckBox(lab_label(way.way) + (way.pitfall ? tr(" (pitfall)") : QString()), box);
+    check->setIcon(lab_way_icon(way.way));
     check->setIconSize({26, 10});
     check->setToolTip(QString::fromUtf8(way.explain.data(), static_cast<int>(way.explain.size())));
     ways_[way.way] = check;
     list->addWidget(check);
   }
+  missing_ = new QLabel(box);
+  missing_->setWordWrap(true);
+  missing_->setFont(ui_font(11));
+  missing_->hide();
+  list->addWidget(missing_);
   section->body()->addWidget(box);
   column->addWidget(section);
 }
@@ -167,12 +211,26 @@ void LabTab::buildWays(QVBoxLayout* column) {
 void LabTab::buildMeasure(QVBoxLayout* column) {
   auto* section = new Section(tr("Measurement"), this);
   repeats_ = new QSpinBox(section);
+  repeats_->setAccessibleName(tr("repeats"));
   repeats_->setRange(3, 10000);
   repeats_->setValue(50);
+  warm_up_ = new QSpinBox(section);
+  warm_up_->setAccessibleName(tr("warm-up calls"));
+  warm_up_->setRange(0, 1000);
+  warm_up_->setValue(5);
+  for (QSpinBox* count : {repeats_, warm_up_}) count->setButtonSymbols(QAbstractSpinBox::NoButtons);
+  clock_ = new SegmentedRow(tr("clock"), {{"host", tr("host")}, {"events", tr("GPU events")}}, section);
+  clock_->setValue("host");
+  clock_->setToolTip(tr("Host: what a caller waits. GPU events: marks on the stream, without the launch."));
   cold_cache_ = new QCheckBox(tr("out of the caches"), section);
   cold_cache_->setToolTip(tr("Something else is written between two calls, so that none finds its inputs in a cache."));
-  section->body()->addWidget(labelled(tr("repeats"), repeats_));
+  record_ = new QCheckBox(tr("record every point"), section);
+  record_->setChecked(true);
+  record_->setToolTip(tr("Three more calls of each point are traced after it was measured; a click opens them."));
+  section->body()->addWidget(labelled(tr("repeats"), both(repeats_, tr("warm-up"), warm_up_)));
+  section->body()->addWidget(labelled(tr("clock"), clock_));
   section->body()->addWidget(labelled(tr("inputs"), cold_cache_));
+  section->body()->addWidget(labelled(tr("timeline"), record_));
   column->addWidget(section);
 }
 
@@ -185,6 +243,7 @@ QWidget* LabTab::buildFooter() {
   state_ = new QLabel(footer);
   state_->setWordWrap(true);
   state_->setFont(ui_font(11));
+  state_->setMinimumHeight(44);
   run_ = new QPushButton(tr("Measure"), footer);
   run_->setProperty("primary", true);
   export_ = new QPushButton(tr("Export"), footer);
@@ -197,75 +256,46 @@ QWidget* LabTab::buildFooter() {
   return footer;
 }
 
-// Only what makes sense for the operation and can run here stays to choose.
-void LabTab::operationChosen() {
-  const lab::Operation operation = chosen(operations_);
-  expression_row_->setVisible(operation == lab::Operation::Expression);
-  depth_row_->setVisible(operation == lab::Operation::Sine);
-  const auto possible = lab::ways_of(operation);
-  for (auto& [way, check] : ways_) {
-    const bool fits = std::find(possible.begin(), possible.end(), way) != possible.end(),
-               here = !lab::info(way).gpu || device_info().cuda;
-    check->setVisible(fits);
-    check->setEnabled(here);
-    check->setChecked(fits && here && way != lab::Way::GpuCold);
-  }
-  const bool product = operation == lab::Operation::MatMul;
-  from_->setText(product ? "16" : "1024");
-  to_->setText(product ? "1024" : "4194304");
-}
-
-lab::LabSpec LabTab::spec() const {
-  lab::LabSpec spec;
-  spec.operation = chosen(operations_);
-  spec.name = lab::to_string(spec.operation);
-  spec.expression = expression_->text().toStdString();
-  spec.depth = depth_->value();
-  spec.repeats = repeats_->value();
-  spec.cold_cache = cold_cache_->isChecked();
-  if (spec.operation == lab::Operation::Expression) lab::Expression::parse(spec.expression);
-  bool from_ok = false, to_ok = false;
-  const qlonglong from = from_->text().toLongLong(&from_ok), to = to_->text().toLongLong(&to_ok);
-  if (!from_ok || !to_ok || from < 1 || to < from)
-    throw Failure("sizes: expected two whole numbers, the second not smaller");
-  for (qlonglong n = from; n <= to; n *= 2) spec.sizes.push_back(n);
-  for (const auto& [way, check] : ways_)
-    if (check->isVisibleTo(this) && check->isChecked()) spec.ways.push_back(way);
-  if (spec.ways.empty()) throw Failure("ways: tick at least one");
-  return spec;
-}
-
-void LabTab::setSpec(const lab::LabSpec& spec) {
-  for (int row = 0; row < operations_->count(); ++row)
-    if (operations_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(spec.operation))
-      operations_->setCurrentRow(row);
-  expression_->setText(QString::fromStdString(spec.expression));
-  depth_->setValue(spec.depth);
-  repeats_->setValue(spec.repeats);
-  cold_cache_->setChecked(spec.cold_cache);
-  if (!spec.sizes.empty()) {
-    from_->setText(QString::number(spec.sizes.front()));
-    to_->setText(QString::number(spec.sizes.back()));
-  }
-  if (spec.ways.empty()) return;
-  for (const auto& [way, check] : ways_)
-    check->setChecked(check->isEnabled() && std::find(spec.ways.begin(), spec.ways.end(), way) != spec.ways.end());
-}
-
-void LabTab::loadPreset(const QString& path) {
-  page_.clear();
-  if (!path.isEmpty()) {
-    QFile file(path);
-    if (!file.open(QIODevice::ReadOnly)) return state_->setText(tr("%1 cannot be read").arg(path));
-    try {
-      const auto object = nlohmann::json::parse(file.readAll().toStdString());
-      setSpec(lab::lab_spec_from_json(object));
-      page_ = QString::fromStdString(object.value("text", ""));
-    } catch (const std::exception& failure) {
-      state_->setText(QString::fromUtf8(failure.what()));
-    }
+void LabTab::ready() {
+  if (ready_) return;
+  ready_ = true;
+  connect(operations_, &QListWidget::currentRowChanged, this, &LabTab::operationChosen);
+  operations_->setCurrentRow(0);
+  if (!device_info().cuda) {
+    missing_->setText(tr("Not here: %1").arg(QString::fromStdString(device_info().why_not)));
+    missing_->show();
   }
   showStory();
+}
+
+void LabTab::spacingChosen() {
+  const bool custom = spacing_->value() == "custom";
+  range_row_->setVisible(!custom);
+  custom_row_->setVisible(custom);
+}
+
+void LabTab::showSource() {
+  try {
+    const lab::Expression e = operation() == lab::Operation::Sine
+                                  ? lab::Expression::nested_sine(depth_->value())
+                                  : lab::Expression::parse(expression_->text().toStdString());
+    QDialog dialog(this);
+    dialog.setWindowTitle(tr("CUDA source of %1").arg(QString::fromStdString(e.text()).left(60)));
+    dialog.resize(820, 560);
+    auto* column = new QVBoxLayout(&dialog);
+    auto* text = new QPlainTextEdit(QString::fromStdString(e.cuda_source("ws_fused_expression")), &dialog);
+    text->setReadOnly(true);
+    text->setFont(mono_font(12));
+    text->setLineWrapMode(QPlainTextEdit::NoWrap);
+    text->setAccessibleName(tr("CUDA source"));
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, &dialog);
+    connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
+    column->addWidget(text);
+    column->addWidget(buttons);
+    dialog.exec();
+  } catch (const Failure& failure) {
+    say(QString::fromUtf8(failure.what()));
+  }
 }
 
 }  // namespace ws::app

@@ -1,5 +1,7 @@
 #include "app/lab/lab_tab.h"
 
+#include <QCheckBox>
+#include <QDir>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -7,165 +9,143 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QPainter>
-#include <QPdfWriter>
 #include <QPushButton>
-#include <QSaveFile>
-#include <QSplitter>
-#include <QSvgGenerator>
 #include <QTableWidget>
-#include <QVBoxLayout>
-#include <cmath>
+#include <QTimer>
 #include <nlohmann/json.hpp>
 
 #include "app/charts/pane.h"
-#include "app/panels/panel_table.h"
+#include "app/lab/lab_export.h"
+#include "app/lab/lab_share.h"
+#include "app/lab/lab_story.h"
+#include "app/lab/recorded_lab.h"
+#include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/session/run.h"
 #include "app/window/main_window.h"
 #include "engine/executor.h"
 
 namespace ws::app {
 namespace {
 
-QString label_of(lab::Way way) {
-  const auto label = lab::info(way).label;
-  return QString::fromUtf8(label.data(), static_cast<int>(label.size()));
+QString fresh_path(const QString& folder, const lab::LabSpec& spec) {
+  if (folder.isEmpty() || !QDir().mkpath(folder)) return {};
+  const QString stamp = QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss-zzz");
+  return folder + "/lab-" + QString::fromStdString(std::string(to_string(spec.operation))) + "-" + stamp + ".wsrun";
 }
 
-// What another sweep wrote, ours or that of the PyTorch script: only the points matter.
-lab::LabResult result_from_json(const nlohmann::json& object) {
-  lab::LabResult result;
-  for (const auto& p : object.at("points")) {
-    lab::LabPoint point;
-    const std::string name = p.at("way").get<std::string>();
-    for (const lab::WayInfo& way : lab::ways())
-      if (way.name == name) point.way = way.way;
-    point.size = p.at("size").get<int64_t>();
-    point.median_s = p.at("median_s").get<double>();
-    point.flops = p.value("flops", int64_t{0});
-    point.bytes = p.value("bytes", int64_t{0});
-    result.points.push_back(point);
+QString operation_title(const lab::LabSpec& spec) {
+  switch (spec.operation) {
+    case lab::Operation::MatMul:
+      return QObject::tr("Time of one matrix product");
+    case lab::Operation::Sine:
+      return QObject::tr("Time of a sine nested %1 deep").arg(spec.depth);
+    case lab::Operation::Expression:
+      return QObject::tr("Time of %1").arg(QString::fromStdString(spec.expression).left(40));
+    case lab::Operation::Add:
+      return QObject::tr("Time of one addition");
+    case lab::Operation::Reduce:
+      return QObject::tr("Time of one sum");
+    case lab::Operation::Softmax:
+      return QObject::tr("Time of one softmax");
+    case lab::Operation::Copy:
+      return QObject::tr("Time of one copy");
   }
-  return result;
+  return {};
+}
+
+// In a narrow column only the CPU's ways say where they run.
+QString short_label(lab::Way way) {
+  const QString label = lab_label(way);
+  return label.startsWith("GPU, ") ? label.mid(5) : label;
+}
+
+LabAxis throughput_axis(const lab::LabResult& result) {
+  return result.spec.operation == lab::Operation::MatMul ? LabAxis::Flops : LabAxis::Bytes;
 }
 
 }  // namespace
 
-LabTab::LabTab(QWidget* parent) : QWidget(parent), job_(new LabJob(this)) {
-  auto* split = new QHBoxLayout(this);
-  split->setContentsMargins(5, 5, 5, 5);
-  split->setSpacing(5);
-  split->addWidget(buildSetup());
-  split->addWidget(buildCharts(), 1);
-  operations_->setCurrentRow(0);
-  connect(job_, &LabJob::changed, this, &LabTab::showResult);
-  connect(job_, &LabJob::progressed, this, [this](int done, int of, const QString& what) {
-    state_->setText(tr("%1 of %2: %3").arg(done).arg(of).arg(what));
-  });
-  connect(job_, &LabJob::ended, this, [this](const QString& problem) {
-    run_->setText(tr("Measure"));
-    const auto& r = job_->result();
-    const QString done =
-        r.cancelled ? tr("Cancelled; %1 points kept").arg(r.points.size()) : tr("%1 points").arg(r.points.size());
-    state_->setText(problem.isEmpty() ? done : problem);
-    export_->setEnabled(!r.points.empty());
-  });
-  if (!device_info().cuda) state_->setText(tr("Only the CPU's curves: no GPU"));
-  showStory();
-}
-
-QWidget* LabTab::buildCharts() {
-  chart_ = new LabChart(LabAxis::Time);
-  chart_->setEmptyText(tr("Choose an operation and press Measure: one curve a way, a point a size, as they come."));
-  throughput_ = new LabChart(LabAxis::Flops);
-  throughput_->setCompact(true);
-  throughput_->setEmptyText(tr("Arithmetic a second"));
-  for (LabChart* chart : {chart_, throughput_}) connect(chart, &LabChart::cursorMoved, this, &LabTab::setCursorSize);
-  auto* top = new Pane(tr("Time of one call"), this);
-  top->setTitle(tr("Time of one call"), tr("median · band: 5th to 95th percentile"));
-  top->setBody(chart_);
-  auto* rate = new Pane(tr("Throughput"), this);
-  rate->setTitle(tr("Throughput"), tr("higher is better"));
-  rate->setBody(throughput_);
-  crossovers_ = new QTableWidget(0, 5, this);
-  crossovers_->setHorizontalHeaderLabels(
-      {tr("slower below"), tr("faster above"), tr("N"), tr("time"), tr("gain at the end")});
-  style_table(*crossovers_, tr("Crossovers"));
-  crossovers_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  crossovers_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  auto* crossings = new Pane(tr("Crossovers"), this);
-  crossings->setTitle(tr("Crossovers"), tr("from this N on, the second is faster"));
-  crossings->setBody(crossovers_);
-  auto* note = new Pane(tr("What it says"), this);
-  auto* text = new QWidget(note);
-  auto* lines = new QVBoxLayout(text);
-  lines->setContentsMargins(12, 8, 12, 8);
-  story_title_ = new QLabel(text);
-  story_title_->setFont(ui_font(12.5, 600));
-  story_title_->setWordWrap(true);
-  story_ = new QLabel(text);
-  story_->setWordWrap(true);
-  story_->setTextFormat(Qt::PlainText);
-  story_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  lines->addWidget(story_title_);
-  lines->addWidget(story_);
-  lines->addStretch(1);
-  note->setBody(text);
-  auto* bottom = new QSplitter(Qt::Horizontal, this);
-  for (QWidget* pane : {static_cast<QWidget*>(rate), static_cast<QWidget*>(crossings), static_cast<QWidget*>(note)})
-    bottom->addWidget(pane);
-  bottom->setSizes({400, 440, 330});
-  auto* all = new QSplitter(Qt::Vertical, this);
-  all->addWidget(top);
-  all->addWidget(bottom);
-  all->setStretchFactor(0, 5);
-  all->setStretchFactor(1, 2);
-  for (QSplitter* s : {bottom, all}) s->setHandleWidth(5);
+std::vector<LabShown> LabTab::shown() const {
+  std::vector<LabShown> all;
+  if (job_->running() || !job_->result().points.empty()) all.push_back({job_->result(), {}, job_->path()});
+  for (const auto* more : {&ticked_, &opened_, &before_})
+    for (const LabShown& one : *more)
+      if (one.path.isEmpty() || one.path != job_->path()) all.push_back(one);
   return all;
 }
 
 void LabTab::run() {
+  ready();
+  if (!elsewhere_.isEmpty()) return say(elsewhere_);
   try {
     const lab::LabSpec wanted = spec();
+    before_.clear();
     if (!job_->result().points.empty() && job_->result().spec.operation == wanted.operation)
-      overlays_ = {job_->result()};
-    else
-      overlays_.clear();
-    job_->start(wanted);
+      before_ = {{job_->result(), tr("before"), job_->path()}};
+    const QString path = record_->isChecked() ? fresh_path(folder_, wanted) : QString();
+    job_->start(wanted, path);
+    emit busyChanged(true);
     run_->setText(tr("Stop"));
-    state_->setText(tr("Measuring the card's ceilings"));
+    export_->setEnabled(false);
+    say(device_info().cuda ? tr("Measuring the card's ceilings") : tr("Starting"));
     showResult();
   } catch (const Failure& failure) {
-    state_->setText(QString::fromUtf8(failure.what()));
+    say(QString::fromUtf8(failure.what()));
   }
 }
 
+void LabTab::jobEnded(const QString& problem) {
+  run_->setText(tr("Measure"));
+  emit busyChanged(false);
+  const lab::LabResult& r = job_->result();
+  const QString recorded = job_->path().isEmpty() ? QString() : tr(" · click a point for its timeline");
+  say(!problem.isEmpty()
+          ? problem
+          : (r.cancelled ? tr("Stopped; %1 points kept") : tr("%1 points")).arg(r.points.size()) + recorded);
+  showResult();
+}
+
 void LabTab::showResult() {
-  const bool complete = !job_->running();
-  chart_->setResult(job_->result(), complete ? overlays_ : std::vector<lab::LabResult>{});
-  throughput_->setResult(job_->result(), {});
+  const std::vector<LabShown> all = shown();
+  const bool any = !all.empty();
+  const lab::LabResult none, &result = any ? all[0].result : none;
+  chart_->setShown(all);
+  throughput_->setAxis(any ? throughput_axis(result) : LabAxis::Flops);
+  throughput_->setShown(all);
+  chooseAxis();
+  if (any)
+    times_pane_->setTitle(operation_title(result.spec),
+                          clock_->value() == "events"
+                              ? tr("GPU events, median")
+                              : tr("median of up to %1 · band: 5th to 95th percentile").arg(result.spec.repeats));
+  export_->setEnabled(any && !job_->running());
+  clear_->setVisible(all.size() > 1);
   showCrossovers();
   showStory();
+  showShares();
 }
 
 void LabTab::showCrossovers() {
-  const auto found = lab::crossovers(job_->result());
+  const auto all = shown();
+  const auto found = all.empty() ? std::vector<lab::Crossover>{} : lab::crossovers(all[0].result);
   const auto last_time = [&](lab::Way way) {
     double seconds = 0;
     int64_t size = 0;
-    for (const lab::LabPoint& p : job_->result().points)
+    for (const lab::LabPoint& p : all[0].result.points)
       if (p.way == way && p.ok && p.size > size) size = p.size, seconds = p.median_s;
     return seconds;
   };
   crossovers_->setRowCount(static_cast<int>(found.size()));
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];
-    const QString cells[] = {label_of(c.slower_below), label_of(c.faster_above), count_text(std::llround(c.size)),
+    const QString cells[] = {short_label(c.slower_below), short_label(c.faster_above), lab_size_text(c.size),
                              time_axis_text(c.seconds * 1e6),
                              significant_text(last_time(c.slower_below) / last_time(c.faster_above)) + "×"};
     for (int column = 0; column < 5; ++column) {
       auto* item = new QTableWidgetItem(cells[column]);
+      item->setToolTip(cells[column]);
       if (column > 1) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
       crossovers_->setItem(row, column, item);
     }
@@ -174,36 +154,59 @@ void LabTab::showCrossovers() {
 
 // The page of the chosen sweep, and below it what this machine measured.
 void LabTab::showStory() {
-  const auto& result = job_->result();
-  double launch = 0, work = 0;
-  int64_t at = 0;
-  for (const lab::LabPoint& p : result.points) {
-    if (p.way == lab::Way::GpuUnsynced && p.ok && p.size >= at) at = p.size, launch = p.median_s;
-    if (p.way == lab::Way::GpuResident && p.ok && p.size == at) work = p.median_s;
-  }
+  const auto all = shown();
   QStringList lines;
   if (!page_.isEmpty()) lines << page_;
-  if (launch > 0 && work > launch)
-    lines << tr("At N = %1 the clock that does not wait reads %2; the work takes %3. It shows %4× too little.")
-                 .arg(count_text(at), time_axis_text(launch * 1e6), time_axis_text(work * 1e6),
-                      significant_text(work / launch));
-  for (const lab::LabPoint& p : result.points)
-    if (!p.ok) {
-      lines << QString::fromStdString(p.note);
-      break;
-    }
-  if (!result.message.empty()) lines << QString::fromStdString(result.message);
+  if (!all.empty()) lines << lab_findings(all[0].result);
+  if (ready_ && all.empty() && !device_info().cuda)
+    lines << tr("The CPU's curves can be measured here. The GPU's are missing: %1")
+                 .arg(QString::fromStdString(device_info().why_not));
   if (lines.isEmpty())
     lines << tr(
-        "Each point is checked against the CPU in float64. Dashed curves are pitfalls: they are shown so that you know "
-        "them.");
-  story_title_->setText(launch > 0 ? tr("The dashed curve is not the work") : tr("How to read this"));
+        "Each point is checked against the CPU in float64. Dashed curves are pitfalls: they are shown so that "
+        "you know them. A click on a point opens the timeline of its calls.");
+  story_title_->setText(lab_headline(all.empty() ? lab::LabResult{} : all[0].result));
   story_->setText(lines.join("\n\n"));
+  bool recorded = false;
+  if (!all.empty() && !all[0].path.isEmpty())
+    for (const lab::LabPoint& p : all[0].result.points)
+      recorded = recorded || (p.way == lab::Way::GpuUnsynced && p.recorded.steps > 0);
+  to_timeline_->setVisible(recorded && !job_->running());
+}
+
+// At the cursor, else at the largest size.
+void LabTab::showShares() {
+  const auto all = shown();
+  std::optional<int64_t> size = chart_->cursorPoint();
+  if (!size && !all.empty())
+    for (const lab::LabPoint& p : all[0].result.points)
+      if (p.ok && (!size || p.size > *size)) size = p.size;
+  if (all.empty() || !size) {
+    shares_pane_->setTitle(tr("Copies and compute"), {});
+    return shares_->setShares({}, lab::Operation::MatMul);
+  }
+  shares_pane_->setTitle(tr("Copies and compute"),
+                         tr("of one call at N = %1").arg(lab_size_text(static_cast<double>(*size))));
+  shares_->setShares(lab_shares(all[0].result, *size), all[0].result.spec.operation);
 }
 
 void LabTab::setCursorSize(double size) {
   chart_->setCursorSize(size);
   throughput_->setCursorSize(size);
+  showShares();
+}
+
+void LabTab::openPoint(const LabPick& pick) {
+  const auto all = shown();
+  if (pick.shown >= all.size()) return;
+  const LabShown& from = all[pick.shown];
+  if (job_->running() && from.path == job_->path()) return say(tr("Timelines open when the sweep is over."));
+  for (const lab::LabPoint& p : from.result.points)
+    if (p.way == pick.way && p.size == pick.size) {
+      if (from.path.isEmpty() || p.recorded.steps == 0)
+        return say(tr("This point has no timeline: it was not recorded."));
+      return emit pointWanted(from.path, p.recorded);
+    }
 }
 
 bool LabTab::openResult(const QString& path) {
@@ -212,76 +215,118 @@ bool LabTab::openResult(const QString& path) {
   const auto object = nlohmann::json::parse(file.readAll().toStdString(), nullptr, false);
   if (!object.is_object() || !object.contains("points")) return false;
   try {
-    overlays_.push_back(result_from_json(object));
-  } catch (const std::exception&) {
+    LabShown shown{lab::lab_result_from_json(object), {}, {}};
+    const QString source = QString::fromStdString(shown.result.source);
+    shown.name = source.isEmpty() ? QFileInfo(path).completeBaseName() : source;
+    opened_.push_back(std::move(shown));
+  } catch (const Failure& failure) {
+    say(QString::fromUtf8(failure.what()));
     return false;
   }
   showResult();
   return true;
 }
 
-namespace {
-
-bool write_vector(const QString& path, const LabChart& chart, const QSize& size) {
-  const QRectF area(QPointF(0, 0), QSizeF(size));
-  if (path.endsWith(".svg")) {
-    QSvgGenerator svg;
-    svg.setFileName(path);
-    svg.setSize(size);
-    svg.setViewBox(area);
-    svg.setTitle("Warpscope");
-    QPainter painter;
-    if (!painter.begin(&svg)) return false;
-    chart.render(painter, area);
-    return painter.end();
+void LabTab::showRuns(const std::vector<Run*>& runs) {
+  std::vector<LabShown> sweeps;
+  for (const Run* run : runs) {
+    if (run->origin != RunOrigin::Imported || run->path.isEmpty()) continue;
+    const auto [entry, fresh] = known_.try_emplace(run->path);
+    try {
+      if (fresh)
+        if (auto result = read_lab(run->path.toStdString()))
+          entry->second = LabShown{std::move(*result), run->created.toString("d MMM HH:mm"), run->path};
+    } catch (const std::exception& problem) {
+      say(QString::fromUtf8(problem.what()));
+    }
+    if (entry->second) sweeps.push_back(*entry->second);
   }
-  QPdfWriter pdf(path);
-  pdf.setResolution(96);
-  pdf.setPageSize(QPageSize(QSizeF(size) * 72 / 96, QPageSize::Point));
-  pdf.setPageMargins({});
-  QPainter painter;
-  if (!painter.begin(&pdf)) return false;
-  chart.render(painter, area);
-  return painter.end();
+  const auto same = [](const LabShown& a, const LabShown& b) { return a.path == b.path; };
+  if (std::ranges::equal(sweeps, ticked_, same)) return;
+  ticked_ = std::move(sweeps);
+  showResult();
 }
 
-bool write_text(const QString& path, const std::string& text) {
-  QSaveFile file(path);
-  return file.open(QIODevice::WriteOnly) &&
-         file.write(text.data(), static_cast<qint64>(text.size())) == static_cast<qint64>(text.size()) && file.commit();
+void LabTab::exportTo(const QString& path) {
+  const auto all = shown();
+  if (all.empty()) return;
+  try {
+    write_chart(lab_picture(*chart_, all[0].result), path);
+    say(tr("Written: %1").arg(QFileInfo(path).fileName()));
+  } catch (const Failure& failure) {
+    say(QString::fromUtf8(failure.what()));
+  }
+}
+
+void LabTab::chooseExport() {
+  const auto all = shown();
+  if (all.empty()) return;
+  try {
+    if (const QString done = ask_and_write(this, lab_picture(*chart_, all[0].result)); !done.isEmpty()) say(done);
+  } catch (const Failure& failure) {
+    say(QString::fromUtf8(failure.what()));
+  }
+}
+
+void LabTab::chooseOverlay() {
+  const QString path = QFileDialog::getOpenFileName(this, tr("Lay a result over this one"), folder_,
+                                                    tr("Results of the laboratory or of lab_torch.py (*.json)"));
+  if (!path.isEmpty() && !openResult(path))
+    say(tr("%1 is no result of the laboratory.").arg(QFileInfo(path).fileName()));
+}
+
+void LabTab::say(const QString& sentence) {
+  state_->setText(sentence);
+  state_->setToolTip(sentence);
+}
+
+namespace {
+
+// The timeline of a run that was just opened is there only when its trace has been read.
+void look_at(MainWindow* window, Run* run, const lab::Recorded& recorded) {
+  const int64_t room = std::max<int64_t>((recorded.end_ns - recorded.begin_ns) / 20, 1000);
+  window->cursor()->setFollow(false);
+  window->cursor()->setRange(recorded.begin_ns - room, recorded.end_ns + room);
+  run->fetch(recorded.begin_ns - room, recorded.end_ns + room);
+}
+
+void open_point(MainWindow* window, const QString& path, const lab::Recorded& recorded) {
+  Run* run = window->library()->open(path);
+  if (!run) return;
+  window->tabs()->setCurrentIndex(0);
+  window->library()->tickOnly({run});
+  if (run->loaded) return look_at(window, run, recorded);
+  auto* once = new QObject(run);
+  QObject::connect(run, &Run::changed, once, [window, run, recorded, once] {
+    once->deleteLater();
+    QTimer::singleShot(0, run, [window, run, recorded] { look_at(window, run, recorded); });
+  });
 }
 
 }  // namespace
 
-void LabTab::exportTo(const QString& path) {
-  bool good = false;
-  if (path.endsWith(".csv"))
-    good = write_text(path, lab::to_csv(job_->result()));
-  else if (path.endsWith(".json"))
-    good = write_text(path, to_json(job_->result()).dump(1));
-  else if (path.endsWith(".svg") || path.endsWith(".pdf"))
-    good = write_vector(path, *chart_, {1100, 620});
-  else {
-    QImage image(2200, 1240, QImage::Format_RGB32);
-    image.setDevicePixelRatio(2);
-    QPainter painter(&image);
-    chart_->render(painter, QRectF(0, 0, 1100, 620));
-    painter.end();
-    good = image.save(path, "PNG");
-  }
-  state_->setText(good ? tr("Written: %1").arg(QFileInfo(path).fileName()) : tr("%1 cannot be written").arg(path));
-}
-
-void LabTab::chooseExport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export"), "lab.svg",
-                                                    tr("Figures and data (*.png *.svg *.pdf *.csv *.json)"));
-  if (!path.isEmpty()) exportTo(path);
-}
-
 void add_lab(MainWindow& window) {
   auto* tab = new LabTab(&window);
-  window.addTab(QObject::tr("Lab"), tab, [](const std::vector<Run*>&) {});
-  window.addOpener([tab](const QString& path) { return path.endsWith(".json") && tab->openResult(path); });
+  tab->setFolder(window.library()->folder());
+  const int index =
+      window.addTab(QObject::tr("Lab"), tab, [tab](const std::vector<Run*>& runs) { tab->showRuns(runs); });
+  QObject::connect(tab, &LabTab::pointWanted, &window, [&window](const QString& path, const lab::Recorded& recorded) {
+    open_point(&window, path, recorded);
+  });
+  QObject::connect(tab, &LabTab::busyChanged, &window, [&window](bool busy) {
+    window.session()->hold(busy ? QObject::tr("The laboratory is measuring: stop it under Lab first.") : QString());
+  });
+  QObject::connect(window.session(), &Session::stateChanged, tab, [tab, &window] {
+    tab->setBusyElsewhere(
+        window.session()->busy()
+            ? QObject::tr("A run is training: what is measured beside it would be wrong. Stop it first.")
+            : QString());
+  });
+  window.addOpener([&window, tab, index](const QString& path) {
+    if (!path.endsWith(".json") || !tab->openResult(path)) return false;
+    window.tabs()->setCurrentIndex(index);
+    return true;
+  });
 }
 
 }  // namespace ws::app

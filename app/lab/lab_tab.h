@@ -1,8 +1,9 @@
-// The laboratory: choose an operation, sizes and ways; watch the curves grow; read crossovers and ceilings.
+// The laboratory: choose an operation, sizes and ways; watch the curves grow; read crossovers, shares and ceilings;
+// open any point as the timeline it came from.
 #pragma once
-#include <QPointer>
 #include <QWidget>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "app/lab/lab_chart.h"
@@ -13,7 +14,6 @@ class QComboBox;
 class QLabel;
 class QLineEdit;
 class QListWidget;
-class QPlainTextEdit;
 class QPushButton;
 class QSpinBox;
 class QTableWidget;
@@ -21,7 +21,10 @@ class QVBoxLayout;
 
 namespace ws::app {
 
+class LabShareView;
 class MainWindow;
+class Pane;
+class Run;
 class SegmentedRow;
 void add_lab(MainWindow& window);
 
@@ -29,13 +32,27 @@ class LabTab : public QWidget {
   Q_OBJECT
  public:
   explicit LabTab(QWidget* parent = nullptr);
-  lab::LabSpec spec() const;  // as chosen; throws Failure for an expression that is wrong
+  void setFolder(const QString& folder) { folder_ = folder; }  // where sweeps are recorded; empty: nowhere
+  lab::LabSpec spec() const;  // as chosen; throws Failure for an expression or a size that is wrong
   void setSpec(const lab::LabSpec& spec);
   void run();
+  void setBusyElsewhere(const QString& why) { elsewhere_ = why; }  // not empty: nothing can be measured now
   const LabJob& job() const { return *job_; }
   LabChart* chart() const { return chart_; }
-  bool openResult(const QString& path);  // an earlier sweep, or the PyTorch script's, laid over
-  void exportTo(const QString& path);    // png, svg, pdf, csv or json by the name's ending
+  LabShareView* shares() const { return shares_; }
+  std::vector<LabShown> shown() const;           // the sweep itself, then what is laid over it
+  bool openResult(const QString& path);          // an earlier sweep, or the PyTorch script's, laid over
+  void showRuns(const std::vector<Run*>& runs);  // those of them that are sweeps are laid over
+  void exportTo(const QString& path);            // png, svg, pdf or csv by the name's ending
+
+ signals:
+  void pointWanted(const QString& path, const ws::lab::Recorded& recorded);
+  void busyChanged(bool busy);
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   QWidget* buildSetup();
@@ -45,28 +62,53 @@ class LabTab : public QWidget {
   void buildWays(QVBoxLayout* column);
   void buildMeasure(QVBoxLayout* column);
   QWidget* buildCharts();
+  Pane* buildTimes();
+  Pane* buildThroughput();
+  Pane* buildCrossovers();
+  Pane* buildShares();
+  Pane* buildStory();
+  lab::Operation operation() const;
+  std::vector<int64_t> chosenSizes() const;
+  void ready();  // asks the machine what it can, once, when the tab is first looked at
   void operationChosen();
+  void spacingChosen();
+  void showSource();
   void loadPreset(const QString& path);
+  void jobEnded(const QString& problem);
   void showResult();
   void showCrossovers();
   void showStory();
+  void showShares();
+  void chooseAxis();
+  void fitPanes();
   void setCursorSize(double size);
+  void openPoint(const LabPick& pick);
+  void chooseOverlay();
   void chooseExport();
+  void say(const QString& sentence);
 
   LabJob* job_;
+  QString folder_, elsewhere_;
   QListWidget* operations_;
-  QLineEdit *from_, *to_, *expression_;
-  QSpinBox *depth_, *repeats_;
-  QCheckBox* cold_cache_;
-  QWidget *expression_row_, *depth_row_;
+  QLineEdit *from_, *to_, *custom_, *expression_;
+  QSpinBox *depth_, *m_, *k_, *repeats_, *warm_up_;
+  SegmentedRow *spacing_, *clock_;
+  QCheckBox *cold_cache_, *record_;
+  QWidget *expression_row_, *depth_row_, *source_row_, *range_row_, *custom_row_, *shape_row_;
   std::map<lab::Way, QCheckBox*> ways_;
+  QLabel* missing_;
   QComboBox* presets_;
-  QPushButton *run_, *export_;
-  QLabel *state_, *title_, *story_title_, *story_;
+  QPushButton *run_, *export_, *axis_, *clear_, *to_timeline_, *to_shares_, *to_crossovers_;
+  QLabel *state_, *story_title_, *story_;
   LabChart *chart_, *throughput_;
+  LabShareView* shares_;
+  Pane *times_pane_, *rate_pane_, *crossovers_pane_, *shares_pane_;
   QTableWidget* crossovers_;
-  std::vector<lab::LabResult> overlays_;
-  QString page_;  // text of the chosen preset
+  std::vector<LabShown> opened_, ticked_;             // laid over by hand, and by ticking runs
+  std::vector<LabShown> before_;                      // the sweep before this one
+  std::map<QString, std::optional<LabShown>> known_;  // what ticked run files hold
+  QString page_;                                      // text of the chosen preset
+  bool ready_ = false, shares_in_front_ = false;
 };
 
 }  // namespace ws::app

@@ -1,0 +1,158 @@
+// What is chosen at the left side of the laboratory, as the sweep that it stands for, and back.
+#include <QCheckBox>
+#include <QFile>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QRegularExpression>
+#include <QSpinBox>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/lab/lab_tab.h"
+#include "app/panels/segmented_row.h"
+#include "engine/executor.h"
+
+namespace ws::app {
+namespace {
+
+constexpr size_t kMostSizes = 200;
+
+// "4096", "2^12" and "64M" are sizes.
+std::optional<int64_t> size_of(const QString& text) {
+  static const QRegularExpression power("^2\\^(\\d{1,2})$"), plain("^(\\d{1,13})([kM]?)$");
+  if (const auto match = power.match(text.trimmed()); match.hasMatch()) {
+    const int exponent = match.captured(1).toInt();
+    if (exponent <= 40) return int64_t{1} << exponent;
+  }
+  const auto match = plain.match(text.trimmed());
+  if (!match.hasMatch()) return {};
+  const int64_t times = match.captured(2) == "k" ? 1024 : match.captured(2) == "M" ? 1 << 20 : 1;
+  const int64_t size = match.captured(1).toLongLong() * times;
+  if (size < 1 || size > 1'000'000'000'000) return {};
+  return size;
+}
+
+int64_t size_in(const QLineEdit* field) {
+  const auto size = size_of(field->text());
+  if (!size)
+    throw Failure("sizes: expected a whole number such as 4096, 2^12 or 64M, got " +
+                  field->text().left(40).toStdString());
+  return *size;
+}
+
+}  // namespace
+
+lab::Operation LabTab::operation() const {
+  return static_cast<lab::Operation>(operations_->currentItem()->data(Qt::UserRole).toInt());
+}
+
+// Only what makes sense for the operation and can run here stays to choose.
+void LabTab::operationChosen() {
+  const lab::Operation wanted = operation();
+  const bool product = wanted == lab::Operation::MatMul, gpu = device_info().cuda;
+  expression_row_->setVisible(wanted == lab::Operation::Expression);
+  depth_row_->setVisible(wanted == lab::Operation::Sine);
+  source_row_->setVisible(wanted == lab::Operation::Expression || wanted == lab::Operation::Sine);
+  shape_row_->setVisible(product);
+  const auto possible = lab::ways_of(wanted);
+  for (auto& [way, check] : ways_) {
+    const bool fits = std::find(possible.begin(), possible.end(), way) != possible.end(),
+               here = !lab::info(way).gpu || gpu;
+    check->setVisible(fits);
+    check->setEnabled(here);
+    check->setChecked(fits && here && way != lab::Way::GpuCold);
+  }
+  from_->setText(product ? "16" : "2^10");
+  to_->setText(product ? (gpu ? "4096" : "1024") : gpu ? "2^26" : "2^22");
+}
+
+std::vector<int64_t> LabTab::chosenSizes() const {
+  std::vector<int64_t> sizes;
+  if (spacing_->value() == "custom") {
+    for (const QString& part : custom_->text().split(',', Qt::SkipEmptyParts)) {
+      const auto size = size_of(part);
+      if (!size)
+        throw Failure("sizes: " + part.trimmed().left(40).toStdString() + " is no size such as 4096, 2^12 or 64M");
+      sizes.push_back(*size);
+    }
+    if (sizes.empty()) throw Failure("sizes: name at least one");
+  } else {
+    const int64_t from = size_in(from_), to = size_in(to_);
+    if (to < from) throw Failure("sizes: the second must not be smaller than the first");
+    const double factor = spacing_->value() == "root" ? std::sqrt(2.0) : 2.0;
+    for (int i = 0; sizes.empty() || sizes.back() < to; ++i) {
+      const auto size = static_cast<int64_t>(std::llround(static_cast<double>(from) * std::pow(factor, i)));
+      if (size > to) break;
+      if (sizes.empty() || size > sizes.back()) sizes.push_back(size);
+    }
+  }
+  if (sizes.size() > kMostSizes) throw Failure("sizes: more than 200");
+  return sizes;
+}
+
+lab::LabSpec LabTab::spec() const {
+  lab::LabSpec spec;
+  spec.operation = operation();
+  spec.name = lab::to_string(spec.operation);
+  spec.expression = expression_->text().toStdString();
+  spec.depth = depth_->value();
+  if (spec.operation == lab::Operation::MatMul) spec.m = m_->value(), spec.k = k_->value();
+  spec.repeats = repeats_->value();
+  spec.warm_up = warm_up_->value();
+  spec.cold_cache = cold_cache_->isChecked();
+  if (spec.operation == lab::Operation::Expression) lab::Expression::parse(spec.expression);
+  spec.sizes = chosenSizes();
+  for (const auto& [way, check] : ways_)
+    if (check->isVisibleTo(this) && check->isChecked()) spec.ways.push_back(way);
+  if (spec.ways.empty()) throw Failure("ways: tick at least one");
+  return spec;
+}
+
+void LabTab::setSpec(const lab::LabSpec& spec) {
+  ready();
+  for (int row = 0; row < operations_->count(); ++row)
+    if (operations_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(spec.operation))
+      operations_->setCurrentRow(row);
+  expression_->setText(QString::fromStdString(spec.expression));
+  depth_->setValue(spec.depth);
+  m_->setValue(static_cast<int>(spec.m));
+  k_->setValue(static_cast<int>(spec.k));
+  repeats_->setValue(spec.repeats);
+  warm_up_->setValue(spec.warm_up);
+  cold_cache_->setChecked(spec.cold_cache);
+  bool doubling = true;
+  for (size_t i = 1; i < spec.sizes.size(); ++i) doubling = doubling && spec.sizes[i] == 2 * spec.sizes[i - 1];
+  QStringList sizes;
+  for (int64_t size : spec.sizes) sizes << QString::number(size);
+  if (!sizes.empty()) {
+    from_->setText(sizes.front());
+    to_->setText(sizes.back());
+    custom_->setText(sizes.join(", "));
+    spacing_->setValue(doubling ? "2" : "custom");
+    spacingChosen();
+  }
+  if (spec.ways.empty()) return;
+  for (const auto& [way, check] : ways_)
+    check->setChecked(check->isEnabled() && std::find(spec.ways.begin(), spec.ways.end(), way) != spec.ways.end());
+}
+
+void LabTab::loadPreset(const QString& path) {
+  page_.clear();
+  if (!path.isEmpty()) {
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) return say(tr("%1 cannot be read").arg(path));
+    try {
+      const auto object = nlohmann::json::parse(file.readAll().toStdString());
+      setSpec(lab::lab_spec_from_json(object));
+      page_ = QString::fromStdString(object.value("text", ""));
+      if (object.contains("measured"))
+        page_ += "\n\n" + QString::fromStdString(object.at("measured").get<std::string>());
+    } catch (const std::exception& failure) {
+      say(QString::fromUtf8(failure.what()));
+    }
+  }
+  showStory();
+}
+
+}  // namespace ws::app

@@ -1,0 +1,12 @@
+// What a sweep shows, in sentences.
+#pragma once
+#include <QStringList>
+
+#include "engine/lab/lab.h"
+
+namespace ws::app {
+
+QString lab_headline(const lab::LabResult& result);
+QStringList lab_findings(const lab::LabResult& result);
+
+}  // namespace ws::app

@@ -63,6 +63,14 @@ QWidget* ExperimentsTab::buildLeft() {
   list_->setStyleSheet("QListWidget::item { height: 24px; padding-left: 8px; }");
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   column->addWidget(list_, 2);
+  auto* own = new QPushButton(theme_icon("plus"), tr("New experiment…"), panel);
+  own->setProperty("small", true);
+  connect(own, &QPushButton::clicked, this, &ExperimentsTab::makeNew);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(10, 4, 10, 6);
+  row->addWidget(own);
+  row->addStretch(1);
+  column->addLayout(row);
   auto* page = new QWidget(panel);
   auto* lines = new QVBoxLayout(page);
   lines->setContentsMargins(12, 10, 12, 10);

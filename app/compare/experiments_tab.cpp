@@ -10,16 +10,22 @@
 #include <QPainter>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QSpinBox>
 #include <QTabBar>
 #include <QTableWidget>
 
+#include "app/compare/experiment_dialog.h"
+#include "app/panels/setup_panel.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/report/chart_export.h"
+#include "app/report/report.h"
 #include "app/session/session.h"
 #include "app/window/main_window.h"
 #include "engine/executor.h"
+
+#include <nlohmann/json.hpp>
 
 namespace ws::app {
 namespace {
@@ -56,7 +62,36 @@ void ExperimentsTab::fillList() {
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }
+  for (const QFileInfo& own : QDir(ownFolder()).entryInfoList({"*.json"}, QDir::Files, QDir::Name)) try {
+      const ExperimentSpec spec = load_experiment(own.absoluteFilePath().toStdString());
+      add(QString::fromStdString(spec.title), own.absoluteFilePath());
+    } catch (const std::exception& problem) {
+      emit said(QString::fromUtf8(problem.what()), true);
+    }
   if (list_->count() > 0) list_->setCurrentRow(0);
+}
+
+bool ExperimentsTab::add(const ExperimentSpec& spec) {
+  if (running()) return emit said(tr("An experiment is training: stop it first."), true), false;
+  QString name = QString::fromStdString(spec.title).toLower().replace(QRegularExpression("[^a-z0-9]+"), "-");
+  if (name.isEmpty() || name == "-") name = "experiment";
+  QDir().mkpath(ownFolder());
+  QString path = ownFolder() + "/" + name + ".json";
+  for (int i = 2; QFileInfo::exists(path); ++i) path = QString("%1/%2-%3.json").arg(ownFolder(), name).arg(i);
+  ExperimentSpec kept = spec;
+  kept.name = QFileInfo(path).completeBaseName().toStdString();
+  if (kept.title.empty()) kept.title = kept.name;
+  try {
+    write_whole(path.toStdString(), to_json(kept).dump(2) + "\n");
+  } catch (const std::exception& problem) {
+    return emit said(QString::fromUtf8(problem.what()), true), false;
+  }
+  return open(path);
+}
+
+void ExperimentsTab::makeNew() {
+  ExperimentDialog dialog(base_ ? base_() : RunSpec{}, this);
+  if (dialog.exec() == QDialog::Accepted) add(dialog.spec());
 }
 
 void ExperimentsTab::add(const QString& title, const QString& path) {
@@ -254,6 +289,7 @@ void ExperimentsTab::chooseExport() {
 void add_experiments(MainWindow& window) {
   auto* tab = new ExperimentsTab(window.session(), window.library()->folder() + "/experiments", &window);
   const int index = window.addTab(QObject::tr("Experiments"), tab, {});
+  tab->setBase([&window] { return window.setup()->spec(); });
   QObject::connect(tab, &ExperimentsTab::said, &window,
                    [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
   QObject::connect(tab, &ExperimentsTab::openWanted, &window,

@@ -1,6 +1,7 @@
 // Experiments: a question, what should come out, and what came out here. Runs go on where a stop or a crash left them.
 #pragma once
 #include <QWidget>
+#include <functional>
 #include <vector>
 
 #include "app/compare/experiments_chart.h"
@@ -30,8 +31,11 @@ class ExperimentsTab : public QWidget {
   QPushButton* runButton() const { return run_; }
   const ExperimentResult& result() const { return result_; }
   bool running() const { return job_->running(); }
-  bool open(const QString& path);  // an experiment's file; false: it is none
-  void run();                      // starts, or goes on
+  bool open(const QString& path);        // an experiment's file; false: it is none
+  bool add(const ExperimentSpec& spec);  // an own one, kept beside the results
+  // The choices that a new experiment begins with.
+  void setBase(std::function<RunSpec()> base) { base_ = std::move(base); }
+  void run();  // starts, or goes on
   void stop() { job_->cancel(); }
   bool exportTo(const QString& path);  // csv, svg, pdf or png by the name's ending
 
@@ -48,6 +52,8 @@ class ExperimentsTab : public QWidget {
   QWidget* buildRight();
   void fillList();
   void add(const QString& title, const QString& path);
+  void makeNew();
+  QString ownFolder() const { return folder_ + "/own"; }
   void chosen();
   void readResult();
   void showResult();
@@ -61,6 +67,7 @@ class ExperimentsTab : public QWidget {
   void chooseExport();
 
   Session* session_;
+  std::function<RunSpec()> base_;
   QString folder_;
   ExperimentJob* job_;
   ExperimentSpec spec_;

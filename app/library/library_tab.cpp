@@ -204,6 +204,11 @@ QWidget* LibraryTab::buildSide() {
   column->addWidget(again_);
   column->addWidget(torch_);
   column->addLayout(pair);
+  connectSide();
+  return panel;
+}
+
+void LibraryTab::connectSide() {
   connect(name_, &QLineEdit::editingFinished, this, [this] {
     if (noted_) library_->rename(noted_, name_->text());
   });
@@ -224,7 +229,6 @@ QWidget* LibraryTab::buildSide() {
     if (const QString done = ask_export(this, *library_, chosen()); !done.isEmpty()) emit said(done, false);
   });
   connect(delete_, &QPushButton::clicked, this, &LibraryTab::removeChosen);
-  return panel;
 }
 
 QWidget* LibraryTab::buildFooter() {

@@ -43,6 +43,7 @@ class LibraryTab : public QWidget {
   QWidget* buildTable();
   QWidget* buildBar();
   QWidget* buildSide();
+  void connectSide();
   QWidget* buildFooter();
   void fillFilters();
   void showChosen();

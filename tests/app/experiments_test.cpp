@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/compare/experiment_dialog.h"
 #include "app/compare/experiments_tab.h"
 #include "app/panels/theme.h"
 #include "app/session/session.h"
@@ -50,6 +51,7 @@ class ExperimentsTest : public QObject {
   void everyViewDrawsSomething();
   void valuesFarApartAreDrawnByTheirLogarithm();
   void writesWhatItShows();
+  void anOwnExperimentIsMadeFromAxes();
   void theCommandLineGivesTheSameTable();
   void theLadderIsTheSameFromBoth();
 };
@@ -133,6 +135,36 @@ void ExperimentsTest::writesWhatItShows() {
   QVERIFY(!shown->exportTo(folder_.filePath("r.what")));
   QVERIFY(!shown->exportTo(folder_.filePath("none/r.png")));
   QVERIFY(!QFileInfo::exists(folder_.filePath("r.what")));
+}
+
+void ExperimentsTest::anOwnExperimentIsMadeFromAxes() {
+  RunSpec base = load_spec("iris");
+  base.exec.device = Device::Cpu;
+  base.train.epochs = 5;
+  ExperimentDialog dialog(base);
+  QVERIFY(!dialog.ready());
+  dialog.choose("exec.allocator", {"direct", "arena", "stream-ordered"});
+  dialog.choose("train.batch", {"8", "16"});
+  dialog.setName("My: own!");
+  QVERIFY(dialog.ready());
+  dialog.choose("train.batch", {"8", "many"});
+  QVERIFY(!dialog.ready());
+  dialog.choose("train.batch", {"8", "16"});
+  auto shown = tab();
+  QVERIFY(shown->add(dialog.spec()));
+  QCOMPARE(shown->result().trials.size(), size_t(6));
+  QVERIFY(QFileInfo::exists(folder_.path() + "/results/own/my-own-.json"));
+  shown->repeats()->setValue(1);
+  shown->run();
+  QTRY_VERIFY_WITH_TIMEOUT(!shown->running(), 60'000);
+  QVERIFY(shown->result().complete);
+  int skipped = 0;
+  for (const TrialResult& t : shown->result().trials) skipped += !t.trial.skipped.empty();
+  QCOMPARE(skipped, 2);  // stream-ordered memory needs a GPU
+  auto again = tab();
+  bool listed = false;
+  for (int row = 0; row < again->list()->count(); ++row) listed |= again->list()->item(row)->text() == "My: own!";
+  QVERIFY(listed);
 }
 
 namespace {

@@ -40,4 +40,11 @@ check "a run file has its steps" 'grep -Eq "^steps +800" stats.txt'
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "wall time.* [+-]?0\.000$" diff.txt'
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
+"$program" report r.wsrun r.wsrun --out r.html >/dev/null && grep -q "</html>" r.html; check "report writes a page" '[[ $? == 0 ]]'
+"$program" report r.wsrun --out r.pdf >/dev/null 2>err.txt; check "report refuses what it cannot write" '[[ $? == 2 && ! -e r.pdf ]]'
+"$program" torch iris --python /no/such/python3 --out t.wsrun >/dev/null 2>err.txt
+check "no python: 1, a sentence, no file" '[[ $? == 1 && $(wc -l <err.txt) == 1 && ! -e t.wsrun ]] && grep -q "is not installed" err.txt'
+"$program" experiment first-weights --out e --repeats 1 >e.txt 2>/dev/null &
+pid=$!; sleep 2; kill -INT $pid; wait $pid
+check "a stopped experiment says how to go on" '[[ $? == 0 ]] && grep -Eq "start it again to go on|Measured" e.txt && [[ -s e/table.csv && -s e/chart.svg ]]'
 exit $((failures > 0))

@@ -151,14 +151,14 @@ void LabChart::paintCardRow(QPainter& painter, const QRectF& card, double y, con
   painter.setFont(ui_font(11));
   painter.setPen(theme().text);
   painter.drawText(QRectF(card.left() + 36, y, 138, 16), Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(curve.label, Qt::ElideRight, 138));
+                   painter.fontMetrics().elidedText(curve.label, Qt::ElideRight, 136));
   painter.setFont(number_font(11));
-  painter.drawText(QRectF(card.left() + 176, y, 72, 16), Qt::AlignRight | Qt::AlignVCenter, valueText(value));
+  painter.drawText(QRectF(card.left() + 170, y, 72, 16), Qt::AlignRight | Qt::AlignVCenter, valueText(value));
   painter.setPen(theme().secondary);
   const QString gain = reference <= 0  ? QString()
                        : curve.pitfall ? QStringLiteral("—")
-                                       : significant_text(reference / value) + "×";
-  painter.drawText(QRectF(card.left() + 248, y, 50, 16), Qt::AlignRight | Qt::AlignVCenter, gain);
+                                       : significant_text(reference / value, reference < value ? 2 : 3) + "×";
+  painter.drawText(QRectF(card.left() + 242, y, 56, 16), Qt::AlignRight | Qt::AlignVCenter, gain);
 }
 
 void LabChart::paintRing(QPainter& painter, const Frame& f) const {

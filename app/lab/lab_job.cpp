@@ -1,8 +1,12 @@
 #include "app/lab/lab_job.h"
 
+#include <QDir>
+#include <QFile>
 #include <QMetaObject>
 
 #include "app/lab/recorded_lab.h"
+#include "app/session/writer_mark.h"
+#include "profiling/formats/run_file.h"
 
 namespace ws::app {
 namespace {
@@ -39,7 +43,23 @@ class Forward final : public lab::LabSink {
   OnCeilings on_ceilings_;
 };
 
+QString part_of(const QString& path) { return path + ".part"; }
+
 }  // namespace
+
+void LabJob::recover(const QString& folder) {
+  for (const QFileInfo& part : QDir(folder).entryInfoList({"lab-*" + part_of("")}, QDir::Files)) {
+    try {
+      const auto extra = prof::read_run_summary(part.filePath().toStdString()).extra;
+      const auto writer = extra.find("writer");
+      if (writer != extra.end() && writer_is_alive(writer->second)) continue;
+    } catch (const std::exception&) {
+      continue;  // not even begun
+    }
+    const QString whole = part.filePath().chopped(part_of("").size());
+    for (const char* log : {"", "-wal", "-shm"}) QFile::rename(part.filePath() + log, whole + log);
+  }
+}
 
 LabJob::~LabJob() { cancel_ = true; }
 
@@ -63,7 +83,9 @@ void LabJob::start(const lab::LabSpec& spec, const QString& path) {
   const auto on_ceilings = [this, mine](const lab::Ceilings& c) {
     if (mine == generation_) result_.ceilings = c;
   };
-  thread_ = std::jthread([this, spec, mine, on_point, on_progress, on_ceilings, file = path.toStdString()] {
+  // Under another name until it is whole: the library shows finished sweeps only.
+  const std::string file = path.isEmpty() ? std::string() : part_of(path).toStdString();
+  thread_ = std::jthread([this, spec, mine, on_point, on_progress, on_ceilings, file, path] {
     lab::LabResult done;
     QString problem;
     try {
@@ -72,6 +94,7 @@ void LabJob::start(const lab::LabSpec& spec, const QString& path) {
     } catch (const std::exception& failure) {
       problem = QString::fromUtf8(failure.what());
     }
+    if (!file.empty()) QFile::rename(part_of(path), path);
     QMetaObject::invokeMethod(
         this,
         [this, mine, done, problem] {

@@ -17,6 +17,7 @@ class LabJob : public QObject {
   // Cancels what runs. With a path the timeline of every point is recorded there.
   void start(const lab::LabSpec& spec, const QString& path = {});
   void cancel() { cancel_ = true; }
+  static void recover(const QString& folder);  // sweeps of programs that were killed, as far as they came
   bool running() const { return running_; }
   const lab::LabResult& result() const { return result_; }
   const QString& path() const { return path_; }  // of the run file; empty: none

@@ -112,7 +112,7 @@ Pane* LabTab::buildThroughput() {
 
 Pane* LabTab::buildCrossovers() {
   crossovers_ = new QTableWidget(0, 5, this);
-  crossovers_->setHorizontalHeaderLabels({tr("slower below"), tr("faster above"), tr("N"), tr("time"), tr("gain")});
+  crossovers_->setHorizontalHeaderLabels({tr("slower"), tr("faster"), tr("N"), tr("time"), tr("gain")});
   crossovers_->horizontalHeaderItem(4)->setToolTip(tr("at the largest size"));
   style_table(*crossovers_, tr("Crossovers"));
   auto* header = crossovers_->horizontalHeader();

@@ -67,6 +67,11 @@ LabAxis throughput_axis(const lab::LabResult& result) {
 
 }  // namespace
 
+void LabTab::setFolder(const QString& folder) {
+  folder_ = folder;
+  LabJob::recover(folder);
+}
+
 std::vector<LabShown> LabTab::shown() const {
   std::vector<LabShown> all;
   if (job_->running() || !job_->result().points.empty()) all.push_back({job_->result(), {}, job_->path()});

@@ -32,8 +32,8 @@ class LabTab : public QWidget {
   Q_OBJECT
  public:
   explicit LabTab(QWidget* parent = nullptr);
-  void setFolder(const QString& folder) { folder_ = folder; }  // where sweeps are recorded; empty: nowhere
-  lab::LabSpec spec() const;  // as chosen; throws Failure for an expression or a size that is wrong
+  void setFolder(const QString& folder);  // where sweeps are recorded; empty: nowhere
+  lab::LabSpec spec() const;              // as chosen; throws Failure for an expression or a size that is wrong
   void setSpec(const lab::LabSpec& spec);
   void run();
   void setBusyElsewhere(const QString& why) { elsewhere_ = why; }  // not empty: nothing can be measured now

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "app/session/machine.h"
+#include "app/session/writer_mark.h"
 #include "engine/executor.h"
 #include "profiling/clock.h"
 #include "profiling/collectors/collector.h"
@@ -37,6 +38,7 @@ prof::RunSummary first_summary(const lab::LabSpec& spec) {
   s.device = device_info().cuda ? device_info().name : "CPU";
   s.spec = to_json(spec).dump();
   s.machine = machine_json().dump();
+  s.extra["writer"] = writer_mark();
   return s;
 }
 

@@ -24,6 +24,7 @@
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
 #include "engine/executor.h"
+#include "profiling/formats/run_file.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -85,6 +86,7 @@ class LabTabTest : public QObject {
   void resultsOfPyTorchLieOver();
   void figuresAndDataAreWritten();
   void sharesSumToTheWhole();
+  void aKilledSweepIsFoundAgain();
 };
 
 void LabTabTest::initTestCase() {
@@ -128,6 +130,8 @@ void LabTabTest::aClickOpensTheTimelineOfAPoint() {
   QTRY_VERIFY(window->cursor()->begin() <= recorded.begin_ns && window->cursor()->end() >= recorded.end_ns);
   QVERIFY(window->cursor()->end() - window->cursor()->begin() < 2 * (recorded.end_ns - recorded.begin_ns) + 10'000);
   QVERIFY(run->trace.span_count() > 0);
+  QTest::qWait(900);  // the library looks at its folder again meanwhile: the view stays
+  QVERIFY(window->cursor()->begin() <= recorded.begin_ns && window->cursor()->end() >= recorded.end_ns);
 }
 
 void LabTabTest::tickedSweepsLieOverEachOther() {
@@ -287,6 +291,28 @@ void LabTabTest::sharesSumToTheWhole() {
   QVERIFY(std::abs(shares[0].rest - 0.2) < 1e-9);
   QCOMPARE(shares[1].compute, 1.0);
   QVERIFY(lab_shares(result, 65).empty());
+}
+
+// What a killed window leaves: the file under its unfinished name, with a writer that is gone.
+void LabTabTest::aKilledSweepIsFoundAgain() {
+  const QString whole = folder() + "/lab-add-1.wsrun", part = whole + ".part";
+  QVERIFY(QDir().mkpath(folder()));
+  {
+    struct Quiet : lab::LabSink {
+    } sink;
+    std::atomic<bool> cancel{false};
+    run_recorded_lab(small(), part.toStdString(), cancel, sink);
+    prof::RunSummary summary = prof::read_run_summary(part.toStdString());
+    QVERIFY(summary.extra.contains("writer"));
+    LabJob::recover(folder());
+    QVERIFY2(QFile::exists(part), "this process still lives");
+    summary.status = "running";
+    summary.extra["writer"] = "";
+    prof::RunFileWriter(part.toStdString(), summary).flush();
+  }
+  LabJob::recover(folder());
+  QVERIFY(!QFile::exists(part));
+  QCOMPARE(read_lab(whole.toStdString())->points.size(), size_t(8));
 }
 
 QTEST_MAIN(LabTabTest)

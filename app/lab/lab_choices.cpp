@@ -6,6 +6,7 @@
 #include <QListWidget>
 #include <QRegularExpression>
 #include <QSpinBox>
+#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +32,13 @@ std::optional<int64_t> size_of(const QString& text) {
   const int64_t size = match.captured(1).toLongLong() * times;
   if (size < 1 || size > 1'000'000'000'000) return {};
   return size;
+}
+
+// Large powers of two are easier to read as such.
+QString size_written(int64_t size) {
+  const auto bits = static_cast<uint64_t>(size);
+  return size >= 1 << 16 && std::has_single_bit(bits) ? "2^" + QString::number(std::countr_zero(bits))
+                                                      : QString::number(size);
 }
 
 int64_t size_in(const QLineEdit* field) {
@@ -124,7 +132,7 @@ void LabTab::setSpec(const lab::LabSpec& spec) {
   bool doubling = true;
   for (size_t i = 1; i < spec.sizes.size(); ++i) doubling = doubling && spec.sizes[i] == 2 * spec.sizes[i - 1];
   QStringList sizes;
-  for (int64_t size : spec.sizes) sizes << QString::number(size);
+  for (int64_t size : spec.sizes) sizes << size_written(size);
   if (!sizes.empty()) {
     from_->setText(sizes.front());
     to_->setText(sizes.back());

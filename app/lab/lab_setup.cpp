@@ -149,7 +149,7 @@ void LabTab::buildOperations(QVBoxLayout* column) {
   connect(source, &QPushButton::clicked, this, &LabTab::showSource);
   expression_row_ = labelled(tr("of x and y"), expression_);
   depth_row_ = labelled(tr("depth"), depth_);
-  source_row_ = labelled(tr("as one kernel"), source);
+  source_row_ = labelled(tr("one kernel"), source);
   for (QWidget* widget : {static_cast<QWidget*>(operations_), expression_row_, depth_row_, source_row_})
     section->body()->addWidget(widget);
   column->addWidget(section);

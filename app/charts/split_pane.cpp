@@ -129,9 +129,11 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     if (i == 0 && runs_.size() == 2 && table_.wall[0] > 0 && table_.wall[1] > table_.wall[0] * 1.05) {
       painter.setFont(ui_font(11));
       painter.setPen(theme().secondary);
-      painter.drawText(
-          QRectF(value_end, top, width() - value_end - 4, bar), Qt::AlignLeft | Qt::AlignVCenter,
-          tr("%1× faster than %2").arg(table_.wall[1] / table_.wall[0], 0, 'f', 1).arg(run_letter(runs_[1]->slot)));
+      const QString text =
+          tr("%1× faster than %2").arg(table_.wall[1] / table_.wall[0], 0, 'f', 1).arg(run_letter(runs_[1]->slot));
+      const QRectF place(value_end, top, width() - value_end - 4, bar);
+      if (QFontMetricsF(painter.font()).horizontalAdvance(text) < place.width())
+        painter.drawText(place, Qt::AlignLeft | Qt::AlignVCenter, text);
     }
   }
   return top;

@@ -35,11 +35,22 @@ int load_folder(const QString& folder) {
       known.begin(), known.end(), [](const QString& path) { return QFontDatabase::addApplicationFont(path) >= 0; }));
 }
 
+// Qt lists these whether or not a font stands behind them.
+bool is_generic(const QString& family) {
+  static const QStringList generic{"Sans", "Sans Serif", "Serif", "Monospace"};
+  return generic.contains(family);
+}
+
+bool any_font() {
+  const QStringList families = QFontDatabase::families(QFontDatabase::Latin);
+  return !std::all_of(families.begin(), families.end(), is_generic);
+}
+
 QString first_of(std::initializer_list<const char*> families, bool fixed) {
   for (const char* family : families)
     if (have_family(family)) return family;
   for (const QString& family : QFontDatabase::families(QFontDatabase::Latin))
-    if (!fixed || QFontDatabase::isFixedPitch(family)) return family;
+    if (!is_generic(family) && (!fixed || QFontDatabase::isFixedPitch(family))) return family;
   return families.begin()[0];
 }
 
@@ -57,7 +68,7 @@ QStringList font_folders() {
 }
 
 void ensure_fonts() {
-  if (!QFontDatabase::families(QFontDatabase::Latin).isEmpty()) return;
+  if (any_font()) return;
   for (const QString& folder : font_folders())
     if (QDir(folder).exists() && load_folder(folder) > 0) return;
   std::fprintf(stderr,

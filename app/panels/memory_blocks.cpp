@@ -103,15 +103,34 @@ MemoryMap plan_map(const Plan& plan) {
   return map;
 }
 
+namespace {
+
+// What a step asks of its allocator; the driver's own calls would say most of it a second time.
+std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace) {
+  const auto driver = [&](const prof::MemoryEvent& event) {
+    return event.source < trace.memory_sources.size() && trace.memory_sources[event.source].starts_with("cuda");
+  };
+  const auto& all = trace.memory();
+  const auto newest = all.end() - static_cast<std::ptrdiff_t>(std::min(all.size(), kMostEvents));
+  std::vector<prof::MemoryEvent> own;
+  std::copy_if(newest, all.end(), std::back_inserter(own), [&](const auto& event) { return !driver(event); });
+  return own.empty() ? std::vector<prof::MemoryEvent>(newest, all.end()) : own;
+}
+
+}  // namespace
+
 MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
   MemoryMap map;
   map.by_op = false;
-  const auto& events = trace.memory();
+  std::vector<prof::MemoryEvent> events = events_of_steps(trace);
+  // What follows the last step, an evaluation or the end of the run, belongs to none.
+  while (events.size() > 1 && events.back().step == 0 && events.front().step + events[events.size() / 2].step > 0)
+    events.pop_back();
   if (events.empty()) return map;
   const uint32_t last_step = events.back().step;
   const auto from_step = static_cast<uint32_t>(std::max<int64_t>(0, static_cast<int64_t>(last_step) - steps));
-  size_t first = events.size() - std::min(events.size(), kMostEvents);
-  while (first + 1 < events.size() && events[first].step != 0 && events[first].step <= from_step) ++first;
+  size_t first = 0;
+  while (last_step > 0 && first + 1 < events.size() && events[first].step <= from_step) ++first;
   map.x_begin = static_cast<double>(events[first].time), map.x_end = static_cast<double>(events.back().time) + 1;
   std::map<uint64_t, MapBlock> open;
   for (size_t i = first; i < events.size(); ++i) {

@@ -27,7 +27,7 @@ QSize Segment::sizeHint() const {
   return {static_cast<int>(QFontMetricsF(ui_font(12, 600)).horizontalAdvance(text())) + 10, 23};
 }
 QSize Segment::minimumSizeHint() const {
-  return {static_cast<int>(QFontMetricsF(ui_font(12, 600)).horizontalAdvance(text())) + 2, 23};
+  return {static_cast<int>(QFontMetricsF(ui_font(11, 600)).horizontalAdvance(text())) + 4, 23};
 }
 
 void Segment::paintEvent(QPaintEvent*) {

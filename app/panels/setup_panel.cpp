@@ -56,7 +56,7 @@ void SetupPanel::build() {
   scroll->setWidgetResizable(true);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll->setFocusPolicy(Qt::NoFocus);
-  auto* inside = new QWidget(scroll);
+  auto* inside = inside_ = new QWidget(scroll);
   inside->setObjectName("panel");
   inside->setAttribute(Qt::WA_StyledBackground);
   auto* list = new QVBoxLayout(inside);
@@ -70,6 +70,11 @@ void SetupPanel::build() {
   }
   list->addStretch(1);
   column->addWidget(buildFooter());
+}
+
+QSize SetupPanel::minimumSizeHint() const {
+  constexpr int kLeast = 266, kScrollBar = 8;
+  return {std::max(kLeast, inside_->minimumSizeHint().width() + kScrollBar), 200};
 }
 
 QWidget* SetupPanel::buildHeader() {
@@ -296,6 +301,7 @@ void SetupPanel::refresh() {
   const QFontMetrics metrics(ui_font(12));
   preset_button_->setText(metrics.elidedText(title, Qt::ElideRight, 170));
   preset_button_->setToolTip(title);
+  updateGeometry();
   refreshNotes();
   refreshFooter();
 }

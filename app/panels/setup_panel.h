@@ -21,6 +21,7 @@ class SetupPanel : public QWidget {
  public:
   explicit SetupPanel(QWidget* parent = nullptr);
 
+  QSize minimumSizeHint() const override;  // wide enough for every row in the fonts that there are
   const RunSpec& spec() const { return spec_; }
   void setSpec(const RunSpec& spec);  // and what "changed" compares with
   void setCuda(bool cuda);            // once it is known; a preset chosen before is fitted to the machine then
@@ -62,6 +63,7 @@ class SetupPanel : public QWidget {
   std::map<QString, QPushButton*> more_;
   std::map<QString, bool> show_more_;
   std::vector<FieldRow*> rows_;
+  QWidget* inside_ = nullptr;  // what scrolls
   QLabel* chain_ = nullptr;
   QLabel* estimate_ = nullptr;
   QLabel* footer_ = nullptr;

@@ -120,6 +120,11 @@ bool RunLibrary::readAgain(Run* run) {
   return true;
 }
 
+// The page in front was shown before the run had its trace.
+void RunLibrary::tellTicked(const Run& run) {
+  if (run.slot >= 0) emit tickedChanged();
+}
+
 void RunLibrary::markBroken(const QString& path, const QString& why) {
   broken_.insert(path);
   emit failed(unreadable(path, why));
@@ -198,7 +203,7 @@ void RunLibrary::loadDetails(Run* run) {
       loading_.remove(guard.data());
       if (!guard) return;
       if (*details)
-        give_details(*guard, std::move(**details));
+        give_details(*guard, std::move(**details)), tellTicked(*guard);
       else
         emit failed(problem);
     });

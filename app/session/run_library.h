@@ -58,6 +58,7 @@ class RunLibrary : public QObject {
   bool readAgain(Run* run);
   void insert(Run* run);
   void loadDetails(Run* run);
+  void tellTicked(const Run& run);
   void markBroken(const QString& path, const QString& why);
   bool write(Run* run, const std::function<void(const std::string& path)>& change);
   QString trash() const { return folder_ + "/.deleted"; }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "app/panels/data_shape.h"
 #include "app/session/writer_mark.h"
 
 namespace ws::app {
@@ -102,10 +103,22 @@ void add_throughput(const prof::RunSummary& file, RunDetails& d) {
   }
 }
 
+void read_plan(const RunSpec& spec, RunDetails& d) {
+  const DataShape shape = data_shape(spec.data);
+  if (!shape.known()) return;
+  const int64_t batch = spec.train.batch > 0 ? std::min(spec.train.batch, shape.train) : shape.train;
+  try {
+    d.plan = compile(spec, make_model(spec.model, shape.features, shape.outputs), batch);
+  } catch (const Failure&) {  // made by another version: its run is shown without
+  }
+}
+
 // From the spans that are in memory: those of a very long run begin where its history does.
-void read_gpu_steps(const QString& path, RunDetails& d) {
-  const prof::RunSummary file = prof::read_run_summary(path.toStdString());
-  if (file.origin == "run" && !file.spec.empty() && host_runs_ahead(parse_spec(file.spec))) d.gpu_steps.finish(d.trace);
+void read_choices(const prof::RunSummary& file, RunDetails& d) {
+  if (file.origin != "run" || file.spec.empty()) return;
+  const RunSpec spec = parse_spec(file.spec);
+  if (host_runs_ahead(spec)) d.gpu_steps.finish(d.trace);
+  read_plan(spec, d);
 }
 
 }  // namespace
@@ -158,7 +171,7 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   d->trace = d->reader->trace();
   const prof::TimeNs end = d->trace.last_time();
   d->reader->fill(d->trace, d->trace.first_time(), end, kBlocksAtOnce);
-  read_gpu_steps(path, *d);
+  read_choices(d->reader->summary(), *d);
   read_windows(*d->reader, *d);
   add_throughput(d->reader->summary(), *d);
   for (const std::string& problem : d->reader->problems()) d->log << QString::fromStdString(problem);
@@ -170,6 +183,7 @@ void give_details(Run& run, RunDetails&& d) {
   run.evals = std::move(d.evals);
   run.meters = std::move(d.meters);
   run.changes = std::move(d.changes);
+  if (d.plan) run.plan = std::move(d.plan);
   run.trace = std::move(d.trace);
   run.takeGpuSteps(std::move(d.gpu_steps));
   run.split = std::move(d.split);

@@ -16,6 +16,7 @@ struct RunDetails {
   std::vector<EvalPoint> evals;
   std::vector<MeterPoint> meters;
   std::vector<Change> changes;
+  std::optional<CompiledPlan> plan;  // of the choices it began with; none where the shape of its data is not known
   prof::Trace trace;
   GpuSteps gpu_steps;
   StepSplit split;

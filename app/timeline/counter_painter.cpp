@@ -112,13 +112,16 @@ void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double to
     const TimeRange range = model_.runRange(ref.run, g_->range);
     const auto value = value_at(counter, range.begin + range.length() / 8);
     if (!is_reserved(counter) || !value) continue;
-    const QString text = QString(run_letter(run->slot)) + " reserved " + fixed_text(*value / kMiB, 2);
+    const QString text = QString(run_letter(run->slot)) + " reserved " + bytes_text(*value);
     const double width = small_.width(text), y = band.bottom() - *value / kMiB / top * band.height() - 9;
     QRectF box(band.left() + band.width() / 8, y - 7, width, 14);
     for (const QRectF& other : taken)
       if (other.intersects(box)) box.moveLeft(other.right() + 24);
     if (box.top() < band.top() - 4) box.moveTop(box.top() + 20);
     taken.push_back(box);
+    QColor ground = theme().base;  // readable also where the line of another run passes
+    ground.setAlphaF(0.75F);
+    p_->fillRect(box.adjusted(-3, 0, 3, 0), ground);
     small_.draw(*p_, box.left(), box.center().y(), text, theme().run[std::max(0, run->slot) % 8]);
   }
 }

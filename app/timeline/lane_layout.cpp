@@ -371,14 +371,37 @@ std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const Lane
   return all;
 }
 
+namespace {
+
+// Room that nothing needs: a little to the memory curve, then to the rows that hold kernels and calls, the rest to
+// memory.
+void grow(std::vector<Lane>& lanes, int spare) {
+  constexpr int kMemoryFirst = 110, kKernelsMore = 42, kCallsMore = 14;
+  auto memory = std::ranges::find(lanes, LaneKind::Memory, &Lane::kind);
+  if (memory == lanes.end()) return;
+  const int first = std::min(spare, kMemoryFirst);
+  memory->height += first, spare -= first;
+  const auto give = [&](TrackKind kind, int more) {
+    for (Lane& lane : lanes) {
+      if (lane.kind != LaneKind::Spans || lane.track_kind != kind) continue;
+      const int own = std::min(spare, more);
+      lane.height += own, spare -= own;
+    }
+  };
+  give(TrackKind::Stream, kKernelsMore);
+  give(TrackKind::Api, kCallsMore);
+  memory->height += spare;
+}
+
+}  // namespace
+
 int place_lanes(std::vector<Lane>& lanes, int viewport) {
   int total = 0;
   for (const Lane& lane : lanes) total += lane.height;
-  auto memory = std::find_if(lanes.begin(), lanes.end(), [](const Lane& l) { return l.kind == LaneKind::Memory; });
-  if (memory != lanes.end() && total < viewport) memory->height += viewport - total, total = viewport;
+  if (total < viewport) grow(lanes, viewport - total);
   int y = 0;
   for (Lane& lane : lanes) lane.y = y, y += lane.height;
-  return total;
+  return std::max(total, y);
 }
 
 int lane_at(const std::vector<Lane>& lanes, int y) {

@@ -69,7 +69,6 @@ void MainWindow::buildCentre() {
   columns_->setHandleWidth(1);
   columns_->setChildrenCollapsible(false);
   setup_ = new SetupPanel(columns_);
-  setup_->setMinimumWidth(248);
   setup_button_ = left_rail_->add(tr("Setup"));
   setup_button_->setChecked(true);
   connect(setup_button_, &QAbstractButton::toggled, setup_, &QWidget::setVisible);

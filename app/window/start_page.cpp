@@ -66,7 +66,7 @@ StartCard::StartCard(const Start& start, bool primary, QWidget* parent)
   column->addWidget(text);
   column->addStretch(1);
   column->addLayout(row);
-  setMinimumSize(216, 262);
+  setMinimumSize(206, 262);
   setMaximumWidth(300);
 }
 

@@ -155,7 +155,7 @@ void BadInputTest::aVanishedDataFolderIsSaid() {
   const QString table = home_.path() + "/was-here/points.csv";
   window->setup()->set("data.name", "csv");
   window->setup()->set("data.path", table);
-  window->setup()->set("data.target", "y");
+  window->setup()->set("data.label_column", "y");
   window->setup()->set("exec.device", "cpu");
   QSignalSpy ended(window->session(), &Session::ended);
   window->train();

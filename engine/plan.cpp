@@ -210,7 +210,9 @@ std::string plan_hash(const Plan& plan) {
   for (const char* key :
        {"lr", "epochs", "schedule", "seed", "target_accuracy", "time_limit_s", "eval_every", "warmup_steps"})
     spec["train"].erase(key);
-  const std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
+  std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
+  for (const Buffer& b : plan.buffers)  // exactly: what is printed for a person is rounded
+    text += b.name + ' ' + std::to_string(b.rows) + ' ' + std::to_string(b.cols) + ' ' + std::to_string(b.offset) + ';';
   uint64_t hash = 1469598103934665603ull;
   for (unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
   char hex[17];

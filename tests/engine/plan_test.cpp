@@ -18,6 +18,13 @@ std::vector<std::string> kinds(const Plan& plan) {
 
 Plan mnist_plan(RunSpec spec = {}) { return build_plan(spec, make_model(spec.model, 784, 10), 64); }
 
+TEST(Plan, OneRowMoreIsAnotherPlan) {
+  const RunSpec spec;
+  const Model model = make_model(spec.model, 784, 10);
+  EXPECT_NE(plan_hash(build_plan(spec, model, 66667)), plan_hash(build_plan(spec, model, 66668)));
+  EXPECT_EQ(plan_hash(mnist_plan()), plan_hash(mnist_plan()));
+}
+
 TEST(Plan, NaiveStepIsOneOpForOneThing) {
   const Plan plan = mnist_plan();
   EXPECT_EQ(kinds(plan), (std::vector<std::string>{

@@ -144,7 +144,7 @@ Training line_training(int64_t points, int64_t batch) {
 
 TEST(ExecutorGpu, TheLineInEveryForm) {
   NEEDS_GPU();
-  for (const int64_t points : {1, 3, 1000, 100003})
+  for (const int64_t points : {1, 3, 1000, 100003, 200003})
     for (const int64_t batch : {points, (points + 2) / 3}) {
       Training t = line_training(points, batch);
       const Outcome want = train_on_oracle(t);

@@ -7,7 +7,7 @@ namespace ws::cuda {
 namespace {
 
 constexpr int kThreads = 256, kPack = 8;
-constexpr int64_t kMostStrips = 128;  // of a column sum: few enough to be joined in a moment
+constexpr int64_t kMostStrips = 512;  // of a column sum: as few as the join likes, as many as a single column needs
 
 // This thread's eight neighbours: f(first element, how many of them are there).
 template <class F>

@@ -131,7 +131,8 @@ void BarsView::render(QPainter& painter, const QRectF& area) const {
   const double split = area.width() * 0.56, rest = (area.width() - split) / 2;
   const QRectF inner = area.adjusted(8, 4, -8, -4);
   paintSplit(painter, QRectF(inner.left(), inner.top(), split - 16, inner.height()));
-  paintLegend(painter, QRectF(inner.left(), inner.bottom() - kLegend, split, kLegend));
+  const double below = inner.top() + kTitle + rowHeight(inner) * static_cast<double>(runs_.size());
+  paintLegend(painter, QRectF(inner.left(), std::min(below + 4, inner.bottom() - kLegend), split, kLegend));
   paintValues(painter, QRectF(inner.left() + split, inner.top(), rest - 14, inner.height()), tr("Peak in a step, MiB"),
               &BarRun::peak_mib, 2);
   paintValues(painter, QRectF(inner.left() + split + rest, inner.top(), rest - 14, inner.height()),

@@ -60,7 +60,7 @@ QWidget* ExperimentsTab::buildLeft() {
   list_ = new QListWidget(panel);
   list_->setAccessibleName(tr("Experiments"));
   list_->setMinimumHeight(140);
-  list_->setStyleSheet("QListWidget::item { height: 24px; padding-left: 8px; }");
+  list_->setStyleSheet("QListWidget { padding-left: 7px; } QListWidget::item { height: 24px; }");
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   column->addWidget(list_, 2);
   auto* own = new QPushButton(theme_icon("plus"), tr("New experiment…"), panel);

@@ -97,8 +97,11 @@ void ExperimentChart::paintCoordinate(QPainter& painter, const Coordinate& line,
   const auto write = [&](double share, const QString& text) {
     const double y = plot.bottom() - share * plot.height();
     painter.drawLine(QPointF(x - 3, y), QPointF(x + 3, y));
-    painter.drawText(QRectF(x + 7, y - 8, room, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(room)));
+    const QString fits = painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(room));
+    QColor behind = theme().base;  // the threads run behind the words
+    behind.setAlphaF(0.8F);
+    painter.fillRect(QRectF(x + 5, y - 8, painter.fontMetrics().horizontalAdvance(fits) + 5, 16), behind);
+    painter.drawText(QRectF(x + 7, y - 8, room, 16), Qt::AlignLeft | Qt::AlignVCenter, fits);
   };
   if (line.values.isEmpty()) {
     write(0, significant_text(line.low));

@@ -257,27 +257,41 @@ void StepView::paintRibbons(Canvas& canvas, double top, const std::vector<Phase>
   }
 }
 
+// Ticks at 1, 2 or 5 times a power of ten, counted from where the aligned step begins.
+std::vector<prof::TimeNs> StepView::ticksOf(const TimeScale& scale) const {
+  constexpr double kApart = 90;
+  prof::TimeNs step = 1;
+  for (prof::TimeNs decade = 1; static_cast<double>(step) < kApart * scale.ns_per_px(); decade *= 10)
+    for (const int factor : {1, 2, 5})
+      if (static_cast<double>(step) < kApart * scale.ns_per_px()) step = decade * factor;
+  std::vector<prof::TimeNs> ticks;
+  const prof::TimeNs first = scale.range.begin / step - 1;
+  for (prof::TimeNs i = first; i * step <= scale.range.end && ticks.size() < 200; ++i)
+    if (i * step >= scale.range.begin) ticks.push_back(i * step);
+  return ticks;
+}
+
 void StepView::paintRuler(Canvas& canvas, double top) const {
   QPainter& painter = canvas.painter;
   const QRectF& plot = canvas.plot;
-  const Ruler marks = ruler(canvas.scale, 90);
   painter.fillRect(QRectF(plot.left() - kGutter, top, plot.width() + kGutter + 12, kRuler), theme().base);
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
-  // The ruler counts from a round time left of the range once the view is far from the aligned step.
-  if (!marks.base_text.isEmpty() && marks.base != 0)
-    painter.drawText(QRectF(plot.left() - kGutter + 8, top, kGutter - 10, kRuler), Qt::AlignVCenter, marks.base_text);
-  for (const Ruler::Tick& tick : marks.ticks) {
-    const double x = canvas.scale.x(tick.time);
-    if (x < plot.left() - 1 || x > plot.right() - 30) continue;
-    draw_number(painter, QRectF(x + 4, top, 80, kRuler), Qt::AlignLeft | Qt::AlignVCenter, tick.text);
+  const std::vector<prof::TimeNs> ticks = ticksOf(canvas.scale);
+  const prof::TimeNs step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
+  for (const prof::TimeNs tick : ticks) {
+    const double x = canvas.scale.x(tick);
+    if (x > plot.right() - 40) continue;
+    const QString sign = tick < 0 ? QStringLiteral("−") : QString();
+    draw_number(painter, QRectF(x + 4, top, 84, kRuler), Qt::AlignLeft | Qt::AlignVCenter,
+                tick == 0 ? tr("0") : sign + offset_time(std::abs(tick), step));
   }
 }
 
 void StepView::paintRuns(Canvas& canvas, double top) const {
   canvas.painter.setPen(theme().grid);
-  for (const Ruler::Tick& tick : ruler(canvas.scale, 90).ticks) {
-    const double x = canvas.scale.x(tick.time);
+  for (const prof::TimeNs tick : ticksOf(canvas.scale)) {
+    const double x = canvas.scale.x(tick);
     if (x >= canvas.plot.left() && x <= canvas.plot.right())
       canvas.painter.drawLine(QPointF(x, canvas.plot.top()), QPointF(x, canvas.plot.bottom()));
   }

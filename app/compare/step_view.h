@@ -96,6 +96,7 @@ class StepView : public QWidget {
   void paintAfterStep(Canvas& canvas, double top, double bottom, size_t index) const;
   std::vector<Phase> phasesOf(const Canvas& canvas, size_t index) const;
   void paintRibbons(Canvas& canvas, double top, const std::vector<Phase>& above, const std::vector<Phase>& below) const;
+  std::vector<prof::TimeNs> ticksOf(const TimeScale& scale) const;
   void paintRuler(Canvas& canvas, double top) const;
   void paintSelection(QPainter& painter) const;
   void paintCursor(QPainter& painter) const;

@@ -25,6 +25,7 @@ json to_json(const TrialRun& r) {
           {"status", r.status},
           {"message", r.message},
           {"file", r.file},
+          {"device", r.device},
           {"us_per_step", r.us_per_step},
           {"samples_per_s", r.samples_per_s},
           {"wall_s", r.wall_s},
@@ -48,6 +49,7 @@ TrialRun run_from_json(const json& o) {
   r.status = o.value("status", "");
   r.message = o.value("message", "");
   r.file = o.value("file", "");
+  r.device = o.value("device", "");
   r.us_per_step = number(o, "us_per_step");
   r.samples_per_s = number(o, "samples_per_s");
   r.wall_s = number(o, "wall_s");
@@ -111,16 +113,28 @@ TrialResult summarise(const Trial& trial, std::vector<TrialRun> runs) {
   return out;
 }
 
+// Results may come from another machine: what they ran on is said, not what is here.
+std::string device_of(const std::vector<TrialRun>& runs) {
+  std::vector<std::string> names;
+  for (const TrialRun& r : runs)
+    if (!r.device.empty() && std::ranges::find(names, r.device) == names.end()) names.push_back(r.device);
+  std::ranges::sort(names);
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  if (!all.empty()) return all;
+  return device_info().cuda ? device_info().name : device_info().name + " (CPU)";
+}
+
 ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& trials,
                          const std::vector<TrialRun>& runs) {
   ExperimentResult result;
   result.spec = spec;
-  result.device = device_info().cuda ? device_info().name : device_info().name + " (CPU)";
+  result.device = device_of(runs);
   size_t wanted = 0;
   for (const Trial& trial : trials) {
     std::vector<TrialRun> mine;
     std::ranges::copy_if(runs, std::back_inserter(mine), [&](const TrialRun& r) { return r.trial == trial.index; });
-    wanted += trial.skipped.empty() ? static_cast<size_t>(spec.repeats) : 0;
+    wanted += trial.skipped.empty() || !mine.empty() ? static_cast<size_t>(spec.repeats) : 0;
     result.trials.push_back(summarise(trial, std::move(mine)));
   }
   result.complete = runs.size() >= wanted;
@@ -168,6 +182,7 @@ class Runner {
     const RunUpdate update = recorded.take();
     out.status = to_string(summary.status);
     out.message = summary.message;
+    out.device = summary.device;
     out.us_per_step = summary.us_per_step;
     out.samples_per_s = summary.samples_per_s;
     out.wall_s = summary.wall_s;

@@ -94,7 +94,7 @@ std::string experiment_table(const ExperimentResult& result) {
   double first = 0;
   for (const TrialResult& t : result.trials) {
     c.text(t.trial.label, c.label, true);
-    if (!t.trial.skipped.empty()) {
+    if (!t.trial.skipped.empty() && t.runs.empty()) {
       c.out << "skipped: " << t.trial.skipped << "\n";
       continue;
     }

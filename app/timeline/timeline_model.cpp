@@ -168,7 +168,10 @@ void TimelineModel::lookOnce() {
                                   [](const auto& r) { return r->trace.last_time() > r->trace.first_time(); });
   if (looked_ || !traced || (live && cursor_->follow())) return;
   looked_ = true;
-  moveTo(firstLook());
+  const TimeRange range = firstLook();
+  if (const prof::Span* step = step_at(run(0)->marks(), range.begin + range.length() / 2); step && align_ == Align::Step)
+    aligned_step_ = static_cast<int64_t>(step->step) - 1, updateOffsets();
+  moveTo(range);
 }
 
 int TimelineModel::leader() const {

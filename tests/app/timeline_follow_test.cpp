@@ -82,6 +82,7 @@ class TimelineFollowTest : public QObject {
   void recordsArriveLate();
   void kernelsAreAlwaysInView();
   void theEndShowsTheLastSteps();
+  void endedRunsLieOverEachOther();
   void quietRowsShareOne();
   void overlappingKernelsAreOneRow();
   void evaluationIsNoPartOfAStep();
@@ -212,6 +213,13 @@ void TimelineFollowTest::theEndShowsTheLastSteps() {
   QCOMPARE(pane.model()->range().begin, TimeNs(2'000'000));
   cursor.setFollow(true);
   QVERIFY(kernels_in(ahead.run.trace, pane.model()->range()) >= 6);
+}
+
+void TimelineFollowTest::endedRunsLieOverEachOther() {
+  TwoRuns t;  // of 400 and of 200 steps
+  QVERIFY(kernels_in(t.fast.trace, t.range()) > 0);
+  QVERIFY(t.model().alignedStep() > 400);
+  QVERIFY(kernels_in(t.slow.trace, t.model().runRange(1, t.range())) > 0);
 }
 
 void TimelineFollowTest::quietRowsShareOne() {

@@ -1,7 +1,6 @@
 #include "profiling/collectors/collector.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -14,51 +13,13 @@
 #include "profiling/collectors/host_spans.h"
 #include "profiling/collectors/nvtx_ranges.h"
 #include "profiling/collectors/overhead_meter.h"
+#include "profiling/collectors/trace_levels.h"
 #include "profiling/failure.h"
 
 namespace ws::prof {
 
 namespace {
-
-constexpr std::array<const char*, 5> kLevels{"off", "steps", "graph", "kernels", "full"};
-constexpr const char* kRefused =
-    "Traces every kernel: graphs that are there already cannot be recorded as a whole any more.";
 std::atomic<bool> g_running{false};  // of the process
-
-GpuKinds kinds_of(TraceLevel level, bool node_window, bool nvtx) {
-  GpuKinds kinds;
-  kinds.allocations = level >= TraceLevel::Steps;
-  kinds.kernels = level >= TraceLevel::Graph;
-  kinds.graph_runs = level == TraceLevel::Graph && !node_window;
-  kinds.calls = level >= TraceLevel::Full;
-  kinds.nvtx = nvtx && level >= TraceLevel::Steps;
-  return kinds;
-}
-
-std::string describe(TraceLevel level, const std::string& gpu_refused) {
-  if (level == TraceLevel::Off) return "Tracing is off.";
-  if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
-  switch (level) {
-    case TraceLevel::Steps:
-      return "Traces steps, phases and allocator calls; no kernels.";
-    case TraceLevel::Graph:
-      return "Traces eager kernels, copies and each graph launch as a whole, not its kernels.";
-    case TraceLevel::Kernels:
-      return "Traces every kernel, copy and allocator call; no other calls.";
-    default:
-      return "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
-  }
-}
-
-}  // namespace
-
-const char* to_string(TraceLevel level) { return kLevels[static_cast<size_t>(level)]; }
-
-TraceLevel trace_level(std::string_view name) {
-  for (size_t i = 0; i < kLevels.size(); ++i) {
-    if (name == kLevels[i]) return static_cast<TraceLevel>(i);
-  }
-  throw Failure("There is no trace level \"" + std::string(name) + "\": choose off, steps, graph, kernels or full.");
 }
 
 struct Collector::Impl {
@@ -398,7 +359,7 @@ void Collector::Impl::publish(bool last) {
     status.buffers = counts.buffers;
     status.buffers_peak = counts.buffers_peak;
     status.clock_width_ns = context.gpu_clock.width;
-    if (level == TraceLevel::Graph && gpu->graphs_refused()) status.sentence = kRefused;
+    if (std::string other = describe_exception(level, *gpu); !other.empty()) status.sentence = std::move(other);
   }
   if (!room) return;
   lock.unlock();

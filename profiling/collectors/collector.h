@@ -32,7 +32,8 @@ struct CollectorOptions {
   bool nvtx_ranges = false;              // record the program's own NVTX ranges (for programs without our marks)
 };
 
-// What the traced run cost, from untraced stretches between traced ones.
+// What the traced run cost, from untraced stretches between traced ones. The collector stays attached meanwhile, which
+// itself costs a program that only launches small kernels up to a tenth: for such a program the ratio is too small.
 struct Overhead {
   int pairs = 0;             // compared stretches; the rest is meaningless while 0
   double ratio = 1;          // median of traced / untraced time per step

@@ -114,6 +114,9 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
     if (!may_run_whole(static_cast<const cuGraphLaunch_params*>(call.functionParams)->hGraph)) refuse_whole_graphs();
   } else {
     unsettled_.store(kinds_.kernels, std::memory_order_relaxed);
+    if (kinds_.kernels && !whole_by_node_.load(std::memory_order_relaxed)) {
+      whole_by_node_ = may_run_whole(static_cast<const cuGraphLaunch_params*>(call.functionParams)->hGraph);
+    }
   }
   MarkedThread& thread = Marks::thread();
   HostEvent event;

@@ -212,6 +212,7 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   if (!begin_span(span, k.start, k.end, SpanKind::Kernel, known.meaning)) return;
   span.correlation = k.correlationId;
   span.flags = k.graphNodeId != 0 ? kInGraph : 0;
+  graph_kernels_ += k.graphNodeId != 0;
   join(span, k.graphNodeId);
   BatchBuilder::Row& row = stream_row(TrackKind::Stream, k.deviceId, k.streamId);
   if (k.contextId != last_context_) device_of_[last_context_ = k.contextId] = k.deviceId;

@@ -22,6 +22,7 @@ class RecordParser {
   // as unjoined.
   void retry_waiting(bool last);
   uint64_t records() const { return records_; }
+  uint64_t graph_kernels() const { return graph_kernels_; }
 
  private:
   struct KernelName {
@@ -68,7 +69,7 @@ class RecordParser {
   void put_transfer(Span& span, TrackKind kind, uint32_t device, uint32_t stream, const Detail& detail, uint64_t node);
 
   TraceContext& context_;
-  uint64_t records_ = 0;
+  uint64_t records_ = 0, graph_kernels_ = 0;
   std::array<KernelName, 1024> kernel_names_;
   std::unordered_map<uint64_t, BatchBuilder::Row*> rows_;
   uint64_t last_row_key_ = 0;

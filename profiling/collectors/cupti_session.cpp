@@ -84,7 +84,8 @@ void CuptiSession::begin(TraceContext& context) {
   dropped_ = 0;
   context.call_name = call_name;
   context_ = &context;
-  whole_refused_ = false;
+  whole_refused_ = whole_by_node_ = node_limit_ = false;
+  graph_kernels_ = 0;
   unsettled_ = false;
   parser_ = std::make_unique<RecordParser>(context);
 }
@@ -141,7 +142,7 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, kinds.calls, waits_on_);
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, kinds.calls, runtime_on_);
   draw_calls_.store(kinds.calls, std::memory_order_relaxed);
-  const bool whole = kinds.kernels && kinds.graph_runs && !whole_refused_;
+  const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, whole || building_.load(std::memory_order_relaxed));
   graph_runs_on_.store(whole, std::memory_order_relaxed);
   for (auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
@@ -160,6 +161,7 @@ void CuptiSession::flush() {
   if (!subscriber_) return;
   cuptiActivityFlushAll(0);
   count_dropped();
+  keep_below_node_limit();  // here, because it can wait as long as the flush can
 }
 
 // On the thread that flushes: elsewhere the question would wait for a flush.
@@ -206,6 +208,17 @@ void CuptiSession::drain(bool last) {
   }
   context_->batch.losses().dropped_records += dropped_.exchange(0, std::memory_order_relaxed);
   parser_->retry_waiting(last);
+  graph_kernels_.store(parser_->graph_kernels(), std::memory_order_relaxed);
+}
+
+// The driver never frees what it wrote about the kernels of graphs that were made for whole records, and stops writing,
+// without a word, after some 25 million. Before that such graphs go back to whole records.
+void CuptiSession::keep_below_node_limit() {
+  constexpr uint64_t kMostNodes = 20'000'000;
+  if (node_limit_ || !whole_by_node_ || graph_kernels_ < kMostNodes) return;
+  std::lock_guard lock(kinds_mutex_);
+  node_limit_ = true;
+  apply_locked(kinds_);
 }
 
 ClockOffset CuptiSession::calibrate_clock() {

@@ -22,6 +22,7 @@ class CuptiSession final : public GpuTracer {
   void begin(TraceContext& context) override;
   void apply(const GpuKinds& kinds) override;
   bool graphs_unsettled() const override { return unsettled_.load(std::memory_order_relaxed); }
+  bool kernels_refused() const override { return node_limit_.load(std::memory_order_relaxed); }
   bool graphs_refused() const override { return whole_refused_.load(std::memory_order_relaxed); }
   void flush() override;
   void finish() override;
@@ -61,6 +62,7 @@ class CuptiSession final : public GpuTracer {
   void on_node_cloned(const CUpti_GraphData& graph);
   bool may_run_whole(CUgraphExec graph);
   void refuse_whole_graphs();
+  void keep_below_node_limit();
 
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::string refused_;               // why open() failed; it is not tried twice
@@ -68,12 +70,15 @@ class CuptiSession final : public GpuTracer {
   GpuKinds kinds_;
   std::set<CUpti_ActivityKind> enabled_;
   std::atomic<bool> whole_refused_{false};
+  std::atomic<bool> whole_by_node_{false};  // a graph made for whole records was launched with node records
+  std::atomic<bool> node_limit_{false};     // so many that only whole records are left
   bool allocations_on_ = false, launches_on_ = false, waits_on_ = false, runtime_on_ = false;
   std::atomic<bool> draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
   std::unordered_set<uint32_t> whole_graphs_;  // made while whole-graph records were on
 
   RecordBuffers buffers_;
-  std::atomic<uint64_t> dropped_{0};  // by the driver, not yet told
+  std::atomic<uint64_t> graph_kernels_{0};  // read so far
+  std::atomic<uint64_t> dropped_{0};        // by the driver, not yet told
   std::atomic<bool> context_seen_{false}, pool_used_{false};
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;

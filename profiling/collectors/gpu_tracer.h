@@ -32,6 +32,8 @@ class GpuTracer {
   // Graphs that ran with node records stay slow until they ran once with none: whether that has to happen before
   // graph_runs.
   virtual bool graphs_unsettled() const = 0;
+  virtual bool kernels_refused()
+      const = 0;                            // graphs go on as whole launches: the driver holds no more of their kernels
   virtual bool graphs_refused() const = 0;  // graph_runs was asked for and a graph could not have it
   virtual void flush() = 0;                 // can wait long while the program launches: not on the thread that drains
   virtual void finish() = 0;                // the last records come in, then nothing is recorded any more

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "profiling/clock.h"
+#include "profiling/collectors/recorder.h"
 #include "profiling/failure.h"
 
 namespace ws::prof {
@@ -133,6 +137,26 @@ TEST(Following, ASlowFollowerCostsTheProgramLittle) {
   sender.finish();
   EXPECT_TRUE(eventually([&] { return follower.status().running == 0; }));
   EXPECT_GT(follower.status().left_out, 0u);  // nobody took them
+}
+
+// What the library in a recorded program does, without a GPU: marks go to the file and to who follows.
+TEST(Following, RecorderTellsWhatItWrites) {
+  LiveFollower follower;
+  const std::string path = ::testing::TempDir() + "followed-" + std::to_string(getpid()) + ".wsrun";
+  Recorder recorder(path, "made", {.level = TraceLevel::Kernels}, follower.address());
+  for (int step = 0; step < 100; ++step) {
+    const StepScope scope(step);
+    const PhaseScope phase("forward");
+  }
+  recorder.finish();
+  EXPECT_TRUE(eventually([&] { return follower.status().programs == 1 && follower.status().running == 0; }));
+  EXPECT_EQ(follower.status().steps, 100u);
+  Trace live;
+  for (TraceBatch batch = follower.take(); !batch.empty(); batch = follower.take()) append(live, std::move(batch));
+  RunFileReader reader(path);
+  EXPECT_EQ(live.span_count(), reader.trace().span_count());
+  EXPECT_EQ(live.span_count(), 200u);
+  std::filesystem::remove(path);
 }
 
 TEST(Following, WithoutAFollowerNothingHappens) {

@@ -1,0 +1,55 @@
+#include "profiling/collectors/trace_levels.h"
+
+#include <array>
+
+#include "profiling/failure.h"
+
+namespace ws::prof {
+
+namespace {
+constexpr std::array<const char*, 5> kLevels{"off", "steps", "graph", "kernels", "full"};
+}
+
+const char* to_string(TraceLevel level) { return kLevels[static_cast<size_t>(level)]; }
+
+TraceLevel trace_level(std::string_view name) {
+  for (size_t i = 0; i < kLevels.size(); ++i) {
+    if (name == kLevels[i]) return static_cast<TraceLevel>(i);
+  }
+  throw Failure("There is no trace level \"" + std::string(name) + "\": choose off, steps, graph, kernels or full.");
+}
+
+GpuKinds kinds_of(TraceLevel level, bool node_window, bool nvtx) {
+  GpuKinds kinds;
+  kinds.allocations = level >= TraceLevel::Steps;
+  kinds.kernels = level >= TraceLevel::Graph;
+  kinds.graph_runs = level == TraceLevel::Graph && !node_window;
+  kinds.calls = level >= TraceLevel::Full;
+  kinds.nvtx = nvtx && level >= TraceLevel::Steps;
+  return kinds;
+}
+
+std::string describe(TraceLevel level, const std::string& gpu_refused) {
+  if (level == TraceLevel::Off) return "Tracing is off.";
+  if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
+  switch (level) {
+    case TraceLevel::Steps:
+      return "Traces steps, phases and allocator calls; no kernels.";
+    case TraceLevel::Graph:
+      return "Traces eager kernels, copies and each graph launch as a whole, not its kernels.";
+    case TraceLevel::Kernels:
+      return "Traces every kernel, copy and allocator call; no other calls.";
+    default:
+      return "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
+  }
+}
+
+std::string describe_exception(TraceLevel level, const GpuTracer& gpu) {
+  if (level == TraceLevel::Graph && gpu.graphs_refused())
+    return "Traces every kernel: graphs that are there already cannot be recorded as a whole any more.";
+  if (level >= TraceLevel::Graph && gpu.kernels_refused())
+    return "Traces each graph launch as a whole: the driver holds no more kernels of graphs made at level graph.";
+  return "";
+}
+
+}  // namespace ws::prof

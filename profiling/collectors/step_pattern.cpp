@@ -108,20 +108,23 @@ size_t find_pattern(std::span<const SeenKernel> kernels, size_t period) {
   return find_phase(kernels, begin, period, (end - begin) % period + 1);
 }
 
-}  // namespace
-
-size_t find_period(std::span<const uint32_t> names) {
-  // The second half: what comes before is more likely preparation.
-  const size_t from = names.size() / 2;
-  const auto window = names.subspan(from, std::min(names.size() - from, kWindow));
+size_t period_of(std::span<const uint32_t> names) {
   size_t best = 0;
   double share = kMostly;
-  for (size_t period :
-       candidates(window)) {  // rising: a multiple has to be clearly better than what it is a multiple of
-    const double now = matching(window, period);
+  // Rising: a multiple has to be clearly better than what it is a multiple of.
+  for (size_t period : candidates(names)) {
+    const double now = matching(names, period);
     if (now > share * (best ? 1.02 : 1)) best = period, share = now;
   }
   return best;
+}
+
+}  // namespace
+
+size_t find_period(std::span<const uint32_t> names) {
+  // The second half: what comes before is more likely preparation. A short trace may need all of it.
+  const size_t half = period_of(names.subspan(names.size() / 2, std::min(names.size() - names.size() / 2, kWindow)));
+  return half != 0 ? half : period_of(names.first(std::min(names.size(), kWindow)));
 }
 
 std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels) {

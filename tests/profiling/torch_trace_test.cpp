@@ -21,8 +21,10 @@ std::string text_of_file() {
   return {std::istreambuf_iterator<char>(&buffer), std::istreambuf_iterator<char>()};
 }
 
-RunData without(std::string text, const std::string& name) {
-  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, 4, "None");
+RunData without(std::string text, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, 4, "None");
+  }
   return parse_chrome(text.data(), text.data() + text.size());
 }
 
@@ -105,13 +107,21 @@ TEST(TorchTrace, HasTheFrameworksOpsAndItsMemory) {
 
 // Recorded without a schedule, such a trace has no ProfilerStep ranges: the optimizer's calls end the steps.
 TEST(TorchTrace, StepsEndWithTheOptimizerWhereNoneAreNamed) {
-  const RunData run = without(text_of_file(), "ProfilerStep#");
+  const RunData run = without(text_of_file(), {"ProfilerStep#"});
   const auto steps = all(run.trace, SpanKind::Step);
   ASSERT_EQ(steps.size(), 3u);
   std::map<uint32_t, int> kernels;
   for (const Span& span : all(run.trace, SpanKind::Kernel)) ++kernels[span.step];
   EXPECT_EQ(kernels, (std::map<uint32_t, int>{{1, 20}, {2, 20}, {3, 20}}));
   for (const Span& step : steps) EXPECT_TRUE(step.flags & kEstimated);
+}
+
+// With no names at all, the pattern of the kernels is left.
+TEST(TorchTrace, StepsAreFoundInThePatternOfKernelsWhereNothingIsNamed) {
+  const RunData run = without(text_of_file(), {"ProfilerStep#", "Optimizer."});
+  std::map<uint32_t, int> kernels;
+  for (const Span& span : all(run.trace, SpanKind::Kernel)) ++kernels[span.step];
+  EXPECT_EQ(kernels, (std::map<uint32_t, int>{{1, 20}, {2, 20}, {3, 20}}));
 }
 
 }  // namespace

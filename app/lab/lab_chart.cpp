@@ -73,6 +73,11 @@ QColor lab_colour(lab::Way way) {
   return t.text;
 }
 
+QString lab_short_label(lab::Way way) {
+  const QString label = lab_label(way);
+  return label.startsWith("GPU, ") ? label.mid(5) : label;
+}
+
 QPen lab_pen(lab::Way way, double width) {
   QPen pen(lab_colour(way), width);
   if (lab::info(way).pitfall) pen.setDashPattern({6 / width, 4 / width});
@@ -119,7 +124,7 @@ void LabChart::addCurves(const LabShown& shown, size_t index) {
     LabCurve curve{.way = way.way, .label = lab_label(way.way)};
     curve.pitfall = way.pitfall;
     curve.shown = index;
-    if (index > 0) curve.label = tr("%1: %2").arg(shown.name, curve.label);
+    if (index > 0) curve.label = tr("%1: %2").arg(shown.name, lab_short_label(way.way));
     curve.end_note = end_note(shown.result, way.way);
     for (const lab::LabPoint& p : shown.result.points) {
       const double value = p.way == way.way && p.ok ? valueOf(p) : 0;

@@ -113,6 +113,7 @@ QColor lab_colour(lab::Way way);
 QPen lab_pen(lab::Way way, double width);  // ways of one colour differ in their pattern
 QString lab_size_text(double size);
 QString lab_label(lab::Way way);
-QIcon lab_way_icon(lab::Way way);  // its line
+QString lab_short_label(lab::Way way);  // only the CPU's ways say where they run
+QIcon lab_way_icon(lab::Way way);       // its line
 
 }  // namespace ws::app

@@ -68,7 +68,8 @@ std::vector<std::pair<double, QString>> LabChart::ceilings() const {
   const lab::Ceilings& c = ceilings_;
   if (axis_ == LabAxis::Flops) lines = {{c.fp32_flops_s, "fp32"}, {c.tf32_flops_s, "tf32"}, {c.fp16_flops_s, "fp16"}};
   if (axis_ == LabAxis::Bytes)
-    lines = {{c.read_write_bytes_s, tr("device memory")}, {c.pinned_bytes_s, tr("pinned copy")}};
+    lines = {{c.read_write_bytes_s, compact_ ? tr("memory") : tr("device memory")},
+             {c.pinned_bytes_s, compact_ ? tr("pinned") : tr("pinned copy")}};
   std::erase_if(lines, [](const auto& line) { return line.first <= 0; });
   return lines;
 }

@@ -116,6 +116,7 @@ Pane* LabTab::buildCrossovers() {
   crossovers_->horizontalHeaderItem(4)->setToolTip(tr("at the largest size"));
   style_table(*crossovers_, tr("Crossovers"));
   auto* header = crossovers_->horizontalHeader();
+  header->setMinimumSectionSize(50);
   for (int column = 0; column < 5; ++column)
     header->setSectionResizeMode(column, column < 2 ? QHeaderView::Stretch : QHeaderView::ResizeToContents);
   auto* pane = new Pane(tr("Crossovers"), this);

@@ -10,6 +10,7 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QTableWidget>
 #include <QTimer>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,8 @@
 
 namespace ws::app {
 namespace {
+
+constexpr double kClearGain = 1.05;
 
 QString fresh_path(const QString& folder, const lab::LabSpec& spec) {
   if (folder.isEmpty() || !QDir().mkpath(folder)) return {};
@@ -55,10 +58,11 @@ QString operation_title(const lab::LabSpec& spec) {
   return {};
 }
 
-// In a narrow column only the CPU's ways say where they run.
-QString short_label(lab::Way way) {
-  const QString label = lab_label(way);
-  return label.startsWith("GPU, ") ? label.mid(5) : label;
+// "PyTorch 2.11.0+cu130" says more than a label can hold.
+QString short_source(const QString& source) {
+  static const QRegularExpression version("^(.*\\d+\\.\\d+)\\.\\S*$");
+  const auto match = version.match(source);
+  return match.hasMatch() ? match.captured(1) : source;
 }
 
 LabAxis throughput_axis(const lab::LabResult& result) {
@@ -134,7 +138,7 @@ void LabTab::showResult() {
 
 void LabTab::showCrossovers() {
   const auto all = shown();
-  const auto found = all.empty() ? std::vector<lab::Crossover>{} : lab::crossovers(all[0].result);
+  auto found = all.empty() ? std::vector<lab::Crossover>{} : lab::crossovers(all[0].result);
   const auto last_time = [&](lab::Way way) {
     double seconds = 0;
     int64_t size = 0;
@@ -142,10 +146,14 @@ void LabTab::showCrossovers() {
       if (p.way == way && p.ok && p.size > size) size = p.size, seconds = p.median_s;
     return seconds;
   };
+  // Curves that lie on each other cross without meaning.
+  std::erase_if(found, [&](const lab::Crossover& c) {
+    return last_time(c.slower_below) < kClearGain * last_time(c.faster_above);
+  });
   crossovers_->setRowCount(static_cast<int>(found.size()));
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];
-    const QString cells[] = {short_label(c.slower_below), short_label(c.faster_above), lab_size_text(c.size),
+    const QString cells[] = {lab_short_label(c.slower_below), lab_short_label(c.faster_above), lab_size_text(c.size),
                              time_axis_text(c.seconds * 1e6),
                              significant_text(last_time(c.slower_below) / last_time(c.faster_above)) + "×"};
     for (int column = 0; column < 5; ++column) {
@@ -222,7 +230,7 @@ bool LabTab::openResult(const QString& path) {
   try {
     LabShown shown{lab::lab_result_from_json(object), {}, {}};
     const QString source = QString::fromStdString(shown.result.source);
-    shown.name = source.isEmpty() ? QFileInfo(path).completeBaseName() : source;
+    shown.name = source.isEmpty() ? QFileInfo(path).completeBaseName() : short_source(source);
     opened_.push_back(std::move(shown));
   } catch (const Failure& failure) {
     say(QString::fromUtf8(failure.what()));
@@ -249,6 +257,7 @@ void LabTab::showRuns(const std::vector<Run*>& runs) {
   const auto same = [](const LabShown& a, const LabShown& b) { return a.path == b.path; };
   if (std::ranges::equal(sweeps, ticked_, same)) return;
   ticked_ = std::move(sweeps);
+  if (!ticked_.empty() && job_->result().points.empty() && !job_->running()) setSpec(ticked_[0].result.spec);
   showResult();
 }
 

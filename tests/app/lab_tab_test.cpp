@@ -246,14 +246,14 @@ void LabTabTest::resultsOfPyTorchLieOver() {
   const QString path = home_.path() + "/torch.json";
   QFile file(path);
   QVERIFY(file.open(QIODevice::WriteOnly));
-  file.write(R"({"framework": "PyTorch 2.11", "operation": "add", "points": [
+  file.write(R"({"framework": "PyTorch 2.11.0+cu130", "operation": "add", "points": [
       {"way": "gpu", "size": 1024, "median_s": 1e-5}, {"way": "gpu", "size": 8192, "median_s": 1e-5}]})");
   file.close();
   window->openFile(path);
   QCOMPARE(tab.shown().size(), size_t(2));
   const auto& curves = tab.chart()->curves();
   QVERIFY(std::ranges::any_of(curves, [](const LabCurve& c) {
-    return c.earlier() && c.label == "PyTorch 2.11: GPU, data there" && c.points.size() == 2;
+    return c.earlier() && c.label == "PyTorch 2.11: data there" && c.points.size() == 2;
   }));
   QVERIFY(!tab.openResult(WARPSCOPE_SOURCE_DIR "/CMakePresets.json"));
 }

@@ -100,17 +100,7 @@ void CurvePane::fillMenu(QMenu* menu) {
   menu->addSeparator();
   menu->addAction(tr("Fit"), plot_, &Plot::fit);
   menu->addAction(tr("Undo zoom"), plot_, &Plot::undoZoom)->setEnabled(plot_->zoomed());
-  menu->addAction(tr("Save picture…"), this, &CurvePane::exportImage);
-}
-
-void CurvePane::exportImage() {
-  const QString path =
-      QFileDialog::getSaveFileName(this, tr("Save picture"), title() + ".png", tr("PNG (*.png);;PDF (*.pdf)"));
-  if (path.isEmpty()) return;
-  const bool done = path.endsWith(".pdf") ? plot_->savePdf(path) : plot_->grab().save(path);
-  if (!done)
-    QMessageBox::warning(this, tr("Save picture"),
-                         tr("%1 could not be written. Choose a folder that you may write to.").arg(path));
+  menu->addAction(tr("Export the chart…"), this, &CurvePane::exportImage);
 }
 
 void CurvePane::refreshOptions() {

@@ -35,6 +35,8 @@ class CurvePane : public Pane {
   void redraw();  // takes in what is new and paints
   Plot* plot() const { return plot_; }
   void undoZoom();
+  void renderTo(QPainter& painter, const QRectF& area);  // as a picture; call redraw() when it is done
+  QByteArray csv() const;                                // the points of the curves, as they are
 
  signals:
   void cursorMoved(double step);  // of the first run

@@ -33,6 +33,7 @@ std::string experiment_svg(const ExperimentResult& result) {
   };
   const double height = kTop + kRow * static_cast<double>(result.trials.size());
   Svg svg(kLabel + kBars + 90, height + 34);
+  svg.rect(0, 0, kLabel + kBars + 90, height + 34, "#FFFFFF");  // also where a page is dark
   svg.text(8, 16, result.spec.title + ": µs a step", "start", 13, kInk, 600);
   for (const double tick : ticks(log ? from : 0, most, log, 5)) {
     svg.line(x(tick), kTop - 4, x(tick), height, "#E6E9EE");

@@ -76,6 +76,20 @@ std::vector<Point> usable(std::vector<Point> points, bool log_y) {
   return points;
 }
 
+// A running mean for curves of many points; none for few.
+std::vector<Point> smoothed(const std::vector<Point>& points) {
+  constexpr size_t kMany = 150;
+  constexpr double kFactor = 0.95;
+  if (points.size() < kMany) return {};
+  std::vector<Point> out = points;
+  double sum = 0, weight = 0;
+  for (Point& p : out) {
+    sum = kFactor * sum + (1 - kFactor) * p.value, weight = kFactor * weight + (1 - kFactor);
+    p.value = sum / weight;
+  }
+  return out;
+}
+
 std::string curve_svg(const std::vector<std::vector<Point>>& curves, bool log_y, bool by_time = false) {
   Plot plot{0, by_time ? 1e-6 : 1, std::numeric_limits<double>::max(), 0, log_y, by_time};
   const auto at_x = [by_time](const Point& p) { return by_time ? p.wall_s : p.step; };
@@ -93,11 +107,17 @@ std::string curve_svg(const std::vector<std::vector<Point>>& curves, bool log_y,
   svg.line(Plot::kLeft, Plot::kTop + Plot::kHeight, Plot::kLeft + Plot::kWidth, Plot::kTop + Plot::kHeight, "#B4BBC7");
   svg.line(Plot::kLeft, Plot::kTop, Plot::kLeft, Plot::kTop + Plot::kHeight, "#B4BBC7");
   svg.text(Plot::kLeft + Plot::kWidth / 2, 268, by_time ? "training time, s" : "step", "middle");
+  std::vector<double> written;  // heights of the letters so far: those of equal curves stand below each other
   for (size_t i = 0; i < curves.size(); ++i) {
     if (curves[i].empty()) continue;
-    svg.polyline(thinned(curves[i], plot), colour(i), 1.5, i >= 4 ? "6 3" : "");
-    svg.text(plot.x(at_x(curves[i].back())) + 4, plot.y(curves[i].back().value) + 4, letter(i), "start", 11, colour(i),
-             700);
+    const std::vector<Point> smooth = smoothed(curves[i]);
+    if (!smooth.empty()) svg.polyline(thinned(curves[i], plot), colour(i), 0.8, "", 0.28);
+    svg.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), colour(i), 1.7, i >= 4 ? "6 3" : "");
+    const Point& last = smooth.empty() ? curves[i].back() : smooth.back();
+    double y = plot.y(last.value) + 4;
+    while (std::ranges::any_of(written, [y](double other) { return std::abs(other - y) < 11; })) y += 11;
+    written.push_back(y);
+    svg.text(plot.x(at_x(last)) + 5, y, letter(i), "start", 11, colour(i), 700);
   }
   return std::move(svg).done();
 }
@@ -127,12 +147,19 @@ std::string split_svg(const std::vector<ReportRun>& runs) {
   }
   double x = 28;
   for (size_t m = 0; m < prof::kMeanings; ++m) {
+    if (std::ranges::none_of(runs, [m](const ReportRun& r) { return r.parts.times[m] > 0; })) continue;
     const std::string name = prof::meaning_name(static_cast<prof::Meaning>(m));
     svg.rect(x, y + 8, 9, 9, kMeaningColour[m], "#7B8190");
     svg.text(x + 12, y + 16, name, "start", 9.5);
-    x += 20 + 5.1 * static_cast<double>(name.size());
+    x += 26 + 5.8 * static_cast<double>(name.size());
   }
   return std::move(svg).done();
+}
+
+// "matrix", "launch gaps": what fits under a bar.
+std::string short_name(prof::Meaning meaning) {
+  const std::string name = prof::meaning_name(meaning);
+  return meaning == prof::Meaning::Launch ? name : name.substr(0, name.find(' '));
 }
 
 std::string waterfall_svg(const prof::Waterfall& w) {
@@ -156,7 +183,7 @@ std::string waterfall_svg(const prof::Waterfall& w) {
   for (size_t i = 0; i < causes.size(); ++i) {
     const double change = us(causes[i].delta_ps());
     bar(i + 1, at, at + change, kMeaningColour[static_cast<size_t>(causes[i].meaning)], 1,
-        (change > 0 ? "+" : "") + fixed(change, 1), prof::meaning_name(causes[i].meaning));
+        (change > 0 ? "+" : "") + fixed(change, 1), short_name(causes[i].meaning));
     at += change;
   }
   bar(causes.size() + 1, 0, us(w.b_ps), colour(1), 0.22, fixed(us(w.b_ps), 1), "B");
@@ -211,13 +238,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
 std::string choices_table(const std::vector<ReportRun>& runs) {
   std::string head = "<th>choice</th>", body;
   for (size_t i = 0; i < runs.size(); ++i) head += "<th>" + letter(i) + "</th>";
-  for (const Field& f : fields()) {
-    std::vector<std::string> values;
-    for (const ReportRun& r : runs) values.push_back(r.spec.empty() ? "–" : field_text(r.spec[0], f.key));
-    if (std::ranges::all_of(values, [&](const std::string& v) { return v == values[0]; })) continue;
-    values.insert(values.begin(), std::string(f.key));
-    body += row(values, "td");
-  }
+  for (const std::vector<std::string>& cells : choices_that_differ(runs)) body += row(cells, "td");
   return body.empty() ? "<p>The same choices in all runs.</p>" : "<table><tr>" + head + "</tr>\n" + body + "</table>\n";
 }
 
@@ -262,6 +283,18 @@ ReportRun report_run_of_file(const std::string& path) {
   if (!run.spec.empty() && s.us_per_step > 0)
     run.samples_per_s = static_cast<double>(run.spec[0].train.batch) * 1e6 / s.us_per_step;
   return run;
+}
+
+std::vector<std::vector<std::string>> choices_that_differ(const std::vector<ReportRun>& runs) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Field& f : fields()) {
+    std::vector<std::string> values;
+    for (const ReportRun& r : runs) values.push_back(r.spec.empty() ? "–" : field_text(r.spec[0], f.key));
+    if (std::ranges::all_of(values, [&](const std::string& v) { return v == values[0]; })) continue;
+    values.insert(values.begin(), std::string(f.key));
+    rows.push_back(std::move(values));
+  }
+  return rows;
 }
 
 std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {

@@ -28,6 +28,8 @@ struct ReportFigure {
 };
 // Loss, accuracy, step split of all runs; the waterfall from the first to the second.
 std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs);
+// Rows of a choice and its value in each run.
+std::vector<std::vector<std::string>> choices_that_differ(const std::vector<ReportRun>& runs);
 std::string report_html(const std::vector<ReportRun>& runs);
 
 // Under a temporary name first: a full disk leaves no half file. Throws Failure.

@@ -31,15 +31,25 @@ class Page {
     y_ += used.height() + 6;
   }
 
-  void picture(const std::string& svg) {
-    QSvgRenderer renderer(QByteArray::fromStdString(svg));
+  // Title, picture and caption stay together.
+  void figure(const ReportFigure& figure) {
+    // Qt takes the list of families for the name of one.
+    const QByteArray svg = QByteArray::fromStdString(figure.svg).replace("Inter, DejaVu Sans, sans-serif", "Inter");
+    QSvgRenderer renderer(svg);
     const QSizeF size = renderer.defaultSize();
-    turn(size.height());
+    turn(size.height() + 80);
+    text(QString::fromStdString(figure.title), 15, 600);
+    draw(renderer, size);
+    text(QString::fromStdString(figure.caption), 11);
+    y_ += 12;
+  }
+
+ private:
+  void draw(QSvgRenderer& renderer, const QSizeF& size) {
     renderer.render(&painter_, QRectF(QPointF(kMargin, y_), size));
     y_ += size.height() + 10;
   }
 
- private:
   void turn(double needed) {
     if (y_ + needed < kHeight - kMargin) return;
     pdf_.newPage();
@@ -49,6 +59,30 @@ class Page {
   QPainter painter_;
   double y_ = kMargin;
 };
+
+void write_runs(Page& page, const std::vector<ReportRun>& runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const ReportRun& r = runs[i];
+    page.text(QString("%1  %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(r.title)), 13, 600);
+    QStringList facts{QString::fromStdString(r.device), QObject::tr("%1 µs a step").arg(r.us_per_step, 0, 'f', 1),
+                      QObject::tr("%1 samples/s").arg(r.samples_per_s, 0, 'f', 0),
+                      QObject::tr("%1 steps").arg(r.steps)};
+    if (i > 0 && runs[0].us_per_step > 0)
+      facts[1] += QObject::tr(" (%1 % of A’s)").arg(100 * r.us_per_step / runs[0].us_per_step, 0, 'f', 1);
+    if (!r.accuracy.empty()) facts << QObject::tr("%1 % test accuracy").arg(r.accuracy.back().value, 0, 'f', 2);
+    facts << QObject::tr("%1 driver calls a step").arg(r.allocator_calls_per_step, 0, 'f', 1)
+          << QObject::tr("peak %1 MiB").arg(r.peak_bytes / (1 << 20), 0, 'f', 2);
+    page.text(facts.join(QStringLiteral(" · ")), 11);
+  }
+  const auto rows = choices_that_differ(runs);
+  if (!rows.empty()) page.text(QObject::tr("What differs"), 15, 600);
+  for (const std::vector<std::string>& cells : rows) {
+    QStringList values;
+    for (size_t i = 1; i < cells.size(); ++i)
+      values << QString("%1 %2").arg(QChar('A' + static_cast<int>(i) - 1)).arg(QString::fromStdString(cells[i]));
+    page.text(QString::fromStdString(cells[0]) + ":  " + values.join(", "), 11);
+  }
+}
 
 }  // namespace
 
@@ -91,18 +125,8 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
     good = page.good();
     if (good) {
       page.text("Warpscope report", 22, 600);
-      for (size_t i = 0; i < runs.size(); ++i)
-        page.text(QString("%1  %2 · %3 · %4 µs a step · %5 steps")
-                      .arg(QChar('A' + static_cast<int>(i)))
-                      .arg(QString::fromStdString(runs[i].title), QString::fromStdString(runs[i].device))
-                      .arg(runs[i].us_per_step, 0, 'f', 1)
-                      .arg(runs[i].steps),
-                  12);
-      for (const ReportFigure& figure : figures(runs)) {
-        page.text(QString::fromStdString(figure.title), 15, 600);
-        page.picture(figure.svg);
-        page.text(QString::fromStdString(figure.caption), 11);
-      }
+      write_runs(page, runs);
+      for (const ReportFigure& figure : figures(runs)) page.figure(figure);
     }
   }
   QFile::remove(path);

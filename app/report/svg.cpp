@@ -54,12 +54,12 @@ void Svg::line(double x0, double y0, double x1, double y1, const std::string& st
 }
 
 void Svg::polyline(const std::vector<std::pair<double, double>>& points, const std::string& stroke, double width,
-                   const std::string& dash) {
+                   const std::string& dash, double opacity) {
   std::string list;
   for (const auto& [x, y] : points) list += number(x) + "," + number(y) + " ";
   body_ += "<polyline" + attribute("points", list) + attribute("fill", "none") + attribute("stroke", stroke) +
            attribute("stroke-width", number(width)) + (dash.empty() ? "" : attribute("stroke-dasharray", dash)) +
-           "/>\n";
+           (opacity < 1 ? attribute("stroke-opacity", number(opacity)) : "") + "/>\n";
 }
 
 void Svg::text(double x, double y, const std::string& text, const std::string& anchor, double size,

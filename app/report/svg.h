@@ -16,7 +16,7 @@ class Svg {
   void line(double x0, double y0, double x1, double y1, const std::string& stroke, double width = 1,
             const std::string& dash = "");
   void polyline(const std::vector<std::pair<double, double>>& points, const std::string& stroke, double width,
-                const std::string& dash = "");
+                const std::string& dash = "", double opacity = 1);
   void text(double x, double y, const std::string& text, const std::string& anchor = "start", double size = 11,
             const std::string& fill = "#48505D", int weight = 400);
   std::string done() &&;

@@ -1,6 +1,7 @@
 # The desktop program: all Qt code in one static library, so that tests can drive the real window, and a thin main.
 warpscope_library(app
   charts/curve_draw.cpp
+  charts/curve_export.cpp
   charts/curve_pane.cpp
   charts/pane.cpp
   charts/plot.cpp

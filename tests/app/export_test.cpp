@@ -10,6 +10,7 @@
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
+#include "app/charts/curve_pane.h"
 #include "app/compare/compare_tab.h"
 #include "app/compare/experiments_chart.h"
 #include "app/compare/step_view.h"
@@ -92,6 +93,7 @@ class ExportTest : public QObject {
   void svgIsWellFormedAndDraws();
   void pdfPagesAreNotBlank();
   void csvIsReadByPython();
+  void curvesAreFiguresToo();
   void timelinesBecomeChromeTraces();
   void theReportAsksForNothing();
   void theReportOpensInABrowser();
@@ -191,6 +193,28 @@ void ExportTest::csvIsReadByPython() {
       "print('good')\n";
   const Said said = ask(tool("python3"), {"-c", script, at("a.csv"), at("measures.csv")});
   QCOMPARE(said.out.trimmed(), QByteArray("good"));
+}
+
+void ExportTest::curvesAreFiguresToo() {
+  CurvePane pane({Gauge::Loss});
+  pane.resize(600, 300);
+  pane.setRuns({a_.get(), b_.get()});
+  pane.redraw();
+  const ChartPicture curves{"loss", "", QSize(700, 320),
+                            [&](QPainter& painter, const QRectF& area) { pane.renderTo(painter, area); },
+                            [&] { return pane.csv(); }};
+  for (const char* name : {"loss.png", "loss.svg", "loss.pdf", "loss.csv"}) write_chart(curves, at(name));
+  QVERIFY(!blank(QImage(at("loss.png"))));
+  QSvgRenderer svg(at("loss.svg"));
+  QVERIFY(svg.isValid());
+  QFile file(at("loss.svg"));
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  const QByteArray text = file.readAll();
+  QVERIFY2(!text.contains("data:image"), "curves are lines, not pixels");
+  QVERIFY(text.contains("training") || text.contains("step"));
+  QFile csv(at("loss.csv"));
+  QVERIFY(csv.open(QIODevice::ReadOnly));
+  QCOMPARE(csv.readAll().count('\n'), 1 + 60 + 60);
 }
 
 void ExportTest::timelinesBecomeChromeTraces() {

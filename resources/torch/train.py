@@ -95,7 +95,9 @@ class Trainer:
         torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
         half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
         self.cast = (lambda: torch.autocast(self.device.type, dtype=half)) if half else contextlib.nullcontext
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=precision == "fp16" and self.cuda)
+        scaled = precision == "fp16" and self.cuda
+        new = hasattr(torch.amp, "GradScaler")  # before 2.3 it stood elsewhere
+        self.scaler = torch.amp.GradScaler("cuda", enabled=scaled) if new else torch.cuda.amp.GradScaler(enabled=scaled)
         self.classes = self.shapes["task"] == "classification"
         self.load_data()
         self.net = network(self.run, self.shapes, folder).to(self.device)

@@ -9,6 +9,7 @@ namespace ws::prof {
 
 namespace {
 
+constexpr TimeNs kLongest = (TimeNs{1} << 40) - 1;  // what a span can hold
 using Rows = std::map<TraceBuilder::Row, std::vector<Span>>;
 
 // Ranges of the host by a name that `wanted` accepts, in order of time.
@@ -79,7 +80,7 @@ GuessedSteps guess_steps(Trace& trace, const Rows& rows) {
   for (const FoundStep& step : found) {
     Span span;
     span.start = step.start;
-    span.duration = static_cast<uint64_t>(std::max<TimeNs>(step.end - step.start, 0));
+    span.duration = static_cast<uint64_t>(std::clamp<TimeNs>(step.end - step.start, 0, kLongest));
     span.kind = static_cast<uint64_t>(SpanKind::Step);
     span.meaning = static_cast<uint64_t>(Meaning::Other);
     span.flags = kImported | kEstimated;

@@ -49,11 +49,12 @@ QSize Legend::sizeHint() const {
 
 void Legend::paintEvent(QPaintEvent*) {
   QPainter painter(this);
+  const bool narrow = width() + 1 < sizeHint().width();  // half a number would be a wrong one
   double x = 0;
   for (const LegendItem& item : items_) {
     draw_badge(painter, QRectF(x, 2.5, 15, 15), item.slot);
     x += 20;
-    if (badgesOnly()) {
+    if (badgesOnly() || narrow) {
       x += 3;
       continue;
     }

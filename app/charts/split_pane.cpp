@@ -97,8 +97,13 @@ void SplitPane::refresh() {
   update();
 }
 
+// A column of its own, where three columns have room for their numbers.
+bool SplitPane::differences() const {
+  return runs_.size() == 2 && table_.wall.size() == 2 && !compact_ && width() >= 300;
+}
+
 double SplitPane::columnRight(size_t column) const {
-  const size_t columns = runs_.size() + (runs_.size() == 2 && !compact_ ? 1 : 0);
+  const size_t columns = runs_.size() + (differences() ? 1 : 0);
   const double pitch = std::min(68.0, (width() - 130.0) / static_cast<double>(std::max<size_t>(1, columns)));
   return width() - 10 - pitch * static_cast<double>(columns - 1 - column);
 }
@@ -148,7 +153,7 @@ void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double y, doubl
   for (size_t i = 0; i < row.us.size(); ++i)
     draw_number(painter, QRectF(0, y, columnRight(i), height), Qt::AlignRight | Qt::AlignVCenter,
                 row.us[i] > 0 ? us_text(row.us[i]) : QStringLiteral("—"));
-  if (row.us.size() != 2 || compact_) return;
+  if (!differences()) return;
   const double difference = row.us[1] - row.us[0];
   draw_number(painter, QRectF(0, y, columnRight(2), height), Qt::AlignRight | Qt::AlignVCenter,
               (difference > 0 ? "+" : "") + us_text(difference));
@@ -161,7 +166,7 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   for (size_t i = 0; i < runs_.size(); ++i)
     painter.drawText(QRectF(0, top, columnRight(i), heading), Qt::AlignRight | Qt::AlignVCenter,
                      run_letter(runs_[i]->slot));
-  if (runs_.size() == 2 && !compact_)
+  if (differences())
     painter.drawText(QRectF(0, top, columnRight(2), heading), Qt::AlignRight | Qt::AlignVCenter,
                      QString(run_letter(runs_[1]->slot)) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
   top += heading + 2;
@@ -181,7 +186,7 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   for (size_t i = 0; i < total.us.size(); ++i)
     draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter,
                 us_text(total.us[i]));
-  if (total.us.size() != 2 || compact_) return;
+  if (!differences()) return;
   const double difference = total.us[1] - total.us[0];
   draw_number(painter, QRectF(0, top + 3, columnRight(2), pitch), Qt::AlignRight | Qt::AlignVCenter,
               (difference > 0 ? "+" : "") + us_text(difference));

@@ -36,6 +36,7 @@ class SplitPane : public Pane {
   double paintBars(QPainter& painter, double top);
   void paintTable(QPainter& painter, double top);
   void paintRow(QPainter& painter, const SplitRow& row, double y, double height);
+  bool differences() const;
   double columnRight(size_t column) const;
 
   std::vector<QPointer<Run>> runs_;

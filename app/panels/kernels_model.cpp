@@ -5,6 +5,20 @@ namespace ws::app {
 namespace {
 
 QString ns_text(double ns) { return us_text(ns / 1000); }
+// What tells one kernel from another: no namespaces of ours, no parameters. The tooltip has all of it.
+QString readable(const std::string& key) {
+  QString name = QString::fromStdString(key);
+  if (name.startsWith("void ")) name.remove(0, 5);
+  name.remove("(anonymous namespace)::").remove("ws::cuda::");
+  int depth = 0;
+  for (qsizetype i = 1; i < name.size(); ++i) {
+    if (name[i] == '<') ++depth;
+    if (name[i] == '>') --depth;
+    if (name[i] == '(' && depth == 0) return name.left(i);
+  }
+  return name;
+}
+
 bool is_number(int column) { return column != KernelModel::Name && column != KernelModel::Grid; }
 
 }  // namespace
@@ -54,7 +68,7 @@ QString KernelModel::text(const prof::KernelRow& row, int column) const {
   const prof::Detail& d = row.detail;
   switch (column) {
     case Name:
-      return QString::fromStdString(row.key);
+      return readable(row.key);
     case Count:
       return count_text(static_cast<int64_t>(row.time.count));
     case Total:

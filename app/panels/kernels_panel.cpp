@@ -141,7 +141,7 @@ void KernelsPanel::buildTable(Pane* pane) {
   table_->setSortingEnabled(true);
   table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
   table_->horizontalHeader()->setSectionResizeMode(KernelModel::Name, QHeaderView::Stretch);
-  for (int c = 1; c < KernelModel::Columns; ++c) table_->setColumnWidth(c, c == KernelModel::Grid ? 150 : 84);
+  for (int c = 1; c < KernelModel::Columns; ++c) table_->setColumnWidth(c, c == KernelModel::Grid ? 150 : 78);
   pane->setBody(table_);
   connect(filter_, &QLineEdit::textChanged, &sorted_, &QSortFilterProxyModel::setFilterFixedString);
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &KernelsPanel::drillDown);

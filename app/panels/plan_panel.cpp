@@ -12,7 +12,7 @@
 
 namespace ws::app {
 namespace {
-constexpr int kRefreshMs = 1000;
+constexpr int kRefreshMs = 1000, kReadsFrom = 400;
 }
 
 PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
@@ -86,6 +86,11 @@ void PlanPanel::present(Run* run) {
   for (int row = 0; row < model_.rowCount(); ++row)
     if (model_.opAt(row) < 0) table_->setSpan(row, 0, 1, PlanModel::Columns);
   setNarrow(narrow_);
+}
+
+void PlanPanel::resizeEvent(QResizeEvent* event) {
+  Pane::resizeEvent(event);
+  table_->setColumnHidden(PlanModel::Reads, narrow_ && width() < kReadsFrom);
 }
 
 void PlanPanel::setNarrow(bool narrow) {

@@ -24,6 +24,9 @@ class PlanPanel : public Pane {
  signals:
   void opChosen(int op);
 
+ protected:
+  void resizeEvent(QResizeEvent*) override;
+
  private:
   void present(Run* run);
   void chooseRow(const QModelIndex& index);

@@ -89,6 +89,7 @@ int rank(const LaneSource& source, const Lane& lane) {
 }
 
 constexpr size_t kOverlapsFrom = 20;  // one span in so many
+constexpr int kTwoRows = 42;          // high enough for the labels of both
 
 // Kernels of one stream that overlap are still one stream; copies of all streams are one row.
 void join_rows(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
@@ -109,6 +110,7 @@ void join_rows(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks)
     size_t below = 0;
     for (size_t k = 1; k < lanes[i].tracks.size(); ++k) below += tracks[lanes[i].tracks[k]].spans;
     lanes[i].halves = kind == TrackKind::Stream && below * kOverlapsFrom > tracks[lanes[i].tracks[0]].spans;
+    if (lanes[i].halves) lanes[i].height = std::max(lanes[i].height, kTwoRows);
   }
 }
 

@@ -22,6 +22,10 @@ void each_span(const Track& track, TimeNs begin, TimeNs end, Visit visit) {
 inline bool on_gpu(const Track& track) {
   return track.kind == TrackKind::Stream || track.kind == TrackKind::Copies || track.kind == TrackKind::GraphLaunches;
 }
+// A wait seen by the driver; the call that waited stands on its thread as well.
+inline bool is_stream_wait(const Track& track, const Span& span) {
+  return track.kind == TrackKind::Other && span.span_kind() == SpanKind::Sync;
+}
 inline bool is_kernel(const Span& span) {
   return span.span_kind() == SpanKind::Kernel || span.span_kind() == SpanKind::GraphRun;
 }

@@ -59,7 +59,7 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
   if (track.kind == TrackKind::Overhead || kind == SpanKind::Phase) return std::nullopt;
   const bool work = is_kernel(span) || kind == SpanKind::Copy || kind == SpanKind::Memset || kind == SpanKind::Inner;
   if (work && (on_gpu(track) || track.kind == TrackKind::Inner)) return static_cast<uint8_t>(work_meaning(span));
-  if (track.kind == TrackKind::Other && kind == SpanKind::Sync) return std::nullopt;  // the call itself is counted
+  if (is_stream_wait(track, span)) return std::nullopt;
   if (const auto call = call_meaning(span)) return static_cast<uint8_t>(*call);
   if (!gpu && track.kind == TrackKind::CpuThread && (kind == SpanKind::Op || work)) {
     const Meaning meaning = span.span_meaning();

@@ -49,7 +49,7 @@ TraceStats trace_stats(const Trace& trace) {
   for (const Track& track : trace.tracks()) {
     if (track.kind == TrackKind::Inner) continue;
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
-      count(stats, trace, span);
+      if (!is_stream_wait(track, span)) count(stats, trace, span);
       if (span.step != 0) steps.insert(span.step);
     });
   }

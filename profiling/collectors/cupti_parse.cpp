@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "profiling/formats/track_names.h"
+
 namespace ws::prof {
 
 namespace {
@@ -46,21 +48,6 @@ const char* overhead_name(CUpti_ActivityOverheadKind kind) {
       return "launch queue full";
     default:
       return "profiler";
-  }
-}
-
-const char* wait_name(CUpti_ActivitySynchronizationType type) {
-  switch (type) {
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE:
-      return "host waits for an event";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT:
-      return "stream waits for an event";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE:
-      return "host waits for the stream";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE:
-      return "host waits for the device";
-    default:
-      return "wait";
   }
 }
 
@@ -188,7 +175,7 @@ BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uin
     std::string name = "stream " + std::to_string(stream);
     if (kind == TrackKind::Copies) name += " copies";
     if (kind == TrackKind::GraphLaunches) name += " graphs";
-    if (kind == TrackKind::Other) name = stream == kNoStream ? "waits" : name + " waits";
+    if (kind == TrackKind::Other) name = waits_name(stream == kNoStream ? -1 : int64_t{stream});
     row = &context_.batch.row(kind, name, "GPU " + std::to_string(device));
   }
   last_row_key_ = key;

@@ -243,7 +243,7 @@ void LiveFollower::take_batch(const Program& program, std::string_view payload) 
       more.steps += kind == SpanKind::Step;
       more.kernels += kind == SpanKind::Kernel;
       more.copies += kind == SpanKind::Copy;
-      more.calls += kind == SpanKind::Api || kind == SpanKind::Sync || kind == SpanKind::GraphLaunch;
+      more.calls += track.kind == TrackKind::Api;
     }
   }
   for (BatchCounter& counter : batch.counters) {

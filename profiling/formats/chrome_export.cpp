@@ -90,7 +90,7 @@ const char* category(const Track& track, const Span& span, const std::string& na
     case SpanKind::Memset:
       return "gpu_memset";
     case SpanKind::Sync:
-      if (on_gpu(track)) return "cuda_sync";
+      if (is_stream_wait(track, span)) return "cuda_sync";
       [[fallthrough]];
     case SpanKind::Api:
     case SpanKind::Alloc:
@@ -237,10 +237,11 @@ class ChromeWriter {
     const auto add = [&text](const char* key, const std::string& value) {
       text += (text.empty() ? "\"" : ", \"") + std::string(key) + "\": " + value;
     };
-    if (on_gpu(track)) {
+    const bool wait = is_stream_wait(track, span);
+    if (on_gpu(track) || wait) {
       add("device", std::to_string(number_in(track.group, 0)));
       add("context", "1");
-      add("stream", std::to_string(number_in(track.name, 0)));
+      add("stream", std::to_string(number_in(track.name, wait ? -1 : 0)));
     }
     if (span.correlation != 0 || on_gpu(track)) add("correlation", std::to_string(span.correlation));
     if (span.span_kind() == SpanKind::Kernel) kernel_args(d, add);

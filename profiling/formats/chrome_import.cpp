@@ -104,7 +104,7 @@ class ChromeReader final : public ChromeSink {
     if (kind == SpanKind::Copy || kind == SpanKind::Memset) return {TrackKind::Copies, stream + " copies", gpu};
     if (kind == SpanKind::Step) return {TrackKind::Steps, "steps", "CPU"};
     if (e.category == "gpu_user_annotation") return {TrackKind::Phases, stream + " ranges", gpu};
-    if (e.category == "cuda_sync") return {TrackKind::Other, stream + " (sync)", gpu};
+    if (e.category == "cuda_sync") return {TrackKind::Other, waits_name(e.integer("stream", -1)), gpu};
     if (e.category == "overhead") return {TrackKind::Overhead, "profiler", "CPU"};
     if (e.category.starts_with("cuda_") || e.category.starts_with("hip_"))
       return {TrackKind::Api, "CUDA API, " + thread_name(e), "CPU"};

@@ -15,6 +15,7 @@ namespace {
 
 constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();
 constexpr int64_t kPushPopRange = 59;
+constexpr int64_t kNoStream = 0xffffffff;  // of a wait for none in particular
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
@@ -44,6 +45,8 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start INTEGER NOT NULL, "end" INTEGER NO
   graphNodeId INTEGER, memKind INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start INTEGER NOT NULL, "end" INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
   greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, graphId INTEGER NOT NULL, graphExecId INTEGER NOT NULL);
+CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start INTEGER NOT NULL, "end" INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
+  greenContextId INTEGER, streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, syncType INTEGER NOT NULL, eventId INTEGER NOT NULL);
 CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
   address INTEGER NOT NULL, pc INTEGER NOT NULL, bytes INTEGER NOT NULL, memKind INTEGER NOT NULL, memoryOperationType INTEGER NOT NULL, name TEXT,
   correlationId INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER, localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER,
@@ -111,6 +114,9 @@ class NsysWriter {
         db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, \"end\", deviceId, contextId, streamId, "
                     "correlationId, globalPid, "
                     "graphId, graphExecId) VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?)"));
+    wait_.emplace(
+        db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start, \"end\", deviceId, contextId, streamId, "
+                    "correlationId, globalPid, syncType, eventId) VALUES(?, ?, ?, 1, ?, ?, ?, ?, 0)"));
     range_.emplace(db_.prepare(
         "INSERT INTO NVTX_EVENTS(start, \"end\", eventType, text, globalTid, domainId) VALUES(?, ?, ?, ?, ?, 0)"));
   }
@@ -126,7 +132,9 @@ class NsysWriter {
     const int64_t thread = global_pid_ | (index + 1);
     if (!on_gpu(track)) db_.prepare("INSERT INTO ThreadNames VALUES(?, 10, ?)").run(string_id(track.name), thread);
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
-      if (on_gpu(track))
+      if (is_stream_wait(track, span))
+        write_wait(span, device, number_in(track.name, kNoStream));
+      else if (on_gpu(track))
         write_gpu(span, device, stream);
       else
         write_host(span, thread);
@@ -151,6 +159,10 @@ class NsysWriter {
     } else if (s.span_kind() == SpanKind::GraphRun) {
       graph_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, number_in(name, 0), number_in(name, 0));
     }
+  }
+
+  void write_wait(const Span& s, int64_t device, int64_t stream) {
+    wait_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, wait_type(run_.trace.name(s.name)));
   }
 
   void write_host(const Span& s, int64_t thread) {
@@ -201,7 +213,7 @@ class NsysWriter {
 
   const RunData& run_;
   Database db_;
-  std::optional<Statement> string_, kernel_, call_, copy_, memset_, graph_, range_;
+  std::optional<Statement> string_, kernel_, call_, copy_, memset_, graph_, wait_, range_;
   std::unordered_map<std::string, int64_t> strings_;
   int64_t pid_ = getpid() & 0xffffff, global_pid_ = pid_ << 24, grid_ = 0;
 };

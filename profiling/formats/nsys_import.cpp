@@ -63,6 +63,7 @@ class NsysReader {
     part("CUPTI_ACTIVITY_KIND_MEMSET", [&] { read_memsets(); });
     part("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", [&] { read_graphs(); });
     part("CUPTI_ACTIVITY_KIND_RUNTIME", [&] { read_calls(); });
+    part("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", [&] { read_waits(); });
     part("NVTX_EVENTS", [&] { read_ranges(); });
     part("CUDA_GPU_MEMORY_USAGE_EVENTS", [&] { read_memory(); });
     part("TARGET_INFO_GPU", [&] {
@@ -175,6 +176,17 @@ class NsysReader {
       Span span =
           span_of(SpanKind::GraphRun, Meaning::Launch, "graph " + std::to_string(rows.integer(5)), rows.integer(4));
       add({TrackKind::GraphLaunches, stream_name(rows.integer(3)) + " graphs", gpu_name(rows.integer(2))}, span, rows);
+    }
+  }
+
+  void read_waits() {
+    constexpr int64_t kNoStream = 0xffffffff;
+    Rows rows(db_, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+              {"start", "end", "deviceId", "streamId", "correlationId", "syncType"});
+    while (rows.next()) {
+      const int64_t stream = rows.integer(3);
+      Span span = span_of(SpanKind::Sync, Meaning::Sync, wait_name(rows.integer(5)), rows.integer(4));
+      add({TrackKind::Other, waits_name(stream == kNoStream ? -1 : stream), gpu_name(rows.integer(2))}, span, rows);
     }
   }
 

@@ -204,9 +204,9 @@ struct RunFileWriter::Impl {
       }  // the first failure is the one to tell
       throw;
     }
-    held.evict(0);
     held.drop_points();
     saver->forget_points();
+    held.evict(0);
   }
 
   void finish() {

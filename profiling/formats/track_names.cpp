@@ -10,6 +10,8 @@ namespace {
 
 constexpr const char* kPlaces[] = {"pageable", "pinned",        "device",         "array",
                                    "managed",  "device static", "managed static", "unknown"};
+constexpr const char* kWaits[] = {"wait", "host waits for an event", "stream waits for an event",
+                                  "host waits for the stream", "host waits for the device"};
 constexpr std::string_view kArrow = " → ", kChromeArrow = " -> ";
 
 std::string lower(std::string_view text) {
@@ -42,6 +44,15 @@ int64_t number_in(std::string_view text, int64_t otherwise) {
 }
 
 std::string stream_name(int64_t stream) { return "stream " + std::to_string(stream); }
+std::string waits_name(int64_t stream) { return stream < 0 ? "waits" : stream_name(stream) + " waits"; }
+
+const char* wait_name(int64_t type) { return kWaits[type >= 0 && type < std::ssize(kWaits) ? type : 0]; }
+
+int64_t wait_type(std::string_view name) {
+  const auto at = std::ranges::find(kWaits, name);
+  return at == std::end(kWaits) ? 0 : at - std::begin(kWaits);
+}
+
 std::string gpu_name(int64_t device) { return "GPU " + std::to_string(device); }
 
 CopyEnds copy_ends(std::string_view copy_kind) { return split(copy_kind, kArrow); }

@@ -10,6 +10,11 @@ namespace ws::prof {
 
 int64_t number_in(std::string_view text, int64_t otherwise);  // the first one: of "stream 7 copies", "GPU 0"
 std::string stream_name(int64_t stream);
+// The row of what waits for a stream, or for none in particular (-1), and what such a wait is called. The types are
+// those of CUPTI and Nsight Systems: 1 event, 2 stream waits for event, 3 stream, 4 device.
+std::string waits_name(int64_t stream);
+const char* wait_name(int64_t type);
+int64_t wait_type(std::string_view name);
 std::string gpu_name(int64_t device);
 
 // "pageable → device" and the like, in the words of each tool.

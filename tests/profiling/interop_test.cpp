@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "profiling/analysis/trace_stats.h"
@@ -15,6 +16,7 @@
 #include "profiling/formats/convert.h"
 #include "profiling/formats/scalars.h"
 #include "profiling/formats/sqlite.h"
+#include "profiling/formats/track_names.h"
 #include "tests/profiling/made_trace.h"
 
 namespace ws::prof {
@@ -98,6 +100,30 @@ TEST_F(Interop, ChromeTraceComesBackTheSame) {
     EXPECT_TRUE(back.problems.empty()) << back.problems[0];
   }
   EXPECT_LT(fs::file_size(path("a.json.gz")), fs::file_size(path("a.json")) / 5);
+}
+
+// A wait stands with its stream, beside the call that waited, and is no call of its own.
+TEST_F(Interop, WaitsKeepTheirStream) {
+  Span wait;
+  wait.start = 5'000'000, wait.duration = 7000, wait.correlation = 77;
+  wait.kind = static_cast<uint8_t>(SpanKind::Sync), wait.meaning = static_cast<uint8_t>(Meaning::Sync);
+  wait.name = run.trace.intern(wait_name(3));
+  run.trace.append(run.trace.track(TrackKind::Other, waits_name(13), "GPU 1"), wait);
+  wait.name = run.trace.intern(wait_name(4));
+  run.trace.append(run.trace.track(TrackKind::Other, waits_name(-1), "GPU 1"), wait);
+  const uint64_t calls = trace_stats(run.trace).api_calls;
+  for (const char* name : {"a.json", "a.sqlite"}) {
+    export_run(run, path(name));
+    const Trace back = import_run(path(name)).trace;
+    std::map<std::string, std::string> waits;
+    for (const Track& track : back.tracks()) {
+      if (track.kind == TrackKind::Other) waits[track.group + ", " + track.name] = back.name(spans_of(track)[0].name);
+    }
+    EXPECT_EQ(waits, (std::map<std::string, std::string>{{"GPU 1, stream 13 waits", "host waits for the stream"},
+                                                         {"GPU 1, waits", "host waits for the device"}}))
+        << name;
+    EXPECT_EQ(trace_stats(back).api_calls, calls) << name;
+  }
 }
 
 TEST_F(Interop, PythonReadsTheChromeTrace) {

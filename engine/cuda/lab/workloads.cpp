@@ -1,5 +1,6 @@
 // The ways of running an operation on the GPU, each timed by the host's clock and by events on the stream.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 
@@ -28,11 +29,18 @@ double between(const cuda::Event& a, const cuda::Event& b) {
   return static_cast<double>(ms) * 1e-3;
 }
 
+// The same three streams for every point: a recorded sweep has three lanes, not three for each of its points.
+cudaStream_t lab_stream(size_t which) {
+  static const auto* streams = new std::array<cuda::Stream, 3>{cuda::make_stream(), cuda::make_stream(),
+                                                               cuda::make_stream()};  // the driver may be gone at exit
+  return (*streams)[which];
+}
+
 // The host's clock and the events never time the same call: recording an event takes about as long as a launch.
 class GpuWorkload : public Workload {
  public:
   GpuWorkload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs)
-      : inputs_(inputs), operation_(spec, way, size, inputs), stream_(cuda::make_stream()) {
+      : inputs_(inputs), operation_(spec, way, size, inputs), stream_(lab_stream(0)) {
     for (auto& event : marks_) event = timing_event();
   }
 
@@ -72,7 +80,7 @@ class GpuWorkload : public Workload {
 
   const Inputs& inputs_;
   GpuOperation operation_;
-  cuda::Stream stream_;
+  cudaStream_t stream_;
   cuda::Event marks_[4];
   DeviceBlock<char> cooling_;
 };
@@ -158,7 +166,7 @@ class Overlapped final : public GpuWorkload {
     out_ = PinnedBlock<float>::pinned(static_cast<size_t>(size));
     std::copy(inputs.a.begin(), inputs.a.end(), a_.data());
     std::copy(inputs.b.begin(), inputs.b.end(), b_.data());
-    for (auto& stream : streams_) stream = cuda::make_stream();
+    for (size_t i = 0; i < 3; ++i) streams_[i] = lab_stream(i);
     choose_chunks();
   }
 
@@ -170,7 +178,7 @@ class Overlapped final : public GpuWorkload {
   }
   CallSplit split() override { return {}; }  // copies and compute lie over each other: there is no split
   void settle() override {
-    for (const auto& stream : streams_) CUDA_CHECK(cudaStreamSynchronize(stream));
+    for (cudaStream_t stream : streams_) CUDA_CHECK(cudaStreamSynchronize(stream));
   }
   std::string note() const override { return "chunks: " + std::to_string(chunks_); }
 
@@ -209,7 +217,7 @@ class Overlapped final : public GpuWorkload {
 
   int64_t size_, chunks_ = 1;
   PinnedBlock<float> a_, b_, out_;
-  cuda::Stream streams_[3];
+  cudaStream_t streams_[3] = {};
 };
 
 class Captured final : public GpuWorkload {
@@ -217,10 +225,11 @@ class Captured final : public GpuWorkload {
   Captured(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) : GpuWorkload(spec, way, size, inputs) {
     operation_.launch(stream_);  // what is made on first use must not be made during capture
     CUDA_CHECK(cudaStreamSynchronize(stream_));
+    const cuda::Stream own = cuda::make_stream();  // a capture that fails must not spoil the stream of the others
     cuda::Graph graph;
-    CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    operation_.launch(stream_);
-    CUDA_CHECK(cudaStreamEndCapture(stream_, graph.out()));
+    CUDA_CHECK(cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal));
+    operation_.launch(own);
+    CUDA_CHECK(cudaStreamEndCapture(own, graph.out()));
     CUDA_CHECK(cudaGraphInstantiate(graph_.out(), graph, 0));
   }
 

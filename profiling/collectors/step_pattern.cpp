@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kWindow = 50'000;  // kernels looked at for the period
 constexpr size_t kAnchors = 16;     // names tried
 constexpr size_t kCandidates = 48;  // distances tried for each: an anchor may come several times a step
+constexpr size_t kMostOfStep = 3;   // times the usual number of kernels
 constexpr double kSame = 0.95;   // share of a step that has to match: the odd logging kernel does not break a pattern
 constexpr double kWhole = 0.8;   // share of all kernels that a loop has to be
 constexpr double kMostly = 0.5;  // share of the window that has to repeat: evaluations may come in between
@@ -108,6 +109,36 @@ size_t find_pattern(std::span<const SeenKernel> kernels, size_t period) {
   return find_phase(kernels, begin, period, (end - begin) % period + 1);
 }
 
+struct Range {
+  size_t begin, end;
+};
+
+// Steps that have every kernel of the usual one, in order, and more between them: the first one, which prepares the
+// optimizer, or one that prints. Looked for from the end of the range.
+void add_irregular(std::vector<Range>& found, std::span<const SeenKernel> kernels, Range range,
+                   std::span<const SeenKernel> usual) {
+  std::vector<Range> backwards;
+  size_t end = range.end, left = usual.size();
+  for (size_t i = range.end; i > range.begin; --i) {
+    if (kernels[i - 1].name != usual[left - 1].name) continue;
+    if (left == usual.size()) end = i;
+    if (--left > 0) continue;
+    if (end - (i - 1) <= kMostOfStep * usual.size()) backwards.push_back({i - 1, end});
+    left = usual.size();
+  }
+  found.insert(found.end(), backwards.rbegin(), backwards.rend());
+}
+
+// A step lasts until the next begins, where that follows at once.
+std::vector<FoundStep> timed(const std::vector<Range>& ranges, std::span<const SeenKernel> kernels) {
+  std::vector<FoundStep> steps;
+  for (const Range& range : ranges) {
+    const bool last = range.end == kernels.size();
+    steps.push_back({kernels[range.begin].start, last ? kernels[range.end - 1].end : kernels[range.end].start});
+  }
+  return steps;
+}
+
 size_t period_of(std::span<const uint32_t> names) {
   size_t best = 0;
   double share = kMostly;
@@ -131,19 +162,21 @@ std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels) {
   std::vector<uint32_t> names;
   for (const SeenKernel& kernel : kernels) names.push_back(kernel.name);
   const size_t period = find_period(names);
-  std::vector<FoundStep> steps;
-  if (period == 0 || kernels.size() < 3 * period) return steps;
+  if (period == 0 || kernels.size() < 3 * period) return {};
   const size_t pattern = find_pattern(kernels, period);
+  std::vector<Range> found;
+  size_t done = 0;  // up to here steps were found or looked for
   for (size_t i = 0; i + period <= kernels.size() && pattern + period <= kernels.size();) {
     if (!repeats(kernels, i, pattern, period)) {
       ++i;
       continue;
     }
-    const bool last = i + period == kernels.size();
-    steps.push_back({kernels[i].start, last ? kernels[i + period - 1].end : kernels[i + period].start});
-    i += period;
+    add_irregular(found, kernels, {done, i}, kernels.subspan(pattern, period));
+    found.push_back({i, i + period});
+    done = i += period;
   }
-  return steps;
+  add_irregular(found, kernels, {done, kernels.size()}, kernels.subspan(pattern, period));
+  return timed(found, kernels);
 }
 
 bool names_a_step(std::string_view range) {

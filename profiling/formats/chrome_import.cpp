@@ -57,7 +57,10 @@ class ChromeReader final : public ChromeSink {
     if (e.phase == "i" || e.phase == "I") add_instant(e);
   }
   void set_about(const std::string& key, const std::string& value) override {
-    if (key == "traceName" || key == "name") run_.summary.name = value;
+    if (key == "traceName" && value.starts_with('/'))  // PyTorch writes the whole path
+      run_.summary.name = std::filesystem::path(value).filename().string();
+    else if (key == "traceName" || key == "name")
+      run_.summary.name = value;
     if (key == "device") run_.summary.device = value;
     if (key == "spec") run_.summary.spec = value;
     if (key == "created") run_.summary.created = value;

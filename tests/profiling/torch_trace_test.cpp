@@ -66,6 +66,8 @@ TEST(TorchTrace, KnowsDeviceAndWallClock) {
   EXPECT_EQ(run.summary.device, "NVIDIA H200");
   EXPECT_EQ(run.summary.created.substr(0, 10), "2026-11-21");
   EXPECT_EQ(run.trace.first_time(), 0);
+  const std::string named = R"({"traceName": "/home/me/torch.json", "traceEvents": []})";
+  EXPECT_EQ(parse_chrome(named.data(), named.data() + named.size()).summary.name, "torch.json");
   EXPECT_LT(run.trace.last_time(), 10'000'000);
 }
 

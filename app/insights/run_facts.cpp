@@ -90,25 +90,12 @@ void add_losses(RunFacts& facts, const Run& run) {
   facts.diverged = !std::isfinite(facts.last_loss);
 }
 
-// The limits of the card that made the run, by its name: a run file may come from another machine.
-prof::DeviceLimits limits_for(const QString& device) {
-  struct Known {
-    const char* part;
-    int major, minor;
-  };
-  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5},   {"A100", 8, 0}, {"A10", 8, 6},
-                                     {"L4", 8, 9},   {"H100", 9, 0}, {"H200", 9, 0}, {"B200", 10, 0}};
-  for (const Known& known : kKnown)
-    if (device.contains(QLatin1String(known.part))) return prof::limits_of(known.major, known.minor);
-  return prof::limits_of(0, 0);
-}
-
 void add_kernels(RunFacts& facts, const Run& run, const prof::Breakdown& parts) {
   facts.kernels = prof::kernel_table(run.trace, parts.begin, parts.end);
   uint64_t count = 0;
   for (const prof::KernelRow& row : facts.kernels) count += row.time.count;
   facts.kernels_per_step = static_cast<double>(count) / static_cast<double>(parts.steps);
-  const prof::DeviceLimits limits = limits_for(run.summary ? QString::fromStdString(run.summary->device) : run.device);
+  const prof::DeviceLimits limits = prof::limits_of_card(run.summary ? run.summary->device : run.device.toStdString());
   for (size_t i = 0; i < std::min(kRowsWithOccupancy, facts.kernels.size()); ++i) {
     const prof::Detail& detail = facts.kernels[i].detail;
     facts.occupancy.push_back(detail.block[0] > 0 ? prof::occupancy_of(detail, limits).share : -1);

@@ -29,23 +29,9 @@ QString shortened(const QString& name) {
 
 QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg(d[1]).arg(d[2]); }
 
-// The limits of the card that made the run, by its name: a run file may come from another machine.
-prof::DeviceLimits limits_for(const Run& run) {
-  struct Known {
-    const char* part;
-    int major, minor;
-  };
-  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5},     {"A100", 8, 0}, {"RTX 30", 8, 6},
-                                     {"A10", 8, 6},  {"RTX 40", 8, 9}, {"L4", 8, 9},   {"H100", 9, 0},
-                                     {"H200", 9, 0}, {"GH200", 9, 0},  {"B200", 10, 0}};
-  for (const Known& known : kKnown)
-    if (run.device.contains(QLatin1String(known.part))) return prof::limits_of(known.major, known.minor);
-  return prof::limits_of(0, 0);
-}
-
 QString occupancy_rows(const Run& run, const prof::Detail& detail) {
   if (detail.block[0] == 0) return {};
-  const prof::Occupancy occupancy = prof::occupancy_of(detail, limits_for(run));
+  const prof::Occupancy occupancy = prof::occupancy_of(detail, prof::limits_of_card(run.device.toStdString()));
   QString rows = row("grid × block", dims(detail.grid) + " · " + dims(detail.block));
   rows += row("registers", QString("%1 a thread").arg(detail.registers));
   if (detail.static_shared + detail.dynamic_shared > 0)

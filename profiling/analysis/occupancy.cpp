@@ -44,6 +44,20 @@ DeviceLimits limits_of(int major, int minor) {
   return device;
 }
 
+DeviceLimits limits_of_card(std::string_view name) {
+  struct Known {
+    std::string_view part;
+    int major, minor;
+  };
+  // The longer of two names that begin alike comes first.
+  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5},     {"A100", 8, 0}, {"RTX 30", 8, 6},
+                                     {"A10", 8, 6},  {"RTX 40", 8, 9}, {"L4", 8, 9},   {"H100", 9, 0},
+                                     {"H200", 9, 0}, {"GH200", 9, 0},  {"B200", 10, 0}};
+  for (const Known& known : kKnown)
+    if (name.find(known.part) != std::string_view::npos) return limits_of(known.major, known.minor);
+  return limits_of(0, 0);
+}
+
 Occupancy occupancy_of(const Detail& kernel, const DeviceLimits& device) {
   Occupancy result;
   const int64_t threads = int64_t{kernel.block[0]} * kernel.block[1] * kernel.block[2];

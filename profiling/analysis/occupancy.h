@@ -1,5 +1,7 @@
 // How many warps of a kernel fit on a multiprocessor at once, and what stops more.
 #pragma once
+#include <string_view>
+
 #include "profiling/trace.h"
 
 namespace ws::prof {
@@ -10,7 +12,8 @@ struct DeviceLimits {
   int shared_per_sm = 228 * 1024, shared_unit = 128, shared_reserved = 1024;  // reserved: by the system, in each block
   int warp = 32, sub_partitions = 4;
 };
-DeviceLimits limits_of(int major, int minor);  // by compute capability; of unknown ones, the newest that is known
+DeviceLimits limits_of(int major, int minor);        // by compute capability; of unknown ones, the newest that is known
+DeviceLimits limits_of_card(std::string_view name);  // by the name in a run file, which may come from another machine
 
 enum class OccupancyLimit : uint8_t { None, Warps, Registers, SharedMemory, Blocks, Impossible };
 struct Occupancy {

@@ -87,7 +87,7 @@ Detail kernel_of(int threads, int registers, int shared) {
 
 // Values of CUDA's occupancy calculator for compute capability 9.0.
 TEST(Occupancy, AgreesWithKnownCases) {
-  const DeviceLimits h200 = limits_of(9, 0);
+  const DeviceLimits h200 = limits_of_card("NVIDIA H200");
   const Occupancy full = occupancy_of(kernel_of(256, 32, 0), h200);
   EXPECT_EQ(full.blocks, 8);
   EXPECT_DOUBLE_EQ(full.share, 1);

@@ -20,7 +20,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kLeftWidth = 312;
+constexpr int kLeftWidth = 326;
 
 QLabel* paragraph(QWidget* parent, QVBoxLayout* column, const QFont& font) {
   auto* label = new QLabel(parent);
@@ -167,7 +167,7 @@ QWidget* ExperimentsTab::buildRight() {
                                      tr("peak, MiB"), tr("runs")});
   style_table(*table_, tr("Numbers of the experiment"));
   for (int column = 1; column < table_->columnCount(); ++column)
-    table_->setColumnWidth(column, column == 2 ? 110 : column == 7 ? 88 : column == 10 ? 44 : 80);
+    table_->setColumnWidth(column, column == 2 ? 116 : column == 10 ? 50 : 92);
   table_->setColumnWidth(0, 216);
   numbers->setBody(table_);
   connect(table_, &QTableWidget::cellDoubleClicked, this, &ExperimentsTab::openTrial);

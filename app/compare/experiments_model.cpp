@@ -80,6 +80,12 @@ const OutcomeInfo& info(Outcome outcome) {
   return all[static_cast<size_t>(outcome)];
 }
 
+Outcome outcome_of(const std::string& look_at) {
+  if (look_at == "samples_per_s") return Outcome::Throughput;
+  if (look_at == "first_loss") return Outcome::FirstLoss;
+  return look_at == "test_accuracy" ? Outcome::Accuracy : Outcome::StepTime;
+}
+
 std::optional<Measured> measured(const TrialResult& trial, Outcome outcome) {
   std::vector<double> values;
   for (const TrialRun& run : trial.runs)

@@ -17,6 +17,7 @@ struct OutcomeInfo {
 };
 std::vector<OutcomeInfo> outcomes();
 const OutcomeInfo& info(Outcome outcome);
+Outcome outcome_of(const std::string& look_at);  // the measure that tells an experiment's story
 
 struct Measured {
   double median = 0, least = 0, most = 0;

@@ -132,9 +132,16 @@ void ExperimentsTab::chosen() {
   expect_->setText(spec_.expect.empty()
                        ? QString()
                        : tr("<b>Expected</b> %1").arg(QString::fromStdString(spec_.expect).toHtmlEscaped()));
+  showOutcome(outcome_of(spec_.look_at));
   readResult();
   repeats_->setValue(result_.spec.repeats);
   showResult();
+}
+
+void ExperimentsTab::showOutcome(Outcome outcome) {
+  chart_->setOutcome(outcome);
+  const OutcomeInfo& about = info(outcome);
+  outcome_->setText(about.unit.isEmpty() ? about.name : about.name + ", " + about.unit);
 }
 
 // What an earlier evening left in the folder stands there at once; else the choices, without numbers.

@@ -55,6 +55,7 @@ class ExperimentsTab : public QWidget {
   void makeNew();
   QString ownFolder() const { return folder_ + "/own"; }
   void chosen();
+  void showOutcome(Outcome outcome);
   void readResult();
   void showResult();
   void showState();

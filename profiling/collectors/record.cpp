@@ -142,8 +142,9 @@ FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::str
 
 FollowedRun::~FollowedRun() {
   if (!impl_ || impl_->status) return;
-  interrupt();
-  while (!wait(1000)) {
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    kill(impl_->child, signal);
+    if (wait(4000)) return;
   }
 }
 

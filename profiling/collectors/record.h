@@ -24,7 +24,7 @@ class FollowedRun {
  public:
   // Starts the program. Throws Failure when that cannot be.
   FollowedRun(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
-  ~FollowedRun();  // a program that still runs is interrupted and waited for
+  ~FollowedRun();  // a program that still runs is interrupted, and killed when it does not end within seconds
 
   TraceBatch take();  // what came since; empty when nothing is new
   FollowStatus status() const;

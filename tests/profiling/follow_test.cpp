@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "profiling/clock.h"
+#include "profiling/collectors/record.h"
 #include "profiling/collectors/recorder.h"
 #include "profiling/failure.h"
 
@@ -157,6 +158,20 @@ TEST(Following, RecorderTellsWhatItWrites) {
   EXPECT_EQ(live.span_count(), reader.trace().span_count());
   EXPECT_EQ(live.span_count(), 200u);
   std::filesystem::remove(path);
+}
+
+// Whoever closes the window does not wait for a program that ignores Ctrl+C.
+TEST(Following, AProgramThatIsNotInterruptedIsEnded) {
+  const std::string path = ::testing::TempDir() + "ended-" + std::to_string(getpid()) + ".wsrun";
+  const int64_t begin = steady_ns();
+  {
+    FollowedRun run({"sh", "-c", "trap '' INT; while :; do sleep 0.1; done"}, path, {.library = "/no/library"});
+    EXPECT_FALSE(run.wait(300).has_value());
+    EXPECT_FALSE(run.recorded());
+  }
+  EXPECT_LT(steady_ns() - begin, 40'000'000'000);
+  FollowedRun run({"sh", "-c", "exit 7"}, path, {.library = "/no/library"});
+  EXPECT_EQ(run.wait(20'000), 7);
 }
 
 TEST(Following, WithoutAFollowerNothingHappens) {

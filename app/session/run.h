@@ -72,6 +72,7 @@ class Run : public QObject {
   QStringList log;
   QString trace_note;         // what was traced, dropped, and what it cost
   double overhead_share = 0;  // of tracing; 0.038 is 3.8 %
+  bool recording = false;     // another program that is being recorded
   int slot = -1;              // 0 … 7: letter and colour while ticked; -1: not ticked
   bool unfinished = false;    // the program ended before the run did
   bool elsewhere = false;     // another program trains it now
@@ -84,7 +85,7 @@ class Run : public QObject {
   prof::TimeNs arrived() const { return arrived_until(trace, !live()); }  // until when the trace is whole
   void takeGpuSteps(GpuSteps&& taken) { gpu_steps_ = std::move(taken); }
 
-  bool live() const { return origin == RunOrigin::Live && !summary; }
+  bool live() const { return (origin == RunOrigin::Live || recording) && !summary; }
   double usPerStep() const;  // of the whole run, or so far; 0 when unknown
   double stepsPerEpoch() const { return steps_per_epoch_; }
   double stepAt(prof::TimeNs time) const;

@@ -378,19 +378,20 @@ namespace {
 // Room that nothing needs: a little to the memory curve, then to the rows that hold kernels and calls, the rest to
 // memory.
 void grow(std::vector<Lane>& lanes, int spare) {
-  constexpr int kMemoryFirst = 110, kKernelsMore = 42, kCallsMore = 14;
+  constexpr int kWorkRow = 24, kMemoryFirst = 110, kKernelsMore = 42, kCallsMore = 14;
   auto memory = std::ranges::find(lanes, LaneKind::Memory, &Lane::kind);
   if (memory == lanes.end()) return;
   const int first = std::min(spare, kMemoryFirst);
   memory->height += first, spare -= first;
   const auto give = [&](TrackKind kind, int more) {
     for (Lane& lane : lanes) {
-      if (lane.kind != LaneKind::Spans || lane.track_kind != kind) continue;
+      if (lane.kind != LaneKind::Spans || lane.track_kind != kind || lane.height < kWorkRow) continue;
       const int own = std::min(spare, more);
       lane.height += own, spare -= own;
     }
   };
   give(TrackKind::Stream, kKernelsMore);
+  give(TrackKind::CpuThread, kKernelsMore);  // where the CPU does the work; beside a GPU its row is lower
   give(TrackKind::Api, kCallsMore);
   memory->height += spare;
 }

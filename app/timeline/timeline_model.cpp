@@ -169,8 +169,10 @@ void TimelineModel::lookOnce() {
   if (looked_ || !traced || (live && cursor_->follow())) return;
   looked_ = true;
   const TimeRange range = firstLook();
-  if (const prof::Span* step = step_at(run(0)->marks(), range.begin + range.length() / 2); step && align_ == Align::Step)
-    aligned_step_ = static_cast<int64_t>(step->step) - 1, updateOffsets();
+  const prof::Trace& marks = run(0)->marks();
+  const prof::Span* step = step_at(marks, range.begin + range.length() / 2);
+  if (step && step->start < range.begin) step = step_at(marks, range.end);  // one that begins in view, if there is
+  if (step && align_ == Align::Step) aligned_step_ = static_cast<int64_t>(step->step) - 1, updateOffsets();
   moveTo(range);
 }
 

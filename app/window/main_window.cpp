@@ -31,7 +31,11 @@
 namespace ws::app {
 
 MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
-    : QMainWindow(parent), library_(runs_folder), session_(runs_folder), gpu_lost_(ws::gpu_lost) {
+    : QMainWindow(parent),
+      library_(runs_folder),
+      session_(runs_folder),
+      recording_(runs_folder),
+      gpu_lost_(ws::gpu_lost) {
   restarter_ = [](const QStringList& arguments) {
     return QProcess::startDetached(QCoreApplication::applicationFilePath(), arguments);
   };
@@ -169,6 +173,8 @@ void MainWindow::connectSession() {
     refreshBars();
   });
   connect(&session_, &Session::failed, this, [this](const QString& sentence) { say(sentence, true); });
+  connect(&recording_, &ProgramRecording::failed, this, [this](const QString& sentence) { say(sentence, true); });
+  connect(&recording_, &ProgramRecording::ended, this, &MainWindow::recorded);
   connect(&library_, &RunLibrary::failed, this, [this](const QString& sentence) { say(sentence, true); });
   connect(&library_, &RunLibrary::tickedChanged, this, &MainWindow::showRuns);
   connect(runs_, &RunsPanel::openFile, this, &MainWindow::chooseFile);
@@ -187,7 +193,7 @@ void MainWindow::connectSession() {
 
 void MainWindow::connectBar() {
   connect(bar_, &TopBar::trainClicked, this, &MainWindow::train);
-  connect(bar_, &TopBar::stopClicked, &session_, &Session::stop);
+  connect(bar_, &TopBar::stopClicked, this, [this] { session_.stop(), recording_.stop(); });
   connect(bar_, &TopBar::stepClicked, this, [this] {
     if (session_.busy()) return session_.stepOnce();
     StartRequest request{setup_->spec(), {}, bar_->traceLevel(), true};
@@ -218,6 +224,32 @@ void MainWindow::startFrom(int start_index) {
   std::vector<StartRequest> requests = starts()[static_cast<size_t>(start_index)].requests(info_->cuda);
   setup_->setSpec(requests.front().spec);
   session_.startAll(std::move(requests));
+}
+
+Run* MainWindow::record(const QStringList& command, const QString& library) {
+  if (session_.busy()) {
+    say(tr("A run is training: stop it first."), true);
+    return nullptr;
+  }
+  Run* run = recording_.start(command, library);
+  if (!run) return nullptr;
+  notice_->dismiss();
+  say(tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
+  library_.adopt(run);
+  library_.tickOnly({run});
+  cursor_.clearCursor();
+  cursor_.setFollow(true);
+  return run;
+}
+
+// The file knows more than what came live: the steps that it found, and what a slow window left out.
+void MainWindow::recorded(Run* run, const QString& path) {
+  const bool shown = run->slot >= 0;
+  run->path.clear();  // the file stays: it is opened below
+  library_.remove(run);
+  if (path.isEmpty()) return;
+  say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
+  if (Run* kept = library_.open(path); kept && shown) library_.setTicked(kept, true);
 }
 
 // The new run gets the next free letter; the oldest gives its place up when all eight are taken.
@@ -276,7 +308,8 @@ Run* MainWindow::shownRun() const {
 void MainWindow::showRuns() {
   const auto ticked = library_.ticked();
   for (Run* run : ticked)  // what a file holds comes later
-    if (!run->live()) connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
+    if (!run->live() || run->recording)
+      connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
   live_stack_->setCurrentWidget(ticked.empty() && !session_.busy() ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();
   if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs)
@@ -363,6 +396,10 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 bool MainWindow::mayClose() {
+  if (recording_.busy()) {
+    say(tr("A program is being recorded: end it, or stop it with Run › Stop, then close."), true);
+    return false;
+  }
   if (!session_.busy()) return true;
   QMessageBox box(QMessageBox::Question, tr("A run is training"),
                   tr("Stop training and close? The run so far is kept."), QMessageBox::NoButton, this);

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "app/session/program_recording.h"
 #include "app/session/run_library.h"
 #include "app/session/session.h"
 #include "app/timeline/selection.h"
@@ -65,6 +66,9 @@ class MainWindow : public QMainWindow {
   void train();                     // Train, Pause or Resume
   void trainAgain();                // the same choices and seed as the shown run
   void startFrom(int start_index);  // one of the three starts
+  // Runs a CUDA program and shows it live; its file is a run of the library afterwards.
+  Run* record(const QStringList& command, const QString& library = {});
+  ProgramRecording* recording() { return &recording_; }
   void openFile(const QString& path);
   void say(const QString& sentence, bool problem);
   void toggleTheme();
@@ -113,6 +117,8 @@ class MainWindow : public QMainWindow {
   void runStarted(Run* run);
   void runEnded(Run* run);
   void showLog(Run* run);
+  void askForProgram();
+  void recorded(Run* run, const QString& path);
   void offerRestart(const QString& sentence);
   void showRuns();
   void refreshBars();
@@ -127,6 +133,7 @@ class MainWindow : public QMainWindow {
   Selection selection_;
   RunLibrary library_;
   Session session_;
+  ProgramRecording recording_;
   struct Kept {
     QString key;
     std::function<QByteArray()> save;

@@ -2,8 +2,12 @@
 #include <QActionGroup>
 #include <QApplication>
 #include <QFileDialog>
+#include <QInputDialog>
+#include <QLineEdit>
 #include <QMenuBar>
 #include <QMessageBox>
+#include <QProcess>
+#include <QSettings>
 #include <QTabBar>
 
 #include "app/panels/setup_panel.h"
@@ -52,6 +56,7 @@ void MainWindow::buildMenus() {
 void MainWindow::buildFileMenu() {
   QMenu* file = menu(tr("File"));
   file->addAction(tr("Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
+  file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &MainWindow::askForProgram);
   file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, [this] {
     const Run* run = shownRun();
     if (!run || run->live() || run->path.isEmpty()) return say(tr("There is no ended run to save."), true);
@@ -66,10 +71,20 @@ void MainWindow::buildFileMenu() {
   file->addAction(tr("Quit"), QKeySequence::Quit, this, &QWidget::close);
 }
 
+void MainWindow::askForProgram() {
+  bool ok = false;
+  const QString line = QInputDialog::getText(
+      this, tr("Record a program"), tr("Command line of any CUDA program, as in a shell: python3 train.py --epochs 1"),
+      QLineEdit::Normal, QSettings().value("record/command").toString(), &ok);
+  if (!ok || line.trimmed().isEmpty()) return;
+  QSettings().setValue("record/command", line);
+  record(QProcess::splitCommand(line));
+}
+
 void MainWindow::buildRunMenu() {
   QMenu* run = menu(tr("Run"));
   run->addAction(tr("Train, pause or resume"), QKeySequence("Ctrl+R"), this, &MainWindow::train);
-  run->addAction(tr("Stop"), QKeySequence("Ctrl+."), &session_, &Session::stop);
+  run->addAction(tr("Stop"), QKeySequence("Ctrl+."), this, [this] { session_.stop(), recording_.stop(); });
   run->addAction(tr("One step"), QKeySequence("F10"), bar_, &TopBar::stepClicked);
   run->addAction(tr("Train again, same seed"), QKeySequence("Ctrl+Shift+R"), this, &MainWindow::trainAgain);
   run->addSeparator();

@@ -30,6 +30,9 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     weak_ = of + (compact ? QString() : tr("  step %1").arg(count_text(p.step))) + left;
     shorter_ = of + left;
     done_ = p.steps > 0 ? std::min(1.0, static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
+  } else if (run && run->recording) {
+    strong_ = tr("recording");
+    weak_ = tr(" · %1 records").arg(count_text(static_cast<int64_t>(run->trace.span_count())));
   } else if (run && run->live()) {
     strong_ = tr("starting");
     weak_ = tr(" · loading data");
@@ -238,7 +241,7 @@ void TopBar::setTraceLevel(prof::TraceLevel level) {
 void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   const QString name = !busy ? tr("Train") : paused ? tr("Resume") : tr("Pause");
   train_->setText(name);
-  stop_->setEnabled(busy);
+  stop_->setEnabled(busy || (run && run->recording));
   step_->setEnabled(!busy || paused);
   const QString icon_name = busy && !paused ? "pause" : "play";
   if (icon_name != train_icon_ || stop_->property("busy").toBool() != busy) {

@@ -20,6 +20,7 @@ warpscope_library(app
   panels/theme.cpp
   panels/units.cpp
   session/gpu_steps.cpp
+  session/program_recording.cpp
   session/run.cpp
   session/run_library.cpp
   session/run_library_edit.cpp

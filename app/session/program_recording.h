@@ -1,0 +1,40 @@
+// Records any CUDA program and shows it while it runs: its batches go into a Run, its file into the library at the end.
+#pragma once
+#include <QObject>
+#include <QStringList>
+#include <QTimer>
+#include <memory>
+
+#include "app/session/run.h"
+#include "profiling/collectors/record.h"
+
+namespace ws::app {
+
+class ProgramRecording : public QObject {
+  Q_OBJECT
+ public:
+  explicit ProgramRecording(const QString& folder, QObject* parent = nullptr);
+  ~ProgramRecording() override;  // a program that still runs is interrupted and waited for
+
+  // The run to watch, or nullptr: failed() said why. `library` is the collector to load; empty: the installed one.
+  Run* start(const QStringList& command, const QString& library = {});
+  bool busy() const { return program_ != nullptr; }
+  void stop();  // interrupts the program, as Ctrl+C would
+
+ signals:
+  // The program has ended. `path`: its run file, in the library's folder; empty when nothing was recorded.
+  void ended(ws::app::Run* run, const QString& path);
+  void failed(const QString& sentence);
+
+ private:
+  void poll();
+  void drain();
+  QString keep();  // moves the file into the library
+
+  QString folder_;
+  std::unique_ptr<prof::FollowedRun> program_;
+  Run* run_ = nullptr;
+  QTimer timer_;
+};
+
+}  // namespace ws::app

@@ -97,7 +97,7 @@ QWidget* LibraryTab::buildTable() {
   table_->setSortingEnabled(true);
   table_->sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
   table_->setContextMenuPolicy(Qt::CustomContextMenu);
-  const int widths[] = {54, 190, 92, 190, 84, 70, 64, 76, 74, 84, 100, 150, 122};
+  const int widths[] = {54, 176, 84, 186, 84, 70, 72, 92, 92, 100, 88, 112, 132};
   for (int i = 0; i < LibraryModel::kColumns; ++i) table_->setColumnWidth(i, widths[i]);
   pane->setBody(table_);
   connect(table_, &QTableView::customContextMenuRequested, this, &LibraryTab::contextMenu);

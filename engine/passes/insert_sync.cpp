@@ -17,7 +17,7 @@ Op sync_after(const Op& op) {
 
 Plan insert_sync(Plan plan, SyncPolicy policy) {
   if (policy == SyncPolicy::OnRead || plan.ops.empty()) {
-    plan.log.push_back("insert_sync inserted nothing: the host waits where a value is read.");
+    plan.log.emplace_back("insert_sync inserted nothing: the host waits where a value is read.");
     return plan;
   }
   std::vector<Op> ops;

@@ -2,6 +2,7 @@
 
 #include <QPainter>
 #include <algorithm>
+#include <utility>
 
 #include "app/charts/series.h"
 #include "app/panels/theme.h"
@@ -27,6 +28,20 @@ double part_of(const StepSplit& split, Meaning meaning) {
   return sum;
 }
 
+// In a small pane what is next to nothing in every run goes into one row, so that all rows fit and still add up.
+void merge_small(SplitTable& table) {
+  constexpr double kNext = 0.015;
+  const auto other = std::ranges::find(table.rows, Meaning::Other, &SplitRow::meaning);
+  if (other == table.rows.end()) return;
+  for (SplitRow& row : table.rows) {
+    if (row.meaning == Meaning::Other || row.meaning == Meaning::Idle || is_kernel(row.meaning)) continue;
+    bool small = true;
+    for (size_t i = 0; i < row.us.size(); ++i) small = small && row.us[i] < kNext * table.wall[i];
+    if (!small) continue;
+    for (size_t i = 0; i < row.us.size(); ++i) other->us[i] += std::exchange(row.us[i], 0);
+  }
+}
+
 }  // namespace
 
 SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged) {
@@ -45,6 +60,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     if (merged && is_kernel(meaning)) row.name = QObject::tr("kernels");
     table.rows.push_back(std::move(row));
   }
+  if (merged) merge_small(table);
   std::erase_if(table.rows, [](const SplitRow& row) {
     return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us <= 0; });
   });
@@ -172,7 +188,7 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   top += heading + 2;
   painter.fillRect(QRectF(10, top, width() - 20, 1), theme().border);
   const double room = height() - top - 6;
-  const double pitch = std::clamp(room / (static_cast<double>(table_.rows.size()) + 1.3), 12.0, 21.0);
+  const double pitch = std::clamp(room / (static_cast<double>(table_.rows.size()) + 1.3), 11.0, 21.0);
   for (const SplitRow& row : table_.rows) {
     if (top + pitch * 2 > height()) break;
     paintRow(painter, row, top + 1, pitch);

@@ -125,82 +125,6 @@ void name_only_thread(std::vector<Lane>& lanes, const prof::Trace& trace) {
   if (only) only->title = has_streams(trace) ? QStringLiteral("host ops") : QStringLiteral("CPU ops");
 }
 
-struct Weight {
-  size_t spans = 0;
-  int64_t busy = 0;
-};
-
-Weight weight_of(const Lane& lane, const prof::Trace& trace) {
-  Weight weight;
-  for (size_t index : lane.tracks) {
-    const prof::Track& track = trace.tracks()[index];
-    weight.spans += track.spans;
-    if (track.blocks.empty()) continue;
-    for (size_t m = 0; m < prof::kMeanings; ++m)
-      weight.busy += track.blocks.back().before[m] + track.blocks.back().total[m];
-  }
-  return weight;
-}
-
-bool has_step_numbers(const prof::Track& track) {
-  return !track.blocks.empty() &&
-         std::ranges::any_of(track.blocks.back().spans, [](const prof::Span& s) { return s.step > 0; });
-}
-
-bool may_be_quiet(const Lane& lane) {
-  switch (lane.track_kind) {
-    case TrackKind::Steps:
-    case TrackKind::Phases:
-    case TrackKind::Inner:
-      return false;
-    default:
-      return true;
-  }
-}
-
-// Streams that only prepared, a thread with two calls, the profiler itself: most of the time their rows are empty. They
-// share one row at the bottom until they are asked for.
-void fold_quiet(std::vector<Lane>& lanes, const LaneSource& source, bool small) {
-  constexpr size_t kOfSteps = 50, kOfBusiest = 20;
-  const prof::Trace& trace = *source.trace;
-  std::map<TrackKind, Weight> busiest;
-  size_t steps = 0;
-  for (const Lane& lane : lanes) {
-    if (lane.gpu_steps) continue;
-    const Weight weight = weight_of(lane, trace);
-    Weight& most = busiest[lane.track_kind];
-    most = {std::max(most.spans, weight.spans), std::max(most.busy, weight.busy)};
-    if (lane.track_kind == TrackKind::Steps) steps = std::max(steps, weight.spans);
-  }
-  const auto numbered = [&](const Lane& lane) {
-    return std::ranges::any_of(lane.tracks, [&](size_t track) { return has_step_numbers(trace.tracks()[track]); });
-  };
-  const bool any_numbered = std::ranges::any_of(
-      lanes, [&](const Lane& lane) { return lane.track_kind == TrackKind::Stream && numbered(lane); });
-  const auto quiet = [&](const Lane& lane) {
-    if (lane.gpu_steps) return false;
-    if (lane.track_kind == TrackKind::Phases) return source.gpu_steps != nullptr;
-    if (!may_be_quiet(lane)) return false;
-    if (lane.track_kind == TrackKind::Overhead) return true;
-    if (any_numbered && lane.track_kind == TrackKind::Stream && !numbered(lane)) return true;  // took part in no step
-    const Weight own = weight_of(lane, trace), most = busiest[lane.track_kind];
-    if (own.spans * kOfSteps < steps) return true;
-    return own.spans * kOfBusiest < most.spans && own.busy * static_cast<int64_t>(kOfBusiest) < most.busy;
-  };
-  Lane rest;
-  rest.track_kind = TrackKind::Other, rest.key = source.key + "/quiet", rest.height = small ? 17 : 20;
-  int rows = 0;
-  std::erase_if(lanes, [&](const Lane& lane) {
-    if (!quiet(lane)) return false;
-    rest.run = lane.run, ++rows;
-    rest.tracks.insert(rest.tracks.end(), lane.tracks.begin(), lane.tracks.end());
-    return true;
-  });
-  if (rows == 0) return;
-  rest.title = QStringLiteral("%1 quiet row%2").arg(rows).arg(rows > 1 ? "s" : "");
-  lanes.push_back(std::move(rest));
-}
-
 // Copies have no lane of their own in a small window: they join the first stream.
 void join_copies(std::vector<Lane>& lanes) {
   auto stream =
@@ -240,7 +164,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   join_rows(lanes, tracks);
   name_only_thread(lanes, *source.trace);
   keep_some_inner(lanes, settings);
-  if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet(lanes, source, settings.small);
+  if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
   if (settings.small) join_copies(lanes);
   return lanes;
 }

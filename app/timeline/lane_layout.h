@@ -47,6 +47,7 @@ struct Lane {
 };
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
+void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small);
 // Sets y from 0 on, gives the memory lane what is left of `viewport`, and returns the height of all.
 int place_lanes(std::vector<Lane>& lanes, int viewport);
 int lane_at(const std::vector<Lane>& lanes, int y);  // −1: none

@@ -226,32 +226,6 @@ void MainWindow::startFrom(int start_index) {
   session_.startAll(std::move(requests));
 }
 
-Run* MainWindow::record(const QStringList& command, const QString& library) {
-  if (session_.busy()) {
-    say(tr("A run is training: stop it first."), true);
-    return nullptr;
-  }
-  Run* run = recording_.start(command, library);
-  if (!run) return nullptr;
-  notice_->dismiss();
-  say(tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
-  library_.adopt(run);
-  library_.tickOnly({run});
-  cursor_.clearCursor();
-  cursor_.setFollow(true);
-  return run;
-}
-
-// The file knows more than what came live: the steps that it found, and what a slow window left out.
-void MainWindow::recorded(Run* run, const QString& path) {
-  const bool shown = run->slot >= 0;
-  run->path.clear();  // the file stays: it is opened below
-  library_.remove(run);
-  if (path.isEmpty()) return;
-  say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
-  if (Run* kept = library_.open(path); kept && shown) library_.setTicked(kept, true);
-}
-
 // The new run gets the next free letter; the oldest gives its place up when all eight are taken.
 void MainWindow::runStarted(Run* run) {
   status_->say({}, false);
@@ -342,20 +316,6 @@ void MainWindow::say(const QString& sentence, bool problem) {
   if (!problem) return;
   if (gpu_lost_()) return offerRestart(sentence);
   notice_->tell(sentence);
-}
-
-// The driver gives this process no context any more; a new process gets one.
-void MainWindow::offerRestart(const QString& sentence) {
-  notice_->tell(tr("%1 What was trained is kept. The GPU can be used again once Warpscope starts anew.").arg(sentence),
-                {{tr("Restart Warpscope"), [this] { restart(); }}});
-}
-
-void MainWindow::restart() {
-  if (!mayClose()) return;
-  rememberLayout();
-  if (!restarter_({"--runs", library_.folder()}))
-    return notice_->tell(tr("Warpscope could not start itself again: close it and start it by hand."));
-  close();
 }
 
 void MainWindow::chooseFile() {

@@ -32,6 +32,7 @@ warpscope_library(app
   window/main_window.cpp
   window/main_window_bars.cpp
   window/main_window_menus.cpp
+  window/main_window_programs.cpp
   window/notice_bar.cpp
   window/screenshot.cpp
   window/side_rail.cpp

@@ -7,7 +7,7 @@ readonly window_libraries=(qt6-base-dev libqcustomplot-dev fonts-inter)
 readonly test_libraries=(libgtest-dev libgmock-dev libbenchmark-dev xvfb poppler-utils)
 
 say() { printf '%s\n' "$*" >&2; }
-fail() { say "${0##*/}: $*"; exit 1; }
+fail() { say "$(basename "$(dirname "$0")")/${0##*/}: $*"; exit 1; }
 
 is_installed() { [[ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null)" == ii* ]]; }
 

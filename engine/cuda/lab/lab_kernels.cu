@@ -161,8 +161,9 @@ void elementwise(cudaStream_t stream, Fn fn, const float* a, const float* b, flo
     return launch<Fn::name>(stream, a, b, out, n);
     WS_CASE(Add)
     WS_CASE(Subtract)
-    WS_CASE(Multiply) WS_CASE(Divide) WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log) WS_CASE(Sqrt)
-        WS_CASE(Tanh) WS_CASE(Abs) WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
+    WS_CASE(Multiply)
+    WS_CASE(Divide) WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log) WS_CASE(Sqrt) WS_CASE(Tanh)
+        WS_CASE(Abs) WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
 #undef WS_CASE
             default : return launch<Fn::X>(stream, a, b, out, n);
   }

@@ -1,20 +1,17 @@
 // What the window does with what can go wrong around it: each is a sentence, nothing is lost, nothing freezes.
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QSettings>
-#include <QTemporaryDir>
 #include <QtTest>
 #include <csignal>
 
 #include <sys/resource.h>
 
 #include "app/panels/setup_panel.h"
-#include "app/panels/theme.h"
 #include "app/window/live_page.h"
-#include "app/window/main_window.h"
 #include "app/window/notice_bar.h"
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"
+#include "tests/app/window_home.h"
 
 using namespace ws::app;
 
@@ -62,22 +59,9 @@ void write(const QString& path, const QByteArray& bytes) {
 
 }  // namespace
 
-class BadInputTest : public QObject {
+class BadInputTest : public QObject, WindowHome {
   Q_OBJECT
  private:
-  QTemporaryDir home_;
-  QString runs() const { return home_.path() + "/runs"; }
-  std::unique_ptr<MainWindow> open() {
-    auto window = std::make_unique<MainWindow>(runs());
-    window->setKeepLayout(false);
-    window->show();
-    return window;
-  }
-  static void iris(MainWindow& window, int epochs) {
-    QVERIFY(window.setup()->usePreset("iris"));
-    window.setup()->set("train.epochs", QString::number(epochs));
-    window.setup()->set("exec.device", "cpu");
-  }
   // Trains Iris once: whatever was wrong before, the next run works.
   static void trainsStill(MainWindow& window) {
     iris(window, 2);
@@ -103,16 +87,9 @@ class BadInputTest : public QObject {
   void twoWindowsShareALibrary();
 };
 
-void BadInputTest::initTestCase() {
-  qputenv("XDG_CONFIG_HOME", (home_.path() + "/config").toUtf8());
-  QApplication::setOrganizationName("warpscope-test");
-  set_theme(*qApp, ThemeName::Dark);
-}
+void BadInputTest::initTestCase() { moveIn(); }
 
-void BadInputTest::cleanup() {
-  QDir(runs()).removeRecursively();
-  QSettings().clear();
-}
+void BadInputTest::cleanup() { clear(); }
 
 void BadInputTest::aBrokenPresetIsSaid() {
   QDir(home_.path()).mkpath("resources/presets");

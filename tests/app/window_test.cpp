@@ -7,8 +7,6 @@
 #include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QSettings>
-#include <QTemporaryDir>
 #include <QtTest>
 #include <nlohmann/json.hpp>
 
@@ -19,33 +17,19 @@
 #include "app/panels/segmented_row.h"
 #include "app/panels/setup_panel.h"
 #include "app/panels/spec_json_dialog.h"
-#include "app/panels/theme.h"
 #include "app/panels/weights_panel.h"
 #include "app/window/live_page.h"
-#include "app/window/main_window.h"
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"
+#include "tests/app/window_home.h"
 
 using namespace ws::app;
 
-class WindowTest : public QObject {
+class WindowTest : public QObject, WindowHome {
   Q_OBJECT
  private:
-  QTemporaryDir home_;
-  QString runs() const { return home_.path() + "/runs"; }
-  std::unique_ptr<MainWindow> open() {
-    auto window = std::make_unique<MainWindow>(runs());
-    window->setKeepLayout(false);
-    window->show();
-    return window;
-  }
   static void click(QAbstractButton* button) { QTest::mouseClick(button, Qt::LeftButton); }
-  static void iris(MainWindow& window, int epochs) {
-    QVERIFY(window.setup()->usePreset("iris"));
-    window.setup()->set("train.epochs", QString::number(epochs));
-    window.setup()->set("exec.device", "cpu");
-  }
 
  private slots:
   void initTestCase();
@@ -70,16 +54,9 @@ class WindowTest : public QObject {
   void bothThemes();
 };
 
-void WindowTest::initTestCase() {
-  qputenv("XDG_CONFIG_HOME", (home_.path() + "/config").toUtf8());
-  QApplication::setOrganizationName("warpscope-test");
-  set_theme(*qApp, ThemeName::Dark);
-}
+void WindowTest::initTestCase() { moveIn(); }
 
-void WindowTest::cleanup() {
-  QDir(runs()).removeRecursively();
-  QSettings().clear();
-}
+void WindowTest::cleanup() { clear(); }
 
 void WindowTest::firstStartOffersThreeStarts() {
   auto window = open();

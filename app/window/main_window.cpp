@@ -76,30 +76,8 @@ void MainWindow::buildCentre() {
   setup_button_ = left_rail_->add(tr("Setup"));
   setup_button_->setChecked(true);
   connect(setup_button_, &QAbstractButton::toggled, setup_, &QWidget::setVisible);
-  auto* middle = new QWidget(columns_);
-  auto* stack = new QVBoxLayout(middle);
-  stack->setContentsMargins(0, 0, 0, 0);
-  stack->setSpacing(0);
-  tabs_ = new QTabBar(middle);
-  tabs_->setObjectName("strip");
-  tabs_->setDrawBase(false);
-  tabs_->setExpanding(false);
-  tabs_->setFixedHeight(31);
-  tabs_->setFont(ui_font(12.5));
-  tabs_->setAccessibleName(tr("Tabs"));
-  pages_ = new QStackedWidget(middle);
-  stack->addWidget(tabs_);
-  stack->addWidget(pages_, 1);
-  right_ = new QSplitter(Qt::Vertical, columns_);
-  right_->setHandleWidth(1);
-  runs_ = new RunsPanel(&library_, right_);
-  runs_->setMinimumWidth(214);
-  addSidePanel(tr("Runs"), runs_, true);
-  log_ = new QPlainTextEdit(right_);
-  log_->setReadOnly(true);
-  log_->setFont(mono_font(11));
-  log_->setMaximumBlockCount(2000);
-  log_->setAccessibleName(tr("Log"));
+  buildTabStrip();
+  buildSidePanels();
   columns_->setSizes({312, 1200, 296});
   columns_->setStretchFactor(1, 1);
   row->addWidget(left_rail_);
@@ -118,6 +96,36 @@ void MainWindow::buildCentre() {
   addTab(
       tr("Live"), live_stack_, [this](const std::vector<Run*>& runs) { live_->setRuns(runs); }, true);
   addSidePanel(tr("Log"), log_, false);
+}
+
+void MainWindow::buildTabStrip() {
+  auto* middle = new QWidget(columns_);
+  auto* stack = new QVBoxLayout(middle);
+  stack->setContentsMargins(0, 0, 0, 0);
+  stack->setSpacing(0);
+  tabs_ = new QTabBar(middle);
+  tabs_->setObjectName("strip");
+  tabs_->setDrawBase(false);
+  tabs_->setExpanding(false);
+  tabs_->setFixedHeight(31);
+  tabs_->setFont(ui_font(12.5));
+  tabs_->setAccessibleName(tr("Tabs"));
+  pages_ = new QStackedWidget(middle);
+  stack->addWidget(tabs_);
+  stack->addWidget(pages_, 1);
+}
+
+void MainWindow::buildSidePanels() {
+  right_ = new QSplitter(Qt::Vertical, columns_);
+  right_->setHandleWidth(1);
+  runs_ = new RunsPanel(&library_, right_);
+  runs_->setMinimumWidth(214);
+  addSidePanel(tr("Runs"), runs_, true);
+  log_ = new QPlainTextEdit(right_);
+  log_->setReadOnly(true);
+  log_->setFont(mono_font(11));
+  log_->setMaximumBlockCount(2000);
+  log_->setAccessibleName(tr("Log"));
 }
 
 int MainWindow::addTab(const QString& name, QWidget* page, ShowRuns show_runs, bool with_setup, QWidget* picker) {

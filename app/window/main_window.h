@@ -106,6 +106,8 @@ class MainWindow : public QMainWindow {
     ShowRuns show_runs;
   };
   void buildCentre();
+  void buildTabStrip();
+  void buildSidePanels();
   void buildMenus();
   void buildFileMenu();
   void buildRunMenu();

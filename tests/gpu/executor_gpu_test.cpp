@@ -25,6 +25,15 @@ void expect_equal_to_oracle(const Training& t, const Outcome& want) {
   expect_same_losses(got, want, allowed);
 }
 
+void expect_equal_however_launched(Training& t, const Outcome& want) {
+  for (const Launch launch : kLaunches)
+    for (const Precision precision : kPrecisions) {
+      t.spec.exec.launch = launch;
+      t.spec.exec.precision = precision;
+      expect_equal_to_oracle(t, want);
+    }
+}
+
 TEST(ExecutorGpu, EveryLevelAndLaunchAndPrecisionOnOddRows) {
   NEEDS_GPU();
   for (const int64_t batch : {1, 3, 7, 127, 1000}) {
@@ -52,12 +61,7 @@ TEST(ExecutorGpu, LargeBatches) {
       t.spec.model.hidden = {hidden};
       t.spec.model.bias = bias;
       const Outcome want = train_on_oracle(t);
-      for (const Launch launch : kLaunches)
-        for (const Precision precision : kPrecisions) {
-          t.spec.exec.launch = launch;
-          t.spec.exec.precision = precision;
-          expect_equal_to_oracle(t, want);
-        }
+      expect_equal_however_launched(t, want);
     }
 }
 
@@ -103,12 +107,7 @@ TEST(ExecutorGpu, WideLayersThatGoThroughTheLibrary) {
   t.spec.model.hidden = {1536, 1536};
   t.data = random_data(600, 784, 10, true);
   const Outcome want = train_on_oracle(t);
-  for (const Launch launch : kLaunches)
-    for (const Precision precision : kPrecisions) {
-      t.spec.exec.launch = launch;
-      t.spec.exec.precision = precision;
-      expect_equal_to_oracle(t, want);
-    }
+  expect_equal_however_launched(t, want);
 }
 
 TEST(ExecutorGpu, AllocatorsAndSyncPoliciesGiveTheSameBits) {

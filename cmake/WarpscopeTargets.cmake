@@ -25,11 +25,26 @@ if(WARPSCOPE_SANITIZE)
   add_link_options(-fsanitize=${_sanitizers})
 endif()
 
+# warpscope_unity(TARGET): its sources are compiled a dozen at a time, because reading the headers is most of the work.
+function(warpscope_unity target)
+  if(WARPSCOPE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    # A class of one source with a member of an unnamed namespace of the same source: there, the compiler thinks of a header.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
+# warpscope_compile_lightly(TARGET): code that waits for people, disks or the engine is not worth the last optimizations.
+function(warpscope_compile_lightly target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
+endfunction()
+
 # warpscope_library(NAME SOURCES... ): a static library with the project's flags and an alias warpscope::NAME.
 function(warpscope_library name)
   add_library(warpscope_${name} STATIC ${ARGN})
   add_library(warpscope::${name} ALIAS warpscope_${name})
   target_link_libraries(warpscope_${name} PUBLIC warpscope_flags)
+  warpscope_unity(warpscope_${name})
 endfunction()
 
 # warpscope_precompile(TARGET HEADERS...): the heavy headers of a target are parsed once.
@@ -61,6 +76,8 @@ function(warpscope_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE warpscope_flags ${arg_LIBS} GTest::gmock GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE WARPSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  warpscope_compile_lightly(${name})
+  warpscope_unity(${name})
   warpscope_precompile(${name} REUSE_FROM test_headers)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)

@@ -11,7 +11,7 @@ namespace ws::data {
 namespace {
 
 constexpr int kMostDimensions = 4;
-constexpr int64_t kMostClasses = 65536;
+constexpr int64_t kMostIdxClasses = 65536;
 constexpr uint64_t kBlock = 1 << 20;  // a multiple of every value size
 
 uint32_t big_endian(const uint8_t* p) {
@@ -168,7 +168,7 @@ std::vector<int32_t> read_idx_labels(ByteReader& reader, int64_t classes) {
   check_memory(static_cast<double>(header.rows()) * sizeof(int32_t), reader.name());
   const std::vector<uint8_t> values = reader.read_count(total_bytes(header), "labels");
   check_end(reader, header.values_offset + values.size());
-  const int64_t bound = classes > 0 ? classes : kMostClasses;
+  const int64_t bound = classes > 0 ? classes : kMostIdxClasses;
   std::vector<int32_t> labels(static_cast<size_t>(header.rows()));
   for (size_t i = 0; i < labels.size(); ++i) {
     const size_t at = i * static_cast<size_t>(header.value_bytes());

@@ -3,13 +3,28 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <limits>
+#include <string>
 
 namespace ws::prof {
 
 inline int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// "2026-11-21T05:40:34Z"
+inline std::string utc_text(std::time_t seconds = std::time(nullptr)) {
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
 
 // other clock = steady clock + offset, known to within ±width/2.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 namespace ws::prof {
 
 using TimeNs = int64_t;
+inline constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();  // -kAlways to kAlways: a whole trace
 enum class NameId : uint32_t {};
 enum class TrackId : uint32_t {};
 enum class DetailId : uint16_t {};  // 0: none

@@ -16,7 +16,7 @@ namespace {
 
 using namespace ws::app;
 
-struct Arguments {
+struct ExperimentArguments {
   std::string source, folder;
   int repeats = 0;
   bool json = false, list = false;
@@ -59,7 +59,7 @@ class CancelOnInterrupt {
   std::jthread watch_;
 };
 
-int run(const Arguments& a) {
+int run_experiment(const ExperimentArguments& a) {
   if (a.list) return list_shipped();
   if (a.source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
   ExperimentSpec spec = load_experiment(a.source);
@@ -83,7 +83,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 Run add_experiment(CLI::App& program) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExperimentArguments>();
   CLI::App& command =
       *program.add_subcommand("experiment", "train every combination of some choices and lay the results side by side");
   command.add_option("source", arguments->source, "a shipped experiment's name, or a JSON file");
@@ -92,7 +92,7 @@ Run add_experiment(CLI::App& program) {
   command.add_option("--repeats", arguments->repeats, "how often each is trained")->check(CLI::Range(1, 1000));
   command.add_flag("--json", arguments->json, "the result as one JSON object");
   command.add_flag("--list", arguments->list, "the shipped experiments");
-  return [arguments] { return run(*arguments); };
+  return [arguments] { return run_experiment(*arguments); };
 }
 
 }  // namespace ws::cli

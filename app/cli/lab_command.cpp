@@ -16,7 +16,7 @@ namespace {
 using namespace ws::lab;
 using nlohmann::json;
 
-struct Arguments {
+struct LabArguments {
   std::string source, expression, csv, run_file, point;
   std::vector<int64_t> sizes;
   std::vector<std::string> ways;
@@ -26,7 +26,7 @@ struct Arguments {
   bool json = false, print_source = false;
 };
 
-json starting_point(const Arguments& a) {
+json starting_point(const LabArguments& a) {
   if (a.source.empty()) return json::object();
   for (const char* name : {"matmul", "sine", "add", "reduce", "softmax", "copy", "expression"})
     if (a.source == name) return {{"name", name}, {"operation", name}};
@@ -37,7 +37,7 @@ json starting_point(const Arguments& a) {
   return object;
 }
 
-LabSpec spec_of(const Arguments& a) {
+LabSpec spec_of(const LabArguments& a) {
   json object = starting_point(a);
   if (!a.expression.empty()) object["operation"] = "expression", object["expression"] = a.expression;
   if (!a.sizes.empty()) object["sizes"] = a.sizes;
@@ -57,7 +57,7 @@ void write_csv(const std::string& path, const LabResult& result) {
   if (!out) throw Failure(path + ": could not be written");
 }
 
-int give(const Arguments& a, const LabResult& result) {
+int give(const LabArguments& a, const LabResult& result) {
   if (!a.csv.empty()) write_csv(a.csv, result);
   if (a.json) {
     std::printf("%s\n", to_json(result).dump().c_str());
@@ -71,7 +71,7 @@ int give(const Arguments& a, const LabResult& result) {
 }
 
 // A sweep that was recorded before: its points again, or the trace of one.
-int show(const Arguments& a) {
+int show(const LabArguments& a) {
   const std::optional<LabResult> result = app::read_lab(a.source);
   if (!result) throw Failure(a.source + ": this run is not one of the laboratory");
   if (!a.point.empty()) {
@@ -91,7 +91,7 @@ int print_source(const LabSpec& spec) {
   return kDone;
 }
 
-int run(const Arguments& a) {
+int run_lab(const LabArguments& a) {
   if (a.source.ends_with(".wsrun")) return show(a);
   if (!a.point.empty()) throw UsageError("lab --point: name the recorded run file first");
   const LabSpec spec = spec_of(a);
@@ -112,7 +112,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 Run add_lab(CLI::App& program) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<LabArguments>();
   CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes and ways of running it");
   command.add_option("operation", a->source,
                      "matmul, sine, add, reduce, softmax, copy, a JSON file, or a recorded sweep (.wsrun)");
@@ -129,7 +129,7 @@ Run add_lab(CLI::App& program) {
   command.add_option("--csv", a->csv, "write the points to this file");
   command.add_flag("--json", a->json, "the result as one JSON object");
   command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression and stop");
-  return [a] { return run(*a); };
+  return [a] { return run_lab(*a); };
 }
 
 }  // namespace ws::cli

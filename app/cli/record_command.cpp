@@ -8,6 +8,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_line.h"
+#include "profiling/clock.h"
 #include "profiling/collectors/record.h"
 #include "profiling/failure.h"
 
@@ -46,7 +47,7 @@ int watch(prof::FollowedRun& run, bool live) {
     }
     if (!live || Clock::now() < due) continue;
     due = Clock::now() + std::chrono::milliseconds(terminal ? 250 : 1000);
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double seconds = prof::seconds_since(begin);
     std::fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", news(run.status(), seconds).c_str());
   }
   if (live && terminal) std::fprintf(stderr, "\r\033[K");

@@ -7,12 +7,12 @@
 namespace ws::cli {
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::vector<std::string> files;
   std::string out = "report.html", figures;
 };
 
-int report(const Arguments& a) {
+int report(const ReportArguments& a) {
   if (a.out.ends_with(".pdf"))
     throw UsageError("report: " + a.out + ": this program writes HTML; the window's Compare tab exports PDF.");
   std::vector<ws::app::ReportRun> runs;
@@ -31,7 +31,7 @@ int report(const Arguments& a) {
 }  // namespace
 
 Run add_report(CLI::App& program) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ReportArguments>();
   CLI::App& command = *program.add_subcommand("report", "lay runs side by side in one page that opens anywhere");
   command.add_option("runs", a->files, "run files; the first is the baseline")->required()->expected(1, 8);
   command.add_option("--out", a->out, "the HTML file to write");

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/trainer.h"
+#include "profiling/clock.h"
 
 namespace ws::cli {
 namespace {
@@ -43,7 +44,7 @@ class Treadmill {
     }
     results_.clear();
     executor_->results(results_, true);
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return prof::seconds_since(begin);
   }
   int64_t batch() const { return batch_; }
   std::string device() const { return executor_->device_name(); }

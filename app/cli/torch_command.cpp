@@ -11,13 +11,13 @@
 namespace ws::cli {
 namespace {
 
-struct Arguments {
+struct TorchArguments {
   SpecArguments spec;
   std::string out = "pytorch.wsrun", python = "python3", script, title;
   bool compile = false, plain = false;
 };
 
-int run(const Arguments& a) {
+int run_torch(const TorchArguments& a) {
   app::TorchRequest request{a.spec.spec(), a.out, a.title, a.compile, !a.plain};
   std::error_code none;
   app::TorchTools tools = app::find_torch(a.python, std::filesystem::read_symlink("/proc/self/exe", none).string());
@@ -38,7 +38,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 Run add_torch(CLI::App& program) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TorchArguments>();
   CLI::App& command = *program.add_subcommand("torch", "train the same network in PyTorch and keep it as a run file");
   a->spec.add_to(command);
   command.add_option("--out", a->out, "the run file to write")->capture_default_str();
@@ -47,7 +47,7 @@ Run add_torch(CLI::App& program) {
   command.add_option("--script", a->script, "another script in place of resources/torch/train.py");
   command.add_flag("--compile", a->compile, "torch.compile the network");
   command.add_flag("--plain", a->plain, "do not record its kernels");
-  return [a] { return run(*a); };
+  return [a] { return run_torch(*a); };
 }
 
 }  // namespace ws::cli

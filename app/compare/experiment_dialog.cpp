@@ -12,12 +12,11 @@
 #include <algorithm>
 
 #include "app/panels/theme.h"
+#include "app/session/text.h"
 #include "engine/executor.h"
 
 namespace ws::app {
 namespace {
-
-QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 // What nobody compares runs over: where rows come from, and what ends a run.
 bool varied(const Field& f) {

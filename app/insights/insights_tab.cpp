@@ -21,7 +21,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kRefreshMs = 2000;
+constexpr int kInsightsRefreshMs = 2000;
 
 QString name_of(const Run* run) {
   return (run->slot >= 0 ? QString(run_letter(run->slot)) + "  " : QString()) + run->title;
@@ -64,7 +64,7 @@ InsightsTab::InsightsTab(Session* session, QWidget* parent) : QWidget(parent), s
   column_->addStretch(1);
   scroll->setWidget(list);
   outer->addWidget(scroll);
-  due_.setInterval(kRefreshMs);
+  due_.setInterval(kInsightsRefreshMs);
   connect(&due_, &QTimer::timeout, this, [this] {
     if (run_ && run_->live()) refresh();
   });

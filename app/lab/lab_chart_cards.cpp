@@ -12,7 +12,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kCardWidth = 306, kRow = 17;
+constexpr double kLabCardWidth = 306, kRow = 17;
 constexpr size_t kMostRows = 16;
 
 void draw_card(QPainter& painter, const QRectF& card) {
@@ -102,10 +102,11 @@ void LabChart::paintCursor(QPainter& painter, const Frame& f) const {
 // In the corner where it covers the fewest points.
 QRectF LabChart::cardPlace(const Frame& f, double height) const {
   const QRectF& p = f.plot;
-  const std::array<QRectF, 4> corners{QRectF(p.left() + 10, p.top() + 6, kCardWidth, height),
-                                      QRectF(p.right() - kCardWidth - 8, p.bottom() - height - 8, kCardWidth, height),
-                                      QRectF(p.right() - kCardWidth - 8, p.top() + 6, kCardWidth, height),
-                                      QRectF(p.left() + 10, p.bottom() - height - 8, kCardWidth, height)};
+  const std::array<QRectF, 4> corners{
+      QRectF(p.left() + 10, p.top() + 6, kLabCardWidth, height),
+      QRectF(p.right() - kLabCardWidth - 8, p.bottom() - height - 8, kLabCardWidth, height),
+      QRectF(p.right() - kLabCardWidth - 8, p.top() + 6, kLabCardWidth, height),
+      QRectF(p.left() + 10, p.bottom() - height - 8, kLabCardWidth, height)};
   const auto covered = [&](const QRectF& card) {
     int count = 0;
     for (const LabCurve& curve : curves_)

@@ -1,13 +1,12 @@
 #include "app/lab/recorded_lab.h"
 
 #include <chrono>
-#include <condition_variable>
-#include <ctime>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "app/session/machine.h"
+#include "app/session/pump.h"
 #include "app/session/writer_mark.h"
 #include "engine/executor.h"
 #include "profiling/clock.h"
@@ -17,24 +16,14 @@
 namespace ws::app {
 namespace {
 
-constexpr auto kPumpEvery = std::chrono::milliseconds(100);
 constexpr const char* kKey = "lab";  // of the summary's extra texts: the result as JSON
-
-std::string now_utc() {
-  char text[32];
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 prof::RunSummary first_summary(const lab::LabSpec& spec) {
   prof::RunSummary s;
   s.name = "Lab: " + std::string(to_string(spec.operation));
   s.preset = "lab";
   s.origin = "lab";
-  s.created = now_utc();
+  s.created = prof::utc_text();
   s.device = device_info().cuda ? device_info().name : "CPU";
   s.spec = to_json(spec).dump();
   s.machine = machine_json().dump();
@@ -110,16 +99,12 @@ class Recorder final : public lab::LabSink {
   }
 
   void pump(const std::stop_token& ended) {
-    std::mutex waiting;
-    std::condition_variable_any wake;
-    std::unique_lock lock(waiting);
-    while (!ended.stop_requested()) {
-      wake.wait_for(lock, ended, kPumpEvery, [] { return false; });
+    pump_until(ended, [this] {
       keep([this] {
         drain();
         writer_.flush_if_due();
       });
-    }
+    });
   }
 
   lab::LabSink& sink_;

@@ -7,12 +7,11 @@
 #include <cmath>
 
 #include "app/session/run_library.h"
+#include "app/session/text.h"
 #include "engine/executor.h"
 
 namespace ws::app {
 namespace {
-
-QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 // Numbers have no list of values: half and twice is what people try.
 std::vector<std::string> other_values(const Field& f, const RunSpec& spec) {

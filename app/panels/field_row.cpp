@@ -13,11 +13,10 @@
 
 #include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
+#include "app/session/text.h"
 
 namespace ws::app {
 namespace {
-
-QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 // "hidden layers" is too long for the label column.
 QString shown_label(const Field& field) {

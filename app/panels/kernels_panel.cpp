@@ -16,7 +16,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kRefreshMs = 1500;
+constexpr int kKernelsRefreshMs = 1500;
 constexpr size_t kNewestSpans = 300'000, kInstances = 200;
 
 struct Grouping {
@@ -105,7 +105,7 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->addWidget(rows);
-  refresh_.setInterval(kRefreshMs);
+  refresh_.setInterval(kKernelsRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
     if (isVisible() && run_ && run_->live()) refresh();
   });

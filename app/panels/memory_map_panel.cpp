@@ -11,7 +11,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kRefreshMs = 1000;
+constexpr int kMapRefreshMs = 1000;
 constexpr int64_t kStepsShown = 2;
 
 QString mib(uint64_t bytes) { return fixed_text(static_cast<double>(bytes) / (1024.0 * 1024.0), 2); }
@@ -55,7 +55,7 @@ MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
   connect(plan_, &PlanPanel::opChosen, this, [this](int op) {
     if (view_->map().by_op) view_->setCursorX(op + 0.5), showFigures();
   });
-  refresh_.setInterval(kRefreshMs);
+  refresh_.setInterval(kMapRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
     if (isVisible() && run_ && run_->live() && !view_->map().by_op) refresh();
   });

@@ -12,7 +12,7 @@
 
 namespace ws::app {
 namespace {
-constexpr int kRefreshMs = 1000, kReadsFrom = 400;
+constexpr int kPlanRefreshMs = 1000, kReadsFrom = 400;
 }
 
 PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
@@ -44,7 +44,7 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   column->addWidget(empty_, 1);
   column->addWidget(log_);
   setBody(body);
-  refresh_.setInterval(kRefreshMs);
+  refresh_.setInterval(kPlanRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
     if (isVisible()) model_.refreshTimes();
   });

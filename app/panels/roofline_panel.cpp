@@ -13,7 +13,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kRefreshMs = 1500, kLeft = 88, kBottom = 40, kTop = 16, kRight = 20;
+constexpr int kRooflineRefreshMs = 1500, kChartLeft = 88, kChartBottom = 40, kChartTop = 16, kChartRight = 20;
 constexpr prof::TimeNs kNewest = 2'000'000'000;
 
 QString power_text(int power, const char* unit) {
@@ -63,8 +63,8 @@ void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, 
 }
 
 QRectF RooflineView::area() const {
-  return {kLeft, kTop, std::max(10.0, width() - double(kLeft) - kRight),
-          std::max(10.0, height() - double(kTop) - kBottom)};
+  return {kChartLeft, kChartTop, std::max(10.0, width() - double(kChartLeft) - kChartRight),
+          std::max(10.0, height() - double(kChartTop) - kChartBottom)};
 }
 double RooflineView::x(double v) const {
   return area().left() + (std::log10(v) - x_low_) / (x_high_ - x_low_) * area().width();
@@ -112,7 +112,7 @@ void RooflineView::paintEvent(QPaintEvent*) {
     const double at = std::round(y(std::pow(10.0, p)));
     painter.fillRect(QRectF(box.left(), at, box.width(), 1), t.grid);
     painter.setPen(t.quiet);
-    painter.drawText(QRectF(0, at - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, power_text(p, "FLOP/s"));
+    painter.drawText(QRectF(0, at - 8, kChartLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, power_text(p, "FLOP/s"));
   }
   painter.fillRect(QRectF(box.left(), box.top(), 1, box.height()), t.strong_border);
   painter.fillRect(QRectF(box.left(), box.bottom(), box.width(), 1), t.strong_border);
@@ -178,7 +178,7 @@ RooflinePanel::RooflinePanel(Selection* selection, QWidget* parent)
     : Pane(tr("Roofline"), parent), view_(new RooflineView(selection, this)) {
   legend()->hide();
   setBody(view_);
-  refresh_.setInterval(kRefreshMs);
+  refresh_.setInterval(kRooflineRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
     if (isVisible() && run_ && run_->live()) refresh();
   });

@@ -6,12 +6,11 @@
 #include "app/panels/section.h"
 #include "app/panels/setup_panel.h"
 #include "app/panels/units.h"
+#include "app/session/text.h"
 #include "engine/model.h"
 
 namespace ws::app {
 namespace {
-
-QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 QString data_name(const data::DataSpec& d) {
   if (d.name == "mnist") return "MNIST";

@@ -15,13 +15,12 @@
 #include "app/panels/section.h"
 #include "app/panels/spec_json_dialog.h"
 #include "app/panels/theme.h"
+#include "app/session/text.h"
 
 namespace ws::app {
 namespace {
 
 const char* const kGroups[] = {"Data", "Model", "Training", "Execution"};
-
-QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
 
 // The table's order, with Execution in the order of the window: what is most instructive first.
 std::vector<const Field*> fields_of(const QString& group) {

@@ -10,7 +10,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kLabel = 230, kBars = 420, kRow = 24, kTop = 34;
-constexpr const char *kInk = "#191C22", *kQuiet = "#48505D", *kFill = "#D5E5FC", *kEdge = "#1F6FEB";
+constexpr const char *kQuiet = "#48505D", *kFill = "#D5E5FC", *kEdge = "#1F6FEB";
 
 std::string us_text(double us) {
   char text[32];

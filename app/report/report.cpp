@@ -24,7 +24,6 @@ constexpr const char* kRunColour[] = {"#C4550F", "#326BA5", "#A13D82", "#547F45"
                                       "#633B9E", "#78570E", "#125E4C", "#1A1B1D"};
 constexpr const char* kMeaningColour[] = {"#3D82E2", "#6DCB92", "#F9D632", "#D29DF3", "#BCE6F8",
                                           "#EC3A38", "#8D9098", "#DDE1E8", "#EEF0F3", "#B4BBC7"};
-constexpr const char* kInk = "#191C22";
 constexpr const char* kGrid = "#E6E9EE";
 
 std::string letter(size_t run) { return std::string(1, static_cast<char>('A' + run)); }

@@ -12,7 +12,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kMargin = 56, kWidth = 794, kHeight = 1123;  // A4 at 96 dots an inch
+constexpr double kPageMargin = 56, kWidth = 794, kHeight = 1123;  // A4 at 96 dots an inch
 
 class Page {
  public:
@@ -24,10 +24,10 @@ class Page {
     font.setPixelSize(static_cast<int>(px));
     font.setWeight(static_cast<QFont::Weight>(weight));
     painter_.setFont(font);
-    const QRectF room(kMargin, y_, kWidth - 2 * kMargin, 400);
+    const QRectF room(kPageMargin, y_, kWidth - 2 * kPageMargin, 400);
     const QRectF used = painter_.boundingRect(room, Qt::TextWordWrap, text);
     turn(used.height());
-    painter_.drawText(QRectF(kMargin, y_, room.width(), used.height() + 2), Qt::TextWordWrap, text);
+    painter_.drawText(QRectF(kPageMargin, y_, room.width(), used.height() + 2), Qt::TextWordWrap, text);
     y_ += used.height() + 6;
   }
 
@@ -46,18 +46,18 @@ class Page {
 
  private:
   void draw(QSvgRenderer& renderer, const QSizeF& size) {
-    renderer.render(&painter_, QRectF(QPointF(kMargin, y_), size));
+    renderer.render(&painter_, QRectF(QPointF(kPageMargin, y_), size));
     y_ += size.height() + 10;
   }
 
   void turn(double needed) {
-    if (y_ + needed < kHeight - kMargin) return;
+    if (y_ + needed < kHeight - kPageMargin) return;
     pdf_.newPage();
-    y_ = kMargin;
+    y_ = kPageMargin;
   }
   QPdfWriter& pdf_;
   QPainter painter_;
-  double y_ = kMargin;
+  double y_ = kPageMargin;
 };
 
 void write_runs(Page& page, const std::vector<ReportRun>& runs) {

@@ -8,6 +8,8 @@ namespace ws::app {
 
 std::string escape_xml(const std::string& text);
 
+inline constexpr const char* kInk = "#191C22";  // text that is read first, on white
+
 class Svg {
  public:
   Svg(double width, double height);

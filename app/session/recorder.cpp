@@ -1,17 +1,12 @@
 #include "app/session/recorder.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <thread>
 
+#include "app/session/pump.h"
 #include "app/session/run_recording.h"
 
 namespace ws::app {
-namespace {
-
-constexpr auto kPumpEvery = std::chrono::milliseconds(100);
-
-}  // namespace
 
 // The training thread and the pump both append to the inbox; nobody holds its lock while working. What goes to the file
 // waits in a second queue for the pump: the training thread never waits for the disk.
@@ -115,16 +110,6 @@ struct RecordedRun::Impl final : TrainSink {
     }
   }
 
-  void pump(const std::stop_token& ended) {
-    std::mutex waiting;
-    std::condition_variable_any wake;
-    std::unique_lock lock(waiting);
-    while (!ended.stop_requested()) {
-      wake.wait_for(lock, ended, kPumpEvery, [] { return false; });
-      drain();
-    }
-  }
-
   RunSpec spec;
   RecorderOptions options;
   TrainOptions train;
@@ -149,7 +134,7 @@ Summary RecordedRun::run(const data::Dataset& data) {
   if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
   if (!run.options.path.empty())
     run.recording = std::make_unique<RunRecording>(run.options.path, run.options.title, run.spec);
-  std::jthread pump([&run](const std::stop_token& ended) { run.pump(ended); });
+  std::jthread pump([&run](const std::stop_token& ended) { pump_until(ended, [&run] { run.drain(); }); });
   Summary summary = ws::train(run.spec, data, run.control, run, run.train);
   pump.request_stop();
   pump.join();

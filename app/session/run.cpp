@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/session/run_reader.h"
+#include "app/session/text.h"
 
 namespace ws::app {
 namespace {
@@ -119,12 +120,6 @@ void Run::apply(RunUpdate&& update) {
   emit changed();
   if (summary) emit ended();
 }
-
-namespace {
-
-QString text(std::string_view view) { return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size())); }
-
-}  // namespace
 
 QString short_title(const RunSpec& spec) {
   const QString fusion =

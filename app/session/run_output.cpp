@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kHeader = "step,epoch,wall_s,train_loss,train_accuracy,test_loss,test_accuracy\n";
 
-json number(double value) { return std::isfinite(value) ? json(value) : json(); }
+json finite(double value) { return std::isfinite(value) ? json(value) : json(); }
 
 std::string cell(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
@@ -30,12 +30,12 @@ json summary_json(const Summary& s) {
   json out = {{"status", to_string(s.status)},
               {"steps", s.steps},
               {"epochs", s.epochs},
-              {"final_train_loss", number(s.final_train_loss)},
-              {"test_loss", number(s.test_loss)},
-              {"test_accuracy", number(s.test_accuracy)},
-              {"wall_s", number(s.wall_s)},
-              {"us_per_step", number(s.us_per_step)},
-              {"samples_per_s", number(s.samples_per_s)},
+              {"final_train_loss", finite(s.final_train_loss)},
+              {"test_loss", finite(s.test_loss)},
+              {"test_accuracy", finite(s.test_accuracy)},
+              {"wall_s", finite(s.wall_s)},
+              {"us_per_step", finite(s.us_per_step)},
+              {"samples_per_s", finite(s.samples_per_s)},
               {"peak_bytes", s.peak_bytes},
               {"allocator_calls",
                {{"allocate", s.calls.allocate},

@@ -7,6 +7,7 @@
 #include "app/session/machine.h"
 #include "app/session/writer_mark.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/clock.h"
 
 namespace ws::app {
 namespace {
@@ -14,20 +15,11 @@ namespace {
 constexpr prof::TimeNs kWindow = 1'000'000'000;  // one account of where the time went a second
 constexpr size_t kRecentBytes = 64u << 20;
 
-std::string now_utc() {
-  char text[32];
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   prof::RunSummary s;
   s.name = title.empty() ? spec.name : title;
   s.preset = spec.name;
-  s.created = now_utc();
+  s.created = prof::utc_text();
   s.spec = to_json(spec).dump();
   s.machine = machine_json().dump();
   if (wants_cuda(spec) || !device_info().cuda) s.device = device_info().name;

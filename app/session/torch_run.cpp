@@ -20,6 +20,7 @@
 #include "engine/model.h"
 #include "engine/trainer.h"
 #include "profiling/analysis/span_walk.h"
+#include "profiling/clock.h"
 #include "profiling/formats/convert.h"
 
 extern char** environ;
@@ -240,12 +241,7 @@ void fill_summary(prof::RunSummary& s, const TorchRequest& request, const json& 
   s.final_accuracy = number(measured, "test_accuracy");
   s.peak_bytes = measured.value("peak_bytes", uint64_t{0});
   s.tags = {"pytorch"};
-  char now[32];
-  const std::time_t time = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  std::strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  s.created = now;
+  s.created = prof::utc_text();
 }
 
 // The folder of one run, gone with it.

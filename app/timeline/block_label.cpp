@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/panels/units.h"
+#include "app/session/text.h"
 
 namespace ws::app {
 namespace {
@@ -12,8 +13,6 @@ using prof::TrackKind;
 
 constexpr double kPadding = 4, kEllipsisWidth = 62;
 constexpr int kLettersKept = 6;
-
-QString text(const std::string& s) { return QString::fromStdString(s); }
 
 // Removes template arguments and parameter lists, whatever their nesting.
 std::string without_brackets(const std::string& name) {

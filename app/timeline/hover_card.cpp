@@ -105,7 +105,7 @@ HoverCard folded_card(const prof::Trace& trace, size_t index, const prof::LodRec
   card.title = count_text(rect.count) + " spans, " + fixed_text(rect.busy * 100.0, 0) + " % busy";
   card.value = span_time(column.length());
   card.swatch = theme().of(rect.meaning);
-  card.rows.push_back({"most of it", meaning_name(rect.meaning)});
+  card.rows.push_back({"most of it", ws::app::meaning_name(rect.meaning)});
   constexpr uint32_t kCountedByName = 200'000;
   if (rect.count <= kCountedByName) {
     auto sums = prof::sum_by_name(trace.tracks()[index], column.begin, column.end);

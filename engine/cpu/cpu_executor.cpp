@@ -8,6 +8,7 @@
 #include "engine/compile.h"
 #include "engine/cpu/bound_plan.h"
 #include "engine/executor.h"
+#include "profiling/clock.h"
 
 namespace ws {
 namespace {
@@ -346,7 +347,7 @@ class Interpreter final : public Executor {
     const auto n = static_cast<double>(rows);
     const bool classes = data_->task == data::Task::Classification;
     return {step, static_cast<float>(sums.loss / n), classes ? static_cast<float>(sums.correct / n) : std::nanf(""),
-            std::chrono::duration<double>(Clock::now() - began_).count()};
+            prof::seconds_since(began_)};
   }
 
   Model model_;

@@ -57,12 +57,24 @@ Real slope(Activation kind, Real saved) {
   return 1;
 }
 
+// OpenBLAS's threads spin while they wait for each other: where other threads want the cores too (a window, a
+// recording), a small product shared between two of them takes twenty times as long as on one.
+void share_out(int m, int n, int k) {
+  constexpr double kLeastWork = 15e6;  // operations that make one more thread worth it
+  static const int most = openblas_get_num_threads();
+  const double threads = 2.0 * m * n * k / kLeastWork;
+  const int wanted = threads < most ? std::max(1, static_cast<int>(threads)) : most;
+  if (wanted != openblas_get_num_threads()) openblas_set_num_threads(wanted);
+}
+
 void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float* a, int lda, const float* b, int ldb,
           float* c) {
+  share_out(m, n, k);
   cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, n);
 }
 void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double* a, int lda, const double* b,
           int ldb, double* c) {
+  share_out(m, n, k);
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, c, n);
 }
 

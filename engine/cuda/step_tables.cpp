@@ -1,4 +1,5 @@
 #include "engine/cuda/step_tables.h"
+#include "profiling/clock.h"
 
 #include <algorithm>
 #include <cmath>
@@ -109,7 +110,7 @@ bool StepTables::finish_drain(bool wait) {
     }
     check(state, "cudaEventQuery");
   }
-  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  const double now = prof::seconds_since(began_);
   for (int64_t s = drain.first; s < drain.end; ++s) {
     const float* sums = metrics_host_.data() + 3 * (s % kCapacity);
     arrived_.push_back({s, sums[0] / sums[2], classes_ ? sums[1] / sums[2] : std::nanf(""), now});

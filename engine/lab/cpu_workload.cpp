@@ -6,6 +6,7 @@
 #include "engine/cpu/cpu_ops.h"
 #include "engine/lab/parallel.h"
 #include "engine/lab/workload.h"
+#include "profiling/clock.h"
 
 namespace ws::lab {
 namespace {
@@ -28,7 +29,7 @@ class CpuWorkload final : public Workload {
   double call() override {
     const auto begin = Clock::now();
     run();
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return prof::seconds_since(begin);
   }
   void cool() override {
     cooling_.resize(kCoolBytes);

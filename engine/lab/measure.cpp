@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "engine/executor.h"
+#include "profiling/clock.h"
 
 namespace ws::lab {
 namespace {
@@ -67,7 +68,7 @@ class Timing {
   }
 
  private:
-  double spent() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  double spent() const { return prof::seconds_since(begin_); }
 
   const LabSpec& spec_;
   Workload& work_;

@@ -11,7 +11,6 @@ namespace ws::prof {
 
 namespace {
 
-constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();
 constexpr size_t kMostSamples = 20000;
 
 // Per step, rounded so that the parts still sum to the whole.

@@ -15,7 +15,7 @@ std::string line(const char* format, Values... values) {
   return std::string(buffer) + "\n";
 }
 
-double us(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
+double us_of_ps(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
 
 nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
 
@@ -26,11 +26,11 @@ std::string to_text(const Comparison& c) {
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   text += "\nTime per step (µs)\n" + line("  %-18s %12s %12s %12s", "cause", "A", "B", "B - A");
   for (const Cause& cause : c.steps.causes) {
-    text += line("  %-18s %12.3f %12.3f %+12.3f", meaning_name(cause.meaning), us(cause.a_ps), us(cause.b_ps),
-                 us(cause.delta_ps()));
+    text += line("  %-18s %12.3f %12.3f %+12.3f", meaning_name(cause.meaning), us_of_ps(cause.a_ps),
+                 us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
   }
-  text += line("  %-18s %12.3f %12.3f %+12.3f", "sum = wall time", us(c.steps.a_ps), us(c.steps.b_ps),
-               us(c.steps.b_ps - c.steps.a_ps));
+  text += line("  %-18s %12.3f %12.3f %+12.3f", "sum = wall time", us_of_ps(c.steps.a_ps), us_of_ps(c.steps.b_ps),
+               us_of_ps(c.steps.b_ps - c.steps.a_ps));
   text += "\nMeasured values (95% interval)\n";
   for (const MetricDelta& m : c.metrics) {
     text += line("  %-26s %14.6g -> %14.6g %-3s %+.4g ± %.2g%s", m.name.c_str(), m.a.value, m.b.value, m.unit.c_str(),
@@ -52,13 +52,14 @@ std::string to_json(const Comparison& c) {
                       {"causes", nlohmann::json::array()},
                       {"metrics", nlohmann::json::array()},
                       {"kernels", nlohmann::json::array()}};
-  json["step"] = {
-      {"a_us", us(c.steps.a_ps)}, {"b_us", us(c.steps.b_ps)}, {"delta_us", us(c.steps.b_ps - c.steps.a_ps)}};
+  json["step"] = {{"a_us", us_of_ps(c.steps.a_ps)},
+                  {"b_us", us_of_ps(c.steps.b_ps)},
+                  {"delta_us", us_of_ps(c.steps.b_ps - c.steps.a_ps)}};
   for (const Cause& cause : c.steps.causes) {
     json["causes"].push_back({{"name", meaning_name(cause.meaning)},
-                              {"a_us", us(cause.a_ps)},
-                              {"b_us", us(cause.b_ps)},
-                              {"delta_us", us(cause.delta_ps())}});
+                              {"a_us", us_of_ps(cause.a_ps)},
+                              {"b_us", us_of_ps(cause.b_ps)},
+                              {"delta_us", us_of_ps(cause.delta_ps())}});
   }
   for (const MetricDelta& m : c.metrics) {
     json["metrics"].push_back({{"name", m.name},

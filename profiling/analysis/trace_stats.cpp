@@ -11,8 +11,6 @@ namespace ws::prof {
 
 namespace {
 
-constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();
-
 void count(TraceStats& stats, const Trace& trace, const Span& span) {
   switch (span.span_kind()) {
     case SpanKind::Kernel:
@@ -39,7 +37,7 @@ void count(TraceStats& stats, const Trace& trace, const Span& span) {
   }
 }
 
-double us(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
+double us_of_ns(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
 }  // namespace
 
@@ -85,8 +83,8 @@ std::string to_text(const TraceStats& s) {
   text += buffer;
   for (const KernelRow& row : s.by_name) {
     std::snprintf(buffer, sizeof buffer, "%7.2f %12.3f %10llu %10.3f %10.3f %10.3f  %.200s\n", 100 * row.share,
-                  us(row.time.total), static_cast<unsigned long long>(row.time.count), row.time.mean * 1e-3,
-                  us(row.time.median), us(row.time.p99), row.key.c_str());
+                  us_of_ns(row.time.total), static_cast<unsigned long long>(row.time.count), row.time.mean * 1e-3,
+                  us_of_ns(row.time.median), us_of_ns(row.time.p99), row.key.c_str());
     text += buffer;
   }
   return text;
@@ -94,7 +92,7 @@ std::string to_text(const TraceStats& s) {
 
 std::string to_json(const TraceStats& s) {
   nlohmann::ordered_json json{{"steps", s.steps},
-                              {"kernels", {{"count", s.kernels}, {"total_us", us(s.kernel_ns)}}},
+                              {"kernels", {{"count", s.kernels}, {"total_us", us_of_ns(s.kernel_ns)}}},
                               {"copies", {{"count", s.copies}, {"bytes", s.copied_bytes}}},
                               {"memsets", {{"count", s.memsets}}},
                               {"api", {{"count", s.api_calls}}},
@@ -103,10 +101,10 @@ std::string to_json(const TraceStats& s) {
   for (const KernelRow& row : s.by_name) {
     json["by_name"].push_back({{"name", row.key},
                                {"count", row.time.count},
-                               {"total_us", us(row.time.total)},
+                               {"total_us", us_of_ns(row.time.total)},
                                {"mean_us", row.time.mean * 1e-3},
-                               {"p50_us", us(row.time.median)},
-                               {"p99_us", us(row.time.p99)}});
+                               {"p50_us", us_of_ns(row.time.median)},
+                               {"p99_us", us_of_ns(row.time.p99)}});
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

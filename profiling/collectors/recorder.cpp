@@ -12,15 +12,6 @@ namespace {
 
 constexpr size_t kMostKernels = 4'000'000;  // kept to look for steps in
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
 }  // namespace
 
 Recorder::Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
@@ -28,7 +19,7 @@ Recorder::Recorder(const std::string& path, const std::string& name, const Colle
     : path_(path) {
   summary_.name = name;
   summary_.origin = "record";
-  summary_.created = utc_now();
+  summary_.created = utc_text();
   began_ = steady_ns();
   const CollectorStatus status = collector_.start(options);
   summary_.extra["traced"] = status.sentence;

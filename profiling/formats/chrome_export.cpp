@@ -134,8 +134,6 @@ class ChromeWriter {
   }
 
  private:
-  static constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();
-
   void header() {
     const RunSummary& s = run_.summary;
     nlohmann::ordered_json about{

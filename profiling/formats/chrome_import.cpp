@@ -10,6 +10,7 @@
 #include <streambuf>
 #include <unordered_map>
 
+#include "profiling/clock.h"
 #include "profiling/collectors/trace_context.h"
 #include "profiling/failure.h"
 #include "profiling/formats/chrome_event.h"
@@ -29,20 +30,13 @@ using Event = ChromeEvent;
 constexpr size_t kMostOpen = 1 << 16;  // B events without their E, on one thread
 constexpr int64_t kMostBytes = int64_t{4} << 30, kMostGrowth = 200;
 
-// "2026-11-21T05:40:34Z", or nothing where the sum is no time of this century.
-std::string utc_text(int64_t base, int64_t began) {
+// The sum as a date, or nothing where the sum is no time of this century.
+std::string begin_text(int64_t base, int64_t began) {
   constexpr int64_t kSecond = 1'000'000'000, kFrom = 946'684'800 * kSecond, kTo = 4'102'444'800 * kSecond;
   int64_t ns = 0;
   if (__builtin_add_overflow(base, began, &ns) || ns < kFrom || ns > kTo) return "";
-  const std::time_t seconds = ns / kSecond;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
+  return utc_text(ns / kSecond);
 }
-
-int as_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0, std::numeric_limits<int>::max())); }
 
 // Turns events into spans.
 class ChromeReader final : public ChromeSink {
@@ -79,7 +73,7 @@ class ChromeReader final : public ChromeSink {
       for (size_t i = 0; i < events.size(); ++i) builder_.leave_out("that never end");
     }
     run_.trace = builder_.finish(run_.problems);
-    if (run_.summary.created.empty()) run_.summary.created = utc_text(base_, builder_.began());
+    if (run_.summary.created.empty()) run_.summary.created = begin_text(base_, builder_.began());
     run_.summary.origin = "chrome";
     run_.summary.status = "finished";
     return std::move(run_);

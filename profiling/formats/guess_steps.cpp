@@ -10,11 +10,11 @@ namespace ws::prof {
 namespace {
 
 constexpr TimeNs kLongest = (TimeNs{1} << 40) - 1;  // what a span can hold
-using Rows = std::map<TraceBuilder::Row, std::vector<Span>>;
+using SpansOfRows = std::map<TraceBuilder::Row, std::vector<Span>>;
 
 // Ranges of the host by a name that `wanted` accepts, in order of time.
 template <class Wanted>
-std::vector<Span> ranges(const Trace& trace, const Rows& rows, Wanted wanted) {
+std::vector<Span> ranges(const Trace& trace, const SpansOfRows& rows, Wanted wanted) {
   std::vector<Span> found;
   for (const auto& [row, spans] : rows) {
     if (row.kind != TrackKind::Phases || row.group != "CPU") continue;
@@ -24,7 +24,7 @@ std::vector<Span> ranges(const Trace& trace, const Rows& rows, Wanted wanted) {
   return found;
 }
 
-std::vector<FoundStep> by_name(const Trace& trace, const Rows& rows) {
+std::vector<FoundStep> by_name(const Trace& trace, const SpansOfRows& rows) {
   std::vector<FoundStep> steps;
   for (const Span& range : ranges(trace, rows, names_a_step)) {
     if (steps.empty() || range.start >= steps.back().end) steps.push_back({range.start, range.end()});
@@ -32,7 +32,7 @@ std::vector<FoundStep> by_name(const Trace& trace, const Rows& rows) {
   return steps.size() >= 2 ? steps : std::vector<FoundStep>();
 }
 
-TimeNs first_on_host(const Rows& rows) {
+TimeNs first_on_host(const SpansOfRows& rows) {
   TimeNs first = std::numeric_limits<TimeNs>::max();
   for (const auto& [row, spans] : rows) {
     if (row.kind != TrackKind::CpuThread && row.kind != TrackKind::Phases && row.kind != TrackKind::Api) continue;
@@ -43,7 +43,7 @@ TimeNs first_on_host(const Rows& rows) {
 
 // PyTorch names the call that ends a step "Optimizer.step#Adam.step". Where there are several optimizers, the one that
 // comes last ends it.
-std::vector<FoundStep> by_optimizer(const Trace& trace, const Rows& rows) {
+std::vector<FoundStep> by_optimizer(const Trace& trace, const SpansOfRows& rows) {
   const auto ends = ranges(trace, rows, [](const std::string& name) { return name.starts_with("Optimizer.step#"); });
   std::vector<FoundStep> steps;
   TimeNs begin = first_on_host(rows);
@@ -55,7 +55,7 @@ std::vector<FoundStep> by_optimizer(const Trace& trace, const Rows& rows) {
   return steps;
 }
 
-std::vector<FoundStep> by_pattern(const Rows& rows) {
+std::vector<FoundStep> by_pattern(const SpansOfRows& rows) {
   const std::vector<Span>* busiest = nullptr;
   for (const auto& [row, spans] : rows) {
     if (row.kind == TrackKind::Stream && (!busiest || spans.size() > busiest->size())) busiest = &spans;
@@ -69,7 +69,7 @@ std::vector<FoundStep> by_pattern(const Rows& rows) {
 
 }  // namespace
 
-GuessedSteps guess_steps(Trace& trace, const Rows& rows) {
+GuessedSteps guess_steps(Trace& trace, const SpansOfRows& rows) {
   GuessedSteps guess;
   std::vector<FoundStep> found = by_name(trace, rows);
   if (found.empty()) found = by_optimizer(trace, rows);

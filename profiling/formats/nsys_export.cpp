@@ -13,9 +13,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();
 constexpr int64_t kPushPopRange = 59;
-constexpr int64_t kNoStream = 0xffffffff;  // of a wait for none in particular
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);

@@ -39,7 +39,6 @@ class Rows {
   Statement query_;
 };
 
-int as_int(int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, 0, std::numeric_limits<int>::max())); }
 uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
 
 // "cudaLaunchKernel_v7000" without its version.
@@ -180,7 +179,6 @@ class NsysReader {
   }
 
   void read_waits() {
-    constexpr int64_t kNoStream = 0xffffffff;
     Rows rows(db_, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
               {"start", "end", "deviceId", "streamId", "correlationId", "syncType"});
     while (rows.next()) {

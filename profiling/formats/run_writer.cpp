@@ -7,12 +7,14 @@
 #include "profiling/formats/run_file.h"
 #include "profiling/formats/run_schema.h"
 #include "profiling/formats/span_codec.h"
+#include "profiling/formats/wal_keeper.h"
 
 namespace ws::prof {
 
 namespace {
 
 constexpr size_t kPointsPerBlock = 4096;
+constexpr auto kFlushEvery = std::chrono::milliseconds(300);  // a killed program loses less than a second
 using Clock = std::chrono::steady_clock;
 
 // How much of a trace is in the file already.
@@ -132,14 +134,14 @@ Database create(const std::string& path) {
   std::filesystem::rename(made, path, error);
   if (error) throw Failure(path + " cannot be written: " + error.message() + ".");
   Database db(path, Database::Mode::Update);
-  db.exec("PRAGMA synchronous = NORMAL");
+  db.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
   return db;
 }
 
 }  // namespace
 
 struct RunFileWriter::Impl {
-  explicit Impl(const std::string& path) : db(create(path)), saver(std::in_place, db) {}
+  explicit Impl(const std::string& path) : db(create(path)), keeper(std::in_place, path), saver(std::in_place, db) {}
 
   // Only what changed, so that a name given from outside in the meantime stays.
   void write_meta() {
@@ -214,6 +216,7 @@ struct RunFileWriter::Impl {
     flush();
     finished = true;
     saver.reset();
+    keeper.reset();
     try {
       db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       db.exec("PRAGMA journal_mode = DELETE");
@@ -223,6 +226,7 @@ struct RunFileWriter::Impl {
 
   std::mutex mutex;
   Database db;
+  std::optional<WalKeeper> keeper;
   std::optional<TraceSaver> saver;
   RunSummary summary;
   MetaMap written;
@@ -295,8 +299,7 @@ void RunFileWriter::flush() {
 
 void RunFileWriter::flush_if_due() {
   std::lock_guard lock(impl_->mutex);
-  // Twice a second, so that a killed program loses less than one.
-  if (Clock::now() - impl_->last_flush >= std::chrono::milliseconds(500)) impl_->flush();
+  if (Clock::now() - impl_->last_flush >= kFlushEvery) impl_->flush();
 }
 
 void RunFileWriter::finish() {

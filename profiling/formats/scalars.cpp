@@ -201,7 +201,6 @@ RunData import_scalars_csv(const std::string& path) {
 void export_kernels_csv(const RunData& run, const std::string& path) {
   std::ofstream file = open_for_writing(path);
   file << "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n";
-  constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();
   char numbers[300];
   for (const KernelRow& row : kernel_table(run.trace, -kAlways, kAlways)) {
     const DurationStats& t = row.time;

@@ -1,6 +1,8 @@
 // Collects spans in any order from an import and makes a trace of them: rows without overlaps, steps found, numbers
 // checked.
 #pragma once
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
@@ -9,6 +11,11 @@
 #include "profiling/formats/run_data.h"
 
 namespace ws::prof {
+
+// A number of a file as the int that a span's details hold.
+inline int as_int(int64_t value) {
+  return static_cast<int>(std::clamp<int64_t>(value, 0, std::numeric_limits<int>::max()));
+}
 
 class TraceBuilder {
  public:

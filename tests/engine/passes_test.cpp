@@ -4,18 +4,13 @@
 #include <random>
 
 #include "engine/compile.h"
+#include "tests/support/op_kinds.h"
 
 namespace ws {
 namespace {
 
 using ::testing::Contains;
 using ::testing::Not;
-
-std::vector<std::string> kinds(const Plan& plan) {
-  std::vector<std::string> out;
-  for (const Op& op : plan.ops) out.emplace_back(to_string(op.kind));
-  return out;
-}
 
 Plan built(RunSpec spec, int64_t batch = 64) { return build_plan(spec, make_model(spec.model, 784, 10), batch); }
 

@@ -4,17 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "engine/compile.h"
+#include "tests/support/op_kinds.h"
 
 namespace ws {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::vector<std::string> kinds(const Plan& plan) {
-  std::vector<std::string> out;
-  for (const Op& op : plan.ops) out.emplace_back(to_string(op.kind));
-  return out;
-}
 
 Plan mnist_plan(RunSpec spec = {}) { return build_plan(spec, make_model(spec.model, 784, 10), 64); }
 

@@ -16,8 +16,6 @@
 namespace ws::prof {
 namespace {
 
-constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();
-
 struct Made {
   Trace trace;
   void add(TrackKind track, SpanKind kind, Meaning meaning, TimeNs start, TimeNs end, const char* name = "x",

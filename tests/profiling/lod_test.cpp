@@ -5,18 +5,10 @@
 #include <cmath>
 #include <random>
 #include <set>
+#include "tests/support/span_of.h"
 
 namespace ws::prof {
 namespace {
-
-Span span_of(TimeNs start, uint64_t duration, Meaning meaning = Meaning::Matrix, uint32_t name = 0) {
-  Span span;
-  span.start = start;
-  span.duration = duration;
-  span.meaning = static_cast<uint8_t>(meaning);
-  span.name = NameId{name};
-  return span;
-}
 
 struct Row {
   Trace trace;

@@ -6,17 +6,10 @@
 #include <random>
 
 #include "profiling/analysis/memory_history.h"
+#include "tests/support/span_of.h"
 
 namespace ws::prof {
 namespace {
-
-Span span_of(TimeNs start, uint64_t duration, Meaning meaning = Meaning::Matrix) {
-  Span span;
-  span.start = start;
-  span.duration = duration;
-  span.meaning = static_cast<uint8_t>(meaning);
-  return span;
-}
 
 std::vector<TimeNs> starts_of(const Track& track) {
   std::vector<TimeNs> starts;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/cuda/check.h"
+#include "profiling/clock.h"
 
 namespace ws::lab {
 namespace {
@@ -20,18 +21,16 @@ struct FirstCall {
   double context_s = 0, first_s = 0, second_s = 0;
 };
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 FirstCall first_call(const LabSpec& spec, int64_t size) {
   FirstCall out;
   const Inputs inputs = make_inputs(spec, size);
   auto begin = Clock::now();
   CUDA_CHECK(cudaFree(nullptr));  // makes the context
-  out.context_s = seconds_since(begin);
+  out.context_s = prof::seconds_since(begin);
   begin = Clock::now();
   const auto work = make_first_call(spec, size, inputs);
   work->call();
-  out.first_s = seconds_since(begin);
+  out.first_s = prof::seconds_since(begin);
   out.second_s = work->call();
   return out;
 }

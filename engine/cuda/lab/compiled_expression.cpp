@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/cuda/check.h"
+#include "profiling/clock.h"
 
 namespace ws::cuda::lab {
 namespace {
@@ -50,7 +51,7 @@ CompiledExpression::CompiledExpression(const ws::lab::Expression& expression) : 
   const std::vector<char> cubin = compile(source_);
   CUDA_CHECK(cudaLibraryLoadData(&library_, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   CUDA_CHECK(cudaLibraryGetKernel(&kernel_, library_, kName));
-  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  seconds_ = prof::seconds_since(begin);
 }
 
 CompiledExpression::~CompiledExpression() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/cuda/handles.h"
+#include "profiling/clock.h"
 
 namespace ws::cuda::lab {
 namespace {
@@ -111,7 +112,7 @@ struct FastestProduct::Impl {
     const auto begin = Clock::now();
     for (int i = 0; i < calls; ++i) launch(stream, which);
     CUDA_CHECK(cudaStreamSynchronize(stream));
-    return std::chrono::duration<double>(Clock::now() - begin).count() / calls;
+    return prof::seconds_since(begin) / calls;
   }
 
   // One call alone, and one among several: what is short must be good at both.
@@ -140,7 +141,7 @@ struct FastestProduct::Impl {
       for (Runner& r : race) r.best = std::min(r.best, score(stream, r.which));
       const double leader = std::ranges::min(race, {}, &Runner::best).best;
       std::erase_if(race, [&](const Runner& r) { return r.best > kHopeless * leader; });
-      if (round >= 1 && std::chrono::duration<double>(Clock::now() - begin).count() > kTrialSeconds) break;
+      if (round >= 1 && prof::seconds_since(begin) > kTrialSeconds) break;
     }
     chosen = std::ranges::min(race, {}, &Runner::best).which;
     // The trial has heated the card and a hot card lowers its clocks: what is measured next begins rested.

@@ -6,6 +6,7 @@
 
 #include "engine/cuda/lab/cold_call.h"
 #include "engine/cuda/lab/operation.h"
+#include "profiling/clock.h"
 
 namespace ws::lab {
 namespace {
@@ -14,8 +15,6 @@ using cuda::DeviceBlock;
 using cuda::PinnedBlock;
 using Clock = std::chrono::steady_clock;
 using GpuOperation = cuda::lab::Operation;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 cuda::Event timing_event() {
   cuda::Event event;
@@ -48,7 +47,7 @@ class GpuWorkload : public Workload {
     const auto begin = Clock::now();
     launch();
     CUDA_CHECK(cudaStreamSynchronize(stream_));
-    return seconds_since(begin);
+    return prof::seconds_since(begin);
   }
 
   CallSplit split() override {
@@ -92,7 +91,7 @@ class Unsynchronised final : public GpuWorkload {
   double call() override {
     const auto begin = Clock::now();
     launch();
-    const double seconds = seconds_since(begin);
+    const double seconds = prof::seconds_since(begin);
     if (++queued_ % 512 == 0) settle();  // outside the clock: bounds what is queued
     return seconds;
   }
@@ -174,7 +173,7 @@ class Overlapped final : public GpuWorkload {
     const auto begin = Clock::now();
     launch();
     settle();
-    return seconds_since(begin);
+    return prof::seconds_since(begin);
   }
   CallSplit split() override { return {}; }  // copies and compute lie over each other: there is no split
   void settle() override {

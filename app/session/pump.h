@@ -1,0 +1,21 @@
+// What a recording's second thread does until it is told to end: carry news along, ten times a second.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+
+namespace ws::app {
+
+template <class Work>
+void pump_until(const std::stop_token& ended, const Work& work) {
+  std::mutex waiting;
+  std::condition_variable_any wake;
+  std::unique_lock lock(waiting);
+  while (!ended.stop_requested()) {
+    wake.wait_for(lock, ended, std::chrono::milliseconds(100), [] { return false; });
+    work();
+  }
+}
+
+}  // namespace ws::app

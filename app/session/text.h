@@ -1,0 +1,12 @@
+// UTF-8 of the Qt-free libraries, as Qt's text.
+#pragma once
+#include <QString>
+#include <string_view>
+
+namespace ws::app {
+
+inline QString text(std::string_view view) {
+  return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
+}
+
+}  // namespace ws::app

@@ -19,11 +19,6 @@ foreach(_flag IN LISTS _warnings)
 endforeach()
 target_compile_options(warpscope_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Werror --Werror=all-warnings>)
-if(CMAKE_CUDA_ARCHITECTURES MATCHES "90")
-  # No kernel may keep an array in local memory: there, registers spilled. (On a machine's own GPU it is only slower.)
-  target_compile_options(warpscope_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=--warn-on-local-memory-usage,--warn-on-spills>)
-endif()
 if(WARPSCOPE_SANITIZE)
   list(JOIN WARPSCOPE_SANITIZE "," _sanitizers)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${_sanitizers}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)

@@ -78,7 +78,10 @@ struct RecordedRun::Impl final : TrainSink {
     prof::Collector* source = tracer();
     if (!source) return;
     for (prof::TraceBatch batch = source->take(); !batch.empty(); batch = source->take()) {
-      if (recording) record([&] { recording->add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
+      if (recording) {
+        record([&] { recording->add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
+        write_news();  // batches may come as fast as they are written
+      }
       if (!options.keep_traces) continue;
       std::lock_guard lock(mutex);
       inbox.traces.push_back(std::move(batch));

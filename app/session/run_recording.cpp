@@ -6,6 +6,7 @@
 
 #include "app/session/machine.h"
 #include "app/session/writer_mark.h"
+#include "profiling/analysis/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/clock.h"
 
@@ -27,11 +28,26 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   return s;
 }
 
+// The step marks in a stretch of time, in order.
+std::vector<prof::Span> marks_in(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end) {
+  std::vector<prof::Span> marks;
+  for (const prof::Track& track : trace.tracks()) {
+    if (track.kind != prof::TrackKind::Steps) continue;
+    prof::each_span(track, begin, end, [&](const prof::Span& span) {
+      if (span.span_kind() == prof::SpanKind::Step) marks.push_back(span);
+    });
+  }
+  std::ranges::stable_sort(marks, {}, &prof::Span::start);
+  return marks;
+}
+
+int64_t step_of(const prof::Span& mark) { return std::max<int64_t>(int64_t{mark.step} - 1, 0); }
+
 // A mark may stand for the many steps of one graph: its distance to the next tells how many.
-int64_t steps_in(const std::vector<prof::StepTimes>& steps) {
-  const auto marks = static_cast<int64_t>(steps.size());
-  const int64_t apart = steps.back().step - steps.front().step;
-  return marks > 1 && apart > 0 ? apart + apart / (marks - 1) : marks;
+int64_t steps_in(const std::vector<prof::Span>& marks) {
+  const auto count = static_cast<int64_t>(marks.size());
+  const int64_t apart = step_of(marks.back()) - step_of(marks.front());
+  return count > 1 && apart > 0 ? apart + apart / (count - 1) : count;
 }
 
 }  // namespace
@@ -57,12 +73,11 @@ void RunRecording::add(prof::TraceBatch batch) {
 }
 
 void RunRecording::add_window() {
-  const auto steps = prof::step_times(recent_, std::max(window_end_, recent_.first_time()), recent_.last_time());
-  if (steps.empty()) return;
+  const auto marks = marks_in(recent_, std::max(window_end_, recent_.first_time()), recent_.last_time());
+  if (marks.empty()) return;
+  const prof::TimeNs begin = marks.front().start, end = marks.back().end();
   prof::StepWindow window{
-      steps.front().step, steps_in(steps), steps.front().parts.begin, steps.back().parts.end, {}, 0, 0};
-  for (const prof::StepTimes& step : steps)
-    for (size_t i = 0; i < prof::kMeanings; ++i) window.times[i] += step.parts.times[i];
+      step_of(marks.front()), steps_in(marks), begin, end, prof::breakdown(recent_, begin, end).times, 0, 0};
   window.allocations = static_cast<uint64_t>(progress_.calls.allocate - counted_.allocate);
   window.frees = static_cast<uint64_t>(progress_.calls.free - counted_.free);
   counted_ = progress_.calls;

@@ -39,6 +39,7 @@ warpscope_library(app
   window/start_page.cpp
   window/starts.cpp
   window/status_line.cpp
+  window/tab_strip.cpp
   window/tabs.cpp
   window/top_bar.cpp
   ../resources/resources.qrc)

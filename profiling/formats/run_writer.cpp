@@ -190,14 +190,11 @@ struct RunFileWriter::Impl {
     }
   }
 
-  void flush() {
-    if (finished) return;
-    last_flush = Clock::now();  // when it began: what comes meanwhile waits for the next
+  template <class Work>
+  void in_transaction(const Work& work) {
     db.exec("BEGIN IMMEDIATE");
     try {
-      write_meta();
-      write_rows();
-      saver->save(held);
+      work();
       db.exec("COMMIT");
     } catch (...) {
       try {
@@ -206,6 +203,22 @@ struct RunFileWriter::Impl {
       }  // the first failure is the one to tell
       throw;
     }
+  }
+
+  // The losses go first and for themselves: they are few, and packing a busy trace takes a while.
+  void flush_rows() {
+    if (finished) return;
+    in_transaction([this] {
+      write_meta();
+      write_rows();
+    });
+  }
+
+  void flush() {
+    if (finished) return;
+    last_flush = Clock::now();  // when it began: what comes meanwhile waits for the next
+    flush_rows();
+    in_transaction([this] { saver->save(held); });
     held.drop_points();
     saver->forget_points();
     held.evict(0);
@@ -299,7 +312,10 @@ void RunFileWriter::flush() {
 
 void RunFileWriter::flush_if_due() {
   std::lock_guard lock(impl_->mutex);
-  if (Clock::now() - impl_->last_flush >= kFlushEvery) impl_->flush();
+  if (Clock::now() - impl_->last_flush >= kFlushEvery)
+    impl_->flush();
+  else if (!impl_->metrics.empty())
+    impl_->flush_rows();
 }
 
 void RunFileWriter::finish() {

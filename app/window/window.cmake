@@ -19,7 +19,6 @@ warpscope_library(app
   panels/spec_json_dialog.cpp
   panels/theme.cpp
   panels/units.cpp
-  session/gpu_steps.cpp
   session/program_recording.cpp
   session/run.cpp
   session/run_library.cpp

@@ -34,7 +34,7 @@ function(warpscope_unity target)
   endif()
 endfunction()
 
-# warpscope_compile_lightly(TARGET): code that waits for people, disks or the engine is not worth the last optimizations.
+# warpscope_compile_lightly(TARGET): code that waits for disks or the engine is not worth the last optimizations.
 function(warpscope_compile_lightly target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
 endfunction()

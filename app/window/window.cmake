@@ -44,7 +44,6 @@ warpscope_library(app
   ../resources/resources.qrc)
 set_target_properties(warpscope_app PROPERTIES AUTOMOC ON AUTORCC ON)
 target_link_libraries(warpscope_app PUBLIC warpscope::engine Qt6::Widgets Qt6::Svg QCustomPlotQt6::QCustomPlotQt6)
-warpscope_compile_lightly(warpscope_app)
 warpscope_precompile(warpscope_app ${WARPSCOPE_COMMON_HEADERS} <QtWidgets> <qcustomplot.h>)
 target_link_libraries(warpscope_app PUBLIC warpscope::session)
 add_subdirectory(${CMAKE_CURRENT_SOURCE_DIR}/timeline)

@@ -171,8 +171,7 @@ Breakdown breakdown(const Trace& trace) {
 
 namespace {
 
-// A mark may stand for the many steps of one graph: its successor's number tells how many, of the last its
-// forerunner's.
+// A mark may stand for the many steps of one graph: its successor's number tells how many, of the last its forerunner's.
 int64_t steps_of_mark(const std::vector<Span>& marks, size_t i) {
   if (marks.size() < 2) return 1;
   const size_t at = std::min(i, marks.size() - 2);

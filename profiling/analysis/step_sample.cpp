@@ -10,6 +10,7 @@
 namespace ws::prof {
 namespace {
 
+
 constexpr size_t kNewestSteps = 2000, kMostSpans = 30'000, kPiece = 100;
 constexpr size_t kLongRow = 20, kLongestRow = 300;
 constexpr size_t kBlocks = 20;  // of steps, for the noise

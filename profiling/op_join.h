@@ -37,6 +37,29 @@ class RecentTable {
   uint32_t mask_;
 };
 
+// Which of a graph's steps a node belongs to: the n-th time that an op is marked while one graph is captured belongs to
+// its n-th step. One for each capturing thread.
+class CapturedSteps {
+ public:
+  // `session`: graphs are numbered from the start again in each. `scope`: tells two executions of an op apart.
+  uint32_t step_of(uint64_t session, uint32_t graph, OpTag op, uint64_t scope) {
+    if (session != session_ || graph != graph_) seen_.clear();
+    session_ = session, graph_ = graph;
+    Seen& seen = seen_[op];
+    if (seen.times == 0 || seen.scope != scope) seen = {scope, seen.times + 1};
+    return seen.times - 1;
+  }
+
+ private:
+  struct Seen {
+    uint64_t scope = 0;
+    uint32_t times = 0;
+  };
+  uint64_t session_ = 0;
+  uint32_t graph_ = 0;
+  std::unordered_map<OpTag, Seen> seen_;
+};
+
 class OpJoin {
  public:
   // The call `correlation` was made while the program marked `at`.

@@ -95,7 +95,7 @@ class CudaExecutor final : public Executor {
     MemoryUse use;
     if (memory_) memory_->add_to(use);
     use.peak = std::max(use.peak, earlier_peak_);
-    if (!place_) return use;
+    if (!evaluator_) return use;  // never loaded, or the load failed half-way: a failed run is still summed up
     use.parameter_bytes = place_->storage.bytes() + place_->feed.bytes() + place_->tables.bytes() + evaluator_->bytes();
     return use;
   }
@@ -122,14 +122,10 @@ class CudaExecutor final : public Executor {
   BoundPlan& bound_for(const Plan& plan) {
     const ExecSpec& exec = plan.spec.exec;
     if (!memory_ || memory_->kind() != exec.allocator) change_allocator(exec);
-    const auto found = plans_.find(plan.id);
-    if (found != plans_.end()) {
-      spec_.exec = exec;
-      return found->second;
-    }
-    if (plans_.size() >= kPlansKept) forget_plans();
     if (!(spec_.exec == exec)) evaluator_->forget();
     spec_.exec = exec;
+    if (const auto found = plans_.find(plan.id); found != plans_.end()) return found->second;
+    if (plans_.size() >= kPlansKept) forget_plans();
     BoundPlan& bound = plans_[plan.id];
     try {
       fill(bound, plan);

@@ -104,6 +104,7 @@ void DataFeed::attach(BoundPlan& bound, bool views) {
 
 bool DataFeed::make_shuffled(DType type) {
   if (shuffled_type_ == type) return true;
+  shuffled_type_ = DType::I32;  // should there be no room, then there is no set of the old type either
   try {
     shuffled_x_ = {};
     shuffled_x_ = DeviceBlock<char>::device(static_cast<size_t>(data_->train.rows * data_->features * size_of(type)));
@@ -125,6 +126,16 @@ void DataFeed::shuffle(Queue queue, DType type) {
   gather_rows(queue, all_x(DType::F32, train_.x.data()), order, 0, from_the_first, all_x(type, shuffled_x_.data()));
   gather_rows(queue, all_y(train_.y.data()), order, 0, from_the_first, all_y(shuffled_y_.data()));
   shuffled_ = true;
+}
+
+// Whole or not at all: a slot with room on the device and none on the host would be taken for a usable one.
+DataFeed::Slot DataFeed::make_slot(size_t bytes) const {
+  Slot slot;
+  slot.device = DeviceBlock<char>::device(bytes);
+  if (loader_ == Loader::Pinned) slot.host = PinnedBlock<char>::pinned(bytes);
+  slot.copied = make_event();
+  slot.consumed = make_event();
+  return slot;
 }
 
 int DataFeed::stage(BoundPlan& bound, cudaStream_t stream, int64_t row) {
@@ -149,10 +160,7 @@ int DataFeed::stage(BoundPlan& bound, cudaStream_t stream, int64_t row) {
   if (const auto bytes = static_cast<size_t>(staged_bytes(bound.rows())); slot.device.size() < bytes) {
     CUDA_CHECK(cudaStreamSynchronize(stream));  // a larger plan came: the old slot may still be read
     slot = {};
-    slot.device = DeviceBlock<char>::device(bytes);
-    if (loader_ == Loader::Pinned) slot.host = PinnedBlock<char>::pinned(bytes);
-    slot.copied = make_event();
-    slot.consumed = make_event();
+    slot = make_slot(bytes);
   }
   if (loader_ == Loader::Pageable) pageable_.resize(slot.device.size());
   if (slot.used && loader_ == Loader::Pinned) CUDA_CHECK(cudaEventSynchronize(slot.copied));

@@ -57,6 +57,7 @@ class DataFeed {
   const Resident& rows_of(Part part) const { return part == Part::Test ? test_ : train_; }
   void shuffle(Queue queue, DType type);
   bool make_shuffled(DType type);
+  Slot make_slot(size_t bytes) const;
   void gather_on_host(char* out, int64_t row, int64_t rows) const;
   void send(Slot& slot, cudaStream_t stream, const char* host, int64_t rows);
   int64_t row_bytes_x() const { return data_->features * 4; }

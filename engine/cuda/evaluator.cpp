@@ -25,9 +25,10 @@ bool is_loss(OpKind kind) {
 }  // namespace
 
 int64_t Evaluator::batch_for(const RunSpec& spec, int64_t rows) {
+  constexpr int64_t unit = 64;  // rows: then every batch of the set begins where 256-byte access may
   int64_t batch = std::min(rows, kMostRows);
-  while (batch > 64 && compile_evaluation(evaluation_spec(spec), model_, batch).plan.arena_bytes > kMostBytes)
-    batch /= 2;
+  while (batch > unit && compile_evaluation(evaluation_spec(spec), model_, batch).plan.arena_bytes > kMostBytes)
+    batch = round_up(batch / 2, unit);
   return batch;
 }
 

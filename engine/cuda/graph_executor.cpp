@@ -10,12 +10,14 @@ constexpr size_t kGraphsKept = 24;  // of a plan: full ones, the epoch's rest, a
 // Ends the capture however the scope is left, so that the stream can be used again after a failure inside.
 class Capture {
  public:
-  explicit Capture(cudaStream_t stream) : stream_(stream) {
+  Capture(cudaStream_t stream, StepMemory& memory) : stream_(stream), memory_(memory) {
     // Relaxed: a caching pool may have to ask the device for a segment while the step is recorded.
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     open_ = true;
+    memory_.recording(true);
   }
   ~Capture() {
+    memory_.recording(false);
     if (!open_) return;
     Graph broken;
     if (cudaStreamEndCapture(stream_, broken.out()) != cudaSuccess) cudaGetLastError();
@@ -29,6 +31,7 @@ class Capture {
 
  private:
   cudaStream_t stream_;
+  StepMemory& memory_;
   bool open_ = false;
 };
 
@@ -77,7 +80,6 @@ cudaGraphExec_t GraphExecutor::find_or_capture(BoundPlan& bound, StepMemory& mem
     return graphs.front().exec;
   }
   graphs.push_front({key, capture(bound, memory, key.steps)});
-  memory.pin(true);
   if (graphs.size() > kGraphsKept) {
     CUDA_CHECK(cudaStreamSynchronize(place_.stream));
     graphs.pop_back();
@@ -87,7 +89,7 @@ cudaGraphExec_t GraphExecutor::find_or_capture(BoundPlan& bound, StepMemory& mem
 
 GraphExec GraphExecutor::capture(BoundPlan& bound, StepMemory& memory, int64_t steps) {
   const prof::PhaseScope phase("capture");
-  Capture scope(place_.stream);
+  Capture scope(place_.stream, memory);
   const int64_t together = takes_many_steps(bound) ? steps : 1;
   for (int64_t i = 0; i < steps; i += together) {
     stream_.step(bound, memory, place_.tables.at(i), true, together);
@@ -102,6 +104,7 @@ GraphExec GraphExecutor::capture(BoundPlan& bound, StepMemory& memory, int64_t s
     advance({place_.stream.get(), true}, place_.tables.clock(), steps, steps * bound.rows_onward());
   }
   const Graph graph = scope.end();
+  memory.pin(true);
   GraphExec exec;
   CUDA_CHECK(cudaGraphInstantiate(exec.out(), graph, 0));
   CUDA_CHECK(cudaGraphUpload(exec, place_.stream));

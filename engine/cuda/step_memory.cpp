@@ -33,6 +33,13 @@ StepMemory::StepMemory(Allocator kind, const ExecSpec& exec)
                          : reservations_,
               literal(kind), Level::Blocks) {}
 
+// What graphs allocated from the driver's pool stays with the driver after they are gone, out of everybody's reach.
+StepMemory::~StepMemory() {
+  int device = 0;
+  if (!pool_) return;
+  if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGraphMemTrim(device) != cudaSuccess) cudaGetLastError();
+}
+
 void* StepMemory::allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op) {
   blocks_.set_op(op);
   return blocks_.allocate(stream, std::max<int64_t>(bytes, 1));

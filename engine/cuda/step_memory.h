@@ -13,6 +13,9 @@ namespace ws::cuda {
 class StepMemory {
  public:
   StepMemory(Allocator kind, const ExecSpec& exec);
+  ~StepMemory();
+  StepMemory(const StepMemory&) = delete;
+  StepMemory& operator=(const StepMemory&) = delete;
 
   Allocator kind() const { return kind_; }
   void* allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op);
@@ -25,6 +28,10 @@ class StepMemory {
   // While a captured graph holds addresses, nothing goes back to the device.
   void pin(bool pinned) {
     if (caching_) caching_->pin(pinned);
+  }
+  // While a graph is captured, what the capture used already does not go back either.
+  void recording(bool on) {
+    if (caching_) caching_->recording(on);
   }
 
   void add_to(MemoryUse& use) const;

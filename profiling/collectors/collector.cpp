@@ -254,6 +254,7 @@ void Collector::Impl::cycle(bool last) {
   if (last && counters) {
     const std::string trouble = counters->stop();
     counters->drain(context);
+    const std::lock_guard lock(mutex);
     if (!trouble.empty()) status.counters = "Hardware counters ended early: " + trouble + ".";
   }
   publish(last);

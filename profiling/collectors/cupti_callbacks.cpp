@@ -1,6 +1,4 @@
 // What CUPTI tells on the program's own threads, at the moment it happens: each function here is short and never waits.
-#include <unordered_map>
-
 #include "profiling/clock.h"
 #include "profiling/collectors/cupti_calls.h"
 #include "profiling/collectors/cupti_session.h"
@@ -173,15 +171,8 @@ void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
   apply_locked(kinds_);
 }
 
-// A graph can hold several steps: the n-th time that an op is marked while one graph is captured belongs to its n-th
-// step.
 void CuptiSession::on_node_created(const CUpti_GraphData& data) {
-  struct Seen {
-    uint64_t scope = 0;
-    uint32_t times = 0;
-  };
-  thread_local uint32_t current = 0;
-  thread_local std::unordered_map<OpTag, Seen> seen;
+  thread_local CapturedSteps steps;
   MarkedThread& thread = Marks::thread();
   const OpTag op = thread.op();
   if (op == kNoOp) return;
@@ -189,12 +180,9 @@ void CuptiSession::on_node_created(const CUpti_GraphData& data) {
   uint64_t node = 0;
   if (cuptiGetGraphId(data.graph, &graph) != CUPTI_SUCCESS || cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS)
     return;
-  if (graph != current) seen.clear();
-  current = graph;
-  Seen& of_op = seen[op];
-  if (of_op.scope != thread.scopes) of_op = {thread.scopes, of_op.times + 1};
+  const uint32_t step = steps.step_of(sessions_.load(std::memory_order_relaxed), graph, op, thread.scopes);
   std::lock_guard lock(nodes_mutex_);
-  nodes_.push_back({node, 0, op, of_op.times - 1});
+  nodes_.push_back({node, 0, op, step});
 }
 
 void CuptiSession::on_node_cloned(const CUpti_GraphData& data) {

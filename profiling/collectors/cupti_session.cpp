@@ -80,8 +80,11 @@ std::string CuptiSession::subscribe() {
 }
 
 void CuptiSession::begin(TraceContext& context) {
-  count_dropped();  // what was lost by leaving the driver before belongs to nobody
+  // What was lost, or came late, by leaving the driver before belongs to nobody: every kind of record was off by then.
+  count_dropped();
   dropped_ = 0;
+  buffers_.discard_filled();
+  ++sessions_;
   context.call_name = call_name;
   context_ = &context;
   whole_refused_ = whole_by_node_ = node_limit_ = false;

@@ -80,6 +80,7 @@ class CuptiSession final : public GpuTracer {
   std::atomic<uint64_t> graph_kernels_{0};  // read so far
   std::atomic<uint64_t> dropped_{0};        // by the driver, not yet told
   std::atomic<bool> context_seen_{false}, pool_used_{false};
+  std::atomic<uint64_t> sessions_{0};
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;
 

@@ -47,6 +47,11 @@ class RecordBuffers {
     return std::exchange(filled_, {});
   }
 
+  // What nobody is to read.
+  void discard_filled() {
+    for (const Filled& buffer : take_filled()) give_back(buffer.data);
+  }
+
   // Zeroes on the caller's thread, so that the program's threads need not.
   void give_back(uint8_t* buffer) {
     std::memset(buffer, 0, kBytes);

@@ -159,6 +159,22 @@ TEST(Caching, PinnedSegmentsStayUntilUnpinned) {
   EXPECT_EQ(device.used, 0);
 }
 
+// A graph that is being captured knows the address of a block that the same step has freed again.
+TEST(Caching, WhatACaptureUsedDoesNotGoBackBeforeItEnds) {
+  FakeDevice device;
+  Caching pool(device, 32 * kMiB);
+  const auto use = [&pool](int64_t bytes) { pool.deallocate(nullptr, pool.allocate(nullptr, bytes), bytes); };
+  use(20 * kMiB);
+  pool.recording(true);
+  use(30 * kMiB);  // what was there before may go
+  EXPECT_EQ(device.returned.size(), 1u);
+  EXPECT_THROW(use(31 * kMiB), OutOfMemory);
+  EXPECT_EQ(device.used, 30 * kMiB);
+  pool.recording(false);
+  use(31 * kMiB);
+  EXPECT_EQ(device.returned.size(), 2u);
+}
+
 TEST(Caching, TheCapHoldsAndItsSentenceNamesIt) {
   FakeDevice device;
   Caching pool(device, 32 * kMiB);

@@ -1,4 +1,6 @@
 // Every way of running a step on the GPU ends where the CPU interpreter ends.
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 
 #include "tests/gpu/executor_support.h"
@@ -271,6 +273,17 @@ TEST(ExecutorGpu, EvaluatesAndPredictsLikeTheOracle) {
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 4 * allowed * (1 + std::abs(want[i])));
     }
+}
+
+TEST(ExecutorGpu, WhatGraphsAllocatedGoesBackWithTheRun) {
+  NEEDS_GPU();
+  Training t = small_training(32);
+  t.spec.exec.allocator = Allocator::StreamOrdered;
+  t.spec.exec.launch = Launch::Graph;
+  train_on_gpu(t);
+  uint64_t reserved = 1;
+  ASSERT_EQ(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrReservedMemCurrent, &reserved), cudaSuccess);
+  EXPECT_EQ(reserved, 0u);
 }
 
 TEST(ExecutorGpu, MoreStepsThanTheRingOfResultsHolds) {

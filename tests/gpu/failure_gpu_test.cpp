@@ -4,6 +4,7 @@
 
 #include "engine/cuda/faults.h"
 #include "engine/cuda/handles.h"
+#include "engine/trainer.h"
 #include "tests/gpu/executor_support.h"
 #include "tests/gpu/poison.h"
 
@@ -23,9 +24,15 @@ Training tiny_training() {
 // A whole life: load, train, evaluate, predict, end.
 void live(const Training& t) {
   const auto executor = cuda::make_cuda_executor(t.spec);
-  train_on(*executor, t);
-  executor->evaluate(Part::Test);
-  executor->predict({t.data.test.x.data(), 8 * 5}, 5);
+  try {
+    train_on(*executor, t);
+    executor->evaluate(Part::Test);
+    executor->predict({t.data.test.x.data(), 8 * 5}, 5);
+  } catch (const Failure&) {  // a failed run is summed up as any other, wherever it failed
+    EXPECT_GE(executor->memory().parameter_bytes, 0);
+    EXPECT_GE(executor->allocator_calls().allocate, 0);
+    throw;
+  }
 }
 
 size_t free_bytes() {
@@ -106,6 +113,22 @@ std::vector<cuda::DeviceBlock<char>> take_all_but(size_t leave) {
     }
   }
   return hogs;
+}
+
+TEST(FailureGpu, ARunWhoseLoadFailsEndsWithASentence) {
+  NEEDS_GPU();
+  Training t = tiny_training();
+  t.spec.exec.device = Device::Cuda;
+  for (int n = 1; n <= 40; ++n) {
+    cuda::faults::fail_at(n, cudaErrorMemoryAllocation);
+    TrainControl control;
+    TrainSink sink;
+    const Summary summary = train(t.spec, t.data, control, sink);
+    cuda::faults::fail_at(0);
+    if (summary.status == RunStatus::Finished) continue;  // such a call can do without the memory
+    EXPECT_EQ(summary.status, RunStatus::Failed) << "call " << n;
+    EXPECT_GT(summary.message.size(), 10u) << "call " << n;
+  }
 }
 
 TEST(FailureGpu, OutOfMemoryInMidRunNamesBuffersAndABatchThatFits) {

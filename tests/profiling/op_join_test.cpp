@@ -52,6 +52,26 @@ TEST(OpJoin, UnknownNodeOfAKnownLaunchHasAStepButNoOp) {
   EXPECT_EQ(join.find(5, 99), (OpAt{kNoOp, 10}));
 }
 
+TEST(CapturedSteps, TellTheStepsOfAGraphApart) {
+  CapturedSteps steps;
+  uint64_t scope = 0;
+  for (uint32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(steps.step_of(1, 8, 3, ++scope), step);
+    EXPECT_EQ(steps.step_of(1, 8, 4, ++scope), step);
+    EXPECT_EQ(steps.step_of(1, 8, 4, scope), step) << "an op of two kernels";
+  }
+  EXPECT_EQ(steps.step_of(1, 9, 3, ++scope), 0u) << "another graph";
+}
+
+// A session that begins after another one has left the driver numbers its graphs as that one did.
+TEST(CapturedSteps, BeginAnewInTheNextSession) {
+  CapturedSteps steps;
+  EXPECT_EQ(steps.step_of(1, 8, 3, 1), 0u);
+  EXPECT_EQ(steps.step_of(1, 8, 3, 2), 1u);
+  EXPECT_EQ(steps.step_of(2, 8, 3, 3), 0u);
+  EXPECT_EQ(steps.step_of(2, 8, 3, 4), 1u);
+}
+
 TEST(OpJoin, CloneOfAnUnknownNodeStaysUnknown) {
   OpJoin join;
   join.node_cloned(1, 2);

@@ -137,7 +137,8 @@ void Caching::absorb_next(Block* block) noexcept {
 Caching::Segment* Caching::oldest_free_segment() {
   Segment* oldest = nullptr;
   for (auto& segment : segments_) {
-    const bool free = !segment.pinned && segment.first->free && segment.first->bytes == segment.bytes;
+    const bool kept = segment.pinned || segment.last_used > recorded_from_;
+    const bool free = !kept && segment.first->free && segment.first->bytes == segment.bytes;
     if (free && (!oldest || segment.last_used < oldest->last_used)) oldest = &segment;
   }
   return oldest;
@@ -162,6 +163,8 @@ void Caching::trim(StreamRef stream, int64_t keep) noexcept {
 void Caching::pin(bool pinned) {
   for (auto& segment : segments_) segment.pinned = pinned;
 }
+
+void Caching::recording(bool on) { recorded_from_ = on ? clock_ : std::numeric_limits<uint64_t>::max(); }
 
 CachingStats Caching::stats() const {
   CachingStats stats{reserved_, used_, 0, static_cast<int64_t>(segments_.size()), 0, hits_, misses_};

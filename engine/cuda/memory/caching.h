@@ -5,6 +5,7 @@
 // segments of their own size class, so that a big free block is not nibbled away by small ones.
 #pragma once
 #include <cstddef>
+#include <limits>
 #include <list>
 #include <map>
 #include <set>
@@ -39,6 +40,8 @@ class Caching final : public MemoryResource {
   void trim(StreamRef stream, int64_t keep) noexcept;
   // Pinned: a captured graph knows addresses, so the segments of now stay until it is unpinned.
   void pin(bool pinned);
+  // While a graph is captured, what was handed out since its beginning stays, also when it is free again by now.
+  void recording(bool on);
   CachingStats stats() const;
 
   static int64_t rounded(int64_t bytes);        // what a request of `bytes` occupies
@@ -87,6 +90,7 @@ class Caching final : public MemoryResource {
   FreeList free_[2];  // of small and of large segments
   std::unordered_map<void*, Block*> handed_out_;
   uint64_t clock_ = 0;
+  uint64_t recorded_from_ = std::numeric_limits<uint64_t>::max();  // segments used later than that are in a capture
   int64_t reserved_ = 0, used_ = 0, hits_ = 0, misses_ = 0;
 };
 

@@ -157,6 +157,9 @@ void Plot::paintMarks(QPainter& painter) {
     const QRectF place(x, y - 12, width, 15);
     if (std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(place); })) continue;
     taken.push_back(place);
+    QColor ground = theme().base;  // curves run behind it
+    ground.setAlphaF(0.8F);
+    painter.fillRect(place.adjusted(-2, 1, 2, 0), ground);
     painter.drawText(QPointF(x, y), note.text);
   }
 }

@@ -106,7 +106,9 @@ void SplitPane::refresh() {
   table_ = split_table(splits, compact_);
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
   setTitle(compact_ ? tr("Step time") : tr("Step time split"),
-           steps > 0 && !compact_ ? tr("%1 per step · over %2 steps").arg(unit, count_text(steps)) : unit);
+           steps == 0 ? unit
+           : compact_ ? tr("%1 · mean of %2").arg(unit, count_text(steps))
+                      : tr("%1 per step · mean of %2 steps").arg(unit, count_text(steps)));
   QStringList said;
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
   setAccessibleDescription(said.join(", "));

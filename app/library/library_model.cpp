@@ -50,6 +50,7 @@ QString status_text(const Run& run) {
   if (run.live()) return run.progress && run.progress->paused ? QObject::tr("paused") : QObject::tr("training");
   if (run.elsewhere) return QObject::tr("training elsewhere");
   if (run.unfinished) return QObject::tr("unfinished");
+  if (run.lab) return QObject::tr("lab sweep");
   if (run.origin == RunOrigin::Imported) return QObject::tr("imported");
   return run.summary ? QString::fromUtf8(to_string(run.summary->status).data()) : QObject::tr("finished");
 }

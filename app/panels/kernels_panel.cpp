@@ -141,7 +141,9 @@ void KernelsPanel::buildTable(Pane* pane) {
   table_->setSortingEnabled(true);
   table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
   table_->horizontalHeader()->setSectionResizeMode(KernelModel::Name, QHeaderView::Stretch);
-  for (int c = 1; c < KernelModel::Columns; ++c) table_->setColumnWidth(c, c == KernelModel::Grid ? 150 : 78);
+  for (int c = 1; c < KernelModel::Columns; ++c)
+    table_->setColumnWidth(
+        c, c == KernelModel::Grid ? 150 : std::max(70, table_->horizontalHeader()->sectionSizeHint(c) + 4));
   pane->setBody(table_);
   connect(filter_, &QLineEdit::textChanged, &sorted_, &QSortFilterProxyModel::setFilterFixedString);
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &KernelsPanel::drillDown);

@@ -175,6 +175,11 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   draw_number(painter, QRectF(0, area.bottom() - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, "0");
   draw_number(painter, QRectF(0, at(map_.peak) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
               fixed_text(static_cast<double>(map_.peak) / kMiB, 2));
+  if (at(map_.peak) - at(map_.reserved) > 14) {
+    draw_number(painter, QRectF(0, at(map_.reserved) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+                fixed_text(static_cast<double>(map_.reserved) / kMiB, 2));
+    painter.drawText(QRectF(area.left() + 4, at(map_.reserved) + 2, 110, 16), Qt::AlignVCenter, tr("reserved"));
+  }
   painter.setPen(t.text);
   painter.setFont(ui_font(11, 600));
   const double peak_x = std::clamp(x(map_.peak_x) - 100, area.left() + 4, area.right() - 110);

@@ -30,6 +30,7 @@ QString state_text(const Run& run) {
   if (run.unfinished) return QObject::tr("unfinished");
   if (run.summary && run.summary->status == RunStatus::Failed) return QObject::tr("failed");
   if (run.summary && run.summary->status == RunStatus::Stopped) return QObject::tr("stopped");
+  if (run.lab) return QObject::tr("lab sweep");
   return run.origin == RunOrigin::Imported ? QObject::tr("imported") : QString();
 }
 
@@ -95,10 +96,14 @@ class RunDelegate : public QStyledItemDelegate {
     paintCheck(painter, QRectF(r.left() + 10.5, r.top() + 12.5, 13, 13), run.slot >= 0);
     draw_badge(painter, QRectF(r.left() + 32, r.top() + 11.5, 15, 15), run.slot);
     const double us = run.usPerStep();
-    const QString value = us <= 0 ? QStringLiteral("—") : us >= 10000 ? fixed_text(us / 1000, 1) : us_text(us);
+    const bool steps = !run.lab;  // a sweep has none
+    const QString value = !steps        ? QString()
+                          : us <= 0     ? QStringLiteral("—")
+                          : us >= 10000 ? fixed_text(us / 1000, 1)
+                                        : us_text(us);
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(t.text);
-    const double value_width = std::max(46.0, number_width(painter.font(), value) + 6);
+    const double value_width = steps ? std::max(46.0, number_width(painter.font(), value) + 6) : 0;
     draw_number(painter, QRectF(r.right() - value_width - 10, r.top() + 3, value_width, 17),
                 Qt::AlignRight | Qt::AlignVCenter, value);
     painter.setFont(ui_font(12.5, 500));
@@ -108,7 +113,9 @@ class RunDelegate : public QStyledItemDelegate {
     painter.setFont(ui_font(11));
     painter.setPen(selected ? t.secondary : t.quiet);
     painter.drawText(QRectF(r.right() - 70, r.top() + 19, 60, 15), Qt::AlignRight | Qt::AlignVCenter,
-                     us >= 10000 ? QObject::tr("ms/step") : QObject::tr("µs/step"));
+                     !steps        ? QString()
+                     : us >= 10000 ? QObject::tr("ms/step")
+                                   : QObject::tr("µs/step"));
     double x = r.left() + 55;
     if (run.live()) {
       painter.setPen(Qt::NoPen);
@@ -117,7 +124,7 @@ class RunDelegate : public QStyledItemDelegate {
       painter.setPen(selected ? t.secondary : t.quiet);
       x += 10;
     }
-    const QRectF under(x, r.top() + 19, r.right() - 58 - x, 15);
+    const QRectF under(x, r.top() + 19, r.right() - (steps ? 58 : 10) - x, 15);
     painter.drawText(under, Qt::AlignVCenter,
                      QFontMetricsF(painter.font()).elidedText(second_line(run), Qt::ElideRight, under.width()));
     if (option.state & QStyle::State_HasFocus && selected) {

@@ -207,13 +207,15 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
                                std::shared_ptr<const data::Dataset> loaded) {
   snapshot_ = std::move(snapshot);
   showHistograms();
-  int place = 0;
+  std::vector<LearnedView*> filled;
   for (LearnedView* view : views_) {
     view->setContent(snapshot_, loaded);
     view->setVisible(view->hasContent());
-    if (!view->hasContent()) continue;
-    grid_->addWidget(view, 10 + place / 2, place % 2 * 2, 1, 2);
-    ++place;
+    if (view->hasContent()) filled.push_back(view);
+  }
+  for (size_t i = 0; i < filled.size(); ++i) {
+    const bool alone = i % 2 == 0 && i + 1 == filled.size();
+    grid_->addWidget(filled[i], 10 + static_cast<int>(i / 2), static_cast<int>(i % 2) * 2, 1, alone ? 4 : 2);
   }
   showTitle((run_ && !run_->live()
                  ? tr("Weights after the last step, %1 · filled: now · outline: as the init made them")

@@ -72,6 +72,7 @@ class Run : public QObject {
   QStringList log;
   QString trace_note;         // what was traced, dropped, and what it cost
   double overhead_share = 0;  // of tracing; 0.038 is 3.8 %
+  bool lab = false;           // a sweep of the laboratory: curves and timelines, no training
   bool recording = false;     // another program that is being recorded
   int slot = -1;              // 0 … 7: letter and colour while ticked; -1: not ticked
   bool unfinished = false;    // the program ended before the run did

@@ -155,6 +155,7 @@ void read_summary(Run& run, const QString& path) {
   run.elsewhere = file.status == "running" && writer != file.extra.end() && writer_is_alive(writer->second);
   run.unfinished = file.status == "running" && !run.elsewhere;
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
+  run.lab = file.origin == "lab";
   run.overhead_share = file.overhead_share;
   run.loaded = false;
   if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())

@@ -54,7 +54,9 @@ std::vector<Entry> pane_keys() {
 
 void collect(const QMenu* menu, std::vector<Entry>& out) {
   for (const QAction* action : menu->actions()) {
-    if (action->menu())
+    if (action->menu() && action->menu()->objectName() == "tabs")
+      out.push_back({"Ctrl 1 … 9", QObject::tr("the first nine tabs")});
+    else if (action->menu())
       collect(action->menu(), out);
     else if (!action->shortcut().isEmpty())
       out.push_back(

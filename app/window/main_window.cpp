@@ -6,6 +6,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
+#include <QMenu>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QPlainTextEdit>
@@ -25,6 +26,7 @@
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
+#include "app/window/tab_strip.h"
 #include "app/window/tabs.h"
 #include "app/window/top_bar.h"
 
@@ -103,15 +105,12 @@ void MainWindow::buildTabStrip() {
   auto* stack = new QVBoxLayout(middle);
   stack->setContentsMargins(0, 0, 0, 0);
   stack->setSpacing(0);
-  tabs_ = new QTabBar(middle);
-  tabs_->setObjectName("strip");
-  tabs_->setDrawBase(false);
-  tabs_->setExpanding(false);
-  tabs_->setFixedHeight(31);
-  tabs_->setFont(ui_font(12.5));
-  tabs_->setAccessibleName(tr("Tabs"));
+  strip_ = new TabStrip(middle);
+  tabs_ = strip_->tabs();
+  tab_menu_ = new QMenu(tr("Tab"), this);
+  tab_menu_->setObjectName("tabs");
   pages_ = new QStackedWidget(middle);
-  stack->addWidget(tabs_);
+  stack->addWidget(strip_);
   stack->addWidget(pages_, 1);
 }
 
@@ -132,7 +131,10 @@ int MainWindow::addTab(const QString& name, QWidget* page, ShowRuns show_runs, b
   if (picker) picker = bar_->keepPicker(picker);
   tab_list_.push_back({name, std::move(show_runs), picker, with_setup});
   pages_->addWidget(page);
-  return tabs_->addTab(name);
+  const int index = tabs_->addTab(name);
+  QAction* show = tab_menu_->addAction(name, this, [this, index] { tabs_->setCurrentIndex(index); });
+  if (index < 9) show->setShortcut(QKeySequence(QString("Ctrl+%1").arg(index + 1)));
+  return index;
 }
 
 void MainWindow::addSidePanel(const QString& name, QWidget* panel, bool open, ShowRuns show_runs) {

@@ -28,6 +28,7 @@ class SetupPanel;
 class SideRail;
 class StartPage;
 class StatusLine;
+class TabStrip;
 class TopBar;
 
 using ShowRuns = std::function<void(const std::vector<Run*>&)>;
@@ -50,6 +51,7 @@ class MainWindow : public QMainWindow {
   StatusLine* statusLine() const { return status_; }
   NoticeBar* notice() const { return notice_; }
   QTabBar* tabs() const { return tabs_; }
+  TabStrip* tabStrip() const { return strip_; }
   QMenu* menu(const QString& name);  // made when asked for the first time
 
   // How other parts of the program join the window: a tab, or a panel in the right column. `show_runs` gets the ticked
@@ -149,7 +151,9 @@ class MainWindow : public QMainWindow {
   StartPage* start_;
   LivePage* live_;
   QPlainTextEdit* log_;
+  TabStrip* strip_;
   QTabBar* tabs_;
+  QMenu* tab_menu_;  // of View: a key for each
   QStackedWidget *pages_, *live_stack_;
   QSplitter *columns_, *right_;
   SideRail *left_rail_, *right_rail_;

@@ -100,6 +100,7 @@ void MainWindow::buildViewMenu() {
   view->addAction(tr("Setup"), QKeySequence("Ctrl+B"), setup_button_, &QAbstractButton::toggle);
   view->addAction(tr("Runs"), QKeySequence("Ctrl+Shift+B"), sides_.front().button, &QAbstractButton::toggle);
   view->addSeparator();
+  view->addMenu(tab_menu_);
   view->addAction(tr("Next tab"), QKeySequence("Ctrl+Tab"), this,
                   [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + 1) % tabs_->count()); });
   view->addAction(tr("Previous tab"), QKeySequence("Ctrl+Shift+Tab"), this,

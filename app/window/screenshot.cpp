@@ -4,6 +4,7 @@
 #include <QCommandLineParser>
 #include <QElapsedTimer>
 #include <QFileInfo>
+#include <QLabel>
 #include <QPixmap>
 #include <QTabBar>
 #include <cstdio>
@@ -32,6 +33,13 @@ void train_for(MainWindow& window, double seconds) {
   timer.start();
   turn(50);
   while (timer.elapsed() < seconds * 1000 && window.session()->busy()) turn(20);
+}
+
+// What a page reads in the background says so with an ellipsis.
+bool still_reading(const MainWindow& window) {
+  for (const QLabel* label : window.findChildren<QLabel*>())
+    if (label->isVisible() && label->text().startsWith(QObject::tr("Reading"))) return true;
+  return false;
 }
 
 }  // namespace
@@ -63,6 +71,7 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0)
     window.tabs()->setCurrentIndex(tab);
   turn(700);
+  for (int i = 0; i < 100 && still_reading(window); ++i) turn(100);
   const bool written = window.grab().save(options.value("screenshot"));
   const QString state = window.statusLine()->text();
   std::fprintf(stderr, "%s\n", qPrintable(state));

@@ -19,7 +19,6 @@ warpscope_library(app
   panels/spec_json_dialog.cpp
   panels/theme.cpp
   panels/units.cpp
-  session/gpu_steps.cpp
   session/program_recording.cpp
   session/run.cpp
   session/run_library.cpp
@@ -39,6 +38,7 @@ warpscope_library(app
   window/start_page.cpp
   window/starts.cpp
   window/status_line.cpp
+  window/tab_strip.cpp
   window/tabs.cpp
   window/top_bar.cpp
   ../resources/resources.qrc)

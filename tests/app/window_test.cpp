@@ -4,6 +4,7 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
@@ -21,6 +22,7 @@
 #include "app/window/live_page.h"
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
+#include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "tests/app/window_home.h"
 
@@ -36,6 +38,7 @@ class WindowTest : public QObject, WindowHome {
   void cleanup();
   void firstStartOffersThreeStarts();
   void everyControlHasAName();
+  void everyTabIsReachableWhereThereIsLittleRoom();
   void everyChoiceCanBeToggled();
   void arrowsReachBlockedValues();
   void wrongNumbersAreRefused();
@@ -86,6 +89,39 @@ void WindowTest::everyControlHasAName() {
                       widget->parentWidget()->metaObject()->className();
   }
   QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(", ")));
+}
+
+// In the smallest window not all tabs have room: the others are in a menu, and the one in front is never hidden.
+void WindowTest::everyTabIsReachableWhereThereIsLittleRoom() {
+  auto window = open();
+  QTabBar* tabs = window->tabs();
+  QPushButton* more = window->tabStrip()->more();
+  window->resize(1100, 680);
+  for (int front = 0; front < tabs->count(); ++front) {
+    tabs->setCurrentIndex(front);
+    QCoreApplication::processEvents();
+    QVERIFY(tabs->isTabVisible(front));
+    int hidden = 0;
+    for (int i = 0; i < tabs->count(); ++i) {
+      if (tabs->isTabVisible(i))
+        QVERIFY2(tabs->tabRect(i).right() < tabs->width(), qPrintable(tabs->tabText(i)));
+      else
+        ++hidden;
+    }
+    QCOMPARE(more->isVisible(), hidden > 0);
+    emit more->menu()->aboutToShow();
+    QCOMPARE(static_cast<int>(more->menu()->actions().size()), hidden);
+  }
+  tabs->setCurrentIndex(0);  // with the choices beside it
+  QCoreApplication::processEvents();
+  QVERIFY(more->isVisible());
+  emit more->menu()->aboutToShow();
+  const QString name = more->menu()->actions().back()->text();
+  more->menu()->actions().back()->trigger();
+  QCOMPARE(tabs->tabText(tabs->currentIndex()), name);
+  QVERIFY(tabs->isTabVisible(tabs->currentIndex()));
+  window->resize(1900, 900);
+  QTRY_VERIFY(!more->isVisible());
 }
 
 // Each value of each segmented choice: a click either chooses it, or leaves the choice and the reason is there to read.

@@ -131,21 +131,6 @@ MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
 
 namespace {
 
-std::vector<prof::KernelDelta> kernel_deltas(const RunSample& a, const RunSample& b) {
-  std::map<std::string, prof::KernelDelta> rows;
-  for (const auto& [name, use] : a.work) rows[name].a_count = use.count, rows[name].a_us = use.us;
-  for (const auto& [name, use] : b.work) rows[name].b_count = use.count, rows[name].b_us = use.us;
-  std::vector<prof::KernelDelta> all;
-  for (auto& [name, row] : rows) {
-    row.name = name;
-    all.push_back(std::move(row));
-  }
-  std::stable_sort(all.begin(), all.end(), [](const prof::KernelDelta& x, const prof::KernelDelta& y) {
-    return std::abs(x.delta_us()) > std::abs(y.delta_us());
-  });
-  return all;
-}
-
 QString level_of(const RunSample& sample, const Run& run) {
   if (run.trace.span_count() == 0) return QObject::tr("not traced");
   return sample.work.empty() ? QObject::tr("traced by steps only") : QObject::tr("traced by kernels");
@@ -181,7 +166,7 @@ PairComparison compare_runs(const Run& baseline, const RunSample& a, const Run& 
   out.beyond_noise = std::abs(delta) > out.half_width_us;
   if (out.traced) {
     out.waterfall = prof::waterfall(a.parts, b.parts);
-    out.kernels = kernel_deltas(a, b);
+    out.kernels = prof::kernel_deltas(a, b);
   }
   if (has_choices(baseline) && has_choices(candidate)) out.choices = diff(baseline.spec, candidate.spec);
   name_mismatches(out.warnings, baseline, a, candidate, b);

@@ -1,46 +1,16 @@
-// What a run is compared by: its newest whole steps, without the pauses and evaluations between them. No widgets.
+// The newest whole steps of a run of the window: what it is compared by.
 #pragma once
-#include <map>
-#include <string>
-#include <vector>
-
 #include "app/session/run.h"
-#include "profiling/analysis/step_breakdown.h"
+#include "profiling/analysis/step_sample.h"
 
 namespace ws::app {
 
-struct StepWindowNs {
-  prof::TimeNs begin = 0, end = 0;
-};
+using prof::half_width;
+using prof::step_window;
+using prof::StepWindowNs;
+using prof::work_key;
+using RunSample = prof::StepSample;
 
-struct WorkUse {
-  double count = 0, us = 0;  // per step
-};
-
-struct RunSample {
-  prof::Breakdown parts;                  // of all rows of steps; end - begin is their wall time together
-  std::vector<double> step_us;            // from one step's start to the next, where nothing lies between
-  std::map<std::string, WorkUse> work;    // kernels by name, or on a CPU ops
-  std::map<std::string, double> mean_us;  // of one span by its work_key: what differences are tinted by
-  double kernels_per_step = 0;
-  int64_t stride = 1;        // steps that one span stands for: those of a graph of several steps
-  StepWindowNs median_step;  // the step whose length is the median; with a stride, so many of them
-  bool traced() const { return parts.steps > 0; }
-  double mean_step_us() const {
-    return parts.steps > 0 ? static_cast<double>(parts.wall()) * 1e-3 / static_cast<double>(parts.steps) : 0;
-  }
-};
-
-RunSample sample_of(const Run& run);
-// What makes a span of one run the same as a span of another: the op where a kernel has one, else its name.
-std::string work_key(const prof::Trace& trace, const prof::Span& span);
-
-// Half the width of the 95 % interval of the mean. Steps next to each other resemble each other, so that their spread
-// says too little: means of blocks of steps are compared instead.
-double half_width(const std::vector<double>& samples);
-
-// Where a step begins and ends: the next one's start, unless a pause or an evaluation lies between. The nearest step
-// when this one was not traced; an empty window when none was.
-StepWindowNs step_window(const prof::Trace& trace, int64_t step);
+inline RunSample sample_of(const Run& run) { return prof::sample_steps(run.marks(), run.trace, run.stepsPerEpoch()); }
 
 }  // namespace ws::app

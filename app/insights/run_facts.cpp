@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "app/compare/run_sample.h"
 #include "app/timeline/trace_queries.h"
 #include "engine/executor.h"
 #include "profiling/analysis/occupancy.h"
@@ -15,53 +16,7 @@ using prof::Meaning;
 using prof::SpanKind;
 using prof::TrackKind;
 
-constexpr size_t kNewestSteps = 300, kLongRow = 20, kLossesAveraged = 20, kRowsWithOccupancy = 8;
-constexpr prof::TimeNs kPauseNs = 200'000;
-
-struct Steps {
-  size_t track = 0;
-  std::vector<prof::Span> spans;  // oldest first; the last one only ends the one before it
-};
-
-// Between two steps of a row lies an evaluation, or a pause: it is no part of a step.
-bool broken_between(const prof::Span& before, const prof::Span& after) {
-  return after.start - before.end() > std::max<prof::TimeNs>(kPauseNs, 2 * static_cast<prof::TimeNs>(before.duration));
-}
-
-// The newest long row of steps without a break; the longest one when all are short.
-std::vector<prof::Span> newest_row(const prof::Track& track) {
-  std::vector<prof::Span> row, best;
-  size_t seen = 0;
-  for (auto block = track.blocks.rbegin(); block != track.blocks.rend(); ++block)
-    for (auto span = block->spans.rbegin(); span != block->spans.rend(); ++span) {
-      if (row.size() >= kNewestSteps || ++seen > 4 * kNewestSteps) return row.size() > best.size() ? row : best;
-      if (!row.empty() && broken_between(*span, row.back())) {
-        if (row.size() > best.size()) best = row;
-        if (best.size() >= kLongRow) return best;
-        row.clear();
-      }
-      row.push_back(*span);
-    }
-  return row.size() > best.size() ? row : best;
-}
-
-Steps newest_steps(const prof::Trace& trace) {
-  Steps found;
-  for (size_t i = 0; i < trace.tracks().size() && found.spans.empty(); ++i) {
-    if (trace.tracks()[i].kind != TrackKind::Steps) continue;
-    found.track = i;
-    found.spans = newest_row(trace.tracks()[i]);
-  }
-  std::reverse(found.spans.begin(), found.spans.end());
-  return found;
-}
-
-prof::Breakdown parts_of(const prof::Trace& trace, const Steps& steps) {
-  if (steps.spans.size() < 2) return {};
-  prof::Breakdown parts = prof::breakdown(trace, steps.spans.front().start, steps.spans.back().start);
-  parts.steps = static_cast<int64_t>(steps.spans.size()) - 1;
-  return parts;
-}
+constexpr size_t kLossesAveraged = 20, kRowsWithOccupancy = 8;
 
 double driver_calls_per_step(const Run& run) {
   const auto share = [](const AllocatorCalls& calls, int64_t steps) {
@@ -90,11 +45,9 @@ void add_losses(RunFacts& facts, const Run& run) {
   facts.diverged = !std::isfinite(facts.last_loss);
 }
 
-void add_kernels(RunFacts& facts, const Run& run, const prof::Breakdown& parts) {
-  facts.kernels = prof::kernel_table(run.trace, parts.begin, parts.end);
-  uint64_t count = 0;
-  for (const prof::KernelRow& row : facts.kernels) count += row.time.count;
-  facts.kernels_per_step = static_cast<double>(count) / static_cast<double>(parts.steps);
+void add_kernels(RunFacts& facts, const Run& run, const RunSample& sample) {
+  facts.kernels = prof::kernel_table(run.trace, sample.row.begin, sample.row.end);
+  facts.kernels_per_step = sample.kernels_per_step;
   const prof::DeviceLimits limits = prof::limits_of_card(run.summary ? run.summary->device : run.device.toStdString());
   for (size_t i = 0; i < std::min(kRowsWithOccupancy, facts.kernels.size()); ++i) {
     const prof::Detail& detail = facts.kernels[i].detail;
@@ -176,10 +129,9 @@ bool on_gpu(const Run& run) {
 }
 
 RunFacts facts_of_run(const Run& run) {
-  const Steps steps = newest_steps(run.trace);
-  const prof::Breakdown parts = parts_of(run.trace, steps);
-  RunFacts facts = facts_of(spec_now(run), parts, on_gpu(run));
-  if (parts.steps > 0) add_kernels(facts, run, parts);
+  const RunSample sample = sample_of(run);
+  RunFacts facts = facts_of(spec_now(run), sample.parts, on_gpu(run));
+  if (sample.traced()) add_kernels(facts, run, sample);
   facts.allocator_calls_per_step = driver_calls_per_step(run);
   add_losses(facts, run);
   facts.overhead_share = run.overhead_share;
@@ -191,24 +143,25 @@ RunFacts facts_of_run(const Run& run) {
   return facts;
 }
 
-double measured_step_us(const Run& run) {
-  const Steps steps = newest_steps(run.trace);
-  if (steps.spans.size() < 2) return run.usPerStep();
-  return static_cast<double>(steps.spans.back().start - steps.spans.front().start) * 1e-3 /
-         static_cast<double>(steps.spans.size() - 1);
-}
-
 std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
-  const Steps steps = newest_steps(run.trace);
-  if (steps.spans.size() < 2) return std::nullopt;
+  const StepWindowNs row = sample_of(run).row;
+  const prof::Track* marks = nullptr;
+  for (const prof::Track& track : run.marks().tracks())
+    if (!marks && track.kind == TrackKind::Steps && track.spans > 0) marks = &track;
+  if (!marks || row.begin >= row.end) return std::nullopt;
   const bool gap = meaning == Meaning::Launch || meaning == Meaning::Idle;
-  const prof::TimeNs begin = steps.spans.front().start, end = steps.spans.back().start;
-  const Seen seen = gap ? longest_wait(run.trace, begin, end) : longest_span(run.trace, begin, end, meaning);
+  const Seen seen =
+      gap ? longest_wait(run.trace, row.begin, row.end) : longest_span(run.trace, row.begin, row.end, meaning);
   if (seen.length < 0) return std::nullopt;
-  const auto after = std::upper_bound(steps.spans.begin(), steps.spans.end(), seen.span.start,
-                                      [](prof::TimeNs t, const prof::Span& s) { return t < s.start; });
-  const prof::Span& step = after == steps.spans.begin() ? *after : *(after - 1);
-  return Evidence{seen.track, seen.span, steps.track, step, gap ? seen.length : 0};
+  Evidence evidence{seen.track, seen.span, 0, {}, gap ? seen.length : 0};
+  for_each_span(*marks, row.begin, row.end, [&](const prof::Span& step) {
+    if (step.start <= seen.span.start || evidence.step.duration == 0) evidence.step = step;
+    return step.start <= seen.span.start;
+  });
+  // The timeline knows the host's track only: what is shown there is the time of the step, wherever it is marked.
+  for (size_t i = 0; i < run.trace.tracks().size(); ++i)
+    if (run.trace.tracks()[i].kind == TrackKind::Steps) evidence.step_track = i;
+  return evidence;
 }
 
 }  // namespace ws::app

@@ -7,10 +7,9 @@
 
 namespace ws::app {
 
-RunSpec spec_now(const Run& run);         // with the changes made in mid-run
-bool on_gpu(const Run& run);              // it trained there, whatever this machine has
-RunFacts facts_of_run(const Run& run);    // from its newest whole steps; step_us 0: nothing was traced
-double measured_step_us(const Run& run);  // of the same steps as the facts, else of the whole run
+RunSpec spec_now(const Run& run);       // with the changes made in mid-run
+bool on_gpu(const Run& run);            // it trained there, whatever this machine has
+RunFacts facts_of_run(const Run& run);  // from its newest whole steps; step_us 0: nothing was traced
 
 // The span of the newest steps that shows a meaning best: the longest one; for gaps, the one that the GPU waited for.
 struct Evidence {

@@ -11,7 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/report/svg.h"
-#include "profiling/analysis/step_breakdown.h"
+#include "app/session/gpu_steps.h"
+#include "profiling/analysis/step_sample.h"
 #include "profiling/formats/run_file.h"
 
 namespace ws::app {
@@ -249,6 +250,19 @@ constexpr const char* kStyle =
     "24px}figcaption{color:#48505D;font-size:12px}"
     "svg{max-width:100%;height:auto}@media print{body{margin:0}}";
 
+// As the window samples it: the newest steps, where the GPU ran them when the host runs ahead.
+prof::Breakdown sample_of_file(prof::RunFileReader& reader, const ReportRun& run) {
+  prof::Trace trace = reader.trace();
+  constexpr prof::TimeNs kSample = 2'000'000'000;  // enough steps for a mean, quick to read
+  reader.fill(trace, trace.last_time() - kSample, trace.last_time());
+  double steps_per_epoch = 0;
+  for (const prof::Evaluation& e : reader.evaluations())
+    if (e.epoch > 0) steps_per_epoch = static_cast<double>(e.step) / e.epoch;
+  GpuSteps steps;
+  if (reader.summary().origin == "run" && !run.spec.empty() && host_runs_ahead(run.spec[0])) steps.finish(trace);
+  return prof::sample_steps(steps.empty() ? trace : steps.trace(), trace, steps_per_epoch).parts;
+}
+
 }  // namespace
 
 ReportRun report_run_of_file(const std::string& path) {
@@ -265,14 +279,7 @@ ReportRun report_run_of_file(const std::string& path) {
   for (const prof::Evaluation& e : reader.evaluations())
     run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
   std::erase_if(run.accuracy, [](const Point& p) { return std::isnan(p.value); });
-  prof::Trace trace = reader.trace();
-  constexpr prof::TimeNs kSample = 2'000'000'000;  // the last two seconds: enough steps for a mean, quick to read
-  reader.fill(trace, trace.last_time() - kSample, trace.last_time());
-  const auto steps = prof::step_times(trace, std::max<prof::TimeNs>(0, trace.last_time() - kSample), trace.last_time());
-  if (!steps.empty()) {
-    run.parts = prof::breakdown(trace, steps.front().parts.begin, steps.back().parts.end);
-    run.parts.steps = static_cast<int64_t>(steps.size());
-  }
+  run.parts = sample_of_file(reader, run);
   run.us_per_step = s.us_per_step;
   run.wall_s = s.wall_s;
   run.steps = s.steps;

@@ -5,13 +5,10 @@
 #include <map>
 
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/analysis/span_walk.h"
 
 namespace ws::prof {
 
 namespace {
-
-constexpr size_t kMostSamples = 20000;
 
 // Per step, rounded so that the parts still sum to the whole.
 MeaningTimes per_step_ps(const Breakdown& b) {
@@ -42,30 +39,40 @@ MetricDelta metric(std::string name, std::string unit, Estimate a, Estimate b) {
 
 Estimate exact(double value) { return {value, 0}; }
 
-std::vector<double> step_lengths(const Trace& trace) {
-  std::vector<double> us;
-  for (const Track& track : trace.tracks()) {
-    if (track.kind != TrackKind::Steps) continue;
-    TimeNs previous = std::numeric_limits<TimeNs>::min();
-    each_span(track, -kAlways, kAlways, [&](const Span& span) {
-      if (span.span_kind() != SpanKind::Step || us.size() >= kMostSamples) return;
-      if (previous != std::numeric_limits<TimeNs>::min())
-        us.push_back(static_cast<double>(span.start - previous) * 1e-3);
-      previous = span.start;
-    });
-  }
-  return us;
+// Kernels, or on a machine without a GPU the ops that ran on the CPU.
+std::vector<KernelRow> work_table(const Trace& trace) {
+  std::vector<KernelRow> rows = kernel_table(trace, -kAlways, kAlways);
+  return rows.empty() ? kernel_table(trace, -kAlways, kAlways, GroupBy::Name, SpanKind::Op) : rows;
 }
 
-std::vector<MetricDelta> metric_deltas(const RunData& a, const RunData& b) {
+// Of the steps that were compared; their spread between blocks of steps is the noise.
+Estimate step_length(const StepSample& sample) {
+  if (!sample.traced()) return estimate({});
+  return {sample.mean_step_us(), half_width(sample.step_us)};
+}
+
+// The newest steps without pauses and evaluations; a trace that names no steps counts as one.
+StepSample sample_of(const RunData& run) {
+  double steps_per_epoch = 0;
+  for (const Evaluation& e : run.evaluations)
+    if (e.epoch > 0) steps_per_epoch = static_cast<double>(e.step) / e.epoch;
+  StepSample sample = sample_steps(run.trace, steps_per_epoch);
+  if (sample.traced() || run.trace.span_count() == 0) return sample;
+  sample.parts = breakdown(run.trace);
+  for (const KernelRow& row : work_table(run.trace))
+    sample.work[row.key] = {static_cast<double>(row.time.count), static_cast<double>(row.time.total) * 1e-3};
+  return sample;
+}
+
+std::vector<MetricDelta> metric_deltas(const RunData& a, const StepSample& x, const RunData& b, const StepSample& y) {
   std::vector<MetricDelta> rows;
-  const auto add = [&](const char* name, const char* unit, Estimate x, Estimate y) {
-    if (!std::isnan(x.value) && !std::isnan(y.value)) rows.push_back(metric(name, unit, x, y));
+  const auto add = [&](const char* name, const char* unit, Estimate of_a, Estimate of_b) {
+    if (!std::isnan(of_a.value) && !std::isnan(of_b.value)) rows.push_back(metric(name, unit, of_a, of_b));
   };
-  const auto add_known = [&](const char* name, const char* unit, double x, double y) {  // an import leaves them at 0
-    if (x != 0 && y != 0) add(name, unit, exact(x), exact(y));
+  const auto add_known = [&](const char* name, const char* unit, double of_a, double of_b) {  // imports leave them at 0
+    if (of_a != 0 && of_b != 0) add(name, unit, exact(of_a), exact(of_b));
   };
-  add("step time", "µs", estimate(step_lengths(a.trace)), estimate(step_lengths(b.trace)));
+  add("step time", "µs", step_length(x), step_length(y));
   add_known("time per step, whole run", "µs", a.summary.us_per_step, b.summary.us_per_step);
   if (a.summary.origin == "run" && b.summary.origin == "run") {
     add("allocator calls per step", "", exact(a.summary.allocator_calls_per_step),
@@ -81,12 +88,6 @@ std::vector<MetricDelta> metric_deltas(const RunData& a, const RunData& b) {
 double student_t(size_t freedom) {
   constexpr double kSmall[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
   return freedom <= std::size(kSmall) ? kSmall[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
-}
-
-// Kernels, or on a machine without a GPU the ops that ran on the CPU.
-std::vector<KernelRow> work_table(const Trace& trace) {
-  std::vector<KernelRow> rows = kernel_table(trace, -kAlways, kAlways);
-  return rows.empty() ? kernel_table(trace, -kAlways, kAlways, GroupBy::Name, SpanKind::Op) : rows;
 }
 
 bool traced(const RunData& run) { return run.trace.span_count() > 0; }
@@ -116,18 +117,10 @@ Estimate estimate(const std::vector<double>& samples) {
   return {mean, student_t(samples.size() - 1) * std::sqrt(squares / (n - 1) / n)};
 }
 
-std::vector<KernelDelta> kernel_deltas(const Trace& a, int64_t a_steps, const Trace& b, int64_t b_steps) {
+std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b) {
   std::map<std::string, KernelDelta> rows;
-  for (const KernelRow& row : work_table(a)) {
-    KernelDelta& delta = rows[row.key];
-    delta.a_count = static_cast<double>(row.time.count) / static_cast<double>(std::max<int64_t>(a_steps, 1));
-    delta.a_us = static_cast<double>(row.time.total) * 1e-3 / static_cast<double>(std::max<int64_t>(a_steps, 1));
-  }
-  for (const KernelRow& row : work_table(b)) {
-    KernelDelta& delta = rows[row.key];
-    delta.b_count = static_cast<double>(row.time.count) / static_cast<double>(std::max<int64_t>(b_steps, 1));
-    delta.b_us = static_cast<double>(row.time.total) * 1e-3 / static_cast<double>(std::max<int64_t>(b_steps, 1));
-  }
+  for (const auto& [name, use] : a.work) rows[name].a_count = use.count, rows[name].a_us = use.us;
+  for (const auto& [name, use] : b.work) rows[name].b_count = use.count, rows[name].b_us = use.us;
   std::vector<KernelDelta> result;
   for (auto& [name, row] : rows) {
     row.name = name;
@@ -143,10 +136,10 @@ Comparison compare(const RunData& a, const RunData& b) {
   Comparison result;
   result.a_name = a.summary.name;
   result.b_name = b.summary.name;
-  const Breakdown x = breakdown(a.trace), y = breakdown(b.trace);
-  result.steps = waterfall(x, y);
-  result.metrics = metric_deltas(a, b);
-  result.kernels = kernel_deltas(a.trace, x.steps, b.trace, y.steps);
+  const StepSample x = sample_of(a), y = sample_of(b);
+  result.steps = waterfall(x.parts, y.parts);
+  result.metrics = metric_deltas(a, x, b, y);
+  result.kernels = kernel_deltas(x, y);
   if (traced(a) != traced(b)) {
     result.warnings.push_back(std::string(traced(a) ? "A" : "B") +
                               " was traced and the other was not: tracing costs time.");
@@ -154,7 +147,7 @@ Comparison compare(const RunData& a, const RunData& b) {
   if (a.summary.device != b.summary.device && !a.summary.device.empty() && !b.summary.device.empty()) {
     result.warnings.push_back("A ran on " + a.summary.device + ", B on " + b.summary.device + ".");
   }
-  if (traced(a) && traced(b) && (x.steps == 0 || y.steps == 0)) {
+  if (traced(a) && traced(b) && (!x.traced() || !y.traced())) {
     result.warnings.push_back("A trace without step marks counts as one step.");
   }
   return result;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/analysis/step_breakdown.h"
+#include "profiling/analysis/step_sample.h"
 #include "profiling/formats/run_data.h"
 
 namespace ws::prof {
@@ -47,7 +47,7 @@ struct Comparison {
 };
 Comparison compare(const RunData& a, const RunData& b);
 
-std::vector<KernelDelta> kernel_deltas(const Trace& a, int64_t a_steps, const Trace& b, int64_t b_steps);
+std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b);  // largest difference first
 std::string to_text(const Comparison& comparison);
 std::string to_json(const Comparison& comparison);
 

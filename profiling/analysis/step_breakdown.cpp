@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <optional>
+#include <unordered_map>
 
 #include "profiling/analysis/span_walk.h"
 
@@ -9,16 +10,17 @@ namespace ws::prof {
 
 namespace {
 
-constexpr Meaning kPriority[] = {Meaning::Matrix,     Meaning::Pointwise, Meaning::Loss,
-                                 Meaning::Optimizer,  Meaning::Other,     Meaning::Copy,
-                                 Meaning::Allocation, Meaning::Sync,      Meaning::Launch};
+constexpr Meaning kWork[] = {Meaning::Matrix,    Meaning::Pointwise, Meaning::Loss,
+                             Meaning::Optimizer, Meaning::Other,     Meaning::Copy};
+constexpr Meaning kCalls[] = {Meaning::Allocation, Meaning::Sync, Meaning::Launch};
 
 struct Edge {
   TimeNs time;
-  uint8_t cause;  // a Meaning, or kInStep
+  uint8_t cause;  // a Meaning, kInStep or kQueued
   int8_t change;
 };
-constexpr uint8_t kInStep = kMeanings;
+constexpr uint8_t kInStep = kMeanings, kQueued = kMeanings + 1;
+using Active = std::array<int, kMeanings + 2>;
 
 Meaning work_meaning(const Span& span) {
   if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) return Meaning::Copy;
@@ -68,6 +70,36 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
   return std::nullopt;
 }
 
+// A launched graph waits for no call of the host: from its launch to its last kernel a gap is the GPU's own. One that
+// was not launched in this time was launched before it.
+void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, TimeNs end) {
+  std::unordered_map<uint32_t, std::pair<TimeNs, TimeNs>> graphs;
+  for (const Track& track : trace.tracks()) {
+    if (!on_gpu(track)) continue;
+    each_span(track, begin, end + 1,
+              [&](const Span& span) {  // the gap at the end is that of a graph which begins there
+                if (span.correlation == 0 || !((span.flags & kInGraph) || span.span_kind() == SpanKind::GraphRun))
+                  return;
+                auto& graph = graphs.try_emplace(span.correlation, begin, span.end()).first->second;
+                graph.second = std::max(graph.second, span.end());
+              });
+  }
+  if (graphs.empty()) return;
+  for (const Track& track : trace.tracks()) {
+    if (on_gpu(track) || track.kind == TrackKind::Inner) continue;
+    each_span(track, begin, end, [&](const Span& span) {
+      const auto graph = span.correlation == 0 ? graphs.end() : graphs.find(span.correlation);
+      if (graph != graphs.end()) graph->second.first = std::max(graph->second.first, span.end());
+    });
+  }
+  for (const auto& [correlation, graph] : graphs) {
+    const TimeNs last = std::min(graph.second, end);
+    if (graph.first >= last) continue;
+    edges.push_back({graph.first, kQueued, 1});
+    edges.push_back({last, kQueued, -1});
+  }
+}
+
 std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
   std::vector<Edge> edges;
   const bool gpu = has_gpu_work(trace);
@@ -80,15 +112,18 @@ std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
       edges.push_back({to, *cause, -1});
     });
   }
+  add_graphs(edges, trace, begin, end);
   std::ranges::sort(edges, {}, &Edge::time);
   return edges;
 }
 
 // Without step marks, what lies between the first and the last work counts as inside. Only a GPU waits for launches.
-Meaning cause_now(const std::array<int, kMeanings + 1>& active, bool gpu, bool has_steps, bool between) {
-  for (const Meaning meaning : kPriority) {
+Meaning cause_now(const Active& active, bool gpu, bool has_steps, bool between) {
+  for (const Meaning meaning : kWork)
     if (active[static_cast<size_t>(meaning)] > 0) return meaning;
-  }
+  if (active[kQueued] > 0) return Meaning::Launch;
+  for (const Meaning meaning : kCalls)
+    if (active[static_cast<size_t>(meaning)] > 0) return meaning;
   return gpu && (has_steps ? active[kInStep] > 0 : between) ? Meaning::Launch : Meaning::Idle;
 }
 
@@ -109,10 +144,10 @@ Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end) {
   for (const Edge& edge : edges) {
     if (edge.cause == kInStep)
       has_steps = true, result.steps += edge.change > 0;
-    else
+    else if (edge.cause != kQueued)
       last_work = edge.time;
   }
-  std::array<int, kMeanings + 1> active{};
+  Active active{};
   TimeNs now = begin;
   bool begun = false;
   for (const Edge& edge : edges) {
@@ -120,7 +155,7 @@ Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end) {
     result.times[static_cast<size_t>(cause)] += edge.time - now;
     now = edge.time;
     active[edge.cause] += edge.change;
-    begun |= edge.cause != kInStep;
+    begun |= edge.cause < kInStep;
   }
   result.times[static_cast<size_t>(Meaning::Idle)] += result.end - now;
   return result;
@@ -139,6 +174,18 @@ Breakdown breakdown(const Trace& trace) {
   return {};
 }
 
+namespace {
+
+// A mark may stand for the many steps of one graph: its successor's number tells how many, of the last its
+// forerunner's.
+int64_t steps_of_mark(const std::vector<Span>& marks, size_t i) {
+  if (marks.size() < 2) return 1;
+  const size_t at = std::min(i, marks.size() - 2);
+  return std::max<int64_t>(1, int64_t{marks[at + 1].step} - int64_t{marks[at].step});
+}
+
+}  // namespace
+
 std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, size_t most) {
   std::vector<Span> steps;
   for (const Track& track : trace.tracks()) {
@@ -152,7 +199,7 @@ std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, 
   for (size_t i = 0; i < steps.size() && (most == 0 || i < most); ++i) {
     const TimeNs next = i + 1 < steps.size() ? steps[i + 1].start : steps[i].end();
     Breakdown parts = breakdown(trace, steps[i].start, next);
-    parts.steps = 1;
+    parts.steps = steps_of_mark(steps, i);
     result.push_back({steps[i].step == 0 ? static_cast<int64_t>(i) : int64_t{steps[i].step} - 1, parts});
   }
   return result;

@@ -16,11 +16,13 @@ struct Breakdown {
   int64_t kernels() const;
 };
 
-// Where causes overlap the first of these wins: kernels, copies, allocation, sync, launch.
+// Where causes overlap the first of these wins: kernels, copies, a launched graph's own gaps (as Launch), allocation,
+// sync, launch.
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end);
 Breakdown breakdown(const Trace& trace);  // from the first step, or span, to the last
 
-// One stretch per step: from its start to the start of the next. The first `most` of them, 0: all.
+// One stretch per mark of the host: from its start to the start of the next; parts.steps says for how many steps it
+// stands, those of one graph say. The first `most` of them, 0: all. Means of steps come from sample_steps.
 struct StepTimes {
   int64_t step;
   Breakdown parts;

@@ -9,6 +9,7 @@
 #include "app/compare/paged_pane.h"
 #include "app/compare/step_view.h"
 #include "app/panels/theme.h"
+#include "tests/support/graph_run.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -80,6 +81,7 @@ class CompareTest : public QObject {
   void partsSumToTheStep();
   void pausesAndEvaluationsAreNoPartOfAStep();
   void oneSpanMayStandForManySteps();
+  void graphRunsAreComparedByTheGpusSteps();
   void aRunDoesNotDifferFromItself();
   void swappedBaselineFlipsTheSigns();
   void mismatchesAreNamed();
@@ -139,6 +141,35 @@ void CompareTest::oneSpanMayStandForManySteps() {
   const RunSample sample = sample_of(run);
   QCOMPARE(sample.stride, 16);
   QVERIFY(std::abs(sample.mean_step_us() - 10) < 1e-9);
+}
+
+// The table, the waterfall, the kernels and the report say the same of runs whose host is far ahead.
+void CompareTest::graphRunsAreComparedByTheGpusSteps() {
+  test::GraphRun slow, fast;
+  slow.gemm_ns = 13'000;
+  Run a, b;
+  const auto fill = [](Run& run, const test::GraphRun& shape) {
+    run.spec.exec.launch = ws::Launch::Graph;
+    test::add_graph_run(run.trace, shape, 3);
+    RunUpdate last;
+    last.summary = Summary{};
+    run.apply(std::move(last));
+  };
+  fill(a, slow), fill(b, fast);
+  QVERIFY(a.hasGpuSteps());
+  const PairComparison c = compare_runs(a, b);
+  QCOMPARE(c.waterfall.a_ps, slow.step_ns() * 1000);
+  QCOMPARE(c.waterfall.b_ps, fast.step_ns() * 1000);
+  QCOMPARE(c.waterfall.causes.front().delta_ps(), -4'000'000);
+  QCOMPARE(c.kernels.front().name, std::string("gemm"));
+  QCOMPARE(c.kernels.front().a_count, 1.0);
+  QVERIFY(std::abs(c.kernels.front().delta_us() + 4) < 1e-9);
+  const auto values = measures_of(b, sample_of(b), 0);
+  for (const MeasureValue& m : values) {
+    if (m.name.startsWith("step,")) QVERIFY2(std::abs(m.value - 18) < 1e-9, qPrintable(m.name));
+    if (m.name == "kernels a step") QCOMPARE(m.value, 2.0);
+    if (m.name == "busy") QVERIFY(std::abs(m.value - 100.0 * 16 / 18) < 1e-9);
+  }
 }
 
 void CompareTest::aRunDoesNotDifferFromItself() {

@@ -17,6 +17,7 @@
 #include "app/window/main_window.h"
 #include "app/window/top_bar.h"
 #include "engine/executor.h"
+#include "tests/support/graph_run.h"
 
 using namespace ws::app;
 namespace prof = ws::prof;
@@ -94,6 +95,7 @@ class InsightsTest : public QObject {
   void cleanup() { QDir(home_.path() + "/runs").removeRecursively(); }
   void saysOneSentenceWithoutARun();
   void factsComeFromTheNewestSteps();
+  void factsOfGraphsAreOfTheGpusSteps();
   void cardsShowWhatWasFound();
   void showJumpsToTheLongestCall();
   void anAppliedChangeIsMeasured();
@@ -140,7 +142,29 @@ void InsightsTest::factsComeFromTheNewestSteps() {
   for (int i = 0; i < 30; ++i)
     run->trace.append(marks, span(50'000'000 + i * 100'000, 99'000, prof::SpanKind::Step, prof::Meaning::Other,
                                   static_cast<uint32_t>(51 + i)));
-  QCOMPARE(measured_step_us(*run), 100.0);
+  QCOMPARE(facts_of_run(*run).step_us, 100.0);
+}
+
+void InsightsTest::factsOfGraphsAreOfTheGpusSteps() {
+  const ws::test::GraphRun truth;
+  Run run;
+  run.spec.exec.launch = ws::Launch::Graph;
+  run.spec.exec.device = ws::Device::Cuda;
+  ws::test::add_graph_run(run.trace, truth, 3);
+  RunUpdate last;
+  last.summary = ws::Summary{};
+  run.apply(std::move(last));
+  const RunFacts facts = facts_of_run(run);
+  QVERIFY(std::abs(facts.step_us - 18) < 1e-9);
+  QVERIFY(std::abs(facts.part(prof::Meaning::Matrix) - 9) < 1e-9);
+  QVERIFY(std::abs(facts.part(prof::Meaning::Launch) - 2) < 1e-9);
+  QCOMPARE(facts.part(prof::Meaning::Sync), 0.0);
+  QCOMPARE(facts.kernels_per_step, 2.0);
+  const auto evidence = evidence_of(run, prof::Meaning::Matrix);
+  QVERIFY(evidence);
+  QCOMPARE(run.trace.name(evidence->span.name), std::string("gemm"));
+  QVERIFY(evidence->step.start <= evidence->span.start && evidence->span.end() <= evidence->step.end());
+  QVERIFY(evidence->step.duration <= uint64_t(truth.step_ns()));
 }
 
 void InsightsTest::cardsShowWhatWasFound() {

@@ -7,6 +7,8 @@
 #include <fstream>
 
 #include "app/report/svg.h"
+#include "profiling/formats/run_file.h"
+#include "tests/support/graph_run.h"
 
 namespace ws::app {
 namespace {
@@ -73,6 +75,30 @@ TEST(Report, AnUntracedOrEmptyRunIsShownWithWhatItHas) {
   ReportRun bare;
   bare.title = "bare";
   EXPECT_THAT(report_html({bare}), HasSubstr("not traced"));
+}
+
+// Sixteen steps in one launch: a mark of the host is no step.
+TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
+  const fs::path file = fs::temp_directory_path() / ("warpscope-graphs-" + std::to_string(::getpid()) + ".wsrun");
+  const test::GraphRun truth;
+  {
+    prof::RunSummary summary;
+    summary.name = "graphs";
+    RunSpec spec;
+    spec.exec.launch = Launch::Graph;
+    summary.spec = to_json(spec).dump();
+    prof::RunFileWriter writer(file.string(), summary);
+    prof::Trace trace;
+    test::add_graph_run(trace, truth, 3);
+    writer.add(trace);
+    writer.finish();
+  }
+  const ReportRun run = report_run_of_file(file.string());
+  ASSERT_GT(run.parts.steps, 700);
+  EXPECT_EQ(run.parts.wall(), truth.step_ns() * run.parts.steps);
+  EXPECT_EQ(run.parts.times[static_cast<size_t>(prof::Meaning::Matrix)], truth.gemm_ns * run.parts.steps);
+  EXPECT_THAT(report_html({run}), HasSubstr(">18.0 µs<"));
+  fs::remove(file);
 }
 
 TEST(Report, NoHalfFile) {

@@ -1,29 +1,24 @@
-#include "app/session/gpu_steps.h"
+#include "profiling/analysis/gpu_steps.h"
 
 #include <algorithm>
 
-namespace ws::app {
+namespace ws::prof {
 namespace {
 
-using prof::Span;
-using prof::SpanKind;
-using prof::TimeNs;
-using prof::Track;
-using prof::TrackKind;
-
+constexpr size_t kMarksAsked = 1000;
 constexpr size_t kHistoryBytes = 32u << 20;
 constexpr TimeNs kLongestLag = 3'000'000'000;  // a GPU track that is further behind is no longer recorded
 
 template <class Fn>
 void for_each_starting(const Track& track, TimeNs begin, TimeNs end, Fn fn) {
   auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),
-                                    [begin](const prof::SpanBlock& b) { return b.reach < begin; });
+                                    [begin](const SpanBlock& b) { return b.reach < begin; });
   for (; block != track.blocks.end() && block->first < end; ++block)
     for (const Span& span : block->spans)
       if (span.start >= begin && span.start < end) fn(span);
 }
 
-TimeNs reach_of(const prof::Trace& trace, bool gpu) {
+TimeNs reach_of(const Trace& trace, bool gpu) {
   TimeNs reach = INT64_MIN;
   for (const Track& track : trace.tracks()) {
     const bool wanted = gpu ? track.kind == TrackKind::Stream || track.kind == TrackKind::GraphLaunches ||
@@ -34,13 +29,36 @@ TimeNs reach_of(const prof::Trace& trace, bool gpu) {
   return reach;
 }
 
-}  // namespace
-
-bool host_runs_ahead(const RunSpec& spec) {
-  return spec.exec.launch != Launch::Eager || spec.exec.sync == SyncPolicy::OnRead;
+std::vector<Span> newest_marks(const Trace& trace) {
+  std::vector<Span> marks;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::Steps || !marks.empty()) continue;
+    for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && marks.size() < kMarksAsked; ++block)
+      for (auto span = block->spans.rbegin(); span != block->spans.rend() && marks.size() < kMarksAsked; ++span)
+        if (span->step > 0) marks.push_back(*span);
+  }
+  std::ranges::reverse(marks);
+  return marks;
 }
 
-TimeNs arrived_until(const prof::Trace& trace, bool over) {
+}  // namespace
+
+bool host_ran_ahead(const Trace& trace) {
+  std::vector<Span> marks = newest_marks(trace);
+  if (marks.empty()) return false;
+  size_t within = 0, after = 0;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::Stream && track.kind != TrackKind::GraphLaunches) continue;
+    for_each_starting(track, marks.front().start, kAlways, [&](const Span& span) {
+      const auto next = std::ranges::upper_bound(marks, span.step, {}, &Span::step);
+      if (span.step == 0 || next == marks.begin()) return;
+      ++(span.start < (next - 1)->end() ? within : after);
+    });
+  }
+  return after > within;
+}
+
+TimeNs arrived_until(const Trace& trace, bool over) {
   const TimeNs steps = reach_of(trace, false), gpu = reach_of(trace, true);
   if (steps == INT64_MIN) return trace.last_time();
   if (gpu == INT64_MIN) return steps;
@@ -48,20 +66,20 @@ TimeNs arrived_until(const prof::Trace& trace, bool over) {
   return steps - gpu > kLongestLag ? steps : std::min(steps, gpu);
 }
 
-void GpuSteps::close(Open& open, prof::TrackId track, SpanKind kind, TimeNs next) {
+void GpuSteps::close(Open& open, TrackId track, SpanKind kind, TimeNs next) {
   if (!open.any) return;
   Span span;
   span.start = open.start;
   span.duration = static_cast<uint64_t>(std::max<TimeNs>(1, std::min(open.end, next) - open.start));
   span.kind = static_cast<uint64_t>(kind);
-  span.meaning = static_cast<uint64_t>(prof::Meaning::Other);
+  span.meaning = static_cast<uint64_t>(Meaning::Other);
   span.name = open.name;
   span.step = number_;
   trace_.append(track, span);
   open = {};
 }
 
-void GpuSteps::take(const prof::Trace& from, const Work& work) {
+void GpuSteps::take(const Trace& from, const Work& work) {
   if (work.step > number_) {
     close(phase_, phases_, SpanKind::Phase, work.start);
     close(step_, steps_, SpanKind::Step, work.start);
@@ -69,14 +87,14 @@ void GpuSteps::take(const prof::Trace& from, const Work& work) {
   }
   if (!step_.any) step_ = {work.start, work.end, trace_.intern("step"), true};
   step_.end = std::max(step_.end, work.end);
-  if (work.op == prof::kNoOp || work.op >= from.ops.size()) return;
-  const prof::NameId name = trace_.intern(from.ops[work.op].phase);
+  if (work.op == kNoOp || work.op >= from.ops.size()) return;
+  const NameId name = trace_.intern(from.ops[work.op].phase);
   if (phase_.any && phase_.name != name) close(phase_, phases_, SpanKind::Phase, work.start);
   if (!phase_.any) phase_ = {work.start, work.end, name, true};
   phase_.end = std::max(phase_.end, work.end);
 }
 
-void GpuSteps::update(const prof::Trace& from, TimeNs until) {
+void GpuSteps::update(const Trace& from, TimeNs until) {
   if (until <= taken_) return;
   if (trace_.tracks().empty()) {
     steps_ = trace_.track(TrackKind::Steps, "steps", "GPU");
@@ -84,9 +102,10 @@ void GpuSteps::update(const prof::Trace& from, TimeNs until) {
   }
   fresh_.clear();
   for (const Track& track : from.tracks())
-    if (track.kind == TrackKind::Stream)
+    if (track.kind == TrackKind::Stream || track.kind == TrackKind::GraphLaunches)
       for_each_starting(track, taken_, until, [this](const Span& s) {
-        if (s.step > 0 && s.span_kind() == SpanKind::Kernel) fresh_.push_back({s.start, s.end(), s.step, s.op});
+        const bool work = s.span_kind() == SpanKind::Kernel || s.span_kind() == SpanKind::GraphRun;
+        if (s.step > 0 && work) fresh_.push_back({s.start, s.end(), s.step, s.op});
       });
   std::ranges::stable_sort(fresh_, {}, &Work::start);
   for (const Work& work : fresh_) take(from, work);
@@ -94,10 +113,10 @@ void GpuSteps::update(const prof::Trace& from, TimeNs until) {
   trace_.evict(kHistoryBytes);
 }
 
-void GpuSteps::finish(const prof::Trace& from) {
+void GpuSteps::finish(const Trace& from) {
   update(from, INT64_MAX / 2);
   close(phase_, phases_, SpanKind::Phase, INT64_MAX);
   close(step_, steps_, SpanKind::Step, INT64_MAX);
 }
 
-}  // namespace ws::app
+}  // namespace ws::prof

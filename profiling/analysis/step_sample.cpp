@@ -1,33 +1,43 @@
-#include "app/compare/run_sample.h"
+#include "profiling/analysis/step_sample.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "profiling/analysis/compare.h"
-#include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/span_walk.h"
 
-namespace ws::app {
+namespace ws::prof {
 namespace {
 
-using prof::TimeNs;
-using prof::TrackKind;
-
 constexpr size_t kNewestSteps = 2000, kMostSpans = 30'000, kPiece = 100;
+constexpr size_t kLongRow = 20, kLongestRow = 300;
 constexpr size_t kBlocks = 20;  // of steps, for the noise
 
-const prof::Track* steps_track(const prof::Trace& trace) {
-  for (const prof::Track& track : trace.tracks())
+const Track* steps_track(const Trace& trace) {
+  for (const Track& track : trace.tracks())
     if (track.kind == TrackKind::Steps && track.spans > 0) return &track;
   return nullptr;
 }
 
-// The newest steps that are in memory, oldest first.
-std::vector<prof::Span> newest_steps(const prof::Track& track) {
-  std::vector<prof::Span> steps;
+// The newest stretch of time of which every track has its spans in memory.
+StepWindowNs in_memory(const Trace& trace) {
+  StepWindowNs whole{-kAlways, kAlways};
+  for (const Track& track : trace.tracks()) {
+    auto block = track.blocks.rbegin();
+    for (; block != track.blocks.rend() && !block->resident(); ++block) whole.end = std::min(whole.end, block->first);
+    while (block != track.blocks.rend() && block->resident()) ++block;
+    if (block != track.blocks.rend()) whole.begin = std::max(whole.begin, block->reach);
+  }
+  return whole.begin < whole.end ? whole : StepWindowNs{-kAlways, kAlways};
+}
+
+// The newest of them, oldest first.
+std::vector<Span> newest_steps(const Track& track, StepWindowNs within) {
+  std::vector<Span> steps;
   for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && steps.size() < kNewestSteps; ++block)
     for (auto span = block->spans.rbegin(); span != block->spans.rend() && steps.size() < kNewestSteps; ++span)
-      steps.push_back(*span);
+      if (span->start >= within.begin && span->end() <= within.end) steps.push_back(*span);
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
@@ -38,7 +48,7 @@ struct Breaks {
   TimeNs pause = 0;
   int64_t stride = 1;
 
-  Breaks(const std::vector<prof::Span>& steps, double per_epoch) : steps_per_epoch(per_epoch) {
+  Breaks(const std::vector<Span>& steps, double per_epoch) : steps_per_epoch(per_epoch) {
     std::vector<TimeNs> gaps, lengths, strides;
     for (size_t i = 0; i + 1 < steps.size(); ++i) {
       gaps.push_back(steps[i + 1].start - steps[i].end());
@@ -54,10 +64,10 @@ struct Breaks {
     stride = std::max<int64_t>(1, middle(strides));
     pause = std::max({8 * middle(gaps), 2 * middle(lengths), TimeNs{20'000}});
   }
-  bool between(const prof::Span& before, const prof::Span& after) const {
+  bool between(const Span& before, const Span& after) const {
     if (before.step > 0) {
       if (int64_t{after.step} - int64_t{before.step} != stride) return true;  // steps that were not traced lie between
-      const auto epoch = [this](const prof::Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch + 1e-9); };
+      const auto epoch = [this](const Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch + 1e-9); };
       if (steps_per_epoch >= 2 && epoch(before) != epoch(after)) return true;
     }
     return after.start - before.end() > pause;
@@ -68,7 +78,7 @@ struct Breaks {
 struct Row {
   size_t first = 0, last = 0;
 };
-std::vector<Row> rows_of(const std::vector<prof::Span>& steps, const Breaks& breaks) {
+std::vector<Row> rows_of(const std::vector<Span>& steps, const Breaks& breaks) {
   std::vector<Row> rows;
   for (size_t first = 0, i = 0; i < steps.size(); ++i) {
     if (i + 1 < steps.size() && !breaks.between(steps[i], steps[i + 1])) continue;
@@ -78,8 +88,8 @@ std::vector<Row> rows_of(const std::vector<prof::Span>& steps, const Breaks& bre
   return rows;
 }
 
-bool is_work(const prof::Span& span, bool gpu) {
-  return gpu ? span.span_kind() == prof::SpanKind::Kernel : span.span_kind() == prof::SpanKind::Op;
+bool is_work(const Span& span, bool gpu) {
+  return gpu ? span.span_kind() == SpanKind::Kernel : span.span_kind() == SpanKind::Op;
 }
 
 struct Totals {
@@ -88,13 +98,13 @@ struct Totals {
   size_t spans = 0;
 };
 
-void add_spans(Totals& totals, const prof::Trace& trace, TimeNs begin, TimeNs end, bool gpu) {
+void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, bool gpu) {
   using Sum = std::pair<uint64_t, int64_t>;
-  std::map<prof::NameId, Sum> work;
-  std::map<std::pair<prof::NameId, prof::OpTag>, std::pair<prof::Span, Sum>> all;
-  for (const prof::Track& track : trace.tracks()) {
+  std::map<NameId, Sum> work;
+  std::map<std::pair<NameId, OpTag>, std::pair<Span, Sum>> all;
+  for (const Track& track : trace.tracks()) {
     if (track.kind == TrackKind::Steps || track.kind == TrackKind::Phases || track.kind == TrackKind::Inner) continue;
-    prof::each_span(track, begin, end, [&](const prof::Span& span) {
+    each_span(track, begin, end, [&](const Span& span) {
       if (span.start < begin) return;
       ++totals.spans;
       auto& [sample, any] = all[{span.name, span.op}];
@@ -111,12 +121,12 @@ void add_spans(Totals& totals, const prof::Trace& trace, TimeNs begin, TimeNs en
   for (const auto& [key, sum] : all) merge(totals.all[work_key(trace, sum.first)], sum.second);
 }
 
-bool has_kernels(const prof::Trace& trace) {
+bool has_kernels(const Trace& trace) {
   return std::any_of(trace.tracks().begin(), trace.tracks().end(),
-                     [](const prof::Track& track) { return prof::on_gpu(track) && track.spans > 0; });
+                     [](const Track& track) { return on_gpu(track) && track.spans > 0; });
 }
 
-void give_rates(RunSample& sample, const Totals& totals) {
+void give_rates(StepSample& sample, const Totals& totals) {
   const auto steps = static_cast<double>(sample.parts.steps);
   for (const auto& [name, sum] : totals.work)
     sample.work[name] = {static_cast<double>(sum.first) / steps, static_cast<double>(sum.second) * 1e-3 / steps};
@@ -125,7 +135,7 @@ void give_rates(RunSample& sample, const Totals& totals) {
   sample.kernels_per_step = static_cast<double>(totals.kernels) / steps;
 }
 
-StepWindowNs middle_step(const std::vector<prof::Span>& steps, const std::vector<Row>& rows) {
+StepWindowNs middle_step(const std::vector<Span>& steps, const std::vector<Row>& rows) {
   std::vector<StepWindowNs> windows;
   for (const Row& row : rows)
     for (size_t i = row.first; i < row.last; ++i) windows.push_back({steps[i].start, steps[i + 1].start});
@@ -137,17 +147,38 @@ StepWindowNs middle_step(const std::vector<prof::Span>& steps, const std::vector
   return *at;
 }
 
+StepWindowNs long_row(const std::vector<Span>& steps, const std::vector<Row>& rows) {
+  StepWindowNs best;
+  size_t most = 0;
+  for (auto row = rows.rbegin(); row != rows.rend() && most < kLongRow; ++row) {
+    const size_t first = std::max(row->first, row->last - std::min(row->last, kLongestRow));
+    if (row->last - first <= most) continue;
+    most = row->last - first, best = {steps[first].start, steps[row->last].start};
+  }
+  return best;
+}
+
+void add_parts(Breakdown& sum, const Trace& trace, StepWindowNs piece, bool host_ahead) {
+  Breakdown parts = breakdown(trace, piece.begin, piece.end);
+  // The host's marks say nothing of when a step ran: all that the GPU waits there is for its next launch.
+  auto& launch = parts.times[static_cast<size_t>(Meaning::Launch)];
+  auto& idle = parts.times[static_cast<size_t>(Meaning::Idle)];
+  if (host_ahead) launch += idle, idle = 0;
+  for (size_t m = 0; m < kMeanings; ++m) sum.times[m] += parts.times[m];
+  sum.end += parts.wall();
+}
+
 }  // namespace
 
-RunSample sample_of(const Run& run) {
-  RunSample sample;
-  const prof::Track* track = steps_track(run.marks());
+StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch) {
+  StepSample sample;
+  const Track* track = steps_track(marks);
   if (!track) return sample;
-  const std::vector<prof::Span> steps = newest_steps(*track);
-  const Breaks breaks(steps, run.stepsPerEpoch());
+  const std::vector<Span> steps = newest_steps(*track, in_memory(trace));
+  const Breaks breaks(steps, steps_per_epoch);
   const std::vector<Row> rows = rows_of(steps, breaks);
   sample.stride = breaks.stride;
-  const bool gpu = has_kernels(run.trace);
+  const bool gpu = has_kernels(trace);
   Totals totals;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     for (size_t i = row->first; i < row->last; ++i)
@@ -156,52 +187,58 @@ RunSample sample_of(const Run& run) {
     // In pieces, until there are enough for means: no turn of the event loop may take long.
     for (size_t last = row->last; last > row->first && totals.spans < kMostSpans;) {
       const size_t first = last - std::min(last - row->first, kPiece);
-      const TimeNs begin = steps[first].start, end = steps[last].start;
-      const prof::Breakdown parts = prof::breakdown(run.trace, begin, end);
-      for (size_t m = 0; m < prof::kMeanings; ++m) sample.parts.times[m] += parts.times[m];
-      sample.parts.end += parts.wall();
+      const StepWindowNs piece{steps[first].start, steps[last].start};
+      add_parts(sample.parts, trace, piece, gpu && &marks != &trace);
       sample.parts.steps += static_cast<int64_t>(last - first) * breaks.stride;
-      add_spans(totals, run.trace, begin, end, gpu);
+      add_spans(totals, trace, piece.begin, piece.end, gpu);
       last = first;
     }
   }
   if (sample.parts.steps == 0) return sample;
   give_rates(sample, totals);
   sample.median_step = middle_step(steps, rows);
+  sample.row = long_row(steps, rows);
   return sample;
 }
 
-std::string work_key(const prof::Trace& trace, const prof::Span& span) {
-  const bool work = prof::is_kernel(span) || span.span_kind() == prof::SpanKind::Op;
-  if (work && span.op != prof::kNoOp && span.op < trace.ops.size() && !trace.ops[span.op].name.empty())
+StepSample sample_steps(const Trace& trace, double steps_per_epoch) {
+  if (!host_ran_ahead(trace)) return sample_steps(trace, trace, steps_per_epoch);
+  GpuSteps steps;
+  steps.finish(trace);
+  return sample_steps(steps.trace(), trace, steps_per_epoch);
+}
+
+std::string work_key(const Trace& trace, const Span& span) {
+  const bool work = is_kernel(span) || span.span_kind() == SpanKind::Op;
+  if (work && span.op != kNoOp && span.op < trace.ops.size() && !trace.ops[span.op].name.empty())
     return "op " + trace.ops[span.op].name;
   return trace.name(span.name);
 }
 
 double half_width(const std::vector<double>& samples) {
-  if (samples.size() < 2 * kBlocks) return samples.size() < 2 ? 0 : prof::estimate(samples).half_width;
+  if (samples.size() < 2 * kBlocks) return samples.size() < 2 ? 0 : estimate(samples).half_width;
   std::vector<double> means(kBlocks, 0);
   for (size_t block = 0; block < kBlocks; ++block) {
     const size_t from = samples.size() * block / kBlocks, to = samples.size() * (block + 1) / kBlocks;
     for (size_t i = from; i < to; ++i) means[block] += samples[i] / static_cast<double>(to - from);
   }
-  return prof::estimate(means).half_width;
+  return estimate(means).half_width;
 }
 
-StepWindowNs step_window(const prof::Trace& trace, int64_t step) {
-  const prof::Track* track = steps_track(trace);
+StepWindowNs step_window(const Trace& marks, int64_t step) {
+  const Track* track = steps_track(marks);
   if (!track) return {};
   const auto wanted = static_cast<uint32_t>(std::clamp<int64_t>(step, 0, UINT32_MAX - 1) + 1);
   // Blocks that are not in memory are known by their first span.
   auto block = std::upper_bound(track->blocks.begin(), track->blocks.end(), wanted,
-                                [](uint32_t s, const prof::SpanBlock& b) { return s < b.head.step; });
+                                [](uint32_t s, const SpanBlock& b) { return s < b.head.step; });
   if (block != track->blocks.begin()) --block;
   while (block != track->blocks.end() && block->spans.empty()) ++block;
   if (block == track->blocks.end()) return {};
   auto span = std::upper_bound(block->spans.begin(), block->spans.end(), wanted,
-                               [](uint32_t s, const prof::Span& x) { return s < x.step; });
-  const prof::Span* found = span == block->spans.begin() ? &*span : &*(span - 1);
-  const prof::Span* next = found == &block->spans.back() ? nullptr : found + 1;
+                               [](uint32_t s, const Span& x) { return s < x.step; });
+  const Span* found = span == block->spans.begin() ? &*span : &*(span - 1);
+  const Span* next = found == &block->spans.back() ? nullptr : found + 1;
   if (const auto after = block + 1; !next && after != track->blocks.end() && !after->spans.empty())
     next = &after->spans.front();
   const TimeNs length = static_cast<TimeNs>(found->duration);
@@ -209,4 +246,4 @@ StepWindowNs step_window(const prof::Trace& trace, int64_t step) {
   return {found->start, near ? next->start : found->end()};
 }
 
-}  // namespace ws::app
+}  // namespace ws::prof

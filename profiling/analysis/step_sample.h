@@ -1,0 +1,51 @@
+// What a run is compared by: its newest whole steps, without the pauses and evaluations between them.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/step_breakdown.h"
+
+namespace ws::prof {
+
+struct StepWindowNs {
+  TimeNs begin = 0, end = 0;
+};
+
+struct WorkUse {
+  double count = 0, us = 0;  // per step
+};
+
+struct StepSample {
+  Breakdown parts;                        // of all rows of steps; end - begin is their wall time together
+  std::vector<double> step_us;            // from one step's start to the next, where nothing lies between
+  std::map<std::string, WorkUse> work;    // kernels by name, or on a CPU ops
+  std::map<std::string, double> mean_us;  // of one span by its work_key: what differences are tinted by
+  double kernels_per_step = 0;
+  int64_t stride = 1;        // steps that one span stands for: those of a graph of several steps
+  StepWindowNs median_step;  // the step whose length is the median; with a stride, so many of them
+  StepWindowNs row;          // the newest long row of steps without a break between them
+  bool traced() const { return parts.steps > 0; }
+  double mean_step_us() const {
+    return parts.steps > 0 ? static_cast<double>(parts.wall()) * 1e-3 / static_cast<double>(parts.steps) : 0;
+  }
+};
+
+// `marks` hold the steps, `trace` what was done in them: the same trace, or GpuSteps' where the host ran ahead. With
+// the steps of an epoch (0: unknown) evaluations are known by where they stand.
+StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch);
+// For a trace whose program's choices are not known: its marks, or the GPU's steps when the host ran ahead.
+StepSample sample_steps(const Trace& trace, double steps_per_epoch);
+
+// What makes a span of one run the same as a span of another: the op where a kernel has one, else its name.
+std::string work_key(const Trace& trace, const Span& span);
+
+// Half the width of the 95 % interval of the mean. Steps next to each other resemble each other, so that their spread
+// says too little: means of blocks of steps are compared instead.
+double half_width(const std::vector<double>& samples);
+
+// Where a step begins and ends: the next one's start, unless a pause or an evaluation lies between. The nearest step
+// when this one was not traced; an empty window when none was.
+StepWindowNs step_window(const Trace& marks, int64_t step);
+
+}  // namespace ws::prof

@@ -27,6 +27,16 @@ svg_package() {
   echo qt6-svg-dev
 }
 
+# What opens exported pages in a test: none where a browser is there, or where the distribution has none as a package
+# (the test says so, then).
+browser_package() {
+  local name
+  for name in chromium chromium-browser chromium-headless-shell google-chrome chrome; do
+    if command -v "$name" >/dev/null; then return; fi
+  done
+  if apt-cache show chromium-headless-shell >/dev/null 2>&1; then echo chromium-headless-shell; fi
+}
+
 # install_missing PACKAGE...: sets `installed_something`.
 install_missing() {
   installed_something=0

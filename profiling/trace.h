@@ -17,6 +17,7 @@ namespace ws::prof {
 
 using TimeNs = int64_t;
 inline constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();  // -kAlways to kAlways: a whole trace
+inline constexpr const char* kUntracedTrack = "untraced stretches";    // when the tracing rested, on purpose
 enum class NameId : uint32_t {};
 enum class TrackId : uint32_t {};
 enum class DetailId : uint16_t {};  // 0: none

@@ -18,8 +18,10 @@ constexpr double kGraphNodeUs = 0.6;   // what one more kernel costs inside a gr
 
 std::string us(double value) {
   char text[32];
+  const bool ms = value >= 10'000;
+  if (ms) value /= 1000;
   std::snprintf(text, sizeof text, value < 100 ? "%.1f" : "%.0f", value);
-  return std::string(text) + " µs";
+  return std::string(text) + (ms ? " ms" : " µs");
 }
 std::string percent(double share) {
   char text[16];

@@ -14,7 +14,11 @@ namespace {
 constexpr int kMapRefreshMs = 1000;
 constexpr int64_t kStepsShown = 2;
 
-QString mib(uint64_t bytes) { return fixed_text(static_cast<double>(bytes) / (1024.0 * 1024.0), 2); }
+Figure bytes_figure(const QString& name, uint64_t bytes, const QString& note = {}) {
+  const QString text = bytes_text(static_cast<double>(bytes));
+  const auto space = text.lastIndexOf(' ');
+  return {name, text.left(space), text.mid(space + 1) + note};
+}
 
 }  // namespace
 
@@ -105,26 +109,27 @@ void MemoryMapPanel::showFigures() {
   const MemoryMap& map = view_->map();
   if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed yet")}});
   std::vector<Figure> figures;
-  if (map.reserved) figures.push_back({tr("reserved"), mib(map.reserved), tr("MiB, one block")});
-  figures.push_back(
-      {tr("peak used"), mib(map.peak), map.by_op ? tr("MiB at op %1").arg(static_cast<int>(map.peak_x)) : tr("MiB")});
+  if (map.reserved) figures.push_back(bytes_figure(tr("reserved"), map.reserved, tr(", one block")));
+  figures.push_back(bytes_figure(tr("peak used"), map.peak,
+                                 map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
   if (map.by_op)
     figures.push_back({tr("lost to holes at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1), "%"});
   if (map.by_op)
-    figures.push_back(
-        {tr("without reuse"), mib(map.sum_bytes),
-         tr("MiB, %1× as much")
-             .arg(fixed_text(static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)),
-                             1))});
+    figures.push_back(bytes_figure(
+        tr("without reuse"), map.sum_bytes,
+        tr(", %1× as much")
+            .arg(fixed_text(static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)),
+                            1))));
   figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
                      count_text(static_cast<int64_t>(map.allocations)),
                      {}});
   if (run_ && run_->progress)
-    figures.push_back({tr("outside the map"), mib(static_cast<uint64_t>(run_->progress->memory.parameter_bytes)),
-                       tr("MiB parameters and data")});
+    figures.push_back(bytes_figure(tr("outside the map"), static_cast<uint64_t>(run_->progress->memory.parameter_bytes),
+                                   tr(" parameters and data")));
   if (const auto x = view_->cursorX())
-    figures.push_back({tr("at the cursor"), mib(used_at(map, *x)),
-                       map.by_op ? tr("MiB, %1 % holes").arg(fixed_text(holes_at(map, *x) * 100, 0)) : tr("MiB")});
+    figures.push_back(
+        bytes_figure(tr("at the cursor"), used_at(map, *x),
+                     map.by_op ? tr(", %1 % holes").arg(fixed_text(holes_at(map, *x) * 100, 0)) : QString()));
   figures_->setFigures(std::move(figures));
 }
 

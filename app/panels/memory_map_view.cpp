@@ -15,7 +15,6 @@ namespace ws::app {
 namespace {
 
 constexpr int kLeft = 54, kTop = 40, kRight = 14, kUseHeight = 110, kUseGap = 30;
-constexpr double kMiB = 1024.0 * 1024.0;
 
 }  // namespace
 
@@ -99,18 +98,19 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
       draw_number(painter, QRectF(x(op), 22, pitch, 16), Qt::AlignCenter, QString::number(op));
     }
   const int lines = std::max(2, static_cast<int>(area.height() / 60));
+  const ByteUnit unit = byte_unit(static_cast<double>(map_.height));
   for (int i = 0; i <= lines; ++i) {
     const double bytes = static_cast<double>(map_.height) * i / lines;
     painter.setPen(t.quiet);
     draw_number(painter, QRectF(0, y(bytes) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                fixed_text(bytes / kMiB, map_.height < 10 * kMiB ? 2 : 1));
+                significant_text(bytes / unit.bytes));
     painter.fillRect(QRectF(kLeft - 4, std::round(y(bytes)), 4, 1), t.strong_border);
   }
   painter.save();
   painter.translate(10, area.center().y());
   painter.rotate(-90);
   painter.drawText(QRectF(-120, -8, 240, 16), Qt::AlignCenter,
-                   map_.by_op ? tr("offset in the arena, MiB") : tr("address, MiB"));
+                   (map_.by_op ? tr("offset in the arena, %1") : tr("address, %1")).arg(unit.name));
   painter.restore();
 }
 
@@ -152,7 +152,8 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   const QColor colour = t.run[std::max(0, slot_) % 8];
   painter.setFont(ui_font(12, 600));
   painter.setPen(t.text);
-  painter.drawText(QRectF(area.left(), area.top() - 22, 300, 18), Qt::AlignVCenter, tr("In use, MiB"));
+  const ByteUnit unit = byte_unit(top);
+  painter.drawText(QRectF(area.left(), area.top() - 22, 300, 18), Qt::AlignVCenter, tr("In use, %1").arg(unit.name));
   painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), t.strong_border);
   QPainterPath path;
   path.moveTo(area.left(), area.bottom());
@@ -174,10 +175,10 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   painter.setPen(t.quiet);
   draw_number(painter, QRectF(0, area.bottom() - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, "0");
   draw_number(painter, QRectF(0, at(map_.peak) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-              fixed_text(static_cast<double>(map_.peak) / kMiB, 2));
+              significant_text(static_cast<double>(map_.peak) / unit.bytes));
   if (at(map_.peak) - at(map_.reserved) > 14) {
     draw_number(painter, QRectF(0, at(map_.reserved) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                fixed_text(static_cast<double>(map_.reserved) / kMiB, 2));
+                significant_text(static_cast<double>(map_.reserved) / unit.bytes));
     painter.drawText(QRectF(area.left() + 4, at(map_.reserved) + 2, 110, 16), Qt::AlignVCenter, tr("reserved"));
   }
   painter.setPen(t.text);

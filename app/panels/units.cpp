@@ -56,6 +56,13 @@ QString bytes_text(double bytes) {
   return fixed_text(bytes / (1024.0 * 1024 * 1024), 2) + " GiB";
 }
 
+ByteUnit byte_unit(double largest) {
+  constexpr double kKiB = 1024;
+  if (largest < kKiB * kKiB) return {kKiB, "KiB"};
+  if (largest < 10 * kKiB * kKiB * kKiB) return {kKiB * kKiB, "MiB"};
+  return {kKiB * kKiB * kKiB, "GiB"};
+}
+
 QString time_axis_text(double us) {
   const double size = std::abs(us);
   if (size < 1000) return fixed_text(us, 1) + " µs";

@@ -11,6 +11,11 @@ QString significant_text(double value, int digits = 3);  // "0.0193", "2.36 M"
 QString duration_text(double seconds);                   // "0.4 s", "12 min 5 s"
 QString us_text(double us);                              // "27.1", "369.2", "1 842"
 QString bytes_text(double bytes);                        // "0.64 MiB"
-QString time_axis_text(double us);                       // "27.1 µs", "1.84 ms"
+struct ByteUnit {
+  double bytes;
+  const char* name;
+};
+ByteUnit byte_unit(double largest);  // of an axis that reaches so far: KiB, MiB or GiB
+QString time_axis_text(double us);   // "27.1 µs", "1.84 ms"
 
 }  // namespace ws::app

@@ -38,6 +38,7 @@ struct StepSplit {
   std::vector<SplitPart> parts;
   double wall_us = 0;
   int64_t steps = 0;
+  double kernels = 0, allocations = 0, busy = 0;  // per step; the share of time that the GPU had work
 };
 
 // A moment that a person marked, in the run's own time; kept with the run.

@@ -75,6 +75,17 @@ void Session::fail(const QString& sentence) {
   emit failed(sentence);
 }
 
+void Session::setCuda(bool cuda) {
+  cuda_ = cuda;
+  nameDevice();
+}
+
+// Known once the machine has been looked at, which may be after the start.
+void Session::nameDevice() {
+  if (run_ && worker_ && cuda_ && run_->device.isEmpty() && (wants_cuda(run_->spec) || !*cuda_))
+    run_->device = QString::fromStdString(device_info().name);
+}
+
 Run* Session::start(const StartRequest& request) {
   if (busy()) {
     fail(tr("A run is training: stop it first."));
@@ -116,6 +127,7 @@ Run* Session::start(const StartRequest& request) {
     return nullptr;
   }
   run_ = run;
+  nameDevice();
   paused_ = request.paused;
   if (paused_) worker->recorded->control().pause();
   worker->thread.reset(QThread::create([worker, spec = request.spec] {

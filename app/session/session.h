@@ -47,7 +47,7 @@ class Session : public QObject {
   // While something else trains on this machine no run starts: `why` is what is said. Empty: free again.
   void hold(const QString& why) { held_ = why; }
   // Whether there is a GPU, once that is known. Before, the training thread waits for the answer, not the caller.
-  void setCuda(bool cuda) { cuda_ = cuda; }
+  void setCuda(bool cuda);
 
  signals:
   void started(ws::app::Run* run);
@@ -60,6 +60,7 @@ class Session : public QObject {
   void poll();
   void finish();
   void readTraceStatus();
+  void nameDevice();
   void fail(const QString& sentence);
 
   QString folder_, problem_, held_;

@@ -9,8 +9,6 @@
 namespace ws::app {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
-
 double rounded_up(double value) {
   if (value <= 0) return 1;
   const double power = std::pow(10.0, std::floor(std::log10(value)));
@@ -29,26 +27,27 @@ std::optional<double> value_at(const prof::CounterTrack& counter, prof::TimeNs t
 
 bool is_reserved(const prof::CounterTrack& counter) { return counter.name.find("reserved") != std::string::npos; }
 
-double scale_of(const prof::CounterTrack& counter) { return counter.unit == "B" ? kMiB : 1; }
-
 }  // namespace
 
-double TimelinePainter::counterTop(const Lane& lane) const {
+// The largest value in sight, in the counter's own unit.
+double TimelinePainter::counterMost(const Lane& lane) const {
   double most = 0;
   for (const CounterRef& ref : lane.counters) {
     const auto& counter = model_.counter(ref);
-    if (counter.unit == "%") return 100;
+    if (counter.unit == "%") return 96;
     const TimeRange range = model_.runRange(ref.run, g_->range);
-    for (const auto& point : prof::lod(counter, range.begin, range.end, 400))
-      most = std::max(most, point.max / scale_of(counter));
-    most = std::max(most, value_at(counter, range.begin).value_or(0) / scale_of(counter));
+    for (const auto& point : prof::lod(counter, range.begin, range.end, 400)) most = std::max(most, point.max);
+    most = std::max(most, value_at(counter, range.begin).value_or(0));
   }
-  return rounded_up(most * 1.04);
+  return most;
 }
 
 void TimelinePainter::paintCounters(const Lane& lane, int y) {
   const Theme& t = theme();
-  const double top = counterTop(lane);
+  const double most = counterMost(lane);
+  const bool bytes = !lane.counters.empty() && model_.counter(lane.counters.front()).unit == "B";
+  const ByteUnit unit = bytes ? byte_unit(most) : ByteUnit{1, ""};
+  const double top = rounded_up(most / unit.bytes * 1.04);
   const QRectF band(g_->gutter, y + 6, g_->size.width() - g_->gutter, lane.height - 12);
   p_->save();
   p_->setClipRect(QRectF(g_->gutter, y, band.width(), lane.height).intersected(QRectF(g_->plot())));
@@ -58,12 +57,14 @@ void TimelinePainter::paintCounters(const Lane& lane, int y) {
   for (const CounterRef& ref : lane.counters) {
     const auto& counter = model_.counter(ref);
     const bool memory = lane.kind == LaneKind::Memory;
-    paintCurve(counter, ref.run, band, top, memory && !is_reserved(counter), memory && is_reserved(counter));
+    paintCurve(counter, ref.run, band, top * unit.bytes, memory && !is_reserved(counter),
+               memory && is_reserved(counter));
   }
-  if (lane.kind == LaneKind::Memory) paintMemoryLabels(lane, band, top);
+  if (lane.kind == LaneKind::Memory) paintMemoryLabels(lane, band, top * unit.bytes);
   p_->restore();
   paintGutter(lane, y);
-  const QString high = top >= 100 ? count_text(std::lround(top)) : significant_text(top, 2);
+  const QString high =
+      (top >= 100 ? count_text(std::lround(top)) : significant_text(top, 2)) + (bytes ? " " : "") + unit.name;
   for (const auto& [text, at] : {std::pair{high, band.top() + 2}, std::pair{QString("0"), band.bottom() - 2}})
     small_.draw(*p_, g_->gutter - small_.width(text) - 5, at, text, t.quiet);
   p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), t.minor_grid);
@@ -72,8 +73,7 @@ void TimelinePainter::paintCounters(const Lane& lane, int y) {
 void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted,
                                  bool area) {
   const TimeRange range = model_.runRange(run, g_->range);
-  const double unit = scale_of(counter);
-  const auto y = [&](double value) { return band.bottom() - std::clamp(value / unit / top, 0.0, 1.0) * band.height(); };
+  const auto y = [&](double value) { return band.bottom() - std::clamp(value / top, 0.0, 1.0) * band.height(); };
   QPainterPath path;
   auto held = value_at(counter, range.begin);
   if (held) path.moveTo(band.left(), y(*held));
@@ -113,7 +113,7 @@ void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double to
     const auto value = value_at(counter, range.begin + range.length() / 8);
     if (!is_reserved(counter) || !value) continue;
     const QString text = QString(run_letter(run->slot)) + " reserved " + bytes_text(*value);
-    const double width = small_.width(text), y = band.bottom() - *value / kMiB / top * band.height() - 9;
+    const double width = small_.width(text), y = band.bottom() - *value / top * band.height() - 9;
     QRectF box(band.left() + band.width() / 8, y - 7, width, 14);
     for (const QRectF& other : taken)
       if (other.intersects(box)) box.moveLeft(other.right() + 24);

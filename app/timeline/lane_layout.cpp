@@ -182,7 +182,7 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
   std::map<QString, Lane> by_name;
   Lane memory;
   memory.kind = LaneKind::Memory, memory.key = "shared/memory", memory.title = "memory";
-  memory.detail = "MiB\nsolid: reserved\ndotted: used", memory.height = settings.small ? 20 * 4 : 20 * 5;
+  memory.detail = "solid: reserved\ndotted: used", memory.height = settings.small ? 20 * 4 : 20 * 5;
   for (size_t run = 0; run < sources.size(); ++run) {
     const auto& counters = sources[run].trace->counters();
     const size_t before = memory.counters.size();
@@ -196,7 +196,7 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
       const QString name = QString::fromStdString(counters[i].name), unit = QString::fromStdString(counters[i].unit);
       Lane& lane = by_name[name];
       lane.kind = LaneKind::Counter, lane.key = "shared/" + name, lane.title = counter_title(name);
-      lane.detail = unit == "%" ? QStringLiteral("0–100 %") : unit == "B" ? QStringLiteral("MiB") : unit;
+      lane.detail = unit == "%" ? QStringLiteral("0–100 %") : unit == "B" ? QString() : unit;
       lane.height = settings.small ? 44 : 52;
       lane.counters.push_back(ref);
     }

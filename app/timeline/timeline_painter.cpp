@@ -13,7 +13,6 @@ using prof::SpanKind;
 using prof::TrackKind;
 
 constexpr int kNumbersEveryMs = 500;
-constexpr uint64_t kNumbersOverSteps = 50;
 
 QColor mixed(const QColor& top, const QColor& ground, double share) {
   const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
@@ -119,13 +118,14 @@ QString TimelinePainter::numbers(int index) {
   if (kept.spans == spans || (kept.age.isValid() && kept.age.elapsed() < kNumbersEveryMs)) return kept.text;
   kept.age.start();
   kept.spans = spans;
-  const GroupNumbers n = recent_numbers(run->trace, run->marks(), kNumbersOverSteps, run->arrived());
-  if (n.steps == 0) return kept.text = count_text(static_cast<int64_t>(spans)) + " spans";
-  const double us = run->split.wall_us > 0 ? run->split.wall_us : n.step_us;
-  QStringList parts{time_axis_text(us) + " a step"};
-  if (n.kernels > 0.5) parts << QString("%1 kernels").arg(std::lround(n.kernels));
-  if (n.allocations > 0.5) parts << QString("%1 allocations").arg(std::lround(n.allocations));
-  if (first_track(run->trace, TrackKind::Stream)) parts << "GPU busy " + fixed_text(n.busy * 100, 0) + " %";
+  const StepSplit& split = run->split;
+  if (split.steps == 0) return kept.text = count_text(static_cast<int64_t>(spans)) + " spans";
+  QStringList parts{time_axis_text(split.wall_us) + " a step"};
+  if (first_track(run->trace, TrackKind::Stream)) {
+    if (split.kernels > 0.5) parts << QString("%1 kernels").arg(std::lround(split.kernels));
+    if (split.allocations > 0.5) parts << QString("%1 allocations").arg(std::lround(split.allocations));
+    parts << "GPU busy " + fixed_text(split.busy * 100, 0) + " %";
+  }
   return kept.text = parts.join(" · ");
 }
 

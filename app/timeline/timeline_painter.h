@@ -89,7 +89,7 @@ class TimelinePainter {
   void paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted, bool area);
   void paintGutter(const Lane& lane, int y);
   void paintMemoryLabels(const Lane& lane, QRectF band, double top);
-  double counterTop(const Lane& lane) const;
+  double counterMost(const Lane& lane) const;
   const Fill& fillOf(const prof::Track& track, const prof::LodRect& rect) const;
   QString numbers(int run);
   BlockNames namesFor(const prof::Trace& trace, const prof::Track& track, const prof::LodRect& rect) const;

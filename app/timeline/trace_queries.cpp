@@ -198,34 +198,6 @@ SameName same_in_step(const Trace& trace, const Track& track, const Span& span) 
   return result;
 }
 
-GroupNumbers recent_numbers(const Trace& trace, const Trace& marks, uint64_t steps, TimeNs until) {
-  GroupNumbers numbers;
-  const Track* track = first_track(marks, TrackKind::Steps);
-  if (!track) return numbers;
-  TimeRange range{0, 0};
-  uint32_t first = 0, last = 0;
-  for_each_back(*track, until, [&](const Span& s) {
-    if (s.end() > until) return true;
-    if (numbers.steps == 0) range.end = s.end(), last = s.step;
-    range.begin = s.start, first = s.step;
-    return ++numbers.steps < steps;
-  });
-  if (numbers.steps == 0 || range.length() <= 0) return numbers;
-  // Where a span stands for the many steps of one graph, the numbers tell how many there were.
-  if (last > first && last - first + 1 > numbers.steps)
-    numbers.steps = numbers.steps * (last - first) / std::max<uint64_t>(1, numbers.steps - 1);
-  const auto count = static_cast<double>(numbers.steps);
-  for (const Track& other : trace.tracks())
-    for_each_span(other, range.begin, range.end, [&](const Span& s) {
-      if (s.span_kind() == SpanKind::Kernel && other.kind == TrackKind::Stream) numbers.kernels += 1 / count;
-      if (s.span_kind() == SpanKind::Alloc) numbers.allocations += 1 / count;
-      return true;
-    });
-  numbers.step_us = static_cast<double>(range.length()) / 1000 / count;
-  numbers.busy = static_cast<double>(gpu_during(trace, range).busy) / static_cast<double>(range.length());
-  return numbers;
-}
-
 TimeNs step_period(const Trace& marks) {
   const Track* track = first_track(marks, TrackKind::Steps);
   if (!track) return 0;

@@ -49,12 +49,6 @@ struct SameName {
 };
 SameName same_in_step(const prof::Trace& trace, const prof::Track& track, const prof::Span& span);
 
-struct GroupNumbers {
-  double step_us = 0, kernels = 0, allocations = 0, busy = 0;
-  uint64_t steps = 0;
-};
-// Over the last so many steps that end by `until`; `marks` has the steps.
-GroupNumbers recent_numbers(const prof::Trace& trace, const prof::Trace& marks, uint64_t steps, prof::TimeNs until);
 // From one step to the next, the median of the latest; 0: unknown. Evaluations and pauses do not change it.
 prof::TimeNs step_period(const prof::Trace& marks);
 

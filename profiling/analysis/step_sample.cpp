@@ -10,7 +10,7 @@
 namespace ws::prof {
 namespace {
 
-constexpr size_t kNewestSteps = 2000, kMostSpans = 30'000, kPiece = 100;
+constexpr size_t kMostSpans = 30'000, kPiece = 100;
 constexpr size_t kLongRow = 20, kLongestRow = 300;
 constexpr size_t kBlocks = 20;  // of steps, for the noise
 
@@ -33,13 +33,25 @@ StepWindowNs in_memory(const Trace& trace) {
 }
 
 // The newest of them, oldest first.
-std::vector<Span> newest_steps(const Track& track, StepWindowNs within) {
+std::vector<Span> newest_steps(const Track& track, StepWindowNs within, size_t most) {
   std::vector<Span> steps;
-  for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && steps.size() < kNewestSteps; ++block)
-    for (auto span = block->spans.rbegin(); span != block->spans.rend() && steps.size() < kNewestSteps; ++span)
+  for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && steps.size() < most; ++block)
+    for (auto span = block->spans.rbegin(); span != block->spans.rend() && steps.size() < most; ++span)
       if (span->start >= within.begin && span->end() <= within.end) steps.push_back(*span);
   std::reverse(steps.begin(), steps.end());
   return steps;
+}
+
+// When nothing was traced on purpose, so that steps look as if they had done nothing.
+std::vector<StepWindowNs> untraced_stretches(const Trace& trace, StepWindowNs within) {
+  std::vector<StepWindowNs> stretches;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::Overhead || track.name != kUntracedTrack) continue;
+    each_span(track, within.begin, within.end, [&](const Span& span) {
+      stretches.push_back({span.start, span.end()});
+    });
+  }
+  return stretches;
 }
 
 // An evaluation stands where an epoch ends; a pause is a gap that no step's own work explains.
@@ -47,8 +59,10 @@ struct Breaks {
   double steps_per_epoch = 0;
   TimeNs pause = 0;
   int64_t stride = 1;
+  std::vector<StepWindowNs> untraced;
 
-  Breaks(const std::vector<Span>& steps, double per_epoch) : steps_per_epoch(per_epoch) {
+  Breaks(const std::vector<Span>& steps, double per_epoch, std::vector<StepWindowNs> left_out)
+      : steps_per_epoch(per_epoch), untraced(std::move(left_out)) {
     std::vector<TimeNs> gaps, lengths, strides;
     for (size_t i = 0; i + 1 < steps.size(); ++i) {
       gaps.push_back(steps[i + 1].start - steps[i].end());
@@ -70,7 +84,8 @@ struct Breaks {
       const auto epoch = [this](const Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch + 1e-9); };
       if (steps_per_epoch >= 2 && epoch(before) != epoch(after)) return true;
     }
-    return after.start - before.end() > pause;
+    const auto reaches = [&](const StepWindowNs& u) { return u.begin < after.start && u.end > before.start; };
+    return after.start - before.end() > pause || std::ranges::any_of(untraced, reaches);
   }
 };
 
@@ -94,7 +109,7 @@ bool is_work(const Span& span, bool gpu) {
 
 struct Totals {
   std::map<std::string, std::pair<uint64_t, int64_t>> work, all;  // count, ns
-  uint64_t kernels = 0;
+  uint64_t kernels = 0, allocations = 0;
   size_t spans = 0;
 };
 
@@ -110,6 +125,7 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
       auto& [sample, any] = all[{span.name, span.op}];
       sample = span;
       ++any.first, any.second += static_cast<int64_t>(span.duration);
+      totals.allocations += span.span_kind() == SpanKind::Alloc;
       if (!is_work(span, gpu)) return;
       auto& mine = work[span.name];
       ++mine.first, mine.second += static_cast<int64_t>(span.duration);
@@ -133,6 +149,7 @@ void give_rates(StepSample& sample, const Totals& totals) {
   for (const auto& [name, sum] : totals.all)
     sample.mean_us[name] = static_cast<double>(sum.second) * 1e-3 / static_cast<double>(sum.first);
   sample.kernels_per_step = static_cast<double>(totals.kernels) / steps;
+  sample.allocations_per_step = static_cast<double>(totals.allocations) / steps;
 }
 
 StepWindowNs middle_step(const std::vector<Span>& steps, const std::vector<Row>& rows) {
@@ -170,12 +187,15 @@ void add_parts(Breakdown& sum, const Trace& trace, StepWindowNs piece, bool host
 
 }  // namespace
 
-StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch) {
+StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range) {
   StepSample sample;
   const Track* track = steps_track(marks);
   if (!track) return sample;
-  const std::vector<Span> steps = newest_steps(*track, in_memory(trace));
-  const Breaks breaks(steps, steps_per_epoch);
+  StepWindowNs within = in_memory(trace);
+  within.end = std::min(within.end, range.until);
+  const std::vector<Span> steps = newest_steps(*track, within, range.steps);
+  if (steps.empty()) return sample;
+  const Breaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   const std::vector<Row> rows = rows_of(steps, breaks);
   sample.stride = breaks.stride;
   const bool gpu = has_kernels(trace);

@@ -21,7 +21,7 @@ struct StepSample {
   std::vector<double> step_us;            // from one step's start to the next, where nothing lies between
   std::map<std::string, WorkUse> work;    // kernels by name, or on a CPU ops
   std::map<std::string, double> mean_us;  // of one span by its work_key: what differences are tinted by
-  double kernels_per_step = 0;
+  double kernels_per_step = 0, allocations_per_step = 0;
   int64_t stride = 1;        // steps that one span stands for: those of a graph of several steps
   StepWindowNs median_step;  // the step whose length is the median; with a stride, so many of them
   StepWindowNs row;          // the newest long row of steps without a break between them
@@ -31,9 +31,16 @@ struct StepSample {
   }
 };
 
+// Which steps are sampled: so many of the newest that end by `until`.
+struct SampleRange {
+  TimeNs until = kAlways;
+  size_t steps = 2000;
+};
+
 // `marks` hold the steps, `trace` what was done in them: the same trace, or GpuSteps' where the host ran ahead. With
-// the steps of an epoch (0: unknown) evaluations are known by where they stand.
-StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch);
+// the steps of an epoch (0: unknown) evaluations are known by where they stand. Steps of which nothing was traced on
+// purpose are none of the sample.
+StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range = {});
 // For a trace whose program's choices are not known: its marks, or the GPU's steps when the host ran ahead.
 StepSample sample_steps(const Trace& trace, double steps_per_epoch);
 

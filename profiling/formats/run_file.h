@@ -54,7 +54,7 @@ struct StepWindow {
   uint64_t allocations, frees;
 };
 
-inline constexpr int kRunFileVersion = 1;
+inline constexpr int kRunFileVersion = 2;  // 2: losses in blocks (metric_data)
 
 // Calls may come from several threads. A program that is killed loses what came after the last flush().
 class RunFileWriter {

@@ -104,6 +104,14 @@ std::vector<Metric> RunFileReader::metrics() {
   impl_->each_row("The losses", "metrics", "step, wall_s, loss, accuracy", [&](Statement& row) {
     rows.push_back({row.integer(1), row.real(2), real_or_nan(row, 3), real_or_nan(row, 4)});
   });
+  if (impl_->db.has_table("metric_data")) {
+    impl_->each_row("The losses", "metric_data", "count, data", [&](Statement& row) {
+      impl_->guard("Losses of some steps", [&] {
+        const auto part = decode_metrics(row.blob(2), static_cast<size_t>(row.integer(1)));
+        rows.insert(rows.end(), part.begin(), part.end());
+      });
+    });
+  }
   std::ranges::stable_sort(rows, {}, &Metric::step);
   return rows;
 }

@@ -14,6 +14,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kPointsPerBlock = 4096;
+constexpr size_t kFewMetrics = 16;
 constexpr auto kFlushEvery = std::chrono::milliseconds(300);  // a killed program loses less than a second
 using Clock = std::chrono::steady_clock;
 
@@ -160,8 +161,7 @@ struct RunFileWriter::Impl {
   }
 
   void write_rows() {
-    Statement metric = db.prepare("INSERT INTO metrics(step, wall_s, loss, accuracy) VALUES(?, ?, ?, ?)");
-    for (const Metric& m : metrics) metric.run(m.step, m.wall_s, m.loss, m.accuracy);
+    write_metrics();
     Statement evaluation =
         db.prepare("INSERT INTO evaluations(step, epoch, wall_s, test_loss, test_accuracy) VALUES(?, ?, ?, ?, ?)");
     for (const Evaluation& e : evaluations) evaluation.run(e.step, e.epoch, e.wall_s, e.test_loss, e.test_accuracy);
@@ -178,6 +178,18 @@ struct RunFileWriter::Impl {
     marks.clear();
     windows.clear();
     allocations.clear();
+  }
+
+  // A row costs five times what one in a block does; a few steps are not worth a block.
+  void write_metrics() {
+    Statement block = db.prepare("INSERT INTO metric_data(count, data) VALUES(?, ?)");
+    std::span<const Metric> left = metrics;
+    for (; left.size() >= kFewMetrics; left = left.subspan(std::min(kPointsPerBlock, left.size()))) {
+      const auto part = left.first(std::min(kPointsPerBlock, left.size()));
+      block.run(part.size(), Blob{encode_metrics(part)});
+    }
+    Statement metric = db.prepare("INSERT INTO metrics(step, wall_s, loss, accuracy) VALUES(?, ?, ?, ?)");
+    for (const Metric& m : left) metric.run(m.step, m.wall_s, m.loss, m.accuracy);
   }
 
   void write_windows() {

@@ -2,9 +2,12 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "profiling/failure.h"
 
@@ -274,6 +277,49 @@ std::vector<StepAllocations> decode_allocations(std::string_view bytes, size_t c
     item.bytes = in.number();
   }
   return steps;
+}
+
+namespace {
+
+constexpr double kTicksPerSecond = 1e7, kLongestRun = 9e9;
+
+// Losses are floats written as doubles, whose last bytes are zero: first here, they cost nothing.
+struct FloatColumn {
+  uint64_t last = 0;
+  uint64_t put(double value) {
+    const uint64_t bits = __builtin_bswap64(std::bit_cast<uint64_t>(value));
+    return bits ^ std::exchange(last, bits);
+  }
+  double take(uint64_t difference) { return std::bit_cast<double>(__builtin_bswap64(last ^= difference)); }
+};
+
+}  // namespace
+
+std::string encode_metrics(std::span<const Metric> metrics) {
+  ColumnWriter out;
+  Sequence step, time;
+  FloatColumn loss, accuracy;
+  for (const Metric& m : metrics) out.difference(step.put(m.step));
+  for (const Metric& m : metrics) {
+    const double seconds = std::isfinite(m.wall_s) ? std::clamp(m.wall_s, -kLongestRun, kLongestRun) : 0;
+    out.difference(time.put(std::llround(seconds * kTicksPerSecond)));
+  }
+  for (const Metric& m : metrics) out.number(loss.put(m.loss));
+  for (const Metric& m : metrics) out.number(accuracy.put(m.accuracy));
+  return compress(out.bytes());
+}
+
+std::vector<Metric> decode_metrics(std::string_view bytes, size_t count) {
+  const std::string plain = decompress(bytes, count);
+  ColumnReader in(plain);
+  std::vector<Metric> metrics(count);
+  Sequence step, time;
+  FloatColumn loss, accuracy;
+  for (Metric& m : metrics) m.step = step.take(in.difference());
+  for (Metric& m : metrics) m.wall_s = static_cast<double>(time.take(in.difference())) / kTicksPerSecond;
+  for (Metric& m : metrics) m.loss = loss.take(in.number());
+  for (Metric& m : metrics) m.accuracy = accuracy.take(in.number());
+  return metrics;
 }
 
 }  // namespace ws::prof

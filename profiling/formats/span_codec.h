@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiling/collectors/trace_batch.h"
+#include "profiling/formats/run_file.h"
 #include "profiling/trace.h"
 
 namespace ws::prof {
@@ -15,11 +16,13 @@ std::string encode_spans(std::span<const Span> spans);
 std::string encode_points(std::span<const CounterPoint> points);
 std::string encode_memory(std::span<const MemoryEvent> events);
 std::string encode_allocations(std::span<const StepAllocations> steps);
+std::string encode_metrics(std::span<const Metric> metrics);  // their times to 0.1 µs
 
 // Throw ws::Failure when the bytes are damaged. Never return more than `count` items.
 std::vector<Span> decode_spans(std::string_view bytes, size_t count);
 std::vector<CounterPoint> decode_points(std::string_view bytes, size_t count);
 std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count);
 std::vector<StepAllocations> decode_allocations(std::string_view bytes, size_t count);
+std::vector<Metric> decode_metrics(std::string_view bytes, size_t count);
 
 }  // namespace ws::prof

@@ -96,7 +96,7 @@ class ExportTest : public QObject {
   void curvesAreFiguresToo();
   void timelinesBecomeChromeTraces();
   void theReportAsksForNothing();
-  void theReportOpensInABrowser();
+  void reportAndChartOpenInABrowser();
   void nothingIsLeftOfAFailedExport();
 };
 
@@ -269,18 +269,22 @@ void ExportTest::theReportAsksForNothing() {
   QCOMPARE(ask(tool("python3"), {"-c", script, at("report.html")}).out.trimmed(), QByteArray("good"));
 }
 
-void ExportTest::theReportOpensInABrowser() {
+void ExportTest::reportAndChartOpenInABrowser() {
   QString browser;
-  for (const char* name : {"chromium", "chromium-browser", "google-chrome", "chrome"})
+  for (const char* name : {"chromium", "chromium-browser", "chromium-headless-shell", "google-chrome", "chrome"})
     if (browser.isEmpty()) browser = tool(name);
-  if (browser.isEmpty()) QSKIP("no Chromium is installed: the report was parsed, but not opened in a browser");
+  if (browser.isEmpty()) QSKIP("no Chromium is installed: they were parsed, but not opened in a browser");
   write_report({a_.get(), b_.get()}, at("open.html"));
-  const Said said = ask(browser,
-                        {"--headless", "--no-sandbox", "--disable-gpu", "--window-size=1000,1400",
-                         "--screenshot=" + at("open.png"), "file://" + at("open.html")},
-                        60'000);
-  QVERIFY2(said.status == 0, said.out.constData());
-  QVERIFY(!blank(QImage(at("open.png"))));
+  write_chart(chart(), at("open.svg"));
+  for (const char* name : {"open.html", "open.svg"}) {
+    QFile::remove(at("open.png"));
+    const Said said = ask(browser,
+                          {"--headless", "--no-sandbox", "--disable-gpu", "--window-size=1000,1400",
+                           "--screenshot=" + at("open.png"), "file://" + at(name)},
+                          60'000);
+    QVERIFY2(said.status == 0, said.out.constData());
+    QVERIFY2(!blank(QImage(at("open.png"))), name);
+  }
 }
 
 void ExportTest::nothingIsLeftOfAFailedExport() {

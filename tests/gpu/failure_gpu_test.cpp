@@ -216,5 +216,11 @@ TEST(FailureGpuZ, AStickyErrorEndsTheRunAndTheProcessGoesOn) {
   EXPECT_LT(distance(train_on(*cpu, plain), want, t), tolerance(Precision::Fp32)) << "the CPU trains on";
 }
 
+// Only tests/gpu/sanitize runs this one: racecheck must find the race, or it looks at none of our kernels.
+TEST(FailureGpuZ, DISABLED_ARaceOnPurpose) {
+  NEEDS_GPU();
+  race_in_shared_memory();
+}
+
 }  // namespace
 }  // namespace ws::test

@@ -245,6 +245,25 @@ TEST(StepSample, WholeGraphsSayHowLongTheirStepsTook) {
   EXPECT_EQ(part(sample.parts, Meaning::Other) * 16, 15 * sample.parts.wall());
 }
 
+// While the tracing rests on purpose the host goes on to mark its steps: they seem to have done nothing.
+TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
+  Made made;
+  for (uint32_t step = 1; step <= 300; ++step) {
+    const TimeNs start = step * 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990, "step", step);
+    if (step <= 100 || step > 200)
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 800, "gemm", step);
+  }
+  Span rest;
+  rest.start = 100'995, rest.duration = 99'995, rest.kind = static_cast<uint64_t>(SpanKind::Overhead);
+  made.trace.append(made.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), rest);
+  const StepSample sample = sample_steps(made.trace, 0);
+  EXPECT_EQ(sample.parts.steps, 99 + 99) << "the last of each row only ends the one before it";
+  EXPECT_EQ(part(sample.parts, Meaning::Matrix), 800 * sample.parts.steps);
+  EXPECT_DOUBLE_EQ(sample.mean_step_us(), 1.0);
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 50}).parts.steps, 49);
+}
+
 // Of a long run only a part is in memory; steps without their kernels would look idle.
 TEST(StepSample, LooksOnlyWhereEverythingIsInMemory) {
   MadeTrace made(3000);

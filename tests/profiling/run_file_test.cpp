@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -98,6 +99,48 @@ TEST_F(RunFile, KeepsEverything) {
   EXPECT_EQ(trace.memory()[9].address, made.trace.memory()[9].address);
   EXPECT_EQ(trace.counters()[0].points.back().value, made.trace.counters()[0].points.back().value);
   EXPECT_TRUE(reader.problems().empty());
+}
+
+// Losses as they come while training: floats that wander, accuracies of a batch, a time that grows unevenly.
+std::vector<Metric> made_metrics(size_t count) {
+  std::vector<Metric> metrics;
+  uint32_t random = 7;
+  for (size_t i = 0; i < count; ++i) {
+    random = random * 1664525 + 1013904223;
+    const auto step = static_cast<int64_t>(i);
+    metrics.push_back({step, static_cast<double>(step) * 17.8e-6 + static_cast<double>(random >> 24) * 1e-7,
+                       static_cast<double>(2.3F / (1.0F + static_cast<float>(random >> 8) * 1e-6F)),
+                       static_cast<double>(random >> 26) / 64});
+  }
+  metrics[3].accuracy = std::nan("");
+  metrics[5].loss = std::numeric_limits<double>::infinity();
+  return metrics;
+}
+
+TEST_F(RunFile, KeepsLossesInFewBytes) {
+  const auto metrics = made_metrics(10'000);
+  for (const size_t block : {size_t{1}, size_t{10}, size_t{999}}) {
+    SCOPED_TRACE(block);
+    {
+      RunFileWriter writer(path, summary_of_test());
+      for (size_t i = 0; i < metrics.size(); ++i) {
+        writer.add(metrics[i]);
+        if (i % 1000 < 10 && i % block == 0) writer.flush();
+      }
+    }
+    const auto read = RunFileReader(path).metrics();
+    ASSERT_EQ(read.size(), metrics.size());
+    for (size_t i = 0; i < read.size(); ++i) {
+      ASSERT_EQ(read[i].step, metrics[i].step);
+      ASSERT_EQ(std::bit_cast<uint64_t>(read[i].loss), std::bit_cast<uint64_t>(metrics[i].loss)) << i;
+      ASSERT_EQ(std::bit_cast<uint64_t>(read[i].accuracy), std::bit_cast<uint64_t>(metrics[i].accuracy)) << i;
+      ASSERT_NEAR(read[i].wall_s, metrics[i].wall_s, 1e-7);
+    }
+  }
+  const std::string packed = encode_metrics(std::span(metrics).first(4096));
+  EXPECT_LT(packed.size(), 4096u * 10);
+  EXPECT_THROW(decode_metrics(packed.substr(0, packed.size() / 2), 4096), Failure);
+  EXPECT_THROW(decode_metrics(packed, 4097), Failure);
 }
 
 TEST_F(RunFile, NeedsFewBytesPerSpan) {

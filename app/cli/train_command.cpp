@@ -73,7 +73,12 @@ Summary follow(app::RecordedRun& run, const data::Dataset& data, app::RunOutput*
     if (interrupted()) run.control().stop();
     const app::RunUpdate update = run.take();
     line.show(update);
-    if (output) output->add(update.steps, update.epochs);
+    try {
+      if (output) output->add(update.steps, update.epochs);
+    } catch (...) {
+      run.control().stop();  // else it would train to its end before anybody hears of it
+      throw;
+    }
   }
   line.clear();
   return result.get();
@@ -98,6 +103,7 @@ int train(const TrainArguments& a) {
   record.path = a.run_file;
   record.title = job.spec.name;
   record.trace.level = prof::trace_level(a.trace);
+  record.trace.untraced_share = 0.03;  // so that what tracing costs is known
   record.keep_traces = false;
   app::RecordedRun run(job.spec, record, job.options);
   ProgressLine line(a.json ? stderr : stdout);
@@ -106,7 +112,7 @@ int train(const TrainArguments& a) {
   if (summary.status == RunStatus::Failed)
     std::fprintf(stderr, "warpscope-cli: %s\n", summary.message.c_str());
   else
-    line.say(conclusion(summary, job.folder));
+    line.say(conclusion(summary, summary.steps > job.steps_done ? job.folder : ""));
   if (a.json) std::printf("%s\n", app::summary_json(summary).dump().c_str());
   return summary.status == RunStatus::Failed ? kFailed : kDone;
 }

@@ -1,6 +1,9 @@
 #include "app/session/run_output.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +19,20 @@ using nlohmann::json;
 constexpr const char* kHeader = "step,epoch,wall_s,train_loss,train_accuracy,test_loss,test_accuracy\n";
 
 json finite(double value) { return std::isfinite(value) ? json(value) : json(); }
+
+// All of it under its name, or what was there before.
+void replace_file(const std::string& path, const std::string& text) {
+  const std::string part = path + ".part";
+  std::ofstream out(part, std::ios::trunc);
+  out << text;
+  out.close();
+  std::error_code error;
+  if (out) fs::rename(part, path, error);
+  if (out && !error) return;
+  const std::string reason = out ? error.message() : std::strerror(errno);
+  fs::remove(part, error);
+  throw Failure(path + ": could not be written: " + reason + "; an earlier one is unchanged");
+}
 
 std::string cell(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
@@ -50,26 +67,36 @@ json summary_json(const Summary& s) {
 }
 
 RunOutput::RunOutput(const std::string& folder, int64_t steps_per_epoch, int64_t keep_steps)
-    : folder_(folder), metrics_path_(folder + "/metrics.csv"), steps_per_epoch_(std::max<int64_t>(1, steps_per_epoch)) {
+    : folder_(folder),
+      metrics_path_(folder + "/metrics.csv"),
+      steps_per_epoch_(std::max<int64_t>(1, steps_per_epoch)),
+      keep_steps_(keep_steps) {
   std::error_code error;
-  fs::create_directories(folder, error);
+  made_ = fs::create_directories(folder, error);
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
-  if (keep_steps > 0) keep_rows(keep_steps);
-  metrics_.open(metrics_path_, keep_steps > 0 ? std::ios::app : std::ios::trunc);
+  // Said before the training, not after it.
+  if (access(folder.c_str(), W_OK | X_OK) != 0) throw Failure(folder + ": cannot be written: " + std::strerror(errno));
+  if (fs::exists(metrics_path_, error) && access(metrics_path_.c_str(), W_OK) != 0)
+    throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
+}
+
+void RunOutput::open() {
+  if (keep_steps_ > 0) keep_rows();
+  metrics_.open(metrics_path_, keep_steps_ > 0 ? std::ios::app : std::ios::trunc);
   if (!metrics_) throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
-  if (keep_steps == 0) metrics_ << kHeader;
+  if (keep_steps_ == 0) metrics_ << kHeader;
 }
 
 // A run that was killed may have written more rows than its last checkpoint knows.
-void RunOutput::keep_rows(int64_t steps) {
+void RunOutput::keep_rows() const {
   std::string kept = kHeader;
   {
     std::ifstream old(metrics_path_);
     std::string line;
     std::getline(old, line);
-    while (std::getline(old, line) && std::strtoll(line.c_str(), nullptr, 10) <= steps) kept += line + "\n";
+    while (std::getline(old, line) && std::strtoll(line.c_str(), nullptr, 10) <= keep_steps_) kept += line + "\n";
   }
-  std::ofstream(metrics_path_, std::ios::trunc) << kept;
+  replace_file(metrics_path_, kept);
 }
 
 void RunOutput::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs) {
@@ -82,6 +109,8 @@ void RunOutput::add(const std::vector<StepResult>& steps, const std::vector<Epoc
   // The newest row waits where an epoch ends: its test values come after it.
   const bool wait = !held_.empty() && ends_epoch(held_.back());
   const auto ready = held_.end() - (wait ? 1 : 0);
+  if (ready == held_.begin()) return;
+  if (!metrics_.is_open()) open();
   for (auto row = held_.begin(); row != ready; ++row) write(*row);
   held_.erase(held_.begin(), ready);
   metrics_.flush();
@@ -99,6 +128,12 @@ void RunOutput::write(const Row& row) {
 }
 
 void RunOutput::finish(const Summary& summary) {
+  if (summary.steps <= keep_steps_) {
+    std::error_code error;
+    if (made_) fs::remove(folder_, error);  // an empty one only
+    return;
+  }
+  if (!metrics_.is_open()) open();
   if (!held_.empty() && !held_.back().test && std::isfinite(summary.test_loss) &&
       held_.back().result.step + 1 == summary.steps)
     held_.back().test = Evaluation{summary.test_loss, summary.test_accuracy, 0};
@@ -110,11 +145,7 @@ void RunOutput::finish(const Summary& summary) {
 }
 
 void RunOutput::write_summary(const Summary& summary) const {
-  const std::string path = folder_ + "/summary.json";
-  std::ofstream out(path, std::ios::trunc);
-  out << summary_json(summary).dump(2) << '\n';
-  out.close();
-  if (!out) throw Failure(path + ": could not be written: " + std::strerror(errno));
+  replace_file(folder_ + "/summary.json", summary_json(summary).dump(2) + '\n');
 }
 
 }  // namespace ws::app

@@ -14,6 +14,13 @@ cpu=(--set exec.device=cpu)
 "$program" train iris "${cpu[@]}" --out a --json >out.txt 2>err.txt; check "training ends with 0" '[[ $? == 0 ]]'
 check "the last line is the summary" 'tail -n1 out.txt | grep -q "^{.*\"status\":\"finished\""'
 check "the folder is whole" '[[ -s a/metrics.csv && -s a/summary.json && -s a/checkpoint.wsck ]]'
+cp -r a before
+"$program" train iris "${cpu[@]}" --set exec.launch=graph --out a >/dev/null 2>&1; check "a refused run: 1" '[[ $? == 1 ]]'
+"$program" train iris "${cpu[@]}" --set model.hidden="$(printf '65536,%.0s' {1..300})65536" --out a >/dev/null 2>err.txt
+check "a model that cannot fit: 1 and a sentence" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]] && grep -q "GiB" err.txt'
+"$program" train --resume --out a >/dev/null 2>&1; check "nothing is left to train" '[[ $? == 0 ]]'
+check "the earlier run in the same folder is as it was" 'diff -r before a'
+"$program" train iris "${cpu[@]}" --set exec.launch=graph --out n >/dev/null 2>&1; check "a refused run leaves no folder" '[[ ! -e n ]]'
 
 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out b >b.txt 2>&1 &
 pid=$!
@@ -38,6 +45,8 @@ fi
 "$program" train iris "${cpu[@]}" --no-output --run r.wsrun --trace full >/dev/null && "$program" stats r.wsrun >stats.txt
 check "a run file has its steps" 'grep -Eq "^steps +800" stats.txt'
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "wall time.* [+-]?0\.000$" diff.txt'
+"$program" train iris "${cpu[@]}" --set data.name=blobs --set model.hidden=8,8 --no-output --run m.wsrun >/dev/null && "$program" diff r.wsrun m.wsrun >diff.txt
+check "a difference of unlike runs says what is unlike, and splits nothing" 'grep -q "models differ" diff.txt && grep -q "data sets differ" diff.txt && grep -q "not traced" diff.txt && ! grep -q "sum = wall" diff.txt'
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
 "$program" report r.wsrun r.wsrun --out r.html >/dev/null && grep -q "</html>" r.html; check "report writes a page" '[[ $? == 0 ]]'

@@ -133,12 +133,39 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
                           "samples_per_s", "peak_bytes", "spec", "machine"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_EQ(json["status"], "finished");
-  // Going on from step 41 keeps what was before it.
+  // Going on from step 41 keeps what was before it, once there is something to write.
   {
     RunOutput again(folder_.string(), 4, 41);
+    EXPECT_EQ(rows_of(path("metrics.csv")).size(), 80u);
     again.finish(summary);
   }
   EXPECT_EQ(rows_of(path("metrics.csv")).size(), 41u);
+}
+
+TEST_F(Recording, ARunWithoutAStepLeavesTheEarlierOneAlone) {
+  RecordedRun run(small(), {});
+  const Summary summary = run.run(data_);
+  const RunUpdate update = run.take();
+  {
+    RunOutput output(folder_.string(), 4, 0);
+    output.add(update.steps, update.epochs);
+    output.finish(summary);
+  }
+  Summary refused;
+  refused.status = RunStatus::Failed;
+  for (const int64_t from : {0, 80}) {
+    refused.steps = from;
+    RunOutput output(folder_.string(), 4, from);
+    output.finish(refused);
+  }
+  EXPECT_EQ(rows_of(path("metrics.csv")).size(), 80u);
+  std::ifstream in(path("summary.json"));
+  EXPECT_EQ(nlohmann::json::parse(in)["status"], "finished");
+  {
+    RunOutput output(path("fresh"), 4, 0);
+    output.finish(Summary{});
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("fresh"))) << "an empty folder is no run";
 }
 
 TEST(SummaryJson, WritesNullForWhatIsNotANumber) {

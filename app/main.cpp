@@ -3,6 +3,9 @@
 #include <QCommandLineParser>
 #include <QSettings>
 #include <QTimer>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 #include "app/panels/theme.h"
 #include "app/session/run_library.h"
@@ -13,6 +16,36 @@
 namespace {
 
 using namespace ws::app;
+
+constexpr const char* kNoDisplay =
+    "warpscope: no display can be used here; start the command-line program instead (warpscope-cli train mnist), or "
+    "let "
+    "the window draw into memory (QT_QPA_PLATFORM=offscreen warpscope --screenshot window.png).\n";
+
+bool asks_for(int argc, char** argv, std::initializer_list<std::string_view> options) {
+  for (int i = 1; i < argc; ++i)
+    for (std::string_view option : options)
+      if (std::string_view(argv[i]) == option || std::string_view(argv[i]).starts_with(std::string(option) + "="))
+        return true;
+  return false;
+}
+
+// Qt aborts where it finds no display. What needs none goes on without; false: nothing can be shown.
+bool can_draw(int argc, char** argv) {
+  for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"})
+    if (!qEnvironmentVariableIsEmpty(name)) return true;
+  if (asks_for(argc, argv, {"-platform", "--platform"})) return true;
+  if (!asks_for(argc, argv, {"-h", "--help", "--help-all", "-v", "--version", "--screenshot"})) return false;
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  return true;
+}
+
+// A display that is named but does not answer.
+void while_starting(QtMsgType type, const QMessageLogContext&, const QString& text) {
+  if (type != QtFatalMsg) return static_cast<void>(std::fprintf(stderr, "%s\n", qPrintable(text)));
+  std::fputs(kNoDisplay, stderr);
+  std::_Exit(1);
+}
 
 // The scale must be known before the application exists.
 void scale_early(int argc, char** argv) {
@@ -50,7 +83,10 @@ int main(int argc, char** argv) {
   if (ws::lab::run_cold_call_if_asked()) return 0;
   scale_early(argc, argv);
   QGuiApplication::setHighDpiScaleFactorRoundingPolicy(Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
+  if (!can_draw(argc, argv)) return std::fputs(kNoDisplay, stderr), 1;
+  qInstallMessageHandler(while_starting);
   QApplication app(argc, argv);
+  qInstallMessageHandler(nullptr);
   QApplication::setApplicationName("warpscope");
   QApplication::setOrganizationName("warpscope");
   QApplication::setApplicationVersion(WARPSCOPE_VERSION);

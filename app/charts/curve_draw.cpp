@@ -9,6 +9,8 @@
 namespace ws::app {
 namespace {
 
+constexpr double kSteepShare = 0.02;  // of the width
+
 QPen run_pen(int slot, double width) {
   QPen pen(theme().run[std::max(0, slot) % 8], width);
   if (slot >= 4) pen.setDashPattern({6, 2});
@@ -32,19 +34,43 @@ void add_graph(QCustomPlot* plot, const MinMaxSeries& series, const QPen& pen, b
 
 }  // namespace
 
+// Nearly everywhere the same pixels: who is drawn first would not be seen.
+bool CurvePane::covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const {
+  constexpr int kProbes = 48;
+  if (upper.empty() || lower.empty()) return false;
+  const QCPRange x = plot_->xAxis->range();
+  const double end = std::min(upper.at(upper.size() - 1).x, lower.at(lower.size() - 1).x);
+  int seen = 0, same = 0;
+  for (int i = 0; i < kProbes; ++i) {
+    const double at = x.lower + x.size() * (i + 0.5) / kProbes;
+    if (at > end) break;
+    const double a = upper.nearest(at)->y, b = lower.nearest(at)->y;
+    ++seen;
+    same += a == b || std::abs(plot_->yAxis->coordToPixel(a) - plot_->yAxis->coordToPixel(b)) < 1.5;
+  }
+  return seen > 2 && same * 10 >= seen * 8;
+}
+
 void CurvePane::drawCurves() {
   plot_->clearGraphs();
-  for (const Curve& curve : curves_) {
+  const bool steps = measure_ == Gauge::AllocatorCalls || measure_ == Gauge::Memory;
+  for (size_t i = 0; i < curves_.size(); ++i) {
+    const Curve& curve = curves_[i];
     const int slot = curve.run->slot;
+    const bool above = std::any_of(curves_.begin(), curves_.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Curve& other) { return covers(shown(curve), shown(other)); });
     QColor ghost = theme().run[std::max(0, slot) % 8];
     ghost.setAlphaF(0.3F);
     if (measure_ == Gauge::Loss && smoothing_ > 0) add_graph(plot_, curve.raw, QPen(ghost, 1), false);
     if (measure_ == Gauge::Accuracy) add_graph(plot_, curve.smooth, QPen(ghost, 1), false);
-    add_graph(plot_, shown(curve), run_pen(slot, 1.7), measure_ == Gauge::AllocatorCalls || measure_ == Gauge::Memory);
+    QPen pen = run_pen(slot, 1.7);
+    if (above) pen.setDashPattern({5, 5}), pen.setCapStyle(Qt::FlatCap);
+    add_graph(plot_, shown(curve), pen, steps);
+    if (measure_ == Gauge::Memory) add_graph(plot_, curve.smooth, QPen(pen.color(), 1.3, Qt::DotLine), steps);
     if (measure_ != Gauge::Loss || curve.test.size() > 200) continue;
     add_graph(plot_, curve.test, Qt::NoPen, false);
     plot_->graph()->setScatterStyle(
-        QCPScatterStyle(QCPScatterStyle::ssCircle, run_pen(slot % 4, 1.2), theme().base, 5));
+        QCPScatterStyle(QCPScatterStyle::ssCircle, run_pen(slot % 4, 1.2), theme().base, above ? 3.5 : 6));
     plot_->graph()->setLineStyle(QCPGraph::lsNone);
   }
 }
@@ -75,10 +101,11 @@ void CurvePane::scaleAxes() {
       low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
       found = true;
     }
-  // The faint curve of the training rows may stand above that of the test.
+  // The faint curve of the training rows may leave that of the test; its steep beginning is not looked at.
   for (const Curve& curve : curves_)
-    if (double a = 0, b = 0; measure_ == Gauge::Accuracy && found && curve.smooth.range(x.lower, x.upper, a, b, false))
-      high = std::max(high, b);
+    if (double a = 0, b = 0; measure_ == Gauge::Accuracy && found &&
+                             curve.smooth.range(x.lower + x.size() * kSteepShare, x.upper, a, b, false))
+      low = std::min(low, a), high = std::max(high, b);
   if (!found) low = log_y_ ? 0.1 : 0, high = measure_ == Gauge::Accuracy ? 100 : log_y_ ? 10 : 1;
   if (log_y_) {
     low = std::max(low, high * 1e-9);
@@ -162,6 +189,9 @@ QString CurvePane::emptyText() const {
       std::all_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->regression(); }))
     return tr("A line has no accuracy: look at the loss");
   if (measure_ == Gauge::Accuracy) return tr("Filled at the end of the first epoch");
+  if (measure_ == Gauge::Memory &&
+      std::none_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->live(); }))
+    return tr("No memory was recorded");
   return tr("Filled with the first steps");
 }
 

@@ -63,7 +63,8 @@ void CurvePane::buildOptions() {
   x_button_ = option_button(tr("Horizontal axis"), this);
   if (measures_.size() > 1) {
     measure_button_ = option_button(tr("Gauge"), this);
-    addOption(measure_button_);
+    measure_button_->setFlat(true);
+    setTitleButton(measure_button_);
   }
   for (QPushButton* button : {log_button_, smooth_button_, x_button_}) addOption(button);
   auto* log_menu = new QMenu(log_button_);
@@ -99,7 +100,7 @@ void CurvePane::fillMenu(QMenu* menu) {
   }
   menu->addSeparator();
   menu->addAction(tr("Fit"), plot_, &Plot::fit);
-  menu->addAction(tr("Undo zoom"), plot_, &Plot::undoZoom)->setEnabled(plot_->zoomed());
+  menu->addAction(tr("Undo zoom"), plot_, &Plot::undoZoom)->setEnabled(plot_->canUndoZoom());
   menu->addAction(tr("Export the chart…"), this, &CurvePane::exportImage);
 }
 
@@ -114,7 +115,9 @@ void CurvePane::refreshOptions() {
   log_button_->setVisible(loss && !compact_ && width() >= 300);
   smooth_button_->setVisible(loss && !compact_ && width() >= 380);
   x_button_->setVisible(loss && !compact_ && width() >= 420);
-  if (measure_button_) measure_button_->setVisible(false), measure_button_->setText(measure_title(measure_));
+  if (!measure_button_) return;
+  measure_button_->setText(measure_title(measure_));
+  measure_button_->setFixedWidth(QFontMetrics(measure_button_->font()).horizontalAdvance(measure_button_->text()) + 30);
 }
 
 void CurvePane::setRuns(const std::vector<Run*>& runs) {
@@ -140,23 +143,31 @@ void CurvePane::rebuild() {
 void CurvePane::setXAxis(XAxis axis) {
   x_ = axis;
   refreshOptions();
-  plot_->fit();
+  plot_->forgetZoom();
   rebuild();
+}
+
+// Which line is what, where there is more than one a run.
+QString CurvePane::lineKey() const {
+  if (measure_ == Gauge::Loss) return tr("train · ○ test");
+  if (measure_ == Gauge::Accuracy) return tr("line test, faint train");
+  return measure_ == Gauge::Memory ? tr("line reserved, dotted used") : QString();
 }
 
 void CurvePane::setMeasure(Gauge measure) {
   measure_ = measure;
   log_y_ = measure == Gauge::Loss;
-  const QString note = measure == Gauge::Loss             ? tr("train")
-                       : measure == Gauge::Accuracy       ? QStringLiteral("%")
-                       : measure == Gauge::AllocatorCalls ? QString()
-                       : measure == Gauge::Throughput     ? tr("samples/s")
-                                                          : tr("MiB reserved");
-  setTitle(measure_title(measure), note);
+  const QString brief = measure == Gauge::Loss             ? tr("train")
+                        : measure == Gauge::Accuracy       ? QStringLiteral("%")
+                        : measure == Gauge::AllocatorCalls ? tr("a step")
+                        : measure == Gauge::Throughput     ? tr("samples/s")
+                                                           : tr("MiB");
+  const QString key = lineKey();
+  setTitle(measure_title(measure), key.isEmpty() ? brief : measure == Gauge::Loss ? key : brief + " · " + key, brief);
   plot_->setAccessibleName(tr("%1 chart").arg(measure_title(measure)));
   plot_->setLogY(log_y_);
   refreshOptions();
-  plot_->fit();
+  plot_->forgetZoom();
   rebuild();
 }
 
@@ -171,7 +182,8 @@ void CurvePane::setLogX(bool on) {
   log_x_ = on;
   plot_->setLogX(on);
   refreshOptions();
-  plot_->fit();
+  plot_->forgetZoom();
+  redraw();
 }
 
 void CurvePane::setSmoothing(double factor) {
@@ -236,8 +248,10 @@ void CurvePane::takeMeters(Curve& curve) {
   const Run& run = *curve.run;
   for (; curve.taken < run.meters.size(); ++curve.taken) {
     const MeterPoint& p = run.meters[curve.taken];
-    if (curve.taken == 0) curve.raw.append(0, meter_value(measure_, p));
+    if (measure_ == Gauge::Memory && p.reserved <= 0 && p.used <= 0) continue;  // not recorded
+    if (curve.raw.empty()) curve.raw.append(0, meter_value(measure_, p));
     curve.raw.append(xOf(run, p.step, p.wall_s), meter_value(measure_, p));
+    if (measure_ == Gauge::Memory) curve.smooth.append(xOf(run, p.step, p.wall_s), p.used / kMiB);
   }
 }
 
@@ -258,6 +272,8 @@ void CurvePane::redraw() {
   scaleAxes();
   drawCurves();
   plot_->setEmptyText(emptyText());
+  plot_->setCaption(noteFits() ? QString() : lineKey(),
+                    Qt::AlignRight | (measure_ == Gauge::Accuracy ? Qt::AlignBottom : Qt::AlignTop));
   plot_->setCursor(cursorX());
   refreshLegend();
   refreshOverlay();

@@ -67,6 +67,8 @@ class CurvePane : public Pane {
   std::optional<double> cursorX() const;
   double stepOfX(double x) const;
   const MinMaxSeries& shown(const Curve& curve) const;
+  bool covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const;
+  QString lineKey() const;
   QString valueText(double value) const;
   QString emptyText() const;
   void exportImage();

@@ -9,20 +9,23 @@
 #include "app/panels/theme.h"
 
 namespace ws::app {
-namespace {
 
-// Words beside the title: there when they fit as a whole, else not at all.
+// Words beside the title: there when they fit as a whole, else fewer, else none.
 class NoteLabel : public QLabel {
  public:
   using QLabel::QLabel;
+  QString brief;
+  bool fits(const QString& words) const { return fontMetrics().horizontalAdvance(words) <= width(); }
 
  protected:
-  void paintEvent(QPaintEvent* event) override {
-    if (fontMetrics().horizontalAdvance(text()) <= width()) QLabel::paintEvent(event);
+  void paintEvent(QPaintEvent*) override {
+    const QString& words = fits(text()) ? text() : brief;
+    if (!fits(words)) return;
+    QPainter painter(this);
+    painter.setPen(palette().color(foregroundRole()));
+    painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter, words);
   }
 };
-
-}  // namespace
 
 Legend::Legend(QWidget* parent) : QWidget(parent) {
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
@@ -91,11 +94,21 @@ Pane::Pane(const QString& title, QWidget* parent)
   column_->addWidget(bar_);
 }
 
-void Pane::setTitle(const QString& title, const QString& note) {
+void Pane::setTitle(const QString& title, const QString& note, const QString& brief) {
   title_->setText(title);
   note_->setText(note);
+  note_->brief = brief;
   note_->setForegroundRole(QPalette::PlaceholderText);
   setAccessibleName(title);
+}
+
+bool Pane::noteFits() const { return note_->fits(note_->text()); }
+
+void Pane::setTitleButton(QPushButton* button) {
+  row_->insertWidget(0, button);
+  row_->setContentsMargins(4, 0, 6, 0);
+  button->setFont(title_->font());
+  title_->hide();
 }
 
 QString Pane::title() const { return title_->text(); }

@@ -33,11 +33,16 @@ class Legend : public QWidget {
   std::vector<LegendItem> items_;
 };
 
+class NoteLabel;
+
 class Pane : public QWidget {
   Q_OBJECT
  public:
   explicit Pane(const QString& title, QWidget* parent = nullptr);
-  void setTitle(const QString& title, const QString& note);
+  // `brief` stands where the whole note has no room.
+  void setTitle(const QString& title, const QString& note, const QString& brief = {});
+  bool noteFits() const;
+  void setTitleButton(QPushButton* button);  // in place of the title
   QString title() const;
   Legend* legend() const { return legend_; }
   void addOption(QWidget* option);  // at the right of the title
@@ -53,7 +58,7 @@ class Pane : public QWidget {
   QHBoxLayout* row_;
   QVBoxLayout* column_;
   QLabel* title_;
-  QLabel* note_;
+  NoteLabel* note_;
   Legend* legend_;
   std::vector<QWidget*> options_;
 };

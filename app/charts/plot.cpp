@@ -8,6 +8,9 @@
 namespace ws::app {
 namespace {
 
+constexpr size_t kMostViews = 60;
+constexpr int kOneGestureMs = 450;
+
 QString tick_text(double value) {
   const double size = std::abs(value);
   if (size >= 1e6) return QString::number(value / 1e6, 'g', 3) + "M";
@@ -88,22 +91,44 @@ void Plot::setEmptyText(const QString& text) {
   update();
 }
 
-void Plot::zoomTo(double from, double to) {
+void Plot::setCaption(const QString& text, Qt::Alignment corner) {
+  caption_ = text, caption_corner_ = corner;
+  update();
+}
+
+void Plot::remember(bool in_small_steps) {
+  const bool same = in_small_steps && last_step_.isValid() && last_step_.elapsed() < kOneGestureMs;
+  in_small_steps ? static_cast<void>(last_step_.start()) : last_step_.invalidate();
+  if (same && !undo_.empty()) return;
+  undo_.push_back({xAxis->range(), yAxis->range(), zoomed_});
+  if (undo_.size() > kMostViews) undo_.erase(undo_.begin());
+}
+
+void Plot::zoomTo(double from, double to, bool in_small_steps) {
   if (!(to > from)) return;
-  undo_.push_back({xAxis->range(), yAxis->range()});
+  remember(in_small_steps);
+  zoomed_ = true;
   xAxis->setRange(from, to);
   emit zoomChanged();
 }
 
 void Plot::fit() {
-  undo_.clear();
+  if (zoomed_) remember(false);
+  zoomed_ = false;
   emit zoomChanged();
+}
+
+void Plot::forgetZoom() {
+  undo_.clear();
+  zoomed_ = false;
 }
 
 void Plot::undoZoom() {
   if (undo_.empty()) return;
   const View view = undo_.back();
   undo_.pop_back();
+  zoomed_ = view.zoomed;
+  last_step_.invalidate();
   xAxis->setRange(view.x);
   yAxis->setRange(view.y);
   emit zoomChanged();
@@ -181,9 +206,13 @@ void Plot::paintEvent(QPaintEvent* event) {
     painter.fillRect(
         QRect(QPoint(press_->x(), axisRect()->top()), QPoint(drag_->x(), axisRect()->bottom())).normalized(), fill);
   }
-  if (empty_.isEmpty()) return;
-  painter.setFont(ui_font(11.5));
   painter.setPen(theme().quiet);
+  if (empty_.isEmpty()) {
+    painter.setFont(ui_font(10.5));
+    painter.drawText(axisRect()->rect().adjusted(6, 2, -4, -3), static_cast<int>(caption_corner_), caption_);
+    return;
+  }
+  painter.setFont(ui_font(11.5));
   painter.drawText(axisRect()->rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
 }
 
@@ -213,7 +242,7 @@ void Plot::mouseDoubleClickEvent(QMouseEvent*) { fit(); }
 void Plot::wheelEvent(QWheelEvent* event) {
   if (!(event->modifiers() & Qt::ControlModifier)) return event->ignore();
   const double at = xAxis->pixelToCoord(event->position().x()), factor = event->angleDelta().y() > 0 ? 0.8 : 1.25;
-  zoomTo(at - (at - xAxis->range().lower) * factor, at + (xAxis->range().upper - at) * factor);
+  zoomTo(at - (at - xAxis->range().lower) * factor, at + (xAxis->range().upper - at) * factor, true);
 }
 
 void Plot::keyPressEvent(QKeyEvent* event) {
@@ -221,13 +250,13 @@ void Plot::keyPressEvent(QKeyEvent* event) {
   const double middle = cursor_.value_or(range.center());
   switch (event->key()) {
     case Qt::Key_W:
-      return zoomTo(middle - (middle - range.lower) * 0.7, middle + (range.upper - middle) * 0.7);
+      return zoomTo(middle - (middle - range.lower) * 0.7, middle + (range.upper - middle) * 0.7, true);
     case Qt::Key_S:
-      return zoomTo(middle - (middle - range.lower) * 1.4, middle + (range.upper - middle) * 1.4);
+      return zoomTo(middle - (middle - range.lower) * 1.4, middle + (range.upper - middle) * 1.4, true);
     case Qt::Key_A:
-      return zoomTo(range.lower - range.size() * 0.15, range.upper - range.size() * 0.15);
+      return zoomTo(range.lower - range.size() * 0.15, range.upper - range.size() * 0.15, true);
     case Qt::Key_D:
-      return zoomTo(range.lower + range.size() * 0.15, range.upper + range.size() * 0.15);
+      return zoomTo(range.lower + range.size() * 0.15, range.upper + range.size() * 0.15, true);
     case Qt::Key_F:
       return fit();
     case Qt::Key_Backspace:

@@ -29,10 +29,14 @@ class Plot : public QCustomPlot {
   void setCursor(std::optional<double> x);
   void setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, std::vector<PlotNote> notes);
   void setEmptyText(const QString& text);
+  // Which line is what, in a corner where the curves leave room.
+  void setCaption(const QString& text, Qt::Alignment corner);
   void setLogX(bool on) { setLog(xAxis, on); }
   void setLogY(bool on) { setLog(yAxis, on); }
-  bool zoomed() const { return !undo_.empty(); }
-  void fit();  // back to all data
+  bool zoomed() const { return zoomed_; }
+  bool canUndoZoom() const { return !undo_.empty(); }
+  void fit();         // back to all data
+  void forgetZoom();  // other axes: the views of before mean nothing
   void undoZoom();
   void applyTheme();
   QSize minimumSizeHint() const override { return {120, 80}; }
@@ -55,9 +59,12 @@ class Plot : public QCustomPlot {
  private:
   struct View {
     QCPRange x, y;
+    bool zoomed;
   };
   void setLog(QCPAxis* axis, bool on);
-  void zoomTo(double from, double to);
+  // A wheel turn or a held key is one zoom to undo, not fifty.
+  void zoomTo(double from, double to, bool in_small_steps = false);
+  void remember(bool in_small_steps);
   void paintCursor(QPainter& painter);
   void paintMarks(QPainter& painter);
 
@@ -65,8 +72,11 @@ class Plot : public QCustomPlot {
   std::vector<PlotDot> dots_;
   std::vector<PlotMark> marks_;
   std::vector<PlotNote> notes_;
-  QString empty_;
+  QString empty_, caption_;
+  Qt::Alignment caption_corner_;
   std::vector<View> undo_;
+  bool zoomed_ = false;
+  QElapsedTimer last_step_;  // of a wheel turn or a held key
   std::optional<QPoint> press_;
   std::optional<QPoint> drag_;
 };

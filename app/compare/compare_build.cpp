@@ -72,7 +72,8 @@ QWidget* CompareTab::buildPicker() {
   swap->setIcon(theme_icon("swap"));
   swap->setAccessibleName(tr("Swap baseline and candidate"));
   swap->setToolTip(swap->accessibleName());
-  for (QComboBox* combo : {baseline_box_, candidate_box_}) combo->setMinimumWidth(170);
+  for (QComboBox* combo : {baseline_box_, candidate_box_})
+    combo->setMinimumWidth(170), combo->setPlaceholderText(tr("tick a second run"));
   row->addWidget(new QLabel(tr("Baseline"), box));
   row->addWidget(baseline_box_);
   row->addWidget(swap);

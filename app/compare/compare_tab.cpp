@@ -57,13 +57,21 @@ void CompareTab::fillPickers() {
     combo->clear();
     for (const auto& run : runs_)
       if (run) combo->addItem(badge_icon(run->slot), run->title);
+    combo->setCurrentIndex(-1);  // says that one more is to be ticked
     for (size_t i = 0; i < runs_.size(); ++i)
-      if (runs_[i] == chosen) combo->setCurrentIndex(static_cast<int>(i));
+      if (chosen && runs_[i] == chosen) combo->setCurrentIndex(static_cast<int>(i));
     combo->setEnabled(runs_.size() > 1);
   }
 }
 
+// A run against itself says nothing: the other picker takes what this one had.
 void CompareTab::setPair(Run* baseline, Run* candidate) {
+  if (baseline && baseline == candidate) {
+    if (baseline == baseline_)
+      baseline = candidate_;
+    else
+      candidate = baseline_;
+  }
   baseline_ = baseline;
   candidate_ = candidate;
   fillPickers();
@@ -133,7 +141,8 @@ void CompareTab::show_all() {
   std::vector<StepView::Shown> shown;
   for (Run* run : ordered()) shown.push_back({run, sample(run)});
   step_->setRuns(std::move(shown));
-  waterfall_->setComparison(comparison_, baseline_ ? baseline_->slot : 0, candidate_ ? candidate_->slot : 1);
+  const bool pair = baseline_ && candidate_;
+  waterfall_->setComparison(comparison_, pair ? baseline_->slot : -1, pair ? candidate_->slot : -1);
 }
 
 void CompareTab::showHeadline() {

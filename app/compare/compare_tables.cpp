@@ -14,7 +14,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kNameWidth = 150, kRunWidth = 168;
+constexpr int kNameWidth = 150, kRunWidth = 168, kLeastColumn = 40;
 
 QString with_sign(double value, int decimals) {
   const QString text = fixed_text(value, decimals);
@@ -92,11 +92,11 @@ void CompareTab::showMeasures() {
     pair ? showPairColumns(row, values) : showRunColumns(row, values);
   }
   auto* header = measures_->horizontalHeader();
-  header->setSectionResizeMode(pair ? QHeaderView::Stretch : QHeaderView::Interactive);
+  // The titles of the runs have all the room there is; beyond that the table scrolls.
+  header->setMinimumSectionSize(pair ? kLeastColumn : kRunWidth);
+  header->setSectionResizeMode(QHeaderView::Stretch);
   header->setSectionResizeMode(0, QHeaderView::Fixed);
   measures_->setColumnWidth(0, widest_name(*measures_));
-  for (int column = 1; !pair && column < measures_->columnCount(); ++column)
-    measures_->setColumnWidth(column, column == 1 ? 96 : kRunWidth);
 }
 
 void CompareTab::showPairColumns(int row, const std::vector<MeasureValue>& values) {
@@ -176,8 +176,11 @@ void CompareTab::showSpec() {
       spec_->setItem(row, 1 + static_cast<int>(i), cell);
     }
   }
+  auto* header = spec_->horizontalHeader();
+  header->setMinimumSectionSize(kNameWidth);
+  header->setSectionResizeMode(QHeaderView::Stretch);
+  header->setSectionResizeMode(0, QHeaderView::Fixed);
   spec_->setColumnWidth(0, kNameWidth);
-  for (int column = 1; column < spec_->columnCount(); ++column) spec_->setColumnWidth(column, 150);
 }
 
 void CompareTab::showBars() {

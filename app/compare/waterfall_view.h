@@ -10,6 +10,7 @@ class WaterfallView : public QWidget {
   Q_OBJECT
  public:
   explicit WaterfallView(QWidget* parent = nullptr);
+  // Slots −1: there are no two runs to compare.
   void setComparison(const PairComparison& comparison, int baseline_slot, int candidate_slot);
   void render(QPainter& painter, const QRectF& area) const;
   QSize minimumSizeHint() const override { return {320, 180}; }
@@ -29,7 +30,7 @@ class WaterfallView : public QWidget {
   void paintBar(QPainter& painter, const Bar& bar, const QRectF& box, double zero, double scale) const;
 
   PairComparison comparison_;
-  int baseline_slot_ = 0, candidate_slot_ = 1;
+  int baseline_slot_ = -1, candidate_slot_ = -1;
 };
 
 }  // namespace ws::app

@@ -4,7 +4,9 @@
 #include <QLabel>
 #include <QMenu>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QVBoxLayout>
+#include <map>
 
 #include "app/panels/panel_table.h"
 #include "app/panels/theme.h"
@@ -13,6 +15,23 @@
 namespace ws::app {
 namespace {
 constexpr int kPlanRefreshMs = 1000, kReadsFrom = 400;
+}
+
+// One line a pass: what it said again and again is said once.
+QStringList pass_lines(const std::vector<std::string>& log) {
+  static const QRegularExpression times("^applied (“.*”) (\\d+) times$");
+  QStringList passes;
+  std::map<QString, QStringList> said;
+  for (const std::string& entry : log) {
+    QString line = QString::fromStdString(entry);
+    if (line.endsWith('.')) line.chop(1);
+    const QString pass = line.section(' ', 0, 0);
+    line = line.section(' ', 1).replace(times, "\\1 × \\2");
+    if (!said.count(pass)) passes << pass;
+    if (!said[pass].contains(line)) said[pass] << line;
+  }
+  for (QString& pass : passes) pass += ": " + said[pass].join(", ");
+  return passes;
 }
 
 PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
@@ -36,6 +55,7 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   log_->setWordWrap(true);
   log_->setContentsMargins(12, 6, 12, 6);
   log_->setFont(ui_font(11));
+  log_->setForegroundRole(QPalette::PlaceholderText);
   auto* body = new QWidget(this);
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(0, 0, 0, 0);
@@ -78,8 +98,7 @@ void PlanPanel::present(Run* run) {
   table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
   setTitle(tr("Plan"), plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString());
   if (!plan) return;
-  QStringList lines;
-  for (const std::string& line : plan->log) lines << QString::fromStdString(line);
+  const QStringList lines = pass_lines(plan->log);
   log_->setText(lines.join("\n"));
   log_->setVisible(!lines.isEmpty());
   table_->clearSpans();

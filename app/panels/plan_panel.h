@@ -11,6 +11,9 @@ class QLabel;
 
 namespace ws::app {
 
+// What the passes said of a plan, a line a pass.
+QStringList pass_lines(const std::vector<std::string>& log);
+
 class PlanPanel : public Pane {
   Q_OBJECT
  public:

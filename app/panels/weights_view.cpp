@@ -106,9 +106,18 @@ void LearnedView::paintEvent(QPaintEvent*) {
 
 void LearnedView::paintFilters(QPainter& painter, QRectF area) {
   const LayerWeights& layer = snapshot_->layers[0];
-  const int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols)), columns = 8,
-            rows = (count + columns - 1) / columns;
-  const double side = std::min(area.width() / columns, area.height() / rows) - 4;
+  const int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols));
+  int columns = 1;
+  double side = 0;
+  for (int tried = 1; tried <= count; ++tried)  // as large as the pane allows
+    if (const double fits = std::min(area.width() / tried, area.height() / ((count + tried - 1) / tried)) - 4;
+        fits > side)
+      side = fits, columns = tried;
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().quiet);
+  painter.drawText(
+      QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
+      count < layer.cols ? tr("%1 of %2 filters").arg(count).arg(layer.cols) : tr("%1 filters").arg(count));
   painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
   for (int i = 0; i < count; ++i)
     painter.drawImage(

@@ -52,7 +52,7 @@ void ProgramRecording::drain() {
   RunUpdate update;
   for (prof::TraceBatch batch = program_->take(); !batch.empty(); batch = program_->take())
     update.traces.push_back(std::move(batch));
-  if (!update.traces.empty()) run_->apply(std::move(update));
+  if (!update.traces.empty() && run_) run_->apply(std::move(update));
 }
 
 void ProgramRecording::poll() {
@@ -64,16 +64,19 @@ void ProgramRecording::poll() {
   const std::string problem = program_->status().problem;
   const QString path = keep();
   program_.reset();
-  run_->recording = false;
-  Summary summary;
-  summary.status = path.isEmpty() ? RunStatus::Failed : RunStatus::Finished;
-  run_->summary = summary;
+  if (run_) {
+    run_->recording = false;
+    run_->summary.emplace().status = path.isEmpty() ? RunStatus::Failed : RunStatus::Finished;
+  }
   if (path.isEmpty())
-    emit failed(
-        tr("%1 ended with status %2 and nothing was recorded: it did not start CUDA.").arg(run_->title).arg(*status));
+    emit failed(tr("%1 ended with status %2 and nothing was recorded: it did not start CUDA.")
+                    .arg(run_ ? run_->title : tr("The program"))
+                    .arg(*status));
   else if (!problem.empty())
     emit failed(QString::fromStdString(problem));
-  emit ended(std::exchange(run_, nullptr), path);
+  Run* run = run_;
+  run_.clear();
+  emit ended(run, path);
 }
 
 QString ProgramRecording::keep() {

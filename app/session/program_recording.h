@@ -1,6 +1,7 @@
 // Records any CUDA program and shows it while it runs: its batches go into a Run, its file into the library at the end.
 #pragma once
 #include <QObject>
+#include <QPointer>
 #include <QStringList>
 #include <QTimer>
 #include <memory>
@@ -22,7 +23,8 @@ class ProgramRecording : public QObject {
   void stop();  // interrupts the program, as Ctrl+C would
 
  signals:
-  // The program has ended. `path`: its run file, in the library's folder; empty when nothing was recorded.
+  // The program has ended. `run`: null when the window forgot it meanwhile. `path`: its run file, in the library's
+  // folder; empty when nothing was recorded.
   void ended(ws::app::Run* run, const QString& path);
   void failed(const QString& sentence);
 
@@ -33,7 +35,7 @@ class ProgramRecording : public QObject {
 
   QString folder_;
   std::unique_ptr<prof::FollowedRun> program_;
-  Run* run_ = nullptr;
+  QPointer<Run> run_;
   QTimer timer_;
 };
 

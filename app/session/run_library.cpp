@@ -67,7 +67,10 @@ void RunLibrary::refresh() {
   }
   if (!watcher_.directories().contains(folder_)) watcher_.addPath(folder_);
   bool different = readFolder();
-  const auto gone = [](const Run* run) { return run->origin != RunOrigin::Live && !QFileInfo::exists(run->path); };
+  // What is being recorded may have no file yet, and what this window trained is kept in memory.
+  const auto gone = [](const Run* run) {
+    return run->origin != RunOrigin::Live && !run->live() && !run->path.isEmpty() && !QFileInfo::exists(run->path);
+  };
   for (Run* run : runs_)
     if (gone(run)) different = true, run->deleteLater();
   std::erase_if(runs_, gone);

@@ -5,9 +5,11 @@
 #include <QObject>
 #include <QSet>
 #include <QTimer>
+#include <functional>
 #include <vector>
 
 #include "app/session/run.h"
+#include "profiling/formats/run_data.h"
 
 namespace ws::app {
 
@@ -42,13 +44,19 @@ class RunLibrary : public QObject {
   QString lastRemoved() const { return removed_.empty() ? QString() : removed_.back().title; }
   Run* undoRemove();  // nullptr: it is gone for good
 
-  Run* import(const QString& path);               // a run file or another tool's trace becomes a run of the library
-  bool exportRun(Run* run, const QString& path);  // by the name's ending: .wsrun, .json, .json.gz, .csv …
+  Run* import(const QString& path);  // a run file or another tool's trace becomes a run of the library
+  // By the name's ending: .wsrun with the weights beside it, .json, .json.gz, .csv … What was there before is replaced
+  // once the new file is whole.
+  bool exportRun(Run* run, const QString& path);
+  void exportLater(Run* run, const QString& path);  // on another thread; then exported() or failed()
+  // Writes a run that `make` gives into the folder, on another thread, then opens and ticks it.
+  void addMade(const QString& name, std::function<prof::RunData()> make);
 
  signals:
   void changed();
   void tickedChanged();
   void failed(const QString& sentence);
+  void exported(const QString& path);
 
  private:
   struct Removed {
@@ -61,6 +69,7 @@ class RunLibrary : public QObject {
   void tellTicked(const Run& run);
   void markBroken(const QString& path, const QString& why);
   bool write(Run* run, const std::function<void(const std::string& path)>& change);
+  void later(std::function<QString()> work, std::function<void(const QString& path)> done);
   QString trash() const { return folder_ + "/.deleted"; }
   void emptyTrash();
 

@@ -1,8 +1,12 @@
 // What a person changes in the library: names, tags, notes, deleting and its undo, files in and out.
+#include <QCoreApplication>
 #include <QDateTime>
 #include <QDir>
 #include <QFileInfo>
+#include <QPointer>
+#include <QThreadPool>
 #include <QUuid>
+#include <filesystem>
 
 #include "app/session/run_library.h"
 #include "app/session/run_reader.h"
@@ -28,6 +32,33 @@ bool move_run(const QString& from, const QString& to) {
   for (const char* ending : kBeside)
     if (QFile::exists(from + ending)) QFile::rename(from + ending, to + ending);
   return true;
+}
+
+// Whole or not at all: what stood at `path` stays until the new file is complete.
+void write_whole_run(const QString& path, const std::function<void(const std::string& part)>& write) {
+  const QFileInfo target(path);
+  const std::string part = target.dir().filePath(".part-" + target.fileName()).toStdString();
+  std::error_code problem;
+  try {
+    write(part);
+    std::filesystem::rename(part, path.toStdString(), problem);
+    if (problem) throw Failure(path.toStdString() + ": cannot be written.");
+  } catch (const std::exception& failure) {
+    std::filesystem::remove(part, problem);
+    throw Failure(QString::fromUtf8(failure.what()).replace(".part-", "").toStdString());
+  }
+}
+
+void write_copy(const QString& from, const QString& to) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(from.toStdString(), to.toStdString(), ignored))
+    throw Failure(to.toStdString() + ": is the run itself.");
+  write_whole_run(to, [&](const std::string& part) { prof::convert(from.toStdString(), part); });
+  if (!to.endsWith(".wsrun")) return;
+  const QString weights = weights_path(from), beside = weights_path(to);
+  QFile::remove(beside);  // of what was replaced
+  if (QFile::exists(weights) && !QFile::copy(weights, beside))
+    throw Failure(beside.toStdString() + ": cannot be written; the copy has no weights.");
 }
 
 }  // namespace
@@ -150,19 +181,47 @@ Run* RunLibrary::import(const QString& path) {
 }
 
 bool RunLibrary::exportRun(Run* run, const QString& path) {
-  const QFileInfo target(path);
-  const QString temporary = target.dir().filePath(".part-" + target.fileName());
   try {
-    if (QFileInfo(run->path) == target) throw Failure(path.toStdString() + ": is the run itself.");
-    prof::convert(run->path.toStdString(), temporary.toStdString());
-    QFile::remove(path);
-    if (!QFile::rename(temporary, path)) throw Failure(path.toStdString() + ": cannot be written.");
+    write_copy(run->path, path);
   } catch (const std::exception& problem) {
-    QFile::remove(temporary);
-    emit failed(QString::fromUtf8(problem.what()).replace(".part-", ""));
+    emit failed(QString::fromUtf8(problem.what()));
     return false;
   }
   return true;
+}
+
+// Runs `work` on another thread; what it gives, or its problem in a sentence, comes back while the library is there.
+void RunLibrary::later(std::function<QString()> work, std::function<void(const QString& path)> done) {
+  QThreadPool::globalInstance()->start(
+      [guard = QPointer<RunLibrary>(this), work = std::move(work), done = std::move(done)] {
+        QString path, problem;
+        try {
+          path = work();
+        } catch (const std::exception& failure) {
+          problem = QString::fromUtf8(failure.what());
+        }
+        QMetaObject::invokeMethod(qApp, [guard, done, path, problem] {
+          if (!guard) return;
+          problem.isEmpty() ? done(path) : emit guard->failed(problem);
+        });
+      });
+}
+
+void RunLibrary::exportLater(Run* run, const QString& path) {
+  later([from = run->path, path] { return write_copy(from, path), path; },
+        [this](const QString& written) { emit exported(written); });
+}
+
+void RunLibrary::addMade(const QString& name, std::function<prof::RunData()> make) {
+  const auto work = [folder = folder_, name, make = std::move(make)] {
+    const QString path = free_name(folder, name);
+    QDir().mkpath(folder);
+    write_whole_run(path, [&](const std::string& part) { prof::export_run(make(), part); });
+    return path;
+  };
+  later(work, [this](const QString& path) {
+    if (Run* run = open(path)) setTicked(run, true);
+  });
 }
 
 }  // namespace ws::app

@@ -5,6 +5,7 @@
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/timeline/block_label.h"
+#include "profiling/analysis/occupancy.h"
 
 namespace ws::app {
 namespace {
@@ -26,12 +27,16 @@ QString rate_text(double per_second, const char* unit) {
   return fixed_text(per_second / 1e6, 1) + " M" + unit;
 }
 
-void add_launch(HoverCard& card, const prof::Detail& detail) {
+void add_launch(HoverCard& card, const prof::Detail& detail, const QString& device) {
   if (detail.block[0] == 0) return;
   card.rows.push_back({"grid", dims(detail.grid) + " of " + dims(detail.block)});
   const int shared = detail.static_shared + detail.dynamic_shared;
   card.rows.push_back({"per thread", QString("%1 registers").arg(detail.registers) +
                                          (shared ? " · " + bytes_text(shared) + " shared" : QString())});
+  if (device.isEmpty()) return;
+  const prof::Occupancy occupancy = prof::occupancy_of(detail, prof::limits_of_card(device.toStdString()));
+  card.rows.push_back({"occupancy", fixed_text(occupancy.share * 100, 1) + " % · limited by " +
+                                        QString::fromUtf8(prof::limit_name(occupancy.limit))});
 }
 
 void add_rates(HoverCard& card, const prof::OpInfo* op, const prof::Span& span) {
@@ -78,7 +83,7 @@ void add_meanwhile(HoverCard& card, const prof::Trace& trace, const prof::Span& 
 
 }  // namespace
 
-HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& span) {
+HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& span, const QString& device) {
   const prof::Track& track = trace.tracks()[index];
   HoverCard card;
   card.title = block_names(trace, track, span).full;
@@ -87,7 +92,7 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
                     ? theme().strong_border
                     : theme().of(span.span_meaning());
   add_purpose(card, trace, span);
-  add_launch(card, trace.detail(span.detail));
+  add_launch(card, trace.detail(span.detail), device);
   add_rates(card, op_of(trace, span.op), span);
   add_partner(card, trace, index, span);
   if (is_call(span.span_kind())) add_meanwhile(card, trace, span);

@@ -17,7 +17,8 @@ struct HoverCard {
   QStringList keys;  // key caps and words, alternating: ".", "same name", "Enter", "select"
 };
 
-HoverCard span_card(const prof::Trace& trace, size_t track, const prof::Span& span);
+// `device`: its name; without it nothing is said about occupancy.
+HoverCard span_card(const prof::Trace& trace, size_t track, const prof::Span& span, const QString& device = {});
 HoverCard folded_card(const prof::Trace& trace, size_t track, const prof::LodRect& rect, TimeRange column);
 
 constexpr int kCardWidth = 282;

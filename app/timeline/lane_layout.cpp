@@ -299,25 +299,33 @@ std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const Lane
 
 namespace {
 
-// Room that nothing needs: a little to the memory curve, then to the rows that hold kernels and calls, the rest to
-// memory.
+constexpr int kWorkRow = 24;  // lower rows are of little interest: they stay low
+
+bool is_row(const Lane& lane, TrackKind kind) {
+  return lane.kind == LaneKind::Spans && lane.track_kind == kind && lane.height >= kWorkRow;
+}
+
+// Rows that gain from more room, and up to which height.
+struct Growth {
+  bool (*fits)(const Lane&);
+  int most;
+};
+constexpr Growth kGrowth[] = {
+    {[](const Lane& lane) { return is_row(lane, TrackKind::Stream) || is_row(lane, TrackKind::CpuThread); }, 96},
+    {[](const Lane& lane) { return is_row(lane, TrackKind::Api); }, 56},
+    {[](const Lane& lane) { return lane.kind == LaneKind::Counter; }, 72},
+    {[](const Lane& lane) { return lane.kind == LaneKind::Memory; }, kMostMemory}};
+
+// Room that nothing needs: first to the rows of kernels, memory last; beyond what helps them it stays empty.
 void grow(std::vector<Lane>& lanes, int spare) {
-  constexpr int kWorkRow = 24, kMemoryFirst = 110, kKernelsMore = 42, kCallsMore = 14;
-  auto memory = std::ranges::find(lanes, LaneKind::Memory, &Lane::kind);
-  if (memory == lanes.end()) return;
-  const int first = std::min(spare, kMemoryFirst);
-  memory->height += first, spare -= first;
-  const auto give = [&](TrackKind kind, int more) {
+  for (const Growth& growth : kGrowth) {
+    auto left = static_cast<int>(std::ranges::count_if(lanes, growth.fits));
     for (Lane& lane : lanes) {
-      if (lane.kind != LaneKind::Spans || lane.track_kind != kind || lane.height < kWorkRow) continue;
-      const int own = std::min(spare, more);
+      if (!growth.fits(lane)) continue;
+      const int own = std::clamp(spare / left--, 0, std::max(0, growth.most - lane.height));
       lane.height += own, spare -= own;
     }
-  };
-  give(TrackKind::Stream, kKernelsMore);
-  give(TrackKind::CpuThread, kKernelsMore);  // where the CPU does the work; beside a GPU its row is lower
-  give(TrackKind::Api, kCallsMore);
-  memory->height += spare;
+  }
 }
 
 }  // namespace

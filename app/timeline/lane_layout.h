@@ -48,7 +48,8 @@ struct Lane {
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small);
-// Sets y from 0 on, gives the memory lane what is left of `viewport`, and returns the height of all.
+constexpr int kMostMemory = 180;
+// Sets y from 0 on, lets rows grow where `viewport` has room for more, and returns the height of all.
 int place_lanes(std::vector<Lane>& lanes, int viewport);
 int lane_at(const std::vector<Lane>& lanes, int y);  // −1: none
 

@@ -292,7 +292,7 @@ void TimelineView::hover(QPoint at) {
     const TimeRange column{scale.time(static_cast<double>(hit->rect.x0)),
                            scale.time(static_cast<double>(hit->rect.x1)) + 1};
     card_ = hit->rect.count > 1 ? folded_card(trace, hit->track, hit->rect, column)
-                                : span_card(trace, hit->track, hit->rect.span);
+                                : span_card(trace, hit->track, hit->rect.span, model_->run(lane.run)->device);
     card_lane_ = hit->box;
   }
   update();

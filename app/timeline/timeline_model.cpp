@@ -3,6 +3,7 @@
 #include <QDataStream>
 #include <QIODevice>
 #include <algorithm>
+#include <climits>
 
 namespace ws::app {
 namespace {
@@ -141,6 +142,11 @@ void TimelineModel::place(std::vector<Lane> lanes) {
   lanes_ = std::move(lanes);
   content_height_ = place_lanes(lanes_, viewport_);
   emit lanesChanged();
+}
+
+int TimelineModel::mostHeight() const {
+  std::vector<Lane> grown = lanes_;
+  return place_lanes(grown, INT_MAX);
 }
 
 void TimelineModel::rebuild() {
@@ -309,23 +315,6 @@ void TimelineModel::removeMark(size_t mark) {
   marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>(mark));
   writeMarks();
   emit marksChanged();
-}
-
-std::unique_ptr<Run> TimelineModel::freeze(int index, double seconds) const {
-  const Run& from = *run(index);
-  auto kept = std::make_unique<Run>();
-  const TimeNs end = from.trace.last_time(), begin = end - static_cast<TimeNs>(seconds * 1e9);
-  kept->id = from.id + QString("-kept-%1").arg(end);
-  kept->title = from.title + QString(" · last %1 s kept").arg(seconds);
-  kept->device = from.device, kept->spec = from.spec, kept->plan = from.plan, kept->created = from.created;
-  kept->origin = RunOrigin::Imported, kept->steps = from.steps, kept->evals = from.evals;
-  copy_trace(from.trace, {begin, end}, kept->trace);
-  if (from.hasGpuSteps()) {
-    GpuSteps steps;
-    steps.finish(kept->trace);
-    kept->takeGpuSteps(std::move(steps));
-  }
-  return kept;
 }
 
 }  // namespace ws::app

@@ -48,6 +48,7 @@ class TimelineModel : public QObject {
   const std::vector<Lane>& lanes() const { return lanes_; }
   const LaneSettings& settings() const { return settings_; }
   int contentHeight() const { return content_height_; }
+  int mostHeight() const;  // beyond it more room helps no lane
   void setViewport(int height, bool small);
   void setFilter(const QString& filter);
   void toggleFolded(const QString& key);
@@ -67,9 +68,8 @@ class TimelineModel : public QObject {
   // Moves the shared range to the newest steps of the run that trains, as far as all their records are in; nothing
   // while Follow is off.
   void follow();
+  int leader() const;           // the run that trains, else the first; −1: there is none
   TimeRange firstLook() const;  // what to show when nobody chose a range yet: a few steps
-  // A run that keeps the last `seconds` of this one, whatever the history forgets. The caller owns it.
-  std::unique_ptr<Run> freeze(int run, double seconds) const;
 
  signals:
   void lanesChanged();  // which lanes there are, or where
@@ -87,7 +87,6 @@ class TimelineModel : public QObject {
   void writeMarks();
   void updateOffsets();
   prof::TimeNs offsetFor(const Run& run) const;
-  int leader() const;
   void moveTo(TimeRange range);
 
   TimeCursor* cursor_;

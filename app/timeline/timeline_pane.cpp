@@ -10,6 +10,7 @@
 #include <QPushButton>
 #include <QScrollBar>
 #include <QShortcut>
+#include <climits>
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
@@ -179,7 +180,8 @@ void TimelinePane::addCommand(const QString& text, const QString& keys, std::fun
 }
 
 void TimelinePane::buildCommands() {
-  addCommand(tr("Find in the timeline…"), "/", [this] { openFind(); });
+  addCommand(tr("Find in the timeline…"), {}, [this] { openFind(); });
+  commands_.back()->setShortcut(QKeySequence("/"));  // wherever no text is typed
   addCommand(tr("Fit the selection, or everything"), "F", [this] { view_->fit(); });
   addCommand(tr("Undo zoom"), "Backspace", [this] { view_->undoZoom(); });
   addCommand(tr("Redo zoom"), "Alt+Right", [this] { view_->redoZoom(); });
@@ -191,7 +193,7 @@ void TimelinePane::buildCommands() {
   addCommand(tr("Mark here"), "M", [this] { view_->addMark(); });
   addCommand(tr("Next mark"), "]", [this] { view_->nextMark(true); });
   addCommand(tr("Previous mark"), "[", [this] { view_->nextMark(false); });
-  addCommand(tr("Keep the last seconds as a run…"), {}, [this] { freezeLast(); });
+  addCommand(tr("Keep the last seconds as a run…"), {}, [this] { askForSeconds(); });
   addCommand(tr("Show all lanes"), {}, [this] { filter_->clear(), model_.showAll(); });
   addCommand(tr("Align runs by step start"), {}, [this] { chooseAlign(Align::Step); });
   addCommand(tr("Align runs by run start"), {}, [this] { chooseAlign(Align::RunStart); });
@@ -201,6 +203,11 @@ void TimelinePane::buildCommands() {
 void TimelinePane::setRuns(const std::vector<Run*>& runs) {
   model_.setRuns(runs);
   showNote();
+}
+
+int TimelinePane::mostHeight() const {
+  if (model_.lanes().size() <= model_.runCount()) return INT_MAX;  // not known yet
+  return height() - view_->height() + view_->timelineGeometry().top() + model_.mostHeight();
 }
 
 void TimelinePane::chooseAlign(Align align) {
@@ -224,6 +231,8 @@ void TimelinePane::resizeEvent(QResizeEvent* event) {
 }
 
 void TimelinePane::openFind() {
+  if (!isVisible()) emit findWanted();
+  if (!isVisible()) return emit said(tr("Tick a run to find something in its timeline."));
   find_bar_->show();
   find_->setFocus();
   find_->selectAll();
@@ -283,12 +292,19 @@ void TimelinePane::askForStep() {
   if (ok) view_->jumpToStep(step);
 }
 
-void TimelinePane::freezeLast() {
-  if (model_.runCount() == 0) return emit said(tr("No run is ticked."));
+void TimelinePane::keepLast(double seconds) {
+  const int index = model_.leader();
+  if (index < 0) return emit said(tr("No run is ticked."));
+  if (model_.run(index)->trace.span_count() == 0)
+    return emit said(tr("%1 has no timeline to keep.").arg(model_.run(index)->title));
+  emit keepWanted(model_.run(index), seconds);
+}
+
+void TimelinePane::askForSeconds() {
   bool ok = false;
   const double seconds =
       QInputDialog::getDouble(this, tr("Keep the last seconds"), tr("Seconds"), 2, 0.01, 600, 2, &ok);
-  if (ok) emit frozen(model_.freeze(0, seconds).release());
+  if (ok) keepLast(seconds);
 }
 
 }  // namespace ws::app

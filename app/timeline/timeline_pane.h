@@ -36,13 +36,16 @@ class TimelinePane : public Pane {
   TimelineView* view() const { return view_; }
   QList<QAction*> commands() const { return commands_; }
   void setRuns(const std::vector<Run*>& runs);
+  int mostHeight() const;  // beyond it more room helps nothing
 
  public slots:
   void openFind();
+  void keepLast(double seconds);
 
  signals:
   void said(const QString& sentence);
-  void frozen(ws::app::Run* run);  // the receiver takes it
+  void keepWanted(ws::app::Run* run, double seconds);  // its last seconds, as a run of their own
+  void findWanted();                                   // while the timeline is out of sight
 
  protected:
   void resizeEvent(QResizeEvent*) override;
@@ -59,7 +62,7 @@ class TimelinePane : public Pane {
   void lanesMenu();
   void editNote(int mark);
   void askForStep();
-  void freezeLast();
+  void askForSeconds();
 
   TimelineModel model_;
   TimelineView* view_;

@@ -22,6 +22,7 @@ class TimelineView : public QWidget {
   QSize minimumSizeHint() const override { return {360, 200}; }
   int scroll() const { return geometry_.scroll; }
   int scrollLimit() const;
+  bool canUndoZoom() const { return !undo_.empty(); }
   const TimelineGeometry& timelineGeometry() const { return geometry_; }
 
   struct Hit {

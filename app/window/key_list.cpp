@@ -14,10 +14,6 @@
 namespace ws::app {
 namespace {
 
-struct Entry {
-  QString keys, what;
-};
-
 class Keys : public QWidget {
  public:
   Keys(const QString& keys, QWidget* parent) : QWidget(parent), keys_(keys.split(' ', Qt::SkipEmptyParts)) {
@@ -41,54 +37,66 @@ class Keys : public QWidget {
   QStringList keys_;
 };
 
-std::vector<Entry> pane_keys() {
+std::vector<KeyEntry> pane_keys() {
   return {{"W S", QObject::tr("zoom in and out")},
           {"A D", QObject::tr("pan")},
           {QObject::tr("Ctrl wheel"), QObject::tr("zoom at the pointer")},
           {QObject::tr("drag"), QObject::tr("timeline: sum a range · chart: zoom to it")},
           {"F", QObject::tr("fit")},
-          {"← →", QObject::tr("move the cursor of a chart")},
-          {QObject::tr("Backspace"), QObject::tr("undo a zoom of a chart")},
+          {QObject::tr("Backspace"), QObject::tr("undo a zoom")},
+          {QObject::tr("Space"), QObject::tr("follow the newest step, or stop")},
+          {"← →", QObject::tr("timeline: pan · chart: move the cursor")},
+          {"↑ ↓", QObject::tr("timeline: scroll the rows")},
+          {QObject::tr("Home End"), QObject::tr("timeline: its begin, its end")},
+          {QObject::tr("Enter"), QObject::tr("timeline: select what is under the pointer")},
+          {QObject::tr("Esc"), QObject::tr("timeline: clear the selection")},
           {QObject::tr("Tab Space"), QObject::tr("reach and press everything without a mouse")}};
 }
 
-void collect(const QMenu* menu, std::vector<Entry>& out) {
+QString as_caps(const QString& keys) { return keys.size() > 1 ? QString(keys).replace('+', ' ') : keys; }
+
+// Keys of the menus; those that a pane takes itself are only named by the action.
+void collect(const QMenu* menu, std::vector<KeyEntry>& out, std::vector<KeyEntry>& of_panes) {
   for (const QAction* action : menu->actions()) {
     if (action->menu() && action->menu()->objectName() == "tabs")
       out.push_back({"Ctrl 1 … 9", QObject::tr("the first nine tabs")});
     else if (action->menu())
-      collect(action->menu(), out);
+      collect(action->menu(), out, of_panes);
     else if (!action->shortcut().isEmpty())
-      out.push_back(
-          {action->shortcut().toString(QKeySequence::NativeText).replace('+', ' '), action->text().remove('&')});
+      out.push_back({as_caps(action->shortcut().toString(QKeySequence::NativeText)), action->text().remove('&')});
+    else if (const QString keys = action->property("keys").toString(); !keys.isEmpty())
+      of_panes.push_back({as_caps(keys), action->text().remove('&')});
   }
 }
 
-void fill(QGridLayout* grid, int column, const QString& title, const std::vector<Entry>& entries, QWidget* parent) {
+int fill(QGridLayout* grid, int line, int column, const QString& title, const std::vector<KeyEntry>& entries,
+         QWidget* parent) {
   auto* heading = new QLabel(title, parent);
   heading->setFont(ui_font(12.5, 600));
-  grid->addWidget(heading, 0, column, 1, 2);
-  int line = 1;
-  for (const Entry& entry : entries) {
+  grid->addWidget(heading, line++, column, 1, 2);
+  for (const KeyEntry& entry : entries) {
     grid->addWidget(new Keys(entry.keys, parent), line, column);
     grid->addWidget(new QLabel(entry.what, parent), line++, column + 1);
   }
+  return line;
 }
 
 }  // namespace
 
 KeyList::KeyList(const QMenuBar* menus, QWidget* parent) : QDialog(parent) {
   setWindowTitle(tr("Keys"));
-  std::vector<Entry> commands;
+  std::vector<KeyEntry> commands, of_panes;
   for (const QAction* action : menus->actions())
-    if (action->menu()) collect(action->menu(), commands);
+    if (action->menu()) collect(action->menu(), commands, of_panes);
   auto* grid = new QGridLayout;
   grid->setHorizontalSpacing(12);
-  grid->setVerticalSpacing(6);
+  grid->setVerticalSpacing(5);
   grid->setColumnMinimumWidth(1, 220);
-  fill(grid, 0, tr("Anywhere"), commands, this);
-  fill(grid, 3, tr("In a pane"), pane_keys(), this);
+  fill(grid, 0, 0, tr("Anywhere"), commands, this);
+  const int below = fill(grid, 0, 3, tr("In a pane"), pane_keys(), this);
+  fill(grid, below, 3, tr("In the timeline"), of_panes, this);
   grid->setColumnMinimumWidth(2, 24);
+  for (const auto& list : {commands, pane_keys(), of_panes}) entries_.insert(entries_.end(), list.begin(), list.end());
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(20, 18, 20, 16);
   column->addLayout(grid);

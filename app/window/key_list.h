@@ -1,15 +1,24 @@
 // Every key of the window: those of the menus and those that the panes take.
 #pragma once
 #include <QDialog>
+#include <vector>
 
 class QMenuBar;
 
 namespace ws::app {
 
+struct KeyEntry {
+  QString keys, what;
+};
+
 class KeyList : public QDialog {
   Q_OBJECT
  public:
   KeyList(const QMenuBar* menus, QWidget* parent);
+  const std::vector<KeyEntry>& entries() const { return entries_; }
+
+ private:
+  std::vector<KeyEntry> entries_;
 };
 
 }  // namespace ws::app

@@ -1,11 +1,17 @@
 #include "app/window/live_page.h"
 
+#include <QApplication>
 #include <QDataStream>
 #include <QIODevice>
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "app/charts/plot.h"
+
 namespace ws::app {
+namespace {
+constexpr int kWorthAMove = 12;
+}
 
 LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
     : QWidget(parent),
@@ -26,6 +32,7 @@ LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
   column->setContentsMargins(5, 5, 5, 5);
   column->addWidget(rows_);
   for (CurvePane* pane : {loss_, accuracy_, calls_}) {
+    addZoom({pane, [pane] { return pane->plot()->canUndoZoom(); }, [pane] { pane->undoZoom(); }});
     connect(pane, &CurvePane::cursorMoved, this, [this](double step) {
       if (!runs_.empty()) cursor_->setCursor(runs_.front()->timeOfStep(step));
     });
@@ -43,6 +50,10 @@ LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
   fetch_.setInterval(120);
   connect(cursor_, &TimeCursor::rangeChanged, &fetch_, qOverload<>(&QTimer::start));
   connect(&fetch_, &QTimer::timeout, this, &LivePage::fetchRange);
+  balance_.setSingleShot(true);
+  balance_.setInterval(60);
+  connect(&balance_, &QTimer::timeout, this, &LivePage::balance);
+  connect(rows_, &QSplitter::splitterMoved, this, [this] { dragged_ = true; });
   charts_->setSizes({430, 260, 220, 340});
 }
 
@@ -77,8 +88,9 @@ void LivePage::setRuns(const std::vector<Run*>& runs) {
   showCursor();
 }
 
-void LivePage::setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs) {
-  timeline_runs_ = std::move(show_runs);
+void LivePage::setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs,
+                           std::function<int()> most_height) {
+  timeline_runs_ = std::move(show_runs), most_height_ = std::move(most_height);
   rows_->addWidget(timeline);
   rows_->setStretchFactor(0, 0);
   rows_->setStretchFactor(1, 1);
@@ -90,19 +102,40 @@ void LivePage::setCompact(bool compact) {
   calls_->setVisible(!compact);
   split_->setCompact(compact);
   charts_->setSizes(compact ? QList<int>{354, 273, 0, 314} : QList<int>{430, 260, 220, 340});
-  if (rows_->count() > 1) rows_->setSizes(compact ? QList<int>{176, 480} : QList<int>{262, 680});
+  least_charts_ = compact ? 176 : 262;
+  if (rows_->count() > 1 && !dragged_) rows_->setSizes({least_charts_, compact ? 480 : 680});
+  balanceSoon();
+}
+
+// What the timeline has no use for goes to the charts.
+void LivePage::balance() {
+  if (dragged_ || rows_->count() < 2 || !isVisible()) return;
+  const int now = rows_->sizes()[0], all = now + rows_->sizes()[1];
+  const int most = std::max(least_charts_, all * 2 / 5), spare = all - std::min(all, most_height_());
+  const int charts = std::clamp(spare, least_charts_, most);
+  if (std::abs(charts - now) > kWorthAMove) rows_->setSizes({charts, all - charts});
+}
+
+void LivePage::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  balanceSoon();
 }
 
 void LivePage::undoZoom() {
-  for (CurvePane* pane : {loss_, accuracy_, calls_})
-    if (pane->isAncestorOf(focusWidget()) || pane->underMouse()) return pane->undoZoom();
-  loss_->undoZoom();
+  const QWidget* focus = QApplication::focusWidget();
+  const std::function<bool(const QWidget*)> wanted[] = {
+      [](const QWidget* pane) { return pane->underMouse(); },
+      [focus](const QWidget* pane) { return focus && pane->isAncestorOf(focus); },
+      [this](const QWidget* pane) { return charts_->isAncestorOf(pane); }};
+  for (const auto& fits : wanted)
+    for (const Zoom& zoom : zooms_)
+      if (zoom.pane->isVisible() && fits(zoom.pane) && zoom.can()) return zoom.undo();
 }
 
 QByteArray LivePage::layoutState() const {
   QByteArray state;
   QDataStream stream(&state, QIODevice::WriteOnly);
-  stream << charts_->saveState() << rows_->saveState();
+  stream << charts_->saveState() << (dragged_ ? rows_->saveState() : QByteArray());
   return state;
 }
 
@@ -111,7 +144,7 @@ void LivePage::restoreLayout(const QByteArray& state) {
   QByteArray charts, rows;
   stream >> charts >> rows;
   if (!charts.isEmpty()) charts_->restoreState(charts);
-  if (!rows.isEmpty()) rows_->restoreState(rows);
+  if (!rows.isEmpty()) dragged_ = rows_->restoreState(rows);
 }
 
 }  // namespace ws::app

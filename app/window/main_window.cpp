@@ -186,6 +186,8 @@ void MainWindow::connectSession() {
   connect(&recording_, &ProgramRecording::failed, this, [this](const QString& sentence) { say(sentence, true); });
   connect(&recording_, &ProgramRecording::ended, this, &MainWindow::recorded);
   connect(&library_, &RunLibrary::failed, this, [this](const QString& sentence) { say(sentence, true); });
+  connect(&library_, &RunLibrary::exported, this,
+          [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
   connect(&library_, &RunLibrary::tickedChanged, this, &MainWindow::showRuns);
   connect(runs_, &RunsPanel::openFile, this, &MainWindow::chooseFile);
   connect(runs_, &RunsPanel::picked, this, &MainWindow::refreshBars);

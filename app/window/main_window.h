@@ -72,6 +72,7 @@ class MainWindow : public QMainWindow {
   Run* record(const QStringList& command, const QString& library = {});
   ProgramRecording* recording() { return &recording_; }
   void openFile(const QString& path);
+  void saveCopyTo(const QString& path);  // of the shown run, with its weights
   void say(const QString& sentence, bool problem);
   void toggleTheme();
   void setKeepLayout(bool keep) { keep_layout_ = keep; }
@@ -93,6 +94,7 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void changeEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
 
  private:
   struct Tab {
@@ -122,6 +124,7 @@ class MainWindow : public QMainWindow {
   void runEnded(Run* run);
   void showLog(Run* run);
   void askForProgram();
+  void saveCopy();
   void recorded(Run* run, const QString& path);
   void offerRestart(const QString& sentence);
   void showRuns();

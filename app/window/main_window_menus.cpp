@@ -3,6 +3,7 @@
 #include <QApplication>
 #include <QFileDialog>
 #include <QInputDialog>
+#include <QKeyEvent>
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QMessageBox>
@@ -57,18 +58,23 @@ void MainWindow::buildFileMenu() {
   QMenu* file = menu(tr("File"));
   file->addAction(tr("Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
   file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &MainWindow::askForProgram);
-  file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, [this] {
-    const Run* run = shownRun();
-    if (!run || run->live() || run->path.isEmpty()) return say(tr("There is no ended run to save."), true);
-    const QString to =
-        QFileDialog::getSaveFileName(this, tr("Save a copy"), run->title + ".wsrun", tr("Warpscope runs (*.wsrun)"));
-    if (to.isEmpty()) return;
-    QFile::remove(to);
-    if (!QFile::copy(run->path, to))
-      say(tr("%1 could not be written. Choose a folder that you may write to.").arg(to), true);
-  });
+  file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, &MainWindow::saveCopy);
   file->addSeparator();
   file->addAction(tr("Quit"), QKeySequence::Quit, this, &QWidget::close);
+}
+
+void MainWindow::saveCopy() {
+  const Run* run = shownRun();
+  if (!run) return say(tr("There is no ended run to save."), true);
+  const QString to = QFileDialog::getSaveFileName(
+      this, tr("Save a copy"), QString(run->title).replace('/', '-') + ".wsrun", tr("Warpscope runs (*.wsrun)"));
+  if (!to.isEmpty()) saveCopyTo(to);
+}
+
+void MainWindow::saveCopyTo(const QString& path) {
+  Run* run = shownRun();
+  if (!run || run->live() || run->path.isEmpty()) return say(tr("There is no ended run to save."), true);
+  library_.exportLater(run, path.endsWith(".wsrun") ? path : path + ".wsrun");
 }
 
 void MainWindow::askForProgram() {
@@ -110,6 +116,13 @@ void MainWindow::buildViewMenu() {
   view->addAction(tr("Light or dark"), QKeySequence("Ctrl+T"), this, &MainWindow::toggleTheme);
   view->addAction(tr("Full screen"), QKeySequence("F11"), this,
                   [this] { isFullScreen() ? showNormal() : showFullScreen(); });
+}
+
+// What no button, list or text field took.
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  if (event->key() != Qt::Key_Space || event->modifiers() != Qt::NoModifier || !live_->isVisible())
+    return QMainWindow::keyPressEvent(event);
+  if (!event->isAutoRepeat()) cursor_.setFollow(!cursor_.follow());
 }
 
 void MainWindow::showKeys() {

@@ -24,9 +24,11 @@ Run* MainWindow::record(const QStringList& command, const QString& library) {
 
 // The file knows more than what came live: the steps that it found, and what a slow window left out.
 void MainWindow::recorded(Run* run, const QString& path) {
-  const bool shown = run->slot >= 0;
-  run->path.clear();  // the file stays: it is opened below
-  library_.remove(run);
+  const bool shown = run && run->slot >= 0;
+  if (run) {
+    run->path.clear();  // the file stays: it is opened below
+    library_.remove(run);
+  }
   if (path.isEmpty()) return;
   say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
   if (Run* kept = library_.open(path); kept && shown) library_.setTicked(kept, true);

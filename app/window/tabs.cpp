@@ -2,6 +2,7 @@
 
 #include <QMenu>
 #include <QPushButton>
+#include <QTabBar>
 
 #include "app/compare/compare_tab.h"
 #include "app/compare/experiments_tab.h"
@@ -10,6 +11,7 @@
 #include "app/library/library_tab.h"
 #include "app/panels/analysis_tabs.h"
 #include "app/report/range_export.h"
+#include "app/timeline/kept_seconds.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/window/live_page.h"
 #include "app/window/main_window.h"
@@ -20,7 +22,12 @@ namespace {
 
 void add_timeline(MainWindow& window) {
   auto* timeline = new TimelinePane(window.cursor(), window.selection(), &window);
-  window.livePage()->setTimeline(timeline, [timeline](const std::vector<Run*>& runs) { timeline->setRuns(runs); });
+  window.livePage()->setTimeline(
+      timeline, [timeline](const std::vector<Run*>& runs) { timeline->setRuns(runs); },
+      [timeline] { return timeline->mostHeight(); });
+  QObject::connect(timeline->model(), &TimelineModel::lanesChanged, window.livePage(), &LivePage::balanceSoon);
+  window.livePage()->addZoom(
+      {timeline, [timeline] { return timeline->view()->canUndoZoom(); }, [timeline] { timeline->view()->undoZoom(); }});
   window.menu(QObject::tr("Timeline"))->addActions(timeline->commands());
   QObject::connect(window.topBar(), &TopBar::findClicked, timeline, &TimelinePane::openFind);
   QObject::connect(timeline, &TimelinePane::said, &window,
@@ -28,9 +35,10 @@ void add_timeline(MainWindow& window) {
   window.remember(
       "lanes", [timeline] { return timeline->model()->saveLanes(); },
       [timeline](const QByteArray& state) { timeline->model()->restoreLanes(state); });
-  QObject::connect(timeline, &TimelinePane::frozen, &window, [&window](Run* run) {
-    window.library()->adopt(run);
-    window.library()->setTicked(run, true);
+  QObject::connect(timeline, &TimelinePane::findWanted, &window, [&window] { window.tabs()->setCurrentIndex(0); });
+  QObject::connect(timeline, &TimelinePane::keepWanted, &window, [&window](Run* run, double seconds) {
+    auto kept = std::make_shared<KeptSeconds>(last_seconds(*run, seconds));
+    window.library()->addMade(run->id + "-last", [kept] { return with_spans(std::move(*kept)); });
   });
 }
 

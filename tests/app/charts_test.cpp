@@ -1,13 +1,18 @@
 // What the charts compute before they draw: extremes kept, smoothing, sums that add up.
 #include <QAbstractItemModelTester>
+#include <QMenu>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <cmath>
 
+#include "app/charts/curve_pane.h"
+#include "app/charts/plot.h"
 #include "app/charts/series.h"
 #include "app/charts/split_pane.h"
 #include "app/panels/data_shape.h"
 #include "app/panels/runs_panel.h"
+#include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/session/run_library.h"
 
@@ -16,6 +21,7 @@ using namespace ws::app;
 class ChartsTest : public QObject {
   Q_OBJECT
  private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
   void samplingKeepsEverySpike();
   void samplingAgreesWithEveryPoint();
   void smoothingStartsAtTheFirstValue();
@@ -24,6 +30,9 @@ class ChartsTest : public QObject {
   void numbersReadAsWritten();
   void estimateKnowsTheSets();
   void runsModelBehaves();
+  void curvesOfEqualRunsAreBothSeen();
+  void theTrainingCurveStaysInThePlot();
+  void aPaneOffersItsMeasures();
 };
 
 void ChartsTest::samplingKeepsEverySpike() {
@@ -139,6 +148,78 @@ void ChartsTest::runsModelBehaves() {
   Run* first = library.ticked().front();
   QVERIFY(model.setData(model.indexOf(first), Qt::Unchecked, Qt::CheckStateRole));
   QCOMPARE(first->slot, -1);
+}
+
+namespace {
+
+// Losses that fall, accuracies that rise from `lowest` on, an evaluation every hundred steps.
+void fill(Run& run, int slot, double lowest) {
+  run.slot = slot;
+  for (int i = 0; i < 1000; ++i) {
+    const double share = 1 - std::exp(-i / 200.0);
+    run.steps.push_back(
+        {double(i), i * 1e-3, 0, float(2.3 * (1 - share) + 0.1), float(lowest + (0.9 - lowest) * share)});
+    if (i % 100 == 99) run.evals.push_back({double(i), i * 1e-3, (i + 1) / 100.0, 0.3, 0.85 + i * 5e-5});
+    if (i % 10 == 0) run.meters.push_back({double(i), i * 1e-3, 3, 3, 1e5, 512.0 * 1024, 1024.0 * 1024});
+  }
+}
+
+std::vector<Qt::PenStyle> lines(const Plot& plot) {
+  std::vector<Qt::PenStyle> styles;
+  for (int i = 0; i < plot.graphCount(); ++i)
+    if (plot.graph(i)->lineStyle() != QCPGraph::lsNone && plot.graph(i)->pen().color().alphaF() > 0.9F)
+      styles.push_back(plot.graph(i)->pen().style());
+  return styles;
+}
+
+}  // namespace
+
+void ChartsTest::curvesOfEqualRunsAreBothSeen() {
+  Run a, b, c;
+  fill(a, 0, 0.1), fill(b, 1, 0.1), fill(c, 2, 0.1);
+  for (StepPoint& p : c.steps) p.loss *= 2;
+  CurvePane pane({Gauge::Loss});
+  pane.resize(500, 240);
+  pane.show();
+  pane.setRuns({&a, &b, &c});
+  QCOMPARE(lines(*pane.plot()), (std::vector<Qt::PenStyle>{Qt::SolidLine, Qt::CustomDashLine, Qt::SolidLine}));
+}
+
+void ChartsTest::theTrainingCurveStaysInThePlot() {
+  Run a;
+  fill(a, 0, 0.4);
+  CurvePane pane({Gauge::Accuracy});
+  pane.resize(400, 240);
+  pane.show();
+  pane.setRuns({&a});
+  const QCPRange y = pane.plot()->yAxis->range();
+  QVERIFY2(y.lower < 45 && y.lower > 30, qPrintable(QString::number(y.lower)));
+  QVERIFY(y.upper > 90);
+}
+
+void ChartsTest::aPaneOffersItsMeasures() {
+  Run a;
+  fill(a, 0, 0.1);
+  CurvePane pane({Gauge::AllocatorCalls, Gauge::Throughput, Gauge::Memory});
+  pane.resize(300, 200);
+  pane.show();
+  pane.setRuns({&a});
+  QPushButton* picker = nullptr;
+  for (QPushButton* button : pane.findChildren<QPushButton*>())
+    if (button->accessibleName() == "Gauge") picker = button;
+  QVERIFY(picker && picker->isVisible() && picker->menu());
+  QCOMPARE(picker->text(), QString("Allocator calls"));
+  QCOMPARE(picker->menu()->actions().size(), 3);
+  picker->menu()->actions()[2]->trigger();
+  QCOMPARE(pane.measure(), Gauge::Memory);
+  QCOMPARE(picker->text(), QString("Memory"));
+  QCOMPARE(lines(*pane.plot()), (std::vector<Qt::PenStyle>{Qt::SolidLine, Qt::DotLine}));  // reserved, used
+  QCOMPARE(pane.plot()->graph(1)->data()->at(5)->value, 0.5);
+  Run quiet;
+  fill(quiet, 0, 0.1);
+  for (MeterPoint& p : quiet.meters) p.used = p.reserved = 0;  // no one measured it
+  pane.setRuns({&quiet});
+  QCOMPARE(pane.plot()->graph(0)->data()->size(), 0);
 }
 
 QTEST_MAIN(ChartsTest)

@@ -10,6 +10,7 @@
 #include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
+#include <QStandardPaths>
 #include <QTabBar>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -84,6 +85,7 @@ class LabTabTest : public QObject {
   void withoutAGpuItSaysSo();
   void everyPresetCanBeChosen();
   void resultsOfPyTorchLieOver();
+  void theSameInPyTorchIsStartedFromTheTab();
   void figuresAndDataAreWritten();
   void sharesSumToTheWhole();
   void aKilledSweepIsFoundAgain();
@@ -257,6 +259,42 @@ void LabTabTest::resultsOfPyTorchLieOver() {
     return c.earlier() && c.label == "PyTorch 2.11: data there" && c.points.size() == 2;
   }));
   QVERIFY(!tab.openResult(WARPSCOPE_SOURCE_DIR "/CMakePresets.json"));
+}
+
+void LabTabTest::theSameInPyTorchIsStartedFromTheTab() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  auto spec = small();
+  spec.ways.push_back(lab::Way::GpuPinned);
+  tab.setSpec(spec);
+  tab.torch()->setPython("/no/such/python3");
+  QPushButton* same = button(tab, "The same in PyTorch");
+  QVERIFY(same && same->isVisible());
+  QTest::mouseClick(same, Qt::LeftButton);
+  QTRY_VERIFY(!tab.torch()->running());
+  QVERIFY(says(tab, "is not installed"));
+  QCOMPARE(same->text(), QString("The same in PyTorch"));
+  if (QStandardPaths::findExecutable("python3").isEmpty()) QSKIP("python3 is not installed");
+  QFile script(home_.path() + "/peer.py");
+  QVERIFY(script.open(QIODevice::WriteOnly));
+  script.write(R"(import sys, json
+a = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+print("gpu, 1024", flush=True)
+json.dump({"framework": "PyTorch 2.11.0+cu130", "operation": a["--operation"], "points":
+           [{"way": "gpu-pinned", "size": int(n), "median_s": 1e-6} for n in a["--sizes"].split(",")]}, open(a["--out"], "w"))
+)");
+  script.close();
+  tab.torch()->setPython("python3");
+  tab.torch()->setScript(script.fileName());
+  QTest::mouseClick(same, Qt::LeftButton);
+  QCOMPARE(same->text(), QString("Stop PyTorch"));
+  QVERIFY(window->session()->start({}) == nullptr);  // nothing trains beside a measurement
+  tab.run();
+  QVERIFY(!tab.job().running());
+  QTRY_VERIFY_WITH_TIMEOUT(!tab.torch()->running(), 20'000);
+  QCOMPARE(tab.shown().size(), size_t(1));
+  QCOMPARE(tab.shown()[0].name, QString("PyTorch 2.11"));
+  QCOMPARE(tab.shown()[0].result.points.size(), size_t(4));
 }
 
 void LabTabTest::figuresAndDataAreWritten() {

@@ -61,6 +61,7 @@ class RecordingTest : public QObject {
     set_theme(*qApp, ThemeName::Dark);
   }
   void aProgramIsShownWhileItRuns();
+  void aForgottenRunEndsWell();
   void whatCannotBeRecordedIsSaid();
 };
 
@@ -71,6 +72,9 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
   Run* live = window.record({self(), "--recorded"}, self());
   QVERIFY2(live, qPrintable(window.notice()->text()));
   QVERIFY(live->live());
+  window.library()->refresh();  // it has no file yet
+  QCOMPARE(window.library()->runs().size(), size_t{1});
+  QCOMPARE(window.library()->runs().front(), live);
   QTRY_VERIFY_WITH_TIMEOUT(live->trace.span_count() > 0, 5000);
   QVERIFY(window.recording()->busy());
   QVERIFY(window.topBar()->stop()->isEnabled());
@@ -83,6 +87,23 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
   QCOMPARE(QFileInfo(kept->path).absolutePath(), QFileInfo(home_.path() + "/runs").absoluteFilePath());
   QVERIFY(kept->slot >= 0 && !kept->live());
   QTRY_COMPARE_WITH_TIMEOUT(kept->trace.span_count(), size_t{kBatches * kKernels}, 5000);
+}
+
+// Whoever owns the run may drop it while the program goes on: its file is kept all the same.
+void RecordingTest::aForgottenRunEndsWell() {
+  ProgramRecording recording(home_.path() + "/others");
+  QString kept;
+  bool ended = false;
+  connect(&recording, &ProgramRecording::ended, this, [&](Run* run, const QString& path) {
+    QVERIFY(!run);
+    kept = path, ended = true;
+  });
+  Run* run = recording.start({self(), "--recorded"}, self());
+  QVERIFY(run);
+  QTRY_VERIFY_WITH_TIMEOUT(run->trace.span_count() > 0, 5000);
+  delete run;
+  QTRY_VERIFY_WITH_TIMEOUT(ended, 10'000);
+  QVERIFY(QFileInfo::exists(kept));
 }
 
 void RecordingTest::whatCannotBeRecordedIsSaid() {

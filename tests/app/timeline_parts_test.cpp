@@ -24,7 +24,7 @@ class TimelinePartsTest : public QObject {
   void kernelNamesAreShortened();
   void lanesStandInOrder();
   void filterFoldPinAndOrder();
-  void memoryTakesTheRest();
+  void rowsGrowInOrder();
   void manyBlocksShowSome();
   void allocationsBecomeCurves();
   void cardNeverCoversItsLane();
@@ -152,18 +152,32 @@ void TimelinePartsTest::filterFoldPinAndOrder() {
   QCOMPARE(build_lanes(sources, settings).size(), all.size() - 1);
 }
 
-void TimelinePartsTest::memoryTakesTheRest() {
+// More room goes to the kernels before it goes to memory, and to nobody once it helps nobody.
+void TimelinePartsTest::rowsGrowInOrder() {
   prof::Trace trace;
   test::add_steps(trace, test::StepStyle::EagerDirect, 0, 5);
-  auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
-  QCOMPARE(place_lanes(lanes, 900), 900);
-  QCOMPARE(lanes.back().bottom(), 900);
+  const auto usual = build_lanes({{&trace, "run/x", "x", 0}}, {});
+  const auto height = [](const std::vector<Lane>& lanes, const char* title) {
+    return std::ranges::find(lanes, QString(title), &Lane::title)->height;
+  };
+  auto lanes = usual;
+  const int needed = place_lanes(lanes, 0);
+  QCOMPARE(height(lanes, "stream 7"), height(usual, "stream 7"));
+  lanes = usual;
+  QCOMPARE(place_lanes(lanes, needed + 30), needed + 30);
+  QCOMPARE(height(lanes, "stream 7"), height(usual, "stream 7") + 30);
+  QCOMPARE(height(lanes, "memory"), height(usual, "memory"));
+  lanes = usual;
+  const int most = place_lanes(lanes, 5000);
+  QVERIFY2(most > needed + 100 && most < 700, qPrintable(QString::number(most)));
+  QCOMPARE(height(lanes, "memory"), kMostMemory);
+  QVERIFY(height(lanes, "stream 7") > 2 * height(usual, "stream 7"));
   for (size_t i = 1; i < lanes.size(); ++i) QCOMPARE(lanes[i].y, lanes[i - 1].bottom());
-  for (int y = 0; y < 900; ++y) {
+  for (int y = 0; y < most; ++y) {
     const int at = lane_at(lanes, y);
     QVERIFY(at >= 0 && lanes[size_t(at)].y <= y && y < lanes[size_t(at)].bottom());
   }
-  QCOMPARE(lane_at(lanes, 900), -1);
+  QCOMPARE(lane_at(lanes, most), -1);
 }
 
 void TimelinePartsTest::manyBlocksShowSome() {

@@ -193,6 +193,13 @@ void TimelineTest::hoverShowsACardAfterAWhile() {
   const HoverCard card = span_card(t.fast.trace, 2, t.fast.trace.tracks()[2].blocks.front().spans[5]);
   QVERIFY(card.rows.size() >= 4);
   QCOMPARE(card.title, QString("dW1"));
+  const auto row = [](const HoverCard& of, const QString& name) {
+    const auto at = std::ranges::find(of.rows, name, &std::pair<QString, QString>::first);
+    return at == of.rows.end() ? QString() : at->second;
+  };
+  QVERIFY(row(card, "occupancy").isEmpty());  // of an unknown device
+  const HoverCard on_h200 = span_card(t.fast.trace, 2, t.fast.trace.tracks()[2].blocks.front().spans[5], "NVIDIA H200");
+  QVERIFY2(row(on_h200, "occupancy").startsWith("18.8 % · limited by "), qPrintable(row(on_h200, "occupancy")));
   QVERIFY(t.view().grab().toImage() != before);
 }
 

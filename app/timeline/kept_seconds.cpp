@@ -1,0 +1,82 @@
+#include "app/timeline/kept_seconds.h"
+
+#include <QFileInfo>
+
+#include "app/session/run_reader.h"
+#include "app/timeline/trace_queries.h"
+#include "profiling/clock.h"
+
+namespace ws::app {
+namespace {
+
+RunSpec spec_by_now(const Run& run) {
+  RunSpec spec = run.spec;
+  for (const Change& change : run.changes)
+    if (!change.to.empty()) set_field(spec, change.key, change.to);
+  return spec;
+}
+
+prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range) {
+  prof::RunSummary s;
+  s.name = (run.title + QObject::tr(" · last %1 s").arg(seconds)).toStdString();
+  s.preset = run.spec.name;
+  s.device = run.device.toStdString();
+  s.created = prof::utc_text();
+  s.status = run.summary ? to_string(run.summary->status) : to_string(RunStatus::Stopped);
+  s.origin = run.origin == RunOrigin::Imported ? "record" : "run";
+  if (s.origin == "run") s.spec = to_json(spec_by_now(run)).dump();
+  s.us_per_step = run.usPerStep();
+  s.overhead_share = run.overhead_share;
+  if (run.summary)
+    s.steps = run.summary->steps, s.wall_s = run.summary->wall_s,
+    s.peak_bytes = static_cast<uint64_t>(run.summary->peak_bytes), s.final_loss = run.summary->final_train_loss;
+  else if (run.progress)
+    s.steps = run.progress->step, s.wall_s = run.progress->elapsed_s,
+    s.peak_bytes = static_cast<uint64_t>(run.progress->memory.peak);
+  if (!run.summary && !run.steps.empty()) s.final_loss = static_cast<double>(run.steps.back().loss);
+  if (!run.evals.empty()) s.final_accuracy = run.evals.back().accuracy;
+  if (!run.meters.empty()) s.allocator_calls_per_step = run.meters.back().allocate + run.meters.back().free;
+  std::vector<TimeMark> marks;
+  for (const TimeMark& mark : run.time_marks)
+    if (range.contains(mark.time)) marks.push_back(mark);
+  if (!marks.empty()) s.extra["time_marks"] = marks_text(marks);
+  return s;
+}
+
+}  // namespace
+
+// The losses are kept whole: they are small, and the last ones alone would say little.
+KeptSeconds last_seconds(const Run& run, double seconds) {
+  KeptSeconds kept;
+  const prof::TimeNs end = run.trace.last_time() + 1;
+  kept.range = {end - static_cast<prof::TimeNs>(seconds * 1e9), end};
+  kept.data.summary = summary_of_kept(run, seconds, kept.range);
+  for (const StepPoint& p : run.steps)
+    kept.data.metrics.push_back(
+        {static_cast<int64_t>(p.step), p.wall_s, static_cast<double>(p.loss), static_cast<double>(p.accuracy)});
+  for (const EvalPoint& p : run.evals)
+    kept.data.evaluations.push_back({static_cast<int64_t>(p.step), p.epoch, p.wall_s, p.loss, p.accuracy});
+  for (const Change& change : run.changes) {
+    const std::string text = change.to.empty() ? change.key : change.key + ": " + change.from + " → " + change.to;
+    kept.data.marks.push_back(
+        {change.step, static_cast<double>(run.timeOfStep(static_cast<double>(change.step))) * 1e-9, text});
+  }
+  // Of a run that ended, memory may hold a part; what trains has its newest spans there.
+  if (!run.live() && QFileInfo::exists(run.path))
+    kept.file = run.path;
+  else
+    copy_trace(run.trace, kept.range, kept.data.trace);
+  return kept;
+}
+
+prof::RunData with_spans(KeptSeconds&& kept) {
+  if (!kept.file.isEmpty()) {
+    prof::RunFileReader reader(kept.file.toStdString());
+    prof::Trace all = reader.trace();
+    reader.fill(all, kept.range.begin, kept.range.end);
+    copy_trace(all, kept.range, kept.data.trace);
+  }
+  return std::move(kept.data);
+}
+
+}  // namespace ws::app

@@ -24,35 +24,8 @@ struct Position {
 };
 using Tensors = std::vector<std::vector<float>>;
 
-uint32_t checksum(std::string_view bytes) {
-  uLong crc = crc32_z(0, nullptr, 0);
-  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
-template <class T>
-void put(std::string& out, const T& value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-void put_tensors(std::string& out, const Tensors& tensors) {
-  put(out, uint64_t{tensors.size()});
-  for (const auto& tensor : tensors) {
-    put(out, uint64_t{tensor.size()});
-    out.append(reinterpret_cast<const char*>(tensor.data()), tensor.size() * sizeof(float));
-  }
-}
-
-std::string encode(const Checkpoint& c) {
-  std::string out(kMark, sizeof kMark);
-  const std::string spec = to_json(c.spec).dump();
-  put(out, uint64_t{spec.size()});
-  out += spec;
-  put(out, Position{c.state.step, c.state.good_steps, c.epoch, c.row, c.state.loss_scale, c.wall_s, c.epoch_loss,
-                    c.epoch_correct});
-  put_tensors(out, c.state.parameters);
-  for (const Tensors& moments : c.state.moments) put_tensors(out, moments);
-  put(out, checksum(out));
-  return out;
+uint32_t checksum(std::string_view bytes, uLong of_earlier = crc32_z(0, nullptr, 0)) {
+  return static_cast<uint32_t>(crc32_z(of_earlier, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 // Reads from bytes it does not trust: every length is checked against what is left before anything is allocated.
@@ -146,6 +119,44 @@ class PendingFile {
   bool finished_ = false;
 };
 
+// Puts a checkpoint into the file piece by piece: of a large model there is no room for a second copy.
+class Writer {
+ public:
+  explicit Writer(PendingFile& file) : file_(file) {}
+  void write(const Checkpoint& c) {
+    raw({kMark, sizeof kMark});
+    const std::string spec = to_json(c.spec).dump();
+    put(uint64_t{spec.size()});
+    raw(spec);
+    put(Position{c.state.step, c.state.good_steps, c.epoch, c.row, c.state.loss_scale, c.wall_s, c.epoch_loss,
+                 c.epoch_correct});
+    tensors(c.state.parameters);
+    for (const Tensors& moments : c.state.moments) tensors(moments);
+    put(checksum_);
+  }
+
+ private:
+  void raw(std::string_view bytes) {
+    if (bytes.empty()) return;  // zlib takes no bytes at all for the wish to begin anew
+    checksum_ = checksum(bytes, checksum_);
+    file_.write(bytes);
+  }
+  template <class T>
+  void put(T value) {
+    raw({reinterpret_cast<const char*>(&value), sizeof value});
+  }
+  void tensors(const Tensors& all) {
+    put(uint64_t{all.size()});
+    for (const auto& tensor : all) {
+      put(uint64_t{tensor.size()});
+      raw({reinterpret_cast<const char*>(tensor.data()), tensor.size() * sizeof(float)});
+    }
+  }
+
+  PendingFile& file_;
+  uint32_t checksum_ = checksum({});
+};
+
 void sync_folder(const std::string& path) {
   const auto folder = std::filesystem::absolute(path).parent_path();
   const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -157,9 +168,8 @@ void sync_folder(const std::string& path) {
 }  // namespace
 
 void save_checkpoint(const Checkpoint& checkpoint, const std::string& path) {
-  const std::string bytes = encode(checkpoint);
   PendingFile file(path + ".part");
-  file.write(bytes);
+  Writer(file).write(checkpoint);
   file.finish_as(path);
   sync_folder(path);
 }

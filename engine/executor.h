@@ -61,6 +61,8 @@ class Executor {
 
   // Makes `plan` the one that run() executes; cheap when the same plan id was bound before.
   virtual void bind(const Plan& plan) = 0;
+  // What only binding tells about the ops of that plan: by op, empty where there is nothing to say. May be shorter.
+  virtual std::vector<std::string> notes() const { return {}; }
   // Row order from here on (a permutation of the training rows); called before the first step and when the order
   // changes.
   virtual void begin_epoch(std::span<const uint32_t> order) = 0;

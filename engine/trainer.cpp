@@ -2,9 +2,9 @@
 // chunks.
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <new>
 
+#include "engine/room.h"
 #include "engine/trainer_impl.h"
 
 namespace ws {
@@ -23,41 +23,20 @@ bool may_differ_on_resume(std::string_view key) {
   return std::ranges::any_of(kMayDiffer, [&](std::string_view start) { return key.starts_with(start); });
 }
 
-void require_same_shapes(const TrainState& found, const TrainState& expected) {
-  const auto sizes = [](const std::vector<std::vector<float>>& tensors) {
-    std::vector<size_t> all;
-    for (const auto& tensor : tensors) all.push_back(tensor.size());
-    return all;
+int moments_of(Optimizer optimizer) {
+  return optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0;
+}
+
+void require_same_shapes(const TrainState& found, const Model& model, Optimizer optimizer) {
+  const auto fits = [&](const std::vector<std::vector<float>>& tensors) {
+    return std::ranges::equal(
+        tensors, model.parameters, {}, [](const auto& t) { return static_cast<int64_t>(t.size()); },
+        &Parameter::elements);
   };
-  bool same = sizes(found.parameters) == sizes(expected.parameters);
-  for (int slot = 0; slot < 2; ++slot) same = same && sizes(found.moments[slot]) == sizes(expected.moments[slot]);
+  bool same = fits(found.parameters);
+  for (int slot = 0; slot < 2; ++slot)
+    same = same && (slot < moments_of(optimizer) ? fits(found.moments[slot]) : found.moments[slot].empty());
   if (!same) throw Failure("the checkpoint's tensors do not have the sizes of this model");
-}
-
-int64_t free_host_bytes() {
-  std::ifstream info("/proc/meminfo");
-  std::string key, unit;
-  for (int64_t kib = 0; info >> key >> kib; std::getline(info, unit))
-    if (key == "MemAvailable:") return kib * 1024;
-  return std::numeric_limits<int64_t>::max();
-}
-
-std::string gib(int64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
-  return text;
-}
-
-// Asked before anything is allocated: the system would grant the memory and end the program when it is touched.
-void require_memory(const RunSpec& spec, const data::Dataset& data) {
-  const Estimate e = estimate(spec, data.features, data.outputs, data.train.rows);
-  const int64_t model = e.parameter_bytes + e.step_bytes;
-  if (wants_cuda(spec) && model + e.data_bytes > device_info().memory_bytes)
-    throw Failure("The model and its data need " + gib(model + e.data_bytes) + " on the GPU, which has " +
-                  gib(device_info().memory_bytes) + "; make the layers narrower or the batch smaller.");
-  if (const int64_t free = free_host_bytes(); (wants_cuda(spec) ? e.parameter_bytes : model) > free)
-    throw Failure("The model needs " + gib(model) + " of memory and " + gib(free) +
-                  " are free; make the layers narrower or the batch smaller.");
 }
 
 }  // namespace
@@ -66,8 +45,7 @@ TrainState first_state(const Model& model, const RunSpec& spec) {
   TrainState state;
   for (size_t i = 0; i < model.parameters.size(); ++i)
     state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
-  const int moments = spec.train.optimizer == Optimizer::Adam ? 2 : spec.train.optimizer == Optimizer::Momentum ? 1 : 0;
-  for (int slot = 0; slot < moments; ++slot)
+  for (int slot = 0; slot < moments_of(spec.train.optimizer); ++slot)
     for (const auto& values : state.parameters) state.moments[slot].emplace_back(values.size(), 0.0f);
   return state;
 }
@@ -98,28 +76,27 @@ void Trainer::prepare() {
   batch_ = spec_.train.batch == 0 ? rows_ : std::min(spec_.train.batch, rows_);
   steps_per_epoch_ = (rows_ + batch_ - 1) / batch_;
   model_ = make_model(spec_.model, data_.features, data_.outputs);
-  require_memory(spec_, data_);
-  TrainState state = first_state(model_, spec_);
-  if (!options_.resume_from.empty()) continue_from(load_checkpoint(options_.resume_from), state);
+  if (const auto reason = why_no_room(spec_, model_, data_, room_for(spec_))) throw Failure(*reason);
+  const bool fresh = options_.resume_from.empty();
   compile_plans();
-  open_executor(state);
+  open_executor(fresh ? first_state(model_, spec_) : continue_from(load_checkpoint(options_.resume_from)));
   sink_.started(spec_, model_, full_, data_, *executor_);
 }
 
-void Trainer::continue_from(const Checkpoint& checkpoint, TrainState& state) {
+TrainState Trainer::continue_from(Checkpoint checkpoint) {
   for (const FieldChange& change : diff(checkpoint.spec, spec_))
     if (!may_differ_on_resume(change.key))
       throw Failure("the checkpoint was made with " + change.key + " = " + change.from + ", this run asks for " +
                     change.to);
-  require_same_shapes(checkpoint.state, state);
-  state = checkpoint.state;
-  step_ = first_step_ = seen_ = paced_steps_ = progress_steps_ = state.step;
+  require_same_shapes(checkpoint.state, model_, spec_.train.optimizer);
+  step_ = first_step_ = seen_ = paced_steps_ = progress_steps_ = checkpoint.state.step;
   epoch_ = checkpoint.epoch, row_ = checkpoint.row;
   if (row_ > rows_ || step_ != epoch_ * steps_per_epoch_ + (row_ + batch_ - 1) / batch_)
     throw Failure("the checkpoint's position does not fit this data set of " + std::to_string(rows_) + " rows");
   clock_.set(checkpoint.wall_s);
   warm_s_ = paced_s_ = last_finished_s_ = checkpoint.wall_s;
   epoch_loss_ = checkpoint.epoch_loss, epoch_correct_ = checkpoint.epoch_correct;
+  return std::move(checkpoint.state);
 }
 
 void Trainer::open_executor(const TrainState& state) {
@@ -158,6 +135,20 @@ void Trainer::bind(const Plan& plan) {
   if (bound_ == &plan) return;
   executor_->bind(plan);
   bound_ = &plan;
+  if (&plan == &full_.plan) take_notes();
+}
+
+// What the machine's libraries made of the plan is known only now: whoever shows it is told again.
+void Trainer::take_notes() {
+  const std::vector<std::string> notes = executor_->notes();
+  bool news = false;
+  for (size_t i = 0; i < std::min(notes.size(), full_.plan.ops.size()); ++i) {
+    std::string& note = full_.plan.ops[i].note;
+    if (notes[i].empty() || note.ends_with(notes[i])) continue;
+    note += (note.empty() ? "" : "; ") + notes[i];
+    news = true;
+  }
+  if (news) sink_.recompiled(full_);
 }
 
 // Whole batches that may go to the executor at once: those left in the epoch, and where an epoch is a single step, one
@@ -285,7 +276,7 @@ void Trainer::test(EpochResult* into) {
 
 // A checkpoint that cannot be written does not stop the training; only the last one decides.
 void Trainer::save(bool last) {
-  if (options_.checkpoint.empty()) return;
+  if (options_.checkpoint.empty() || step_ == first_step_) return;  // nothing new: what is there already stays
   if (!last && clock_.seconds() - saved_at_ < kCheckpointSeconds) return;
   clock_.stop();
   collect(true);

@@ -18,7 +18,7 @@ class Trainer {
 
  private:
   void prepare();
-  void continue_from(const Checkpoint& checkpoint, TrainState& state);
+  TrainState continue_from(Checkpoint checkpoint);  // where to go on
   void open_executor(const TrainState& state);
   void compile_plans();
 
@@ -26,6 +26,7 @@ class Trainer {
   void begin_epoch();
   void run_chunk();
   void bind(const Plan& plan);
+  void take_notes();
   void pace();
   void end_epoch();
   bool test_due(int64_t epochs) const;  // after so many

@@ -86,4 +86,13 @@ std::string advice_for_load(const Model& model, const data::Dataset& data, const
   return what + (resident && set > weights ? "; choose the pinned loader" : "; choose narrower layers");
 }
 
+std::string advice_for_evaluation(const RunSpec& spec, const Model& model, int64_t rows) {
+  RunSpec arena = spec;
+  arena.exec.allocator = Allocator::Arena;
+  const Plan plan = compile_evaluation(arena, model, rows).plan;
+  return "an evaluation of " + std::to_string(rows) + " rows at a time needs " + size_text(plan.arena_bytes) +
+         " beside the training (biggest: " + biggest_buffers(plan) + ") and " + size_text(free_memory()) +
+         " are free; choose a smaller training batch or narrower layers";
+}
+
 }  // namespace ws::cuda

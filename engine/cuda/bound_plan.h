@@ -1,6 +1,7 @@
 // A plan with addresses: what an executor needs to walk it again and again.
 #pragma once
 #include <list>
+#include <string>
 #include <vector>
 
 #include "engine/cuda/handles.h"
@@ -38,6 +39,7 @@ struct BoundPlan {
   OpTags tags;
   std::vector<void*> address;                  // by buffer
   std::vector<std::vector<UpdateItem>> items;  // by op, of Update and UpdateAll
+  std::vector<std::string> notes;              // by op: which kernels a product takes
   BufferId x = BufferId::None, y = BufferId::None;
   Feed feed = Feed::Gather;
   DeviceBlock<char> own_x, own_y;   // Feed::Gather, and converted rows of Feed::Staged

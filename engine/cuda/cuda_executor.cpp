@@ -64,6 +64,8 @@ class CudaExecutor final : public Executor {
     guarded(plan, [&] { current_ = &bound_for(plan); });
   }
 
+  std::vector<std::string> notes() const override { return current_ ? current_->notes : std::vector<std::string>(); }
+
   void begin_epoch(std::span<const uint32_t> order) override { place_->feed.order(place_->stream, order); }
 
   void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) override {
@@ -126,6 +128,7 @@ class CudaExecutor final : public Executor {
     spec_.exec = exec;
     if (const auto found = plans_.find(plan.id); found != plans_.end()) return found->second;
     if (plans_.size() >= kPlansKept) forget_plans();
+    if (exec.allocator == Allocator::Arena) grow_arena(plan);
     BoundPlan& bound = plans_[plan.id];
     try {
       fill(bound, plan);
@@ -165,8 +168,6 @@ class CudaExecutor final : public Executor {
       if (op.kind == OpKind::Update || op.kind == OpKind::UpdateAll) bound.items[i] = update_items(plan, op);
       if (op.kind == OpKind::LoadBatch) bound.x = op.out[0], bound.y = op.out[1];
     }
-    if (plan.spec.exec.allocator == Allocator::Arena && memory_->reserve_arena(place_->stream, plan.arena_bytes))
-      arena_moved();
     fill_shadows(plan);
     bound.address.assign(plan.buffers.size(), nullptr);
     place_buffers(bound);
@@ -189,8 +190,16 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  // The block is another one now: every plan gets its new addresses, and graphs are captured anew.
-  void arena_moved() {
+  // A larger block is another one: every plan gets its new addresses, and graphs are captured anew. Where there is no
+  // room for it the old one is gone as well, and with it every plan that knows its address.
+  void grow_arena(const Plan& plan) {
+    try {
+      if (!memory_->reserve_arena(place_->stream, plan.arena_bytes)) return;
+    } catch (...) {
+      current_ = nullptr;
+      plans_.clear();  // freeing the block has waited for the work that used it
+      throw;
+    }
     for (auto& [id, bound] : plans_) {
       bound.graphs.clear();
       if (!bound.address.empty()) place_buffers(bound);
@@ -204,10 +213,13 @@ class CudaExecutor final : public Executor {
     shapes.address.assign(bound.plan.buffers.size(), reinterpret_cast<void*>(uintptr_t{1} << 20));
     const Launching with{shapes, {place_->stream.get()}, {}, place_->blas, {}, place_->storage, place_->sides};
     bool views = place_->sides.count() == 1;
-    for (const Op& op : bound.plan.ops) {
+    bound.notes.assign(bound.plan.ops.size(), {});
+    for (size_t i = 0; i < bound.plan.ops.size(); ++i) {
+      const Op& op = bound.plan.ops[i];
       if (op.kind != OpKind::MatMul) continue;
       const Product product = product_of(with, op);
       prepare(place_->blas, bound.plan.spec.exec.matmul, product);
+      bound.notes[i] = describe(bound.plan.spec.exec.matmul, product);
       const bool reads_x = op.in[0] == bound.x || op.in[1] == bound.x;
       views = views && (!reads_x || takes_views(bound.plan.spec.exec.matmul, product));
     }

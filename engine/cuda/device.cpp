@@ -4,6 +4,7 @@
 
 #include "engine/cuda/check.h"
 #include "engine/cuda/cuda_executor.h"
+#include "engine/cuda/kernels/kernels.h"
 
 namespace ws::cuda {
 namespace {
@@ -32,11 +33,19 @@ std::string why_no_device(cudaError_t code, int devices) {
   return std::string("The NVIDIA driver does not answer: ") + cudaGetErrorString(code) + ".";
 }
 
-// A build without code for this GPU would fail at the first launch; better to say so before.
-std::string why_too_old(const cudaDeviceProp& prop) {
-  if (prop.major >= 7) return {};
-  return std::string(prop.name) + " has compute capability " + std::to_string(prop.major) + "." +
-         std::to_string(prop.minor) + "; 7.0 or newer is needed.";
+// A build without code for this GPU would fail at the first launch; better to say so before. The driver is asked only
+// where the list of what was compiled leaves it open: its answer takes a context, which every start would pay for.
+std::string why_no_code(const cudaDeviceProp& prop) {
+  const std::string who = std::string(prop.name) + " (compute capability " + std::to_string(prop.major) + "." +
+                          std::to_string(prop.minor) + ")";
+  if (prop.major < 7) return who + " is too old: 7.0 or newer is needed.";
+  if (made_for(prop.major, prop.minor)) return {};
+  const cudaError_t code = ask_for_code();
+  if (code == cudaSuccess) return {};
+  cudaGetLastError();
+  if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorUnsupportedPtxVersion || code == cudaErrorInvalidPtx)
+    return "This build has no code for " + who + ": build it again on this machine.";
+  return who + " cannot be used: " + cudaGetErrorString(code) + ".";
 }
 
 void fill_limits(DeviceInfo& info, const cudaDeviceProp& prop) {
@@ -73,7 +82,7 @@ DeviceInfo query_device() {
   }
   info.name = prop.name;
   fill_limits(info, prop);
-  info.why_not = why_too_old(prop);
+  info.why_not = why_no_code(prop);
   info.cuda = info.why_not.empty();
   return info;
 }

@@ -4,11 +4,12 @@
 #include <cmath>
 
 #include "engine/compile.h"
+#include "engine/cuda/advice.h"
 
 namespace ws::cuda {
 namespace {
 
-constexpr int64_t kMostRows = 16384;
+constexpr int64_t kUnit = 64;                     // rows: then every batch of the set begins where 256-byte access may
 constexpr int64_t kMostBytes = int64_t{1} << 30;  // of intermediates
 
 RunSpec evaluation_spec(RunSpec spec) {
@@ -25,11 +26,31 @@ bool is_loss(OpKind kind) {
 }  // namespace
 
 int64_t Evaluator::batch_for(const RunSpec& spec, int64_t rows) {
-  constexpr int64_t unit = 64;  // rows: then every batch of the set begins where 256-byte access may
-  int64_t batch = std::min(rows, kMostRows);
-  while (batch > unit && compile_evaluation(evaluation_spec(spec), model_, batch).plan.arena_bytes > kMostBytes)
-    batch = round_up(batch / 2, unit);
+  int64_t batch = std::min(rows, most_rows_);
+  while (batch > kUnit && compile_evaluation(evaluation_spec(spec), model_, batch).plan.arena_bytes > kMostBytes)
+    batch = round_up(batch / 2, kUnit);
   return batch;
+}
+
+// What a failed attempt holds would be missing in the next.
+void Evaluator::release() noexcept {
+  plans_.clear();
+  arena_ = {}, staging_ = {};
+}
+
+template <class Work>
+auto Evaluator::in_batches(const RunSpec& spec, int64_t rows, Work&& work) {
+  for (;;) {
+    const int64_t batch = batch_for(spec, rows);
+    try {
+      return work(batch);
+    } catch (const OutOfMemory& problem) {
+      CUDA_CHECK(cudaStreamSynchronize(place_.stream));  // nothing is freed under running work
+      release();
+      if (batch <= kUnit) throw OutOfMemory(problem.call, problem.code, advice_for_evaluation(spec, model_, batch));
+      most_rows_ = round_up(batch / 2, kUnit);
+    }
+  }
 }
 
 BoundPlan& Evaluator::bound(const RunSpec& spec, int64_t rows) {
@@ -89,14 +110,19 @@ Tensor Evaluator::forward(BoundPlan& plan, const Rows& rows) {
 }
 
 Evaluation Evaluator::evaluate(const RunSpec& spec, Part part) {
+  const int64_t rows = (part == Part::Test ? data_.test : data_.train).rows;
+  if (rows == 0) return {0, std::nan(""), 0};
+  return in_batches(spec, rows, [&](int64_t batch) { return evaluate_in(spec, part, batch); });
+}
+
+Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, int64_t batch) {
   const data::Split& split = part == Part::Test ? data_.test : data_.train;
   const bool classes = data_.task == data::Task::Classification;
-  if (split.rows == 0) return {0, std::nan(""), 0};
   const prof::StepScope step_scope(-1);
   if (!sums_) sums_ = DeviceBlock<double>::device(3);
   const cudaStream_t stream = place_.stream;
   CUDA_CHECK(cudaMemsetAsync(sums_.data(), 0, sums_.bytes(), stream));
-  const int64_t batch = batch_for(spec, split.rows), row_y = place_.feed.row_bytes_y();
+  const int64_t row_y = place_.feed.row_bytes_y();
   DeviceBlock<char> y_copy;
   const char* y_all = place_.feed.resident_y(part);
   if (!y_all) {
@@ -123,7 +149,12 @@ Evaluation Evaluator::evaluate(const RunSpec& spec, Part part) {
 
 std::vector<float> Evaluator::predict(const RunSpec& spec, std::span<const float> x, int64_t rows) {
   std::vector<float> out(static_cast<size_t>(rows * model_.outputs));
-  const int64_t batch = batch_for(spec, std::max<int64_t>(rows, 1));
+  if (rows > 0) in_batches(spec, rows, [&](int64_t batch) { predict_in(spec, x, batch, out); });
+  return out;
+}
+
+void Evaluator::predict_in(const RunSpec& spec, std::span<const float> x, int64_t batch, std::vector<float>& out) {
+  const auto rows = static_cast<int64_t>(out.size()) / model_.outputs;
   for (int64_t first = 0; first < rows; first += batch) {
     const int64_t count = std::min(batch, rows - first);
     const Tensor z = forward(bound(spec, count), {x.data() + first * model_.inputs, nullptr, count});
@@ -132,7 +163,6 @@ std::vector<float> Evaluator::predict(const RunSpec& spec, std::span<const float
                                place_.stream));
   }
   CUDA_CHECK(cudaStreamSynchronize(place_.stream));
-  return out;
 }
 
 }  // namespace ws::cuda

@@ -52,6 +52,7 @@ void StepMemory::deallocate(cudaStream_t stream, void* ptr, int64_t bytes, prof:
 
 bool StepMemory::reserve_arena(cudaStream_t stream, int64_t bytes) {
   const bool moves = bytes > arena_.bytes();
+  if (moves) arena_used_ = 0;
   arena_.reserve(stream, bytes);
   arena_used_ = bytes;
   return moves;

@@ -21,7 +21,7 @@ class StepMemory {
   void* allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op);
   void deallocate(cudaStream_t stream, void* ptr, int64_t bytes, prof::OpTag op) noexcept;
 
-  // Arena: true when the block moved, so addresses taken before are void.
+  // Arena: true when the block moved, so addresses taken before are void; they are when it throws, too.
   bool reserve_arena(cudaStream_t stream, int64_t bytes);
   void* in_arena(int64_t offset) const { return arena_.at(offset); }
 

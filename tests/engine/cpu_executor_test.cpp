@@ -57,6 +57,27 @@ TEST(CpuExecutor, FusionDoesNotChangeTheNumbers) {
   EXPECT_LT(largest_difference(expected, trained(epilogue)), 1e-6);
 }
 
+// Large batches take other rules: the gradients of the output layer, updates inside products.
+TEST(CpuExecutor, FusionDoesNotChangeTheNumbersOfALargeBatch) {
+  const data::Dataset data = test::random_data(3100, 20, 5, true);
+  RunSpec spec = small_spec();
+  spec.model.hidden = {48, 33};
+  spec.train.optimizer = Optimizer::Momentum;
+  const Model model = make_model(spec.model, 20, 5);
+  const auto after = [&](Fusion fusion, int64_t batch) {
+    RunSpec fused = spec;
+    fused.exec.fusion = fusion;
+    const auto executor = make_cpu_executor();
+    return test::run_steps(*executor, fused, model, data, test::initial_state(model, fused), batch, 2);
+  };
+  for (const int64_t batch : {1500, 3100}) {
+    const TrainState expected = after(Fusion::Off, batch);
+    EXPECT_GT(largest_difference(expected, test::initial_state(model, spec)), 1e-3) << "it moved at all";
+    EXPECT_LT(largest_difference(expected, after(Fusion::Pointwise, batch)), 2e-6) << batch;
+    EXPECT_LT(largest_difference(expected, after(Fusion::Epilogue, batch)), 2e-6) << batch;
+  }
+}
+
 TEST(CpuExecutor, AllocatorsAndSyncAreBitIdentical) {
   const TrainState expected = trained(small_spec());
   for (Allocator allocator : {Allocator::Direct, Allocator::Caching, Allocator::Arena})

@@ -155,5 +155,57 @@ TEST(MidRunChange, LeavesTheLossesAlone) {
   for (size_t i = 0; i < plain.losses.size(); ++i) EXPECT_NEAR(plain.losses[i], changed.losses[i], 1e-5) << i;
 }
 
+// A change of precision keeps weights, moments and, for the next stretch of fp16, the loss scale.
+TEST(MidRunChange, OfThePrecisionGoesOnFromTheSameWeights) {
+  const auto data = test::random_data(50, 6, 3, true);
+  RunSpec spec = small_spec();
+  spec.train.epochs = 6;
+  spec.train.optimizer = Optimizer::Adam;
+  Recorder plain, changed;
+  TrainControl first, second;
+  train(spec, data, first, plain);
+  double scale = 0;
+  int asked = 0;
+  changed.on_steps = [&] {
+    const size_t steps = changed.losses.size();
+    if (asked == 0) second.change("exec.precision", "fp16"), ++asked;
+    if (asked == 1 && steps >= 9) second.change("exec.precision", "bf16"), ++asked;
+    if (asked == 2 && steps >= 15) {
+      ++asked;
+      second.change("exec.precision", "fp32");
+      second.ask([&](Executor& executor) { scale = executor.state().loss_scale; });
+    }
+  };
+  const Summary s = train(spec, data, second, changed);
+  EXPECT_EQ(s.status, RunStatus::Finished) << s.message;
+  ASSERT_EQ(changed.changes.size(), 3u);
+  EXPECT_EQ(changed.changes[0].to, "fp16");
+  EXPECT_EQ(changed.changes[2].to, "fp32");
+  ASSERT_EQ(plain.losses.size(), changed.losses.size());
+  bool other = false;
+  for (size_t i = 0; i < plain.losses.size(); ++i) {
+    EXPECT_NEAR(plain.losses[i], changed.losses[i], 0.02) << i;
+    other = other || plain.losses[i] != changed.losses[i];
+  }
+  EXPECT_TRUE(other) << "the steps in half precision are not those in single";
+  EXPECT_EQ(scale, 65536);
+}
+
+TEST_F(Steered, RefusesALoaderAndASumThatTheCpuHasNot) {
+  start();
+  control_.change("exec.loader", "pinned");
+  settle();
+  control_.change("exec.accumulate", "fp16");
+  settle();
+  wait_for([n = sink_.count(), this] { return sink_.count() > n + 20; });
+  control_.stop();
+  const Summary s = result_.get();
+  EXPECT_EQ(s.status, RunStatus::Stopped) << s.message;
+  EXPECT_EQ(s.spec.exec.loader, Loader::Resident);
+  ASSERT_EQ(sink_.refusals.size(), 2u);
+  EXPECT_TRUE(sink_.refusals[0].starts_with("exec.loader: pinned")) << sink_.refusals[0];
+  EXPECT_TRUE(sink_.refusals[1].starts_with("exec.accumulate: fp16")) << sink_.refusals[1];
+}
+
 }  // namespace
 }  // namespace ws

@@ -4,6 +4,7 @@
 #include "engine/compile.h"
 #include "engine/cuda/advice.h"
 #include "engine/cuda/cuda_executor.h"
+#include "engine/cuda/kernels/kernels.h"
 
 namespace ws {
 namespace {
@@ -15,6 +16,7 @@ TEST(Device, SaysWhatItIsOrWhyThereIsNone) {
     EXPECT_GT(info.multiprocessors, 0);
     EXPECT_GT(info.memory_bytes, 0);
     EXPECT_TRUE(info.why_not.empty());
+    EXPECT_EQ(cuda::ask_for_code(), cudaSuccess);
     return;
   }
   EXPECT_GT(info.why_not.size(), 10u);
@@ -23,6 +25,14 @@ TEST(Device, SaysWhatItIsOrWhyThereIsNone) {
   RunSpec spec;
   spec.exec.device = Device::Cuda;
   EXPECT_THROW(make_executor(spec), Failure);
+}
+
+TEST(Device, AGpuOfAnotherGenerationIsNotTakenForOneThatTheBuildHasCodeFor) {
+  EXPECT_FALSE(cuda::made_for(3, 5));
+  EXPECT_FALSE(cuda::made_for(99, 0));
+  if (!cuda::query_device().cuda) {
+    EXPECT_NE(cuda::ask_for_code(), cudaSuccess);
+  }
 }
 
 TEST(Advice, NamesTheBiggestBuffersAndABatchThatFits) {

@@ -133,13 +133,18 @@ TEST(FailureGpu, ARunWhoseLoadFailsEndsWithASentence) {
 
 TEST(FailureGpu, OutOfMemoryInMidRunNamesBuffersAndABatchThatFits) {
   NEEDS_GPU();
-  for (const Allocator allocator : {Allocator::Direct, Allocator::StreamOrdered, Allocator::Caching}) {
+  const std::pair<Allocator, Launch> cases[] = {
+      {Allocator::Direct, Launch::Eager},  {Allocator::StreamOrdered, Launch::Eager},
+      {Allocator::Caching, Launch::Eager}, {Allocator::Arena, Launch::Eager},
+      {Allocator::Caching, Launch::Graph}, {Allocator::Arena, Launch::Graph}};
+  for (const auto& [allocator, launch] : cases) {
     Training t;
     t.spec.model.hidden = {4096};
     t.spec.exec.allocator = allocator;
+    t.spec.exec.launch = launch;
     t.batch = 20000;
     t.data = random_data(20000, 64, 10, true);
-    SCOPED_TRACE(std::string(to_string(allocator)));
+    SCOPED_TRACE(label(t.spec.exec));
     const Model model = make_model(t.spec.model, 64, 10);
     const auto executor = cuda::make_cuda_executor(t.spec);
     executor->load(model, t.data, t.spec);
@@ -148,8 +153,8 @@ TEST(FailureGpu, OutOfMemoryInMidRunNamesBuffersAndABatchThatFits) {
     executor->begin_epoch(shuffled(20000, 0));
     executor->run(0, 0, std::vector<float>{0.01f});  // a small step: works
     const auto hogs = take_all_but(size_t{600} << 20);
-    executor->bind(compile(t.spec, model, t.batch).plan);
     try {
+      executor->bind(compile(t.spec, model, t.batch).plan);  // an arena is asked for here
       executor->run(1, 0, std::vector<float>{0.01f});
       FAIL() << "there was room";
     } catch (const OutOfMemory& problem) {
@@ -162,6 +167,54 @@ TEST(FailureGpu, OutOfMemoryInMidRunNamesBuffersAndABatchThatFits) {
     EXPECT_EQ(executor->state().step, 2);
   }
   EXPECT_NO_THROW(live(tiny_training()));
+}
+
+// What trains fine is not to end for its test.
+TEST(FailureGpu, AnEvaluationTakesSmallerBatchesWhereMemoryIsShort) {
+  NEEDS_GPU();
+  Training t;
+  t.spec.model.hidden = {8192};
+  t.batch = 64;
+  t.data = random_data(20000, 64, 10, true);
+  t.data.test = t.data.train;
+  const Model model = make_model(t.spec.model, 64, 10);
+  const auto executor = cuda::make_cuda_executor(t.spec);
+  executor->load(model, t.data, t.spec);
+  executor->set_state(initial_state(model, t.spec));
+  executor->bind(compile(t.spec, model, t.batch).plan);
+  executor->begin_epoch(shuffled(20000, 0));
+  executor->run(0, 0, std::vector<float>{0.01f});
+  const std::vector<float> few = executor->predict({t.data.test.x.data(), 64 * 5}, 5);
+  Evaluation small;
+  {
+    const auto hogs = take_all_but(size_t{96} << 20);  // 16384 rows would take 512 MiB and more
+    small = executor->evaluate(Part::Test);
+    executor->run(1, 64, std::vector<float>{0.f});
+  }
+  const auto fresh = cuda::make_cuda_executor(t.spec);
+  fresh->load(model, t.data, t.spec);
+  fresh->set_state(executor->state());
+  const Evaluation whole = fresh->evaluate(Part::Test);
+  EXPECT_EQ(small.rows, whole.rows);
+  EXPECT_NEAR(small.loss, whole.loss, 1e-4 * whole.loss);
+  EXPECT_NEAR(small.accuracy, whole.accuracy, 1e-3);
+  const std::vector<float> again = executor->predict({t.data.test.x.data(), 64 * 5}, 5);
+  for (size_t i = 0; i < few.size(); ++i) EXPECT_NEAR(few[i], again[i], 1e-4);
+}
+
+TEST(FailureGpu, AnEvaluationOfWhichACallFindsNoMemoryIsRepeated) {
+  NEEDS_GPU();
+  Training t = tiny_training();
+  t.data = random_data(2000, 8, 4, true);
+  t.data.test = t.data.train;
+  const auto executor = cuda::make_cuda_executor(t.spec);
+  train_on(*executor, t);
+  for (int64_t n = 1; n <= 3; ++n) {
+    cuda::faults::fail_at(n, cudaErrorMemoryAllocation);
+    EXPECT_NO_THROW(executor->evaluate(Part::Test)) << "call " << n;
+    cuda::faults::fail_at(0);
+  }
+  EXPECT_NO_THROW(executor->evaluate(Part::Test));
 }
 
 TEST(FailureGpu, TheCachesCapIsTold) {

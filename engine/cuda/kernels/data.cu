@@ -80,4 +80,17 @@ void gather_rows(Queue queue, const Tensor& in, const uint32_t* order, int64_t f
   launch(queue, kernel, ceil_div(out.rows * g.per_row, kThreads), kThreads, 0, g);
 }
 
+bool made_for([[maybe_unused]] int major, [[maybe_unused]] int minor) {
+#ifdef __CUDA_ARCH_LIST__
+  for (const int made : {__CUDA_ARCH_LIST__})  // 800, 900: code runs on its own generation from its own step on
+    if (made / 100 == major && made / 10 % 10 <= minor) return true;
+#endif
+  return false;
+}
+
+cudaError_t ask_for_code() {
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, advance_kernel);
+}
+
 }  // namespace ws::cuda

@@ -71,6 +71,10 @@ struct Scratch {
 };
 constexpr int64_t kScratchBytes = 4 << 20;
 
+// ---- code ----
+bool made_for(int major, int minor);  // the build has machine code for such a GPU
+cudaError_t ask_for_code();           // asks the driver whether a kernel can run; makes a context
+
 // ---- data ----
 void set_clock(Queue, StepClock* clock, StepClock value);
 void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // once after each graph launch or eager step

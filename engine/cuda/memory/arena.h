@@ -14,7 +14,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Holds at least `bytes`. Growing moves the block, so nobody may use the old addresses any more.
+  // Holds at least `bytes`. Growing moves the block, so nobody may use the old addresses any more, whether a larger one
+  // was to be had or not: the old one goes first, for there may be no room for both.
   void reserve(StreamRef stream, int64_t bytes) {
     if (bytes <= bytes_) return;
     release();

@@ -1,8 +1,11 @@
 #include "datasets/image_set.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <future>
+#include <optional>
+#include <regex>
 
 #include "datasets/idx.h"
 #include "datasets/locate.h"
@@ -19,17 +22,45 @@ struct Part {
   std::string images_file;
 };
 
-// The first of the usual spellings that exists; empty when none does.
-std::string find_file(const fs::path& folder, const std::string& part, const std::string& kind, int dimensions) {
-  const std::string rank = "idx" + std::to_string(dimensions) + "-ubyte";
-  for (const char* joint : {"-", "."}) {
-    for (const char* ending : {"", ".gz"}) {
-      const fs::path path = folder / (part + "-" + kind + joint + rank + ending);
-      std::error_code unreadable;
-      if (fs::exists(path, unreadable)) return path.string();
-    }
+// What the name of an IDX file says: "emnist-letters-train-images-idx3-ubyte.gz" holds the images to train on.
+struct FileName {
+  std::string part, kind;  // "train" or "test", "images" or "labels"
+};
+
+std::optional<FileName> read_name(std::string name) {
+  static const std::regex rank(".*[-._]idx[1-4]([-_][a-z0-9]+)?(\\.gz)?");
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto has = [&name](const char* word) {  // on its own: "latest" is no test
+    return std::regex_search(name, std::regex("(^|[^a-z])(" + std::string(word) + ")([^a-z]|$)"));
+  };
+  if (!std::regex_match(name, rank)) return {};
+  const bool train = has("train|training"), test = has("t10k|test"), images = has("images?"), labels = has("labels?");
+  if (train == test || images == labels) return {};
+  return FileName{train ? "train" : "test", images ? "images" : "labels"};
+}
+
+// A file that lies there packed and unpacked is one file: the unpacked one is read.
+void keep_unpacked(std::vector<std::string>& files) {
+  std::erase_if(files, [&](const std::string& file) {
+    return file.ends_with(".gz") && std::ranges::count(files, file.substr(0, file.size() - 3)) > 0;
+  });
+}
+
+// The folder's file of that kind; empty when there is none. Which of two is meant only the person knows.
+std::string find_file(const fs::path& folder, const std::string& part, const std::string& kind) {
+  std::vector<std::string> found;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
+    const auto name = read_name(entry.path().filename().string());
+    if (name && name->part == part && name->kind == kind) found.push_back(entry.path().string());
   }
-  return {};
+  std::ranges::sort(found);
+  keep_unpacked(found);
+  if (found.size() > 1)
+    throw Failure(folder.string() + ": both " + fs::path(found[0]).filename().string() + " and " +
+                  fs::path(found[1]).filename().string() + " could be the " + part + " " + kind +
+                  "; leave one of them in the folder");
+  return found.empty() ? std::string() : found[0];
 }
 
 // Image sizes for a (rows, height, width) array; other shapes are plain rows of features.
@@ -94,17 +125,15 @@ int64_t classes_in(const std::string& labels_file) {
 }  // namespace
 
 Dataset load_image_folder(const std::string& folder, int64_t classes, int64_t limit) {
-  const std::string images = find_file(folder, "train", "images", 3);
-  const std::string labels = find_file(folder, "train", "labels", 1);
+  const std::string images = find_file(folder, "train", "images"), labels = find_file(folder, "train", "labels");
   if (images.empty() || labels.empty())
     throw Failure(folder + ": holds no train-" + (images.empty() ? "images-idx3-ubyte" : "labels-idx1-ubyte") +
-                  " file, plain or .gz");
-  std::string test_part = "t10k";
-  if (find_file(folder, test_part, "images", 3).empty()) test_part = "test";
-  const std::string test_images = find_file(folder, test_part, "images", 3);
-  const std::string test_labels = find_file(folder, test_part, "labels", 1);
+                  " file or one of such a name, plain or .gz");
+  const std::string test_images = find_file(folder, "test", "images"),
+                    test_labels = find_file(folder, "test", "labels");
   if (test_images.empty() != test_labels.empty())
-    throw Failure(folder + ": of " + test_part + "-images and " + test_part + "-labels only one is there");
+    throw Failure(folder + ": of the test images and the test labels only one is there: " +
+                  fs::path(test_images + test_labels).filename().string());
   if (classes == 0) classes = classes_in(labels);
 
   std::future<Part> test;

@@ -164,6 +164,37 @@ TEST_F(IdxFolder, NamesWhatDoesNotFitTogether) {
   EXPECT_THAT(failure_of([&] { load(spec()); }), HasSubstr("only one is there"));
 }
 
+TEST_F(IdxFolder, TakesNamesThatSayWhatTheyHold) {
+  const std::string images = idx_bytes(8, {6, 2, 2}, std::string(24, '\x33')),
+                    labels = idx_bytes(8, {6}, {0, 1, 2, 0, 1, 2});
+  folder_.write("emnist-letters-train-images-idx3-ubyte.gz", gzipped(images));
+  folder_.write("emnist-letters-train-labels-idx1-ubyte.gz", gzipped(labels));
+  folder_.write("emnist-letters-test-images-idx3-ubyte.gz", gzipped(images));
+  folder_.write("emnist-letters-test-labels-idx1-ubyte.gz", gzipped(labels));
+  folder_.write("emnist-letters-mapping.txt", "1 65 97");
+  folder_.write("train-images.png", "no IDX file by its name");
+  EXPECT_EQ(load(spec()).test.rows, 6);
+  folder_.write("emnist-letters-train-images-idx3-ubyte", images);  // unpacked beside itself
+  EXPECT_EQ(load(spec()).train.rows, 6);
+}
+
+TEST_F(IdxFolder, TakesRowsOfNumbersAndPicturesInColour) {
+  folder_.write("Train_Labels.idx1", idx_bytes(8, {6}, {0, 1, 2, 0, 1, 2}));
+  const std::string flat = folder_.write("Train_Images.idx2-float", idx_bytes(0x0d, {6, 2}, std::string(48, '\0')));
+  EXPECT_EQ(load(spec()).features, 2);
+  std::filesystem::remove(flat);
+  folder_.write("Train_Images.idx4", idx_bytes(8, {6, 3, 2, 2}, std::string(72, '\x33')));
+  EXPECT_EQ(load(spec()).features, 12);
+}
+
+TEST_F(IdxFolder, AsksWhichOfTwoIsMeant) {
+  write_train();
+  folder_.write("letters-train-labels-idx1-ubyte", idx_bytes(8, {12}, std::string(12, '\0')));
+  EXPECT_THAT(failure_of([&] { load(spec()); }),
+              AllOf(HasSubstr("both letters-train-labels-idx1-ubyte and train-labels-idx1-ubyte"),
+                    HasSubstr("could be the train labels")));
+}
+
 TEST_F(IdxFolder, NeedsAPath) {
   EXPECT_THAT(failure_of([] { load({.name = "idx"}); }), HasSubstr("needs the path of a folder"));
   EXPECT_THAT(failure_of([] { load({.name = "idx", .path = "/nowhere"}); }), HasSubstr("/nowhere"));

@@ -1,13 +1,18 @@
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/lab_show.h"
 #include "app/lab/recorded_lab.h"
+#include "app/session/torch_run.h"
 #include "engine/lab/lab.h"
 
 namespace ws::cli {
@@ -23,7 +28,9 @@ struct LabArguments {
   int depth = 0, repeats = 0;
   int64_t m = 0, k = 0;
   double seconds = -1;
-  bool json = false, print_source = false;
+  std::optional<uint64_t> seed;
+  std::string python = "python3", script;
+  bool json = false, print_source = false, cold_cache = false, torch = false;
 };
 
 json starting_point(const LabArguments& a) {
@@ -47,7 +54,15 @@ LabSpec spec_of(const LabArguments& a) {
   if (a.depth) object["depth"] = a.depth;
   if (a.repeats) object["repeats"] = a.repeats;
   if (a.seconds >= 0) object["seconds_per_point"] = a.seconds;
+  if (a.cold_cache) object["cold_cache"] = true;
+  if (a.seed) object["seed"] = *a.seed;
   return lab_spec_from_json(object);
+}
+
+// Before a sweep of minutes, not after it.
+void must_be_writable(const std::string& path) {
+  const std::ofstream out(path, std::ios::app);
+  if (!out) throw Failure(path + ": cannot be written: " + std::strerror(errno));
 }
 
 void write_csv(const std::string& path, const LabResult& result) {
@@ -58,11 +73,9 @@ void write_csv(const std::string& path, const LabResult& result) {
 }
 
 int give(const LabArguments& a, const LabResult& result) {
+  if (a.json) std::printf("%s\n", to_json(result).dump().c_str()), std::fflush(stdout);
   if (!a.csv.empty()) write_csv(a.csv, result);
-  if (a.json) {
-    std::printf("%s\n", to_json(result).dump().c_str());
-    return kDone;
-  }
+  if (a.json) return kDone;
   if (!result.message.empty()) std::printf("%s\n", result.message.c_str());
   if (result.cancelled) std::printf("stopped: %zu points kept\n", result.points.size());
   print_ceilings(result);
@@ -91,11 +104,25 @@ int print_source(const LabSpec& spec) {
   return kDone;
 }
 
+// The same sweep by PyTorch's script: the result can be laid over ours.
+LabResult in_torch(const LabArguments& a, const LabSpec& spec, const std::atomic<bool>& cancel, LabLines& lines) {
+  std::error_code none;
+  app::TorchTools tools = app::find_torch(a.python, std::filesystem::read_symlink("/proc/self/exe", none).string());
+  if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // it says itself what it misses
+  LabResult result = app::run_torch_lab(spec, tools, cancel,
+                                        [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
+  for (const LabPoint& point : result.points) lines.point(point);
+  if (!a.json) std::printf("%s, %s\n", result.source.c_str(), result.device.c_str());
+  return result;
+}
+
 int run_lab(const LabArguments& a) {
   if (a.source.ends_with(".wsrun")) return show(a);
   if (!a.point.empty()) throw UsageError("lab --point: name the recorded run file first");
+  if (a.torch && !a.run_file.empty()) throw UsageError("lab --torch: a run file holds our own sweeps; use --json");
   const LabSpec spec = spec_of(a);
   if (a.print_source) return print_source(spec);
+  if (!a.csv.empty()) must_be_writable(a.csv);
   catch_interrupts();
   std::atomic<bool> cancel{false};
   const std::jthread watch([&](const std::stop_token& done) {
@@ -105,6 +132,7 @@ int run_lab(const LabArguments& a) {
     }
   });
   LabLines lines(a.json ? stderr : stdout);
+  if (a.torch) return give(a, in_torch(a, spec, cancel, lines));
   return give(
       a, a.run_file.empty() ? run_lab(spec, cancel, lines) : app::run_recorded_lab(spec, a.run_file, cancel, lines));
 }
@@ -126,7 +154,12 @@ Run add_lab(CLI::App& program) {
   command.add_option("--depth", a->depth, "of the nested sine")->check(CLI::Range(1, 64));
   command.add_option("--repeats", a->repeats, "calls of a point at the most");
   command.add_option("--seconds", a->seconds, "time of a point at the most");
+  command.add_option("--seed", a->seed, "of the numbers that are computed on");
+  command.add_flag("--cold-cache", a->cold_cache, "push the inputs out of the caches before each call");
   command.add_option("--csv", a->csv, "write the points to this file");
+  command.add_flag("--torch", a->torch, "run the same sweep in PyTorch instead: matmul, sine and add");
+  command.add_option("--python", a->python, "which python3 has PyTorch")->capture_default_str();
+  command.add_option("--script", a->script, "another script in place of resources/torch/lab.py");
   command.add_flag("--json", a->json, "the result as one JSON object");
   command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression and stop");
   return [a] { return run_lab(*a); };

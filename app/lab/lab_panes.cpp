@@ -87,7 +87,7 @@ Pane* LabTab::buildTimes() {
     chart_->setAxis(chart_->axis() == LabAxis::Time ? throughput_->axis() : LabAxis::Time);
     chooseAxis();
   });
-  auto* overlay = small_button(tr("Lay over…"), tr("An earlier result, or that of tests/peers/lab_torch.py"), this);
+  auto* overlay = small_button(tr("Lay over…"), tr("An earlier result, or that of resources/torch/lab.py"), this);
   connect(overlay, &QPushButton::clicked, this, &LabTab::chooseOverlay);
   clear_ = small_button(tr("Remove overlays"), tr("Keeps the sweep itself"), this);
   clear_->hide();
@@ -95,7 +95,10 @@ Pane* LabTab::buildTimes() {
     opened_.clear(), ticked_.clear(), before_.clear();
     showResult();
   });
-  for (QPushButton* button : {clear_, overlay, axis_}) pane->addOption(button);
+  auto* torch = small_button(tr("The same in PyTorch"),
+                             tr("The same sizes and ways by the shipped PyTorch script, laid over this sweep"), this);
+  buildTorch(torch);
+  for (QPushButton* button : {clear_, torch, overlay, axis_}) pane->addOption(button);
   return pane;
 }
 

@@ -88,6 +88,7 @@ std::vector<LabShown> LabTab::shown() const {
 void LabTab::run() {
   ready();
   if (!elsewhere_.isEmpty()) return say(elsewhere_);
+  if (torch_->running()) return say(tr("PyTorch is measuring: stop it first."));
   try {
     const lab::LabSpec wanted = spec();
     before_.clear();
@@ -228,16 +229,19 @@ bool LabTab::openResult(const QString& path) {
   const auto object = nlohmann::json::parse(file.readAll().toStdString(), nullptr, false);
   if (!object.is_object() || !object.contains("points")) return false;
   try {
-    LabShown shown{lab::lab_result_from_json(object), {}, {}};
-    const QString source = QString::fromStdString(shown.result.source);
-    shown.name = source.isEmpty() ? QFileInfo(path).completeBaseName() : short_source(source);
-    opened_.push_back(std::move(shown));
+    layOver(lab::lab_result_from_json(object), QFileInfo(path).completeBaseName());
   } catch (const Failure& failure) {
     say(QString::fromUtf8(failure.what()));
     return false;
   }
-  showResult();
   return true;
+}
+
+// `fallback`: its name where the result does not say where it is from.
+void LabTab::layOver(lab::LabResult result, const QString& fallback) {
+  const QString source = QString::fromStdString(result.source);
+  opened_.push_back({std::move(result), source.isEmpty() ? fallback : short_source(source), {}});
+  showResult();
 }
 
 void LabTab::showRuns(const std::vector<Run*>& runs) {
@@ -284,7 +288,7 @@ void LabTab::chooseExport() {
 
 void LabTab::chooseOverlay() {
   const QString path = QFileDialog::getOpenFileName(this, tr("Lay a result over this one"), folder_,
-                                                    tr("Results of the laboratory or of lab_torch.py (*.json)"));
+                                                    tr("Results of the laboratory or of PyTorch's script (*.json)"));
   if (!path.isEmpty() && !openResult(path))
     say(tr("%1 is no result of the laboratory.").arg(QFileInfo(path).fileName()));
 }

@@ -8,6 +8,7 @@
 
 #include "app/lab/lab_chart.h"
 #include "app/lab/lab_job.h"
+#include "app/lab/lab_torch.h"
 
 class QCheckBox;
 class QComboBox;
@@ -36,8 +37,10 @@ class LabTab : public QWidget {
   lab::LabSpec spec() const;              // as chosen; throws Failure for an expression or a size that is wrong
   void setSpec(const lab::LabSpec& spec);
   void run();
+  void runTorch();  // the same sweep by PyTorch's script, laid over; while that runs: stops it
   void setBusyElsewhere(const QString& why) { elsewhere_ = why; }  // not empty: nothing can be measured now
   const LabJob& job() const { return *job_; }
+  LabTorch* torch() const { return torch_; }
   LabChart* chart() const { return chart_; }
   LabShareView* shares() const { return shares_; }
   std::vector<LabShown> shown() const;           // the sweep itself, then what is laid over it
@@ -63,6 +66,7 @@ class LabTab : public QWidget {
   void buildMeasure(QVBoxLayout* column);
   QWidget* buildCharts();
   Pane* buildTimes();
+  void buildTorch(QPushButton* button);
   Pane* buildThroughput();
   Pane* buildCrossovers();
   Pane* buildShares();
@@ -84,10 +88,13 @@ class LabTab : public QWidget {
   void setCursorSize(double size);
   void openPoint(const LabPick& pick);
   void chooseOverlay();
+  void layOver(lab::LabResult result, const QString& fallback);
   void chooseExport();
   void say(const QString& sentence);
 
   LabJob* job_;
+  LabTorch* torch_ = nullptr;
+  QPushButton* torch_button_ = nullptr;
   QString folder_, elsewhere_;
   QListWidget* operations_;
   QLineEdit *from_, *to_, *custom_, *expression_;

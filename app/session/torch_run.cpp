@@ -17,6 +17,7 @@
 
 #include "app/session/machine.h"
 #include "engine/executor.h"
+#include "engine/lab/lab.h"
 #include "engine/model.h"
 #include "engine/trainer.h"
 #include "profiling/analysis/span_walk.h"
@@ -107,12 +108,12 @@ std::string last_line(const std::string& text) {
   return last;
 }
 
-fs::path shipped_script() {
-  if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return fs::path(set) / "torch/train.py";
+fs::path shipped_script(const fs::path& name) {
+  if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return fs::path(set) / "torch" / name;
   std::error_code error;
   const fs::path installed =
-      fs::read_symlink("/proc/self/exe", error).parent_path() / "../share/warpscope/resources/torch/train.py";
-  return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources/torch/train.py";
+      fs::read_symlink("/proc/self/exe", error).parent_path() / "../share/warpscope/resources/torch" / name;
+  return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources/torch" / name;
 }
 
 // The collector lies beside the program that records, as record.cpp looks for it.
@@ -322,14 +323,7 @@ void merge_torch_run(const TorchRequest& request, const std::string& folder, con
   find_steps(run.trace);
   read_metrics(fs::path(folder) / "metrics.csv", run);
   fill_summary(run.summary, request, read_json(fs::path(folder) / "summary.json"));
-  const fs::path out = fs::absolute(request.out);
-  const std::string part = (out.parent_path() / (".part-" + out.filename().string())).string();
-  prof::export_run(run, part);
-  std::error_code error;
-  fs::rename(part, out, error);
-  if (!error) return;
-  fs::remove(part, error);
-  throw Failure(request.out + ": cannot be written.");
+  prof::export_run(run, fs::absolute(request.out).string());
 }
 
 void run_torch(const TorchRequest& request, const TorchTools& tools, const std::atomic<bool>& cancel,
@@ -342,8 +336,9 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
                                    : "";
   std::vector<std::string> command;
   if (!recorded.empty()) command = {tools.recorder, "record", "--out", recorded, "--"};
-  command.insert(command.end(), {tools.python, tools.script.empty() ? shipped_script().string() : tools.script,
-                                 "--data", (place.path / "data").string(), "--out", (place.path / "out").string()});
+  command.insert(command.end(),
+                 {tools.python, tools.script.empty() ? shipped_script("train.py").string() : tools.script, "--data",
+                  (place.path / "data").string(), "--out", (place.path / "out").string()});
   if (request.compile) command.push_back("--compile");
   const Output result = Child(command).wait(cancel, said);
   if (cancel) throw Failure("Stopped: PyTorch's run is not kept.");
@@ -351,6 +346,40 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
     throw Failure("PyTorch's run failed (exit status " + std::to_string(result.status) +
                   "): " + last_line(result.text));
   merge_torch_run(request, (place.path / "out").string(), recorded);
+}
+
+lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,
+                             const std::function<void(const std::string&)>& said) {
+  const std::string operation(to_string(spec.operation));
+  if (operation != "matmul" && operation != "sine" && operation != "add")
+    throw Failure("PyTorch's sweep knows matmul, sine and add; there is none of " + operation + ".");
+  if (spec.m > 0 || spec.k > 0) throw Failure("PyTorch's sweep multiplies square matrices only.");
+  if (!tools.problem.empty()) throw Failure(tools.problem);
+  if (tools.script.empty() && !tools.cuda)
+    throw Failure("PyTorch " + tools.version + " sees no GPU here, and its sweep measures nothing else.");
+  const auto joined = [](const auto& all, const auto& text) {
+    std::string line;
+    for (const auto& one : all) line += (line.empty() ? "" : ",") + std::string(text(one));
+    return line;
+  };
+  const Workplace place;
+  const fs::path out = place.path / "lab.json";
+  const auto sizes = spec.sizes.empty() ? lab::default_sizes(spec.operation) : spec.sizes;
+  std::vector<std::string> command = {tools.python,
+                                      tools.script.empty() ? shipped_script("lab.py").string() : tools.script};
+  command.insert(command.end(),
+                 {"--operation", operation, "--depth", std::to_string(spec.depth), "--repeats",
+                  std::to_string(spec.repeats), "--seconds", std::to_string(spec.seconds_per_point), "--sizes",
+                  joined(sizes, [](int64_t n) { return std::to_string(n); }), "--out", out.string()});
+  if (!spec.ways.empty())
+    command.insert(command.end(), {"--ways", joined(spec.ways, [](lab::Way way) { return lab::info(way).name; })});
+  const Output result = Child(command).wait(cancel, said);
+  std::error_code none;
+  if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch had a point.");
+  if (result.status != 0) throw Failure("PyTorch's sweep failed: " + last_line(result.text));
+  lab::LabResult measured = lab::lab_result_from_json(read_json(out));
+  measured.spec.sizes = sizes;
+  return measured;
 }
 
 }  // namespace ws::app

@@ -8,6 +8,11 @@
 
 #include "engine/run_spec.h"
 
+namespace ws::lab {
+struct LabSpec;
+struct LabResult;
+}  // namespace ws::lab
+
 namespace ws::app {
 
 struct TorchTools {
@@ -32,6 +37,11 @@ struct TorchRequest {
 // Failure.
 void run_torch(const TorchRequest& request, const TorchTools& tools, const std::atomic<bool>& cancel,
                const std::function<void(const std::string&)>& said);
+
+// The laboratory's sweep in PyTorch, by the script beside the other. Blocks; a cancel keeps the points that are there.
+// Throws Failure, also for an operation that the script has not.
+lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,
+                             const std::function<void(const std::string&)>& said);
 
 // What the script reads: choices, shapes, rows, first weights, the order of rows in each epoch.
 void write_torch_data(const RunSpec& spec, const std::string& folder);

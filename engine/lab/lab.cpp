@@ -66,6 +66,7 @@ class Sweep {
     if (result_.spec.sizes.empty()) result_.spec.sizes = default_sizes(spec.operation);
     if (result_.spec.ways.empty()) result_.spec.ways = ways_of(spec.operation);
     if (!device_info().cuda) std::erase_if(result_.spec.ways, [](Way w) { return info(w).gpu; });
+    if (result_.spec.ways.empty()) throw Failure("None of these ways can be run here: " + device_info().why_not);
     std::ranges::sort(result_.spec.sizes);
     result_.device = device_info().cuda ? device_info().name : "";
     if (!device_info().cuda) result_.message = "Only the CPU's curves: " + device_info().why_not;
@@ -92,13 +93,6 @@ class Sweep {
   }
 
  private:
-  static std::vector<int64_t> default_sizes(Operation operation) {
-    std::vector<int64_t> sizes;
-    const int from = operation == Operation::MatMul ? 4 : 10, to = operation == Operation::MatMul ? 12 : 26;
-    for (int p = from; p <= to; ++p) sizes.push_back(int64_t{1} << p);
-    return sizes;
-  }
-
   // A ceiling is the best that was seen: no point may stand above it.
   void raise_ceilings() {
     if (result_.spec.operation != Operation::MatMul) return;
@@ -200,6 +194,13 @@ class Sweep {
 #ifndef WARPSCOPE_HAVE_CUDA
 bool run_cold_call_if_asked() { return false; }
 #endif
+
+std::vector<int64_t> default_sizes(Operation operation) {
+  std::vector<int64_t> sizes;
+  const int from = operation == Operation::MatMul ? 4 : 10, to = operation == Operation::MatMul ? 12 : 26;
+  for (int p = from; p <= to; ++p) sizes.push_back(int64_t{1} << p);
+  return sizes;
+}
 
 LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink) {
   if (spec.operation == Operation::Expression) Expression::parse(spec.expression);

@@ -43,6 +43,7 @@ struct WayInfo {
 std::span<const WayInfo> ways();
 const WayInfo& info(Way way);
 std::vector<Way> ways_of(Operation operation);
+std::vector<int64_t> default_sizes(Operation operation);
 std::string_view to_string(Operation operation);
 std::string_view explain(Operation operation);
 
@@ -64,7 +65,7 @@ struct LabSpec {
 // Where the time of one call went, by events on the stream; 0: not known.
 struct CallSplit {
   double device_s = 0;
-  double copy_s = 0;     // of it: copies
+  double copy_s = 0;     // of it: copies; where they overlap with kernels, what the kernels do not hide
   double compute_s = 0;  // of it: kernels
 };
 

@@ -84,9 +84,11 @@ json to_json(const LabResult& r) {
   json points = json::array(), ceilings;
   for (const LabPoint& p : r.points) points.push_back(point_json(p));
   for (const CeilingName& c : kCeilings) ceilings[c.name] = r.ceilings.*c.value;
-  return {{"spec", to_json(r.spec)},  {"device", r.device}, {"message", r.message},
-          {"cancelled", r.cancelled}, {"points", points},   {"crossovers", crossings_json(r)},
-          {"ceilings", ceilings}};
+  json object = {{"spec", to_json(r.spec)},  {"device", r.device}, {"message", r.message},
+                 {"cancelled", r.cancelled}, {"points", points},   {"crossovers", crossings_json(r)},
+                 {"ceilings", ceilings}};
+  if (!r.source.empty()) object["framework"] = r.source;
+  return object;
 }
 
 LabResult lab_result_from_json(const json& object) {

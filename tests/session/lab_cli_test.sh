@@ -19,6 +19,35 @@ check "every point is printed and in the CSV" '[[ $(grep -c "CPU, " a.txt) == 6 
 "$program" lab a.wsrun --point here >/dev/null 2>err.txt; check "no point at all: 2" '[[ $? == 2 ]]'
 "$program" lab matmul "${cpu[@]}" --sizes 5 --m 7 --k 3 --json 2>/dev/null | grep -q '"flops":210,'; check "m x k x n" '[[ $? == 0 ]]'
 
+"$program" lab add "${cpu[@]}" --sizes 100 --cold-cache --seed 7 --json 2>/dev/null | grep -q '"cold_cache":true.*"seed":7'; check "cold caches and a seed" '[[ $? == 0 ]]'
+"$program" lab add "${cpu[@]}" --sizes 100,200 --csv /no/x.csv --json >none.json 2>err.txt
+check "a CSV that cannot be written is said before anything is measured" '[[ $? == 1 && ! -s none.json && $(wc -l <err.txt) == 1 ]] && grep -q "/no/x.csv: cannot be written" err.txt'
+"$program" lab add "${cpu[@]}" --sizes 100 --csv /dev/full --json >kept.json 2>err.txt
+check "a disk that is full costs the CSV, not the JSON" '[[ $? == 1 ]] && grep -q "^{.*\"points\":" kept.json'
+if "$program" list | grep -q "^No GPU"; then
+  "$program" lab matmul --ways gpu --sizes 64 >none.txt 2>err.txt
+  check "only ways that cannot run: 1 and why" '[[ $? == 1 && ! -s none.txt && $(wc -l <err.txt) == 1 ]] && grep -q "None of these ways" err.txt'
+  WARPSCOPE_LAB_COLD='{"operation":"add","sizes":[64]}' "$program" >cold.txt 2>/dev/null
+  check "a first call that fails hands its reason back" 'grep -q "^failed: " cold.txt || grep -q "no CUDA support" err.txt'
+fi
+
+"$program" lab add --torch --python /no/such/python3 >none.txt 2>err.txt
+check "no python: 1 and a sentence" '[[ $? == 1 && ! -s none.txt && $(wc -l <err.txt) == 1 ]] && grep -q "is not installed" err.txt'
+"$program" lab softmax --torch >/dev/null 2>err.txt; check "an operation that the script has not: 1" '[[ $? == 1 ]] && grep -q "there is none of softmax" err.txt'
+if python3 -c pass 2>/dev/null; then
+  cat >peer.py <<'PY'
+import argparse, json
+p = argparse.ArgumentParser()
+for name in ("operation", "depth", "repeats", "seconds", "sizes", "ways", "out"):
+    p.add_argument("--" + name)
+a = p.parse_args()
+points = [{"way": w, "size": int(n), "median_s": 1e-6 * int(n)} for n in a.sizes.split(",") for w in a.ways.split(",")]
+json.dump({"framework": "PyTorch 2.0", "device": "a GPU", "operation": a.operation, "points": points}, open(a.out, "w"))
+PY
+  "$program" lab add --torch --script peer.py --ways gpu,gpu-pinned --sizes 1000,2000 --json >peer.json 2>/dev/null
+  check "the same in PyTorch becomes a result like ours" '[[ $? == 0 ]] && grep -q "\"size\":2000" peer.json && grep -q "gpu-pinned" peer.json'
+fi
+
 "$program" lab --expression 'sin(sin(x))' --source >source.cu; check "the source is shown" 'grep -q short_sine source.cu'
 for wrong in 'exec(x)' 'x+' '1e40*x' "$(printf 'sin(%.0s' {1..100})x"; do
   "$program" lab --expression "$wrong" "${cpu[@]}" --sizes 8 >/dev/null 2>err.txt

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr const char* kVariable = "WARPSCOPE_LAB_COLD";
+constexpr std::string_view kNo = "failed: ";  // begins the answer of a process whose call failed; the reason follows
 
 struct FirstCall {
   double context_s = 0, first_s = 0, second_s = 0;
@@ -51,10 +53,15 @@ FirstCall ask_child(const LabSpec& spec, int64_t size) {
   const std::string command = std::string(kVariable) + "=" + quoted(job.dump()) + " " + quoted(self);
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw Failure("first call: a second process could not be started");
-  FirstCall out;
-  const int read = std::fscanf(pipe, "%lf %lf %lf", &out.context_s, &out.first_s, &out.second_s);
+  std::string answer;
+  char part[512];
+  while (const size_t read = std::fread(part, 1, sizeof part, pipe)) answer.append(part, read);
   pclose(pipe);
-  if (read != 3) throw Failure("first call: the second process gave no answer");
+  if (answer.starts_with(kNo))
+    throw Failure("first call: " + answer.substr(kNo.size(), answer.find('\n') - kNo.size()));
+  FirstCall out;
+  if (std::sscanf(answer.c_str(), "%lf %lf %lf", &out.context_s, &out.first_s, &out.second_s) != 3)
+    throw Failure("first call: the second process gave no answer");
   return out;
 }
 
@@ -104,7 +111,9 @@ bool run_cold_call_if_asked() {
     const FirstCall call = first_call(spec, spec.sizes.at(0));
     std::printf("%.9g %.9g %.9g\n", call.context_s, call.first_s, call.second_s);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "%s\n", failure.what());
+    std::string reason = failure.what();
+    std::ranges::replace(reason, '\n', ' ');
+    std::printf("%s%s\n", kNo.data(), reason.c_str());
   }
   return true;
 }

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""The laboratory's sweep in PyTorch: the same operation, sizes and ways, as JSON that the lab lays over its own.
+
+    resources/torch/lab.py --operation matmul --sizes 64,256,1024,4096 > torch.json
+    resources/torch/lab.py --operation sine --depth 4 --sizes 1048576,268435456 --ways gpu,gpu-op-by-op
+
+Ways are named as in warpscope-cli lab; those that PyTorch has not are left out. For a nested sine "gpu-op-by-op" is eager
+PyTorch and "gpu" is torch.compile. An interrupted sweep keeps the points that it has.
+"""
+import argparse
+import contextlib
+import json
+import statistics
+import sys
+import time
+
+import torch
+
+
+def product(a, b, out):
+    torch.matmul(a, b, out=out)
+
+
+def add(a, b, out):
+    torch.add(a, b, out=out)
+
+
+def sine(depth):
+    def run(a, _, out):
+        torch.sin(a, out=out)
+        for _step in range(depth - 1):
+            torch.sin(out, out=out)
+    return run
+
+
+def compiled_sine(depth):
+    @torch.compile
+    def nested(a):
+        for _step in range(depth):
+            a = torch.sin(a)
+        return a
+    return lambda a, _, out: nested(a)
+
+
+WAYS = {"matmul": ["gpu", "gpu-tf32", "gpu-fp16", "gpu-pinned", "gpu-pageable"],
+        "sine": ["gpu-op-by-op", "gpu", "gpu-pinned", "gpu-pageable"],
+        "add": ["gpu", "gpu-pinned", "gpu-pageable"]}
+
+
+def operands(operation, n, dtype):
+    shape = (n, n) if operation == "matmul" else (n,)
+    generator = torch.Generator().manual_seed(42)
+    a = torch.rand(shape, generator=generator) * 2 - 1
+    b = torch.rand(shape, generator=generator) * 2 - 1 if operation in ("matmul", "add") else None
+    return a.to(dtype), None if b is None else b.to(dtype)
+
+
+def repeated(call, repeats, limit):
+    """Warms up, then medians: the host's clock around a synchronised call."""
+    begin = time.perf_counter()
+    for _ in range(5):
+        call()
+        if time.perf_counter() - begin > limit:
+            break
+    seconds, begin = [], time.perf_counter()
+    while len(seconds) < repeats and (len(seconds) < 3 or time.perf_counter() - begin < limit):
+        t = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - t)
+    return statistics.median(seconds), len(seconds)
+
+
+def device_time(body, limit):
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    samples, since = [], time.perf_counter()
+    while len(samples) < 10 and (len(samples) < 3 or time.perf_counter() - since < limit):
+        begin.record()
+        body()
+        end.record()
+        end.synchronize()
+        samples.append(begin.elapsed_time(end) * 1e-3)
+    return statistics.median(samples)
+
+
+def measure(way, run, a, b, out, options):
+    ga, gb = a.cuda(), None if b is None else b.cuda()
+    pinned = way == "gpu-pinned"
+    ha, hb = (a.pin_memory(), None if b is None else b.pin_memory()) if pinned else (a, b)
+    back = torch.empty(out.shape, dtype=out.dtype, pin_memory=pinned)
+
+    def resident():
+        run(ga, gb, out)
+
+    def with_copies():
+        ga.copy_(ha, non_blocking=pinned)
+        if hb is not None:
+            gb.copy_(hb, non_blocking=pinned)
+        run(ga, gb, out)
+        back.copy_(out, non_blocking=pinned)
+
+    body = with_copies if way in ("gpu-pageable", "gpu-pinned") else resident
+
+    def call():
+        body()
+        torch.cuda.synchronize()
+
+    median, count = repeated(call, options.repeats, options.seconds)
+    return {"median_s": median, "device_s": device_time(body, options.seconds), "repeats": count}
+
+
+def work(operation, n, depth):
+    """Operations and bytes of one call, as the laboratory counts them."""
+    if operation == "matmul":
+        return 2 * n ** 3, 12 * n * n
+    return (depth * n, 8 * n) if operation == "sine" else (n, 12 * n)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operation", choices=sorted(WAYS), default="matmul")
+    parser.add_argument("--sizes", default="16,64,256,1024,4096")
+    parser.add_argument("--ways", default="")
+    parser.add_argument("--depth", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a point, about")
+    parser.add_argument("--out", default="", help="a file for the JSON, in place of the standard output")
+    options = parser.parse_args()
+    has = WAYS[options.operation]
+    ways = [way for way in has if not options.ways or way in options.ways.split(",")]
+    if not ways:
+        sys.exit(f"PyTorch has none of these ways for {options.operation}; it has {', '.join(has)}")
+    if not torch.cuda.is_available():
+        sys.exit("PyTorch sees no GPU")
+    points, cancelled = [], False
+    try:
+        sweep(options, ways, points)
+    except KeyboardInterrupt:
+        cancelled = True
+    result = {"framework": "PyTorch " + torch.__version__, "device": torch.cuda.get_device_name(), "operation": options.operation,
+              "depth": options.depth, "cancelled": cancelled, "points": points}
+    with open(options.out, "w") if options.out else contextlib.nullcontext(sys.stdout) as out:
+        json.dump(result, out, indent=1)
+        print(file=out)
+
+
+def sweep(options, ways, points):
+    runs = {"matmul": product, "sine": sine(options.depth), "add": add}
+    for size in map(int, options.sizes.split(",")):
+        for way in ways:
+            torch.backends.cuda.matmul.allow_tf32 = way == "gpu-tf32"
+            dtype = torch.float16 if way == "gpu-fp16" else torch.float32
+            compiled = options.operation == "sine" and way == "gpu"
+            run = compiled_sine(options.depth) if compiled else runs[options.operation]
+            a, b = operands(options.operation, size, dtype)
+            out = torch.empty(a.shape, dtype=dtype, device="cuda")
+            flops, moved = work(options.operation, size, options.depth)
+            points.append({"way": way, "size": size, "flops": flops, "bytes": moved} | measure(way, run, a, b, out, options))
+            if options.out:
+                print(f"{way}, {size}", flush=True)
+            del a, b, out
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "app/report/report.h"
 #include "app/session/recorder.h"
 
 namespace ws::app {
@@ -26,6 +27,7 @@ json to_json(const TrialRun& r) {
           {"message", r.message},
           {"file", r.file},
           {"device", r.device},
+          {"identity", r.identity},
           {"us_per_step", r.us_per_step},
           {"samples_per_s", r.samples_per_s},
           {"wall_s", r.wall_s},
@@ -50,6 +52,7 @@ TrialRun run_from_json(const json& o) {
   r.message = o.value("message", "");
   r.file = o.value("file", "");
   r.device = o.value("device", "");
+  r.identity = o.value("identity", "");
   r.us_per_step = number(o, "us_per_step");
   r.samples_per_s = number(o, "samples_per_s");
   r.wall_s = number(o, "wall_s");
@@ -68,16 +71,57 @@ std::string safe_name(std::string label) {
   return label.substr(0, 60);
 }
 
-// The rows that a killed experiment left; a torn last line is dropped.
-std::vector<TrialRun> read_runs(const fs::path& folder) {
-  std::vector<TrialRun> runs;
+// The rows that a killed experiment left; a torn last line is dropped. Rows without an identity are older ones: of the
+// trial in their place in the experiment as the folder has it.
+std::vector<TrialRun> read_rows(const fs::path& folder, const std::vector<Trial>& as_kept) {
+  std::vector<TrialRun> rows;
   std::ifstream in(folder / "results.jsonl");
   for (std::string line; std::getline(in, line);) {
     const json object = json::parse(line, nullptr, false);
-    if (object.is_object() && object.contains("trial") && object.contains("repeat"))
-      runs.push_back(run_from_json(object));
+    if (!object.is_object() || !object.contains("trial") || !object.contains("repeat")) continue;
+    TrialRun& row = rows.emplace_back(run_from_json(object));
+    const auto place = static_cast<size_t>(row.trial);
+    if (row.identity.empty() && row.trial >= 0 && place < as_kept.size()) row.identity = as_kept[place].identity;
+  }
+  return rows;
+}
+
+// The trial that a row is a result of: the one in its place when that still asks for the same, else any that does.
+const Trial* trial_of(const TrialRun& run, const std::vector<Trial>& trials) {
+  const auto place = static_cast<size_t>(run.trial);
+  if (run.trial >= 0 && place < trials.size() && trials[place].identity == run.identity) return &trials[place];
+  const auto same = std::ranges::find(trials, run.identity, &Trial::identity);
+  return same == trials.end() ? nullptr : &*same;
+}
+
+// The results of these trials and of no others: the experiment may have been edited since they were kept.
+std::vector<TrialRun> results_of(const std::vector<Trial>& trials, const std::vector<TrialRun>& rows) {
+  std::vector<TrialRun> runs;
+  for (TrialRun row : rows) {
+    const Trial* trial = row.identity.empty() ? nullptr : trial_of(row, trials);
+    if (!trial) continue;
+    row.trial = trial->index;
+    const auto known = [&](const TrialRun& r) { return r.trial == row.trial && r.repeat == row.repeat; };
+    if (std::ranges::none_of(runs, known)) runs.push_back(std::move(row));
   }
   return runs;
+}
+
+std::vector<Trial> kept_trials(const fs::path& folder) {
+  const fs::path path = folder / "experiment.json";
+  if (!fs::exists(path)) return {};
+  try {
+    return trials_of(load_experiment(path.string()), device_info().cuda);
+  } catch (const Failure&) {  // torn, or of a newer version: its rows say themselves what they are of
+    return {};
+  }
+}
+
+// Every row with what it is a result of, before the folder's experiment is replaced by another.
+void keep_rows(const fs::path& folder, const std::vector<TrialRun>& rows) {
+  std::string text;
+  for (const TrialRun& row : rows) text += to_json(row).dump() + "\n";
+  if (!text.empty()) write_whole((folder / "results.jsonl").string(), text);
 }
 
 double median(std::vector<double> values) {
@@ -130,14 +174,14 @@ ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& t
   ExperimentResult result;
   result.spec = spec;
   result.device = device_of(runs);
-  size_t wanted = 0;
+  result.complete = true;
   for (const Trial& trial : trials) {
     std::vector<TrialRun> mine;
     std::ranges::copy_if(runs, std::back_inserter(mine), [&](const TrialRun& r) { return r.trial == trial.index; });
-    wanted += trial.skipped.empty() || !mine.empty() ? static_cast<size_t>(spec.repeats) : 0;
+    const auto asked = std::ranges::count_if(mine, [&](const TrialRun& r) { return r.repeat < spec.repeats; });
+    if ((trial.skipped.empty() || !mine.empty()) && asked < spec.repeats) result.complete = false;
     result.trials.push_back(summarise(trial, std::move(mine)));
   }
-  result.complete = runs.size() >= wanted;
   return result;
 }
 
@@ -150,10 +194,11 @@ class Runner {
     TrialRun out;
     out.trial = trial.index;
     out.repeat = repeat;
+    out.identity = trial.identity;
     try {
       RecorderOptions options;
       options.path = (folder_ / (safe_name(trial.label) + "_" + std::to_string(trial.index) + "_" +
-                                 std::to_string(repeat) + ".wsrun"))
+                                 std::to_string(repeat) + "_" + trial.identity.substr(0, 8) + ".wsrun"))
                          .string();
       options.title = trial.label;
       options.trace.level = prof::TraceLevel::Steps;
@@ -207,13 +252,14 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
-  std::ofstream(fs::path(folder) / "experiment.json") << to_json(spec).dump(2) << "\n";
   const auto trials = trials_of(spec, device_info().cuda);
   const auto order = run_order(spec, trials);
-  std::vector<TrialRun> runs = read_runs(folder);
+  const std::vector<TrialRun> rows = read_rows(folder, kept_trials(folder));
+  std::vector<TrialRun> runs = results_of(trials, rows);
+  keep_rows(folder, rows);
+  std::ofstream(fs::path(folder) / "experiment.json") << to_json(spec).dump(2) << "\n";
   std::ofstream log(fs::path(folder) / "results.jsonl", std::ios::app);
   if (!log) throw Failure(folder + ": results.jsonl cannot be written");
-  if (!runs.empty()) log << "\n";  // a torn last line must not swallow the next
   Runner runner(folder);
   for (const auto& [trial, repeat] : order) {
     if (cancel) break;
@@ -233,7 +279,8 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
 
 ExperimentResult read_experiment(const std::string& folder) {
   const ExperimentSpec spec = load_experiment((fs::path(folder) / "experiment.json").string());
-  return collect(spec, trials_of(spec, device_info().cuda), read_runs(folder));
+  const auto trials = trials_of(spec, device_info().cuda);
+  return collect(spec, trials, results_of(trials, read_rows(folder, trials)));
 }
 
 json to_json(const ExperimentResult& result) {

@@ -40,13 +40,15 @@ struct Trial {
   std::string label;  // "caching · off"
   std::vector<Setting> set;
   RunSpec spec;
-  std::string skipped;  // why it cannot run here; empty: it can
+  std::string skipped;   // why it cannot run here; empty: it can
+  std::string identity;  // of what is asked for, whatever its place among the others: results are kept under it
 };
 
 struct TrialRun {
   int trial = 0, repeat = 0;
   std::string status, message, file;  // file: its .wsrun, relative to the folder
   std::string device;                 // it ran on
+  std::string identity;               // of the trial
   double us_per_step = 0, samples_per_s = 0, wall_s = 0, first_loss = 0, final_loss = 0, test_accuracy = 0;
   int64_t steps = 0, peak_bytes = 0;
   double allocator_calls_per_step = 0;
@@ -86,7 +88,8 @@ class ExperimentSink {
   virtual void ended(const TrialRun&) {}
 };
 
-// Runs what is not yet in `folder`/results.jsonl. A stop keeps what is there.
+// Runs what is not yet in `folder`/results.jsonl; results of trials that were asked for differently count for nothing.
+// A stop keeps what is there.
 ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
                                 ExperimentSink& sink);
 ExperimentResult read_experiment(const std::string& folder);

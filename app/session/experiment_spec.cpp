@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -74,6 +75,21 @@ void combine(const ExperimentSpec& spec, size_t axis, std::vector<Setting>& chos
     combine(spec, axis + 1, chosen, out);
     chosen.pop_back();
   }
+}
+
+// Of what a trial trains, data set included, and of nothing that the machine decides: results of another machine are
+// read here too. A file of data counts with its size, so that a longer one is another data set.
+std::string identity_of(RunSpec spec) {
+  spec.name.clear();
+  std::string text = ws::to_json(spec).dump();
+  std::error_code none;
+  if (!spec.data.path.empty() && fs::is_regular_file(spec.data.path, none))
+    text += std::to_string(fs::file_size(spec.data.path, none));
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
 }
 
 bool sets(const std::vector<Setting>& settings, std::string_view key) {
@@ -165,6 +181,9 @@ std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
   for (size_t i = 0; i < trials.size(); ++i) {
     Trial& trial = trials[i];
     trial.index = static_cast<int>(i);
+    trial.spec = spec.base;
+    apply_settings(trial.spec, trial.set);
+    trial.identity = identity_of(trial.spec);
     trial.spec = spec.base;
     // Without a GPU no loader copies anything: what the base asks for is left out, and a rung about it says so.
     if (!cuda) trial.spec.exec.loader = Loader::Resident;

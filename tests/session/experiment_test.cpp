@@ -94,6 +94,60 @@ TEST(Experiment, GoesOnWhereItWasStopped) {
   EXPECT_THAT(experiment_table(result), testing::HasSubstr("skipped: stream-ordered"));
 }
 
+TEST(Experiment, AnEditedOneTakesOnlyResultsOfWhatItAsksFor) {
+  const Folder folder;
+  const std::atomic<bool> cancel{false};
+  json asked = small();
+  asked["repeats"] = 1;
+  asked["axes"] = {{"exec.fusion", {"off", "epilogue"}}};
+  Count first, moved, other, base, back;
+  const ExperimentResult before = run_experiment(experiment_from_json(asked), folder.path, cancel, first);
+  EXPECT_EQ(first.seen.size(), 2u);
+  asked["axes"] = {{"exec.fusion", {"epilogue", "off"}}};  // the same trials in other places
+  const ExperimentResult swapped = run_experiment(experiment_from_json(asked), folder.path, cancel, moved);
+  EXPECT_TRUE(moved.seen.empty());
+  EXPECT_EQ(swapped.trials[0].us_per_step, before.trials[1].us_per_step);
+  EXPECT_EQ(swapped.trials[0].runs[0].file, before.trials[1].runs[0].file);
+  asked["axes"] = {{"train.lr", {0.01, 0.1}}};  // others in the same places
+  const ExperimentResult rates = run_experiment(experiment_from_json(asked), folder.path, cancel, other);
+  EXPECT_EQ(other.seen.size(), 2u) << "trained anew";
+  EXPECT_TRUE(rates.complete);
+  EXPECT_NE(rates.trials[0].final_loss, rates.trials[1].final_loss);
+  asked["spec"]["data"]["limit"] = 40;  // the same choices on another data set
+  run_experiment(experiment_from_json(asked), folder.path, cancel, base);
+  EXPECT_EQ(base.seen.size(), 2u);
+  asked["spec"]["data"].erase("limit");
+  EXPECT_EQ(run_experiment(experiment_from_json(asked), folder.path, cancel, back).trials[1].final_loss,
+            rates.trials[1].final_loss);
+  EXPECT_TRUE(back.seen.empty()) << "what was measured is not lost by an edit";
+}
+
+TEST(Experiment, ResultsOfAnOlderVersionBelongToWhatTheFolderSays) {
+  const Folder folder;
+  const std::atomic<bool> cancel{false};
+  json asked = small();
+  asked["repeats"] = 1;
+  asked["axes"] = {{"exec.fusion", {"off", "epilogue"}}};
+  Count first, same, edited;
+  run_experiment(experiment_from_json(asked), folder.path, cancel, first);
+  std::vector<json> rows;
+  {
+    std::ifstream in(folder.path + "/results.jsonl");
+    for (std::string line; std::getline(in, line);) rows.push_back(json::parse(line));
+  }
+  std::ofstream out(folder.path + "/results.jsonl");
+  for (json& row : rows) row.erase("identity"), out << row.dump() << "\n";
+  out.close();
+  EXPECT_TRUE(read_experiment(folder.path).complete);
+  asked["axes"] = {{"exec.fusion", {"pointwise", "epilogue"}}};
+  run_experiment(experiment_from_json(asked), folder.path, cancel, edited);
+  ASSERT_EQ(edited.seen.size(), 1u);
+  EXPECT_EQ(edited.seen[0].first, 0);
+  asked["axes"] = {{"exec.fusion", {"off", "epilogue"}}};
+  run_experiment(experiment_from_json(asked), folder.path, cancel, same);
+  EXPECT_TRUE(same.seen.empty());
+}
+
 TEST(Experiment, RefusalsNameTheKey) {
   const auto refusal = [](const json& object) {
     try {

@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
   std::string out = "recorded.wsrun", level = "full", library;
+  bool counters = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
 };
@@ -74,6 +75,7 @@ int record(const RecordArguments& a) {
   prof::RecordOptions options;
   options.level = prof::trace_level(a.level);
   options.library = a.library;
+  options.counters = a.counters;
   prof::FollowedRun run(a.command, a.out, options);
   const LeaveInterruptsAlone leave;
   const int status = watch(run, a.live);
@@ -94,6 +96,8 @@ Run add_record(CLI::App& program) {
   command.formatter(std::make_shared<RecordHelp>());
   command.add_option("--out", arguments->out, "the run file to write")->capture_default_str();
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")->capture_default_str();
+  command.add_flag("--counters", arguments->counters,
+                   "sample hardware counters too: busy multiprocessors, tensor pipe, DRAM");
   command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program");
   command.add_flag("--live,!--no-live", arguments->live,
                    "say how much is recorded while the program runs; on a terminal that is the default");

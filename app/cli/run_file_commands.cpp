@@ -1,8 +1,10 @@
 // What works on recorded runs: convert, diff, stats.
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "app/cli/commands.h"
+#include "app/compare/mismatches.h"
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/convert.h"
@@ -21,6 +23,20 @@ struct TwoFiles {
   std::string a, b;
   bool json = false;
 };
+
+// With what makes it unfair, which takes the choices of both.
+prof::Comparison compare_files(const prof::RunData& a, const prof::RunData& b) {
+  prof::Comparison result = prof::compare(a, b);
+  const auto a_spec = app::spec_of(a.summary), b_spec = app::spec_of(b.summary);
+  const auto compared = [](const prof::RunData& run, const std::optional<RunSpec>& spec, bool traced, bool work) {
+    return app::ComparedRun{spec ? &*spec : nullptr, run.summary.device, run.summary.steps,
+                            app::traced_as(traced, work), run.summary.origin != "run"};
+  };
+  const auto unfair = app::mismatches(compared(a, a_spec, result.a_traced, result.a_work),
+                                      compared(b, b_spec, result.b_traced, result.b_work));
+  result.warnings.insert(result.warnings.begin(), unfair.begin(), unfair.end());
+  return result;
+}
 
 }  // namespace
 
@@ -43,7 +59,7 @@ Run add_diff(CLI::App& program) {
   command.add_option("b", files->b, "the run to compare with it")->required();
   command.add_flag("--json", files->json, "print one JSON object");
   return [files] {
-    const prof::Comparison comparison = prof::compare(read(files->a), read(files->b));
+    const prof::Comparison comparison = compare_files(read(files->a), read(files->b));
     std::printf("%s\n", (files->json ? prof::to_json(comparison) : prof::to_text(comparison)).c_str());
     return kDone;
   };
@@ -55,8 +71,11 @@ Run add_stats(CLI::App& program) {
   command.add_option("file", files->a, "a run file or another tool's trace")->required();
   command.add_flag("--json", files->json, "print one JSON object");
   return [files] {
-    const prof::TraceStats stats = prof::trace_stats(read(files->a).trace);
-    std::printf("%s\n", (files->json ? prof::to_json(stats) : prof::to_text(stats)).c_str());
+    const prof::RunData run = read(files->a);
+    const prof::TraceStats stats = prof::trace_stats(run.trace);
+    const std::string text =
+        files->json ? prof::to_json(stats) : prof::to_text(stats) + prof::allocator_text(run.trace, run.allocations);
+    std::printf("%s\n", text.c_str());
     return kDone;
   };
 }

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <future>
@@ -16,7 +17,8 @@ namespace {
 struct TrainArguments {
   SpecArguments spec;
   std::string out, run_file, trace = "off";
-  bool resume = false, json = false, no_output = false;
+  std::string window;  // "20/2000"
+  bool resume = false, json = false, no_output = false, counters = false;
 };
 
 std::string default_folder(const RunSpec& spec) {
@@ -84,6 +86,20 @@ Summary follow(app::RecordedRun& run, const data::Dataset& data, app::RunOutput*
   return result.get();
 }
 
+// "20/2000": every kernel in 20 of 2,000 steps.
+void set_window(prof::CollectorOptions& trace, const TrainArguments& a) {
+  if (a.window.empty()) return;
+  int read = 0;
+  long long window = 0, every = 0;
+  const int numbers = std::sscanf(a.window.c_str(), "%lld/%lld%n", &window, &every, &read);
+  if (numbers != 2 || static_cast<size_t>(read) != a.window.size() || window < 1 || every <= window)
+    throw UsageError("--trace-window: expected N/M with N below M, such as 20/2000, not " + a.window);
+  if (a.trace != "off" && a.trace != "graph")
+    throw UsageError("--trace-window: goes with --trace graph; the level " + a.trace + " is the same in every step");
+  trace.level = prof::TraceLevel::Graph;
+  trace.node_window = window, trace.node_every = every;
+}
+
 std::string conclusion(const Summary& s, const std::string& folder) {
   const std::string status(to_string(s.status));
   std::string text = status + ": " + grouped(static_cast<double>(s.steps)) + " steps in " + duration(s.wall_s) + " (" +
@@ -91,6 +107,11 @@ std::string conclusion(const Summary& s, const std::string& folder) {
   if (std::isfinite(s.test_accuracy)) text += "\ntest accuracy " + percent(s.test_accuracy);
   if (!folder.empty()) text += "\nkept in " + folder;
   return text;
+}
+
+std::string counters_said(const app::RecordedRun& run) {
+  const std::string said = run.trace_status().counters;
+  return said.empty() ? "No hardware counters: tracing is off; choose --trace steps or more." : said;
 }
 
 int train(const TrainArguments& a) {
@@ -103,12 +124,15 @@ int train(const TrainArguments& a) {
   record.path = a.run_file;
   record.title = job.spec.name;
   record.trace.level = prof::trace_level(a.trace);
+  record.trace.hardware_counters = a.counters;
+  set_window(record.trace, a);
   record.trace.untraced_share = 0.03;  // so that what tracing costs is known
   record.keep_traces = false;
   app::RecordedRun run(job.spec, record, job.options);
   ProgressLine line(a.json ? stderr : stdout);
   const Summary summary = follow(run, data, output.get(), line);
   if (output) output->finish(summary);
+  if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
   if (summary.status == RunStatus::Failed)
     std::fprintf(stderr, "warpscope-cli: %s\n", summary.message.c_str());
   else
@@ -130,6 +154,10 @@ Run add_train(CLI::App& program) {
   command.add_flag("--resume", arguments->resume, "go on from the checkpoint in --out");
   command.add_flag("--json", arguments->json, "print the summary as the last line");
   command.add_option("--trace", arguments->trace, "how closely to trace: off, steps, graph, kernels, full");
+  command.add_option("--trace-window", arguments->window,
+                     "N/M: every kernel in N of every M steps, for long runs at next to no cost (level graph)");
+  command.add_flag("--counters", arguments->counters,
+                   "sample hardware counters too: busy multiprocessors, tensor pipe, DRAM");
   command.add_option("--run", arguments->run_file, "write a run file (.wsrun) that the window can open");
   return [arguments] { return train(*arguments); };
 }

@@ -5,7 +5,9 @@
 #include <limits>
 #include <set>
 
+#include "app/compare/mismatches.h"
 #include "engine/executor.h"
+#include "profiling/analysis/activity.h"
 
 namespace ws::app {
 namespace {
@@ -69,12 +71,25 @@ void add_times(Measures& m, const Run& run, const RunSample& s, double reached) 
           Better::Lower, 2);
 }
 
+// Of the newest long row of steps: how late work starts, and how much copying hides behind computing.
+void add_gpu(Measures& m, const Run& run, const RunSample& s) {
+  double delay = kUnknown, hidden = kUnknown;
+  if (s.traced() && s.row.end > s.row.begin) {
+    const prof::DurationStats late = prof::launch_delay(run.trace, s.row.begin, s.row.end);
+    const prof::Activity activity = prof::activity(run.trace, s.row.begin, s.row.end);
+    if (late.count > 0) delay = static_cast<double>(late.median) * 1e-3;
+    if (activity.copies > 0 && activity.kernels > 0) hidden = 100 * activity.hidden_copies();
+  }
+  m.add(QObject::tr("launch delay, median"), "µs", delay, Better::Lower, 2);
+  m.add(QObject::tr("copies beside kernels"), "%", hidden, Better::Higher, 1);
+}
+
 bool has_choices(const Run& run) { return run.origin != RunOrigin::Imported || !run.spec.name.empty(); }
 
 }  // namespace
 
 double driver_calls(const Run& run) {
-  if (run.origin == RunOrigin::Imported) return kUnknown;
+  if (run.origin == RunOrigin::Imported && (!run.summary || run.summary->calls.device_allocate == 0)) return kUnknown;
   if (!run.summary || run.summary->steps == 0)
     return run.meters.empty() ? kUnknown : run.meters.back().allocate + run.meters.back().free;
   return static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) /
@@ -92,7 +107,9 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
   m.group(QObject::tr("GPU and host"));
   m.add(QObject::tr("kernels a step"), "", s.traced() ? s.kernels_per_step : kUnknown, Better::Lower, 1);
   m.add(QObject::tr("busy"), "%", busy_share(s), Better::Higher, 1, 0.35);
-  m.add(QObject::tr("tracing costs"), "%", 100 * run.overhead_share, Better::Neither, 1);
+  add_gpu(m, run, s);
+  m.add(QObject::tr("tracing costs"), "%", run.overheadMeasured() ? 100 * run.overhead_share : kUnknown,
+        Better::Neither, 1, 50 * run.overhead_spread);
   m.group(QObject::tr("Memory"));
   m.add(QObject::tr("driver calls a step"), "", driver_calls(run), Better::Lower, 1);
   m.add(QObject::tr("peak in a step"), "MiB", peak_mib(run), Better::Lower, 2);
@@ -131,34 +148,16 @@ MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
 
 namespace {
 
-QString level_of(const RunSample& sample, const Run& run) {
-  if (run.trace.span_count() == 0) return QObject::tr("not traced");
-  return sample.work.empty() ? QObject::tr("traced by steps only") : QObject::tr("traced by kernels");
-}
-
-void name_mismatches(QStringList& out, const Run& a, const RunSample& sa, const Run& b, const RunSample& sb) {
-  if (a.spec.model.hidden != b.spec.model.hidden || a.spec.model.kind != b.spec.model.kind)
-    out << QObject::tr("the models differ: kernels are not like for like");
-  if (a.spec.data.name != b.spec.data.name) out << QObject::tr("the data sets differ: losses are not comparable");
-  if (a.spec.train.batch != b.spec.train.batch)
-    out << QObject::tr("the batches differ: compare samples a second, not steps");
-  if (a.device != b.device && !a.device.isEmpty() && !b.device.isEmpty())
-    out << QObject::tr("trained on different devices: %1 and %2").arg(a.device, b.device);
-  if (a.summary && b.summary && a.summary->steps != b.summary->steps)
-    out << QObject::tr("%1 and %2 steps: compare losses at the same step").arg(a.summary->steps).arg(b.summary->steps);
-  if (level_of(sa, a) != level_of(sb, b))
-    out << QObject::tr("one was %1, the other %2: tracing costs time").arg(level_of(sa, a), level_of(sb, b));
-  if (a.spec.exec.precision != b.spec.exec.precision)
-    out << QObject::tr("precision differs: losses are close, not equal");
-  if (a.origin == RunOrigin::Imported || b.origin == RunOrigin::Imported)
-    out << QObject::tr("recorded by another program: its choices are not known here");
+ComparedRun compared(const Run& run, const RunSample& sample) {
+  return {has_choices(run) ? &run.spec : nullptr, run.device.toStdString(), run.summary ? run.summary->steps : 0,
+          traced_as(run.trace.span_count() > 0, !sample.work.empty()), run.origin == RunOrigin::Imported};
 }
 
 }  // namespace
 
 PairComparison compare_runs(const Run& baseline, const RunSample& a, const Run& candidate, const RunSample& b) {
   PairComparison out;
-  out.traced = a.traced() && b.traced();
+  out.traced = prof::splits_compare(a, b);
   out.baseline_us = step_us(baseline, a);
   out.candidate_us = step_us(candidate, b);
   out.half_width_us = out.traced ? std::hypot(half_width(a.step_us), half_width(b.step_us)) : 0;
@@ -169,7 +168,8 @@ PairComparison compare_runs(const Run& baseline, const RunSample& a, const Run& 
     out.kernels = prof::kernel_deltas(a, b);
   }
   if (has_choices(baseline) && has_choices(candidate)) out.choices = diff(baseline.spec, candidate.spec);
-  name_mismatches(out.warnings, baseline, a, candidate, b);
+  for (const std::string& sentence : mismatches(compared(baseline, a), compared(candidate, b)))
+    out.warnings << QString::fromStdString(sentence);
   return out;
 }
 

@@ -1,19 +1,11 @@
 #include "app/report/report.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "app/report/svg.h"
-#include "app/session/gpu_steps.h"
-#include "profiling/analysis/step_sample.h"
-#include "profiling/formats/run_file.h"
+#include "profiling/analysis/compare.h"
 
 namespace ws::app {
 namespace {
@@ -162,7 +154,7 @@ std::string short_name(prof::Meaning meaning) {
   return meaning == prof::Meaning::Launch ? name : name.substr(0, name.find(' '));
 }
 
-std::string waterfall_svg(const prof::Waterfall& w) {
+std::string waterfall_svg(const prof::Waterfall& w, size_t candidate) {
   std::vector<prof::Cause> causes = w.causes;
   std::erase_if(causes, [](const prof::Cause& c) { return c.delta_ps() == 0; });
   const auto us = [](int64_t ps) { return static_cast<double>(ps) * 1e-6; };
@@ -186,7 +178,7 @@ std::string waterfall_svg(const prof::Waterfall& w) {
         (change > 0 ? "+" : "") + fixed(change, 1), short_name(causes[i].meaning));
     at += change;
   }
-  bar(causes.size() + 1, 0, us(w.b_ps), colour(1), 0.22, fixed(us(w.b_ps), 1), "B");
+  bar(causes.size() + 1, 0, us(w.b_ps), colour(candidate), 0.22, fixed(us(w.b_ps), 1), letter(candidate));
   svg.line(30, bottom, 630, bottom, "#B4BBC7");
   return std::move(svg).done();
 }
@@ -205,17 +197,54 @@ std::string runs_caption(const std::vector<ReportRun>& runs) {
   return text + ".";
 }
 
-// "−42.1 %" against the first run.
+const RunSpec* spec_in(const ReportRun& run) { return run.spec.empty() ? nullptr : &run.spec[0]; }
+
+ComparedRun compared(const ReportRun& r) { return {spec_in(r), r.device, r.steps, r.traced, r.imported}; }
+
+bool splits_compare(const ReportRun& a, const ReportRun& b) {
+  return a.parts.steps > 0 && b.parts.steps > 0 && a.traced == b.traced;
+}
+
+bool within_noise(const ReportRun& a, const ReportRun& b) {
+  return std::abs(a.us_per_step - b.us_per_step) <= std::hypot(a.half_width_us, b.half_width_us);
+}
+
+// "−42.1 %"; beyond ten times, percents are hard to read.
+std::string change(double value, double first) {
+  const double percent = 100 * (value - first) / first;
+  if (percent >= 900) return fixed(value / first, value / first < 100 ? 1 : 0) + " times";
+  return std::string(percent > 0 ? "+" : "") + fixed(percent, 1) + " %";
+}
+
 std::string against(double value, double first) {
   if (!(first > 0) || std::isnan(value) || value == first) return "";
-  const double percent = 100 * (value - first) / first;
-  return " (" + std::string(percent > 0 ? "+" : "") + fixed(percent, 1) + " %)";
+  return " (" + change(value, first) + ")";
 }
 
 std::string row(const std::vector<std::string>& cells, const char* tag) {
   std::string out = "<tr>";
   for (const std::string& cell : cells) out += std::string("<") + tag + ">" + escape_xml(cell) + "</" + tag + ">";
   return out + "</tr>\n";
+}
+
+std::string known(double value, int decimals) { return value > 0 ? fixed(value, decimals) : "–"; }
+
+// Samples a second say how fast a run is whatever its batch, as long as a sample takes the same work.
+std::string samples_against_first(const std::vector<ReportRun>& runs, size_t i) {
+  if (i == 0 || !same_work_a_sample(spec_in(runs[0]), spec_in(runs[i]))) return "";
+  return against(runs[i].samples_per_s, runs[0].samples_per_s);
+}
+
+// What tracing cost, with the distance of its quartiles; most runs are too short for a measurement.
+std::string overhead_text(const ReportRun& r) {
+  if (std::isnan(r.overhead_share)) return "–";
+  return fixed(100 * r.overhead_share, 1) + (r.overhead_spread > 0 ? " ± " + fixed(50 * r.overhead_spread, 1) : "");
+}
+
+std::string warnings_html(const std::vector<ReportRun>& runs) {
+  std::string items;
+  for (const std::string& sentence : unfair(runs)) items += "<li>" + escape_xml(sentence) + "</li>";
+  return items.empty() ? "" : "<h2>Read with care</h2>\n<ul>" + items + "</ul>\n";
 }
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
@@ -225,11 +254,11 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
     out += row({letter(i), r.title, r.device, r.status, std::to_string(r.steps),
-                fixed(r.us_per_step, 1) + (i ? against(r.us_per_step, runs[0].us_per_step) : ""),
-                fixed(r.samples_per_s, 0) + (i ? against(r.samples_per_s, runs[0].samples_per_s) : ""),
+                known(r.us_per_step, 1) + step_against_first(runs, i),
+                known(r.samples_per_s, 0) + samples_against_first(runs, i),
                 r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
                 r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.allocator_calls_per_step, 1),
-                fixed(r.peak_bytes / (1 << 20), 2), fixed(100 * r.overhead_share, 1)},
+                known(r.peak_bytes / (1 << 20), 2), overhead_text(r)},
                "td");
   }
   return out + "</table>\n";
@@ -250,46 +279,7 @@ constexpr const char* kStyle =
     "24px}figcaption{color:#48505D;font-size:12px}"
     "svg{max-width:100%;height:auto}@media print{body{margin:0}}";
 
-// As the window samples it: the newest steps, where the GPU ran them when the host runs ahead.
-prof::Breakdown sample_of_file(prof::RunFileReader& reader, const ReportRun& run) {
-  prof::Trace trace = reader.trace();
-  constexpr prof::TimeNs kSample = 2'000'000'000;  // enough steps for a mean, quick to read
-  reader.fill(trace, trace.last_time() - kSample, trace.last_time());
-  double steps_per_epoch = 0;
-  for (const prof::Evaluation& e : reader.evaluations())
-    if (e.epoch > 0) steps_per_epoch = static_cast<double>(e.step) / e.epoch;
-  GpuSteps steps;
-  if (reader.summary().origin == "run" && !run.spec.empty() && host_runs_ahead(run.spec[0])) steps.finish(trace);
-  return prof::sample_steps(steps.empty() ? trace : steps.trace(), trace, steps_per_epoch).parts;
-}
-
 }  // namespace
-
-ReportRun report_run_of_file(const std::string& path) {
-  prof::RunFileReader reader(path);
-  const prof::RunSummary& s = reader.summary();
-  ReportRun run;
-  run.title = s.name.empty() ? path : s.name;
-  run.device = s.device;
-  run.created = s.created;
-  run.status = s.status;
-  const auto spec = nlohmann::json::parse(s.spec, nullptr, false);
-  if (spec.is_object()) run.spec.push_back(spec_from_json(spec));
-  for (const prof::Metric& m : reader.metrics()) run.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
-  for (const prof::Evaluation& e : reader.evaluations())
-    run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
-  std::erase_if(run.accuracy, [](const Point& p) { return std::isnan(p.value); });
-  run.parts = sample_of_file(reader, run);
-  run.us_per_step = s.us_per_step;
-  run.wall_s = s.wall_s;
-  run.steps = s.steps;
-  run.peak_bytes = static_cast<double>(s.peak_bytes);
-  run.allocator_calls_per_step = s.allocator_calls_per_step;
-  run.overhead_share = s.overhead_share;
-  if (!run.spec.empty() && s.us_per_step > 0)
-    run.samples_per_s = static_cast<double>(run.spec[0].train.batch) * 1e6 / s.us_per_step;
-  return run;
-}
 
 std::vector<std::vector<std::string>> choices_that_differ(const std::vector<ReportRun>& runs) {
   std::vector<std::vector<std::string>> rows;
@@ -324,42 +314,63 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
                    curve_svg(accuracies, false)});
   all.push_back({"split", "Where a step's time goes", "Mean of the sampled steps; the parts sum to the wall time.",
                  split_svg(runs)});
-  if (runs.size() >= 2 && runs[0].parts.steps > 0 && runs[1].parts.steps > 0)
-    all.push_back({"waterfall", "From A to B", "Causes of the difference in µs a step; they sum to it exactly.",
-                   waterfall_svg(prof::waterfall(runs[0].parts, runs[1].parts))});
+  for (size_t i = 1; i < runs.size(); ++i) {
+    if (!splits_compare(runs[0], runs[i])) continue;
+    std::string caption = "Causes of the difference in µs a step; they sum to it exactly.";
+    if (within_noise(runs[0], runs[i])) caption += " The difference is within noise.";
+    all.push_back({i == 1 ? "waterfall" : "waterfall-" + std::to_string(i + 1), "From A to " + letter(i), caption,
+                   waterfall_svg(prof::waterfall(runs[0].parts, runs[i].parts), i)});
+  }
   for (ReportFigure& figure : all) figure.caption += " " + runs_caption(runs);
+  return all;
+}
+
+std::string step_against_first(const std::vector<ReportRun>& runs, size_t i) {
+  const ReportRun &a = runs[0], &b = runs[i];
+  if (i == 0 || !same_task(spec_in(a), spec_in(b)) || !(a.us_per_step > 0 && b.us_per_step > 0)) return "";
+  const double noise = std::hypot(a.half_width_us, b.half_width_us);
+  return noise > 0 && within_noise(a, b) ? " (within noise)" : against(b.us_per_step, a.us_per_step);
+}
+
+std::string headline(const std::vector<ReportRun>& runs) {
+  if (runs.size() < 2) return "Training run";
+  if (runs.size() > 2) return std::to_string(runs.size()) + " runs side by side";
+  const ReportRun &a = runs[0], &b = runs[1];
+  const bool work = same_work_a_sample(spec_in(a), spec_in(b));
+  if (!work) return "A and B train different things";
+  if (!same_task(spec_in(a), spec_in(b))) {
+    if (!(a.samples_per_s > 0 && b.samples_per_s > 0)) return "A and B take different batches";
+    return "B trains " + fixed(100 * b.samples_per_s / a.samples_per_s, 1) + " % of A’s samples a second";
+  }
+  if (!(a.us_per_step > 0 && b.us_per_step > 0)) return "A and B side by side";
+  if (step_against_first(runs, 1) == " (within noise)") return "B is as fast as A: within noise";
+  const double ratio = b.us_per_step / a.us_per_step;
+  if (ratio >= 10) return "B takes " + fixed(ratio, ratio < 100 ? 1 : 0) + " times A’s time a step";
+  return "B takes " + fixed(100 * ratio, 1) + " % of A’s time a step";
+}
+
+std::vector<std::string> unfair(const std::vector<ReportRun>& runs) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (!runs[i].losses.empty()) all.push_back(letter(i) + ": of the GPU’s records " + runs[i].losses);
+  for (size_t i = 1; i < runs.size(); ++i) {
+    const std::string who = runs.size() > 2 ? "A and " + letter(i) + ": " : "";
+    for (const std::string& sentence : mismatches(compared(runs[0]), compared(runs[i]))) all.push_back(who + sentence);
+    if (!splits_compare(runs[0], runs[i]))
+      all.push_back(who + "no causes of the difference: that takes two runs that were traced equally closely");
+  }
   return all;
 }
 
 std::string report_html(const std::vector<ReportRun>& runs) {
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Warpscope report</title><style>" +
-      std::string(kStyle) + "</style></head><body>\n<h1>";
-  if (runs.size() >= 2 && runs[0].us_per_step > 0 && runs[1].us_per_step > 0)
-    html += "B takes " + fixed(100 * runs[1].us_per_step / runs[0].us_per_step, 1) + " % of A’s time a step";
-  else
-    html += "Training run";
-  html += "</h1>\n" + runs_table(runs) + "<h2>What differs</h2>\n" + choices_table(runs);
+      std::string(kStyle) + "</style></head><body>\n<h1>" + headline(runs) + "</h1>\n" + runs_table(runs) +
+      warnings_html(runs) + "<h2>What differs</h2>\n" + choices_table(runs);
   for (const ReportFigure& f : figures(runs))
     html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + f.svg + "<figcaption>" + escape_xml(f.caption) +
             "</figcaption></figure>\n";
   return html + "</body></html>\n";
-}
-
-void write_whole(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".part";
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
-  size_t done = 0;
-  ssize_t wrote = 0;
-  while (done < text.size() && (wrote = write(file, text.data() + done, text.size() - done)) > 0)
-    done += static_cast<size_t>(wrote);
-  const bool good = done == text.size() && fsync(file) == 0;
-  const int problem = errno;
-  close(file);
-  if (good && rename(temporary.c_str(), path.c_str()) == 0) return;
-  unlink(temporary.c_str());
-  throw Failure(path + ": cannot be written: " + std::strerror(problem));
 }
 
 }  // namespace ws::app

@@ -1,8 +1,10 @@
 // A comparison as figures and one self-contained page. No Qt: the command-line program writes the same.
 #pragma once
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "app/compare/mismatches.h"
 #include "engine/run_spec.h"
 #include "profiling/analysis/compare.h"
 
@@ -16,8 +18,12 @@ struct ReportRun {
   };
   std::vector<Point> loss, accuracy;  // accuracy in percent
   prof::Breakdown parts;              // of the sampled steps; steps 0: not traced
-  double us_per_step = 0, samples_per_s = 0, wall_s = 0, peak_bytes = 0, allocator_calls_per_step = 0,
-         overhead_share = 0;
+  double half_width_us = 0;           // of a step's time, 95 %, from those steps; 0: not known
+  Traced traced = Traced::No;
+  bool imported = false;
+  std::string losses;  // records that were dropped, damaged or not matched; empty: none
+  double us_per_step = 0, samples_per_s = 0, wall_s = 0, peak_bytes = 0, allocator_calls_per_step = 0;
+  double overhead_share = std::numeric_limits<double>::quiet_NaN(), overhead_spread = 0;  // NaN: not measured
   int64_t steps = 0;
 };
 
@@ -26,12 +32,19 @@ ReportRun report_run_of_file(const std::string& path);  // throws Failure
 struct ReportFigure {
   std::string name, title, caption, svg;  // svg: a whole element, usable as a file
 };
-// Loss, accuracy, step split of all runs; the waterfall from the first to the second.
+// Loss, accuracy, step split of all runs; a waterfall from the first to each other that was traced as closely.
 std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs);
 // Rows of a choice and its value in each run.
 std::vector<std::vector<std::string>> choices_that_differ(const std::vector<ReportRun>& runs);
+// What the first page says first: how B's step stands to A's, or that the two are not to be laid beside each other.
+std::string headline(const std::vector<ReportRun>& runs);
+// What makes the comparison with A unfair, and what is left out for it.
+std::vector<std::string> unfair(const std::vector<ReportRun>& runs);
+// How run i's step time stands to A's: " (−66.7 %)", " (within noise)"; empty where they do different work.
+std::string step_against_first(const std::vector<ReportRun>& runs, size_t i);
 std::string report_html(const std::vector<ReportRun>& runs);
 
+std::string lost_records(const prof::Losses& losses);  // "3 dropped, 2 damaged"; empty: none
 // Under a temporary name first: a full disk leaves no half file. Throws Failure.
 void write_whole(const std::string& path, const std::string& text);
 

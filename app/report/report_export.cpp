@@ -1,10 +1,13 @@
 #include "app/report/report_export.h"
 
+#include <unistd.h>
+
 #include <QFile>
 #include <QPainter>
 #include <QPdfWriter>
 #include <QSvgRenderer>
 #include <cmath>
+#include <cstdio>
 
 #include "app/compare/comparison_model.h"
 #include "app/session/run.h"
@@ -17,7 +20,6 @@ constexpr double kPageMargin = 56, kWidth = 794, kHeight = 1123;  // A4 at 96 do
 class Page {
  public:
   explicit Page(QPdfWriter& pdf) : pdf_(pdf), painter_(&pdf) {}
-  bool good() const { return painter_.isActive(); }
 
   void text(const QString& text, double px, int weight = 400) {
     QFont font("Inter");
@@ -67,13 +69,15 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     QStringList facts{QString::fromStdString(r.device), QObject::tr("%1 µs a step").arg(r.us_per_step, 0, 'f', 1),
                       QObject::tr("%1 samples/s").arg(r.samples_per_s, 0, 'f', 0),
                       QObject::tr("%1 steps").arg(r.steps)};
-    if (i > 0 && runs[0].us_per_step > 0)
-      facts[1] += QObject::tr(" (%1 % of A’s)").arg(100 * r.us_per_step / runs[0].us_per_step, 0, 'f', 1);
+    facts[1] += QString::fromStdString(step_against_first(runs, i));
     if (!r.accuracy.empty()) facts << QObject::tr("%1 % test accuracy").arg(r.accuracy.back().value, 0, 'f', 2);
     facts << QObject::tr("%1 driver calls a step").arg(r.allocator_calls_per_step, 0, 'f', 1)
           << QObject::tr("peak %1 MiB").arg(r.peak_bytes / (1 << 20), 0, 'f', 2);
     page.text(facts.join(QStringLiteral(" · ")), 11);
   }
+  const auto warnings = unfair(runs);
+  if (!warnings.empty()) page.text(QObject::tr("Read with care"), 15, 600);
+  for (const std::string& sentence : warnings) page.text(QString::fromStdString(sentence), 11);
   const auto rows = choices_that_differ(runs);
   if (!rows.empty()) page.text(QObject::tr("What differs"), 15, 600);
   for (const std::vector<std::string>& cells : rows) {
@@ -92,13 +96,19 @@ ReportRun report_run(const Run& run) {
   out.device = run.device.toStdString();
   out.created = run.created.toString(Qt::ISODate).toStdString();
   out.status = run.summary ? std::string(to_string(run.summary->status)) : run.live() ? "running" : "file";
-  if (run.origin != RunOrigin::Imported) out.spec.push_back(run.spec);
+  if (run.origin != RunOrigin::Imported || !run.spec.name.empty()) out.spec.push_back(run.spec);
   for (const StepPoint& p : run.steps) out.loss.push_back({p.step, p.wall_s, static_cast<double>(p.loss)});
   if (!run.regression())
     for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
-  out.parts = sample_of(run).parts;
+  const RunSample sample = sample_of(run);
+  out.parts = sample.parts;
+  out.half_width_us = sample.traced() ? half_width(sample.step_us) : 0;
+  out.traced = traced_as(run.trace.span_count() > 0, !sample.work.empty());
+  out.losses = lost_records(run.trace.losses);
+  out.imported = run.origin == RunOrigin::Imported;
   out.us_per_step = run.usPerStep();
-  out.overhead_share = run.overhead_share;
+  out.overhead_share = run.overheadMeasured() ? run.overhead_share : std::nan("");
+  out.overhead_spread = run.overhead_spread;
   out.steps = run.summary ? run.summary->steps : static_cast<int64_t>(run.steps.size());
   if (run.summary) {
     out.samples_per_s = run.summary->samples_per_s;
@@ -112,26 +122,31 @@ ReportRun report_run(const Run& run) {
   return out;
 }
 
+void draw_report(const std::vector<ReportRun>& runs, QFile& file) {
+  QPdfWriter pdf(&file);
+  pdf.setResolution(96);
+  pdf.setPageSize(QPageSize(QPageSize::A4));
+  pdf.setPageMargins({});
+  pdf.setTitle("Warpscope report");
+  Page page(pdf);
+  page.text("Warpscope report", 11);
+  page.text(QString::fromStdString(headline(runs)), 22, 600);
+  write_runs(page, runs);
+  for (const ReportFigure& figure : figures(runs)) page.figure(figure);
+}
+
+// What was there before is replaced by a whole report or stays.
 void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
-  const QString temporary = path + ".part";
-  bool good = false;
-  {
-    QPdfWriter pdf(temporary);
-    pdf.setResolution(96);
-    pdf.setPageSize(QPageSize(QPageSize::A4));
-    pdf.setPageMargins({});
-    pdf.setTitle("Warpscope report");
-    Page page(pdf);
-    good = page.good();
-    if (good) {
-      page.text("Warpscope report", 22, 600);
-      write_runs(page, runs);
-      for (const ReportFigure& figure : figures(runs)) page.figure(figure);
-    }
+  const QByteArray temporary = QFile::encodeName(path + ".part");
+  QFile file(path + ".part");
+  bool good = file.open(QIODevice::WriteOnly);
+  if (good) {
+    draw_report(runs, file);
+    good = file.flush() && file.error() == QFileDevice::NoError && fsync(file.handle()) == 0;
+    file.close();
   }
-  QFile::remove(path);
-  if (good && QFile::rename(temporary, path)) return;
-  QFile::remove(temporary);
+  if (good && std::rename(temporary.constData(), QFile::encodeName(path).constData()) == 0) return;
+  QFile::remove(path + ".part");
   throw Failure(path.toStdString() + ": cannot be written");
 }
 

@@ -71,14 +71,17 @@ class Run : public QObject {
   StepSplit split;
   std::vector<TimeMark> time_marks;
   QStringList log;
-  QString trace_note;         // what was traced, dropped, and what it cost
-  double overhead_share = 0;  // of tracing; 0.038 is 3.8 %
-  bool lab = false;           // a sweep of the laboratory: curves and timelines, no training
-  bool recording = false;     // another program that is being recorded
-  int slot = -1;              // 0 … 7: letter and colour while ticked; -1: not ticked
-  bool unfinished = false;    // the program ended before the run did
-  bool elsewhere = false;     // another program trains it now
-  bool loaded = true;         // false: only the summary was read, the losses and the trace are still in the file
+  QString trace_note;          // what was traced, dropped, and what it cost
+  QString counters_note;       // whether hardware counters were sampled; empty: not asked for
+  double overhead_share = 0;   // of tracing; 0.038 is 3.8 %
+  double overhead_spread = 0;  // between its quartiles; both 0: not measured
+  bool overheadMeasured() const { return overhead_share != 0 || overhead_spread > 0; }
+  bool lab = false;         // a sweep of the laboratory: curves and timelines, no training
+  bool recording = false;   // another program that is being recorded
+  int slot = -1;            // 0 … 7: letter and colour while ticked; -1: not ticked
+  bool unfinished = false;  // the program ended before the run did
+  bool elsewhere = false;   // another program trains it now
+  bool loaded = true;       // false: only the summary was read, the losses and the trace are still in the file
   std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: gives spans that are not in memory
 
   // Where its steps stand in time: as the GPU ran them when the host runs ahead, else as the host marked them.

@@ -3,11 +3,12 @@
 #include <QFileInfo>
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "app/panels/data_shape.h"
 #include "app/session/writer_mark.h"
+#include "app/timeline/memory_curves.h"
+#include "profiling/analysis/compare.h"
 
 namespace ws::app {
 namespace {
@@ -41,9 +42,8 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsew
   s.peak_bytes = static_cast<int64_t>(file.peak_bytes);
   s.device = file.device;
   s.spec = spec;
-  if (const auto calls = file.extra.find("driver_calls_per_step"); calls != file.extra.end())
-    s.calls.device_allocate =
-        std::llround(std::strtod(calls->second.c_str(), nullptr) * static_cast<double>(file.steps));
+  if (const double calls = prof::driver_calls_per_step(file); calls > 0)
+    s.calls.device_allocate = std::llround(calls * static_cast<double>(file.steps));
   if (file.us_per_step > 0) s.samples_per_s = static_cast<double>(spec.train.batch) * 1e6 / file.us_per_step;
   return s;
 }
@@ -59,6 +59,23 @@ void read_curves(prof::RunFileReader& reader, RunDetails& d) {
                        static_cast<float>(m.accuracy)});
   }
   for (const prof::ChangeMark& mark : reader.marks()) d.changes.push_back({mark.step, mark.text, {}, {}});
+}
+
+// The most of each stretch between two meter points, from the allocations that were recorded.
+void add_memory(RunDetails& d) {
+  MemoryCurves curves;
+  curves.update(d.trace);
+  for (const auto& [track, value] :
+       {std::pair{&curves.used(), &MeterPoint::used}, std::pair{&curves.reserved(), &MeterPoint::reserved}}) {
+    auto point = track->points.begin();
+    double held = 0;
+    for (MeterPoint& meter : d.meters) {
+      double most = held;
+      for (; point != track->points.end() && static_cast<double>(point->time) * 1e-9 <= meter.wall_s; ++point)
+        held = point->value, most = std::max(most, held);
+      meter.*value = most;
+    }
+  }
 }
 
 void read_windows(prof::RunFileReader& reader, RunDetails& d) {
@@ -157,6 +174,9 @@ void read_summary(Run& run, const QString& path) {
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
   run.lab = file.origin == "lab";
   run.overhead_share = file.overhead_share;
+  run.overhead_spread = file.overhead_spread;
+  if (const auto said = file.extra.find("counters"); said != file.extra.end())
+    run.counters_note = QString::fromStdString(said->second);
   run.loaded = false;
   if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
     run.time_marks = marks_from(marks->second);
@@ -175,6 +195,7 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   read_choices(d->reader->summary(), *d);
   read_windows(*d->reader, *d);
   add_throughput(d->reader->summary(), *d);
+  add_memory(*d);
   for (const std::string& problem : d->reader->problems()) d->log << QString::fromStdString(problem);
   return d;
 }

@@ -112,6 +112,8 @@ Run* Session::start(const StartRequest& request) {
   options.title = run->title.toStdString();
   options.trace.level = request.trace;
   options.trace.untraced_share = 0.03;
+  options.trace.hardware_counters = extras_.counters;
+  options.trace.node_window = extras_.node_window, options.trace.node_every = extras_.node_every;
   options.at_epoch = [spec = request.spec, path = weights_path(run->path).toStdString()](const EpochResult& epoch,
                                                                                          Executor& executor) {
     if (is_last(epoch, spec.train)) keep_weights(spec, executor, path);
@@ -156,8 +158,10 @@ void Session::readTraceStatus() {
   const prof::CollectorStatus status = worker_->recorded->trace_status();
   if (!status.running && status.records == 0) return;
   run_->trace_note = QString::fromStdString(status.sentence);
+  run_->counters_note = QString::fromStdString(status.counters);
   // Said only when it stands out of the noise: three quarters of the compared stretches were slower when traced.
   run_->overhead_share = status.overhead.pairs >= 5 && status.overhead.low > 1 ? status.overhead.ratio - 1 : 0;
+  run_->overhead_spread = status.overhead.pairs > 0 ? status.overhead.high - status.overhead.low : 0;
 }
 
 void Session::poll() {

@@ -20,6 +20,12 @@ struct StartRequest {
   bool paused = false;  // begin with a pause, for single steps
 };
 
+// Of every run that starts from here on, beside its level.
+struct TraceExtras {
+  bool counters = false;                    // sample hardware counters
+  int64_t node_window = 0, node_every = 0;  // as prof::CollectorOptions has them
+};
+
 class Session : public QObject {
   Q_OBJECT
  public:
@@ -43,6 +49,7 @@ class Session : public QObject {
   bool stopAndWait(int milliseconds);
   void change(const QString& key, const QString& value);
   void setTraceLevel(prof::TraceLevel level);
+  void setTraceExtras(const TraceExtras& extras) { extras_ = extras; }
   TrainControl* control();  // of the running one, else nullptr
   // While something else trains on this machine no run starts: `why` is what is said. Empty: free again.
   void hold(const QString& why) { held_ = why; }
@@ -70,6 +77,7 @@ class Session : public QObject {
   QTimer timer_;
   std::optional<bool> cuda_;
   bool paused_ = false;
+  TraceExtras extras_;
 };
 
 }  // namespace ws::app

@@ -1,6 +1,7 @@
 #include "profiling/analysis/compare.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 
@@ -78,6 +79,7 @@ std::vector<MetricDelta> metric_deltas(const RunData& a, const StepSample& x, co
     add("allocator calls per step", "", exact(a.summary.allocator_calls_per_step),
         exact(b.summary.allocator_calls_per_step));
   }
+  add("driver calls per step", "", exact(driver_calls_per_step(a.summary)), exact(driver_calls_per_step(b.summary)));
   add_known("peak memory", "B", static_cast<double>(a.summary.peak_bytes), static_cast<double>(b.summary.peak_bytes));
   add("final loss", "", exact(a.summary.final_loss), exact(b.summary.final_loss));
   add("final accuracy", "", exact(a.summary.final_accuracy), exact(b.summary.final_accuracy));
@@ -104,6 +106,19 @@ Waterfall waterfall(const Breakdown& a, const Breakdown& b) {
       result.causes, [](const Cause& p, const Cause& q) { return std::abs(p.delta_ps()) > std::abs(q.delta_ps()); });
   return result;
 }
+
+bool splits_compare(const StepSample& a, const StepSample& b) {
+  return a.traced() && b.traced() && a.work.empty() == b.work.empty();
+}
+
+double driver_calls_per_step(const RunSummary& run) {
+  const auto counted = run.extra.find("driver_calls_per_step");
+  if (counted != run.extra.end()) return std::strtod(counted->second.c_str(), nullptr);
+  return run.origin == "record" && run.steps > 0 ? run.allocator_calls_per_step
+                                                 : std::numeric_limits<double>::quiet_NaN();
+}
+
+bool overhead_measured(const RunSummary& run) { return run.overhead_share != 0 || run.overhead_spread > 0; }
 
 Estimate estimate(const std::vector<double>& samples) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -137,15 +152,15 @@ Comparison compare(const RunData& a, const RunData& b) {
   result.a_name = a.summary.name;
   result.b_name = b.summary.name;
   const StepSample x = sample_of(a), y = sample_of(b);
-  result.steps = waterfall(x.parts, y.parts);
+  result.a_traced = traced(a), result.b_traced = traced(b);
+  result.a_work = !x.work.empty(), result.b_work = !y.work.empty();
+  result.split = result.a_traced && result.b_traced && result.a_work == result.b_work;
   result.metrics = metric_deltas(a, x, b, y);
-  result.kernels = kernel_deltas(x, y);
-  if (traced(a) != traced(b)) {
-    result.warnings.push_back(std::string(traced(a) ? "A" : "B") +
-                              " was traced and the other was not: tracing costs time.");
-  }
-  if (a.summary.device != b.summary.device && !a.summary.device.empty() && !b.summary.device.empty()) {
-    result.warnings.push_back("A ran on " + a.summary.device + ", B on " + b.summary.device + ".");
+  if (result.split) {
+    result.steps = waterfall(x.parts, y.parts);
+    result.kernels = kernel_deltas(x, y);
+  } else {
+    result.warnings.push_back("No causes and no kernels: that takes two runs that were traced equally closely.");
   }
   if (traced(a) && traced(b) && (!x.traced() || !y.traced())) {
     result.warnings.push_back("A trace without step marks counts as one step.");

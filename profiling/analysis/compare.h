@@ -19,6 +19,13 @@ struct Waterfall {
   std::vector<Cause> causes;   // largest change first
 };
 Waterfall waterfall(const Breakdown& a, const Breakdown& b);
+// Whether both were split, and as finely: kernels against no kernels would be told as idle time that went away.
+bool splits_compare(const StepSample& a, const StepSample& b);
+
+// Calls to the driver's allocator: all that were made in a recorded program, in a run of ours those that its own
+// allocator could not answer. NaN: not known.
+double driver_calls_per_step(const RunSummary& run);
+bool overhead_measured(const RunSummary& run);  // whether tracing was compared with stretches without it
 
 // A measured value with the half width of its 95% interval; NaN: not measured.
 struct Estimate {
@@ -40,7 +47,10 @@ struct KernelDelta {
 };
 struct Comparison {
   std::string a_name, b_name;
-  std::vector<std::string> warnings;  // "A was traced, B was not"
+  std::vector<std::string> warnings;  // "A trace without step marks counts as one step."
+  bool a_traced = false, b_traced = false;
+  bool a_work = false, b_work = false;  // kernels, or ops on a CPU, were traced
+  bool split = false;                   // both were traced alike; else there are no causes and no kernels
   Waterfall steps;
   std::vector<MetricDelta> metrics;
   std::vector<KernelDelta> kernels;  // largest difference first

@@ -19,29 +19,39 @@ double us_of_ps(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
 
 nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
 
+std::string causes_text(const Waterfall& w) {
+  std::string text = "\nTime per step (µs)\n" + line("  %-18s %12s %12s %12s", "cause", "A", "B", "B - A");
+  for (const Cause& cause : w.causes) {
+    text += line("  %-18s %12.3f %12.3f %+12.3f", meaning_name(cause.meaning), us_of_ps(cause.a_ps),
+                 us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
+  }
+  text += line("  %-18s %12.3f %12.3f %+12.3f", "sum = wall time", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
+               us_of_ps(w.b_ps - w.a_ps));
+  return text;
+}
+
+std::string kernels_text(const std::vector<KernelDelta>& kernels) {
+  std::string text = "\nKernels, per step\n" +
+                     line("  %8s %8s %11s %11s %11s  %s", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
+  for (const KernelDelta& k : kernels) {
+    text += line("  %8.2f %8.2f %11.3f %11.3f %+11.3f  %.200s", k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(),
+                 k.name.c_str());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string to_text(const Comparison& c) {
   std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
-  text += "\nTime per step (µs)\n" + line("  %-18s %12s %12s %12s", "cause", "A", "B", "B - A");
-  for (const Cause& cause : c.steps.causes) {
-    text += line("  %-18s %12.3f %12.3f %+12.3f", meaning_name(cause.meaning), us_of_ps(cause.a_ps),
-                 us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
-  }
-  text += line("  %-18s %12.3f %12.3f %+12.3f", "sum = wall time", us_of_ps(c.steps.a_ps), us_of_ps(c.steps.b_ps),
-               us_of_ps(c.steps.b_ps - c.steps.a_ps));
+  if (c.split) text += causes_text(c.steps);
   text += "\nMeasured values (95% interval)\n";
   for (const MetricDelta& m : c.metrics) {
     text += line("  %-26s %14.6g -> %14.6g %-3s %+.4g ± %.2g%s", m.name.c_str(), m.a.value, m.b.value, m.unit.c_str(),
                  m.delta, m.noise, m.beyond_noise ? "" : "  (within noise)");
   }
-  text += "\nKernels, per step\n" +
-          line("  %8s %8s %11s %11s %11s  %s", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
-  for (const KernelDelta& k : c.kernels) {
-    text += line("  %8.2f %8.2f %11.3f %11.3f %+11.3f  %.200s", k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(),
-                 k.name.c_str());
-  }
+  if (c.split) text += kernels_text(c.kernels);
   return text;
 }
 
@@ -52,9 +62,11 @@ std::string to_json(const Comparison& c) {
                       {"causes", nlohmann::json::array()},
                       {"metrics", nlohmann::json::array()},
                       {"kernels", nlohmann::json::array()}};
-  json["step"] = {{"a_us", us_of_ps(c.steps.a_ps)},
-                  {"b_us", us_of_ps(c.steps.b_ps)},
-                  {"delta_us", us_of_ps(c.steps.b_ps - c.steps.a_ps)}};
+  json["step"] = nullptr;
+  if (c.split)
+    json["step"] = {{"a_us", us_of_ps(c.steps.a_ps)},
+                    {"b_us", us_of_ps(c.steps.b_ps)},
+                    {"delta_us", us_of_ps(c.steps.b_ps - c.steps.a_ps)}};
   for (const Cause& cause : c.steps.causes) {
     json["causes"].push_back({{"name", meaning_name(cause.meaning)},
                               {"a_us", us_of_ps(cause.a_ps)},

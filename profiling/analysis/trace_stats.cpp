@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -63,21 +64,93 @@ TraceStats trace_stats(const Trace& trace) {
     stats.allocated_bytes += event.bytes;
   }
   stats.by_name = kernel_table(trace, -kAlways, kAlways);
+  stats.losses = trace.losses;
+  stats.activity = activity(trace, trace.first_time(), trace.last_time());
+  stats.delay = launch_delay(trace, -kAlways, kAlways);
   return stats;
 }
+
+std::string losses_text(const Losses& losses) {
+  std::string text;
+  const auto add = [&text](uint64_t count, const char* what) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  };
+  add(losses.invalid_records, "damaged");
+  add(losses.unjoined_kernels, "not matched to an op");
+  return text;
+}
+
+std::string allocator_text(const Trace& trace, const std::vector<StepAllocations>& calls) {
+  struct Sum {
+    uint64_t calls = 0, frees = 0, bytes = 0;
+    int64_t ns = 0;
+  };
+  std::map<OpTag, Sum> by_op;
+  for (const StepAllocations& c : calls) {
+    Sum& sum = by_op[c.op];
+    sum.calls += uint64_t{c.allocations} + c.async_allocations + c.host_allocations;
+    sum.frees += uint64_t{c.frees} + c.async_frees + c.host_frees;
+    sum.bytes += c.bytes, sum.ns += c.time_ns;
+  }
+  if (by_op.empty()) return "";
+  std::vector<std::pair<OpTag, Sum>> rows(by_op.begin(), by_op.end());
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+  char buffer[400];
+  std::snprintf(buffer, sizeof buffer, "\n%10s %10s %12s %12s %10s  %s\n", "allocated", "freed", "total µs",
+                "µs a call", "MB", "allocator calls of");
+  std::string text = buffer;
+  for (const auto& [op, sum] : rows) {
+    const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
+    const uint64_t all = sum.calls + sum.frees;
+    std::snprintf(buffer, sizeof buffer, "%10llu %10llu %12.3f %12.3f %10.3f  %.200s\n",
+                  static_cast<unsigned long long>(sum.calls), static_cast<unsigned long long>(sum.frees),
+                  us_of_ns(sum.ns), all > 0 ? us_of_ns(sum.ns) / static_cast<double>(all) : 0,
+                  static_cast<double>(sum.bytes) * 1e-6,
+                  op == kNoOp || info.name.empty() ? "(no op)" : info.name.c_str());
+    text += buffer;
+  }
+  return text;
+}
+
+namespace {
+
+// What only a trace with GPU records has.
+std::string gpu_text(const TraceStats& s) {
+  std::string text;
+  char buffer[200];
+  if (s.activity.busy > 0) {
+    std::snprintf(buffer, sizeof buffer, "GPU busy     %11.1f %%\n", 100 * s.activity.busy_share());
+    text += buffer;
+  }
+  if (s.activity.copies > 0 && s.activity.kernels > 0) {
+    std::snprintf(buffer, sizeof buffer, "overlap      %11.1f %%   of the copies ran beside kernels\n",
+                  100 * s.activity.hidden_copies());
+    text += buffer;
+  }
+  if (s.delay.count > 0) {
+    std::snprintf(buffer, sizeof buffer, "launch delay %11.3f µs  median, P99 %.3f µs\n", us_of_ns(s.delay.median),
+                  us_of_ns(s.delay.p99));
+    text += buffer;
+  }
+  if (s.losses.dropped_records > 0) text += "records      " + std::to_string(s.losses.dropped_records) + " dropped\n";
+  if (const std::string wrong = losses_text(s.losses); !wrong.empty()) text += "records      " + wrong + "\n";
+  return text;
+}
+
+}  // namespace
 
 std::string to_text(const TraceStats& s) {
   char buffer[400];
   std::snprintf(buffer, sizeof buffer,
                 "steps        %12llu\nkernels      %12llu   %.3f ms\ncopies       %12llu   %.3f MB\nmemsets      "
                 "%12llu\nAPI calls    "
-                "%12llu\nallocations  %12llu   %.3f MB\n\n",
+                "%12llu\nallocations  %12llu   %.3f MB\n",
                 static_cast<unsigned long long>(s.steps), static_cast<unsigned long long>(s.kernels),
                 static_cast<double>(s.kernel_ns) * 1e-6, static_cast<unsigned long long>(s.copies),
                 static_cast<double>(s.copied_bytes) * 1e-6, static_cast<unsigned long long>(s.memsets),
                 static_cast<unsigned long long>(s.api_calls), static_cast<unsigned long long>(s.allocations),
                 static_cast<double>(s.allocated_bytes) * 1e-6);
-  std::string text = buffer;
+  std::string text = buffer + gpu_text(s) + "\n";
   std::snprintf(buffer, sizeof buffer, "%7s %12s %10s %10s %10s %10s  %s\n", "time %", "total µs", "count", "mean µs",
                 "P50 µs", "P99 µs", "kernel");
   text += buffer;

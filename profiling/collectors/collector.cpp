@@ -7,6 +7,7 @@
 #include <iterator>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "profiling/clock.h"
 #include "profiling/collectors/gpu_tracer.h"
@@ -41,11 +42,11 @@ struct Collector::Impl {
 
   std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
   std::atomic<TraceLevel> level{TraceLevel::Off};
-  std::atomic<bool> window_open{false}, paused{false};
+  std::atomic<bool> window_open{false}, paused{false}, quiet{false};  // quiet: paused, or between windows
   std::atomic<int> settle_steps{0};
   std::mutex step_mutex;
   int64_t hooked_step = -1;
-  int64_t paused_since = 0;
+  int64_t quiet_since = 0;
   std::vector<std::pair<int64_t, int64_t>> pauses;
   int64_t last_clock = 0;
   std::vector<GpuTracer::MemorySample> memory_samples;  // guarded by mutex
@@ -55,6 +56,8 @@ struct Collector::Impl {
   void signal(bool& flag);
   void configure();
   void apply_kinds(GpuKinds kinds);
+  bool rests(bool window) const;
+  void start_counters();
   void on_step(int64_t step);
   bool sleep_until_cycle();  // whether it is the last
   void loop();
@@ -63,6 +66,7 @@ struct Collector::Impl {
   void housekeeping();
   void flush_regularly();
   void watch_memory();
+  void learn_device();
   void draw_pauses();
   void draw_stamps(bool last);
   void draw(const StampedLaunch& launch, const ResidentKernel& kernel);
@@ -79,7 +83,7 @@ void Collector::Impl::signal(bool& flag) {
 
 // Applies level, node window and pause to the marks and the GPU tracer. The caller holds switch_mutex.
 void Collector::Impl::configure() {
-  const TraceLevel now = paused ? std::min(level.load(), TraceLevel::Steps) : level.load();
+  const TraceLevel now = quiet ? std::min(level.load(), TraceLevel::Steps) : level.load();
   Marks::Config config;
   config.ops = now >= TraceLevel::Graph;
   config.nvtx = nvtx::listened_to() && !options.nvtx_ranges;
@@ -107,13 +111,29 @@ void Collector::Impl::on_step(int64_t step) {
   const int64_t now = steady_ns();
   const bool pause = meter && meter->step(step, now);
   const bool window = options.node_every > 0 && step % options.node_every < options.node_window;
-  if (pause == paused && window == window_open && settle_steps == 0) return;
+  const bool nothing = pause || rests(window);
+  if (pause == paused && window == window_open && nothing == quiet && settle_steps == 0) return;
   std::lock_guard lock(switch_mutex);
-  if (pause && !paused) paused_since = now;
-  if (!pause && paused) pauses.emplace_back(paused_since, now);
+  if (nothing && !quiet) quiet_since = now;
+  if (!nothing && quiet) pauses.emplace_back(quiet_since, now);
   paused = pause;
   window_open = window;
+  quiet = nothing;
   configure();
+}
+
+// Between the windows graphs go on with a record a launch; eager kernels would cost as much there as inside.
+bool Collector::Impl::rests(bool window) const {
+  return options.node_every > 0 && level == TraceLevel::Graph && !window && !(gpu && gpu->graphs_seen());
+}
+
+// Where the driver loaded us while it started, it is asked only once the program has begun to use it.
+void Collector::Impl::start_counters() {
+  counters = make_hardware_counters();
+  const std::string why = counters->start(options.counter_interval_ns);
+  if (!why.empty()) counters.reset();
+  const std::lock_guard lock(mutex);
+  status.counters = why.empty() ? "Samples hardware counters." : "No hardware counters: " + why + ".";
 }
 
 void Collector::Impl::begin() {
@@ -128,12 +148,9 @@ void Collector::Impl::begin() {
   }
   if (options.untraced_share > 0)
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
-  if (gpu && options.hardware_counters) {
-    counters = make_hardware_counters();
-    const std::string why = counters->start(options.counter_interval_ns);
-    status.counters = why.empty() ? "Samples hardware counters." : "No hardware counters: " + why + ".";
-    if (!why.empty()) counters.reset();
-  }
+  if (options.hardware_counters && !gpu)
+    status.counters = "No hardware counters: " + (level == TraceLevel::Off ? "tracing is off" : gpu_refused) + ".";
+  if (gpu && options.hardware_counters && !options.inside_driver_start) start_counters();
   context.before_buffer = [this] { take_marks(); };
   Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // of a collection before
   std::lock_guard lock(switch_mutex);
@@ -151,7 +168,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   impl_->begin();
   impl_->status.running = true;
   impl_->status.gpu = impl_->gpu != nullptr;
-  impl_->status.sentence = describe(options.level, impl_->gpu_refused);
+  impl_->status.sentence = describe(options, options.level, impl_->gpu_refused);
   impl_->status.origin_ns = impl_->context.origin;
   impl_->running = true;
   Marks& marks = Marks::instance();
@@ -188,7 +205,7 @@ void Collector::set_level(TraceLevel level) {
   impl_->configure();
   set_listener(level == TraceLevel::Off ? nullptr : &Marks::instance());
   std::lock_guard status_lock(impl_->mutex);
-  impl_->status.sentence = describe(level, impl_->gpu_refused);
+  impl_->status.sentence = describe(impl_->options, level, impl_->gpu_refused);
 }
 
 CollectorStatus Collector::status() const {
@@ -248,6 +265,7 @@ void Collector::Impl::cycle(bool last) {
   housekeeping();
   take_marks();
   if (gpu) gpu->drain(last);
+  if (gpu && options.hardware_counters && status.counters.empty() && gpu->counts().records > 0) start_counters();
   if (counters) counters->drain(context);
   draw_pauses();
   draw_stamps(last);
@@ -287,7 +305,21 @@ void Collector::Impl::flush_regularly() {
     lock.lock();
   }
   lock.unlock();
+  learn_device();
   gpu->finish();
+}
+
+// On a thread that may wait for the driver.
+void Collector::Impl::learn_device() {
+  {
+    const std::lock_guard lock(mutex);
+    if (!status.device.empty()) return;
+  }
+  GpuTracer::Device card = gpu->device();
+  const std::lock_guard lock(mutex);
+  status.device = std::move(card.name);
+  status.driver = std::move(card.driver);
+  status.compute = std::move(card.compute);
 }
 
 // On a thread of its own: while launches queue up, the driver can keep a question about memory waiting for seconds, and
@@ -297,6 +329,7 @@ void Collector::Impl::watch_memory() {
   while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stop_asking; })) {
     lock.unlock();
     const auto samples = gpu->read_memory();
+    learn_device();
     lock.lock();
     memory_samples.insert(memory_samples.end(), samples.begin(), samples.end());
   }
@@ -308,6 +341,11 @@ void Collector::Impl::draw_pauses() {
   {
     std::lock_guard lock(switch_mutex);
     done.swap(pauses);
+    // A stretch between windows is long: what there is of it is said at once, so that its steps are not taken for idle.
+    if (quiet && !paused) {
+      const int64_t now = steady_ns();
+      done.emplace_back(std::exchange(quiet_since, now), now);
+    }
   }
   for (const auto& [begin_ns, end_ns] : done) {
     Span span;

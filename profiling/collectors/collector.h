@@ -18,7 +18,8 @@ enum class TraceLevel : uint8_t {
 
 struct CollectorOptions {
   TraceLevel level = TraceLevel::Kernels;
-  // At level Graph: every kernel for `node_window` steps out of every `node_every`; 0: never.
+  // At level Graph: every kernel for `node_window` steps out of every `node_every`; 0: never. Between them graphs leave
+  // one record a launch, and steps that launch kernel by kernel leave nothing.
   int64_t node_window = 0, node_every = 0;
   // Share of the time that runs untraced, in short stretches, to know what tracing costs; 0: never.
   double untraced_share = 0;
@@ -42,9 +43,10 @@ struct Overhead {
 
 struct CollectorStatus {
   bool running = false;
-  bool gpu = false;      // GPU records are being gathered
-  std::string sentence;  // what is traced and what is not, and why
-  std::string counters;  // the same for hardware counters
+  bool gpu = false;                     // GPU records are being gathered
+  std::string sentence;                 // what is traced and what is not, and why
+  std::string counters;                 // the same for hardware counters
+  std::string device, driver, compute;  // the card, once the program uses it
   TraceLevel level = TraceLevel::Off;
   int64_t origin_ns = 0;                   // steady clock at trace time 0
   uint64_t records = 0;                    // GPU and call records read

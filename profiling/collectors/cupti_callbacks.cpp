@@ -162,6 +162,7 @@ void CuptiSession::on_graph_created() {
 }
 
 void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
+  graphs_seen_.store(true, std::memory_order_relaxed);
   std::lock_guard lock(kinds_mutex_);
   uint32_t id = 0;
   if (building_.load(std::memory_order_relaxed) && cuptiGetGraphExecId(graph.graphExec, &id) == CUPTI_SUCCESS) {

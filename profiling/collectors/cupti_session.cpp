@@ -89,7 +89,7 @@ void CuptiSession::begin(TraceContext& context) {
   context_ = &context;
   whole_refused_ = whole_by_node_ = node_limit_ = false;
   graph_kernels_ = 0;
-  unsettled_ = false;
+  unsettled_ = graphs_seen_ = false;
   parser_ = std::make_unique<RecordParser>(context);
 }
 
@@ -253,6 +253,15 @@ std::vector<GpuTracer::MemorySample> CuptiSession::read_memory() {
   samples.push_back({"pool reserved", now, static_cast<double>(reserved)});
   samples.push_back({"pool used", now, static_cast<double>(used)});
   return samples;
+}
+
+GpuTracer::Device CuptiSession::device() const {
+  cudaDeviceProp card{};
+  int driver = 0;
+  if (!context_seen_.load(std::memory_order_relaxed) || cudaGetDeviceProperties(&card, 0) != cudaSuccess) return {};
+  cudaDriverGetVersion(&driver);
+  return {card.name, std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10),
+          std::to_string(card.major) + "." + std::to_string(card.minor)};
 }
 
 void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* max_records) {

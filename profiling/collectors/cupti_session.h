@@ -21,6 +21,7 @@ class CuptiSession final : public GpuTracer {
   std::string open(bool inside_driver_start) override;
   void begin(TraceContext& context) override;
   void apply(const GpuKinds& kinds) override;
+  bool graphs_seen() const override { return graphs_seen_.load(std::memory_order_relaxed); }
   bool graphs_unsettled() const override { return unsettled_.load(std::memory_order_relaxed); }
   bool kernels_refused() const override { return node_limit_.load(std::memory_order_relaxed); }
   bool graphs_refused() const override { return whole_refused_.load(std::memory_order_relaxed); }
@@ -28,6 +29,7 @@ class CuptiSession final : public GpuTracer {
   void finish() override;
   void drain(bool last) override;
   std::vector<MemorySample> read_memory() override;
+  Device device() const override;
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;
   void end() override;
@@ -73,7 +75,7 @@ class CuptiSession final : public GpuTracer {
   std::atomic<bool> whole_by_node_{false};  // a graph made for whole records was launched with node records
   std::atomic<bool> node_limit_{false};     // so many that only whole records are left
   bool allocations_on_ = false, launches_on_ = false, waits_on_ = false, runtime_on_ = false;
-  std::atomic<bool> draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
+  std::atomic<bool> graphs_seen_{false}, draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
   std::unordered_set<uint32_t> whole_graphs_;  // made while whole-graph records were on
 
   RecordBuffers buffers_;

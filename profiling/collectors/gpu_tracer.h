@@ -32,6 +32,7 @@ class GpuTracer {
   // Graphs that ran with node records stay slow until they ran once with none: whether that has to happen before
   // graph_runs.
   virtual bool graphs_unsettled() const = 0;
+  virtual bool graphs_seen() const = 0;  // the program made some since begin()
   virtual bool kernels_refused()
       const = 0;                            // graphs go on as whole launches: the driver holds no more of their kernels
   virtual bool graphs_refused() const = 0;  // graph_runs was asked for and a graph could not have it
@@ -46,6 +47,12 @@ class GpuTracer {
     double bytes;
   };  // time: steady clock
   virtual std::vector<MemorySample> read_memory() = 0;
+  // The card and the CUDA version of its driver; empty until the program uses it: a driver that starts is asked
+  // nothing.
+  struct Device {
+    std::string name, driver, compute;
+  };
+  virtual Device device() const = 0;
   virtual ClockOffset calibrate_clock() = 0;
   virtual GpuCounts counts() const = 0;
   virtual void end() = 0;     // lets go of the context

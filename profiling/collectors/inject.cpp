@@ -48,6 +48,7 @@ void begin() {
   if (path.empty()) return;
   ws::prof::CollectorOptions options;
   options.level = ws::prof::trace_level(environment(ws::prof::kRecordLevel, "full"));
+  options.hardware_counters = environment(ws::prof::kRecordCounters, "0") == "1";
   options.inside_driver_start = true;
   options.nvtx_ranges = true;
   g_owner = getpid();

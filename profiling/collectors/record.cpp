@@ -14,6 +14,7 @@
 #include <map>
 
 #include "profiling/failure.h"
+#include "profiling/formats/finish_recording.h"
 
 namespace ws::prof {
 
@@ -120,6 +121,23 @@ void remove_old(const std::string& out) {
 
 }  // namespace
 
+namespace {
+
+// A program that was killed, or that left without its exit handlers, did not end its file.
+void end_file(const std::string& path, int status) {
+  std::error_code none;
+  if (!fs::exists(path, none) || fs::file_size(path, none) == 0) return;
+  try {
+    finish_recording(path, WIFSIGNALED(status)
+                               ? std::string("The program was ended by signal ") + std::to_string(WTERMSIG(status)) +
+                                     " (" + strsignal(WTERMSIG(status)) + "); what was written is shown."
+                               : "The program left at once; what was written is shown.");
+  } catch (const std::exception&) {  // it stays as it is: unfinished, and shown as such
+  }
+}
+
+}  // namespace
+
 struct FollowedRun::Impl {
   LiveFollower follower;
   std::string name, path;
@@ -137,6 +155,7 @@ FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::str
   remove_old(impl_->path);
   auto environment = settings(library, impl_->path, fs::path(command[0]).filename(), options.level);
   environment[kRecordFollower] = impl_->follower.address();
+  environment[kRecordCounters] = options.counters ? "1" : "0";
   impl_->child = start(command, environment);
 }
 
@@ -163,6 +182,7 @@ std::optional<int> FollowedRun::wait(int most_ms) {
     int status = 0;
     const pid_t ended = waitpid(impl_->child, &status, WNOHANG);
     if (ended == impl_->child) {
+      end_file(impl_->path, status);
       impl_->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     } else if (ended < 0 && errno != EINTR) {
       impl_->status = 127;  // somebody else has taken its end

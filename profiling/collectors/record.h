@@ -12,7 +12,8 @@ namespace ws::prof {
 
 struct RecordOptions {
   TraceLevel level = TraceLevel::Full;
-  std::string library;  // the collector to load; empty: the one beside this program
+  std::string library;    // the collector to load; empty: the one beside this program
+  bool counters = false;  // sample hardware counters as well
 };
 
 // Runs `command` and returns its exit status (128 + signal when a signal ended it). Throws Failure when it cannot be
@@ -42,6 +43,7 @@ class FollowedRun {
 // What is told to the library through the environment.
 inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
 inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
+inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
 inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
 inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // its local socket
 

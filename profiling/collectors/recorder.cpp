@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <nlohmann/json.hpp>
 
 #include "profiling/clock.h"
 
@@ -34,8 +35,19 @@ void Recorder::loop() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     take_all();
+    if (name_machine()) writer_->set_summary(summary_);  // also of a program that is killed
     writer_->flush_if_due();
   }
+}
+
+bool Recorder::name_machine() {
+  if (!summary_.device.empty()) return false;
+  const CollectorStatus status = collector_.status();
+  if (status.device.empty()) return false;
+  summary_.device = status.device;
+  summary_.machine =
+      nlohmann::json{{"gpu", status.device}, {"driver", status.driver}, {"compute", status.compute}}.dump();
+  return true;
 }
 
 void Recorder::take_all() {
@@ -115,8 +127,10 @@ void Recorder::finish() {
   collector_.stop();
   take_all();
   write_steps();
+  name_machine();
   const CollectorStatus status = collector_.status();
   summary_.extra["traced"] = status.sentence;
+  if (!status.counters.empty()) summary_.extra["counters"] = status.counters;
   summary_.status = "finished";
   summary_.wall_s = static_cast<double>(steady_ns() - began_) * 1e-9;
   writer_->set_summary(summary_);

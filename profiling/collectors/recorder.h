@@ -29,6 +29,7 @@ class Recorder {
   void keep(TraceBatch&& batch);
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
+  bool name_machine();  // true when there was news
   std::vector<FoundStep> steps();
 
   std::string path_;

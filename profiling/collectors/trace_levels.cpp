@@ -29,13 +29,23 @@ GpuKinds kinds_of(TraceLevel level, bool node_window, bool nvtx) {
   return kinds;
 }
 
-std::string describe(TraceLevel level, const std::string& gpu_refused) {
+namespace {
+
+std::string describe_window(const CollectorOptions& options) {
+  return "Traces every kernel in " + std::to_string(options.node_window) + " of every " +
+         std::to_string(options.node_every) + " steps; of the others graph launches as a whole, else nothing.";
+}
+
+}  // namespace
+
+std::string describe(const CollectorOptions& options, TraceLevel level, const std::string& gpu_refused) {
   if (level == TraceLevel::Off) return "Tracing is off.";
   if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
   switch (level) {
     case TraceLevel::Steps:
       return "Traces steps, phases and allocator calls; no kernels.";
     case TraceLevel::Graph:
+      if (options.node_every > 0) return describe_window(options);
       return "Traces eager kernels, copies and each graph launch as a whole, not its kernels.";
     case TraceLevel::Kernels:
       return "Traces every kernel, copy and allocator call; no other calls.";

@@ -10,7 +10,7 @@ namespace ws::prof {
 GpuKinds kinds_of(TraceLevel level, bool node_window, bool nvtx);
 
 // `gpu_refused`: why there are no GPU records; empty where there are.
-std::string describe(TraceLevel level, const std::string& gpu_refused);
+std::string describe(const CollectorOptions& options, TraceLevel level, const std::string& gpu_refused);
 // The same once some graphs cannot be recorded as the level wants; empty as long as they can.
 std::string describe_exception(TraceLevel level, const GpuTracer& gpu);
 

@@ -6,6 +6,7 @@
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/scalars.h"
+#include "profiling/formats/whole_file.h"
 
 namespace ws::prof {
 
@@ -19,6 +20,7 @@ RunData import_run_file(const std::string& path) {
   run.evaluations = reader.evaluations();
   run.marks = reader.marks();
   run.step_windows = reader.step_windows();
+  run.allocations = reader.allocations();
   run.trace = reader.trace();
   reader.fill(run.trace);
   run.problems = reader.problems();
@@ -31,6 +33,9 @@ void export_run_file(const RunData& run, const std::string& path) {
   for (const Evaluation& evaluation : run.evaluations) writer.add(evaluation);
   for (const ChangeMark& mark : run.marks) writer.add(mark);
   for (const StepWindow& window : run.step_windows) writer.add(window);
+  TraceBatch counted;
+  counted.allocations = run.allocations;
+  writer.add(std::move(counted));
   writer.add(run.trace);
   writer.finish();
 }
@@ -52,7 +57,9 @@ RunData import_run(const std::string& path) {
   throw Failure(path + " has no known ending: .wsrun, .json, .json.gz, .sqlite and .csv can be read.");
 }
 
-void export_run(const RunData& run, const std::string& path) {
+namespace {
+
+void export_to(const RunData& run, const std::string& path) {
   if (is_events_file(path)) return export_tensorboard(run, path);
   if (path.ends_with(".json") || path.ends_with(".json.gz")) return export_chrome(run, path);
   if (path.ends_with(".scalars.csv")) return export_scalars_csv(run, path);
@@ -62,6 +69,13 @@ void export_run(const RunData& run, const std::string& path) {
   throw Failure(
       path +
       " has no known ending: .wsrun, .json, .json.gz, .sqlite, .csv, .scalars.csv and .tfevents can be written.");
+}
+
+}  // namespace
+
+void export_run(const RunData& run, const std::string& path) {
+  if (std::filesystem::is_directory(path) && is_events_file(path)) return export_tensorboard(run, path);
+  write_whole_file(path, [&](const std::string& part) { export_to(run, part); });
 }
 
 void convert(const std::string& from, const std::string& to) {

@@ -14,7 +14,8 @@ struct RunData {
   std::vector<Evaluation> evaluations;
   std::vector<ChangeMark> marks;
   std::vector<StepWindow> step_windows;
-  std::vector<std::string> problems;  // what was left out, in sentences
+  std::vector<StepAllocations> allocations;  // calls to the driver's allocator, by step and op
+  std::vector<std::string> problems;         // what was left out, in sentences
 };
 
 }  // namespace ws::prof

@@ -14,6 +14,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/failure.h"
+#include "profiling/formats/whole_file.h"
 
 namespace ws::prof {
 
@@ -119,8 +120,10 @@ uint32_t masked_crc32c(std::string_view bytes) {
 void export_tensorboard(const RunData& run, const std::string& path) {
   const double start = seconds_of(run.summary.created);
   const bool folder = std::filesystem::is_directory(path);
-  const std::string target = folder ? path + "/" + events_name(start) : path;
-  std::ofstream file = open_for_writing(target);
+  if (folder)
+    return write_whole_file(path + "/" + events_name(start),
+                            [&](const std::string& part) { export_tensorboard(run, part); });
+  std::ofstream file = open_for_writing(path);
   std::string version;
   put_fixed(version, 1, start);
   put_bytes(version, 3, "brain.Event:2");
@@ -133,7 +136,7 @@ void export_tensorboard(const RunData& run, const std::string& path) {
     put_scalar(file, start + e.wall_s, e.step, "test/loss", e.test_loss);
     put_scalar(file, start + e.wall_s, e.step, "test/accuracy", e.test_accuracy);
   }
-  finish(file, target);
+  finish(file, path);
 }
 
 void export_scalars_csv(const RunData& run, const std::string& path) {

@@ -374,6 +374,40 @@ TEST(Compare, TwoRunsOfWhichOneIsFaster) {
   EXPECT_FALSE(compare(a, a).metrics[0].beyond_noise);
 }
 
+TEST(Compare, NothingIsSplitUnlessBothWereTracedAlike) {
+  RunData traced, bare, steps;
+  traced.trace = std::move(MadeTrace(100, 20).trace);
+  traced.summary.us_per_step = 20, bare.summary.us_per_step = 10;
+  const TrackId row = steps.trace.track(TrackKind::Steps, "steps", "CPU");
+  for (int i = 0; i < 50; ++i) {
+    Span span;
+    span.start = i * 1000, span.duration = 900, span.step = static_cast<uint32_t>(i + 1);
+    span.kind = static_cast<uint64_t>(SpanKind::Step);
+    steps.trace.append(row, span);
+  }
+  for (const RunData* other : {&bare, &steps}) {
+    const Comparison c = compare(traced, *other);
+    EXPECT_FALSE(c.split);
+    EXPECT_TRUE(c.kernels.empty());
+    EXPECT_TRUE(c.steps.causes.empty());
+    const std::string text = to_text(c), json = to_json(c);
+    EXPECT_EQ(text.find("sum = wall time"), std::string::npos);
+    EXPECT_NE(text.find("No causes and no kernels"), std::string::npos);
+    EXPECT_NE(json.find("\"step\": null"), std::string::npos);
+  }
+  EXPECT_EQ(compare(traced, bare).metrics.at(0).name, "time per step, whole run") << "what both know is compared";
+}
+
+TEST(Compare, DriverCallsOfRecordedAndOwnRunsAreTheSameThing) {
+  RunSummary own, recorded, other;
+  own.extra["driver_calls_per_step"] = "40";
+  own.allocator_calls_per_step = 44;
+  recorded.origin = "record", recorded.steps = 10, recorded.allocator_calls_per_step = 12;
+  EXPECT_DOUBLE_EQ(driver_calls_per_step(own), 40);
+  EXPECT_DOUBLE_EQ(driver_calls_per_step(recorded), 12);
+  EXPECT_TRUE(std::isnan(driver_calls_per_step(other)));
+}
+
 TEST(Compare, GraphRunsOfKnownSteps) {
   RunData a, b;
   test::GraphRun slow, fast;

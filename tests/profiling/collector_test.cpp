@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
+#include "profiling/analysis/span_walk.h"
+#include "profiling/analysis/step_sample.h"
 #include "profiling/clock.h"
 #include "profiling/failure.h"
 
@@ -62,6 +65,50 @@ TEST(Collector, StepsLevelLeavesOpsOut) {
   const Trace trace = gather({.level = TraceLevel::Steps}, [](Collector&) { train(10); });
   EXPECT_EQ(spans(trace, TrackKind::Steps), 10u);
   EXPECT_EQ(spans(trace, TrackKind::CpuThread), 0u);
+}
+
+TEST(Collector, AWindowOfStepsIsTracedAndTheOthersSaySo) {
+  const CollectorOptions options{.level = TraceLevel::Graph, .node_window = 3, .node_every = 10, .flush_ms = 20};
+  const Trace trace = gather(options, [](Collector& collector) {
+    for (int step = 0; step < 45; ++step) {
+      const StepScope step_scope(step);
+      const OpScope gemm(test_ops());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (collector.status().gpu) {
+      EXPECT_NE(collector.status().sentence.find("3 of every 10"), std::string::npos);
+    }
+  });
+  EXPECT_EQ(spans(trace, TrackKind::Steps), 45u) << "the marks of steps cost next to nothing";
+  std::vector<std::pair<TimeNs, TimeNs>> untraced;
+  std::vector<uint32_t> traced;
+  std::vector<Span> steps;
+  for (const Track& track : trace.tracks())
+    each_span(track, -kAlways, kAlways, [&](const Span& span) {
+      if (track.kind == TrackKind::CpuThread) traced.push_back(span.step - 1);
+      if (track.kind == TrackKind::Steps) steps.push_back(span);
+      if (track.kind == TrackKind::Overhead) untraced.emplace_back(span.start, span.end());
+    });
+  ASSERT_EQ(traced.size(), 15u);
+  for (const uint32_t step : traced) EXPECT_LT(step % 10, 3u);
+  for (const Span& step : steps) {
+    const TimeNs middle = step.start + static_cast<TimeNs>(step.duration / 2);
+    const bool named = std::ranges::any_of(untraced, [&](auto u) { return u.first <= middle && middle <= u.second; });
+    EXPECT_EQ(named, (step.step - 1) % 10 >= 3) << "step " << step.step - 1;
+  }
+  const StepSample sample = sample_steps(trace, 0);
+  EXPECT_EQ(sample.parts.steps, 10) << "two whole steps of each window";
+  EXPECT_NEAR(sample.work.begin()->second.count, 1, 1e-9);
+}
+
+TEST(Collector, CountersThatCannotBeSampledSayWhy) {
+  Collector collector;
+  const CollectorStatus status = collector.start({.level = TraceLevel::Steps, .hardware_counters = true});
+  EXPECT_FALSE(status.counters.empty());
+  if (!status.gpu) {
+    EXPECT_EQ(status.counters.rfind("No hardware counters: ", 0), 0u) << status.counters;
+  }
+  collector.stop();
 }
 
 TEST(Collector, OffListensToNothing) {

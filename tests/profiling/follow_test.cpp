@@ -174,6 +174,53 @@ TEST(Following, AProgramThatIsNotInterruptedIsEnded) {
   EXPECT_EQ(run.wait(20'000), 7);
 }
 
+// The recorded program has no time to end its file: the one that started it does.
+TEST(Following, TheFileOfAKilledProgramIsEnded) {
+  const std::string path = ::testing::TempDir() + "killed-" + std::to_string(getpid()) + ".wsrun",
+                    made = path + ".made";
+  {
+    RunSummary summary;
+    summary.origin = "record";
+    RunFileWriter writer(made, summary);
+    BatchBuilder builder;
+    auto& stream = builder.row(TrackKind::Stream, "stream 7", "GPU 0");
+    for (int i = 0; i < 400; ++i) {
+      Span kernel;
+      kernel.start = i * 10'000 + (i / 4) * 30'000, kernel.duration = 5000;
+      kernel.kind = static_cast<uint64_t>(SpanKind::Kernel);
+      kernel.name = builder.id(builder.name(i % 4 == 0   ? "gemm"
+                                            : i % 4 == 1 ? "relu"
+                                            : i % 4 == 2 ? "loss"
+                                                         : "update"));
+      stream.spans.push_back(kernel);
+    }
+    builder.allocations({.step = 0, .allocations = 100, .frees = 100});
+    TraceBatch batch = builder.finish();
+    batch.losses.dropped_records = 5;
+    writer.add(std::move(batch));
+    writer.flush();
+    std::filesystem::copy_file(made, path);  // as it stands when the program is killed
+    for (const char* suffix : {"-wal", "-shm"})
+      if (std::filesystem::exists(made + suffix)) std::filesystem::copy_file(made + suffix, path + suffix);
+  }
+  ASSERT_EQ(read_run_summary(path).status, "running");
+  const std::string kept = path + ".kept";
+  for (const char* suffix : {"", "-wal", "-shm"})
+    if (std::filesystem::exists(path + suffix)) std::filesystem::rename(path + suffix, kept + suffix);
+  const std::string move =
+      "for s in '' -wal -shm; do [ -e " + kept + "$s ] && mv " + kept + "$s " + path + "$s; done; kill -9 $$";
+  FollowedRun run({"sh", "-c", move}, path, {.library = "/no/library"});
+  EXPECT_EQ(run.wait(20'000), 128 + 9);
+  RunFileReader reader(path);
+  EXPECT_EQ(reader.summary().status, "stopped");
+  EXPECT_NE(reader.summary().extra.at("message").find("signal 9"), std::string::npos);
+  EXPECT_NEAR(static_cast<double>(reader.summary().steps), 100, 2);
+  EXPECT_NEAR(reader.summary().allocator_calls_per_step, 2, 0.1);
+  const Trace trace = reader.trace();
+  EXPECT_EQ(trace.losses.dropped_records, 5u);
+  for (const std::string& file : {path, made}) std::filesystem::remove(file);
+}
+
 TEST(Following, WithoutAFollowerNothingHappens) {
   LiveSender sender("/no/such/socket", steady_ns());
   EXPECT_FALSE(sender.connected());

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -277,6 +279,52 @@ TEST_F(Interop, RunFilesKeepWhatOtherFormatsHold) {
   EXPECT_THROW(convert(path("a.wsrun"), path("a.wsrun")), Failure);
   EXPECT_THROW(import_run(path("missing.json")), Failure);
   EXPECT_THROW(export_run(run, path("x.unknown")), Failure);
+}
+
+TEST_F(Interop, CountedAllocatorCallsAreKeptAndShown) {
+  run.allocations = {{.step = 1, .op = 0, .allocations = 2, .frees = 1, .time_ns = 9000, .bytes = 4'000'000},
+                     {.step = 2, .op = 0, .async_allocations = 3, .time_ns = 3000}};
+  run.trace.losses.invalid_records = 3, run.trace.losses.unjoined_kernels = 12;
+  export_run(run, path("a.wsrun"));
+  convert(path("a.wsrun"), path("b.wsrun"));
+  const RunData back = import_run(path("b.wsrun"));
+  ASSERT_EQ(back.allocations.size(), 2u);
+  EXPECT_EQ(back.allocations[1].async_allocations, 3u);
+  EXPECT_EQ(back.allocations[0].time_ns, 9000);
+  const std::string table = allocator_text(back.trace, back.allocations);
+  EXPECT_NE(table.find("         5          1       12.000        2.000      4.000  (no op)"), std::string::npos)
+      << table;
+  EXPECT_EQ(allocator_text(back.trace, {}), "");
+  const std::string text = to_text(trace_stats(back.trace));
+  EXPECT_NE(text.find("3 damaged, 12 not matched to an op"), std::string::npos) << text;
+  EXPECT_NE(text.find("launch delay"), std::string::npos) << text;
+  EXPECT_NE(text.find("of the copies ran beside kernels"), std::string::npos) << text;
+  EXPECT_EQ(losses_text({}), "");
+}
+
+// The disk is full after a few kilobytes: what was there before stays, and nothing else is left.
+TEST_F(Interop, AnExportThatCannotBeWrittenLeavesWhatWasThere) {
+  RunData big;
+  big.trace = std::move(MadeTrace(4000).trace);
+  for (int i = 0; i < 20'000; ++i) big.metrics.push_back({i, 0.25 * i, 2.0 / (i + 1), 0.5});
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  for (const char* name : {"a.wsrun", "a.json", "a.json.gz", "a.sqlite", "a.scalars.csv", "a.tfevents"}) {
+    std::ofstream(path(name)) << "before";
+    rlimit small = limit;
+    small.rlim_cur = 20'000;
+    setrlimit(RLIMIT_FSIZE, &small);
+    EXPECT_THROW(export_run(big, path(name)), Failure) << name;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::stringstream text;
+    text << std::ifstream(path(name)).rdbuf();
+    EXPECT_EQ(text.str(), "before") << name;
+    fs::remove(path(name));
+    EXPECT_TRUE(fs::is_empty(folder)) << name << " left " << fs::directory_iterator(folder)->path();
+    for (const auto& entry : fs::directory_iterator(folder)) fs::remove(entry.path());
+  }
+  signal(SIGXFSZ, before);
 }
 
 TEST_F(Interop, StatsAgreeWithWhatWasMade) {

@@ -47,6 +47,11 @@ check "a run file has its steps" 'grep -Eq "^steps +800" stats.txt'
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "wall time.* [+-]?0\.000$" diff.txt'
 "$program" train iris "${cpu[@]}" --set data.name=blobs --set model.hidden=8,8 --no-output --run m.wsrun >/dev/null && "$program" diff r.wsrun m.wsrun >diff.txt
 check "a difference of unlike runs says what is unlike, and splits nothing" 'grep -q "models differ" diff.txt && grep -q "data sets differ" diff.txt && grep -q "not traced" diff.txt && ! grep -q "sum = wall" diff.txt'
+"$program" train iris "${cpu[@]}" --no-output --run w.wsrun --trace-window 5/50 --counters >/dev/null 2>err.txt; check "counters that cannot be had say why" '[[ $? == 0 ]] && grep -q "^No hardware counters: \|^Samples hardware" err.txt'
+"$program" convert w.wsrun w.json && "$program" convert r.wsrun r.json
+check "a window of steps takes a tenth of the records of ops" '(( $(grep -o "\"name\": \"fc1\"" w.json | wc -l) * 5 < $(grep -o "\"name\": \"fc1\"" r.json | wc -l) ))'
+"$program" train iris --no-output --trace-window 50/5 >/dev/null 2>err.txt; check "an impossible window: 2" '[[ $? == 2 ]] && grep -q "expected N/M" err.txt'
+"$program" train iris --no-output --trace full --trace-window 5/50 >/dev/null 2>err.txt; check "a window at another level: 2" '[[ $? == 2 ]]'
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
 "$program" report r.wsrun r.wsrun --out r.html >/dev/null && grep -q "</html>" r.html; check "report writes a page" '[[ $? == 0 ]]'

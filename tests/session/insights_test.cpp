@@ -76,6 +76,17 @@ TEST(Insights, SilentWhenThereIsNothingToSay) {
   EXPECT_THAT(rules(f), IsEmpty());
 }
 
+TEST(Insights, ATinyBatchIsToldWhatAtLeastIsGained) {
+  RunFacts f;
+  f.gpu = true, f.classes = 10, f.first_loss = 2.3, f.last_loss = 0.1;
+  f.spec.exec.launch = Launch::Graph, f.spec.train.batch = 64;
+  f.step_us = 20, f.kernels_per_step = 6;
+  f.part_us[static_cast<size_t>(Meaning::Matrix)] = 5;
+  const Insight tiny = named(insights(f), "tiny batch");
+  EXPECT_THAT(tiny.why, testing::HasSubstr("A step of 256 rows takes 35.0 µs at the most, so at least 2.29 times"));
+  EXPECT_EQ(tiny.change[0].second, "256");
+}
+
 TEST(Insights, UnfusedChainsAreCountedFromThePlan) {
   RunFacts f = naive();
   const CompiledPlan plan = compile(f.spec, make_model(f.spec.model, 784, 10), 64);
@@ -103,6 +114,7 @@ TEST(Insights, TensorCoresAndTracing) {
   f.part_us[static_cast<size_t>(Meaning::Matrix)] = 300;
   f.overhead_share = 0.4;
   EXPECT_THAT(rules(f), testing::IsSupersetOf({"idle tensor cores", "tracing weighs"}));
+  EXPECT_THAT(named(insights(f), "tracing weighs").why, testing::HasSubstr("about 264 µs"));
   f.spec.exec.precision = Precision::Tf32;
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("idle tensor cores")));
 }

@@ -22,6 +22,9 @@ ReportRun made(const std::string& title, double us, int64_t matrix_ns, int64_t a
   run.title = title;
   run.spec.emplace_back();
   run.us_per_step = us;
+  run.samples_per_s = 64e6 / us;
+  run.traced = Traced::Kernels;
+  run.half_width_us = 0.5;
   for (int i = 0; i < 5000; ++i) run.loss.push_back({static_cast<double>(i), i * 1e-4, 2.3 / (1 + i * 0.01)});
   run.accuracy = {{1000, 0.1, 90}, {5000, 0.5, 97}};
   run.parts.steps = 10;
@@ -69,6 +72,55 @@ TEST(Report, FiguresAreWellFormedAndThinned) {
     EXPECT_LT(f.svg.size(), 100'000u) << f.name;
   }
   EXPECT_THAT(all[4].svg, HasSubstr("−200.0"));  // allocation: the whole difference
+}
+
+TEST(Report, WhatCannotBeComparedIsNotAndSaysSo) {
+  ReportRun a = made("mnist", 30, 20'000, 10'000), b = made("iris", 26'000, 20'000, 0);
+  EXPECT_THAT(report_html({a, a}), Not(HasSubstr("Read with care")));
+  b.spec[0].data.name = "iris";
+  std::string html = report_html({a, b});
+  EXPECT_THAT(html, HasSubstr("<h1>A and B train different things</h1>"));
+  EXPECT_THAT(html, HasSubstr("the data sets differ"));
+  EXPECT_THAT(html, HasSubstr("<td>26000.0</td>")) << "no share of a step that does something else";
+  b = made("batch", 60, 20'000, 0);
+  b.spec[0].train.batch = 256, b.samples_per_s = 2 * a.samples_per_s;
+  html = report_html({a, b});
+  EXPECT_THAT(html, HasSubstr("B trains 200.0 % of A’s samples a second"));
+  EXPECT_THAT(html, HasSubstr("the batches differ"));
+  b = made("slow", 26'000, 20'000, 0);
+  EXPECT_EQ(headline({a, b}), "B takes 867 times A’s time a step");
+  b = made("as fast", 30.4, 20'400, 10'000);
+  html = report_html({a, b});
+  EXPECT_THAT(html, HasSubstr("B is as fast as A: within noise"));
+  EXPECT_THAT(html, HasSubstr("30.4 (within noise)"));
+  EXPECT_THAT(html, HasSubstr("The difference is within noise."));
+  b.half_width_us = a.half_width_us = 0.1;
+  EXPECT_THAT(report_html({a, b}), Not(HasSubstr("within noise")));
+}
+
+TEST(Report, AWaterfallForEachRunThatWasTracedAsCloselyAsTheFirst) {
+  ReportRun a = made("a", 300, 100'000, 200'000), steps = made("steps", 200, 0, 0), bare = made("bare", 150, 0, 0);
+  const ReportRun c = made("c", 100, 100'000, 0);
+  steps.traced = Traced::StepsOnly;
+  bare.traced = Traced::No, bare.parts = {};
+  std::vector<std::string> titles;
+  for (const ReportFigure& f : figures({a, steps, c, bare})) {
+    if (!f.name.starts_with("waterfall")) continue;
+    titles.push_back(f.title);
+    EXPECT_THAT(f.svg, HasSubstr("−200.0"));
+  }
+  EXPECT_THAT(titles, testing::ElementsAre("From A to C"));
+  const std::string html = report_html({a, steps, c, bare});
+  EXPECT_THAT(html, HasSubstr("A and B: one was traced by kernels, the other traced by steps only"));
+  EXPECT_THAT(html, HasSubstr("A and D: no causes of the difference"));
+  EXPECT_THAT(html, HasSubstr("4 runs side by side"));
+}
+
+TEST(Report, TracingCostsAreSaidOnlyWhenTheyWereMeasured) {
+  ReportRun a = made("a", 300, 100'000, 200'000);
+  EXPECT_THAT(report_html({a}), HasSubstr("<td>–</td></tr>"));
+  a.overhead_share = 0.042, a.overhead_spread = 0.02;
+  EXPECT_THAT(report_html({a}), HasSubstr("<td>4.2 ± 1.0</td></tr>"));
 }
 
 TEST(Report, AnUntracedOrEmptyRunIsShownWithWhatItHas) {

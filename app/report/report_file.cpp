@@ -1,0 +1,88 @@
+// What a report takes from a run file, and how it is written.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "app/report/report.h"
+#include "app/session/gpu_steps.h"
+#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/formats/run_file.h"
+
+namespace ws::app {
+namespace {
+
+// As the window samples it: the newest steps, where the GPU ran them when the host runs ahead.
+prof::StepSample sample_of_file(prof::RunFileReader& reader, const ReportRun& run) {
+  prof::Trace trace = reader.trace();
+  constexpr prof::TimeNs kSample = 2'000'000'000;  // enough steps for a mean, quick to read
+  reader.fill(trace, trace.last_time() - kSample, trace.last_time());
+  double steps_per_epoch = 0;
+  for (const prof::Evaluation& e : reader.evaluations())
+    if (e.epoch > 0) steps_per_epoch = static_cast<double>(e.step) / e.epoch;
+  GpuSteps steps;
+  if (reader.summary().origin == "run" && !run.spec.empty() && host_runs_ahead(run.spec[0])) steps.finish(trace);
+  return prof::sample_steps(steps.empty() ? trace : steps.trace(), trace, steps_per_epoch);
+}
+
+}  // namespace
+
+ReportRun report_run_of_file(const std::string& path) {
+  prof::RunFileReader reader(path);
+  const prof::RunSummary& s = reader.summary();
+  ReportRun run;
+  run.title = s.name.empty() ? path : s.name;
+  run.device = s.device;
+  run.created = s.created;
+  run.status = s.status;
+  if (auto spec = spec_of(s)) run.spec.push_back(std::move(*spec));
+  run.imported = s.origin != "run";
+  for (const prof::Metric& m : reader.metrics()) run.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
+  for (const prof::Evaluation& e : reader.evaluations())
+    run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
+  std::erase_if(run.accuracy, [](const Point& p) { return std::isnan(p.value); });
+  const prof::StepSample sample = sample_of_file(reader, run);
+  run.parts = sample.parts;
+  run.half_width_us = sample.traced() ? prof::half_width(sample.step_us) : 0;
+  const prof::Trace trace = reader.trace();
+  run.losses = lost_records(trace.losses);
+  run.traced = traced_as(trace.span_count() > 0, !sample.work.empty());
+  run.us_per_step = s.us_per_step;
+  run.wall_s = s.wall_s;
+  run.steps = s.steps;
+  run.peak_bytes = static_cast<double>(s.peak_bytes);
+  run.allocator_calls_per_step = prof::driver_calls_per_step(s);
+  run.overhead_share = prof::overhead_measured(s) ? s.overhead_share : std::nan("");
+  run.overhead_spread = s.overhead_spread;
+  if (!run.spec.empty() && run.spec[0].train.batch > 0 && s.us_per_step > 0)
+    run.samples_per_s = static_cast<double>(run.spec[0].train.batch) * 1e6 / s.us_per_step;
+  return run;
+}
+
+std::string lost_records(const prof::Losses& losses) {
+  const std::string wrong = prof::losses_text(losses);
+  if (losses.dropped_records == 0) return wrong;
+  return std::to_string(losses.dropped_records) + " dropped" + (wrong.empty() ? "" : ", " + wrong);
+}
+
+void write_whole(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".part";
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
+  size_t done = 0;
+  ssize_t wrote = 0;
+  while (done < text.size() && (wrote = write(file, text.data() + done, text.size() - done)) > 0)
+    done += static_cast<size_t>(wrote);
+  const bool good = done == text.size() && fsync(file) == 0;
+  const int problem = errno;
+  close(file);
+  if (good && rename(temporary.c_str(), path.c_str()) == 0) return;
+  unlink(temporary.c_str());
+  throw Failure(path + ": cannot be written: " + std::strerror(problem));
+}
+
+}  // namespace ws::app

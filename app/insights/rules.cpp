@@ -125,12 +125,13 @@ Found tiny_batch(const RunFacts& f) {
   if (!f.gpu || f.spec.train.batch == 0 || f.spec.train.batch >= 256 || f.spec.exec.launch == Launch::Eager) return {};
   if (f.kernel_us() > 0.6 * f.step_us || f.classes == 0) return {};
   const std::string bigger = std::to_string(f.spec.train.batch * 4);
+  const double longest = f.step_us + 3 * f.kernel_us();  // if every kernel took four times as long; few do
   return offer(f, {"tiny batch",
                    "kernels fill only " + percent(f.kernel_us() / f.step_us) + " of a step of " +
                        std::to_string(f.spec.train.batch) + " rows",
-                   "A step of " + bigger +
-                       " rows takes hardly longer and trains four times the samples; raise the rate with it and watch "
-                       "the accuracy.",
+                   "A step of " + bigger + " rows takes " + us(longest) + " at the most, so at least " +
+                       plain(4 * f.step_us / longest) +
+                       " times the samples a second; raise the rate with it and watch the accuracy.",
                    {{"train.batch", bigger}},
                    0,
                    Meaning::Idle});
@@ -145,7 +146,7 @@ Found memory_peak(const RunFacts& f) {
                    plain(used / (1 << 20)) + " MiB at the peak where " + plain(wanted / (1 << 20)) + " MiB would do",
                    "Buffers that are never alive together can share a place; the arena plans it from their lifetimes.",
                    {{"exec.allocator", "arena"}},
-                   0,
+                   f.part(Meaning::Allocation) > 0 ? f.step_us - f.part(Meaning::Allocation) : 0,
                    Meaning::Allocation});
 }
 
@@ -207,7 +208,9 @@ Found heavy_tracing(const RunFacts& f) {
   if (f.overhead_share < 0.10) return {};
   return Insight{"tracing weighs",
                  "tracing makes a step " + percent(f.overhead_share) + " longer",
-                 "Read shares, not absolute times, or choose the level “graph”: one record a launch.",
+                 "Untraced, a step takes about " + us(f.step_us / (1 + f.overhead_share)) +
+                     ". Read shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above: the "
+                     "others then run untraced, or with one record a graph launch.",
                  {},
                  0,
                  Meaning::Other};

@@ -215,6 +215,7 @@ void MainWindow::connectBar() {
   connect(&cursor_, &TimeCursor::followChanged, bar_, &TopBar::setFollow);
   connect(bar_, &TopBar::themeClicked, this, &MainWindow::toggleTheme);
   connect(bar_, &TopBar::traceLevelPicked, &session_, &Session::setTraceLevel);
+  connect(bar_, &TopBar::traceExtrasPicked, &session_, &Session::setTraceExtras);
 }
 
 void MainWindow::train() {

@@ -18,9 +18,12 @@
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"
+#include "profiling/analysis/trace_stats.h"
 
 namespace ws::app {
 namespace {
+
+QString what_is_missing(const prof::Losses& losses) { return QString::fromStdString(prof::losses_text(losses)); }
 
 constexpr int kCompactBelow = 1500;
 
@@ -122,6 +125,7 @@ void MainWindow::refreshBars() {
                          .arg(count_text(static_cast<int64_t>(run->trace.span_count() + losses.evicted_spans)),
                               count_text(static_cast<int64_t>(losses.dropped_records))),
                      losses.dropped_records > 0});
+    if (const QString wrong = what_is_missing(losses); !wrong.isEmpty()) parts.push_back({wrong, true});
     parts.push_back({tr("history %1").arg(bytes_text(static_cast<double>(run->trace.resident_bytes()))), false});
   }
   if (run && run->overhead_share > 0)
@@ -129,6 +133,7 @@ void MainWindow::refreshBars() {
                          .arg(us_text(run->usPerStep() * run->overhead_share / (1 + run->overhead_share)))
                          .arg(run->overhead_share * 100, 0, 'f', 1),
                      false});
+  if (run && !run->counters_note.isEmpty()) parts.push_back({run->counters_note, run->counters_note.startsWith("No ")});
   status_->setState(state, dot);
   status_->setParts(std::move(parts));
   status_->setKeys(live_->isVisible()
@@ -180,7 +185,7 @@ void MainWindow::rememberLayout() {
   settings.setValue("window/live", live_->layoutState());
   settings.setValue("window/compact", compact_);
   settings.setValue("window/tab", tabs_->currentIndex());
-  settings.setValue("window/trace", static_cast<int>(bar_->traceLevel()));
+  settings.setValue("window/trace", bar_->traceChoices());
   QStringList open, ticked;
   for (const Side& side : sides_)
     if (side.button->isChecked()) open << side.name;
@@ -205,8 +210,7 @@ void MainWindow::restoreLayout() {
   for (const Kept& kept : kept_)
     if (const QByteArray state = settings.value("kept/" + kept.key).toByteArray(); !state.isEmpty())
       kept.restore(state);
-  bar_->setTraceLevel(
-      static_cast<prof::TraceLevel>(settings.value("window/trace", static_cast<int>(prof::TraceLevel::Full)).toInt()));
+  bar_->setTraceChoices(settings.value("window/trace").toList());
   tabs_->setCurrentIndex(settings.value("window/tab").toInt());
   try {
     const std::string choices = settings.value("session/choices").toString().toStdString();

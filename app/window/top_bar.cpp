@@ -1,5 +1,6 @@
 #include "app/window/top_bar.h"
 
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -13,6 +14,11 @@
 #include "app/panels/units.h"
 
 namespace ws::app {
+namespace {
+
+constexpr int kTraceWindow = 100, kTraceCounters = 101;  // in the trace box, beside the levels
+
+}  // namespace
 
 ProgressCell::ProgressCell(QWidget* parent) : QWidget(parent) { setFixedHeight(44); }
 
@@ -168,18 +174,7 @@ QWidget* TopBar::buildLive() {
 void TopBar::buildRight(QHBoxLayout* row) {
   trace_label_ = new QLabel(tr("Trace"), this);
   trace_label_->setForegroundRole(QPalette::PlaceholderText);
-  trace_ = new QComboBox(this);
-  trace_->setFont(ui_font(12));
-  trace_->setAccessibleName(tr("Trace level"));
-  trace_->setToolTip(tr("What is recorded: more shows more and costs more"));
-  const std::pair<prof::TraceLevel, QString> levels[] = {{prof::TraceLevel::Off, tr("Off")},
-                                                         {prof::TraceLevel::Steps, tr("Steps only")},
-                                                         {prof::TraceLevel::Graph, tr("Graphs")},
-                                                         {prof::TraceLevel::Kernels, tr("Kernels")},
-                                                         {prof::TraceLevel::Full, tr("Kernels + API")}};
-  for (const auto& [level, name] : levels) trace_->addItem(name, static_cast<int>(level));
-  setTraceLevel(prof::TraceLevel::Full);
-  connect(trace_, &QComboBox::activated, this, [this] { emit traceLevelPicked(traceLevel()); });
+  buildTrace();
   cost_ = new QLabel(this);
   cost_->setFont(number_font(11.5));
   cost_->setForegroundRole(QPalette::PlaceholderText);
@@ -200,6 +195,62 @@ void TopBar::buildRight(QHBoxLayout* row) {
   row->addWidget(separator());
   row->addSpacing(4);
   for (QWidget* widget : std::initializer_list<QWidget*>{follow_, find_, theme_}) row->addWidget(widget);
+}
+
+// The levels; a level that traces a few steps of many; and, to tick, what any level can have beside it.
+void TopBar::buildTrace() {
+  trace_ = new QComboBox(this);
+  trace_->setFont(ui_font(12));
+  trace_->setAccessibleName(tr("Trace level"));
+  trace_->setToolTip(
+      tr("What is recorded: more shows more and costs more. A window of steps and the hardware counters hold from the "
+         "next run on."));
+  const std::pair<int, QString> levels[] = {{static_cast<int>(prof::TraceLevel::Off), tr("Off")},
+                                            {static_cast<int>(prof::TraceLevel::Steps), tr("Steps only")},
+                                            {kTraceWindow, tr("20 of 2 000 steps")},
+                                            {static_cast<int>(prof::TraceLevel::Graph), tr("Graphs")},
+                                            {static_cast<int>(prof::TraceLevel::Kernels), tr("Kernels")},
+                                            {static_cast<int>(prof::TraceLevel::Full), tr("Kernels + API")}};
+  for (const auto& [level, name] : levels) trace_->addItem(name, level);
+  trace_->insertSeparator(trace_->count());
+  trace_->addItem(QString(), kTraceCounters);
+  trace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  trace_->setMinimumContentsLength(15);
+  trace_->view()->setMinimumWidth(210);
+  setTraceLevel(prof::TraceLevel::Full);
+  setCounters(false);
+  connect(trace_, &QComboBox::activated, this, &TopBar::pickTrace);
+}
+
+void TopBar::pickTrace(int index) {
+  if (trace_->itemData(index).toInt() == kTraceCounters) {
+    trace_->setCurrentIndex(shown_trace_);
+    setCounters(!counters_);
+  } else {
+    shown_trace_ = index;
+    emit traceLevelPicked(traceLevel());
+  }
+  emit traceExtrasPicked(traceExtras());
+}
+
+void TopBar::setCounters(bool on) {
+  counters_ = on;
+  trace_->setItemText(trace_->findData(kTraceCounters), (on ? "✓ " : "    ") + tr("Hardware counters"));
+}
+
+TraceExtras TopBar::traceExtras() const {
+  if (trace_->currentData().toInt() != kTraceWindow) return {counters_, 0, 0};
+  return {counters_, 20, 2000};
+}
+
+QVariantList TopBar::traceChoices() const { return {trace_->currentData().toInt(), counters_}; }
+
+void TopBar::setTraceChoices(const QVariantList& choices) {
+  if (choices.size() != 2) return;
+  const int at = trace_->findData(choices[0].toInt());
+  if (at >= 0 && choices[0].toInt() != kTraceCounters) trace_->setCurrentIndex(shown_trace_ = at);
+  setCounters(choices[1].toBool());
+  emit traceExtrasPicked(traceExtras());
 }
 
 void TopBar::refreshIcons() {
@@ -233,9 +284,12 @@ QWidget* TopBar::keepPicker(QWidget* picker) {
 
 void TopBar::setPicker(QWidget* picker) { middle_->setCurrentWidget(picker ? picker : middle_->widget(1)); }
 
-prof::TraceLevel TopBar::traceLevel() const { return static_cast<prof::TraceLevel>(trace_->currentData().toInt()); }
+prof::TraceLevel TopBar::traceLevel() const {
+  const int choice = trace_->currentData().toInt();
+  return choice == kTraceWindow ? prof::TraceLevel::Graph : static_cast<prof::TraceLevel>(choice);
+}
 void TopBar::setTraceLevel(prof::TraceLevel level) {
-  trace_->setCurrentIndex(trace_->findData(static_cast<int>(level)));
+  trace_->setCurrentIndex(shown_trace_ = trace_->findData(static_cast<int>(level)));
 }
 
 void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {

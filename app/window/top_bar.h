@@ -1,10 +1,11 @@
 // The toolbar: Train or Pause, Stop, Step; the live run; trace level and its cost; Follow, Find, theme.
 #pragma once
 #include <QPointer>
+#include <QVariantList>
 #include <QWidget>
 #include <vector>
 
-#include "app/session/run.h"
+#include "app/session/session.h"
 
 class QComboBox;
 class QHBoxLayout;
@@ -60,6 +61,9 @@ class TopBar : public QWidget {
   void setPicker(QWidget* picker);       // what another tab puts where the progress is; nullptr: the progress
   prof::TraceLevel traceLevel() const;
   void setTraceLevel(prof::TraceLevel level);
+  TraceExtras traceExtras() const;
+  QVariantList traceChoices() const;  // level, window, counters: what is remembered
+  void setTraceChoices(const QVariantList& choices);
   void refreshIcons();
   QPushButton* train() const { return train_; }
   QPushButton* stop() const { return stop_; }
@@ -76,6 +80,7 @@ class TopBar : public QWidget {
   void findClicked();
   void themeClicked();
   void traceLevelPicked(ws::prof::TraceLevel level);
+  void traceExtrasPicked(const ws::app::TraceExtras& extras);  // of the next run
 
  protected:
   void paintEvent(QPaintEvent*) override;
@@ -84,6 +89,9 @@ class TopBar : public QWidget {
   void build();
   QWidget* buildLive();
   void buildRight(QHBoxLayout* row);
+  void buildTrace();
+  void pickTrace(int index);
+  void setCounters(bool on);
   QWidget* separator();
 
   QPushButton *train_, *stop_, *step_, *follow_, *find_;
@@ -95,7 +103,8 @@ class TopBar : public QWidget {
   QWidget* numbers_;
   NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_;
   QString train_icon_;
-  bool compact_ = false;
+  bool compact_ = false, counters_ = false;
+  int shown_trace_ = 0;
 };
 
 }  // namespace ws::app

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "app/compare/run_sample.h"
+#include "app/session/card_limits.h"
 #include "app/timeline/trace_queries.h"
 #include "engine/executor.h"
-#include "profiling/analysis/occupancy.h"
 
 namespace ws::app {
 namespace {
@@ -48,10 +48,10 @@ void add_losses(RunFacts& facts, const Run& run) {
 void add_kernels(RunFacts& facts, const Run& run, const RunSample& sample) {
   facts.kernels = prof::kernel_table(run.trace, sample.row.begin, sample.row.end);
   facts.kernels_per_step = sample.kernels_per_step;
-  const prof::DeviceLimits limits = prof::limits_of_card(run.summary ? run.summary->device : run.device.toStdString());
+  const auto limits = card_limits(run);
   for (size_t i = 0; i < std::min(kRowsWithOccupancy, facts.kernels.size()); ++i) {
     const prof::Detail& detail = facts.kernels[i].detail;
-    facts.occupancy.push_back(detail.block[0] > 0 ? prof::occupancy_of(detail, limits).share : -1);
+    facts.occupancy.push_back(limits && detail.block[0] > 0 ? prof::occupancy_of(detail, *limits).share : -1);
   }
 }
 

@@ -8,11 +8,11 @@
 #include "app/panels/plan_tags.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/session/card_limits.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/hover_card.h"
 #include "app/timeline/time_scale.h"
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/analysis/occupancy.h"
 
 namespace ws::app {
 namespace {
@@ -31,11 +31,13 @@ QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg
 
 QString occupancy_rows(const Run& run, const prof::Detail& detail) {
   if (detail.block[0] == 0) return {};
-  const prof::Occupancy occupancy = prof::occupancy_of(detail, prof::limits_of_card(run.device.toStdString()));
   QString rows = row("grid × block", dims(detail.grid) + " · " + dims(detail.block));
   rows += row("registers", QString("%1 a thread").arg(detail.registers));
   if (detail.static_shared + detail.dynamic_shared > 0)
     rows += row("shared memory", bytes_text(detail.static_shared + detail.dynamic_shared));
+  const auto limits = card_limits(run);
+  if (!limits) return rows + row("occupancy", "not known for this card");
+  const prof::Occupancy occupancy = prof::occupancy_of(detail, *limits);
   return rows + row("occupancy",
                     fixed_text(occupancy.share * 100, 1) + " % · limited by " + prof::limit_name(occupancy.limit));
 }

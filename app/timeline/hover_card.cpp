@@ -4,8 +4,8 @@
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/session/card_limits.h"
 #include "app/timeline/block_label.h"
-#include "profiling/analysis/occupancy.h"
 
 namespace ws::app {
 namespace {
@@ -34,7 +34,9 @@ void add_launch(HoverCard& card, const prof::Detail& detail, const QString& devi
   card.rows.push_back({"per thread", QString("%1 registers").arg(detail.registers) +
                                          (shared ? " · " + bytes_text(shared) + " shared" : QString())});
   if (device.isEmpty()) return;
-  const prof::Occupancy occupancy = prof::occupancy_of(detail, prof::limits_of_card(device.toStdString()));
+  const auto limits = card_limits(device.toStdString());
+  if (!limits) return card.rows.push_back({"occupancy", "not known for this card"});
+  const prof::Occupancy occupancy = prof::occupancy_of(detail, *limits);
   card.rows.push_back({"occupancy", fixed_text(occupancy.share * 100, 1) + " % · limited by " +
                                         QString::fromUtf8(prof::limit_name(occupancy.limit))});
 }

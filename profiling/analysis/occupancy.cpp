@@ -1,6 +1,7 @@
 #include "profiling/analysis/occupancy.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace ws::prof {
 
@@ -24,7 +25,8 @@ int blocks_by_shared(const Detail& kernel, const DeviceLimits& device) {
 
 }  // namespace
 
-DeviceLimits limits_of(int major, int minor) {
+std::optional<DeviceLimits> limits_of(int major, int minor) {
+  if (major < 7 || major == 11 || major > 12) return std::nullopt;
   DeviceLimits device;
   if (major == 7) {
     device.threads_per_sm = minor == 5 ? 1024 : 2048;
@@ -36,7 +38,7 @@ DeviceLimits limits_of(int major, int minor) {
     device.threads_per_sm = minor == 0 ? 2048 : 1536;
     device.blocks_per_sm = minor == 0 ? 32 : minor == 9 ? 24 : 16;
     device.shared_per_sm = (minor == 0 || minor == 7 ? 164 : 100) * 1024;
-  } else if (major >= 12) {
+  } else if (major == 12) {
     device.threads_per_sm = 1536;
     device.blocks_per_sm = 24;
     device.shared_per_sm = 100 * 1024;
@@ -44,7 +46,7 @@ DeviceLimits limits_of(int major, int minor) {
   return device;
 }
 
-DeviceLimits limits_of_card(std::string_view name) {
+std::optional<DeviceLimits> limits_of_card(std::string_view name, std::string_view compute) {
   struct Known {
     std::string_view part;
     int major, minor;
@@ -55,7 +57,12 @@ DeviceLimits limits_of_card(std::string_view name) {
                                      {"H200", 9, 0}, {"GH200", 9, 0},  {"B200", 10, 0}};
   for (const Known& known : kKnown)
     if (name.find(known.part) != std::string_view::npos) return limits_of(known.major, known.minor);
-  return limits_of(0, 0);
+  int major = 0, minor = 0;
+  const char* end = compute.data() + compute.size();
+  const auto read = std::from_chars(compute.data(), end, major);
+  if (read.ec != std::errc() || read.ptr == end || *read.ptr != '.') return std::nullopt;
+  if (std::from_chars(read.ptr + 1, end, minor).ec != std::errc()) return std::nullopt;
+  return limits_of(major, minor);
 }
 
 Occupancy occupancy_of(const Detail& kernel, const DeviceLimits& device) {

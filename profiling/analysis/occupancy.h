@@ -1,5 +1,6 @@
 // How many warps of a kernel fit on a multiprocessor at once, and what stops more.
 #pragma once
+#include <optional>
 #include <string_view>
 
 #include "profiling/trace.h"
@@ -12,8 +13,10 @@ struct DeviceLimits {
   int shared_per_sm = 228 * 1024, shared_unit = 128, shared_reserved = 1024;  // reserved: by the system, in each block
   int warp = 32, sub_partitions = 4;
 };
-DeviceLimits limits_of(int major, int minor);        // by compute capability; of unknown ones, the newest that is known
-DeviceLimits limits_of_card(std::string_view name);  // by the name in a run file, which may come from another machine
+// By compute capability; nothing for those that this program does not know: a guess would be told as a fact.
+std::optional<DeviceLimits> limits_of(int major, int minor);
+// By the name in a run file, which may come from another machine; of names not listed here by `compute`, "9.0".
+std::optional<DeviceLimits> limits_of_card(std::string_view name, std::string_view compute = {});
 
 enum class OccupancyLimit : uint8_t { None, Warps, Registers, SharedMemory, Blocks, Impossible };
 struct Occupancy {

@@ -87,7 +87,10 @@ Detail kernel_of(int threads, int registers, int shared) {
 
 // Values of CUDA's occupancy calculator for compute capability 9.0.
 TEST(Occupancy, AgreesWithKnownCases) {
-  const DeviceLimits h200 = limits_of_card("NVIDIA H200");
+  const DeviceLimits h200 = limits_of_card("NVIDIA H200").value();
+  EXPECT_EQ(limits_of_card("NVIDIA RTX PRO 6000", "12.0").value().threads_per_sm, 1536);
+  EXPECT_FALSE(limits_of_card("NVIDIA Rubin", "15.0")) << "no guess about a card of tomorrow";
+  for (const char* unknown : {"", "9", ".", "x.y", "9."}) EXPECT_FALSE(limits_of_card("a card", unknown)) << unknown;
   const Occupancy full = occupancy_of(kernel_of(256, 32, 0), h200);
   EXPECT_EQ(full.blocks, 8);
   EXPECT_DOUBLE_EQ(full.share, 1);

@@ -11,6 +11,7 @@
 #include "profiling/clock.h"
 #include "profiling/collectors/record.h"
 #include "profiling/failure.h"
+#include "profiling/formats/run_file.h"
 
 namespace ws::cli {
 namespace {
@@ -84,6 +85,13 @@ int record(const RecordArguments& a) {
                   ") did not start CUDA.");
   }
   std::fprintf(stderr, "recorded in %s\n", a.out.c_str());
+  if (a.counters) {
+    const prof::RunSummary summary = prof::read_run_summary(a.out);
+    const auto said = summary.extra.find("counters");
+    std::fprintf(stderr, "%s\n",
+                 said == summary.extra.end() ? "No hardware counters: the program ended before they were sampled."
+                                             : said->second.c_str());
+  }
   return status;
 }
 

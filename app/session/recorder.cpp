@@ -60,7 +60,8 @@ struct RecordedRun::Impl final : TrainSink {
       const prof::CollectorStatus status = fresh->start(wanted);
       std::lock_guard lock(mutex);
       collector = std::move(fresh);
-      if (!status.sentence.empty()) inbox.messages.push_back(status.sentence);
+      for (const std::string& said : {status.sentence, status.counters})
+        if (!said.empty()) inbox.messages.push_back(said);
     } catch (const Failure& problem) {  // training goes on untraced
       say(problem.what());
     }

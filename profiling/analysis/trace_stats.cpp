@@ -119,16 +119,16 @@ std::string gpu_text(const TraceStats& s) {
   std::string text;
   char buffer[200];
   if (s.activity.busy > 0) {
-    std::snprintf(buffer, sizeof buffer, "GPU busy     %11.1f %%\n", 100 * s.activity.busy_share());
+    std::snprintf(buffer, sizeof buffer, "GPU busy     %12.1f %%\n", 100 * s.activity.busy_share());
     text += buffer;
   }
   if (s.activity.copies > 0 && s.activity.kernels > 0) {
-    std::snprintf(buffer, sizeof buffer, "overlap      %11.1f %%   of the copies ran beside kernels\n",
+    std::snprintf(buffer, sizeof buffer, "overlap      %12.1f %%   of the copies ran beside kernels\n",
                   100 * s.activity.hidden_copies());
     text += buffer;
   }
   if (s.delay.count > 0) {
-    std::snprintf(buffer, sizeof buffer, "launch delay %11.3f µs  median, P99 %.3f µs\n", us_of_ns(s.delay.median),
+    std::snprintf(buffer, sizeof buffer, "launch delay %12.3f µs  median, P99 %.3f µs\n", us_of_ns(s.delay.median),
                   us_of_ns(s.delay.p99));
     text += buffer;
   }

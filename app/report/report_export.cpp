@@ -1,13 +1,10 @@
 #include "app/report/report_export.h"
 
-#include <unistd.h>
-
-#include <QFile>
+#include <QBuffer>
 #include <QPainter>
 #include <QPdfWriter>
 #include <QSvgRenderer>
 #include <cmath>
-#include <cstdio>
 
 #include "app/compare/comparison_model.h"
 #include "app/session/run.h"
@@ -122,32 +119,24 @@ ReportRun report_run(const Run& run) {
   return out;
 }
 
-void draw_report(const std::vector<ReportRun>& runs, QFile& file) {
-  QPdfWriter pdf(&file);
-  pdf.setResolution(96);
-  pdf.setPageSize(QPageSize(QPageSize::A4));
-  pdf.setPageMargins({});
-  pdf.setTitle("Warpscope report");
-  Page page(pdf);
-  page.text("Warpscope report", 11);
-  page.text(QString::fromStdString(headline(runs)), 22, 600);
-  write_runs(page, runs);
-  for (const ReportFigure& figure : figures(runs)) page.figure(figure);
-}
-
-// What was there before is replaced by a whole report or stays.
+// In memory first: QPdfWriter does not say when its file could not be written. What was there before is replaced by a
+// whole report or stays.
 void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
-  const QByteArray temporary = QFile::encodeName(path + ".part");
-  QFile file(path + ".part");
-  bool good = file.open(QIODevice::WriteOnly);
-  if (good) {
-    draw_report(runs, file);
-    good = file.flush() && file.error() == QFileDevice::NoError && fsync(file.handle()) == 0;
-    file.close();
+  QBuffer memory;
+  memory.open(QIODevice::WriteOnly);
+  {
+    QPdfWriter pdf(&memory);
+    pdf.setResolution(96);
+    pdf.setPageSize(QPageSize(QPageSize::A4));
+    pdf.setPageMargins({});
+    pdf.setTitle("Warpscope report");
+    Page page(pdf);
+    page.text("Warpscope report", 11);
+    page.text(QString::fromStdString(headline(runs)), 22, 600);
+    write_runs(page, runs);
+    for (const ReportFigure& figure : figures(runs)) page.figure(figure);
   }
-  if (good && std::rename(temporary.constData(), QFile::encodeName(path).constData()) == 0) return;
-  QFile::remove(path + ".part");
-  throw Failure(path.toStdString() + ": cannot be written");
+  write_whole(path.toStdString(), memory.data().toStdString());
 }
 
 void write_report(const std::vector<const Run*>& runs, const QString& path) {

@@ -168,6 +168,7 @@ void CompareTest::graphRunsAreComparedByTheGpusSteps() {
   for (const MeasureValue& m : values) {
     if (m.name.startsWith("step,")) QVERIFY2(std::abs(m.value - 18) < 1e-9, qPrintable(m.name));
     if (m.name == "kernels a step") QCOMPARE(m.value, 2.0);
+    if (m.name == "tracing costs") QVERIFY2(std::isnan(m.value), "not measured is not nothing");
     if (m.name == "busy") QVERIFY(std::abs(m.value - 100.0 * 16 / 18) < 1e-9);
   }
 }
@@ -225,6 +226,8 @@ void CompareTest::mismatchesAreNamed() {
     QVERIFY2(all.contains(part), part);
   Run bare;
   bare.summary = Summary{};
+  QVERIFY(!compare_runs(*a, bare).traced);
+  QVERIFY(compare_runs(*a, bare).kernels.empty());
   QVERIFY(compare_runs(*a, bare).warnings.join(' ').contains("not traced"));
 }
 

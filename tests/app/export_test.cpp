@@ -1,5 +1,8 @@
 // What the window writes, opened by other programs: PDF by poppler, SVG by an XML reader and a renderer, CSV and JSON
 // by python, the HTML report by a browser where there is one.
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <QImage>
 #include <QPainter>
 #include <QProcess>
@@ -313,6 +316,27 @@ void ExportTest::nothingIsLeftOfAFailedExport() {
   QVERIFY_EXCEPTION_THROWN(write_chart(hopeless, empty.filePath("a.png")), Failure);
   QVERIFY(!blank(QImage(empty.filePath("a.png"))));
   QCOMPARE(left(), QStringList("a.png"));
+  QFile::remove(empty.filePath("a.png"));
+  // The disk is full before the report is whole.
+  write_report({a_.get()}, empty.filePath("a.pdf"));
+  QFile kept(empty.filePath("a.pdf"));
+  const qint64 size = kept.size();
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{4000, limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  bool refused = false;
+  try {
+    write_report({a_.get(), b_.get()}, empty.filePath("a.pdf"));
+  } catch (const Failure&) {
+    refused = true;
+  }
+  setrlimit(RLIMIT_FSIZE, &limit);
+  signal(SIGXFSZ, before);
+  QVERIFY(refused);
+  QCOMPARE(QFileInfo(empty.filePath("a.pdf")).size(), size);
+  QCOMPARE(left(), QStringList("a.pdf"));
 }
 
 QTEST_MAIN(ExportTest)

@@ -112,6 +112,27 @@ TEST(ExecutorGpu, WideLayersThatGoThroughTheLibrary) {
   expect_equal_however_launched(t, want);
 }
 
+// Which kernels a product takes is known only when the library was asked; a plan that is shown says it.
+TEST(ExecutorGpu, TellsWhichKernelsProductsTake) {
+  NEEDS_GPU();
+  Training t = small_training(256);
+  t.spec.model.hidden = {1536, 1536};
+  t.data = random_data(600, 784, 10, true);
+  const auto executor = cuda::make_cuda_executor(t.spec);
+  train_on(*executor, t);
+  const Model model = make_model(t.spec.model, 784, 10);
+  const Plan plan = compile(t.spec, model, 256).plan;
+  executor->bind(plan);
+  const std::vector<std::string> notes = executor->notes();
+  ASSERT_EQ(notes.size(), plan.ops.size());
+  int products = 0;
+  for (size_t i = 0; i < notes.size(); ++i) {
+    EXPECT_EQ(notes[i].empty(), plan.ops[i].kind != OpKind::MatMul) << plan.ops[i].name;
+    if (!notes[i].empty()) ++products;
+  }
+  EXPECT_GT(products, 0);
+}
+
 TEST(ExecutorGpu, AllocatorsAndSyncPoliciesGiveTheSameBits) {
   NEEDS_GPU();
   Training t = small_training(127);

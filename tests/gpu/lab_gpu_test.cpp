@@ -65,6 +65,21 @@ TEST_F(LabOnGpu, CopiesAndComputeSumToTheDeviceTime) {
   }
 }
 
+TEST_F(LabOnGpu, OverlappedCopiesHaveADeviceTimeOfTheirOwn) {
+  LabSpec spec;
+  spec.operation = Operation::Sine;
+  spec.sizes = {1 << 24};
+  spec.ways = {Way::GpuPinned, Way::GpuOverlap};
+  const auto points = sweep(spec).points;
+  ASSERT_EQ(points.size(), 2u);
+  const LabPoint &serial = points[0], &overlapped = points[1];
+  EXPECT_GT(overlapped.compute_s, 0);
+  EXPECT_GT(overlapped.device_s, overlapped.compute_s);
+  EXPECT_LT(overlapped.device_s, serial.device_s);
+  EXPECT_LT(overlapped.device_s, 1.2 * overlapped.median_s);
+  EXPECT_LT(overlapped.copy_s, serial.copy_s) << "the part that the compute does not hide";
+}
+
 // The compiled kernel uses short polynomials where arguments are small: as exact as the library's sine.
 TEST_F(LabOnGpu, FusedSinesAreAsExactAsOpByOp) {
   for (int depth : {1, 2, 4, 17, 64}) {

@@ -1,4 +1,5 @@
 // The three loaders, with and without graphs, bring the same rows.
+#include "engine/trainer.h"
 #include "tests/gpu/executor_support.h"
 
 namespace ws::test {
@@ -44,6 +45,57 @@ TEST(LoaderGpu, RowsThatTheLibraryMultiplies) {
       t.spec.exec.launch = launch, t.spec.exec.graph_steps = graph_steps;
       EXPECT_LT(distance(train_on_gpu(t), want, t), tolerance(Precision::Fp32)) << label(t.spec.exec);
     }
+}
+
+// Asks for one change after the other while the run goes on.
+struct Switching : TrainSink {
+  Switching(TrainControl& steered, std::vector<std::pair<std::string, std::string>> asked)
+      : control(steered), wanted(std::move(asked)) {}
+  void steps(std::span<const StepResult> results) override {
+    for (const StepResult& r : results) losses.push_back(r.loss);
+    if (next < wanted.size() && losses.size() >= 30 * (next + 1)) {
+      control.change(wanted[next].first, wanted[next].second);
+      ++next;
+    }
+  }
+  void changed(const Change& change) override { changes.push_back(change); }
+  void refused(const Change& change, const std::string& why) override { ADD_FAILURE() << change.key << ": " << why; }
+
+  TrainControl& control;
+  std::vector<std::pair<std::string, std::string>> wanted;
+  size_t next = 0;
+  std::vector<float> losses;
+  std::vector<Change> changes;
+};
+
+TEST(LoaderGpu, ChangesInMidRunWithPrecisionAndSums) {
+  NEEDS_GPU();
+  RunSpec spec;
+  spec.exec.device = Device::Cuda;
+  spec.model.hidden = {32};
+  spec.train.batch = 50;
+  spec.train.epochs = 20;
+  spec.train.lr = 0.01;
+  const data::Dataset data = random_data(990, 28, 7, true);
+  const auto run = [&](std::vector<std::pair<std::string, std::string>> wanted) {
+    TrainControl control;
+    Switching sink(control, std::move(wanted));
+    const Summary s = train(spec, data, control, sink);
+    EXPECT_EQ(s.status, RunStatus::Finished) << s.message;
+    EXPECT_EQ(sink.changes.size(), sink.wanted.size());
+    return sink.losses;
+  };
+  const std::vector<float> plain = run({});
+  const auto loaders = run({{"exec.loader", "pinned"}, {"exec.loader", "pageable"}, {"exec.loader", "resident"}});
+  ASSERT_EQ(loaders.size(), plain.size());
+  for (size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(loaders[i], plain[i], 2e-3f * plain[i]) << i;
+  const auto precise = run({{"exec.precision", "tf32"},
+                            {"exec.precision", "fp16"},
+                            {"exec.accumulate", "fp16"},
+                            {"exec.accumulate", "fp32"},
+                            {"exec.precision", "fp32"}});
+  ASSERT_EQ(precise.size(), plain.size());
+  for (size_t i = 0; i < plain.size(); ++i) EXPECT_NEAR(precise[i], plain[i], 0.1f * plain[i] + 0.05f) << i;
 }
 
 }  // namespace

@@ -146,6 +146,7 @@ void CurvePane::refreshLegend() {
     items.push_back({curve.run ? curve.run->slot : 0, p ? valueText(p->y) : QStringLiteral("—")});
   }
   legend()->setItems(std::move(items));
+  nameMeasure();
 }
 
 void CurvePane::refreshOverlay() {

@@ -17,6 +17,21 @@ double meter_value(Gauge measure, const MeterPoint& p) {
   return p.reserved / kMiB;
 }
 
+constexpr int kArrow = 20, kBesideTitle = kArrow + 26;
+
+QString brief_title(Gauge measure) {
+  switch (measure) {
+    case Gauge::Accuracy:
+      return QObject::tr("Accuracy");
+    case Gauge::AllocatorCalls:
+      return QObject::tr("Calls");
+    case Gauge::Throughput:
+      return QObject::tr("Rate");
+    default:
+      return measure_title(measure);
+  }
+}
+
 bool per_step(Gauge m) { return m == Gauge::Loss || m == Gauge::Accuracy; }
 
 }  // namespace
@@ -63,7 +78,6 @@ void CurvePane::buildOptions() {
   x_button_ = option_button(tr("Horizontal axis"), this);
   if (measures_.size() > 1) {
     measure_button_ = option_button(tr("Gauge"), this);
-    measure_button_->setFlat(true);
     setTitleButton(measure_button_);
   }
   for (QPushButton* button : {log_button_, smooth_button_, x_button_}) addOption(button);
@@ -115,9 +129,18 @@ void CurvePane::refreshOptions() {
   log_button_->setVisible(loss && !compact_ && width() >= 300);
   smooth_button_->setVisible(loss && !compact_ && width() >= 380);
   x_button_->setVisible(loss && !compact_ && width() >= 420);
+  nameMeasure();
+}
+
+// The values of the runs have the first right to the room beside the name.
+void CurvePane::nameMeasure() {
   if (!measure_button_) return;
-  measure_button_->setText(measure_title(measure_));
-  measure_button_->setFixedWidth(QFontMetrics(measure_button_->font()).horizontalAdvance(measure_button_->text()) + 30);
+  const QFontMetrics metrics(measure_button_->font());
+  const int room = width() - legend()->sizeHint().width() - kBesideTitle;
+  QString name = measure_title(measure_);
+  if (metrics.horizontalAdvance(name) > room) name = brief_title(measure_);
+  measure_button_->setText(name);
+  measure_button_->setFixedWidth(metrics.horizontalAdvance(name) + kArrow);
 }
 
 void CurvePane::setRuns(const std::vector<Run*>& runs) {

@@ -63,6 +63,7 @@ class CurvePane : public Pane {
   void refreshLegend();
   void refreshOverlay();
   void refreshOptions();
+  void nameMeasure();
   double xOf(const Run& run, double step, double wall) const;
   std::optional<double> cursorX() const;
   double stepOfX(double x) const;

@@ -106,6 +106,7 @@ bool Pane::noteFits() const { return note_->fits(note_->text()); }
 
 void Pane::setTitleButton(QPushButton* button) {
   row_->insertWidget(0, button);
+  button->setProperty("title", true);
   row_->setContentsMargins(4, 0, 6, 0);
   button->setFont(title_->font());
   title_->hide();

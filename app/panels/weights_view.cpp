@@ -106,13 +106,16 @@ void LearnedView::paintEvent(QPaintEvent*) {
 
 void LearnedView::paintFilters(QPainter& painter, QRectF area) {
   const LayerWeights& layer = snapshot_->layers[0];
-  const int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols));
-  int columns = 1;
+  int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols)), columns = 1;
   double side = 0;
   for (int tried = 1; tried <= count; ++tried)  // as large as the pane allows
     if (const double fits = std::min(area.width() / tried, area.height() / ((count + tried - 1) / tried)) - 4;
         fits > side)
       side = fits, columns = tried;
+  // More of them where the last column leaves room.
+  const int rows = (count + columns - 1) / columns;
+  columns = std::max(columns, static_cast<int>(area.width() / (side + 4)));
+  count = static_cast<int>(std::min<int64_t>(layer.cols, static_cast<int64_t>(columns) * rows));
   painter.setFont(ui_font(11));
   painter.setPen(theme().quiet);
   painter.drawText(

@@ -220,7 +220,7 @@ void RunLibrary::addMade(const QString& name, std::function<prof::RunData()> mak
     return path;
   };
   later(work, [this](const QString& path) {
-    if (Run* run = open(path)) setTicked(run, true);
+    if (Run* run = open(path)) setTicked(run, true), emit exported(path);
   });
 }
 

@@ -21,7 +21,7 @@ struct HoverCard {
 HoverCard span_card(const prof::Trace& trace, size_t track, const prof::Span& span, const QString& device = {});
 HoverCard folded_card(const prof::Trace& trace, size_t track, const prof::LodRect& rect, TimeRange column);
 
-constexpr int kCardWidth = 282;
+constexpr int kCardWidth = 310;
 int card_height(const HoverCard& card);
 // Below the lane, or above when there is no room; never under the pointer and never over its own lane.
 QRect card_place(QSize size, QRect viewport, QRect lane, QPoint pointer);

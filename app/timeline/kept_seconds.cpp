@@ -1,6 +1,7 @@
 #include "app/timeline/kept_seconds.h"
 
 #include <QFileInfo>
+#include <map>
 
 #include "app/session/run_reader.h"
 #include "app/timeline/trace_queries.h"
@@ -43,6 +44,25 @@ prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range
   return s;
 }
 
+// With the blocks that were held when the range began: without them the memory of an arena would seem to be nothing.
+void copy_range(const prof::Trace& from, TimeRange range, prof::Trace& to) {
+  using Kind = prof::MemoryEventKind;
+  std::map<std::pair<bool, uint64_t>, prof::MemoryEvent> held;  // taken from the device, or handed out of it
+  for (const prof::MemoryEvent& event : from.memory()) {
+    if (event.time >= range.begin) break;
+    const std::pair key(event.kind == Kind::Reserve || event.kind == Kind::Release, event.address);
+    if (event.kind == Kind::Reserve || event.kind == Kind::Allocate)
+      held[key] = event;
+    else
+      held.erase(key);
+  }
+  for (auto& [key, event] : held) {
+    event.time = range.begin;
+    to.append_memory(event);
+  }
+  copy_trace(from, range, to);
+}
+
 }  // namespace
 
 // The losses are kept whole: they are small, and the last ones alone would say little.
@@ -65,7 +85,7 @@ KeptSeconds last_seconds(const Run& run, double seconds) {
   if (!run.live() && QFileInfo::exists(run.path))
     kept.file = run.path;
   else
-    copy_trace(run.trace, kept.range, kept.data.trace);
+    copy_range(run.trace, kept.range, kept.data.trace);
   return kept;
 }
 
@@ -74,7 +94,7 @@ prof::RunData with_spans(KeptSeconds&& kept) {
     prof::RunFileReader reader(kept.file.toStdString());
     prof::Trace all = reader.trace();
     reader.fill(all, kept.range.begin, kept.range.end);
-    copy_trace(all, kept.range, kept.data.trace);
+    copy_range(all, kept.range, kept.data.trace);
   }
   return std::move(kept.data);
 }

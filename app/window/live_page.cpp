@@ -5,6 +5,7 @@
 #include <QIODevice>
 #include <QSplitter>
 #include <QVBoxLayout>
+#include <climits>
 
 #include "app/charts/plot.h"
 
@@ -81,6 +82,7 @@ void LivePage::fetchRange() {
 }
 
 void LivePage::setRuns(const std::vector<Run*>& runs) {
+  may_grow_ |= runs != runs_;
   runs_ = runs;
   for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setRuns(runs);
   split_->setRuns(runs);
@@ -107,17 +109,20 @@ void LivePage::setCompact(bool compact) {
   balanceSoon();
 }
 
-// What the timeline has no use for goes to the charts.
+// What the timeline has no use for goes to the charts. Folding or hiding a lane moves nothing under the pointer.
 void LivePage::balance() {
   if (dragged_ || rows_->count() < 2 || !isVisible()) return;
-  const int now = rows_->sizes()[0], all = now + rows_->sizes()[1];
-  const int most = std::max(least_charts_, all * 2 / 5), spare = all - std::min(all, most_height_());
-  const int charts = std::clamp(spare, least_charts_, most);
-  if (std::abs(charts - now) > kWorthAMove) rows_->setSizes({charts, all - charts});
+  const int wanted = most_height_(), now = rows_->sizes()[0], all = now + rows_->sizes()[1];
+  if (wanted == INT_MAX) return;
+  const int most = std::max(least_charts_, all * 2 / 5);
+  const int charts = std::clamp(all - std::min(all, wanted), least_charts_, most);
+  const bool may_grow = std::exchange(may_grow_, false);
+  if (charts < now - kWorthAMove || (may_grow && charts > now + kWorthAMove)) rows_->setSizes({charts, all - charts});
 }
 
 void LivePage::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
+  may_grow_ = true;
   balanceSoon();
 }
 

@@ -55,6 +55,7 @@ class LivePage : public QWidget {
   std::function<void(const std::vector<Run*>&)> timeline_runs_;
   std::function<int()> most_height_;
   bool dragged_ = false;  // a person chose how high the charts are
+  bool may_grow_ = true;  // other runs, or another size of the window
   int least_charts_ = 262;
   QTimer redraw_, fetch_, balance_;
   size_t next_ = 0;

@@ -15,6 +15,7 @@
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/session/run_library.h"
+#include "app/window/live_page.h"
 
 using namespace ws::app;
 
@@ -33,6 +34,7 @@ class ChartsTest : public QObject {
   void curvesOfEqualRunsAreBothSeen();
   void theTrainingCurveStaysInThePlot();
   void aPaneOffersItsMeasures();
+  void theChartsTakeWhatTheTimelineLeaves();
 };
 
 void ChartsTest::samplingKeepsEverySpike() {
@@ -220,6 +222,35 @@ void ChartsTest::aPaneOffersItsMeasures() {
   for (MeterPoint& p : quiet.meters) p.used = p.reserved = 0;  // no one measured it
   pane.setRuns({&quiet});
   QCOMPARE(pane.plot()->graph(0)->data()->size(), 0);
+}
+
+void ChartsTest::theChartsTakeWhatTheTimelineLeaves() {
+  TimeCursor cursor;
+  LivePage page(&cursor);
+  auto* timeline = new QWidget;
+  int wanted = 5000;
+  page.setTimeline(
+      timeline, [](const auto&) {}, [&] { return wanted; });
+  page.resize(1200, 1000);
+  page.show();
+  const auto settled = [&] {
+    page.balanceSoon();
+    QTest::qWait(150);
+    return page.loss()->height();
+  };
+  const int least = settled();
+  QVERIFY(least >= 120);
+  wanted = 640;
+  Run other;
+  page.setRuns({&other});
+  const int more = settled();
+  QVERIFY2(more > least + 60, qPrintable(QString::number(more)));
+  QVERIFY(timeline->height() >= wanted);
+  wanted = 200;  // a lane was folded: nothing moves
+  QCOMPARE(settled(), more);
+  wanted = 5000;  // more lanes than there is room for
+  QCOMPARE(settled(), least);
+  page.setRuns({});
 }
 
 QTEST_MAIN(ChartsTest)

@@ -42,6 +42,8 @@ int recorded_program() {
     writer.add(batch(i));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
+  summary.status = "finished";
+  writer.set_summary(summary);
   writer.finish();
   sender.finish();
   return 0;

@@ -8,6 +8,7 @@
 #include "app/panels/data_shape.h"
 #include "app/session/writer_mark.h"
 #include "app/timeline/memory_curves.h"
+#include "app/timeline/trace_queries.h"
 #include "profiling/analysis/compare.h"
 
 namespace ws::app {
@@ -65,13 +66,19 @@ void read_curves(prof::RunFileReader& reader, RunDetails& d) {
 void add_memory(RunDetails& d) {
   MemoryCurves curves;
   curves.update(d.trace);
+  const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
+  const auto time_of = [&](const MeterPoint& meter) {  // the clock of the trace began before that of the losses
+    const prof::Span* step = nearest_step(marks, static_cast<int64_t>(meter.step));
+    return step ? step->end() : static_cast<prof::TimeNs>(meter.wall_s * 1e9);
+  };
   for (const auto& [track, value] :
        {std::pair{&curves.used(), &MeterPoint::used}, std::pair{&curves.reserved(), &MeterPoint::reserved}}) {
     auto point = track->points.begin();
     double held = 0;
     for (MeterPoint& meter : d.meters) {
       double most = held;
-      for (; point != track->points.end() && static_cast<double>(point->time) * 1e-9 <= meter.wall_s; ++point)
+      const prof::TimeNs end = time_of(meter);
+      for (; point != track->points.end() && point->time <= end; ++point)
         held = point->value, most = std::max(most, held);
       meter.*value = most;
     }

@@ -60,6 +60,8 @@ void KeepingTest::theLastSecondsStay() {
   window->library()->setTicked(again, true);
   QTRY_VERIFY_WITH_TIMEOUT(again->loaded, 5000);
   QCOMPARE(again->trace.span_count(), spans);
+  QVERIFY(!again->meters.empty() && again->meters.back().reserved > 0);
+  QVERIFY(again->meters.back().used <= again->meters.back().reserved);
 }
 
 void KeepingTest::theLastSecondsOfWhatTrains() {

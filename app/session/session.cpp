@@ -156,9 +156,9 @@ void Session::startAll(std::vector<StartRequest> requests) {
 
 void Session::readTraceStatus() {
   const prof::CollectorStatus status = worker_->recorded->trace_status();
+  run_->counters_note = QString::fromStdString(status.counters);  // also of a run that was over before it was looked at
   if (!status.running && status.records == 0) return;
   run_->trace_note = QString::fromStdString(status.sentence);
-  run_->counters_note = QString::fromStdString(status.counters);
   // Said only when it stands out of the noise: three quarters of the compared stretches were slower when traced.
   run_->overhead_share = status.overhead.pairs >= 5 && status.overhead.low > 1 ? status.overhead.ratio - 1 : 0;
   run_->overhead_spread = status.overhead.pairs > 0 ? status.overhead.high - status.overhead.low : 0;

@@ -39,6 +39,7 @@ class WindowTest : public QObject, WindowHome {
   void firstStartOffersThreeStarts();
   void everyControlHasAName();
   void everyTabIsReachableWhereThereIsLittleRoom();
+  void theTraceBoxHoldsWindowsAndCounters();
   void everyChoiceCanBeToggled();
   void arrowsReachBlockedValues();
   void wrongNumbersAreRefused();
@@ -414,6 +415,47 @@ void WindowTest::layoutComesBack() {
   window.restoreLayout();
   QCOMPARE(window.setup()->spec().train.lr, 0.375);
   QCOMPARE(window.width(), 1700);
+}
+
+// What can be had beside any level is ticked, the level stays; both are remembered.
+void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
+  auto window = open();
+  TopBar* bar = window->topBar();
+  QComboBox* box = nullptr;
+  for (QComboBox* each : bar->findChildren<QComboBox*>())
+    if (each->accessibleName() == "Trace level") box = each;
+  QVERIFY(box);
+  const auto pick = [box](const QString& part) {
+    for (int i = 0; i < box->count(); ++i)
+      if (box->itemText(i).contains(part)) return box->setCurrentIndex(i), emit box->activated(i);
+    QFAIL(qPrintable(part));
+  };
+  pick("Graphs");
+  QCOMPARE(bar->traceExtras().node_every, 0);
+  pick("Hardware counters");
+  QCOMPARE(box->currentText(), "Graphs");
+  QVERIFY(bar->traceExtras().counters);
+  pick("20 of 2 000");
+  QCOMPARE(bar->traceLevel(), ws::prof::TraceLevel::Graph);
+  QCOMPARE(bar->traceExtras().node_window, 20);
+  QCOMPARE(bar->traceExtras().node_every, 2000);
+  QVERIFY(bar->traceExtras().counters);
+  TopBar other;
+  other.setTraceChoices(bar->traceChoices());
+  QVERIFY(other.traceExtras().counters);
+  QCOMPARE(other.traceExtras().node_window, 20);
+  pick("Hardware counters");
+  pick("Off");
+  QVERIFY(!bar->traceExtras().counters);
+  QCOMPARE(bar->traceLevel(), ws::prof::TraceLevel::Off);
+  // A run that starts with them says what came of it.
+  pick("Steps only");
+  pick("Hardware counters");
+  window->setup()->set("data.name", "iris");
+  window->setup()->set("train.epochs", "5");
+  bar->train()->click();
+  QTRY_VERIFY_WITH_TIMEOUT(window->session()->run() && window->session()->run()->summary, 20'000);
+  QVERIFY(window->session()->run()->counters_note.contains("ardware counters"));
 }
 
 void WindowTest::bothThemes() {

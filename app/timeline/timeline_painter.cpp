@@ -12,7 +12,7 @@ using prof::LodRect;
 using prof::SpanKind;
 using prof::TrackKind;
 
-constexpr int kNumbersEveryMs = 500;
+constexpr int kNumbersEveryMs = 500, kBytesWidth = 50;
 
 QColor mixed(const QColor& top, const QColor& ground, double share) {
   const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
@@ -136,6 +136,9 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   const int indent = g_->small ? 26 : 44;
   const bool curve = lane.kind != LaneKind::Spans;
   double middle = y + (curve ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
+  // "800 MiB" stands at the right of the same line: a long title goes below it.
+  const bool bytes = lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty());
+  if (bytes && indent + gutter_.width(lane.title) + kBytesWidth > g_->gutter) middle = y + 24;
   gutter_.draw(*p_, indent, middle,
                gutter_.width(lane.title) < g_->gutter - indent ? lane.title : lane.title.left(14) + QChar(0x2026),
                t.secondary);

@@ -88,6 +88,7 @@ std::string curve_svg(const std::vector<std::vector<Point>>& curves, bool log_y,
   for (const auto& points : curves)
     for (const Point& p : points)
       plot.x1 = std::max(plot.x1, at_x(p)), plot.y0 = std::min(plot.y0, p.value), plot.y1 = std::max(plot.y1, p.value);
+  if (plot.y1 <= plot.y0 && !log_y && plot.y0 > 0) plot.y0 *= 0.9;  // all right: there is nothing above 100 %
   if (plot.y1 <= plot.y0) plot.y1 = plot.y0 * 1.1 + 1e-6;
   Svg svg(660, 276);
   for (double t : ticks(plot.y0, plot.y1, log_y, 5)) {

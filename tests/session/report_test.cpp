@@ -116,6 +116,16 @@ TEST(Report, AWaterfallForEachRunThatWasTracedAsCloselyAsTheFirst) {
   EXPECT_THAT(html, HasSubstr("4 runs side by side"));
 }
 
+TEST(Report, NoAxisOfSharesGoesBeyondAll) {
+  ReportRun a = made("a", 300, 100'000, 200'000);
+  a.accuracy = {{1000, 0.1, 100}, {5000, 0.5, 100}};
+  for (const ReportFigure& f : figures({a}))
+    if (f.name == "accuracy") {
+      EXPECT_THAT(f.svg, HasSubstr(">98<"));
+      for (const char* more : {">102<", ">105<", ">110<"}) EXPECT_THAT(f.svg, Not(HasSubstr(more)));
+    }
+}
+
 TEST(Report, TracingCostsAreSaidOnlyWhenTheyWereMeasured) {
   ReportRun a = made("a", 300, 100'000, 200'000);
   EXPECT_THAT(report_html({a}), HasSubstr("<td>–</td></tr>"));

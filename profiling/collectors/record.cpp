@@ -6,11 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <map>
 
 #include "profiling/failure.h"
@@ -142,7 +145,9 @@ struct FollowedRun::Impl {
   LiveFollower follower;
   std::string name, path;
   pid_t child = 0;
-  std::optional<int> status;
+  std::optional<int> status;  // once its file is ended too
+  int left_with = 0;
+  std::future<void> ending;  // of the file; the program is gone by then
 };
 
 FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::string& out_path,
@@ -162,6 +167,7 @@ FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::str
 FollowedRun::~FollowedRun() {
   if (!impl_ || impl_->status) return;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    if (impl_->ending.valid()) return;  // gone: its number may be another's, and the future waits for the file
     kill(impl_->child, signal);
     if (wait(4000)) return;
   }
@@ -173,17 +179,24 @@ const std::string& FollowedRun::path() const { return impl_->path; }
 bool FollowedRun::recorded() const { return fs::exists(impl_->path); }
 
 void FollowedRun::interrupt() {
-  if (!impl_->status) kill(impl_->child, SIGINT);
+  if (!impl_->status && !impl_->ending.valid()) kill(impl_->child, SIGINT);
 }
 
 std::optional<int> FollowedRun::wait(int most_ms) {
   constexpr int kSliceMs = 5;
   for (int waited = 0; !impl_->status; waited += kSliceMs) {
+    if (impl_->ending.valid()) {
+      if (impl_->ending.wait_for(std::chrono::milliseconds(std::min(kSliceMs, most_ms))) == std::future_status::ready)
+        impl_->status = impl_->left_with;
+      else if (waited >= most_ms)
+        break;
+      continue;
+    }
     int status = 0;
     const pid_t ended = waitpid(impl_->child, &status, WNOHANG);
     if (ended == impl_->child) {
-      end_file(impl_->path, status);
-      impl_->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      impl_->left_with = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      impl_->ending = std::async(std::launch::async, end_file, impl_->path, status);  // a long recording takes a while
     } else if (ended < 0 && errno != EINTR) {
       impl_->status = 127;  // somebody else has taken its end
     } else if (waited >= most_ms) {

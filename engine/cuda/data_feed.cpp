@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/cuda/memory/resource.h"
+#include "profiling/annotate.h"
 
 namespace ws::cuda {
 namespace {
@@ -121,6 +122,9 @@ void DataFeed::shuffle(Queue queue, DType type) {
   if (shuffled_) return;
   if (!make_shuffled(type))
     throw OutOfMemory("cudaMalloc", "cudaErrorMemoryAllocation", "the shuffled data set does not fit");
+  static const prof::OpTag tag =
+      prof::register_ops({{"shuffle", "lays the rows of an epoch in their order", "", "input", prof::Meaning::Copy}});
+  const prof::OpScope scope(tag);
   const uint32_t* order = in_order_ ? nullptr : device_order_.data();
   const StepAt from_the_first{};
   gather_rows(queue, all_x(DType::F32, train_.x.data()), order, 0, from_the_first, all_x(type, shuffled_x_.data()));

@@ -1,8 +1,10 @@
 #include "engine/cuda/step_tables.h"
-#include "profiling/clock.h"
 
 #include <algorithm>
 #include <cmath>
+
+#include "profiling/annotate.h"
+#include "profiling/clock.h"
 
 namespace ws::cuda {
 namespace {
@@ -31,6 +33,9 @@ void StepTables::restart(int64_t step) {
 
 void StepTables::set_clock(Queue queue, StepClock value) {
   if (value.step == known_clock_.step && value.row == known_clock_.row) return;
+  static const prof::OpTag tag = prof::register_ops(
+      {{"set step", "tells the GPU the step's number and its first row", "", "input", prof::Meaning::Other}});
+  const prof::OpScope scope(tag);
   cuda::set_clock(queue, clock_.data(), value);
   known_clock_ = value;
 }

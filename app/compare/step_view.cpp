@@ -33,6 +33,18 @@ bool shown_track(const prof::Track& track) {
   return track.spans > 0 && rank_of(track.kind) < 9 && (track.kind != prof::TrackKind::CpuThread || track.depth == 0);
 }
 
+// A stream that worked now and then only, for an evaluation or an upload, has nothing to show in most steps.
+void leave_out_quiet(std::vector<const prof::Track*>& tracks) {
+  constexpr uint64_t kQuiet = 50;
+  const auto on_gpu = [](const prof::Track* t) {
+    return t->kind == prof::TrackKind::Stream || t->kind == prof::TrackKind::Copies;
+  };
+  uint64_t most = 0;
+  for (const prof::Track* track : tracks)
+    if (on_gpu(track)) most = std::max<uint64_t>(most, track->spans);
+  std::erase_if(tracks, [&](const prof::Track* t) { return on_gpu(t) && t->spans * kQuiet < most; });
+}
+
 }  // namespace
 
 // The lanes that tell most come first: where a GPU worked, its streams; else the threads that did.
@@ -48,6 +60,7 @@ std::vector<StepView::Lane> StepView::lanes(const Run& run) const {
     if (shown_track(track) && track.kind != prof::TrackKind::Phases &&
         !(gpu && track.kind == prof::TrackKind::CpuThread))
       chosen.push_back(&track);
+  leave_out_quiet(chosen);
   std::stable_sort(chosen.begin(), chosen.end(), [](const prof::Track* a, const prof::Track* b) {
     return rank_of(a->kind) != rank_of(b->kind) ? rank_of(a->kind) < rank_of(b->kind) : a->spans > b->spans;
   });

@@ -7,8 +7,7 @@ void Workplace::create(const Model& model, const data::Dataset& data, const RunS
   sides.create(spec.exec.streams);
   scratch = DeviceBlock<char>::device(kScratchBytes);
   CUDA_CHECK(cudaMemset(scratch.data(), 0, scratch.bytes()));
-  const Optimizer optimizer = spec.train.optimizer;
-  storage.create(model, optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0);
+  storage.create(model, moments_of(spec.train.optimizer));
   tables.create(data.task == data::Task::Classification);
   feed.load(stream, data, spec);
   CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above is on the default stream, which ours do not wait for
@@ -33,7 +32,8 @@ void StreamExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_ste
 
 // Kernels may overlap in fused plans and graphs; the step-by-step ones are to be seen one by one.
 Queue StreamExecutor::queue(const BoundPlan& bound, bool capturing) const {
-  const bool overlap = (capturing || bound.plan.spec.exec.fusion != Fusion::Off) && place_.sides.count() == 1;
+  const bool overlap =
+      runs_clusters() && (capturing || bound.plan.spec.exec.fusion != Fusion::Off) && place_.sides.count() == 1;
   return {place_.stream.get(), overlap};
 }
 

@@ -5,3 +5,13 @@ warpscope_test(kernels_gpu_test ${CMAKE_CURRENT_LIST_DIR}/product_kernels_test.c
   LIBS warpscope::engine warpscope::cuda_kernels CUDA::cudart CUDA::cublasLt LABEL gpu TIMEOUT 300)
 add_executable(kernel_bench ${CMAKE_CURRENT_LIST_DIR}/kernel_bench.cpp)
 target_link_libraries(kernel_bench PRIVATE warpscope_flags warpscope::engine warpscope::cuda_kernels CUDA::cudart CUDA::cublasLt)
+
+# GPUs before compute capability 9.0 have neither clusters nor overlapped launches: what tells them apart has to compile.
+if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "80")
+  add_library(kernels_before_90 OBJECT)
+  foreach(_kernel line_cluster line_resident linear pointwise simple_gemm)
+    target_sources(kernels_before_90 PRIVATE ${PROJECT_SOURCE_DIR}/engine/cuda/kernels/${_kernel}.cu)
+  endforeach()
+  set_target_properties(kernels_before_90 PROPERTIES CUDA_ARCHITECTURES 80-real)
+  target_link_libraries(kernels_before_90 PRIVATE warpscope_flags warpscope::profiling nlohmann_json::nlohmann_json)
+endif()

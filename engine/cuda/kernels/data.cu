@@ -88,6 +88,17 @@ bool made_for([[maybe_unused]] int major, [[maybe_unused]] int minor) {
   return false;
 }
 
+bool runs_clusters() {
+  static const bool found = [] {
+    int device = 0, can = 0;
+    const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&can, cudaDevAttrClusterLaunch, device) == cudaSuccess;
+    if (!known) cudaGetLastError();
+    return known && can != 0;
+  }();
+  return found;
+}
+
 cudaError_t ask_for_code() {
   cudaFuncAttributes attributes{};
   return cudaFuncGetAttributes(&attributes, advance_kernel);

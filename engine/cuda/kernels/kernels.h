@@ -72,6 +72,7 @@ struct Scratch {
 constexpr int64_t kScratchBytes = 4 << 20;
 
 // ---- code ----
+bool runs_clusters();  // compute capability 9.0 or newer: clusters of blocks, and launches that overlap
 bool made_for(int major, int minor);  // the build has machine code for such a GPU
 cudaError_t ask_for_code();           // asks the driver whether a kernel can run; makes a context
 

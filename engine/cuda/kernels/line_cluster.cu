@@ -12,12 +12,6 @@ constexpr int kBlocks = 8, kThreads = 512, kWarps = kThreads / 32, kAll = kBlock
 constexpr int kMostPacks = 10;
 static_assert(kClusterPoints <= int64_t{4} * kAll * kMostPacks);
 
-__device__ __forceinline__ float4 four_of(const float* from, int64_t pack, bool aligned) {
-  if (aligned) return __ldg(reinterpret_cast<const float4*>(from) + pack);
-  const float* at = from + 4 * pack;
-  return make_float4(at[0], at[1], at[2], at[3]);
-}
-
 // A thread's share of the points: packs of four, kAll apart, and perhaps one of the up to three that are left over.
 template <int Packs>
 struct Share {
@@ -36,6 +30,12 @@ struct Share {
                     four_of(points.y, mine + j * kAll, points.aligned)};
     one_more = left_over < points.n;
     if (one_more) x = points.x[left_over], y = points.y[left_over];
+  }
+
+  static __device__ __forceinline__ float4 four_of(const float* from, int64_t pack, bool aligned) {
+    if (aligned) return __ldg(reinterpret_cast<const float4*>(from) + pack);
+    const float* at = from + 4 * pack;
+    return make_float4(at[0], at[1], at[2], at[3]);
   }
 
   __device__ LineSums sums(float w, float b) const {
@@ -70,6 +70,7 @@ __device__ __forceinline__ LineSums sum_over_cluster(const Cluster& cluster, Lin
 
 template <int Packs>
 __global__ __launch_bounds__(kThreads) void line_cluster_kernel(const __grid_constant__ LineArguments a) {
+#if __CUDA_ARCH__ >= 900  // older GPUs have no clusters, and never get here
   __shared__ Trading trading;
   const auto cluster = cooperative_groups::this_cluster();
   auto begun = cluster.barrier_arrive();  // another block's shared memory may be written once that block runs
@@ -80,6 +81,7 @@ __global__ __launch_bounds__(kThreads) void line_cluster_kernel(const __grid_con
   const auto sums = [&](float w, float b) { return share.sums(w, b); };
   cluster.barrier_wait(std::move(begun));
   run_steps(a, sums, [&](const LineSums& mine, int i) { return sum_over_cluster(cluster, mine, trading, i % 2); });
+#endif
 }
 
 }  // namespace

@@ -163,15 +163,17 @@ int64_t blocks_for(const LinearStep& step) {
   return std::clamp<int64_t>(ceil_div(step.x.rows, 4 * kThreads), 1, 2 * kMultiprocessors);
 }
 
+bool fits_cluster(const Tensor& x) { return runs_clusters() && x.cols == 1 && x.rows <= kClusterPoints; }
+
 }  // namespace
 
 bool keeps_points(const Tensor& x) {
-  return x.cols == 1 && x.type == DType::F32 && x.rows <= std::max(kClusterPoints, most_resident_points());
+  return x.cols == 1 && x.type == DType::F32 && (fits_cluster(x) || x.rows <= most_resident_points());
 }
 
 void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
   const LineArguments a = line_arguments(step);
-  if (step.x.cols == 1 && step.x.rows <= kClusterPoints) return linear_steps_in_cluster(queue, a);
+  if (fits_cluster(step.x)) return linear_steps_in_cluster(queue, a);
   if (step.held && a.aligned && keeps_points(step.x)) return linear_steps_resident(queue, scratch, a);
   if (step.steps > 1) throw Failure("so many points are read anew in every step: one launch a step");
   if (step.x.cols > 1) {

@@ -162,7 +162,7 @@ void CompareTab::showHeadline() {
   if (std::isnan(delta)) return times_->setText(tr("The step time of one is not known."));
   times_->setText(
       tr("%1 → %2, %3%4 µs%5")
-          .arg(us_text(c.baseline_us), time_axis_text(c.candidate_us), delta > 0 ? "+" : "", fixed_text(delta, 1),
+          .arg(us_text(c.baseline_us), us_text(c.candidate_us), delta > 0 ? "+" : "", fixed_text(delta, 1),
                c.half_width_us > 0 ? tr(" ± %1 (95 % interval)").arg(fixed_text(c.half_width_us, 1)) : QString()));
 }
 

@@ -14,7 +14,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kNameWidth = 150, kRunWidth = 168, kLeastColumn = 40;
+constexpr int kNameWidth = 150, kRunWidth = 168, kLeastColumn = 40, kVerdictWidth = 108;
 
 QString with_sign(double value, int decimals) {
   const QString text = fixed_text(value, decimals);
@@ -97,6 +97,10 @@ void CompareTab::showMeasures() {
   header->setSectionResizeMode(QHeaderView::Stretch);
   header->setSectionResizeMode(0, QHeaderView::Fixed);
   measures_->setColumnWidth(0, widest_name(*measures_));
+  if (pair) {  // nor are verdicts
+    header->setSectionResizeMode(measures_->columnCount() - 1, QHeaderView::Fixed);
+    measures_->setColumnWidth(measures_->columnCount() - 1, kVerdictWidth);
+  }
 }
 
 void CompareTab::showPairColumns(int row, const std::vector<MeasureValue>& values) {

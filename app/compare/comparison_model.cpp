@@ -67,7 +67,7 @@ void add_times(Measures& m, const Run& run, const RunSample& s, double reached) 
   const double wall = run.summary ? run.summary->wall_s : kUnknown;
   m.add(QObject::tr("training time"), "s", wall, Better::Lower, 2, wall * noise / us);
   if (reached > 0)
-    m.add(QObject::tr("time to %1 % test accuracy").arg(100 * reached, 0, 'f', 1), "s", time_to(run, reached),
+    m.add(QObject::tr("time to %1 % accuracy").arg(100 * reached, 0, 'f', 1), "s", time_to(run, reached),
           Better::Lower, 2);
 }
 
@@ -136,7 +136,7 @@ MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
   MeasureDelta d;
   d.delta = b.value - a.value;
   d.noise = std::hypot(a.half_width, b.half_width);
-  d.relative = a.value != 0 ? 100 * d.delta / a.value : kUnknown;
+  d.relative = a.value != 0 && a.unit != "%" ? 100 * d.delta / a.value : kUnknown;  // no percent of a percentage
   const double floor = std::max(d.noise, 0.5 * std::pow(10.0, -a.decimals));
   if (std::isnan(d.delta)) return d;
   if (std::abs(d.delta) <= floor)

@@ -83,6 +83,8 @@ void WaterfallView::render(QPainter& painter, const QRectF& area) const {
                 fixed_text(value, most < 5 ? 1 : 0));
   }
   const double pitch = plot.width() / static_cast<double>(all.size());
+  const bool narrow = std::ranges::any_of(
+      all, [&](const Bar& bar) { return painter.fontMetrics().horizontalAdvance(bar.name) > pitch - 4; });
   for (size_t i = 0; i < all.size(); ++i) {
     const QRectF column(plot.left() + pitch * static_cast<double>(i), plot.top(), pitch, plot.height());
     const double width = std::min(64.0, pitch * 0.56);
@@ -97,11 +99,13 @@ void WaterfallView::render(QPainter& painter, const QRectF& area) const {
     painter.setPen(all[i].end ? theme().text : theme().secondary);
     painter.setFont(ui_font(11));
     if (all[i].end) draw_badge(painter, QRectF(column.center().x() - 7.5, plot.bottom() + 5, 15, 15), all[i].slot);
-    painter.drawText(QRectF(column.left(), plot.bottom() + (all[i].end ? 20 : 5), pitch, 16), Qt::AlignHCenter,
-                     painter.fontMetrics().horizontalAdvance(all[i].name) < pitch - 4
-                         ? all[i].name
-                         : painter.fontMetrics().elidedText(all[i].name.section(' ', 0, 0), Qt::ElideRight,
-                                                            static_cast<int>(pitch)));
+    // Names that are wider than a bar take turns on two lines; the ends have their letters.
+    const bool second_line = all[i].end || (narrow && i % 2 == 0);
+    if (narrow && all[i].end) continue;
+    const double room = narrow ? 2 * pitch - 6 : pitch;
+    painter.drawText(QRectF(column.center().x() - room / 2, plot.bottom() + (second_line ? 20 : 5), room, 16),
+                     Qt::AlignHCenter,
+                     painter.fontMetrics().elidedText(all[i].name, Qt::ElideRight, static_cast<int>(room)));
   }
 }
 

@@ -118,6 +118,8 @@ void RooflineView::paintEvent(QPaintEvent*) {
   painter.fillRect(QRectF(box.left(), box.bottom(), box.width(), 1), t.strong_border);
   painter.setPen(t.quiet);
   painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignCenter, tr("FLOP per byte moved"));
+  if (std::ranges::any_of(points_, [](const auto& p) { return p.phase == "evaluate"; }))
+    painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignRight, tr("ring: in evaluation"));
   if (points_.empty()) {
     painter.setFont(ui_font(12.5));
     painter.drawText(box, Qt::AlignCenter,
@@ -130,9 +132,10 @@ void RooflineView::paintEvent(QPaintEvent*) {
   std::vector<QRectF> taken;
   for (const auto& point : points_) {
     const QPointF at = placeOf(point);
-    const bool selected = chosen && chosen->run == run_ && chosen->op == point.op;
-    painter.setPen(selected ? QPen(t.text, 2) : QPen(t.fill_edge, 1));
-    painter.setBrush(t.of(point.meaning));
+    const bool selected = chosen && chosen->run == run_ && std::ranges::find(point.ops, chosen->op) != point.ops.end();
+    const bool evaluates = point.phase == "evaluate";
+    painter.setPen(selected ? QPen(t.text, 2) : evaluates ? QPen(t.of(point.meaning), 2) : QPen(t.fill_edge, 1));
+    painter.setBrush(evaluates ? t.base : t.of(point.meaning));
     const double radius = selected ? 7 : 5;
     painter.drawEllipse(at, radius, radius);
     const QString name = QString::fromStdString(point.name);
@@ -164,7 +167,7 @@ bool RooflineView::event(QEvent* event) {
   if (i < 0) return QToolTip::hideText(), true;
   const auto& p = points_[static_cast<size_t>(i)];
   QString text =
-      QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer)) + "\n" +
+      QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer) + " · " + p.phase) + "\n" +
       significant_text(p.flops_per_s / 1e9) + " GFLOP/s · " + significant_text(p.bytes_per_s / 1e9) + " GB/s\n" +
       tr("%1 executions, %2 in all").arg(count_text(static_cast<int64_t>(p.executions)), span_time(p.time_ns));
   if (ceilings_.flops_per_s > 0)

@@ -26,7 +26,8 @@ Plan insert_sync(Plan plan, SyncPolicy policy) {
     if (policy == SyncPolicy::EveryOp && !is_bookkeeping(op.kind)) ops.push_back(sync_after(op));
   }
   if (policy == SyncPolicy::EveryStep) ops.push_back(sync_after(plan.ops.back()));
-  plan.log.push_back("insert_sync inserted " + std::to_string(ops.size() - plan.ops.size()) + " waits.");
+  const size_t waits = ops.size() - plan.ops.size();
+  plan.log.push_back("insert_sync inserted " + std::to_string(waits) + (waits == 1 ? " wait." : " waits."));
   plan.ops = std::move(ops);
   return plan;
 }

@@ -1,11 +1,13 @@
 #include "profiling/analysis/roofline.h"
 
+#include <algorithm>
+#include <map>
+#include <tuple>
 #include <unordered_set>
 
 #include "profiling/analysis/span_walk.h"
 
 namespace ws::prof {
-
 namespace {
 
 struct Work {
@@ -14,19 +16,25 @@ struct Work {
   std::unordered_set<uint32_t> steps;
 };
 
-RooflinePoint point_of(OpTag tag, const OpInfo& op, const Work& work, const Ceilings& ceilings) {
-  RooflinePoint point{tag, op.name, op.layer, op.meaning};
-  point.executions = work.steps.empty() ? work.kernels : work.steps.size();  // an op runs once in a step
-  point.time_ns = work.time;
-  const double seconds = static_cast<double>(work.time) * 1e-9, times = static_cast<double>(point.executions);
-  point.flops_per_s = times * static_cast<double>(op.flops) / seconds;
-  point.bytes_per_s = times * static_cast<double>(op.bytes) / seconds;
-  point.intensity = op.bytes > 0 ? static_cast<double>(op.flops) / static_cast<double>(op.bytes) : 0;
+void add(RooflinePoint& point, OpTag tag, const OpInfo& op, const Work& work) {
+  const uint64_t executions = work.steps.empty() ? work.kernels : work.steps.size();  // an op runs once in a step
+  if (point.ops.empty() || executions > point.executions) point.op = tag;
+  point.ops.push_back(tag);
+  point.executions += executions;
+  point.time_ns += work.time;
+  point.flops += static_cast<double>(executions) * static_cast<double>(op.flops);
+  point.bytes += static_cast<double>(executions) * static_cast<double>(op.bytes);
+}
+
+void rate(RooflinePoint& point, const Ceilings& ceilings) {
+  const double seconds = static_cast<double>(point.time_ns) * 1e-9;
+  point.flops_per_s = point.flops / seconds;
+  point.bytes_per_s = point.bytes / seconds;
+  point.intensity = point.bytes > 0 ? point.flops / point.bytes : 0;
   const double of_flops = ceilings.flops_per_s > 0 ? point.flops_per_s / ceilings.flops_per_s : 0;
   const double of_bytes = ceilings.bytes_per_s > 0 ? point.bytes_per_s / ceilings.bytes_per_s : 0;
   point.memory_bound = of_bytes >= of_flops;
   point.share = std::max(of_bytes, of_flops);
-  return point;
 }
 
 }  // namespace
@@ -43,11 +51,18 @@ std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end
       if (span.step != 0) works[span.op].steps.insert(span.step);
     });
   }
-  std::vector<RooflinePoint> points;
+  std::map<std::tuple<std::string, std::string, std::string>, RooflinePoint> alike;
   for (size_t op = 1; op < works.size(); ++op) {
     const OpInfo& info = trace.ops[op];
-    if (works[op].time > 0 && (info.flops > 0 || info.bytes > 0))
-      points.push_back(point_of(static_cast<OpTag>(op), info, works[op], ceilings));
+    if (works[op].time <= 0 || (info.flops <= 0 && info.bytes <= 0)) continue;
+    RooflinePoint& point = alike[{info.name, info.layer, info.phase}];
+    point.name = info.name, point.layer = info.layer, point.phase = info.phase, point.meaning = info.meaning;
+    add(point, static_cast<OpTag>(op), info, works[op]);
+  }
+  std::vector<RooflinePoint> points;
+  for (auto& [key, point] : alike) {
+    rate(point, ceilings);
+    points.push_back(std::move(point));
   }
   std::ranges::sort(points, [](const RooflinePoint& a, const RooflinePoint& b) { return a.time_ns > b.time_ns; });
   return points;

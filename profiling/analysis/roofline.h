@@ -11,12 +11,14 @@ struct Ceilings {
   double flops_per_s = 0, bytes_per_s = 0;  // as measured on the card
 };
 struct RooflinePoint {
-  OpTag op = kNoOp;
-  std::string name, layer;
+  OpTag op = kNoOp;        // the one of `ops` that ran most often
+  std::vector<OpTag> ops;  // the same work in batches of other sizes is one point
+  std::string name, layer, phase;
   Meaning meaning{};
   uint64_t executions = 0;
-  int64_t time_ns = 0;   // of all executions
-  double intensity = 0;  // FLOP per byte
+  int64_t time_ns = 0;        // of all executions
+  double flops = 0, bytes = 0;  // of all executions
+  double intensity = 0;       // FLOP per byte
   double flops_per_s = 0, bytes_per_s = 0;
   bool memory_bound = false;  // left of the ridge
   double share = 0;           // of the ceiling that applies

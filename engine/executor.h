@@ -100,6 +100,7 @@ bool gpu_lost();                  // a fault took the GPU away from this process
 bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
 std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with why_invalid's sentence
 std::unique_ptr<Executor> make_cpu_executor();
-std::unique_ptr<Executor> make_oracle();  // the CPU interpreter in float64
+std::unique_ptr<Executor> make_oracle();             // the CPU interpreter in float64
+inline constexpr int64_t kCpuEvaluationRows = 8192;  // that both take at a time
 
 }  // namespace ws

@@ -10,8 +10,6 @@
 namespace ws {
 namespace {
 
-constexpr int64_t kEvaluationRows = 8192;  // of the CPU's evaluation
-
 int64_t free_host_bytes() {
   std::ifstream info("/proc/meminfo");
   std::string key, unit;
@@ -28,8 +26,7 @@ std::string gib(int64_t bytes) {
 
 // Weights and the optimizer's state, in fp32.
 int64_t state_bytes(const RunSpec& spec, const Model& model) {
-  const int moments = spec.train.optimizer == Optimizer::Adam ? 2 : spec.train.optimizer == Optimizer::Momentum ? 1 : 0;
-  return model.parameter_count() * 4 * (1 + moments);
+  return model.parameter_count() * 4 * (1 + moments_of(spec.train.optimizer));
 }
 
 // The plan's buffers as an arena: no allocator needs less. Shadows are there for the whole run.
@@ -48,9 +45,9 @@ int64_t training_bytes(const RunSpec& spec, const Model& model, const data::Data
 
 // The CPU keeps the plans of its evaluations: of whole blocks of rows, and of the rest.
 int64_t evaluation_bytes(const RunSpec& spec, const Model& model, const data::Dataset& data) {
-  const int64_t rows = data.test.rows, rest = rows % kEvaluationRows;
+  const int64_t rows = data.test.rows, rest = rows % kCpuEvaluationRows;
   int64_t bytes = 0;
-  for (const int64_t part : {rows >= kEvaluationRows ? kEvaluationRows : 0, rest})
+  for (const int64_t part : {rows >= kCpuEvaluationRows ? kCpuEvaluationRows : 0, rest})
     if (part > 0) bytes += step_bytes(fuse(build_evaluation_plan(spec, model, part), spec.exec.fusion));
   return bytes;
 }

@@ -18,6 +18,10 @@ enum class Activation { None, Relu, Sigmoid, Tanh, Gelu };
 enum class LossKind { CrossEntropy, MeanSquared };
 enum class Init { Normal, Xavier, Kaiming, Zeros };
 enum class Optimizer { Sgd, Momentum, Adam };
+// Tensors that it keeps beside each parameter.
+constexpr int moments_of(Optimizer optimizer) {
+  return optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0;
+}
 enum class Schedule { Constant, Step, Cosine };
 enum class Device { Auto, Cpu, Cuda };
 enum class Allocator { Direct, StreamOrdered, Caching, Arena };

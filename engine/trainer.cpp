@@ -23,10 +23,6 @@ bool may_differ_on_resume(std::string_view key) {
   return std::ranges::any_of(kMayDiffer, [&](std::string_view start) { return key.starts_with(start); });
 }
 
-int moments_of(Optimizer optimizer) {
-  return optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0;
-}
-
 void require_same_shapes(const TrainState& found, const Model& model, Optimizer optimizer) {
   const auto fits = [&](const std::vector<std::vector<float>>& tensors) {
     return std::ranges::equal(

@@ -10,6 +10,7 @@
 #include "app/report/experiment_figure.h"
 #include "app/report/report.h"
 #include "app/session/experiment.h"
+#include "profiling/whole_file.h"
 
 namespace ws::cli {
 namespace {
@@ -68,8 +69,8 @@ int run_experiment(const ExperimentArguments& a) {
   CancelOnInterrupt interrupt;
   Narrate narrate;
   const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate);
-  write_whole(folder + "/table.csv", experiment_csv(result));
-  write_whole(folder + "/chart.svg", experiment_svg(result) + "\n");
+  prof::write_whole(folder + "/table.csv", experiment_csv(result));
+  prof::write_whole(folder + "/chart.svg", experiment_svg(result) + "\n");
   if (a.json) {
     std::printf("%s\n", to_json(result).dump().c_str());
     return kDone;

@@ -3,6 +3,7 @@
 
 #include "app/cli/commands.h"
 #include "app/report/report.h"
+#include "profiling/whole_file.h"
 
 namespace ws::cli {
 namespace {
@@ -17,12 +18,12 @@ int report(const ReportArguments& a) {
     throw UsageError("report: " + a.out + ": this program writes HTML; the window's Compare tab exports PDF.");
   std::vector<ws::app::ReportRun> runs;
   for (const std::string& file : a.files) runs.push_back(ws::app::report_run_of_file(file));
-  ws::app::write_whole(a.out, ws::app::report_html(runs));
+  prof::write_whole(a.out, ws::app::report_html(runs));
   std::printf("%s\n", a.out.c_str());
   if (a.figures.empty()) return kDone;
   for (const auto& figure : ws::app::figures(runs)) {
     const std::string path = a.figures + "/" + figure.name + ".svg";
-    ws::app::write_whole(path, figure.svg + "\n");
+    prof::write_whole(path, figure.svg + "\n");
     std::printf("%s\n", path.c_str());
   }
   return kDone;

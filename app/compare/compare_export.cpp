@@ -11,6 +11,7 @@
 #include "app/report/range_export.h"
 #include "app/report/report.h"
 #include "app/report/report_export.h"
+#include "profiling/whole_file.h"
 
 namespace ws::app {
 namespace {
@@ -65,7 +66,7 @@ void CompareTab::exportMeasures() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Measures"), "measures.csv", tr("CSV (*.csv)"));
   if (path.isEmpty()) return;
   try {
-    write_whole(path.toStdString(), measuresCsv().toStdString());
+    prof::write_whole(path.toStdString(), measuresCsv().toStdString());
     emit said(tr("Written: %1").arg(QFileInfo(path).fileName()), false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);

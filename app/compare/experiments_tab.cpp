@@ -24,6 +24,7 @@
 #include "app/session/session.h"
 #include "app/window/main_window.h"
 #include "engine/executor.h"
+#include "profiling/whole_file.h"
 
 #include <nlohmann/json.hpp>
 
@@ -82,7 +83,7 @@ bool ExperimentsTab::add(const ExperimentSpec& spec) {
   kept.name = QFileInfo(path).completeBaseName().toStdString();
   if (kept.title.empty()) kept.title = kept.name;
   try {
-    write_whole(path.toStdString(), to_json(kept).dump(2) + "\n");
+    prof::write_whole(path.toStdString(), to_json(kept).dump(2) + "\n");
   } catch (const std::exception& problem) {
     return emit said(QString::fromUtf8(problem.what()), true), false;
   }

@@ -36,13 +36,10 @@ bool shown_track(const prof::Track& track) {
 // A stream that worked now and then only, for an evaluation or an upload, has nothing to show in most steps.
 void leave_out_quiet(std::vector<const prof::Track*>& tracks) {
   constexpr uint64_t kQuiet = 50;
-  const auto on_gpu = [](const prof::Track* t) {
-    return t->kind == prof::TrackKind::Stream || t->kind == prof::TrackKind::Copies;
-  };
   uint64_t most = 0;
   for (const prof::Track* track : tracks)
-    if (on_gpu(track)) most = std::max<uint64_t>(most, track->spans);
-  std::erase_if(tracks, [&](const prof::Track* t) { return on_gpu(t) && t->spans * kQuiet < most; });
+    if (prof::on_gpu(*track)) most = std::max<uint64_t>(most, track->spans);
+  std::erase_if(tracks, [&](const prof::Track* t) { return prof::on_gpu(*t) && t->spans * kQuiet < most; });
 }
 
 }  // namespace

@@ -115,12 +115,6 @@ Seen longest_wait(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end
 
 }  // namespace
 
-RunSpec spec_now(const Run& run) {
-  RunSpec spec = run.spec;
-  for (const Change& change : run.changes) set_field(spec, change.key, change.to);
-  return spec;
-}
-
 bool on_gpu(const Run& run) {
   for (const prof::Track& track : run.trace.tracks())
     if (on_gpu(track) && track.spans > 0) return true;
@@ -145,9 +139,7 @@ RunFacts facts_of_run(const Run& run) {
 
 std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
   const StepWindowNs row = sample_of(run).row;
-  const prof::Track* marks = nullptr;
-  for (const prof::Track& track : run.marks().tracks())
-    if (!marks && track.kind == TrackKind::Steps && track.spans > 0) marks = &track;
+  const prof::Track* marks = first_track(run.marks(), TrackKind::Steps);
   if (!marks || row.begin >= row.end) return std::nullopt;
   const bool gap = meaning == Meaning::Launch || meaning == Meaning::Idle;
   const Seen seen =

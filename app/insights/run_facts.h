@@ -7,7 +7,6 @@
 
 namespace ws::app {
 
-RunSpec spec_now(const Run& run);       // with the changes made in mid-run
 bool on_gpu(const Run& run);            // it trained there, whatever this machine has
 RunFacts facts_of_run(const Run& run);  // from its newest whole steps; step_us 0: nothing was traced
 

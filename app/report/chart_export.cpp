@@ -17,6 +17,7 @@
 #include "app/panels/theme.h"
 #include "app/report/report.h"
 #include "app/session/run.h"
+#include "profiling/whole_file.h"
 
 namespace ws::app {
 namespace {
@@ -115,20 +116,16 @@ bool ask_size(QWidget* parent, ChartPicture& chart, double& scale, bool png) {
 }  // namespace
 
 void write_in_place(const QString& path, const std::function<bool(const QString& temporary)>& write) {
-  // The ending stays: some writers go by it.
-  const QFileInfo target(path);
-  const QString temporary = target.dir().filePath(".part-" + target.fileName());
-  const bool good = write(temporary) && QFileInfo(temporary).size() > 0;
-  const QByteArray from = QFile::encodeName(temporary), to = QFile::encodeName(path);
-  if (good && std::rename(from.constData(), to.constData()) == 0) return;
-  QFile::remove(temporary);
-  throw Failure(path.toStdString() +
-                ": cannot be written; choose a folder that you may write to, on a disk with room.");
+  prof::write_whole_file(path.toStdString(), [&](const std::string& part) {
+    const QString temporary = QString::fromStdString(part);
+    if (!write(temporary) || QFileInfo(temporary).size() == 0)
+      throw Failure(part + ": cannot be written; choose a folder that you may write to, on a disk with room.");
+  });
 }
 
 void write_chart(const ChartPicture& chart, const QString& path, double scale) {
   const QString ending = QFileInfo(path).suffix().toLower();
-  if (ending == "csv" && chart.csv) return write_whole(path.toStdString(), chart.csv().toStdString());
+  if (ending == "csv" && chart.csv) return prof::write_whole(path.toStdString(), chart.csv().toStdString());
   if (ending == "png") return write_in_place(path, [&](const QString& file) { return write_png(chart, file, scale); });
   if (ending == "svg") return write_in_place(path, [&](const QString& file) { return write_svg(chart, file); });
   if (ending == "pdf") return write_in_place(path, [&](const QString& file) { return write_pdf_page(chart, file); });

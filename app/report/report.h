@@ -45,7 +45,5 @@ std::string step_against_first(const std::vector<ReportRun>& runs, size_t i);
 std::string report_html(const std::vector<ReportRun>& runs);
 
 std::string lost_records(const prof::Losses& losses);  // "3 dropped, 2 damaged"; empty: none
-// Under a temporary name first: a full disk leaves no half file. Throws Failure.
-void write_whole(const std::string& path, const std::string& text);
 
 }  // namespace ws::app

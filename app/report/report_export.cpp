@@ -8,6 +8,7 @@
 
 #include "app/compare/comparison_model.h"
 #include "app/session/run.h"
+#include "profiling/whole_file.h"
 
 namespace ws::app {
 namespace {
@@ -136,14 +137,14 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
     write_runs(page, runs);
     for (const ReportFigure& figure : figures(runs)) page.figure(figure);
   }
-  write_whole(path.toStdString(), memory.data().toStdString());
+  prof::write_whole(path.toStdString(), memory.data().toStdString());
 }
 
 void write_report(const std::vector<const Run*>& runs, const QString& path) {
   std::vector<ReportRun> all;
   for (const Run* run : runs) all.push_back(report_run(*run));
   if (path.endsWith(".pdf")) return write_pdf(all, path);
-  write_whole(path.toStdString(), report_html(all));
+  prof::write_whole(path.toStdString(), report_html(all));
 }
 
 }  // namespace ws::app

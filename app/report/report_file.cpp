@@ -1,11 +1,6 @@
-// What a report takes from a run file, and how it is written.
-#include <fcntl.h>
-#include <unistd.h>
-
+// What a report takes from a run file.
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 
 #include "app/report/report.h"
 #include "app/session/gpu_steps.h"
@@ -21,12 +16,9 @@ prof::StepSample sample_of_file(prof::RunFileReader& reader, const ReportRun& ru
   prof::Trace trace = reader.trace();
   constexpr prof::TimeNs kSample = 2'000'000'000;  // enough steps for a mean, quick to read
   reader.fill(trace, trace.last_time() - kSample, trace.last_time());
-  double steps_per_epoch = 0;
-  for (const prof::Evaluation& e : reader.evaluations())
-    if (e.epoch > 0) steps_per_epoch = static_cast<double>(e.step) / e.epoch;
   GpuSteps steps;
   if (reader.summary().origin == "run" && !run.spec.empty() && host_runs_ahead(run.spec[0])) steps.finish(trace);
-  return prof::sample_steps(steps.empty() ? trace : steps.trace(), trace, steps_per_epoch);
+  return prof::sample_steps(steps.empty() ? trace : steps.trace(), trace, prof::steps_per_epoch(reader.evaluations()));
 }
 
 }  // namespace
@@ -67,22 +59,6 @@ std::string lost_records(const prof::Losses& losses) {
   const std::string wrong = prof::losses_text(losses);
   if (losses.dropped_records == 0) return wrong;
   return std::to_string(losses.dropped_records) + " dropped" + (wrong.empty() ? "" : ", " + wrong);
-}
-
-void write_whole(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".part";
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
-  size_t done = 0;
-  ssize_t wrote = 0;
-  while (done < text.size() && (wrote = write(file, text.data() + done, text.size() - done)) > 0)
-    done += static_cast<size_t>(wrote);
-  const bool good = done == text.size() && fsync(file) == 0;
-  const int problem = errno;
-  close(file);
-  if (good && rename(temporary.c_str(), path.c_str()) == 0) return;
-  unlink(temporary.c_str());
-  throw Failure(path + ": cannot be written: " + std::strerror(problem));
 }
 
 }  // namespace ws::app

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <thread>
 
-#include "app/report/report.h"
 #include "app/session/recorder.h"
+#include "profiling/whole_file.h"
 
 namespace ws::app {
 
@@ -121,7 +121,7 @@ std::vector<Trial> kept_trials(const fs::path& folder) {
 void keep_rows(const fs::path& folder, const std::vector<TrialRun>& rows) {
   std::string text;
   for (const TrialRun& row : rows) text += to_json(row).dump() + "\n";
-  if (!text.empty()) write_whole((folder / "results.jsonl").string(), text);
+  if (!text.empty()) prof::write_whole((folder / "results.jsonl").string(), text);
 }
 
 double median(std::vector<double> values) {

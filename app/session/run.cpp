@@ -121,6 +121,13 @@ void Run::apply(RunUpdate&& update) {
   if (summary) emit ended();
 }
 
+RunSpec spec_now(const Run& run) {
+  RunSpec spec = run.spec;
+  for (const Change& change : run.changes)
+    if (!change.to.empty()) set_field(spec, change.key, change.to);  // an opened run has the sentence only
+  return spec;
+}
+
 QString short_title(const RunSpec& spec) {
   const QString fusion =
       spec.exec.fusion == Fusion::Off ? QStringLiteral("unfused") : text(to_string(spec.exec.fusion));

@@ -123,6 +123,7 @@ class Run : public QObject {
 // "graph · arena · epilogue": what tells this run from another at a glance.
 QString short_title(const RunSpec& spec);
 QString spec_subtitle(const RunSpec& spec);
+RunSpec spec_now(const Run& run);               // with the changes made in mid-run
 QString weights_path(const QString& run_path);  // where the weights lie that a run ended with
 
 }  // namespace ws::app

@@ -11,6 +11,7 @@
 #include "app/session/run_library.h"
 #include "app/session/run_reader.h"
 #include "profiling/formats/convert.h"
+#include "profiling/whole_file.h"
 
 namespace ws::app {
 namespace {
@@ -34,26 +35,11 @@ bool move_run(const QString& from, const QString& to) {
   return true;
 }
 
-// Whole or not at all: what stood at `path` stays until the new file is complete.
-void write_whole_run(const QString& path, const std::function<void(const std::string& part)>& write) {
-  const QFileInfo target(path);
-  const std::string part = target.dir().filePath(".part-" + target.fileName()).toStdString();
-  std::error_code problem;
-  try {
-    write(part);
-    std::filesystem::rename(part, path.toStdString(), problem);
-    if (problem) throw Failure(path.toStdString() + ": cannot be written.");
-  } catch (const std::exception& failure) {
-    std::filesystem::remove(part, problem);
-    throw Failure(QString::fromUtf8(failure.what()).replace(".part-", "").toStdString());
-  }
-}
-
 void write_copy(const QString& from, const QString& to) {
   std::error_code ignored;
   if (std::filesystem::equivalent(from.toStdString(), to.toStdString(), ignored))
     throw Failure(to.toStdString() + ": is the run itself.");
-  write_whole_run(to, [&](const std::string& part) { prof::convert(from.toStdString(), part); });
+  prof::convert(from.toStdString(), to.toStdString());
   if (!to.endsWith(".wsrun")) return;
   const QString weights = weights_path(from), beside = weights_path(to);
   QFile::remove(beside);  // of what was replaced
@@ -166,10 +152,10 @@ Run* RunLibrary::import(const QString& path) {
     if (path.endsWith(".wsrun")) {
       if (QFileInfo(path).absolutePath() == QFileInfo(folder_).absoluteFilePath()) return open(path);
       prof::read_run_summary(path.toStdString());  // refuses what is no run
-      if (!QFile::copy(path, target + ".part") || !QFile::rename(target + ".part", target)) {
-        QFile::remove(target + ".part");
-        throw Failure(target.toStdString() + ": cannot be written; is the disk full?");
-      }
+      prof::write_whole_file(target.toStdString(), [&](const std::string& part) {
+        if (!QFile::copy(path, QString::fromStdString(part)))
+          throw Failure(part + ": cannot be written; is the disk full?");
+      });
     } else {
       prof::convert(path.toStdString(), target.toStdString());
     }
@@ -216,7 +202,7 @@ void RunLibrary::addMade(const QString& name, std::function<prof::RunData()> mak
   const auto work = [folder = folder_, name, make = std::move(make)] {
     const QString path = free_name(folder, name);
     QDir().mkpath(folder);
-    write_whole_run(path, [&](const std::string& part) { prof::export_run(make(), part); });
+    prof::export_run(make(), path.toStdString());
     return path;
   };
   later(work, [this](const QString& path) {

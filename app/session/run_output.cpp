@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "app/session/machine.h"
+#include "profiling/whole_file.h"
 
 namespace ws::app {
 namespace {
@@ -19,20 +20,6 @@ using nlohmann::json;
 constexpr const char* kHeader = "step,epoch,wall_s,train_loss,train_accuracy,test_loss,test_accuracy\n";
 
 json finite(double value) { return std::isfinite(value) ? json(value) : json(); }
-
-// All of it under its name, or what was there before.
-void replace_file(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part";
-  std::ofstream out(part, std::ios::trunc);
-  out << text;
-  out.close();
-  std::error_code error;
-  if (out) fs::rename(part, path, error);
-  if (out && !error) return;
-  const std::string reason = out ? error.message() : std::strerror(errno);
-  fs::remove(part, error);
-  throw Failure(path + ": could not be written: " + reason + "; an earlier one is unchanged");
-}
 
 std::string cell(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
@@ -96,7 +83,7 @@ void RunOutput::keep_rows() const {
     std::getline(old, line);
     while (std::getline(old, line) && std::strtoll(line.c_str(), nullptr, 10) <= keep_steps_) kept += line + "\n";
   }
-  replace_file(metrics_path_, kept);
+  prof::write_whole(metrics_path_, kept);
 }
 
 void RunOutput::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs) {
@@ -145,7 +132,7 @@ void RunOutput::finish(const Summary& summary) {
 }
 
 void RunOutput::write_summary(const Summary& summary) const {
-  replace_file(folder_ + "/summary.json", summary_json(summary).dump(2) + '\n');
+  prof::write_whole(folder_ + "/summary.json", summary_json(summary).dump(2) + '\n');
 }
 
 }  // namespace ws::app

@@ -50,10 +50,10 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsew
 }
 
 void read_curves(prof::RunFileReader& reader, RunDetails& d) {
-  for (const prof::Evaluation& e : reader.evaluations()) {
+  const auto evaluations = reader.evaluations();
+  d.steps_per_epoch = prof::steps_per_epoch(evaluations);
+  for (const prof::Evaluation& e : evaluations)
     d.evals.push_back({static_cast<double>(e.step), e.wall_s, e.epoch, e.test_loss, e.test_accuracy});
-    if (e.epoch > 0) d.steps_per_epoch = static_cast<double>(e.step) / e.epoch;
-  }
   for (const prof::Metric& m : reader.metrics()) {
     const auto step = static_cast<double>(m.step);
     d.steps.push_back({step, m.wall_s, d.steps_per_epoch > 0 ? step / d.steps_per_epoch : 0, static_cast<float>(m.loss),

@@ -10,13 +10,6 @@
 namespace ws::app {
 namespace {
 
-RunSpec spec_by_now(const Run& run) {
-  RunSpec spec = run.spec;
-  for (const Change& change : run.changes)
-    if (!change.to.empty()) set_field(spec, change.key, change.to);
-  return spec;
-}
-
 prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range) {
   prof::RunSummary s;
   s.name = (run.title + QObject::tr(" · last %1 s").arg(seconds)).toStdString();
@@ -25,7 +18,7 @@ prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range
   s.created = prof::utc_text();
   s.status = run.summary ? to_string(run.summary->status) : to_string(RunStatus::Stopped);
   s.origin = run.origin == RunOrigin::Imported ? "record" : "run";
-  if (s.origin == "run") s.spec = to_json(spec_by_now(run)).dump();
+  if (s.origin == "run") s.spec = to_json(spec_now(run)).dump();
   s.us_per_step = run.usPerStep();
   s.overhead_share = run.overhead_share;
   if (run.summary)

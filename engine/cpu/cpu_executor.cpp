@@ -18,7 +18,6 @@ using cpu::Rows;
 using cpu::Sums;
 
 constexpr int64_t kScaleGrowEvery = 2000;
-constexpr int64_t kEvaluationRows = 8192;
 
 template <class Real>
 class Interpreter final : public Executor {
@@ -82,9 +81,9 @@ class Interpreter final : public Executor {
     std::vector<uint32_t> order(static_cast<size_t>(split.rows));
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
     Sums sums;
-    for (int64_t first = 0; first < split.rows; first += kEvaluationRows) {
+    for (int64_t first = 0; first < split.rows; first += kCpuEvaluationRows) {
       const Sums part_sums =
-          run_step(evaluation(std::min(kEvaluationRows, split.rows - first)), {&split, order.data() + first}, -1);
+          run_step(evaluation(std::min(kCpuEvaluationRows, split.rows - first)), {&split, order.data() + first}, -1);
       sums.loss += part_sums.loss;
       sums.correct += part_sums.correct;
     }
@@ -96,8 +95,8 @@ class Interpreter final : public Executor {
   std::vector<float> predict(std::span<const float> x, int64_t rows) override {
     std::vector<float> out;
     out.reserve(static_cast<size_t>(rows * model_.outputs));
-    for (int64_t first = 0; first < rows; first += kEvaluationRows) {
-      const int64_t count = std::min(kEvaluationRows, rows - first);
+    for (int64_t first = 0; first < rows; first += kCpuEvaluationRows) {
+      const int64_t count = std::min(kCpuEvaluationRows, rows - first);
       Bound& bound = evaluation(count);
       given_ = x.data() + first * model_.inputs;
       want_outputs_ = &out;

@@ -54,10 +54,7 @@ Estimate step_length(const StepSample& sample) {
 
 // The newest steps without pauses and evaluations; a trace that names no steps counts as one.
 StepSample sample_of(const RunData& run) {
-  double steps_per_epoch = 0;
-  for (const Evaluation& e : run.evaluations)
-    if (e.epoch > 0) steps_per_epoch = static_cast<double>(e.step) / e.epoch;
-  StepSample sample = sample_steps(run.trace, steps_per_epoch);
+  StepSample sample = sample_steps(run.trace, steps_per_epoch(run.evaluations));
   if (sample.traced() || run.trace.span_count() == 0) return sample;
   sample.parts = breakdown(run.trace);
   for (const KernelRow& row : work_table(run.trace))

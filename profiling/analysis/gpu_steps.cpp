@@ -2,21 +2,14 @@
 
 #include <algorithm>
 
+#include "profiling/analysis/span_walk.h"
+
 namespace ws::prof {
 namespace {
 
 constexpr size_t kMarksAsked = 1000;
 constexpr size_t kHistoryBytes = 32u << 20;
 constexpr TimeNs kLongestLag = 3'000'000'000;  // a GPU track that is further behind is no longer recorded
-
-template <class Fn>
-void for_each_starting(const Track& track, TimeNs begin, TimeNs end, Fn fn) {
-  auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),
-                                    [begin](const SpanBlock& b) { return b.reach < begin; });
-  for (; block != track.blocks.end() && block->first < end; ++block)
-    for (const Span& span : block->spans)
-      if (span.start >= begin && span.start < end) fn(span);
-}
 
 TimeNs reach_of(const Trace& trace, bool gpu) {
   TimeNs reach = INT64_MIN;
@@ -49,7 +42,7 @@ bool host_ran_ahead(const Trace& trace) {
   size_t within = 0, after = 0;
   for (const Track& track : trace.tracks()) {
     if (track.kind != TrackKind::Stream && track.kind != TrackKind::GraphLaunches) continue;
-    for_each_starting(track, marks.front().start, kAlways, [&](const Span& span) {
+    each_span(track, marks.front().start, kAlways, [&](const Span& span) {
       const auto next = std::ranges::upper_bound(marks, span.step, {}, &Span::step);
       if (span.step == 0 || next == marks.begin()) return;
       ++(span.start < (next - 1)->end() ? within : after);
@@ -103,9 +96,8 @@ void GpuSteps::update(const Trace& from, TimeNs until) {
   fresh_.clear();
   for (const Track& track : from.tracks())
     if (track.kind == TrackKind::Stream || track.kind == TrackKind::GraphLaunches)
-      for_each_starting(track, taken_, until, [this](const Span& s) {
-        const bool work = s.span_kind() == SpanKind::Kernel || s.span_kind() == SpanKind::GraphRun;
-        if (s.step > 0 && work) fresh_.push_back({s.start, s.end(), s.step, s.op});
+      each_span(track, taken_, until, [this](const Span& s) {
+        if (s.start >= taken_ && s.step > 0 && is_kernel(s)) fresh_.push_back({s.start, s.end(), s.step, s.op});
       });
   std::ranges::stable_sort(fresh_, {}, &Work::start);
   for (const Work& work : fresh_) take(from, work);

@@ -1,19 +1,11 @@
 #include "profiling/collectors/collector.h"
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <iterator>
-#include <mutex>
-#include <thread>
-#include <utility>
 
 #include "profiling/clock.h"
-#include "profiling/collectors/gpu_tracer.h"
-#include "profiling/collectors/host_spans.h"
+#include "profiling/collectors/collector_impl.h"
 #include "profiling/collectors/nvtx_ranges.h"
-#include "profiling/collectors/overhead_meter.h"
 #include "profiling/collectors/trace_levels.h"
 #include "profiling/failure.h"
 
@@ -22,56 +14,6 @@ namespace ws::prof {
 namespace {
 std::atomic<bool> g_running{false};  // of the process
 }
-
-struct Collector::Impl {
-  CollectorOptions options;
-  TraceContext context;
-  std::unique_ptr<HostSpans> host;
-  GpuTracer* gpu = nullptr;
-  std::string gpu_refused;
-  std::unique_ptr<HardwareCounters> counters;
-  std::unique_ptr<OverheadMeter> meter;
-
-  std::thread thread, flush_thread, memory_thread;
-  mutable std::mutex mutex;  // guards what follows; held for moves only
-  std::condition_variable wake;
-  bool running = false, stop_asking = false, stopping = false;
-  std::deque<TraceBatch> ready;
-  std::vector<StampedLaunch> stamps;
-  CollectorStatus status;
-
-  std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
-  std::atomic<TraceLevel> level{TraceLevel::Off};
-  std::atomic<bool> window_open{false}, paused{false}, quiet{false};  // quiet: paused, or between windows
-  std::atomic<int> settle_steps{0};
-  std::mutex step_mutex;
-  int64_t hooked_step = -1;
-  int64_t quiet_since = 0;
-  std::vector<std::pair<int64_t, int64_t>> pauses;
-  int64_t last_clock = 0;
-  std::vector<GpuTracer::MemorySample> memory_samples;  // guarded by mutex
-  std::vector<StampedLaunch> unmatched;
-
-  void begin();
-  void signal(bool& flag);
-  void configure();
-  void apply_kinds(GpuKinds kinds);
-  bool rests(bool window) const;
-  void start_counters();
-  void on_step(int64_t step);
-  bool sleep_until_cycle();  // whether it is the last
-  void loop();
-  void take_marks();
-  void cycle(bool last);
-  void housekeeping();
-  void flush_regularly();
-  void watch_memory();
-  void learn_device();
-  void draw_pauses();
-  void draw_stamps(bool last);
-  void draw(const StampedLaunch& launch, const ResidentKernel& kernel);
-  void publish(bool last);
-};
 
 void Collector::Impl::signal(bool& flag) {
   {
@@ -332,59 +274,6 @@ void Collector::Impl::watch_memory() {
     learn_device();
     lock.lock();
     memory_samples.insert(memory_samples.end(), samples.begin(), samples.end());
-  }
-}
-
-// A gap in the trace that we made ourselves says so.
-void Collector::Impl::draw_pauses() {
-  std::vector<std::pair<int64_t, int64_t>> done;
-  {
-    std::lock_guard lock(switch_mutex);
-    done.swap(pauses);
-    // A stretch between windows is long: what there is of it is said at once, so that its steps are not taken for idle.
-    if (quiet && !paused) {
-      const int64_t now = steady_ns();
-      done.emplace_back(std::exchange(quiet_since, now), now);
-    }
-  }
-  for (const auto& [begin_ns, end_ns] : done) {
-    Span span;
-    span.start = context.from_steady(begin_ns);
-    span.duration = static_cast<uint64_t>(end_ns - begin_ns);
-    span.kind = static_cast<uint64_t>(SpanKind::Overhead);
-    span.meaning = static_cast<uint64_t>(Meaning::Other);
-    span.name = context.batch.id(context.batch.name("untraced on purpose"));
-    context.batch.row(TrackKind::Overhead, kUntracedTrack, "CPU").spans.push_back(span);
-  }
-}
-
-void Collector::Impl::draw_stamps(bool last) {
-  {
-    std::lock_guard lock(mutex);
-    std::ranges::move(stamps, std::back_inserter(unmatched));
-    stamps.clear();
-  }
-  std::erase_if(unmatched, [&](const StampedLaunch& launch) {
-    for (const ResidentKernel& kernel : context.resident_kernels) {
-      if (kernel.op != launch.kernel_op || kernel.step != launch.first_step) continue;
-      draw(launch, kernel);
-      return true;
-    }
-    return last;
-  });
-  if (unmatched.size() > 1024) unmatched.erase(unmatched.begin(), unmatched.end() - 1024);
-}
-
-void Collector::Impl::draw(const StampedLaunch& launch, const ResidentKernel& kernel) {
-  const StampMap map = map_stamps(launch.stamps, kernel.start, kernel.end);
-  for (BlockSpans& block : spans_of_stamps(launch.stamps, map)) {
-    auto& row = context.batch.row(TrackKind::Inner, "block " + std::to_string(block.block),
-                                  "GPU " + std::to_string(kernel.device));
-    for (Span& span : block.spans) {
-      span.name = context.batch.id(context.name_of(span.op));
-      span.meaning = static_cast<uint64_t>(context.meaning_of(span.op));
-      row.spans.push_back(span);
-    }
   }
 }
 

@@ -6,7 +6,7 @@
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/scalars.h"
-#include "profiling/formats/whole_file.h"
+#include "profiling/whole_file.h"
 
 namespace ws::prof {
 

@@ -42,6 +42,7 @@ struct Evaluation {
   int64_t step;
   double epoch, wall_s, test_loss, test_accuracy;
 };
+double steps_per_epoch(const std::vector<Evaluation>& evaluations);  // 0: not known
 struct ChangeMark {
   int64_t step;
   double wall_s;

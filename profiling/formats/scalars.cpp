@@ -14,7 +14,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/failure.h"
-#include "profiling/formats/whole_file.h"
+#include "profiling/whole_file.h"
 
 namespace ws::prof {
 

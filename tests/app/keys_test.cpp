@@ -1,12 +1,21 @@
-// The keys of the window: those that are named do something, and the list names them all.
+// What can be reached, and how: the keys that are named do something and the list names them all, every control has a
+// name for those who do not see it, and every tab a place.
+#include <QAccessible>
+#include <QComboBox>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMenuBar>
+#include <QPushButton>
 #include <QtTest>
 
 #include "app/charts/plot.h"
+#include "app/panels/field_row.h"
+#include "app/panels/segmented_row.h"
+#include "app/panels/setup_panel.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/window/key_list.h"
 #include "app/window/live_page.h"
+#include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "tests/app/window_home.h"
 
@@ -37,6 +46,9 @@ class KeysTest : public QObject, WindowHome {
   void theListNamesEveryKey();
   void undoIsOfThePaneInUse();
   void fitCanBeUndone();
+  void everyControlHasAName();
+  void everyTabIsReachableWhereThereIsLittleRoom();
+  void arrowsReachBlockedValues();
 };
 
 void KeysTest::slashFinds() {
@@ -138,6 +150,72 @@ void KeysTest::fitCanBeUndone() {
   undo(*window);
   QVERIFY(!loss->zoomed());  // and grows again with what comes
   QVERIFY(!loss->canUndoZoom());
+}
+
+void KeysTest::everyControlHasAName() {
+  auto window = open();
+  QStringList nameless;
+  for (QWidget* widget : window->findChildren<QWidget*>()) {
+    const bool control = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QLineEdit*>(widget) ||
+                         qobject_cast<QComboBox*>(widget) || qobject_cast<QAbstractItemView*>(widget) ||
+                         qobject_cast<Plot*>(widget);
+    if (!control || widget->objectName().startsWith("qt_") || widget->inherits("QComboBoxListView")) continue;
+    if (qobject_cast<QLineEdit*>(widget) && widget->parentWidget()->inherits("QAbstractSpinBox")) continue;
+    if (widget->parentWidget() && widget->parentWidget()->inherits("QLineEdit")) continue;  // the clear button
+    if (widget->parentWidget() && widget->parentWidget()->inherits("QTabBar")) continue;    // its scroll buttons
+    if (widget->inherits("QMenuBarExtension") || widget->inherits("QTableCornerButton") ||
+        widget->inherits("QHeaderView"))
+      continue;
+    QAccessibleInterface* face = QAccessible::queryAccessibleInterface(widget);
+    if (!face || face->text(QAccessible::Name).trimmed().isEmpty())
+      nameless << QString(widget->metaObject()->className()) + " in " +
+                      widget->parentWidget()->metaObject()->className();
+  }
+  QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(", ")));
+}
+
+// In the smallest window not all tabs have room: the others are in a menu, and the one in front is never hidden.
+void KeysTest::everyTabIsReachableWhereThereIsLittleRoom() {
+  auto window = open();
+  QTabBar* tabs = window->tabs();
+  QPushButton* more = window->tabStrip()->more();
+  window->resize(1100, 680);
+  for (int front = 0; front < tabs->count(); ++front) {
+    tabs->setCurrentIndex(front);
+    QCoreApplication::processEvents();
+    QVERIFY(tabs->isTabVisible(front));
+    int hidden = 0;
+    for (int i = 0; i < tabs->count(); ++i) {
+      if (tabs->isTabVisible(i))
+        QVERIFY2(tabs->tabRect(i).right() < tabs->width(), qPrintable(tabs->tabText(i)));
+      else
+        ++hidden;
+    }
+    QCOMPARE(more->isVisible(), hidden > 0);
+    emit more->menu()->aboutToShow();
+    QCOMPARE(static_cast<int>(more->menu()->actions().size()), hidden);
+  }
+  tabs->setCurrentIndex(0);  // with the choices beside it
+  QCoreApplication::processEvents();
+  QVERIFY(more->isVisible());
+  emit more->menu()->aboutToShow();
+  const QString name = more->menu()->actions().back()->text();
+  more->menu()->actions().back()->trigger();
+  QCOMPARE(tabs->tabText(tabs->currentIndex()), name);
+  QVERIFY(tabs->isTabVisible(tabs->currentIndex()));
+  window->resize(1900, 900);
+  QTRY_VERIFY(!more->isVisible());
+}
+
+void KeysTest::arrowsReachBlockedValues() {
+  auto window = open();
+  SegmentedRow* row = window->setup()->row("exec.launch")->findChild<SegmentedRow*>();
+  row->segments()[0]->setFocus();
+  QTest::keyClick(row->segments()[0], Qt::Key_Right);
+  QTest::keyClick(row->segments()[1], Qt::Key_Right);
+  QCOMPARE(row->segments()[2]->hasFocus() || !window->isActiveWindow(), true);
+  QVERIFY(row->segments()[2]->blocked());  // this version has no resident-kernel executor
+  QVERIFY(window->setup()->spec().exec.launch != ws::Launch::Persistent);
 }
 
 QTEST_MAIN(KeysTest)

@@ -6,7 +6,6 @@
 #include <QSignalSpy>
 #include <QtTest>
 
-#include "app/compare/compare_tab.h"
 #include "app/panels/command_palette.h"
 #include "app/panels/details_panel.h"
 #include "app/panels/kernels_panel.h"
@@ -73,7 +72,6 @@ class PanelsTest : public QObject {
   void planShowsEveryOpOnce();
   void planBeforeAndAfterDiffer();
   void aPassSaysEachThingOnce();
-  void oneRunIsNotComparedWithItself();
   void planAndTimelineSelectEachOther();
   void tagsFollowTheNewestRegistration();
   void kernelsSumToTheTrace();
@@ -363,25 +361,6 @@ void PanelsTest::aPassSaysEachThingOnce() {
   auto run = planned(Allocator::Arena, Fusion::Epilogue);
   QVERIFY(run->plan->plan.log.size() > 3);
   QVERIFY(pass_lines(run->plan->plan.log).size() <= 3);  // as many as there are passes
-}
-
-void PanelsTest::oneRunIsNotComparedWithItself() {
-  CompareTab tab;
-  auto one = traced(test::StepStyle::GraphArena), two = traced(test::StepStyle::EagerDirect);
-  const auto pickers = tab.picker()->findChildren<QComboBox*>();
-  QCOMPARE(pickers.size(), 2);
-  tab.setRuns({one.get()});
-  QCOMPARE(pickers[0]->currentIndex(), -1);
-  QCOMPARE(pickers[0]->placeholderText(), QString("tick a second run"));
-  QCOMPARE(pickers[1]->currentIndex(), 0);
-  two->slot = 1;
-  tab.setRuns({one.get(), two.get()});
-  QVERIFY(pickers[0]->currentIndex() != pickers[1]->currentIndex());
-  const Run* before = tab.baseline();
-  tab.setPair(tab.baseline(), tab.baseline());  // the same in both: they change places
-  QCOMPARE(tab.candidate(), before);
-  QVERIFY(tab.baseline() && tab.baseline() != before);
-  tab.setRuns({});
 }
 
 void PanelsTest::panelsLiveWithoutARun() {

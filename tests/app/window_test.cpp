@@ -1,10 +1,8 @@
 // The real window, driven as a person would: a first start, training, steering in mid-run, closing, coming back.
-#include <QAccessible>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
-#include <QMenu>
 #include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
@@ -22,7 +20,6 @@
 #include "app/window/live_page.h"
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
-#include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "tests/app/window_home.h"
 
@@ -37,11 +34,8 @@ class WindowTest : public QObject, WindowHome {
   void initTestCase();
   void cleanup();
   void firstStartOffersThreeStarts();
-  void everyControlHasAName();
-  void everyTabIsReachableWhereThereIsLittleRoom();
   void theTraceBoxHoldsWindowsAndCounters();
   void everyChoiceCanBeToggled();
-  void arrowsReachBlockedValues();
   void wrongNumbersAreRefused();
   void jsonRoundTrips();
   void trainsIrisToTheEnd();
@@ -70,61 +64,6 @@ void WindowTest::firstStartOffersThreeStarts() {
   QVERIFY(!window->topBar()->stop()->isEnabled());
 }
 
-void WindowTest::everyControlHasAName() {
-  auto window = open();
-  QStringList nameless;
-  for (QWidget* widget : window->findChildren<QWidget*>()) {
-    const bool control = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QLineEdit*>(widget) ||
-                         qobject_cast<QComboBox*>(widget) || qobject_cast<QAbstractItemView*>(widget) ||
-                         qobject_cast<Plot*>(widget);
-    if (!control || widget->objectName().startsWith("qt_") || widget->inherits("QComboBoxListView")) continue;
-    if (qobject_cast<QLineEdit*>(widget) && widget->parentWidget()->inherits("QAbstractSpinBox")) continue;
-    if (widget->parentWidget() && widget->parentWidget()->inherits("QLineEdit")) continue;  // the clear button
-    if (widget->parentWidget() && widget->parentWidget()->inherits("QTabBar")) continue;    // its scroll buttons
-    if (widget->inherits("QMenuBarExtension") || widget->inherits("QTableCornerButton") ||
-        widget->inherits("QHeaderView"))
-      continue;
-    QAccessibleInterface* face = QAccessible::queryAccessibleInterface(widget);
-    if (!face || face->text(QAccessible::Name).trimmed().isEmpty())
-      nameless << QString(widget->metaObject()->className()) + " in " +
-                      widget->parentWidget()->metaObject()->className();
-  }
-  QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(", ")));
-}
-
-// In the smallest window not all tabs have room: the others are in a menu, and the one in front is never hidden.
-void WindowTest::everyTabIsReachableWhereThereIsLittleRoom() {
-  auto window = open();
-  QTabBar* tabs = window->tabs();
-  QPushButton* more = window->tabStrip()->more();
-  window->resize(1100, 680);
-  for (int front = 0; front < tabs->count(); ++front) {
-    tabs->setCurrentIndex(front);
-    QCoreApplication::processEvents();
-    QVERIFY(tabs->isTabVisible(front));
-    int hidden = 0;
-    for (int i = 0; i < tabs->count(); ++i) {
-      if (tabs->isTabVisible(i))
-        QVERIFY2(tabs->tabRect(i).right() < tabs->width(), qPrintable(tabs->tabText(i)));
-      else
-        ++hidden;
-    }
-    QCOMPARE(more->isVisible(), hidden > 0);
-    emit more->menu()->aboutToShow();
-    QCOMPARE(static_cast<int>(more->menu()->actions().size()), hidden);
-  }
-  tabs->setCurrentIndex(0);  // with the choices beside it
-  QCoreApplication::processEvents();
-  QVERIFY(more->isVisible());
-  emit more->menu()->aboutToShow();
-  const QString name = more->menu()->actions().back()->text();
-  more->menu()->actions().back()->trigger();
-  QCOMPARE(tabs->tabText(tabs->currentIndex()), name);
-  QVERIFY(tabs->isTabVisible(tabs->currentIndex()));
-  window->resize(1900, 900);
-  QTRY_VERIFY(!more->isVisible());
-}
-
 // Each value of each segmented choice: a click either chooses it, or leaves the choice and the reason is there to read.
 void WindowTest::everyChoiceCanBeToggled() {
   auto window = open();
@@ -150,17 +89,6 @@ void WindowTest::everyChoiceCanBeToggled() {
   }
   QVERIFY2(chosen > 30, qPrintable(QString::number(chosen)));
   QVERIFY(blocked > 0);
-}
-
-void WindowTest::arrowsReachBlockedValues() {
-  auto window = open();
-  SegmentedRow* row = window->setup()->row("exec.launch")->findChild<SegmentedRow*>();
-  row->segments()[0]->setFocus();
-  QTest::keyClick(row->segments()[0], Qt::Key_Right);
-  QTest::keyClick(row->segments()[1], Qt::Key_Right);
-  QCOMPARE(row->segments()[2]->hasFocus() || !window->isActiveWindow(), true);
-  QVERIFY(row->segments()[2]->blocked());  // this version has no resident-kernel executor
-  QVERIFY(window->setup()->spec().exec.launch != ws::Launch::Persistent);
 }
 
 void WindowTest::wrongNumbersAreRefused() {

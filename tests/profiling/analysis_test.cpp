@@ -6,37 +6,16 @@
 
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/compare.h"
-#include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_history.h"
 #include "profiling/analysis/occupancy.h"
 #include "profiling/analysis/roofline.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "tests/profiling/made_spans.h"
 #include "tests/profiling/made_trace.h"
-#include "tests/support/graph_run.h"
 
 namespace ws::prof {
 namespace {
-
-struct Made {
-  Trace trace;
-  void add(TrackKind track, SpanKind kind, Meaning meaning, TimeNs start, TimeNs end, const char* name = "x",
-           uint32_t correlation = 0) {
-    Span span;
-    span.start = start;
-    span.duration = static_cast<uint64_t>(end - start);
-    span.kind = static_cast<uint8_t>(kind);
-    span.meaning = static_cast<uint8_t>(meaning);
-    span.name = trace.intern(name);
-    span.correlation = correlation;
-    trace.append(trace.track(track, "row " + std::to_string(static_cast<int>(track)),
-                             track == TrackKind::Stream ? "GPU 0" : "CPU"),
-                 span);
-  }
-};
-
-int64_t part(const Breakdown& b, Meaning meaning) { return b.times[static_cast<size_t>(meaning)]; }
-int64_t sum(const MeaningTimes& times) { return std::accumulate(times.begin(), times.end(), int64_t{0}); }
 
 TEST(KernelTable, KnowsTheStatisticsOfKnownNumbers) {
   Made made;
@@ -165,116 +144,6 @@ TEST(Breakdown, StepsFollowEachOther) {
   EXPECT_EQ(whole, breakdown(made.trace).wall());
   EXPECT_EQ(steps[7].step, 7);
   EXPECT_EQ(breakdown(made.trace).steps, 100);
-}
-
-TEST(Breakdown, InsideAGraphNothingWaitsForTheHost) {
-  Made made;
-  const auto in_graph = [&](TimeNs start, TimeNs end) {
-    made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, end, "k", 9);
-  };
-  made.add(TrackKind::Api, SpanKind::GraphLaunch, Meaning::Launch, 0, 50, "launch", 9);
-  made.add(TrackKind::Api, SpanKind::Sync, Meaning::Sync, 60, 1000);
-  in_graph(100, 300), in_graph(400, 600);
-  const auto flagged = [&] {
-    Trace marked;
-    for (const Track& track : made.trace.tracks())
-      for (const SpanBlock& block : track.blocks)
-        for (Span span : block.spans) {
-          span.name = marked.intern("x");
-          if (track.kind == TrackKind::Stream) span.flags = kInGraph;
-          marked.append(marked.track(track.kind, track.name, track.group), span);
-        }
-    return marked;
-  };
-  EXPECT_EQ(part(breakdown(made.trace, 0, 1000), Meaning::Sync), 40 + 100 + 400) << "as far as is known";
-  const Breakdown b = breakdown(flagged(), 0, 1000);
-  EXPECT_EQ(part(b, Meaning::Matrix), 400);
-  EXPECT_EQ(part(b, Meaning::Launch), 100 + 100) << "until its first kernel, and between the two";
-  EXPECT_EQ(part(b, Meaning::Sync), 400) << "after its last kernel the host may be what is waited for";
-  EXPECT_EQ(sum(b.times), 1000);
-}
-
-void expect_known_steps(const StepSample& sample, const test::GraphRun& truth) {
-  const double step_us = static_cast<double>(truth.step_ns()) * 1e-3;
-  EXPECT_NEAR(sample.mean_step_us(), step_us, 1e-9);
-  EXPECT_EQ(sample.stride, 1);
-  EXPECT_GT(sample.parts.steps, 700);
-  EXPECT_EQ(part(sample.parts, Meaning::Matrix), truth.gemm_ns * sample.parts.steps);
-  EXPECT_EQ(part(sample.parts, Meaning::Optimizer), truth.update_ns * sample.parts.steps);
-  EXPECT_EQ(part(sample.parts, Meaning::Launch), 2 * truth.gap_ns * sample.parts.steps);
-  EXPECT_EQ(part(sample.parts, Meaning::Sync), 0);
-  EXPECT_DOUBLE_EQ(sample.kernels_per_step, 2);
-  EXPECT_DOUBLE_EQ(sample.work.at("gemm").us, static_cast<double>(truth.gemm_ns) * 1e-3);
-  EXPECT_EQ(sample.work.count("evaluate"), 0u) << "an evaluation is no part of a step";
-  for (const double us : sample.step_us) ASSERT_NEAR(us, step_us, 1e-9);
-  EXPECT_EQ(sample.median_step.end - sample.median_step.begin, truth.step_ns());
-}
-
-TEST(StepSample, StepsOfGraphsAreThoseOfTheGpu) {
-  const test::GraphRun truth;
-  Trace trace;
-  test::add_graph_run(trace, truth, 3);
-  EXPECT_TRUE(host_ran_ahead(trace));
-  for (const double steps_per_epoch : {0.0, 16.0 * truth.graphs_an_epoch})
-    expect_known_steps(sample_steps(trace, steps_per_epoch), truth);
-  EXPECT_FALSE(host_ran_ahead(MadeTrace(50).trace));
-}
-
-TEST(StepSample, AMarkOfTheHostStandsForTheStepsOfItsGraph) {
-  Trace trace;
-  test::add_graph_run(trace, {}, 1);
-  const auto marks = step_times(trace, -kAlways, kAlways);
-  ASSERT_EQ(marks.size(), 50u);
-  for (const StepTimes& mark : marks) EXPECT_EQ(mark.parts.steps, 16);
-}
-
-// One record a graph and none of its kernels: the steps between two graphs' starts are known all the same.
-TEST(StepSample, WholeGraphsSayHowLongTheirStepsTook) {
-  Trace trace;
-  const TrackId marks = trace.track(TrackKind::Steps, "steps", "CPU"),
-                graphs = trace.track(TrackKind::GraphLaunches, "stream 13 graphs", "GPU 0");
-  for (uint32_t i = 0; i < 100; ++i) {
-    Span mark;
-    mark.start = i * 30'000, mark.duration = 29'000, mark.kind = static_cast<uint64_t>(SpanKind::Step);
-    mark.step = 1 + 16 * i;
-    Span graph = mark;
-    graph.start = 50'000 + i * 160'000, graph.duration = 150'000;
-    graph.kind = static_cast<uint64_t>(SpanKind::GraphRun), graph.meaning = static_cast<uint64_t>(Meaning::Launch);
-    trace.append(marks, mark), trace.append(graphs, graph);
-  }
-  const StepSample sample = sample_steps(trace, 0);
-  EXPECT_EQ(sample.stride, 16);
-  EXPECT_NEAR(sample.mean_step_us(), 10, 1e-9);
-  EXPECT_EQ(part(sample.parts, Meaning::Other) * 16, 15 * sample.parts.wall());
-}
-
-// While the tracing rests on purpose the host goes on to mark its steps: they seem to have done nothing.
-TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
-  Made made;
-  for (uint32_t step = 1; step <= 300; ++step) {
-    const TimeNs start = step * 1000;
-    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990, "step", step);
-    if (step <= 100 || step > 200)
-      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 800, "gemm", step);
-  }
-  Span rest;
-  rest.start = 100'995, rest.duration = 99'995, rest.kind = static_cast<uint64_t>(SpanKind::Overhead);
-  made.trace.append(made.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), rest);
-  const StepSample sample = sample_steps(made.trace, 0);
-  EXPECT_EQ(sample.parts.steps, 99 + 99) << "the last of each row only ends the one before it";
-  EXPECT_EQ(part(sample.parts, Meaning::Matrix), 800 * sample.parts.steps);
-  EXPECT_DOUBLE_EQ(sample.mean_step_us(), 1.0);
-  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 50}).parts.steps, 49);
-}
-
-// Of a long run only a part is in memory; steps without their kernels would look idle.
-TEST(StepSample, LooksOnlyWhereEverythingIsInMemory) {
-  MadeTrace made(3000);
-  StepSample whole = sample_steps(made.trace, 0);
-  made.trace.evict(made.trace.resident_bytes() / 5);
-  const StepSample part_of_it = sample_steps(made.trace, 0);
-  ASSERT_TRUE(part_of_it.traced());
-  EXPECT_DOUBLE_EQ(part_of_it.kernels_per_step, whole.kernels_per_step);
 }
 
 TEST(Activity, BusyAndOverlap) {
@@ -409,25 +278,6 @@ TEST(Compare, DriverCallsOfRecordedAndOwnRunsAreTheSameThing) {
   EXPECT_DOUBLE_EQ(driver_calls_per_step(own), 40);
   EXPECT_DOUBLE_EQ(driver_calls_per_step(recorded), 12);
   EXPECT_TRUE(std::isnan(driver_calls_per_step(other)));
-}
-
-TEST(Compare, GraphRunsOfKnownSteps) {
-  RunData a, b;
-  test::GraphRun slow, fast;
-  slow.update_ns = 11'500, fast.steps_a_graph = 4, fast.graphs_an_epoch = 200;
-  test::add_graph_run(a.trace, slow, 3);
-  test::add_graph_run(b.trace, fast, 3);
-  const Comparison c = compare(a, b);
-  EXPECT_EQ(c.steps.a_ps, slow.step_ns() * 1000);
-  EXPECT_EQ(c.steps.b_ps, fast.step_ns() * 1000);
-  ASSERT_EQ(c.metrics[0].name, "step time");
-  EXPECT_NEAR(c.metrics[0].delta, -4.5, 1e-9);
-  ASSERT_EQ(c.kernels.size(), 2u);
-  EXPECT_EQ(c.kernels[0].name, "update");
-  EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 1);
-  EXPECT_NEAR(c.kernels[0].delta_us(), -4.5, 1e-9);
-  EXPECT_EQ(c.steps.causes[0].meaning, Meaning::Optimizer);
-  EXPECT_EQ(c.steps.causes[0].delta_ps(), -4'500'000);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "app/report/svg.h"
 #include "profiling/formats/run_file.h"
+#include "profiling/whole_file.h"
 #include "tests/support/graph_run.h"
 
 namespace ws::app {
@@ -166,14 +167,14 @@ TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
 TEST(Report, NoHalfFile) {
   const fs::path folder = fs::temp_directory_path() / ("warpscope-report-" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  write_whole((folder / "a.html").string(), "whole");
+  prof::write_whole((folder / "a.html").string(), "whole");
   std::ifstream in(folder / "a.html");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "whole");
-  EXPECT_THROW(write_whole((folder / "no" / "a.html").string(), "x"), Failure);
-  EXPECT_THROW(write_whole("/dev/full/x", "x"), Failure);
+  EXPECT_THROW(prof::write_whole((folder / "no" / "a.html").string(), "x"), Failure);
+  EXPECT_THROW(prof::write_whole("/dev/full/x", "x"), Failure);
   fs::create_directories(folder / "taken.html");
-  EXPECT_THROW(write_whole((folder / "taken.html").string(), "x"), Failure);
-  EXPECT_FALSE(fs::exists(folder / "taken.html.part"));
+  EXPECT_THROW(prof::write_whole((folder / "taken.html").string(), "x"), Failure);
+  EXPECT_FALSE(fs::exists(folder / ".part-taken.html"));
   fs::remove_all(folder);
 }
 

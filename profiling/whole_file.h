@@ -1,0 +1,13 @@
+// Files that are there whole or not at all: written under another name beside, and only then given their own.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace ws::prof {
+
+// `write` gets the name to write to, with the same ending. What was at `path` before stays when it throws.
+void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write);
+void write_whole(const std::string& path, std::string_view text);
+
+}  // namespace ws::prof

@@ -1,0 +1,36 @@
+// An ended run of known steps, without training one.
+#pragma once
+#include <memory>
+
+#include "app/session/run.h"
+#include "tests/support/synthetic_trace.h"
+
+namespace ws::test {
+
+using app::Run;
+
+inline constexpr int64_t kSteps = 400;
+
+inline std::unique_ptr<Run> made(const QString& title, StepStyle style, int slot, int64_t steps = kSteps) {
+  auto run = std::make_unique<Run>();
+  run->title = title;
+  run->slot = slot;
+  run->device = "NVIDIA H200";
+  run->spec.exec.allocator = style == StepStyle::GraphArena ? Allocator::Arena : Allocator::Direct;
+  add_steps(run->trace, style, 0, steps);
+  Summary summary;
+  summary.steps = steps;
+  summary.wall_s = 1 + slot;
+  summary.us_per_step = 100;
+  summary.peak_bytes = (slot + 1) << 20;
+  summary.calls.device_allocate = steps * slot;
+  summary.spec = run->spec;
+  run->summary = summary;
+  for (int64_t i = 0; i < steps; ++i)
+    run->steps.push_back({double(i), double(i) * 1e-4, 0, float(2.3 / (1 + 0.01 * double(i))), 0.5F});
+  run->evals.push_back({double(steps), 0.5, 1, 0.3, 0.9});
+  run->evals.push_back({double(steps), 1.0, 2, 0.2, 0.96});
+  return run;
+}
+
+}  // namespace ws::test

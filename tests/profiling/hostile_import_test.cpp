@@ -1,0 +1,45 @@
+// What another program's file may hold at its worst: refused with a sentence, or read without what cannot be.
+#include <gtest/gtest.h>
+
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/failure.h"
+#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/scalars.h"
+
+namespace ws::prof {
+namespace {
+
+RunData parse(const std::string& text) { return parse_chrome(text.data(), text.data() + text.size()); }
+
+TEST(HostileChrome, IsRefusedWithASentence) {
+  const std::string deep(1'000'000, '[');
+  for (const std::string& text :
+       {deep, std::string("{\"traceEvents\": ") + deep, std::string(500'000, '{'), std::string("{\"a\":1}"),
+        std::string("{"), std::string(), std::string("\xff\xfe\x00", 3)}) {
+    EXPECT_THROW(parse(text), Failure);
+  }
+}
+
+TEST(HostileChrome, ImpossibleEventsAreCountedAndLeftOut) {
+  const RunData run = parse(R"py({"traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": 10, "dur": -5},
+    {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 1e300, "dur": 5},
+    {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": 10, "dur": 1e300},
+    {"ph": "X", "cat": "kernel", "name": "d", "pid": 0, "tid": 7, "ts": 10},
+    {"ph": "X", "cat": "kernel", "name": "e", "pid": {"x": [1, [2, [3]]]}, "tid": null, "ts": 11, "dur": 1, "args": {"grid": [1, 2, 3, 4, 5], "correlation": -7, "stream": 99999999999}},
+    {"ph": "E", "name": "f", "pid": 0, "tid": 7, "ts": 3}, {"ph": "B", "name": "g", "pid": 0, "tid": 7, "ts": 3},
+    {"ph": "s", "id": 1, "cat": "ac2g", "name": "ac2g", "ts": 1}, {"ph": "f", "id": 1, "cat": "ac2g", "name": "ac2g", "ts": 0}, {"ph": "s", "id": 1, "ts": 2},
+    {"ph": "i", "name": "[memory]", "ts": 1, "args": {"Bytes": -9223372036854775808, "Addr": -1}}]})py");
+  EXPECT_EQ(kernel_table(run.trace, -kAlways, kAlways).size(), 2u);  // c is cut, e is whole
+  EXPECT_GE(run.problems.size(), 5u);
+}
+
+TEST(HostileCsv, BadLinesAreCounted) {
+  const RunData run = parse_scalars_csv("Wall time,Step,Value\n1,2,3\nx,y,z\n,,\n1,1e30,0\n4,5,nan\n\n");
+  EXPECT_EQ(run.metrics.size(), 2u);
+  EXPECT_EQ(run.problems.at(0), "3 lines are not three numbers.");
+  EXPECT_THROW(parse_scalars_csv("a,b,c\n1,2,3\n"), Failure);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -18,6 +18,7 @@
 #include "app/compare/step_view.h"
 #include "app/compare/waterfall_view.h"
 #include "app/panels/panel_table.h"
+#include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
 #include "app/report/chart_export.h"
 
@@ -215,12 +216,24 @@ QWidget* CompareTab::buildCurves() {
   return row;
 }
 
+QWidget* CompareTab::buildWaterfallSwitch(QWidget* parent) {
+  const QString kind = QStringLiteral("kind"), op = QStringLiteral("op");
+  auto* by =
+      new SegmentedRow(tr("What the difference is split by"), {{kind, tr("By kind")}, {op, tr("By op")}}, parent);
+  by->setFixedWidth(124);
+  by->setValue(kind);
+  by->setToolTip(tr("By kind of work, or with the time of kernels by the op that they belong to"));
+  connect(by, &SegmentedRow::picked, this, [this, op](const QString& value) { waterfall_->setByOp(value == op); });
+  return by;
+}
+
 QWidget* CompareTab::buildTables() {
   auto* falls = new Pane(tr("Where the time went"), this);
-  falls->setTitle(tr("Where the difference went"), tr("µs a step · parts sum to it"));
+  falls->setTitle(tr("Where the difference went"), tr("µs a step · parts sum to it"), tr("µs a step"));
   falls->legend()->hide();
   waterfall_ = new WaterfallView(falls);
   falls->setBody(waterfall_);
+  falls->addOption(buildWaterfallSwitch(falls));
   numbers_ = new PagedPane(tr("Numbers"), this);
   measures_ = new QTableWidget(0, 6, this);
   kernels_ = new QTableWidget(0, 6, this);

@@ -20,8 +20,8 @@ QByteArray waterfall_csv(const prof::Waterfall& w) {
   QByteArray out = "cause,baseline_us,candidate_us,difference_us\n";
   const auto us = [](int64_t ps) { return QByteArray::number(static_cast<double>(ps) * 1e-6, 'f', 6); };
   for (const prof::Cause& c : w.causes)
-    out +=
-        QByteArray(prof::meaning_name(c.meaning)) + ',' + us(c.a_ps) + ',' + us(c.b_ps) + ',' + us(c.delta_ps()) + '\n';
+    out += '"' + QByteArray::fromStdString(prof::cause_name(c)).replace('"', "\"\"") + "\"," + us(c.a_ps) + ',' +
+           us(c.b_ps) + ',' + us(c.delta_ps()) + '\n';
   return out + "sum," + us(w.a_ps) + ',' + us(w.b_ps) + ',' + us(w.b_ps - w.a_ps) + '\n';
 }
 
@@ -44,7 +44,7 @@ ChartPicture CompareTab::timelinePicture() const {
 ChartPicture CompareTab::waterfallPicture() const {
   return {"waterfall", captions(), waterfall_->size(),
           [this](QPainter& painter, const QRectF& area) { waterfall_->render(painter, area); },
-          [this] { return waterfall_csv(comparison_.waterfall); }};
+          [this] { return waterfall_csv(waterfall_->byOp() ? comparison_.by_op : comparison_.waterfall); }};
 }
 
 ChartPicture CompareTab::barsPicture() const {

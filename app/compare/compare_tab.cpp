@@ -113,7 +113,12 @@ void CompareTab::sampleNext() {
   while (!stale_.empty() && !stale_.front()) stale_.erase(stale_.begin());
   if (!stale_.empty()) {
     const Run* run = stale_.front();
-    samples_[run] = {run->trace.span_count(), run->steps.size(), run->summary.has_value(), sample_of(*run)};
+    Cached& cached = samples_[run];
+    cached.spans = run->trace.span_count();
+    cached.steps = run->steps.size();
+    cached.ended = run->summary.has_value();
+    cached.sample = sample_of(*run);
+    cached.memory->update(run->trace);
     stale_.erase(stale_.begin());
   }
   if (!stale_.empty()) return next_.start();
@@ -139,7 +144,10 @@ void CompareTab::show_all() {
   showSpec();
   showBars();
   std::vector<StepView::Shown> shown;
-  for (Run* run : ordered()) shown.push_back({run, sample(run)});
+  for (Run* run : ordered()) {
+    const auto cached = samples_.find(run);
+    shown.push_back({run, sample(run), cached == samples_.end() ? nullptr : cached->second.memory});
+  }
   step_->setRuns(std::move(shown));
   const bool pair = baseline_ && candidate_;
   waterfall_->setComparison(comparison_, pair ? baseline_->slot : -1, pair ? candidate_->slot : -1);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/compare/comparison_model.h"
+#include "app/timeline/memory_curves.h"
 
 class QComboBox;
 class QLabel;
@@ -44,6 +45,7 @@ class CompareTab : public QWidget {
   QTableWidget* kernels() const { return kernels_; }
   QTableWidget* choices() const { return spec_; }
   PagedPane* views() const { return views_; }
+  WaterfallView* waterfall() const { return waterfall_; }
   void exportReport(const QString& path);  // .html or .pdf
   QByteArray measuresCsv() const;
   void exportRange(const QString& path);  // the visible or selected time of each run as Chrome JSON
@@ -60,6 +62,7 @@ class CompareTab : public QWidget {
     size_t spans = 0, steps = 0;
     bool ended = false;
     RunSample sample;
+    std::shared_ptr<MemoryCurves> memory = std::make_shared<MemoryCurves>();
   };
   QWidget* buildPicker();
   QWidget* buildHeadline();
@@ -68,6 +71,7 @@ class CompareTab : public QWidget {
   void buildTimelineOptions();
   QWidget* buildCurves();
   QWidget* buildTables();
+  QWidget* buildWaterfallSwitch(QWidget* parent);
   void fillPickers();
   void refresh();     // looks for runs that have news
   void sampleNext();  // one run a turn of the event loop, so that no turn is long

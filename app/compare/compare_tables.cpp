@@ -16,13 +16,18 @@ namespace {
 
 constexpr int kNameWidth = 150, kRunWidth = 168, kLeastColumn = 40, kVerdictWidth = 108;
 
+// As millions what has more digits than a column has room for.
+QString figure_text(double value, int decimals) {
+  return std::abs(value) < 1e6 ? fixed_text(value, decimals) : significant_text(value, 4);
+}
+
 QString with_sign(double value, int decimals) {
-  const QString text = fixed_text(value, decimals);
+  const QString text = figure_text(value, decimals);
   return value > 0 && text.contains(QRegularExpression("[1-9]")) ? "+" + text : text;
 }
 
 QString cell_text(double value, int decimals) {
-  return std::isnan(value) ? QStringLiteral("–") : fixed_text(value, decimals);
+  return std::isnan(value) ? QStringLiteral("–") : figure_text(value, decimals);
 }
 
 QString relative_text(double percent) {

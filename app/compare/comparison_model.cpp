@@ -58,7 +58,7 @@ class Measures {
 };
 
 void add_times(Measures& m, const Run& run, const RunSample& s, double reached) {
-  const double us = step_us(run, s), noise = half_width(s.step_us), samples = rows_of_a_step(run) * 1e6 / us;
+  const double us = step_us(run, s), noise = step_half_width(run, s), samples = rows_of_a_step(run) * 1e6 / us;
   m.group(QObject::tr("Time"));
   m.add(QObject::tr("step, mean"), "µs", us, Better::Lower, 1, noise);
   m.add(QObject::tr("step, median"), "µs", percentile(s.step_us, 0.5), Better::Lower, 1, noise);
@@ -67,8 +67,8 @@ void add_times(Measures& m, const Run& run, const RunSample& s, double reached) 
   const double wall = run.summary ? run.summary->wall_s : kUnknown;
   m.add(QObject::tr("training time"), "s", wall, Better::Lower, 2, wall * noise / us);
   if (reached > 0)
-    m.add(QObject::tr("time to %1 % accuracy").arg(100 * reached, 0, 'f', 1), "s", time_to(run, reached),
-          Better::Lower, 2);
+    m.add(QObject::tr("time to %1 % accuracy").arg(100 * reached, 0, 'f', 1), "s", time_to(run, reached), Better::Lower,
+          2);
 }
 
 // Of the newest long row of steps: how late work starts, and how much copying hides behind computing.
@@ -87,6 +87,13 @@ void add_gpu(Measures& m, const Run& run, const RunSample& s) {
 bool has_choices(const Run& run) { return run.origin != RunOrigin::Imported || !run.spec.name.empty(); }
 
 }  // namespace
+
+// From the steps that were traced; of a run without them from when its losses came in.
+double step_half_width(const Run& run, const RunSample& sample) {
+  if (sample.traced()) return half_width(sample.step_us);
+  const auto pace = [](const StepPoint& p) { return prof::Pace{p.step, p.wall_s}; };
+  return prof::pace_half_width_us(run.steps, pace);
+}
 
 double driver_calls(const Run& run) {
   if (run.origin == RunOrigin::Imported && (!run.summary || run.summary->calls.device_allocate == 0)) return kUnknown;
@@ -160,11 +167,12 @@ PairComparison compare_runs(const Run& baseline, const RunSample& a, const Run& 
   out.traced = prof::splits_compare(a, b);
   out.baseline_us = step_us(baseline, a);
   out.candidate_us = step_us(candidate, b);
-  out.half_width_us = out.traced ? std::hypot(half_width(a.step_us), half_width(b.step_us)) : 0;
+  out.half_width_us = std::hypot(step_half_width(baseline, a), step_half_width(candidate, b));
   const double delta = out.candidate_us - out.baseline_us;
   out.beyond_noise = std::abs(delta) > out.half_width_us;
   if (out.traced) {
     out.waterfall = prof::waterfall(a.parts, b.parts);
+    out.by_op = prof::waterfall_by_op(a, b);
     out.kernels = prof::kernel_deltas(a, b);
   }
   if (has_choices(baseline) && has_choices(candidate)) out.choices = diff(baseline.spec, candidate.spec);

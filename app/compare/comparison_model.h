@@ -23,9 +23,10 @@ struct MeasureValue {
 };
 // The same figures in the same order for every run. `reached`: the accuracy whose time is asked for; 0: none.
 std::vector<MeasureValue> measures_of(const Run& run, const RunSample& sample, double reached);
-double peak_mib(const Run& run);                              // NaN: not known
-double driver_calls(const Run& run);                          // to the driver's allocator, a step
-double shared_accuracy(const std::vector<const Run*>& runs);  // 99 % of what the least accurate one reached
+double step_half_width(const Run& run, const RunSample& sample);  // of its time per step, µs; 0: not known
+double peak_mib(const Run& run);                                  // NaN: not known
+double driver_calls(const Run& run);                              // to the driver's allocator, a step
+double shared_accuracy(const std::vector<const Run*>& runs);      // 99 % of what the least accurate one reached
 
 struct MeasureDelta {
   double delta = 0, noise = 0;  // the 95 % interval of the difference is delta ± noise
@@ -36,6 +37,7 @@ MeasureDelta delta_of(const MeasureValue& baseline, const MeasureValue& candidat
 
 struct PairComparison {
   prof::Waterfall waterfall;  // a: baseline, b: candidate; parts sum to the difference exactly
+  prof::Waterfall by_op;      // the same, with the kernels' parts by op
   double baseline_us = 0, candidate_us = 0, half_width_us = 0;
   bool beyond_noise = false;
   std::vector<prof::KernelDelta> kernels;  // largest difference first

@@ -12,7 +12,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 // The choices that the experiment varies, in the order in which they first appear.
 std::vector<std::string> varied_keys(const ExperimentResult& result) {
@@ -51,7 +51,7 @@ ExperimentChart::Coordinate ExperimentChart::numberCoordinate(Outcome outcome) c
   std::vector<double> values;
   for (const TrialResult& t : result_.trials) {
     const auto m = measured(t, outcome);
-    values.push_back(m ? m->median : kUnknown);
+    values.push_back(m ? m->median : kNotMeasured);
   }
   line.low = std::numeric_limits<double>::max(), line.high = std::numeric_limits<double>::lowest();
   for (const double v : values)
@@ -59,7 +59,7 @@ ExperimentChart::Coordinate ExperimentChart::numberCoordinate(Outcome outcome) c
   line.log = line.low > 0 && line.high / line.low > 10;
   for (const double v : values) {
     const double range = line.log ? std::log(line.high / line.low) : line.high - line.low;
-    line.place.push_back(!std::isfinite(v) ? kUnknown
+    line.place.push_back(!std::isfinite(v) ? kNotMeasured
                          : range <= 0      ? 0.5
                          : line.log        ? std::log(v / line.low) / range
                                            : (v - line.low) / range);

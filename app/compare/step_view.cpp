@@ -7,66 +7,19 @@
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/session/text.h"
 #include "profiling/analysis/span_walk.h"
 
 namespace ws::app {
-namespace {
 
-int rank_of(prof::TrackKind kind) {
-  switch (kind) {
-    case prof::TrackKind::Phases:
-      return 0;
-    case prof::TrackKind::Stream:
-      return 1;
-    case prof::TrackKind::Copies:
-      return 2;
-    case prof::TrackKind::Api:
-      return 3;
-    case prof::TrackKind::CpuThread:
-      return 4;
-    default:
-      return 9;
-  }
-}
-
-bool shown_track(const prof::Track& track) {
-  return track.spans > 0 && rank_of(track.kind) < 9 && (track.kind != prof::TrackKind::CpuThread || track.depth == 0);
-}
-
-// A stream that worked now and then only, for an evaluation or an upload, has nothing to show in most steps.
-void leave_out_quiet(std::vector<const prof::Track*>& tracks) {
-  constexpr uint64_t kQuiet = 50;
-  uint64_t most = 0;
-  for (const prof::Track* track : tracks)
-    if (prof::on_gpu(*track)) most = std::max<uint64_t>(most, track->spans);
-  std::erase_if(tracks, [&](const prof::Track* t) { return prof::on_gpu(*t) && t->spans * kQuiet < most; });
-}
-
-}  // namespace
-
-// The lanes that tell most come first: where a GPU worked, its streams; else the threads that did.
-std::vector<StepView::Lane> StepView::lanes(const Run& run) const {
-  const auto& tracks = run.trace.tracks();
-  const bool gpu = std::any_of(tracks.begin(), tracks.end(),
-                               [](const auto& t) { return t.kind == prof::TrackKind::Stream && t.spans > 0; });
-  const bool small = runs_.size() > 2;
-  std::vector<const prof::Track*> chosen;
-  for (const prof::Track& track : run.marks().tracks())
-    if (track.kind == prof::TrackKind::Phases && track.spans > 0) chosen.push_back(&track);
-  for (const prof::Track& track : tracks)
-    if (shown_track(track) && track.kind != prof::TrackKind::Phases &&
-        !(gpu && track.kind == prof::TrackKind::CpuThread))
-      chosen.push_back(&track);
-  leave_out_quiet(chosen);
-  std::stable_sort(chosen.begin(), chosen.end(), [](const prof::Track* a, const prof::Track* b) {
-    return rank_of(a->kind) != rank_of(b->kind) ? rank_of(a->kind) < rank_of(b->kind) : a->spans > b->spans;
-  });
-  if (chosen.size() > (small ? 3U : 5U)) chosen.resize(small ? 3 : 5);
+std::vector<StepView::Lane> StepView::lanes(size_t index) const {
+  const Run& run = *runs_[index].run;
+  const StepWindowNs step = align_ == StepAlign::Start ? StepWindowNs{} : windows_[index];
   std::vector<Lane> all;
-  for (const prof::Track* track : chosen) {
-    const bool phases = track->kind == prof::TrackKind::Phases, api = track->kind == prof::TrackKind::Api;
-    const QString name = phases ? tr("phase") : api ? tr("CUDA API") : QString::fromStdString(track->name);
-    all.push_back({name, phases ? &run.marks() : &run.trace, track, phases ? 17.0 : small ? 20.0 : api ? 24.0 : 28.0});
+  for (StepLane& lane : step_lanes(run.marks(), run.trace, step, small() ? 3 : 5)) {
+    const bool phases = lane.track->kind == prof::TrackKind::Phases, api = lane.track->kind == prof::TrackKind::Api;
+    const double height = phases ? 17 : small() || tight_ ? 20 : api ? 24 : 28;
+    all.push_back({std::move(lane), height});
   }
   return all;
 }
@@ -74,16 +27,16 @@ std::vector<StepView::Lane> StepView::lanes(const Run& run) const {
 double StepView::runHeight(size_t run) const {
   double height = kHead;
   if (runs_[run].run)
-    for (const Lane& lane : lanes(*runs_[run].run)) height += lane.height;
-  return height;
+    for (const Lane& lane : lanes(run)) height += lane.height;
+  return height + memoryHeight(run);
 }
 
 // Up to twice as tall, so that few runs do not stand over an empty half.
 void StepView::stretchInto(double height) const {
   double lanes = 0;
-  for (const Shown& shown : runs_)
-    if (shown.run)
-      for (const Lane& lane : this->lanes(*shown.run)) lanes += lane.height;
+  for (size_t i = 0; i < runs_.size(); ++i)
+    if (runs_[i].run)
+      for (const Lane& lane : this->lanes(i)) lanes += lane.height;
   stretch_ = lanes > 0 ? std::clamp(1 + (height - contentHeight()) / lanes, 1.0, 2.0) : 1;
 }
 
@@ -103,7 +56,7 @@ void StepView::paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, si
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(11));
   painter.drawText(QRectF(row.left() - kGutter + 18, row.top(), kGutter - 26, row.height()),
-                   Qt::AlignLeft | Qt::AlignVCenter, lane.name);
+                   Qt::AlignLeft | Qt::AlignVCenter, text(lane.name));
   if (lane.track->kind == prof::TrackKind::Stream) {
     painter.setBrushOrigin(row.topLeft());
     painter.fillRect(row.adjusted(0, 2, 0, -2), theme().idle);
@@ -200,7 +153,7 @@ void StepView::paintAfterStep(Canvas& canvas, double top, double bottom, size_t 
   painter.setFont(ui_font(11, 600));
   const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
   if (end + width + 14 > plot.right()) return;
-  const QRectF box(end + 4, bottom - 21, width + 10, 17);
+  const QRectF box(end + 4, bottom - memoryHeight(index) - 21, width + 10, 17);
   painter.fillRect(box, theme().base);
   painter.setPen(theme().text);
   painter.drawText(box.adjusted(5, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
@@ -209,12 +162,16 @@ void StepView::paintAfterStep(Canvas& canvas, double top, double bottom, size_t 
 double StepView::paintRun(Canvas& canvas, double top, size_t index) const {
   const double begin = top + kHead;
   double y = begin;
-  for (const Lane& lane : lanes(*runs_[index].run)) {
+  for (const Lane& lane : lanes(index)) {
     const double height = lane.height * (lane.track->kind == prof::TrackKind::Phases ? 1 : stretch_);
     paintLane(canvas, QRectF(canvas.plot.left(), y, canvas.plot.width(), height), lane, index);
     y += height;
   }
+  const QRectF memory(canvas.plot.left(), y, canvas.plot.width(), memoryHeight(index));
+  if (memory.height() > 0) paintMemory(canvas, memory, index);
+  y += memory.height();
   paintAfterStep(canvas, begin, y, index);
+  if (memory.height() > 0) paintPeak(canvas, memory, index);
   canvas.painter.setPen(theme().grid);
   canvas.painter.drawLine(QPointF(canvas.plot.left() - kGutter, y), QPointF(canvas.plot.right(), y));
   paintHead(canvas, top, index);

@@ -5,9 +5,12 @@
 #include <QPixmap>
 #include <QPointer>
 #include <QWidget>
+#include <memory>
 #include <optional>
 
 #include "app/compare/run_sample.h"
+#include "app/compare/step_lanes.h"
+#include "app/timeline/memory_curves.h"
 #include "app/timeline/time_scale.h"
 #include "profiling/lod.h"
 
@@ -21,6 +24,7 @@ class StepView : public QWidget {
   struct Shown {
     QPointer<Run> run;
     RunSample sample;
+    std::shared_ptr<const MemoryCurves> memory = nullptr;  // none: not known, or not yet
   };
   explicit StepView(QWidget* parent = nullptr);
   void setRuns(std::vector<Shown> runs);  // the first is what the others are tinted against
@@ -42,6 +46,7 @@ class StepView : public QWidget {
   void panBy(double share);
   void render(QPainter& painter, const QRectF& area) const;  // for exports: everything, unscrolled
   double contentHeight() const;
+  double mostBytes() const { return most_bytes_; }  // what the memory lanes of all runs reach up to
   QSize minimumSizeHint() const override { return {480, 220}; }
 
  signals:
@@ -64,10 +69,7 @@ class StepView : public QWidget {
  private:
   static constexpr double kGutter = 124, kRuler = 22, kHead = 20;
   enum class Drag { None, Press, Select, Pan };
-  struct Lane {
-    QString name;
-    const prof::Trace* trace;  // of the run, or of its steps as the GPU ran them
-    const prof::Track* track;
+  struct Lane : StepLane {
     double height;
   };
   struct Phase {
@@ -82,8 +84,13 @@ class StepView : public QWidget {
   };
   void align_runs();
   void stale();
-  double ribbonHeight() const { return runs_.size() > 2 ? 26 : 44; }
-  std::vector<Lane> lanes(const Run& run) const;
+  bool small() const { return runs_.size() > 2; }
+  double ribbonHeight() const { return small() || tight_ ? 26 : 44; }
+  double memoryHeight(size_t run) const;  // 0: it has no lane
+  void findMostBytes();
+  void setTight();
+  TimeRange memoryRange(size_t run) const;  // of which the peak is told, in the run's own time
+  std::vector<Lane> lanes(size_t run) const;
   double runHeight(size_t run) const;
   void stretchInto(double height) const;
   QRectF plotOf(const QRectF& area) const;
@@ -92,6 +99,8 @@ class StepView : public QWidget {
   double paintRun(Canvas& canvas, double top, size_t index) const;
   void paintHead(Canvas& canvas, double top, size_t index) const;
   void paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, size_t index) const;
+  void paintMemory(Canvas& canvas, const QRectF& row, size_t index) const;
+  void paintPeak(Canvas& canvas, const QRectF& row, size_t index) const;
   void paintTint(Canvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const;
   void paintAfterStep(Canvas& canvas, double top, double bottom, size_t index) const;
   std::vector<Phase> phasesOf(const Canvas& canvas, size_t index) const;
@@ -119,6 +128,8 @@ class StepView : public QWidget {
   TimeRange range_at_press_;
   double scroll_ = 0, scroll_at_press_ = 0;
   mutable double stretch_ = 1;  // lanes are taller where there is room
+  bool tight_ = false;          // or all is lower where there is little
+  double most_bytes_ = 0;
   QPixmap picture_;
   bool stale_ = true;
   QBasicTimer fetch_;

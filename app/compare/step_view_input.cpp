@@ -59,6 +59,8 @@ void StepView::align_runs() {
     if (align_ == StepAlign::Start) windows_[i] = step_window(marks, 0);
     runs_at_[i] = windows_[i].begin;
   }
+  findMostBytes();
+  setTight();
   if (!by_hand_) fit();
   fetch_.start(kFetchMs, this);
   stale();
@@ -214,7 +216,14 @@ void StepView::leaveEvent(QEvent*) {
   update();
 }
 
+// Where the whole would not fit everything is a little lower, before there is something to scroll.
+void StepView::setTight() {
+  tight_ = false;
+  tight_ = contentHeight() > height();
+}
+
 void StepView::resizeEvent(QResizeEvent*) {
+  setTight();
   scroll_ = std::clamp(scroll_, 0.0, std::max(0.0, contentHeight() - height()));
   stale_ = true;
 }

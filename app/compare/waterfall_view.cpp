@@ -7,8 +7,26 @@
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/report/svg.h"
+#include "app/session/text.h"
+#include "app/timeline/block_label.h"
 
 namespace ws::app {
+namespace {
+
+constexpr double kBarRow = 18, kBarNames = 124, kBarNumber = 62;
+
+QString bar_name(const prof::Cause& cause) {
+  if (!cause.op.empty()) return cause.op.find('(') == std::string::npos ? text(cause.op) : short_kernel_name(cause.op);
+  return cause.meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(cause.meaning);
+}
+
+double micros(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
+
+QString change_text(double change) {
+  return (change > 0 ? "+" : "") + fixed_text(change, std::abs(change) < 100 ? 1 : 0);
+}
+
+}  // namespace
 
 WaterfallView::WaterfallView(QWidget* parent) : QWidget(parent) { setAccessibleName(tr("Where the difference went")); }
 
@@ -19,56 +37,116 @@ void WaterfallView::setComparison(const PairComparison& comparison, int baseline
   update();
 }
 
-std::vector<WaterfallView::Bar> WaterfallView::bars() const {
-  const prof::Waterfall& w = comparison_.waterfall;
-  std::vector<Bar> all{
-      {tr("baseline"), 0, static_cast<double>(w.a_ps) * 1e-6, prof::Meaning::Other, true, baseline_slot_}};
-  double at = all[0].to;
+void WaterfallView::setByOp(bool by_op) {
+  by_op_ = by_op;
+  update();
+}
+
+prof::Waterfall WaterfallView::shown(double height) const {
+  if (!by_op_) return comparison_.waterfall;
+  constexpr double kFewest = 3, kEnds = 2, kRest = 1;
+  const auto others = static_cast<double>(std::ranges::count_if(
+      comparison_.by_op.causes, [](const prof::Cause& c) { return c.op.empty() && c.delta_ps(); }));
+  const double rows = std::floor((height - kBarRow) / kBarRow) - others - kEnds - kRest;
+  return prof::folded(comparison_.by_op, static_cast<size_t>(std::max(kFewest, rows)));
+}
+
+std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) const {
+  std::vector<Bar> all{{tr("baseline"), 0, micros(w.a_ps), prof::Meaning::Other, true, baseline_slot_}};
+  int64_t at = w.a_ps;
   for (const prof::Cause& cause : w.causes) {
-    const double change = static_cast<double>(cause.delta_ps()) * 1e-6;
     if (cause.delta_ps() == 0) continue;
-    all.push_back({cause.meaning == prof::Meaning::Launch ? tr("launch gaps") : ws::app::meaning_name(cause.meaning),
-                   at, at + change, cause.meaning});
-    at += change;
+    all.push_back({bar_name(cause), micros(at), micros(at + cause.delta_ps()), cause.meaning});
+    at += cause.delta_ps();
   }
-  all.push_back({tr("candidate"), 0, static_cast<double>(w.b_ps) * 1e-6, prof::Meaning::Other, true, candidate_slot_});
+  all.push_back({tr("candidate"), 0, micros(w.b_ps), prof::Meaning::Other, true, candidate_slot_});
   return all;
+}
+
+void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {
+  if (!bar.end) return draw_fill(painter, block, meaning_brush(bar.meaning));
+  QColor fill = theme().run[std::clamp(bar.slot, 0, 7)];
+  painter.setPen(QPen(fill, 2));
+  fill.setAlphaF(0.22F);
+  painter.setBrush(fill);
+  painter.drawRect(block);
 }
 
 void WaterfallView::paintBar(QPainter& painter, const Bar& bar, const QRectF& box, double zero, double scale) const {
   const double top = zero - std::max(bar.from, bar.to) * scale, bottom = zero - std::min(bar.from, bar.to) * scale;
   const QRectF block(box.left(), top, box.width(), std::max(bottom - top, 1.5));
-  if (bar.end) {
-    QColor fill = theme().run[std::clamp(bar.slot, 0, 7)];
-    painter.setPen(QPen(fill, 2));
-    fill.setAlphaF(0.22F);
-    painter.setBrush(fill);
-    painter.drawRect(block);
-  } else {
-    draw_fill(painter, block, meaning_brush(bar.meaning));
-  }
-  const double change = bar.end ? bar.to : bar.to - bar.from;
-  const QString text =
-      bar.end ? us_text(change) : (change > 0 ? "+" : "") + fixed_text(change, std::abs(change) < 100 ? 1 : 0);
+  paintBlock(painter, block, bar);
+  const double change = bar.to - bar.from;
   painter.setFont(number_font(12, bar.end ? 600 : 500));
   painter.setPen(theme().text);
   const bool above = bar.end || change > 0;
   draw_number(painter, QRectF(box.left() - 20, above ? block.top() - 18 : block.bottom() + 2, box.width() + 40, 16),
-              Qt::AlignHCenter | Qt::AlignVCenter, text);
+              Qt::AlignHCenter | Qt::AlignVCenter, bar.end ? us_text(bar.to) : change_text(change));
+}
+
+bool WaterfallView::paintsNothing(QPainter& painter, const QRectF& area) const {
+  if (comparison_.traced) return false;
+  painter.setPen(theme().secondary);
+  painter.setFont(ui_font(12.5));
+  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                   baseline_slot_ < 0
+                       ? tr("Tick a second run: the difference between the two is split by cause here.")
+                       : tr("Both runs need a trace: the difference is split by what each did in a step."));
+  return true;
 }
 
 void WaterfallView::render(QPainter& painter, const QRectF& area) const {
   painter.fillRect(area, theme().base);
-  if (!comparison_.traced) {
+  if (paintsNothing(painter, area)) return;
+  const std::vector<Bar> all = bars(shown(area.height()));
+  by_op_ ? paintRows(painter, area, all) : paintColumns(painter, area, all);
+}
+
+void WaterfallView::paintRow(QPainter& painter, const QRectF& row, const QRectF& plot, const Bar& bar,
+                             double scale) const {
+  const double left = plot.left() + std::min(bar.from, bar.to) * scale,
+               right = plot.left() + std::max(bar.from, bar.to) * scale;
+  paintBlock(painter, QRectF(left, row.top() + 2.5, std::max(right - left, 1.5), row.height() - 5), bar);
+  painter.setFont(number_font(12, bar.end ? 600 : 500));
+  painter.setPen(theme().text);
+  draw_number(painter, QRectF(right + 6, row.top(), kBarNumber, row.height()), Qt::AlignLeft | Qt::AlignVCenter,
+              bar.end ? us_text(bar.to) : change_text(bar.to - bar.from));
+  const QRectF name(row.left() + 8, row.top(), kBarNames - 16, row.height());
+  painter.setFont(ui_font(11));
+  painter.setPen(bar.end ? theme().text : theme().secondary);
+  if (bar.end) draw_badge(painter, QRectF(name.left(), name.center().y() - 7.5, 15, 15), bar.slot);
+  painter.drawText(bar.end ? name.adjusted(21, 0, 0, 0) : name, Qt::AlignLeft | Qt::AlignVCenter,
+                   painter.fontMetrics().elidedText(bar.name, Qt::ElideRight, static_cast<int>(name.width())));
+}
+
+void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const {
+  double most = 1e-9;
+  for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
+  const double height = std::min(26.0, (area.height() - kBarRow) / static_cast<double>(all.size()));
+  const QRectF plot(area.left() + kBarNames, area.top() + 3, area.width() - kBarNames - kBarNumber,
+                    height * static_cast<double>(all.size()));
+  const double scale = plot.width() / most;
+  painter.setFont(ui_font(11));
+  for (const double value : ticks(0, most, false, 4)) {
+    const double x = plot.left() + value * scale;
+    painter.setPen(value == 0 ? theme().strong_border : theme().grid);
+    painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
     painter.setPen(theme().secondary);
-    painter.setFont(ui_font(12.5));
-    painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     baseline_slot_ < 0
-                         ? tr("Tick a second run: the difference between the two is split by cause here.")
-                         : tr("Both runs need a trace: the difference is split by what each did in a step."));
-    return;
+    draw_number(painter, QRectF(x - 30, plot.bottom(), 60, 14), Qt::AlignHCenter | Qt::AlignVCenter,
+                fixed_text(value, most < 5 ? 1 : 0));
   }
-  const auto all = bars();
+  QRectF row(area.left(), plot.top(), area.width(), height);
+  for (size_t i = 0; i < all.size(); ++i, row.translate(0, height)) {
+    if (i + 1 < all.size()) {  // what carries over to the next row
+      painter.setPen(QPen(theme().quiet, 1, Qt::DotLine));
+      const double x = plot.left() + all[i].to * scale;
+      painter.drawLine(QPointF(x, row.bottom() - 2.5), QPointF(x, row.bottom() + 2.5));
+    }
+    paintRow(painter, row, plot, all[i], scale);
+  }
+}
+
+void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const {
   double most = 1e-9;
   for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
   const QRectF plot = area.adjusted(52, 26, -12, -40);
@@ -100,9 +178,9 @@ void WaterfallView::render(QPainter& painter, const QRectF& area) const {
     painter.setFont(ui_font(11));
     if (all[i].end) draw_badge(painter, QRectF(column.center().x() - 7.5, plot.bottom() + 5, 15, 15), all[i].slot);
     // Names that are wider than a bar take turns on two lines; the ends have their letters.
-    const bool second_line = all[i].end || (narrow && i % 2 == 0);
+    const bool second_line = all[i].end || (narrow && i % 2 == 1);
     if (narrow && all[i].end) continue;
-    const double room = narrow ? 2 * pitch - 6 : pitch;
+    const double room = !narrow ? pitch : i + 2 == all.size() && !second_line ? pitch + 8 : 2 * pitch - 6;
     painter.drawText(QRectF(column.center().x() - room / 2, plot.bottom() + (second_line ? 20 : 5), room, 16),
                      Qt::AlignHCenter,
                      painter.fontMetrics().elidedText(all[i].name, Qt::ElideRight, static_cast<int>(room)));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/compare/mismatches.h"
+#include "app/report/step_picture.h"
 #include "engine/run_spec.h"
 #include "profiling/analysis/compare.h"
 
@@ -17,8 +18,9 @@ struct ReportRun {
     double step, wall_s, value;
   };
   std::vector<Point> loss, accuracy;  // accuracy in percent
-  prof::Breakdown parts;              // of the sampled steps; steps 0: not traced
-  double half_width_us = 0;           // of a step's time, 95 %, from those steps; 0: not known
+  prof::StepSample sample;            // its newest whole steps; none: not traced
+  StepPicture step;                   // a typical one of them
+  double half_width_us = 0;           // of a step's time, 95 %, from the run's own spread; 0: not known
   Traced traced = Traced::No;
   bool imported = false;
   std::string losses;  // records that were dropped, damaged or not matched; empty: none
@@ -32,7 +34,8 @@ ReportRun report_run_of_file(const std::string& path);  // throws Failure
 struct ReportFigure {
   std::string name, title, caption, svg;  // svg: a whole element, usable as a file
 };
-// Loss, accuracy, step split of all runs; a waterfall from the first to each other that was traced as closely.
+// Loss, accuracy, step split and a typical step of all runs; from the first to each other that was traced as closely
+// a waterfall by kind and one by op.
 std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs);
 // Rows of a choice and its value in each run.
 std::vector<std::vector<std::string>> choices_that_differ(const std::vector<ReportRun>& runs);
@@ -42,6 +45,15 @@ std::string headline(const std::vector<ReportRun>& runs);
 std::vector<std::string> unfair(const std::vector<ReportRun>& runs);
 // How run i's step time stands to A's: " (−66.7 %)", " (within noise)"; empty where they do different work.
 std::string step_against_first(const std::vector<ReportRun>& runs, size_t i);
+// From the first to each other that was traced as closely, which kernels take longer or shorter: the largest
+// differences.
+struct KernelTable {
+  std::string title;                    // "From A to B"
+  std::vector<prof::KernelDelta> rows;  // largest difference first
+  size_t left_out = 0;                  // more of them
+  double left_out_us = 0;               // whose differences sum to this
+};
+std::vector<KernelTable> kernel_tables(const std::vector<ReportRun>& runs, size_t most = 20);
 std::string report_html(const std::vector<ReportRun>& runs);
 
 std::string lost_records(const prof::Losses& losses);  // "3 dropped, 2 damaged"; empty: none

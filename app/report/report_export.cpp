@@ -8,6 +8,7 @@
 
 #include "app/compare/comparison_model.h"
 #include "app/session/run.h"
+#include "profiling/analysis/kernel_table.h"
 #include "profiling/whole_file.h"
 
 namespace ws::app {
@@ -44,7 +45,40 @@ class Page {
     y_ += 12;
   }
 
+  void kernels(const KernelTable& table) {
+    turn(120);
+    text(QObject::tr("%1, kernels by difference").arg(QString::fromStdString(table.title)), 15, 600);
+    const QString b = QString::fromStdString(table.title).right(1);
+    cells(QObject::tr("kernel"),
+          {QObject::tr("A, µs a step"), QObject::tr("%1, µs a step").arg(b), QObject::tr("%1 − A, µs").arg(b)});
+    for (const prof::KernelDelta& k : table.rows)
+      cells(QString::fromStdString(prof::short_kernel_name(k.name)),
+            {number(k.a_us), number(k.b_us), (k.delta_us() > 0 ? "+" : "") + number(k.delta_us())});
+    if (table.left_out > 0) cells(QObject::tr("%1 more").arg(table.left_out), {"", "", number(table.left_out_us)});
+    y_ += 12;
+  }
+
  private:
+  static QString number(double value) { return QString::number(value, 'f', 2).replace('-', QChar(0x2212)); }
+
+  // A row: a name, which is cut where it is long, and figures in columns.
+  void cells(const QString& name, const QStringList& figures) {
+    constexpr double kColumn = 92, kLine = 16;
+    turn(kLine);
+    QFont font("Inter");
+    font.setPixelSize(11);
+    painter_.setFont(font);
+    const double room = kWidth - 2 * kPageMargin - kColumn * static_cast<double>(figures.size());
+    painter_.drawText(QRectF(kPageMargin, y_, room, kLine), Qt::AlignLeft | Qt::AlignVCenter,
+                      QFontMetricsF(font, painter_.device()).elidedText(name, Qt::ElideRight, room - 8));
+    double x = kPageMargin + room;
+    for (const QString& figure : figures) {
+      painter_.drawText(QRectF(x, y_, kColumn, kLine), Qt::AlignRight | Qt::AlignVCenter, figure);
+      x += kColumn;
+    }
+    y_ += kLine;
+  }
+
   void draw(QSvgRenderer& renderer, const QSizeF& size) {
     renderer.render(&painter_, QRectF(QPointF(kPageMargin, y_), size));
     y_ += size.height() + 10;
@@ -98,10 +132,10 @@ ReportRun report_run(const Run& run) {
   for (const StepPoint& p : run.steps) out.loss.push_back({p.step, p.wall_s, static_cast<double>(p.loss)});
   if (!run.regression())
     for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
-  const RunSample sample = sample_of(run);
-  out.parts = sample.parts;
-  out.half_width_us = sample.traced() ? half_width(sample.step_us) : 0;
-  out.traced = traced_as(run.trace.span_count() > 0, !sample.work.empty());
+  out.sample = sample_of(run);
+  out.step = step_picture(run.marks(), run.trace, out.sample);
+  out.half_width_us = step_half_width(run, out.sample);
+  out.traced = traced_as(run.trace.span_count() > 0, !out.sample.work.empty());
   out.losses = lost_records(run.trace.losses);
   out.imported = run.origin == RunOrigin::Imported;
   out.us_per_step = run.usPerStep();
@@ -136,6 +170,7 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
     page.text(QString::fromStdString(headline(runs)), 22, 600);
     write_runs(page, runs);
     for (const ReportFigure& figure : figures(runs)) page.figure(figure);
+    for (const KernelTable& table : kernel_tables(runs)) page.kernels(table);
   }
   prof::write_whole(path.toStdString(), memory.data().toStdString());
 }

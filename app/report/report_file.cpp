@@ -4,6 +4,7 @@
 
 #include "app/report/report.h"
 #include "app/session/gpu_steps.h"
+#include "profiling/analysis/compare.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/run_file.h"
@@ -12,13 +13,23 @@ namespace ws::app {
 namespace {
 
 // As the window samples it: the newest steps, where the GPU ran them when the host runs ahead.
-prof::StepSample sample_of_file(prof::RunFileReader& reader, const ReportRun& run) {
+void take_steps(prof::RunFileReader& reader, ReportRun& run) {
   prof::Trace trace = reader.trace();
   constexpr prof::TimeNs kSample = 2'000'000'000;  // enough steps for a mean, quick to read
   reader.fill(trace, trace.last_time() - kSample, trace.last_time());
   GpuSteps steps;
   if (reader.summary().origin == "run" && !run.spec.empty() && host_runs_ahead(run.spec[0])) steps.finish(trace);
-  return prof::sample_steps(steps.empty() ? trace : steps.trace(), trace, prof::steps_per_epoch(reader.evaluations()));
+  const prof::Trace& marks = steps.empty() ? trace : steps.trace();
+  run.sample = prof::sample_steps(marks, trace, prof::steps_per_epoch(reader.evaluations()));
+  run.step = step_picture(marks, trace, run.sample);
+  run.losses = lost_records(trace.losses);
+  run.traced = traced_as(trace.span_count() > 0, !run.sample.work.empty());
+}
+
+double half_width_of(const ReportRun& run, const std::vector<prof::Metric>& metrics) {
+  if (run.sample.traced()) return prof::half_width(run.sample.step_us);
+  const auto pace = [](const prof::Metric& m) { return prof::Pace{static_cast<double>(m.step), m.wall_s}; };
+  return prof::pace_half_width_us(metrics, pace);
 }
 
 }  // namespace
@@ -33,16 +44,13 @@ ReportRun report_run_of_file(const std::string& path) {
   run.status = s.status;
   if (auto spec = spec_of(s)) run.spec.push_back(std::move(*spec));
   run.imported = s.origin != "run";
-  for (const prof::Metric& m : reader.metrics()) run.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
+  const std::vector<prof::Metric> metrics = reader.metrics();
+  for (const prof::Metric& m : metrics) run.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
   for (const prof::Evaluation& e : reader.evaluations())
     run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
   std::erase_if(run.accuracy, [](const Point& p) { return std::isnan(p.value); });
-  const prof::StepSample sample = sample_of_file(reader, run);
-  run.parts = sample.parts;
-  run.half_width_us = sample.traced() ? prof::half_width(sample.step_us) : 0;
-  const prof::Trace trace = reader.trace();
-  run.losses = lost_records(trace.losses);
-  run.traced = traced_as(trace.span_count() > 0, !sample.work.empty());
+  take_steps(reader, run);
+  run.half_width_us = half_width_of(run, metrics);
   run.us_per_step = s.us_per_step;
   run.wall_s = s.wall_s;
   run.steps = s.steps;

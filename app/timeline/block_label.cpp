@@ -4,6 +4,7 @@
 
 #include "app/panels/units.h"
 #include "app/session/text.h"
+#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
 namespace {
@@ -13,18 +14,6 @@ using prof::TrackKind;
 
 constexpr double kPadding = 4, kEllipsisWidth = 62;
 constexpr int kLettersKept = 6;
-
-// Removes template arguments and parameter lists, whatever their nesting.
-std::string without_brackets(const std::string& name) {
-  std::string out;
-  int depth = 0;
-  for (char c : name) {
-    if (c == '<' || c == '(') ++depth;
-    if (depth == 0) out += c;
-    if ((c == '>' || c == ')') && depth > 0) --depth;
-  }
-  return out;
-}
 
 BlockNames step_names(const prof::Trace& trace, const prof::Span& span) {
   if (span.step == 0) return {text(trace.name(span.name)), {}, {}};
@@ -63,21 +52,7 @@ QString op_text(const prof::Trace& trace, prof::OpTag op) {
   return text(info->detail.empty() ? info->name : info->detail);
 }
 
-QString short_kernel_name(const std::string& name) {
-  std::string bare = without_brackets(name);
-  while (!bare.empty() && bare.back() == ' ') bare.pop_back();
-  if (auto space = bare.find_last_of(' '); space != std::string::npos) bare = bare.substr(space + 1);
-  if (auto colon = bare.rfind("::"); colon != std::string::npos) bare = bare.substr(colon + 2);
-  // "Kernel<sm90_gemm_bias>": the argument says more than the name.
-  static constexpr std::string_view kGeneric[] = {"Kernel", "Kernel2", "kernel", "device_kernel"};
-  if (std::find(std::begin(kGeneric), std::end(kGeneric), bare) != std::end(kGeneric))
-    if (const auto open = name.find('<'); open != std::string::npos) {
-      std::string argument = name.substr(open + 1, name.find_first_of("<>,(", open + 1) - open - 1);
-      if (const auto colon = argument.rfind("::"); colon != std::string::npos) argument = argument.substr(colon + 2);
-      if (!argument.empty()) return text(argument);
-    }
-  return text(bare.empty() ? name : bare);
-}
+QString short_kernel_name(const std::string& name) { return text(prof::short_kernel_name(name)); }
 
 QString short_call_name(const QString& call) {
   struct Short {

@@ -19,6 +19,8 @@ double us_of_ps(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
 
 nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
 
+constexpr size_t kMostOps = 12;  // of which each has a line of its own; JSON has them all
+
 std::string causes_text(const Waterfall& w) {
   std::string text = "\nTime per step (µs)\n" + line("  %-18s %12s %12s %12s", "cause", "A", "B", "B - A");
   for (const Cause& cause : w.causes) {
@@ -28,6 +30,24 @@ std::string causes_text(const Waterfall& w) {
   text += line("  %-18s %12.3f %12.3f %+12.3f", "sum = wall time", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
                us_of_ps(w.b_ps - w.a_ps));
   return text;
+}
+
+// Names of kernels are long: they stand last.
+std::string ops_text(const Waterfall& w) {
+  std::string text = "\nThe same, kernels by op (µs)\n" + line("  %12s %12s %12s  %s", "A", "B", "B - A", "cause");
+  for (const Cause& cause : w.causes) {
+    text += line("  %12.3f %12.3f %+12.3f  %.200s", us_of_ps(cause.a_ps), us_of_ps(cause.b_ps),
+                 us_of_ps(cause.delta_ps()), cause_name(cause).c_str());
+  }
+  return text + line("  %12.3f %12.3f %+12.3f  %s", us_of_ps(w.a_ps), us_of_ps(w.b_ps), us_of_ps(w.b_ps - w.a_ps),
+                     "sum = wall time");
+}
+
+nlohmann::json cause_json(const Cause& cause) {
+  return {{"name", cause_name(cause)},
+          {"a_us", us_of_ps(cause.a_ps)},
+          {"b_us", us_of_ps(cause.b_ps)},
+          {"delta_us", us_of_ps(cause.delta_ps())}};
 }
 
 std::string kernels_text(const std::vector<KernelDelta>& kernels) {
@@ -45,7 +65,7 @@ std::string kernels_text(const std::vector<KernelDelta>& kernels) {
 std::string to_text(const Comparison& c) {
   std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
-  if (c.split) text += causes_text(c.steps);
+  if (c.split) text += causes_text(c.steps) + ops_text(folded(c.by_op, kMostOps));
   text += "\nMeasured values (95% interval)\n";
   for (const MetricDelta& m : c.metrics) {
     text += line("  %-26s %14.6g -> %14.6g %-3s %+.4g ± %.2g%s", m.name.c_str(), m.a.value, m.b.value, m.unit.c_str(),
@@ -60,6 +80,7 @@ std::string to_json(const Comparison& c) {
                       {"b", c.b_name},
                       {"warnings", c.warnings},
                       {"causes", nlohmann::json::array()},
+                      {"causes_by_op", nlohmann::json::array()},
                       {"metrics", nlohmann::json::array()},
                       {"kernels", nlohmann::json::array()}};
   json["step"] = nullptr;
@@ -67,11 +88,10 @@ std::string to_json(const Comparison& c) {
     json["step"] = {{"a_us", us_of_ps(c.steps.a_ps)},
                     {"b_us", us_of_ps(c.steps.b_ps)},
                     {"delta_us", us_of_ps(c.steps.b_ps - c.steps.a_ps)}};
-  for (const Cause& cause : c.steps.causes) {
-    json["causes"].push_back({{"name", meaning_name(cause.meaning)},
-                              {"a_us", us_of_ps(cause.a_ps)},
-                              {"b_us", us_of_ps(cause.b_ps)},
-                              {"delta_us", us_of_ps(cause.delta_ps())}});
+  for (const Cause& cause : c.steps.causes) json["causes"].push_back(cause_json(cause));
+  for (const Cause& cause : c.by_op.causes) {
+    json["causes_by_op"].push_back(cause_json(cause));
+    json["causes_by_op"].back()["op"] = !cause.op.empty();
   }
   for (const MetricDelta& m : c.metrics) {
     json["metrics"].push_back({{"name", m.name},

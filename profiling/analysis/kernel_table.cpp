@@ -14,6 +14,18 @@ int64_t rank(const std::vector<int64_t>& sorted, double share) {
   return sorted[std::clamp<size_t>(at, 1, sorted.size()) - 1];
 }
 
+// Removes template arguments and parameter lists, whatever their nesting.
+std::string without_brackets(const std::string& name) {
+  std::string out;
+  int depth = 0;
+  for (char c : name) {
+    if (c == '<' || c == '(') ++depth;
+    if (depth == 0) out += c;
+    if ((c == '>' || c == ')') && depth > 0) --depth;
+  }
+  return out;
+}
+
 std::string or_none(const std::string& text) { return text.empty() ? "(no op)" : text; }
 
 std::string shape_text(const Trace& trace, const Span& span) {
@@ -66,6 +78,22 @@ struct Group {
 };
 
 }  // namespace
+
+std::string short_kernel_name(const std::string& name) {
+  std::string bare = without_brackets(name);
+  while (!bare.empty() && bare.back() == ' ') bare.pop_back();
+  if (auto space = bare.find_last_of(' '); space != std::string::npos) bare = bare.substr(space + 1);
+  if (auto colon = bare.rfind("::"); colon != std::string::npos) bare = bare.substr(colon + 2);
+  // "Kernel<sm90_gemm_bias>": the argument says more than the name.
+  static constexpr std::string_view kGeneric[] = {"Kernel", "Kernel2", "kernel", "device_kernel"};
+  if (std::find(std::begin(kGeneric), std::end(kGeneric), bare) != std::end(kGeneric))
+    if (const auto open = name.find('<'); open != std::string::npos) {
+      std::string argument = name.substr(open + 1, name.find_first_of("<>,(", open + 1) - open - 1);
+      if (const auto colon = argument.rfind("::"); colon != std::string::npos) argument = argument.substr(colon + 2);
+      if (!argument.empty()) return argument;
+    }
+  return bare.empty() ? name : bare;
+}
 
 DurationStats stats_of(std::vector<int64_t>& durations) {
   DurationStats stats;

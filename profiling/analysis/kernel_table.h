@@ -32,6 +32,9 @@ struct KernelRow {
 std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name,
                                     SpanKind kind = SpanKind::Kernel);
 
+// "void cutlass::Kernel<float, 4>(Params)" → "Kernel".
+std::string short_kernel_name(const std::string& name);
+
 struct Histogram {
   std::vector<double> edges;  // one more than counts
   std::vector<uint64_t> counts;

@@ -18,6 +18,8 @@ struct Edge {
   TimeNs time;
   uint8_t cause;  // a Meaning, kInStep or kQueued
   int8_t change;
+  OpTag op = kNoOp;  // of the span that begins or ends here
+  NameId name{};
 };
 constexpr uint8_t kInStep = kMeanings, kQueued = kMeanings + 1;
 using Active = std::array<int, kMeanings + 2>;
@@ -95,8 +97,8 @@ void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, Time
   for (const auto& [correlation, graph] : graphs) {
     const TimeNs last = std::min(graph.second, end);
     if (graph.first >= last) continue;
-    edges.push_back({graph.first, kQueued, 1});
-    edges.push_back({last, kQueued, -1});
+    edges.push_back({graph.first, kQueued, 1, kNoOp, {}});
+    edges.push_back({last, kQueued, -1, kNoOp, {}});
   }
 }
 
@@ -108,8 +110,8 @@ std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
       const auto cause = cause_of(track, span, gpu);
       const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
       if (!cause || from >= to) return;
-      edges.push_back({from, *cause, 1});
-      edges.push_back({to, *cause, -1});
+      edges.push_back({from, *cause, 1, span.op, span.name});
+      edges.push_back({to, *cause, -1, span.op, span.name});
     });
   }
   add_graphs(edges, trace, begin, end);
@@ -127,6 +129,29 @@ Meaning cause_now(const Active& active, bool gpu, bool has_steps, bool between) 
   return gpu && (has_steps ? active[kInStep] > 0 : between) ? Meaning::Launch : Meaning::Idle;
 }
 
+bool is_kernels(Meaning meaning) { return meaning < Meaning::Copy || meaning == Meaning::Other; }
+
+// Which kernels run, in the order in which they began.
+class Running {
+ public:
+  explicit Running(WorkTimes* times) : times_(times) {}
+
+  void change(const Edge& edge) {
+    if (!times_ || edge.cause >= kMeanings || !is_kernels(static_cast<Meaning>(edge.cause))) return;
+    auto& now = running_[edge.cause];
+    const WorkId work{static_cast<Meaning>(edge.cause), edge.name, edge.op};
+    if (edge.change > 0) return now.push_back(work);
+    if (const auto at = std::ranges::find(now, work); at != now.end()) now.erase(at);
+  }
+  void take(Meaning cause, TimeNs ns) {
+    if (times_ && ns > 0 && is_kernels(cause)) (*times_)[running_[static_cast<size_t>(cause)].front()] += ns;
+  }
+
+ private:
+  WorkTimes* times_;
+  std::array<std::vector<WorkId>, kMeanings> running_;
+};
+
 }  // namespace
 
 int64_t Breakdown::kernels() const {
@@ -135,7 +160,7 @@ int64_t Breakdown::kernels() const {
          part(Meaning::Other);
 }
 
-Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end) {
+Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work) {
   Breakdown result{begin, std::max(begin, end), 0, {}};
   const std::vector<Edge> edges = edges_of(trace, begin, end);
   const bool gpu = has_gpu_work(trace);
@@ -148,13 +173,16 @@ Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end) {
       last_work = edge.time;
   }
   Active active{};
+  Running running(by_work);
   TimeNs now = begin;
   bool begun = false;
   for (const Edge& edge : edges) {
     const Meaning cause = cause_now(active, gpu, has_steps, begun && now < last_work);
     result.times[static_cast<size_t>(cause)] += edge.time - now;
+    running.take(cause, edge.time - now);
     now = edge.time;
     active[edge.cause] += edge.change;
+    running.change(edge);
     begun |= edge.cause < kInStep;
   }
   result.times[static_cast<size_t>(Meaning::Idle)] += result.end - now;

@@ -1,5 +1,7 @@
 // Where the time goes: each ns of a stretch has one cause, so the parts sum to the wall time exactly.
 #pragma once
+#include <compare>
+#include <map>
 #include <vector>
 
 #include "profiling/trace.h"
@@ -16,9 +18,18 @@ struct Breakdown {
   int64_t kernels() const;
 };
 
+// Whose work the kernels' parts are; several of one meaning at a time: of the one that began first.
+struct WorkId {
+  Meaning meaning;
+  NameId name;
+  OpTag op;
+  auto operator<=>(const WorkId&) const = default;
+};
+using WorkTimes = std::map<WorkId, int64_t>;  // ns; those of a meaning sum to its part
+
 // Where causes overlap the first of these wins: kernels, copies, a launched graph's own gaps (as Launch), allocation,
-// sync, launch.
-Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end);
+// sync, launch. `by_work`: adds to it what each kernel, or on a CPU each op, has of its meaning's part.
+Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work = nullptr);
 Breakdown breakdown(const Trace& trace);  // from the first step, or span, to the last
 
 // One stretch per mark of the host: from its start to the start of the next; parts.steps says for how many steps it

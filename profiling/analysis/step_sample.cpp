@@ -175,17 +175,27 @@ StepWindowNs long_row(const std::vector<Span>& steps, const std::vector<Row>& ro
   return best;
 }
 
-void add_parts(Breakdown& sum, const Trace& trace, StepWindowNs piece, bool host_ahead) {
-  Breakdown parts = breakdown(trace, piece.begin, piece.end);
-  // The host's marks say nothing of when a step ran: all that the GPU waits there is for its next launch.
-  auto& launch = parts.times[static_cast<size_t>(Meaning::Launch)];
+// The host's marks say nothing of when a step ran: all that the GPU waits there is for its next launch.
+void idle_is_launch(Breakdown& parts) {
   auto& idle = parts.times[static_cast<size_t>(Meaning::Idle)];
-  if (host_ahead) launch += idle, idle = 0;
-  for (size_t m = 0; m < kMeanings; ++m) sum.times[m] += parts.times[m];
-  sum.end += parts.wall();
+  parts.times[static_cast<size_t>(Meaning::Launch)] += idle, idle = 0;
+}
+
+std::string key_of(const Trace& trace, NameId name, OpTag op) {
+  if (op != kNoOp && op < trace.ops.size() && !trace.ops[op].name.empty())
+    return std::string(kOpKey) + trace.ops[op].name;
+  return trace.name(name);
 }
 
 }  // namespace
+
+void add_parts(StepSample& sample, const Trace& trace, TimeNs begin, TimeNs end) {
+  WorkTimes by_work;
+  const Breakdown parts = breakdown(trace, begin, end, &by_work);
+  for (size_t m = 0; m < kMeanings; ++m) sample.parts.times[m] += parts.times[m];
+  sample.parts.end += parts.wall();
+  for (const auto& [work, ns] : by_work) sample.op_parts[{work.meaning, key_of(trace, work.name, work.op)}] += ns;
+}
 
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range) {
   StepSample sample;
@@ -208,13 +218,14 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
     for (size_t last = row->last; last > row->first && totals.spans < kMostSpans;) {
       const size_t first = last - std::min(last - row->first, kPiece);
       const StepWindowNs piece{steps[first].start, steps[last].start};
-      add_parts(sample.parts, trace, piece, gpu && &marks != &trace);
+      add_parts(sample, trace, piece.begin, piece.end);
       sample.parts.steps += static_cast<int64_t>(last - first) * breaks.stride;
       add_spans(totals, trace, piece.begin, piece.end, gpu);
       last = first;
     }
   }
   if (sample.parts.steps == 0) return sample;
+  if (gpu && &marks != &trace) idle_is_launch(sample.parts);
   give_rates(sample, totals);
   sample.median_step = middle_step(steps, rows);
   sample.row = long_row(steps, rows);
@@ -230,9 +241,7 @@ StepSample sample_steps(const Trace& trace, double steps_per_epoch) {
 
 std::string work_key(const Trace& trace, const Span& span) {
   const bool work = is_kernel(span) || span.span_kind() == SpanKind::Op;
-  if (work && span.op != kNoOp && span.op < trace.ops.size() && !trace.ops[span.op].name.empty())
-    return "op " + trace.ops[span.op].name;
-  return trace.name(span.name);
+  return key_of(trace, span.name, work ? span.op : kNoOp);
 }
 
 double half_width(const std::vector<double>& samples) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiling/analysis/step_breakdown.h"
@@ -17,9 +18,11 @@ struct WorkUse {
 };
 
 struct StepSample {
-  Breakdown parts;                        // of all rows of steps; end - begin is their wall time together
-  std::vector<double> step_us;            // from one step's start to the next, where nothing lies between
-  std::map<std::string, WorkUse> work;    // kernels by name, or on a CPU ops
+  Breakdown parts;                      // of all rows of steps; end - begin is their wall time together
+  std::vector<double> step_us;          // from one step's start to the next, where nothing lies between
+  std::map<std::string, WorkUse> work;  // kernels by name, or on a CPU ops
+  // What each op, by its work_key, has of its meaning's part: ns of all rows together.
+  std::map<std::pair<Meaning, std::string>, int64_t> op_parts;
   std::map<std::string, double> mean_us;  // of one span by its work_key: what differences are tinted by
   double kernels_per_step = 0, allocations_per_step = 0;
   int64_t stride = 1;        // steps that one span stands for: those of a graph of several steps
@@ -44,8 +47,12 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
 // For a trace whose program's choices are not known: its marks, or the GPU's steps when the host ran ahead.
 StepSample sample_steps(const Trace& trace, double steps_per_epoch);
 
+// Adds to the sample's parts those of a stretch, also by op.
+void add_parts(StepSample& sample, const Trace& trace, TimeNs begin, TimeNs end);
+
 // What makes a span of one run the same as a span of another: the op where a kernel has one, else its name.
 std::string work_key(const Trace& trace, const Span& span);
+inline constexpr std::string_view kOpKey = "op ";  // how the work_key of a kernel begins that has an op
 
 // Half the width of the 95 % interval of the mean. Steps next to each other resemble each other, so that their spread
 // says too little: means of blocks of steps are compared instead.

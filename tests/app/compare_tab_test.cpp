@@ -8,7 +8,10 @@
 #include "app/compare/compare_tab.h"
 #include "app/compare/paged_pane.h"
 #include "app/compare/step_view.h"
+#include "app/compare/waterfall_view.h"
+#include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
+#include "app/timeline/trace_queries.h"
 #include "tests/app/made_run.h"
 
 using namespace ws;
@@ -22,6 +25,14 @@ void settle(CompareTab& tab) {
   QVERIFY(tab.ready());
 }
 
+// Steps whose allocations are not known, in which the test hands out what it likes.
+void forget_memory(Run& run) {
+  prof::Trace bare;
+  copy_trace(run.trace, {0, run.trace.last_time() + 1}, bare);
+  bare.drop_points();
+  run.trace = std::move(bare);
+}
+
 }  // namespace
 
 class CompareTabTest : public QObject {
@@ -33,6 +44,8 @@ class CompareTabTest : public QObject {
   void timelinesZoomTogether();
   void timelinesAlignAtAStep();
   void onlyDifferentChoicesAreListed();
+  void theWaterfallIsSplitByOpWhenAsked();
+  void memoryIsDrawnOnOneScale();
   void aRunThatGoesAwayIsForgotten();
   void eightRunsOfAMillionSpansStayQuick();
 };
@@ -156,6 +169,69 @@ void CompareTabTest::onlyDifferentChoicesAreListed() {
   tab.setRuns({a.get(), b.get()});
   settle(tab);
   QCOMPARE(tab.choices()->rowCount(), 1);
+}
+
+void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
+  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
+  CompareTab tab;
+  tab.resize(1300, 900);
+  tab.show();
+  tab.setRuns({a.get(), b.get()});
+  settle(tab);
+  WaterfallView* view = tab.waterfall();
+  const QImage by_kind = view->grab().toImage();
+  const auto segments = tab.findChildren<Segment*>();
+  QCOMPARE(segments.size(), 2);
+  QVERIFY(segments[0]->isChecked() && !view->byOp());
+  QTest::mouseClick(segments[1], Qt::LeftButton);
+  QVERIFY(view->byOp());
+  QVERIFY(view->grab().toImage() != by_kind);
+  // As many ops as there is room for, in one waterfall that ends where the candidate does.
+  size_t fewer = 0;
+  for (const double height : {150.0, 300.0, 900.0}) {
+    const prof::Waterfall w = view->shown(height);
+    int64_t at = w.a_ps;
+    size_t ops = 0;
+    for (const prof::Cause& cause : w.causes) at += cause.delta_ps(), ops += !cause.op.empty();
+    QCOMPARE(at, w.b_ps);
+    QVERIFY(ops >= 4 && ops >= fewer);
+    fewer = ops;
+  }
+  QVERIFY(fewer > 15);
+  QTest::mouseClick(segments[0], Qt::LeftButton);
+  QVERIFY(!view->byOp());
+  QCOMPARE(view->grab().toImage(), by_kind);
+}
+
+void CompareTabTest::memoryIsDrawnOnOneScale() {
+  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
+  for (Run* run : {a.get(), b.get()}) forget_memory(*run);
+  CompareTab tab;
+  tab.resize(1300, 900);
+  tab.show();
+  tab.setRuns({a.get(), b.get()});
+  settle(tab);
+  StepView* view = tab.timelines();
+  QCOMPARE(view->mostBytes(), 0.0);
+  const double without = view->contentHeight();
+  const auto hand_out = [](Run& run, prof::TimeNs time, uint64_t address, uint64_t bytes) {
+    run.trace.append_memory({time, address, bytes, 1, 0, prof::MemoryEventKind::Allocate, 0});
+  };
+  for (Run* run : {a.get(), b.get()}) {
+    run->trace.memory_sources = {"arena"};
+    const StepWindowNs step = sample_of(*run).median_step;
+    hand_out(*run, 0, 0x1000, 1000);
+    hand_out(*run, (step.begin + step.end) / 2, 0x9000, run == a.get() ? 3000 : 500);
+    hand_out(*run, step.end + 10, 0x90000, 1 << 30);  // after the step: no part of its peak
+    run->steps.push_back({500, 1, 0, 0.1F, 0.5F});
+    run->announce();
+  }
+  tab.setRuns({a.get(), b.get()});
+  settle(tab);
+  QCOMPARE(view->mostBytes(), 4000.0);
+  QVERIFY(view->contentHeight() >= without + 2 * 24);
+  view->setAlign(StepAlign::Start);
+  QCOMPARE(view->mostBytes(), 1000.0);  // the first steps had no more
 }
 
 void CompareTabTest::aRunThatGoesAwayIsForgotten() {

@@ -51,6 +51,7 @@ class CompareTest : public QObject {
   void swappedBaselineFlipsTheSigns();
   void mismatchesAreNamed();
   void noiseComesFromTheRunsOwnSpread();
+  void runsWithoutATraceHaveNoiseToo();
 };
 
 void CompareTest::partsSumToTheStep() {
@@ -70,6 +71,10 @@ void CompareTest::partsSumToTheStep() {
   int64_t sum = 0;
   for (const prof::Cause& cause : c.waterfall.causes) sum += cause.delta_ps();
   QCOMPARE(sum, c.waterfall.b_ps - c.waterfall.a_ps);
+  int64_t by_op = 0, ops = 0;
+  for (const prof::Cause& cause : c.by_op.causes) by_op += cause.delta_ps(), ops += !cause.op.empty();
+  QCOMPARE(by_op, sum);
+  QVERIFY2(ops > 15, "each op of both runs is a cause");
   QVERIFY(std::abs(double(c.waterfall.a_ps) * 1e-6 - c.baseline_us) < 1e-3 * c.baseline_us);
   QVERIFY(c.beyond_noise);
   QVERIFY(c.candidate_us < c.baseline_us);
@@ -138,7 +143,8 @@ void CompareTest::aRunDoesNotDifferFromItself() {
   QVERIFY(!c.beyond_noise);
   QVERIFY(c.warnings.isEmpty());
   QVERIFY(c.choices.empty());
-  for (const prof::Cause& cause : c.waterfall.causes) QCOMPARE(cause.delta_ps(), 0);
+  for (const prof::Waterfall* w : {&c.waterfall, &c.by_op})
+    for (const prof::Cause& cause : w->causes) QCOMPARE(cause.delta_ps(), 0);
   for (const prof::KernelDelta& kernel : c.kernels) QCOMPARE(kernel.delta_us(), 0.0);
   const RunSample sample = sample_of(*run);
   for (const MeasureValue& m : measures_of(*run, sample, 0.9)) {
@@ -153,6 +159,11 @@ void CompareTest::swappedBaselineFlipsTheSigns() {
   std::map<Meaning, int64_t> changes;
   for (const prof::Cause& cause : there.waterfall.causes) changes[cause.meaning] = cause.delta_ps();
   for (const prof::Cause& cause : back.waterfall.causes) QCOMPARE(cause.delta_ps(), -changes[cause.meaning]);
+  QCOMPARE(there.by_op.causes.size(), back.by_op.causes.size());
+  for (size_t i = 0; i < there.by_op.causes.size(); ++i) {
+    QCOMPARE(there.by_op.causes[i].op, back.by_op.causes[i].op);
+    QCOMPARE(there.by_op.causes[i].delta_ps(), -back.by_op.causes[i].delta_ps());
+  }
   QCOMPARE(there.kernels.size(), back.kernels.size());
   QVERIFY(!there.kernels.empty());
   for (size_t i = 1; i < there.kernels.size(); ++i)
@@ -201,6 +212,34 @@ void CompareTest::noiseComesFromTheRunsOwnSpread() {
   QVERIFY(half_width(drifting) > 2);
   QVERIFY(half_width(drifting) > 5 * prof::estimate(drifting).half_width);
   QCOMPARE(half_width({}), 0.0);
+}
+
+void CompareTest::runsWithoutATraceHaveNoiseToo() {
+  const auto untraced = [](double us, double unrest) {
+    auto run = made("untraced", test::StepStyle::GraphArena, 0, 0);
+    run->steps.clear();
+    run->summary->us_per_step = us;
+    double wall = 0;
+    for (int i = 0; i < 3000; ++i) {
+      wall += (us + (i / 100 % 2 ? unrest : -unrest)) * 1e-6;
+      run->steps.push_back({double(i), wall, 0, 0.3F, 0.5F});
+    }
+    return run;
+  };
+  const auto a = untraced(100, 8), b = untraced(101, 8), c = untraced(150, 8);
+  QVERIFY(compare_runs(*a, *b).half_width_us > 1);
+  QVERIFY(!compare_runs(*a, *b).beyond_noise);
+  QVERIFY(compare_runs(*a, *c).beyond_noise);
+  QVERIFY(!compare_runs(*a, *c).traced);
+  const auto verdict = [&](const Run& x, const Run& y) {
+    return delta_of(measures_of(x, sample_of(x), 0)[0], measures_of(y, sample_of(y), 0)[0]).verdict;
+  };
+  QCOMPARE(verdict(*a, *b), Verdict::WithinNoise);
+  QCOMPARE(verdict(*a, *c), Verdict::Worse);
+  // Beside a run with a trace the noise of both counts.
+  const auto traced = made("traced", test::StepStyle::EagerDirect, 1);
+  const double own = compare_runs(*traced, *traced).half_width_us / std::sqrt(2.0);
+  QVERIFY(compare_runs(*traced, *a).half_width_us > own);
 }
 
 QTEST_MAIN(CompareTest)

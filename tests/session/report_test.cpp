@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "app/report/svg.h"
+#include "app/session/gpu_steps.h"
 #include "profiling/formats/run_file.h"
 #include "profiling/whole_file.h"
 #include "tests/support/graph_run.h"
@@ -28,10 +29,10 @@ ReportRun made(const std::string& title, double us, int64_t matrix_ns, int64_t a
   run.half_width_us = 0.5;
   for (int i = 0; i < 5000; ++i) run.loss.push_back({static_cast<double>(i), i * 1e-4, 2.3 / (1 + i * 0.01)});
   run.accuracy = {{1000, 0.1, 90}, {5000, 0.5, 97}};
-  run.parts.steps = 10;
-  run.parts.times[static_cast<size_t>(prof::Meaning::Matrix)] = 10 * matrix_ns;
-  run.parts.times[static_cast<size_t>(prof::Meaning::Allocation)] = 10 * allocation_ns;
-  run.parts.end = 10 * (matrix_ns + allocation_ns);
+  run.sample.parts.steps = 10;
+  run.sample.parts.times[static_cast<size_t>(prof::Meaning::Matrix)] = 10 * matrix_ns;
+  run.sample.parts.times[static_cast<size_t>(prof::Meaning::Allocation)] = 10 * allocation_ns;
+  run.sample.parts.end = 10 * (matrix_ns + allocation_ns);
   return run;
 }
 
@@ -103,7 +104,7 @@ TEST(Report, AWaterfallForEachRunThatWasTracedAsCloselyAsTheFirst) {
   ReportRun a = made("a", 300, 100'000, 200'000), steps = made("steps", 200, 0, 0), bare = made("bare", 150, 0, 0);
   const ReportRun c = made("c", 100, 100'000, 0);
   steps.traced = Traced::StepsOnly;
-  bare.traced = Traced::No, bare.parts = {};
+  bare.traced = Traced::No, bare.sample = {};
   std::vector<std::string> titles;
   for (const ReportFigure& f : figures({a, steps, c, bare})) {
     if (!f.name.starts_with("waterfall")) continue;
@@ -115,6 +116,76 @@ TEST(Report, AWaterfallForEachRunThatWasTracedAsCloselyAsTheFirst) {
   EXPECT_THAT(html, HasSubstr("A and B: one was traced by kernels, the other traced by steps only"));
   EXPECT_THAT(html, HasSubstr("A and D: no causes of the difference"));
   EXPECT_THAT(html, HasSubstr("4 runs side by side"));
+}
+
+// A run of two kernels a step, each of a known length, and of so many bytes handed out between them.
+ReportRun drawn(const std::string& title, int64_t gemm_ns, uint64_t bytes) {
+  ReportRun run = made(title, 0, 0, 0);
+  prof::Trace trace;
+  test::GraphRun shape;
+  shape.gemm_ns = gemm_ns;
+  test::add_graph_run(trace, shape, 3);
+  GpuSteps steps;
+  steps.finish(trace);
+  run.sample = prof::sample_steps(steps.trace(), trace, 0);
+  const prof::TimeNs begin = run.sample.median_step.begin;
+  trace.memory_sources = {"direct"};
+  trace.append_memory({begin - 50, 0x1000, bytes / 2, 1, 0, prof::MemoryEventKind::Allocate, 0});
+  trace.append_memory({begin + 1000, 0x900000, bytes / 2, 1, 0, prof::MemoryEventKind::Allocate, 0});
+  trace.append_memory({begin + 5000, 0x900000, 0, 1, 0, prof::MemoryEventKind::Free, 0});
+  run.step = step_picture(steps.trace(), trace, run.sample);
+  run.us_per_step = static_cast<double>(shape.step_ns()) * 1e-3;
+  return run;
+}
+
+TEST(Report, AStepOfEachRunIsDrawnOnOneScale) {
+  const ReportRun a = drawn("slow", 39'000, 2 << 20), b = drawn("fast", 9'000, 1 << 20);
+  EXPECT_EQ(a.step.length, 48'000);
+  const auto stream = std::ranges::find(a.step.lanes, "stream 13", &StepPicture::Lane::name);
+  ASSERT_NE(stream, a.step.lanes.end());
+  ASSERT_EQ(stream->blocks.size(), 2u);
+  EXPECT_EQ(stream->blocks[0].name, "gemm");
+  EXPECT_EQ(stream->blocks[0].end - stream->blocks[0].begin, 39'000);
+  ASSERT_EQ(a.step.memory.size(), 3u);
+  EXPECT_EQ(a.step.memory[0].time, 0) << "what was handed out before the step counts";
+  EXPECT_EQ(a.step.memory[1].bytes, 2 << 20);
+  EXPECT_EQ(a.step.memory[2].bytes, 1 << 20);
+  const auto all = figures({a, b});
+  const auto steps = std::ranges::find(all, "steps", &ReportFigure::name);
+  ASSERT_NE(steps, all.end());
+  for (const char* text : {">gemm<", "48.0 µs a step", "18.0 µs a step", "ends 30.0 µs sooner", "peak 2.00 MiB",
+                           "peak 1.00 MiB", ">slow<", "matrix product"})
+    EXPECT_THAT(steps->svg, HasSubstr(text));
+  for (const size_t count : {3U, 8U}) EXPECT_EQ(figures(std::vector<ReportRun>(count, a)).size(), 3 + 2 * count);
+}
+
+TEST(Report, WaterfallsByOpSumToTheSame) {
+  const auto all = figures({drawn("slow", 39'000, 0), drawn("fast", 9'000, 0)});
+  const auto ops = std::ranges::find(all, "waterfall-ops", &ReportFigure::name);
+  ASSERT_NE(ops, all.end());
+  for (const char* text : {">gemm<", ">−30.0<", ">48.0<", ">18.0<"}) EXPECT_THAT(ops->svg, HasSubstr(text));
+}
+
+TEST(Report, KernelsStandByTheirDifference) {
+  ReportRun a = made("a", 300, 100'000, 0), b = made("b", 100, 50'000, 0);
+  for (int i = 0; i < 30; ++i) {
+    a.sample.work["kernel " + std::to_string(i)] = {1, 1.0};
+    b.sample.work["kernel " + std::to_string(i)] = {2, 1.0 + (i % 2 ? -0.1 : 0.1) * i};
+  }
+  const auto tables = kernel_tables({a, b, b}, 10);
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(tables[1].title, "From A to C");
+  ASSERT_EQ(tables[0].rows.size(), 10u);
+  EXPECT_EQ(tables[0].rows[0].name, "kernel 29");
+  EXPECT_EQ(tables[0].rows[1].name, "kernel 28");
+  EXPECT_EQ(tables[0].left_out, 20u);
+  double all = tables[0].left_out_us, known = 0;
+  for (const auto& row : tables[0].rows) all += row.delta_us();
+  for (int i = 0; i < 30; ++i) known += (i % 2 ? -0.1 : 0.1) * i;
+  EXPECT_NEAR(all, known, 1e-9);
+  EXPECT_THAT(report_html({a, b}), HasSubstr("<td>kernel 29</td><td>1.00</td><td>2.00</td><td>1.00</td><td>−1.90</td>"
+                                             "<td>−2.90</td>"));
+  EXPECT_THAT(report_html({a, b}), HasSubstr("<td>10 more</td>"));
 }
 
 TEST(Report, NoAxisOfSharesGoesBeyondAll) {
@@ -157,9 +228,9 @@ TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
     writer.finish();
   }
   const ReportRun run = report_run_of_file(file.string());
-  ASSERT_GT(run.parts.steps, 700);
-  EXPECT_EQ(run.parts.wall(), truth.step_ns() * run.parts.steps);
-  EXPECT_EQ(run.parts.times[static_cast<size_t>(prof::Meaning::Matrix)], truth.gemm_ns * run.parts.steps);
+  ASSERT_GT(run.sample.parts.steps, 700);
+  EXPECT_EQ(run.sample.parts.wall(), truth.step_ns() * run.sample.parts.steps);
+  EXPECT_EQ(run.sample.parts.times[static_cast<size_t>(prof::Meaning::Matrix)], truth.gemm_ns * run.sample.parts.steps);
   EXPECT_THAT(report_html({run}), HasSubstr(">18.0 µs<"));
   fs::remove(file);
 }

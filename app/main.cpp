@@ -103,5 +103,8 @@ int main(int argc, char** argv) {
   window.show();
   for (const QString& path : parser.positionalArguments()) window.openFile(path);
   if (parser.isSet("train")) window.whenDevice([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
-  return QApplication::exec();
+  const int code = QApplication::exec();
+  // A run that was left still has its thread, which may hang in a driver: nothing is torn down under it.
+  if (Session::leftBehind()) QSettings().sync(), std::_Exit(code);
+  return code;
 }

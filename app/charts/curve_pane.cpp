@@ -17,7 +17,7 @@ double meter_value(Gauge measure, const MeterPoint& p) {
   return p.reserved / kMiB;
 }
 
-constexpr int kArrow = 20, kBesideTitle = kArrow + 26;
+constexpr int kArrow = 22, kBesideTitle = kArrow + 26;
 
 QString brief_title(Gauge measure) {
   switch (measure) {

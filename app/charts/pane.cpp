@@ -83,6 +83,7 @@ Pane::Pane(const QString& title, QWidget* parent)
   row_->setSpacing(6);
   title_->setFont(ui_font(12.5, 600));
   note_->setFont(ui_font(11.5));
+  note_->setObjectName("note");
   note_->setMinimumWidth(0);
   note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   row_->addWidget(title_);

@@ -139,9 +139,7 @@ QWidget* LibraryTab::buildBar() {
   status_->setText(tr("Any status"));
   tag_->setText(tr("Any tag"));
   auto* import = small_button(tr("Import…"), bar);
-  connect(import, &QPushButton::clicked, this, [this] {
-    if (const QString done = ask_import(this, *library_); !done.isEmpty()) emit said(done, false);
-  });
+  connect(import, &QPushButton::clicked, this, [this] { ask_import(this, *library_); });
   for (QWidget* each : std::initializer_list<QWidget*>{find, status_, tag_, import}) row->addWidget(each);
   return bar;
 }
@@ -225,9 +223,7 @@ void LibraryTab::connectSide() {
   connect(torch_, &QPushButton::clicked, this, [this] {
     if (noted_) emit torchWanted(noted_->spec);
   });
-  connect(export_, &QPushButton::clicked, this, [this] {
-    if (const QString done = ask_export(this, *library_, chosen()); !done.isEmpty()) emit said(done, false);
-  });
+  connect(export_, &QPushButton::clicked, this, [this] { ask_export(this, *library_, chosen()); });
   connect(delete_, &QPushButton::clicked, this, &LibraryTab::removeChosen);
 }
 

@@ -95,31 +95,28 @@ void ask_note(QWidget* parent, RunLibrary& library, Run* run) {
   if (ok && kept) library.setNote(kept, note);
 }
 
-QString ask_export(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs) {
+void ask_export(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs) {
+  if (runs.empty()) return;
+  const std::vector<QPointer<Run>> kept(runs.begin(), runs.end());
   if (runs.size() == 1) {
     const QString path = QFileDialog::getSaveFileName(
         parent, QObject::tr("Export a run"), QString(runs.front()->title).replace('/', '-') + ".wsrun",
         QObject::tr("Run file (*.wsrun);;Chrome trace (*.json *.json.gz);;Nsight Systems tables (*.sqlite);;Kernels "
                     "(*.csv);;Losses for TensorBoard (*.scalars.csv)"));
-    if (path.isEmpty() || !library.exportRun(runs.front(), path)) return {};
-    return QObject::tr("Written: %1").arg(QFileInfo(path).fileName());
+    if (!path.isEmpty() && kept.front()) library.exportRun(kept.front(), path);
+    return;
   }
   const QString folder =
       QFileDialog::getExistingDirectory(parent, QObject::tr("Export %1 runs to a folder").arg(runs.size()));
-  int written = 0;
-  for (Run* run : runs)
-    if (!folder.isEmpty() && library.exportRun(run, folder + "/" + QFileInfo(run->path).fileName())) ++written;
-  return folder.isEmpty() ? QString() : QObject::tr("%1 of %2 runs written").arg(written).arg(runs.size());
+  for (const auto& run : kept)
+    if (!folder.isEmpty() && run) library.exportRun(run, folder + "/" + QFileInfo(run->path).fileName());
 }
 
-QString ask_import(QWidget* parent, RunLibrary& library) {
+void ask_import(QWidget* parent, RunLibrary& library) {
   const QStringList paths = QFileDialog::getOpenFileNames(
       parent, QObject::tr("Import runs"), {},
       QObject::tr("Runs and traces (*.wsrun *.json *.json.gz *.sqlite *.db *.csv);;All files (*)"));
-  int read = 0;
-  for (const QString& path : paths)
-    if (library.import(path)) ++read;
-  return read == 0 ? QString() : QObject::tr("%1 imported").arg(read);
+  for (const QString& path : paths) library.import(path);
 }
 
 }  // namespace ws::app

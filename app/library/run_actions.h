@@ -19,7 +19,8 @@ void fill_change_menu(QMenu& menu, const Run& run, const OneChange& chosen);
 void ask_title(QWidget* parent, RunLibrary& library, Run* run);
 void ask_tags(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs);
 void ask_note(QWidget* parent, RunLibrary& library, Run* run);
-QString ask_export(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs);  // what to say
-QString ask_import(QWidget* parent, RunLibrary& library);
+// Both only ask: the library does it on another thread and says when it is done.
+void ask_export(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs);
+void ask_import(QWidget* parent, RunLibrary& library);
 
 }  // namespace ws::app

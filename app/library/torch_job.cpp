@@ -89,7 +89,7 @@ bool is_trace(const QString& path) {
 void add_trace_opener(MainWindow& window) {
   window.addOpener([&window](const QString& path) {
     if (!is_trace(path)) return false;
-    if (Run* run = window.library()->import(path)) window.library()->setTicked(run, true);
+    window.library()->import(path, [library = window.library()](Run* run) { library->setTicked(run, true); });
     return true;
   });
 }

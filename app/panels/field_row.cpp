@@ -2,6 +2,7 @@
 
 #include <QCheckBox>
 #include <QComboBox>
+#include <QEvent>
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -9,8 +10,8 @@
 #include <QMap>
 #include <QPushButton>
 #include <QStyle>
-#include <QToolButton>
 
+#include "app/panels/layer_editor.h"
 #include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
 #include "app/session/text.h"
@@ -59,6 +60,14 @@ QString value_label(std::string_view value) {
   return text(value).replace('-', ' ');
 }
 
+QString explained(std::string_view sentence) {
+  const QString whole = text(sentence);
+  const qsizetype look = whole.indexOf("Look ");
+  if (look < 0) return whole.toHtmlEscaped();
+  return QString("%1<span style='color:%2'>%3</span>")
+      .arg(whole.left(look).toHtmlEscaped(), theme().secondary.name(), whole.mid(look).toHtmlEscaped());
+}
+
 FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget(parent), field_(field) { build(); }
 
 void FieldRow::build() {
@@ -68,7 +77,6 @@ void FieldRow::build() {
   label_->setToolTip(text(field_.explain));
   QWidget* control = nullptr;
   if (field_.kind == FieldKind::Choice) control = buildChoice();
-  if (field_.kind == FieldKind::IntegerList) control = buildLayers();
   if (field_.kind == FieldKind::Flag) control = check_ = new QCheckBox(this);
   if (!control) control = buildText();
   if (check_)
@@ -87,11 +95,31 @@ void FieldRow::build() {
   grid->addWidget(control, 0, 1);
   grid->setColumnStretch(1, 1);
   setLabelWidth(kLabelWidth);
+  addNotes();
+}
+
+// Under both columns, so that two or three lines are enough. A number's explanation stands under its section.
+void FieldRow::addNotes() {
+  if (edit_) edit_->installEventFilter(this);
   if (half_) return;
   explain_ = small_label(this);
+  explain_->setObjectName("explain");
+  explain_->setTextFormat(Qt::RichText);
   blocked_ = small_label(this);
-  grid->addWidget(explain_, 1, 1);
-  grid->addWidget(blocked_, 2, 1);
+  if (field_.kind == FieldKind::IntegerList) {
+    edit_->setPlaceholderText(tr("none"));
+    layers_ = new LayerEditor(this);
+    connect(layers_, &LayerEditor::edited, this,
+            [this](const QString& widths) { emit edited(text(field_.key), widths); });
+    grid_->addWidget(layers_, 1, 0, 1, 2);
+  }
+  grid_->addWidget(explain_, 2, 0, 1, 2);
+  grid_->addWidget(blocked_, 3, 0, 1, 2);
+}
+
+bool FieldRow::eventFilter(QObject* object, QEvent* event) {
+  if (object == edit_ && event->type() == QEvent::FocusIn) emit focused(text(field_.key));
+  return QWidget::eventFilter(object, event);
 }
 
 void FieldRow::setLabelWidth(int width) { grid_->setColumnMinimumWidth(0, width); }
@@ -112,7 +140,8 @@ QWidget* FieldRow::buildChoice() {
     return combo_;
   }
   std::vector<SegmentedRow::Value> values;
-  for (const FieldValue& value : field_.values) values.push_back({text(value.name), value_label(value.name)});
+  for (const FieldValue& value : field_.values)
+    values.push_back({text(value.name), value_label(value.name), text(value.explain)});
   segments_ = new SegmentedRow(text(field_.label), values, this);
   connect(segments_, &SegmentedRow::picked, this,
           [this](const QString& value) { emit edited(text(field_.key), value); });
@@ -140,33 +169,6 @@ QWidget* FieldRow::buildText() {
   return holder;
 }
 
-QWidget* FieldRow::buildLayers() {
-  edit_ = new QLineEdit(this);
-  edit_->setFont(number_font(12));
-  connect(edit_, &QLineEdit::editingFinished, this, &FieldRow::commitText);
-  auto* holder = new QWidget(this);
-  auto* row = new QHBoxLayout(holder);
-  row->setContentsMargins(0, 0, 0, 0);
-  row->setSpacing(3);
-  row->addWidget(edit_);
-  for (bool add : {true, false}) {
-    auto* button = new QToolButton(holder);
-    button->setIcon(theme_icon(add ? "plus" : "minus"));
-    button->setAccessibleName(add ? tr("Add a layer") : tr("Remove the last layer"));
-    button->setToolTip(button->accessibleName());
-    connect(button, &QToolButton::clicked, this, [this, add] {
-      QStringList widths = value_.split(',', Qt::SkipEmptyParts);
-      if (add)
-        widths << QString::number(widths.isEmpty() ? 128 : std::max<qlonglong>(1, widths.back().toLongLong() / 2));
-      else if (!widths.isEmpty())
-        widths.removeLast();
-      emit edited(text(field_.key), widths.join(','));
-    });
-    row->addWidget(button);
-  }
-  return holder;
-}
-
 void FieldRow::commitText() {
   const QString typed = edit_->text().trimmed();
   if (typed != value_) emit edited(text(field_.key), typed);
@@ -182,10 +184,10 @@ void FieldRow::refreshValue(const QString& value) {
 
 void FieldRow::explain(const QString& value) {
   if (!explain_) return;
-  QString sentence = text(field_.explain);
+  std::string_view sentence = field_.explain;
   for (const FieldValue& v : field_.values)
-    if (text(v.name) == value) sentence = text(v.explain);
-  explain_->setText(sentence);
+    if (text(v.name) == value) sentence = v.explain;
+  explain_->setText(explained(sentence));
 }
 
 // A reason names the value it is about; one that names another choice gets this value put before it.
@@ -214,6 +216,11 @@ void FieldRow::refreshBlocked(const RunSpec& spec, bool cuda) {
   blocked_->setVisible(!lines.isEmpty());
 }
 
+QString FieldRow::tip(const QString& before, bool changed, bool locked) const {
+  return text(field_.explain) + (changed ? tr("\nChanged: the preset has %1.").arg(before) : QString()) +
+         (locked ? tr("\nFixed while this run trains; a new value is for the next run.") : QString());
+}
+
 void FieldRow::refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked) {
   const QString value = QString::fromStdString(field_text(spec, field_.key));
   const QString before = QString::fromStdString(field_text(preset, field_.key));
@@ -225,12 +232,13 @@ void FieldRow::refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bo
     blocked_->hide();
   const bool changed = value != before;
   label_->setText(shown_label(field_) + (changed ? QString::fromUtf8(" •") : QString()));
-  label_->setToolTip(text(field_.explain) + (changed ? tr("\nChanged: the preset has %1.").arg(before) : QString()) +
-                     (locked ? tr("\nFixed while this run trains; a new value is for the next run.") : QString()));
+  const QString said = tip(before, changed, locked);
+  label_->setToolTip(said);
+  if (half_) edit_->setToolTip(said);
+  if (layers_) layers_->setSpec(spec);
   paint_ink(label_, locked ? theme().quiet : theme().text);
   if (explain_) paint_ink(explain_, theme().quiet);
   if (blocked_) paint_ink(blocked_, theme().secondary);
-  if (explain_ && check_) explain_->setText(text(field_.explain));
 }
 
 }  // namespace ws::app

@@ -12,9 +12,12 @@ class QLineEdit;
 
 namespace ws::app {
 
+class LayerEditor;
 class SegmentedRow;
 
 QString value_label(std::string_view value);  // "stream-ordered" → "stream"
+// What a choice does, and in stronger ink what to look at.
+QString explained(std::string_view sentence);
 
 class FieldRow : public QWidget {
   Q_OBJECT
@@ -29,12 +32,17 @@ class FieldRow : public QWidget {
  signals:
   void edited(const QString& key, const QString& value);
   void browse(const QString& key);
+  void focused(const QString& key);  // a number, whose explanation stands elsewhere
+
+ protected:
+  bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
   void build();
   QWidget* buildChoice();
   QWidget* buildText();
-  QWidget* buildLayers();
+  void addNotes();
+  QString tip(const QString& before, bool changed, bool locked) const;
   void commitText();
   void refreshValue(const QString& value);
   void refreshBlocked(const RunSpec& spec, bool cuda);
@@ -51,6 +59,7 @@ class FieldRow : public QWidget {
   QComboBox* combo_ = nullptr;
   QCheckBox* check_ = nullptr;
   QLineEdit* edit_ = nullptr;
+  LayerEditor* layers_ = nullptr;
 };
 
 }  // namespace ws::app

@@ -89,6 +89,7 @@ SegmentedRow::SegmentedRow(const QString& name, const std::vector<Value>& values
   for (const Value& value : values) {
     auto* segment = new Segment(value.name, value.label, this);
     segment->setAccessibleName(name + ": " + value.name);
+    segment->setExplanation(value.explain);
     segment->installEventFilter(this);
     group_->addButton(segment);
     row->addWidget(segment, segment->sizeHint().width());
@@ -121,8 +122,9 @@ void SegmentedRow::setBlocked(const QString& value, const QString& reason) {
   for (Segment* segment : segments_) {
     if (segment->value() != value) continue;
     segment->setBlocked(!reason.isEmpty());
-    segment->setAccessibleDescription(reason);
-    segment->setToolTip(reason);
+    const QString said = reason.isEmpty() ? segment->explanation() : reason + "\n" + segment->explanation();
+    segment->setAccessibleDescription(said.trimmed());
+    segment->setToolTip(said.trimmed());
   }
 }
 

@@ -13,6 +13,10 @@ class Segment : public QAbstractButton {
  public:
   Segment(const QString& value, const QString& label, QWidget* parent);
   const QString& value() const { return value_; }
+  void setExplanation(const QString& sentence) {
+    explain_ = sentence, setToolTip(sentence), setAccessibleDescription(sentence);
+  }
+  const QString& explanation() const { return explain_; }
   bool blocked() const { return blocked_; }
   void setBlocked(bool blocked);
   void setEnds(bool first, bool last) { first_ = first, last_ = last; }
@@ -32,7 +36,7 @@ class Segment : public QAbstractButton {
   void nextCheckState() override;
 
  private:
-  QString value_;
+  QString value_, explain_;
   bool blocked_ = false, first_ = false, last_ = false;
 };
 
@@ -40,7 +44,7 @@ class SegmentedRow : public QWidget {
   Q_OBJECT
  public:
   struct Value {
-    QString name, label;
+    QString name, label, explain;
   };
   SegmentedRow(const QString& name, const std::vector<Value>& values, QWidget* parent = nullptr);
   QString value() const;

@@ -127,27 +127,12 @@ void SetupPanel::buildSection(const QString& group) {
   section->body()->addLayout(grid);
   bool any_advanced = false;
   for (const Field* field : fields_of(group)) {
-    auto* row = new FieldRow(*field, section);
-    connect(row, &FieldRow::edited, this, &SetupPanel::set);
-    connect(row, &FieldRow::browse, this, [this](const QString& key) {
-      const bool folder = spec_.data.name == "idx";
-      const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of IDX files"))
-                                  : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
-                                                                 tr("Tables (*.csv *.txt);;All files (*)"));
-      if (!path.isEmpty()) set(key, path);
-    });
-    rows_.push_back(row);
+    addRow(*field, section);
     any_advanced = any_advanced || advanced(field->key);
   }
-  if (group == "Model") {
-    for (QLabel** label : {&chain_, &estimate_}) {
-      *label = new QLabel(section);
-      (*label)->setFont(ui_font(11));
-      (*label)->setWordWrap(true);
-      (*label)->setForegroundRole(QPalette::PlaceholderText);
-      section->body()->addWidget(*label);
-    }
-  }
+  hints_[group] = addNote(section);
+  hints_[group]->setObjectName("explain");
+  if (group == "Model") chain_ = addNote(section), estimate_ = addNote(section);
   if (!any_advanced) return;
   auto* more = more_[group] = new QPushButton(section);
   more->setProperty("link", true);
@@ -157,6 +142,47 @@ void SetupPanel::buildSection(const QString& group) {
     relayout(group);
   });
   section->body()->addWidget(more, 0, Qt::AlignLeft);
+}
+
+void SetupPanel::addRow(const Field& field, Section* section) {
+  auto* row = new FieldRow(field, section);
+  connect(row, &FieldRow::edited, this, &SetupPanel::set);
+  connect(row, &FieldRow::focused, this, [this, group = text(field.group)](const QString& key) {
+    hint_keys_[group] = key;
+    showHint(group);
+  });
+  connect(row, &FieldRow::browse, this, [this](const QString& key) {
+    const bool folder = spec_.data.name == "idx";
+    const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of IDX files"))
+                                : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
+                                                               tr("Tables (*.csv *.txt);;All files (*)"));
+    if (!path.isEmpty()) set(key, path);
+  });
+  rows_.push_back(row);
+}
+
+QLabel* SetupPanel::addNote(Section* section) {
+  auto* label = new QLabel(section);
+  label->setFont(ui_font(11));
+  label->setWordWrap(true);
+  label->setForegroundRole(QPalette::PlaceholderText);
+  label->setMinimumWidth(10);
+  section->body()->addWidget(label);
+  return label;
+}
+
+// Numbers stand two to a line and have no room for a sentence each: the one that was looked at last has it below them.
+void SetupPanel::showHint(const QString& group) {
+  const FieldRow* shown = nullptr;
+  for (const FieldRow* row : rows_) {
+    if (text(row->field().group) != group || !row->half() || row->isHidden()) continue;
+    if (!shown || text(row->field().key) == hint_keys_[group]) shown = row;
+  }
+  QLabel* hint = hints_[group];
+  hint->setVisible(shown != nullptr);
+  if (shown)
+    hint->setText(
+        QString("<b>%1</b> %2").arg(text(shown->field().label).toHtmlEscaped(), explained(shown->field().explain)));
 }
 
 // Puts the rows that matter into the grid: numbers two to a line, everything else on a line of its own.
@@ -179,6 +205,7 @@ void SetupPanel::relayout(const QString& group) {
     else
       ++line, column = 0;
   }
+  showHint(group);
   if (more_.count(group)) more_[group]->setText(show_more_[group] ? tr("Fewer choices") : tr("More choices"));
 }
 

@@ -44,6 +44,9 @@ class SetupPanel : public QWidget {
   QWidget* buildHeader();
   QWidget* buildFooter();
   void buildSection(const QString& group);
+  void addRow(const Field& field, Section* section);
+  QLabel* addNote(Section* section);
+  void showHint(const QString& group);
   void fillPresets();
   void applyPending();
   QStringList fit();  // to what this machine can run; returns what was changed
@@ -62,6 +65,8 @@ class SetupPanel : public QWidget {
   std::map<QString, QGridLayout*> grids_;
   std::map<QString, QPushButton*> more_;
   std::map<QString, bool> show_more_;
+  std::map<QString, QLabel*> hints_;  // what the number somebody looked at last means
+  std::map<QString, QString> hint_keys_;
   std::vector<FieldRow*> rows_;
   QWidget* inside_ = nullptr;  // what scrolls
   QLabel* chain_ = nullptr;

@@ -28,6 +28,8 @@ RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent)
   watcher_.addPath(folder_);
   elsewhere_.setInterval(2000);  // a run that another program trains: what its file says by now
   connect(&elsewhere_, &QTimer::timeout, this, &RunLibrary::refresh);
+  clock_.setInterval(1000);  // how long the import or export goes on by now
+  connect(&clock_, &QTimer::timeout, this, &RunLibrary::workChanged);
   emptyTrash();
 }
 

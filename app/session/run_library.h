@@ -1,10 +1,12 @@
 // The runs that the window knows: those in the library's folder, those opened from elsewhere, and the live one.
 #pragma once
+#include <QElapsedTimer>
 #include <QFileSystemWatcher>
 #include <QHash>
 #include <QObject>
 #include <QSet>
 #include <QTimer>
+#include <deque>
 #include <functional>
 #include <vector>
 
@@ -44,19 +46,23 @@ class RunLibrary : public QObject {
   QString lastRemoved() const { return removed_.empty() ? QString() : removed_.back().title; }
   Run* undoRemove();  // nullptr: it is gone for good
 
-  Run* import(const QString& path);  // a run file or another tool's trace becomes a run of the library
+  // These work on another thread; what goes wrong comes as failed().
+  // A run file or another tool's trace becomes a run of the library, which `done` gets.
+  void import(const QString& path, const std::function<void(Run* run)>& done = {});
   // By the name's ending: .wsrun with the weights beside it, .json, .json.gz, .csv … What was there before is replaced
   // once the new file is whole.
-  bool exportRun(Run* run, const QString& path);
-  void exportLater(Run* run, const QString& path);  // on another thread; then exported() or failed()
-  // Writes a run that `make` gives into the folder, on another thread, then opens and ticks it.
+  void exportRun(Run* run, const QString& path);  // then exported()
+  // Writes a run that `make` gives into the folder, then opens and ticks it.
   void addMade(const QString& name, std::function<prof::RunData()> make);
+  QString work() const;  // "Importing trace.json, 96.0 MiB… 4 s"; empty: nothing goes on
 
  signals:
   void changed();
   void tickedChanged();
   void failed(const QString& sentence);
   void exported(const QString& path);
+  void imported(ws::app::Run* run);
+  void workChanged();
 
  private:
   struct Removed {
@@ -69,7 +75,13 @@ class RunLibrary : public QObject {
   void tellTicked(const Run& run);
   void markBroken(const QString& path, const QString& why);
   bool write(Run* run, const std::function<void(const std::string& path)>& change);
-  void later(std::function<QString()> work, std::function<void(const QString& path)> done);
+  struct Work {
+    QString what;
+    QElapsedTimer since;
+  };
+  void later(const QString& what, std::function<QString()> work, std::function<void(const QString& path)> done);
+  void workEnded();
+  static QString freeName(const QString& folder, const QString& base);
   QString trash() const { return folder_ + "/.deleted"; }
   void emptyTrash();
 
@@ -80,7 +92,8 @@ class RunLibrary : public QObject {
   QSet<Run*> loading_;
   QHash<QString, qint64> written_;  // when each file was last changed, as far as it was read
   QFileSystemWatcher watcher_;
-  QTimer settle_, elsewhere_;
+  std::deque<Work> works_;
+  QTimer settle_, elsewhere_, clock_;
 };
 
 }  // namespace ws::app

@@ -1,29 +1,15 @@
-// What a person changes in the library: names, tags, notes, deleting and its undo, files in and out.
-#include <QCoreApplication>
+// What a person changes in the library: names, tags, notes, deleting and its undo.
 #include <QDateTime>
 #include <QDir>
 #include <QFileInfo>
-#include <QPointer>
-#include <QThreadPool>
 #include <QUuid>
-#include <filesystem>
 
 #include "app/session/run_library.h"
-#include "app/session/run_reader.h"
-#include "profiling/formats/convert.h"
-#include "profiling/whole_file.h"
 
 namespace ws::app {
 namespace {
 
 constexpr int kTrashDays = 1;
-
-// A name that is free in the folder.
-QString free_name(const QString& folder, const QString& base) {
-  QString path = QDir(folder).filePath(base + ".wsrun");
-  for (int i = 2; QFileInfo::exists(path); ++i) path = QDir(folder).filePath(QString("%1-%2.wsrun").arg(base).arg(i));
-  return path;
-}
 
 // SQLite keeps what was not folded into the file yet beside it.
 constexpr const char* kBeside[] = {"-wal", "-shm", ".wsck"};
@@ -33,18 +19,6 @@ bool move_run(const QString& from, const QString& to) {
   for (const char* ending : kBeside)
     if (QFile::exists(from + ending)) QFile::rename(from + ending, to + ending);
   return true;
-}
-
-void write_copy(const QString& from, const QString& to) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(from.toStdString(), to.toStdString(), ignored))
-    throw Failure(to.toStdString() + ": is the run itself.");
-  prof::convert(from.toStdString(), to.toStdString());
-  if (!to.endsWith(".wsrun")) return;
-  const QString weights = weights_path(from), beside = weights_path(to);
-  QFile::remove(beside);  // of what was replaced
-  if (QFile::exists(weights) && !QFile::copy(weights, beside))
-    throw Failure(beside.toStdString() + ": cannot be written; the copy has no weights.");
 }
 
 }  // namespace
@@ -130,7 +104,7 @@ Run* RunLibrary::undoRemove() {
   removed_.pop_back();
   const QFileInfo was(last.was);
   const QString path =
-      was.exists() ? free_name(was.absolutePath(), was.completeBaseName()) : last.was;  // the name was taken since
+      was.exists() ? freeName(was.absolutePath(), was.completeBaseName()) : last.was;  // the name was taken since
   if (!move_run(last.file, path)) {
     emit failed(tr("“%1” cannot be brought back: %2 cannot be moved.").arg(last.title, last.file));
     emit changed();
@@ -144,70 +118,6 @@ void RunLibrary::emptyTrash() {
   for (const QFileInfo& file : QDir(trash()).entryInfoList(QDir::Files))
     if (file.metadataChangeTime().daysTo(QDateTime::currentDateTime()) > kTrashDays)
       QFile::remove(file.absoluteFilePath());
-}
-
-Run* RunLibrary::import(const QString& path) {
-  const QString target = free_name(folder_, QFileInfo(path).baseName());
-  try {
-    if (path.endsWith(".wsrun")) {
-      if (QFileInfo(path).absolutePath() == QFileInfo(folder_).absoluteFilePath()) return open(path);
-      prof::read_run_summary(path.toStdString());  // refuses what is no run
-      prof::write_whole_file(target.toStdString(), [&](const std::string& part) {
-        if (!QFile::copy(path, QString::fromStdString(part)))
-          throw Failure(part + ": cannot be written; is the disk full?");
-      });
-    } else {
-      prof::convert(path.toStdString(), target.toStdString());
-    }
-  } catch (const std::exception& problem) {
-    emit failed(QString::fromUtf8(problem.what()));
-    return nullptr;
-  }
-  return open(target);
-}
-
-bool RunLibrary::exportRun(Run* run, const QString& path) {
-  try {
-    write_copy(run->path, path);
-  } catch (const std::exception& problem) {
-    emit failed(QString::fromUtf8(problem.what()));
-    return false;
-  }
-  return true;
-}
-
-// Runs `work` on another thread; what it gives, or its problem in a sentence, comes back while the library is there.
-void RunLibrary::later(std::function<QString()> work, std::function<void(const QString& path)> done) {
-  QThreadPool::globalInstance()->start(
-      [guard = QPointer<RunLibrary>(this), work = std::move(work), done = std::move(done)] {
-        QString path, problem;
-        try {
-          path = work();
-        } catch (const std::exception& failure) {
-          problem = QString::fromUtf8(failure.what());
-        }
-        QMetaObject::invokeMethod(qApp, [guard, done, path, problem] {
-          if (!guard) return;
-          problem.isEmpty() ? done(path) : emit guard->failed(problem);
-        });
-      });
-}
-
-void RunLibrary::exportLater(Run* run, const QString& path) {
-  later([from = run->path, path] { return write_copy(from, path), path; },
-        [this](const QString& written) { emit exported(written); });
-}
-
-void RunLibrary::addMade(const QString& name, std::function<prof::RunData()> make) {
-  const auto work = [folder = folder_, name, make = std::move(make)] {
-    const QString path = free_name(folder, name);
-    QDir().mkpath(folder);
-    prof::export_run(make(), path.toStdString());
-    return path;
-  };
-  later(work, [this](const QString& path) {
-    if (Run* run = open(path)) setTicked(run, true), emit exported(path);
-  });
 }
 
 }  // namespace ws::app

@@ -51,6 +51,12 @@ bool is_last(const EpochResult& epoch, const TrainSpec& train) {
          (train.target_accuracy > 0 && epoch.test && epoch.test->accuracy >= train.target_accuracy);
 }
 
+// Of runs that were left: their threads still use them, and nobody can end those. They stay until the process ends.
+std::vector<void*>& left_workers() {
+  static auto* const left = new std::vector<void*>;
+  return *left;
+}
+
 }  // namespace
 
 struct Session::Worker {
@@ -231,6 +237,24 @@ bool Session::stopAndWait(int milliseconds) {
   finish();
   return true;
 }
+
+void Session::leave() {
+  if (!worker_) return;
+  timer_.stop();
+  queue_.clear();
+  left_workers().push_back(worker_.release());
+  paused_ = false;
+  run_->unfinished = true;
+  Summary summary;
+  summary.status = RunStatus::Stopped;
+  summary.message = "The window was closed before the run could end; what was written is shown.";
+  summary.spec = run_->spec;
+  if (!run_->summary) run_->summary = summary;
+  emit ended(run_);
+  emit stateChanged();
+}
+
+bool Session::leftBehind() { return !left_workers().empty(); }
 
 void Session::change(const QString& key, const QString& value) {
   if (!worker_) return;

@@ -47,6 +47,10 @@ class Session : public QObject {
   void stepOnce();
   void stop();  // the running one and those that wait
   bool stopAndWait(int milliseconds);
+  // Waits no longer for a run that does not come to its end: its thread and its file are left as they are, the file
+  // says unfinished. Only the end of the process ends that thread; see leftBehind().
+  void leave();
+  static bool leftBehind();
   void change(const QString& key, const QString& value);
   void setTraceLevel(prof::TraceLevel level);
   void setTraceExtras(const TraceExtras& extras) { extras_ = extras; }

@@ -104,7 +104,7 @@ void LivePage::setCompact(bool compact) {
   calls_->setVisible(!compact);
   split_->setCompact(compact);
   charts_->setSizes(compact ? QList<int>{354, 273, 0, 314} : QList<int>{430, 260, 220, 340});
-  least_charts_ = compact ? 176 : 262;
+  least_charts_ = compact ? 190 : 262;
   if (rows_->count() > 1 && !dragged_) rows_->setSizes({least_charts_, compact ? 480 : 680});
   balanceSoon();
 }

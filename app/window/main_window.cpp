@@ -7,11 +7,9 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QMenu>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QPlainTextEdit>
 #include <QProcess>
-#include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
@@ -188,6 +186,9 @@ void MainWindow::connectSession() {
   connect(&library_, &RunLibrary::failed, this, [this](const QString& sentence) { say(sentence, true); });
   connect(&library_, &RunLibrary::exported, this,
           [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
+  connect(&library_, &RunLibrary::imported, this,
+          [this](const Run* run) { say(tr("Imported: %1").arg(run->title), false); });
+  connect(&library_, &RunLibrary::workChanged, this, &MainWindow::refreshBars);
   connect(&library_, &RunLibrary::tickedChanged, this, &MainWindow::showRuns);
   connect(runs_, &RunsPanel::openFile, this, &MainWindow::chooseFile);
   connect(runs_, &RunsPanel::picked, this, &MainWindow::refreshBars);
@@ -368,27 +369,8 @@ void MainWindow::dropEvent(QDropEvent* event) {
     if (url.isLocalFile()) openFile(url.toLocalFile());
 }
 
-bool MainWindow::mayClose() {
-  if (recording_.busy()) {
-    say(tr("A program is being recorded: end it, or stop it with Run › Stop, then close."), true);
-    return false;
-  }
-  if (!session_.busy()) return true;
-  QMessageBox box(QMessageBox::Question, tr("A run is training"),
-                  tr("Stop training and close? The run so far is kept."), QMessageBox::NoButton, this);
-  box.setObjectName("closeInMidRun");
-  QPushButton* stop = box.addButton(tr("Stop and close"), QMessageBox::AcceptRole);
-  QPushButton* keep = box.addButton(tr("Keep training"), QMessageBox::RejectRole);
-  box.setDefaultButton(keep);
-  box.exec();
-  if (box.clickedButton() != stop) return false;
-  if (session_.stopAndWait(15'000)) return true;
-  say(tr("The device has not answered for 15 seconds; the run file is kept up to the last second."), true);
-  return true;
-}
-
 void MainWindow::closeEvent(QCloseEvent* event) {
-  if (!mayClose()) return event->ignore();
+  if (!mayClose([this] { close(); })) return event->ignore();
   if (keep_layout_) rememberLayout();
   event->accept();
 }

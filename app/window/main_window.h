@@ -20,6 +20,7 @@ class QTabBar;
 
 namespace ws::app {
 
+class FinishingBox;
 class LivePage;
 class NoticeBar;
 class RailButton;
@@ -133,7 +134,9 @@ class MainWindow : public QMainWindow {
   void showTab(int index);
   void setCompact(bool compact);
   void rememberLayout();
-  bool mayClose();
+  // True: nothing is in the way. Else it has been asked, and `then` is called once the run that trained is kept.
+  bool mayClose(std::function<void()> then);
+  void finishRun(std::function<void()> then);
   void chooseFile();
 
   TimeCursor cursor_;
@@ -171,6 +174,7 @@ class MainWindow : public QMainWindow {
   std::function<bool(const QStringList&)> restarter_;
   std::function<bool()> gpu_lost_;
   QPointer<Run> watched_;
+  QPointer<FinishingBox> finishing_;
   qsizetype logged_ = 0;  // lines of the watched run
   const DeviceInfo* info_ = nullptr;
   bool compact_ = false, keep_layout_ = true, sides_by_hand_ = false;

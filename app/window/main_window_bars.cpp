@@ -110,6 +110,7 @@ void MainWindow::refreshBars() {
   const Run* run = shownRun();
   bar_->showRun(run, session_.busy(), session_.paused(), static_cast<int>(session_.waiting()));
   std::vector<StatusPart> parts;
+  if (const QString work = library_.work(); !work.isEmpty()) parts.push_back({work, false});
   QString state = info_ && info_->cuda ? tr("Ready · %1").arg(QString::fromStdString(info_->name)) : tr("Ready · CPU");
   QColor dot = theme().better;
   if (session_.busy() && run) {

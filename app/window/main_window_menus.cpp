@@ -74,7 +74,7 @@ void MainWindow::saveCopy() {
 void MainWindow::saveCopyTo(const QString& path) {
   Run* run = shownRun();
   if (!run || run->live() || run->path.isEmpty()) return say(tr("There is no ended run to save."), true);
-  library_.exportLater(run, path.endsWith(".wsrun") ? path : path + ".wsrun");
+  library_.exportRun(run, path.endsWith(".wsrun") ? path : path + ".wsrun");
 }
 
 void MainWindow::askForProgram() {

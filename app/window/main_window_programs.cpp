@@ -41,7 +41,7 @@ void MainWindow::offerRestart(const QString& sentence) {
 }
 
 void MainWindow::restart() {
-  if (!mayClose()) return;
+  if (!mayClose([this] { restart(); })) return;
   rememberLayout();
   if (!restarter_({"--runs", library_.folder()}))
     return notice_->tell(tr("Warpscope could not start itself again: close it and start it by hand."));

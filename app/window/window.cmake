@@ -10,6 +10,7 @@ warpscope_library(app
   panels/data_shape.cpp
   panels/field_row.cpp
   panels/fonts.cpp
+  panels/layer_editor.cpp
   panels/runs_model.cpp
   panels/runs_panel.cpp
   panels/section.cpp
@@ -23,13 +24,16 @@ warpscope_library(app
   session/run.cpp
   session/run_library.cpp
   session/run_library_edit.cpp
+  session/run_library_files.cpp
   session/run_reader.cpp
   session/run_trace.cpp
   session/session.cpp
+  window/finishing_box.cpp
   window/key_list.cpp
   window/live_page.cpp
   window/main_window.cpp
   window/main_window_bars.cpp
+  window/main_window_closing.cpp
   window/main_window_menus.cpp
   window/main_window_programs.cpp
   window/notice_bar.cpp

@@ -1,0 +1,131 @@
+// Files that come into the library and go out of it. Big ones take a while: all of it happens on another thread, one
+// file after the other, and work() says what is going on.
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QPointer>
+#include <QThreadPool>
+#include <filesystem>
+
+#include "app/panels/units.h"
+#include "app/session/run_library.h"
+#include "profiling/formats/convert.h"
+#include "profiling/whole_file.h"
+
+namespace ws::app {
+namespace {
+
+// One thread: two imports of one name must not choose the same free one, and the processor is the run's that trains.
+QThreadPool& file_thread() {
+  static QThreadPool pool;
+  pool.setMaxThreadCount(1);
+  return pool;
+}
+
+void write_copy(const QString& from, const QString& to) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(from.toStdString(), to.toStdString(), ignored))
+    throw Failure(to.toStdString() + ": is the run itself.");
+  prof::convert(from.toStdString(), to.toStdString());
+  if (!to.endsWith(".wsrun")) return;
+  const QString weights = weights_path(from), beside = weights_path(to);
+  QFile::remove(beside);  // of what was replaced
+  if (QFile::exists(weights) && !QFile::copy(weights, beside))
+    throw Failure(beside.toStdString() + ": cannot be written; the copy has no weights.");
+}
+
+void read_in(const QString& from, const QString& to) {
+  if (!from.endsWith(".wsrun")) return prof::convert(from.toStdString(), to.toStdString());
+  prof::read_run_summary(from.toStdString());  // refuses what is no run
+  prof::write_whole_file(to.toStdString(), [&](const std::string& part) {
+    if (!QFile::copy(from, QString::fromStdString(part)))
+      throw Failure(part + ": cannot be written; is the disk full?");
+  });
+}
+
+}  // namespace
+
+QString RunLibrary::freeName(const QString& folder, const QString& base) {
+  QString path = QDir(folder).filePath(base + ".wsrun");
+  for (int i = 2; QFileInfo::exists(path); ++i) path = QDir(folder).filePath(QString("%1-%2.wsrun").arg(base).arg(i));
+  return path;
+}
+
+// Runs `work` on another thread; what it gives, or its problem in a sentence, comes back while the library is there.
+void RunLibrary::later(const QString& what, std::function<QString()> work,
+                       std::function<void(const QString& path)> done) {
+  works_.push_back({what, {}});
+  works_.back().since.start();
+  if (works_.size() == 1) clock_.start();
+  emit workChanged();
+  file_thread().start([guard = QPointer<RunLibrary>(this), work = std::move(work), done = std::move(done)] {
+    QString path, problem;
+    try {
+      path = work();
+    } catch (const std::exception& failure) {
+      problem = QString::fromUtf8(failure.what());
+    }
+    QMetaObject::invokeMethod(qApp, [guard, done, path, problem] {
+      if (!guard) return;
+      guard->workEnded();
+      problem.isEmpty() ? done(path) : emit guard->failed(problem);
+    });
+  });
+}
+
+// They end in the order in which they came.
+void RunLibrary::workEnded() {
+  works_.pop_front();
+  if (works_.empty())
+    clock_.stop();
+  else
+    works_.front().since.restart();
+  emit workChanged();
+}
+
+QString RunLibrary::work() const {
+  if (works_.empty()) return {};
+  QString said = works_.front().what + QString::fromUtf8("…");
+  if (const qint64 seconds = works_.front().since.elapsed() / 1000; seconds > 0) said += tr(" %1 s").arg(seconds);
+  if (works_.size() > 1) said += tr(" · %1 more to come").arg(works_.size() - 1);
+  return said;
+}
+
+void RunLibrary::import(const QString& path, const std::function<void(Run* run)>& done) {
+  const auto opened = [this, done](const QString& file) {
+    Run* run = open(file);
+    if (run && done) done(run);
+    if (run) emit imported(run);
+  };
+  const QFileInfo from(path);
+  if (path.endsWith(".wsrun") && from.absolutePath() == QFileInfo(folder_).absoluteFilePath()) return opened(path);
+  later(
+      tr("Importing %1, %2").arg(from.fileName(), bytes_text(static_cast<double>(from.size()))),
+      [path, folder = folder_, base = from.baseName()] {
+        const QString target = freeName(folder, base);
+        read_in(path, target);
+        return target;
+      },
+      opened);
+}
+
+void RunLibrary::exportRun(Run* run, const QString& path) {
+  later(
+      tr("Writing %1").arg(QFileInfo(path).fileName()),
+      [from = run->path, path] { return write_copy(from, path), path; },
+      [this](const QString& written) { emit exported(written); });
+}
+
+void RunLibrary::addMade(const QString& name, std::function<prof::RunData()> make) {
+  const auto work = [folder = folder_, name, make = std::move(make)] {
+    const QString path = freeName(folder, name);
+    QDir().mkpath(folder);
+    prof::export_run(make(), path.toStdString());
+    return path;
+  };
+  later(tr("Writing %1").arg(name), work, [this](const QString& path) {
+    if (Run* run = open(path)) setTicked(run, true), emit exported(path);
+  });
+}
+
+}  // namespace ws::app

@@ -1,0 +1,225 @@
+// What takes long and must not make the window stand still: big files coming in and going out, and a run that does not
+// come to its end when the window is closed.
+#include <QMessageBox>
+#include <QPushButton>
+#include <QtTest>
+#include <atomic>
+#include <chrono>
+#include <semaphore>
+#include <thread>
+
+#include "app/window/finishing_box.h"
+#include "app/window/status_line.h"
+#include "app/window/top_bar.h"
+#include "profiling/formats/convert.h"
+#include "profiling/formats/run_file.h"
+#include "tests/app/window_home.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws::app;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Posts an event every few milliseconds; how late each is handled is how long a person would have waited.
+class Pulse {
+ public:
+  explicit Pulse(QObject* window) : window_(window), thread_([this] { beat(); }) {}
+  ~Pulse() { end(); }
+  void end() {
+    over_ = true;
+    if (thread_.joinable()) thread_.join();
+    QApplication::processEvents();
+  }
+  double at(double share) {
+    std::sort(ms_.begin(), ms_.end());
+    return ms_.empty() ? 0
+                       : ms_[std::min(ms_.size() - 1, static_cast<size_t>(share * static_cast<double>(ms_.size())))];
+  }
+  size_t count() const { return ms_.size(); }
+
+ private:
+  void beat() {
+    while (!over_) {
+      const auto sent = Clock::now();
+      QMetaObject::invokeMethod(window_, [this, sent] {
+        ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - sent).count());
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+  }
+  QObject* window_;
+  std::vector<double> ms_;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+void write_trace(const QString& path, int64_t steps) {
+  ws::prof::RunData run;
+  run.summary.name = "a long trace", run.summary.status = "finished", run.summary.steps = steps;
+  ws::test::add_steps(run.trace, ws::test::StepStyle::EagerDirect, 0, steps);
+  ws::prof::export_run(run, path.toStdString());
+}
+
+}  // namespace
+
+class PatienceTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  static void answer(const char* text) {
+    QTimer::singleShot(150, [text] {
+      auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+      if (!box) return;
+      for (QAbstractButton* button : box->buttons())
+        if (button->text() == text) button->click();
+    });
+  }
+  // A run whose thread stays in one step until it is let go.
+  Run* stuck(MainWindow& window, std::counting_semaphore<8>& let_go) const {
+    iris(window, 1'000'000);
+    window.topBar()->train()->click();
+    Run* run = window.session()->run();
+    for (int i = 0; i < 200 && !(run->progress && run->progress->step > 10); ++i) QTest::qWait(50);
+    window.session()->control()->ask([&](ws::Executor&) { let_go.acquire(); });
+    return run;
+  }
+  static FinishingBox* boxOf(const MainWindow& window) { return window.findChild<FinishingBox*>("finishing"); }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void theWindowGoesOnDuringAnImport();
+  void theWindowGoesOnDuringAnExport();
+  void closingSaysWhatItWaitsFor();
+  void aRunCanBeLeftUnfinished();
+  void closingCanBeTakenBack();
+};
+
+void PatienceTest::theWindowGoesOnDuringAnImport() {
+  const QString path = home_.filePath("long.json");
+  write_trace(path, 3000);
+  auto window = open();
+  window->resize(1280, 800);
+  QTRY_VERIFY(window->deviceKnown());
+  QTest::qWait(300);
+  QSignalSpy imported(window->library(), &RunLibrary::imported);
+  QStringList said;
+  connect(window->library(), &RunLibrary::workChanged, this,
+          [&] { said << window->library()->work() << window->statusLine()->text(); });
+  QElapsedTimer clock;
+  clock.start();
+  Pulse pulse(window.get());
+  window->openFile(path);
+  const qint64 returned = clock.elapsed();
+  QTRY_COMPARE_WITH_TIMEOUT(imported.count(), 1, 60'000);
+  const qint64 took = clock.elapsed();
+  pulse.end();
+  qInfo("import of %lld MiB: %lld ms; the window was late by %.1f ms (p99), %.1f ms at worst, %zu events",
+        QFileInfo(path).size() >> 20, took, pulse.at(0.99), pulse.at(1), pulse.count());
+  QVERIFY2(took > 600, qPrintable(QString::number(took)));  // else nothing is shown by what follows
+  QVERIFY(returned < 100);
+  QVERIFY(pulse.at(0.99) <= 33);
+  QVERIFY(pulse.at(1) <= 150);
+  QVERIFY2(said.join('\n').contains("Importing long.json"), qPrintable(said.join('\n')));
+  QVERIFY(window->library()->work().isEmpty());
+  QTRY_VERIFY(window->statusLine()->text().contains("Imported"));
+  Run* run = window->library()->runs().front();
+  QCOMPARE(run->slot, 0);
+  QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 30'000);
+}
+
+void PatienceTest::theWindowGoesOnDuringAnExport() {
+  const QString path = runs() + "/long.wsrun";
+  QDir().mkpath(runs());
+  write_trace(path, 6000);
+  auto window = open();
+  QTRY_VERIFY(window->deviceKnown());
+  QSignalSpy exported(window->library(), &RunLibrary::exported), failed(window->library(), &RunLibrary::failed);
+  QElapsedTimer clock;
+  clock.start();
+  Pulse pulse(window.get());
+  window->library()->exportRun(window->library()->runs().front(), home_.filePath("out.json"));
+  window->library()->exportRun(window->library()->runs().front(), home_.filePath("no/such/folder.json"));
+  QVERIFY2(window->library()->work().contains("1 more"), qPrintable(window->library()->work()));
+  QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, 60'000);
+  const qint64 took = clock.elapsed();
+  QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 60'000);
+  pulse.end();
+  qInfo("export: %lld ms; late by %.1f ms (p99), %.1f ms at worst", took, pulse.at(0.99), pulse.at(1));
+  QVERIFY(took > 300);
+  QVERIFY(pulse.at(0.99) <= 33);
+  QVERIFY(pulse.at(1) <= 150);
+  QVERIFY(failed[0][0].toString().contains("folder.json"));
+}
+
+void PatienceTest::closingSaysWhatItWaitsFor() {
+  std::counting_semaphore<8> let_go(0);
+  auto window = open();
+  Run* run = stuck(*window, let_go);
+  answer("Stop and close");
+  QElapsedTimer clock;
+  clock.start();
+  QVERIFY(!window->close());
+  QVERIFY2(clock.elapsed() < 1500, qPrintable(QString::number(clock.elapsed())));
+  QVERIFY2(window->windowTitle().contains("Finishing"), qPrintable(window->windowTitle()));
+  Pulse pulse(window.get());
+  QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+  QVERIFY2(boxOf(*window)->text().contains(run->title) && boxOf(*window)->text().contains("step"),
+           qPrintable(boxOf(*window)->text()));
+  QVERIFY(!boxOf(*window)->leave()->isVisible());
+  QTest::qWait(1200);
+  QVERIFY(window->isVisible());
+  pulse.end();
+  QVERIFY2(pulse.at(1) < 250, qPrintable(QString::number(pulse.at(1))));
+  let_go.release();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 10'000);
+  QVERIFY(!window->session()->busy());
+  QVERIFY(run->summary->status == ws::RunStatus::Stopped);
+  QCOMPARE(QString::fromStdString(ws::prof::read_run_summary(run->path.toStdString()).status), QString("stopped"));
+}
+
+void PatienceTest::aRunCanBeLeftUnfinished() {
+  std::counting_semaphore<8> let_go(0);
+  std::string path;
+  {
+    auto window = open();
+    path = stuck(*window, let_go)->path.toStdString();
+    answer("Stop and close");
+    QVERIFY(!window->close());
+    QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+    QTRY_VERIFY_WITH_TIMEOUT(boxOf(*window)->leave()->isVisible(), 8000);
+    QVERIFY2(boxOf(*window)->text().contains("unfinished"), qPrintable(boxOf(*window)->text()));
+    boxOf(*window)->leave()->click();
+    QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 2000);
+    QVERIFY(Session::leftBehind());
+    QElapsedTimer clock;
+    clock.start();
+    window.reset();
+    QVERIFY2(clock.elapsed() < 3000, qPrintable(QString::number(clock.elapsed())));
+  }
+  QCOMPARE(ws::prof::read_run_summary(path).status, std::string("running"));
+  QVERIFY(ws::prof::read_run_summary(path).steps >= 0);
+  let_go.release();  // its thread still ends by itself, into the file
+  QTRY_COMPARE_WITH_TIMEOUT(ws::prof::read_run_summary(path).status, std::string("stopped"), 10'000);
+  QTest::qWait(500);
+}
+
+void PatienceTest::closingCanBeTakenBack() {
+  std::counting_semaphore<8> let_go(0);
+  auto window = open();
+  Run* run = stuck(*window, let_go);
+  answer("Stop and close");
+  QVERIFY(!window->close());
+  QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+  boxOf(*window)->keepOpen()->click();
+  QTRY_VERIFY(!boxOf(*window));
+  QVERIFY(!window->windowTitle().contains("Finishing"));
+  let_go.release();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QVERIFY(run->summary.has_value());
+  QTest::qWait(100);
+  QVERIFY(window->isVisible());
+}
+
+QTEST_MAIN(PatienceTest)
+#include "patience_test.moc"

@@ -13,6 +13,8 @@ namespace {
 
 using prof::Meaning;
 
+constexpr double kTightRow = 15;
+
 bool is_kernel(Meaning m) { return m <= Meaning::Optimizer; }
 
 constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Loss, Meaning::Optimizer,
@@ -190,22 +192,28 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   top += heading + 2;
   painter.fillRect(QRectF(10, top, width() - 20, 1), theme().border);
   const double room = height() - top - 6;
-  const double pitch = std::clamp(room / (static_cast<double>(table_.rows.size()) + 1.3), 11.0, 21.0);
+  const auto rows = static_cast<double>(table_.rows.size());
+  // Where the rows would stand too tight the sum is left out: it stands at the end of each bar.
+  const bool with_sum = room / (rows + 1.3) >= kTightRow;
+  const double pitch = std::clamp(room / (rows + (with_sum ? 1.3 : 0)), 11.0, 21.0);
   for (const SplitRow& row : table_.rows) {
-    if (top + pitch * 2 > height()) break;
+    if (top + pitch > height()) break;
     paintRow(painter, row, top + 1, pitch);
     top += pitch;
   }
+  if (with_sum) paintSum(painter, top, pitch);
+}
+
+void SplitPane::paintSum(QPainter& painter, double top, double pitch) {
   painter.fillRect(QRectF(10, top + 2, width() - 20, 1), theme().border);
-  SplitRow total{Meaning::Other, tr("wall time"), table_.wall};
   painter.setFont(ui_font(11.5, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, total.name);
-  for (size_t i = 0; i < total.us.size(); ++i)
+  painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, tr("wall time"));
+  for (size_t i = 0; i < table_.wall.size(); ++i)
     draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter,
-                us_text(total.us[i]));
+                us_text(table_.wall[i]));
   if (!differences()) return;
-  const double difference = total.us[1] - total.us[0];
+  const double difference = table_.wall[1] - table_.wall[0];
   draw_number(painter, QRectF(0, top + 3, columnRight(2), pitch), Qt::AlignRight | Qt::AlignVCenter,
               (difference > 0 ? "+" : "") + us_text(difference));
 }

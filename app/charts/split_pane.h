@@ -35,6 +35,7 @@ class SplitPane : public Pane {
   void refresh();
   double paintBars(QPainter& painter, double top);
   void paintTable(QPainter& painter, double top);
+  void paintSum(QPainter& painter, double top, double pitch);
   void paintRow(QPainter& painter, const SplitRow& row, double y, double height);
   bool differences() const;
   double columnRight(size_t column) const;

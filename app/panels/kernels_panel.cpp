@@ -44,9 +44,10 @@ class InstanceModel : public QAbstractTableModel {
   };
   using QAbstractTableModel::QAbstractTableModel;
 
-  void setRows(std::vector<Row> rows) {
+  // `own`: of a run of ours, where what runs outside of a step is an evaluation.
+  void setRows(std::vector<Row> rows, bool own = false) {
     beginResetModel();
-    rows_ = std::move(rows);
+    rows_ = std::move(rows), own_ = own;
     endResetModel();
   }
   const Row* at(int row) const {
@@ -63,8 +64,7 @@ class InstanceModel : public QAbstractTableModel {
     if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(Qt::AlignRight | Qt::AlignVCenter));
     if (role != Qt::DisplayRole) return {};
     if (index.column() == 0) return us_text(static_cast<double>(row->span.duration) / 1000);
-    if (index.column() == 1)
-      return row->span.step ? count_text(static_cast<int64_t>(row->span.step) - 1) : QStringLiteral("—");
+    if (index.column() == 1) return step_text(row->span);
     return offset_time(row->span.start, 1000);
   }
 
@@ -76,7 +76,13 @@ class InstanceModel : public QAbstractTableModel {
   }
 
  private:
+  QString step_text(const prof::Span& span) const {
+    if (span.step) return count_text(static_cast<int64_t>(span.step) - 1);
+    return own_ ? tr("evaluation") : QStringLiteral("—");
+  }
+
   std::vector<Row> rows_;
+  bool own_ = false;
 };
 
 KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
@@ -250,7 +256,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
                     [](const auto& a, const auto& b) { return a.span.duration > b.span.duration; });
   all.resize(kept);
-  instance_model_->setRows(std::move(all));
+  instance_model_->setRows(std::move(all), run_->origin != RunOrigin::Imported && !run_->recording);
 }
 
 }  // namespace ws::app

@@ -241,7 +241,7 @@ void WeightsPanel::showHistograms() {
       histograms_.back()->show();
     }
     HistogramData bins = compared(layer);
-    bins.caption = tr("%1  %2 × %3   σ %4, at the init %5")
+    bins.caption = tr("%1  %2 × %3   σ %4, at first %5")
                        .arg(QString::fromStdString(layer.name))
                        .arg(layer.rows)
                        .arg(layer.cols)

@@ -1,4 +1,5 @@
 // What works on recorded runs: convert, diff, stats.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -72,7 +73,8 @@ Run add_stats(CLI::App& program) {
   command.add_flag("--json", files->json, "print one JSON object");
   return [files] {
     const prof::RunData run = read(files->a);
-    const prof::TraceStats stats = prof::trace_stats(run.trace);
+    prof::TraceStats stats = prof::trace_stats(run.trace);
+    stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
     const std::string text =
         files->json ? prof::to_json(stats) : prof::to_text(stats) + prof::allocator_text(run.trace, run.allocations);
     std::printf("%s\n", text.c_str());

@@ -46,6 +46,7 @@ DataFeed::Resident DataFeed::upload(const data::Split& split) const {
   if (split.rows == 0) return made;
   CUDA_CHECK(cudaMemcpy(made.x.data(), split.x.data(), made.x.bytes(), cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemcpy(made.y.data(), targets_of(split, classes_), made.y.bytes(), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a copy from pageable memory returns before its last bytes are there
   return made;
 }
 

@@ -9,10 +9,8 @@ void SideStreams::create(int64_t streams) {
   if (streams <= 1) return;
   forked_ = make_event();
   partials_ = DeviceBlock<float>::device(static_cast<size_t>(3 * streams));
-  for (int64_t i = 1; i < streams; ++i) {
-    sides_.push_back({make_stream(), make_event(), DeviceBlock<char>::device(kScratchBytes)});
-    CUDA_CHECK(cudaMemset(sides_.back().scratch.data(), 0, kScratchBytes));
-  }
+  for (int64_t i = 1; i < streams; ++i)
+    sides_.push_back({make_stream(), make_event(), DeviceBlock<char>::filled(kScratchBytes)});
 }
 
 void SideStreams::fork(cudaStream_t from) {

@@ -72,6 +72,14 @@ class Block {
     block.size_ = elements;
     return block;
   }
+  // Every byte set when it returns: our streams do not wait for the default stream, which sets it.
+  static Block filled(size_t elements, int byte = 0) {
+    Block block = device(elements);
+    if (!block) return block;
+    CUDA_CHECK(cudaMemset(block.data_.get(), byte, block.bytes()));
+    CUDA_CHECK(cudaStreamSynchronize(nullptr));
+    return block;
+  }
   static Block pinned(size_t elements) {
     Block block;
     if (elements) CUDA_CHECK(cudaHostAlloc(block.data_.out(), elements * sizeof(T), cudaHostAllocDefault));

@@ -18,8 +18,7 @@ void StepTables::create(bool classes) {
   classes_ = classes;
   clock_ = DeviceBlock<StepClock>::device(1);
   lr_ = DeviceBlock<float>::device(kCapacity);
-  metrics_ = DeviceBlock<float>::device(3 * kCapacity);
-  CUDA_CHECK(cudaMemset(metrics_.data(), 0, metrics_.bytes()));
+  metrics_ = DeviceBlock<float>::filled(3 * kCapacity);
   lr_host_ = PinnedBlock<float>::pinned(kCapacity);
   metrics_host_ = PinnedBlock<float>::pinned(3 * kCapacity);
   reader_ = make_stream();

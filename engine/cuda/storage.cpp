@@ -11,9 +11,8 @@ void Storage::create(const Model& model, int moments) {
     elements_.push_back(p.elements());
     total_ += round_up(p.elements(), kAlignment / 2);  // aligned in the 16-bit shadows too
   }
-  values_ = DeviceBlock<float>::device(static_cast<size_t>(total_ * (1 + moments_)));
+  values_ = DeviceBlock<float>::filled(static_cast<size_t>(total_ * (1 + moments_)));
   scale_ = DeviceBlock<LossScale>::device(1);
-  CUDA_CHECK(cudaMemset(values_.data(), 0, values_.bytes()));
 }
 
 void Storage::copy_group(cudaStream_t stream, int group, std::vector<std::vector<float>>& host, bool to_host) const {

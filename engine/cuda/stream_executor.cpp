@@ -5,8 +5,7 @@ namespace ws::cuda {
 void Workplace::create(const Model& model, const data::Dataset& data, const RunSpec& spec) {
   stream = make_stream();
   sides.create(spec.exec.streams);
-  scratch = DeviceBlock<char>::device(kScratchBytes);
-  CUDA_CHECK(cudaMemset(scratch.data(), 0, scratch.bytes()));
+  scratch = DeviceBlock<char>::filled(kScratchBytes);
   storage.create(model, moments_of(spec.train.optimizer));
   tables.create(data.task == data::Task::Classification);
   feed.load(stream, data, spec);

@@ -24,7 +24,7 @@ void Collector::Impl::signal(bool& flag) {
 }
 
 // Applies level, node window and pause to the marks and the GPU tracer. The caller holds switch_mutex.
-void Collector::Impl::configure() {
+void Collector::Impl::configure(bool between_steps) {
   const TraceLevel now = quiet ? std::min(level.load(), TraceLevel::Steps) : level.load();
   Marks::Config config;
   config.ops = now >= TraceLevel::Graph;
@@ -32,17 +32,24 @@ void Collector::Impl::configure() {
   if (gpu) {
     GpuKinds kinds = kinds_of(now, window_open, options.nvtx_ranges);
     kinds.whole_graphs = level == TraceLevel::Graph;
-    apply_kinds(kinds);
+    apply_kinds(kinds, between_steps);
   }
   Marks::instance().configure(config);
 }
 
 // After node records, graphs are launched once with no records at all before they are recorded as a whole.
-void Collector::Impl::apply_kinds(GpuKinds kinds) {
+void Collector::Impl::apply_kinds(GpuKinds kinds, bool between_steps) {
   const bool settle = kinds.graph_runs && gpu->graphs_unsettled() && settle_steps < 2;
   settle_steps = settle ? settle_steps + 1 : 0;
   if (settle) kinds.kernels = kinds.graph_runs = false;
-  gpu->apply(kinds);
+  gpu->apply(kinds, between_steps);
+}
+
+// The caller holds switch_mutex.
+void Collector::Impl::relevel(bool between_steps) {
+  relevel_by = 0;
+  configure(between_steps);
+  set_listener(level == TraceLevel::Off ? nullptr : &Marks::instance());
 }
 
 // On the thread that trains, so that a window or a pause begins exactly with its step.
@@ -54,14 +61,14 @@ void Collector::Impl::on_step(int64_t step) {
   const bool pause = meter && meter->step(step, now);
   const bool window = options.node_every > 0 && step % options.node_every < options.node_window;
   const bool nothing = pause || rests(window);
-  if (pause == paused && window == window_open && nothing == quiet && settle_steps == 0) return;
+  if (pause == paused && window == window_open && nothing == quiet && settle_steps == 0 && relevel_by == 0) return;
   std::lock_guard lock(switch_mutex);
   if (nothing && !quiet) quiet_since = now;
   if (!nothing && quiet) pauses.emplace_back(quiet_since, now);
   paused = pause;
   window_open = window;
   quiet = nothing;
-  configure();
+  relevel_by != 0 ? relevel(true) : configure(true);
 }
 
 // Between the windows graphs go on with a record a launch; eager kernels would cost as much there as inside.
@@ -96,7 +103,7 @@ void Collector::Impl::begin() {
   context.before_buffer = [this] { take_marks(); };
   Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // of a collection before
   std::lock_guard lock(switch_mutex);
-  configure();
+  configure(false);
 }
 
 Collector::Collector() : impl_(std::make_unique<Impl>()) {}
@@ -144,8 +151,11 @@ void Collector::set_level(TraceLevel level) {
   impl_->level = level;
   if (!impl_->gpu && level != TraceLevel::Off && impl_->gpu_refused.empty())
     impl_->gpu_refused = "tracing began switched off";
-  impl_->configure();
-  set_listener(level == TraceLevel::Off ? nullptr : &Marks::instance());
+  constexpr int64_t kWithin = 250'000'000;  // a run that stands still has no next step
+  if (impl_->gpu && impl_->gpu->graph_kernels_recorded())
+    impl_->relevel_by = steady_ns() + kWithin;
+  else
+    impl_->relevel(false);
   std::lock_guard status_lock(impl_->mutex);
   impl_->status.sentence = describe(impl_->options, level, impl_->gpu_refused);
 }
@@ -223,6 +233,10 @@ void Collector::Impl::cycle(bool last) {
 
 void Collector::Impl::housekeeping() {
   const int64_t now = steady_ns();
+  if (relevel_by != 0 && now > relevel_by) {
+    std::lock_guard lock(switch_mutex);
+    if (relevel_by != 0) relevel(false);
+  }
   if (gpu && now - last_clock > 1'000'000'000) {
     context.gpu_clock = gpu->calibrate_clock();
     last_clock = now;

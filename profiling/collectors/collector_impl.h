@@ -34,6 +34,7 @@ struct Collector::Impl {
   std::atomic<TraceLevel> level{TraceLevel::Off};
   std::atomic<bool> window_open{false}, paused{false}, quiet{false};  // quiet: paused, or between windows
   std::atomic<int> settle_steps{0};
+  std::atomic<int64_t> relevel_by{0};  // a level is to be applied at the next step, or by then; 0: none is
   std::mutex step_mutex;
   int64_t hooked_step = -1;
   int64_t quiet_since = 0;
@@ -44,8 +45,9 @@ struct Collector::Impl {
 
   void begin();
   void signal(bool& flag);
-  void configure();
-  void apply_kinds(GpuKinds kinds);
+  void configure(bool between_steps);
+  void relevel(bool between_steps);
+  void apply_kinds(GpuKinds kinds, bool between_steps);
   bool rests(bool window) const;
   void start_counters();
   void on_step(int64_t step);

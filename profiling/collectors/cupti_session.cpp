@@ -111,7 +111,7 @@ void CuptiSession::detach() {
   nodes_.clear();
   kinds_ = {};
   allocations_on_ = launches_on_ = waits_on_ = runtime_on_ = false;
-  for (auto* flag : {&draw_calls_, &graph_runs_on_, &unsettled_, &building_}) flag->store(false);
+  for (auto* flag : {&draw_calls_, &graph_runs_on_, &unsettled_, &building_, &kernels_on_}) flag->store(false);
 }
 
 void CuptiSession::enable(CUpti_ActivityKind kind, bool on) {
@@ -131,9 +131,29 @@ void CuptiSession::enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti
   for (CUpti_CallbackId id : ids) cuptiEnableCallback(on, subscriber_, domain, id);
 }
 
-void CuptiSession::apply(const GpuKinds& kinds) {
+void CuptiSession::apply(const GpuKinds& kinds, bool may_wait) {
+  const bool leaves = graph_kernels_recorded() && (!kinds.kernels || kinds.graph_runs);
+  if (leaves && may_wait && !building_.load(std::memory_order_relaxed)) end_graph_kernels();
   std::lock_guard lock(kinds_mutex_);
   if (subscriber_) apply_locked(kinds);
+}
+
+bool CuptiSession::graph_kernels_recorded() const {
+  return graphs_seen() && kernels_on_.load(std::memory_order_relaxed) &&
+         !graph_runs_on_.load(std::memory_order_relaxed);
+}
+
+// The wait is ours: calls are not recorded any more.
+void CuptiSession::end_graph_kernels() {
+  {
+    std::lock_guard lock(kinds_mutex_);
+    if (!subscriber_) return;
+    GpuKinds kernels = kinds_;
+    kernels.calls = false;
+    apply_locked(kernels);
+  }
+  cudaDeviceSynchronize();
+  cuptiActivityFlushAll(0);
 }
 
 // Calls of the driver tell which op launched what. Unlike the activity records of calls they come whenever they are
@@ -148,6 +168,7 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, whole || building_.load(std::memory_order_relaxed));
   graph_runs_on_.store(whole, std::memory_order_relaxed);
+  kernels_on_.store(kinds.kernels, std::memory_order_relaxed);
   for (auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
                     CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD}) {
     enable(kind, kinds.kernels);
@@ -180,7 +201,7 @@ void CuptiSession::finish() {
   if (!subscriber_) return;
   if (context_seen_.load(std::memory_order_relaxed)) cudaDeviceSynchronize();
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  apply({});
+  apply({}, false);
   cuptiActivityFlushAll(0);
   count_dropped();
 }

@@ -20,7 +20,8 @@ class CuptiSession final : public GpuTracer {
  public:
   std::string open(bool inside_driver_start) override;
   void begin(TraceContext& context) override;
-  void apply(const GpuKinds& kinds) override;
+  void apply(const GpuKinds& kinds, bool may_wait) override;
+  bool graph_kernels_recorded() const override;
   bool graphs_seen() const override { return graphs_seen_.load(std::memory_order_relaxed); }
   bool graphs_unsettled() const override { return unsettled_.load(std::memory_order_relaxed); }
   bool kernels_refused() const override { return node_limit_.load(std::memory_order_relaxed); }
@@ -44,6 +45,7 @@ class CuptiSession final : public GpuTracer {
 
   std::string subscribe();
   void apply_locked(const GpuKinds& kinds);
+  void end_graph_kernels();
   void enable(CUpti_ActivityKind kind, bool on);
   void enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on, bool& was_on);
   void drain_nodes();
@@ -76,6 +78,7 @@ class CuptiSession final : public GpuTracer {
   std::atomic<bool> node_limit_{false};     // so many that only whole records are left
   bool allocations_on_ = false, launches_on_ = false, waits_on_ = false, runtime_on_ = false;
   std::atomic<bool> graphs_seen_{false}, draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
+  std::atomic<bool> kernels_on_{false};
   std::unordered_set<uint32_t> whole_graphs_;  // made while whole-graph records were on
 
   RecordBuffers buffers_;

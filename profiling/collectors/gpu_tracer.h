@@ -28,7 +28,10 @@ class GpuTracer {
   // Empty when GPU records can be gathered, else the reason, as a clause: "another profiler is attached: X".
   virtual std::string open(bool inside_driver_start) = 0;
   virtual void begin(TraceContext& context) = 0;  // records from here on go to `context`
-  virtual void apply(const GpuKinds& kinds) = 0;  // from any thread
+  // From any thread. `may_wait`: nothing is launched or captured meanwhile, so that graphs which run with a record a
+  // kernel can end first. Of one that does not, the driver gives the kernels the ends of its next run.
+  virtual void apply(const GpuKinds& kinds, bool may_wait) = 0;
+  virtual bool graph_kernels_recorded() const = 0;  // now
   // Graphs that ran with node records stay slow until they ran once with none: whether that has to happen before
   // graph_runs.
   virtual bool graphs_unsettled() const = 0;

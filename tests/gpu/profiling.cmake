@@ -21,4 +21,9 @@ if(WARPSCOPE_HAVE_CUPTI)
   target_compile_definitions(profiling_record_test PRIVATE RECORDED_PROGRAM="$<TARGET_FILE:recorded_program>"
     INJECT_LIBRARY="$<TARGET_FILE:warpscope_inject>")
   add_dependencies(profiling_record_test recorded_program warpscope_inject)
+
+  warpscope_test(traced_training_test ${CMAKE_CURRENT_LIST_DIR}/traced_training_test.cpp
+    LIBS warpscope::profiling CUDA::cudart LABEL gpu)
+  target_compile_definitions(traced_training_test PRIVATE WARPSCOPE_CLI="$<TARGET_FILE:warpscope-cli>")
+  add_dependencies(traced_training_test warpscope-cli)
 endif()

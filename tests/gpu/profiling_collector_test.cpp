@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <thread>
 
@@ -24,13 +25,14 @@ void eager_steps(cudaStream_t stream, OpTag first, int64_t from, int64_t steps) 
 }
 
 // One graph of `steps` steps, marked while it is captured.
-cudaGraphExec_t capture(cudaStream_t stream, OpTag first, int steps) {
+cudaGraphExec_t capture(cudaStream_t stream, OpTag first, int steps, const std::function<void()>& also = {}) {
   cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
   for (int s = 0; s < steps; ++s) {
     for (int i = 0; i < kOps; ++i) {
       const OpScope scope(static_cast<OpTag>(first + i));
       launch_empty(stream);
       if (i == 2) launch_other(stream);
+      if (also) also();
     }
   }
   cudaGraph_t graph = nullptr;
@@ -133,6 +135,32 @@ TEST_F(CollectorGpuTest, NodeWindowShowsTheKernelsOfItsSteps) {
   EXPECT_EQ(kernels.size(), 100u);
   EXPECT_EQ(g.spans(TrackKind::GraphLaunches).size(),
             890u);  // one launch after each window brings the graph back to speed
+}
+
+// Launches queue up: a run of the graph that is still on its way when its kernels cease to be recorded must not get the
+// ends of the run after it.
+TEST_F(CollectorGpuTest, KernelsOfTheLastTracedGraphHaveTheirOwnEnds) {
+  const OpTag first = ops("spin", kOps);
+  constexpr uint64_t kNs = 40'000;
+  const auto longest = [&](const CollectorOptions& options, TraceLevel later) {
+    const Gathered g = gather(options, [&](Collector& collector) {
+      cudaGraphExec_t exec = capture(stream_, first, 1, [&] { launch_spin(stream_, kNs); });
+      for (int i = 0; i < 300; ++i) {
+        if (i == 150) collector.set_level(later);
+        launch(exec, stream_, i, 1);
+      }
+      cudaStreamSynchronize(stream_);
+      cudaGraphExecDestroy(exec);
+    });
+    expect_clean(g);
+    const auto kernels = g.named(TrackKind::Stream, "spin_kernel");
+    EXPECT_GE(kernels.size(), 20u * kOps);
+    uint64_t most = 0;
+    for (const Span& span : kernels) most = std::max<uint64_t>(most, span.duration);
+    return most;
+  };
+  EXPECT_LT(longest({.level = TraceLevel::Graph, .node_window = 5, .node_every = 50}, TraceLevel::Graph), 3 * kNs);
+  EXPECT_LT(longest({.level = TraceLevel::Kernels}, TraceLevel::Steps), 3 * kNs);
 }
 
 TEST_F(CollectorGpuTest, LevelChangesWhileRunning) {

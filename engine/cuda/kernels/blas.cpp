@@ -10,6 +10,7 @@
 
 #include "engine/cuda/check.h"
 #include "engine/cuda/handles.h"
+#include "profiling/annotate.h"
 
 namespace ws::cuda {
 
@@ -195,23 +196,19 @@ struct Trial {
   Product product;
   explicit Trial(const Product& p) : product(p) {
     const auto bytes = [](const Tensor& t) { return static_cast<size_t>(t.elements() * size_of(t.type)); };
-    a = DeviceBlock<char>::device(bytes(p.a));
-    b = DeviceBlock<char>::device(bytes(p.b));
-    c = DeviceBlock<char>::device(bytes(p.c));
-    saved = DeviceBlock<char>::device(p.saved ? bytes(p.saved) : 0);
-    vector = DeviceBlock<char>::device(static_cast<size_t>(p.c.cols) * 4);
-    scratch = DeviceBlock<char>::device(kScratchBytes);
-    for (const auto* block : {&c, &saved, &vector, &scratch}) fill(*block, 0);
-    for (const auto* block : {&a, &b}) fill(*block, 0x11);  // small numbers in every type
+    constexpr int kSmallNumbers = 0x11;  // in every type
+    a = DeviceBlock<char>::filled(bytes(p.a), kSmallNumbers);
+    b = DeviceBlock<char>::filled(bytes(p.b), kSmallNumbers);
+    c = DeviceBlock<char>::filled(bytes(p.c));
+    saved = DeviceBlock<char>::filled(p.saved ? bytes(p.saved) : 0);
+    vector = DeviceBlock<char>::filled(static_cast<size_t>(p.c.cols) * 4);
+    scratch = DeviceBlock<char>::filled(kScratchBytes);
     product.a.data = a.data();
     product.b.data = b.data();
     product.c.data = c.data();
     product.saved.data = saved.data();
     if (p.bias) product.bias.data = vector.data();
     if (p.bias_grad) product.bias_grad.data = vector.data();
-  }
-  static void fill(const DeviceBlock<char>& block, int byte) {
-    if (block) CUDA_CHECK(cudaMemset(block.data(), byte, block.bytes()));
   }
 };
 
@@ -236,6 +233,9 @@ float time_of(Blas::Impl& blas, const Trial& trial, const Choice& choice, cudaSt
 Choice fastest(Blas::Impl& blas, const Product& p, const std::vector<Choice>& found) {
   Choice best = found.front();
   if (found.size() == 1) return best;
+  static const prof::OpTag tag = prof::register_ops(
+      {{"try products", "times what the library offers for a product", "", "input", prof::Meaning::Other}});
+  const prof::OpScope scope(tag);
   try {
     const Trial trial(p);
     const Stream stream = make_stream();
@@ -267,8 +267,7 @@ Choice choose(Blas::Impl& blas, const Product& p) {
 
 Blas::Blas() : impl_(std::make_unique<Impl>()) {
   CUBLAS_CHECK(cublasLtCreate(&impl_->handle));
-  impl_->workspace = DeviceBlock<char>::device(kWorkspace);
-  CUDA_CHECK(cudaMemset(impl_->workspace.data(), 0, kWorkspace));  // the library reads some of it before it writes
+  impl_->workspace = DeviceBlock<char>::filled(kWorkspace);  // the library reads some of it before it writes
 }
 Blas::~Blas() = default;
 

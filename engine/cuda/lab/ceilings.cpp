@@ -45,8 +45,7 @@ double memory_rate(cudaStream_t stream) {
   size_t free = 0, total = 0;
   CUDA_CHECK(cudaMemGetInfo(&free, &total));
   const size_t elements = std::min(size_t{1} << 28, free / 32 * 4);  // 1 GiB: far beyond any cache
-  const auto from = DeviceBlock<float>::device(elements), to = DeviceBlock<float>::device(elements);
-  CUDA_CHECK(cudaMemset(from.data(), 1, from.bytes()));
+  const auto from = DeviceBlock<float>::filled(elements, 1), to = DeviceBlock<float>::device(elements);
   const double driver = best_seconds(stream, [&] {
     CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream));
   });

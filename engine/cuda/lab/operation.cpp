@@ -37,6 +37,7 @@ void Operation::upload(const Inputs& inputs) {
   CUDA_CHECK(cudaMemcpy(first(), inputs.a.data(), inputs.a.size() * sizeof(float), cudaMemcpyHostToDevice));
   if (has_second())
     CUDA_CHECK(cudaMemcpy(second(), inputs.b.data(), inputs.b.size() * sizeof(float), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a copy from pageable memory returns before its last bytes are there
 }
 
 void Operation::prepare_product() {
@@ -52,8 +53,7 @@ void Operation::prepare_product() {
   }
   how_ = way_ == Way::GpuNaive ? Matmul::Naive : Matmul::Tiled;
   blas_ = std::make_unique<Blas>();
-  scratch_ = DeviceBlock<char>::device(kScratchBytes);
-  CUDA_CHECK(cudaMemset(scratch_.data(), 0, kScratchBytes));
+  scratch_ = DeviceBlock<char>::filled(kScratchBytes);
 }
 
 void Operation::use_half() {

@@ -22,13 +22,10 @@ constexpr std::chrono::milliseconds kRest{300}, kLongRest{2000};
 // One handle and one workspace for the process: making them takes longer than most products.
 struct Library {
   cublasLtHandle_t handle = nullptr;
-  DeviceBlock<char> workspace = DeviceBlock<char>::device(kWorkspace);
-  DeviceBlock<char> scratch = DeviceBlock<char>::device(kScratchBytes);
+  DeviceBlock<char> workspace = DeviceBlock<char>::filled(kWorkspace);
+  DeviceBlock<char> scratch = DeviceBlock<char>::filled(kScratchBytes);
   Blas blas;  // the own kernels ask for one
-  Library() {
-    CUBLAS_CHECK(cublasLtCreate(&handle));
-    CUDA_CHECK(cudaMemset(scratch.data(), 0, kScratchBytes));
-  }
+  Library() { CUBLAS_CHECK(cublasLtCreate(&handle)); }
 };
 Library& library() {
   static auto* shared = new Library;  // never destroyed: the driver may be gone by then

@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
                            "--set exec.sync=every-op"},
                       Mode{"pool", "--set exec.launch=eager --set exec.allocator=stream-ordered"},
                       Mode{"wide", "--set exec.launch=eager --set model.hidden=1536,1536 --set train.batch=256"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& mode) { return std::string(mode.param.name); });
 
 }  // namespace
 }  // namespace ws::prof

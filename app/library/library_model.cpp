@@ -180,6 +180,8 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole)
+    return int((section >= Loss && section <= Calls ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
                            tr("Loss"), tr("Test, %"), tr("ms a step"), tr("Peak, MiB"),       tr("Driver calls"),

@@ -97,8 +97,11 @@ QWidget* LibraryTab::buildTable() {
   table_->setSortingEnabled(true);
   table_->sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
   table_->setContextMenuPolicy(Qt::CustomContextMenu);
-  const int widths[] = {54, 176, 84, 186, 84, 70, 72, 92, 92, 100, 88, 112, 132};
+  const int widths[] = {54, 172, 84, 178, 84, 70, 72, 92, 92, 100, 88, 112, 132};
   for (int i = 0; i < LibraryModel::kColumns; ++i) table_->setColumnWidth(i, widths[i]);
+  table_->viewport()->installEventFilter(this);
+  table_->horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(table_->horizontalHeader(), &QWidget::customContextMenuRequested, this, &LibraryTab::columnMenu);
   pane->setBody(table_);
   connect(table_, &QTableView::customContextMenuRequested, this, &LibraryTab::contextMenu);
   connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
@@ -244,6 +247,35 @@ QWidget* LibraryTab::buildFooter() {
 }
 
 void LibraryTab::resizeEvent(QResizeEvent*) { side_->setVisible(width() > 1240 || !chosen().empty()); }
+
+bool LibraryTab::eventFilter(QObject* object, QEvent* event) {
+  if (object == table_->viewport() && event->type() == QEvent::Resize) fitColumns();
+  return QWidget::eventFilter(object, event);
+}
+
+// In a narrow window what says least goes, until a person has chosen the columns.
+void LibraryTab::fitColumns() {
+  if (columns_chosen_) return;
+  constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak};
+  const int room = table_->viewport()->width();
+  for (int column : kLeast) table_->setColumnHidden(column, false);
+  for (int column : kLeast)
+    if (table_->horizontalHeader()->length() > room) table_->setColumnHidden(column, true);
+}
+
+void LibraryTab::columnMenu(const QPoint& at) {
+  QMenu menu(this);
+  for (int column = LibraryModel::Preset; column < LibraryModel::kColumns; ++column) {
+    QAction* action = menu.addAction(table_->model()->headerData(column, Qt::Horizontal).toString());
+    action->setCheckable(true);
+    action->setChecked(!table_->isColumnHidden(column));
+    connect(action, &QAction::toggled, this, [this, column](bool on) {
+      columns_chosen_ = true;
+      table_->setColumnHidden(column, !on);
+    });
+  }
+  menu.exec(table_->horizontalHeader()->mapToGlobal(at));
+}
 
 std::vector<Run*> LibraryTab::chosen() const {
   std::vector<Run*> runs;

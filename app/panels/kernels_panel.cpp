@@ -195,6 +195,10 @@ void KernelsPanel::refresh() {
     if (rows.empty()) rows = prof::kernel_table(run_->trace, range.begin, range.end, by_, prof::SpanKind::Op);
   }
   const size_t count = rows.size();
+  // The CPU's ops have neither: two columns of dashes say nothing.
+  const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
+  for (int column : {KernelModel::Grid, KernelModel::Registers})
+    table_->setColumnHidden(column, count > 0 && !launched);
   model_.setRows(std::move(rows));
   top_->setTitle(tr("Kernels"), !run_        ? tr("No run is ticked")
                                 : count == 0 ? tr("No kernel was traced in this run")

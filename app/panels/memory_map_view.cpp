@@ -16,6 +16,14 @@ namespace {
 
 constexpr int kLeft = 54, kTop = 40, kRight = 14, kUseHeight = 110, kUseGap = 30;
 
+// 1, 2 or 5 times a power of ten, not less than asked.
+double round_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(std::max(least, 1e-9))));
+  for (double factor : {1.0, 2.0, 5.0})
+    if (factor * power >= least) return factor * power;
+  return 10 * power;
+}
+
 }  // namespace
 
 MemoryMapView::MemoryMapView(QWidget* parent) : QWidget(parent) {
@@ -97,15 +105,25 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
       painter.setPen(t.quiet);
       draw_number(painter, QRectF(x(op), 22, pitch, 16), Qt::AlignCenter, QString::number(op));
     }
-  const int lines = std::max(2, static_cast<int>(area.height() / 60));
+  paintAddresses(painter);
+}
+
+// Round numbers, and the end of what was reserved.
+void MemoryMapView::paintAddresses(QPainter& painter) const {
+  const Theme& t = theme();
+  const QRectF area = mapArea();
   const ByteUnit unit = byte_unit(static_cast<double>(map_.height));
-  for (int i = 0; i <= lines; ++i) {
-    const double bytes = static_cast<double>(map_.height) * i / lines;
+  const double end = static_cast<double>(map_.height) / unit.bytes;
+  const double step = round_step(end / std::max(2.0, area.height() / 60));
+  const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
+  const auto tick = [&](double value, const QString& text) {
+    const double at = y(value * unit.bytes);
     painter.setPen(t.quiet);
-    draw_number(painter, QRectF(0, y(bytes) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                significant_text(bytes / unit.bytes));
-    painter.fillRect(QRectF(kLeft - 4, std::round(y(bytes)), 4, 1), t.strong_border);
-  }
+    draw_number(painter, QRectF(0, at - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, text);
+    painter.fillRect(QRectF(kLeft - 4, std::round(at), 4, 1), t.strong_border);
+  };
+  for (int i = 0; y(i * step * unit.bytes) < area.bottom() - 16; ++i) tick(i * step, fixed_text(i * step, decimals));
+  tick(end, significant_text(end));
   painter.save();
   painter.translate(10, area.center().y());
   painter.rotate(-90);
@@ -183,9 +201,11 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   }
   painter.setPen(t.text);
   painter.setFont(ui_font(11, 600));
-  const double peak_x = std::clamp(x(map_.peak_x) - 100, area.left() + 4, area.right() - 110);
-  painter.drawText(QRectF(peak_x, at(map_.peak) + 4, 110, 16), Qt::AlignVCenter,
-                   tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak))));
+  // Left of the peak, where the use is lower and no edge runs through the words.
+  const QString peak = tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak)));
+  const double wide = painter.fontMetrics().horizontalAdvance(peak);
+  const double peak_x = std::clamp(x(map_.peak_x) - wide - 6, area.left() + 4, area.right() - wide - 4);
+  painter.drawText(QPointF(peak_x, at(map_.peak) + 16), peak);
 }
 
 void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {

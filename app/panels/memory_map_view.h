@@ -36,6 +36,7 @@ class MemoryMapView : public QWidget {
   double x(double at) const;
   double y(double bytes) const;
   void paintAxes(QPainter&) const;
+  void paintAddresses(QPainter&) const;
   void paintBlocks(QPainter&) const;
   void paintUse(QPainter&) const;
 

@@ -32,9 +32,12 @@ void SectionTitle::paintEvent(QPaintEvent*) {
   painter.setPen(t.text);
   const double title_width = QFontMetricsF(painter.font()).horizontalAdvance(text());
   painter.drawText(QRect(22, 0, width(), height() - 1), Qt::AlignLeft | Qt::AlignVCenter, text());
-  painter.setFont(ui_font(11.5));
   painter.setPen(t.quiet);
   const QRectF room(22 + title_width + 10, 0, width() - 32 - title_width - 10, height() - 1);
+  for (double size : {11.5, 10.5}) {
+    painter.setFont(ui_font(size));
+    if (QFontMetricsF(painter.font()).horizontalAdvance(note_) <= room.width()) break;
+  }
   const QString note = QFontMetricsF(painter.font()).elidedText(note_, Qt::ElideRight, room.width());
   painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, note);
   if (!hasFocus()) return;

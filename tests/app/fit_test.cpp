@@ -5,6 +5,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QTabBar>
 #include <QTableView>
 #include <QToolButton>
@@ -74,6 +75,13 @@ QStringList short_columns(const QHeaderView& header) {
   return found;
 }
 
+QString beyond_the_edge(const QTableView& table) {
+  if (table.accessibleName() == "Numbers of the experiment") return {};  // a column for every choice that varies
+  const int more = table.horizontalScrollBar()->maximum();
+  return more > 0 ? QString("table “%1”: %2 pixels of columns are out of sight").arg(table.accessibleName()).arg(more)
+                  : QString();
+}
+
 QStringList cut_off(const QWidget& window) {
   QStringList found;
   for (const QWidget* w : window.findChildren<QWidget*>()) {
@@ -83,6 +91,8 @@ QStringList cut_off(const QWidget& window) {
                    .arg(w->metaObject()->className(), words(*w).left(60), w->parentWidget()->metaObject()->className(),
                         why);
     if (const auto* header = qobject_cast<const QHeaderView*>(w)) found << short_columns(*header);
+    if (const auto* table = qobject_cast<const QTableView*>(w); table && !beyond_the_edge(*table).isEmpty())
+      found << beyond_the_edge(*table);
   }
   return found;
 }

@@ -77,6 +77,7 @@ class PanelsTest : public QObject {
   void kernelsSumToTheTrace();
   void kernelsSortAndFilter();
   void slowestExecutionComesFirst();
+  void executionsOutsideOfStepsAreEvaluations();
   void mapOfThePlanDoesNotOverlap();
   void mapOfTheEventsClosesBlocks();
   void mapIsDrawnAndChosen();
@@ -199,6 +200,27 @@ void PanelsTest::slowestExecutionComesFirst() {
   panel.instances()->setCurrentIndex(panel.instances()->model()->index(0, 0));
   QCOMPARE(revealed.size(), 1);
   QCOMPARE(static_cast<int64_t>(selection.get<SpanChoice>()->span.duration), row->time.max);
+}
+
+// What a run does outside of its steps is evaluation; of another program's trace nobody knows.
+void PanelsTest::executionsOutsideOfStepsAreEvaluations() {
+  const auto run = traced(test::StepStyle::EagerDirect);
+  const auto stream = std::ranges::find(run->trace.tracks(), prof::TrackKind::Stream, &prof::Track::kind);
+  prof::Span span = stream->blocks.front().spans.front();
+  span.start = run->trace.last_time() + 1000, span.duration = 9'000'000, span.step = 0;
+  const prof::TrackId track = run->trace.track(prof::TrackKind::Stream, stream->name, stream->group);
+  run->trace.append(track, span);
+  Selection selection;
+  KernelsPanel panel(&selection);
+  const auto slowest = [&] { return panel.instances()->model()->index(0, 1).data().toString(); };
+  panel.setRun(run.get());
+  panel.refresh();
+  QCOMPARE(slowest(), QString("evaluation"));
+  QVERIFY(panel.instances()->model()->index(1, 1).data().toString() != "evaluation");
+  run->origin = RunOrigin::Imported;
+  panel.refresh();
+  QCOMPARE(slowest(), QString::fromUtf8("—"));
+  QVERIFY(!panel.table()->isColumnHidden(KernelModel::Grid));
 }
 
 void PanelsTest::mapOfThePlanDoesNotOverlap() {

@@ -137,7 +137,8 @@ QPushButton* CompareTab::buildExport() {
   menu->addAction(tr("Timelines as Chrome JSON…"), this, &CompareTab::chooseRange);
   menu->addAction(tr("Where it went…"), this, [this] { exportChart(waterfallPicture()); });
   menu->addAction(tr("Bars…"), this, [this] { exportChart(barsPicture()); });
-  menu->addAction(tr("Measures as CSV…"), this, &CompareTab::exportMeasures);
+  menu->addAction(tr("Measures as CSV…"), this, [this] { exportTable(tr("Measures"), "measures.csv", measuresCsv()); });
+  menu->addAction(tr("Kernels as CSV…"), this, [this] { exportTable(tr("Kernels"), "kernels.csv", kernelsCsv()); });
   button->setMenu(menu);
   return button;
 }

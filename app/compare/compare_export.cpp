@@ -16,12 +16,13 @@
 namespace ws::app {
 namespace {
 
+QByteArray quoted(const std::string& text) { return '"' + QByteArray::fromStdString(text).replace('"', "\"\"") + '"'; }
+
 QByteArray waterfall_csv(const prof::Waterfall& w) {
   QByteArray out = "cause,baseline_us,candidate_us,difference_us\n";
   const auto us = [](int64_t ps) { return QByteArray::number(static_cast<double>(ps) * 1e-6, 'f', 6); };
   for (const prof::Cause& c : w.causes)
-    out += '"' + QByteArray::fromStdString(prof::cause_name(c)).replace('"', "\"\"") + "\"," + us(c.a_ps) + ',' +
-           us(c.b_ps) + ',' + us(c.delta_ps()) + '\n';
+    out += quoted(prof::cause_name(c)) + ',' + us(c.a_ps) + ',' + us(c.b_ps) + ',' + us(c.delta_ps()) + '\n';
   return out + "sum," + us(w.a_ps) + ',' + us(w.b_ps) + ',' + us(w.b_ps - w.a_ps) + '\n';
 }
 
@@ -62,11 +63,22 @@ void CompareTab::exportChart(ChartPicture chart) {
   }
 }
 
-void CompareTab::exportMeasures() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Measures"), "measures.csv", tr("CSV (*.csv)"));
+QByteArray CompareTab::kernelsCsv() const {
+  QByteArray out = "kernel,baseline_calls,candidate_calls,baseline_us,candidate_us,difference_us\n";
+  for (const prof::KernelDelta& k : comparison_.kernels) {
+    out += quoted(k.name);
+    for (const double value : {k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us()})
+      out += ',' + QByteArray::number(value, 'g', 10);
+    out += '\n';
+  }
+  return out;
+}
+
+void CompareTab::exportTable(const QString& title, const QString& name, const QByteArray& csv) {
+  const QString path = QFileDialog::getSaveFileName(this, title, name, tr("CSV (*.csv)"));
   if (path.isEmpty()) return;
   try {
-    prof::write_whole(path.toStdString(), measuresCsv().toStdString());
+    prof::write_whole(path.toStdString(), csv.toStdString());
     emit said(tr("Written: %1").arg(QFileInfo(path).fileName()), false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);

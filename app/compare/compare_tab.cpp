@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "app/charts/curve_pane.h"
 #include "app/compare/compare_table.h"
@@ -177,14 +178,18 @@ void CompareTab::showHeadline() {
 // The three causes that weigh most, and with more than two runs who is fastest of all.
 void CompareTab::showCauses() {
   QStringList lines, parts;
+  std::optional<QString> beyond;
   const double total = static_cast<double>(comparison_.waterfall.b_ps - comparison_.waterfall.a_ps);
   for (const prof::Cause& cause : comparison_.waterfall.causes) {
     const double share = total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0;
-    if (parts.size() < 3 && share > 0.05)
+    if (share > 1.005 && !beyond)
+      beyond = cause_name(cause.meaning);  // which others made up for in part
+    else if (parts.size() < 3 && share > 0.05)
       parts << tr("%1 %2 %").arg(cause_name(cause.meaning)).arg(std::lround(100 * share));
   }
-  if (!parts.isEmpty() && comparison_.beyond_noise) {
-    const QString first = tr("%1 of the difference").arg(parts.takeFirst());
+  if ((beyond || !parts.isEmpty()) && comparison_.beyond_noise) {
+    const QString first = beyond ? tr("%1: more than the whole difference").arg(*beyond)
+                                 : tr("%1 of the difference").arg(parts.takeFirst());
     lines << "<b>" + first.toHtmlEscaped() + "</b>" +
                  (parts.isEmpty() ? QString() : tr(", then %1").arg(parts.join(", "))) + ".";
   }
@@ -214,7 +219,7 @@ void CompareTab::showChoices() {
                       QString::fromStdString(change.to).toHtmlEscaped());
   const auto count = parts.size();
   if (count > 8) parts = parts.mid(0, 8) << tr("%1 more under Choices").arg(count - 8);
-  choices_->setVisible(baseline_ && candidate_);
+  choices_->setVisible(baseline_ && candidate_ && comparison_.choices_known);
   choices_->setText(
       parts.isEmpty()
           ? tr("The same choices in both.")

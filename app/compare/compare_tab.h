@@ -48,6 +48,7 @@ class CompareTab : public QWidget {
   WaterfallView* waterfall() const { return waterfall_; }
   void exportReport(const QString& path);  // .html or .pdf
   QByteArray measuresCsv() const;
+  QByteArray kernelsCsv() const;
   void exportRange(const QString& path);  // the visible or selected time of each run as Chrome JSON
 
  signals:
@@ -95,7 +96,7 @@ class CompareTab : public QWidget {
   ChartPicture waterfallPicture() const;
   ChartPicture barsPicture() const;
 
-  void exportMeasures();
+  void exportTable(const QString& title, const QString& name, const QByteArray& csv);
 
   std::vector<QPointer<Run>> runs_;
   QPointer<Run> baseline_, candidate_;

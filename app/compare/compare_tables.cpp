@@ -10,6 +10,7 @@
 #include "app/panels/panel_table.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
 namespace {
@@ -111,10 +112,13 @@ void CompareTab::showMeasures() {
 void CompareTab::showPairColumns(int row, const std::vector<MeasureValue>& values) {
   const MeasureDelta d = delta_of(values[0], values[1]);
   const bool known = !std::isnan(d.delta), quiet = d.verdict == Verdict::WithinNoise;
+  // 0.0 and 0.0 differ by a hundred percent of next to nothing.
+  const bool looks_same =
+      d.delta != 0 && cell_text(values[0].value, values[0].decimals) == cell_text(values[1].value, values[1].decimals);
   QTableWidgetItem* cells[] = {table_item(cell_text(values[0].value, values[0].decimals), true),
                                table_item(cell_text(values[1].value, values[1].decimals), true),
                                table_item(known ? with_sign(d.delta, values[0].decimals) : "–", true),
-                               table_item(known ? relative_text(d.relative) : "–", true),
+                               table_item(known && !looks_same ? relative_text(d.relative) : "–", true),
                                table_item(verdict_mark(d.verdict) + verdict_text(d.verdict))};
   cells[1]->setData(kStrongRole, !quiet);
   for (QTableWidgetItem* each : cells)
@@ -149,11 +153,13 @@ void CompareTab::showKernels() {
   kernels_->setRowCount(static_cast<int>(comparison_.kernels.size()));
   for (int row = 0; row < kernels_->rowCount(); ++row) {
     const prof::KernelDelta& k = comparison_.kernels[static_cast<size_t>(row)];
-    QTableWidgetItem* cells[] = {
-        table_item(QString::fromStdString(k.name)), table_item(fixed_text(k.a_count, 1), true),
-        table_item(fixed_text(k.b_count, 1), true), table_item(fixed_text(k.a_us, 2), true),
-        table_item(fixed_text(k.b_us, 2), true),    table_item(with_sign(k.delta_us(), 2), true)};
-    cells[0]->setToolTip(cells[0]->text());
+    QTableWidgetItem* cells[] = {table_item(QString::fromStdString(prof::plain_kernel_name(k.name))),
+                                 table_item(fixed_text(k.a_count, 1), true),
+                                 table_item(fixed_text(k.b_count, 1), true),
+                                 table_item(fixed_text(k.a_us, 2), true),
+                                 table_item(fixed_text(k.b_us, 2), true),
+                                 table_item(with_sign(k.delta_us(), 2), true)};
+    cells[0]->setToolTip(QString::fromStdString(k.name));
     if (std::abs(k.delta_us()) >= 0.005)
       cells[5]->setData(kColourRole, k.delta_us() < 0 ? theme().better : theme().worse);
     for (int column = 0; column < 6; ++column) kernels_->setItem(row, column, cells[column]);
@@ -161,7 +167,7 @@ void CompareTab::showKernels() {
   auto* header = kernels_->horizontalHeader();
   header->setSectionResizeMode(QHeaderView::Interactive);
   header->setSectionResizeMode(0, QHeaderView::Stretch);
-  for (int column = 1; column < 6; ++column) kernels_->setColumnWidth(column, column == 5 ? 92 : 76);
+  for (int column = 1; column < 6; ++column) kernels_->setColumnWidth(column, column == 5 ? 84 : 64);
 }
 
 void CompareTab::showSpec() {

@@ -63,7 +63,9 @@ void add_times(Measures& m, const Run& run, const RunSample& s, double reached) 
   m.add(QObject::tr("step, mean"), "µs", us, Better::Lower, 1, noise);
   m.add(QObject::tr("step, median"), "µs", percentile(s.step_us, 0.5), Better::Lower, 1, noise);
   m.add(QObject::tr("step, 99th percentile"), "µs", percentile(s.step_us, 0.99), Better::Lower, 1, 3 * noise);
-  m.add(QObject::tr("throughput"), QObject::tr("samples/s"), samples, Better::Higher, 0, samples * noise / us);
+  // As far as a step that takes so much longer brings it down: where noise is large, up is further than down.
+  m.add(QObject::tr("throughput"), QObject::tr("samples/s"), samples, Better::Higher, 0,
+        samples * noise / (us + noise));
   const double wall = run.summary ? run.summary->wall_s : kUnknown;
   m.add(QObject::tr("training time"), "s", wall, Better::Lower, 2, wall * noise / us);
   if (reached > 0)
@@ -80,7 +82,7 @@ void add_gpu(Measures& m, const Run& run, const RunSample& s) {
     if (late.count > 0) delay = static_cast<double>(late.median) * 1e-3;
     if (activity.copies > 0 && activity.kernels > 0) hidden = 100 * activity.hidden_copies();
   }
-  m.add(QObject::tr("launch delay, median"), "µs", delay, Better::Lower, 2);
+  m.add(QObject::tr("launch delay, median"), "µs", delay, Better::Neither, 2);  // a host far ahead is no harm
   m.add(QObject::tr("copies beside kernels"), "%", hidden, Better::Higher, 1);
 }
 
@@ -175,7 +177,8 @@ PairComparison compare_runs(const Run& baseline, const RunSample& a, const Run& 
     out.by_op = prof::waterfall_by_op(a, b);
     out.kernels = prof::kernel_deltas(a, b);
   }
-  if (has_choices(baseline) && has_choices(candidate)) out.choices = diff(baseline.spec, candidate.spec);
+  out.choices_known = has_choices(baseline) && has_choices(candidate);
+  if (out.choices_known) out.choices = diff(baseline.spec, candidate.spec);
   for (const std::string& sentence : mismatches(compared(baseline, a), compared(candidate, b)))
     out.warnings << QString::fromStdString(sentence);
   return out;

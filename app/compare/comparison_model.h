@@ -42,8 +42,9 @@ struct PairComparison {
   bool beyond_noise = false;
   std::vector<prof::KernelDelta> kernels;  // largest difference first
   std::vector<FieldChange> choices;
-  QStringList warnings;  // mismatches, named
-  bool traced = false;   // both have spans to split
+  bool choices_known = false;  // of both: another program's are not
+  QStringList warnings;        // mismatches, named
+  bool traced = false;         // both have spans to split
 };
 PairComparison compare_runs(const Run& baseline, const RunSample& a, const Run& candidate, const RunSample& b);
 PairComparison compare_runs(const Run& baseline, const Run& candidate);

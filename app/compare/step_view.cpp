@@ -24,6 +24,16 @@ std::vector<StepView::Lane> StepView::lanes(size_t index) const {
   return all;
 }
 
+double StepView::ribbonHeight(size_t below) const {
+  const auto phases = [this](size_t i) {
+    const auto& tracks = runs_[i].run->marks().tracks();
+    return std::ranges::any_of(tracks,
+                               [](const prof::Track& t) { return t.kind == prof::TrackKind::Phases && t.spans > 0; });
+  };
+  if (!runs_[below].run || !runs_[below - 1].run || !phases(below) || !phases(below - 1)) return 6;
+  return small() || tight_ ? 26 : 44;
+}
+
 double StepView::runHeight(size_t run) const {
   double height = kHead;
   if (runs_[run].run)
@@ -42,7 +52,7 @@ void StepView::stretchInto(double height) const {
 
 double StepView::contentHeight() const {
   double height = kRuler;
-  for (size_t i = 0; i < runs_.size(); ++i) height += runHeight(i) + (i > 0 ? ribbonHeight() : 0);
+  for (size_t i = 0; i < runs_.size(); ++i) height += runHeight(i) + (i > 0 ? ribbonHeight(i) : 0);
   return height + 6;
 }
 
@@ -198,10 +208,10 @@ std::vector<StepView::Phase> StepView::phasesOf(const Canvas& canvas, size_t ind
 }
 
 // Each phase of the upper run flows into the same phase of the lower one.
-void StepView::paintRibbons(Canvas& canvas, double top, const std::vector<Phase>& above,
+void StepView::paintRibbons(Canvas& canvas, double top, double height, const std::vector<Phase>& above,
                             const std::vector<Phase>& below) const {
   QPainter& painter = canvas.painter;
-  const double bottom = top + ribbonHeight(), middle = (top + bottom) / 2;
+  const double bottom = top + height, middle = (top + bottom) / 2;
   int shade = 0;
   for (const Phase& a : above) {
     const auto b = std::find_if(below.begin(), below.end(), [&](const Phase& x) { return x.name == a.name; });
@@ -266,8 +276,8 @@ void StepView::paintRuns(Canvas& canvas, double top) const {
   for (size_t i = 0; i < runs_.size(); ++i) {
     if (!runs_[i].run) continue;
     if (i > 0 && runs_[i - 1].run) {
-      paintRibbons(canvas, y, phasesOf(canvas, i - 1), phasesOf(canvas, i));
-      y += ribbonHeight();
+      paintRibbons(canvas, y, ribbonHeight(i), phasesOf(canvas, i - 1), phasesOf(canvas, i));
+      y += ribbonHeight(i);
     }
     y = paintRun(canvas, y, i);
   }

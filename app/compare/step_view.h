@@ -85,8 +85,8 @@ class StepView : public QWidget {
   void align_runs();
   void stale();
   bool small() const { return runs_.size() > 2; }
-  double ribbonHeight() const { return small() || tight_ ? 26 : 44; }
-  double memoryHeight(size_t run) const;  // 0: it has no lane
+  double ribbonHeight(size_t below) const;  // between a run and the one above it
+  double memoryHeight(size_t run) const;    // 0: it has no lane
   void findMostBytes();
   void setTight();
   TimeRange memoryRange(size_t run) const;  // of which the peak is told, in the run's own time
@@ -104,7 +104,8 @@ class StepView : public QWidget {
   void paintTint(Canvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const;
   void paintAfterStep(Canvas& canvas, double top, double bottom, size_t index) const;
   std::vector<Phase> phasesOf(const Canvas& canvas, size_t index) const;
-  void paintRibbons(Canvas& canvas, double top, const std::vector<Phase>& above, const std::vector<Phase>& below) const;
+  void paintRibbons(Canvas& canvas, double top, double height, const std::vector<Phase>& above,
+                    const std::vector<Phase>& below) const;
   std::vector<prof::TimeNs> ticksOf(const TimeScale& scale) const;
   void paintRuler(Canvas& canvas, double top) const;
   void paintSelection(QPainter& painter) const;

@@ -8,17 +8,19 @@
 #include "app/panels/units.h"
 #include "app/report/svg.h"
 #include "app/session/text.h"
-#include "app/timeline/block_label.h"
 
 namespace ws::app {
 namespace {
 
-constexpr double kBarRow = 18, kBarNames = 124, kBarNumber = 62;
+constexpr double kBarRow = 18, kBarNumber = 62;
 
 QString bar_name(const prof::Cause& cause) {
-  if (!cause.op.empty()) return cause.op.find('(') == std::string::npos ? text(cause.op) : short_kernel_name(cause.op);
+  if (!cause.op.empty()) return text(cause.op);
   return cause.meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(cause.meaning);
 }
+
+// Names of kernels are longer than those of ops; a wide pane has room for them.
+double names_width(double width) { return std::clamp(0.27 * width, 116.0, 220.0); }
 
 double micros(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
 
@@ -111,7 +113,7 @@ void WaterfallView::paintRow(QPainter& painter, const QRectF& row, const QRectF&
   painter.setPen(theme().text);
   draw_number(painter, QRectF(right + 6, row.top(), kBarNumber, row.height()), Qt::AlignLeft | Qt::AlignVCenter,
               bar.end ? us_text(bar.to) : change_text(bar.to - bar.from));
-  const QRectF name(row.left() + 8, row.top(), kBarNames - 16, row.height());
+  const QRectF name(row.left() + 8, row.top(), plot.left() - row.left() - 16, row.height());
   painter.setFont(ui_font(11));
   painter.setPen(bar.end ? theme().text : theme().secondary);
   if (bar.end) draw_badge(painter, QRectF(name.left(), name.center().y() - 7.5, 15, 15), bar.slot);
@@ -123,7 +125,8 @@ void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::
   double most = 1e-9;
   for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
   const double height = std::min(26.0, (area.height() - kBarRow) / static_cast<double>(all.size()));
-  const QRectF plot(area.left() + kBarNames, area.top() + 3, area.width() - kBarNames - kBarNumber,
+  const double names = names_width(area.width());
+  const QRectF plot(area.left() + names, area.top() + 3, area.width() - names - kBarNumber,
                     height * static_cast<double>(all.size()));
   const double scale = plot.width() / most;
   painter.setFont(ui_font(11));

@@ -5,19 +5,7 @@ namespace ws::app {
 namespace {
 
 QString ns_text(double ns) { return us_text(ns / 1000); }
-// What tells one kernel from another: no namespaces of ours, no parameters. The tooltip has all of it.
-QString readable(const std::string& key) {
-  QString name = QString::fromStdString(key);
-  if (name.startsWith("void ")) name.remove(0, 5);
-  name.remove("(anonymous namespace)::").remove("ws::cuda::");
-  int depth = 0;
-  for (qsizetype i = 1; i < name.size(); ++i) {
-    if (name[i] == '<') ++depth;
-    if (name[i] == '>') --depth;
-    if (name[i] == '(' && depth == 0) return name.left(i);
-  }
-  return name;
-}
+QString readable(const std::string& key) { return QString::fromStdString(prof::plain_kernel_name(key)); }
 
 bool is_number(int column) { return column != KernelModel::Name && column != KernelModel::Grid; }
 

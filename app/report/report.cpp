@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "app/report/report_figures.h"
 #include "app/report/svg.h"
 #include "profiling/analysis/compare.h"
+#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
 namespace {
@@ -50,7 +52,7 @@ std::string change(double value, double first) {
 }
 
 std::string against(double value, double first) {
-  if (!(first > 0) || std::isnan(value) || value == first) return "";
+  if (!(first > 0) || !(value > 0) || value == first) return "";
   return " (" + change(value, first) + ")";
 }
 
@@ -112,8 +114,8 @@ std::string kernels_html(const std::vector<ReportRun>& runs) {
            row({"kernel", "A, calls a step", b + ", calls a step", "A, µs a step", b + ", µs a step", b + " − A, µs"},
                "th");
     for (const prof::KernelDelta& k : table.rows)
-      out += row({k.name, fixed(k.a_count, 2), fixed(k.b_count, 2), fixed(k.a_us, 2), fixed(k.b_us, 2),
-                  figure::signed_fixed(k.delta_us(), 2)},
+      out += row({prof::plain_kernel_name(k.name), fixed(k.a_count, 2), fixed(k.b_count, 2), fixed(k.a_us, 2),
+                  fixed(k.b_us, 2), figure::signed_fixed(k.delta_us(), 2)},
                  "td");
     if (table.left_out > 0)
       out += row({std::to_string(table.left_out) + " more", "", "", "", "", figure::signed_fixed(table.left_out_us, 2)},
@@ -140,7 +142,10 @@ std::vector<std::vector<std::string>> choices_that_differ(const std::vector<Repo
   for (const Field& f : fields()) {
     std::vector<std::string> values;
     for (const ReportRun& r : runs) values.push_back(r.spec.empty() ? "–" : field_text(r.spec[0], f.key));
-    if (std::ranges::all_of(values, [&](const std::string& v) { return v == values[0]; })) continue;
+    std::set<std::string> different;
+    for (size_t i = 0; i < runs.size(); ++i)
+      if (!runs[i].spec.empty()) different.insert(values[i]);
+    if (different.size() < 2) continue;
     values.insert(values.begin(), std::string(f.key));
     rows.push_back(std::move(values));
   }

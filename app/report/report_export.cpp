@@ -3,10 +3,11 @@
 #include <QBuffer>
 #include <QPainter>
 #include <QPdfWriter>
-#include <QSvgRenderer>
 #include <cmath>
 
 #include "app/compare/comparison_model.h"
+#include "app/report/report_figures.h"
+#include "app/report/svg_painter.h"
 #include "app/session/run.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/whole_file.h"
@@ -21,10 +22,7 @@ class Page {
   explicit Page(QPdfWriter& pdf) : pdf_(pdf), painter_(&pdf) {}
 
   void text(const QString& text, double px, int weight = 400) {
-    QFont font("Inter");
-    font.setPixelSize(static_cast<int>(px));
-    font.setWeight(static_cast<QFont::Weight>(weight));
-    painter_.setFont(font);
+    painter_.setFont(letters(px, weight));
     const QRectF room(kPageMargin, y_, kWidth - 2 * kPageMargin, 400);
     const QRectF used = painter_.boundingRect(room, Qt::TextWordWrap, text);
     turn(used.height());
@@ -34,13 +32,11 @@ class Page {
 
   // Title, picture and caption stay together.
   void figure(const ReportFigure& figure) {
-    // Qt takes the list of families for the name of one.
-    const QByteArray svg = QByteArray::fromStdString(figure.svg).replace("Inter, DejaVu Sans, sans-serif", "Inter");
-    QSvgRenderer renderer(svg);
-    const QSizeF size = renderer.defaultSize();
-    turn(size.height() + 80);
+    const double height = svg_size(figure.svg).height();
+    turn(height + 80);
     text(QString::fromStdString(figure.title), 15, 600);
-    draw(renderer, size);
+    paint_svg(painter_, figure.svg, {kPageMargin, y_});
+    y_ += height + 10;
     text(QString::fromStdString(figure.caption), 11);
     y_ += 12;
   }
@@ -52,21 +48,21 @@ class Page {
     cells(QObject::tr("kernel"),
           {QObject::tr("A, µs a step"), QObject::tr("%1, µs a step").arg(b), QObject::tr("%1 − A, µs").arg(b)});
     for (const prof::KernelDelta& k : table.rows)
-      cells(QString::fromStdString(prof::short_kernel_name(k.name)),
-            {number(k.a_us), number(k.b_us), (k.delta_us() > 0 ? "+" : "") + number(k.delta_us())});
-    if (table.left_out > 0) cells(QObject::tr("%1 more").arg(table.left_out), {"", "", number(table.left_out_us)});
+      cells(QString::fromStdString(prof::plain_kernel_name(k.name)),
+            {QString::fromStdString(figure::fixed(k.a_us, 2)), QString::fromStdString(figure::fixed(k.b_us, 2)),
+             QString::fromStdString(figure::signed_fixed(k.delta_us(), 2))});
+    if (table.left_out > 0)
+      cells(QObject::tr("%1 more").arg(table.left_out),
+            {"", "", QString::fromStdString(figure::signed_fixed(table.left_out_us, 2))});
     y_ += 12;
   }
 
  private:
-  static QString number(double value) { return QString::number(value, 'f', 2).replace('-', QChar(0x2212)); }
-
   // A row: a name, which is cut where it is long, and figures in columns.
   void cells(const QString& name, const QStringList& figures) {
-    constexpr double kColumn = 92, kLine = 16;
+    constexpr double kColumn = 78, kLine = 16;
     turn(kLine);
-    QFont font("Inter");
-    font.setPixelSize(11);
+    const QFont font = letters(10, 400);
     painter_.setFont(font);
     const double room = kWidth - 2 * kPageMargin - kColumn * static_cast<double>(figures.size());
     painter_.drawText(QRectF(kPageMargin, y_, room, kLine), Qt::AlignLeft | Qt::AlignVCenter,
@@ -79,9 +75,12 @@ class Page {
     y_ += kLine;
   }
 
-  void draw(QSvgRenderer& renderer, const QSizeF& size) {
-    renderer.render(&painter_, QRectF(QPointF(kPageMargin, y_), size));
-    y_ += size.height() + 10;
+  static QFont letters(double px, int weight) {
+    QFont font("Inter");
+    font.setPixelSize(static_cast<int>(px));
+    font.setWeight(static_cast<QFont::Weight>(weight));
+    font.setStyleStrategy(QFont::PreferNoShaping);  // other forms of a letter are not found by who searches the text
+    return font;
   }
 
   void turn(double needed) {

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "app/report/svg.h"
-#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app::figure {
 namespace {
@@ -82,11 +81,6 @@ double highest(const prof::Waterfall& w, const std::vector<prof::Cause>& causes)
   return most;
 }
 
-std::string cause_text(const prof::Cause& cause) {
-  if (cause.op.empty()) return prof::meaning_name(cause.meaning);
-  return cause.op.find('(') == std::string::npos ? cause.op : prof::short_kernel_name(cause.op);
-}
-
 }  // namespace
 
 std::string letter(size_t run) { return std::string(1, static_cast<char>('A' + run)); }
@@ -97,11 +91,14 @@ std::string fixed(double value, int decimals) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
   std::string out = text;
-  if (out[0] == '-') out.replace(0, 1, "−");
-  return out;
+  if (out[0] != '-') return out;
+  return out.find_first_of("123456789") == std::string::npos ? out.substr(1) : "−" + out.substr(1);
 }
 
-std::string signed_fixed(double value, int decimals) { return (value > 0 ? "+" : "") + fixed(value, decimals); }
+std::string signed_fixed(double value, int decimals) {
+  const std::string text = fixed(value, decimals);
+  return value > 0 && text.find_first_of("123456789") != std::string::npos ? "+" + text : text;
+}
 
 std::string shortened(const std::string& text, size_t letters) {
   size_t at = 0, seen = 0, cut = 0;
@@ -197,7 +194,7 @@ std::string waterfall(const prof::Waterfall& w, size_t candidate) {
   const std::vector<prof::Cause> causes = changes(w);
   const double most = highest(w, causes);
   double at = us_of(w.a_ps);
-  Svg svg(660, 300);
+  Svg svg(660, 262);
   const double scale = 210 / most, bottom = 240, pitch = 600.0 / static_cast<double>(causes.size() + 2);
   const auto bar = [&](size_t i, double from, double to, const std::string& fill, double opacity,
                        const std::string& label, const std::string& name) {
@@ -221,7 +218,7 @@ std::string waterfall(const prof::Waterfall& w, size_t candidate) {
 
 std::string waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
   constexpr double kLeft = 190, kWidth = 400, kRowHeight = 20;
-  constexpr size_t kLetters = 30;
+  constexpr size_t kLetters = 26;
   const std::vector<prof::Cause> causes = changes(w);
   const double scale = kWidth / highest(w, causes);
   const auto rows = static_cast<double>(causes.size() + 2);
@@ -244,7 +241,7 @@ std::string waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
   int64_t at = w.a_ps;
   for (const prof::Cause& cause : causes) {
     row(us_of(at), us_of(at + cause.delta_ps()), kMeaningColour[static_cast<size_t>(cause.meaning)], 1,
-        signed_fixed(us_of(cause.delta_ps()), 1), shortened(cause_text(cause), kLetters), "#48505D");
+        signed_fixed(us_of(cause.delta_ps()), 1), shortened(prof::cause_name(cause), kLetters), "#48505D");
     at += cause.delta_ps();
   }
   row(0, us_of(w.b_ps), colour(candidate), 0.22, fixed(us_of(w.b_ps), 1), letter(candidate), colour(candidate));

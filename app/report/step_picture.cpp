@@ -56,7 +56,8 @@ StepPicture step_picture(const prof::Trace& marks, const prof::Trace& trace, con
   if (step.end <= step.begin) return picture;
   picture.length = step.end - step.begin;
   picture.steps = sample.stride;
-  for (const StepLane& lane : step_lanes(marks, trace, step, kMostLanes)) picture.lanes.push_back(drawn(lane, trace, step));
+  for (const StepLane& lane : step_lanes(marks, trace, step, kMostLanes))
+    picture.lanes.push_back(drawn(lane, trace, step));
   picture.memory = memory_of(trace, step);
   return picture;
 }

@@ -106,8 +106,8 @@ constexpr size_t kFewWindows = 12;
 // losses, with the allocations that are known.
 void add_throughput(const prof::RunSummary& file, RunDetails& d) {
   const auto batch = static_cast<double>(has_choices(file) ? parse_spec(file.spec).train.batch : 0);
-  double step = 0, wall = 0;
   if (d.meters.size() >= kFewWindows || d.steps.size() < kFewWindows) {
+    double step = 0, wall = 0;
     for (MeterPoint& m : d.meters) {
       if (m.wall_s > wall) m.samples_per_s = batch * (m.step - step) / (m.wall_s - wall);
       step = m.step, wall = m.wall_s;
@@ -117,13 +117,20 @@ void add_throughput(const prof::RunSummary& file, RunDetails& d) {
   const double each = file.allocator_calls_per_step / 2;  // what is allocated in a step is freed in it
   const MeterPoint known = d.meters.empty() ? MeterPoint{0, 0, each, each, 0, 0, 0} : d.meters.back();
   d.meters.clear();
-  const size_t stride = std::max<size_t>(1, d.steps.size() / 100);
-  for (size_t i = 0; i < d.steps.size(); i += stride) {
-    const StepPoint& p = d.steps[i];
-    if (i > 0 && p.wall_s > wall)
-      d.meters.push_back(
-          {p.step, p.wall_s, known.allocate, known.free, batch * (p.step - step) / (p.wall_s - wall), 0, 0});
-    if (i == 0 || p.wall_s > wall) step = p.step, wall = p.wall_s;
+  const StepPoint &first = d.steps.front(), &last = d.steps.back();
+  const double stride = (last.step - first.step) / 100,
+               mean_s = (last.wall_s - first.wall_s) / std::max(1.0, last.step - first.step);
+  const auto pace = [&d](size_t i) { return prof::Pace{d.steps[i].step, d.steps[i].wall_s}; };
+  std::optional<prof::Pace> before;
+  for (size_t i = 0; i < d.steps.size(); ++i) {
+    const prof::Pace now = pace(i);
+    if (before && (now.step - before->step < stride || now.wall_s <= before->wall_s)) continue;
+    // The last of those that came together says how far the run was.
+    if (i + 1 < d.steps.size() && prof::seen_together(now, pace(i + 1), mean_s)) continue;
+    if (before)
+      d.meters.push_back({now.step, now.wall_s, known.allocate, known.free,
+                          batch * (now.step - before->step) / (now.wall_s - before->wall_s), 0, 0});
+    before = now;
   }
 }
 

@@ -49,7 +49,7 @@ void add_by_op(const StepSample& sample, int64_t Cause::*side, std::map<std::str
     int64_t left = sample.parts.times[m];
     for (; op != sample.op_parts.end() && op->first.first == meaning; ++op) {
       const std::string& key = op->first.second;
-      const std::string name = key.starts_with(kOpKey) ? key.substr(kOpKey.size()) : key;
+      const std::string name = key.starts_with(kOpKey) ? key.substr(kOpKey.size()) : short_kernel_name(key);
       Cause& cause = ops.try_emplace(name, Cause{meaning, 0, 0, name.empty() ? "(no name)" : name}).first->second;
       cause.*side += per_step.ps(op->second);
       left -= op->second;
@@ -212,7 +212,7 @@ PaceSpread::PaceSpread(Pace first, Pace last)
 
 void PaceSpread::add(Pace seen) {
   // What came before a wait was the last of its kind.
-  if (const double steps = seen.step - before_.step; steps > 0 && seen.wall_s - before_.wall_s >= mean_s_ * steps / 2) {
+  if (const double steps = seen.step - before_.step; steps > 0 && !seen_together(before_, seen, mean_s_)) {
     const double share = (before_.step - first_.step) / steps_;
     if (share >= 0 && share < 1) ends_[static_cast<size_t>(share * kStretches)] = before_;
   }

@@ -44,6 +44,10 @@ Estimate estimate(const std::vector<double>& samples);  // of the mean
 struct Pace {
   double step = 0, wall_s = 0;
 };
+// Whether both were seen at once, in a run of that mean time per step, whatever time lay between them.
+inline bool seen_together(Pace before, Pace after, double mean_s) {
+  return after.wall_s - before.wall_s < mean_s * (after.step - before.step) / 2;
+}
 // The spread of a run's time per step, from when its losses were seen: what there is of a run without a trace. Losses
 // come many at a time, so only the last of those that came together says how far the run was.
 class PaceSpread {

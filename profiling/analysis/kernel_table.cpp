@@ -79,6 +79,18 @@ struct Group {
 
 }  // namespace
 
+std::string plain_kernel_name(const std::string& name) {
+  std::string plain = name.starts_with("void ") ? name.substr(5) : name;
+  for (const std::string_view part : {"(anonymous namespace)::", "ws::cuda::"})
+    for (size_t at = plain.find(part); at != std::string::npos; at = plain.find(part, at)) plain.erase(at, part.size());
+  int depth = 0;
+  for (size_t i = 1; i < plain.size(); ++i) {
+    depth += (plain[i] == '<') - (plain[i] == '>');
+    if (plain[i] == '(' && depth == 0) return plain.substr(0, i);
+  }
+  return plain;
+}
+
 std::string short_kernel_name(const std::string& name) {
   std::string bare = without_brackets(name);
   while (!bare.empty() && bare.back() == ' ') bare.pop_back();

@@ -34,6 +34,8 @@ std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end
 
 // "void cutlass::Kernel<float, 4>(Params)" → "Kernel".
 std::string short_kernel_name(const std::string& name);
+// What tells one kernel from another: template arguments, but no namespaces of ours and no parameters.
+std::string plain_kernel_name(const std::string& name);
 
 struct Histogram {
   std::vector<double> edges;  // one more than counts

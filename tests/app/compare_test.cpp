@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "app/compare/comparison_model.h"
+#include "app/session/run_reader.h"
 #include "tests/app/made_run.h"
 #include "tests/support/graph_run.h"
 
@@ -52,6 +53,7 @@ class CompareTest : public QObject {
   void mismatchesAreNamed();
   void noiseComesFromTheRunsOwnSpread();
   void runsWithoutATraceHaveNoiseToo();
+  void lossesThatComeTogetherAreNoSpeed();
 };
 
 void CompareTest::partsSumToTheStep() {
@@ -240,6 +242,27 @@ void CompareTest::runsWithoutATraceHaveNoiseToo() {
   const auto traced = made("traced", test::StepStyle::EagerDirect, 1);
   const double own = compare_runs(*traced, *traced).half_width_us / std::sqrt(2.0);
   QVERIFY(compare_runs(*traced, *a).half_width_us > own);
+}
+
+// A queue of steps is read now and then: 64 losses at once, a microsecond apart, are no 64 million samples a second.
+void CompareTest::lossesThatComeTogetherAreNoSpeed() {
+  QTemporaryDir folder;
+  const QString path = folder.filePath("bulks.wsrun");
+  {
+    prof::RunSummary summary;
+    RunSpec spec;
+    spec.train.batch = 64;
+    summary.spec = to_json(spec).dump();
+    summary.us_per_step = 100;
+    prof::RunFileWriter writer(path.toStdString(), summary);
+    for (int64_t step = 0; step < 4096; ++step)
+      writer.add(prof::Metric{step, 100e-6 * double(step / 64 + 1) * 64 + 1e-6 * double(step % 64), 1, 0.5});
+    writer.finish();
+  }
+  const auto details = read_details(path);
+  QVERIFY(details->meters.size() >= 30);
+  for (const MeterPoint& m : details->meters)
+    QVERIFY2(std::abs(m.samples_per_s - 640'000) < 20'000, qPrintable(QString::number(m.samples_per_s)));
 }
 
 QTEST_MAIN(CompareTest)

@@ -171,6 +171,9 @@ void ExportTest::pdfPagesAreNotBlank() {
   if (tool("pdftotext").isEmpty()) return;
   const QByteArray text = ask(tool("pdftotext"), {at("report.pdf"), "-"}).out;
   QVERIFY2(text.contains("graph · arena") && text.contains("NVIDIA H200"), "the text of a PDF is text");
+  QVERIFY2(text.contains("launch gaps") && text.contains("gemm dW1") && text.contains("stream 7"),
+           "also that of its figures");
+  QVERIFY2(text.contains("A: direct, \"unfused\" <eager>"), "every letter of it is found");
 }
 
 void ExportTest::csvIsReadByPython() {
@@ -182,6 +185,10 @@ void ExportTest::csvIsReadByPython() {
   QVERIFY(measures.open(QIODevice::WriteOnly));
   measures.write(tab.measuresCsv());
   measures.close();
+  QFile kernels(at("kernels.csv"));
+  QVERIFY(kernels.open(QIODevice::WriteOnly));
+  kernels.write(tab.kernelsCsv());
+  kernels.close();
   if (tool("python3").isEmpty()) QSKIP("python3 is not installed: nobody reads the CSV");
   const char* script =
       "import csv, sys\n"
@@ -193,8 +200,12 @@ void ExportTest::csvIsReadByPython() {
       "names = list(step)\n"
       "a, b, delta = (float(step[names[i]]) for i in (3, 4, 5))\n"
       "assert abs((b - a) - delta) < 1e-6, step\n"
+      "rows = list(csv.DictReader(open(sys.argv[3], newline='', encoding='utf-8'), strict=True))\n"
+      "deltas = [abs(float(r['difference_us'])) for r in rows]\n"
+      "assert len(rows) > 10 and deltas == sorted(deltas, reverse=True), deltas\n"
+      "assert any('<' in r['kernel'] and ',' not in r['baseline_us'] for r in rows), rows[:2]\n"
       "print('good')\n";
-  const Said said = ask(tool("python3"), {"-c", script, at("a.csv"), at("measures.csv")});
+  const Said said = ask(tool("python3"), {"-c", script, at("a.csv"), at("measures.csv"), at("kernels.csv")});
   QCOMPARE(said.out.trimmed(), QByteArray("good"));
 }
 

@@ -188,6 +188,16 @@ TEST(Report, KernelsStandByTheirDifference) {
   EXPECT_THAT(report_html({a, b}), HasSubstr("<td>10 more</td>"));
 }
 
+TEST(Report, ARunWhoseChoicesAreNotKnownDiffersInNone) {
+  ReportRun a = made("a", 300, 100'000, 0), b = made("b", 100, 50'000, 0), other = made("other", 500, 50'000, 0);
+  b.spec[0].exec.allocator = Allocator::Caching;
+  other.spec.clear();
+  const auto rows = choices_that_differ({a, b, other});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_THAT(rows[0], testing::ElementsAre("exec.allocator", "arena", "caching", "–"));
+  EXPECT_TRUE(choices_that_differ({a, other}).empty());
+}
+
 TEST(Report, NoAxisOfSharesGoesBeyondAll) {
   ReportRun a = made("a", 300, 100'000, 200'000);
   a.accuracy = {{1000, 0.1, 100}, {5000, 0.5, 100}};

@@ -92,19 +92,18 @@ void Evaluator::place_x(BoundPlan& plan, const Rows& rows) {
           Tensor{address, x.type, x.rows, x.cols});
 }
 
-// Everything up to the loss; returns the last layer's output.
-Tensor Evaluator::forward(BoundPlan& plan, const Rows& rows) {
-  place_x(plan, rows);
+// Everything up to the loss.
+Evaluator::Output Evaluator::forward(BoundPlan& plan, const Rows& rows) {
   const Launching with{plan,           {place_.stream.get()}, place_.tables.at(0), place_.blas, {place_.scratch.data()},
                        place_.storage, place_.sides};
   PhaseWalk phases;
   for (size_t i = 0; i < plan.plan.ops.size(); ++i) {
     const Op& op = plan.plan.ops[i];
-    if (is_loss(op.kind)) return with.tensor(op.in[0]);
-    if (op.kind == OpKind::LoadBatch || is_bookkeeping(op.kind)) continue;
+    if (is_loss(op.kind)) return {with.tensor(op.in[0]), plan.tags.of(i)};
+    if (is_bookkeeping(op.kind)) continue;
     phases.enter(op.phase);
     const prof::OpScope scope(plan.tags.of(i));
-    launch_op(with, i);
+    op.kind == OpKind::LoadBatch ? place_x(plan, rows) : launch_op(with, i);
   }
   throw Failure("The evaluation plan has no loss.");
 }
@@ -135,11 +134,12 @@ Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, int64_t batch)
     const int64_t count = std::min(batch, split.rows - first);
     BoundPlan& plan = bound(spec, count);
     const float* device = place_.feed.resident_x(part);
-    const Tensor z = forward(
+    const Output out = forward(
         plan, {split.x.data() + first * model_.inputs, device ? device + first * model_.inputs : nullptr, count});
     Tensor y{const_cast<char*>(y_all) + first * row_y, classes ? DType::I32 : DType::F32, count,
              classes ? 1 : model_.outputs};
-    evaluate_loss({stream}, {place_.scratch.data()}, spec.model.loss, z, y, sums_.data());
+    const prof::OpScope scope(out.loss);
+    evaluate_loss({stream}, {place_.scratch.data()}, spec.model.loss, out.z, y, sums_.data());
   }
   double host[3];
   CUDA_CHECK(cudaMemcpyAsync(host, sums_.data(), sizeof host, cudaMemcpyDeviceToHost, stream));
@@ -157,7 +157,7 @@ void Evaluator::predict_in(const RunSpec& spec, std::span<const float> x, int64_
   const auto rows = static_cast<int64_t>(out.size()) / model_.outputs;
   for (int64_t first = 0; first < rows; first += batch) {
     const int64_t count = std::min(batch, rows - first);
-    const Tensor z = forward(bound(spec, count), {x.data() + first * model_.inputs, nullptr, count});
+    const Tensor z = forward(bound(spec, count), {x.data() + first * model_.inputs, nullptr, count}).z;
     CUDA_CHECK(cudaMemcpyAsync(out.data() + first * model_.outputs, z.data,
                                static_cast<size_t>(z.elements()) * sizeof(float), cudaMemcpyDeviceToHost,
                                place_.stream));

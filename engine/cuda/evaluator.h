@@ -31,7 +31,11 @@ class Evaluator {
   void release() noexcept;
   int64_t batch_for(const RunSpec& spec, int64_t rows);
   BoundPlan& bound(const RunSpec& spec, int64_t rows);
-  Tensor forward(BoundPlan& plan, const Rows& rows);
+  struct Output {
+    Tensor z;
+    prof::OpTag loss = prof::kNoOp;
+  };
+  Output forward(BoundPlan& plan, const Rows& rows);
   void place_x(BoundPlan& plan, const Rows& rows);
 
   Workplace& place_;

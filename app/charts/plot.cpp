@@ -170,7 +170,8 @@ void Plot::paintMarks(QPainter& painter) {
     painter.drawText(QPointF(left, area.top() + 11), mark.text);
     free_from = left + width + 6;
   }
-  std::vector<QRectF> taken;  // a note that would cover another is left out
+  std::vector<QRectF>& taken = noted_;  // a note that would cover another is left out
+  taken.clear();
   for (const PlotNote& note : notes_) {
     if (!xAxis->range().contains(note.x)) continue;
     painter.setPen(note.colour);
@@ -187,6 +188,65 @@ void Plot::paintMarks(QPainter& painter) {
     painter.fillRect(place.adjusted(-2, 1, 2, 0), ground);
     painter.drawText(QPointF(x, y), note.text);
   }
+}
+
+int Plot::crossings(const QRectF& box) const {
+  int count = 0;
+  for (int i = 0; i < graphCount(); ++i) {
+    const auto points = graph(i)->data();
+    QPointF last;
+    bool any = false;
+    for (auto at = points->findBegin(xAxis->pixelToCoord(box.left())); at != points->constEnd(); ++at) {
+      const QPointF now(xAxis->coordToPixel(at->key), yAxis->coordToPixel(at->value));
+      if (any) {  // the part of the line that is over the box
+        const auto y = [&](double x) {
+          const double share =
+              now.x() > last.x() ? (std::clamp(x, last.x(), now.x()) - last.x()) / (now.x() - last.x()) : 1;
+          return last.y() + (now.y() - last.y()) * share;
+        };
+        const auto [high, low] = std::minmax({y(box.left()), y(box.right())});
+        count += low >= box.top() && high <= box.bottom();
+      }
+      if (now.x() > box.right()) break;
+      last = now, any = true;
+    }
+  }
+  for (const PlotDot& dot : dots_)
+    count += box.contains(QPointF(xAxis->coordToPixel(dot.x), yAxis->coordToPixel(dot.y)));
+  for (const QRectF& note : noted_) count += 10 * note.intersects(box);
+  return count;
+}
+
+QRectF Plot::captionBox() const {
+  if (caption_.isEmpty() || !empty_.isEmpty()) return {};
+  const QRectF area = QRectF(axisRect()->rect()).adjusted(6, 2, -4, -3);
+  const QSizeF size(QFontMetricsF(ui_font(10.5)).horizontalAdvance(caption_) + 1, 15);
+  const auto box = [&](Qt::Alignment corner) {
+    return QRectF(QPointF(corner & Qt::AlignRight ? area.right() - size.width() : area.left(),
+                          corner & Qt::AlignBottom ? area.bottom() - size.height() : area.top()),
+                  size);
+  };
+  QRectF best = box(caption_corner_);
+  int least = crossings(best);
+  for (Qt::Alignment corner : {Qt::AlignRight | Qt::AlignTop, Qt::AlignRight | Qt::AlignBottom,
+                               Qt::AlignLeft | Qt::AlignBottom, Qt::AlignLeft | Qt::AlignTop}) {
+    if (least == 0) break;
+    if (const int count = crossings(box(corner)); count < least) best = box(corner), least = count;
+  }
+  // Half-way up there is room where curves run along the top and the bottom.
+  const QRectF between(QPointF(area.right() - size.width(), area.center().y() - size.height() / 2), size);
+  if (least > 0 && crossings(between) < least) best = between;
+  return best;
+}
+
+void Plot::paintCaption(QPainter& painter) {
+  const QRectF box = captionBox();
+  if (box.isEmpty()) return;
+  QColor ground = theme().base;
+  ground.setAlphaF(0.8F);
+  painter.fillRect(box.adjusted(-2, 0, 2, 0), ground);
+  painter.setFont(ui_font(10.5));
+  painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, caption_);
 }
 
 void Plot::paintEvent(QPaintEvent* event) {
@@ -207,11 +267,7 @@ void Plot::paintEvent(QPaintEvent* event) {
         QRect(QPoint(press_->x(), axisRect()->top()), QPoint(drag_->x(), axisRect()->bottom())).normalized(), fill);
   }
   painter.setPen(theme().quiet);
-  if (empty_.isEmpty()) {
-    painter.setFont(ui_font(10.5));
-    painter.drawText(axisRect()->rect().adjusted(6, 2, -4, -3), static_cast<int>(caption_corner_), caption_);
-    return;
-  }
+  if (empty_.isEmpty()) return paintCaption(painter);
   painter.setFont(ui_font(11.5));
   painter.drawText(axisRect()->rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
 }

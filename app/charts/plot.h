@@ -29,10 +29,11 @@ class Plot : public QCustomPlot {
   void setCursor(std::optional<double> x);
   void setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, std::vector<PlotNote> notes);
   void setEmptyText(const QString& text);
-  // Which line is what, in a corner where the curves leave room.
+  // Which line is what, in this corner, or in the one where the curves leave most room.
   void setCaption(const QString& text, Qt::Alignment corner);
   void setLogX(bool on) { setLog(xAxis, on); }
   void setLogY(bool on) { setLog(yAxis, on); }
+  QRectF captionBox() const;  // empty: there is none
   bool zoomed() const { return zoomed_; }
   bool canUndoZoom() const { return !undo_.empty(); }
   void fit();         // back to all data
@@ -67,6 +68,8 @@ class Plot : public QCustomPlot {
   void remember(bool in_small_steps);
   void paintCursor(QPainter& painter);
   void paintMarks(QPainter& painter);
+  void paintCaption(QPainter& painter);
+  int crossings(const QRectF& box) const;  // how much of the curves, dots and notes lies under it
 
   std::optional<double> cursor_;
   std::vector<PlotDot> dots_;
@@ -74,6 +77,7 @@ class Plot : public QCustomPlot {
   std::vector<PlotNote> notes_;
   QString empty_, caption_;
   Qt::Alignment caption_corner_;
+  std::vector<QRectF> noted_;  // where notes stand
   std::vector<View> undo_;
   bool zoomed_ = false;
   QElapsedTimer last_step_;  // of a wheel turn or a held key

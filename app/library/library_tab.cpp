@@ -30,6 +30,8 @@
 namespace ws::app {
 namespace {
 
+constexpr int kChangesWidth = 178;
+
 // Box and letter of a run.
 class TickDelegate : public QStyledItemDelegate {
  public:
@@ -97,7 +99,7 @@ QWidget* LibraryTab::buildTable() {
   table_->setSortingEnabled(true);
   table_->sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
   table_->setContextMenuPolicy(Qt::CustomContextMenu);
-  const int widths[] = {54, 172, 84, 178, 84, 70, 72, 92, 92, 100, 88, 112, 132};
+  const int widths[] = {54, 172, 84, kChangesWidth, 84, 70, 72, 92, 92, 100, 88, 112, 132};
   for (int i = 0; i < LibraryModel::kColumns; ++i) table_->setColumnWidth(i, widths[i]);
   table_->viewport()->installEventFilter(this);
   table_->horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
@@ -258,9 +260,12 @@ void LibraryTab::fitColumns() {
   if (columns_chosen_) return;
   constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak};
   const int room = table_->viewport()->width();
+  table_->setColumnWidth(LibraryModel::Changes, kChangesWidth);
   for (int column : kLeast) table_->setColumnHidden(column, false);
   for (int column : kLeast)
     if (table_->horizontalHeader()->length() > room) table_->setColumnHidden(column, true);
+  const int left = room - table_->horizontalHeader()->length();
+  if (left > 0) table_->setColumnWidth(LibraryModel::Changes, table_->columnWidth(LibraryModel::Changes) + left);
 }
 
 void LibraryTab::columnMenu(const QPoint& at) {

@@ -204,7 +204,15 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   // Left of the peak, where the use is lower and no edge runs through the words.
   const QString peak = tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak)));
   const double wide = painter.fontMetrics().horizontalAdvance(peak);
-  const double peak_x = std::clamp(x(map_.peak_x) - wide - 6, area.left() + 4, area.right() - wide - 4);
+  double edge = map_.peak_x;
+  for (const UsePoint& point : map_.use) {
+    if (point.x > map_.peak_x) break;
+    if (static_cast<double>(point.used) < 0.8 * static_cast<double>(map_.peak))
+      edge = map_.peak_x;
+    else
+      edge = std::min(edge, point.x);
+  }
+  const double peak_x = std::clamp(x(edge) - wide - 6, area.left() + 4, area.right() - wide - 4);
   painter.drawText(QPointF(peak_x, at(map_.peak) + 16), peak);
 }
 

@@ -110,6 +110,18 @@ void PlanPanel::present(Run* run) {
 void PlanPanel::resizeEvent(QResizeEvent* event) {
   Pane::resizeEvent(event);
   table_->setColumnHidden(PlanModel::Reads, narrow_ && width() < kReadsFrom);
+  shareWidth();
+}
+
+// The op beside what it reads and writes, however wide the window is.
+void PlanPanel::shareWidth() {
+  if (narrow_) return;
+  int numbers = 0;
+  for (int c : {PlanModel::Number, PlanModel::Bytes, PlanModel::Flops, PlanModel::Time})
+    numbers += table_->columnWidth(c);
+  const double room = width() - numbers - 10;
+  table_->setColumnWidth(PlanModel::Reads, std::max(160, static_cast<int>(room * 0.3)));
+  table_->setColumnWidth(PlanModel::Writes, std::max(160, static_cast<int>(room * 0.26)));
 }
 
 void PlanPanel::setNarrow(bool narrow) {
@@ -124,6 +136,7 @@ void PlanPanel::setNarrow(bool narrow) {
   if (narrow)
     table_->setColumnWidth(PlanModel::Reads, 76), table_->setColumnWidth(PlanModel::Bytes, 80),
         table_->setColumnWidth(PlanModel::Time, 52);
+  shareWidth();
 }
 
 void PlanPanel::setStage(PlanStage stage) {

@@ -5,7 +5,16 @@
 namespace ws::app {
 namespace {
 constexpr QChar kThin(0x2009), kMinus(0x2212);
+
+// "3.2·10⁻⁵"
+QString power_text(double value) {
+  static const QString raised = QString::fromUtf8("⁰¹²³⁴⁵⁶⁷⁸⁹");
+  const QStringList parts = QString::number(value, 'e', 1).split('e');
+  QString text = QString(parts[0]).replace('-', kMinus) + QString::fromUtf8("·10⁻");
+  for (QChar digit : QString::number(-parts[1].toInt())) text += raised[digit.digitValue()];
+  return text;
 }
+}  // namespace
 
 QString count_text(int64_t value) {
   QString digits = QString::number(value < 0 ? -value : value);
@@ -29,7 +38,7 @@ QString significant_text(double value, int digits) {
   const double size = std::abs(value);
   if (size >= 1e9) return fixed_text(value / 1e9, 2) + " G";
   if (size >= 1e6) return fixed_text(value / 1e6, 2) + " M";
-  if (size < 1e-4) return QString::number(value, 'e', 1).replace('-', kMinus);
+  if (size < 1e-4) return power_text(value);
   const int before = static_cast<int>(std::floor(std::log10(size))) + 1;
   return fixed_text(value, std::max(0, std::min(6, digits - before)));
 }
@@ -39,6 +48,7 @@ QString duration_text(double seconds) {
   if (seconds < 10) return QString::number(seconds, 'f', seconds < 1 ? 2 : 1) + " s";
   if (seconds < 60) return QString::number(std::lround(seconds)) + " s";
   const auto whole = static_cast<int64_t>(seconds);
+  if (whole >= 20 * 60 && whole < 3600) return QString("%1 min").arg(std::lround(seconds / 60));
   if (whole < 3600) return QString("%1 min %2 s").arg(whole / 60).arg(whole % 60);
   return QString("%1 h %2 min").arg(whole / 3600).arg(whole / 60 % 60);
 }

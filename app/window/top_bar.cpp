@@ -25,7 +25,7 @@ ProgressCell::ProgressCell(QWidget* parent) : QWidget(parent) { setFixedHeight(4
 void ProgressCell::show(const Run* run, int waiting, bool compact) {
   if (compact != compact_) compact_ = compact, updateGeometry();
   slot_ = run ? run->slot : -1;
-  strong_.clear(), weak_.clear(), shorter_.clear(), done_ = 0;
+  strong_.clear(), weak_.clear(), shorter_.clear(), shortest_.clear(), done_ = 0;
   if (run && run->progress) {
     const Progress& p = *run->progress;
     strong_ = tr("epoch %1").arg(count_text(std::min(p.epoch, p.epochs)));
@@ -34,7 +34,7 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     if (waiting > 0) left += tr(" · %1 to come").arg(waiting);
     const QString of = tr(" / %1").arg(count_text(p.epochs));
     weak_ = of + (compact ? QString() : tr("  step %1").arg(count_text(p.step))) + left;
-    shorter_ = of + left;
+    shorter_ = of + left, shortest_ = left;
     done_ = p.steps > 0 ? std::min(1.0, static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
   } else if (run && run->recording) {
     strong_ = tr("recording");
@@ -65,9 +65,10 @@ void ProgressCell::paintEvent(QPaintEvent*) {
   painter.setFont(ui_font(11.5));
   painter.setPen(t.secondary);
   // The time left is worth more than the step's number.
-  const bool tight = !shorter_.isEmpty() && number_width(painter.font(), weak_) > width() - x;
-  const QString rest =
-      QFontMetricsF(painter.font()).elidedText(tight ? shorter_ : weak_, Qt::ElideRight, width() - x + 2);
+  QString words = weak_;
+  for (const QString& fewer : {shorter_, shortest_})
+    if (!fewer.isEmpty() && number_width(painter.font(), words) > width() - x) words = fewer;
+  const QString rest = QFontMetricsF(painter.font()).elidedText(words, Qt::ElideRight, width() - x + 2);
   draw_number(painter, QRectF(x, 6, width(), 19), Qt::AlignLeft | Qt::AlignVCenter, rest);
   painter.setPen(Qt::NoPen);
   painter.setBrush(t.border);

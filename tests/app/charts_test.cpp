@@ -33,6 +33,7 @@ class ChartsTest : public QObject {
   void runsModelBehaves();
   void curvesOfEqualRunsAreBothSeen();
   void theTrainingCurveStaysInThePlot();
+  void theKeyOfTheLinesStandsBesideThem();
   void aPaneOffersItsMeasures();
   void theChartsTakeWhatTheTimelineLeaves();
 };
@@ -111,6 +112,11 @@ void ChartsTest::numbersReadAsWritten() {
   QCOMPARE(fixed_text(-0.001, 1), QString("0.0"));
   QCOMPARE(significant_text(0.01934), QString("0.0193"));
   QCOMPARE(significant_text(2360000), QString("2.36 M"));
+  QCOMPARE(significant_text(3.24e-5), QString::fromUtf8("3.2·10⁻⁵"));
+  QCOMPARE(significant_text(-1.5e-12), QString::fromUtf8("−1.5·10⁻¹²"));
+  QCOMPARE(duration_text(725), QString("12 min 5 s"));
+  QCOMPARE(duration_text(28 * 60 + 20), QString("28 min"));
+  QCOMPARE(duration_text(3599), QString("60 min"));
   QCOMPARE(bytes_text(671089), QString("655.4 KiB"));
   QCOMPARE(us_text(1842.3), "1" + thin + "842");
 }
@@ -197,6 +203,31 @@ void ChartsTest::theTrainingCurveStaysInThePlot() {
   const QCPRange y = pane.plot()->yAxis->range();
   QVERIFY2(y.lower < 45 && y.lower > 30, qPrintable(QString::number(y.lower)));
   QVERIFY(y.upper > 90);
+}
+
+void ChartsTest::theKeyOfTheLinesStandsBesideThem() {
+  Plot plot;
+  plot.resize(300, 200);
+  plot.show();
+  plot.setEmptyText({});
+  plot.addGraph();
+  plot.xAxis->setRange(0, 100), plot.yAxis->setRange(0, 100);
+  plot.setCaption("line test, faint train", Qt::AlignRight | Qt::AlignBottom);
+  plot.replot();
+  const QRect area = plot.axisRect()->rect();
+  QVERIFY(plot.captionBox().bottom() > area.center().y() && plot.captionBox().right() > area.center().x());
+  // Two points only: the line between them counts too.
+  plot.graph(0)->setData({0, 100}, {6, 6});
+  plot.replot();
+  QVERIFY(plot.captionBox().bottom() < area.center().y());
+  plot.addGraph();
+  plot.graph(1)->setData({0, 100}, {96, 96});
+  plot.replot();
+  const QRectF box = plot.captionBox();
+  for (double y : {6.0, 96.0}) {
+    const double at = plot.yAxis->coordToPixel(y);
+    QVERIFY(at < box.top() || at > box.bottom());
+  }
 }
 
 void ChartsTest::aPaneOffersItsMeasures() {

@@ -102,7 +102,7 @@ void BarsView::paintValues(QPainter& painter, const QRectF& area, const QString&
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   painter.drawText(QRectF(area.left() + 4, area.top(), area.width(), kTitle), Qt::AlignVCenter, title);
-  double most = 1e-9;
+  double most = std::pow(10.0, -decimals);  // what is written as 0 has no bar
   for (const BarRun& run : runs_)
     if (!std::isnan(run.*value)) most = std::max(most, run.*value);
   const double height = rowHeight(area), scale = (area.width() - kBadge - 64) / most;

@@ -26,8 +26,10 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   if (static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt()) & Qt::AlignRight)
     draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
   else
-    painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
-                      painter->fontMetrics().elidedText(text, Qt::ElideRight, box.width()));
+    // What tells kernels of one template apart stands at their end.
+    painter->drawText(
+        box, Qt::AlignLeft | Qt::AlignVCenter,
+        painter->fontMetrics().elidedText(text, text.contains('<') ? Qt::ElideMiddle : Qt::ElideRight, box.width()));
 }
 
 QIcon badge_icon(int slot) {

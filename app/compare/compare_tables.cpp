@@ -148,8 +148,8 @@ void CompareTab::showRunColumns(int row, const std::vector<MeasureValue>& values
 void CompareTab::showKernels() {
   const QString a = baseline_ ? run_letter(baseline_->slot) : QString("–"),
                 b = candidate_ ? run_letter(candidate_->slot) : QString("–");
-  kernels_->setHorizontalHeaderLabels({tr("Kernel"), tr("%1 a step").arg(a), tr("%1 a step").arg(b),
-                                       tr("%1, µs").arg(a), tr("%1, µs").arg(b), tr("%1 − %2, µs").arg(b, a)});
+  kernels_->setHorizontalHeaderLabels({tr("Kernel"), tr("%1 calls").arg(a), tr("%1 calls").arg(b), tr("%1, µs").arg(a),
+                                       tr("%1, µs").arg(b), tr("%1 − %2, µs").arg(b, a)});
   kernels_->setRowCount(static_cast<int>(comparison_.kernels.size()));
   for (int row = 0; row < kernels_->rowCount(); ++row) {
     const prof::KernelDelta& k = comparison_.kernels[static_cast<size_t>(row)];

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/compare/mismatches.h"
+#include "app/panels/data_shape.h"
 #include "engine/executor.h"
 #include "profiling/analysis/activity.h"
 
@@ -19,6 +20,29 @@ double percentile(std::vector<double> values, double share) {
   const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), values.begin() + at, values.end());
   return values[static_cast<size_t>(at)];
+}
+
+// Of a percentile: what blocks of steps say of it, as neighbouring steps resemble each other.
+double half_width_of(const std::vector<double>& samples, double share) {
+  constexpr size_t kSteps = 20, kBlocksAtMost = 20, kFewest = 3;
+  const size_t blocks = std::min(kBlocksAtMost, samples.size() / kSteps);
+  if (blocks < kFewest) return half_width(samples);
+  std::vector<double> each;
+  for (size_t i = 0; i < blocks; ++i) {
+    const auto at = [&](size_t block) {
+      return samples.begin() + static_cast<std::ptrdiff_t>(samples.size() * block / blocks);
+    };
+    each.push_back(percentile({at(i), at(i + 1)}, share));
+  }
+  return prof::estimate(each).half_width;
+}
+
+// In percent: so many rows of a test set say no more of an accuracy.
+double accuracy_half_width(const Run& run) {
+  const auto rows = static_cast<double>(data_shape(run.spec.data).test);
+  if (rows <= 0 || run.evals.empty()) return 0;
+  const double share = std::clamp(run.evals.back().accuracy, 0.0, 1.0);
+  return 100 * 1.96 * std::sqrt((share * (1 - share) + 0.96 / rows) / rows);
 }
 
 double busy_share(const RunSample& s) {
@@ -61,8 +85,9 @@ void add_times(Measures& m, const Run& run, const RunSample& s, double reached) 
   const double us = step_us(run, s), noise = step_half_width(run, s), samples = rows_of_a_step(run) * 1e6 / us;
   m.group(QObject::tr("Time"));
   m.add(QObject::tr("step, mean"), "µs", us, Better::Lower, 1, noise);
-  m.add(QObject::tr("step, median"), "µs", percentile(s.step_us, 0.5), Better::Lower, 1, noise);
-  m.add(QObject::tr("step, 99th percentile"), "µs", percentile(s.step_us, 0.99), Better::Lower, 1, 3 * noise);
+  m.add(QObject::tr("step, median"), "µs", percentile(s.step_us, 0.5), Better::Lower, 1, half_width_of(s.step_us, 0.5));
+  m.add(QObject::tr("step, 99th percentile"), "µs", percentile(s.step_us, 0.99), Better::Lower, 1,
+        half_width_of(s.step_us, 0.99));
   // As far as a step that takes so much longer brings it down: where noise is large, up is further than down.
   m.add(QObject::tr("throughput"), QObject::tr("samples/s"), samples, Better::Higher, 0,
         samples * noise / (us + noise));
@@ -115,7 +140,8 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
   add_times(m, run, s, reached);
   m.group(QObject::tr("GPU and host"));
   m.add(QObject::tr("kernels a step"), "", s.traced() ? s.kernels_per_step : kUnknown, Better::Lower, 1);
-  m.add(QObject::tr("busy"), "%", busy_share(s), Better::Higher, 1, 0.35);
+  const double busy = busy_share(s);
+  m.add(QObject::tr("busy"), "%", busy, Better::Higher, 1, busy * half_width(s.step_us) / step_us(run, s));
   add_gpu(m, run, s);
   m.add(QObject::tr("tracing costs"), "%", run.overheadMeasured() ? 100 * run.overhead_share : kUnknown,
         Better::Neither, 1, 50 * run.overhead_spread);
@@ -127,7 +153,8 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
         Better::Lower, 4);
   m.add(QObject::tr("test loss, last"), "", run.evals.empty() ? kUnknown : run.evals.back().loss, Better::Lower, 4);
   m.add(QObject::tr("test accuracy, last"), "%",
-        run.evals.empty() || run.regression() ? kUnknown : 100 * run.evals.back().accuracy, Better::Higher, 2, 0.14);
+        run.evals.empty() || run.regression() ? kUnknown : 100 * run.evals.back().accuracy, Better::Higher, 2,
+        has_choices(run) ? accuracy_half_width(run) : 0);
   return std::move(m.rows);
 }
 

@@ -16,6 +16,7 @@ constexpr double kBarRow = 18, kBarNumber = 62;
 
 QString bar_name(const prof::Cause& cause) {
   if (!cause.op.empty()) return text(cause.op);
+  if (cause.meaning == prof::Meaning::Matrix) return QObject::tr("matrix");
   return cause.meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(cause.meaning);
 }
 
@@ -183,7 +184,8 @@ void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const st
     // Names that are wider than a bar take turns on two lines; the ends have their letters.
     const bool second_line = all[i].end || (narrow && i % 2 == 1);
     if (narrow && all[i].end) continue;
-    const double room = !narrow ? pitch : i + 2 == all.size() && !second_line ? pitch + 8 : 2 * pitch - 6;
+    const bool by_end = i == 1 || i + 2 == all.size();  // beside it a second line has room, the first has a letter
+    const double room = !narrow ? pitch : !by_end ? 2 * pitch - 6 : second_line ? 2.5 * pitch : pitch + 8;
     painter.drawText(QRectF(column.center().x() - room / 2, plot.bottom() + (second_line ? 20 : 5), room, 16),
                      Qt::AlignHCenter,
                      painter.fontMetrics().elidedText(all[i].name, Qt::ElideRight, static_cast<int>(room)));

@@ -53,6 +53,7 @@ class CompareTest : public QObject {
   void mismatchesAreNamed();
   void noiseComesFromTheRunsOwnSpread();
   void runsWithoutATraceHaveNoiseToo();
+  void eachFigureHasItsOwnNoise();
   void lossesThatComeTogetherAreNoSpeed();
 };
 
@@ -242,6 +243,32 @@ void CompareTest::runsWithoutATraceHaveNoiseToo() {
   const auto traced = made("traced", test::StepStyle::EagerDirect, 1);
   const double own = compare_runs(*traced, *traced).half_width_us / std::sqrt(2.0);
   QVERIFY(compare_runs(*traced, *a).half_width_us > own);
+}
+
+void CompareTest::eachFigureHasItsOwnNoise() {
+  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::EagerDirect, 1);
+  a->spec.data.name = b->spec.data.name = "mnist";  // 10 000 rows to test with
+  const auto named = [](const Run& run, const RunSample& sample, const char* name) {
+    for (const MeasureValue& m : measures_of(run, sample, 0))
+      if (m.name == name) return m;
+    return MeasureValue{};
+  };
+  const auto verdict = [&](double first, double second) {
+    a->evals.back().accuracy = first, b->evals.back().accuracy = second;
+    return delta_of(named(*a, sample_of(*a), "test accuracy, last"), named(*b, sample_of(*b), "test accuracy, last"))
+        .verdict;
+  };
+  QCOMPARE(verdict(0.975, 0.977), Verdict::WithinNoise);
+  QCOMPARE(verdict(0.975, 0.985), Verdict::Better);
+  QCOMPARE(verdict(1.0, 0.9999), Verdict::WithinNoise);
+  QCOMPARE(verdict(1.0, 0.99), Verdict::Worse);
+  // A tail that comes and goes is less certain than the middle.
+  RunSample sample = sample_of(*a);
+  sample.step_us.clear();
+  for (int i = 0; i < 2000; ++i) sample.step_us.push_back(i % 50 == 0 ? 200 + i % 700 : 100 + i % 3);
+  const double middle = named(*a, sample, "step, median").half_width,
+               tail = named(*a, sample, "step, 99th percentile").half_width;
+  QVERIFY2(middle < 1 && tail > 20, qPrintable(QString("%1 %2").arg(middle).arg(tail)));
 }
 
 // A queue of steps is read now and then: 64 losses at once, a microsecond apart, are no 64 million samples a second.

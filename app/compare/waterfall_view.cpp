@@ -1,6 +1,8 @@
 #include "app/compare/waterfall_view.h"
 
+#include <QHelpEvent>
 #include <QPainter>
+#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 
@@ -59,11 +61,43 @@ std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) co
   int64_t at = w.a_ps;
   for (const prof::Cause& cause : w.causes) {
     if (cause.delta_ps() == 0) continue;
-    all.push_back({bar_name(cause), micros(at), micros(at + cause.delta_ps()), cause.meaning});
+    all.push_back({bar_name(cause), micros(at), micros(at + cause.delta_ps()), cause.meaning, false, -1,
+                   micros(cause.a_ps), micros(cause.b_ps)});
     at += cause.delta_ps();
   }
   all.push_back({tr("candidate"), 0, micros(w.b_ps), prof::Meaning::Other, true, candidate_slot_});
   return all;
+}
+
+WaterfallView::Places WaterfallView::places(const QRectF& area, size_t bars) const {
+  const auto count = static_cast<double>(bars);
+  if (!by_op_) {
+    const QRectF plot = area.adjusted(52, 26, -12, -40);
+    return {plot, plot.width() / count};
+  }
+  const double names = names_width(area.width()), height = std::min(26.0, (area.height() - kBarRow) / count);
+  return {QRectF(area.left() + names, area.top() + 3, area.width() - names - kBarNumber, height * count), height};
+}
+
+QString WaterfallView::explained(const QPointF& at) const {
+  if (!comparison_.traced) return {};
+  const std::vector<Bar> all = bars(shown(height()));
+  const auto [plot, pitch] = places(rect(), all.size());
+  const double index = by_op_ ? (at.y() - plot.top()) / pitch : (at.x() - plot.left()) / pitch;
+  if (index < 0 || index >= static_cast<double>(all.size())) return {};
+  const Bar& bar = all[static_cast<size_t>(index)];
+  if (bar.end) return tr("%1: %2 µs a step").arg(bar.name, fixed_text(bar.to, 2));
+  const double change = bar.to - bar.from;
+  return tr("%1: %2 → %3 µs a step, %4%5")
+      .arg(bar.name, fixed_text(bar.a_us, 2), fixed_text(bar.b_us, 2), change > 0 ? "+" : "", fixed_text(change, 2));
+}
+
+bool WaterfallView::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const QString text = explained(help->pos());
+  text.isEmpty() ? QToolTip::hideText() : QToolTip::showText(help->globalPos(), text, this);
+  return true;
 }
 
 void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {
@@ -125,10 +159,7 @@ void WaterfallView::paintRow(QPainter& painter, const QRectF& row, const QRectF&
 void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const {
   double most = 1e-9;
   for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
-  const double height = std::min(26.0, (area.height() - kBarRow) / static_cast<double>(all.size()));
-  const double names = names_width(area.width());
-  const QRectF plot(area.left() + names, area.top() + 3, area.width() - names - kBarNumber,
-                    height * static_cast<double>(all.size()));
+  const auto [plot, height] = places(area, all.size());
   const double scale = plot.width() / most;
   painter.setFont(ui_font(11));
   for (const double value : ticks(0, most, false, 4)) {
@@ -153,7 +184,7 @@ void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::
 void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const {
   double most = 1e-9;
   for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
-  const QRectF plot = area.adjusted(52, 26, -12, -40);
+  const auto [plot, pitch] = places(area, all.size());
   const double scale = plot.height() / most;
   painter.setFont(ui_font(11));
   for (const double value : ticks(0, most, false, 5)) {
@@ -164,9 +195,8 @@ void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const st
     draw_number(painter, QRectF(area.left(), y - 8, 46, 16), Qt::AlignRight | Qt::AlignVCenter,
                 fixed_text(value, most < 5 ? 1 : 0));
   }
-  const double pitch = plot.width() / static_cast<double>(all.size());
   const bool narrow = std::ranges::any_of(
-      all, [&](const Bar& bar) { return painter.fontMetrics().horizontalAdvance(bar.name) > pitch - 4; });
+      all, [&, room = pitch - 4](const Bar& bar) { return painter.fontMetrics().horizontalAdvance(bar.name) > room; });
   for (size_t i = 0; i < all.size(); ++i) {
     const QRectF column(plot.left() + pitch * static_cast<double>(i), plot.top(), pitch, plot.height());
     const double width = std::min(64.0, pitch * 0.56);

@@ -17,10 +17,12 @@ class WaterfallView : public QWidget {
   bool byOp() const { return by_op_; }
   prof::Waterfall shown(double height) const;  // by op: as many ops as have room, and the rest of them as one
   void render(QPainter& painter, const QRectF& area) const;
+  QString explained(const QPointF& at) const;  // the bar there; empty: none
   QSize minimumSizeHint() const override { return {320, 180}; }
 
  protected:
   void paintEvent(QPaintEvent*) override;
+  bool event(QEvent* event) override;
 
  private:
   struct Bar {
@@ -29,7 +31,14 @@ class WaterfallView : public QWidget {
     prof::Meaning meaning;
     bool end = false;
     int slot = -1;
+    double a_us = 0, b_us = 0;  // of the cause in both runs
   };
+  // Where the bars stand: each in a column, or in a row.
+  struct Places {
+    QRectF plot;
+    double pitch;
+  };
+  Places places(const QRectF& area, size_t bars) const;
   std::vector<Bar> bars(const prof::Waterfall& w) const;
   bool paintsNothing(QPainter& painter, const QRectF& area) const;
   void paintColumns(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const;

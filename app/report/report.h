@@ -29,7 +29,7 @@ struct ReportRun {
   int64_t steps = 0;
 };
 
-ReportRun report_run_of_file(const std::string& path);  // throws Failure
+ReportRun report_run_of_file(const std::string& path);  // also what can be imported; throws Failure
 
 struct ReportFigure {
   std::string name, title, caption, svg;  // svg: a whole element, usable as a file

@@ -1,4 +1,4 @@
-// What a report takes from a run file.
+// What a report takes from a run file, or from another program's trace.
 #include <algorithm>
 #include <cmath>
 
@@ -7,36 +7,34 @@
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/formats/run_file.h"
+#include "profiling/formats/convert.h"
 
 namespace ws::app {
 namespace {
 
 // As the window samples it: the newest steps, where the GPU ran them when the host runs ahead.
-void take_steps(prof::RunFileReader& reader, ReportRun& run) {
-  prof::Trace trace = reader.trace();
-  constexpr prof::TimeNs kSample = 2'000'000'000;  // enough steps for a mean, quick to read
-  reader.fill(trace, trace.last_time() - kSample, trace.last_time());
+void take_steps(const prof::Trace& trace, const std::vector<prof::Evaluation>& evaluations, ReportRun& run) {
   GpuSteps steps;
-  if (reader.summary().origin == "run" && !run.spec.empty() && host_runs_ahead(run.spec[0])) steps.finish(trace);
+  if (!run.imported && !run.spec.empty() && host_runs_ahead(run.spec[0])) steps.finish(trace);
   const prof::Trace& marks = steps.empty() ? trace : steps.trace();
-  run.sample = prof::sample_steps(marks, trace, prof::steps_per_epoch(reader.evaluations()));
+  run.sample = prof::sample_steps(marks, trace, prof::steps_per_epoch(evaluations));
   run.step = step_picture(marks, trace, run.sample);
   run.losses = lost_records(trace.losses);
   run.traced = traced_as(trace.span_count() > 0, !run.sample.work.empty());
 }
 
-double half_width_of(const ReportRun& run, const std::vector<prof::Metric>& metrics) {
-  if (run.sample.traced()) return prof::half_width(run.sample.step_us);
+void take_curves(const std::vector<prof::Metric>& metrics, const std::vector<prof::Evaluation>& evaluations,
+                 ReportRun& run) {
+  for (const prof::Metric& m : metrics) run.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
+  for (const prof::Evaluation& e : evaluations)
+    run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
+  std::erase_if(run.accuracy, [](const Point& p) { return std::isnan(p.value); });
   const auto pace = [](const prof::Metric& m) { return prof::Pace{static_cast<double>(m.step), m.wall_s}; };
-  return prof::pace_half_width_us(metrics, pace);
+  run.half_width_us =
+      run.sample.traced() ? prof::half_width(run.sample.step_us) : prof::pace_half_width_us(metrics, pace);
 }
 
-}  // namespace
-
-ReportRun report_run_of_file(const std::string& path) {
-  prof::RunFileReader reader(path);
-  const prof::RunSummary& s = reader.summary();
+ReportRun run_of(const prof::RunSummary& s, const std::string& path) {
   ReportRun run;
   run.title = s.name.empty() ? path : s.name;
   run.device = s.device;
@@ -44,13 +42,6 @@ ReportRun report_run_of_file(const std::string& path) {
   run.status = s.status;
   if (auto spec = spec_of(s)) run.spec.push_back(std::move(*spec));
   run.imported = s.origin != "run";
-  const std::vector<prof::Metric> metrics = reader.metrics();
-  for (const prof::Metric& m : metrics) run.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
-  for (const prof::Evaluation& e : reader.evaluations())
-    run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
-  std::erase_if(run.accuracy, [](const Point& p) { return std::isnan(p.value); });
-  take_steps(reader, run);
-  run.half_width_us = half_width_of(run, metrics);
   run.us_per_step = s.us_per_step;
   run.wall_s = s.wall_s;
   run.steps = s.steps;
@@ -60,6 +51,30 @@ ReportRun report_run_of_file(const std::string& path) {
   run.overhead_spread = s.overhead_spread;
   if (!run.spec.empty() && run.spec[0].train.batch > 0 && s.us_per_step > 0)
     run.samples_per_s = static_cast<double>(run.spec[0].train.batch) * 1e6 / s.us_per_step;
+  return run;
+}
+
+// What another program wrote is in memory as a whole.
+ReportRun run_of_import(const std::string& path) {
+  const prof::RunData data = prof::import_run(path);
+  ReportRun run = run_of(data.summary, path);
+  take_steps(data.trace, data.evaluations, run);
+  take_curves(data.metrics, data.evaluations, run);
+  if (run.us_per_step <= 0) run.us_per_step = run.sample.mean_step_us();
+  return run;
+}
+
+}  // namespace
+
+ReportRun report_run_of_file(const std::string& path) {
+  if (!path.ends_with(".wsrun")) return run_of_import(path);
+  prof::RunFileReader reader(path);
+  ReportRun run = run_of(reader.summary(), path);
+  prof::Trace trace = reader.trace();
+  constexpr prof::TimeNs kSample = 2'000'000'000;  // enough steps for a mean, quick to read
+  reader.fill(trace, trace.last_time() - kSample, trace.last_time());
+  take_steps(trace, reader.evaluations(), run);
+  take_curves(reader.metrics(), reader.evaluations(), run);
   return run;
 }
 

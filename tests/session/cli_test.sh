@@ -55,6 +55,7 @@ check "a window of steps takes a tenth of the records of ops" '(( $(grep -o "\"n
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
 "$program" report r.wsrun r.wsrun --out r.html >/dev/null && grep -q "</html>" r.html; check "report writes a page" '[[ $? == 0 ]]'
+"$program" report r.wsrun r.json --out j.html >/dev/null; check "another program's trace is a run of a report" '[[ $? == 0 ]] && grep -q "recorded by another program" j.html && grep -q "From A to B" j.html'
 "$program" report r.wsrun --out r.pdf >/dev/null 2>err.txt; check "report refuses what it cannot write" '[[ $? == 2 && ! -e r.pdf ]]'
 "$program" torch iris --python /no/such/python3 --out t.wsrun >/dev/null 2>err.txt
 check "no python: 1, a sentence, no file" '[[ $? == 1 && $(wc -l <err.txt) == 1 && ! -e t.wsrun ]] && grep -q "is not installed" err.txt'

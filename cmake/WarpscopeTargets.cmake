@@ -13,6 +13,9 @@ set(_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wn
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   list(APPEND _warnings -Wno-restrict)  # false alarms on string concatenation (GCC bug 105651)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND WARPSCOPE_SANITIZE)
+  list(APPEND _warnings -Wno-maybe-uninitialized)  # false alarms in the library's own headers, on code the sanitizers add
+endif()
 foreach(_flag IN LISTS _warnings)
   target_compile_options(warpscope_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:${_flag}>)

@@ -175,6 +175,20 @@ void CompareTab::showHeadline() {
                c.half_width_us > 0 ? tr(" ± %1 (95 % interval)").arg(fixed_text(c.half_width_us, 1)) : QString()));
 }
 
+// "A step has 20 → 3 kernels, 15 → 0 allocations."
+QString CompareTab::changedCounts() const {
+  if (!baseline_ || !candidate_ || !comparison_.traced) return {};
+  const RunSample &a = sample(baseline_), &b = sample(candidate_);
+  QStringList parts;
+  const auto add = [&parts](const QString& words, double before, double after) {
+    if (std::lround(before) == std::lround(after)) return;
+    parts << words.arg(fixed_text(before, 0), fixed_text(after, 0));
+  };
+  add(tr("%1 → %2 kernels"), a.kernels_per_step, b.kernels_per_step);
+  add(tr("%1 → %2 allocations"), a.allocations_per_step, b.allocations_per_step);
+  return parts.isEmpty() ? QString() : tr("A step has %1.").arg(parts.join(", "));
+}
+
 // The three causes that weigh most, and with more than two runs who is fastest of all.
 void CompareTab::showCauses() {
   QStringList lines, parts;
@@ -193,6 +207,7 @@ void CompareTab::showCauses() {
     lines << "<b>" + first.toHtmlEscaped() + "</b>" +
                  (parts.isEmpty() ? QString() : tr(", then %1").arg(parts.join(", "))) + ".";
   }
+  if (const QString counts = changedCounts(); !counts.isEmpty()) lines << counts.toHtmlEscaped();
   const std::vector<Run*> runs = ordered();
   if (runs.size() > 2) {
     const auto us = [this](const Run* run) {

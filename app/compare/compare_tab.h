@@ -79,6 +79,7 @@ class CompareTab : public QWidget {
   void show_all();
   void showHeadline();
   void showCauses();
+  QString changedCounts() const;
   void showChoices();
   void showWarnings();
   void showMeasures();

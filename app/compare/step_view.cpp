@@ -135,6 +135,8 @@ void StepView::paintHead(Canvas& canvas, double top, size_t index) const {
   }
   const RunSample& sample = runs_[index].sample;
   if (sample.kernels_per_step > 0) parts << tr("%1 kernels").arg(fixed_text(sample.kernels_per_step, 0));
+  if (std::lround(sample.allocations_per_step) > 0)
+    parts << tr("%1 allocations").arg(fixed_text(sample.allocations_per_step, 0));
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(plot.left(), top, plot.width() - 8, kHead), Qt::AlignRight | Qt::AlignVCenter,

@@ -32,12 +32,22 @@ StepWindowNs in_memory(const Trace& trace) {
   return whole.begin < whole.end ? whole : StepWindowNs{-kAlways, kAlways};
 }
 
-// The newest of them, oldest first.
-std::vector<Span> newest_steps(const Track& track, StepWindowNs within, size_t most) {
+// Until when anything was recorded but marks: a run may end while its tracing rests, and its last steps look as if they
+// had done nothing.
+TimeNs recorded_until(const Trace& trace) {
+  TimeNs until = -kAlways;
+  for (const Track& track : trace.tracks())
+    if (!track.blocks.empty() && track.kind != TrackKind::Steps && track.kind != TrackKind::Phases)
+      until = std::max(until, track.blocks.back().reach);
+  return until > -kAlways ? until : kAlways;
+}
+
+// The newest of them that began before a time, oldest first.
+std::vector<Span> newest_steps(const Track& track, StepWindowNs within, TimeNs before, size_t most) {
   std::vector<Span> steps;
   for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && steps.size() < most; ++block)
     for (auto span = block->spans.rbegin(); span != block->spans.rend() && steps.size() < most; ++span)
-      if (span->start >= within.begin && span->end() <= within.end) steps.push_back(*span);
+      if (span->start >= within.begin && span->end() <= within.end && span->start < before) steps.push_back(*span);
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
@@ -203,7 +213,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   if (!track) return sample;
   StepWindowNs within = in_memory(trace);
   within.end = std::min(within.end, range.until);
-  const std::vector<Span> steps = newest_steps(*track, within, range.steps);
+  const std::vector<Span> steps = newest_steps(*track, within, recorded_until(trace), range.steps);
   if (steps.empty()) return sample;
   const Breaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   const std::vector<Row> rows = rows_of(steps, breaks);

@@ -112,6 +112,21 @@ TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
   EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 50}).parts.steps, 49);
 }
 
+// It ended while the tracing rested, before the rest was written down.
+TEST(StepSample, LeavesOutLastStepsOfWhichNothingWasRecorded) {
+  Made made;
+  for (int step = 1; step <= 100; ++step) {
+    const TimeNs start = step * 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990, "step");
+    made.add(TrackKind::Phases, SpanKind::Phase, Meaning::Other, start, start + 990, "forward");
+    if (step <= 80) made.add(TrackKind::CpuThread, SpanKind::Op, Meaning::Matrix, start, start + 800, "gemm");
+  }
+  const StepSample sample = sample_steps(made.trace, 0);
+  EXPECT_EQ(sample.parts.steps, 79) << "the last one only ends the one before it";
+  EXPECT_EQ(part(sample.parts, Meaning::Matrix), 800 * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Idle), 200 * sample.parts.steps);
+}
+
 // Of a long run only a part is in memory; steps without their kernels would look idle.
 TEST(StepSample, LooksOnlyWhereEverythingIsInMemory) {
   MadeTrace made(3000);

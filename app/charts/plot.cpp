@@ -23,6 +23,17 @@ class LinearTicker : public QCPAxisTicker {
   QString getTickLabel(double tick, const QLocale&, QChar, int) override { return tick_text(tick); }
 };
 class LogTicker : public QCPAxisTickerLog {
+  // Within a decade or two: 1, 2 and 5, whose labels have room.
+  QVector<double> createTickVector(double step, const QCPRange& range) override {
+    const QVector<double> all = QCPAxisTickerLog::createTickVector(step, range);
+    QVector<double> round;
+    for (double power = std::pow(10, std::floor(std::log10(std::max(range.lower, 1e-300)))); power <= range.upper;
+         power *= 10)
+      for (double factor : {1.0, 2.0, 5.0})
+        if (range.contains(factor * power)) round << factor * power;
+    const bool many = range.upper > 100 * range.lower;
+    return many || range.lower <= 0 || round.size() < 2 ? all : round;
+  }
   QString getTickLabel(double tick, const QLocale&, QChar, int) override { return tick_text(tick); }
 };
 

@@ -104,7 +104,16 @@ QWidget* LibraryTab::buildTable() {
   table_->viewport()->installEventFilter(this);
   table_->horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(table_->horizontalHeader(), &QWidget::customContextMenuRequested, this, &LibraryTab::columnMenu);
-  pane->setBody(table_);
+  auto* body = new QWidget(pane);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  empty_ = new QLabel(body);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  column->addWidget(table_);
+  column->addWidget(empty_, 1);
+  pane->setBody(body);
   connect(table_, &QTableView::customContextMenuRequested, this, &LibraryTab::contextMenu);
   connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
     Run* run = filter_->run(index);
@@ -127,7 +136,7 @@ QWidget* LibraryTab::buildBar() {
   row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(6);
   auto* find = new QLineEdit(bar);
-  find->setPlaceholderText(tr("Search names, choices, tags, notes"));
+  find->setPlaceholderText(tr("Search names, choices, tags"));
   find->setToolTip(tr("Words that must all occur. tag:…, status:…, preset:… and device:… ask one column."));
   find->setAccessibleName(tr("Search the library"));
   find->setClearButtonEnabled(true);
@@ -258,7 +267,8 @@ bool LibraryTab::eventFilter(QObject* object, QEvent* event) {
 // In a narrow window what says least goes, until a person has chosen the columns.
 void LibraryTab::fitColumns() {
   if (columns_chosen_) return;
-  constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak};
+  constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags,
+                            LibraryModel::Peak,   LibraryModel::Calls,  LibraryModel::Date};
   const int room = table_->viewport()->width();
   table_->setColumnWidth(LibraryModel::Changes, kChangesWidth);
   for (int column : kLeast) table_->setColumnHidden(column, false);
@@ -339,6 +349,9 @@ void LibraryTab::refresh() {
   const auto all = static_cast<int>(library_->runs().size());
   count_->setText(filter_->rowCount() == all ? tr("%1 runs").arg(all)
                                              : tr("%1 of %2 runs").arg(filter_->rowCount()).arg(all));
+  table_->setVisible(filter_->rowCount() > 0), empty_->setVisible(filter_->rowCount() == 0);
+  empty_->setText(all > 0 ? tr("No run fits what is asked for above.")
+                          : tr("No runs yet: press Train, or drop a run file or another tool's trace on the window."));
   footer_->setVisible(library_->canUndo());
   removed_->setText(tr("Deleted “%1”.").arg(library_->lastRemoved()));
   showChosen();

@@ -57,7 +57,7 @@ class LibraryTab : public QWidget {
   RunLibrary* library_;
   LibraryFilter* filter_;
   QTableView* table_;
-  QLabel *count_, *title_, *facts_, *removed_;
+  QLabel *count_, *empty_, *title_, *facts_, *removed_;
   QLineEdit *name_, *tags_;
   QPlainTextEdit* note_;
   QPushButton *status_, *tag_, *again_, *export_, *delete_, *undo_, *torch_;

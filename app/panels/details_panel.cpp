@@ -21,10 +21,10 @@ using namespace details;
 
 constexpr int kSoonMs = 60;
 constexpr size_t kRowsOfARange = 14, kMedianOf = 20'000;
-constexpr qsizetype kNameLetters = 24;
+constexpr int kFewLetters = 9, kManyLetters = 24;
 
-QString shortened(const QString& name) {
-  return name.size() <= kNameLetters ? name : name.left(kNameLetters - 1) + QChar(0x2026);
+QString shortened(const QString& name, int letters) {
+  return name.size() <= letters ? name : name.left(letters - 1) + QChar(0x2026);
 }
 
 QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg(d[1]).arg(d[2]); }
@@ -172,7 +172,7 @@ QString buffer_details(const Run& run, BufferId id) {
          table(rows);
 }
 
-QString range_details(const std::vector<RunRange>& ranges) {
+QString range_details(const std::vector<RunRange>& ranges, int letters) {
   QString html;
   for (const RunRange& part : ranges) {
     if (!part.run) continue;
@@ -190,10 +190,11 @@ QString range_details(const std::vector<RunRange>& ranges) {
                   .arg(theme().quiet.name(), QString::fromStdString(track.name).toHtmlEscaped());
       for (size_t i = 0; i < std::min(kRowsOfARange, sums.size()); ++i)
         rows += QString(
-                    "<tr><td style='white-space:nowrap'>%1%2</td><td align='right'>%3 ×</td><td align='right' "
+                    "<tr><td style='white-space:nowrap'>%1%2</td><td align='right' style='white-space:nowrap'>%3 "
+                    "×</td><td align='right' "
                     "style='white-space:nowrap'>%4</td></tr>")
                     .arg(swatch(theme().of(sums[i].meaning)),
-                         shortened(short_kernel_name(trace.name(sums[i].name))).toHtmlEscaped())
+                         shortened(short_kernel_name(trace.name(sums[i].name)), letters).toHtmlEscaped())
                     .arg(count_text(static_cast<int64_t>(sums[i].count)), span_time(sums[i].total_ns));
     }
     html += table(rows);
@@ -234,7 +235,9 @@ void DetailsPanel::refresh() {
   if (const auto* c = selection_->get<OpChoice>()) html_ = op_details(*c->run, c->op);
   if (const auto* c = selection_->get<NameChoice>()) html_ = name_details(*c->run, c->name);
   if (const auto* c = selection_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
-  if (!selection_->ranges().empty()) html_ = range_details(selection_->ranges());
+  // Beside the name: how often, and how long.
+  const int letters = std::clamp((text_->viewport()->width() - 118) / 7, kFewLetters, kManyLetters);
+  if (!selection_->ranges().empty()) html_ = range_details(selection_->ranges(), letters);
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
   const QString what =
       selection_->ranges().empty() ? QString::fromLatin1(kWhat[selection_->choice().index()]) : tr("selected range");
@@ -253,6 +256,11 @@ void DetailsPanel::follow(const QUrl& link) {
   if (const auto* c = selection_->get<OpChoice>()) run = c->run;
   if (const auto* c = selection_->get<BufferChoice>()) run = c->run;
   if (run && link.scheme() == "op") selection_->reveal(OpChoice{run, static_cast<prof::OpTag>(link.path().toUInt())});
+}
+
+void DetailsPanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  if (event->oldSize().width() != event->size().width()) soon_.start();
 }
 
 void DetailsPanel::changeEvent(QEvent* event) {

@@ -1,6 +1,7 @@
 #include "app/panels/kernels_panel.h"
 
 #include <QHeaderView>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
 #include <QPushButton>
@@ -150,7 +151,16 @@ void KernelsPanel::buildTable(Pane* pane) {
   for (int c = 1; c < KernelModel::Columns; ++c)
     table_->setColumnWidth(
         c, c == KernelModel::Grid ? 150 : std::max(70, table_->horizontalHeader()->sectionSizeHint(c) + 4));
-  pane->setBody(table_);
+  empty_ = new QLabel(pane);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  auto* body = new QWidget(pane);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(table_);
+  column->addWidget(empty_, 1);
+  pane->setBody(body);
   connect(filter_, &QLineEdit::textChanged, &sorted_, &QSortFilterProxyModel::setFilterFixedString);
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &KernelsPanel::drillDown);
 }
@@ -195,6 +205,9 @@ void KernelsPanel::refresh() {
     if (rows.empty()) rows = prof::kernel_table(run_->trace, range.begin, range.end, by_, prof::SpanKind::Op);
   }
   const size_t count = rows.size();
+  table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
+  empty_->setText(run_ ? tr("No kernel was traced in this run: choose another trace level than Off, then train again.")
+                       : tr("Tick a run, or press Train: its kernels stand here, with the time of each."));
   // The CPU's ops have neither: two columns of dashes say nothing.
   const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
   for (int column : {KernelModel::Grid, KernelModel::Registers})

@@ -10,6 +10,7 @@
 #include "app/timeline/selection.h"
 #include "profiling/analysis/kernel_table.h"
 
+class QLabel;
 class QLineEdit;
 
 namespace ws::app {
@@ -62,6 +63,7 @@ class KernelsPanel : public QWidget {
   Pane *top_, *below_;
   QPushButton* group_;
   QLineEdit* filter_;
+  QLabel* empty_;
   QTimer refresh_;
   prof::GroupBy by_ = prof::GroupBy::Name;
 };

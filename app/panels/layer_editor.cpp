@@ -18,6 +18,7 @@ namespace {
 enum Act { kUp, kDown, kDouble, kRemove, kActs };
 constexpr const char* kActIcons[] = {"up", "down", "copy", "minus"};
 constexpr int64_t kFirstWidth = 128;
+constexpr int kFirstLine = 1;  // of the grid, below the captions
 
 QString act_name(int what, size_t layer) {
   const int number = static_cast<int>(layer) + 1;
@@ -62,6 +63,13 @@ LayerEditor::LayerEditor(QWidget* parent) : QWidget(parent), grid_(new QGridLayo
   grid_->setVerticalSpacing(3);
   grid_->setColumnStretch(2, 1);
   column->addLayout(grid_);
+  auto* width = quiet_label(this, Qt::AlignLeft);
+  auto* learned = quiet_label(this, Qt::AlignRight);
+  width->setText(tr("width"));
+  learned->setText(tr("parameters"));
+  for (QLabel* caption : {width, learned}) caption->setFont(ui_font(10.5));
+  grid_->addWidget(width, 0, 1);
+  grid_->addWidget(learned, 0, 2);
   outputs_name_ = quiet_label(this, Qt::AlignLeft);
   outputs_name_->setText(tr("out"));
   outputs_ = quiet_label(this, Qt::AlignLeft);
@@ -103,7 +111,7 @@ LayerEditor::Row LayerEditor::makeRow(size_t layer) {
   connect(row.width, &QLineEdit::editingFinished, this, [this, layer] { commit(layer); });
   row.parameters = quiet_label(this, Qt::AlignRight);
   row.parameters->setToolTip(tr("Parameters of this layer"));
-  const int line = static_cast<int>(layer);
+  const int line = static_cast<int>(layer) + kFirstLine;
   grid_->addWidget(row.number, line, 0);
   grid_->addWidget(row.width, line, 1);
   grid_->addWidget(row.parameters, line, 2);
@@ -156,7 +164,7 @@ void LayerEditor::refreshRow(size_t layer, int64_t inputs, bool bias) {
 }
 
 void LayerEditor::refreshOutputs(const RunSpec& spec, int64_t inputs, int64_t outputs) {
-  const int line = static_cast<int>(widths_.size());
+  const int line = static_cast<int>(widths_.size()) + kFirstLine;
   grid_->addWidget(outputs_name_, line, 0);
   grid_->addWidget(outputs_, line, 1);
   grid_->addWidget(outputs_parameters_, line, 2);

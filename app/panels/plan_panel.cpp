@@ -52,6 +52,7 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   style_table(*table_, tr("Ops of the plan"));
   empty_->setText(tr("No plan yet: press Train, or tick a run."));
   empty_->setAlignment(Qt::AlignCenter);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
   log_->setWordWrap(true);
   log_->setContentsMargins(12, 6, 12, 6);
   log_->setFont(ui_font(11));

@@ -118,6 +118,7 @@ QWidget* SetupPanel::buildFooter() {
 
 void SetupPanel::buildSection(const QString& group) {
   auto* section = new Section(group, this);
+  connect(section, &Section::toggled, this, [this] { updateGeometry(); });
   sections_[group] = section;
   auto* grid = grids_[group] = new QGridLayout;
   grid->setHorizontalSpacing(8);
@@ -206,6 +207,7 @@ void SetupPanel::relayout(const QString& group) {
       ++line, column = 0;
   }
   showHint(group);
+  updateGeometry();  // what is shown now may need a wider dock
   if (more_.count(group)) more_[group]->setText(show_more_[group] ? tr("Fewer choices") : tr("More choices"));
 }
 

@@ -15,6 +15,7 @@
 namespace ws::app {
 namespace {
 
+constexpr int kEmptyHeight = 320;  // what is said where there are no weights stands in the middle
 constexpr int kLookMs = 150, kAskMs = 600, kHistogramColumns = 4;
 constexpr size_t kBins = 48;
 constexpr int64_t kRowsOfPictures = 1000;
@@ -130,7 +131,7 @@ void WeightsPanel::setRun(Run* run) {
 }
 
 QString WeightsPanel::whyNothing() const {
-  if (!run_) return tr("No run is ticked.");
+  if (!run_) return tr("Tick a run, or press Train: its weights stand here, as the init made them and as they are.");
   if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
   if (run_->live()) return tr("Reading the weights…");
   if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
@@ -225,6 +226,9 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
 
 void WeightsPanel::showTitle(const QString& text) {
   title_->setText(text);
+  title_->setWordWrap(true);
+  title_->setAlignment(snapshot_ ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignCenter);
+  title_->setMinimumHeight(snapshot_ ? 0 : kEmptyHeight);
   title_->setForegroundRole(QPalette::PlaceholderText);
 }
 

@@ -6,6 +6,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
+#include <QLabel>
 #include <QMenu>
 #include <QMimeData>
 #include <QPlainTextEdit>
@@ -95,7 +96,7 @@ void MainWindow::buildCentre() {
   connect(tabs_, &QTabBar::currentChanged, this, &MainWindow::showTab);
   addTab(
       tr("Live"), live_stack_, [this](const std::vector<Run*>& runs) { live_->setRuns(runs); }, true);
-  addSidePanel(tr("Log"), log_, false);
+  addSidePanel(tr("Log"), log_panel_, false);
 }
 
 void MainWindow::buildTabStrip() {
@@ -118,7 +119,23 @@ void MainWindow::buildSidePanels() {
   runs_ = new RunsPanel(&library_, right_);
   runs_->setMinimumWidth(214);
   addSidePanel(tr("Runs"), runs_, true);
-  log_ = new QPlainTextEdit(right_);
+  log_panel_ = new QWidget(right_);
+  auto* column = new QVBoxLayout(log_panel_);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  auto* title = new QLabel(tr("Log"), log_panel_);
+  title->setFont(ui_font(12.5, 600));
+  title->setFixedHeight(28);
+  title->setContentsMargins(12, 0, 12, 0);
+  title->setAutoFillBackground(true);
+  title->setBackgroundRole(QPalette::AlternateBase);
+  log_ = new QPlainTextEdit(log_panel_);
+  log_->setStyleSheet(
+      "QPlainTextEdit { border: 1px solid transparent; background: transparent; }"
+      "QPlainTextEdit:focus { border: 1px solid palette(highlight); }");
+  log_->setPlaceholderText(tr("Starts, changes and problems are listed here."));
+  column->addWidget(title);
+  column->addWidget(log_);
   log_->setReadOnly(true);
   log_->setFont(mono_font(11));
   log_->setMaximumBlockCount(2000);

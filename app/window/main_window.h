@@ -156,6 +156,7 @@ class MainWindow : public QMainWindow {
   RunsPanel* runs_;
   StartPage* start_;
   LivePage* live_;
+  QWidget* log_panel_;
   QPlainTextEdit* log_;
   TabStrip* strip_;
   QTabBar* tabs_;

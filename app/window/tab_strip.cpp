@@ -1,5 +1,6 @@
 #include "app/window/tab_strip.h"
 
+#include <QApplication>
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
@@ -53,6 +54,8 @@ int TabStrip::squeeze() {
   row_->setProperty("tight", tight_);
   row_->style()->unpolish(row_);
   row_->style()->polish(row_);
+  QEvent wider(QEvent::StyleChange);  // else the tabs keep the places that they had
+  QApplication::sendEvent(row_, &wider);
   return tight_ ? wide - kSqueezed * row_->count() : wide;
 }
 

@@ -1,7 +1,8 @@
 // Nothing is cut off: in each tab of a small window every label, button, choice and column title has the room that its
-// text needs.
+// text needs. With WARPSCOPE_PICTURES=folder each state that is looked at leaves a picture there.
 #include <QAbstractScrollArea>
 #include <QComboBox>
+#include <QDialog>
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
@@ -11,9 +12,18 @@
 #include <QToolButton>
 #include <QtTest>
 
+#include "app/library/library_tab.h"
+#include "app/panels/command_palette.h"
 #include "app/panels/section.h"
 #include "app/panels/segmented_row.h"
+#include "app/panels/spec_json_dialog.h"
+#include "app/timeline/timeline_pane.h"
+#include "app/timeline/timeline_view.h"
+#include "app/window/finishing_box.h"
+#include "app/window/key_list.h"
+#include "app/window/side_rail.h"
 #include "app/window/start_page.h"
+#include "tests/app/made_run.h"
 #include "tests/app/window_home.h"
 
 using namespace ws::app;
@@ -30,6 +40,16 @@ bool may_be_short(const QWidget& w) {
 bool scrolls(const QWidget& w) {
   for (const QWidget* p = w.parentWidget(); p; p = p->parentWidget())
     if (qobject_cast<const QAbstractScrollArea*>(p)) return true;
+  return false;
+}
+
+// Where nobody can scroll sideways, nothing may stand beyond the edge.
+bool beyond_the_scroll(const QWidget& w) {
+  for (const QWidget* p = w.parentWidget(); p; p = p->parentWidget()) {
+    const auto* area = qobject_cast<const QAbstractScrollArea*>(p);
+    if (!area || area->horizontalScrollBarPolicy() != Qt::ScrollBarAlwaysOff) continue;
+    return w.mapTo(area->viewport(), QPoint(w.width(), 0)).x() > area->viewport()->width() + 1;
+  }
   return false;
 }
 
@@ -56,7 +76,10 @@ QString shortage(const QWidget& w) {
   const bool button = qobject_cast<const QAbstractButton*>(&w) != nullptr;
   if (need.width() > w.width() + 1 || (!button && need.height() > w.height() + 1))
     return QString("%1×%2, needs %3×%4").arg(w.width()).arg(w.height()).arg(need.width()).arg(need.height());
-  if (text.endsWith(QChar(0x2026)) && qobject_cast<const QLabel*>(&w)) return "ends with an ellipsis";
+  const bool named_like_its_menu = qobject_cast<const QDialog*>(w.window());
+  if (text.endsWith(QChar(0x2026)) && qobject_cast<const QLabel*>(&w) && !named_like_its_menu)
+    return "ends with an ellipsis";
+  if (beyond_the_scroll(w)) return "beyond the edge of what scrolls";
   const QRect seen = w.visibleRegion().boundingRect();
   if (!scrolls(w) && !seen.contains(w.rect().adjusted(1, 1, -1, -1)))
     return QString("%1×%2 seen of %3×%4").arg(seen.width()).arg(seen.height()).arg(w.width()).arg(w.height());
@@ -72,6 +95,21 @@ QStringList short_columns(const QHeaderView& header) {
     if (!header.isSectionHidden(i) && header.sectionSize(i) < need)
       found << QString("column “%1”: %2, needs %3").arg(title).arg(header.sectionSize(i)).arg(need);
   }
+  return found;
+}
+
+QStringList short_tabs(const QTabBar& tabs) {
+  constexpr int kFrame = 14;  // of a tab in a tight row
+  QStringList found;
+  for (int i = 0; i < tabs.count(); ++i)
+    if (const int need = tabs.fontMetrics().horizontalAdvance(tabs.tabText(i)) + kFrame;
+        tabs.isTabVisible(i) && tabs.tabRect(i).width() < need)
+      found << QString("tab “%1”: %2, needs %3").arg(tabs.tabText(i)).arg(tabs.tabRect(i).width()).arg(need);
+  if (tabs.count() > 0 && tabs.property("tight").toBool() == false && tabs.objectName() == "strip")
+    for (int i = 0; i < tabs.count(); ++i)
+      if (tabs.isTabVisible(i) &&
+          tabs.tabRect(i).width() < tabs.fontMetrics().horizontalAdvance(tabs.tabText(i)) + kFrame + 10)
+        found << QString("tab “%1” has the place of a tight row").arg(tabs.tabText(i));
   return found;
 }
 
@@ -91,6 +129,7 @@ QStringList cut_off(const QWidget& window) {
                    .arg(w->metaObject()->className(), words(*w).left(60), w->parentWidget()->metaObject()->className(),
                         why);
     if (const auto* header = qobject_cast<const QHeaderView*>(w)) found << short_columns(*header);
+    if (const auto* tabs = qobject_cast<const QTabBar*>(w)) found << short_tabs(*tabs);
     if (const auto* table = qobject_cast<const QTableView*>(w); table && !beyond_the_edge(*table).isEmpty())
       found << beyond_the_edge(*table);
   }
@@ -103,8 +142,25 @@ class FitTest : public QObject, WindowHome {
   Q_OBJECT
  private:
   static void settle() { QTest::qWait(400); }
-  static void check(const MainWindow& window, const QString& where, QStringList& wrong) {
+  static void check(QWidget& window, const QString& where, QStringList& wrong) {
     for (const QString& line : cut_off(window)) wrong << where + ": " + line;
+    const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
+    if (!folder.isEmpty()) window.grab().save(folder + "/" + QString(where).replace(' ', '-') + ".png");
+  }
+  // Two runs of a GPU, as far as the window can tell.
+  static void takeIn(MainWindow& window) {
+    for (auto style : {ws::test::StepStyle::EagerDirect, ws::test::StepStyle::GraphArena}) {
+      Run* run = ws::test::made(style == ws::test::StepStyle::EagerDirect ? "direct" : "arena", style, -1).release();
+      run->created = QDateTime::currentDateTime();
+      run->loaded = true;
+      window.library()->adopt(run);
+      window.library()->setTicked(run, true);
+    }
+    settle();
+  }
+  static void open(MainWindow& window, const QString& dock) {
+    for (RailButton* button : window.findChildren<RailButton*>())
+      if (button->text() == dock) button->setChecked(true);
   }
   static void train(MainWindow& window, const char* allocator) {
     iris(window, 30);
@@ -121,6 +177,9 @@ class FitTest : public QObject, WindowHome {
   void aNewWindow();
   void everyTabInASmallWindow();
   void everyTabInALargeWindow();
+  void tabsWithNothingInThem();
+  void whatIsPointedAtAndChosen();
+  void boxesThatComeUp();
 };
 
 // The check itself can fail.
@@ -147,7 +206,7 @@ void FitTest::whatIsCutOffIsFound() {
 void FitTest::aNewWindow() {
   QStringList wrong;
   for (const QSize size : {QSize(1280, 800), QSize(1920, 1080)}) {
-    auto window = open();
+    auto window = WindowHome::open();
     window->resize(size);
     QTRY_VERIFY(window->deviceKnown());
     settle();
@@ -167,7 +226,7 @@ void FitTest::aNewWindow() {
 }
 
 void FitTest::everyTabInASmallWindow() {
-  auto window = open();
+  auto window = WindowHome::open();
   window->resize(1280, 800);
   QTRY_VERIFY(window->deviceKnown());
   train(*window, "direct");
@@ -182,7 +241,7 @@ void FitTest::everyTabInASmallWindow() {
 }
 
 void FitTest::everyTabInALargeWindow() {
-  auto window = open();
+  auto window = WindowHome::open();
   window->resize(1920, 1080);
   QTRY_VERIFY(window->deviceKnown());
   train(*window, "direct");
@@ -192,6 +251,74 @@ void FitTest::everyTabInALargeWindow() {
     window->tabs()->setCurrentIndex(tab);
     settle();
     check(*window, window->tabs()->tabText(tab), wrong);
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::tabsWithNothingInThem() {
+  auto window = WindowHome::open();
+  window->resize(1280, 800);
+  QTRY_VERIFY(window->deviceKnown());
+  QStringList wrong;
+  for (int tab = 0; tab < window->tabs()->count(); ++tab) {
+    window->tabs()->setCurrentIndex(tab);
+    settle();
+    check(*window, "empty " + window->tabs()->tabText(tab), wrong);
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::whatIsPointedAtAndChosen() {
+  auto window = WindowHome::open();
+  window->resize(1280, 800);
+  QTRY_VERIFY(window->deviceKnown());
+  takeIn(*window);
+  QStringList wrong;
+  auto* timeline = window->findChild<TimelineView*>();
+  QPoint at;
+  for (int y = timeline->timelineGeometry().top(); y < timeline->height() && at.isNull(); y += 4)
+    for (int x = timeline->timelineGeometry().gutter + 200; x < timeline->width() && at.isNull(); x += 3)
+      if (const auto hit = timeline->hitAt({x, y}); hit && hit->box.height() > 24) at = {x, y};
+  QVERIFY(!at.isNull());
+  QTest::mouseMove(timeline, at);
+  settle();
+  check(*window, "hover", wrong);
+  QTest::mouseClick(timeline, Qt::LeftButton, {}, at);
+  open(*window, "Details"), open(*window, "Log");
+  settle();
+  check(*window, "chosen, details and log open", wrong);
+  QTest::mousePress(timeline, Qt::LeftButton, {}, at);
+  QTest::mouseMove(timeline, at + QPoint(120, 0));
+  QTest::mouseRelease(timeline, Qt::LeftButton, {}, at + QPoint(120, 0));
+  timeline->addMark();
+  settle();
+  check(*window, "range and mark", wrong);
+  auto* library = window->findChild<LibraryTab*>();
+  for (int tab = 0; tab < window->tabs()->count(); ++tab)
+    if (window->tabs()->tabText(tab).startsWith("Library")) window->tabs()->setCurrentIndex(tab);
+  library->table()->selectRow(0);
+  settle();
+  check(*window, "a run of the library", wrong);
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::boxesThatComeUp() {
+  auto window = WindowHome::open();
+  window->resize(1280, 800);
+  QTRY_VERIFY(window->deviceKnown());
+  iris(*window, 1'000'000);
+  window->train();
+  QStringList wrong;
+  KeyList keys(window->menuBar(), window.get());
+  CommandPalette palette(window->menuBar(), window.get());
+  SpecJsonDialog json(window->setup()->spec(), window.get());
+  FinishingBox finishing(window->session(), window.get());
+  for (QDialog* box : std::initializer_list<QDialog*>{&keys, &palette, &json, &finishing}) {
+    box->setModal(false);
+    box->show();
+    settle();
+    check(*box, box->windowTitle().isEmpty() ? QString(box->metaObject()->className()) : box->windowTitle(), wrong);
+    box->hide();
   }
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }

@@ -275,6 +275,8 @@ void PanelsTest::detailsOfSpanOpBufferAndRange() {
   const auto run = planned(Allocator::Arena, Fusion::Off);
   Selection selection;
   DetailsPanel panel(&selection);
+  panel.resize(320, 400);
+  panel.show();
   size_t track = 0;
   const prof::Span span = some_kernel(*run, track);
   selection.choose(SpanChoice{run.get(), track, span});

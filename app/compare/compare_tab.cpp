@@ -111,16 +111,21 @@ void CompareTab::refresh() {
 }
 
 void CompareTab::sampleNext() {
+  constexpr size_t kEventsATurn = 50'000;
   while (!stale_.empty() && !stale_.front()) stale_.erase(stale_.begin());
   if (!stale_.empty()) {
     const Run* run = stale_.front();
     Cached& cached = samples_[run];
-    cached.spans = run->trace.span_count();
-    cached.steps = run->steps.size();
-    cached.ended = run->summary.has_value();
-    cached.sample = sample_of(*run);
-    cached.memory->update(run->trace);
-    stale_.erase(stale_.begin());
+    if (!cached.sampled) {
+      cached.spans = run->trace.span_count();
+      cached.steps = run->steps.size();
+      cached.ended = run->summary.has_value();
+      cached.sample = sample_of(*run);
+      cached.sampled = true;
+    } else if (cached.memory->update(run->trace, kEventsATurn)) {
+      cached.sampled = false;
+      stale_.erase(stale_.begin());
+    }
   }
   if (!stale_.empty()) return next_.start();
   show_all();

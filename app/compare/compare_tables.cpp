@@ -80,7 +80,7 @@ void CompareTab::showMeasures() {
   head_with_runs(*measures_, 1, heads);
   if (pair) {
     const QString a = run_letter(runs[0]->slot), b = run_letter(runs[1]->slot);
-    const QString texts[] = {tr("%1 − %2").arg(b, a), tr("change"), tr("verdict")};
+    const QString texts[] = {tr("%1 − %2").arg(b, a), tr("Δ %"), tr("verdict")};
     for (int i = 0; i < 3; ++i) measures_->setHorizontalHeaderItem(3 + i, new QTableWidgetItem(texts[i]));
   }
   const double reached = shared_accuracy({runs.begin(), runs.end()});

@@ -9,7 +9,7 @@ constexpr size_t kMostPoints = 1'000'000;
 bool is_driver(const std::string& source) { return source.starts_with("cuda"); }
 }  // namespace
 
-void MemoryCurves::update(const prof::Trace& trace) {
+bool MemoryCurves::update(const prof::Trace& trace, size_t most) {
   const auto& events = trace.memory();
   if (trace.memory_count() < taken_) *this = MemoryCurves();  // another trace, or one that began again
   // What a step asks of its allocator is told by the allocator; the driver's own calls say it a second time, and hold
@@ -17,12 +17,14 @@ void MemoryCurves::update(const prof::Trace& trace) {
   const bool own = std::ranges::any_of(trace.memory_sources, [](const auto& s) { return !is_driver(s); });
   if (own && !own_) *this = MemoryCurves(), own_ = true;
   const size_t fresh = std::min(events.size(), trace.memory_count() - taken_);
-  for (size_t i = events.size() - fresh; i < events.size(); ++i) {
+  const size_t first = events.size() - fresh, last = first + std::min(fresh, most);
+  for (size_t i = first; i < last; ++i) {
     const uint8_t source = events[i].source;
     const bool driver = source < trace.memory_sources.size() && is_driver(trace.memory_sources[source]);
     if (!own_ || !driver) take(events[i]);
   }
-  taken_ = trace.memory_count();
+  taken_ = trace.memory_count() - (events.size() - last);
+  return last == events.size();
 }
 
 void MemoryCurves::take(const prof::MemoryEvent& event) {

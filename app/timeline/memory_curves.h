@@ -1,5 +1,6 @@
 // Bytes handed out and bytes taken from the device over time, from the allocations that a trace recorded.
 #pragma once
+#include <limits>
 #include <unordered_map>
 
 #include "profiling/trace.h"
@@ -8,7 +9,8 @@ namespace ws::app {
 
 class MemoryCurves {
  public:
-  void update(const prof::Trace& trace);  // takes in what is new
+  // Takes in what is new, at most so many events; true when there is no more.
+  bool update(const prof::Trace& trace, size_t most = std::numeric_limits<size_t>::max());
   const prof::CounterTrack& used() const { return used_; }
   const prof::CounterTrack& reserved() const { return reserved_; }
   bool empty() const { return used_.points.empty(); }

@@ -263,6 +263,11 @@ void CompareTabTest::eightRunsOfAMillionSpansStayQuick() {
     runs.push_back(made(QString("run %1").arg(i), test::StepStyle::EagerDirect, i, 0));
     test::add_many_spans(runs.back()->trace, 1'000'000, 0);
     QVERIFY(runs.back()->trace.span_count() > 1'000'000);
+    auto& trace = runs.back()->trace;
+    trace.memory_sources = {"direct"};
+    for (uint64_t k = 0; k < 300'000; ++k)
+      trace.append_memory({static_cast<prof::TimeNs>(k * 1000), k / 2 % 40, 512, 1, 0,
+                           k % 2 ? prof::MemoryEventKind::Free : prof::MemoryEventKind::Allocate, 0});
     ticked.push_back(runs.back().get());
   }
   const auto now = [] { return 1000.0 * double(std::clock()) / CLOCKS_PER_SEC; };

@@ -289,8 +289,9 @@ void ExportTest::reportAndChartOpenInABrowser() {
     if (browser.isEmpty()) browser = tool(name);
   if (browser.isEmpty()) QSKIP("no Chromium is installed: they were parsed, but not opened in a browser");
   write_report({a_.get(), b_.get()}, at("open.html"));
+  write_report({a_.get(), b_.get(), a_.get(), b_.get()}, at("four.html"));
   write_chart(chart(), at("open.svg"));
-  for (const char* name : {"open.html", "open.svg"}) {
+  for (const char* name : {"open.html", "four.html", "open.svg"}) {
     QFile::remove(at("open.png"));
     const Said said = ask(browser,
                           {"--headless", "--no-sandbox", "--disable-gpu", "--window-size=1000,1400",

@@ -3,6 +3,7 @@
 #include <QBuffer>
 #include <QPainter>
 #include <QPdfWriter>
+#include <algorithm>
 #include <cmath>
 
 #include "app/compare/comparison_model.h"
@@ -32,10 +33,11 @@ class Page {
 
   // Title, picture and caption stay together.
   void figure(const ReportFigure& figure) {
-    const double height = svg_size(figure.svg).height();
+    constexpr double kRoom = kHeight - 2 * kPageMargin - 90;  // of a page, beside title and caption
+    const double whole = svg_size(figure.svg).height(), scale = std::min(1.0, kRoom / whole), height = whole * scale;
     turn(height + 80);
     text(QString::fromStdString(figure.title), 15, 600);
-    paint_svg(painter_, figure.svg, {kPageMargin, y_});
+    paint_svg(painter_, figure.svg, {kPageMargin, y_}, scale);
     y_ += height + 10;
     text(QString::fromStdString(figure.caption), 11);
     y_ += 12;

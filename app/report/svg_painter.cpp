@@ -67,10 +67,11 @@ QSizeF svg_size(const std::string& svg) {
   return {number(xml.attributes(), "width"), number(xml.attributes(), "height")};
 }
 
-void paint_svg(QPainter& painter, const std::string& svg, const QPointF& at) {
+void paint_svg(QPainter& painter, const std::string& svg, const QPointF& at, double scale) {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   painter.translate(at);
+  painter.scale(scale, scale);
   QXmlStreamReader xml(QString::fromStdString(svg));
   while (!xml.atEnd()) {
     if (xml.readNext() != QXmlStreamReader::StartElement) continue;

@@ -9,6 +9,6 @@ class QPointF;
 namespace ws::app {
 
 QSizeF svg_size(const std::string& svg);
-void paint_svg(QPainter& painter, const std::string& svg, const QPointF& at);
+void paint_svg(QPainter& painter, const std::string& svg, const QPointF& at, double scale = 1);
 
 }  // namespace ws::app

@@ -30,8 +30,6 @@
 namespace ws::app {
 namespace {
 
-constexpr int kChangesWidth = 178;
-
 // Box and letter of a run.
 class TickDelegate : public QStyledItemDelegate {
  public:
@@ -99,11 +97,7 @@ QWidget* LibraryTab::buildTable() {
   table_->setSortingEnabled(true);
   table_->sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
   table_->setContextMenuPolicy(Qt::CustomContextMenu);
-  const int widths[] = {54, 172, 84, kChangesWidth, 84, 70, 72, 92, 92, 100, 88, 112, 132};
-  for (int i = 0; i < LibraryModel::kColumns; ++i) table_->setColumnWidth(i, widths[i]);
-  table_->viewport()->installEventFilter(this);
-  table_->horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
-  connect(table_->horizontalHeader(), &QWidget::customContextMenuRequested, this, &LibraryTab::columnMenu);
+  setColumns();
   auto* body = new QWidget(pane);
   auto* column = new QVBoxLayout(body);
   column->setContentsMargins(0, 0, 0, 0);
@@ -258,39 +252,6 @@ QWidget* LibraryTab::buildFooter() {
 }
 
 void LibraryTab::resizeEvent(QResizeEvent*) { side_->setVisible(width() > 1240 || !chosen().empty()); }
-
-bool LibraryTab::eventFilter(QObject* object, QEvent* event) {
-  if (object == table_->viewport() && event->type() == QEvent::Resize) fitColumns();
-  return QWidget::eventFilter(object, event);
-}
-
-// In a narrow window what says least goes, until a person has chosen the columns.
-void LibraryTab::fitColumns() {
-  if (columns_chosen_) return;
-  constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags,
-                            LibraryModel::Peak,   LibraryModel::Calls,  LibraryModel::Date};
-  const int room = table_->viewport()->width();
-  table_->setColumnWidth(LibraryModel::Changes, kChangesWidth);
-  for (int column : kLeast) table_->setColumnHidden(column, false);
-  for (int column : kLeast)
-    if (table_->horizontalHeader()->length() > room) table_->setColumnHidden(column, true);
-  const int left = room - table_->horizontalHeader()->length();
-  if (left > 0) table_->setColumnWidth(LibraryModel::Changes, table_->columnWidth(LibraryModel::Changes) + left);
-}
-
-void LibraryTab::columnMenu(const QPoint& at) {
-  QMenu menu(this);
-  for (int column = LibraryModel::Preset; column < LibraryModel::kColumns; ++column) {
-    QAction* action = menu.addAction(table_->model()->headerData(column, Qt::Horizontal).toString());
-    action->setCheckable(true);
-    action->setChecked(!table_->isColumnHidden(column));
-    connect(action, &QAction::toggled, this, [this, column](bool on) {
-      columns_chosen_ = true;
-      table_->setColumnHidden(column, !on);
-    });
-  }
-  menu.exec(table_->horizontalHeader()->mapToGlobal(at));
-}
 
 std::vector<Run*> LibraryTab::chosen() const {
   std::vector<Run*> runs;

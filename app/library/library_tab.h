@@ -51,6 +51,7 @@ class LibraryTab : public QWidget {
   void keepNote();
   void refresh();
   void contextMenu(const QPoint& at);
+  void setColumns();
   void fitColumns();
   void columnMenu(const QPoint& at);  // which columns stand in the table
 

@@ -21,6 +21,7 @@
 #include "app/timeline/timeline_view.h"
 #include "app/window/finishing_box.h"
 #include "app/window/key_list.h"
+#include "app/window/live_page.h"
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
 #include "tests/app/made_run.h"
@@ -293,6 +294,14 @@ void FitTest::whatIsPointedAtAndChosen() {
   timeline->addMark();
   settle();
   check(*window, "range and mark", wrong);
+  for (QPushButton* button : window->livePage()->findChildren<QPushButton*>()) {
+    if (button->accessibleName() != "Gauge" || !button->isVisible()) continue;
+    for (QAction* gauge : button->menu()->actions()) {
+      gauge->trigger();
+      settle();
+      check(*window, "gauge " + gauge->text(), wrong);
+    }
+  }
   auto* library = window->findChild<LibraryTab*>();
   for (int tab = 0; tab < window->tabs()->count(); ++tab)
     if (window->tabs()->tabText(tab).startsWith("Library")) window->tabs()->setCurrentIndex(tab);

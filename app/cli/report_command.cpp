@@ -34,7 +34,9 @@ int report(const ReportArguments& a) {
 Run add_report(CLI::App& program) {
   auto a = std::make_shared<ReportArguments>();
   CLI::App& command = *program.add_subcommand("report", "lay runs side by side in one page that opens anywhere");
-  command.add_option("runs", a->files, "run files, or other programs' traces; the first is the baseline")->required()->expected(1, 8);
+  command.add_option("runs", a->files, "run files, or other programs' traces; the first is the baseline")
+      ->required()
+      ->expected(1, 8);
   command.add_option("--out", a->out, "the HTML file to write");
   command.add_option("--figures", a->figures, "also write each figure as SVG into this folder");
   return [a] { return report(*a); };

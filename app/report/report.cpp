@@ -90,7 +90,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
     const ReportRun& r = runs[i];
     out += row({letter(i), r.title, r.device, r.status, std::to_string(r.steps),
                 known(r.us_per_step, 1) + step_against_first(runs, i),
-                known(r.samples_per_s, 0) + samples_against_first(runs, i),
+                figure::grouped(r.samples_per_s) + samples_against_first(runs, i),
                 r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
                 r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.allocator_calls_per_step, 1),
                 known(r.peak_bytes / (1 << 20), 2), overhead_text(r)},

@@ -100,7 +100,7 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     const ReportRun& r = runs[i];
     page.text(QString("%1  %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(r.title)), 13, 600);
     QStringList facts{QString::fromStdString(r.device), QObject::tr("%1 µs a step").arg(r.us_per_step, 0, 'f', 1),
-                      QObject::tr("%1 samples/s").arg(r.samples_per_s, 0, 'f', 0),
+                      QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(r.samples_per_s))),
                       QObject::tr("%1 steps").arg(r.steps)};
     facts[1] += QString::fromStdString(step_against_first(runs, i));
     if (!r.accuracy.empty()) facts << QObject::tr("%1 % test accuracy").arg(r.accuracy.back().value, 0, 'f', 2);

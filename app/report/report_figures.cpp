@@ -100,6 +100,14 @@ std::string signed_fixed(double value, int decimals) {
   return value > 0 && text.find_first_of("123456789") != std::string::npos ? "+" + text : text;
 }
 
+std::string grouped(double value) {
+  if (!(value > 0)) return "–";
+  std::string digits = fixed(value, 0);
+  if (digits.size() > 4)
+    for (size_t left = digits.size(); left > 3;) digits.insert(left -= 3, "\u202F");
+  return digits;
+}
+
 std::string shortened(const std::string& text, size_t letters) {
   size_t at = 0, seen = 0, cut = 0;
   for (; at < text.size(); ++seen) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/report/report_figures.h"
 #include "app/report/svg.h"
 #include "app/session/gpu_steps.h"
 #include "profiling/formats/run_file.h"
@@ -63,6 +64,19 @@ TEST(Report, SaysWhatDiffersAndEscapesWhatPeopleWrote) {
   EXPECT_THAT(html, HasSubstr("33.3 % of A"));
   EXPECT_THAT(html, HasSubstr("100.0 (−66.7 %)"));
   EXPECT_THAT(html, HasSubstr("batch 64, fp32")) << "a figure says what it shows";
+}
+
+TEST(Report, LargeNumbersAreReadInThousands) {
+  EXPECT_EQ(figure::grouped(3418765), "3\u202F418\u202F765");
+  EXPECT_EQ(figure::grouped(214701.4), "214\u202F701");
+  EXPECT_EQ(figure::grouped(123456789), "123\u202F456\u202F789");
+  EXPECT_EQ(figure::grouped(9999), "9999");
+  EXPECT_EQ(figure::grouped(0), "–");
+  EXPECT_EQ(figure::fixed(-0.001, 2), "0.00");
+  EXPECT_EQ(figure::signed_fixed(0.001, 2), "0.00");
+  EXPECT_EQ(figure::signed_fixed(-1.5, 1), "−1.5");
+  EXPECT_EQ(figure::shortened("momentum W₁ of fc2", 12), "momentum W₁…");
+  EXPECT_EQ(figure::shortened("fc2", 3), "fc2");
 }
 
 TEST(Report, FiguresAreWellFormedAndThinned) {

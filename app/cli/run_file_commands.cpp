@@ -9,6 +9,7 @@
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/convert.h"
+#include "profiling/formats/nsys_tables.h"
 
 namespace ws::cli {
 namespace {
@@ -47,6 +48,9 @@ Run add_convert(CLI::App& program) {
       "convert", "between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
   command.add_option("from", files->a, "file to read")->required();
   command.add_option("to", files->b, "file to write; its ending says the format")->required();
+  std::string reports = "CSV files named after a report of nsys stats hold that one, as run_cuda_api_sum.csv:";
+  for (const std::string_view report : prof::nsys_reports()) reports.append(" ").append(report);
+  command.footer(reports);
   return [files] {
     prof::convert(files->a, files->b);
     return kDone;

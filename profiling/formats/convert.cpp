@@ -5,6 +5,7 @@
 #include "profiling/failure.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/nsys_tables.h"
 #include "profiling/formats/scalars.h"
 #include "profiling/whole_file.h"
 
@@ -63,7 +64,7 @@ void export_to(const RunData& run, const std::string& path) {
   if (is_events_file(path)) return export_tensorboard(run, path);
   if (path.ends_with(".json") || path.ends_with(".json.gz")) return export_chrome(run, path);
   if (path.ends_with(".scalars.csv")) return export_scalars_csv(run, path);
-  if (path.ends_with(".csv")) return export_kernels_csv(run, path);
+  if (path.ends_with(".csv")) return export_nsys_table(run, path, nsys_report_of(path));
   if (path.ends_with(".wsrun")) return export_run_file(run, path);
   if (path.ends_with(".sqlite") || path.ends_with(".db")) return export_nsys(run, path);
   throw Failure(

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "profiling/analysis/kernel_table.h"
 #include "profiling/failure.h"
 #include "profiling/whole_file.h"
 
@@ -86,13 +85,6 @@ std::string events_name(double start) {
   std::snprintf(name, sizeof name, "events.out.tfevents.%010lld.warpscope.%d.0", static_cast<long long>(start),
                 static_cast<int>(getpid()));
   return name;
-}
-
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + '"';
 }
 
 bool parse_number(std::string_view text, double& value) {
@@ -199,21 +191,6 @@ RunData import_scalars_csv(const std::string& path) {
   RunData run = parse_scalars_csv(text.view());
   run.summary.name = std::filesystem::path(path).stem().string();
   return run;
-}
-
-void export_kernels_csv(const RunData& run, const std::string& path) {
-  std::ofstream file = open_for_writing(path);
-  file << "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n";
-  char numbers[300];
-  for (const KernelRow& row : kernel_table(run.trace, -kAlways, kAlways)) {
-    const DurationStats& t = row.time;
-    std::snprintf(numbers, sizeof numbers, "%.1f,%lld,%llu,%.1f,%.1f,%lld,%lld,%.1f,", 100 * row.share,
-                  static_cast<long long>(t.total), static_cast<unsigned long long>(t.count), t.mean,
-                  static_cast<double>(t.median), static_cast<long long>(t.min), static_cast<long long>(t.max),
-                  t.stddev);
-    file << numbers << csv_text(row.key) << "\n";
-  }
-  finish(file, path);
 }
 
 }  // namespace ws::prof

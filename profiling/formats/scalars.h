@@ -1,4 +1,4 @@
-// Losses for and from TensorBoard, and tables as nsys stats writes them.
+// Losses for and from TensorBoard.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,7 +11,6 @@ void export_tensorboard(const RunData& run, const std::string& path);  // an eve
 void export_scalars_csv(const RunData& run, const std::string& path);  // Wall time,Step,Value of the loss
 RunData import_scalars_csv(const std::string& path);
 RunData parse_scalars_csv(std::string_view text);                      // throws ws::Failure
-void export_kernels_csv(const RunData& run, const std::string& path);  // columns of nsys stats' cuda_gpu_kern_sum
 uint32_t masked_crc32c(std::string_view bytes);                        // as TensorFlow's record files hold it
 
 }  // namespace ws::prof

@@ -189,10 +189,12 @@ QString CurvePane::emptyText() const {
   if (measure_ == Gauge::Accuracy &&
       std::all_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->regression(); }))
     return tr("A line has no accuracy: look at the loss");
+  if (std::all_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->loaded && !c.run->live(); }))
+    return measure_ == Gauge::Memory     ? tr("No memory was recorded")
+           : measure_ == Gauge::Accuracy ? tr("No test was recorded")
+           : measure_ == Gauge::Loss     ? tr("No loss was recorded")
+                                         : tr("Nothing of this was recorded");
   if (measure_ == Gauge::Accuracy) return tr("Filled at the end of the first epoch");
-  if (measure_ == Gauge::Memory &&
-      std::none_of(curves_.begin(), curves_.end(), [](const Curve& c) { return c.run->live(); }))
-    return tr("No memory was recorded");
   return tr("Filled with the first steps");
 }
 

@@ -150,7 +150,7 @@ void KernelsPanel::buildTable(Pane* pane) {
   table_->horizontalHeader()->setSectionResizeMode(KernelModel::Name, QHeaderView::Stretch);
   for (int c = 1; c < KernelModel::Columns; ++c)
     table_->setColumnWidth(
-        c, c == KernelModel::Grid ? 150 : std::max(70, table_->horizontalHeader()->sectionSizeHint(c) + 4));
+        c, c == KernelModel::Grid ? 142 : std::max(60, table_->horizontalHeader()->sectionSizeHint(c) + 2));
   empty_ = new QLabel(pane);
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setWordWrap(true);
@@ -170,6 +170,21 @@ void KernelsPanel::setRun(Run* run) {
   run_ = run;
   if (run) connect(run, &QObject::destroyed, this, [this] { setRun(nullptr); });
   if (isVisible() || !run) refresh();
+}
+
+// The names are what tells the rows apart: in a narrow window the slowest of each, which stands below, and what Details
+// says too make room for them.
+void KernelsPanel::fitColumns() {
+  constexpr int kNarrow = 1150;
+  const bool narrow = width() < kNarrow;
+  table_->setColumnHidden(KernelModel::Max, narrow);
+  table_->setColumnHidden(KernelModel::Registers, narrow || !launched_);
+  table_->setColumnHidden(KernelModel::Grid, !launched_);
+}
+
+void KernelsPanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fitColumns();
 }
 
 void KernelsPanel::showEvent(QShowEvent* event) {
@@ -210,8 +225,8 @@ void KernelsPanel::refresh() {
                        : tr("Tick a run, or press Train: its kernels stand here, with the time of each."));
   // The CPU's ops have neither: two columns of dashes say nothing.
   const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
-  for (int column : {KernelModel::Grid, KernelModel::Registers})
-    table_->setColumnHidden(column, count > 0 && !launched);
+  launched_ = launched || count == 0;
+  fitColumns();
   model_.setRows(std::move(rows));
   top_->setTitle(tr("Kernels"), !run_        ? tr("No run is ticked")
                                 : count == 0 ? tr("No kernel was traced in this run")

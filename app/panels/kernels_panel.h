@@ -46,9 +46,11 @@ class KernelsPanel : public QWidget {
 
  protected:
   void showEvent(QShowEvent*) override;
+  void resizeEvent(QResizeEvent*) override;
 
  private:
   void buildTable(Pane* pane);
+  void fitColumns();
   void drillDown();
   TimeRange lookedAt() const;
   void fillInstances(const prof::KernelRow& row, TimeRange range);
@@ -65,6 +67,7 @@ class KernelsPanel : public QWidget {
   QLineEdit* filter_;
   QLabel* empty_;
   QTimer refresh_;
+  bool launched_ = true;  // the rows have grids
   prof::GroupBy by_ = prof::GroupBy::Name;
 };
 

@@ -125,6 +125,15 @@ void name_only_thread(std::vector<Lane>& lanes, const prof::Trace& trace) {
   if (only) only->title = has_streams(trace) ? QStringLiteral("host ops") : QStringLiteral("CPU ops");
 }
 
+// More than one thread calls: PyTorch's backward pass has one of its own.
+void number_callers(std::vector<Lane>& lanes) {
+  const auto calls = [](const Lane& lane) { return lane.track_kind == TrackKind::Api && lane.title == "CUDA API"; };
+  if (std::count_if(lanes.begin(), lanes.end(), calls) < 2) return;
+  int number = 0;
+  for (Lane& lane : lanes)
+    if (calls(lane)) lane.title += QString(" %1").arg(++number);
+}
+
 // Copies have no lane of their own in a small window: they join the first stream.
 void join_copies(std::vector<Lane>& lanes) {
   auto stream =
@@ -163,6 +172,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   });
   join_rows(lanes, tracks);
   name_only_thread(lanes, *source.trace);
+  number_callers(lanes);
   keep_some_inner(lanes, settings);
   if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
   if (settings.small) join_copies(lanes);

@@ -104,6 +104,13 @@ void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
   panel.refresh();
   QCOMPARE(slowest(), QString::fromUtf8("—"));
   QVERIFY(!panel.table()->isColumnHidden(KernelModel::Grid));
+  // Where there is room all columns stand; in a narrow window the names have it.
+  panel.show();
+  panel.resize(1400, 600);
+  QVERIFY(!panel.table()->isColumnHidden(KernelModel::Registers));
+  panel.resize(1000, 600);
+  QVERIFY(panel.table()->isColumnHidden(KernelModel::Registers));
+  QVERIFY(panel.table()->columnWidth(KernelModel::Name) > 300);
 }
 
 QTEST_MAIN(KernelsTest)

@@ -23,6 +23,7 @@ class TimelinePartsTest : public QObject {
   void ellipsisKeepsSixLetters();
   void kernelNamesAreShortened();
   void lanesStandInOrder();
+  void callsOfTwoThreadsAreToldApart();
   void filterFoldPinAndOrder();
   void rowsGrowInOrder();
   void manyBlocksShowSome();
@@ -98,6 +99,20 @@ void TimelinePartsTest::kernelNamesAreShortened() {
   QCOMPARE(short_kernel_name("ampere_sgemm_64x64_nn"), QString("ampere_sgemm_64x64_nn"));
   QCOMPARE(short_call_name("cudaMallocAsync"), QString("malloc"));
   QCOMPARE(short_call_name("cudaDeviceSynchronize"), QString("sync"));
+}
+
+void TimelinePartsTest::callsOfTwoThreadsAreToldApart() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 20);
+  const prof::TrackId second = trace.track(prof::TrackKind::Api, "thread 2 calls", "CPU");
+  for (int i = 0; i < 200; ++i)
+    trace.append(second, prof::Span{.start = 100'000 + i * 20'000,
+                                    .duration = 9000,
+                                    .kind = static_cast<uint64_t>(prof::SpanKind::Api)});
+  QStringList titles;
+  for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {})) titles << lane.title;
+  QVERIFY2(titles.contains("CUDA API 1") && titles.contains("CUDA API 2"), qPrintable(titles.join(", ")));
+  QVERIFY(!titles.contains("CUDA API"));
 }
 
 void TimelinePartsTest::lanesStandInOrder() {

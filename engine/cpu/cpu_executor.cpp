@@ -132,6 +132,7 @@ class Interpreter final : public Executor {
     if (bound.plan.id.empty()) {
       RunSpec spec = spec_;
       spec.exec.allocator = Allocator::Arena;
+      bound.memory.told = false;
       bound.bind(compile_evaluation(spec, model_, rows).plan, model_, spec_.model.loss, weights_);
     }
     bound.refresh_shadows();

@@ -25,6 +25,7 @@ class StepMemory {
 
   MemoryUse use;
   AllocatorCalls calls;
+  bool told = true;  // to the trace; an evaluation's memory is no step's
 
  private:
   struct Block {

@@ -219,7 +219,7 @@ void Collector::Impl::cycle(bool last) {
   if (gpu) gpu->drain(last);
   if (gpu && options.hardware_counters && status.counters.empty() && gpu->counts().records > 0) start_counters();
   if (counters) counters->drain(context);
-  draw_pauses();
+  draw_pauses(last);
   draw_stamps(last);
   if (last && counters) {
     const std::string trouble = counters->stop();

@@ -9,13 +9,14 @@
 namespace ws::prof {
 
 // A gap in the trace that we made ourselves says so.
-void Collector::Impl::draw_pauses() {
+void Collector::Impl::draw_pauses(bool last) {
   std::vector<std::pair<int64_t, int64_t>> done;
   {
     std::lock_guard lock(switch_mutex);
     done.swap(pauses);
     // A stretch between windows is long: what there is of it is said at once, so that its steps are not taken for idle.
-    if (quiet && !paused) {
+    // One that is still open at the end ends there.
+    if (quiet && (last || !paused)) {
       const int64_t now = steady_ns();
       done.emplace_back(std::exchange(quiet_since, now), now);
     }

@@ -59,7 +59,7 @@ struct Collector::Impl {
   void flush_regularly();
   void watch_memory();
   void learn_device();
-  void draw_pauses();
+  void draw_pauses(bool last);
   void draw_stamps(bool last);
   void draw(const StampedLaunch& launch, const ResidentKernel& kernel);
   void publish(bool last);

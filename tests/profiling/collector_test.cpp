@@ -147,6 +147,25 @@ TEST(Collector, OnlyOneGathersAtATime) {
   EXPECT_TRUE(second.start({.level = TraceLevel::Steps}).running);
 }
 
+// Between 32 and 64 steps of this length the meter rests.
+TEST(Collector, ARestThatTheEndCutsShortIsDrawnToo) {
+  const Trace trace = gather({.level = TraceLevel::Kernels, .untraced_share = 0.5}, [](Collector&) {
+    for (int step = 0; step < 48; ++step) {
+      const StepScope step_scope(step);
+      const OpScope op(test_ops());
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  });
+  TimeNs last_op = 0, rest = 0;
+  for (const Track& track : trace.tracks())
+    each_span(track, trace.first_time(), trace.last_time() + 1, [&](const Span& span) {
+      if (track.kind == TrackKind::CpuThread) last_op = std::max(last_op, span.end());
+      if (track.kind == TrackKind::Overhead && track.name == kUntracedTrack) rest = std::max(rest, span.end());
+    });
+  EXPECT_GT(last_op, 0);
+  EXPECT_GT(rest, last_op + 10'000'000);
+}
+
 TEST(Collector, MemoryNotesKeepOwnerBytesOpAndStep) {
   const Trace trace = gather({.level = TraceLevel::Steps}, [](Collector&) {
     const StepScope step(41);

@@ -28,7 +28,7 @@ void take_curves(const std::vector<prof::Metric>& metrics, const std::vector<pro
   for (const prof::Metric& m : metrics) run.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
   for (const prof::Evaluation& e : evaluations)
     run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
-  std::erase_if(run.accuracy, [](const Point& p) { return std::isnan(p.value); });
+  std::erase_if(run.accuracy, [](const ReportRun::Point& p) { return std::isnan(p.value); });
   const auto pace = [](const prof::Metric& m) { return prof::Pace{static_cast<double>(m.step), m.wall_s}; };
   run.half_width_us =
       run.sample.traced() ? prof::half_width(run.sample.step_us) : prof::pace_half_width_us(metrics, pace);

@@ -336,7 +336,8 @@ void MainWindow::refreshSetup() {
   std::optional<RunSpec> other;
   QChar letter;
   for (Run* run : library_.ticked())
-    if (run != live && !other) other = run->spec, letter = run_letter(run->slot);
+    if (run != live && !other && run->origin != RunOrigin::Imported)  // another program's run was given no choices
+      other = run->spec, letter = run_letter(run->slot);
   setup_->setOther(other, letter);
 }
 

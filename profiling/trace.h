@@ -139,7 +139,10 @@ class Trace {
   Trace& operator=(Trace&&) = default;
 
   NameId intern(std::string_view name);
-  const std::string& name(NameId id) const { return names_[static_cast<size_t>(id)]; }
+  const std::string& name(NameId id) const {  // empty for a span that was never given one
+    static const std::string none;
+    return static_cast<size_t>(id) < names_.size() ? names_[static_cast<size_t>(id)] : none;
+  }
   size_t name_count() const { return names_.size(); }
   DetailId intern(const Detail& detail);
   const Detail& detail(DetailId id) const { return details_[static_cast<size_t>(id)]; }

@@ -212,7 +212,7 @@ void CompareTabTest::memoryIsDrawnOnOneScale() {
   const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
   for (Run* run : {a.get(), b.get()}) forget_memory(*run);
   CompareTab tab;
-  tab.resize(1300, 900);
+  tab.resize(1300, 1600);  // so tall that no lane has to give way
   tab.show();
   tab.setRuns({a.get(), b.get()});
   settle(tab);
@@ -292,8 +292,13 @@ void CompareTabTest::eightRunsOfAMillionSpansStayQuick() {
   }
   std::sort(frames.begin(), frames.end());
   qInfo("longest turn %.1f ms, repaint median %.1f ms, slowest %.1f ms", longest, frames[20], frames.back());
-  QVERIFY2(longest < 50 * 2, "a turn of the event loop takes long");  // a factor for slow test machines
-  QVERIFY2(frames[36] < 16 * 2, "zooming is not smooth");
+#ifdef __SANITIZE_ADDRESS__
+  constexpr double kSlower = 16;
+#else
+  constexpr double kSlower = 2;  // test machines are slow
+#endif
+  QVERIFY2(longest < 50 * kSlower, "a turn of the event loop takes long");
+  QVERIFY2(frames[36] < 16 * kSlower, "zooming is not smooth");
 }
 
 QTEST_MAIN(CompareTabTest)

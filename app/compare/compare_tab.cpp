@@ -99,10 +99,11 @@ const RunSample& CompareTab::sample(const Run* run) const {
 void CompareTab::refresh() {
   stale_.clear();
   for (Run* run : ordered()) {
-    const auto known = samples_.find(run);
-    const bool same = known != samples_.end() && known->second.spans == run->trace.span_count() &&
-                      known->second.steps == run->steps.size() && known->second.ended == run->summary.has_value();
-    if (!same) stale_.emplace_back(run);
+    Cached& known = samples_[run];
+    const bool same = known.taken && known.spans == run->trace.span_count() && known.steps == run->steps.size() &&
+                      known.ended == run->summary.has_value();
+    if (!same) known.sampled = false;
+    if (!same || known.sampled) stale_.emplace_back(run);  // sampled: its memory was still to come
   }
   if (stale_.empty())
     show_all();
@@ -121,7 +122,7 @@ void CompareTab::sampleNext() {
       cached.steps = run->steps.size();
       cached.ended = run->summary.has_value();
       cached.sample = sample_of(*run);
-      cached.sampled = true;
+      cached.taken = cached.sampled = true;
     } else if (cached.memory->update(run->trace, kEventsATurn)) {
       cached.sampled = false;
       stale_.erase(stale_.begin());

@@ -61,7 +61,7 @@ class CompareTab : public QWidget {
  private:
   struct Cached {
     size_t spans = 0, steps = 0;
-    bool ended = false, sampled = false;  // sampled: only its memory is still to be looked at
+    bool taken = false, ended = false, sampled = false;  // sampled: only its memory is still to be looked at
     RunSample sample;
     std::shared_ptr<MemoryCurves> memory = std::make_shared<MemoryCurves>();
   };

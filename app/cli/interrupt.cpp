@@ -1,13 +1,15 @@
 #include "app/cli/interrupt.h"
 
+#include <atomic>
 #include <csignal>
 
 namespace ws::cli {
 namespace {
 
-volatile std::sig_atomic_t g_interrupted = 0;
+std::atomic<bool> g_interrupted{false};  // asked by any thread
+static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
 
-void note(int) { g_interrupted = 1; }
+void note(int) { g_interrupted = true; }
 
 }  // namespace
 
@@ -19,6 +21,6 @@ void catch_interrupts() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() { return g_interrupted != 0; }
+bool interrupted() { return g_interrupted; }
 
 }  // namespace ws::cli

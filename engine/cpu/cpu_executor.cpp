@@ -162,7 +162,6 @@ class Interpreter final : public Executor {
   void run_op(Bound& bound, const Op& op, prof::OpTag tag, Rows rows, Sums& sums) {
     const auto in = [&](size_t i) { return bound.matrix(op.in[i]); };
     const auto out = [&](size_t i) { return bound.matrix(op.out[i]); };
-    const int32_t* labels = bound.labels.data();
     switch (op.kind) {
       case OpKind::LoadBatch:
         return given_ ? bound.load_inputs(given_) : bound.load(rows);
@@ -177,6 +176,43 @@ class Interpreter final : public Executor {
       case OpKind::ActivateGrad:
         return cpu::activate_grad(op.activation, in(0), in(1), out(0));
       case OpKind::Softmax:
+      case OpKind::CrossEntropy:
+      case OpKind::SoftmaxGrad:
+      case OpKind::SquaredError:
+      case OpKind::SquaredErrorGrad:
+      case OpKind::SoftmaxCrossEntropy:
+      case OpKind::SquaredErrorFused:
+      case OpKind::LinearStep:
+      case OpKind::OutputLayer:
+      case OpKind::LinearUpdate:
+        return run_loss(bound, op, sums);
+      case OpKind::ColumnSum:
+        return cpu::column_sum(in(0), out(0));
+      case OpKind::CheckFinite:
+        return check_finite(bound, op);
+      case OpKind::Update:
+      case OpKind::UpdateAll:
+        return update(bound, op);
+      case OpKind::BiasActivate:
+        return cpu::bias_activate(op.activation, in(0), in(1), out(0), op.out.size() > 1 ? out(1) : Matrix<Real>{});
+      case OpKind::GradientUpdate:
+        return gradient_update(bound, op);
+      case OpKind::Alloc:
+        return bound.memory.allocate(op.out[0], tag);
+      case OpKind::Free:
+        return bound.memory.free(op.in[0], tag);
+      case OpKind::Sync:
+        return;  // the CPU is done when the call returns
+    }
+  }
+
+  // Losses, their gradients, and the fused ops that hold one.
+  void run_loss(Bound& bound, const Op& op, Sums& sums) {
+    const auto in = [&](size_t i) { return bound.matrix(op.in[i]); };
+    const auto out = [&](size_t i) { return bound.matrix(op.out[i]); };
+    const int32_t* labels = bound.labels.data();
+    switch (op.kind) {
+      case OpKind::Softmax:
         keep_outputs(in(0));
         return cpu::softmax(in(0), out(0));
       case OpKind::CrossEntropy:
@@ -190,15 +226,6 @@ class Interpreter final : public Executor {
         return;
       case OpKind::SquaredErrorGrad:
         return cpu::squared_error_grad(in(0), in(1), gradient_scale(bound), out(0));
-      case OpKind::ColumnSum:
-        return cpu::column_sum(in(0), out(0));
-      case OpKind::CheckFinite:
-        return check_finite(bound, op);
-      case OpKind::Update:
-      case OpKind::UpdateAll:
-        return update(bound, op);
-      case OpKind::BiasActivate:
-        return cpu::bias_activate(op.activation, in(0), in(1), out(0), op.out.size() > 1 ? out(1) : Matrix<Real>{});
       case OpKind::SoftmaxCrossEntropy:
         sums = cpu::softmax_cross_entropy(in(0), labels, gradient_scale(bound), out(0));
         return;
@@ -211,17 +238,11 @@ class Interpreter final : public Executor {
       case OpKind::OutputLayer:
         sums = output_layer(bound, op);
         return;
-      case OpKind::GradientUpdate:
-        return gradient_update(bound, op);
       case OpKind::LinearUpdate:
         sums = linear_update(bound, op);
         return;
-      case OpKind::Alloc:
-        return bound.memory.allocate(op.out[0], tag);
-      case OpKind::Free:
-        return bound.memory.free(op.in[0], tag);
-      case OpKind::Sync:
-        return;  // the CPU is done when the call returns
+      default:
+        return;  // run_op hands over no other
     }
   }
 

@@ -176,8 +176,8 @@ class FitTest : public QObject, WindowHome {
   void cleanup() { clear(); }
   void whatIsCutOffIsFound();
   void aNewWindow();
-  void everyTabInASmallWindow();
-  void everyTabInALargeWindow();
+  void everyTab_data();
+  void everyTab();
   void tabsWithNothingInThem();
   void whatIsPointedAtAndChosen();
   void boxesThatComeUp();
@@ -226,24 +226,16 @@ void FitTest::aNewWindow() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-void FitTest::everyTabInASmallWindow() {
-  auto window = WindowHome::open();
-  window->resize(1280, 800);
-  QTRY_VERIFY(window->deviceKnown());
-  train(*window, "direct");
-  train(*window, "arena");
-  QStringList wrong;
-  for (int tab = 0; tab < window->tabs()->count(); ++tab) {
-    window->tabs()->setCurrentIndex(tab);
-    settle();
-    check(*window, window->tabs()->tabText(tab), wrong);
-  }
-  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+void FitTest::everyTab_data() {
+  QTest::addColumn<QSize>("size");
+  QTest::newRow("small window") << QSize(1280, 800);
+  QTest::newRow("large window") << QSize(1920, 1080);
 }
 
-void FitTest::everyTabInALargeWindow() {
+void FitTest::everyTab() {
+  QFETCH(QSize, size);
   auto window = WindowHome::open();
-  window->resize(1920, 1080);
+  window->resize(size);
   QTRY_VERIFY(window->deviceKnown());
   train(*window, "direct");
   train(*window, "arena");
@@ -251,7 +243,7 @@ void FitTest::everyTabInALargeWindow() {
   for (int tab = 0; tab < window->tabs()->count(); ++tab) {
     window->tabs()->setCurrentIndex(tab);
     settle();
-    check(*window, window->tabs()->tabText(tab), wrong);
+    check(*window, QString("%1, %2").arg(window->tabs()->tabText(tab)).arg(size.width()), wrong);
   }
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }

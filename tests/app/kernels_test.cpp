@@ -6,21 +6,11 @@
 
 #include "app/panels/kernels_panel.h"
 #include "app/panels/theme.h"
+#include "tests/app/made_run.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
 using namespace ws::app;
-
-namespace {
-
-std::unique_ptr<Run> traced(test::StepStyle style) {
-  auto run = std::make_unique<Run>();
-  run->id = "r", run->title = "a run", run->slot = 0, run->summary = Summary{}, run->device = "NVIDIA H200";
-  test::add_steps(run->trace, style, 0, 100);
-  return run;
-}
-
-}  // namespace
 
 class KernelsTest : public QObject {
   Q_OBJECT
@@ -33,7 +23,7 @@ class KernelsTest : public QObject {
 };
 
 void KernelsTest::kernelsSumToTheTrace() {
-  const auto run = traced(test::StepStyle::EagerDirect);
+  const auto run = test::traced(test::StepStyle::EagerDirect);
   Selection selection;
   KernelsPanel panel(&selection);
   QAbstractItemModelTester tester(panel.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -52,7 +42,7 @@ void KernelsTest::kernelsSumToTheTrace() {
 }
 
 void KernelsTest::kernelsSortAndFilter() {
-  const auto run = traced(test::StepStyle::EagerDirect);
+  const auto run = test::traced(test::StepStyle::EagerDirect);
   Selection selection;
   KernelsPanel panel(&selection);
   panel.setRun(run.get());
@@ -70,7 +60,7 @@ void KernelsTest::kernelsSortAndFilter() {
 }
 
 void KernelsTest::slowestExecutionComesFirst() {
-  const auto run = traced(test::StepStyle::EagerDirect);
+  const auto run = test::traced(test::StepStyle::EagerDirect);
   Selection selection;
   KernelsPanel panel(&selection);
   QSignalSpy revealed(&selection, &Selection::revealed);
@@ -87,7 +77,7 @@ void KernelsTest::slowestExecutionComesFirst() {
 
 // What a run does outside of its steps is evaluation; of another program's trace nobody knows.
 void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
-  const auto run = traced(test::StepStyle::EagerDirect);
+  const auto run = test::traced(test::StepStyle::EagerDirect);
   const auto stream = std::ranges::find(run->trace.tracks(), prof::TrackKind::Stream, &prof::Track::kind);
   prof::Span span = stream->blocks.front().spans.front();
   span.start = run->trace.last_time() + 1000, span.duration = 9'000'000, span.step = 0;

@@ -33,4 +33,12 @@ inline std::unique_ptr<Run> made(const QString& title, StepStyle style, int slot
   return run;
 }
 
+// Of a hundred steps, with nothing known but its trace.
+inline std::unique_ptr<Run> traced(StepStyle style) {
+  auto run = std::make_unique<Run>();
+  run->id = "r", run->title = "a run", run->slot = 0, run->summary = Summary{}, run->device = "NVIDIA H200";
+  add_steps(run->trace, style, 0, 100);
+  return run;
+}
+
 }  // namespace ws::test

@@ -14,19 +14,13 @@
 #include "app/panels/theme.h"
 #include "app/panels/weights_panel.h"
 #include "engine/compile.h"
+#include "tests/app/made_run.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
 using namespace ws::app;
 
 namespace {
-
-std::unique_ptr<Run> traced(test::StepStyle style) {
-  auto run = std::make_unique<Run>();
-  run->id = "r", run->title = "a run", run->slot = 0, run->summary = Summary{}, run->device = "NVIDIA H200";
-  test::add_steps(run->trace, style, 0, 100);
-  return run;
-}
 
 RunSpec iris_spec() {
   RunSpec spec;
@@ -35,7 +29,7 @@ RunSpec iris_spec() {
 }
 
 std::unique_ptr<Run> planned(Allocator allocator, Fusion fusion) {
-  auto run = traced(test::StepStyle::GraphArena);
+  auto run = test::traced(test::StepStyle::GraphArena);
   run->spec = iris_spec();
   run->spec.exec.allocator = allocator, run->spec.exec.fusion = fusion;
   run->plan = compile(run->spec, make_model(run->spec.model, 4, 3), 30);
@@ -227,7 +221,7 @@ void PanelsTest::detailsEscapeNames() {
 }
 
 void PanelsTest::rooflineStaysUnderTheRoof() {
-  const auto run = traced(test::StepStyle::GraphArena);
+  const auto run = test::traced(test::StepStyle::GraphArena);
   Selection selection;
   RooflinePanel panel(&selection);
   panel.resize(800, 500);

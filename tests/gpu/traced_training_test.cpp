@@ -41,6 +41,8 @@ class TracedTraining : public ::testing::TestWithParam<Mode> {
   std::filesystem::path folder_;
 };
 
+constexpr int64_t kMillisecond = 1'000'000;
+
 struct Kernels {
   uint64_t count = 0, without_op = 0;
   int64_t longest = 0, time = 0;
@@ -62,7 +64,6 @@ Kernels kernels_of(const Trace& trace) {
 }
 
 TEST_P(TracedTraining, EveryKernelHasItsOpAndItsOwnTime) {
-  constexpr int64_t kMillisecond = 1'000'000;
   const RunData run = train(std::string("--trace full ") + GetParam().choices);
   const Kernels k = kernels_of(run.trace);
   EXPECT_GE(k.count, 1000u);
@@ -77,7 +78,6 @@ TEST_P(TracedTraining, EveryKernelHasItsOpAndItsOwnTime) {
 
 // Kernels of graphs, in windows of some steps only.
 TEST_P(TracedTraining, WindowsHoldWholeKernels) {
-  constexpr int64_t kMillisecond = 1'000'000;
   const RunData run = train(std::string("--trace graph --trace-window 20/500 ") + GetParam().choices);
   const Kernels k = kernels_of(run.trace);
   EXPECT_GE(k.count, 50u);

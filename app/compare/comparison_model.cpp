@@ -147,7 +147,7 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
         Better::Neither, 1, 50 * run.overhead_spread);
   m.group(QObject::tr("Memory"));
   m.add(QObject::tr("driver calls a step"), "", driver_calls(run), Better::Lower, 1);
-  m.add(QObject::tr("peak in a step"), "MiB", peak_mib(run), Better::Lower, 2);
+  m.add(QObject::tr("peak in a step"), "KiB", 1024 * peak_mib(run), Better::Lower, 1);
   m.group(QObject::tr("Result"));
   m.add(QObject::tr("first loss"), "", run.steps.empty() ? kUnknown : static_cast<double>(run.steps.front().loss),
         Better::Lower, 4);

@@ -118,7 +118,7 @@ QString LibraryModel::text(const Run& run, int column) const {
                                  : QStringLiteral("–");
     case Peak:
       return run.summary && run.summary->peak_bytes > 0
-                 ? fixed_text(static_cast<double>(run.summary->peak_bytes) / (1 << 20), 2)
+                 ? significant_text(static_cast<double>(run.summary->peak_bytes) / (1 << 20))
                  : QStringLiteral("–");
     case Calls:
       return shown(calls_of(run), 1);

@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/start_anew.h"
 #include "app/report/experiment_figure.h"
 #include "app/report/report.h"
 #include "app/session/experiment.h"
@@ -69,6 +70,10 @@ int run_experiment(const ExperimentArguments& a) {
   CancelOnInterrupt interrupt;
   Narrate narrate;
   const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate);
+  if (!result.complete && gpu_lost()) {
+    std::fprintf(stderr, "The fault took the GPU from this process: going on in a new one.\n");
+    start_anew();
+  }
   prof::write_whole(folder + "/table.csv", experiment_csv(result));
   prof::write_whole(folder + "/chart.svg", experiment_svg(result) + "\n");
   if (a.json) {

@@ -35,7 +35,8 @@ void ExperimentJob::start(const ExperimentSpec& spec, const QString& folder) {
     QString problem;
     try {
       Forward sink(this);
-      run_experiment(spec, path, cancel_, sink);
+      if (!run_experiment(spec, path, cancel_, sink).complete && gpu_lost())
+        problem = tr("A fault on the GPU ended a training. Run the experiment again and it goes on with the next one.");
     } catch (const std::exception& failure) {
       problem = QString::fromUtf8(failure.what());
     }

@@ -273,6 +273,7 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
     log << to_json(run).dump() << std::endl;
     runs.push_back(run);
     sink.ended(run);
+    if (!sink.goes_on()) break;
   }
   return collect(spec, trials, runs);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/executor.h"
 #include "engine/trainer.h"
 
 namespace ws::app {
@@ -86,6 +87,8 @@ class ExperimentSink {
   virtual ~ExperimentSink() = default;
   virtual void begins(const Trial&, int /*repeat*/, int /*done*/, int /*of*/) {}
   virtual void ended(const TrialRun&) {}
+  // Asked after each training. No where a fault has taken the GPU from this process: all that is left would fail.
+  virtual bool goes_on() const { return !gpu_lost(); }
 };
 
 // Runs what is not yet in `folder`/results.jsonl; results of trials that were asked for differently count for nothing.

@@ -27,7 +27,7 @@ void live(const Training& t) {
   try {
     train_on(*executor, t);
     executor->evaluate(Part::Test);
-    executor->predict({t.data.test.x.data(), 8 * 5}, 5);
+    executor->predict({t.data.test.x.data(), static_cast<size_t>(t.data.features) * 5}, 5);
   } catch (const Failure&) {  // a failed run is summed up as any other, wherever it failed
     EXPECT_GE(executor->memory().parameter_bytes, 0);
     EXPECT_GE(executor->allocator_calls().allocate, 0);
@@ -96,6 +96,34 @@ TEST(FailureGpu, EveryCallFailsOnceWithDirectAllocation) {
   t.spec.exec.allocator = Allocator::Direct;
   t.spec.exec.sync = SyncPolicy::EveryOp;
   sweep(t, cudaErrorMemoryAllocation);
+}
+
+TEST(FailureGpu, EveryCallFailsOnceWithThePageableLoader) {
+  NEEDS_GPU();
+  Training t = tiny_training();
+  t.spec.exec.loader = Loader::Pageable;
+  t.spec.exec.fusion = Fusion::Pointwise;
+  t.spec.exec.precision = Precision::Bf16;
+  sweep(t, cudaErrorUnknown);
+}
+
+Training tiny_line(Launch launch, int64_t streams) {
+  Training t;
+  t.spec.model.kind = ModelKind::Linear;
+  t.spec.model.loss = LossKind::MeanSquared;
+  t.spec.exec.launch = launch;
+  t.spec.exec.streams = streams;
+  t.batch = 1000;
+  t.order_seed = 0;
+  t.steps_an_epoch = 5;
+  t.data = random_data(1000, 1, 1, false);
+  return t;
+}
+
+TEST(FailureGpu, EveryCallFailsOnceOnALine) {
+  NEEDS_GPU();
+  sweep(tiny_line(Launch::Eager, 4), cudaErrorUnknown);
+  sweep(tiny_line(Launch::Graph, 1), cudaErrorMemoryAllocation);
 }
 
 // Takes the device's memory but for `leave` bytes.

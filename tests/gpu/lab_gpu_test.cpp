@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "app/lab/recorded_lab.h"
+#include "engine/cuda/faults.h"
 #include "engine/executor.h"
 #include "engine/lab/lab.h"
 #include "profiling/formats/run_file.h"
@@ -42,6 +43,38 @@ TEST_F(LabOnGpu, EveryOperationInEveryWayIsRight) {
       EXPECT_TRUE(p.ok) << info(p.way).name << " " << p.size << ": " << p.note;
       EXPECT_LT(p.error, tolerance(p.way)) << to_string(operation) << " " << info(p.way).name << " " << p.size;
     }
+  }
+}
+
+// A call that fails costs its point, with a sentence; the sweep after it is right again.
+void fail_calls_of(LabSpec spec) {
+  spec.sizes = {65};
+  spec.repeats = 3, spec.warm_up = 1;
+  for (Way way : ways_of(spec.operation))
+    if (info(way).gpu && way != Way::GpuCold) spec.ways.push_back(way);
+  sweep(spec);  // what is made once for the process
+  cuda::faults::fail_at(0);
+  sweep(spec);
+  const int64_t calls = cuda::faults::calls(), stride = 1 + calls / 150;
+  ASSERT_GT(calls, 50);
+  int64_t tried = 0, hit = 0;
+  for (int64_t n = 1; n <= calls; n += stride, ++tried) {
+    cuda::faults::fail_at(n, n % 2 ? cudaErrorUnknown : cudaErrorMemoryAllocation);
+    for (const LabPoint& p : sweep(spec).points)
+      EXPECT_TRUE(p.ok || p.note.size() > 10) << info(p.way).name << " after " << cuda::faults::last_hit();
+    hit += !cuda::faults::last_hit().empty();
+    cuda::faults::fail_at(0);
+  }
+  EXPECT_GT(hit * 10, tried * 7) << "few of the calls were made";  // how many a sweep makes hangs on its trials
+  for (const LabPoint& p : sweep(spec).points) EXPECT_TRUE(p.ok) << info(p.way).name << ": " << p.note;
+}
+
+TEST_F(LabOnGpu, EveryCallFailsOnce) {
+  for (Operation operation : {Operation::MatMul, Operation::Sine, Operation::Reduce, Operation::Expression}) {
+    SCOPED_TRACE(std::string(to_string(operation)));
+    LabSpec spec;
+    spec.operation = operation;
+    fail_calls_of(spec);
   }
 }
 

@@ -94,6 +94,22 @@ TEST(Experiment, GoesOnWhereItWasStopped) {
   EXPECT_THAT(experiment_table(result), testing::HasSubstr("skipped: stream-ordered"));
 }
 
+// A process that has lost its GPU would fail all that is left: a new one trains that.
+TEST(Experiment, EndsWhereTheGpuIsLostAndANewProcessGoesOn) {
+  struct Losing : Count {
+    bool goes_on() const override { return seen.size() < 3; }
+  };
+  const Folder folder;
+  const auto spec = experiment_from_json(small());
+  std::atomic<bool> cancel{false};
+  Losing first;
+  EXPECT_FALSE(run_experiment(spec, folder.path, cancel, first).complete);
+  EXPECT_EQ(first.seen.size(), 3u);
+  Count second;
+  EXPECT_TRUE(run_experiment(spec, folder.path, cancel, second).complete);
+  EXPECT_EQ(second.seen.size(), 5u);
+}
+
 TEST(Experiment, AnEditedOneTakesOnlyResultsOfWhatItAsksFor) {
   const Folder folder;
   const std::atomic<bool> cancel{false};

@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
-  std::string out = "recorded.wsrun", level = "full", library;
+  std::string out = "recorded.wsrun", level = "full", window, library;
   bool counters = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
@@ -72,11 +72,24 @@ struct RecordHelp : CLI::Formatter {
   }
 };
 
+void check(const RecordArguments& a) {
+  if (a.window.empty()) return;
+  if (prof::trace_level(a.level) <= prof::TraceLevel::Steps)
+    throw UsageError("--trace-window: goes with --trace graph, kernels or full; " + a.level + " records no kernels");
+  try {
+    prof::clock_window(a.window);
+  } catch (const Failure& failure) {
+    throw UsageError(std::string("--trace-window: ") + failure.what());
+  }
+}
+
 int record(const RecordArguments& a) {
+  check(a);
   prof::RecordOptions options;
   options.level = prof::trace_level(a.level);
   options.library = a.library;
   options.counters = a.counters;
+  options.window = a.window;
   prof::FollowedRun run(a.command, a.out, options);
   const LeaveInterruptsAlone leave;
   const int status = watch(run, a.live);
@@ -104,6 +117,9 @@ Run add_record(CLI::App& program) {
   command.formatter(std::make_shared<RecordHelp>());
   command.add_option("--out", arguments->out, "the run file to write")->capture_default_str();
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")->capture_default_str();
+  command.add_option("--trace-window", arguments->window,
+                     "T/M: trace for T of every M, such as 200ms/5s, for long runs; between them only allocator calls "
+                     "and NVTX ranges are recorded. The first T begins with the first work on the GPU");
   command.add_flag("--counters", arguments->counters,
                    "sample hardware counters too: busy multiprocessors, tensor pipe, DRAM");
   command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program");

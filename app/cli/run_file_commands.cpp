@@ -78,7 +78,8 @@ Run add_stats(CLI::App& program) {
   return [files] {
     const prof::RunData run = read(files->a);
     prof::TraceStats stats = prof::trace_stats(run.trace);
-    stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
+    stats.steps =
+        std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
     const std::string text =
         files->json ? prof::to_json(stats) : prof::to_text(stats) + prof::allocator_text(run.trace, run.allocations);
     std::printf("%s\n", text.c_str());

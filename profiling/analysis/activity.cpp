@@ -6,37 +6,53 @@
 
 namespace ws::prof {
 
-Activity activity(const Trace& trace, TimeNs begin, TimeNs end) {
-  struct Edge {
-    TimeNs time;
-    bool kernel;
-    int change;
-  };
-  std::vector<Edge> edges;
+namespace {
+
+enum Lane { kKernelLane, kCopyLane, kRestLane, kLanes };
+struct LaneEdge {
+  TimeNs time;
+  Lane what;
+  int change;
+};
+
+std::vector<LaneEdge> lane_edges(const Trace& trace, TimeNs begin, TimeNs end) {
+  std::vector<LaneEdge> edges;
   for (const Track& track : trace.tracks()) {
-    if (!on_gpu(track)) continue;
+    const bool rests = untraced(track);
+    if (!rests && !on_gpu(track)) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const bool copy = span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset;
       const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
-      if (from >= to || !(copy || is_kernel(span))) return;
-      edges.push_back({from, !copy, 1});
-      edges.push_back({to, !copy, -1});
+      if (from >= to || !(rests || copy || is_kernel(span))) return;
+      const Lane what = rests ? kRestLane : copy ? kCopyLane : kKernelLane;
+      edges.push_back({from, what, 1});
+      edges.push_back({to, what, -1});
     });
   }
-  std::ranges::sort(edges, {}, &Edge::time);
+  std::ranges::sort(edges, {}, &LaneEdge::time);
+  return edges;
+}
+
+}  // namespace
+
+Activity activity(const Trace& trace, TimeNs begin, TimeNs end) {
   Activity result;
-  result.wall = std::max<TimeNs>(end - begin, 0);
-  int kernels = 0, copies = 0;
+  int running[kLanes] = {};
   TimeNs now = begin;
-  for (const Edge& edge : edges) {
+  for (const LaneEdge& edge : lane_edges(trace, begin, end)) {
     const int64_t length = edge.time - now;
-    if (kernels + copies > 0) result.busy += length;
-    if (kernels > 0) result.kernels += length;
-    if (copies > 0) result.copies += length;
-    if (kernels > 0 && copies > 0) result.overlap += length;
-    (edge.kernel ? kernels : copies) += edge.change;
+    if (running[kRestLane] > 0) {
+      result.untraced += length;
+    } else {
+      if (running[kKernelLane] + running[kCopyLane] > 0) result.busy += length;
+      if (running[kKernelLane] > 0) result.kernels += length;
+      if (running[kCopyLane] > 0) result.copies += length;
+      if (running[kKernelLane] > 0 && running[kCopyLane] > 0) result.overlap += length;
+    }
+    running[edge.what] += edge.change;
     now = edge.time;
   }
+  result.wall = std::max<TimeNs>(end - begin, 0) - result.untraced;
   return result;
 }
 

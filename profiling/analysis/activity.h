@@ -6,7 +6,8 @@
 namespace ws::prof {
 
 struct Activity {
-  int64_t wall = 0;
+  int64_t wall = 0;  // without untraced stretches
+  int64_t untraced = 0;
   int64_t busy = 0;     // some kernel or copy was running
   int64_t kernels = 0;  // some kernel was running
   int64_t copies = 0;   // some copy was running

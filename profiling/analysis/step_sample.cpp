@@ -56,7 +56,7 @@ std::vector<Span> newest_steps(const Track& track, StepWindowNs within, TimeNs b
 std::vector<StepWindowNs> untraced_stretches(const Trace& trace, StepWindowNs within) {
   std::vector<StepWindowNs> stretches;
   for (const Track& track : trace.tracks()) {
-    if (track.kind != TrackKind::Overhead || track.name != kUntracedTrack) continue;
+    if (!untraced(track)) continue;
     each_span(track, within.begin, within.end, [&](const Span& span) {
       stretches.push_back({span.start, span.end()});
     });

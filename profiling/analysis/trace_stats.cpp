@@ -118,6 +118,13 @@ namespace {
 std::string gpu_text(const TraceStats& s) {
   std::string text;
   char buffer[200];
+  if (s.activity.untraced > 0) {
+    std::snprintf(buffer, sizeof buffer,
+                  "traced       %12.3f s   of %.3f s: counts are of that part, calls of the allocator apart\n",
+                  static_cast<double>(s.activity.wall) * 1e-9,
+                  static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
+    text += buffer;
+  }
   if (s.activity.busy > 0) {
     std::snprintf(buffer, sizeof buffer, "GPU busy     %12.1f %%\n", 100 * s.activity.busy_share());
     text += buffer;

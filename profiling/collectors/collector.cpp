@@ -37,9 +37,10 @@ void Collector::Impl::configure(bool between_steps) {
   Marks::instance().configure(config);
 }
 
-// After node records, graphs are launched once with no records at all before they are recorded as a whole.
+// After node records, graphs are launched once with no records at all before they are recorded as a whole. Windows by
+// the clock have no step to do that at.
 void Collector::Impl::apply_kinds(GpuKinds kinds, bool between_steps) {
-  const bool settle = kinds.graph_runs && gpu->graphs_unsettled() && settle_steps < 2;
+  const bool settle = options.clock.always() && kinds.graph_runs && gpu->graphs_unsettled() && settle_steps < 2;
   settle_steps = settle ? settle_steps + 1 : 0;
   if (settle) kinds.kernels = kinds.graph_runs = false;
   gpu->apply(kinds, between_steps);
@@ -60,15 +61,32 @@ void Collector::Impl::on_step(int64_t step) {
   const int64_t now = steady_ns();
   const bool pause = meter && meter->step(step, now);
   const bool window = options.node_every > 0 && step % options.node_every < options.node_window;
-  const bool nothing = pause || rests(window);
+  const bool nothing = pause || clock_shut || rests(window);
   if (pause == paused && window == window_open && nothing == quiet && settle_steps == 0 && relevel_by == 0) return;
   std::lock_guard lock(switch_mutex);
-  if (nothing && !quiet) quiet_since = now;
-  if (!nothing && quiet) pauses.emplace_back(quiet_since, now);
+  set_quiet(nothing, now);
   paused = pause;
   window_open = window;
-  quiet = nothing;
   relevel_by != 0 ? relevel(true) : configure(true);
+}
+
+// The caller holds switch_mutex.
+void Collector::Impl::set_quiet(bool nothing, int64_t now) {
+  if (nothing && !quiet) quiet_since = now;
+  if (!nothing && quiet) pauses.emplace_back(quiet_since, now);
+  quiet = nothing;
+}
+
+// In the middle of whatever the program does: nothing is waited for, since it may be capturing a graph.
+void Collector::Impl::follow_clock(int64_t since_begin) {
+  const bool shut = !options.clock.open(since_begin);
+  if (shut == clock_shut) return;
+  std::lock_guard lock(switch_mutex);
+  clock_shut = shut;
+  const int64_t now = steady_ns();
+  set_quiet(paused || shut || rests(window_open), now);
+  opened_at = shut ? 0 : now;
+  configure(false);
 }
 
 // Between the windows graphs go on with a record a launch; eager kernels would cost as much there as inside.
@@ -124,7 +142,8 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
   if (options.level != TraceLevel::Off) set_listener(&marks);
   impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
-  if (impl_->gpu) impl_->flush_thread = std::thread([impl = impl_.get()] { impl->flush_regularly(); });
+  if (impl_->gpu || !options.clock.always())
+    impl_->flush_thread = std::thread([impl = impl_.get()] { impl->flush_regularly(); });
   if (impl_->gpu && options.poll_memory)
     impl_->memory_thread = std::thread([impl = impl_.get()] { impl->watch_memory(); });
   return status();
@@ -252,15 +271,24 @@ void Collector::Impl::housekeeping() {
 }
 
 // On a thread of its own: a flush can wait for as long as launches queue up, and the buffers that the driver fills
-// meanwhile have to be read and given back.
+// meanwhile have to be read and given back. The first window by the clock begins with the first work on the GPU, so
+// that the program's start does not use it up.
 void Collector::Impl::flush_regularly() {
+  const int64_t usual = int64_t{1'000'000} * options.flush_ms;
+  int64_t began = 0, nap = usual;
   std::unique_lock lock(mutex);
-  while (!wake.wait_for(lock, std::chrono::milliseconds(options.flush_ms), [this] { return stop_asking; })) {
+  while (!wake.wait_for(lock, std::chrono::nanoseconds(nap), [this] { return stop_asking; })) {
+    if (began == 0 && (!gpu || status.records > 0)) began = steady_ns();
     lock.unlock();
-    gpu->flush();
+    if (began != 0 && !options.clock.always()) {
+      follow_clock(steady_ns() - began);
+      nap = std::min(usual, options.clock.until_change(steady_ns() - began));
+    }
+    if (gpu) gpu->flush();
     lock.lock();
   }
   lock.unlock();
+  if (!gpu) return;
   learn_device();
   gpu->finish();
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "profiling/collectors/clock_window.h"
 #include "profiling/collectors/trace_batch.h"
 #include "profiling/op_join.h"
 
@@ -21,6 +22,8 @@ struct CollectorOptions {
   // At level Graph: every kernel for `node_window` steps out of every `node_every`; 0: never. Between them graphs leave
   // one record a launch, and steps that launch kernel by kernel leave nothing.
   int64_t node_window = 0, node_every = 0;
+  // The level holds while this is open; between, as at level Steps. For programs that mark no steps.
+  ClockWindow clock;
   // Share of the time that runs untraced, in short stretches, to know what tracing costs; 0: never.
   double untraced_share = 0;
   bool hardware_counters = false;
@@ -35,6 +38,8 @@ struct CollectorOptions {
 
 // What the traced run cost, from untraced stretches between traced ones. The collector stays attached meanwhile, which
 // itself costs a program that only launches small kernels up to a tenth: for such a program the ratio is too small.
+// Only cuptiFinalize takes that away, and it is no call for the middle of a run: it needs every thread of the program
+// to be outside of CUDA, and afterwards graphs are numbered anew, so that those made before could not be traced again.
 struct Overhead {
   int pairs = 0;             // compared stretches; the rest is meaningless while 0
   double ratio = 1;          // median of traced / untraced time per step

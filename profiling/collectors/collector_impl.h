@@ -32,12 +32,14 @@ struct Collector::Impl {
 
   std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
   std::atomic<TraceLevel> level{TraceLevel::Off};
-  std::atomic<bool> window_open{false}, paused{false}, quiet{false};  // quiet: paused, or between windows
+  std::atomic<bool> window_open{false}, clock_shut{false}, paused{false};
+  std::atomic<bool> quiet{false};  // paused, or between windows
   std::atomic<int> settle_steps{0};
   std::atomic<int64_t> relevel_by{0};  // a level is to be applied at the next step, or by then; 0: none is
   std::mutex step_mutex;
   int64_t hooked_step = -1;
   int64_t quiet_since = 0;
+  int64_t opened_at = 0;  // by the clock, and nothing that was launched since has been seen; guarded by switch_mutex
   std::vector<std::pair<int64_t, int64_t>> pauses;
   int64_t last_clock = 0;
   std::vector<GpuTracer::MemorySample> memory_samples;  // guarded by mutex
@@ -51,6 +53,9 @@ struct Collector::Impl {
   bool rests(bool window) const;
   void start_counters();
   void on_step(int64_t step);
+  void set_quiet(bool nothing, int64_t now);
+  void follow_clock(int64_t since_begin);
+  void draw_queued(std::vector<std::pair<int64_t, int64_t>>& stretches);
   bool sleep_until_cycle();  // whether it is the last
   void loop();
   void take_marks();

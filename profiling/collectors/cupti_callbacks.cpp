@@ -103,6 +103,7 @@ void CuptiSession::on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackDa
 }
 
 void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
+  last_launch_.store(call.correlationId, std::memory_order_relaxed);
   if (building_.load(std::memory_order_relaxed)) {  // a graph that was begun was never made ready
     std::lock_guard lock(kinds_mutex_);
     building_.store(false, std::memory_order_relaxed);

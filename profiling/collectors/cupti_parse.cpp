@@ -114,6 +114,27 @@ void RecordParser::dispatch(const CUpti_Activity& r) {
   }
 }
 
+void RecordParser::cut(const GraphCut& at) {
+  constexpr size_t kMost = 8;
+  cuts_.push_back(at);
+  if (cuts_.size() > kMost) cuts_.pop_front();
+}
+
+// Launches are numbered in 32 bits, so the numbers are compared as a circle; what begins a minute later has nothing to
+// do with the cut.
+template <class Record>
+bool RecordParser::cut_off(const Record& r) {
+  constexpr uint64_t kReach = 60'000'000'000;
+  if (r.graphNodeId == 0) return false;
+  for (const GraphCut& cut : cuts_) {
+    if (r.end <= cut.time || r.start > cut.time + kReach) continue;
+    if (r.start >= cut.time && static_cast<int32_t>(r.correlationId - cut.launch) > 0) continue;
+    context_.batch.losses().dropped_records += cut.counts;
+    return true;
+  }
+  return false;
+}
+
 // A record without sensible times is counted, never drawn.
 bool RecordParser::begin_span(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning) {
   if (start == 0 || end < start) {
@@ -194,6 +215,7 @@ BatchBuilder::Row& RecordParser::thread_row(TrackKind kind, uint32_t thread, int
 }
 
 void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
+  if (cut_off(k)) return;
   Span span;
   KernelName& known = kernel_name(k.name);
   if (!begin_span(span, k.start, k.end, SpanKind::Kernel, known.meaning)) return;
@@ -259,6 +281,7 @@ void RecordParser::put_transfer(Span& span, TrackKind kind, uint32_t device, uin
 }
 
 void RecordParser::copy(const CUpti_ActivityMemcpy6& m) {
+  if (cut_off(m)) return;
   Span span;
   if (!begin_span(span, m.start, m.end, SpanKind::Copy, Meaning::Copy)) return;
   Detail detail;
@@ -270,6 +293,7 @@ void RecordParser::copy(const CUpti_ActivityMemcpy6& m) {
 }
 
 void RecordParser::peer_copy(const CUpti_ActivityMemcpyPtoP4& m) {
+  if (cut_off(m)) return;
   Span span;
   if (!begin_span(span, m.start, m.end, SpanKind::Copy, Meaning::Copy)) return;
   Detail detail;
@@ -281,6 +305,7 @@ void RecordParser::peer_copy(const CUpti_ActivityMemcpyPtoP4& m) {
 }
 
 void RecordParser::memset(const CUpti_ActivityMemset4& m) {
+  if (cut_off(m)) return;
   Span span;
   if (!begin_span(span, m.start, m.end, SpanKind::Memset, Meaning::Copy)) return;
   Detail detail;

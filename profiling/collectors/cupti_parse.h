@@ -3,6 +3,7 @@
 #include <cupti.h>
 
 #include <array>
+#include <deque>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,14 @@ namespace ws::prof {
 // Walks a buffer like cuptiActivityGetNextRecord: *record is nullptr at first.
 using NextRecord = CUptiResult (*)(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record);
 
+// Where kernels of graphs ceased to be recorded while some may have been on their way: the driver gives those the ends
+// of the graph's next run.
+struct GraphCut {
+  uint64_t time = 0;    // of the GPU's clock
+  uint32_t launch = 0;  // correlation of the last graph launch before it
+  bool counts = false;  // what is cut off is a loss, not the end of what was to be traced
+};
+
 class RecordParser {
  public:
   explicit RecordParser(TraceContext& context);
@@ -21,6 +30,7 @@ class RecordParser {
   // Kernels whose op was not known when they were read get another look; with `last`, or after a few rounds, they count
   // as unjoined.
   void retry_waiting(bool last);
+  void cut(const GraphCut& at);
   uint64_t records() const { return records_; }
   uint64_t graph_kernels() const { return graph_kernels_; }
 
@@ -59,6 +69,8 @@ class RecordParser {
   void memory(const CUpti_ActivityMemory4& record);
   void pool(const CUpti_ActivityMemoryPool3& record);
 
+  template <class Record>
+  bool cut_off(const Record& record);
   bool begin_span(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning);
   void put(const Span& span, BatchBuilder::Row& row);
   void join(Span& span, uint64_t node);
@@ -70,6 +82,7 @@ class RecordParser {
 
   TraceContext& context_;
   uint64_t records_ = 0, graph_kernels_ = 0;
+  std::deque<GraphCut> cuts_;  // the newest few
   std::array<KernelName, 1024> kernel_names_;
   std::unordered_map<uint64_t, BatchBuilder::Row*> rows_;
   uint64_t last_row_key_ = 0;

@@ -26,6 +26,13 @@ std::string device_missing() {
   return devices > 0 ? "" : "no CUDA device";
 }
 
+// The clock of activity records.
+uint64_t gpu_time() {
+  uint64_t now = 0;
+  cuptiGetTimestamp(&now);
+  return now;
+}
+
 CuptiSession* session() { return static_cast<CuptiSession*>(gpu_tracer()); }
 
 }  // namespace
@@ -109,6 +116,7 @@ void CuptiSession::detach() {
   enabled_.clear();
   whole_graphs_.clear();
   nodes_.clear();
+  cuts_.clear();
   kinds_ = {};
   allocations_on_ = launches_on_ = waits_on_ = runtime_on_ = false;
   for (auto* flag : {&draw_calls_, &graph_runs_on_, &unsettled_, &building_, &kernels_on_}) flag->store(false);
@@ -133,9 +141,19 @@ void CuptiSession::enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti
 
 void CuptiSession::apply(const GpuKinds& kinds, bool may_wait) {
   const bool leaves = graph_kernels_recorded() && (!kinds.kernels || kinds.graph_runs);
-  if (leaves && may_wait && !building_.load(std::memory_order_relaxed)) end_graph_kernels();
+  const bool ends = leaves && may_wait && !building_.load(std::memory_order_relaxed);
+  if (ends) end_graph_kernels();
   std::lock_guard lock(kinds_mutex_);
-  if (subscriber_) apply_locked(kinds);
+  if (!subscriber_) return;
+  const uint64_t before = gpu_time();
+  apply_locked(kinds);
+  if (leaves && !ends) cut_graph_kernels(before, false);
+}
+
+// A launch that began before the kinds changed is counted in when it is asked for afterwards.
+void CuptiSession::cut_graph_kernels(uint64_t time, bool counts) {
+  std::lock_guard lock(nodes_mutex_);
+  cuts_.push_back({time, last_launch_.load(std::memory_order_relaxed), counts});
 }
 
 bool CuptiSession::graph_kernels_recorded() const {
@@ -208,10 +226,13 @@ void CuptiSession::finish() {
 
 void CuptiSession::drain_nodes() {
   std::vector<NodeNote> notes;
+  std::vector<GraphCut> cuts;
   {
     std::lock_guard lock(nodes_mutex_);
     notes.swap(nodes_);
+    cuts.swap(cuts_);
   }
+  for (const GraphCut& cut : cuts) parser_->cut(cut);
   for (const NodeNote& note : notes) {
     if (note.original)
       context_->join.node_cloned(note.original, note.node);
@@ -242,16 +263,12 @@ void CuptiSession::keep_below_node_limit() {
   if (node_limit_ || !whole_by_node_ || graph_kernels_ < kMostNodes) return;
   std::lock_guard lock(kinds_mutex_);
   node_limit_ = true;
+  const uint64_t before = gpu_time();
   apply_locked(kinds_);
+  cut_graph_kernels(before, true);
 }
 
-ClockOffset CuptiSession::calibrate_clock() {
-  return calibrate([] {
-    uint64_t now = 0;
-    cuptiGetTimestamp(&now);
-    return now;
-  });
-}
+ClockOffset CuptiSession::calibrate_clock() { return calibrate(gpu_time); }
 
 GpuCounts CuptiSession::counts() const {
   return {parser_ ? parser_->records() : 0, buffers_.total() - buffers_.unused(), buffers_.total()};

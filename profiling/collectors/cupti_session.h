@@ -49,6 +49,7 @@ class CuptiSession final : public GpuTracer {
   void enable(CUpti_ActivityKind kind, bool on);
   void enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on, bool& was_on);
   void drain_nodes();
+  void cut_graph_kernels(uint64_t time, bool counts);
   void count_dropped();
 
   static void CUPTIAPI on_request(uint8_t** buffer, size_t* size, size_t* max_records);
@@ -88,6 +89,8 @@ class CuptiSession final : public GpuTracer {
   std::atomic<uint64_t> sessions_{0};
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;
+  std::vector<GraphCut> cuts_;            // not yet told to the parser; guarded by nodes_mutex_
+  std::atomic<uint32_t> last_launch_{0};  // of a graph
 
   TraceContext* context_ = nullptr;
   std::unique_ptr<RecordParser> parser_;

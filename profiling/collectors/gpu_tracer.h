@@ -29,7 +29,7 @@ class GpuTracer {
   virtual std::string open(bool inside_driver_start) = 0;
   virtual void begin(TraceContext& context) = 0;  // records from here on go to `context`
   // From any thread. `may_wait`: nothing is launched or captured meanwhile, so that graphs which run with a record a
-  // kernel can end first. Of one that does not, the driver gives the kernels the ends of its next run.
+  // kernel can end first. Otherwise those of their kernels that have not ended are left out.
   virtual void apply(const GpuKinds& kinds, bool may_wait) = 0;
   virtual bool graph_kernels_recorded() const = 0;  // now
   // Graphs that ran with node records stay slow until they ran once with none: whether that has to happen before

@@ -49,6 +49,8 @@ void begin() {
   ws::prof::CollectorOptions options;
   options.level = ws::prof::trace_level(environment(ws::prof::kRecordLevel, "full"));
   options.hardware_counters = environment(ws::prof::kRecordCounters, "0") == "1";
+  if (const std::string window = environment(ws::prof::kRecordWindow, ""); !window.empty())
+    options.clock = ws::prof::clock_window(window);
   options.inside_driver_start = true;
   options.nvtx_ranges = true;
   g_owner = getpid();

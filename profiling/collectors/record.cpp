@@ -122,10 +122,6 @@ void remove_old(const std::string& out) {
   for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(out + suffix, none);
 }
 
-}  // namespace
-
-namespace {
-
 // A program that was killed, or that left without its exit handlers, did not end its file.
 void end_file(const std::string& path, int status) {
   std::error_code none;
@@ -153,6 +149,7 @@ struct FollowedRun::Impl {
 FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::string& out_path,
                          const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
+  if (!options.window.empty()) clock_window(options.window);  // throws here, where somebody reads it
   const std::string library = find_library(options);
   impl_ = std::make_unique<Impl>();
   impl_->name = command[0];
@@ -160,6 +157,7 @@ FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::str
   remove_old(impl_->path);
   auto environment = settings(library, impl_->path, fs::path(command[0]).filename(), options.level);
   environment[kRecordFollower] = impl_->follower.address();
+  environment[kRecordWindow] = options.window;
   environment[kRecordCounters] = options.counters ? "1" : "0";
   impl_->child = start(command, environment);
 }

@@ -14,6 +14,7 @@ struct RecordOptions {
   TraceLevel level = TraceLevel::Full;
   std::string library;    // the collector to load; empty: the one beside this program
   bool counters = false;  // sample hardware counters as well
+  std::string window;     // "200ms/5s", as clock_window() reads it: trace that much; empty: all the time
 };
 
 // Runs `command` and returns its exit status (128 + signal when a signal ended it). Throws Failure when it cannot be
@@ -44,6 +45,7 @@ class FollowedRun {
 inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
 inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
 inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
+inline constexpr const char* kRecordWindow = "WARPSCOPE_RECORD_WINDOW";
 inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
 inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // its local socket
 

@@ -1,6 +1,5 @@
 #include "profiling/collectors/recorder.h"
 
-#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -8,12 +7,6 @@
 #include "profiling/clock.h"
 
 namespace ws::prof {
-
-namespace {
-
-constexpr size_t kMostKernels = 4'000'000;  // kept to look for steps in
-
-}  // namespace
 
 Recorder::Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
                    const std::string& follower)
@@ -63,62 +56,21 @@ void Recorder::keep(TraceBatch&& batch) {
 }
 
 void Recorder::look_for_steps(const TraceBatch& batch) {
-  std::vector<uint32_t> name_of;
-  for (const std::string& name : batch.names) {
-    name_of.push_back(names_.try_emplace(name, static_cast<uint32_t>(names_.size())).first->second);
-  }
-  for (const StepAllocations& calls : batch.allocations) {
-    allocator_calls_ += calls.allocations + calls.frees + calls.async_allocations + calls.async_frees;
-  }
-  for (const BatchTrack& track : batch.tracks) {
-    for (const Span& span : track.spans) {
-      const auto name = static_cast<size_t>(span.name);
-      if (span.span_kind() == SpanKind::Phase && names_a_step(batch.names[name]))
-        ranges_.push_back({span.start, span.end()});
-      if (span.span_kind() != SpanKind::Kernel || kernels_kept_ >= kMostKernels) continue;
-      kernels_[track.group + track.name].push_back({span.start, span.end(), name_of[name]});
-      ++kernels_kept_;
-    }
-  }
-}
-
-std::vector<FoundStep> Recorder::steps() {
-  if (ranges_.size() >= 2) {
-    std::ranges::sort(ranges_, {}, &FoundStep::start);
-    return ranges_;
-  }
-  std::vector<SeenKernel>* busiest = nullptr;
-  for (auto& [stream, kernels] : kernels_) {
-    if (!busiest || kernels.size() > busiest->size()) busiest = &kernels;
-  }
-  if (!busiest) return {};
-  std::ranges::stable_sort(*busiest, {}, &SeenKernel::start);
-  return find_steps(*busiest);
+  for (const StepAllocations& calls : batch.allocations) steps_.take(calls);
+  for (const BatchTrack& track : batch.tracks)
+    steps_.take(track.kind, track.group + " " + track.name, track.spans, batch.names);
 }
 
 void Recorder::write_steps() {
-  const std::vector<FoundStep> found = steps();
-  if (found.empty()) return;
+  const FoundSteps found = steps_.find();
+  if (found.steps.empty()) return;
   BatchBuilder builder;
-  auto& row = builder.row(TrackKind::Steps, "steps", "CPU");
-  const NameId name = builder.id(builder.name("step"));
-  for (const FoundStep& step : found) {
-    Span span;
-    span.start = step.start;
-    span.duration = static_cast<uint64_t>(step.end - step.start);
-    span.kind = static_cast<uint64_t>(SpanKind::Step);
-    span.meaning = static_cast<uint64_t>(Meaning::Other);
-    span.flags = ranges_.size() >= 2 ? 0 : kEstimated;
-    span.name = name;
-    span.step = static_cast<uint32_t>(row.spans.size() + 1);
-    row.spans.push_back(span);
-  }
+  builder.row(TrackKind::Steps, "steps", "CPU").spans = found.spans(builder.id(builder.name("step")));
   keep(builder.finish());
-  summary_.steps = static_cast<int64_t>(found.size());
-  summary_.us_per_step =
-      static_cast<double>(found.back().end - found.front().start) * 1e-3 / static_cast<double>(found.size());
-  summary_.allocator_calls_per_step = static_cast<double>(allocator_calls_) / static_cast<double>(found.size());
-  summary_.extra["steps_from"] = ranges_.size() >= 2 ? "NVTX ranges" : "the repeating pattern of kernels";
+  summary_.steps = static_cast<int64_t>(found.steps.size());
+  summary_.us_per_step = found.us_each;
+  summary_.allocator_calls_per_step = found.allocator_calls_each;
+  summary_.extra["steps_from"] = found.from();
 }
 
 void Recorder::finish() {

@@ -1,15 +1,13 @@
 // Writes what a collector gathers into a run file while the recorded program runs.
 #pragma once
 #include <atomic>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "profiling/collectors/collector.h"
 #include "profiling/collectors/follow.h"
-#include "profiling/collectors/step_pattern.h"
+#include "profiling/collectors/step_finder.h"
 #include "profiling/formats/run_file.h"
 
 namespace ws::prof {
@@ -30,7 +28,6 @@ class Recorder {
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
   bool name_machine();  // true when there was news
-  std::vector<FoundStep> steps();
 
   std::string path_;
   RunSummary summary_;
@@ -40,11 +37,7 @@ class Recorder {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   int64_t began_ = 0;
-  std::vector<FoundStep> ranges_;                           // that name themselves steps
-  std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream
-  std::map<std::string, uint32_t> names_;
-  size_t kernels_kept_ = 0;
-  uint64_t allocator_calls_ = 0;
+  StepFinder steps_;
 };
 
 }  // namespace ws::prof

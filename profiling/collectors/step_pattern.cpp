@@ -71,11 +71,12 @@ size_t find_phase(std::span<const SeenKernel> kernels, size_t first, size_t peri
   return first + best;
 }
 
-bool repeats(std::span<const SeenKernel> kernels, size_t at, size_t pattern, size_t period) {
-  if (kernels[at].name != kernels[pattern].name) return false;
+// Whether kernels begin as the usual step does.
+bool repeats(std::span<const SeenKernel> kernels, std::span<const SeenKernel> usual) {
+  if (kernels[0].name != usual[0].name) return false;
   size_t same = 0;
-  for (size_t i = 0; i < period; ++i) same += kernels[at + i].name == kernels[pattern + i].name;
-  return static_cast<double>(same) >= kSame * static_cast<double>(period);
+  for (size_t i = 0; i < usual.size(); ++i) same += kernels[i].name == usual[i].name;
+  return static_cast<double>(same) >= kSame * static_cast<double>(usual.size());
 }
 
 // The longest stretch that repeats itself without a fault.
@@ -95,7 +96,7 @@ std::pair<size_t, size_t> longest_repetition(std::span<const SeenKernel> kernels
 // The first place from the middle on where two periods in a row are alike.
 size_t first_repetition(std::span<const SeenKernel> kernels, size_t period) {
   for (size_t i = kernels.size() / 2; i + 3 * period <= kernels.size(); ++i) {
-    if (repeats(kernels, i + period, i, period)) return i;
+    if (repeats(kernels.subspan(i + period), kernels.subspan(i, period))) return i;
   }
   return kernels.size() / 2;
 }
@@ -158,25 +159,62 @@ size_t find_period(std::span<const uint32_t> names) {
   return half != 0 ? half : period_of(names.first(std::min(names.size(), kWindow)));
 }
 
-std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels) {
+namespace {
+
+// A step as most are; empty when there is none.
+std::span<const SeenKernel> usual_step(std::span<const SeenKernel> kernels) {
   std::vector<uint32_t> names;
   for (const SeenKernel& kernel : kernels) names.push_back(kernel.name);
   const size_t period = find_period(names);
   if (period == 0 || kernels.size() < 3 * period) return {};
   const size_t pattern = find_pattern(kernels, period);
+  return pattern + period <= kernels.size() ? kernels.subspan(pattern, period) : std::span<const SeenKernel>();
+}
+
+std::vector<FoundStep> steps_like(std::span<const SeenKernel> usual, std::span<const SeenKernel> kernels) {
   std::vector<Range> found;
   size_t done = 0;  // up to here steps were found or looked for
-  for (size_t i = 0; i + period <= kernels.size() && pattern + period <= kernels.size();) {
-    if (!repeats(kernels, i, pattern, period)) {
+  for (size_t i = 0; i + usual.size() <= kernels.size();) {
+    if (!repeats(kernels.subspan(i), usual)) {
       ++i;
       continue;
     }
-    add_irregular(found, kernels, {done, i}, kernels.subspan(pattern, period));
-    found.push_back({i, i + period});
-    done = i += period;
+    add_irregular(found, kernels, {done, i}, usual);
+    found.push_back({i, i + usual.size()});
+    done = i += usual.size();
   }
-  add_irregular(found, kernels, {done, kernels.size()}, kernels.subspan(pattern, period));
+  add_irregular(found, kernels, {done, kernels.size()}, usual);
   return timed(found, kernels);
+}
+
+// What was recorded without a break.
+std::vector<std::span<const SeenKernel>> stretches(std::span<const SeenKernel> kernels,
+                                                   std::span<const FoundStep> untraced) {
+  std::vector<std::span<const SeenKernel>> found;
+  size_t begin = 0, rest = 0;
+  for (size_t i = 1; i < kernels.size(); ++i) {
+    while (rest < untraced.size() && untraced[rest].end <= kernels[i - 1].start) ++rest;
+    if (rest == untraced.size() || untraced[rest].start >= kernels[i].start) continue;
+    found.push_back(kernels.subspan(begin, i - begin));
+    begin = i;
+  }
+  found.push_back(kernels.subspan(begin));
+  return found;
+}
+
+}  // namespace
+
+// The usual step is looked for in one stretch: windows that hold as many steps each would repeat themselves too.
+std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced) {
+  const auto parts = stretches(kernels, untraced);
+  const auto usual = usual_step(*std::ranges::max_element(parts, {}, &std::span<const SeenKernel>::size));
+  std::vector<FoundStep> steps;
+  if (usual.empty()) return steps;
+  for (const auto& part : parts) {
+    const auto more = steps_like(usual, part);
+    steps.insert(steps.end(), more.begin(), more.end());
+  }
+  return steps;
 }
 
 bool names_a_step(std::string_view range) {

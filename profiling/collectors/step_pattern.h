@@ -21,8 +21,8 @@ struct FoundStep {
   TimeNs start, end;
 };
 // Steps of a stream's kernels, in order of time. A step begins after the longest usual gap and lasts until the next
-// begins.
-std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels);
+// begins. None reaches into `untraced`, in order of time too: what happened there is not known.
+std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced = {});
 
 // "step 12", "Iteration#3", "ProfilerStep#7": a range by such a name is a step.
 bool names_a_step(std::string_view range);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiling/analysis/span_walk.h"
+
 namespace ws::prof {
 
 namespace {
@@ -158,6 +160,16 @@ size_t BatchBuilder::spans() const {
   size_t count = 0;
   for (const auto& row : rows_) count += row->spans.size();
   return count;
+}
+
+TimeNs BatchBuilder::first_on_gpu(TimeNs from) const {
+  TimeNs first = kAlways;
+  for (const auto& row : rows_) {
+    if (!runs_on_gpu(row->kind)) continue;
+    for (const Span& span : row->spans)
+      if (span.start >= from) first = std::min(first, span.start);
+  }
+  return first;
 }
 
 // Kernels of one stream can overlap (programmatic launch, branches of a graph): the second one goes to a row below, so

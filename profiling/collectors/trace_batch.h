@@ -86,7 +86,8 @@ class BatchBuilder {
   Losses& losses() { return current_.losses; }
 
   size_t spans() const;
-  TraceBatch finish();  // the batch so far; a new one begins
+  TimeNs first_on_gpu(TimeNs from) const;  // start of the first one at or after `from`; kAlways: there is none
+  TraceBatch finish();                     // the batch so far; a new one begins
 
  private:
   NameId add(Name& name);

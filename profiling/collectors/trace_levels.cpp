@@ -36,11 +36,7 @@ std::string describe_window(const CollectorOptions& options) {
          std::to_string(options.node_every) + " steps; of the others graph launches as a whole, else nothing.";
 }
 
-}  // namespace
-
-std::string describe(const CollectorOptions& options, TraceLevel level, const std::string& gpu_refused) {
-  if (level == TraceLevel::Off) return "Tracing is off.";
-  if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
+std::string describe_level(const CollectorOptions& options, TraceLevel level) {
   switch (level) {
     case TraceLevel::Steps:
       return "Traces steps, phases and allocator calls; no kernels.";
@@ -52,6 +48,17 @@ std::string describe(const CollectorOptions& options, TraceLevel level, const st
     default:
       return "Traces every kernel, copy, allocator call, launch, wait and memory pool.";
   }
+}
+
+}  // namespace
+
+std::string describe(const CollectorOptions& options, TraceLevel level, const std::string& gpu_refused) {
+  if (level == TraceLevel::Off) return "Tracing is off.";
+  if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
+  std::string text = describe_level(options, level);
+  if (!options.clock.always())
+    text += " That for " + to_text(options.clock) + "; between them allocator calls and ranges only.";
+  return text;
 }
 
 std::string describe_exception(TraceLevel level, const GpuTracer& gpu) {

@@ -1,7 +1,9 @@
 #include "profiling/formats/finish_recording.h"
 
+#include <algorithm>
+
+#include "profiling/collectors/step_finder.h"
 #include "profiling/formats/convert.h"
-#include "profiling/formats/guess_steps.h"
 
 namespace ws::prof {
 
@@ -11,31 +13,25 @@ bool has_steps(const Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [](const Track& t) { return t.kind == TrackKind::Steps && t.spans > 0; });
 }
 
-std::map<TraceBuilder::Row, std::vector<Span>> rows_of(const Trace& trace) {
-  std::map<TraceBuilder::Row, std::vector<Span>> rows;
-  for (const Track& track : trace.tracks()) {
-    auto& row = rows[{track.kind, track.name, track.group}];
-    for (const SpanBlock& block : track.blocks) row.insert(row.end(), block.spans.begin(), block.spans.end());
-  }
-  return rows;
+FoundSteps steps_of(const RunData& run) {
+  StepFinder finder;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < run.trace.name_count(); ++i) names.push_back(run.trace.name(static_cast<NameId>(i)));
+  for (const StepAllocations& calls : run.allocations) finder.take(calls);
+  for (const Track& track : run.trace.tracks())
+    for (const SpanBlock& block : track.blocks)
+      finder.take(track.kind, track.group + " " + track.name, block.spans, names);
+  return finder.find();
 }
 
 void find_steps_of(RunData& run) {
-  const GuessedSteps found = guess_steps(run.trace, rows_of(run.trace));
+  const FoundSteps found = steps_of(run);
   if (found.steps.empty()) return;
-  const TrackId track = run.trace.track(TrackKind::Steps, "steps", "CPU");
-  for (Span step : found.steps) {
-    step.flags = found.on_gpu ? kEstimated : 0;
-    run.trace.append(track, step);
-  }
-  const auto count = static_cast<double>(found.steps.size());
-  uint64_t calls = 0;
-  for (const StepAllocations& c : run.allocations)
-    calls += c.allocations + c.frees + c.async_allocations + c.async_frees;
+  run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(run.trace.intern("step")));
   run.summary.steps = static_cast<int64_t>(found.steps.size());
-  run.summary.us_per_step = static_cast<double>(found.steps.back().end() - found.steps.front().start) * 1e-3 / count;
-  run.summary.allocator_calls_per_step = static_cast<double>(calls) / count;
-  run.summary.extra["steps_from"] = found.on_gpu ? "the repeating pattern of kernels" : "NVTX ranges";
+  run.summary.us_per_step = found.us_each;
+  run.summary.allocator_calls_per_step = found.allocator_calls_each;
+  run.summary.extra["steps_from"] = found.from();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "profiling/analysis/span_walk.h"
 #include "profiling/formats/guess_steps.h"
 
 namespace ws::prof {
@@ -17,9 +18,7 @@ constexpr int64_t kAnotherClock =
     int64_t{1'000'000'000'000'000};  // starts further out than this are clock readings, not offsets
 constexpr size_t kMostLanes = 64;
 
-bool gpu_row(const TraceBuilder::Row& row) {
-  return row.kind == TrackKind::Stream || row.kind == TrackKind::Copies || row.kind == TrackKind::GraphLaunches;
-}
+bool gpu_row(const TraceBuilder::Row& row) { return runs_on_gpu(row.kind); }
 
 }  // namespace
 

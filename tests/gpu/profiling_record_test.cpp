@@ -5,7 +5,10 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
+#include "profiling/analysis/activity.h"
+#include "profiling/analysis/span_walk.h"
 #include "profiling/collectors/record.h"
 #include "profiling/failure.h"
 #include "profiling/formats/run_file.h"
@@ -80,6 +83,68 @@ TEST_F(Recording, HoldsEveryKernelCallAndAllocation) {
   EXPECT_EQ(read_back.summary.status, "finished");
   EXPECT_TRUE(read_back.problems.empty());
 }
+
+// Kernels in windows only, with their own ends; allocations all the time; the rest is said to be untraced.
+struct Windows : Recording, ::testing::WithParamInterface<std::tuple<const char*, TraceLevel>> {};
+
+TEST_P(Windows, RecordPartOfALongRun) {
+  need_gpu();
+  if (IsSkipped()) return;
+  const auto [mode, level] = GetParam();
+  RecordOptions options{.level = level, .library = INJECT_LIBRARY};
+  options.window = "100ms/400ms";
+  ASSERT_EQ(record({RECORDED_PROGRAM, mode}, file_, options), 0);
+  RunFileReader reader(file_);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  EXPECT_TRUE(reader.problems().empty());
+  std::vector<Span> kernels, rests, steps;
+  const auto collect = [](std::vector<Span>& into) { return [&into](const Span& span) { into.push_back(span); }; };
+  for (const Track& track : trace.tracks()) {
+    if (track.kind == TrackKind::Stream || track.kind == TrackKind::GraphLaunches)
+      each_span(track, -kAlways, kAlways, collect(kernels));
+    if (untraced(track)) each_span(track, -kAlways, kAlways, collect(rests));
+    if (track.kind == TrackKind::Steps) each_span(track, -kAlways, kAlways, collect(steps));
+  }
+  const Activity gpu = activity(trace, trace.first_time(), trace.last_time());
+  size_t outside = 0;
+  uint64_t longest = 0;
+  std::set<TimeNs> seconds;  // windows that hold a kernel, by the 400 ms that they are in
+  for (const Span& kernel : kernels) {
+    const auto rests_at = [&](const Span& r) { return r.start <= kernel.start && kernel.end() <= r.end(); };
+    outside += std::ranges::none_of(rests, rests_at);
+    longest = std::max<uint64_t>(longest, kernel.duration);
+    seconds.insert((kernel.start - kernels.front().start) / 400'000'000);
+  }
+  std::printf(
+      "%s, %s: %zu spans, %zu in windows, longest %.1f µs, %zu windows, %zu steps of %.1f µs, traced %.0f of %.0f ms, "
+      "busy %.1f %%, dropped %llu\n",
+      mode, to_string(level), kernels.size(), outside, static_cast<double>(longest) * 1e-3, seconds.size(),
+      steps.size(), reader.summary().us_per_step, static_cast<double>(gpu.wall) * 1e-6,
+      static_cast<double>(gpu.wall + gpu.untraced) * 1e-6, 100 * gpu.busy_share(),
+      static_cast<unsigned long long>(trace.losses.dropped_records));
+  EXPECT_GE(seconds.size(), 3u);
+  EXPECT_GE(outside * 10, kernels.size() * 8) << "what was queued when a window closed may still come";
+  EXPECT_LT(longest, level == TraceLevel::Graph && std::string(mode) == "graphs" ? 600'000u : 120'000u);
+  EXPECT_GT(gpu.untraced, gpu.wall);
+  EXPECT_GT(gpu.busy_share(), 0.8) << "the stretches between are not idle";
+  EXPECT_EQ(trace.losses.dropped_records, 0u);
+  uint64_t allocations = 0;
+  for (const StepAllocations& a : reader.allocations()) allocations += a.allocations;
+  EXPECT_GE(allocations, 40u) << "one in a hundred steps, in windows or not";
+  if (level == TraceLevel::Graph) return;  // a launch of a graph has no pattern
+  EXPECT_GT(steps.size(), 100u);
+  EXPECT_NEAR(reader.summary().us_per_step, 170, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Windows,
+                         ::testing::Values(std::tuple{"long", TraceLevel::Full}, std::tuple{"long", TraceLevel::Graph},
+                                           std::tuple{"graphs", TraceLevel::Kernels},
+                                           std::tuple{"graphs", TraceLevel::Full},
+                                           std::tuple{"graphs", TraceLevel::Graph}),
+                         [](const auto& chosen) {
+                           return std::string(std::get<0>(chosen.param)) + "_" + to_string(std::get<1>(chosen.param));
+                         });
 
 TEST_F(Recording, SurvivesAFork) {
   need_gpu();

@@ -1,9 +1,10 @@
 // A CUDA program that knows nothing of Warpscope, to be recorded: trains nothing, in steps.
-//   recorded_program plain|fork|exit|none
+//   recorded_program plain|fork|exit|none|long|graphs
 #include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
 
@@ -28,6 +29,37 @@ void train(cudaStream_t stream) {
   }
 }
 
+// Steps of kernels that take 40 µs each, for a second and a half: launched one by one, or as a graph that is made while
+// the program runs. The GPU lags behind, as it does in real programs. Returns how many steps there were.
+int work(cudaStream_t stream, bool graphs) {
+  constexpr int kKernels = 5;
+  constexpr uint64_t kNs = 40'000;
+  const auto step = [stream] {
+    for (int k = 0; k + 1 < kKernels; ++k) t::launch_spin(stream, kNs);
+    t::launch_other(stream);
+  };
+  cudaGraphExec_t exec = nullptr;
+  if (graphs) {
+    cudaGraph_t graph = nullptr;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    step();
+    cudaStreamEndCapture(stream, &graph);
+    if (cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess) return 0;
+    cudaGraphDestroy(graph);
+  }
+  int steps = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500)) {
+    void* p = nullptr;
+    if (++steps % 100 == 0 && cudaMalloc(&p, 4096) == cudaSuccess) cudaFree(p);
+    exec ? void(cudaGraphLaunch(exec, stream)) : step();
+    if (steps % 20 == 0) cudaStreamSynchronize(stream);
+  }
+  cudaStreamSynchronize(stream);
+  if (exec) cudaGraphExecDestroy(exec);
+  return steps;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -41,6 +73,11 @@ int main(int argc, char** argv) {
     int status = 0;
     waitpid(child, &status, 0);
     if (!WIFEXITED(status)) return 8;
+  }
+  if (mode == "long" || mode == "graphs") {
+    const int steps = work(stream, mode == "graphs");
+    std::printf("%d steps\n", steps);
+    return cudaGetLastError() == cudaSuccess && steps > 0 ? 0 : 7;
   }
   train(stream);
   if (mode == "exit") _exit(3);  // without any clean-up

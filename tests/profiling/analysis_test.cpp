@@ -158,6 +158,24 @@ TEST(Activity, BusyAndOverlap) {
   EXPECT_EQ(launch_delay(made.trace, 0, 1000).median, 60);
 }
 
+TEST(Activity, AnUntracedStretchIsNeitherBusyNorIdle) {
+  Made made;
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 100, 300);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 800, 1000);
+  Span rest;
+  rest.start = 250;
+  rest.duration = 500;
+  rest.kind = static_cast<uint8_t>(SpanKind::Overhead);
+  const TrackId track = made.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU");
+  made.trace.append(track, rest);
+  rest.start = 500;  // they may touch and overlap
+  made.trace.append(track, rest);
+  const Activity a = activity(made.trace, 0, 1100);
+  EXPECT_EQ(a.untraced, 750);
+  EXPECT_EQ(a.wall, 350);
+  EXPECT_EQ(a.busy, 150);
+}
+
 TEST(Roofline, RatesOfAnOp) {
   Made made;
   made.trace.ops.push_back({"fc1", "", "", "", Meaning::Matrix, 2'000'000, 1'000'000});

@@ -101,6 +101,60 @@ TEST(Collector, AWindowOfStepsIsTracedAndTheOthersSaySo) {
   EXPECT_NEAR(sample.work.begin()->second.count, 1, 1e-9);
 }
 
+// Where there is a GPU the first window waits for its first work: see the tests there.
+TEST(Collector, AWindowByTheClockNeedsNoSteps) {
+  CollectorOptions options{.level = TraceLevel::Kernels, .flush_ms = 20};
+  options.clock = clock_window("60ms/180ms");
+  bool gpu = false;
+  const Trace trace = gather(options, [&](Collector& collector) {
+    gpu = collector.status().gpu;
+    for (int i = 0; i < 450; ++i) {
+      const PhaseScope phase("forward");
+      const OpScope gemm(test_ops());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  if (gpu) GTEST_SKIP() << "there is a GPU";
+  EXPECT_EQ(spans(trace, TrackKind::Phases), 450u) << "marks go on";
+  std::vector<std::pair<TimeNs, TimeNs>> rests;
+  size_t outside = 0, inside = 0;
+  int64_t rested = 0;
+  for (const Track& track : trace.tracks())
+    if (untraced(track))
+      each_span(track, -kAlways, kAlways, [&](const Span& s) {
+        rests.emplace_back(s.start, s.end()), rested += static_cast<int64_t>(s.duration);
+      });
+  for (const Track& track : trace.tracks())
+    if (track.kind == TrackKind::CpuThread)
+      each_span(track, -kAlways, kAlways, [&](const Span& s) {
+        const TimeNs middle = s.start + static_cast<TimeNs>(s.duration / 2);
+        ++(std::ranges::any_of(rests, [&](auto r) { return r.first < middle && middle < r.second; }) ? inside
+                                                                                                     : outside);
+      });
+  EXPECT_GT(outside, 50u);
+  EXPECT_LT(inside, 20u) << "only what was on its way when the window closed";
+  EXPECT_LT(outside + inside, 300u);
+  const int64_t all = trace.last_time() - trace.first_time();
+  EXPECT_GT(rested, all * 4 / 10);
+  EXPECT_LT(rested, all * 8 / 10);
+}
+
+TEST(BatchBuilder, KnowsTheFirstWorkOnTheGpu) {
+  BatchBuilder batch;
+  EXPECT_EQ(batch.first_on_gpu(0), kAlways);
+  const auto put = [&](TrackKind kind, TimeNs start) {
+    Span span;
+    span.start = start;
+    batch.row(kind, "row", "group").spans.push_back(span);
+  };
+  put(TrackKind::Stream, 900);
+  put(TrackKind::Copies, 400);
+  put(TrackKind::Stream, 100);
+  put(TrackKind::Api, 300);
+  EXPECT_EQ(batch.first_on_gpu(200), 400);
+  EXPECT_EQ(batch.first_on_gpu(901), kAlways);
+}
+
 TEST(Collector, CountersThatCannotBeSampledSayWhy) {
   Collector collector;
   const CollectorStatus status = collector.start({.level = TraceLevel::Steps, .hardware_counters = true});

@@ -52,6 +52,32 @@ TEST_F(Parsed, KernelsKeepNameTimesAndLaunchConfiguration) {
   EXPECT_EQ(trace.tracks()[0].group, "GPU 0");
 }
 
+// The driver gives kernels of a graph that were on their way at a switch the ends of the graph's next run.
+TEST_F(Parsed, GraphKernelsThatASwitchCutOffAreLeftOut) {
+  const uint32_t before = 0xfffffff0, after = 5;  // numbers of launches go round
+  parser.cut({.time = 2000, .launch = before});
+  records.kernel("whole", 1000, 1900, before, 11);
+  records.kernel("running", 1950, 9000, before, 12);
+  records.kernel("queued", 2100, 9500, before, 13);
+  records.kernel("eager", 1950, 2200, before);
+  records.kernel("next window", 8000, 8500, after, 11);
+  records.kernel("much later", 80'000'000'000, 80'000'000'500, 0xf0000000, 11);
+  const Trace trace = finish();
+  std::vector<std::string> names;
+  for (const Span& span : spans(trace, TrackKind::Stream)) names.push_back(trace.name(span.name));
+  EXPECT_EQ(names, (std::vector<std::string>{"whole", "eager", "next window", "much later"}));
+  EXPECT_EQ(trace.losses.dropped_records, 0u) << "nothing was to be recorded any more";
+}
+
+TEST_F(Parsed, GraphKernelsCutOffInTheMiddleAreCountedAsLost) {
+  parser.cut({.time = 2000, .launch = 7, .counts = true});
+  records.kernel("running", 1950, 9000, 7, 12);
+  records.kernel("later", 3000, 3100, 8, 12);
+  const Trace trace = finish();
+  EXPECT_EQ(spans(trace, TrackKind::Stream).size(), 1u);
+  EXPECT_EQ(trace.losses.dropped_records, 1u);
+}
+
 TEST_F(Parsed, UnorderedRecordsAreSortedByStart) {
   for (uint64_t start : {500, 100, 900, 300, 700}) records.kernel("k", start, start + 50, 1);
   const auto kernels = spans(finish(), TrackKind::Stream);

@@ -52,6 +52,8 @@ check "a difference of unlike runs says what is unlike, and splits nothing" 'gre
 check "a window of steps takes a tenth of the records of ops" '(( $(grep -o "\"name\": \"fc1\"" w.json | wc -l) * 5 < $(grep -o "\"name\": \"fc1\"" r.json | wc -l) ))'
 "$program" train iris --no-output --trace-window 50/5 >/dev/null 2>err.txt; check "an impossible window: 2" '[[ $? == 2 ]] && grep -q "expected N/M" err.txt'
 "$program" train iris --no-output --trace full --trace-window 5/50 >/dev/null 2>err.txt; check "a window at another level: 2" '[[ $? == 2 ]]'
+"$program" record --trace-window 5s/200ms -- true 2>err.txt; check "an impossible window of time: 2" '[[ $? == 2 ]] && grep -q "200ms/5s" err.txt'
+"$program" record --trace steps --trace-window 200ms/5s -- true 2>err.txt; check "a window without kernels: 2" '[[ $? == 2 ]] && grep -q "records no kernels" err.txt'
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
 "$program" report r.wsrun r.wsrun --out r.html >/dev/null && grep -q "</html>" r.html; check "report writes a page" '[[ $? == 0 ]]'

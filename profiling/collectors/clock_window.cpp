@@ -1,0 +1,54 @@
+#include "profiling/collectors/clock_window.h"
+
+#include <charconv>
+
+#include "profiling/failure.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr int64_t kMillisecond = 1'000'000;
+constexpr int64_t kShortestWindow = 10 * kMillisecond;  // the clock is looked at about as often
+constexpr int64_t kLongestWindow = 3'600'000 * kMillisecond;
+
+struct TimeUnit {
+  const char* name;
+  int64_t ns;
+};
+constexpr TimeUnit kTimeUnits[] = {{"min", 60'000 * kMillisecond}, {"s", 1000 * kMillisecond}, {"ms", kMillisecond}};
+
+// 0: it is none.
+int64_t window_part(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !(number > 0 && number < 1e6)) return 0;
+  for (const TimeUnit& unit : kTimeUnits)
+    if (text.substr(static_cast<size_t>(end - text.data())) == unit.name)
+      return static_cast<int64_t>(number * static_cast<double>(unit.ns));
+  return 0;
+}
+
+std::string part_text(int64_t ns) {
+  for (const TimeUnit& unit : kTimeUnits)
+    if (ns % unit.ns == 0) return std::to_string(ns / unit.ns) + " " + unit.name;
+  return std::to_string(ns / kMillisecond) + " ms";
+}
+
+}  // namespace
+
+ClockWindow clock_window(std::string_view text) {
+  const size_t slash = text.find('/');
+  const int64_t open = window_part(text.substr(0, slash));
+  const int64_t every = slash == text.npos ? 0 : window_part(text.substr(slash + 1));
+  if (open < kShortestWindow || every - open < kShortestWindow || every > kLongestWindow)
+    throw Failure("expected a time in every longer time, such as 200ms/5s, each and the rest of at least 10 ms, not " +
+                  std::string(text));
+  return {open, every};
+}
+
+std::string to_text(const ClockWindow& window) {
+  return part_text(window.open_ns) + " of every " + part_text(window.every_ns);
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,127 @@
+// What a recorded program that marks no steps is taken to do in one.
+#include "profiling/collectors/step_finder.h"
+
+#include <gtest/gtest.h>
+
+#include "profiling/collectors/clock_window.h"
+#include "profiling/failure.h"
+
+namespace ws::prof {
+namespace {
+
+const std::vector<std::string> kNames{"gemm",     "relu",           "loss",         "update", "cudaMalloc",
+                                      "cudaFree", "cudaMallocHost", "train step 1", "batch",  "untraced on purpose"};
+
+Span span_at(SpanKind kind, size_t name, TimeNs start, TimeNs end) {
+  Span span;
+  span.start = start;
+  span.duration = static_cast<uint64_t>(end - start);
+  span.kind = static_cast<uint64_t>(kind);
+  span.name = static_cast<NameId>(name);
+  return span;
+}
+
+struct Program {
+  StepFinder finder;
+  TimeNs now = 1000;
+  void put(TrackKind track, const std::string& row, const Span& span) { finder.take(track, row, {&span, 1}, kNames); }
+  // Four kernels of 500 ns, a gap of 100 between them and of 2000 before the first: 4300 in all.
+  void step(bool recorded = true, size_t first = 0) {
+    for (size_t k = 0; k < 4; ++k) {
+      now += k == 0 ? 2000 : 100;
+      if (recorded && k >= first)
+        put(TrackKind::Stream, "GPU 0 stream 7", span_at(SpanKind::Kernel, k, now, now + 500));
+      now += 500;
+    }
+    const StepAllocations calls{.allocations = 1, .frees = 1, .host_allocations = 1};
+    finder.take(calls);  // counted in untraced stretches too
+    put(TrackKind::Api, "CPU calls", span_at(SpanKind::Alloc, 4, now - 900, now - 890));
+    put(TrackKind::Api, "CPU calls", span_at(SpanKind::Alloc, 6, now - 880, now - 870));
+    put(TrackKind::Api, "CPU calls", span_at(SpanKind::Free, 5, now - 800, now - 790));
+  }
+  void untraced(int steps) {
+    const TimeNs begin = now;
+    for (int i = 0; i < steps; ++i) step(false);
+    put(TrackKind::Overhead, std::string("CPU ") + kUntracedTrack, span_at(SpanKind::Overhead, 9, begin, now));
+  }
+};
+
+TEST(StepFinder, FindsTheStepsOfKernels) {
+  Program program;
+  for (int i = 0; i < 100; ++i) program.step();
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), 100u);
+  EXPECT_FALSE(found.by_ranges);
+  EXPECT_NEAR(found.us_each, 4.3, 0.05);
+  EXPECT_DOUBLE_EQ(found.allocator_calls_each, 2);
+  const auto spans = found.spans(NameId{3});
+  ASSERT_EQ(spans.size(), 100u);
+  EXPECT_EQ(spans[41].step, 42u);
+  EXPECT_TRUE(spans[41].flags & kEstimated);
+}
+
+// Most of the program runs unrecorded, and a window may open in the middle of a step: no step reaches over the rest.
+TEST(StepFinder, WindowsDoNotStretchTheSteps) {
+  Program program;
+  for (int window = 0; window < 5; ++window) {
+    program.step(true, 2);
+    for (int i = 0; i < 20; ++i) program.step();
+    program.untraced(200);
+  }
+  const FoundSteps found = program.finder.find();
+  EXPECT_GE(found.steps.size(), 5u * 19);
+  EXPECT_LE(found.steps.size(), 5u * 20);
+  for (const FoundStep& step : found.steps) EXPECT_LT(step.end - step.start, 6500);
+  EXPECT_NEAR(found.us_each, 4.3, 0.1);
+  EXPECT_NEAR(found.allocator_calls_each, 2, 0.1);
+}
+
+TEST(StepFinder, RangesThatNameStepsComeFirst) {
+  Program program;
+  for (int i = 0; i < 50; ++i) {
+    const TimeNs begin = program.now;
+    program.step();
+    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, begin, program.now));
+    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, begin + 10, program.now - 10));
+    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 8, begin, program.now));
+  }
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), 50u) << "a range inside of another one is no step of its own";
+  EXPECT_TRUE(found.by_ranges);
+  EXPECT_EQ(found.spans(NameId{0})[0].flags, 0);
+}
+
+TEST(StepFinder, FindsNoneInNothing) {
+  Program program;
+  EXPECT_TRUE(program.finder.find().steps.empty());
+  program.untraced(3);
+  EXPECT_TRUE(program.finder.find().steps.empty());
+}
+
+TEST(ClockWindow, ReadsTimesWithUnits) {
+  const ClockWindow window = clock_window("200ms/5s");
+  EXPECT_EQ(window.open_ns, 200'000'000);
+  EXPECT_EQ(window.every_ns, 5'000'000'000);
+  EXPECT_EQ(to_text(window), "200 ms of every 5 s");
+  EXPECT_EQ(to_text(clock_window("1.5s/2min")), "1500 ms of every 2 min");
+  for (const char* wrong :
+       {"", "5", "200ms", "200/5", "200ms/", "/5s", "5s/200ms", "5s/5s", "0s/5s", "-1s/5s", "1ms/5s", "200 ms/5 s",
+        "1s/2h", "1s/5s/9s", "nans/5s", "infs/5s", "1e9s/1e10s", "1s/1.001s"})
+    EXPECT_THROW(clock_window(wrong), Failure) << wrong;
+}
+
+TEST(ClockWindow, OpensAndCloses) {
+  const ClockWindow window{200, 1000};
+  EXPECT_TRUE(window.open(0));
+  EXPECT_TRUE(window.open(199));
+  EXPECT_FALSE(window.open(200));
+  EXPECT_FALSE(window.open(999));
+  EXPECT_TRUE(window.open(1000));
+  EXPECT_EQ(window.until_change(50), 150);
+  EXPECT_EQ(window.until_change(200), 800);
+  EXPECT_EQ(window.until_change(1999), 1);
+  EXPECT_TRUE(ClockWindow{}.open(123));
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "profiling/clock.h"
 #include "profiling/collectors/trace_context.h"
 #include "profiling/failure.h"
 #include "profiling/formats/nsys_sqlite.h"
@@ -19,8 +20,8 @@ constexpr size_t kMostStrings = 1 << 22;
 // Rows of a table whose columns differ from version to version: those that are missing read as 0.
 class Rows {
  public:
-  Rows(Database& db, const std::string& table, const std::vector<std::string>& wanted)
-      : query_(db.prepare(sql(db, table, wanted))) {}
+  Rows(Database& db, const std::string& table, const std::vector<std::string>& wanted, const char* more = "")
+      : query_(db.prepare(sql(db, table, wanted) + more)) {}
   bool next() { return query_.step(); }
   int64_t integer(int column) const { return query_.integer(column); }
   bool null(int column) const { return query_.null(column); }
@@ -41,12 +42,32 @@ class Rows {
 
 uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
 
-// "cudaLaunchKernel_v7000" without its version.
-std::string plain_call(const std::string& name) {
+// "cudaLaunchKernel_ptsz_v7000" without its version and the kind of its default stream.
+std::string plain_call(std::string name) {
   const size_t at = name.rfind("_v");
   const bool version = at != name.npos && at + 2 < name.size() &&
                        name.find_first_not_of("0123456789", at + 2) == name.npos && name.size() - at > 5;
-  return version ? name.substr(0, at) : name;
+  if (version) name.resize(at);
+  if (name.ends_with("_ptsz") || name.ends_with("_ptds")) name.resize(name.size() - 5);
+  return name;
+}
+
+// Where from and to, as a copy kind of CUPTI tells it alone.
+CopyEnds ends_of_oper(int64_t kind) {
+  using enum MemoryPlace;
+  switch (kind) {
+    case 1:
+      return {Pageable, Device};
+    case 2:
+      return {Device, Pageable};
+    case 8:
+    case 10:
+      return {Device, Device};
+    case 9:
+      return {Pageable, Pageable};
+    default:
+      return {};
+  }
 }
 
 class NsysReader {
@@ -57,6 +78,7 @@ class NsysReader {
 
   RunData read() {
     part("StringIds", [&] { read_strings(); });
+    part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { find_processes(); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { read_kernels(); });
     part("CUPTI_ACTIVITY_KIND_MEMCPY", [&] { read_copies(); });
     part("CUPTI_ACTIVITY_KIND_MEMSET", [&] { read_memsets(); });
@@ -68,6 +90,10 @@ class NsysReader {
     part("TARGET_INFO_GPU", [&] {
       Rows rows(db_, "TARGET_INFO_GPU", {"name"});
       if (rows.next()) run_.summary.device = rows.text(0);
+    });
+    part("TARGET_INFO_SESSION_START_TIME", [&] {
+      Rows rows(db_, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
+      if (rows.next() && rows.integer(0) > 0) run_.summary.created = utc_text(rows.integer(0) / 1'000'000'000);
     });
     run_.trace = builder_.finish(run_.problems);
     run_.summary.origin = "nsys";
@@ -97,6 +123,36 @@ class NsysReader {
     return at == strings_.end() ? kUnknown : at->second;
   }
 
+  // Several processes in one export number their calls each by themselves, and use streams of the same numbers. Then
+  // the rows of all but the one with most kernels say whose they are, and the steps are those of that one.
+  void find_processes() {
+    const auto present = db_.columns("CUPTI_ACTIVITY_KIND_KERNEL");
+    if (std::ranges::find(present, "globalPid") == present.end()) return;
+    Rows rows(db_, "CUPTI_ACTIVITY_KIND_KERNEL", {"globalPid"},
+              " GROUP BY globalPid ORDER BY count(*) DESC, globalPid");
+    size_t processes = 0;
+    for (; rows.next(); ++processes)
+      if (processes == 0) busiest_ = process_of(rows.integer(0));
+    several_ = processes > 1;
+    if (!several_) return;
+    run_.problems.push_back("The export holds " + std::to_string(processes) +
+                            " processes that used the GPU; steps and memory are those of process " +
+                            std::to_string(busiest_) + ".");
+  }
+
+  // Of a globalPid or a globalTid.
+  static int64_t process_of(int64_t global) { return global >> 24 & 0xffffff; }
+  std::string mark_of(int64_t global) const {
+    const bool other = several_ && process_of(global) != busiest_;
+    return other ? " · process " + std::to_string(process_of(global)) : std::string();
+  }
+  uint32_t correlation_of(int64_t global, int64_t value) {
+    const uint32_t own = as_correlation(value);
+    if (!several_ || own == 0) return own;
+    const auto next = static_cast<uint32_t>(correlations_.size() + 1);
+    return correlations_.try_emplace(static_cast<uint64_t>(process_of(global)) << 32 | own, next).first->second;
+  }
+
   void add(const TraceBuilder::Row& row, Span& span, const Rows& rows) {
     const int64_t start = rows.integer(0), end = rows.integer(1);
     int64_t duration = 0;
@@ -104,23 +160,24 @@ class NsysReader {
     builder_.add(row, span, start, duration);
   }
 
-  Span span_of(SpanKind kind, Meaning meaning, const std::string& name, int64_t correlation) {
+  Span span_of(SpanKind kind, Meaning meaning, const std::string& name, uint32_t correlation) {
     Span span;
     span.kind = static_cast<uint8_t>(kind);
     span.meaning = static_cast<uint8_t>(meaning);
     span.name = builder_.trace().intern(name);
-    span.correlation = as_correlation(correlation);
+    span.correlation = correlation;
     return span;
   }
 
   void read_kernels() {
-    Rows rows(
-        db_, "CUPTI_ACTIVITY_KIND_KERNEL",
-        {"start", "end", "deviceId", "streamId", "correlationId", "demangledName", "registersPerThread", "gridX",
-         "gridY", "gridZ", "blockX", "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId"});
+    Rows rows(db_, "CUPTI_ACTIVITY_KIND_KERNEL",
+              {"start", "end", "deviceId", "streamId", "correlationId", "demangledName", "registersPerThread", "gridX",
+               "gridY", "gridZ", "blockX", "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory",
+               "graphNodeId", "globalPid", "shortName"});
     while (rows.next()) {
-      const std::string& name = string(rows.integer(5));
-      Span span = span_of(SpanKind::Kernel, meaning_of_kernel(name), name, rows.integer(4));
+      const std::string& name = string(rows.integer(rows.null(5) ? 17 : 5));
+      Span span =
+          span_of(SpanKind::Kernel, meaning_of_kernel(name), name, correlation_of(rows.integer(16), rows.integer(4)));
       Detail d;
       d.registers = as_int(rows.integer(6));
       for (int i = 0; i < 3; ++i) d.grid[i] = as_int(rows.integer(7 + i)), d.block[i] = as_int(rows.integer(10 + i));
@@ -128,7 +185,8 @@ class NsysReader {
       d.dynamic_shared = as_int(rows.integer(14));
       span.detail = builder_.trace().intern(d);
       if (rows.integer(15) != 0) span.flags = kInGraph;
-      add({TrackKind::Stream, stream_name(rows.integer(3)), gpu_name(rows.integer(2))}, span, rows);
+      add({TrackKind::Stream, stream_name(rows.integer(3)), gpu_name(rows.integer(2)) + mark_of(rows.integer(16))},
+          span, rows);
     }
   }
 
@@ -145,46 +203,60 @@ class NsysReader {
     const auto kinds = memory_kinds();
     const auto place = [&kinds](int64_t kind) { return kinds.contains(kind) ? kinds.at(kind) : MemoryPlace::Unknown; };
     Rows rows(db_, "CUPTI_ACTIVITY_KIND_MEMCPY",
-              {"start", "end", "deviceId", "streamId", "correlationId", "bytes", "srcKind", "dstKind"});
+              {"start", "end", "deviceId", "streamId", "correlationId", "bytes", "srcKind", "dstKind", "copyKind",
+               "globalPid"});
     while (rows.next()) {
       Detail d;
       d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(5), 0));
-      d.copy_kind = copy_kind_text({place(rows.integer(6)), place(rows.integer(7))});
-      Span span = span_of(SpanKind::Copy, Meaning::Copy, "copy " + d.copy_kind, rows.integer(4));
+      const bool told = !rows.null(6) && !rows.null(7);
+      d.copy_kind = copy_kind_text(told ? CopyEnds{place(rows.integer(6)), place(rows.integer(7))}
+                                        : ends_of_oper(rows.integer(8)));
+      Span span = span_of(SpanKind::Copy, Meaning::Copy, "copy " + d.copy_kind,
+                          correlation_of(rows.integer(9), rows.integer(4)));
       span.detail = builder_.trace().intern(d);
-      add({TrackKind::Copies, stream_name(rows.integer(3)) + " copies", gpu_name(rows.integer(2))}, span, rows);
+      add({TrackKind::Copies, stream_name(rows.integer(3)) + " copies",
+           gpu_name(rows.integer(2)) + mark_of(rows.integer(9))},
+          span, rows);
     }
   }
 
   void read_memsets() {
-    Rows rows(db_, "CUPTI_ACTIVITY_KIND_MEMSET", {"start", "end", "deviceId", "streamId", "correlationId", "bytes"});
+    Rows rows(db_, "CUPTI_ACTIVITY_KIND_MEMSET",
+              {"start", "end", "deviceId", "streamId", "correlationId", "bytes", "globalPid"});
     while (rows.next()) {
       Detail d;
       d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(5), 0));
       d.copy_kind = "device";
-      Span span = span_of(SpanKind::Memset, Meaning::Copy, "memset", rows.integer(4));
+      Span span = span_of(SpanKind::Memset, Meaning::Copy, "memset", correlation_of(rows.integer(6), rows.integer(4)));
       span.detail = builder_.trace().intern(d);
-      add({TrackKind::Copies, stream_name(rows.integer(3)) + " copies", gpu_name(rows.integer(2))}, span, rows);
+      add({TrackKind::Copies, stream_name(rows.integer(3)) + " copies",
+           gpu_name(rows.integer(2)) + mark_of(rows.integer(6))},
+          span, rows);
     }
   }
 
   void read_graphs() {
     Rows rows(db_, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-              {"start", "end", "deviceId", "streamId", "correlationId", "graphId"});
+              {"start", "end", "deviceId", "streamId", "correlationId", "graphId", "globalPid"});
     while (rows.next()) {
-      Span span =
-          span_of(SpanKind::GraphRun, Meaning::Launch, "graph " + std::to_string(rows.integer(5)), rows.integer(4));
-      add({TrackKind::GraphLaunches, stream_name(rows.integer(3)) + " graphs", gpu_name(rows.integer(2))}, span, rows);
+      Span span = span_of(SpanKind::GraphRun, Meaning::Launch, "graph " + std::to_string(rows.integer(5)),
+                          correlation_of(rows.integer(6), rows.integer(4)));
+      add({TrackKind::GraphLaunches, stream_name(rows.integer(3)) + " graphs",
+           gpu_name(rows.integer(2)) + mark_of(rows.integer(6))},
+          span, rows);
     }
   }
 
   void read_waits() {
     Rows rows(db_, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-              {"start", "end", "deviceId", "streamId", "correlationId", "syncType"});
+              {"start", "end", "deviceId", "streamId", "correlationId", "syncType", "globalPid"});
     while (rows.next()) {
       const int64_t stream = rows.integer(3);
-      Span span = span_of(SpanKind::Sync, Meaning::Sync, wait_name(rows.integer(5)), rows.integer(4));
-      add({TrackKind::Other, waits_name(stream == kNoStream ? -1 : stream), gpu_name(rows.integer(2))}, span, rows);
+      Span span = span_of(SpanKind::Sync, Meaning::Sync, wait_name(rows.integer(5)),
+                          correlation_of(rows.integer(6), rows.integer(4)));
+      add({TrackKind::Other, waits_name(stream == kNoStream ? -1 : stream),
+           gpu_name(rows.integer(2)) + mark_of(rows.integer(6))},
+          span, rows);
     }
   }
 
@@ -195,8 +267,8 @@ class NsysReader {
     while (rows.next()) {
       const std::string name = plain_call(string(rows.integer(4)));
       const CallClass call = class_of_call(name);
-      Span span = span_of(call.kind, call.meaning, name, rows.integer(3));
-      add({TrackKind::Api, "CUDA API, " + thread_text(rows.integer(2)), "CPU"}, span, rows);
+      Span span = span_of(call.kind, call.meaning, name, correlation_of(rows.integer(2), rows.integer(3)));
+      add({TrackKind::Api, "CUDA API, " + thread_text(rows.integer(2)), "CPU" + mark_of(rows.integer(2))}, span, rows);
     }
   }
 
@@ -215,20 +287,35 @@ class NsysReader {
       if (rows.null(1)) continue;  // a mark, or a range that was still open
       const std::string text = rows.null(3) ? string(rows.integer(4)) : rows.text(3);
       const int64_t step = step_of(text);
-      const bool is_step = step >= 0 && step < 0xfffffffe;
+      const bool foreign = several_ && process_of(rows.integer(2)) != busiest_;
+      const bool is_step = step >= 0 && step < 0xfffffffe && !foreign;
       Span span = span_of(is_step ? SpanKind::Step : SpanKind::Phase, Meaning::Other, is_step ? "step" : text, 0);
       if (is_step) span.step = static_cast<uint32_t>(step + 1);
       if (is_step)
         add({TrackKind::Steps, "steps", "CPU"}, span, rows);
       else
-        add({TrackKind::Phases, thread_text(rows.integer(2)) + " ranges", "CPU"}, span, rows);
+        add({TrackKind::Phases, thread_text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))}, span,
+            rows);
     }
   }
 
   void read_memory() {
     Rows rows(db_, "CUDA_GPU_MEMORY_USAGE_EVENTS",
-              {"start", "address", "bytes", "memoryOperationType", "name", "memKind"});
+              {"start", "address", "bytes", "memoryOperationType", "name", "memKind", "localMemoryPoolSize",
+               "localMemoryPoolUtilizedSize", "globalPid"},
+              " ORDER BY start");
+    const auto pool = [&](const char* counter, int column) {
+      if (rows.null(column) || rows.integer(column) < 0) return;
+      builder_.trace().append_counter(builder_.trace().counter(counter, "B"),
+                                      {rows.integer(0), static_cast<double>(rows.integer(column))});
+    };
+    const auto kinds = memory_kinds();
     while (rows.next()) {
+      const auto place = rows.null(5) ? kinds.end() : kinds.find(rows.integer(5));
+      if (place != kinds.end() && on_host(place->second)) continue;
+      if (several_ && process_of(rows.integer(8)) != busiest_) continue;
+      pool("pool reserved", 6);
+      pool("pool used", 7);
       const std::string name = rows.text(4);
       MemoryEvent event{rows.integer(0),
                         static_cast<uint64_t>(rows.integer(1)),
@@ -245,6 +332,9 @@ class NsysReader {
   RunData run_;
   TraceBuilder builder_;
   std::unordered_map<int64_t, std::string> strings_;
+  bool several_ = false;  // processes
+  int64_t busiest_ = 0;
+  std::unordered_map<uint64_t, uint32_t> correlations_;  // where there are several
 };
 
 }  // namespace

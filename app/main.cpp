@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/panels/theme.h"
+#include "app/report/report_export.h"
 #include "app/session/run_library.h"
 #include "app/window/main_window.h"
 #include "app/window/screenshot.h"
@@ -35,7 +36,8 @@ bool can_draw(int argc, char** argv) {
   for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"})
     if (!qEnvironmentVariableIsEmpty(name)) return true;
   if (asks_for(argc, argv, {"-platform", "--platform"})) return true;
-  if (!asks_for(argc, argv, {"-h", "--help", "--help-all", "-v", "--version", "--screenshot"})) return false;
+  if (!asks_for(argc, argv, {"-h", "--help", "--help-all", "-v", "--version", "--screenshot", "--report"}))
+    return false;
   qputenv("QT_QPA_PLATFORM", "offscreen");
   return true;
 }
@@ -73,8 +75,22 @@ void describe(QCommandLineParser& parser) {
                      {"tab", "Tab to show", "name"},
                      {"start", "Begin with start 1, 2 or 3 of the first page", "number"},
                      {"train-seconds", "Before the picture, train for so long at most", "seconds"},
-                     {"set", "Set a choice, as key=value", "choice"}});
+                     {"set", "Set a choice, as key=value", "choice"},
+                     {"report", "Write a report of the run files and quit", "file.pdf"}});
   parser.addPositionalArgument("files", "Run files to open", "[files...]");
+}
+
+// What warpscope-cli asks for: pages need letters, and those are here.
+int write_report_of_files(const QStringList& files, const QString& path) {
+  try {
+    std::vector<ReportRun> runs;
+    for (const QString& file : files) runs.push_back(report_run_of_file(file.toStdString()));
+    if (runs.empty()) throw ws::Failure("--report: name one to eight run files.");
+    save_report(runs, path);
+    return 0;
+  } catch (const std::exception& problem) {
+    return std::fprintf(stderr, "warpscope: %s\n", problem.what()), 1;
+  }
 }
 
 }  // namespace
@@ -94,6 +110,7 @@ int main(int argc, char** argv) {
   QCommandLineParser parser;
   describe(parser);
   parser.process(app);
+  if (parser.isSet("report")) return write_report_of_files(parser.positionalArguments(), parser.value("report"));
   set_theme(app, wanted_theme(parser));
   QApplication::setWindowIcon(QIcon(":/icons/warpscope.svg"));
   MainWindow window(parser.isSet("runs") ? parser.value("runs") : RunLibrary::defaultFolder());
@@ -104,7 +121,9 @@ int main(int argc, char** argv) {
   for (const QString& path : parser.positionalArguments()) window.openFile(path);
   if (parser.isSet("train")) window.whenDevice([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
   const int code = QApplication::exec();
-  // A run that was left still has its thread, which may hang in a driver: nothing is torn down under it.
-  if (Session::leftBehind()) QSettings().sync(), std::_Exit(code);
-  return code;
+  // What was left still has its thread, which may hang in a driver: nothing is torn down under it.
+  if (!window.leftBehind()) return code;
+  window.library()->giveUpWork();
+  QSettings().sync();
+  std::_Exit(code);
 }

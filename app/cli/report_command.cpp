@@ -1,4 +1,11 @@
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "app/cli/commands.h"
@@ -13,12 +20,45 @@ struct ReportArguments {
   std::string out = "report.html", figures;
 };
 
+// Ends with the child's exit code; its sentences go where ours go.
+int run_and_wait(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (const int error = posix_spawn(&child, arguments[0], nullptr, nullptr, arguments.data(), environ); error != 0)
+    throw Failure(words[0] + " cannot be started: " + std::strerror(error) + ".");
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) throw Failure(words[0] + " was ended by signal " + std::to_string(WTERMSIG(status)) + ".");
+  return WEXITSTATUS(status);
+}
+
+// Pages need letters and their widths, which the window's program has and this one does without.
+int write_pdf(const ReportArguments& a) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const fs::path window = fs::read_symlink("/proc/self/exe", none).parent_path() / "warpscope";
+  if (access(window.c_str(), X_OK) != 0)
+    throw Failure(a.out + ": a PDF is written by the window's program, which is not installed beside this one (" +
+                  window.string() + "); an .html report needs nothing else.");
+  setenv("QT_QPA_PLATFORM", "offscreen", 1);
+  setenv("QT_LOGGING_RULES", "default.warning=false", 0);  // what Qt says of a session it does not need
+  std::vector<std::string> words{window.string(), "--report", a.out, "--"};
+  words.insert(words.end(), a.files.begin(), a.files.end());
+  return run_and_wait(std::move(words));
+}
+
 int report(const ReportArguments& a) {
-  if (a.out.ends_with(".pdf"))
-    throw UsageError("report: " + a.out + ": this program writes HTML; the window's Compare tab exports PDF.");
   std::vector<ws::app::ReportRun> runs;
-  for (const std::string& file : a.files) runs.push_back(ws::app::report_run_of_file(file));
-  prof::write_whole(a.out, ws::app::report_html(runs));
+  const bool pdf = a.out.ends_with(".pdf");
+  if (!pdf || !a.figures.empty())
+    for (const std::string& file : a.files) runs.push_back(ws::app::report_run_of_file(file));
+  if (!pdf)
+    prof::write_whole(a.out, ws::app::report_html(runs));
+  else if (const int failed = write_pdf(a); failed != kDone)
+    return failed;
   std::printf("%s\n", a.out.c_str());
   if (a.figures.empty()) return kDone;
   for (const auto& figure : ws::app::figures(runs)) {
@@ -37,7 +77,7 @@ Run add_report(CLI::App& program) {
   command.add_option("runs", a->files, "run files, or other programs' traces; the first is the baseline")
       ->required()
       ->expected(1, 8);
-  command.add_option("--out", a->out, "the HTML file to write");
+  command.add_option("--out", a->out, "the file to write: .html, or .pdf where the window is installed too");
   command.add_option("--figures", a->figures, "also write each figure as SVG into this folder");
   return [a] { return report(*a); };
 }

@@ -84,7 +84,7 @@ std::string warnings_html(const std::vector<ReportRun>& runs) {
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out = "<table>" + row({"", "run", "device", "status", "steps", "µs/step", "samples/s", "last loss",
-                                     "test accuracy %", "driver calls/step", "peak MiB", "tracing %"},
+                                     "test accuracy %", "driver calls/step", "peak", "tracing %"},
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
@@ -93,7 +93,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
                 figure::grouped(r.samples_per_s) + samples_against_first(runs, i),
                 r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
                 r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.allocator_calls_per_step, 1),
-                known(r.peak_bytes / (1 << 20), 2), overhead_text(r)},
+                figure::bytes_text(r.peak_bytes), overhead_text(r)},
                "td");
   }
   return out + "</table>\n";

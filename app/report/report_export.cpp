@@ -105,7 +105,7 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     facts[1] += QString::fromStdString(step_against_first(runs, i));
     if (!r.accuracy.empty()) facts << QObject::tr("%1 % test accuracy").arg(r.accuracy.back().value, 0, 'f', 2);
     facts << QObject::tr("%1 driver calls a step").arg(r.allocator_calls_per_step, 0, 'f', 1)
-          << QObject::tr("peak %1 MiB").arg(r.peak_bytes / (1 << 20), 0, 'f', 2);
+          << QObject::tr("peak %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
     page.text(facts.join(QStringLiteral(" · ")), 11);
   }
   const auto warnings = unfair(runs);
@@ -119,6 +119,27 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
       values << QString("%1 %2").arg(QChar('A' + static_cast<int>(i) - 1)).arg(QString::fromStdString(cells[i]));
     page.text(QString::fromStdString(cells[0]) + ":  " + values.join(", "), 11);
   }
+}
+
+// In memory first: QPdfWriter does not say when its file could not be written. What was there before is replaced by a
+// whole report or stays.
+void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
+  QBuffer memory;
+  memory.open(QIODevice::WriteOnly);
+  {
+    QPdfWriter pdf(&memory);
+    pdf.setResolution(96);
+    pdf.setPageSize(QPageSize(QPageSize::A4));
+    pdf.setPageMargins({});
+    pdf.setTitle("Warpscope report");
+    Page page(pdf);
+    page.text("Warpscope report", 11);
+    page.text(QString::fromStdString(headline(runs)), 22, 600);
+    write_runs(page, runs);
+    for (const ReportFigure& figure : figures(runs)) page.figure(figure);
+    for (const KernelTable& table : kernel_tables(runs)) page.kernels(table);
+  }
+  prof::write_whole(path.toStdString(), memory.data().toStdString());
 }
 
 }  // namespace
@@ -155,32 +176,15 @@ ReportRun report_run(const Run& run) {
   return out;
 }
 
-// In memory first: QPdfWriter does not say when its file could not be written. What was there before is replaced by a
-// whole report or stays.
-void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
-  QBuffer memory;
-  memory.open(QIODevice::WriteOnly);
-  {
-    QPdfWriter pdf(&memory);
-    pdf.setResolution(96);
-    pdf.setPageSize(QPageSize(QPageSize::A4));
-    pdf.setPageMargins({});
-    pdf.setTitle("Warpscope report");
-    Page page(pdf);
-    page.text("Warpscope report", 11);
-    page.text(QString::fromStdString(headline(runs)), 22, 600);
-    write_runs(page, runs);
-    for (const ReportFigure& figure : figures(runs)) page.figure(figure);
-    for (const KernelTable& table : kernel_tables(runs)) page.kernels(table);
-  }
-  prof::write_whole(path.toStdString(), memory.data().toStdString());
-}
-
 void write_report(const std::vector<const Run*>& runs, const QString& path) {
   std::vector<ReportRun> all;
   for (const Run* run : runs) all.push_back(report_run(*run));
-  if (path.endsWith(".pdf")) return write_pdf(all, path);
-  prof::write_whole(path.toStdString(), report_html(all));
+  save_report(all, path);
+}
+
+void save_report(const std::vector<ReportRun>& runs, const QString& path) {
+  if (path.endsWith(".pdf")) return write_pdf(runs, path);
+  prof::write_whole(path.toStdString(), report_html(runs));
 }
 
 }  // namespace ws::app

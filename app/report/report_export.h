@@ -1,4 +1,4 @@
-// The report of runs that the window holds, as HTML or PDF by the name's ending.
+// A report as HTML or PDF, by the name's ending.
 #pragma once
 #include <QString>
 #include <vector>
@@ -10,6 +10,6 @@ namespace ws::app {
 class Run;
 ReportRun report_run(const Run& run);
 void write_report(const std::vector<const Run*>& runs, const QString& path);  // throws Failure
-void write_pdf(const std::vector<ReportRun>& runs, const QString& path);
+void save_report(const std::vector<ReportRun>& runs, const QString& path);
 
 }  // namespace ws::app

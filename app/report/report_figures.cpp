@@ -108,6 +108,11 @@ std::string grouped(double value) {
   return digits;
 }
 
+std::string bytes_text(double bytes) {
+  if (!(bytes > 0)) return "–";
+  return bytes >= 1 << 19 ? fixed(bytes / (1 << 20), 2) + " MiB" : fixed(bytes / 1024, 1) + " KiB";
+}
+
 std::string shortened(const std::string& text, size_t letters) {
   size_t at = 0, seen = 0, cut = 0;
   for (; at < text.size(); ++seen) {

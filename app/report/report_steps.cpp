@@ -34,10 +34,6 @@ double lane_height(prof::TrackKind kind, size_t runs) {
 std::string time_text(double ns, bool ms) { return fixed(ns * (ms ? 1e-6 : 1e-3), 1) + (ms ? " ms" : " µs"); }
 bool in_ms(const Scale& scale) { return scale.longest >= 10'000'000; }
 
-std::string bytes_text(double bytes) {
-  return bytes >= 1 << 19 ? fixed(bytes / (1 << 20), 2) + " MiB" : fixed(bytes / 1024, 1) + " KiB";
-}
-
 double height_of(const std::vector<ReportRun>& runs) {
   double height = kRuler + 34;
   for (const ReportRun& run : runs) {

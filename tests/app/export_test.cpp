@@ -21,6 +21,7 @@
 #include "app/report/chart_export.h"
 #include "app/report/range_export.h"
 #include "app/report/report_export.h"
+#include "profiling/formats/convert.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -95,6 +96,7 @@ class ExportTest : public QObject {
   void chartsArePictures();
   void svgIsWellFormedAndDraws();
   void pdfPagesAreNotBlank();
+  void theCommandLineWritesPdfToo();
   void csvIsReadByPython();
   void curvesAreFiguresToo();
   void timelinesBecomeChromeTraces();
@@ -174,6 +176,34 @@ void ExportTest::pdfPagesAreNotBlank() {
   QVERIFY2(text.contains("launch gaps") && text.contains("gemm dW1") && text.contains("stream 7"),
            "also that of its figures");
   QVERIFY2(text.contains("A: direct, \"unfused\" <eager>"), "every letter of it is found");
+}
+
+void ExportTest::theCommandLineWritesPdfToo() {
+  for (const auto style : {test::StepStyle::EagerDirect, test::StepStyle::GraphArena}) {
+    prof::RunData run;
+    const bool direct = style == test::StepStyle::EagerDirect;
+    run.summary.name = direct ? "direct" : "planned ahead", run.summary.device = "NVIDIA H200";
+    run.summary.status = "finished", run.summary.steps = 60;
+    test::add_steps(run.trace, style, 0, 60);
+    prof::export_run(run, at(direct ? "one.wsrun" : "two.wsrun").toStdString());
+  }
+  const QStringList runs{at("one.wsrun"), at("two.wsrun")};
+  const Said said = ask(WARPSCOPE_CLI, QStringList{"report"} + runs + QStringList{"--out", at("cli.pdf")});
+  QVERIFY2(said.status == 0 && said.out.trimmed() == at("cli.pdf"), said.out.constData());
+  if (!tool("pdftoppm").isEmpty()) {
+    QCOMPARE(ask(tool("pdftoppm"), {"-r", "72", "-png", at("cli.pdf"), at("cli")}).status, 0);
+    const QStringList pages = QDir(folder_.path()).entryList({"cli-*.png"});
+    QVERIFY(!pages.isEmpty());
+    for (const QString& page : pages) QVERIFY2(!blank(QImage(at(page))), qPrintable(page));
+  }
+  if (!tool("pdftotext").isEmpty()) QVERIFY(ask(tool("pdftotext"), {at("cli.pdf"), "-"}).out.contains("planned ahead"));
+  const Said lost = ask(WARPSCOPE_CLI, QStringList{"report"} + runs + QStringList{"--out", at("no/such/cli.pdf")});
+  QVERIFY2(lost.status == 1 && lost.out.count('\n') == 1 && lost.out.contains("cli.pdf"), lost.out.constData());
+  const Said odd = ask(WARPSCOPE_CLI, {"report", at("none.wsrun"), "--out", at("odd.pdf")});
+  QVERIFY2(odd.status == 1 && odd.out.contains("none.wsrun") && !QFileInfo::exists(at("odd.pdf")), odd.out.constData());
+  QVERIFY(QFile::copy(WARPSCOPE_CLI, at("alone")));  // without the window's program beside it
+  const Said alone = ask(at("alone"), QStringList{"report"} + runs + QStringList{"--out", at("alone.pdf")});
+  QVERIFY2(alone.status == 1 && alone.out.contains("not installed beside"), alone.out.constData());
 }
 
 void ExportTest::csvIsReadByPython() {

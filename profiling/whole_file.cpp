@@ -63,6 +63,8 @@ void write_whole_file(const std::string& path, const std::function<void(const st
   fail(path, error.message());
 }
 
+void remove_part_of(const std::string& path) { remove_part(part_of(path)); }
+
 void write_whole(const std::string& path, std::string_view text) {
   write_whole_file(path, [text](const std::string& part) { write_all(part, text); });
 }

@@ -8,6 +8,8 @@ namespace ws::prof {
 
 // `write` gets the name to write to, with the same ending. What was at `path` before stays when it throws.
 void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write);
+// What a write that will not come to its end has left beside `path`.
+void remove_part_of(const std::string& path);
 void write_whole(const std::string& path, std::string_view text);
 
 }  // namespace ws::prof

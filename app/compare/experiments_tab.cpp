@@ -221,7 +221,7 @@ void ExperimentsTab::fillRow(int row, const TrialResult& trial, double first) {
                        true));
   table_->setItem(
       row, kGain,
-      cell(time && time->median > 0 ? significant_text(first / time->median) + "×" : QStringLiteral("–"), true));
+      cell(time && time->median > 0 ? fixed_text(first / time->median, 2) + "×" : QStringLiteral("–"), true));
   const std::pair<Column, Outcome> rest[] = {{kThroughput, Outcome::Throughput}, {kFirstLoss, Outcome::FirstLoss},
                                              {kLastLoss, Outcome::FinalLoss},    {kAccuracy, Outcome::Accuracy},
                                              {kCalls, Outcome::DriverCalls},     {kPeak, Outcome::Peak}};
@@ -305,6 +305,9 @@ void add_experiments(MainWindow& window) {
   window.menu(QObject::tr("Compare"))->addAction(QObject::tr("Experiments"), &window, [&window, index] {
     window.tabs()->setCurrentIndex(index);
   });
+  window.addChore({[tab] { return tab->running() ? QObject::tr("An experiment is running.") : QString(); },
+                   QObject::tr("The runs that ended are kept; it goes on from there when it is started again."),
+                   [tab] { tab->stop(); }});
   window.addOpener([&window, tab, index](const QString& path) {
     if (!path.endsWith(".json") || !tab->open(path)) return false;
     window.tabs()->setCurrentIndex(index);

@@ -85,6 +85,11 @@ std::vector<LabShown> LabTab::shown() const {
   return all;
 }
 
+void LabTab::stop() {
+  job_->cancel();
+  torch_->stop();
+}
+
 void LabTab::run() {
   ready();
   if (!elsewhere_.isEmpty()) return say(elsewhere_);
@@ -151,7 +156,16 @@ void LabTab::showCrossovers() {
   std::erase_if(found, [&](const lab::Crossover& c) {
     return last_time(c.slower_below) < kClearGain * last_time(c.faster_above);
   });
-  crossovers_->setRowCount(static_cast<int>(found.size()));
+  crossovers_->clearSpans();
+  crossovers_->setRowCount(std::max(1, static_cast<int>(found.size())));
+  if (found.empty()) {
+    auto* none = new QTableWidgetItem(all.empty() ? tr("Ways that overtake others come here")
+                                                  : tr("No way overtakes another here"));
+    none->setFlags(Qt::NoItemFlags);
+    none->setForeground(theme().quiet);
+    crossovers_->setSpan(0, 0, 1, 5);
+    return crossovers_->setItem(0, 0, none);
+  }
   for (int row = 0; row < crossovers_->rowCount(); ++row) {
     const lab::Crossover& c = found[static_cast<size_t>(row)];
     const QString cells[] = {lab_short_label(c.slower_below), lab_short_label(c.faster_above), lab_size_text(c.size),
@@ -340,6 +354,12 @@ void add_lab(MainWindow& window) {
             ? QObject::tr("A run is training: what is measured beside it would be wrong. Stop it first.")
             : QString());
   });
+  window.addChore({[tab] {
+                     return tab->job().running() || (tab->torch() && tab->torch()->running())
+                                ? QObject::tr("The laboratory is measuring.")
+                                : QString();
+                   },
+                   QObject::tr("A recorded sweep keeps the points that it has."), [tab] { tab->stop(); }});
   window.addOpener([&window, tab, index](const QString& path) {
     if (!path.endsWith(".json") || !tab->openResult(path)) return false;
     window.tabs()->setCurrentIndex(index);

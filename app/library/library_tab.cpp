@@ -357,6 +357,8 @@ void add_library(MainWindow& window) {
   QMenu* menu = window.menu(QObject::tr("Run"));
   menu->addSeparator();
   menu->addAction(QObject::tr("Library"), &window, [&window, index] { window.tabs()->setCurrentIndex(index); });
+  window.addChore({[torch] { return torch->running() ? QObject::tr("PyTorch is training.") : QString(); },
+                   QObject::tr("A run of PyTorch that is stopped is not kept."), [torch] { torch->stop(); }});
   add_torch_action(window, *torch);
   add_trace_opener(window);
 }

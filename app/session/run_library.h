@@ -55,6 +55,7 @@ class RunLibrary : public QObject {
   // Writes a run that `make` gives into the folder, then opens and ticks it.
   void addMade(const QString& name, std::function<prof::RunData()> make);
   QString work() const;  // "Importing trace.json, 96.0 MiB… 4 s"; empty: nothing goes on
+  void giveUpWork();     // only before the process ends: nothing half is left behind
 
  signals:
   void changed();
@@ -76,12 +77,13 @@ class RunLibrary : public QObject {
   void markBroken(const QString& path, const QString& why);
   bool write(Run* run, const std::function<void(const std::string& path)>& change);
   struct Work {
-    QString what;
+    QString what, target;
     QElapsedTimer since;
   };
-  void later(const QString& what, std::function<QString()> work, std::function<void(const QString& path)> done);
+  void later(const QString& what, const QString& target, std::function<void()> work,
+             std::function<void(const QString& path)> done);
   void workEnded();
-  static QString freeName(const QString& folder, const QString& base);
+  QString freeName(const QString& folder, const QString& base) const;
   QString trash() const { return folder_ + "/.deleted"; }
   void emptyTrash();
 

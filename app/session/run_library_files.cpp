@@ -15,7 +15,7 @@
 namespace ws::app {
 namespace {
 
-// One thread: two imports of one name must not choose the same free one, and the processor is the run's that trains.
+// One thread: the processor is the run's that trains.
 QThreadPool& file_thread() {
   static QThreadPool pool;
   pool.setMaxThreadCount(1);
@@ -45,32 +45,42 @@ void read_in(const QString& from, const QString& to) {
 
 }  // namespace
 
-QString RunLibrary::freeName(const QString& folder, const QString& base) {
+// Of no file, and of none that is still to be written.
+QString RunLibrary::freeName(const QString& folder, const QString& base) const {
+  const auto taken = [this](const QString& path) {
+    return QFileInfo::exists(path) ||
+           std::any_of(works_.begin(), works_.end(), [&](const Work& work) { return work.target == path; });
+  };
   QString path = QDir(folder).filePath(base + ".wsrun");
-  for (int i = 2; QFileInfo::exists(path); ++i) path = QDir(folder).filePath(QString("%1-%2.wsrun").arg(base).arg(i));
+  for (int i = 2; taken(path); ++i) path = QDir(folder).filePath(QString("%1-%2.wsrun").arg(base).arg(i));
   return path;
 }
 
-// Runs `work` on another thread; what it gives, or its problem in a sentence, comes back while the library is there.
-void RunLibrary::later(const QString& what, std::function<QString()> work,
+// Runs `work` on another thread; that it has written `target`, or its problem in a sentence, comes back while the
+// library is there.
+void RunLibrary::later(const QString& what, const QString& target, std::function<void()> work,
                        std::function<void(const QString& path)> done) {
-  works_.push_back({what, {}});
+  works_.push_back({what, target, {}});
   works_.back().since.start();
   if (works_.size() == 1) clock_.start();
   emit workChanged();
-  file_thread().start([guard = QPointer<RunLibrary>(this), work = std::move(work), done = std::move(done)] {
-    QString path, problem;
+  file_thread().start([guard = QPointer<RunLibrary>(this), target, work = std::move(work), done = std::move(done)] {
+    QString problem;
     try {
-      path = work();
+      work();
     } catch (const std::exception& failure) {
       problem = QString::fromUtf8(failure.what());
     }
-    QMetaObject::invokeMethod(qApp, [guard, done, path, problem] {
+    QMetaObject::invokeMethod(qApp, [guard, done, target, problem] {
       if (!guard) return;
       guard->workEnded();
-      problem.isEmpty() ? done(path) : emit guard->failed(problem);
+      problem.isEmpty() ? done(target) : emit guard->failed(problem);
     });
   });
+}
+
+void RunLibrary::giveUpWork() {
+  for (const Work& work : works_) prof::remove_part_of(work.target.toStdString());
 }
 
 // They end in the order in which they came.
@@ -99,31 +109,25 @@ void RunLibrary::import(const QString& path, const std::function<void(Run* run)>
   };
   const QFileInfo from(path);
   if (path.endsWith(".wsrun") && from.absolutePath() == QFileInfo(folder_).absoluteFilePath()) return opened(path);
+  const QString target = freeName(folder_, from.baseName());
   later(
-      tr("Importing %1, %2").arg(from.fileName(), bytes_text(static_cast<double>(from.size()))),
-      [path, folder = folder_, base = from.baseName()] {
-        const QString target = freeName(folder, base);
-        read_in(path, target);
-        return target;
-      },
-      opened);
+      tr("Importing %1, %2").arg(from.fileName(), bytes_text(static_cast<double>(from.size()))), target,
+      [path, target] { read_in(path, target); }, opened);
 }
 
 void RunLibrary::exportRun(Run* run, const QString& path) {
   later(
-      tr("Writing %1").arg(QFileInfo(path).fileName()),
-      [from = run->path, path] { return write_copy(from, path), path; },
+      tr("Writing %1").arg(QFileInfo(path).fileName()), path, [from = run->path, path] { write_copy(from, path); },
       [this](const QString& written) { emit exported(written); });
 }
 
 void RunLibrary::addMade(const QString& name, std::function<prof::RunData()> make) {
-  const auto work = [folder = folder_, name, make = std::move(make)] {
-    const QString path = freeName(folder, name);
+  const QString target = freeName(folder_, name);
+  const auto work = [folder = folder_, target, make = std::move(make)] {
     QDir().mkpath(folder);
-    prof::export_run(make(), path.toStdString());
-    return path;
+    prof::export_run(make(), target.toStdString());
   };
-  later(tr("Writing %1").arg(name), work, [this](const QString& path) {
+  later(tr("Writing %1").arg(name), target, work, [this](const QString& path) {
     if (Run* run = open(path)) setTicked(run, true), emit exported(path);
   });
 }

@@ -14,10 +14,8 @@
 namespace ws::app {
 namespace {
 
-constexpr int kPatienceMs = 5000;
-
 // Training has ended once there is a summary; the thread then folds the run file.
-QString waiting_for(const Session& session) {
+QString what_ends(const Session& session) {
   const Run* run = session.run();
   if (!run || run->summary) return QObject::tr("The run file is being written.");
   return wants_cuda(run->spec) && run->device.contains("NVIDIA") ? QObject::tr("The GPU ends the step that it is in.")
@@ -26,14 +24,29 @@ QString waiting_for(const Session& session) {
 
 }  // namespace
 
-FinishingBox::FinishingBox(Session* session, QWidget* parent) : QDialog(parent), session_(session) {
+Waiting waiting_for(const Session& session) {
+  Waiting w;
+  w.title = QObject::tr("Finishing “%1”…").arg(session.run()->title);
+  w.what = [&session](qint64 seconds) {
+    const QString said = what_ends(session) + QObject::tr(" The window closes by itself when the run is kept.");
+    return seconds > 0 ? said + QObject::tr(" %1 s").arg(seconds) : said;
+  };
+  w.busy = [&session] { return session.busy(); };
+  w.leave = QObject::tr("Close now, leave it unfinished");
+  w.what_is_left = QObject::tr(
+      "If nothing comes any more, the window can be closed at once: the run file holds everything up to the last "
+      "second and is listed as unfinished.");
+  return w;
+}
+
+FinishingBox::FinishingBox(Waiting waiting, QWidget* parent) : QDialog(parent), waiting_(std::move(waiting)) {
   setObjectName("finishing");
-  setWindowTitle(tr("Finishing the run"));
+  setWindowTitle(tr("Before the window closes"));
   setModal(true);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(18, 16, 18, 14);
   column->setSpacing(10);
-  title_ = new QLabel(tr("Finishing “%1”…").arg(session->run()->title), this);
+  title_ = new QLabel(waiting_.title, this);
   title_->setFont(ui_font(14, 600));
   title_->setTextFormat(Qt::PlainText);
   title_->setWordWrap(true);
@@ -47,7 +60,7 @@ FinishingBox::FinishingBox(Session* session, QWidget* parent) : QDialog(parent),
   what_->setMinimumSize(420, 52);
   what_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   keep_open_ = new QPushButton(tr("Do not close"), this);
-  leave_ = new QPushButton(tr("Close now, leave it unfinished"), this);
+  leave_ = new QPushButton(waiting_.leave, this);
   leave_->hide();
   auto* row = new QHBoxLayout;
   row->addStretch(1);
@@ -59,24 +72,20 @@ FinishingBox::FinishingBox(Session* session, QWidget* parent) : QDialog(parent),
   column->addLayout(row);
   connect(leave_, &QPushButton::clicked, this, &FinishingBox::leftUnfinished);
   connect(keep_open_, &QPushButton::clicked, this, &FinishingBox::stayOpen);
-  tick_.setInterval(200);
+  tick_.setInterval(50);
   connect(&tick_, &QTimer::timeout, this, &FinishingBox::refresh);
   tick_.start();
   since_.start();
-  refresh();
+  if (waiting_.busy()) refresh();
 }
 
 QString FinishingBox::text() const { return title_->text() + " " + what_->text(); }
 
 void FinishingBox::refresh() {
-  if (!session_->busy()) return;
-  const bool long_wait = since_.elapsed() >= kPatienceMs;
-  QString said = waiting_for(*session_) + tr(" The window closes by itself when the run is kept.");
-  if (since_.elapsed() >= 1000) said += tr(" %1 s").arg(since_.elapsed() / 1000);
-  if (long_wait)
-    said +=
-        tr("\nIf nothing comes any more, the window can be closed at once: the run file holds everything up to the "
-           "last second and is listed as unfinished.");
+  if (!waiting_.busy()) return tick_.stop(), emit over();
+  const bool long_wait = since_.elapsed() >= waiting_.patience_ms && !waiting_.leave.isEmpty();
+  QString said = waiting_.what(since_.elapsed() / 1000);
+  if (long_wait) said += "\n" + waiting_.what_is_left;
   what_->setText(said);
   what_->setAccessibleDescription(said);
   if (!long_wait || leave_->isVisible()) return;

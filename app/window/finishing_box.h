@@ -1,26 +1,36 @@
-// While a closing window waits for its run: what is waited for, for how long, and the ways out.
+// While a closing window waits for something: what is waited for, for how long, and the ways out.
 #pragma once
 #include <QDialog>
 #include <QElapsedTimer>
 #include <QTimer>
+#include <functional>
 
 class QLabel;
 class QPushButton;
 
 namespace ws::app {
 
-class Run;
 class Session;
+
+struct Waiting {
+  QString title;                                // "Finishing “MNIST”…"
+  std::function<QString(qint64 seconds)> what;  // what goes on after so long
+  std::function<bool()> busy;
+  int patience_ms = 5000;       // after which there is a way out
+  QString leave, what_is_left;  // its button, and what it means
+};
+Waiting waiting_for(const Session& session);
 
 class FinishingBox : public QDialog {
   Q_OBJECT
  public:
-  FinishingBox(Session* session, QWidget* parent);
+  FinishingBox(Waiting waiting, QWidget* parent);
   QString text() const;
   QPushButton* leave() const { return leave_; }
   QPushButton* keepOpen() const { return keep_open_; }
 
  signals:
+  void over();            // it is busy no longer
   void leftUnfinished();  // the person does not wait any longer
   void stayOpen();
 
@@ -31,7 +41,7 @@ class FinishingBox : public QDialog {
  private:
   void refresh();
 
-  Session* session_;
+  Waiting waiting_;
   QElapsedTimer since_;
   QTimer tick_;
   QLabel *title_, *what_;

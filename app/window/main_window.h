@@ -21,6 +21,7 @@ class QTabBar;
 namespace ws::app {
 
 class FinishingBox;
+struct Waiting;
 class LivePage;
 class NoticeBar;
 class RailButton;
@@ -65,6 +66,16 @@ class MainWindow : public QMainWindow {
   void remember(const QString& key, std::function<QByteArray()> save, std::function<void(const QByteArray&)> restore);
   // Opens a file of another kind; true when it was taken. Asked in order before a sentence says that nothing fits.
   void addOpener(std::function<bool(const QString& path)> opener) { openers_.push_back(std::move(opener)); }
+
+  // What goes on beside training, which a closing window asks about. `what` is a sentence; empty: nothing does.
+  struct Chore {
+    std::function<QString()> what;
+    QString kept;  // what stays of it when it is stopped
+    std::function<void()> stop;
+  };
+  void addChore(Chore chore) { chores_.push_back(std::move(chore)); }
+  // It was closed without waiting for all threads: the process has to end without them.
+  bool leftBehind() const { return left_ || Session::leftBehind(); }
 
   void train();                     // Train, Pause or Resume
   void trainAgain();                // the same choices and seed as the shown run
@@ -134,9 +145,11 @@ class MainWindow : public QMainWindow {
   void showTab(int index);
   void setCompact(bool compact);
   void rememberLayout();
-  // True: nothing is in the way. Else it has been asked, and `then` is called once the run that trained is kept.
+  // True: nothing is in the way. Else it has been asked, and `then` is called once what went on has ended.
   bool mayClose(std::function<void()> then);
-  void finishRun(std::function<void()> then);
+  const Chore* chore() const;  // that goes on
+  bool askToStop();
+  void waitToClose(Waiting waiting, std::function<void()> then);
   void chooseFile();
 
   TimeCursor cursor_;
@@ -171,6 +184,7 @@ class MainWindow : public QMainWindow {
   std::map<QString, QMenu*> menus_;
   std::vector<std::function<bool(const QString&)>> openers_;
   std::vector<Kept> kept_;
+  std::vector<Chore> chores_;
   std::vector<std::function<void()>> waiting_;  // for the device
   std::function<bool(const QStringList&)> restarter_;
   std::function<bool()> gpu_lost_;
@@ -178,7 +192,7 @@ class MainWindow : public QMainWindow {
   QPointer<FinishingBox> finishing_;
   qsizetype logged_ = 0;  // lines of the watched run
   const DeviceInfo* info_ = nullptr;
-  bool compact_ = false, keep_layout_ = true, sides_by_hand_ = false;
+  bool compact_ = false, keep_layout_ = true, sides_by_hand_ = false, left_ = false;
 };
 
 }  // namespace ws::app

@@ -90,6 +90,7 @@ class PatienceTest : public QObject, WindowHome {
   void cleanup() { clear(); }
   void theWindowGoesOnDuringAnImport();
   void theWindowGoesOnDuringAnExport();
+  void closingWaitsForAnImport();
   void closingSaysWhatItWaitsFor();
   void aRunCanBeLeftUnfinished();
   void closingCanBeTakenBack();
@@ -153,6 +154,31 @@ void PatienceTest::theWindowGoesOnDuringAnExport() {
   QVERIFY(pulse.at(0.99) <= 33);
   QVERIFY(pulse.at(1) <= 150);
   QVERIFY(failed[0][0].toString().contains("folder.json"));
+}
+
+void PatienceTest::closingWaitsForAnImport() {
+  const QString path = home_.filePath("long.json");
+  if (!QFileInfo::exists(path)) write_trace(path, 3000);
+  {
+    auto window = open();
+    window->openFile(path);
+    QVERIFY(!window->close());
+    QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+    QVERIFY2(boxOf(*window)->text().contains("Importing long.json"), qPrintable(boxOf(*window)->text()));
+    QVERIFY(boxOf(*window)->leave()->isVisible());
+    QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 60'000);
+    QVERIFY(!window->leftBehind());
+    QVERIFY(QFileInfo::exists(runs() + "/long.wsrun"));
+  }
+  auto window = open();
+  window->openFile(path);
+  QVERIFY(!window->close());
+  QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+  boxOf(*window)->leave()->click();
+  QTRY_VERIFY(!window->isVisible());
+  QVERIFY(window->leftBehind());
+  window->library()->giveUpWork();
+  QVERIFY(QDir(runs()).entryList({".part-*"}, QDir::Files | QDir::Hidden).isEmpty());
 }
 
 void PatienceTest::closingSaysWhatItWaitsFor() {

@@ -13,6 +13,10 @@ namespace {
 
 using nlohmann::json;
 
+bool knows_field(const std::string& key) {
+  return std::ranges::any_of(fields(), [&](const Field& f) { return f.key == key; });
+}
+
 struct BenchArguments {
   SpecArguments spec;
   std::string vary;
@@ -29,6 +33,7 @@ std::vector<Variant> variants(const BenchArguments& a) {
   RunSpec base = load_spec(a.spec.source);
   a.spec.override_in(base);
   if (a.vary.empty()) return {{base.name, fit(base)}};
+  if (!knows_field(a.vary)) throw UsageError("--vary " + a.vary + ": there is no such choice");
   const Field& f = field(a.vary);
   if (f.kind != FieldKind::Choice) throw UsageError("--vary " + a.vary + ": has no list of values to go through");
   std::vector<Variant> all;
@@ -61,7 +66,7 @@ int bench(const BenchArguments& a) {
   const auto all = variants(a);
   const data::Dataset data = data::load(all.front().spec.data);
   json out = {{"machine", app::machine_json()}, {"results", json::array()}};
-  if (!a.json) std::printf("%-16s %12s %12s %12s %14s\n", "", "median µs", "least µs", "most µs", "samples/s");
+  if (!a.json) std::printf("%-16s %13s %13s %13s %14s\n", "", "median µs", "least µs", "most µs", "samples/s");
   for (const Variant& v : all) {
     if (const auto reason = why_invalid(v.spec, device_info().cuda)) {
       if (all.size() == 1) throw Failure(*reason);
@@ -83,9 +88,16 @@ Run add_bench(CLI::App& program) {
   auto arguments = std::make_shared<BenchArguments>();
   CLI::App& command = *program.add_subcommand("bench", "time the training step: median of several repeats");
   arguments->spec.add_to(command);
-  command.add_option("--vary", arguments->vary, "go through every value of one choice, e.g. exec.allocator");
-  command.add_option("--repeats", arguments->options.repeats, "timed stretches")->check(CLI::Range(1, 1000));
-  command.add_option("--seconds", arguments->options.seconds, "length of a stretch")->check(CLI::Range(0.001, 60.0));
+  command.add_option("--vary", arguments->vary, "go through every value of one choice, as exec.allocator")
+      ->type_name("KEY");
+  command.add_option("--repeats", arguments->options.repeats, "timed stretches")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--seconds", arguments->options.seconds, "length of a stretch")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 60.0))
+      ->capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
   return [arguments] { return bench(*arguments); };
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/run_spec.h"
+#include "profiling/collectors/collector.h"
 
 namespace ws::cli {
 
@@ -32,6 +33,8 @@ Run add_diff(CLI::App& program);
 Run add_stats(CLI::App& program);
 Run add_record(CLI::App& program);
 Run add_torch(CLI::App& program);
+
+prof::TraceLevel trace_level(const std::string& name);  // of --trace; throws UsageError
 
 // PRESET|FILE and --set, shared by several commands.
 struct SpecArguments {

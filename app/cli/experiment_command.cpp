@@ -3,7 +3,6 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
@@ -43,27 +42,20 @@ int list_shipped() {
   return kDone;
 }
 
-// Turns Ctrl+C into a stop that keeps the results so far.
-class CancelOnInterrupt {
- public:
-  CancelOnInterrupt() {
-    catch_interrupts();
-    watch_ = std::jthread([this](const std::stop_token& done) {
-      while (!done.stop_requested()) {
-        if (interrupted()) cancel = true;
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      }
-    });
+void must_be_there(const std::string& source) {
+  std::string names;
+  for (const ExperimentInfo& info : shipped_experiments()) {
+    if (info.name == source) return;
+    names += (names.empty() ? "" : ", ") + info.name;
   }
-  std::atomic<bool> cancel{false};
-
- private:
-  std::jthread watch_;
-};
+  if (!std::filesystem::exists(source))
+    throw Failure(source + ": neither a file nor a shipped experiment; those are " + names);
+}
 
 int run_experiment(const ExperimentArguments& a) {
   if (a.list) return list_shipped();
   if (a.source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
+  must_be_there(a.source);
   ExperimentSpec spec = load_experiment(a.source);
   if (a.repeats > 0) spec.repeats = a.repeats;
   const std::string folder = a.folder.empty() ? "experiment-" + spec.name : a.folder;
@@ -92,10 +84,12 @@ Run add_experiment(CLI::App& program) {
   auto arguments = std::make_shared<ExperimentArguments>();
   CLI::App& command =
       *program.add_subcommand("experiment", "train every combination of some choices and lay the results side by side");
-  command.add_option("source", arguments->source, "a shipped experiment's name, or a JSON file");
-  command.add_option("--out", arguments->folder,
-                     "folder of the results; started again with the same folder it goes on");
-  command.add_option("--repeats", arguments->repeats, "how often each is trained")->check(CLI::Range(1, 1000));
+  command.add_option("EXPERIMENT", arguments->source, "the name of a shipped one (--list), or a JSON file");
+  command.add_option("--out", arguments->folder, "for the results; started again with the same folder it goes on")
+      ->type_name("FOLDER");
+  command.add_option("--repeats", arguments->repeats, "how often each is trained")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
   command.add_flag("--json", arguments->json, "the result as one JSON object");
   command.add_flag("--list", arguments->list, "the shipped experiments");
   return [arguments] { return run_experiment(*arguments); };

@@ -1,6 +1,6 @@
 #include "app/cli/interrupt.h"
 
-#include <atomic>
+#include <chrono>
 #include <csignal>
 
 namespace ws::cli {
@@ -22,5 +22,15 @@ void catch_interrupts() {
 }
 
 bool interrupted() { return g_interrupted; }
+
+CancelOnInterrupt::CancelOnInterrupt() {
+  catch_interrupts();
+  watch_ = std::jthread([this](const std::stop_token& done) {
+    while (!done.stop_requested()) {
+      if (interrupted()) cancel = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+}
 
 }  // namespace ws::cli

@@ -1,9 +1,21 @@
 // Ctrl+C asks for a clean stop; a second one ends the program at once.
 #pragma once
+#include <atomic>
+#include <thread>
 
 namespace ws::cli {
 
 void catch_interrupts();
 bool interrupted();
+
+// Turns Ctrl+C into a stop that keeps the results so far.
+class CancelOnInterrupt {
+ public:
+  CancelOnInterrupt();
+  std::atomic<bool> cancel{false};
+
+ private:
+  std::jthread watch_;
+};
 
 }  // namespace ws::cli

@@ -6,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
@@ -123,14 +122,8 @@ int run_lab(const LabArguments& a) {
   const LabSpec spec = spec_of(a);
   if (a.print_source) return print_source(spec);
   if (!a.csv.empty()) must_be_writable(a.csv);
-  catch_interrupts();
-  std::atomic<bool> cancel{false};
-  const std::jthread watch([&](const std::stop_token& done) {
-    while (!done.stop_requested()) {
-      if (interrupted()) cancel = true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  });
+  const CancelOnInterrupt interrupt;
+  const std::atomic<bool>& cancel = interrupt.cancel;
   LabLines lines(a.json ? stderr : stdout);
   if (a.torch) return give(a, in_torch(a, spec, cancel, lines));
   return give(
@@ -142,24 +135,35 @@ int run_lab(const LabArguments& a) {
 Run add_lab(CLI::App& program) {
   auto a = std::make_shared<LabArguments>();
   CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes and ways of running it");
-  command.add_option("operation", a->source,
-                     "matmul, sine, add, reduce, softmax, copy, a JSON file, or a recorded sweep (.wsrun)");
-  command.add_option("--expression", a->expression, "an own expression of x and y, e.g. 'sin(sin(x))*2+y'");
-  command.add_option("--sizes", a->sizes, "sizes, separated by commas")->delimiter(',');
-  command.add_option("--ways", a->ways, "ways, separated by commas: cpu, gpu, gpu-pinned, …")->delimiter(',');
-  command.add_option("--m", a->m, "rows of an m × k × size product; 0: square")->check(CLI::Range(0, 1 << 20));
-  command.add_option("--k", a->k, "its inner length; 0: square")->check(CLI::Range(0, 1 << 20));
-  command.add_option("--run", a->run_file, "record a timeline of every point in this run file (.wsrun)");
-  command.add_option("--point", a->point, "of a recorded sweep: WAY:SIZE, what happened in its calls");
-  command.add_option("--depth", a->depth, "of the nested sine")->check(CLI::Range(1, 64));
-  command.add_option("--repeats", a->repeats, "calls of a point at the most");
-  command.add_option("--seconds", a->seconds, "time of a point at the most");
-  command.add_option("--seed", a->seed, "of the numbers that are computed on");
+  command.add_option("OPERATION", a->source,
+                     "matmul, sine, add, reduce, softmax, copy, a JSON file, or a recorded sweep (.wsrun); "
+                     "matmul where none is named");
+  command.add_option("--expression", a->expression, "an own expression of x and y, as 'sin(sin(x))*2+y'")
+      ->type_name("TEXT");
+  command.add_option("--sizes", a->sizes, "sizes, separated by commas")->type_name("N,N")->delimiter(',');
+  command.add_option("--ways", a->ways, "ways, separated by commas: cpu, gpu, gpu-pinned, …")
+      ->type_name("WAY,WAY")
+      ->delimiter(',');
+  command.add_option("--m", a->m, "rows of an m × k × size product; 0: square")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 20));
+  command.add_option("--k", a->k, "its inner length; 0: square")->type_name("N")->check(CLI::Range(0, 1 << 20));
+  command.add_option("--run", a->run_file, "record a timeline of every point in this run file (.wsrun)")
+      ->type_name("FILE");
+  command.add_option("--point", a->point, "of a recorded sweep, as gpu-pinned:1024: what happened in its calls")
+      ->type_name("POINT");
+  command.add_option("--depth", a->depth, "of the nested sine")->type_name("N")->check(CLI::Range(1, 64));
+  command.add_option("--repeats", a->repeats, "calls of a point at the most")->type_name("N");
+  command.add_option("--seconds", a->seconds, "time of a point at the most")->type_name("S");
+  command.add_option("--seed", a->seed, "of the numbers that are computed on")->type_name("N");
   command.add_flag("--cold-cache", a->cold_cache, "push the inputs out of the caches before each call");
-  command.add_option("--csv", a->csv, "write the points to this file");
+  command.add_option("--csv", a->csv, "write the points to this file")->type_name("FILE");
   command.add_flag("--torch", a->torch, "run the same sweep in PyTorch instead: matmul, sine and add");
-  command.add_option("--python", a->python, "which python3 has PyTorch")->capture_default_str();
-  command.add_option("--script", a->script, "another script in place of resources/torch/lab.py");
+  command.add_option("--python", a->python, "which python3 has PyTorch")->type_name("PROGRAM")->capture_default_str();
+  command.add_option("--script", a->script, "another script in place of resources/torch/lab.py")->type_name("FILE");
+  command.footer(
+      "Examples:\n  warpscope-cli lab matmul --sizes 256,1024 --ways cpu,gpu\n  warpscope-cli lab sine --run "
+      "sine.wsrun");
   command.add_flag("--json", a->json, "the result as one JSON object");
   command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression and stop");
   return [a] { return run_lab(*a); };

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "app/cli/commands.h"
+#include "app/cli/help.h"
 #include "profiling/formats/run_file.h"
 
 namespace ws::cli {
@@ -77,14 +78,24 @@ std::string seconds_text(double s) {
 void LabLines::point(const LabPoint& p) {
   const WayInfo& way = info(p.way);
   const std::string label = text_of(way.label);
+  if (!headed_)
+    std::fprintf(
+        out_, "%s  %-24s%s\n", column("size", 12).c_str(), "way",
+        (column("median", 13) + column("5 %", 13) + column("95 %", 13) + column("on GPU", 13) + column("error", 10))
+            .c_str());
+  headed_ = true;
   if (!p.ok) {
-    std::fprintf(out_, "%12lld  %-24s %s\n", static_cast<long long>(p.size), label.c_str(), p.note.c_str());
+    std::fprintf(out_, "%12lld  %-24s   %s\n", static_cast<long long>(p.size), label.c_str(), p.note.c_str());
     return;
   }
-  std::fprintf(out_, "%12lld  %-24s %12s  %s … %s  GPU %s%s  error %.1e  %s%s\n", static_cast<long long>(p.size),
-               label.c_str(), seconds_text(p.median_s).c_str(), seconds_text(p.low_s).c_str(),
-               seconds_text(p.high_s).c_str(), p.device_s > 0 ? seconds_text(p.device_s).c_str() : "-",
-               bound_text(p).c_str(), p.error, p.note.c_str(), way.pitfall ? "  (reads the launch, not the work)" : "");
+  char error[24];
+  std::snprintf(error, sizeof error, "%.1e", p.error);
+  std::string times;
+  for (const double s : {p.median_s, p.low_s, p.high_s}) times += column(seconds_text(s), 13);
+  times += column(p.device_s > 0 ? seconds_text(p.device_s) : "-", 13) + column(error, 10) + bound_text(p);
+  if (!p.note.empty()) times += "  " + p.note;
+  if (way.pitfall) times += "  (reads the launch, not the work)";
+  std::fprintf(out_, "%12lld  %-24s%s\n", static_cast<long long>(p.size), label.c_str(), times.c_str());
   std::fflush(out_);
 }
 

@@ -14,6 +14,7 @@ class LabLines final : public lab::LabSink {
 
  private:
   FILE* out_;
+  bool headed_ = false;
 };
 
 std::string seconds_text(double seconds);

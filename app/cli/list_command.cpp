@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
+#include "app/cli/help.h"
 #include "engine/executor.h"
 
 namespace ws::cli {
@@ -10,14 +11,19 @@ namespace {
 
 using nlohmann::json;
 
+void list_one(const std::string& indent, std::string_view name, std::string_view text) {
+  std::string head = indent + std::string(name);
+  head.resize(std::max(head.size() + 1, indent.size() + 19), ' ');
+  std::printf("%s%s\n", head.c_str(), wrapped(std::string(text), head.size(), indent.size() + 19).c_str());
+}
+
 void list_presets() {
   std::printf("Presets\n");
-  for (const Preset& p : presets()) std::printf("  %-18s %s\n", p.name.c_str(), p.text.c_str());
+  for (const Preset& p : presets()) list_one("  ", p.name, p.text);
 }
 
 void list_values(const Field& f, const char* indent) {
-  for (const FieldValue& v : f.values)
-    std::printf("%s%-18s %s\n", indent, std::string(v.name).c_str(), std::string(v.explain).c_str());
+  for (const FieldValue& v : f.values) list_one(indent, v.name, v.explain);
 }
 
 void list_data() {
@@ -30,8 +36,9 @@ void list_choices() {
   std::printf("Choices (--set KEY=VALUE); * may change while training\n");
   for (const Field& f : fields()) {
     if (f.key == "data.name") continue;
+    const std::string value = field_text(defaults, f.key);
     std::printf("  %s%s = %s\n      %s\n", std::string(f.key).c_str(), f.live ? " *" : "",
-                field_text(defaults, f.key).c_str(), std::string(f.explain).c_str());
+                value.empty() ? "(empty)" : value.c_str(), wrapped(std::string(f.explain), 6, 6).c_str());
     list_values(f, "      ");
   }
 }
@@ -86,7 +93,7 @@ Run add_list(CLI::App& program) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App& command = *program.add_subcommand("list", "presets, data sets, choices and what each means");
-  command.add_option("what", arguments->what, "presets, data, choices or all")
+  command.add_option("WHAT", arguments->what, "presets, data, choices or all")
       ->check(CLI::IsMember({"presets", "data", "choices", "all"}));
   command.add_flag("--json", arguments->json, "everything as one JSON object");
   return [arguments] { return list(arguments->what, arguments->json); };

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "app/cli/commands.h"
+#include "app/cli/help.h"
 #include "engine/lab/lab.h"
 
 namespace {
@@ -16,8 +17,8 @@ int run_chosen(const CLI::App& program, const std::map<const CLI::App*, Run>& co
   return kUsage;
 }
 
-int complain(const char* message, int code) {
-  std::fprintf(stderr, "warpscope-cli: %s\n", message);
+int complain(const std::string& message, int code) {
+  std::fprintf(stderr, "warpscope-cli: %s\n", message.c_str());
   return code;
 }
 
@@ -27,7 +28,9 @@ int main(int argc, char** argv) {
   if (ws::lab::run_cold_call_if_asked()) return kDone;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not end a training run
   CLI::App program("Train small networks and see what each choice costs.", "warpscope-cli");
-  program.set_version_flag("--version", WARPSCOPE_VERSION);
+  program.formatter(std::make_shared<Help>());
+  program.set_help_flag("-h,--help", "show this and stop");
+  program.set_version_flag("--version", WARPSCOPE_VERSION, "show the version and stop");
   program.require_subcommand(1);
   std::map<const CLI::App*, Run> commands;
   const auto add = [&](Run (*adder)(CLI::App&)) {
@@ -40,7 +43,9 @@ int main(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    return program.exit(problem) == 0 ? kDone : kUsage;
+    if (problem.get_exit_code() == 0) return program.exit(problem);  // --help, --version
+    if (argc == 1) return std::fputs(program.help().c_str(), stderr), kUsage;
+    return complain(complaint(program, problem, argc, argv), kUsage);
   }
   try {
     return run_chosen(program, commands);

@@ -66,15 +66,9 @@ class LeaveInterruptsAlone {
   void (*before_)(int);
 };
 
-struct RecordHelp : CLI::Formatter {
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: warpscope-cli record [OPTIONS] -- PROGRAM ARGS...\n";
-  }
-};
-
 void check(const RecordArguments& a) {
   if (a.window.empty()) return;
-  if (prof::trace_level(a.level) <= prof::TraceLevel::Steps)
+  if (trace_level(a.level) <= prof::TraceLevel::Steps)
     throw UsageError("--trace-window: goes with --trace graph, kernels or full; " + a.level + " records no kernels");
   try {
     prof::clock_window(a.window);
@@ -86,7 +80,7 @@ void check(const RecordArguments& a) {
 int record(const RecordArguments& a) {
   check(a);
   prof::RecordOptions options;
-  options.level = prof::trace_level(a.level);
+  options.level = trace_level(a.level);
   options.library = a.library;
   options.counters = a.counters;
   options.window = a.window;
@@ -112,17 +106,23 @@ int record(const RecordArguments& a) {
 
 Run add_record(CLI::App& program) {
   auto arguments = std::make_shared<RecordArguments>();
-  CLI::App& command = *program.add_subcommand(
-      "record", "run any CUDA program and record what it does: record -- python3 train.py --epochs 2");
-  command.formatter(std::make_shared<RecordHelp>());
-  command.add_option("--out", arguments->out, "the run file to write")->capture_default_str();
-  command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")->capture_default_str();
-  command.add_option("--trace-window", arguments->window,
-                     "T/M: trace for T of every M, such as 200ms/5s, for long runs; between them only allocator calls "
-                     "and NVTX ranges are recorded. The first T begins with the first work on the GPU");
+  CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does");
+  command.add_option("--out", arguments->out, "the run file to write")->type_name("FILE")->capture_default_str();
+  command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")
+      ->type_name("LEVEL")
+      ->capture_default_str();
+  command
+      .add_option("--trace-window", arguments->window,
+                  "trace for T of every M, as 200ms/5s, for long runs; between them only allocator calls and NVTX "
+                  "ranges are recorded. The first T begins with the first work on the GPU")
+      ->type_name("T/M");
   command.add_flag("--counters", arguments->counters,
                    "sample hardware counters too: busy multiprocessors, tensor pipe, DRAM");
-  command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program");
+  command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program")
+      ->type_name("FILE");
+  command.footer(
+      "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --trace-window "
+      "200ms/5s --out long.wsrun -- ./program");
   command.add_flag("--live,!--no-live", arguments->live,
                    "say how much is recorded while the program runs; on a terminal that is the default");
   command.add_option("PROGRAM", arguments->command, "the program and its arguments");

@@ -74,11 +74,14 @@ int report(const ReportArguments& a) {
 Run add_report(CLI::App& program) {
   auto a = std::make_shared<ReportArguments>();
   CLI::App& command = *program.add_subcommand("report", "lay runs side by side in one page that opens anywhere");
-  command.add_option("runs", a->files, "run files, or other programs' traces; the first is the baseline")
+  command.add_option("RUNS", a->files, "run files, or other programs' traces; the first is the baseline")
       ->required()
       ->expected(1, 8);
-  command.add_option("--out", a->out, "the file to write: .html, or .pdf where the window is installed too");
-  command.add_option("--figures", a->figures, "also write each figure as SVG into this folder");
+  command.add_option("--out", a->out, "what to write: .html, or .pdf where the window is installed too")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command.add_option("--figures", a->figures, "also write each figure as SVG into this folder")->type_name("FOLDER");
+  command.footer("Example:\n  warpscope-cli report a.wsrun b.wsrun --out report.html");
   return [a] { return report(*a); };
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/cli/commands.h"
+#include "app/cli/help.h"
 #include "app/compare/mismatches.h"
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/trace_stats.h"
@@ -40,17 +41,54 @@ prof::Comparison compare_files(const prof::RunData& a, const prof::RunData& b) {
   return result;
 }
 
+// What the numbers are of: "mnist · NVIDIA H200 · 2026-11-21T05:40:34Z · stopped", and how it was traced.
+std::string heading(const prof::RunSummary& s) {
+  std::string text;
+  const auto add = [&text](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : " · ") + part;
+  };
+  add(s.name);
+  add(s.device);
+  add(s.created);
+  if (s.status != "finished") add(s.status);
+  const auto traced = s.extra.find("traced");
+  if (traced != s.extra.end()) text += "\n" + wrapped(traced->second, 0, 0);
+  return text.empty() ? text : text + "\n\n";
+}
+
+int diff(const TwoFiles& files) {
+  prof::Comparison comparison = compare_files(read(files.a), read(files.b));
+  if (files.json) return std::printf("%s\n", prof::to_json(comparison).c_str()), kDone;
+  for (auto [name, file] : {std::pair{&comparison.a_name, &files.a}, {&comparison.b_name, &files.b}})
+    if (*name != *file) *name = *file + (name->empty() ? "" : " · " + *name);
+  print_table(prof::to_text(comparison));
+  return kDone;
+}
+
+int stats(const TwoFiles& files) {
+  const prof::RunData run = read(files.a);
+  prof::TraceStats stats = prof::trace_stats(run.trace);
+  stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
+  if (files.json) return std::printf("%s\n", prof::to_json(stats).c_str()), kDone;
+  print_table(heading(run.summary) + prof::to_text(stats) + prof::allocator_text(run.trace, run.allocations));
+  return kDone;
+}
+
 }  // namespace
 
 Run add_convert(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
   CLI::App& command = *program.add_subcommand(
       "convert", "between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
-  command.add_option("from", files->a, "file to read")->required();
-  command.add_option("to", files->b, "file to write; its ending says the format")->required();
-  std::string reports = "CSV files named after a report of nsys stats hold that one, as run_cuda_api_sum.csv:";
-  for (const std::string_view report : prof::nsys_reports()) reports.append(" ").append(report);
-  command.footer(reports);
+  command.add_option("FROM", files->a, "file to read")->required();
+  command.add_option("TO", files->b, "file to write; its ending says the format")->required();
+  std::string formats =
+      "Endings that are read: .wsrun, .json and .json.gz (Chrome, Perfetto, PyTorch), .sqlite (Nsight Systems), .csv "
+      "(TensorBoard's scalars). Written as well: .tfevents, .scalars.csv, and .csv with a table of nsys stats, chosen "
+      "by "
+      "how the name ends, as run_cuda_api_sum.csv:";
+  for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);
+  command.footer(wrapped(formats, 0, 0) + "\n\nExample:\n  warpscope-cli convert a.wsrun a.json.gz");
   return [files] {
     prof::convert(files->a, files->b);
     return kDone;
@@ -60,31 +98,20 @@ Run add_convert(CLI::App& program) {
 Run add_diff(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
   CLI::App& command = *program.add_subcommand("diff", "what makes the steps of two runs differ");
-  command.add_option("a", files->a, "the baseline")->required();
-  command.add_option("b", files->b, "the run to compare with it")->required();
+  command.add_option("A", files->a, "the baseline: a run file or another tool's trace")->required();
+  command.add_option("B", files->b, "the run to compare with it")->required();
   command.add_flag("--json", files->json, "print one JSON object");
-  return [files] {
-    const prof::Comparison comparison = compare_files(read(files->a), read(files->b));
-    std::printf("%s\n", (files->json ? prof::to_json(comparison) : prof::to_text(comparison)).c_str());
-    return kDone;
-  };
+  command.footer("Example:\n  warpscope-cli diff a.wsrun b.wsrun");
+  return [files] { return diff(*files); };
 }
 
 Run add_stats(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
   CLI::App& command = *program.add_subcommand("stats", "kernels, copies and calls of a recorded run");
-  command.add_option("file", files->a, "a run file or another tool's trace")->required();
+  command.add_option("FILE", files->a, "a run file or another tool's trace")->required();
   command.add_flag("--json", files->json, "print one JSON object");
-  return [files] {
-    const prof::RunData run = read(files->a);
-    prof::TraceStats stats = prof::trace_stats(run.trace);
-    stats.steps =
-        std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
-    const std::string text =
-        files->json ? prof::to_json(stats) : prof::to_text(stats) + prof::allocator_text(run.trace, run.allocations);
-    std::printf("%s\n", text.c_str());
-    return kDone;
-  };
+  command.footer("Example:\n  warpscope-cli stats a.wsrun");
+  return [files] { return stats(*files); };
 }
 
 }  // namespace ws::cli

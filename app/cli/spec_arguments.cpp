@@ -7,9 +7,9 @@
 namespace ws::cli {
 
 void SpecArguments::add_to(CLI::App& command, bool source_required) {
-  auto* option = command.add_option("run", source, "a preset (see: warpscope-cli list presets) or a JSON file");
+  auto* option = command.add_option("RUN", source, "a preset (warpscope-cli list presets) or a JSON file");
   if (source_required) option->required();
-  command.add_option("--set", overrides, "change one choice, e.g. --set exec.allocator=caching; may be given again")
+  command.add_option("--set", overrides, "change one choice, as exec.allocator=caching; may be given again")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }
@@ -29,6 +29,14 @@ void SpecArguments::override_in(RunSpec& spec) const {
     } catch (const SpecError& problem) {
       throw UsageError(std::string("--set ") + problem.what());
     }
+  }
+}
+
+prof::TraceLevel trace_level(const std::string& name) {
+  try {
+    return prof::trace_level(name);
+  } catch (const Failure& failure) {
+    throw UsageError(std::string("--trace: ") + failure.what());
   }
 }
 

@@ -1,8 +1,6 @@
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
@@ -22,15 +20,9 @@ int run_torch(const TorchArguments& a) {
   std::error_code none;
   app::TorchTools tools = app::find_torch(a.python, std::filesystem::read_symlink("/proc/self/exe", none).string());
   if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // it says itself what it misses
-  std::atomic<bool> cancel{false};
-  catch_interrupts();
-  const std::jthread watch([&cancel](const std::stop_token& done) {
-    while (!done.stop_requested()) {
-      if (interrupted()) cancel = true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  });
-  app::run_torch(request, tools, cancel, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
+  const CancelOnInterrupt interrupt;
+  app::run_torch(request, tools, interrupt.cancel,
+                 [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
   std::printf("%s\n", a.out.c_str());
   return kDone;
 }
@@ -41,10 +33,10 @@ Run add_torch(CLI::App& program) {
   auto a = std::make_shared<TorchArguments>();
   CLI::App& command = *program.add_subcommand("torch", "train the same network in PyTorch and keep it as a run file");
   a->spec.add_to(command);
-  command.add_option("--out", a->out, "the run file to write")->capture_default_str();
-  command.add_option("--title", a->title, "name of the run");
-  command.add_option("--python", a->python, "which python3")->capture_default_str();
-  command.add_option("--script", a->script, "another script in place of resources/torch/train.py");
+  command.add_option("--out", a->out, "the run file to write")->type_name("FILE")->capture_default_str();
+  command.add_option("--title", a->title, "name of the run")->type_name("TEXT");
+  command.add_option("--python", a->python, "which python3")->type_name("PROGRAM")->capture_default_str();
+  command.add_option("--script", a->script, "another script in place of resources/torch/train.py")->type_name("FILE");
   command.add_flag("--compile", a->compile, "torch.compile the network");
   command.add_flag("--plain", a->plain, "do not record its kernels");
   return [a] { return run_torch(*a); };

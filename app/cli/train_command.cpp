@@ -123,7 +123,7 @@ int train(const TrainArguments& a) {
   app::RecorderOptions record;
   record.path = a.run_file;
   record.title = job.spec.name;
-  record.trace.level = prof::trace_level(a.trace);
+  record.trace.level = trace_level(a.trace);
   record.trace.hardware_counters = a.counters;
   set_window(record.trace, a);
   record.trace.untraced_share = 0.03;  // so that what tracing costs is known
@@ -148,17 +148,26 @@ Run add_train(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("train", "train a network; Ctrl+C stops cleanly and keeps what was trained");
   arguments->spec.add_to(command, false);
-  command.add_option("--out", arguments->out,
-                     "folder for metrics.csv, summary.json and the checkpoint (default: out/NAME-TIME)");
+  command
+      .add_option("--out", arguments->out, "for metrics.csv, summary.json and the checkpoint (default: out/NAME-TIME)")
+      ->type_name("FOLDER");
   command.add_flag("--no-output", arguments->no_output, "keep nothing");
   command.add_flag("--resume", arguments->resume, "go on from the checkpoint in --out");
   command.add_flag("--json", arguments->json, "print the summary as the last line");
-  command.add_option("--trace", arguments->trace, "how closely to trace: off, steps, graph, kernels, full");
-  command.add_option("--trace-window", arguments->window,
-                     "N/M: every kernel in N of every M steps, for long runs at next to no cost (level graph)");
+  command.add_option("--trace", arguments->trace, "how closely: off, steps, graph, kernels, full")
+      ->type_name("LEVEL")
+      ->capture_default_str();
+  command
+      .add_option("--trace-window", arguments->window,
+                  "every kernel in N of every M steps, for long runs at next to no cost (level graph)")
+      ->type_name("N/M");
   command.add_flag("--counters", arguments->counters,
                    "sample hardware counters too: busy multiprocessors, tensor pipe, DRAM");
-  command.add_option("--run", arguments->run_file, "write a run file (.wsrun) that the window can open");
+  command.add_option("--run", arguments->run_file, "write a run file (.wsrun) that the window can open")
+      ->type_name("FILE");
+  command.footer(
+      "Examples:\n  warpscope-cli train mnist\n  warpscope-cli train mnist --set exec.allocator=caching --run a.wsrun "
+      "--trace full");
   return [arguments] { return train(*arguments); };
 }
 

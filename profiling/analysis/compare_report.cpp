@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -51,12 +52,38 @@ nlohmann::json cause_json(const Cause& cause) {
 }
 
 std::string kernels_text(const std::vector<KernelDelta>& kernels) {
-  std::string text = "\nKernels, per step\n" +
-                     line("  %8s %8s %11s %11s %11s  %s", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
+  std::string text = "\nKernels per step, or the ops of a CPU\n" +
+                     line("  %8s %8s %12s %12s %12s  %s", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
   for (const KernelDelta& k : kernels) {
     text += line("  %8.2f %8.2f %11.3f %11.3f %+11.3f  %.200s", k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(),
                  k.name.c_str());
   }
+  return text;
+}
+
+// Both values and what is between them with the same digits, five of the larger one.
+int decimals_of(const MetricDelta& m) {
+  const double most = std::max({std::abs(m.a.value), std::abs(m.b.value), std::abs(m.delta)});
+  if (!std::isfinite(most) || most == 0 || m.unit == "B") return 0;
+  return std::clamp(4 - static_cast<int>(std::floor(std::log10(most))), 0, 9);
+}
+
+std::string metric_text(const MetricDelta& m) {
+  const int decimals = decimals_of(m);
+  const std::string name = m.unit.empty() ? m.name : m.name + " (" + m.unit + ")";
+  const int width = 30 + static_cast<int>(std::ranges::count_if(name, [](char c) { return (c & 0xc0) == 0x80; }));
+  const double share = m.a.value != 0 ? 100 * m.delta / std::abs(m.a.value) : 0;
+  std::string text = line("  %-*s %13.*f %13.*f %+13.*f %10.2g", width, name.c_str(), decimals, m.a.value, decimals,
+                          m.b.value, decimals, m.delta, m.noise);
+  text.pop_back();
+  if (!m.beyond_noise) return text + "  within noise\n";
+  return text + (std::isfinite(share) && share != 0 ? line("  %+.1f %%", share) : "\n");
+}
+
+std::string metrics_text(const std::vector<MetricDelta>& metrics) {
+  std::string text = "\nMeasured values; the 95 % interval of B - A is that much either way\n" +
+                     line("  %-30s %13s %13s %13s %11s", "", "A", "B", "B - A", "±");
+  for (const MetricDelta& m : metrics) text += metric_text(m);
   return text;
 }
 
@@ -66,11 +93,7 @@ std::string to_text(const Comparison& c) {
   std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   if (c.split) text += causes_text(c.steps) + ops_text(folded(c.by_op, kMostOps));
-  text += "\nMeasured values (95% interval)\n";
-  for (const MetricDelta& m : c.metrics) {
-    text += line("  %-26s %14.6g -> %14.6g %-3s %+.4g ± %.2g%s", m.name.c_str(), m.a.value, m.b.value, m.unit.c_str(),
-                 m.delta, m.noise, m.beyond_noise ? "" : "  (within noise)");
-  }
+  text += metrics_text(c.metrics);
   if (c.split) text += kernels_text(c.kernels);
   return text;
 }

@@ -117,6 +117,18 @@ bool is_work(const Span& span, bool gpu) {
   return gpu ? span.span_kind() == SpanKind::Kernel : span.span_kind() == SpanKind::Op;
 }
 
+// Without a GPU allocations, copies and waits are ops too, and still no kernels.
+bool computes(const Span& span, bool gpu) {
+  const Meaning meaning = span.span_meaning();
+  return gpu || (meaning != Meaning::Allocation && meaning != Meaning::Copy && meaning != Meaning::Sync);
+}
+
+bool allocates(const Trace& trace, const Span& span, bool gpu) {
+  if (span.span_kind() == SpanKind::Alloc) return true;
+  return !gpu && span.span_kind() == SpanKind::Op && span.span_meaning() == Meaning::Allocation &&
+         trace.name(span.name).starts_with("alloc");
+}
+
 struct Totals {
   std::map<std::string, std::pair<uint64_t, int64_t>> work, all;  // count, ns
   uint64_t kernels = 0, allocations = 0;
@@ -135,11 +147,11 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
       auto& [sample, any] = all[{span.name, span.op}];
       sample = span;
       ++any.first, any.second += static_cast<int64_t>(span.duration);
-      totals.allocations += span.span_kind() == SpanKind::Alloc;
+      totals.allocations += allocates(trace, span, gpu);
       if (!is_work(span, gpu)) return;
       auto& mine = work[span.name];
       ++mine.first, mine.second += static_cast<int64_t>(span.duration);
-      ++totals.kernels;
+      totals.kernels += computes(span, gpu);
     });
   }
   const auto merge = [](Sum& into, const Sum& from) { into.first += from.first, into.second += from.second; };

@@ -64,6 +64,7 @@ TraceStats trace_stats(const Trace& trace) {
     stats.allocated_bytes += event.bytes;
   }
   stats.by_name = kernel_table(trace, -kAlways, kAlways);
+  if (stats.by_name.empty()) stats.cpu_ops = kernel_table(trace, -kAlways, kAlways, GroupBy::Name, SpanKind::Op);
   stats.losses = trace.losses;
   stats.activity = activity(trace, trace.first_time(), trace.last_time());
   stats.delay = launch_delay(trace, -kAlways, kAlways);
@@ -96,7 +97,7 @@ std::string allocator_text(const Trace& trace, const std::vector<StepAllocations
   std::vector<std::pair<OpTag, Sum>> rows(by_op.begin(), by_op.end());
   std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
   char buffer[400];
-  std::snprintf(buffer, sizeof buffer, "\n%10s %10s %12s %12s %10s  %s\n", "allocated", "freed", "total µs",
+  std::snprintf(buffer, sizeof buffer, "\n%10s %10s %13s %13s %10s  %s\n", "allocated", "freed", "total µs",
                 "µs a call", "MB", "allocator calls of");
   std::string text = buffer;
   for (const auto& [op, sum] : rows) {
@@ -120,7 +121,7 @@ std::string gpu_text(const TraceStats& s) {
   char buffer[200];
   if (s.activity.untraced > 0) {
     std::snprintf(buffer, sizeof buffer,
-                  "traced       %12.3f s   of %.3f s: counts are of that part, calls of the allocator apart\n",
+                  "traced       %12.3f s   of %.3f s: the counts are of that part, but allocations of all\n",
                   static_cast<double>(s.activity.wall) * 1e-9,
                   static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
     text += buffer;
@@ -146,27 +147,42 @@ std::string gpu_text(const TraceStats& s) {
 
 }  // namespace
 
-std::string to_text(const TraceStats& s) {
+namespace {
+
+std::string rows_text(const std::vector<KernelRow>& rows, const char* what) {
   char buffer[400];
-  std::snprintf(buffer, sizeof buffer,
-                "steps        %12llu\nkernels      %12llu   %.3f ms\ncopies       %12llu   %.3f MB\nmemsets      "
-                "%12llu\nAPI calls    "
-                "%12llu\nallocations  %12llu   %.3f MB\n",
-                static_cast<unsigned long long>(s.steps), static_cast<unsigned long long>(s.kernels),
-                static_cast<double>(s.kernel_ns) * 1e-6, static_cast<unsigned long long>(s.copies),
-                static_cast<double>(s.copied_bytes) * 1e-6, static_cast<unsigned long long>(s.memsets),
-                static_cast<unsigned long long>(s.api_calls), static_cast<unsigned long long>(s.allocations),
-                static_cast<double>(s.allocated_bytes) * 1e-6);
-  std::string text = buffer + gpu_text(s) + "\n";
-  std::snprintf(buffer, sizeof buffer, "%7s %12s %10s %10s %10s %10s  %s\n", "time %", "total µs", "count", "mean µs",
-                "P50 µs", "P99 µs", "kernel");
-  text += buffer;
-  for (const KernelRow& row : s.by_name) {
+  std::snprintf(buffer, sizeof buffer, "\n%7s %13s %10s %11s %11s %11s  %s\n", "time %", "total µs", "count", "mean µs",
+                "P50 µs", "P99 µs", what);
+  std::string text = buffer;
+  for (const KernelRow& row : rows) {
     std::snprintf(buffer, sizeof buffer, "%7.2f %12.3f %10llu %10.3f %10.3f %10.3f  %.200s\n", 100 * row.share,
                   us_of_ns(row.time.total), static_cast<unsigned long long>(row.time.count), row.time.mean * 1e-3,
                   us_of_ns(row.time.median), us_of_ns(row.time.p99), row.key.c_str());
     text += buffer;
   }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const TraceStats& s) {
+  std::string text;
+  const auto add = [&text](const char* what, uint64_t count, double amount, const char* unit) {
+    char buffer[100];
+    std::snprintf(buffer, sizeof buffer, "%-12s %12llu", what, static_cast<unsigned long long>(count));
+    text += buffer;
+    std::snprintf(buffer, sizeof buffer, " %14.3f %s", amount, unit);
+    text += *unit ? std::string(buffer) + "\n" : "\n";
+  };
+  add("steps", s.steps, 0, "");
+  add("kernels", s.kernels, static_cast<double>(s.kernel_ns) * 1e-6, "ms");
+  add("copies", s.copies, static_cast<double>(s.copied_bytes) * 1e-6, "MB");
+  add("memsets", s.memsets, 0, "");
+  add("API calls", s.api_calls, 0, "");
+  add("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
+  text += gpu_text(s);
+  if (!s.by_name.empty()) text += rows_text(s.by_name, "kernel");
+  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "op on the CPU");
   return text;
 }
 

@@ -18,6 +18,7 @@ struct TraceStats {
   Activity activity;    // of the whole trace
   DurationStats delay;  // from a launching call to what it launched
   std::vector<KernelRow> by_name;
+  std::vector<KernelRow> cpu_ops;  // where no kernel was recorded: what the CPU did instead
 };
 TraceStats trace_stats(const Trace& trace);
 std::string to_text(const TraceStats& stats);

@@ -117,10 +117,34 @@ class IgnoreInterrupt {
   void (*before_)(int);
 };
 
-void remove_old(const std::string& out) {
-  std::error_code none;
-  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(out + suffix, none);
+void must_be_writable(const fs::path& out) {
+  const fs::path folder = out.parent_path();
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    throw Failure("Cannot record into " + folder.string() + ": " + std::strerror(errno) + ".");
+  if (fs::is_directory(out)) throw Failure("Cannot record into " + out.string() + ": it is a folder.");
 }
+
+// An earlier recording by the same name: it comes back when there is none to take its place.
+class Earlier {
+ public:
+  explicit Earlier(std::string path) : path_(std::move(path)) { move(path_, aside()); }
+  Earlier(const Earlier&) = delete;
+  Earlier& operator=(const Earlier&) = delete;
+  ~Earlier() {
+    std::error_code none;
+    if (!fs::exists(path_, none)) move(aside(), path_);
+    for (const char* suffix : kSuffixes) fs::remove(aside() + suffix, none);
+  }
+
+ private:
+  static constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
+  std::string aside() const { return path_ + ".before"; }
+  static void move(const std::string& from, const std::string& to) {
+    std::error_code none;
+    for (const char* suffix : kSuffixes) fs::rename(from + suffix, to + suffix, none);
+  }
+  const std::string path_;
+};
 
 // A program that was killed, or that left without its exit handlers, did not end its file.
 void end_file(const std::string& path, int status) {
@@ -138,8 +162,10 @@ void end_file(const std::string& path, int status) {
 }  // namespace
 
 struct FollowedRun::Impl {
+  explicit Impl(const std::string& out) : path(out), earlier(out) {}
   LiveFollower follower;
   std::string name, path;
+  Earlier earlier;
   pid_t child = 0;
   std::optional<int> status;  // once its file is ended too
   int left_with = 0;
@@ -151,10 +177,10 @@ FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::str
   if (command.empty()) throw Failure("Cannot record: no command was given.");
   if (!options.window.empty()) clock_window(options.window);  // throws here, where somebody reads it
   const std::string library = find_library(options);
-  impl_ = std::make_unique<Impl>();
+  const fs::path out = fs::absolute(out_path);
+  must_be_writable(out);
+  impl_ = std::make_unique<Impl>(out.string());
   impl_->name = command[0];
-  impl_->path = fs::absolute(out_path);
-  remove_old(impl_->path);
   auto environment = settings(library, impl_->path, fs::path(command[0]).filename(), options.level);
   environment[kRecordFollower] = impl_->follower.address();
   environment[kRecordWindow] = options.window;

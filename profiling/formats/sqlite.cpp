@@ -48,8 +48,8 @@ sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
   throw Failure("Cannot open " + path + ": " + reason + ".");
 }
 
-bool readable(sqlite3* handle) {
-  return sqlite3_exec(handle, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr) == SQLITE_OK;
+int try_to_read(sqlite3* handle) {
+  return sqlite3_exec(handle, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
 }
 
 }  // namespace
@@ -110,7 +110,10 @@ Database::Database(const std::string& path, Mode mode) {
     handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, false));
     harden();
     sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value(path));
-    if (readable(handle_.get())) return;
+    const int code = try_to_read(handle_.get());
+    if (code == SQLITE_OK) return;
+    if (code == SQLITE_NOTADB)
+      throw Failure(path + " holds something else than a database, or its beginning is damaged.");
     handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, true));
     sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value(path));
   }

@@ -1,0 +1,146 @@
+#include "app/cli/help.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace ws::cli {
+namespace {
+
+constexpr size_t kWidth = 100, kColumn = 26;
+
+bool begins_letter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }  // of UTF-8
+
+size_t columns(const std::string& text) {
+  size_t count = 0;
+  for (const char c : text) count += begins_letter(c);
+  return count;
+}
+
+std::string two_columns(std::string head, const std::string& text) {
+  const size_t used = columns(head);
+  head += used + 2 > kColumn ? "\n" + std::string(kColumn, ' ') : std::string(kColumn - used, ' ');
+  return head + wrapped(text, kColumn, kColumn) + "\n";
+}
+
+// What kind of value it takes: without the check that CLI11 writes behind it.
+std::string value_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.substr(0, type.find(':'));
+}
+
+std::string name_of(const CLI::Option& option, bool positional) {
+  std::string name = option.get_name(positional, true);
+  for (size_t at = 0; (at = name.find("{false}")) != name.npos;) name.erase(at, std::strlen("{false}"));
+  for (size_t at = 0; (at = name.find(',', at)) != name.npos; ++at) name.insert(at + 1, " ");
+  return name;
+}
+
+// "train" of "warpscope-cli train --frob"; nullptr when none was understood.
+const CLI::App* chosen_command(const CLI::App& program) {
+  const auto chosen = program.get_subcommands();
+  return chosen.empty() ? nullptr : chosen.front();
+}
+
+std::string command_names(const CLI::App& program) {
+  std::string names;
+  for (const CLI::App* command : program.get_subcommands(nullptr))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+}  // namespace
+
+std::string wrapped(const std::string& text, size_t first, size_t indent) {
+  std::string result;
+  size_t column = first;
+  for (size_t at = 0; at < text.size();) {
+    const size_t space = std::min(text.find_first_of(" \n", at), text.size());
+    const std::string word = text.substr(at, space - at);
+    if (column + columns(word) > kWidth && column > indent) {
+      if (!result.empty() && result.back() == ' ') result.pop_back();
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    result += word;
+    column += columns(word) + 1;
+    if (space < text.size()) result += text[space];
+    if (space < text.size() && text[space] == '\n') result += std::string(indent, ' '), column = indent;
+    at = space + 1;
+  }
+  return result;
+}
+
+std::string column(const std::string& text, size_t width) {
+  const size_t used = columns(text);
+  return std::string(used < width ? width - used : 0, ' ') + text;
+}
+
+std::string Help::make_usage(const CLI::App* app, std::string name) const {
+  std::string line = "Usage: ";
+  if (app->get_parent())
+    line += app->get_parent()->get_name() + " " + app->get_name();
+  else
+    line += name.empty() ? app->get_name() : name;
+  line += " [OPTIONS]";
+  if (!app->get_subcommands(nullptr).empty()) line += " COMMAND";
+  for (const CLI::Option* option : app->get_options([](const CLI::Option* o) { return o->get_positional(); })) {
+    const std::string one = option->get_name(true);
+    if (one == "PROGRAM") return line + " -- PROGRAM ARGUMENTS...\n";
+    line += option->get_required() ? " " + one : " [" + one + "]";
+    if (option->get_expected_max() > 1) line += "...";
+  }
+  return line + "\n";
+}
+
+std::string Help::make_option(const CLI::Option* option, bool positional) const {
+  std::string head = "  " + name_of(*option, positional);
+  if (const std::string value = value_of(*option); !positional && !value.empty()) head += " " + value;
+  std::string text = option->get_description();
+  if (!option->get_default_str().empty()) text += " (default: " + option->get_default_str() + ")";
+  return two_columns(std::move(head), text);
+}
+
+std::string Help::make_subcommand(const CLI::App* command) const {
+  return two_columns("  " + command->get_name(), command->get_description());
+}
+
+std::string Help::make_footer(const CLI::App* app) const {
+  return app->get_footer().empty() ? "" : app->get_footer() + "\n";
+}
+
+std::string complaint(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv) {
+  const CLI::App* command = chosen_command(program);
+  std::string text = problem.what();
+  if (!command && argc > 1 && argv[1][0] == '-')
+    return std::string(argv[1]) + " was not expected; see: " + program.get_name() + " --help";
+  if (!command && argc > 1)
+    return "there is no command " + std::string(argv[1]) + "; there are " + command_names(program);
+  if (const size_t arguments = text.find("The following argument"); arguments != text.npos)
+    text = text.substr(text.rfind(": ") + 2) + " was not expected";
+  return text + "; see: " + program.get_name() + (command ? " " + command->get_name() : "") + " --help";
+}
+
+void print_table(const std::string& text) {
+  winsize size{};
+  const bool cut = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40;
+  std::string shown;
+  size_t column = 0;
+  for (const char c : text) {
+    if (c == '\n')
+      column = 0;
+    else if (begins_letter(c))
+      ++column;
+    if (cut && column > size.ws_col) continue;
+    if (cut && column == size.ws_col) {
+      if (begins_letter(c)) shown += "…";
+      continue;
+    }
+    shown += c;
+  }
+  std::fputs(shown.c_str(), stdout);
+}
+
+}  // namespace ws::cli

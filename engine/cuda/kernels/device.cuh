@@ -59,10 +59,10 @@ void launch_together(Queue queue, void (*kernel)(Parameters...), int blocks, int
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(std::forward<Arguments>(arguments))...));
 }
 
-// More than 48 KiB of shared memory has to be asked for, once for each kernel.
+// More than 48 KiB of shared memory has to be asked for, once for each kernel: fixed arrays of some KiB count too.
 template <class Kernel>
 void allow_shared(Kernel* kernel, size_t bytes) {
-  if (bytes > 48 * 1024)
+  if (bytes > 44 * 1024)
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
 }
 

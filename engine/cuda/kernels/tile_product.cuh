@@ -60,9 +60,25 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Left));
 }
 
-// Brings the ROWS × COLS piece at (row0, col0) to shared memory, row stride STRIDE; zeros outside of the matrix.
-// Whole: its rows begin at multiples of 16 bytes.
-template <bool Whole, class T, int ROWS, int COLS, int STRIDE, int THREADS>
+// Where the numbers of a piece lie in shared memory, so that what a warp touches at once lies on different banks: 128
+// bytes that follow each other, and Parts = 1: the same 16 bytes of eight rows, Parts = 2: the same 32 bytes of four
+// rows. Rows of 128 bytes and more have a gap behind them; of shorter ones the parts of 16 bytes are traded among
+// themselves, in a way that changes from line to line of 128 bytes.
+template <class T, int COLS, int Parts>
+struct Layout {
+  static constexpr unsigned part = 16 / sizeof(T), parts = COLS / part, rows_a_line = parts < 8 ? 8 / parts : 1;
+  static constexpr int stride = COLS + (parts < 8 ? 0 : Parts * part);
+  static_assert(COLS % part == 0 && (parts & (parts - 1)) == 0 && parts >= 2 * Parts);
+  __device__ static __forceinline__ int at(int row, int col) {
+    if constexpr (parts >= 8) return row * stride + col;
+    const unsigned swap = static_cast<unsigned>(row) / rows_a_line * Parts % parts;
+    return row * stride + static_cast<int>(static_cast<unsigned>(col) ^ swap * part);
+  }
+};
+
+// Brings the ROWS × COLS piece at (row0, col0) to shared memory; zeros outside of the matrix. Whole: its rows begin at
+// multiples of 16 bytes.
+template <bool Whole, class Lies, class T, int ROWS, int COLS, int THREADS>
 __device__ __forceinline__ void bring_piece(T* shared, const Operand<T>& from, int row0, int col0) {
   const T* data = from.data;
   if constexpr (Whole) {
@@ -72,7 +88,7 @@ __device__ __forceinline__ void bring_piece(T* shared, const Operand<T>& from, i
       const int r = i / per_row, c = i % per_row * n;
       const bool inside = row0 + r < from.rows && col0 + c < from.cols;
       const int64_t at = inside ? static_cast<int64_t>(row0 + r) * from.cols + col0 + c : 0;
-      copy_async<16>(shared + r * STRIDE + c, data + at, inside);
+      copy_async<16>(shared + Lies::at(r, c), data + at, inside);
     }
   } else {
 #pragma unroll 4
@@ -81,9 +97,9 @@ __device__ __forceinline__ void bring_piece(T* shared, const Operand<T>& from, i
       const bool inside = row0 + r < from.rows && col0 + c < from.cols;
       const int64_t at = inside ? static_cast<int64_t>(row0 + r) * from.cols + col0 + c : 0;
       if constexpr (sizeof(T) == 4)
-        copy_async<4>(shared + r * STRIDE + c, data + at, inside);
+        copy_async<4>(shared + Lies::at(r, c), data + at, inside);
       else
-        shared[r * STRIDE + c] = inside ? data[at] : T(0.f);
+        shared[Lies::at(r, c)] = inside ? data[at] : T(0.f);
     }
   }
 }
@@ -142,17 +158,19 @@ struct TileProduct {
   static constexpr int warp_m = BM / Shape::WM, warp_n = BN / Shape::WN, warp_k = BK / WK;
   static constexpr int MF = warp_m / 16, NF = warp_n / 8;  // fragments of 16 × 8 a warp
   static constexpr int k_step = sizeof(T) == 4 ? 8 : 16;
-  // Row strides that keep a warp's reads on different banks: 4 mod 32 words along k, 8 mod 32 across.
-  static constexpr int pad_k = sizeof(T) == 4 ? 4 : 8, pad_mn = 8;
-  static constexpr int a_rows = TA ? BK : BM, a_cols = TA ? BM : BK, a_stride = a_cols + (TA ? pad_mn : pad_k);
-  static constexpr int b_rows = TB ? BN : BK, b_cols = TB ? BK : BN, b_stride = b_cols + (TB ? pad_k : pad_mn);
-  static constexpr int a_size = a_rows * a_stride, stage_size = a_size + b_rows * b_stride;
-  static constexpr int sum_stride = BN + 4;
+  static constexpr int a_rows = TA ? BK : BM, a_cols = TA ? BM : BK;
+  static constexpr int b_rows = TB ? BN : BK, b_cols = TB ? BK : BN;
+  // 4-byte numbers across k are read from four rows at once; everything else is read from eight.
+  using A = Layout<T, a_cols, sizeof(T) == 4 && TA ? 2 : 1>;
+  using B = Layout<T, b_cols, sizeof(T) == 4 && !TB ? 2 : 1>;
+  using C = Layout<float, BN, 2>;
+  static constexpr int a_size = a_rows * A::stride, stage_size = a_size + b_rows * B::stride;
+  static constexpr int sum_size = BM * C::stride;
   static_assert(MF >= 1 && NF >= 2 && NF % 2 == 0 && warp_k % k_step == 0);
 
   static size_t shared_bytes(int64_t k) {
     const int64_t used = std::min<int64_t>(stages, ceil_div(k, BK));
-    return std::max<size_t>(used * stage_size * sizeof(T), WK * BM * sum_stride * sizeof(float));
+    return std::max<size_t>(used * stage_size * sizeof(T), WK * sum_size * sizeof(float));
   }
 
   float sum[MF][NF][4] = {};
@@ -168,12 +186,12 @@ struct TileProduct {
   }
 
   __device__ __forceinline__ void bring_a(const Operand<T>& a, int row0, int step) {
-    bring_piece<WholeA, T, a_rows, a_cols, a_stride, threads>(shared + step % stages * stage_size, a,
-                                                              TA ? step * BK : row0, TA ? row0 : step * BK);
+    bring_piece<WholeA, A, T, a_rows, a_cols, threads>(shared + step % stages * stage_size, a, TA ? step * BK : row0,
+                                                       TA ? row0 : step * BK);
   }
   __device__ __forceinline__ void bring_b(const Operand<T>& b, int col0, int step) {
-    bring_piece<WholeB, T, b_rows, b_cols, b_stride, threads>(shared + step % stages * stage_size + a_size, b,
-                                                              TB ? col0 : step * BK, TB ? step * BK : col0);
+    bring_piece<WholeB, B, T, b_rows, b_cols, threads>(shared + step % stages * stage_size + a_size, b,
+                                                       TB ? col0 : step * BK, TB ? step * BK : col0);
   }
 
   // The first stages of b, then those of a: b may be known earlier than a.
@@ -232,12 +250,12 @@ struct TileProduct {
 #pragma unroll
       for (int i = 0; i < 2 * MF; ++i) {
         const int m = wm * warp_m + i * 8 + g;
-        x[i] = static_cast<float>(TA ? a[k * a_stride + m] : a[m * a_stride + k]);
+        x[i] = static_cast<float>(a[TA ? A::at(k, m) : A::at(m, k)]);
       }
 #pragma unroll
       for (int j = 0; j < 2 * NF; ++j) {
         const int n = wn * warp_n + j / 2 * 8 + 2 * t + j % 2;
-        y[j] = static_cast<float>(TB ? b[n * b_stride + k] : b[k * b_stride + n]);
+        y[j] = static_cast<float>(b[TB ? B::at(n, k) : B::at(k, n)]);
       }
 #pragma unroll
       for (int i = 0; i < MF; ++i)
@@ -266,12 +284,12 @@ struct TileProduct {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int m = m0 + g + e % 2 * 8, k = k0 + t + e / 2 * 4;
-        r[e] = to_tf32(TA ? a[k * a_stride + m] : a[m * a_stride + k]);
+        r[e] = to_tf32(a[TA ? A::at(k, m) : A::at(m, k)]);
       }
     } else if constexpr (TA) {
-      load_matrices<true>(r, a + (k0 + lane / 16 * 8 + lane % 8) * a_stride + m0 + lane / 8 % 2 * 8);
+      load_matrices<true>(r, a + A::at(k0 + lane / 16 * 8 + lane % 8, m0 + lane / 8 % 2 * 8));
     } else {
-      load_matrices<false>(r, a + (m0 + lane % 16) * a_stride + k0 + lane / 16 * 8);
+      load_matrices<false>(r, a + A::at(m0 + lane % 16, k0 + lane / 16 * 8));
     }
   }
 
@@ -282,15 +300,15 @@ struct TileProduct {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int k = k0 + t + e * 4;
-        left[e] = to_tf32(TB ? b[(n0 + g) * b_stride + k] : b[k * b_stride + n0 + g]);
-        right[e] = to_tf32(TB ? b[(n0 + 8 + g) * b_stride + k] : b[k * b_stride + n0 + 8 + g]);
+        left[e] = to_tf32(b[TB ? B::at(n0 + g, k) : B::at(k, n0 + g)]);
+        right[e] = to_tf32(b[TB ? B::at(n0 + 8 + g, k) : B::at(k, n0 + 8 + g)]);
       }
     } else {
       uint32_t r[4];
       if constexpr (TB)
-        load_matrices<false>(r, b + (n0 + lane / 16 * 8 + lane % 8) * b_stride + k0 + lane / 8 % 2 * 8);
+        load_matrices<false>(r, b + B::at(n0 + lane / 16 * 8 + lane % 8, k0 + lane / 8 % 2 * 8));
       else
-        load_matrices<true>(r, b + (k0 + lane % 16) * b_stride + n0 + lane / 16 * 8);
+        load_matrices<true>(r, b + B::at(k0 + lane % 16, n0 + lane / 16 * 8));
       left[0] = r[0], left[1] = r[1], right[0] = r[2], right[1] = r[3];
     }
   }
@@ -299,15 +317,15 @@ struct TileProduct {
   __device__ void meet() {
     wait_for_copies<0>();
     __syncthreads();
-    float* to = reinterpret_cast<float*>(shared) + wk * BM * sum_stride;
+    float* to = reinterpret_cast<float*>(shared) + wk * sum_size;
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int i = 0; i < MF; ++i)
 #pragma unroll
       for (int j = 0; j < NF; ++j) {
-        float* at = to + (wm * warp_m + i * 16 + g) * sum_stride + wn * warp_n + j * 8 + 2 * t;
-        *reinterpret_cast<float2*>(at) = make_float2(sum[i][j][0], sum[i][j][1]);
-        *reinterpret_cast<float2*>(at + 8 * sum_stride) = make_float2(sum[i][j][2], sum[i][j][3]);
+        const int row = wm * warp_m + i * 16 + g, col = wn * warp_n + j * 8 + 2 * t;
+        *reinterpret_cast<float2*>(to + C::at(row, col)) = make_float2(sum[i][j][0], sum[i][j][1]);
+        *reinterpret_cast<float2*>(to + C::at(row + 8, col)) = make_float2(sum[i][j][2], sum[i][j][3]);
       }
     __syncthreads();
   }
@@ -323,11 +341,11 @@ struct TileProduct {
   }
 
   __device__ Pack<4> quad(int row, int col) const {
-    const float* from = reinterpret_cast<const float*>(shared) + row * sum_stride + col;
+    const float* from = reinterpret_cast<const float*>(shared) + C::at(row, col);
     Pack<4> out = *reinterpret_cast<const Pack<4>*>(from);
 #pragma unroll
     for (int w = 1; w < WK; ++w) {
-      const float4 more = *reinterpret_cast<const float4*>(from + w * BM * sum_stride);
+      const float4 more = *reinterpret_cast<const float4*>(from + w * sum_size);
       out.v[0] += more.x, out.v[1] += more.y, out.v[2] += more.z, out.v[3] += more.w;
     }
     return out;
@@ -342,7 +360,7 @@ struct ColumnSums {
   __device__ void operator()(const typename Product::T* b, int) {
     const int n = threadIdx.x % Product::BN, part = threadIdx.x / Product::BN;
 #pragma unroll 4
-    for (int k = part; k < Product::BK; k += parts) sum += static_cast<float>(b[k * Product::b_stride + n]);
+    for (int k = part; k < Product::BK; k += parts) sum += static_cast<float>(b[Product::B::at(k, n)]);
   }
   // The sum of column threadIdx.x, for threads below BN. `memory`: threads floats that nobody uses.
   __device__ float joined(float* memory) const {

@@ -50,10 +50,12 @@ void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver,
 void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
   MarkedThread& thread = Marks::thread();
   const bool draw = draw_calls_.load(std::memory_order_relaxed) && thread.runtime_calls == 0;
+  const uint32_t switches = call_switches_.load(std::memory_order_relaxed);
   if (call.callbackSite == CUPTI_API_EXIT) {
-    if (draw) push_call(id, call, true, thread);
+    if (draw && thread.call_switches == switches) push_call(id, call, true, thread);
     return;
   }
+  thread.enter(switches);
   *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
   const OpAt at = thread.at();
   if (at == OpAt{}) return;
@@ -67,11 +69,14 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
 
 void CuptiSession::on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
   MarkedThread& thread = Marks::thread();
+  const uint32_t switches = call_switches_.load(std::memory_order_relaxed);
   if (call.callbackSite == CUPTI_API_ENTER) {
+    thread.enter(switches);
     ++thread.runtime_calls;
     *call.correlationData = static_cast<uint64_t>(steady_ns());
     return;
   }
+  if (thread.call_switches != switches) return;
   if (thread.runtime_calls > 0) --thread.runtime_calls;
   if (draw_calls_.load(std::memory_order_relaxed)) push_call(id, call, false, thread);
 }
@@ -112,8 +117,9 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
   if (graph_runs_on_.load(std::memory_order_relaxed)) {
     if (!may_run_whole(static_cast<const cuGraphLaunch_params*>(call.functionParams)->hGraph)) refuse_whole_graphs();
   } else {
-    unsettled_.store(kinds_.kernels, std::memory_order_relaxed);
-    if (kinds_.kernels && !whole_by_node_.load(std::memory_order_relaxed)) {
+    const bool kernels = kernels_on_.load(std::memory_order_relaxed);
+    unsettled_.store(kernels, std::memory_order_relaxed);
+    if (kernels && !whole_by_node_.load(std::memory_order_relaxed)) {
       whole_by_node_ = may_run_whole(static_cast<const cuGraphLaunch_params*>(call.functionParams)->hGraph);
     }
   }
@@ -132,7 +138,7 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
 bool CuptiSession::may_run_whole(CUgraphExec graph) {
   uint32_t id = 0;
   if (cuptiGetGraphExecId(graph, &id) != CUPTI_SUCCESS) return false;
-  std::lock_guard lock(kinds_mutex_);
+  std::lock_guard lock(graphs_mutex_);
   return whole_graphs_.contains(id);
 }
 
@@ -155,20 +161,21 @@ void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& re
 // Whole-graph records have to be on while a graph is made that shall have them. Only then: the driver keeps what it
 // writes about the kernels of such a graph for good, and flushing waits for its launches.
 void CuptiSession::on_graph_created() {
-  if (building_.load(std::memory_order_relaxed)) return;
+  if (building_.load(std::memory_order_relaxed) || !wants_whole_.load(std::memory_order_relaxed)) return;
   std::lock_guard lock(kinds_mutex_);
-  if (!kinds_.whole_graphs) return;
   building_.store(true, std::memory_order_relaxed);
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, true);
 }
 
 void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
   graphs_seen_.store(true, std::memory_order_relaxed);
-  std::lock_guard lock(kinds_mutex_);
+  if (!building_.load(std::memory_order_relaxed)) return;
   uint32_t id = 0;
-  if (building_.load(std::memory_order_relaxed) && cuptiGetGraphExecId(graph.graphExec, &id) == CUPTI_SUCCESS) {
+  if (cuptiGetGraphExecId(graph.graphExec, &id) == CUPTI_SUCCESS) {
+    std::lock_guard graphs(graphs_mutex_);
     whole_graphs_.insert(id);
   }
+  std::lock_guard lock(kinds_mutex_);
   building_.store(false, std::memory_order_relaxed);
   apply_locked(kinds_);
 }

@@ -112,14 +112,15 @@ void CuptiSession::detach() {
   cuptiUnsubscribe(subscriber_);
   cuptiFinalize();
   subscriber_ = nullptr;
-  std::scoped_lock lock(kinds_mutex_, nodes_mutex_);
+  std::scoped_lock lock(kinds_mutex_, nodes_mutex_, graphs_mutex_);
   enabled_.clear();
   whole_graphs_.clear();
   nodes_.clear();
   cuts_.clear();
   kinds_ = {};
   allocations_on_ = launches_on_ = waits_on_ = runtime_on_ = false;
-  for (auto* flag : {&draw_calls_, &graph_runs_on_, &unsettled_, &building_, &kernels_on_}) flag->store(false);
+  for (auto* flag : {&draw_calls_, &graph_runs_on_, &unsettled_, &building_, &kernels_on_, &wants_whole_})
+    flag->store(false);
 }
 
 void CuptiSession::enable(CUpti_ActivityKind kind, bool on) {
@@ -179,6 +180,7 @@ void CuptiSession::end_graph_kernels() {
 void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool any = kinds.allocations || kinds.kernels;
   enable_callbacks(allocator_calls(), CUPTI_CB_DOMAIN_DRIVER_API, any, allocations_on_);
+  if (launches_on_ != kinds.kernels || waits_on_ != kinds.calls || runtime_on_ != kinds.calls) ++call_switches_;
   enable_callbacks(launch_calls(), CUPTI_CB_DOMAIN_DRIVER_API, kinds.kernels, launches_on_);
   enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, kinds.calls, waits_on_);
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, kinds.calls, runtime_on_);
@@ -187,6 +189,7 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, whole || building_.load(std::memory_order_relaxed));
   graph_runs_on_.store(whole, std::memory_order_relaxed);
   kernels_on_.store(kinds.kernels, std::memory_order_relaxed);
+  wants_whole_.store(kinds.whole_graphs, std::memory_order_relaxed);
   for (auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
                     CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD}) {
     enable(kind, kinds.kernels);

@@ -70,8 +70,10 @@ class CuptiSession final : public GpuTracer {
   void keep_below_node_limit();
 
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  std::string refused_;               // why open() failed; it is not tried twice
-  std::recursive_mutex kinds_mutex_;  // a callback can come while kinds are switched on the same thread
+  std::string refused_;  // why open() failed; it is not tried twice
+  // A callback can come while kinds are switched on the same thread. Callbacks that every program has never take it:
+  // the driver may hold locks of its own around them that switching needs.
+  std::recursive_mutex kinds_mutex_;
   GpuKinds kinds_;
   std::set<CUpti_ActivityKind> enabled_;
   std::atomic<bool> whole_refused_{false};
@@ -79,7 +81,10 @@ class CuptiSession final : public GpuTracer {
   std::atomic<bool> node_limit_{false};     // so many that only whole records are left
   bool allocations_on_ = false, launches_on_ = false, waits_on_ = false, runtime_on_ = false;
   std::atomic<bool> graphs_seen_{false}, draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
-  std::atomic<bool> kernels_on_{false};
+  std::atomic<bool> kernels_on_{false}, wants_whole_{false};
+  std::atomic<uint32_t> call_switches_{
+      0};  // of callbacks: a call that was entered before one has no beginning or no end
+  std::mutex graphs_mutex_;
   std::unordered_set<uint32_t> whole_graphs_;  // made while whole-graph records were on
 
   RecordBuffers buffers_;

@@ -48,6 +48,12 @@ struct MarkedThread {
   int row = 0;            // its order among the marked threads
   std::atomic<bool> finished{false};
 
+  uint32_t call_switches = 0;  // of the callbacks, when a call was last entered
+
+  void enter(uint32_t switches) {
+    if (call_switches != switches) runtime_calls = 0;  // those that were open had no end to tell
+    call_switches = switches;
+  }
   OpTag op() const { return op_depth > 0 && op_depth <= kDepth ? ops[op_depth - 1].op : kNoOp; }
   OpAt at() const { return {op(), step}; }
 };

@@ -169,24 +169,35 @@ class NsysReader {
     return span;
   }
 
+  // What the tables of the GPU's work have in common: the first columns of their rows.
+  Rows gpu_rows(const char* table, std::vector<std::string> more) {
+    more.insert(more.begin(), {"start", "end", "deviceId", "streamId", "correlationId", "globalPid"});
+    return Rows(db_, table, more);
+  }
+  static constexpr int kMore = 6;
+  Span gpu_span(SpanKind kind, Meaning meaning, const std::string& name, const Rows& rows) {
+    return span_of(kind, meaning, name, correlation_of(rows.integer(5), rows.integer(4)));
+  }
+  void add_gpu(TrackKind kind, const std::string& name, Span& span, const Rows& rows) {
+    add({kind, name, gpu_name(rows.integer(2)) + mark_of(rows.integer(5))}, span, rows);
+  }
+
   void read_kernels() {
-    Rows rows(db_, "CUPTI_ACTIVITY_KIND_KERNEL",
-              {"start", "end", "deviceId", "streamId", "correlationId", "demangledName", "registersPerThread", "gridX",
-               "gridY", "gridZ", "blockX", "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory",
-               "graphNodeId", "globalPid", "shortName"});
+    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_KERNEL",
+                         {"demangledName", "shortName", "registersPerThread", "gridX", "gridY", "gridZ", "blockX",
+                          "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId"});
+    const auto number = [&rows](int column) { return as_int(rows.integer(kMore + column)); };
     while (rows.next()) {
-      const std::string& name = string(rows.integer(rows.null(5) ? 17 : 5));
-      Span span =
-          span_of(SpanKind::Kernel, meaning_of_kernel(name), name, correlation_of(rows.integer(16), rows.integer(4)));
+      const std::string& name = string(rows.integer(rows.null(kMore) ? kMore + 1 : kMore));
+      Span span = gpu_span(SpanKind::Kernel, meaning_of_kernel(name), name, rows);
       Detail d;
-      d.registers = as_int(rows.integer(6));
-      for (int i = 0; i < 3; ++i) d.grid[i] = as_int(rows.integer(7 + i)), d.block[i] = as_int(rows.integer(10 + i));
-      d.static_shared = as_int(rows.integer(13));
-      d.dynamic_shared = as_int(rows.integer(14));
+      d.registers = number(2);
+      for (int i = 0; i < 3; ++i) d.grid[i] = number(3 + i), d.block[i] = number(6 + i);
+      d.static_shared = number(9);
+      d.dynamic_shared = number(10);
       span.detail = builder_.trace().intern(d);
-      if (rows.integer(15) != 0) span.flags = kInGraph;
-      add({TrackKind::Stream, stream_name(rows.integer(3)), gpu_name(rows.integer(2)) + mark_of(rows.integer(16))},
-          span, rows);
+      if (rows.integer(kMore + 11) != 0) span.flags = kInGraph;
+      add_gpu(TrackKind::Stream, stream_name(rows.integer(3)), span, rows);
     }
   }
 
@@ -199,64 +210,48 @@ class NsysReader {
     return kinds;
   }
 
+  void put_transfer(SpanKind kind, const std::string& name, Detail d, const Rows& rows, int bytes) {
+    d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(bytes), 0));
+    Span span = gpu_span(kind, Meaning::Copy, name, rows);
+    span.detail = builder_.trace().intern(d);
+    add_gpu(TrackKind::Copies, stream_name(rows.integer(3)) + " copies", span, rows);
+  }
+
   void read_copies() {
     const auto kinds = memory_kinds();
     const auto place = [&kinds](int64_t kind) { return kinds.contains(kind) ? kinds.at(kind) : MemoryPlace::Unknown; };
-    Rows rows(db_, "CUPTI_ACTIVITY_KIND_MEMCPY",
-              {"start", "end", "deviceId", "streamId", "correlationId", "bytes", "srcKind", "dstKind", "copyKind",
-               "globalPid"});
+    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "srcKind", "dstKind", "copyKind"});
     while (rows.next()) {
+      const bool told = !rows.null(kMore + 1) && !rows.null(kMore + 2);
       Detail d;
-      d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(5), 0));
-      const bool told = !rows.null(6) && !rows.null(7);
-      d.copy_kind = copy_kind_text(told ? CopyEnds{place(rows.integer(6)), place(rows.integer(7))}
-                                        : ends_of_oper(rows.integer(8)));
-      Span span = span_of(SpanKind::Copy, Meaning::Copy, "copy " + d.copy_kind,
-                          correlation_of(rows.integer(9), rows.integer(4)));
-      span.detail = builder_.trace().intern(d);
-      add({TrackKind::Copies, stream_name(rows.integer(3)) + " copies",
-           gpu_name(rows.integer(2)) + mark_of(rows.integer(9))},
-          span, rows);
+      d.copy_kind = copy_kind_text(told ? CopyEnds{place(rows.integer(kMore + 1)), place(rows.integer(kMore + 2))}
+                                        : ends_of_oper(rows.integer(kMore + 3)));
+      put_transfer(SpanKind::Copy, "copy " + d.copy_kind, d, rows, kMore);
     }
   }
 
   void read_memsets() {
-    Rows rows(db_, "CUPTI_ACTIVITY_KIND_MEMSET",
-              {"start", "end", "deviceId", "streamId", "correlationId", "bytes", "globalPid"});
-    while (rows.next()) {
-      Detail d;
-      d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(5), 0));
-      d.copy_kind = "device";
-      Span span = span_of(SpanKind::Memset, Meaning::Copy, "memset", correlation_of(rows.integer(6), rows.integer(4)));
-      span.detail = builder_.trace().intern(d);
-      add({TrackKind::Copies, stream_name(rows.integer(3)) + " copies",
-           gpu_name(rows.integer(2)) + mark_of(rows.integer(6))},
-          span, rows);
-    }
+    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMSET", {"bytes"});
+    Detail d;
+    d.copy_kind = "device";
+    while (rows.next()) put_transfer(SpanKind::Memset, "memset", d, rows, kMore);
   }
 
   void read_graphs() {
-    Rows rows(db_, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-              {"start", "end", "deviceId", "streamId", "correlationId", "graphId", "globalPid"});
+    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {"graphId"});
     while (rows.next()) {
-      Span span = span_of(SpanKind::GraphRun, Meaning::Launch, "graph " + std::to_string(rows.integer(5)),
-                          correlation_of(rows.integer(6), rows.integer(4)));
-      add({TrackKind::GraphLaunches, stream_name(rows.integer(3)) + " graphs",
-           gpu_name(rows.integer(2)) + mark_of(rows.integer(6))},
-          span, rows);
+      const std::string name = "graph " + std::to_string(rows.integer(kMore));
+      Span span = gpu_span(SpanKind::GraphRun, Meaning::Launch, name, rows);
+      add_gpu(TrackKind::GraphLaunches, stream_name(rows.integer(3)) + " graphs", span, rows);
     }
   }
 
   void read_waits() {
-    Rows rows(db_, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-              {"start", "end", "deviceId", "streamId", "correlationId", "syncType", "globalPid"});
+    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {"syncType"});
     while (rows.next()) {
       const int64_t stream = rows.integer(3);
-      Span span = span_of(SpanKind::Sync, Meaning::Sync, wait_name(rows.integer(5)),
-                          correlation_of(rows.integer(6), rows.integer(4)));
-      add({TrackKind::Other, waits_name(stream == kNoStream ? -1 : stream),
-           gpu_name(rows.integer(2)) + mark_of(rows.integer(6))},
-          span, rows);
+      Span span = gpu_span(SpanKind::Sync, Meaning::Sync, wait_name(rows.integer(kMore)), rows);
+      add_gpu(TrackKind::Other, waits_name(stream == kNoStream ? -1 : stream), span, rows);
     }
   }
 

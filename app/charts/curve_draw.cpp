@@ -132,7 +132,7 @@ QString CurvePane::valueText(double value) const {
     case Gauge::Throughput:
       return significant_text(value);
     case Gauge::Memory:
-      return fixed_text(value, 2);
+      return bytes_text(value * (1 << 20));  // with its unit: small networks need less than the axis counts in
   }
   return {};
 }
@@ -146,6 +146,10 @@ void CurvePane::refreshLegend() {
     items.push_back({curve.run ? curve.run->slot : 0, p ? valueText(p->y) : QStringLiteral("—")});
   }
   legend()->setItems(std::move(items));
+  std::vector<PlotValue> values;
+  if (at && !legend()->showsValues())
+    for (const LegendItem& item : legend()->items()) values.push_back({item.slot, item.value});
+  plot_->setValues(std::move(values));
   nameMeasure();
 }
 

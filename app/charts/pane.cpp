@@ -50,14 +50,16 @@ QSize Legend::sizeHint() const {
   return {static_cast<int>(width), 20};
 }
 
+// Half a number would be a wrong one.
+bool Legend::showsValues() const { return !badgesOnly() && width() + 1 >= sizeHint().width(); }
+
 void Legend::paintEvent(QPaintEvent*) {
   QPainter painter(this);
-  const bool narrow = width() + 1 < sizeHint().width();  // half a number would be a wrong one
   double x = 0;
   for (const LegendItem& item : items_) {
     draw_badge(painter, QRectF(x, 2.5, 15, 15), item.slot);
     x += 20;
-    if (badgesOnly() || narrow) {
+    if (!showsValues()) {
       x += 3;
       continue;
     }

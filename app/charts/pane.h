@@ -22,6 +22,7 @@ class Legend : public QWidget {
   explicit Legend(QWidget* parent = nullptr);
   void setItems(std::vector<LegendItem> items);
   const std::vector<LegendItem>& items() const { return items_; }
+  bool showsValues() const;
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {0, 20}; }
 

@@ -97,6 +97,11 @@ void Plot::setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, st
   update();
 }
 
+void Plot::setValues(std::vector<PlotValue> values) {
+  values_ = std::move(values);
+  update();
+}
+
 void Plot::setEmptyText(const QString& text) {
   empty_ = text;
   update();
@@ -189,7 +194,7 @@ void Plot::paintMarks(QPainter& painter) {
     const QPointF at(xAxis->coordToPixel(note.x), yAxis->coordToPixel(note.y));
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(note.text);
     const double x =
-        std::clamp(at.x() - width / 2, area.left() + 4.0, std::max(area.left() + 4.0, area.right() - width - 2.0));
+        std::clamp(at.x() - width / 2, area.left() + 4.0, std::max(area.left() + 4.0, area.right() - width - 5.0));
     const double y = at.y() - 7 < area.top() + 12 ? at.y() + 16 : at.y() - 7;
     const QRectF place(x, y - 12, width, 15);
     if (std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(place); })) continue;
@@ -260,6 +265,28 @@ void Plot::paintCaption(QPainter& painter) {
   painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, caption_);
 }
 
+void Plot::paintValues(QPainter& painter) {
+  if (values_.empty() || !cursor_ || !xAxis->range().contains(*cursor_)) return;
+  constexpr double kRow = 17, kPad = 5, kAside = 8;
+  const QRectF area(axisRect()->rect());
+  double width = 0;
+  for (const PlotValue& value : values_) width = std::max(width, number_width(ui_font(11.5, 600), value.text));
+  const double x = xAxis->coordToPixel(*cursor_);
+  QRectF card(x + kAside, area.top(), width + 15 + 6 + 2 * kPad, kRow * static_cast<double>(values_.size()) + kPad);
+  if (card.right() > area.right()) card.moveRight(x - kAside);
+  painter.setPen(QPen(theme().strong_border, 1));
+  painter.setBrush(theme().raised);
+  painter.drawRoundedRect(card.adjusted(.5, .5, -.5, -.5), 4, 4);
+  double y = card.top() + kPad / 2;
+  for (const PlotValue& value : values_) {
+    draw_badge(painter, QRectF(card.left() + kPad, y + 1, 15, 15), value.slot);
+    painter.setFont(ui_font(11.5, 600));
+    painter.setPen(theme().text);
+    draw_number(painter, QRectF(card.left() + kPad + 21, y, width, kRow), Qt::AlignLeft | Qt::AlignVCenter, value.text);
+    y += kRow;
+  }
+}
+
 void Plot::paintEvent(QPaintEvent* event) {
   // The library keeps the ratio of the screen it was made on; follow the one it is shown on.
   if (!qFuzzyCompare(bufferDevicePixelRatio(), devicePixelRatioF())) {
@@ -278,7 +305,7 @@ void Plot::paintEvent(QPaintEvent* event) {
         QRect(QPoint(press_->x(), axisRect()->top()), QPoint(drag_->x(), axisRect()->bottom())).normalized(), fill);
   }
   painter.setPen(theme().quiet);
-  if (empty_.isEmpty()) return paintCaption(painter);
+  if (empty_.isEmpty()) return paintCaption(painter), paintValues(painter);
   painter.setFont(ui_font(11.5));
   painter.drawText(axisRect()->rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
 }

@@ -22,12 +22,20 @@ struct PlotNote {
   QColor colour;
 };  // stands above its point
 
+struct PlotValue {
+  int slot;
+  QString text;
+};  // of a run, on the card beside the cursor
+
 class Plot : public QCustomPlot {
   Q_OBJECT
  public:
   explicit Plot(QWidget* parent = nullptr);
   void setCursor(std::optional<double> x);
   void setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, std::vector<PlotNote> notes);
+  // A card beside the cursor; empty: none.
+  void setValues(std::vector<PlotValue> values);
+  const std::vector<PlotValue>& values() const { return values_; }
   void setEmptyText(const QString& text);
   // Which line is what, in this corner, or in the one where the curves leave most room.
   void setCaption(const QString& text, Qt::Alignment corner);
@@ -69,12 +77,14 @@ class Plot : public QCustomPlot {
   void paintCursor(QPainter& painter);
   void paintMarks(QPainter& painter);
   void paintCaption(QPainter& painter);
+  void paintValues(QPainter& painter);
   int crossings(const QRectF& box) const;  // how much of the curves, dots and notes lies under it
 
   std::optional<double> cursor_;
   std::vector<PlotDot> dots_;
   std::vector<PlotMark> marks_;
   std::vector<PlotNote> notes_;
+  std::vector<PlotValue> values_;
   QString empty_, caption_;
   Qt::Alignment caption_corner_;
   std::vector<QRectF> noted_;  // where notes stand

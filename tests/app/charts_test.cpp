@@ -34,6 +34,7 @@ class ChartsTest : public QObject {
   void curvesOfEqualRunsAreBothSeen();
   void theTrainingCurveStaysInThePlot();
   void theKeyOfTheLinesStandsBesideThem();
+  void valuesOfManyRunsStandAtTheCursor();
   void aPaneOffersItsMeasures();
   void theChartsTakeWhatTheTimelineLeaves();
 };
@@ -228,6 +229,31 @@ void ChartsTest::theKeyOfTheLinesStandsBesideThem() {
     const double at = plot.yAxis->coordToPixel(y);
     QVERIFY(at < box.top() || at > box.bottom());
   }
+}
+
+void ChartsTest::valuesOfManyRunsStandAtTheCursor() {
+  std::vector<std::unique_ptr<Run>> runs;
+  std::vector<Run*> shown;
+  for (int i = 0; i < 5; ++i) {
+    runs.push_back(std::make_unique<Run>());
+    runs.back()->slot = i;
+    for (int step = 0; step < 50; ++step)
+      runs.back()->steps.push_back({double(step), step * 1e-3, 0, float(5 - i), 0.5F});
+    shown.push_back(runs.back().get());
+  }
+  CurvePane pane({Gauge::Loss});
+  pane.resize(500, 260);
+  pane.setRuns({shown[0], shown[1]});
+  pane.show();
+  QVERIFY(QTest::qWaitForWindowExposed(&pane));
+  auto* plot = pane.findChild<Plot*>();
+  pane.setCursorStep(20);
+  QTRY_VERIFY(pane.legend()->showsValues());
+  QVERIFY(plot->values().empty());
+  pane.setRuns(shown);
+  pane.setCursorStep(21);
+  QTRY_COMPARE(plot->values().size(), size_t{5});
+  QCOMPARE(plot->values()[4].text, QString("1.00"));
 }
 
 void ChartsTest::aPaneOffersItsMeasures() {

@@ -11,6 +11,7 @@
 namespace ws::app {
 namespace {
 
+constexpr double kMiB = 1 << 20;
 constexpr double kTitle = 26, kLegend = 22, kBadge = 26;
 
 QString part_name(prof::Meaning meaning) {
@@ -35,7 +36,7 @@ void BarsView::setRuns(std::vector<BarRun> runs) {
 }
 
 double BarsView::rowHeight(const QRectF& area) const {
-  return std::min(38.0, (area.height() - kTitle - kLegend) / static_cast<double>(std::max<size_t>(1, runs_.size())));
+  return std::min(50.0, (area.height() - kTitle - kLegend) / static_cast<double>(std::max<size_t>(1, runs_.size())));
 }
 
 void BarsView::paintName(QPainter& painter, const QRectF& row, const BarRun& run, double width) const {
@@ -98,11 +99,11 @@ void BarsView::paintLegend(QPainter& painter, const QRectF& area) const {
 }
 
 void BarsView::paintValues(QPainter& painter, const QRectF& area, const QString& title, double BarRun::*value,
-                           int decimals) const {
+                           int decimals, double unit) const {
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   painter.drawText(QRectF(area.left() + 4, area.top(), area.width(), kTitle), Qt::AlignVCenter, title);
-  double most = std::pow(10.0, -decimals);  // what is written as 0 has no bar
+  double most = unit * std::pow(10.0, -decimals);  // what is written as 0 has no bar
   for (const BarRun& run : runs_)
     if (!std::isnan(run.*value)) most = std::max(most, run.*value);
   const double height = rowHeight(area), scale = (area.width() - kBadge - 64) / most;
@@ -120,7 +121,7 @@ void BarsView::paintValues(QPainter& painter, const QRectF& area, const QString&
     painter.setPen(theme().text);
     draw_number(painter, QRectF(row.left() + kBadge + width + 6, row.top(), 80, height),
                 Qt::AlignLeft | Qt::AlignVCenter,
-                std::isnan(run.*value) ? QStringLiteral("–") : fixed_text(run.*value, decimals));
+                std::isnan(run.*value) ? QStringLiteral("–") : fixed_text(run.*value / unit, decimals));
     row.translate(0, height);
   }
 }
@@ -133,8 +134,11 @@ void BarsView::render(QPainter& painter, const QRectF& area) const {
   paintSplit(painter, QRectF(inner.left(), inner.top(), split - 16, inner.height()));
   const double below = inner.top() + kTitle + rowHeight(inner) * static_cast<double>(runs_.size());
   paintLegend(painter, QRectF(inner.left(), std::min(below + 4, inner.bottom() - kLegend), split, kLegend));
-  paintValues(painter, QRectF(inner.left() + split, inner.top(), rest - 14, inner.height()), tr("Peak in a step, MiB"),
-              &BarRun::peak_mib, 2);
+  double most = 0;
+  for (const BarRun& run : runs_) most = std::max(most, std::isnan(run.peak_mib) ? 0 : run.peak_mib);
+  const ByteUnit unit = byte_unit(most * kMiB);
+  paintValues(painter, QRectF(inner.left() + split, inner.top(), rest - 14, inner.height()),
+              tr("Peak in a step, %1").arg(unit.name), &BarRun::peak_mib, unit.bytes < kMiB ? 1 : 2, unit.bytes / kMiB);
   paintValues(painter, QRectF(inner.left() + split + rest, inner.top(), rest - 14, inner.height()),
               tr("Driver calls a step"), &BarRun::calls, 1);
 }

@@ -32,8 +32,8 @@ class BarsView : public QWidget {
   double rowHeight(const QRectF& area) const;
   void paintSplit(QPainter& painter, const QRectF& area) const;
   void paintLegend(QPainter& painter, const QRectF& area) const;
-  void paintValues(QPainter& painter, const QRectF& area, const QString& title, double BarRun::*value,
-                   int decimals) const;
+  void paintValues(QPainter& painter, const QRectF& area, const QString& title, double BarRun::*value, int decimals,
+                   double unit = 1) const;
   void paintName(QPainter& painter, const QRectF& row, const BarRun& run, double width) const;
 
   std::vector<BarRun> runs_;

@@ -176,9 +176,9 @@ void CompareTab::showHeadline() {
   const double delta = c.candidate_us - c.baseline_us;
   if (std::isnan(delta)) return times_->setText(tr("The step time of one is not known."));
   times_->setText(
-      tr("%1 → %2, %3%4 µs%5")
-          .arg(us_text(c.baseline_us), us_text(c.candidate_us), delta > 0 ? "+" : "", fixed_text(delta, 1),
-               c.half_width_us > 0 ? tr(" ± %1 (95 % interval)").arg(fixed_text(c.half_width_us, 1)) : QString()));
+      tr("%1 → %2 µs, %3%4 µs")
+          .arg(us_text(c.baseline_us), us_text(c.candidate_us), delta > 0 ? "+" : "", fixed_text(delta, 1)) +
+      (c.half_width_us > 0 ? tr(" ± %1 (95 % interval)").arg(fixed_text(c.half_width_us, 1)) : QString()));
 }
 
 // "A step has 20 → 3 kernels, 15 → 0 allocations."
@@ -205,11 +205,12 @@ void CompareTab::showCauses() {
     if (share > 1.005 && !beyond)
       beyond = cause_name(cause.meaning);  // which others made up for in part
     else if (parts.size() < 3 && share > 0.05)
-      parts << tr("%1 %2 %").arg(cause_name(cause.meaning)).arg(std::lround(100 * share));
+      parts << (parts.isEmpty() && !beyond ? tr("%1 % of the difference: %2") : tr("%2 (%1 %)"))
+                   .arg(std::lround(100 * share))
+                   .arg(cause_name(cause.meaning));
   }
   if ((beyond || !parts.isEmpty()) && comparison_.beyond_noise) {
-    const QString first = beyond ? tr("%1: more than the whole difference").arg(*beyond)
-                                 : tr("%1 of the difference").arg(parts.takeFirst());
+    const QString first = beyond ? tr("More than the whole difference: %1").arg(*beyond) : parts.takeFirst();
     lines << "<b>" + first.toHtmlEscaped() + "</b>" +
                  (parts.isEmpty() ? QString() : tr(", then %1").arg(parts.join(", "))) + ".";
   }

@@ -15,7 +15,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kNameWidth = 150, kRunWidth = 168, kLeastColumn = 40, kVerdictWidth = 108;
+constexpr int kNameWidth = 150, kRunWidth = 160, kLeastColumn = 40, kVerdictWidth = 108;
 
 // As millions what has more digits than a column has room for.
 QString figure_text(double value, int decimals) {
@@ -86,6 +86,7 @@ void CompareTab::showMeasures() {
   const double reached = shared_accuracy({runs.begin(), runs.end()});
   std::vector<std::vector<MeasureValue>> all;
   for (const Run* run : runs) all.push_back(measures_of(*run, sample(run), reached));
+  share_units(all);
   QString group;
   for (size_t i = 0; !all.empty() && i < all[0].size(); ++i) {
     std::vector<MeasureValue> values;
@@ -215,6 +216,7 @@ QByteArray CompareTab::measuresCsv() const {
   const double reached = shared_accuracy({runs.begin(), runs.end()});
   std::vector<std::vector<MeasureValue>> all;
   for (const Run* run : runs) all.push_back(measures_of(*run, sample(run), reached));
+  share_units(all);
   const auto number = [](double v) { return std::isnan(v) ? QString() : QString::number(v, 'g', 10); };
   for (size_t row = 0; !all.empty() && row < all[0].size(); ++row) {
     const MeasureValue& first = all[0][row];

@@ -158,6 +158,15 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
   return std::move(m.rows);
 }
 
+void share_units(std::vector<std::vector<MeasureValue>>& runs) {
+  constexpr double kLarge = 1024;
+  for (size_t row = 0; !runs.empty() && row < runs.front().size(); ++row) {
+    if (runs.front()[row].unit != "KiB") continue;
+    if (std::ranges::none_of(runs, [row](const auto& run) { return run[row].value >= kLarge; })) continue;
+    for (auto& run : runs) run[row].unit = "MiB", run[row].value /= 1024, run[row].decimals = 2;
+  }
+}
+
 double shared_accuracy(const std::vector<const Run*>& runs) {
   double least = 1;
   for (const Run* run : runs) {

@@ -23,6 +23,8 @@ struct MeasureValue {
 };
 // The same figures in the same order for every run. `reached`: the accuracy whose time is asked for; 0: none.
 std::vector<MeasureValue> measures_of(const Run& run, const RunSample& sample, double reached);
+// Beside each other all have one unit: KiB becomes MiB where one of them is large.
+void share_units(std::vector<std::vector<MeasureValue>>& runs);
 double step_half_width(const Run& run, const RunSample& sample);  // of its time per step, µs; 0: not known
 double peak_mib(const Run& run);                                  // NaN: not known
 double driver_calls(const Run& run);                              // to the driver's allocator, a step

@@ -10,7 +10,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kValueWidth = 76, kPanelWidth = 260, kRowMost = 34, kTitle = 22;
+constexpr double kValueWidth = 76, kPanelWidth = 260, kRowMost = 44, kTitle = 22;
 
 QColor mixed(const QColor& from, const QColor& to, double share) {
   const auto part = [share](int a, int b) { return static_cast<int>(std::lround(a + (b - a) * share)); };
@@ -184,7 +184,7 @@ void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left
                      why.isEmpty() ? tr("no finite number") : why);
   }
   const auto x = [&](double v) { return x0 + scale.share(v) * room; };
-  const double inset = std::min(6.0, row.height() * 0.2);
+  const double inset = std::min(9.0, row.height() * 0.2);
   const QRectF bar(x0, row.top() + inset, std::max(1.5, x(value->median) - x0), row.height() - 2 * inset);
   painter.setPen(QPen(t.focus, 1));
   painter.setBrush(t.chosen);

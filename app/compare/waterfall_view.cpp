@@ -27,9 +27,7 @@ double names_width(double width) { return std::clamp(0.27 * width, 116.0, 220.0)
 
 double micros(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
 
-QString change_text(double change) {
-  return (change > 0 ? "+" : "") + fixed_text(change, std::abs(change) < 100 ? 1 : 0);
-}
+QString change_text(double change) { return (change > 0 ? "+" : "") + us_text(change); }
 
 }  // namespace
 
@@ -116,7 +114,7 @@ void WaterfallView::paintBar(QPainter& painter, const Bar& bar, const QRectF& bo
   const double change = bar.to - bar.from;
   painter.setFont(number_font(12, bar.end ? 600 : 500));
   painter.setPen(theme().text);
-  const bool above = bar.end || change > 0;
+  const bool above = bar.end || change > 0 || block.bottom() + 18 > zero;  // not over the axis and its names
   draw_number(painter, QRectF(box.left() - 20, above ? block.top() - 18 : block.bottom() + 2, box.width() + 40, 16),
               Qt::AlignHCenter | Qt::AlignVCenter, bar.end ? us_text(bar.to) : change_text(change));
 }

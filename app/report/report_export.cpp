@@ -34,8 +34,10 @@ class Page {
   // Title, picture and caption stay together.
   void figure(const ReportFigure& figure) {
     constexpr double kRoom = kHeight - 2 * kPageMargin - 90;  // of a page, beside title and caption
-    const double whole = svg_size(figure.svg).height(), scale = std::min(1.0, kRoom / whole), height = whole * scale;
-    turn(height + 80);
+    constexpr double kWords = 74, kLeastScale = 0.82;         // a little smaller rather than on the next page
+    const double whole = svg_size(figure.svg).height(), left = kHeight - kPageMargin - y_ - kWords - 1;
+    const double scale = std::min(1.0, (left >= kLeastScale * whole ? left : kRoom) / whole), height = whole * scale;
+    turn(height + kWords);
     text(QString::fromStdString(figure.title), 15, 600);
     paint_svg(painter_, figure.svg, {kPageMargin, y_}, scale);
     y_ += height + 10;
@@ -104,8 +106,9 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
                       QObject::tr("%1 steps").arg(r.steps)};
     facts[1] += QString::fromStdString(step_against_first(runs, i));
     if (!r.accuracy.empty()) facts << QObject::tr("%1 % test accuracy").arg(r.accuracy.back().value, 0, 'f', 2);
-    facts << QObject::tr("%1 driver calls a step").arg(r.allocator_calls_per_step, 0, 'f', 1)
-          << QObject::tr("peak %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
+    if (!std::isnan(r.allocator_calls_per_step))
+      facts << QObject::tr("%1 driver calls a step").arg(r.allocator_calls_per_step, 0, 'f', 1);
+    if (r.peak_bytes > 0) facts << QObject::tr("peak %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
     page.text(facts.join(QStringLiteral(" · ")), 11);
   }
   const auto warnings = unfair(runs);

@@ -46,6 +46,18 @@ std::vector<std::pair<double, double>> thinned(const std::vector<Point>& points,
   return out;
 }
 
+// Nearly everywhere the same, as drawn.
+bool covers(const std::vector<Point>& upper, const std::vector<Point>& lower, const Plot& plot) {
+  if (upper.size() != lower.size()) return false;
+  size_t same = 0;
+  for (size_t i = 0; i < upper.size(); ++i) {
+    const double x = plot.by_time ? upper[i].wall_s - lower[i].wall_s : upper[i].step - lower[i].step;
+    same += std::abs(x) * Plot::kWidth < 2 * (plot.x1 - plot.x0) &&
+            std::abs(plot.y(upper[i].value) - plot.y(lower[i].value)) < 2;
+  }
+  return same * 10 >= upper.size() * 8;
+}
+
 // A running mean for curves of many points; none for few.
 std::vector<Point> smoothed(const std::vector<Point>& points) {
   constexpr size_t kMany = 150;
@@ -151,7 +163,13 @@ std::string curves(const std::vector<std::vector<Point>>& curves, bool log_y, bo
     if (curves[i].empty()) continue;
     const std::vector<Point> smooth = smoothed(curves[i]);
     if (!smooth.empty()) svg.polyline(thinned(curves[i], plot), colour(i), 0.8, "", 0.28);
-    svg.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), colour(i), 1.7, i >= 4 ? "6 3" : "");
+    // What lies on another curve is dashed, so that both are seen.
+    const bool above = std::any_of(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const auto& other) { return covers(curves[i], other, plot); });
+    svg.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), colour(i), 1.7,
+                 above    ? "7 7"
+                 : i >= 4 ? "6 3"
+                          : "");
     const Point& last = smooth.empty() ? curves[i].back() : smooth.back();
     double y = plot.y(last.value) + 4;
     while (std::ranges::any_of(written, [y](double other) { return std::abs(other - y) < 11; })) y += 11;
@@ -162,13 +180,16 @@ std::string curves(const std::vector<std::vector<Point>>& curves, bool log_y, bo
 }
 
 void legend(Svg& svg, double y, const Meanings& shown) {
-  double x = 28;
+  constexpr double kLeft = 28, kRight = 656;
+  double x = kLeft;
   for (size_t m = 0; m < prof::kMeanings; ++m) {
     if (!shown[m]) continue;
     const std::string name = prof::meaning_name(static_cast<prof::Meaning>(m));
+    const double width = 12 + 5.8 * static_cast<double>(name.size());
+    if (x + width > kRight) x = kLeft, y += 13;
     svg.rect(x, y, 9, 9, kMeaningColour[m], kEdge);
     svg.text(x + 12, y + 8, name, "start", 9.5);
-    x += 26 + 5.8 * static_cast<double>(name.size());
+    x += width + 14;
   }
 }
 
@@ -178,7 +199,7 @@ std::string split(const std::vector<ReportRun>& runs) {
     if (run.sample.parts.steps > 0)
       most = std::max(
           most, static_cast<double>(run.sample.parts.wall()) * 1e-3 / static_cast<double>(run.sample.parts.steps));
-  Svg svg(660, 30.0 * static_cast<double>(runs.size()) + 40);
+  Svg svg(660, 30.0 * static_cast<double>(runs.size()) + 44);
   double y = 8;
   for (size_t i = 0; i < runs.size(); ++i, y += 30) {
     svg.text(8, y + 15, letter(i), "start", 12, colour(i), 700);

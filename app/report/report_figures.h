@@ -22,7 +22,7 @@ std::string bytes_text(double bytes);  // "4.10 KiB"; "–" where it is not know
 std::string shortened(const std::string& text, size_t letters);  // with an ellipsis
 
 using Meanings = std::array<bool, prof::kMeanings>;
-void legend(Svg& svg, double y, const Meanings& shown);
+void legend(Svg& svg, double y, const Meanings& shown);  // one line of 13, or two
 
 std::vector<ReportRun::Point> usable(std::vector<ReportRun::Point> points, bool log_y);
 std::string curves(const std::vector<std::vector<ReportRun::Point>>& curves, bool log_y, bool by_time = false);

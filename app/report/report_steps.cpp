@@ -35,7 +35,7 @@ std::string time_text(double ns, bool ms) { return fixed(ns * (ms ? 1e-6 : 1e-3)
 bool in_ms(const Scale& scale) { return scale.longest >= 10'000'000; }
 
 double height_of(const std::vector<ReportRun>& runs) {
-  double height = kRuler + 34;
+  double height = kRuler + 44;
   for (const ReportRun& run : runs) {
     height += kHead + kBetween + (run.step.memory.empty() ? 0 : kMemory);
     for (const StepPicture::Lane& lane : run.step.lanes) height += lane_height(lane.kind, runs.size());
@@ -136,7 +136,7 @@ std::string steps(const std::vector<ReportRun>& runs) {
   if (scale.longest == 0) return {};
   const double height = height_of(runs);
   Svg svg(660, height);
-  draw_ruler(svg, scale, height - 32);
+  draw_ruler(svg, scale, height - 42);
   double y = kRuler;
   for (size_t i = 0; i < runs.size(); ++i) y = draw_run(svg, runs, i, scale, y);
   Meanings shown{};
@@ -144,7 +144,7 @@ std::string steps(const std::vector<ReportRun>& runs) {
     for (const StepPicture::Lane& lane : run.step.lanes)
       for (const StepPicture::Block& block : lane.blocks)
         if (lane.kind != prof::TrackKind::Phases) shown[static_cast<size_t>(block.meaning)] = true;
-  legend(svg, height - 20, shown);
+  legend(svg, height - 30, shown);
   return std::move(svg).done();
 }
 

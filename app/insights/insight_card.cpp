@@ -15,7 +15,7 @@ namespace {
 
 using prof::Meaning;
 
-constexpr int kRowHeight = 26, kNameWidth = 74, kValueWidth = 84;
+constexpr int kRowHeight = 26, kNameWidth = 74, kValueWidth = 136;
 constexpr float kAside = 0.28F;  // strength of the parts that the insight is not about
 
 QString part_name(Meaning meaning) {
@@ -31,7 +31,7 @@ QLabel* text_label(const QString& text, const QFont& font, QWidget* parent) {
 }
 
 QString change_in_time(double before, double after) {
-  return (after > before ? "+" : "") + fixed_text(100 * (after - before) / before, 1) + " %";
+  return (after > before ? "+" : "") + fixed_text(100 * (after - before) / before, 0) + " %";
 }
 
 }  // namespace
@@ -52,11 +52,13 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
     rows_.push_back(std::move(now));
     if (insight.predicted_us > 0)
       rows_.push_back({tr("predicted"), time_axis_text(insight.predicted_us), insight.predicted_us, {}});
+    if (insight.predicted_us > 0) rows_.back().change = change_in_time(facts.step_us, insight.predicted_us);
     if (tried && tried->measured_us > 0)
-      rows_.push_back({tr("measured"), time_axis_text(tried->measured_us), tried->measured_us, {}});
+      rows_.push_back({tr("measured"), time_axis_text(tried->measured_us), tried->measured_us, {}}),
+          rows_.back().change = change_in_time(facts.step_us, tried->measured_us);
   }
   QStringList words;
-  for (const Row& row : rows_) words << row.name + " " + row.value;
+  for (const Row& row : rows_) words << (row.name + " " + row.value + " " + row.change).trimmed();
   setAccessibleName(tr("A step: %1").arg(words.join(", ")));
   updateGeometry();
   update();
@@ -84,8 +86,13 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
   }
   painter.setFont(ui_font(12, 600));
   painter.setPen(t.text);
-  draw_number(painter, QRectF(bar.right() + 8, box.top(), kValueWidth, box.height()), Qt::AlignLeft | Qt::AlignVCenter,
-              row.value);
+  const QRectF value(bar.right() + 8, box.top(), kValueWidth, box.height());
+  draw_number(painter, value, Qt::AlignLeft | Qt::AlignVCenter, row.value);
+  if (row.change.isEmpty()) return;
+  const double after = number_width(painter.font(), row.value) + 8;
+  painter.setFont(ui_font(12));
+  painter.setPen(t.secondary);
+  draw_number(painter, value.adjusted(after, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, row.change);
 }
 
 void EvidenceBars::paintEvent(QPaintEvent*) {

@@ -39,6 +39,7 @@ class EvidenceBars : public QWidget {
     QString name, value;
     double us = 0;
     std::vector<Part> parts;
+    QString change;  // against now
   };
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;

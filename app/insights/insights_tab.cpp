@@ -61,6 +61,12 @@ InsightsTab::InsightsTab(Session* session, QWidget* parent) : QWidget(parent), s
   empty_->setMinimumHeight(160);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column_->addWidget(empty_);
+  note_ = new QLabel(
+      tr("Each gain is predicted by itself from the split of the step; two of them may be the same time."), list);
+  note_->setFont(ui_font(11));
+  note_->setForegroundRole(QPalette::PlaceholderText);
+  note_->setContentsMargins(16, 6, 16, 6);
+  column_->addWidget(note_);
   column_->addStretch(1);
   scroll->setWidget(list);
   outer->addWidget(scroll);
@@ -125,6 +131,7 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()};
   for (const Insight& insight : found) now.push_back(insight.headline);
   empty_->setVisible(found.empty());
+  note_->setVisible(std::ranges::count_if(found, [](const Insight& i) { return i.predicted_us > 0; }) > 1);
   if (now == shown_) return;
   shown_ = now;
   for (InsightCard* card : cards_) card->hide(), card->deleteLater();

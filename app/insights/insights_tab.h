@@ -58,7 +58,7 @@ class InsightsTab : public QWidget {
   std::function<Run*(const RunSpec&, const QString&)> train_;
   QPushButton* picker_;
   QMenu* menu_;
-  QLabel* empty_;
+  QLabel *empty_, *note_;
   QVBoxLayout* column_;
   std::vector<InsightCard*> cards_;
   std::vector<std::string> shown_;  // headlines of the cards: they are made anew only when these change

@@ -102,12 +102,14 @@ Found unfused_chains(const RunFacts& f) {
                               f.part(Meaning::Launch) + f.part(Meaning::Sync));
   if (gain < kWorthSaying * f.step_us) return {};
   return offer(
-      f, {"unfused chains",
-          plain(before) + " ops a step where " + plain(after) + " would do",
-          "Bias, activation, loss and update each go through memory on their own. Fused they are one kernel each.",
-          {{"exec.fusion", "pointwise"}},
-          f.step_us - gain,
-          Meaning::Pointwise});
+      f,
+      {"unfused chains",
+       plain(before) + " ops a step where " + plain(after) + " would do",
+       "Bias, activation, loss and update each go through memory on their own. Fused they are one kernel each, and the "
+       "launches and waits between them go too.",
+       {{"exec.fusion", "pointwise"}},
+       f.step_us - gain,
+       Meaning::Pointwise});
 }
 
 Found pageable_copies(const RunFacts& f) {

@@ -3,6 +3,7 @@
 #include <QApplication>
 #include <QLabel>
 #include <QListWidget>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QTabBar>
@@ -104,6 +105,7 @@ class InsightsTest : public QObject {
   void experimentRunsInTheWindow();
   void experimentGoesOnAfterAStop();
   void noRunStartsBesideAnExperiment();
+  void closingAsksWhetherTheExperimentStops();
   void shippedExperimentsAreListed();
 };
 
@@ -344,6 +346,33 @@ void InsightsTest::noRunStartsBesideAnExperiment() {
   QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 20'000);
   spec.train.epochs = 1;
   QVERIFY(window->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
+}
+
+void InsightsTest::closingAsksWhetherTheExperimentStops() {
+  QByteArray text = kExperiment;
+  auto window = open();
+  auto* tab = window->findChild<ExperimentsTab*>();
+  window->openFile(write("iris-closed.json", text.replace("\"train.epochs\": 2", "\"train.epochs\": 100000")));
+  tab->runButton()->click();
+  QVERIFY(tab->running());
+  QString asked;
+  const auto answer = [&asked](const char* words) {
+    QTimer::singleShot(150, [&asked, words] {
+      auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+      if (!box) return;
+      asked = box->text();
+      for (QAbstractButton* button : box->buttons())
+        if (button->text() == words) button->click();
+    });
+  };
+  answer("Let it run");
+  QVERIFY(!window->close());
+  QVERIFY2(asked.contains("experiment"), qPrintable(asked));
+  QVERIFY(tab->running() && window->isVisible());
+  answer("Stop and close");
+  QVERIFY(!window->close());
+  QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 20'000);
+  QVERIFY(!tab->running() && !window->leftBehind());
 }
 
 void InsightsTest::shippedExperimentsAreListed() {

@@ -210,8 +210,12 @@ void LabChart::paintCeilings(QPainter& painter, const Frame& f) const {
     painter.setFont(ui_font(10.5));
     const bool under = y - 4 - last < 13;  // the line above has its name there
     last = under ? y + 12 : y - 4;
-    painter.drawText(QPointF(f.plot.left() + 6, last),
-                     (compact_ ? tr("%1: %2") : tr("%1, measured: %2")).arg(name, valueText(value)));
+    const QString text = (compact_ ? tr("%1: %2") : tr("%1, measured: %2")).arg(name, valueText(value));
+    QColor ground = theme().base;  // curves pass behind
+    ground.setAlphaF(0.85F);
+    painter.fillRect(QRectF(f.plot.left() + 4, last - 10, painter.fontMetrics().horizontalAdvance(text) + 4, 13),
+                     ground);
+    painter.drawText(QPointF(f.plot.left() + 6, last), text);
   }
 }
 
@@ -226,8 +230,8 @@ void LabChart::render(QPainter& painter, const QRectF& area) const {
     painter.drawText(f.plot.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
     return;
   }
-  paintCeilings(painter, f);
   for (const LabCurve& curve : curves_) paintCurve(painter, f, curve);
+  paintCeilings(painter, f);
   if (!compact_) paintEndLabels(painter, f);
   if (!compact_) paintCrossovers(painter, f);
   paintCursor(painter, f);

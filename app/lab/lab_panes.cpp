@@ -105,7 +105,7 @@ Pane* LabTab::buildTimes() {
 Pane* LabTab::buildThroughput() {
   throughput_ = new LabChart(LabAxis::Flops);
   throughput_->setCompact(true);
-  throughput_->setEmptyText(tr("Work a second"));
+  throughput_->setEmptyText(tr("Rates come with the points"));
   auto* pane = new Pane(tr("Throughput"), this);
   pane->setTitle(tr("Throughput"), tr("higher is better"));
   pane->legend()->hide();

@@ -108,7 +108,7 @@ QStringList troubles(const lab::LabResult& result) {
 
 QString lab_headline(const lab::LabResult& result) {
   if (!pitfall_finding(result).isEmpty()) return QObject::tr("The dashed curve is not the work");
-  return result.points.empty() ? QObject::tr("How to read this") : QObject::tr("What it says");
+  return result.points.empty() ? QObject::tr("How to read this") : QObject::tr("Measured here");
 }
 
 QStringList lab_findings(const lab::LabResult& result) {

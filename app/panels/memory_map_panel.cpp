@@ -98,8 +98,9 @@ void MemoryMapPanel::refresh() {
   std::vector<double> kib;
   for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
   HistogramData bins = histogram_of(kib, 40, true);
-  bins.unit = "KiB", bins.caption = tr("sizes of %1 blocks · log axis").arg(kib.size());
-  sizes_->setData(std::move(bins), theme().of(prof::Meaning::Pointwise));
+  bins.caption = tr("sizes of %1 blocks · log axis").arg(kib.size());
+  bins.low_text = bytes_text(1024 * bins.low), bins.high_text = bytes_text(1024 * bins.high);
+  sizes_->setData(std::move(bins), theme().quiet);
   view_->setMap(std::move(map), run_ ? run_->slot : 0);
   if (cursor && was_by_op == view_->map().by_op && was_by_op) view_->setCursorX(*cursor);
   showFigures();
@@ -109,7 +110,8 @@ void MemoryMapPanel::showFigures() {
   const MemoryMap& map = view_->map();
   if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed yet")}});
   std::vector<Figure> figures;
-  if (map.reserved) figures.push_back(bytes_figure(tr("reserved"), map.reserved, tr(", one block")));
+  if (map.reserved)
+    figures.push_back(bytes_figure(tr("reserved"), map.reserved, map.by_op ? tr(", one block") : QString()));
   figures.push_back(bytes_figure(tr("peak used"), map.peak,
                                  map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
   if (map.by_op)

@@ -62,6 +62,7 @@ void style_table(QTableView& table, const QString& name) {
   table.horizontalHeader()->setHighlightSections(false);
   table.horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   table.horizontalHeader()->setFont(ui_font(11));
+  table.horizontalHeader()->setTextElideMode(Qt::ElideRight);
 }
 
 FigureStrip::FigureStrip(QWidget* parent) : QWidget(parent) { setFixedHeight(58); }
@@ -156,8 +157,10 @@ void HistogramView::paintEvent(QPaintEvent*) {
   }
   painter.setPen(t.quiet);
   const QRectF axis(plot.left(), plot.bottom() + 2, plot.width(), 16);
-  draw_number(painter, axis, Qt::AlignLeft | Qt::AlignVCenter, significant_text(data_.low));
-  draw_number(painter, axis, Qt::AlignRight | Qt::AlignVCenter, significant_text(data_.high) + " " + data_.unit);
+  draw_number(painter, axis, Qt::AlignLeft | Qt::AlignVCenter,
+              data_.low_text.isEmpty() ? significant_text(data_.low) : data_.low_text);
+  draw_number(painter, axis, Qt::AlignRight | Qt::AlignVCenter,
+              data_.high_text.isEmpty() ? significant_text(data_.high) + " " + data_.unit : data_.high_text);
 }
 
 }  // namespace ws::app

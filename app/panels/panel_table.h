@@ -37,6 +37,7 @@ struct HistogramData {
   double low = 0, high = 1;
   std::vector<double> counts, ghost;  // ghost: outlined behind, same bins
   QString unit, caption, ghost_caption;
+  QString low_text, high_text;  // of the ends, where a number and the unit do not say it
   bool log_x = false;
 };
 HistogramData histogram_of(const std::vector<double>& values, size_t bins, bool log_x);

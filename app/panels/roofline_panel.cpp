@@ -129,7 +129,6 @@ void RooflineView::paintEvent(QPaintEvent*) {
   paintRoof(painter);
   painter.setRenderHint(QPainter::Antialiasing);
   const auto* chosen = selection_->get<OpChoice>();
-  std::vector<QRectF> taken;
   for (const auto& point : points_) {
     const QPointF at = placeOf(point);
     const bool selected = chosen && chosen->run == run_ && std::ranges::find(point.ops, chosen->op) != point.ops.end();
@@ -138,14 +137,31 @@ void RooflineView::paintEvent(QPaintEvent*) {
     painter.setBrush(evaluates ? t.base : t.of(point.meaning));
     const double radius = selected ? 7 : 5;
     painter.drawEllipse(at, radius, radius);
-    const QString name = QString::fromStdString(point.name);
-    const QRectF label(at.x() + 9, at.y() - 8, painter.fontMetrics().horizontalAdvance(name) + 4, 16);
-    if (label.right() > box.right() ||
-        std::any_of(taken.begin(), taken.end(), [&](const QRectF& r) { return r.intersects(label); }))
-      continue;
-    taken.push_back(label);
-    painter.setPen(t.secondary);
-    painter.drawText(label, Qt::AlignVCenter, name);
+  }
+  paintNames(painter, box);
+}
+
+// Beside its point, where neither a name nor another point is; what finds no room says its name when pointed at.
+void RooflineView::paintNames(QPainter& painter, const QRectF& box) const {
+  std::vector<QRectF> taken;
+  for (const auto& point : points_) {
+    const QPointF at = placeOf(point);
+    taken.emplace_back(at.x() - 4, at.y() - 4, 8, 8);
+  }
+  painter.setPen(theme().secondary);
+  for (size_t i = 0; i < points_.size(); ++i) {
+    const QPointF at = placeOf(points_[i]);
+    const QString name = QString::fromStdString(points_[i].name);
+    const double width = painter.fontMetrics().horizontalAdvance(name) + 4;
+    for (const QRectF& label :
+         {QRectF(at.x() + 9, at.y() - 8, width, 16), QRectF(at.x() - 9 - width, at.y() - 8, width, 16),
+          QRectF(at.x() - width / 2, at.y() - 22, width, 16), QRectF(at.x() - width / 2, at.y() + 7, width, 16)}) {
+      if (!box.contains(label) || std::ranges::any_of(taken, [&](const QRectF& r) { return r.intersects(label); }))
+        continue;
+      taken.push_back(label);
+      painter.drawText(label, Qt::AlignVCenter, name);
+      break;
+    }
   }
 }
 

@@ -32,6 +32,7 @@ class RooflineView : public QWidget {
   double x(double intensity) const;
   double y(double flops) const;
   void paintRoof(QPainter&) const;
+  void paintNames(QPainter& painter, const QRectF& box) const;
   int pointAt(QPointF at) const;
 
   Selection* selection_;

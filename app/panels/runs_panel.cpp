@@ -37,7 +37,9 @@ QString state_text(const Run& run) {
 QString second_line(const Run& run) {
   QStringList parts;
   if (const QString state = state_text(run); !state.isEmpty()) parts << state;
-  if (run.origin != RunOrigin::Imported) parts << spec_subtitle(run.spec);
+  // What the title does not say: of a run that is named after its preset, how it runs.
+  if (run.origin != RunOrigin::Imported && !run.lab)
+    parts << (run.title.contains(short_title(run.spec)) ? spec_subtitle(run.spec) : short_title(run.spec));
   if (!run.tags.isEmpty()) parts << run.tags.join(", ");
   if (run.created.isValid()) parts << run.created.toString("HH:mm");
   return parts.join(QString::fromUtf8(" · "));

@@ -218,6 +218,9 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
     const bool alone = i % 2 == 0 && i + 1 == filled.size();
     grid_->addWidget(filled[i], 10 + static_cast<int>(i / 2), static_cast<int>(i % 2) * 2, 1, alone ? 4 : 2);
   }
+  // What was learned has the height that is left.
+  for (int row = 10; row < 12; ++row) grid_->setRowStretch(row, row < 10 + (static_cast<int>(filled.size()) + 1) / 2);
+  grid_->setRowStretch(20, filled.empty());
   showTitle((run_ && !run_->live()
                  ? tr("Weights after the last step, %1 · filled: now · outline: as the init made them")
                  : tr("Weights at step %1 · filled: now · outline: as the init made them"))
@@ -245,11 +248,15 @@ void WeightsPanel::showHistograms() {
       histograms_.back()->show();
     }
     HistogramData bins = compared(layer);
-    bins.caption = tr("%1  %2 × %3   σ %4, at first %5")
+    const bool one = layer.now.size() == 1 && layer.first.size() == 1;
+    const auto said = [one](const std::vector<float>& values) {
+      return significant_text(one ? static_cast<double>(values[0]) : spread(values));
+    };
+    bins.caption = (one ? tr("%1  %2 × %3   %4, at first %5") : tr("%1  %2 × %3   σ %4, at first %5"))
                        .arg(QString::fromStdString(layer.name))
                        .arg(layer.rows)
                        .arg(layer.cols)
-                       .arg(significant_text(spread(layer.now)), significant_text(spread(layer.first)));
+                       .arg(said(layer.now), said(layer.first));
     histograms_[i]->setData(std::move(bins), theme().of(prof::Meaning::Matrix));
   }
 }

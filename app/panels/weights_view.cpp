@@ -45,6 +45,16 @@ QImage sample_image(const data::Dataset& data, const data::Split& part, int64_t 
   return image;
 }
 
+// "y = 2.00 x + 0.99 · x from −1.00 to 1.00"
+QString line_text(const WeightsSnapshot& s) {
+  const double x0 = static_cast<double>(s.line_x.front()), x1 = static_cast<double>(s.line_x.back());
+  const double y0 = static_cast<double>(s.line_y.front()), y1 = static_cast<double>(s.line_y[s.line_x.size() - 1]);
+  const double slope = (y1 - y0) / (x1 - x0), at_zero = y0 - slope * x0;
+  return QObject::tr("y = %1 x %2 %3 · x from %4 to %5")
+      .arg(significant_text(slope), at_zero < 0 ? QStringLiteral("−") : QStringLiteral("+"),
+           significant_text(std::abs(at_zero)), significant_text(x0), significant_text(x1));
+}
+
 QString class_name(const data::Dataset& data, int index) {
   return static_cast<size_t>(index) < data.class_names.size()
              ? QString::fromStdString(data.class_names[static_cast<size_t>(index)])
@@ -143,8 +153,9 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
     if (pictures) painter.drawImage(QRectF(at.x(), at.y(), 46, 46), sample_image(*data_, part, s.row));
     const bool right = s.truth == s.guess;
     painter.setPen(right ? t.secondary : t.worse);
-    const QString text = (right ? QStringLiteral("✓ ") : QStringLiteral("✗ ")) + class_name(*data_, s.guess) +
-                         (pictures ? QString() : " " + fixed_text(static_cast<double>(s.confidence) * 100, 0) + " %");
+    const QString text =
+        (right ? QStringLiteral("✓ ") : QStringLiteral("✗ ")) + class_name(*data_, s.guess) +
+        (pictures ? QString() : QStringLiteral(" · ") + fixed_text(static_cast<double>(s.confidence) * 100, 0) + " %");
     painter.drawText(QRectF(at.x(), at.y() + (pictures ? 47 : 0), wide - 4, 17), Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(wide) - 4));
   }
@@ -180,7 +191,7 @@ void LearnedView::paintConfusion(QPainter& painter, QRectF area) {
   }
   painter.setPen(t.quiet);
   painter.drawText(QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
-                   tr("row: truth · column: guess · %1 rows").arg(snapshot_->confusion_rows));
+                   tr("row: truth · column: guess · %1 rows").arg(count_text(snapshot_->confusion_rows)));
 }
 
 void LearnedView::paintPlane(QPainter& painter, QRectF area) {
@@ -205,6 +216,17 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
     }
     painter.drawImage(area, ground);
   }
+  painter.setFont(ui_font(11));
+  painter.setPen(t.quiet);
+  const bool whole_line = line && s.line_x.size() > 1 && s.line_y.size() >= s.line_x.size();
+  if (!line || whole_line)
+    painter.drawText(
+        QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
+        whole_line
+            ? line_text(s)
+            : tr("x from %1 to %2 · y from %3 to %4")
+                  .arg(significant_text(static_cast<double>(s.x_low)), significant_text(static_cast<double>(s.x_high)),
+                       significant_text(static_cast<double>(low)), significant_text(static_cast<double>(high))));
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setClipRect(area);
   const int64_t step = std::max<int64_t>(1, data_->train.rows / kMostPoints);

@@ -110,9 +110,15 @@ void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double to
     const Run* run = model_.run(ref.run);
     const auto& counter = model_.counter(ref);
     const TimeRange range = model_.runRange(ref.run, g_->range);
-    const auto value = value_at(counter, range.begin + range.length() / 8);
-    if (!is_reserved(counter) || !value) continue;
-    const QString text = QString(run_letter(run->slot)) + " reserved " + bytes_text(*value);
+    auto value = value_at(counter, range.begin);
+    if (!is_reserved(counter)) continue;
+    double least = value.value_or(0);
+    for (const auto& point : prof::lod(counter, range.begin, range.end, 400))
+      value = std::max(value.value_or(0), point.max), least = std::min(least, point.min);
+    if (!value || *value <= 0) continue;
+    const QString text = (least < *value ? QObject::tr("%1 reserves up to %2") : QObject::tr("%1 reserves %2"))
+                             .arg(run_letter(run->slot))
+                             .arg(bytes_text(*value));
     const double width = small_.width(text), y = band.bottom() - *value / top * band.height() - 9;
     QRectF box(band.left() + band.width() / 8, y - 7, width, 14);
     for (const QRectF& other : taken)
@@ -120,7 +126,7 @@ void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double to
     if (box.top() < band.top() - 4) box.moveTop(box.top() + 20);
     taken.push_back(box);
     QColor ground = theme().base;  // readable also where the line of another run passes
-    ground.setAlphaF(0.75F);
+    ground.setAlphaF(0.92F);
     p_->fillRect(box.adjusted(-3, 0, 3, 0), ground);
     small_.draw(*p_, box.left(), box.center().y(), text, theme().run[std::max(0, run->slot) % 8]);
   }

@@ -142,7 +142,7 @@ void TopBar::build() {
   row->addWidget(separator());
   row->addSpacing(8);
   middle_ = new QStackedWidget(this);
-  hint_ = new QLabel(tr("Press Train, or pick a start below"), middle_);
+  hint_ = new QLabel(tr("Press Train to begin"), middle_);
   hint_->setForegroundRole(QPalette::PlaceholderText);
   middle_->addWidget(hint_);
   middle_->addWidget(buildLive());
@@ -304,7 +304,9 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
     stop_->setProperty("busy", busy);
     refreshIcons();
   }
-  if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run ? 1 : 0);
+  const bool sweep = run && run->lab;  // it has no steps to count, no loss
+  hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("Press Train to begin"));
+  if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run && !sweep ? 1 : 0);
   progress_->show(run, waiting, compact_);
   if (!run) return cost_->clear();
   loss_->setValue(run->steps.empty() ? "—" : significant_text(run->steps.back().loss), {});

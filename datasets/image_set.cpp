@@ -126,6 +126,8 @@ int64_t classes_in(const std::string& labels_file) {
 
 Dataset load_image_folder(const std::string& folder, int64_t classes, int64_t limit) {
   const std::string images = find_file(folder, "train", "images"), labels = find_file(folder, "train", "labels");
+  if (std::error_code none; !std::filesystem::is_directory(folder, none))
+    throw Failure(folder + ": there is no such folder.");
   if (images.empty() || labels.empty())
     throw Failure(folder + ": holds no train-" + (images.empty() ? "images-idx3-ubyte" : "labels-idx1-ubyte") +
                   " file or one of such a name, plain or .gz");

@@ -110,7 +110,7 @@ struct RecordedRun::Impl final : TrainSink {
       work();
     } catch (const std::exception& problem) {
       file_problem = problem.what();
-      say("The run file is not written any further: " + file_problem);
+      say("Training goes on, but its run file is not written any further: " + file_problem);
     }
   }
 

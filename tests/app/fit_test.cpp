@@ -12,6 +12,7 @@
 #include <QToolButton>
 #include <QtTest>
 
+#include "app/compare/paged_pane.h"
 #include "app/library/library_tab.h"
 #include "app/panels/command_palette.h"
 #include "app/panels/section.h"
@@ -25,6 +26,7 @@
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
 #include "tests/app/made_run.h"
+#include "tests/app/painted_text.h"
 #include "tests/app/window_home.h"
 
 using namespace ws::app;
@@ -116,14 +118,23 @@ QStringList short_tabs(const QTabBar& tabs) {
 
 QString beyond_the_edge(const QTableView& table) {
   if (table.accessibleName() == "Numbers of the experiment") return {};  // a column for every choice that varies
+  constexpr int kOfTwoRuns = 6;
+  if (table.accessibleName() == "Measures" && table.model()->columnCount() != kOfTwoRuns)
+    return {};  // one for each run
   const int more = table.horizontalScrollBar()->maximum();
   return more > 0 ? QString("table “%1”: %2 pixels of columns are out of sight").arg(table.accessibleName()).arg(more)
                   : QString();
 }
 
+// Charts, timelines, maps and bars: what is not made of labels and buttons.
+bool paints_letters(const QWidget& w) {
+  return QString(w.metaObject()->className()).startsWith("ws::app::") && !qobject_cast<const QAbstractButton*>(&w) &&
+         !qobject_cast<const QAbstractScrollArea*>(&w);
+}
+
 QStringList cut_off(const QWidget& window) {
   QStringList found;
-  for (const QWidget* w : window.findChildren<QWidget*>()) {
+  for (QWidget* w : window.findChildren<QWidget*>()) {
     if (!w->isVisible() || w->window() != &window) continue;
     if (const QString why = shortage(*w); !why.isEmpty())
       found << QString("%1 “%2” (%3): %4")
@@ -133,6 +144,8 @@ QStringList cut_off(const QWidget& window) {
     if (const auto* tabs = qobject_cast<const QTabBar*>(w)) found << short_tabs(*tabs);
     if (const auto* table = qobject_cast<const QTableView*>(w); table && !beyond_the_edge(*table).isEmpty())
       found << beyond_the_edge(*table);
+    if (paints_letters(*w))
+      for (const QString& line : unreadable(*w)) found << QString("%1: %2").arg(w->metaObject()->className(), line);
   }
   return found;
 }
@@ -151,7 +164,9 @@ class FitTest : public QObject, WindowHome {
   // Two runs of a GPU, as far as the window can tell.
   static void takeIn(MainWindow& window) {
     for (auto style : {ws::test::StepStyle::EagerDirect, ws::test::StepStyle::GraphArena}) {
-      Run* run = ws::test::made(style == ws::test::StepStyle::EagerDirect ? "direct" : "arena", style, -1).release();
+      const bool direct = style == ws::test::StepStyle::EagerDirect;
+      Run* run = ws::test::made(direct ? "direct" : "arena", style, direct).release();
+      run->slot = -1;
       run->created = QDateTime::currentDateTime();
       run->loaded = true;
       window.library()->adopt(run);
@@ -173,6 +188,10 @@ class FitTest : public QObject, WindowHome {
 
  private slots:
   void initTestCase() { moveIn(); }
+  void init() {  // each other test in the other theme
+    static bool light = false;
+    set_theme(*qApp, (light = !light) ? ThemeName::Light : ThemeName::Dark);
+  }
   void cleanup() { clear(); }
   void whatIsCutOffIsFound();
   void aNewWindow();
@@ -199,6 +218,25 @@ void FitTest::whatIsCutOffIsFound() {
   label.adjustSize();
   label.move(290 - label.width() / 2, 4);  // half of it outside
   QCOMPARE(cut_off(window).size(), 2);
+  class Letters : public QWidget {
+   public:
+    using QWidget::QWidget;
+    int second = 60;
+
+   protected:
+    void paintEvent(QPaintEvent*) override {
+      QPainter painter(this);
+      painter.drawText(4, 20, "first");
+      painter.drawText(second, 20, "second");
+    }
+  } letters(&window);
+  letters.resize(160, 40);
+  QVERIFY(unreadable(letters).isEmpty());
+  QCOMPARE(painted_texts(letters).size(), size_t{2});
+  letters.second = 20;
+  QCOMPARE(unreadable(letters).size(), 1);
+  letters.second = 140;
+  QCOMPARE(unreadable(letters).size(), 1);
   label.setText(QString::fromUtf8("a text of…"));
   label.move(4, 4), label.adjustSize(), button.adjustSize();
   QCOMPARE(cut_off(window).size(), 1);
@@ -237,14 +275,20 @@ void FitTest::everyTab() {
   auto window = WindowHome::open();
   window->resize(size);
   QTRY_VERIFY(window->deviceKnown());
+  takeIn(*window);
   train(*window, "direct");
   train(*window, "arena");
+  for (Run* run : window->library()->runs()) window->library()->setTicked(run, true);
   QStringList wrong;
+  size_t letters = 0;  // painted ones: that they are looked at is seen from their number
   for (int tab = 0; tab < window->tabs()->count(); ++tab) {
     window->tabs()->setCurrentIndex(tab);
     settle();
+    for (QWidget* w : window->findChildren<QWidget*>())
+      if (w->isVisible() && paints_letters(*w)) letters += painted_texts(*w).size();
     check(*window, QString("%1, %2").arg(window->tabs()->tabText(tab)).arg(size.width()), wrong);
   }
+  QVERIFY2(letters > 400, qPrintable(QString::number(letters)));
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
@@ -294,6 +338,14 @@ void FitTest::whatIsPointedAtAndChosen() {
       check(*window, "gauge " + gauge->text(), wrong);
     }
   }
+  for (int tab = 0; tab < window->tabs()->count(); ++tab)
+    if (window->tabs()->tabText(tab) == "Compare") window->tabs()->setCurrentIndex(tab);
+  for (auto* pane : window->findChildren<PagedPane*>())
+    for (int page = 0; pane->isVisible() && page < pane->strip()->count(); ++page) {
+      pane->setPage(page);
+      settle();
+      check(*window, "compare " + pane->strip()->tabText(page), wrong);
+    }
   auto* library = window->findChild<LibraryTab*>();
   for (int tab = 0; tab < window->tabs()->count(); ++tab)
     if (window->tabs()->tabText(tab).startsWith("Library")) window->tabs()->setCurrentIndex(tab);
@@ -313,7 +365,7 @@ void FitTest::boxesThatComeUp() {
   KeyList keys(window->menuBar(), window.get());
   CommandPalette palette(window->menuBar(), window.get());
   SpecJsonDialog json(window->setup()->spec(), window.get());
-  FinishingBox finishing(window->session(), window.get());
+  FinishingBox finishing(waiting_for(*window->session()), window.get());
   for (QDialog* box : std::initializer_list<QDialog*>{&keys, &palette, &json, &finishing}) {
     box->setModal(false);
     box->show();

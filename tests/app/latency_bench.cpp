@@ -1,4 +1,5 @@
-// How long the window keeps a person waiting while half a million spans a second stream into it.
+// How long the window keeps a person waiting: until it is there, until the first step after the click, and while half
+// a million spans a second stream into it.
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QTemporaryDir>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "app/panels/setup_panel.h"
 #include "app/panels/theme.h"
 #include "app/window/main_window.h"
 
@@ -110,6 +112,20 @@ Latencies stream(MainWindow& window, Run& run) {
   return late;
 }
 
+// From Train to the first step that the window knows of.
+qint64 first_step_ms(MainWindow& window) {
+  window.setup()->usePreset("iris");
+  window.setup()->set("exec.device", "cpu");
+  QElapsedTimer clock;
+  clock.start();
+  window.train();
+  while (clock.elapsed() < 10'000 && window.session()->run() && window.session()->run()->steps.empty())
+    QApplication::processEvents(QEventLoop::AllEvents, 5);
+  const qint64 took = clock.elapsed();
+  window.session()->stopAndWait(10'000);
+  return took;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -124,6 +140,8 @@ int main(int argc, char** argv) {
   window.show();
   QApplication::processEvents();
   const auto visible = start.elapsed();
+  while (!window.deviceKnown()) QApplication::processEvents(QEventLoop::AllEvents, 5);
+  const qint64 first_step = first_step_ms(window);
   auto* run = new Run(&window);
   run->title = "synthetic";
   run->created = QDateTime::currentDateTime();
@@ -132,9 +150,10 @@ int main(int argc, char** argv) {
   Latencies late = stream(window, *run);
   const double p99 = late.at(0.99), worst = late.at(1);
   std::printf(
-      "window visible after %lld ms\nspans %zu\nevent loop latency p50 %.2f ms  p99 %.2f ms  worst %.2f ms  (%zu "
+      "window visible after %lld ms\nfirst step %lld ms after the click\nspans %zu\nevent loop latency p50 %.2f ms  "
+      "p99 %.2f ms  worst %.2f ms  (%zu "
       "events)\nhistory %.0f MiB\n",
-      static_cast<long long>(visible), run->trace.span_count(), late.at(0.5), p99, worst, late.ms.size(),
-      static_cast<double>(run->trace.resident_bytes()) / (1 << 20));
-  return p99 <= 16 && worst <= 50 ? 0 : 1;
+      static_cast<long long>(visible), static_cast<long long>(first_step), run->trace.span_count(), late.at(0.5), p99,
+      worst, late.ms.size(), static_cast<double>(run->trace.resident_bytes()) / (1 << 20));
+  return visible <= 700 && first_step <= 1000 && p99 <= 16 && worst <= 50 ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
+#include "app/cli/help.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/start_anew.h"
 #include "app/report/experiment_figure.h"
@@ -72,9 +73,10 @@ int run_experiment(const ExperimentArguments& a) {
     std::printf("%s\n", to_json(result).dump().c_str());
     return kDone;
   }
-  std::printf("%s\n%s\n\n%s\n%s\nExpected: %s\nMeasured: %s\n", spec.title.c_str(), result.device.c_str(),
-              experiment_table(result).c_str(), result.complete ? "" : "Not complete: start it again to go on.\n",
-              spec.expect.c_str(), measured_text(result).c_str());
+  std::printf("%s\n%s\n\n%s%s\n%s\n%s\n", spec.title.c_str(), result.device.c_str(), experiment_table(result).c_str(),
+              result.complete ? "" : "\nNot complete: start it again to go on.\n",
+              wrapped("Expected: " + spec.expect, 0, 0).c_str(),
+              wrapped("Measured: " + measured_text(result), 0, 0).c_str());
   return kDone;
 }
 

@@ -1,6 +1,7 @@
 // What works on recorded runs: convert, diff, stats.
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -23,7 +24,7 @@ prof::RunData read(const std::string& path) {
 }
 
 struct TwoFiles {
-  std::string a, b;
+  std::string a, b, by = "name";
   bool json = false;
 };
 
@@ -65,9 +66,18 @@ int diff(const TwoFiles& files) {
   return kDone;
 }
 
+const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name},
+                                                   {"op", prof::GroupBy::Op},
+                                                   {"layer", prof::GroupBy::Layer},
+                                                   {"phase", prof::GroupBy::Phase},
+                                                   {"shape", prof::GroupBy::Shape}};
+
 int stats(const TwoFiles& files) {
+  const auto by = kGroups.find(files.by);
+  if (by == kGroups.end()) throw UsageError("--by: choose name, op, layer, phase or shape, not " + files.by);
+  if (files.json && files.by != "name") throw UsageError("--by: the JSON object is by name");
   const prof::RunData run = read(files.a);
-  prof::TraceStats stats = prof::trace_stats(run.trace);
+  prof::TraceStats stats = prof::trace_stats(run.trace, by->second);
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
   if (files.json) return std::printf("%s\n", prof::to_json(stats).c_str()), kDone;
   print_table(heading(run.summary) + prof::to_text(stats) + prof::allocator_text(run.trace, run.allocations));
@@ -109,6 +119,9 @@ Run add_stats(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
   CLI::App& command = *program.add_subcommand("stats", "kernels, copies and calls of a recorded run");
   command.add_option("FILE", files->a, "a run file or another tool's trace")->required();
+  command.add_option("--by", files->by, "rows for each name, op, layer, phase or shape (name, grid and block)")
+      ->type_name("WHAT")
+      ->capture_default_str();
   command.add_flag("--json", files->json, "print one JSON object");
   command.footer("Example:\n  warpscope-cli stats a.wsrun");
   return [files] { return stats(*files); };

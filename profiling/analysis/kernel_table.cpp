@@ -26,10 +26,11 @@ std::string without_brackets(const std::string& name) {
   return out;
 }
 
-std::string or_none(const std::string& text) { return text.empty() ? "(no op)" : text; }
+std::string or_none(const std::string& text, const char* none = "(no op)") { return text.empty() ? none : text; }
 
 std::string shape_text(const Trace& trace, const Span& span) {
   const Detail& d = trace.detail(span.detail);
+  if (d.grid[0] == 0) return trace.name(span.name);  // no kernel
   const auto triple = [](const int(&v)[3]) {
     return std::to_string(v[0]) + "×" + std::to_string(v[1]) + "×" + std::to_string(v[2]);
   };
@@ -64,9 +65,9 @@ struct Grouping {
       case GroupBy::Op:
         return or_none(op.layer.empty() || op.name.empty() ? op.name : op.layer + " · " + op.name);
       case GroupBy::Layer:
-        return or_none(op.layer);
+        return or_none(op.layer, op.name.empty() ? "(no op)" : "(no layer)");
       case GroupBy::Phase:
-        return or_none(op.phase);
+        return or_none(op.phase, op.name.empty() ? "(no op)" : "(no phase)");
     }
     return {};
   }

@@ -42,7 +42,7 @@ double us_of_ns(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
 }  // namespace
 
-TraceStats trace_stats(const Trace& trace) {
+TraceStats trace_stats(const Trace& trace, GroupBy by) {
   TraceStats stats;
   std::unordered_set<uint32_t> steps;
   for (const Track& track : trace.tracks()) {
@@ -63,8 +63,8 @@ TraceStats trace_stats(const Trace& trace) {
     ++stats.allocations;
     stats.allocated_bytes += event.bytes;
   }
-  stats.by_name = kernel_table(trace, -kAlways, kAlways);
-  if (stats.by_name.empty()) stats.cpu_ops = kernel_table(trace, -kAlways, kAlways, GroupBy::Name, SpanKind::Op);
+  stats.by_name = kernel_table(trace, -kAlways, kAlways, by);
+  if (stats.by_name.empty()) stats.cpu_ops = kernel_table(trace, -kAlways, kAlways, by, SpanKind::Op);
   stats.losses = trace.losses;
   stats.activity = activity(trace, trace.first_time(), trace.last_time());
   stats.delay = launch_delay(trace, -kAlways, kAlways);
@@ -181,8 +181,8 @@ std::string to_text(const TraceStats& s) {
   add("API calls", s.api_calls, 0, "");
   add("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
   text += gpu_text(s);
-  if (!s.by_name.empty()) text += rows_text(s.by_name, "kernel");
-  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "op on the CPU");
+  if (!s.by_name.empty()) text += rows_text(s.by_name, "kernels");
+  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops on the CPU");
   return text;
 }
 

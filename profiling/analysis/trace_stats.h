@@ -20,7 +20,7 @@ struct TraceStats {
   std::vector<KernelRow> by_name;
   std::vector<KernelRow> cpu_ops;  // where no kernel was recorded: what the CPU did instead
 };
-TraceStats trace_stats(const Trace& trace);
+TraceStats trace_stats(const Trace& trace, GroupBy by = GroupBy::Name);  // by_name and cpu_ops: by that
 std::string to_text(const TraceStats& stats);
 // Calls to the driver's allocator by op, as they were counted: calls, frees and the host's time in them. Empty without.
 std::string allocator_text(const Trace& trace, const std::vector<StepAllocations>& calls);

@@ -49,6 +49,9 @@ if "$program" list | grep -q "^No GPU"; then
 fi
 "$program" train iris "${cpu[@]}" --no-output --run r.wsrun --trace full >/dev/null && "$program" stats r.wsrun >stats.txt
 check "a run file has its steps" 'grep -Eq "^steps +800" stats.txt'
+check "and what the CPU did in them" 'grep -Eq "^ *[0-9.]+ +[0-9.]+ +[0-9]+ .* fc1$" stats.txt'
+"$program" stats r.wsrun --by phase >stats.txt; check "by phase too" '[[ $? == 0 ]] && grep -Eq " update$" stats.txt'
+"$program" stats r.wsrun --by colour 2>err.txt; check "by nothing else: 2" '[[ $? == 2 ]]'
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "wall time.* [+-]?0\.000$" diff.txt'
 "$program" train iris "${cpu[@]}" --set data.name=blobs --set model.hidden=8,8 --no-output --run m.wsrun >/dev/null && "$program" diff r.wsrun m.wsrun >diff.txt
 check "a difference of unlike runs says what is unlike, and splits nothing" 'grep -q "models differ" diff.txt && grep -q "data sets differ" diff.txt && grep -q "not traced" diff.txt && ! grep -q "sum = wall" diff.txt'

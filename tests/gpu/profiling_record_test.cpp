@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -106,7 +107,9 @@ TEST_P(Windows, RecordPartOfALongRun) {
     if (untraced(track)) each_span(track, -kAlways, kAlways, collect(rests));
     if (track.kind == TrackKind::Steps) each_span(track, -kAlways, kAlways, collect(steps));
   }
-  const Activity gpu = activity(trace, trace.first_time(), trace.last_time());
+  ASSERT_FALSE(kernels.empty());
+  std::ranges::sort(kernels, {}, &Span::start);
+  const Activity gpu = activity(trace, kernels.front().start, kernels.back().end());
   size_t outside = 0;
   uint64_t longest = 0;
   std::set<TimeNs> seconds;  // windows that hold a kernel, by the 400 ms that they are in

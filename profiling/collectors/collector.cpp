@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "profiling/analysis/span_walk.h"
 #include "profiling/clock.h"
 #include "profiling/collectors/collector_impl.h"
 #include "profiling/collectors/nvtx_ranges.h"
@@ -278,7 +279,7 @@ void Collector::Impl::flush_regularly() {
   int64_t began = 0, nap = usual;
   std::unique_lock lock(mutex);
   while (!wake.wait_for(lock, std::chrono::nanoseconds(nap), [this] { return stop_asking; })) {
-    if (began == 0 && (!gpu || status.records > 0)) began = steady_ns();
+    if (began == 0 && (!gpu || gpu_worked)) began = steady_ns();
     lock.unlock();
     if (began != 0 && !options.clock.always()) {
       follow_clock(steady_ns() - began);
@@ -334,6 +335,7 @@ void Collector::Impl::publish(bool last) {
   if (!room) return;
   lock.unlock();
   TraceBatch batch = context.batch.finish();
+  gpu_worked = gpu_worked || std::ranges::any_of(batch.tracks, runs_on_gpu, &BatchTrack::kind);
   lock.lock();
   status.losses.dropped_records += batch.losses.dropped_records;
   status.losses.invalid_records += batch.losses.invalid_records;

@@ -36,6 +36,7 @@ struct Collector::Impl {
   std::atomic<bool> quiet{false};  // paused, or between windows
   std::atomic<int> settle_steps{0};
   std::atomic<int64_t> relevel_by{0};  // a level is to be applied at the next step, or by then; 0: none is
+  std::atomic<bool> gpu_worked{false};  // as far as batches tell
   std::mutex step_mutex;
   int64_t hooked_step = -1;
   int64_t quiet_since = 0;

@@ -1,6 +1,7 @@
 #include "profiling/collectors/recorder.h"
 
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -27,9 +28,23 @@ Recorder::~Recorder() { finish(); }
 void Recorder::loop() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    take_all();
-    if (name_machine()) writer_->set_summary(summary_);  // also of a program that is killed
-    writer_->flush_if_due();
+    attempt([this] {
+      take_all();
+      if (name_machine()) writer_->set_summary(summary_);  // also of a program that is killed
+      writer_->flush_if_due();
+    });
+  }
+}
+
+// The thread is one of a program that knows nothing of us: a full disk, say, must not end it. What the collector
+// gathers from then on is thrown away, so that it takes no memory.
+void Recorder::attempt(const std::function<void()>& work) {
+  try {
+    if (trouble_.empty()) work();
+  } catch (const std::exception& failure) {
+    give_up(failure.what());
+  }
+  while (!trouble_.empty() && !collector_.take().empty()) {
   }
 }
 
@@ -61,6 +76,11 @@ void Recorder::look_for_steps(const TraceBatch& batch) {
     steps_.take(track.kind, track.group + " " + track.name, track.spans, batch.names);
 }
 
+void Recorder::give_up(const std::string& why) {
+  if (trouble_.empty()) std::fprintf(stderr, "warpscope: nothing more is recorded: %s\n", why.c_str());
+  trouble_ = why;
+}
+
 void Recorder::write_steps() {
   const FoundSteps found = steps_.find();
   if (found.steps.empty()) return;
@@ -77,17 +97,28 @@ void Recorder::finish() {
   if (stopping_.exchange(true)) return;
   if (thread_.joinable()) thread_.join();
   collector_.stop();
-  take_all();
-  write_steps();
+  attempt([this] {
+    take_all();
+    write_steps();
+  });
+  if (follower_) follower_->finish();
+  end_file();
+}
+
+void Recorder::end_file() {
   name_machine();
   const CollectorStatus status = collector_.status();
   summary_.extra["traced"] = status.sentence;
   if (!status.counters.empty()) summary_.extra["counters"] = status.counters;
-  summary_.status = "finished";
+  summary_.status = trouble_.empty() ? "finished" : "stopped";
+  if (!trouble_.empty()) summary_.extra["message"] = "The recording ended early: " + trouble_;
   summary_.wall_s = static_cast<double>(steady_ns() - began_) * 1e-9;
   writer_->set_summary(summary_);
-  writer_->finish();
-  if (follower_) follower_->finish();
+  try {
+    writer_->finish();
+  } catch (const std::exception& failure) {
+    give_up(failure.what());
+  }
 }
 
 }  // namespace ws::prof

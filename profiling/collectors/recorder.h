@@ -1,6 +1,7 @@
 // Writes what a collector gathers into a run file while the recorded program runs.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -18,13 +19,18 @@ class Recorder {
   Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
            const std::string& follower = "");
   ~Recorder();
-  void finish();  // last records, steps, one file; the second call does nothing
+  // Last records, steps, one file; the second call does nothing. A file that could not be written any more was told of
+  // on the standard error output when that began.
+  void finish();
   const std::string& path() const { return path_; }
 
  private:
   void loop();
+  void attempt(const std::function<void()>& work);  // what goes wrong ends the recording, never the program
+  void give_up(const std::string& why);
   void take_all();
   void keep(TraceBatch&& batch);
+  void end_file();
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
   bool name_machine();  // true when there was news
@@ -37,6 +43,7 @@ class Recorder {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   int64_t began_ = 0;
+  std::string trouble_;  // why nothing more is written
   StepFinder steps_;
 };
 

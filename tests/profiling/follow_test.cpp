@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -158,6 +161,30 @@ TEST(Following, RecorderTellsWhatItWrites) {
   EXPECT_EQ(live.span_count(), reader.trace().span_count());
   EXPECT_EQ(live.span_count(), 200u);
   std::filesystem::remove(path);
+}
+
+// The disk is full after a few kilobytes: the program goes on, and says once that nothing more is recorded.
+TEST(Following, AFullDiskEndsTheRecordingAndNotTheProgram) {
+  const std::string path = ::testing::TempDir() + "full-" + std::to_string(getpid()) + ".wsrun";
+  Recorder recorder(path, "made", {.level = TraceLevel::Kernels});
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  rlimit small = limit;
+  small.rlim_cur = 1000;
+  setrlimit(RLIMIT_FSIZE, &small);
+  ::testing::internal::CaptureStderr();
+  for (int step = 0; step < 600; ++step) {
+    const StepScope scope(step);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  recorder.finish();
+  setrlimit(RLIMIT_FSIZE, &limit);
+  signal(SIGXFSZ, before);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.rfind("warpscope: nothing more is recorded: ", 0), 0u) << said;
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
 }
 
 // Whoever closes the window does not wait for a program that ignores Ctrl+C.

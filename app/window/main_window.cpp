@@ -296,7 +296,7 @@ void MainWindow::runEnded(Run* run) {
 void MainWindow::showLog(Run* run) {
   for (; logged_ < run->log.size(); ++logged_) {
     const QString& line = run->log[logged_];
-    if (line.startsWith("The run file is not written"))
+    if (line.contains("run file is not written any further"))
       say(line, true);
     else
       log_->appendPlainText("          " + line);

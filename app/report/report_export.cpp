@@ -101,10 +101,14 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
     page.text(QString("%1  %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(r.title)), 13, 600);
-    QStringList facts{QString::fromStdString(r.device), QObject::tr("%1 µs a step").arg(r.us_per_step, 0, 'f', 1),
-                      QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(r.samples_per_s))),
-                      QObject::tr("%1 steps").arg(r.steps)};
-    facts[1] += QString::fromStdString(step_against_first(runs, i));
+    QStringList facts;
+    if (!r.device.empty()) facts << QString::fromStdString(r.device);
+    if (r.us_per_step > 0)
+      facts << QObject::tr("%1 µs a step").arg(r.us_per_step, 0, 'f', 1) +
+                   QString::fromStdString(step_against_first(runs, i));
+    if (r.samples_per_s > 0)
+      facts << QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(r.samples_per_s)));
+    facts << QObject::tr("%1 steps").arg(r.steps);
     if (!r.accuracy.empty()) facts << QObject::tr("%1 % test accuracy").arg(r.accuracy.back().value, 0, 'f', 2);
     if (!std::isnan(r.allocator_calls_per_step))
       facts << QObject::tr("%1 driver calls a step").arg(r.allocator_calls_per_step, 0, 'f', 1);

@@ -103,32 +103,45 @@ void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRe
   p_->drawPath(path);
 }
 
+// What each run holds at the most in sight; runs that hold as much share a label. One without room is left out.
 void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double top) {
   if (band.height() < 60) return;
-  std::vector<QRectF> taken;
+  struct Held {
+    QString letters, amount;
+    double bytes;
+    QColor colour;
+  };
+  std::vector<Held> all;
   for (const CounterRef& ref : lane.counters) {
-    const Run* run = model_.run(ref.run);
     const auto& counter = model_.counter(ref);
-    const TimeRange range = model_.runRange(ref.run, g_->range);
-    auto value = value_at(counter, range.begin);
     if (!is_reserved(counter)) continue;
-    double least = value.value_or(0);
+    const TimeRange range = model_.runRange(ref.run, g_->range);
+    double most = value_at(counter, range.begin).value_or(0), least = most;
     for (const auto& point : prof::lod(counter, range.begin, range.end, 400))
-      value = std::max(value.value_or(0), point.max), least = std::min(least, point.min);
-    if (!value || *value <= 0) continue;
-    const QString text = (least < *value ? QObject::tr("%1 reserves up to %2") : QObject::tr("%1 reserves %2"))
-                             .arg(run_letter(run->slot))
-                             .arg(bytes_text(*value));
-    const double width = small_.width(text), y = band.bottom() - *value / top * band.height() - 9;
-    QRectF box(band.left() + band.width() / 8, y - 7, width, 14);
+      most = std::max(most, point.max), least = std::min(least, point.min);
+    if (most <= 0) continue;
+    const int slot = std::max(0, model_.run(ref.run)->slot);
+    const QString amount = (least < most ? QObject::tr("up to %1") : QStringLiteral("%1")).arg(bytes_text(most));
+    const auto same = std::ranges::find_if(all, [&](const Held& held) { return held.amount == amount; });
+    if (same == all.end())
+      all.push_back({run_letter(slot), amount, most, theme().run[slot % 8]});
+    else
+      same->letters += QStringLiteral(", ") + run_letter(slot), same->colour = theme().secondary;
+  }
+  std::vector<QRectF> taken;
+  for (const Held& held : all) {
+    const QString text = (held.letters.size() > 1 ? QObject::tr("%1 reserve %2") : QObject::tr("%1 reserves %2"))
+                             .arg(held.letters, held.amount);
+    const double y = std::max(band.bottom() - held.bytes / top * band.height() - 16, band.top() + 2);
+    QRectF box(band.left() + band.width() / 8, y, small_.width(text), 14);
     for (const QRectF& other : taken)
       if (other.intersects(box)) box.moveLeft(other.right() + 24);
-    if (box.top() < band.top() - 4) box.moveTop(box.top() + 20);
+    if (box.right() > band.right()) continue;
     taken.push_back(box);
     QColor ground = theme().base;  // readable also where the line of another run passes
     ground.setAlphaF(0.92F);
     p_->fillRect(box.adjusted(-3, 0, 3, 0), ground);
-    small_.draw(*p_, box.left(), box.center().y(), text, theme().run[std::max(0, run->slot) % 8]);
+    small_.draw(*p_, box.left(), box.center().y(), text, held.colour);
   }
 }
 

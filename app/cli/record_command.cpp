@@ -38,6 +38,12 @@ std::string news(const prof::FollowStatus& now, double seconds) {
   return now.programs == 0 ? duration(seconds) + " · CUDA not started yet" : line;
 }
 
+std::string micros(double us) {
+  char text[32];
+  std::snprintf(text, sizeof text, us < 1000 ? "%.1f µs" : "%.2f ms", us < 1000 ? us : us * 1e-3);
+  return text;
+}
+
 // The program's own output goes on between our lines, so on a terminal ours is taken away before the next.
 int watch(prof::FollowedRun& run, bool live) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
@@ -77,6 +83,29 @@ void check(const RecordArguments& a) {
   }
 }
 
+// What the file holds, and what to do with it.
+std::string conclusion(const RecordArguments& a) {
+  const prof::RunSummary run = prof::read_run_summary(a.out);
+  const auto said = [&run](const char* key) {
+    const auto at = run.extra.find(key);
+    return at == run.extra.end() ? std::string() : at->second;
+  };
+  std::string text = "recorded in " + a.out + ": ";
+  if (run.steps > 0)
+    text += grouped(static_cast<double>(run.steps)) + " steps of " + micros(run.us_per_step) + ", found in " +
+            said("steps_from");
+  else
+    text += "no steps were found";
+  const auto add = [&text](const std::string& line) { text += line.empty() ? "" : "\n" + line; };
+  add(said("message"));
+  if (said("traced").starts_with("Traces the CPU only")) add(said("traced"));
+  if (const std::string lost = said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
+  if (a.counters)
+    add(said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
+                                 : said("counters"));
+  return text + "\nto look at it: warpscope-cli stats " + a.out + ", or open it in the window";
+}
+
 int record(const RecordArguments& a) {
   check(a);
   prof::RecordOptions options;
@@ -91,14 +120,7 @@ int record(const RecordArguments& a) {
     throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(status) +
                   ") did not start CUDA.");
   }
-  std::fprintf(stderr, "recorded in %s\n", a.out.c_str());
-  if (a.counters) {
-    const prof::RunSummary summary = prof::read_run_summary(a.out);
-    const auto said = summary.extra.find("counters");
-    std::fprintf(stderr, "%s\n",
-                 said == summary.extra.end() ? "No hardware counters: the program ended before they were sampled."
-                                             : said->second.c_str());
-  }
+  std::fprintf(stderr, "%s\n", conclusion(a).c_str());
   return status;
 }
 

@@ -63,6 +63,12 @@ check "a window of steps takes a tenth of the records of ops" '(( $(grep -o "\"n
 "$program" record --trace-window 5s/200ms -- true 2>err.txt; check "an impossible window of time: 2" '[[ $? == 2 ]] && grep -q "200ms/5s" err.txt'
 "$program" record --trace steps --trace-window 200ms/5s -- true 2>err.txt; check "a window without kernels: 2" '[[ $? == 2 ]] && grep -q "records no kernels" err.txt'
 if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records other programs is built with CUDA only
+  as_a_driver='import ctypes, os, time; ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection(); time.sleep(0.6)'
+  "$program" record --out i.wsrun --trace-window 50ms/200ms -- python3 -c "$as_a_driver" 2>err.txt
+  check "a recorded program is said to hold no steps" '[[ $? == 0 ]] && grep -q "recorded in i.wsrun: no steps" err.txt'
+  if "$program" list | grep -q "^No GPU"; then  # where there is one, the windows wait for its first work
+    "$program" stats i.wsrun >stats.txt; check "what was not traced is said" 'grep -q "^traced " stats.txt'
+  fi
   cp r.wsrun before.wsrun; "$program" record --out before.wsrun -- true 2>err.txt
   check "an earlier recording outlives a program that records nothing" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun && [[ ! -e before.wsrun.before ]] && grep -q "did not start CUDA" err.txt'
   "$program" record --out /no/x.wsrun -- touch ran 2>err.txt; check "a file that cannot be written is said before the program runs" '[[ $? == 1 && ! -e ran ]] && grep -q "Cannot record into /no" err.txt'

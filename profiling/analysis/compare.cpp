@@ -75,9 +75,9 @@ MetricDelta metric(std::string name, std::string unit, Estimate a, Estimate b) {
 Estimate exact(double value) { return {value, 0}; }
 
 // Kernels, or on a machine without a GPU the ops that ran on the CPU.
-std::vector<KernelRow> work_table(const Trace& trace) {
-  std::vector<KernelRow> rows = kernel_table(trace, -kAlways, kAlways);
-  return rows.empty() ? kernel_table(trace, -kAlways, kAlways, GroupBy::Name, SpanKind::Op) : rows;
+std::vector<KernelRow> work_table(const Trace& trace, StepWindowNs within) {
+  std::vector<KernelRow> rows = kernel_table(trace, within.begin, within.end);
+  return rows.empty() ? kernel_table(trace, within.begin, within.end, GroupBy::Name, SpanKind::Op) : rows;
 }
 
 // Of the steps that were compared; their spread between blocks of steps is the noise.
@@ -91,14 +91,16 @@ Estimate whole_run(const RunData& run) {
   return {run.summary.us_per_step, pace_half_width_us(run.metrics, pace)};
 }
 
-// The newest steps without pauses and evaluations; a trace that names no steps counts as one.
+// The newest steps without pauses and evaluations; of a trace that names no steps, the longest part without a rest of
+// the tracing counts as one.
 StepSample sample_of(const RunData& run) {
   StepSample sample = sample_steps(run.trace, steps_per_epoch(run.evaluations));
   if (sample.traced() || run.trace.span_count() == 0) return sample;
   const Breakdown whole = breakdown(run.trace);
-  add_parts(sample, run.trace, whole.begin, whole.end);
-  sample.parts.steps = whole.steps;
-  for (const KernelRow& row : work_table(run.trace))
+  const StepWindowNs part = longest_traced(run.trace, {whole.begin, whole.end});
+  add_parts(sample, run.trace, part.begin, part.end);
+  sample.parts.steps = part.end - part.begin == whole.wall() ? whole.steps : 1;
+  for (const KernelRow& row : work_table(run.trace, part))
     sample.work[row.key] = {static_cast<double>(row.time.count), static_cast<double>(row.time.total) * 1e-3};
   return sample;
 }

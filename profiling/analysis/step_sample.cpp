@@ -276,6 +276,19 @@ double half_width(const std::vector<double>& samples) {
   return estimate(means).half_width;
 }
 
+StepWindowNs longest_traced(const Trace& trace, StepWindowNs within) {
+  std::vector<StepWindowNs> rests = untraced_stretches(trace, within);
+  rests.push_back({within.end, within.end});
+  std::ranges::sort(rests, {}, &StepWindowNs::begin);
+  StepWindowNs longest{within.begin, within.begin};
+  TimeNs from = within.begin;
+  for (const StepWindowNs& rest : rests) {
+    if (rest.begin - from > longest.end - longest.begin) longest = {from, rest.begin};
+    from = std::max(from, rest.end);
+  }
+  return longest;
+}
+
 StepWindowNs step_window(const Trace& marks, int64_t step) {
   const Track* track = steps_track(marks);
   if (!track) return {};

@@ -61,5 +61,7 @@ double half_width(const std::vector<double>& samples);
 // Where a step begins and ends: the next one's start, unless a pause or an evaluation lies between. The nearest step
 // when this one was not traced; an empty window when none was.
 StepWindowNs step_window(const Trace& marks, int64_t step);
+// The longest stretch of a time in which nothing was left untraced on purpose.
+StepWindowNs longest_traced(const Trace& trace, StepWindowNs within);
 
 }  // namespace ws::prof

@@ -65,7 +65,7 @@ void Collector::Impl::on_step(int64_t step) {
   const bool nothing = pause || clock_shut || rests(window);
   if (pause == paused && window == window_open && nothing == quiet && settle_steps == 0 && relevel_by == 0) return;
   std::lock_guard lock(switch_mutex);
-  set_quiet(nothing, now);
+  set_quiet(pause || clock_shut || rests(window), now);  // the clock may have gone on
   paused = pause;
   window_open = window;
   relevel_by != 0 ? relevel(true) : configure(true);

@@ -70,7 +70,7 @@ class ChromeReader final : public ChromeSink {
   }
   RunData finish() {
     for (const auto& [thread, events] : open_) {
-      for (size_t i = 0; i < events.size(); ++i) builder_.leave_out("that never end");
+      for (size_t i = 0; i < events.size(); ++i) builder_.leave_out("without an end");
     }
     run_.trace = builder_.finish(run_.problems);
     if (run_.summary.created.empty()) run_.summary.created = begin_text(base_, builder_.began());
@@ -88,7 +88,7 @@ class ChromeReader final : public ChromeSink {
 
   void close(const Event& e) {
     auto& events = open_[e.process + '/' + e.thread];
-    if (events.empty()) return builder_.leave_out("that end without a beginning");
+    if (events.empty()) return builder_.leave_out("without a beginning");
     const Event begun = std::move(events.back());
     events.pop_back();
     add_span(begun, begun.time, e.time - begun.time);

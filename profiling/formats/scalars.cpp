@@ -170,7 +170,8 @@ RunData parse_scalars_csv(std::string_view text) {
     if (run.metrics.empty()) start = wall;
     run.metrics.push_back({static_cast<int64_t>(step), wall - start, value, std::numeric_limits<double>::quiet_NaN()});
   }
-  if (bad > 0) run.problems.push_back(std::to_string(bad) + " lines are not three numbers.");
+  if (bad > 0)
+    run.problems.push_back(std::to_string(bad) + (bad == 1 ? " line is" : " lines are") + " not three numbers.");
   run.summary.origin = "tensorboard";
   run.summary.status = "finished";
   if (!run.metrics.empty()) {

@@ -130,7 +130,8 @@ Trace TraceBuilder::finish(std::vector<std::string>& problems) {
     lay_out(row, spans);
   }
   if (shift != 0) trace_.shift_points(-shift);
-  for (const auto& [what, times] : left_out_) problems.push_back(std::to_string(times) + " events " + what + ".");
+  for (const auto& [what, times] : left_out_)
+    problems.push_back(std::to_string(times) + (times == 1 ? " event " : " events ") + what + ".");
   return std::move(trace_);
 }
 

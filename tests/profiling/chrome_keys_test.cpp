@@ -63,8 +63,8 @@ TEST_F(ChromeKeys, BeginningsFindTheirEnds) {
     {"ph": "E", "pid": 1, "tid": 2, "ts": 5}, {"ph": "E", "pid": 1, "tid": 2, "ts": 9}, {"ph": "E", "pid": 1, "tid": 4, "ts": 9})");
   EXPECT_EQ(said(read.trace), (Lines{"CPU / thread 2: inner 2000+3000", "CPU / thread 2: outer 1000+8000"}));
   ASSERT_EQ(read.problems.size(), 2u);
-  EXPECT_EQ(read.problems[0], "1 events that end without a beginning.");
-  EXPECT_EQ(read.problems[1], "1 events that never end.");
+  EXPECT_EQ(read.problems[0], "1 event without a beginning.");
+  EXPECT_EQ(read.problems[1], "1 event without an end.");
 }
 
 // Flows, samples, asynchronous events and marks of other tools are no spans, and no damage.

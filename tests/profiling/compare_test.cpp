@@ -206,6 +206,29 @@ double spread(const std::vector<Metric>& metrics) {
 }
 
 // A run without a trace has the times at which its losses were seen.
+// A recording in windows that were too short for steps: what lies between them is not idle.
+TEST(Compare, WithoutStepsTheLongestTracedPartIsCompared) {
+  RunData run;
+  run.trace.append(run.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), [&] {
+    std::vector<Span> kernels;
+    for (const TimeNs start : {0, 100, 5000, 5100, 5200}) {
+      Span kernel;
+      kernel.start = start, kernel.duration = 90;
+      kernel.name = run.trace.intern("k");
+      kernels.push_back(kernel);
+    }
+    return kernels;
+  }());
+  Span rest;
+  rest.start = 200, rest.duration = 4800;
+  rest.kind = static_cast<uint8_t>(SpanKind::Overhead);
+  run.trace.append(run.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), rest);
+  const Comparison c = compare(run, run);
+  EXPECT_EQ(c.steps.a_ps, 290'000);
+  ASSERT_EQ(c.kernels.size(), 1u);
+  EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 3);
+}
+
 TEST(Compare, UntracedRunsHaveNoiseToo) {
   RunData a, b;
   const auto give = [](RunData& run, double us, double unrest) {

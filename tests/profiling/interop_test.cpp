@@ -160,7 +160,7 @@ TEST_F(Interop, NsysNamesLoseTheirVersionAndMissingTablesAreNoError) {
   EXPECT_EQ(run_b.trace.name(kernels[0].name), "Robert'); DROP TABLE x;--");
   EXPECT_EQ(kernels[0].step, 5u);
   ASSERT_EQ(run_b.problems.size(), 2u);
-  EXPECT_EQ(run_b.problems[0], "1 events with a negative duration.");
+  EXPECT_EQ(run_b.problems[0], "1 event with a negative duration.");
 }
 
 TEST_F(Interop, ReadsATraceAsPyTorchWritesIt) {

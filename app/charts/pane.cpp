@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/panels/theme.h"
 
@@ -53,16 +54,31 @@ QSize Legend::sizeHint() const {
 // Half a number would be a wrong one.
 bool Legend::showsValues() const { return !badgesOnly() && width() + 1 >= sizeHint().width(); }
 
+// Closer together where there is little room.
+double Legend::badgePitch() const {
+  const double each = static_cast<double>(width()) / static_cast<double>(std::max<size_t>(1, items_.size()));
+  return std::clamp(each, 16.0, 23.0);
+}
+
 void Legend::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   double x = 0;
-  for (const LegendItem& item : items_) {
-    draw_badge(painter, QRectF(x, 2.5, 15, 15), item.slot);
-    x += 20;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const LegendItem& item = items_[i];
     if (!showsValues()) {
-      x += 3;
+      const bool last = i + 1 == items_.size();
+      if (!last && x + 2 * badgePitch() > width() + 8) {  // no room for this and a next one
+        painter.setPen(theme().secondary);
+        painter.setFont(ui_font(11));
+        painter.drawText(QRectF(x, 0, 24, 20), Qt::AlignVCenter, QString("+%1").arg(items_.size() - i));
+        return;
+      }
+      draw_badge(painter, QRectF(x, 2.5, 15, 15), item.slot);
+      x += badgePitch();
       continue;
     }
+    draw_badge(painter, QRectF(x, 2.5, 15, 15), item.slot);
+    x += 20;
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(theme().text);
     const double width = number_width(painter.font(), item.value);

@@ -30,6 +30,7 @@ class Legend : public QWidget {
   void paintEvent(QPaintEvent*) override;
 
  private:
+  double badgePitch() const;
   bool badgesOnly() const { return items_.size() > 3; }
   std::vector<LegendItem> items_;
 };

@@ -13,7 +13,7 @@ namespace {
 
 using prof::Meaning;
 
-constexpr double kTightRow = 15;
+constexpr double kTightRow = 15, kBarsTop = 34, kBarGap = 4;
 
 bool is_kernel(Meaning m) { return m <= Meaning::Optimizer; }
 
@@ -122,17 +122,29 @@ bool SplitPane::differences() const {
   return runs_.size() == 2 && table_.wall.size() == 2 && !compact_ && width() >= 300;
 }
 
+double SplitPane::columnPitch() const {
+  const size_t columns = runs_.size() + (differences() ? 1 : 0);
+  return std::min(68.0, (width() - 130.0) / static_cast<double>(std::max<size_t>(1, columns)));
+}
+
 double SplitPane::columnRight(size_t column) const {
   const size_t columns = runs_.size() + (differences() ? 1 : 0);
-  const double pitch = std::min(68.0, (width() - 130.0) / static_cast<double>(std::max<size_t>(1, columns)));
-  return width() - 10 - pitch * static_cast<double>(columns - 1 - column);
+  return width() - 10 - columnPitch() * static_cast<double>(columns - 1 - column);
+}
+
+// All bars are seen, with their letters; many leave the table its room.
+double SplitPane::barHeight() const {
+  constexpr double kLeast = 11;
+  const double most = runs_.size() > 2 || compact_ ? 17 : 21;
+  if (runs_.size() <= 3) return most;
+  return std::clamp(0.6 * (height() - kBarsTop) / static_cast<double>(runs_.size()) - kBarGap, kLeast, most);
 }
 
 double SplitPane::paintBars(QPainter& painter, double top) {
   const double widest = *std::max_element(table_.wall.begin(), table_.wall.end());
   const double left = 32, room = width() - left - 66;
-  const double bar = runs_.size() > 2 || compact_ ? 17 : 21;
-  for (size_t i = 0; i < runs_.size(); ++i, top += bar + 4) {
+  const double bar = barHeight();
+  for (size_t i = 0; i < runs_.size(); ++i, top += bar + kBarGap) {
     draw_badge(painter, QRectF(10, top + (bar - 15) / 2, 15, 15), runs_[i]->slot);
     double x = left;
     for (const SplitRow& row : table_.rows) {
@@ -141,7 +153,7 @@ double SplitPane::paintBars(QPainter& painter, double top) {
       draw_fill(painter, QRectF(x, top, width, bar), meaning_brush(row.meaning));
       const QString text = us_text(row.us[i]);
       painter.setFont(ui_font(10.5, 500));
-      if (row.meaning != Meaning::Idle && number_width(painter.font(), text) + 10 < width) {
+      if (row.meaning != Meaning::Idle && bar > 12 && number_width(painter.font(), text) + 10 < width) {
         painter.setPen(theme().fill_ink);
         draw_number(painter, QRectF(x + 5, top, width, bar), Qt::AlignLeft | Qt::AlignVCenter, text);
       }
@@ -149,8 +161,9 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     }
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(theme().text);
-    draw_number(painter, QRectF(x + 6, top, 60, bar), Qt::AlignLeft | Qt::AlignVCenter, us_text(table_.wall[i]));
-    const double value_end = x + 6 + number_width(painter.font(), us_text(table_.wall[i])) + 6;
+    const QString wall = table_.wall[i] > 0 ? us_text(table_.wall[i]) : QStringLiteral("—");  // not traced
+    draw_number(painter, QRectF(x + 6, top, 60, bar), Qt::AlignLeft | Qt::AlignVCenter, wall);
+    const double value_end = x + 6 + number_width(painter.font(), wall) + 6;
     if (i == 0 && runs_.size() == 2 && table_.wall[0] > 0 && table_.wall[1] > table_.wall[0] * 1.05) {
       painter.setFont(ui_font(11));
       painter.setPen(theme().secondary);
@@ -179,7 +192,27 @@ void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double y, doubl
               (difference > 0 ? "+" : "") + us_text(difference));
 }
 
+// The colours alone, where there is no room for a column of numbers a run.
+void SplitPane::paintNames(QPainter& painter, double top) {
+  constexpr double kLine = 14, kSwatch = 15;
+  painter.setFont(ui_font(11));
+  double x = 10;
+  top += 2;
+  for (const SplitRow& row : table_.rows) {
+    const double width = kSwatch + painter.fontMetrics().horizontalAdvance(row.name) + 12.0;
+    if (x + width > this->width() && x > 10) x = 10, top += kLine;
+    if (top + kLine > height()) return;
+    draw_fill(painter, QRectF(x, top + 3, 9, 9), meaning_brush(row.meaning));
+    painter.setPen(theme().secondary);
+    painter.drawText(QRectF(x + kSwatch, top, width, kLine), Qt::AlignLeft | Qt::AlignVCenter, row.name);
+    x += width;
+  }
+}
+
 void SplitPane::paintTable(QPainter& painter, double top) {
+  constexpr double kNumber = 36;
+  const double needed = kTightRow * std::min<double>(3, static_cast<double>(table_.rows.size())) + 17;
+  if (columnPitch() < kNumber || height() - top < needed) return paintNames(painter, top);
   painter.setFont(ui_font(11));
   painter.setPen(theme().quiet);
   const double heading = 15;
@@ -211,7 +244,7 @@ void SplitPane::paintSum(QPainter& painter, double top, double pitch) {
   painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, tr("wall time"));
   for (size_t i = 0; i < table_.wall.size(); ++i)
     draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter,
-                us_text(table_.wall[i]));
+                table_.wall[i] > 0 ? us_text(table_.wall[i]) : QStringLiteral("—"));
   if (!differences()) return;
   const double difference = table_.wall[1] - table_.wall[0];
   draw_number(painter, QRectF(0, top + 3, columnRight(2), pitch), Qt::AlignRight | Qt::AlignVCenter,
@@ -229,7 +262,7 @@ void SplitPane::paintEvent(QPaintEvent* event) {
                      runs_.empty() ? tr("Tick a run, or press Train") : tr("Filled with the first traced steps"));
     return;
   }
-  paintTable(painter, paintBars(painter, 34) + 2);
+  paintTable(painter, paintBars(painter, kBarsTop) + 2);
 }
 
 }  // namespace ws::app

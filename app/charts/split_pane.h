@@ -38,7 +38,10 @@ class SplitPane : public Pane {
   void paintSum(QPainter& painter, double top, double pitch);
   void paintRow(QPainter& painter, const SplitRow& row, double y, double height);
   bool differences() const;
+  double columnPitch() const;
   double columnRight(size_t column) const;
+  double barHeight() const;
+  void paintNames(QPainter& painter, double top);
 
   std::vector<QPointer<Run>> runs_;
   SplitTable table_;

@@ -16,6 +16,7 @@
 #include "app/panels/units.h"
 #include "app/session/run_library.h"
 #include "app/window/live_page.h"
+#include "tests/app/painted_text.h"
 
 using namespace ws::app;
 
@@ -35,6 +36,7 @@ class ChartsTest : public QObject {
   void theTrainingCurveStaysInThePlot();
   void theKeyOfTheLinesStandsBesideThem();
   void valuesOfManyRunsStandAtTheCursor();
+  void eightRunsFitIntoASmallSplit();
   void aPaneOffersItsMeasures();
   void theChartsTakeWhatTheTimelineLeaves();
 };
@@ -254,6 +256,37 @@ void ChartsTest::valuesOfManyRunsStandAtTheCursor() {
   pane.setCursorStep(21);
   QTRY_COMPARE(plot->values().size(), size_t{5});
   QCOMPARE(plot->values()[4].text, QString("1.00"));
+}
+
+void ChartsTest::eightRunsFitIntoASmallSplit() {
+  std::vector<std::unique_ptr<Run>> runs;
+  std::vector<Run*> shown;
+  for (int i = 0; i < 8; ++i) {
+    runs.push_back(std::make_unique<Run>());
+    runs.back()->slot = i;
+    runs.back()->split = {{{ws::prof::Meaning::Matrix, {}, 50.5},
+                           {ws::prof::Meaning::Allocation, {}, 30.0},
+                           {ws::prof::Meaning::Sync, {}, 10.0},
+                           {ws::prof::Meaning::Idle, {}, 9.5}},
+                          100,
+                          7};
+    shown.push_back(runs.back().get());
+  }
+  SplitPane pane;
+  pane.setCompact(true);
+  pane.resize(236, 190);
+  for (size_t count : {2, 4, 8}) {
+    pane.setRuns({shown.begin(), shown.begin() + static_cast<std::ptrdiff_t>(count)});
+    const auto all = painted_texts(pane);
+    size_t letters = 0;
+    for (const PaintedText& text : all) {
+      letters += text.text.size() == 1 && text.box.left() < 30 && text.box.bottom() <= pane.height();
+      QVERIFY2(text.box.bottom() <= pane.height() + 1, qPrintable(text.text));
+      QVERIFY2(text.text.count('.') <= 1, qPrintable(text.text));  // numbers do not run into each other
+    }
+    QCOMPARE(letters, count);
+    QVERIFY2(unreadable(pane).isEmpty(), qPrintable(unreadable(pane).join('\n')));
+  }
 }
 
 void ChartsTest::aPaneOffersItsMeasures() {

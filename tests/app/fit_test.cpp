@@ -155,7 +155,7 @@ QStringList cut_off(const QWidget& window) {
 class FitTest : public QObject, WindowHome {
   Q_OBJECT
  private:
-  static void settle() { QTest::qWait(400); }
+  static void settle() { QTest::qWait(300); }
   static void check(QWidget& window, const QString& where, QStringList& wrong) {
     for (const QString& line : cut_off(window)) wrong << where + ": " + line;
     const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");

@@ -57,7 +57,7 @@ class TextSpy : public QPaintDevice, private QPaintEngine {
     if (!texts.empty()) {  // figures are drawn one by one
       PaintedText& last = texts.back();
       const double gap = now.box.left() - last.box.right();
-      if (std::abs(last.box.top() - now.box.top()) < 1 && gap > -1 && gap < 4) {
+      if (std::abs(last.box.top() - now.box.top()) < 1 && gap > -1 && gap < 2.5) {
         last.text += now.text, last.box |= now.box;
         return;
       }

@@ -37,12 +37,14 @@ double half_width_of(const std::vector<double>& samples, double share) {
   return prof::estimate(each).half_width;
 }
 
-// In percent: so many rows of a test set say no more of an accuracy.
-double accuracy_half_width(const Run& run) {
+bool has_choices(const Run& run) { return run.origin != RunOrigin::Imported || !run.spec.name.empty(); }
+
+// So many rows of a test set say no more of an accuracy; both are shares.
+double accuracy_half_width(const Run& run, double accuracy) {
   const auto rows = static_cast<double>(data_shape(run.spec.data).test);
-  if (rows <= 0 || run.evals.empty()) return 0;
-  const double share = std::clamp(run.evals.back().accuracy, 0.0, 1.0);
-  return 100 * 1.96 * std::sqrt((share * (1 - share) + 0.96 / rows) / rows);
+  if (rows <= 0) return 0;
+  const double share = std::clamp(accuracy, 0.0, 1.0);
+  return 1.96 * std::sqrt((share * (1 - share) + 0.96 / rows) / rows);
 }
 
 double busy_share(const RunSample& s) {
@@ -51,10 +53,24 @@ double busy_share(const RunSample& s) {
          static_cast<double>(s.parts.wall());
 }
 
-double time_to(const Run& run, double accuracy) {
-  for (const EvalPoint& p : run.evals)
-    if (p.accuracy >= accuracy) return p.wall_s;
-  return kUnknown;
+struct Reached {
+  double seconds = kUnknown, half_width = 0;
+};
+
+// When the first evaluation had it. Another one may have, as far as its rows can tell: so far the time is not known.
+Reached time_to(const Run& run, double accuracy, bool rows_known) {
+  Reached at;
+  double early = kUnknown, late = kUnknown;
+  for (const EvalPoint& p : run.evals) {
+    const double noise = rows_known ? accuracy_half_width(run, p.accuracy) : 0;
+    if (std::isnan(early) && p.accuracy + noise >= accuracy) early = p.wall_s;
+    if (std::isnan(at.seconds) && p.accuracy >= accuracy) at.seconds = p.wall_s;
+    if (std::isnan(late) && p.accuracy - noise >= accuracy) late = p.wall_s;
+  }
+  if (std::isnan(at.seconds)) return at;
+  if (std::isnan(late)) late = run.evals.back().wall_s;
+  at.half_width = std::max(at.seconds - early, late - at.seconds);
+  return at;
 }
 
 double step_us(const Run& run, const RunSample& sample) {
@@ -93,9 +109,10 @@ void add_times(Measures& m, const Run& run, const RunSample& s, double reached) 
         samples * noise / (us + noise));
   const double wall = run.summary ? run.summary->wall_s : kUnknown;
   m.add(QObject::tr("training time"), "s", wall, Better::Lower, 2, wall * noise / us);
-  if (reached > 0)
-    m.add(QObject::tr("time to %1 % accuracy").arg(100 * reached, 0, 'f', 1), "s", time_to(run, reached), Better::Lower,
-          2);
+  if (reached <= 0) return;
+  const Reached at = time_to(run, reached, has_choices(run));
+  m.add(QObject::tr("time to %1 % accuracy").arg(100 * reached, 0, 'f', 1), "s", at.seconds, Better::Lower, 2,
+        std::hypot(at.half_width, at.seconds * noise / us));
 }
 
 // Of the newest long row of steps: how late work starts, and how much copying hides behind computing.
@@ -110,8 +127,6 @@ void add_gpu(Measures& m, const Run& run, const RunSample& s) {
   m.add(QObject::tr("launch delay, median"), "µs", delay, Better::Neither, 2);  // a host far ahead is no harm
   m.add(QObject::tr("copies beside kernels"), "%", hidden, Better::Higher, 1);
 }
-
-bool has_choices(const Run& run) { return run.origin != RunOrigin::Imported || !run.spec.name.empty(); }
 
 }  // namespace
 
@@ -154,7 +169,7 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
   m.add(QObject::tr("test loss, last"), "", run.evals.empty() ? kUnknown : run.evals.back().loss, Better::Lower, 4);
   m.add(QObject::tr("test accuracy, last"), "%",
         run.evals.empty() || run.regression() ? kUnknown : 100 * run.evals.back().accuracy, Better::Higher, 2,
-        has_choices(run) ? accuracy_half_width(run) : 0);
+        has_choices(run) && !run.evals.empty() ? 100 * accuracy_half_width(run, run.evals.back().accuracy) : 0);
   return std::move(m.rows);
 }
 

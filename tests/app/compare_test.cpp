@@ -262,6 +262,17 @@ void CompareTest::eachFigureHasItsOwnNoise() {
   QCOMPARE(verdict(0.975, 0.985), Verdict::Better);
   QCOMPARE(verdict(1.0, 0.9999), Verdict::WithinNoise);
   QCOMPARE(verdict(1.0, 0.99), Verdict::Worse);
+  // Which evaluation was the first to reach an accuracy is as certain as its rows make it.
+  const auto seconds = [](const Run& run, double accuracy) {
+    for (const MeasureValue& m : measures_of(run, sample_of(run), accuracy))
+      if (m.name.startsWith("time to")) return m;
+    return MeasureValue{};
+  };
+  a->evals = {{100, 1.0, 1, 0.3, 0.949}, {200, 2.0, 2, 0.2, 0.951}, {300, 3.0, 3, 0.1, 0.98}};
+  QCOMPARE(seconds(*a, 0.95).value, 2.0);
+  QVERIFY2(std::abs(seconds(*a, 0.95).half_width - 1) < 0.1, qPrintable(QString::number(seconds(*a, 0.95).half_width)));
+  QCOMPARE(seconds(*a, 0.97).value, 3.0);
+  QVERIFY(seconds(*a, 0.97).half_width < 0.1);
   // A tail that comes and goes is less certain than the middle.
   RunSample sample = sample_of(*a);
   sample.step_us.clear();

@@ -85,7 +85,7 @@ ExperimentChart::Span ExperimentChart::span() const {
 }
 
 QString ExperimentChart::valueText(double value) const {
-  return value >= 1e5 ? significant_text(value) : fixed_text(value, info(outcome_).decimals);
+  return value >= 1e5 ? significant_text(value) : outcome_text(outcome_, value);
 }
 
 void ExperimentChart::render(QPainter& painter, const QRectF& area) const {

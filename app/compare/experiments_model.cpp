@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/panels/units.h"
+
 namespace ws::app {
 namespace {
 
@@ -78,6 +80,11 @@ std::vector<OutcomeInfo> outcomes() {
 const OutcomeInfo& info(Outcome outcome) {
   static const auto all = outcomes();
   return all[static_cast<size_t>(outcome)];
+}
+
+QString outcome_text(Outcome outcome, double value) {
+  const bool small = outcome == Outcome::Peak && std::abs(value) < 0.1;  // a small network's
+  return small ? significant_text(value) : fixed_text(value, info(outcome).decimals);
 }
 
 Outcome outcome_of(const std::string& look_at) {

@@ -17,6 +17,7 @@ struct OutcomeInfo {
 };
 std::vector<OutcomeInfo> outcomes();
 const OutcomeInfo& info(Outcome outcome);
+QString outcome_text(Outcome outcome, double value);
 Outcome outcome_of(const std::string& look_at);  // the measure that tells an experiment's story
 
 struct Measured {

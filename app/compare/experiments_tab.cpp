@@ -41,7 +41,7 @@ QTableWidgetItem* cell(const QString& text, bool number) {
 
 QString number(const TrialResult& trial, Outcome outcome) {
   const auto m = measured(trial, outcome);
-  return m ? fixed_text(m->median, info(outcome).decimals) : QStringLiteral("–");
+  return m ? outcome_text(outcome, m->median) : QStringLiteral("–");
 }
 
 }  // namespace

@@ -105,7 +105,8 @@ std::string experiment_table(const ExperimentResult& result) {
     c.text(cell(t.first_loss, 3), 12);
     c.text(cell(100 * t.test_accuracy, 2), 12);
     c.text(cell(t.allocator_calls_per_step, 1), 12);
-    c.text(cell(static_cast<double>(t.peak_bytes) / (1 << 20), 2), 12);
+    const double peak = static_cast<double>(t.peak_bytes) / (1 << 20);
+    c.text(cell(peak, peak < 0.1 ? 4 : 2), 12);
     c.out << "\n";
   }
   return c.out.str();

@@ -199,7 +199,8 @@ MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
   d.relative = a.value != 0 && a.unit != "%" ? 100 * d.delta / a.value : kUnknown;  // no percent of a percentage
   const double floor = std::max(d.noise, 0.5 * std::pow(10.0, -a.decimals));
   if (std::isnan(d.delta)) return d;
-  if (std::abs(d.delta) <= floor)
+  constexpr double kNothing = 0.05;  // percent, which is written as none
+  if (std::abs(d.delta) <= floor || std::abs(d.relative) < kNothing)
     d.verdict = Verdict::WithinNoise;
   else if (a.better != Better::Neither)
     d.verdict = (d.delta < 0) == (a.better == Better::Lower) ? Verdict::Better : Verdict::Worse;

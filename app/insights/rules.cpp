@@ -18,9 +18,9 @@ constexpr double kGraphNodeUs = 0.6;   // what one more kernel costs inside a gr
 
 std::string us(double value) {
   char text[32];
-  const bool ms = value >= 10'000;
+  const bool ms = value >= 1000;  // as the bars beside it are written
   if (ms) value /= 1000;
-  std::snprintf(text, sizeof text, value < 100 ? "%.1f" : "%.0f", value);
+  std::snprintf(text, sizeof text, ms ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value);
   return std::string(text) + (ms ? " ms" : " µs");
 }
 std::string percent(double share) {

@@ -50,6 +50,7 @@ LabTab::LabTab(QWidget* parent) : QWidget(parent), job_(new LabJob(this)) {
   });
   chooseAxis();
   showStory();
+  showCrossovers();  // says what will stand there
 }
 
 QWidget* LabTab::buildCharts() {

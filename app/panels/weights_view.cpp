@@ -142,7 +142,13 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
   const Theme& t = theme();
   const data::Split& part = data_->test.rows > 0 ? data_->test : data_->train;
   const bool pictures = data_->image_width > 0;
-  const double wide = pictures ? 52 : 150, high = pictures ? 66 : 20;
+  constexpr double kGap = 6, kWords = 20, kMostSide = 92;
+  double side = 46;  // as large as all of them fit
+  const auto count = static_cast<double>(snapshot_->samples.size());
+  while (pictures && side < kMostSide &&
+         std::ceil(count / std::floor(area.width() / (side + 1 + kGap))) * (side + 1 + kWords) <= area.height())
+    ++side;
+  const double wide = pictures ? side + kGap : 150, high = pictures ? side + kWords : 20;
   const int columns = std::max(1, static_cast<int>(area.width() / wide));
   painter.setFont(ui_font(11));
   for (size_t i = 0; i < snapshot_->samples.size(); ++i) {
@@ -150,13 +156,13 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
     const QPointF at(area.left() + wide * static_cast<double>(i % static_cast<size_t>(columns)),
                      area.top() + high * static_cast<double>(i / static_cast<size_t>(columns)));
     if (at.y() + high > area.bottom()) break;
-    if (pictures) painter.drawImage(QRectF(at.x(), at.y(), 46, 46), sample_image(*data_, part, s.row));
+    if (pictures) painter.drawImage(QRectF(at.x(), at.y(), side, side), sample_image(*data_, part, s.row));
     const bool right = s.truth == s.guess;
     painter.setPen(right ? t.secondary : t.worse);
     const QString text =
         (right ? QStringLiteral("✓ ") : QStringLiteral("✗ ")) + class_name(*data_, s.guess) +
         (pictures ? QString() : QStringLiteral(" · ") + fixed_text(static_cast<double>(s.confidence) * 100, 0) + " %");
-    painter.drawText(QRectF(at.x(), at.y() + (pictures ? 47 : 0), wide - 4, 17), Qt::AlignVCenter,
+    painter.drawText(QRectF(at.x(), at.y() + (pictures ? side + 1 : 0), wide - 4, 17), Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(wide) - 4));
   }
 }

@@ -33,6 +33,7 @@ void Collector::Impl::configure(bool between_steps) {
   if (gpu) {
     GpuKinds kinds = kinds_of(now, window_open, options.nvtx_ranges);
     kinds.whole_graphs = level == TraceLevel::Graph;
+    kinds.midway = !options.clock.always();
     apply_kinds(kinds, between_steps);
   }
   Marks::instance().configure(config);

@@ -1,4 +1,6 @@
 // What CUPTI tells on the program's own threads, at the moment it happens: each function here is short and never waits.
+#include <utility>
+
 #include "profiling/clock.h"
 #include "profiling/collectors/cupti_calls.h"
 #include "profiling/collectors/cupti_session.h"
@@ -58,7 +60,7 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   thread.enter(switches);
   *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
   const OpAt at = thread.at();
-  if (at == OpAt{}) return;
+  if (at == OpAt{} || !kernels_on_.load(std::memory_order_relaxed)) return;
   HostEvent event;
   event.type = HostEventType::Launch;
   event.op = at.op;
@@ -124,13 +126,14 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
     }
   }
   MarkedThread& thread = Marks::thread();
+  const uint32_t told = std::exchange(thread.launch_count, 0);  // once for each launch
+  if (!kernels_on_.load(std::memory_order_relaxed)) return;
   HostEvent event;
   event.type = HostEventType::GraphLaunch;
-  event.a = thread.launch_count ? thread.launch_first : thread.step;
-  event.b = thread.launch_count ? thread.launch_count : 1;
+  event.a = told ? thread.launch_first : thread.step;
+  event.b = told ? told : 1;
   event.correlation = call.correlationId;
   thread.events.push(event);
-  thread.launch_count = 0;  // told once for each launch
 }
 
 // The driver crashes when a graph that was made without whole-graph records is launched with them: such graphs come

@@ -176,14 +176,17 @@ void CuptiSession::end_graph_kernels() {
 }
 
 // Calls of the driver tell which op launched what. Unlike the activity records of calls they come whenever they are
-// switched on, also after the context was made, and cost less.
+// switched on, also after the context was made, and cost less. Of a call that was heard to begin and not to end, the
+// driver takes all later ones of its thread for a part: they are not told, and their kernels have its number.
 void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool any = kinds.allocations || kinds.kernels;
+  const bool launches = kinds.kernels || (kinds.midway && launches_on_);
+  const bool calls = kinds.calls || (kinds.midway && runtime_on_);
   enable_callbacks(allocator_calls(), CUPTI_CB_DOMAIN_DRIVER_API, any, allocations_on_);
-  if (launches_on_ != kinds.kernels || waits_on_ != kinds.calls || runtime_on_ != kinds.calls) ++call_switches_;
-  enable_callbacks(launch_calls(), CUPTI_CB_DOMAIN_DRIVER_API, kinds.kernels, launches_on_);
-  enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, kinds.calls, waits_on_);
-  enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, kinds.calls, runtime_on_);
+  if (launches_on_ != launches || waits_on_ != calls || runtime_on_ != calls) ++call_switches_;
+  enable_callbacks(launch_calls(), CUPTI_CB_DOMAIN_DRIVER_API, launches, launches_on_);
+  enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, calls, waits_on_);
+  enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, calls, runtime_on_);
   draw_calls_.store(kinds.calls, std::memory_order_relaxed);
   const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, whole || building_.load(std::memory_order_relaxed));

@@ -1,0 +1,58 @@
+// The tiles of the own matrix products, and where their numbers lie in shared memory. Arithmetic only, so that the
+// tests can go through every access without a GPU.
+#pragma once
+
+#ifdef __CUDACC__
+#define WS_ANYWHERE __host__ __device__ __forceinline__
+#else
+#define WS_ANYWHERE
+#endif
+
+namespace ws::cuda {
+
+// A tile of BM × BN by WM × WN warps, each piece of k split over WK warps. K4 and K2: k of one stage for 4- and 2-byte
+// numbers.
+template <int BM_, int BN_, int WM_, int WN_, int WK_, int K4, int K2, int Stages>
+struct TileShape {
+  static constexpr int BM = BM_, BN = BN_, WM = WM_, WN = WN_, WK = WK_, stages = Stages;
+  static constexpr int threads = 32 * WM * WN * WK;
+  template <class T>
+  static constexpr int BK = sizeof(T) == 4 ? K4 : K2;
+};
+
+using Tile16 = TileShape<16, 16, 1, 1, 8, 128, 128, 4>;
+using Tile32x16 = TileShape<32, 16, 1, 1, 8, 128, 128, 4>;
+using Tile32 = TileShape<32, 32, 1, 1, 8, 128, 128, 3>;
+using Tile64 = TileShape<64, 64, 2, 2, 2, 32, 64, 4>;
+using NarrowTile = TileShape<32, 32, 1, 1, 8, 64, 128, 3>;  // few weights: warps share the sum over the batch
+using WideTile = TileShape<64, 128, 2, 4, 1, 32, 32, 2>;    // many weights: each warp moves its own from registers
+
+// Where the numbers of a piece lie in shared memory, so that what a warp touches at once lies on different banks: 128
+// bytes that follow each other, and Parts = 1: the same 16 bytes of eight rows, Parts = 2: the same 32 bytes of four
+// rows. Rows of 128 bytes and more have a gap behind them; of shorter ones the parts of 16 bytes are traded among
+// themselves, in a way that changes from line to line of 128 bytes.
+template <class T, int COLS, int Parts>
+struct Layout {
+  static constexpr unsigned part = 16 / sizeof(T), parts = COLS / part, rows_a_line = parts < 8 ? 8 / parts : 1;
+  static constexpr int stride = COLS + (parts < 8 ? 0 : Parts * part);
+  static_assert(COLS % part == 0 && (parts & (parts - 1)) == 0 && parts >= 2 * Parts);
+  WS_ANYWHERE static int at(int row, int col) {
+    if constexpr (parts >= 8) return row * stride + col;
+    const unsigned swap = static_cast<unsigned>(row) / rows_a_line * Parts % parts;
+    return row * stride + static_cast<int>(static_cast<unsigned>(col) ^ swap * part);
+  }
+};
+
+// The pieces of a and b that are in shared memory at once, and the sums. 4-byte numbers across k are read from four
+// rows at once; everything else is read from eight.
+template <class T, bool TA, bool TB, class Shape>
+struct TilePieces {
+  static constexpr int BK = Shape::template BK<T>;
+  static constexpr int a_rows = TA ? BK : Shape::BM, a_cols = TA ? Shape::BM : BK;
+  static constexpr int b_rows = TB ? Shape::BN : BK, b_cols = TB ? BK : Shape::BN;
+  using A = Layout<T, a_cols, sizeof(T) == 4 && TA ? 2 : 1>;
+  using B = Layout<T, b_cols, sizeof(T) == 4 && !TB ? 2 : 1>;
+  using C = Layout<float, Shape::BN, 2>;
+};
+
+}  // namespace ws::cuda

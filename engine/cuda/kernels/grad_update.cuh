@@ -7,9 +7,6 @@
 
 namespace ws::cuda {
 
-using NarrowTile = TileShape<32, 32, 1, 1, 8, 64, 128, 3>;  // few weights: warps share the sum over the batch
-using WideTile = TileShape<64, 128, 2, 4, 1, 32, 32, 2>;    // many weights: each warp moves its own from registers
-
 struct Moving {
   float *w, *m, *v;
   void* shadow;

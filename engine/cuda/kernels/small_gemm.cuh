@@ -5,11 +5,6 @@
 
 namespace ws::cuda {
 
-using Tile16 = TileShape<16, 16, 1, 1, 8, 128, 128, 4>;
-using Tile32x16 = TileShape<32, 16, 1, 1, 8, 128, 128, 4>;
-using Tile32 = TileShape<32, 32, 1, 1, 8, 128, 128, 3>;
-using Tile64 = TileShape<64, 64, 2, 2, 2, 32, 64, 4>;
-
 // c = epilogue(op(a)·op(b)), with a (m, k), b (k, n) as stored after transposing. Small, since every launch copies it.
 struct GemmArguments {
   const void *a, *b, *bias;

@@ -5,6 +5,7 @@
 // Shapes: a (m, k), b (k, n), c (m, n); stored row-major, transposed where TA / TB say so: a as (k, m), b as (n, k).
 #pragma once
 #include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/tile_layout.h"
 
 namespace ws::cuda {
 
@@ -28,16 +29,6 @@ struct Number<Math::Half16> {
   using type = __half;
 };
 
-// A tile of BM × BN by WM × WN warps, each piece of k split over WK warps. K4 and K2: k of one stage for 4- and 2-byte
-// numbers.
-template <int BM_, int BN_, int WM_, int WN_, int WK_, int K4, int K2, int Stages>
-struct TileShape {
-  static constexpr int BM = BM_, BN = BN_, WM = WM_, WN = WN_, WK = WK_, stages = Stages;
-  static constexpr int threads = 32 * WM * WN * WK;
-  template <class T>
-  static constexpr int BK = sizeof(T) == 4 ? K4 : K2;
-};
-
 // One operand of the product as the kernel sees it.
 template <class T>
 struct Operand {
@@ -59,22 +50,6 @@ template <int Left>
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Left));
 }
-
-// Where the numbers of a piece lie in shared memory, so that what a warp touches at once lies on different banks: 128
-// bytes that follow each other, and Parts = 1: the same 16 bytes of eight rows, Parts = 2: the same 32 bytes of four
-// rows. Rows of 128 bytes and more have a gap behind them; of shorter ones the parts of 16 bytes are traded among
-// themselves, in a way that changes from line to line of 128 bytes.
-template <class T, int COLS, int Parts>
-struct Layout {
-  static constexpr unsigned part = 16 / sizeof(T), parts = COLS / part, rows_a_line = parts < 8 ? 8 / parts : 1;
-  static constexpr int stride = COLS + (parts < 8 ? 0 : Parts * part);
-  static_assert(COLS % part == 0 && (parts & (parts - 1)) == 0 && parts >= 2 * Parts);
-  __device__ static __forceinline__ int at(int row, int col) {
-    if constexpr (parts >= 8) return row * stride + col;
-    const unsigned swap = static_cast<unsigned>(row) / rows_a_line * Parts % parts;
-    return row * stride + static_cast<int>(static_cast<unsigned>(col) ^ swap * part);
-  }
-};
 
 // Brings the ROWS × COLS piece at (row0, col0) to shared memory; zeros outside of the matrix. Whole: its rows begin at
 // multiples of 16 bytes.
@@ -158,13 +133,11 @@ struct TileProduct {
   static constexpr int warp_m = BM / Shape::WM, warp_n = BN / Shape::WN, warp_k = BK / WK;
   static constexpr int MF = warp_m / 16, NF = warp_n / 8;  // fragments of 16 × 8 a warp
   static constexpr int k_step = sizeof(T) == 4 ? 8 : 16;
-  static constexpr int a_rows = TA ? BK : BM, a_cols = TA ? BM : BK;
-  static constexpr int b_rows = TB ? BN : BK, b_cols = TB ? BK : BN;
-  // 4-byte numbers across k are read from four rows at once; everything else is read from eight.
-  using A = Layout<T, a_cols, sizeof(T) == 4 && TA ? 2 : 1>;
-  using B = Layout<T, b_cols, sizeof(T) == 4 && !TB ? 2 : 1>;
-  using C = Layout<float, BN, 2>;
-  static constexpr int a_size = a_rows * A::stride, stage_size = a_size + b_rows * B::stride;
+  using Pieces = TilePieces<T, TA, TB, Shape>;
+  using A = typename Pieces::A;
+  using B = typename Pieces::B;
+  using C = typename Pieces::C;
+  static constexpr int a_size = Pieces::a_rows * A::stride, stage_size = a_size + Pieces::b_rows * B::stride;
   static constexpr int sum_size = BM * C::stride;
   static_assert(MF >= 1 && NF >= 2 && NF % 2 == 0 && warp_k % k_step == 0);
 
@@ -186,12 +159,12 @@ struct TileProduct {
   }
 
   __device__ __forceinline__ void bring_a(const Operand<T>& a, int row0, int step) {
-    bring_piece<WholeA, A, T, a_rows, a_cols, threads>(shared + step % stages * stage_size, a, TA ? step * BK : row0,
-                                                       TA ? row0 : step * BK);
+    bring_piece<WholeA, A, T, Pieces::a_rows, Pieces::a_cols, threads>(shared + step % stages * stage_size, a,
+                                                                       TA ? step * BK : row0, TA ? row0 : step * BK);
   }
   __device__ __forceinline__ void bring_b(const Operand<T>& b, int col0, int step) {
-    bring_piece<WholeB, B, T, b_rows, b_cols, threads>(shared + step % stages * stage_size + a_size, b,
-                                                       TB ? col0 : step * BK, TB ? step * BK : col0);
+    bring_piece<WholeB, B, T, Pieces::b_rows, Pieces::b_cols, threads>(shared + step % stages * stage_size + a_size, b,
+                                                                       TB ? col0 : step * BK, TB ? step * BK : col0);
   }
 
   // The first stages of b, then those of a: b may be known earlier than a.

@@ -158,7 +158,7 @@ Run add_lab(CLI::App& program) {
   command.add_option("--seed", a->seed, "of the numbers that are computed on")->type_name("N");
   command.add_flag("--cold-cache", a->cold_cache, "push the inputs out of the caches before each call");
   command.add_option("--csv", a->csv, "write the points to this file")->type_name("FILE");
-  command.add_flag("--torch", a->torch, "run the same sweep in PyTorch instead: matmul, sine and add");
+  command.add_flag("--torch", a->torch, "run the same sweep in PyTorch instead: everything but expressions");
   command.add_option("--python", a->python, "which python3 has PyTorch")->type_name("PROGRAM")->capture_default_str();
   command.add_option("--script", a->script, "another script in place of resources/torch/lab.py")->type_name("FILE");
   command.footer(

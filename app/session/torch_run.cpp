@@ -351,9 +351,8 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
 lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,
                              const std::function<void(const std::string&)>& said) {
   const std::string operation(to_string(spec.operation));
-  if (operation != "matmul" && operation != "sine" && operation != "add")
-    throw Failure("PyTorch's sweep knows matmul, sine and add; there is none of " + operation + ".");
-  if (spec.m > 0 || spec.k > 0) throw Failure("PyTorch's sweep multiplies square matrices only.");
+  if (spec.operation == lab::Operation::Expression)
+    throw Failure("PyTorch's sweep knows no expressions: choose one of the other operations.");
   if (!tools.problem.empty()) throw Failure(tools.problem);
   if (tools.script.empty() && !tools.cuda)
     throw Failure("PyTorch " + tools.version + " sees no GPU here, and its sweep measures nothing else.");
@@ -367,10 +366,10 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
   const auto sizes = spec.sizes.empty() ? lab::default_sizes(spec.operation) : spec.sizes;
   std::vector<std::string> command = {tools.python,
                                       tools.script.empty() ? shipped_script("lab.py").string() : tools.script};
-  command.insert(command.end(),
-                 {"--operation", operation, "--depth", std::to_string(spec.depth), "--repeats",
-                  std::to_string(spec.repeats), "--seconds", std::to_string(spec.seconds_per_point), "--sizes",
-                  joined(sizes, [](int64_t n) { return std::to_string(n); }), "--out", out.string()});
+  command.insert(command.end(), {"--operation", operation, "--depth", std::to_string(spec.depth), "--repeats",
+                                 std::to_string(spec.repeats), "--seconds", std::to_string(spec.seconds_per_point),
+                                 "--sizes", joined(sizes, [](int64_t n) { return std::to_string(n); }), "--m",
+                                 std::to_string(spec.m), "--k", std::to_string(spec.k), "--out", out.string()});
   if (!spec.ways.empty())
     command.insert(command.end(), {"--ways", joined(spec.ways, [](lab::Way way) { return lab::info(way).name; })});
   const Output result = Child(command).wait(cancel, said);

@@ -5,11 +5,12 @@
     resources/torch/lab.py --operation sine --depth 4 --sizes 1048576,268435456 --ways gpu,gpu-op-by-op
 
 Ways are named as in warpscope-cli lab; those that PyTorch has not are left out. For a nested sine "gpu-op-by-op" is eager
-PyTorch and "gpu" is torch.compile. An interrupted sweep keeps the points that it has.
+PyTorch and "gpu" is torch.compile; a softmax is one of rows of 1024. An interrupted sweep keeps the points that it has.
 """
 import argparse
 import contextlib
 import json
+import math
 import statistics
 import sys
 import time
@@ -23,6 +24,22 @@ def product(a, b, out):
 
 def add(a, b, out):
     torch.add(a, b, out=out)
+
+
+def reduce(a, _, out):
+    torch.sum(a, dim=0, keepdim=True, out=out)
+
+
+def softmax(a, _, out):
+    rows = len(a) // SOFTMAX_ROW * SOFTMAX_ROW
+    if rows:
+        torch.softmax(a[:rows].view(-1, SOFTMAX_ROW), 1, out=out[:rows].view(-1, SOFTMAX_ROW))
+    if rows < len(a):
+        torch.softmax(a[rows:], 0, out=out[rows:])
+
+
+def copy(a, _, out):
+    out.copy_(a)
 
 
 def sine(depth):
@@ -44,15 +61,26 @@ def compiled_sine(depth):
 
 WAYS = {"matmul": ["gpu", "gpu-tf32", "gpu-fp16", "gpu-pinned", "gpu-pageable"],
         "sine": ["gpu-op-by-op", "gpu", "gpu-pinned", "gpu-pageable"],
-        "add": ["gpu", "gpu-pinned", "gpu-pageable"]}
+        "add": ["gpu", "gpu-pinned", "gpu-pageable"],
+        "reduce": ["gpu", "gpu-pinned", "gpu-pageable"],
+        "softmax": ["gpu", "gpu-pinned", "gpu-pageable"],
+        "copy": ["gpu", "gpu-pinned", "gpu-pageable"]}
+SOFTMAX_ROW = 1024
 
 
-def operands(operation, n, dtype):
-    shape = (n, n) if operation == "matmul" else (n,)
+def shapes(operation, n, options):
+    """Of the first operand, of the second, of the result."""
+    if operation == "matmul":
+        m, k = options.m or n, options.k or n
+        return (m, k), (k, n), (m, n)
+    return (n,), (n,) if operation == "add" else None, (1,) if operation == "reduce" else (n,)
+
+
+def operands(operation, n, dtype, options):
     generator = torch.Generator().manual_seed(42)
-    a = torch.rand(shape, generator=generator) * 2 - 1
-    b = torch.rand(shape, generator=generator) * 2 - 1 if operation in ("matmul", "add") else None
-    return a.to(dtype), None if b is None else b.to(dtype)
+    *inputs, result = shapes(operation, n, options)
+    a, b = (None if shape is None else (torch.rand(shape, generator=generator) * 2 - 1).to(dtype) for shape in inputs)
+    return a, b, torch.empty(result, dtype=dtype, device="cuda")
 
 
 def repeated(call, repeats, limit):
@@ -108,11 +136,12 @@ def measure(way, run, a, b, out, options):
     return {"median_s": median, "device_s": device_time(body, options.seconds), "repeats": count}
 
 
-def work(operation, n, depth):
+def work(operation, n, options):
     """Operations and bytes of one call, as the laboratory counts them."""
+    numbers = sum(math.prod(shape) for shape in shapes(operation, n, options) if shape)
     if operation == "matmul":
-        return 2 * n ** 3, 12 * n * n
-    return (depth * n, 8 * n) if operation == "sine" else (n, 12 * n)
+        return 2 * (options.m or n) * (options.k or n) * n, 4 * numbers
+    return {"sine": options.depth, "softmax": 5, "copy": 0}.get(operation, 1) * n, 4 * numbers
 
 
 def main():
@@ -121,6 +150,8 @@ def main():
     parser.add_argument("--sizes", default="16,64,256,1024,4096")
     parser.add_argument("--ways", default="")
     parser.add_argument("--depth", type=int, default=4)
+    parser.add_argument("--m", type=int, default=0, help="rows of an m × k × size product")
+    parser.add_argument("--k", type=int, default=0, help="its inner length")
     parser.add_argument("--repeats", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=0.3, help="of a point, about")
     parser.add_argument("--out", default="", help="a file for the JSON, in place of the standard output")
@@ -144,16 +175,15 @@ def main():
 
 
 def sweep(options, ways, points):
-    runs = {"matmul": product, "sine": sine(options.depth), "add": add}
+    runs = {"matmul": product, "sine": sine(options.depth), "add": add, "reduce": reduce, "softmax": softmax, "copy": copy}
     for size in map(int, options.sizes.split(",")):
         for way in ways:
             torch.backends.cuda.matmul.allow_tf32 = way == "gpu-tf32"
             dtype = torch.float16 if way == "gpu-fp16" else torch.float32
             compiled = options.operation == "sine" and way == "gpu"
             run = compiled_sine(options.depth) if compiled else runs[options.operation]
-            a, b = operands(options.operation, size, dtype)
-            out = torch.empty(a.shape, dtype=dtype, device="cuda")
-            flops, moved = work(options.operation, size, options.depth)
+            a, b, out = operands(options.operation, size, dtype, options)
+            flops, moved = work(options.operation, size, options)
             points.append({"way": way, "size": size, "flops": flops, "bytes": moved} | measure(way, run, a, b, out, options))
             if options.out:
                 print(f"{way}, {size}", flush=True)

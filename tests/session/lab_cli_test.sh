@@ -33,7 +33,7 @@ fi
 
 "$program" lab add --torch --python /no/such/python3 >none.txt 2>err.txt
 check "no python: 1 and a sentence" '[[ $? == 1 && ! -s none.txt && $(wc -l <err.txt) == 1 ]] && grep -q "is not installed" err.txt'
-"$program" lab softmax --torch >/dev/null 2>err.txt; check "an operation that the script has not: 1" '[[ $? == 1 ]] && grep -q "there is none of softmax" err.txt'
+"$program" lab --expression 'sin(x)+y' --torch >/dev/null 2>err.txt; check "an operation that the script has not: 1" '[[ $? == 1 ]] && grep -q "knows no expressions" err.txt'
 if python3 -c pass 2>/dev/null; then
   cat >peer.py <<'PY'
 import argparse, json

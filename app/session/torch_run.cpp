@@ -366,10 +366,12 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
   const auto sizes = spec.sizes.empty() ? lab::default_sizes(spec.operation) : spec.sizes;
   std::vector<std::string> command = {tools.python,
                                       tools.script.empty() ? shipped_script("lab.py").string() : tools.script};
-  command.insert(command.end(), {"--operation", operation, "--depth", std::to_string(spec.depth), "--repeats",
-                                 std::to_string(spec.repeats), "--seconds", std::to_string(spec.seconds_per_point),
-                                 "--sizes", joined(sizes, [](int64_t n) { return std::to_string(n); }), "--m",
-                                 std::to_string(spec.m), "--k", std::to_string(spec.k), "--out", out.string()});
+  command.insert(command.end(),
+                 {"--operation", operation, "--depth", std::to_string(spec.depth), "--repeats",
+                  std::to_string(spec.repeats), "--seconds", std::to_string(spec.seconds_per_point), "--sizes",
+                  joined(sizes, [](int64_t n) { return std::to_string(n); }), "--out", out.string()});
+  if (spec.m > 0) command.insert(command.end(), {"--m", std::to_string(spec.m)});
+  if (spec.k > 0) command.insert(command.end(), {"--k", std::to_string(spec.k)});
   if (!spec.ways.empty())
     command.insert(command.end(), {"--ways", joined(spec.ways, [](lab::Way way) { return lab::info(way).name; })});
   const Output result = Child(command).wait(cancel, said);

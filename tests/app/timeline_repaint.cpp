@@ -21,7 +21,7 @@ using namespace ws::app;
 namespace {
 
 constexpr double kBoundMs = 8;
-constexpr int kMostRounds = 5;
+constexpr int kMostRounds = 12;
 constexpr size_t kHistoryBytes = 384u << 20;  // as a run in the window
 constexpr long kMemoryBoundMib = 600;
 

@@ -42,7 +42,9 @@ struct Program {
   void untraced(int steps) {
     const TimeNs begin = now;
     for (int i = 0; i < steps; ++i) step(false);
-    put(TrackKind::Overhead, std::string("CPU ") + kUntracedTrack, span_at(SpanKind::Overhead, 9, begin, now));
+    std::string row = kUntracedTrack;
+    row.insert(0, "CPU ");
+    put(TrackKind::Overhead, row, span_at(SpanKind::Overhead, 9, begin, now));
   }
 };
 

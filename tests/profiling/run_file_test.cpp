@@ -228,6 +228,30 @@ TEST_F(RunFile, SurvivesAKill) {
   EXPECT_EQ(reader.metrics().size(), 1u);
 }
 
+// The log goes into the file page by page, and the first page tells the new size: what is still missing is in the log.
+TEST_F(RunFile, SurvivesAKillWhileItsLogIsFoldedIn) {
+  const MadeTrace made(3000);
+  RunFileWriter writer(path, summary_of_test());
+  writer.add(made.trace);
+  writer.flush();
+  const std::string killed = (folder / "killed.wsrun").string(), folded = (folder / "folded.wsrun").string();
+  for (const std::string& copy : {killed, folded}) {
+    fs::copy_file(path, copy);
+    fs::copy_file(path + "-wal", copy + "-wal");
+  }
+  Database(folded, Database::Mode::Update).exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  ASSERT_GT(fs::file_size(folded), fs::file_size(killed));
+  std::string first_page(8192, '\0');
+  std::ifstream(folded, std::ios::binary).read(first_page.data(), 8192);
+  std::fstream(killed, std::ios::binary | std::ios::in | std::ios::out).write(first_page.data(), 8192);
+  RunFileReader reader(killed);
+  EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  expect_same_trace(made.trace, trace);
+  EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
+}
+
 TEST_F(RunFile, ATruncatedFileGivesWhatIsIntact) {
   const MadeTrace made(20000);
   write_whole(path, made.trace);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "profiling/analysis/span_walk.h"
 #include "profiling/clock.h"
@@ -96,13 +97,40 @@ bool Collector::Impl::rests(bool window) const {
   return options.node_every > 0 && level == TraceLevel::Graph && !window && !(gpu && gpu->graphs_seen());
 }
 
-// Where the driver loaded us while it started, it is asked only once the program has begun to use it.
 void Collector::Impl::start_counters() {
-  counters = make_hardware_counters();
-  const std::string why = counters->start(options.counter_interval_ns);
-  if (!why.empty()) counters.reset();
+  auto sampling = make_hardware_counters();
+  const std::string why = sampling->start(options.counter_interval_ns);
+  if (options.libraries_loaded) options.libraries_loaded();
   const std::lock_guard lock(mutex);
+  if (why.empty()) counters = std::move(sampling);
   status.counters = why.empty() ? "Samples hardware counters." : "No hardware counters: " + why + ".";
+}
+
+// Where the driver loaded us while it started, it is asked only once the program uses it; on the program's own thread,
+// so that it does not exit meanwhile.
+void Collector::Impl::prepare_counters() {
+  if (!gpu)
+    status.counters = "No hardware counters: " + (level == TraceLevel::Off ? "tracing is off" : gpu_refused) + ".";
+  else if (options.inside_driver_start)
+    gpu->at_first_call([this] { start_counters(); });
+  else
+    start_counters();
+}
+
+void Collector::Impl::take_samples(bool last) {
+  HardwareCounters* sampling = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    sampling = counters.get();
+  }
+  if (!sampling) return;
+  if (sampling->drain(context) && !std::exchange(sampled, true) && options.libraries_loaded)
+    options.libraries_loaded();  // what decodes samples comes with the first of them
+  if (!last) return;
+  const std::string trouble = sampling->stop();
+  sampling->drain(context);
+  const std::lock_guard lock(mutex);
+  if (!trouble.empty()) status.counters = "Hardware counters ended early: " + trouble + ".";
 }
 
 void Collector::Impl::begin() {
@@ -117,9 +145,7 @@ void Collector::Impl::begin() {
   }
   if (options.untraced_share > 0)
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
-  if (options.hardware_counters && !gpu)
-    status.counters = "No hardware counters: " + (level == TraceLevel::Off ? "tracing is off" : gpu_refused) + ".";
-  if (gpu && options.hardware_counters && !options.inside_driver_start) start_counters();
+  if (options.hardware_counters) prepare_counters();
   context.before_buffer = [this] { take_marks(); };
   Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // of a collection before
   std::lock_guard lock(switch_mutex);
@@ -238,16 +264,9 @@ void Collector::Impl::cycle(bool last) {
   housekeeping();
   take_marks();
   if (gpu) gpu->drain(last);
-  if (gpu && options.hardware_counters && status.counters.empty() && gpu->counts().records > 0) start_counters();
-  if (counters) counters->drain(context);
+  take_samples(last);
   draw_pauses(last);
   draw_stamps(last);
-  if (last && counters) {
-    const std::string trouble = counters->stop();
-    counters->drain(context);
-    const std::lock_guard lock(mutex);
-    if (!trouble.empty()) status.counters = "Hardware counters ended early: " + trouble + ".";
-  }
   publish(last);
   if (gpu && last) gpu->end();
 }

@@ -1,5 +1,6 @@
 // Gathers what a program did, on the host and on the GPU, while it runs, and hands it out in batches.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,9 @@ struct CollectorOptions {
   int64_t origin_ns = 0;                 // steady clock at trace time 0; 0: when start() is called
   bool inside_driver_start = false;      // called by the driver while it starts: ask it nothing
   bool nvtx_ranges = false;              // record the program's own NVTX ranges (for programs without our marks)
+  // Hardware counters load libraries that clean up at exit before whoever registered earlier: called after that, so
+  // that who stops the collector at exit can register again.
+  std::function<void()> libraries_loaded;
 };
 
 // What the traced run cost, from untraced stretches between traced ones. The collector stays attached meanwhile, which

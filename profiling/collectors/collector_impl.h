@@ -19,7 +19,8 @@ struct Collector::Impl {
   std::unique_ptr<HostSpans> host;
   GpuTracer* gpu = nullptr;
   std::string gpu_refused;
-  std::unique_ptr<HardwareCounters> counters;
+  std::unique_ptr<HardwareCounters> counters;  // guarded by mutex
+  bool sampled = false;                        // by the counters
   std::unique_ptr<OverheadMeter> meter;
 
   std::thread thread, flush_thread, memory_thread;
@@ -35,7 +36,7 @@ struct Collector::Impl {
   std::atomic<bool> window_open{false}, clock_shut{false}, paused{false};
   std::atomic<bool> quiet{false};  // paused, or between windows
   std::atomic<int> settle_steps{0};
-  std::atomic<int64_t> relevel_by{0};  // a level is to be applied at the next step, or by then; 0: none is
+  std::atomic<int64_t> relevel_by{0};   // a level is to be applied at the next step, or by then; 0: none is
   std::atomic<bool> gpu_worked{false};  // as far as batches tell
   std::mutex step_mutex;
   int64_t hooked_step = -1;
@@ -52,7 +53,9 @@ struct Collector::Impl {
   void relevel(bool between_steps);
   void apply_kinds(GpuKinds kinds, bool between_steps);
   bool rests(bool window) const;
+  void prepare_counters();
   void start_counters();
+  void take_samples(bool last);
   void on_step(int64_t step);
   void set_quiet(bool nothing, int64_t now);
   void follow_clock(int64_t since_begin);

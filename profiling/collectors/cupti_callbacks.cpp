@@ -23,6 +23,9 @@ void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain,
 }
 
 void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  if (first_call_awaited_.load(std::memory_order_relaxed) && call.callbackSite == CUPTI_API_ENTER &&
+      first_call_awaited_.exchange(false))
+    first_call_();
   if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz) {
     if (call.callbackSite == CUPTI_API_ENTER) on_graph_launch(call);
   } else if (allocator_call(id)) {

@@ -101,6 +101,7 @@ void CuptiSession::begin(TraceContext& context) {
 }
 
 void CuptiSession::end() {
+  first_call_awaited_ = false;
   parser_.reset();
   context_ = nullptr;
 }
@@ -306,6 +307,11 @@ GpuTracer::Device CuptiSession::device() const {
   cudaDriverGetVersion(&driver);
   return {card.name, std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10),
           std::to_string(card.major) + "." + std::to_string(card.minor)};
+}
+
+void CuptiSession::at_first_call(std::function<void()> what) {
+  first_call_ = std::move(what);
+  first_call_awaited_ = true;
 }
 
 void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* max_records) {

@@ -31,6 +31,7 @@ class CuptiSession final : public GpuTracer {
   void drain(bool last) override;
   std::vector<MemorySample> read_memory() override;
   Device device() const override;
+  void at_first_call(std::function<void()> what) override;
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;
   void end() override;
@@ -90,7 +91,8 @@ class CuptiSession final : public GpuTracer {
   RecordBuffers buffers_;
   std::atomic<uint64_t> graph_kernels_{0};  // read so far
   std::atomic<uint64_t> dropped_{0};        // by the driver, not yet told
-  std::atomic<bool> context_seen_{false}, pool_used_{false};
+  std::atomic<bool> context_seen_{false}, pool_used_{false}, first_call_awaited_{false};
+  std::function<void()> first_call_;
   std::atomic<uint64_t> sessions_{0};
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;

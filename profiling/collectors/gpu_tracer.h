@@ -1,5 +1,6 @@
 // The GPU side of a collector; there is one in a process, or none when built without CUDA.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ class GpuTracer {
     std::string name, driver, compute;
   };
   virtual Device device() const = 0;
+  // Runs it once, on the program's own thread, when that is about to allocate or launch something for the first time.
+  virtual void at_first_call(std::function<void()> what) = 0;
   virtual ClockOffset calibrate_clock() = 0;
   virtual GpuCounts counts() const = 0;
   virtual void end() = 0;     // lets go of the context
@@ -74,8 +77,8 @@ class HardwareCounters {
   };
   virtual ~HardwareCounters() = default;
   virtual std::string start(int64_t interval_ns) = 0;  // empty, or the reason why not
-  virtual void drain(TraceContext& context) = 0;
-  virtual std::string stop() = 0;  // empty, or what went wrong on the way
+  virtual bool drain(TraceContext& context) = 0;       // whether there were samples
+  virtual std::string stop() = 0;                      // empty, or what went wrong on the way
 };
 std::unique_ptr<HardwareCounters> make_hardware_counters();  // nullptr when built without CUDA
 

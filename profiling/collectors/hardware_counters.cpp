@@ -67,7 +67,7 @@ class PmSampling final : public HardwareCounters {
  public:
   ~PmSampling() override { stop(); }
   std::string start(int64_t interval_ns) override;
-  void drain(TraceContext& context) override;
+  bool drain(TraceContext& context) override;
   std::string stop() override;
 
  private:
@@ -247,7 +247,7 @@ void PmSampling::evaluate(size_t index) {
   samples_.push_back(sample);
 }
 
-void PmSampling::drain(TraceContext& context) {
+bool PmSampling::drain(TraceContext& context) {
   std::vector<Sample> samples;
   {
     std::lock_guard lock(mutex_);
@@ -258,6 +258,7 @@ void PmSampling::drain(TraceContext& context) {
       context.batch.counter(kMetrics[i].track, "%", {context.from_gpu(sample.start), sample.values[i]});
     }
   }
+  return !samples.empty();
 }
 
 std::string PmSampling::stop() {

@@ -53,6 +53,7 @@ void begin() {
     options.clock = ws::prof::clock_window(window);
   options.inside_driver_start = true;
   options.nvtx_ranges = true;
+  options.libraries_loaded = [] { std::atexit(finish_at_exit); };
   g_owner = getpid();
   g_recorder = new ws::prof::Recorder(path, environment(ws::prof::kRecordName, "recorded program"), options,
                                       environment(ws::prof::kRecordFollower, ""));

@@ -149,6 +149,27 @@ INSTANTIATE_TEST_SUITE_P(Modes, Windows,
                            return std::string(std::get<0>(chosen.param)) + "_" + to_string(std::get<1>(chosen.param));
                          });
 
+// The counters' libraries clean up when the program exits, and must not do so under our hands.
+TEST_F(Recording, SamplesHardwareCountersUntilTheProgramEnds) {
+  need_gpu();
+  if (IsSkipped()) return;
+  RecordOptions options{.level = TraceLevel::Full, .library = INJECT_LIBRARY};
+  options.counters = true;
+  for (int time = 0; time < 3; ++time) {
+    ASSERT_EQ(record({RECORDED_PROGRAM, "long"}, file_, options), 0);
+    RunFileReader reader(file_);
+    EXPECT_EQ(reader.summary().status, "finished");
+    Trace trace = reader.trace();
+    reader.fill(trace);
+    const auto said = reader.summary().extra.find("counters");
+    ASSERT_NE(said, reader.summary().extra.end());
+    if (said->second != "Samples hardware counters.") GTEST_SKIP() << said->second;
+    const auto active = std::ranges::find(trace.counters(), "SM active", &CounterTrack::name);
+    ASSERT_NE(active, trace.counters().end());
+    EXPECT_GT(active->points.size(), 500u) << "one a millisecond, for a second and a half";
+  }
+}
+
 TEST_F(Recording, SurvivesAFork) {
   need_gpu();
   if (IsSkipped()) return;

@@ -15,6 +15,9 @@ using prof::Meaning;
 
 constexpr double kTightRow = 15, kBarsTop = 34, kBarGap = 4;
 
+// A dash for what is not there, or was not traced.
+QString time_or_dash(double us) { return us > 0 ? us_text(us) : QStringLiteral("—"); }
+
 bool is_kernel(Meaning m) { return m <= Meaning::Optimizer; }
 
 constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Loss, Meaning::Optimizer,
@@ -161,7 +164,7 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     }
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(theme().text);
-    const QString wall = table_.wall[i] > 0 ? us_text(table_.wall[i]) : QStringLiteral("—");  // not traced
+    const QString wall = time_or_dash(table_.wall[i]);
     draw_number(painter, QRectF(x + 6, top, 60, bar), Qt::AlignLeft | Qt::AlignVCenter, wall);
     const double value_end = x + 6 + number_width(painter.font(), wall) + 6;
     if (i == 0 && runs_.size() == 2 && table_.wall[0] > 0 && table_.wall[1] > table_.wall[0] * 1.05) {
@@ -185,7 +188,7 @@ void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double y, doubl
   painter.drawText(QRectF(28, y, 130, height), Qt::AlignLeft | Qt::AlignVCenter, row.name);
   for (size_t i = 0; i < row.us.size(); ++i)
     draw_number(painter, QRectF(0, y, columnRight(i), height), Qt::AlignRight | Qt::AlignVCenter,
-                row.us[i] > 0 ? us_text(row.us[i]) : QStringLiteral("—"));
+                time_or_dash(row.us[i]));
   if (!differences()) return;
   const double difference = row.us[1] - row.us[0];
   draw_number(painter, QRectF(0, y, columnRight(2), height), Qt::AlignRight | Qt::AlignVCenter,
@@ -244,7 +247,7 @@ void SplitPane::paintSum(QPainter& painter, double top, double pitch) {
   painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, tr("wall time"));
   for (size_t i = 0; i < table_.wall.size(); ++i)
     draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter,
-                table_.wall[i] > 0 ? us_text(table_.wall[i]) : QStringLiteral("—"));
+                time_or_dash(table_.wall[i]));
   if (!differences()) return;
   const double difference = table_.wall[1] - table_.wall[0];
   draw_number(painter, QRectF(0, top + 3, columnRight(2), pitch), Qt::AlignRight | Qt::AlignVCenter,

@@ -13,10 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-bool knows_field(const std::string& key) {
-  return std::ranges::any_of(fields(), [&](const Field& f) { return f.key == key; });
-}
-
 struct BenchArguments {
   SpecArguments spec;
   std::string vary;
@@ -29,15 +25,21 @@ struct Variant {
   RunSpec spec;
 };
 
+const Field& choice_to_vary(const std::string& key) {
+  try {
+    if (const Field& f = field(key); f.kind == FieldKind::Choice) return f;
+  } catch (const SpecError& problem) {
+    throw UsageError(std::string("--vary ") + problem.what());
+  }
+  throw UsageError("--vary " + key + ": has no list of values to go through");
+}
+
 std::vector<Variant> variants(const BenchArguments& a) {
   RunSpec base = load_spec(a.spec.source);
   a.spec.override_in(base);
   if (a.vary.empty()) return {{base.name, fit(base)}};
-  if (!knows_field(a.vary)) throw UsageError("--vary " + a.vary + ": there is no such choice");
-  const Field& f = field(a.vary);
-  if (f.kind != FieldKind::Choice) throw UsageError("--vary " + a.vary + ": has no list of values to go through");
   std::vector<Variant> all;
-  for (const FieldValue& value : f.values) {
+  for (const FieldValue& value : choice_to_vary(a.vary).values) {
     RunSpec spec = base;
     set_field(spec, a.vary, value.name);
     all.push_back({std::string(value.name), spec});

@@ -63,7 +63,7 @@ int run_experiment(const ExperimentArguments& a) {
   CancelOnInterrupt interrupt;
   Narrate narrate;
   const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate);
-  if (!result.complete && gpu_lost()) {
+  if (!result.complete && gpu_lost() && !interrupt.cancel) {
     std::fprintf(stderr, "The fault took the GPU from this process: going on in a new one.\n");
     start_anew();
   }

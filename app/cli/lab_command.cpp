@@ -122,7 +122,7 @@ int run_lab(const LabArguments& a) {
   const LabSpec spec = spec_of(a);
   if (a.print_source) return print_source(spec);
   if (!a.csv.empty()) must_be_writable(a.csv);
-  const CancelOnInterrupt interrupt;
+  CancelOnInterrupt interrupt;
   const std::atomic<bool>& cancel = interrupt.cancel;
   LabLines lines(a.json ? stderr : stdout);
   if (a.torch) return give(a, in_torch(a, spec, cancel, lines));

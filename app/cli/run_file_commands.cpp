@@ -24,7 +24,12 @@ prof::RunData read(const std::string& path) {
 }
 
 struct TwoFiles {
-  std::string a, b, by = "name";
+  std::string a, b;
+  bool json = false;
+};
+
+struct StatsArguments {
+  std::string file, by = "name";
   bool json = false;
 };
 
@@ -72,14 +77,14 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
                                                    {"phase", prof::GroupBy::Phase},
                                                    {"shape", prof::GroupBy::Shape}};
 
-int stats(const TwoFiles& files) {
-  const auto by = kGroups.find(files.by);
-  if (by == kGroups.end()) throw UsageError("--by: choose name, op, layer, phase or shape, not " + files.by);
-  if (files.json && files.by != "name") throw UsageError("--by: the JSON object is by name");
-  const prof::RunData run = read(files.a);
+int stats(const StatsArguments& a) {
+  const auto by = kGroups.find(a.by);
+  if (by == kGroups.end()) throw UsageError("--by: choose name, op, layer, phase or shape, not " + a.by);
+  if (a.json && a.by != "name") throw UsageError("--by: the JSON object is by name");
+  const prof::RunData run = read(a.file);
   prof::TraceStats stats = prof::trace_stats(run.trace, by->second);
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
-  if (files.json) return std::printf("%s\n", prof::to_json(stats).c_str()), kDone;
+  if (a.json) return std::printf("%s\n", prof::to_json(stats).c_str()), kDone;
   print_table(heading(run.summary) + prof::to_text(stats) + prof::allocator_text(run.trace, run.allocations));
   return kDone;
 }
@@ -116,15 +121,15 @@ Run add_diff(CLI::App& program) {
 }
 
 Run add_stats(CLI::App& program) {
-  auto files = std::make_shared<TwoFiles>();
+  auto arguments = std::make_shared<StatsArguments>();
   CLI::App& command = *program.add_subcommand("stats", "kernels, copies and calls of a recorded run");
-  command.add_option("FILE", files->a, "a run file or another tool's trace")->required();
-  command.add_option("--by", files->by, "rows for each name, op, layer, phase or shape (name, grid and block)")
+  command.add_option("FILE", arguments->file, "a run file or another tool's trace")->required();
+  command.add_option("--by", arguments->by, "rows for each name, op, layer, phase or shape (name, grid and block)")
       ->type_name("WHAT")
       ->capture_default_str();
-  command.add_flag("--json", files->json, "print one JSON object");
+  command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer("Example:\n  warpscope-cli stats a.wsrun");
-  return [files] { return stats(*files); };
+  return [arguments] { return stats(*arguments); };
 }
 
 }  // namespace ws::cli

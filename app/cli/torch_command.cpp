@@ -20,7 +20,7 @@ int run_torch(const TorchArguments& a) {
   std::error_code none;
   app::TorchTools tools = app::find_torch(a.python, std::filesystem::read_symlink("/proc/self/exe", none).string());
   if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // it says itself what it misses
-  const CancelOnInterrupt interrupt;
+  CancelOnInterrupt interrupt;
   app::run_torch(request, tools, interrupt.cancel,
                  [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
   std::printf("%s\n", a.out.c_str());

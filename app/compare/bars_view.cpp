@@ -98,15 +98,20 @@ void BarsView::paintLegend(QPainter& painter, const QRectF& area) const {
   }
 }
 
+double BarsView::most(double BarRun::*value) const {
+  double most = 0;
+  for (const BarRun& run : runs_)
+    if (!std::isnan(run.*value)) most = std::max(most, run.*value);
+  return most;
+}
+
 void BarsView::paintValues(QPainter& painter, const QRectF& area, const QString& title, double BarRun::*value,
                            int decimals, double unit) const {
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   painter.drawText(QRectF(area.left() + 4, area.top(), area.width(), kTitle), Qt::AlignVCenter, title);
-  double most = unit * std::pow(10.0, -decimals);  // what is written as 0 has no bar
-  for (const BarRun& run : runs_)
-    if (!std::isnan(run.*value)) most = std::max(most, run.*value);
-  const double height = rowHeight(area), scale = (area.width() - kBadge - 64) / most;
+  const double least = unit * std::pow(10.0, -decimals);  // what is written as 0 has no bar
+  const double height = rowHeight(area), scale = (area.width() - kBadge - 64) / std::max(least, most(value));
   QRectF row(area.left(), area.top() + kTitle, area.width(), height);
   for (const BarRun& run : runs_) {
     paintName(painter, row, run, 0);
@@ -134,11 +139,9 @@ void BarsView::render(QPainter& painter, const QRectF& area) const {
   paintSplit(painter, QRectF(inner.left(), inner.top(), split - 16, inner.height()));
   const double below = inner.top() + kTitle + rowHeight(inner) * static_cast<double>(runs_.size());
   paintLegend(painter, QRectF(inner.left(), std::min(below + 4, inner.bottom() - kLegend), split, kLegend));
-  double most = 0;
-  for (const BarRun& run : runs_) most = std::max(most, std::isnan(run.peak_mib) ? 0 : run.peak_mib);
-  const ByteUnit unit = byte_unit(most * kMiB);
+  const ByteUnit unit = byte_unit(most(&BarRun::peak_bytes));
   paintValues(painter, QRectF(inner.left() + split, inner.top(), rest - 14, inner.height()),
-              tr("Peak in a step, %1").arg(unit.name), &BarRun::peak_mib, unit.bytes < kMiB ? 1 : 2, unit.bytes / kMiB);
+              tr("Peak in a step, %1").arg(unit.name), &BarRun::peak_bytes, unit.bytes < kMiB ? 1 : 2, unit.bytes);
   paintValues(painter, QRectF(inner.left() + split + rest, inner.top(), rest - 14, inner.height()),
               tr("Driver calls a step"), &BarRun::calls, 1);
 }
@@ -157,7 +160,7 @@ QByteArray BarsView::csv() const {
     out += '"' + QString(run.title).replace('"', "\"\"").toUtf8() + "\"," + QByteArray::number(wall_us(run.parts));
     for (size_t m = 0; m < prof::kMeanings; ++m) out += ',' + QByteArray::number(part_us(run.parts, m));
     const auto number = [](double v) { return std::isnan(v) ? QByteArray() : QByteArray::number(v); };
-    out += ',' + number(run.peak_mib) + ',' + number(run.calls) + '\n';
+    out += ',' + number(run.peak_bytes / kMiB) + ',' + number(run.calls) + '\n';
   }
   return out;
 }

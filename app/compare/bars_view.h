@@ -12,7 +12,7 @@ struct BarRun {
   int slot = 0;
   QString title;
   prof::Breakdown parts;
-  double peak_mib = 0, calls = 0;  // NaN: not known
+  double peak_bytes = 0, calls = 0;  // NaN: not known
 };
 
 class BarsView : public QWidget {
@@ -34,6 +34,7 @@ class BarsView : public QWidget {
   void paintLegend(QPainter& painter, const QRectF& area) const;
   void paintValues(QPainter& painter, const QRectF& area, const QString& title, double BarRun::*value, int decimals,
                    double unit = 1) const;
+  double most(double BarRun::*value) const;  // 0: not known of any
   void paintName(QPainter& painter, const QRectF& row, const BarRun& run, double width) const;
 
   std::vector<BarRun> runs_;

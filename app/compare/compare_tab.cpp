@@ -100,10 +100,10 @@ void CompareTab::refresh() {
   stale_.clear();
   for (Run* run : ordered()) {
     Cached& known = samples_[run];
-    const bool same = known.taken && known.spans == run->trace.span_count() && known.steps == run->steps.size() &&
+    const bool same = known.spans == run->trace.span_count() && known.steps == run->steps.size() &&
                       known.ended == run->summary.has_value();
-    if (!same) known.sampled = false;
-    if (!same || known.sampled) stale_.emplace_back(run);  // sampled: its memory was still to come
+    if (!same) known.left = Cached::Left::All;
+    if (known.left != Cached::Left::Nothing) stale_.emplace_back(run);
   }
   if (stale_.empty())
     show_all();
@@ -117,14 +117,14 @@ void CompareTab::sampleNext() {
   if (!stale_.empty()) {
     const Run* run = stale_.front();
     Cached& cached = samples_[run];
-    if (!cached.sampled) {
+    if (cached.left == Cached::Left::All) {
       cached.spans = run->trace.span_count();
       cached.steps = run->steps.size();
       cached.ended = run->summary.has_value();
       cached.sample = sample_of(*run);
-      cached.taken = cached.sampled = true;
+      cached.left = Cached::Left::Memory;
     } else if (cached.memory->update(run->trace, kEventsATurn)) {
-      cached.sampled = false;
+      cached.left = Cached::Left::Nothing;
       stale_.erase(stale_.begin());
     }
   }

@@ -60,8 +60,10 @@ class CompareTab : public QWidget {
 
  private:
   struct Cached {
+    enum class Left { All, Memory, Nothing };
+    Left left = Left::All;  // to be looked at
     size_t spans = 0, steps = 0;
-    bool taken = false, ended = false, sampled = false;  // sampled: only its memory is still to be looked at
+    bool ended = false;
     RunSample sample;
     std::shared_ptr<MemoryCurves> memory = std::make_shared<MemoryCurves>();
   };
@@ -82,6 +84,7 @@ class CompareTab : public QWidget {
   QString changedCounts() const;
   void showChoices();
   void showWarnings();
+  std::vector<std::vector<MeasureValue>> measureColumns() const;
   void showMeasures();
   void showPairColumns(int row, const std::vector<MeasureValue>& values);
   void showRunColumns(int row, const std::vector<MeasureValue>& values);

@@ -68,6 +68,16 @@ void add_section(QTableWidget& table, const QString& name) {
 
 }  // namespace
 
+// A column for each run.
+std::vector<std::vector<MeasureValue>> CompareTab::measureColumns() const {
+  const std::vector<Run*> runs = ordered();
+  const double reached = shared_accuracy({runs.begin(), runs.end()});
+  std::vector<std::vector<MeasureValue>> all;
+  for (const Run* run : runs) all.push_back(measures_of(*run, sample(run), reached));
+  share_units(all);
+  return all;
+}
+
 void CompareTab::showMeasures() {
   const std::vector<Run*> runs = ordered();
   const bool pair = runs.size() == 2;
@@ -83,10 +93,7 @@ void CompareTab::showMeasures() {
     const QString texts[] = {tr("%1 − %2").arg(b, a), tr("Δ %"), tr("verdict")};
     for (int i = 0; i < 3; ++i) measures_->setHorizontalHeaderItem(3 + i, new QTableWidgetItem(texts[i]));
   }
-  const double reached = shared_accuracy({runs.begin(), runs.end()});
-  std::vector<std::vector<MeasureValue>> all;
-  for (const Run* run : runs) all.push_back(measures_of(*run, sample(run), reached));
-  share_units(all);
+  const auto all = measureColumns();
   QString group;
   for (size_t i = 0; !all.empty() && i < all[0].size(); ++i) {
     std::vector<MeasureValue> values;
@@ -202,7 +209,7 @@ void CompareTab::showSpec() {
 void CompareTab::showBars() {
   std::vector<BarRun> bars;
   for (const Run* run : ordered())
-    bars.push_back({run->slot, run->title, sample(run).parts, peak_mib(*run), driver_calls(*run)});
+    bars.push_back({run->slot, run->title, sample(run).parts, peak_bytes(*run), driver_calls(*run)});
   bars_->setRuns(std::move(bars));
 }
 
@@ -213,10 +220,7 @@ QByteArray CompareTab::measuresCsv() const {
   for (const Run* run : runs) out += ',' + quoted(run->title);
   for (size_t i = 1; i < runs.size(); ++i) out += ',' + quoted(runs[i]->title + " - baseline") + ",noise,verdict";
   out += '\n';
-  const double reached = shared_accuracy({runs.begin(), runs.end()});
-  std::vector<std::vector<MeasureValue>> all;
-  for (const Run* run : runs) all.push_back(measures_of(*run, sample(run), reached));
-  share_units(all);
+  const auto all = measureColumns();
   const auto number = [](double v) { return std::isnan(v) ? QString() : QString::number(v, 'g', 10); };
   for (size_t row = 0; !all.empty() && row < all[0].size(); ++row) {
     const MeasureValue& first = all[0][row];

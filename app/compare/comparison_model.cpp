@@ -145,9 +145,9 @@ double driver_calls(const Run& run) {
          static_cast<double>(run.summary->steps);
 }
 
-double peak_mib(const Run& run) {
+double peak_bytes(const Run& run) {
   const int64_t bytes = run.summary ? run.summary->peak_bytes : run.progress ? run.progress->memory.peak : 0;
-  return bytes > 0 ? static_cast<double>(bytes) / (1 << 20) : kUnknown;
+  return bytes > 0 ? static_cast<double>(bytes) : kUnknown;
 }
 
 std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double reached) {
@@ -162,7 +162,7 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
         Better::Neither, 1, 50 * run.overhead_spread);
   m.group(QObject::tr("Memory"));
   m.add(QObject::tr("driver calls a step"), "", driver_calls(run), Better::Lower, 1);
-  m.add(QObject::tr("peak in a step"), "KiB", 1024 * peak_mib(run), Better::Lower, 1);
+  m.add(QObject::tr("peak in a step"), "KiB", peak_bytes(run) / 1024, Better::Lower, 1);
   m.group(QObject::tr("Result"));
   m.add(QObject::tr("first loss"), "", run.steps.empty() ? kUnknown : static_cast<double>(run.steps.front().loss),
         Better::Lower, 4);

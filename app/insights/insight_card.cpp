@@ -46,16 +46,15 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   rows_.clear();
   look_at_ = insight.look_at;
   if (facts.step_us > 0) {
-    Row now{tr("now"), time_axis_text(facts.step_us), facts.step_us, {}};
+    Row now{tr("now"), time_axis_text(facts.step_us), facts.step_us, {}, {}};
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
       if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
     rows_.push_back(std::move(now));
-    if (insight.predicted_us > 0)
-      rows_.push_back({tr("predicted"), time_axis_text(insight.predicted_us), insight.predicted_us, {}});
-    if (insight.predicted_us > 0) rows_.back().change = change_in_time(facts.step_us, insight.predicted_us);
-    if (tried && tried->measured_us > 0)
-      rows_.push_back({tr("measured"), time_axis_text(tried->measured_us), tried->measured_us, {}}),
-          rows_.back().change = change_in_time(facts.step_us, tried->measured_us);
+    const auto against_now = [&](const QString& name, double us) {
+      if (us > 0) rows_.push_back({name, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
+    };
+    against_now(tr("predicted"), insight.predicted_us);
+    if (tried) against_now(tr("measured"), tried->measured_us);
   }
   QStringList words;
   for (const Row& row : rows_) words << (row.name + " " + row.value + " " + row.change).trimmed();

@@ -354,11 +354,7 @@ void add_lab(MainWindow& window) {
             ? QObject::tr("A run is training: what is measured beside it would be wrong. Stop it first.")
             : QString());
   });
-  window.addChore({[tab] {
-                     return tab->job().running() || (tab->torch() && tab->torch()->running())
-                                ? QObject::tr("The laboratory is measuring.")
-                                : QString();
-                   },
+  window.addChore({[tab] { return tab->running() ? QObject::tr("The laboratory is measuring.") : QString(); },
                    QObject::tr("A recorded sweep keeps the points that it has."), [tab] { tab->stop(); }});
   window.addOpener([&window, tab, index](const QString& path) {
     if (!path.endsWith(".json") || !tab->openResult(path)) return false;

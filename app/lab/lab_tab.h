@@ -37,6 +37,7 @@ class LabTab : public QWidget {
   lab::LabSpec spec() const;              // as chosen; throws Failure for an expression or a size that is wrong
   void setSpec(const lab::LabSpec& spec);
   void run();
+  bool running() const { return job_->running() || torch_->running(); }
   void stop();
   void runTorch();  // the same sweep by PyTorch's script, laid over; while that runs: stops it
   void setBusyElsewhere(const QString& why) { elsewhere_ = why; }  // not empty: nothing can be measured now

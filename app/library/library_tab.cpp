@@ -98,16 +98,7 @@ QWidget* LibraryTab::buildTable() {
   table_->sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
   table_->setContextMenuPolicy(Qt::CustomContextMenu);
   setColumns();
-  auto* body = new QWidget(pane);
-  auto* column = new QVBoxLayout(body);
-  column->setContentsMargins(0, 0, 0, 0);
-  empty_ = new QLabel(body);
-  empty_->setAlignment(Qt::AlignCenter);
-  empty_->setWordWrap(true);
-  empty_->setForegroundRole(QPalette::PlaceholderText);
-  column->addWidget(table_);
-  column->addWidget(empty_, 1);
-  pane->setBody(body);
+  empty_ = put_table(*pane, table_);
   connect(table_, &QTableView::customContextMenuRequested, this, &LibraryTab::contextMenu);
   connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
     Run* run = filter_->run(index);

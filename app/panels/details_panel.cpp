@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 
 #include "app/panels/details_html.h"
+#include "app/panels/panel_table.h"
 #include "app/panels/plan_tags.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
@@ -213,11 +214,7 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(4);
-  title_->setFixedHeight(28);
-  title_->setFont(ui_font(12.5));
-  title_->setContentsMargins(12, 0, 12, 0);
-  title_->setAutoFillBackground(true);
-  title_->setBackgroundRole(QPalette::AlternateBase);
+  style_panel_title(*title_);
   text_->document()->setDocumentMargin(10);
   column->addWidget(title_);
   column->addWidget(text_);

@@ -14,7 +14,7 @@ QString span_details(const Run& run, size_t track, const prof::Span& span);
 QString op_details(const Run& run, prof::OpTag op);
 QString name_details(const Run& run, prof::NameId name);
 QString buffer_details(const Run& run, BufferId buffer);
-QString range_details(const std::vector<RunRange>& ranges, int letters = 24);  // of a name, at most
+QString range_details(const std::vector<RunRange>& ranges, int letters);  // of a name, at most
 
 class DetailsPanel : public QWidget {
   Q_OBJECT

@@ -151,16 +151,7 @@ void KernelsPanel::buildTable(Pane* pane) {
   for (int c = 1; c < KernelModel::Columns; ++c)
     table_->setColumnWidth(
         c, c == KernelModel::Grid ? 142 : std::max(60, table_->horizontalHeader()->sectionSizeHint(c) + 2));
-  empty_ = new QLabel(pane);
-  empty_->setAlignment(Qt::AlignCenter);
-  empty_->setWordWrap(true);
-  empty_->setForegroundRole(QPalette::PlaceholderText);
-  auto* body = new QWidget(pane);
-  auto* column = new QVBoxLayout(body);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->addWidget(table_);
-  column->addWidget(empty_, 1);
-  pane->setBody(body);
+  empty_ = put_table(*pane, table_);
   connect(filter_, &QLineEdit::textChanged, &sorted_, &QSortFilterProxyModel::setFilterFixedString);
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &KernelsPanel::drillDown);
 }

@@ -1,10 +1,13 @@
 #include "app/panels/panel_table.h"
 
 #include <QHeaderView>
+#include <QLabel>
 #include <QPainter>
 #include <QStyledItemDelegate>
+#include <QVBoxLayout>
 #include <cmath>
 
+#include "app/charts/pane.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 
@@ -63,6 +66,29 @@ void style_table(QTableView& table, const QString& name) {
   table.horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   table.horizontalHeader()->setFont(ui_font(11));
   table.horizontalHeader()->setTextElideMode(Qt::ElideRight);
+}
+
+QLabel* put_table(Pane& pane, QTableView* table) {
+  auto* body = new QWidget(&pane);
+  auto* words = new QLabel(body);
+  words->setAlignment(Qt::AlignCenter);
+  words->setWordWrap(true);
+  words->setForegroundRole(QPalette::PlaceholderText);
+  words->hide();
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(table);
+  column->addWidget(words, 1);
+  pane.setBody(body);
+  return words;
+}
+
+void style_panel_title(QLabel& title) {
+  title.setFixedHeight(28);
+  title.setFont(ui_font(12.5));
+  title.setContentsMargins(12, 0, 12, 0);
+  title.setAutoFillBackground(true);
+  title.setBackgroundRole(QPalette::AlternateBase);
 }
 
 FigureStrip::FigureStrip(QWidget* parent) : QWidget(parent) { setFixedHeight(58); }

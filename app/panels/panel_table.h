@@ -4,10 +4,18 @@
 #include <QWidget>
 #include <vector>
 
+class QLabel;
+
 namespace ws::app {
+
+class Pane;
 
 // Dense rows, no grid, whole rows selected, the keyboard moves by row.
 void style_table(QTableView& table, const QString& name);
+// Makes the table the body of the pane; what is given stands there in words while the table is hidden.
+QLabel* put_table(Pane& pane, QTableView* table);
+// The line over a panel of the right side.
+void style_panel_title(QLabel& title);
 // In the first column: the colour square of the meaning stored under this role.
 constexpr int kMeaningRole = Qt::UserRole + 1;
 constexpr int kSectionRole = Qt::UserRole + 2;  // true: the row is a heading over the rows below

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ws::app {
 namespace {
@@ -86,6 +87,21 @@ void predict_boundary(WeightsSnapshot& snapshot, Executor& executor, const data:
 }
 
 }  // namespace
+
+std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot) {
+  const auto &x = snapshot.line_x, &y = snapshot.line_y;
+  if (x.size() < 2 || y.size() < x.size()) return {};
+  const auto at = [&](size_t i) { return std::pair<double, double>(x[i], y[i]); };
+  const auto [x0, y0] = at(0);
+  const auto [x1, y1] = at(x.size() - 1);
+  const double slope = (y1 - y0) / (x1 - x0), at_zero = y0 - slope * x0;
+  const double room = 0.005 * std::abs(y1 - y0) + 1e-4 * (std::abs(y0) + std::abs(y1));
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto [each_x, each_y] = at(i);
+    if (!(std::abs(at_zero + slope * each_x - each_y) <= room)) return {};  // also what is no number
+  }
+  return StraightLine{slope, at_zero};
+}
 
 WeightsSnapshot probe_weights(Executor& executor, const data::Dataset& data, const RunSpec& spec) {
   WeightsSnapshot snapshot;

@@ -1,6 +1,7 @@
 // Reads from a training run what the Weights page shows. Runs on the training thread, between two steps.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ struct WeightsSnapshot {
   int boundary_side = 0;
   float x_low = 0, x_high = 1, y_low = 0, y_high = 1;
 };
+
+struct StraightLine {
+  double slope, at_zero;
+};
+std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot);  // none: what was fitted is bent
 
 WeightsSnapshot probe_weights(Executor& executor, const data::Dataset& data, const RunSpec& spec);
 

@@ -45,14 +45,17 @@ QImage sample_image(const data::Dataset& data, const data::Split& part, int64_t 
   return image;
 }
 
-// "y = 2.00 x + 0.99 · x from −1.00 to 1.00"
-QString line_text(const WeightsSnapshot& s) {
-  const double x0 = static_cast<double>(s.line_x.front()), x1 = static_cast<double>(s.line_x.back());
-  const double y0 = static_cast<double>(s.line_y.front()), y1 = static_cast<double>(s.line_y[s.line_x.size() - 1]);
-  const double slope = (y1 - y0) / (x1 - x0), at_zero = y0 - slope * x0;
-  return QObject::tr("y = %1 x %2 %3 · x from %4 to %5")
-      .arg(significant_text(slope), at_zero < 0 ? QStringLiteral("−") : QStringLiteral("+"),
-           significant_text(std::abs(at_zero)), significant_text(x0), significant_text(x1));
+// "y = 2.00 x + 0.99 · x from −1.00 to 1.00"; of a curve or a plane its second range instead of the equation.
+QString plane_text(const WeightsSnapshot& s, float y_low, float y_high) {
+  const auto number = [](float value) { return significant_text(static_cast<double>(value)); };
+  const QString x = QObject::tr("x from %1 to %2").arg(number(s.x_low), number(s.x_high));
+  const auto line = straight_line(s);
+  if (!line) return x + QObject::tr(" · y from %1 to %2").arg(number(y_low), number(y_high));
+  const bool below = line->at_zero < 0;
+  return QObject::tr("y = %1 x %2 %3 · ")
+             .arg(significant_text(line->slope), below ? QStringLiteral("−") : QStringLiteral("+"),
+                  significant_text(std::abs(line->at_zero))) +
+         x;
 }
 
 QString class_name(const data::Dataset& data, int index) {
@@ -224,15 +227,7 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
   }
   painter.setFont(ui_font(11));
   painter.setPen(t.quiet);
-  const bool whole_line = line && s.line_x.size() > 1 && s.line_y.size() >= s.line_x.size();
-  if (!line || whole_line)
-    painter.drawText(
-        QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
-        whole_line
-            ? line_text(s)
-            : tr("x from %1 to %2 · y from %3 to %4")
-                  .arg(significant_text(static_cast<double>(s.x_low)), significant_text(static_cast<double>(s.x_high)),
-                       significant_text(static_cast<double>(low)), significant_text(static_cast<double>(high))));
+  painter.drawText(QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight, plane_text(s, low, high));
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setClipRect(area);
   const int64_t step = std::max<int64_t>(1, data_->train.rows / kMostPoints);

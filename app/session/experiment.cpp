@@ -273,7 +273,9 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
     log << to_json(run).dump() << std::endl;
     runs.push_back(run);
     sink.ended(run);
-    if (!sink.goes_on()) break;
+    if (sink.goes_on()) continue;
+    if (!log) throw Failure(folder + ": results.jsonl cannot be written");  // a new process would train this again
+    break;
   }
   return collect(spec, trials, runs);
 }

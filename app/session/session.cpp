@@ -57,6 +57,21 @@ std::vector<void*>& left_workers() {
   return *left;
 }
 
+RecorderOptions options_for(const Run& run, prof::TraceLevel level, const TraceExtras& extras) {
+  RecorderOptions options;
+  options.path = run.path.toStdString();
+  options.title = run.title.toStdString();
+  options.trace.level = level;
+  options.trace.untraced_share = 0.03;
+  options.trace.hardware_counters = extras.counters;
+  options.trace.node_window = extras.node_window, options.trace.node_every = extras.node_every;
+  options.at_epoch = [spec = run.spec, path = weights_path(run.path).toStdString()](const EpochResult& epoch,
+                                                                                    Executor& executor) {
+    if (is_last(epoch, spec.train)) keep_weights(spec, executor, path);
+  };
+  return options;
+}
+
 }  // namespace
 
 struct Session::Worker {
@@ -113,21 +128,10 @@ Run* Session::start(const StartRequest& request) {
   run->spec = request.spec;
   run->title = request.title.isEmpty() ? short_title(request.spec) : request.title;
   run->path = QDir(folder_).filePath(run->created.toString("yyyyMMdd-HHmmss-") + run->id + ".wsrun");
-  RecorderOptions options;
-  options.path = run->path.toStdString();
-  options.title = run->title.toStdString();
-  options.trace.level = request.trace;
-  options.trace.untraced_share = 0.03;
-  options.trace.hardware_counters = extras_.counters;
-  options.trace.node_window = extras_.node_window, options.trace.node_every = extras_.node_every;
-  options.at_epoch = [spec = request.spec, path = weights_path(run->path).toStdString()](const EpochResult& epoch,
-                                                                                         Executor& executor) {
-    if (is_last(epoch, spec.train)) keep_weights(spec, executor, path);
-  };
   worker_ = std::make_unique<Worker>();
   Worker* worker = worker_.get();
   try {
-    worker->recorded = std::make_unique<RecordedRun>(request.spec, options);
+    worker->recorded = std::make_unique<RecordedRun>(request.spec, options_for(*run, request.trace, extras_));
   } catch (const std::exception& problem) {
     worker_.reset();
     delete run;

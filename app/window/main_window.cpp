@@ -16,6 +16,7 @@
 #include <QTabBar>
 #include <QVBoxLayout>
 
+#include "app/panels/panel_table.h"
 #include "app/panels/runs_panel.h"
 #include "app/panels/setup_panel.h"
 #include "app/panels/theme.h"
@@ -119,27 +120,28 @@ void MainWindow::buildSidePanels() {
   runs_ = new RunsPanel(&library_, right_);
   runs_->setMinimumWidth(214);
   addSidePanel(tr("Runs"), runs_, true);
+  buildLog();
+}
+
+void MainWindow::buildLog() {
   log_panel_ = new QWidget(right_);
-  auto* column = new QVBoxLayout(log_panel_);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
   auto* title = new QLabel(tr("Log"), log_panel_);
+  style_panel_title(*title);
   title->setFont(ui_font(12.5, 600));
-  title->setFixedHeight(28);
-  title->setContentsMargins(12, 0, 12, 0);
-  title->setAutoFillBackground(true);
-  title->setBackgroundRole(QPalette::AlternateBase);
   log_ = new QPlainTextEdit(log_panel_);
   log_->setStyleSheet(
       "QPlainTextEdit { border: 1px solid transparent; background: transparent; }"
       "QPlainTextEdit:focus { border: 1px solid palette(highlight); }");
   log_->setPlaceholderText(tr("Starts, changes and problems are listed here."));
-  column->addWidget(title);
-  column->addWidget(log_);
   log_->setReadOnly(true);
   log_->setFont(mono_font(11));
   log_->setMaximumBlockCount(2000);
   log_->setAccessibleName(tr("Log"));
+  auto* column = new QVBoxLayout(log_panel_);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(title);
+  column->addWidget(log_);
 }
 
 int MainWindow::addTab(const QString& name, QWidget* page, ShowRuns show_runs, bool with_setup, QWidget* picker) {

@@ -124,6 +124,7 @@ class MainWindow : public QMainWindow {
   void buildCentre();
   void buildTabStrip();
   void buildSidePanels();
+  void buildLog();
   void buildMenus();
   void buildFileMenu();
   void buildRunMenu();

@@ -163,6 +163,16 @@ void ChartsTest::runsModelBehaves() {
 
 namespace {
 
+// Runs with the first letters, of which nothing is known yet.
+std::vector<Run*> lettered(int count, QObject* owner) {
+  std::vector<Run*> runs;
+  for (int slot = 0; slot < count; ++slot) {
+    runs.push_back(new Run(owner));
+    runs.back()->slot = slot;
+  }
+  return runs;
+}
+
 // Losses that fall, accuracies that rise from `lowest` on, an evaluation every hundred steps.
 void fill(Run& run, int slot, double lowest) {
   run.slot = slot;
@@ -234,15 +244,11 @@ void ChartsTest::theKeyOfTheLinesStandsBesideThem() {
 }
 
 void ChartsTest::valuesOfManyRunsStandAtTheCursor() {
-  std::vector<std::unique_ptr<Run>> runs;
-  std::vector<Run*> shown;
-  for (int i = 0; i < 5; ++i) {
-    runs.push_back(std::make_unique<Run>());
-    runs.back()->slot = i;
+  QObject owner;
+  const std::vector<Run*> shown = lettered(5, &owner);
+  for (Run* run : shown)
     for (int step = 0; step < 50; ++step)
-      runs.back()->steps.push_back({double(step), step * 1e-3, 0, float(5 - i), 0.5F});
-    shown.push_back(runs.back().get());
-  }
+      run->steps.push_back({double(step), step * 1e-3, 0, float(5 - run->slot), 0.5F});
   CurvePane pane({Gauge::Loss});
   pane.resize(500, 260);
   pane.setRuns({shown[0], shown[1]});
@@ -259,19 +265,15 @@ void ChartsTest::valuesOfManyRunsStandAtTheCursor() {
 }
 
 void ChartsTest::eightRunsFitIntoASmallSplit() {
-  std::vector<std::unique_ptr<Run>> runs;
-  std::vector<Run*> shown;
-  for (int i = 0; i < 8; ++i) {
-    runs.push_back(std::make_unique<Run>());
-    runs.back()->slot = i;
-    runs.back()->split = {{{ws::prof::Meaning::Matrix, {}, 50.5},
-                           {ws::prof::Meaning::Allocation, {}, 30.0},
-                           {ws::prof::Meaning::Sync, {}, 10.0},
-                           {ws::prof::Meaning::Idle, {}, 9.5}},
-                          100,
-                          7};
-    shown.push_back(runs.back().get());
-  }
+  QObject owner;
+  const std::vector<Run*> shown = lettered(8, &owner);
+  for (Run* run : shown)
+    run->split = {{{ws::prof::Meaning::Matrix, {}, 50.5},
+                   {ws::prof::Meaning::Allocation, {}, 30.0},
+                   {ws::prof::Meaning::Sync, {}, 10.0},
+                   {ws::prof::Meaning::Idle, {}, 9.5}},
+                  100,
+                  7};
   SplitPane pane;
   pane.setCompact(true);
   pane.resize(236, 190);

@@ -3,21 +3,16 @@
 #include <QApplication>
 #include <QLabel>
 #include <QListWidget>
-#include <QMessageBox>
 #include <QPushButton>
 #include <QSpinBox>
-#include <QTabBar>
 #include <QTableWidget>
-#include <QTemporaryDir>
 #include <QtTest>
 
 #include "app/compare/experiments_tab.h"
 #include "app/insights/insights_tab.h"
-#include "app/panels/setup_panel.h"
-#include "app/panels/theme.h"
-#include "app/window/main_window.h"
 #include "app/window/top_bar.h"
 #include "engine/executor.h"
+#include "tests/app/window_home.h"
 #include "tests/support/graph_run.h"
 
 using namespace ws::app;
@@ -75,25 +70,27 @@ const char* const kExperiment =
 
 }  // namespace
 
-class InsightsTest : public QObject {
+class InsightsTest : public QObject, WindowHome {
   Q_OBJECT
  private:
-  QTemporaryDir home_;
-  std::unique_ptr<MainWindow> open() {
-    auto window = std::make_unique<MainWindow>(home_.path() + "/runs");
-    window->setKeepLayout(false);
-    window->show();
-    return window;
-  }
   QString write(const QString& name, const QByteArray& text) {
     QFile file(home_.path() + "/" + name);
     if (file.open(QIODevice::WriteOnly)) file.write(text);
     return file.fileName();
   }
+  // Begins the experiment with so many epochs a run.
+  ExperimentsTab* begin(MainWindow& window, const QString& name, int epochs) {
+    QByteArray text = kExperiment;
+    text.replace("\"train.epochs\": 2", "\"train.epochs\": " + QByteArray::number(epochs));
+    window.openFile(write(name, text));
+    auto* tab = window.findChild<ExperimentsTab*>();
+    tab->runButton()->click();
+    return tab;
+  }
 
  private slots:
-  void initTestCase();
-  void cleanup() { QDir(home_.path() + "/runs").removeRecursively(); }
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
   void saysOneSentenceWithoutARun();
   void factsComeFromTheNewestSteps();
   void factsOfGraphsAreOfTheGpusSteps();
@@ -108,12 +105,6 @@ class InsightsTest : public QObject {
   void closingAsksWhetherTheExperimentStops();
   void shippedExperimentsAreListed();
 };
-
-void InsightsTest::initTestCase() {
-  qputenv("XDG_CONFIG_HOME", (home_.path() + "/config").toUtf8());
-  QApplication::setOrganizationName("warpscope-test");
-  set_theme(*qApp, ThemeName::Dark);
-}
 
 void InsightsTest::saysOneSentenceWithoutARun() {
   auto window = open();
@@ -309,16 +300,13 @@ void InsightsTest::experimentRunsInTheWindow() {
 }
 
 void InsightsTest::experimentGoesOnAfterAStop() {
-  QByteArray text = kExperiment;
   auto window = open();
-  auto* tab = window->findChild<ExperimentsTab*>();
-  window->openFile(write("iris-stopped.json", text.replace("\"train.epochs\": 2", "\"train.epochs\": 60")));
+  auto* tab = begin(*window, "iris-stopped.json", 60);
   const auto done = [&] {
     size_t all = 0;
     for (const TrialResult& t : tab->result().trials) all += t.runs.size();
     return all;
   };
-  tab->runButton()->click();
   QTRY_VERIFY_WITH_TIMEOUT(done() >= 2, 60'000);
   tab->runButton()->click();
   QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 20'000);
@@ -332,11 +320,8 @@ void InsightsTest::experimentGoesOnAfterAStop() {
 }
 
 void InsightsTest::noRunStartsBesideAnExperiment() {
-  QByteArray text = kExperiment;
   auto window = open();
-  auto* tab = window->findChild<ExperimentsTab*>();
-  window->openFile(write("iris-long.json", text.replace("\"train.epochs\": 2", "\"train.epochs\": 100000")));
-  tab->runButton()->click();
+  auto* tab = begin(*window, "iris-long.json", 100'000);
   QVERIFY(tab->running());
   ws::RunSpec spec = ws::load_spec("iris");
   spec.exec.device = ws::Device::Cpu;
@@ -349,23 +334,11 @@ void InsightsTest::noRunStartsBesideAnExperiment() {
 }
 
 void InsightsTest::closingAsksWhetherTheExperimentStops() {
-  QByteArray text = kExperiment;
   auto window = open();
-  auto* tab = window->findChild<ExperimentsTab*>();
-  window->openFile(write("iris-closed.json", text.replace("\"train.epochs\": 2", "\"train.epochs\": 100000")));
-  tab->runButton()->click();
+  auto* tab = begin(*window, "iris-closed.json", 100'000);
   QVERIFY(tab->running());
   QString asked;
-  const auto answer = [&asked](const char* words) {
-    QTimer::singleShot(150, [&asked, words] {
-      auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
-      if (!box) return;
-      asked = box->text();
-      for (QAbstractButton* button : box->buttons())
-        if (button->text() == words) button->click();
-    });
-  };
-  answer("Let it run");
+  answer("Let it run", &asked);
   QVERIFY(!window->close());
   QVERIFY2(asked.contains("experiment"), qPrintable(asked));
   QVERIFY(tab->running() && window->isVisible());
@@ -378,8 +351,7 @@ void InsightsTest::closingAsksWhetherTheExperimentStops() {
 void InsightsTest::shippedExperimentsAreListed() {
   auto window = open();
   auto* tab = window->findChild<ExperimentsTab*>();
-  for (int i = 0; i < window->tabs()->count(); ++i)
-    if (window->tabs()->tabText(i) == "Experiments") window->tabs()->setCurrentIndex(i);
+  QVERIFY(show_tab(*window, "Experiments"));
   QVERIFY(tab->isVisible());
   QCOMPARE(size_t(tab->list()->count()), shipped_experiments().size());
   for (int row = 0; row < tab->list()->count(); ++row) {

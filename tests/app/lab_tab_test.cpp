@@ -26,6 +26,7 @@
 #include "app/window/status_line.h"
 #include "engine/executor.h"
 #include "profiling/formats/run_file.h"
+#include "tests/app/window_home.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -40,8 +41,7 @@ class LabTabTest : public QObject {
     window->setKeepLayout(false);
     window->resize(1500, 900);
     window->show();
-    for (int i = 0; i < window->tabs()->count(); ++i)
-      if (window->tabs()->tabText(i) == "Lab") window->tabs()->setCurrentIndex(i);
+    show_tab(*window, "Lab");
     return window;
   }
   static QPushButton* button(QWidget& tab, const QString& text) {

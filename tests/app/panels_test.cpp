@@ -268,12 +268,21 @@ void PanelsTest::weightsOfALineAndAPlane() {
     const auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *data, spec));
     QCOMPARE(!snapshot->line_y.empty(), line);
     QCOMPARE(!snapshot->boundary.empty(), !line);
+    QCOMPARE(straight_line(*snapshot).has_value(), line);
     LearnedView view(LearnedView::Kind::Plane, "plane");
     view.resize(420, 320);
     view.setContent(snapshot, data);
     QVERIFY(view.hasContent());
     view.grab();
   }
+  WeightsSnapshot fitted;
+  fitted.line_x = {-1, 0, 1, 3}, fitted.line_y = {3, 1, -1, -5};
+  const auto line = straight_line(fitted);
+  QVERIFY(line && line->slope == -2 && line->at_zero == 1);
+  fitted.line_y = {3, 2, -1, -5};  // as hidden layers bend it
+  QVERIFY(!straight_line(fitted));
+  fitted.line_y[2] = NAN;
+  QVERIFY(!straight_line(fitted));
 }
 
 void PanelsTest::paletteFindsAndRuns() {

@@ -1,6 +1,5 @@
 // What takes long and must not make the window stand still: big files coming in and going out, and a run that does not
 // come to its end when the window is closed.
-#include <QMessageBox>
 #include <QPushButton>
 #include <QtTest>
 #include <atomic>
@@ -66,14 +65,6 @@ void write_trace(const QString& path, int64_t steps) {
 class PatienceTest : public QObject, WindowHome {
   Q_OBJECT
  private:
-  static void answer(const char* text) {
-    QTimer::singleShot(150, [text] {
-      auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
-      if (!box) return;
-      for (QAbstractButton* button : box->buttons())
-        if (button->text() == text) button->click();
-    });
-  }
   // A run whose thread stays in one step until it is let go.
   Run* stuck(MainWindow& window, std::counting_semaphore<8>& let_go) const {
     iris(window, 1'000'000);

@@ -1,7 +1,10 @@
 // A home of its own for a test that opens the main window: settings, runs, and how a run on the CPU is begun.
 #pragma once
+#include <QAbstractButton>
 #include <QApplication>
+#include <QMessageBox>
 #include <QSettings>
+#include <QTabBar>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <memory>
@@ -9,6 +12,24 @@
 #include "app/panels/setup_panel.h"
 #include "app/panels/theme.h"
 #include "app/window/main_window.h"
+
+// Puts the tab of this name in front; false: there is none.
+inline bool show_tab(ws::app::MainWindow& window, const QString& name) {
+  for (int tab = 0; tab < window.tabs()->count(); ++tab)
+    if (window.tabs()->tabText(tab) == name) return window.tabs()->setCurrentIndex(tab), true;
+  return false;
+}
+
+// Presses this button of the question that comes up next; `asked` becomes its words.
+inline void answer(const char* button_text, QString* asked = nullptr) {
+  QTimer::singleShot(150, [button_text, asked] {
+    auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+    if (!box) return;
+    if (asked) *asked = box->text();
+    for (QAbstractButton* button : box->buttons())
+      if (button->text() == button_text) button->click();
+  });
+}
 
 class WindowHome {
  protected:

@@ -3,7 +3,6 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
-#include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QtTest>
@@ -239,14 +238,6 @@ void WindowTest::closeInMidRunAsksAndKeepsTheRun() {
   click(window->topBar()->train());
   Run* run = window->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
-  const auto answer = [](const char* text) {
-    QTimer::singleShot(150, [text] {
-      auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
-      if (!box) return;
-      for (QAbstractButton* button : box->buttons())
-        if (button->text() == text) button->click();
-    });
-  };
   answer("Keep training");
   QVERIFY(!window->close());
   QVERIFY(window->session()->busy());

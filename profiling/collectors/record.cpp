@@ -124,16 +124,28 @@ void must_be_writable(const fs::path& out) {
   if (fs::is_directory(out)) throw Failure("Cannot record into " + out.string() + ": it is a folder.");
 }
 
+// Of a program that ended before anything was written there is an empty file.
+bool holds_something(const std::string& path) {
+  std::error_code none;
+  return fs::exists(path, none) && fs::file_size(path, none) != 0;
+}
+
 // An earlier recording by the same name: it comes back when there is none to take its place.
 class Earlier {
  public:
-  explicit Earlier(std::string path) : path_(std::move(path)) { move(path_, aside()); }
+  explicit Earlier(std::string path) : path_(std::move(path)) {
+    if (holds_something(path_)) {
+      remove(aside());  // what a killed recording left there would be taken for a part of this one
+      move(path_, aside());
+    } else {
+      remove(path_);
+    }
+  }
   Earlier(const Earlier&) = delete;
   Earlier& operator=(const Earlier&) = delete;
   ~Earlier() {
-    std::error_code none;
-    if (!fs::exists(path_, none)) move(aside(), path_);
-    for (const char* suffix : kSuffixes) fs::remove(aside() + suffix, none);
+    if (!holds_something(path_)) move(aside(), path_);
+    remove(aside());
   }
 
  private:
@@ -143,13 +155,16 @@ class Earlier {
     std::error_code none;
     for (const char* suffix : kSuffixes) fs::rename(from + suffix, to + suffix, none);
   }
+  static void remove(const std::string& path) {
+    std::error_code none;
+    for (const char* suffix : kSuffixes) fs::remove(path + suffix, none);
+  }
   const std::string path_;
 };
 
 // A program that was killed, or that left without its exit handlers, did not end its file.
 void end_file(const std::string& path, int status) {
-  std::error_code none;
-  if (!fs::exists(path, none) || fs::file_size(path, none) == 0) return;
+  if (!holds_something(path)) return;
   try {
     finish_recording(path, WIFSIGNALED(status)
                                ? std::string("The program was ended by signal ") + std::to_string(WTERMSIG(status)) +

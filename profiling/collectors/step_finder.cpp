@@ -57,17 +57,6 @@ void StepFinder::take(const StepAllocations& calls) {
   allocator_calls_ += uint64_t{calls.allocations} + calls.frees + calls.async_allocations + calls.async_frees;
 }
 
-// Of ranges inside each other the outer one is the step.
-std::vector<FoundStep> StepFinder::ranges() {
-  std::ranges::stable_sort(ranges_, [](const FoundStep& a, const FoundStep& b) {
-    return a.start != b.start ? a.start < b.start : a.end > b.end;
-  });
-  std::vector<FoundStep> steps;
-  for (const FoundStep& range : ranges_)
-    if (steps.empty() || range.start >= steps.back().end) steps.push_back(range);
-  return steps.size() >= 2 ? steps : std::vector<FoundStep>();
-}
-
 std::vector<FoundStep> StepFinder::repetitions() {
   std::vector<SeenKernel>* busiest = nullptr;
   for (auto& [stream, kernels] : kernels_)
@@ -87,7 +76,7 @@ size_t StepFinder::allocations_within(const std::vector<FoundStep>& steps) const
 FoundSteps StepFinder::find() {
   std::ranges::sort(untraced_, {}, &FoundStep::start);
   FoundSteps found;
-  found.steps = ranges();
+  found.steps = steps_of_ranges(ranges_);
   found.by_ranges = !found.steps.empty();
   if (!found.by_ranges) found.steps = repetitions();
   if (found.steps.empty()) return found;

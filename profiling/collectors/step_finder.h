@@ -29,7 +29,6 @@ class StepFinder {
 
  private:
   uint32_t number(const std::string& name);
-  std::vector<FoundStep> ranges();
   std::vector<FoundStep> repetitions();
   size_t allocations_within(const std::vector<FoundStep>& steps) const;
 

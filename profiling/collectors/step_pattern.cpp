@@ -217,6 +217,16 @@ std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span
   return steps;
 }
 
+std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges) {
+  std::ranges::stable_sort(ranges, [](const FoundStep& a, const FoundStep& b) {
+    return a.start != b.start ? a.start < b.start : a.end > b.end;
+  });
+  std::vector<FoundStep> steps;
+  for (const FoundStep& range : ranges)
+    if (steps.empty() || range.start >= steps.back().end) steps.push_back(range);
+  return steps.size() >= 2 ? steps : std::vector<FoundStep>();
+}
+
 bool names_a_step(std::string_view range) {
   std::string lower(range);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

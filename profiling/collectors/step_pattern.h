@@ -24,6 +24,9 @@ struct FoundStep {
 // begins. None reaches into `untraced`, in order of time too: what happened there is not known.
 std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced = {});
 
+// Those of ranges that name themselves steps: of ranges inside each other the outer one. None where there are fewer
+// than two.
+std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges);
 // "step 12", "Iteration#3", "ProfilerStep#7": a range by such a name is a step.
 bool names_a_step(std::string_view range);
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "profiling/collectors/step_pattern.h"
+#include "profiling/collectors/step_finder.h"
 
 namespace ws::prof {
 
 namespace {
 
-constexpr TimeNs kLongest = (TimeNs{1} << 40) - 1;  // what a span can hold
 using SpansOfRows = std::map<TraceBuilder::Row, std::vector<Span>>;
 
 // Ranges of the host by a name that `wanted` accepts, in order of time.
@@ -25,11 +24,9 @@ std::vector<Span> ranges(const Trace& trace, const SpansOfRows& rows, Wanted wan
 }
 
 std::vector<FoundStep> by_name(const Trace& trace, const SpansOfRows& rows) {
-  std::vector<FoundStep> steps;
-  for (const Span& range : ranges(trace, rows, names_a_step)) {
-    if (steps.empty() || range.start >= steps.back().end) steps.push_back({range.start, range.end()});
-  }
-  return steps.size() >= 2 ? steps : std::vector<FoundStep>();
+  std::vector<FoundStep> found;
+  for (const Span& range : ranges(trace, rows, names_a_step)) found.push_back({range.start, range.end()});
+  return steps_of_ranges(std::move(found));
 }
 
 TimeNs first_on_host(const SpansOfRows& rows) {
@@ -77,17 +74,11 @@ GuessedSteps guess_steps(Trace& trace, const SpansOfRows& rows) {
     found = by_pattern(rows);
     guess.on_gpu = true;
   }
-  for (const FoundStep& step : found) {
-    Span span;
-    span.start = step.start;
-    span.duration = static_cast<uint64_t>(std::clamp<TimeNs>(step.end - step.start, 0, kLongest));
-    span.kind = static_cast<uint64_t>(SpanKind::Step);
-    span.meaning = static_cast<uint64_t>(Meaning::Other);
-    span.flags = kImported | kEstimated;
-    span.name = trace.intern("step");
-    span.step = static_cast<uint32_t>(guess.steps.size() + 1);
-    guess.steps.push_back(span);
-  }
+  if (found.empty()) return guess;
+  FoundSteps steps;
+  steps.steps = std::move(found);
+  guess.steps = steps.spans(trace.intern("step"));
+  for (Span& step : guess.steps) step.flags = kImported | kEstimated;
   return guess;
 }
 

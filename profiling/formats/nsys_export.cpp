@@ -73,6 +73,10 @@ int copy_oper(CopyEnds ends) {
   return on_host(ends.to) ? 2 : 8;
 }
 
+int memory_kind(MemoryPlace place) {
+  return static_cast<int>(place == MemoryPlace::Host ? MemoryPlace::Unknown : place);  // it knows no other word
+}
+
 class NsysWriter {
  public:
   NsysWriter(const RunData& run, const std::string& path) : run_(run), db_(path, Database::Mode::Create) {}
@@ -151,7 +155,7 @@ class NsysWriter {
     } else if (s.span_kind() == SpanKind::Copy) {
       const CopyEnds ends = copy_ends(d.copy_kind);
       copy_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, bytes, copy_oper(ends),
-                 static_cast<int>(ends.from), static_cast<int>(ends.to));
+                 memory_kind(ends.from), memory_kind(ends.to));
     } else if (s.span_kind() == SpanKind::Memset) {
       memset_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, bytes);
     } else if (s.span_kind() == SpanKind::GraphRun) {

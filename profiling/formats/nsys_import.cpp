@@ -57,14 +57,14 @@ CopyEnds ends_of_oper(int64_t kind) {
   using enum MemoryPlace;
   switch (kind) {
     case 1:
-      return {Pageable, Device};
+      return {Host, Device};
     case 2:
-      return {Device, Pageable};
+      return {Device, Host};
     case 8:
     case 10:
       return {Device, Device};
     case 9:
-      return {Pageable, Pageable};
+      return {Host, Host};
     default:
       return {};
   }
@@ -219,13 +219,15 @@ class NsysReader {
 
   void read_copies() {
     const auto kinds = memory_kinds();
-    const auto place = [&kinds](int64_t kind) { return kinds.contains(kind) ? kinds.at(kind) : MemoryPlace::Unknown; };
     Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "srcKind", "dstKind", "copyKind"});
     while (rows.next()) {
-      const bool told = !rows.null(kMore + 1) && !rows.null(kMore + 2);
+      const CopyEnds roughly = ends_of_oper(rows.integer(kMore + 3));
+      const auto place = [&](int column, MemoryPlace otherwise) {
+        const auto at = rows.null(column) ? kinds.end() : kinds.find(rows.integer(column));
+        return at == kinds.end() || at->second == MemoryPlace::Unknown ? otherwise : at->second;
+      };
       Detail d;
-      d.copy_kind = copy_kind_text(told ? CopyEnds{place(rows.integer(kMore + 1)), place(rows.integer(kMore + 2))}
-                                        : ends_of_oper(rows.integer(kMore + 3)));
+      d.copy_kind = copy_kind_text({place(kMore + 1, roughly.from), place(kMore + 2, roughly.to)});
       put_transfer(SpanKind::Copy, "copy " + d.copy_kind, d, rows, kMore);
     }
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdarg>
 #include <cstdio>
 #include <fstream>
@@ -145,11 +144,6 @@ std::string copy_columns(const Detail& d, uint64_t duration) {
   const double mb = static_cast<double>(d.bytes) / kMega;
   return printed(",,,,,,,,,%.3f,%.3f", mb, duration > 0 ? mb / (static_cast<double>(duration) * 1e-9) : 0.0);
 }
-std::string memory_kind(MemoryPlace end) {
-  std::string name = place_name(end);
-  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  return name;
-}
 
 // Each kernel, copy and memset, in order of time.
 void gpu_trace(const RunData& run, std::ostream& out) {
@@ -171,7 +165,7 @@ void gpu_trace(const RunData& run, std::ostream& out) {
     out << printed("%lld,%llu,%u,", static_cast<long long>(start), static_cast<unsigned long long>(span.duration),
                    span.correlation)
         << (kernel ? launch_columns(detail) : copy_columns(detail, span.duration)) << ','
-        << (span.span_kind() == SpanKind::Copy ? memory_kind(ends.from) + "," + memory_kind(ends.to) : ",") << ','
+        << (span.span_kind() == SpanKind::Copy ? place_title(ends.from) + "," + place_title(ends.to) : ",") << ','
         << csv_text(run.summary.device + " (" + std::to_string(number_in(track->group, 0)) + ")") << ','
         << number_in(track->name, 0) << ',' << csv_text(kernel ? run.trace.name(span.name) : operation(run.trace, span))
         << '\n';

@@ -18,8 +18,6 @@ constexpr int64_t kAnotherClock =
     int64_t{1'000'000'000'000'000};  // starts further out than this are clock readings, not offsets
 constexpr size_t kMostLanes = 64;
 
-bool gpu_row(const TraceBuilder::Row& row) { return runs_on_gpu(row.kind); }
-
 }  // namespace
 
 OpTag TraceBuilder::op(const OpInfo& info) {
@@ -77,7 +75,7 @@ void TraceBuilder::find_steps() {
   std::unordered_map<uint32_t, uint32_t> step_of_call;
   std::unordered_set<uint32_t> calls;  // in a step or not
   for (auto& [row, spans] : rows_) {
-    if (gpu_row(row) || on_gpu) continue;
+    if (runs_on_gpu(row.kind) || on_gpu) continue;
     for (Span& span : spans) {
       if (span.step == 0) span.step = step_at(span.start);
       if (span.correlation != 0) calls.insert(span.correlation);
@@ -85,7 +83,7 @@ void TraceBuilder::find_steps() {
     }
   }
   for (auto& [row, spans] : rows_) {
-    if (!gpu_row(row)) continue;
+    if (!runs_on_gpu(row.kind)) continue;
     for (Span& span : spans) {
       if (span.step != 0) continue;
       const auto call = step_of_call.find(span.correlation);

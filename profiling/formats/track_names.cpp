@@ -8,8 +8,8 @@ namespace ws::prof {
 
 namespace {
 
-constexpr const char* kPlaces[] = {"pageable", "pinned",        "device",         "array",
-                                   "managed",  "device static", "managed static", "unknown"};
+constexpr const char* kPlaces[] = {"pageable",      "pinned",         "device",  "array", "managed",
+                                   "device static", "managed static", "unknown", "host"};
 constexpr const char* kWaits[] = {"wait", "host waits for an event", "stream waits for an event",
                                   "host waits for the stream", "host waits for the device"};
 constexpr std::string_view kArrow = " → ", kChromeArrow = " -> ";
@@ -17,12 +17,6 @@ constexpr std::string_view kArrow = " → ", kChromeArrow = " -> ";
 std::string lower(std::string_view text) {
   std::string result(text);
   std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
-std::string capital(std::string_view text) {
-  std::string result(text);
-  if (!result.empty()) result[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(result[0])));
   return result;
 }
 
@@ -62,16 +56,21 @@ std::string copy_kind_text(CopyEnds ends) {
 }
 
 const char* place_name(MemoryPlace place) { return kPlaces[static_cast<size_t>(place)]; }
+std::string place_title(MemoryPlace place) {
+  std::string title = place_name(place);
+  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  return title;
+}
 
 MemoryPlace place_of(std::string_view word) {
   const auto at = std::ranges::find(kPlaces, lower(word));
-  return static_cast<MemoryPlace>(at == std::end(kPlaces) ? 7 : at - std::begin(kPlaces));
+  return at == std::end(kPlaces) ? MemoryPlace::Unknown : static_cast<MemoryPlace>(at - std::begin(kPlaces));
 }
 
 std::string chrome_copy_name(CopyEnds ends) {
   const char from = on_host(ends.from) ? 'H' : 'D', to = on_host(ends.to) ? 'H' : 'D';
-  return std::string("Memcpy ") + from + "to" + to + " (" + capital(place_name(ends.from)) + std::string(kChromeArrow) +
-         capital(place_name(ends.to)) + ")";
+  return std::string("Memcpy ") + from + "to" + to + " (" + place_title(ends.from) + std::string(kChromeArrow) +
+         place_title(ends.to) + ")";
 }
 
 CopyEnds ends_of_chrome_copy(std::string_view name) {

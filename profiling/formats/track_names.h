@@ -17,18 +17,32 @@ const char* wait_name(int64_t type);
 int64_t wait_type(std::string_view name);
 std::string gpu_name(int64_t device);
 
-// "pageable → device" and the like, in the words of each tool.
-enum class MemoryPlace : uint8_t { Pageable, Pinned, Device, Array, Managed, DeviceStatic, ManagedStatic, Unknown };
+// "pageable → device" and the like, in the words of each tool. The first eight have the numbers of Nsight Systems;
+// Host: pageable or pinned, which some traces do not tell.
+enum class MemoryPlace : uint8_t {
+  Pageable,
+  Pinned,
+  Device,
+  Array,
+  Managed,
+  DeviceStatic,
+  ManagedStatic,
+  Unknown,
+  Host
+};
 struct CopyEnds {
   MemoryPlace from = MemoryPlace::Unknown, to = MemoryPlace::Unknown;
 };
 CopyEnds copy_ends(std::string_view copy_kind);
 std::string copy_kind_text(CopyEnds ends);
 const char* place_name(MemoryPlace place);    // "pageable"
+std::string place_title(MemoryPlace place);   // "Pageable"
 MemoryPlace place_of(std::string_view word);  // in any case
 std::string chrome_copy_name(CopyEnds ends);  // "Memcpy HtoD (Pageable -> Device)"
 CopyEnds ends_of_chrome_copy(std::string_view name);
-inline bool on_host(MemoryPlace place) { return place == MemoryPlace::Pageable || place == MemoryPlace::Pinned; }
+inline bool on_host(MemoryPlace place) {
+  return place == MemoryPlace::Pageable || place == MemoryPlace::Pinned || place == MemoryPlace::Host;
+}
 
 // By the name of the call: allocation, waiting, launching, or another one.
 struct CallClass {

@@ -205,7 +205,6 @@ double spread(const std::vector<Metric>& metrics) {
   return pace_half_width_us(metrics, [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; });
 }
 
-// A run without a trace has the times at which its losses were seen.
 // A recording in windows that were too short for steps: what lies between them is not idle.
 TEST(Compare, WithoutStepsTheLongestTracedPartIsCompared) {
   RunData run;
@@ -229,6 +228,7 @@ TEST(Compare, WithoutStepsTheLongestTracedPartIsCompared) {
   EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 3);
 }
 
+// A run without a trace has the times at which its losses were seen.
 TEST(Compare, UntracedRunsHaveNoiseToo) {
   RunData a, b;
   const auto give = [](RunData& run, double us, double unrest) {

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "profiling/formats/run_data.h"
 #include "tests/profiling/made_trace.h"
@@ -25,6 +28,18 @@ class Interop : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
   std::string path(const char* name) const { return (folder / name).string(); }
+
+  // "group / track: name start+duration step 8" of each span, in order of the letters.
+  static std::vector<std::string> said(const Trace& trace) {
+    std::vector<std::string> lines;
+    for (const Track& track : trace.tracks())
+      for (const SpanBlock& block : track.blocks)
+        for (const Span& s : block.spans)
+          lines.push_back(track.group + " / " + track.name + ": " + trace.name(s.name) + " " + std::to_string(s.start) +
+                          "+" + std::to_string(s.duration) + (s.step ? " step " + std::to_string(s.step - 1) : ""));
+    std::ranges::sort(lines);
+    return lines;
+  }
 
   // Runs a Python program on a file; what it prints is what we know of it.
   std::string python(const std::string& program, const std::string& file) const {

@@ -140,17 +140,6 @@ struct NsysSchema : Interop {
     exec(db, statements);
     return import_run(path("e.sqlite"));
   }
-  // "name @ group / track, step 8, [start +duration]" of each span, in order of rows and time; the first is at 0.
-  static std::vector<std::string> said(const Trace& trace) {
-    std::vector<std::string> lines;
-    for (const Track& track : trace.tracks())
-      for (const SpanBlock& block : track.blocks)
-        for (const Span& s : block.spans)
-          lines.push_back(track.group + " / " + track.name + ": " + trace.name(s.name) + " " + std::to_string(s.start) +
-                          "+" + std::to_string(s.duration) + (s.step ? " step " + std::to_string(s.step - 1) : ""));
-    std::ranges::sort(lines);
-    return lines;
-  }
 };
 
 TEST_F(NsysSchema, Of2021) {
@@ -161,9 +150,14 @@ TEST_F(NsysSchema, Of2021) {
                                "CPU / CUDA API, thread 4322: cudaLaunchKernel 1100+100 step 8",
                                "CPU / CUDA API, thread 4322: cudaMemcpyAsync 1210+80 step 8",
                                "CPU / steps: step 1000+1000 step 8",
-                               "GPU 0 / stream 7 copies: copy pageable → device 1300+100 step 8",
+                               "GPU 0 / stream 7 copies: copy host → device 1300+100 step 8",
                                "GPU 0 / stream 7: void gemm<float>(float*) 1500+400 step 8",
                            }));
+  export_run(e, path("again.sqlite"));
+  const auto again = said(import_run(path("again.sqlite")).trace);
+  EXPECT_EQ(std::ranges::count_if(again,
+                                  [](const std::string& line) { return line.find("copy host → device") != line.npos; }),
+            1);
 }
 
 TEST_F(NsysSchema, Of2024) {

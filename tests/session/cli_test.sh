@@ -71,6 +71,8 @@ if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records
   fi
   cp r.wsrun before.wsrun; "$program" record --out before.wsrun -- true 2>err.txt
   check "an earlier recording outlives a program that records nothing" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun && [[ ! -e before.wsrun.before ]] && grep -q "did not start CUDA" err.txt'
+  "$program" record --out before.wsrun -- sh -c ': >"$WARPSCOPE_RECORD_FILE"' >/dev/null 2>&1
+  check "and one that ends before anything is written" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun'
   "$program" record --out /no/x.wsrun -- touch ran 2>err.txt; check "a file that cannot be written is said before the program runs" '[[ $? == 1 && ! -e ran ]] && grep -q "Cannot record into /no" err.txt'
 fi
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'

@@ -83,9 +83,9 @@ void describe(QCommandLineParser& parser) {
 // What warpscope-cli asks for: pages need letters, and those are here.
 int write_report_of_files(const QStringList& files, const QString& path) {
   try {
+    if (files.isEmpty() || files.size() > 8) throw ws::Failure("--report: name one to eight run files.");
     std::vector<ReportRun> runs;
     for (const QString& file : files) runs.push_back(report_run_of_file(file.toStdString()));
-    if (runs.empty()) throw ws::Failure("--report: name one to eight run files.");
     save_report(runs, path);
     return 0;
   } catch (const std::exception& problem) {

@@ -5,10 +5,7 @@ namespace ws::app {
 namespace {
 
 QString ns_text(double ns) { return us_text(ns / 1000); }
-// PyTorch's namespace stands before most of its kernels and tells none from another.
-QString readable(const std::string& key) {
-  return QString::fromStdString(prof::plain_kernel_name(key)).remove("at::native::");
-}
+QString readable(const std::string& key) { return QString::fromStdString(prof::plain_kernel_name(key)); }
 
 bool is_number(int column) { return column != KernelModel::Name && column != KernelModel::Grid; }
 

@@ -15,7 +15,8 @@
 namespace ws::app {
 namespace {
 
-constexpr int kEmptyHeight = 320;  // what is said where there are no weights stands in the middle
+constexpr int kLearnedRow = 10, kSpareRow = 20;  // of the grid: below the histograms, and what is left over
+constexpr int kEmptyHeight = 320;                // what is said where there are no weights stands in the middle
 constexpr int kLookMs = 150, kAskMs = 600, kHistogramColumns = 4;
 constexpr size_t kBins = 48;
 constexpr int64_t kRowsOfPictures = 1000;
@@ -80,7 +81,7 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
     views_.push_back(new LearnedView(kind, name, inside));
   for (LearnedView* view : views_) view->hide();
   for (int column = 0; column < kHistogramColumns; ++column) grid_->setColumnStretch(column, 1);
-  grid_->setRowStretch(20, 1);
+  grid_->setRowStretch(kSpareRow, 1);
   auto* scroll = new QScrollArea(this);
   scroll->setWidget(inside);
   scroll->setWidgetResizable(true);
@@ -216,11 +217,12 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
   }
   for (size_t i = 0; i < filled.size(); ++i) {
     const bool alone = i % 2 == 0 && i + 1 == filled.size();
-    grid_->addWidget(filled[i], 10 + static_cast<int>(i / 2), static_cast<int>(i % 2) * 2, 1, alone ? 4 : 2);
+    grid_->addWidget(filled[i], kLearnedRow + static_cast<int>(i / 2), static_cast<int>(i % 2) * 2, 1, alone ? 4 : 2);
   }
   // What was learned has the height that is left.
-  for (int row = 10; row < 12; ++row) grid_->setRowStretch(row, row < 10 + (static_cast<int>(filled.size()) + 1) / 2);
-  grid_->setRowStretch(20, filled.empty());
+  const int last = kLearnedRow + (static_cast<int>(filled.size()) + 1) / 2;
+  for (int row = kLearnedRow; row < kSpareRow; ++row) grid_->setRowStretch(row, row < last);
+  grid_->setRowStretch(kSpareRow, filled.empty());
   showTitle((run_ && !run_->live()
                  ? tr("Weights after the last step, %1 · filled: now · outline: as the init made them")
                  : tr("Weights at step %1 · filled: now · outline: as the init made them"))

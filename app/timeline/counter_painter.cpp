@@ -25,6 +25,18 @@ std::optional<double> value_at(const prof::CounterTrack& counter, prof::TimeNs t
   return (it - 1)->value;
 }
 
+struct Reach {
+  double least, most;
+};
+Reach reach(const prof::CounterTrack& counter, const TimeRange& range) {
+  constexpr int kPieces = 400;
+  const double first = value_at(counter, range.begin).value_or(0);
+  Reach all{first, first};
+  for (const auto& point : prof::lod(counter, range.begin, range.end, kPieces))
+    all = {std::min(all.least, point.min), std::max(all.most, point.max)};
+  return all;
+}
+
 bool is_reserved(const prof::CounterTrack& counter) { return counter.name.find("reserved") != std::string::npos; }
 
 }  // namespace
@@ -35,9 +47,7 @@ double TimelinePainter::counterMost(const Lane& lane) const {
   for (const CounterRef& ref : lane.counters) {
     const auto& counter = model_.counter(ref);
     if (counter.unit == "%") return 96;
-    const TimeRange range = model_.runRange(ref.run, g_->range);
-    for (const auto& point : prof::lod(counter, range.begin, range.end, 400)) most = std::max(most, point.max);
-    most = std::max(most, value_at(counter, range.begin).value_or(0));
+    most = std::max(most, reach(counter, model_.runRange(ref.run, g_->range)).most);
   }
   return most;
 }
@@ -103,22 +113,13 @@ void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRe
   p_->drawPath(path);
 }
 
-// What each run holds at the most in sight; runs that hold as much share a label. One without room is left out.
-void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double top) {
-  if (band.height() < 60) return;
-  struct Held {
-    QString letters, amount;
-    double bytes;
-    QColor colour;
-  };
+// What each run holds at the most in sight; runs that hold as much share an entry.
+std::vector<TimelinePainter::Held> TimelinePainter::heldInSight(const Lane& lane) const {
   std::vector<Held> all;
   for (const CounterRef& ref : lane.counters) {
     const auto& counter = model_.counter(ref);
     if (!is_reserved(counter)) continue;
-    const TimeRange range = model_.runRange(ref.run, g_->range);
-    double most = value_at(counter, range.begin).value_or(0), least = most;
-    for (const auto& point : prof::lod(counter, range.begin, range.end, 400))
-      most = std::max(most, point.max), least = std::min(least, point.min);
+    const auto [least, most] = reach(counter, model_.runRange(ref.run, g_->range));
     if (most <= 0) continue;
     const int slot = std::max(0, model_.run(ref.run)->slot);
     const QString amount = (least < most ? QObject::tr("up to %1") : QStringLiteral("%1")).arg(bytes_text(most));
@@ -128,8 +129,14 @@ void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double to
     else
       same->letters += QStringLiteral(", ") + run_letter(slot), same->colour = theme().secondary;
   }
+  return all;
+}
+
+// A label without room is left out.
+void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double top) {
+  if (band.height() < 60) return;
   std::vector<QRectF> taken;
-  for (const Held& held : all) {
+  for (const Held& held : heldInSight(lane)) {
     const QString text = (held.letters.size() > 1 ? QObject::tr("%1 reserve %2") : QObject::tr("%1 reserves %2"))
                              .arg(held.letters, held.amount);
     const double y = std::max(band.bottom() - held.bytes / top * band.height() - 16, band.top() + 2);

@@ -88,6 +88,12 @@ class TimelinePainter {
   void paintCounters(const Lane& lane, int y);
   void paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted, bool area);
   void paintGutter(const Lane& lane, int y);
+  struct Held {
+    QString letters, amount;
+    double bytes;
+    QColor colour;
+  };
+  std::vector<Held> heldInSight(const Lane& lane) const;
   void paintMemoryLabels(const Lane& lane, QRectF band, double top);
   double counterMost(const Lane& lane) const;
   const Fill& fillOf(const prof::Track& track, const prof::LodRect& rect) const;

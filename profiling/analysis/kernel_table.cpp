@@ -82,7 +82,7 @@ struct Group {
 
 std::string plain_kernel_name(const std::string& name) {
   std::string plain = name.starts_with("void ") ? name.substr(5) : name;
-  for (const std::string_view part : {"(anonymous namespace)::", "ws::cuda::"})
+  for (const std::string_view part : {"(anonymous namespace)::", "ws::cuda::", "at::native::"})
     for (size_t at = plain.find(part); at != std::string::npos; at = plain.find(part, at)) plain.erase(at, part.size());
   int depth = 0;
   for (size_t i = 1; i < plain.size(); ++i) {

@@ -34,7 +34,8 @@ std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end
 
 // "void cutlass::Kernel<float, 4>(Params)" → "Kernel".
 std::string short_kernel_name(const std::string& name);
-// What tells one kernel from another: template arguments, but no namespaces of ours and no parameters.
+// What tells one kernel from another: template arguments, but no parameters and no namespace that most kernels of a
+// program share (ours, PyTorch's).
 std::string plain_kernel_name(const std::string& name);
 
 struct Histogram {

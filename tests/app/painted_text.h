@@ -68,7 +68,7 @@ class TextSpy : public QPaintDevice, private QPaintEngine {
     const QBrush brush = painter()->brush();
     if (brush.style() != Qt::SolidPattern || brush.color().alphaF() * painter()->opacity() < 0.7) return;
     const QRectF box = painter()->deviceTransform().mapRect(under);
-    std::erase_if(texts, [&](const PaintedText& t) { return t.box.intersects(box); });
+    std::erase_if(texts, [&](const PaintedText& t) { return box.contains(t.box.center()); });
   }
   int metric(PaintDeviceMetric metric) const override {
     switch (metric) {

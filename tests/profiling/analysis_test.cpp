@@ -47,6 +47,13 @@ TEST(KernelTable, GroupsByLayerAndOp) {
   EXPECT_EQ(kernel_table(made.trace, -kAlways, kAlways, GroupBy::Shape).size(), 20u);
 }
 
+TEST(KernelNames, KeepWhatTellsThemApart) {
+  EXPECT_EQ(plain_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)"),
+            "vectorized_elementwise_kernel<4, FillFunctor<float>>");
+  EXPECT_EQ(plain_kernel_name("void ws::cuda::(anonymous namespace)::relu<float>(float*, int)"), "relu<float>");
+  EXPECT_EQ(plain_kernel_name("cutlass::Kernel2<a<(int)4>>(Params)"), "cutlass::Kernel2<a<(int)4>>");
+}
+
 TEST(Histogram, CountsEachValueOnce) {
   std::vector<int64_t> values;
   for (int i = 1; i <= 10000; ++i) values.push_back(i);

@@ -145,10 +145,6 @@ std::string gpu_text(const TraceStats& s) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 std::string rows_text(const std::vector<KernelRow>& rows, const char* what) {
   char buffer[400];
   std::snprintf(buffer, sizeof buffer, "\n%7s %13s %10s %11s %11s %11s  %s\n", "time %", "total µs", "count", "mean µs",
@@ -161,6 +157,19 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what) {
     text += buffer;
   }
   return text;
+}
+
+nlohmann::ordered_json rows_json(const std::vector<KernelRow>& rows) {
+  auto list = nlohmann::ordered_json::array();
+  for (const KernelRow& row : rows) {
+    list.push_back({{"name", row.key},
+                    {"count", row.time.count},
+                    {"total_us", us_of_ns(row.time.total)},
+                    {"mean_us", row.time.mean * 1e-3},
+                    {"p50_us", us_of_ns(row.time.median)},
+                    {"p99_us", us_of_ns(row.time.p99)}});
+  }
+  return list;
 }
 
 }  // namespace
@@ -193,15 +202,8 @@ std::string to_json(const TraceStats& s) {
                               {"memsets", {{"count", s.memsets}}},
                               {"api", {{"count", s.api_calls}}},
                               {"allocations", {{"count", s.allocations}, {"bytes", s.allocated_bytes}}},
-                              {"by_name", nlohmann::ordered_json::array()}};
-  for (const KernelRow& row : s.by_name) {
-    json["by_name"].push_back({{"name", row.key},
-                               {"count", row.time.count},
-                               {"total_us", us_of_ns(row.time.total)},
-                               {"mean_us", row.time.mean * 1e-3},
-                               {"p50_us", us_of_ns(row.time.median)},
-                               {"p99_us", us_of_ns(row.time.p99)}});
-  }
+                              {"by_name", rows_json(s.by_name)}};
+  if (!s.cpu_ops.empty()) json["cpu_ops"] = rows_json(s.cpu_ops);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

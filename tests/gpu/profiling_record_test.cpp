@@ -112,21 +112,21 @@ TEST_P(Windows, RecordPartOfALongRun) {
   const Activity gpu = activity(trace, kernels.front().start, kernels.back().end());
   size_t outside = 0;
   uint64_t longest = 0;
-  std::set<TimeNs> seconds;  // windows that hold a kernel, by the 400 ms that they are in
+  std::set<TimeNs> seen;  // windows that hold a kernel, by the 400 ms that they are in
   for (const Span& kernel : kernels) {
     const auto rests_at = [&](const Span& r) { return r.start <= kernel.start && kernel.end() <= r.end(); };
     outside += std::ranges::none_of(rests, rests_at);
     longest = std::max<uint64_t>(longest, kernel.duration);
-    seconds.insert((kernel.start - kernels.front().start) / 400'000'000);
+    seen.insert((kernel.start - kernels.front().start) / 400'000'000);
   }
   std::printf(
       "%s, %s: %zu spans, %zu in windows, longest %.1f µs, %zu windows, %zu steps of %.1f µs, traced %.0f of %.0f ms, "
       "busy %.1f %%, dropped %llu\n",
-      mode, to_string(level), kernels.size(), outside, static_cast<double>(longest) * 1e-3, seconds.size(),
-      steps.size(), reader.summary().us_per_step, static_cast<double>(gpu.wall) * 1e-6,
+      mode, to_string(level), kernels.size(), outside, static_cast<double>(longest) * 1e-3, seen.size(), steps.size(),
+      reader.summary().us_per_step, static_cast<double>(gpu.wall) * 1e-6,
       static_cast<double>(gpu.wall + gpu.untraced) * 1e-6, 100 * gpu.busy_share(),
       static_cast<unsigned long long>(trace.losses.dropped_records));
-  EXPECT_GE(seconds.size(), 3u);
+  EXPECT_GE(seen.size(), 3u);
   EXPECT_GE(outside * 10, kernels.size() * 8) << "what was queued when a window closed may still come";
   EXPECT_LT(longest, level == TraceLevel::Graph && std::string(mode) == "graphs" ? 600'000u : 120'000u);
   EXPECT_GT(gpu.untraced, gpu.wall);

@@ -50,6 +50,7 @@ fi
 "$program" train iris "${cpu[@]}" --no-output --run r.wsrun --trace full >/dev/null && "$program" stats r.wsrun >stats.txt
 check "a run file has its steps" 'grep -Eq "^steps +800" stats.txt'
 check "and what the CPU did in them" 'grep -Eq "^ *[0-9.]+ +[0-9.]+ +[0-9]+ .* fc1$" stats.txt'
+"$program" stats r.wsrun --json >stats.json; check "in JSON too" 'grep -q "\"name\": \"fc1\"" stats.json'
 "$program" stats r.wsrun --by phase >stats.txt; check "by phase too" '[[ $? == 0 ]] && grep -Eq " update$" stats.txt'
 "$program" stats r.wsrun --by colour 2>err.txt; check "by nothing else: 2" '[[ $? == 2 ]]'
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "wall time.* [+-]?0\.000$" diff.txt'

@@ -1,4 +1,7 @@
 // Matrix products: every way of computing them, every kind of number, every epilogue, odd shapes.
+#include <atomic>
+#include <thread>
+
 #include "engine/cuda/kernels/blas.h"
 #include "engine/cuda/kernels/small_gemm.h"
 #include "tests/gpu/kernel_support.h"
@@ -183,6 +186,39 @@ TEST(ProductViews, ReadTheStepsRows) {
   t.p.a.clock = bench.clock.data();
   t.p.a.view_offset = 2;
   check(Way::Small, bench, blas, t, 2e-6, "view");
+}
+
+// A plan of another shape can be bound while steps of the one before are still running.
+TEST(LibraryProducts, ATrialLeavesAloneWhatStillRuns) {
+  NEED_GPU();
+  constexpr int kLaunches = 300, kApart = 64;
+  constexpr int64_t kLong = int64_t{1} << 23;  // a sum of which several blocks each make a part
+  const auto sum = [](int64_t k) {
+    return make_case({1, 1, k}, Precision::Fp32, true, false, Epilogue::None, Activation::None, DType::F32);
+  };
+  Blas blas;
+  Bench bench;
+  const Stream stream = make_stream();
+  bench.queue.stream = stream.get();
+  Case running = sum(kLong), tried = sum(kLong - 1024);
+  compute(Way::Library, bench, blas, running.p);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  const float alone = running.c.download()[0];
+  Matrix results(kLaunches, kApart);
+  std::atomic<bool> go = false;
+  const auto wait_for_it = [](void* gate) {
+    while (!*static_cast<std::atomic<bool>*>(gate)) std::this_thread::yield();
+  };
+  CUDA_CHECK(cudaLaunchHostFunc(stream, wait_for_it, &go));
+  for (int i = 0; i < kLaunches; ++i) {
+    running.p.c.data = static_cast<float*>(results.t.data) + i * kApart;
+    compute(Way::Library, bench, blas, running.p);
+  }
+  go = true;
+  blas_prepare(blas, tried.p);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  const std::vector<float> made = results.download();
+  for (int i = 0; i < kLaunches; ++i) EXPECT_EQ(made[static_cast<size_t>(i * kApart)], alone) << "launch " << i;
 }
 
 TEST(HalfSums, AreCoarserThanFullOnes) {

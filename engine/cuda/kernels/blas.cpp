@@ -160,15 +160,15 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle,
   return found;
 }
 
-void run(cudaStream_t stream, Blas::Impl& blas, const Product& p, const Choice& choice) {
+void run(cudaStream_t stream, cublasLtHandle_t handle, char* workspace, const Product& p, const Choice& choice) {
   Call call(p, choice.inside);
   const float one = 1, zero = 0;
   const uint16_t half_one = 0x3c00, half_zero = 0;
   const void* alpha = sums_in_fp16(p) ? static_cast<const void*>(&half_one) : &one;
   const void* beta = sums_in_fp16(p) ? static_cast<const void*>(&half_zero) : &zero;
-  CUBLAS_CHECK(cublasLtMatmul(blas.handle, call.desc.value, alpha, p.b.data, call.first.value, p.a.data,
-                              call.second.value, beta, p.c.data, call.result.value, p.c.data, call.result.value,
-                              &choice.algo, blas.workspace.data(), kWorkspace, stream));
+  CUBLAS_CHECK(cublasLtMatmul(handle, call.desc.value, alpha, p.b.data, call.first.value, p.a.data, call.second.value,
+                              beta, p.c.data, call.result.value, p.c.data, call.result.value, &choice.algo, workspace,
+                              kWorkspace, stream));
 }
 
 // The part of the epilogue that the library left over.
@@ -190,9 +190,9 @@ void finish(Queue queue, Scratch scratch, const Product& p, Epilogue inside) {
 
 using TimingEvent = Handle<cudaEvent_t, cudaEventDestroy>;
 
-// Memory of the product's shapes to time candidates on, apart from the run's own.
+// Memory to time candidates on, apart from the run's own: what was launched before may still be using that.
 struct Trial {
-  DeviceBlock<char> a, b, c, saved, vector, scratch;
+  DeviceBlock<char> a, b, c, saved, vector, scratch, workspace;
   Product product;
   explicit Trial(const Product& p) : product(p) {
     const auto bytes = [](const Tensor& t) { return static_cast<size_t>(t.elements() * size_of(t.type)); };
@@ -203,6 +203,7 @@ struct Trial {
     saved = DeviceBlock<char>::filled(p.saved ? bytes(p.saved) : 0);
     vector = DeviceBlock<char>::filled(static_cast<size_t>(p.c.cols) * 4);
     scratch = DeviceBlock<char>::filled(kScratchBytes);
+    workspace = DeviceBlock<char>::filled(kWorkspace);
     product.a.data = a.data();
     product.b.data = b.data();
     product.c.data = c.data();
@@ -212,12 +213,12 @@ struct Trial {
   }
 };
 
-float time_of(Blas::Impl& blas, const Trial& trial, const Choice& choice, cudaStream_t stream) {
+float time_of(cublasLtHandle_t handle, const Trial& trial, const Choice& choice, cudaStream_t stream) {
   TimingEvent begin, end;
   CUDA_CHECK(cudaEventCreate(begin.out()));
   CUDA_CHECK(cudaEventCreate(end.out()));
   const auto once = [&] {
-    run(stream, blas, trial.product, choice);
+    run(stream, handle, trial.workspace.data(), trial.product, choice);
     finish(stream, {trial.scratch.data()}, trial.product, choice.inside);
   };
   once();
@@ -230,7 +231,7 @@ float time_of(Blas::Impl& blas, const Trial& trial, const Choice& choice, cudaSt
   return ms;
 }
 
-Choice fastest(Blas::Impl& blas, const Product& p, const std::vector<Choice>& found) {
+Choice fastest(cublasLtHandle_t handle, const Product& p, const std::vector<Choice>& found) {
   Choice best = found.front();
   if (found.size() == 1) return best;
   static const prof::OpTag tag = prof::register_ops(
@@ -241,7 +242,7 @@ Choice fastest(Blas::Impl& blas, const Product& p, const std::vector<Choice>& fo
     const Stream stream = make_stream();
     float least = 0;
     for (const Choice& choice : found) {
-      const float ms = time_of(blas, trial, choice, stream);
+      const float ms = time_of(handle, trial, choice, stream);
       if (&choice == &found.front() || ms < least) least = ms, best = choice;
     }
   } catch (const OutOfMemory&) {
@@ -252,15 +253,15 @@ Choice fastest(Blas::Impl& blas, const Product& p, const std::vector<Choice>& fo
 
 // With the epilogue inside the product and, since that can rule out splitting a long sum, also with own kernels after
 // it.
-Choice choose(Blas::Impl& blas, const Product& p) {
+Choice choose(cublasLtHandle_t handle, const Product& p) {
   std::vector<Choice> all;
   for (const Epilogue inside : {blas_epilogue(p), Epilogue::None}) {
     if (!all.empty() && inside == blas_epilogue(p)) break;
-    for (const auto& candidate : candidates(blas.handle, p, inside)) all.push_back({candidate.algo, inside});
+    for (const auto& candidate : candidates(handle, p, inside)) all.push_back({candidate.algo, inside});
   }
   if (all.empty())
     throw Failure("cuBLASLt offers no algorithm for this matrix product; choose the tiled matrix product");
-  return fastest(blas, p, all);
+  return fastest(handle, p, all);
 }
 
 }  // namespace
@@ -295,7 +296,7 @@ Epilogue blas_epilogue_found(const Product& p) {
 
 void blas_prepare(Blas& blas, const Product& p) {
   if (choice_of(p)) return;
-  const Choice choice = choose(blas.impl(), p);
+  const Choice choice = choose(blas.impl().handle, p);
   std::lock_guard lock(choices().mutex);
   choices().made.emplace(key_of(p), choice);
 }
@@ -303,7 +304,7 @@ void blas_prepare(Blas& blas, const Product& p) {
 void blas_product(Queue queue, Blas& blas, Scratch scratch, const Product& p) {
   blas_prepare(blas, p);
   const Choice choice = *choice_of(p);
-  run(queue.stream, blas.impl(), p, choice);
+  run(queue.stream, blas.impl().handle, blas.impl().workspace.data(), p, choice);
   finish(queue, scratch, p, choice.inside);
 }
 

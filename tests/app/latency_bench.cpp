@@ -119,8 +119,11 @@ qint64 first_step_ms(MainWindow& window) {
   QElapsedTimer clock;
   clock.start();
   window.train();
-  while (clock.elapsed() < 10'000 && window.session()->run() && window.session()->run()->steps.empty())
-    QApplication::processEvents(QEventLoop::AllEvents, 5);
+  const auto stepped = [&] {
+    const Run* run = window.session()->run();
+    return run && !run->steps.empty();
+  };
+  while (clock.elapsed() < 10'000 && !stepped()) QApplication::processEvents(QEventLoop::AllEvents, 5);
   const qint64 took = clock.elapsed();
   window.session()->stopAndWait(10'000);
   return took;

@@ -71,6 +71,13 @@ class Sweep {
     result_.device = device_info().cuda ? device_info().name : "";
     if (!device_info().cuda) result_.message = "Only the CPU's curves: " + device_info().why_not;
   }
+  ~Sweep() {
+#ifdef WARPSCOPE_HAVE_CUDA
+    if (device_info().cuda) release_cuda_memory();
+#endif
+  }
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
 
   LabResult run() {
 #ifdef WARPSCOPE_HAVE_CUDA

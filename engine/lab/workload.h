@@ -46,5 +46,6 @@ std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_
 std::unique_ptr<Workload> make_cuda_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs);
 Ceilings measure_cuda_ceilings();
 int64_t free_device_bytes();
+void release_cuda_memory();  // what workloads share; none may be left
 
 }  // namespace ws::lab

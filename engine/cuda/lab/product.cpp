@@ -19,17 +19,26 @@ constexpr int kOffers = 16, kRounds = 9, kAmong = 8;
 constexpr double kTrialSeconds = 1.0, kHopeless = 1.25, kLoading = 0.05, kShort = 1e-4;
 constexpr std::chrono::milliseconds kRest{300}, kLongRest{2000};
 
-// One handle and one workspace for the process: making them takes longer than most products.
+// One handle and one workspace for all products of a sweep: making them takes longer than most products.
 struct Library {
   cublasLtHandle_t handle = nullptr;
   DeviceBlock<char> workspace = DeviceBlock<char>::filled(kWorkspace);
   DeviceBlock<char> scratch = DeviceBlock<char>::filled(kScratchBytes);
   Blas blas;  // the own kernels ask for one
   Library() { CUBLAS_CHECK(cublasLtCreate(&handle)); }
+  ~Library() {
+    if (handle) cublasLtDestroy(handle);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
 };
-Library& library() {
-  static auto* shared = new Library;  // never destroyed: the driver may be gone by then
+std::unique_ptr<Library>& shared_library() {
+  static auto* shared = new std::unique_ptr<Library>;  // not destroyed at exit: the driver may be gone by then
   return *shared;
+}
+Library& library() {
+  if (!shared_library()) shared_library() = std::make_unique<Library>();
+  return *shared_library();
 }
 
 cudaDataType_t type_of(DType type) { return type == DType::F16 ? CUDA_R_16F : CUDA_R_32F; }
@@ -152,6 +161,8 @@ FastestProduct::FastestProduct(const Product& product, bool trial) : impl_(std::
   if (trial) impl_->choose();
 }
 FastestProduct::~FastestProduct() = default;
+
+void FastestProduct::release_shared() { shared_library().reset(); }
 
 void FastestProduct::launch(cudaStream_t stream) const { impl_->launch(stream, impl_->chosen); }
 

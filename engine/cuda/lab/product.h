@@ -13,6 +13,8 @@ class FastestProduct {
   // Writes c. Without `trial` the library's own first choice is taken: what a first call would do.
   FastestProduct(const Product& product, bool trial);
   ~FastestProduct();
+  // Gives back what all products share (100 MB of the device); none may be left. The next one makes it anew.
+  static void release_shared();
   void launch(cudaStream_t stream) const;
   std::string describe() const;  // "cuBLASLt, offer 3 of 8"
 

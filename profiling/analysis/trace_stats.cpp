@@ -121,7 +121,7 @@ std::string gpu_text(const TraceStats& s) {
   char buffer[200];
   if (s.activity.untraced > 0) {
     std::snprintf(buffer, sizeof buffer,
-                  "traced       %12.3f s   of %.3f s: the counts are of that part, but allocations of all\n",
+                  "traced       %12.3f s   of %.3f s: kernels, copies and calls are of that part, allocations of all\n",
                   static_cast<double>(s.activity.wall) * 1e-9,
                   static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
     text += buffer;

@@ -97,11 +97,18 @@ bool Collector::Impl::rests(bool window) const {
   return options.node_every > 0 && level == TraceLevel::Graph && !window && !(gpu && gpu->graphs_seen());
 }
 
-void Collector::Impl::start_counters() {
+// Also called by the driver, which nothing may be thrown through.
+void Collector::Impl::start_counters() noexcept {
   auto sampling = make_hardware_counters();
-  const std::string why = sampling->start(options.counter_interval_ns);
-  if (options.libraries_loaded) options.libraries_loaded();
+  std::string why;
+  try {
+    why = sampling->start(options.counter_interval_ns);
+    if (options.libraries_loaded) options.libraries_loaded();
+  } catch (const std::exception& failure) {
+    why = failure.what();
+  }
   const std::lock_guard lock(mutex);
+  if (sampling_over) return;
   if (why.empty()) counters = std::move(sampling);
   status.counters = why.empty() ? "Samples hardware counters." : "No hardware counters: " + why + ".";
 }
@@ -122,6 +129,7 @@ void Collector::Impl::take_samples(bool last) {
   {
     const std::lock_guard lock(mutex);
     sampling = counters.get();
+    sampling_over = last;
   }
   if (!sampling) return;
   if (sampling->drain(context) && !std::exchange(sampled, true) && options.libraries_loaded)
@@ -160,7 +168,12 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   impl_ = std::make_unique<Impl>();
   impl_->options = options;
   impl_->level = options.level;
-  impl_->begin();
+  try {
+    impl_->begin();
+  } catch (...) {
+    g_running.store(false);
+    throw;
+  }
   impl_->status.running = true;
   impl_->status.gpu = impl_->gpu != nullptr;
   impl_->status.sentence = describe(options, options.level, impl_->gpu_refused);

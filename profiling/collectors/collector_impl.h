@@ -20,6 +20,7 @@ struct Collector::Impl {
   GpuTracer* gpu = nullptr;
   std::string gpu_refused;
   std::unique_ptr<HardwareCounters> counters;  // guarded by mutex
+  bool sampling_over = false;                  // guarded by mutex: whoever starts them now comes too late
   bool sampled = false;                        // by the counters
   std::unique_ptr<OverheadMeter> meter;
 
@@ -54,7 +55,7 @@ struct Collector::Impl {
   void apply_kinds(GpuKinds kinds, bool between_steps);
   bool rests(bool window) const;
   void prepare_counters();
-  void start_counters();
+  void start_counters() noexcept;
   void take_samples(bool last);
   void on_step(int64_t step);
   void set_quiet(bool nothing, int64_t now);

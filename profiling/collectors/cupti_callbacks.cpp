@@ -1,4 +1,5 @@
 // What CUPTI tells on the program's own threads, at the moment it happens: each function here is short and never waits.
+#include <chrono>
 #include <utility>
 
 #include "profiling/clock.h"
@@ -36,6 +37,8 @@ void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData&
 }
 
 namespace {
+
+constexpr std::chrono::milliseconds kPatience{20};  // with whoever switches kinds, while the driver waits for us
 
 void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver, MarkedThread& thread) {
   HostEvent event;
@@ -168,7 +171,8 @@ void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& re
 // writes about the kernels of such a graph for good, and flushing waits for its launches.
 void CuptiSession::on_graph_created() {
   if (building_.load(std::memory_order_relaxed) || !wants_whole_.load(std::memory_order_relaxed)) return;
-  std::lock_guard lock(kinds_mutex_);
+  const std::unique_lock lock(kinds_mutex_, kPatience);
+  if (!lock) return;  // its kernels are recorded one by one then
   building_.store(true, std::memory_order_relaxed);
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, true);
 }
@@ -181,7 +185,8 @@ void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
     std::lock_guard graphs(graphs_mutex_);
     whole_graphs_.insert(id);
   }
-  std::lock_guard lock(kinds_mutex_);
+  const std::unique_lock lock(kinds_mutex_, kPatience);
+  if (!lock) return;  // the next launch of a graph sees to it
   building_.store(false, std::memory_order_relaxed);
   apply_locked(kinds_);
 }

@@ -72,9 +72,9 @@ class CuptiSession final : public GpuTracer {
 
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::string refused_;  // why open() failed; it is not tried twice
-  // A callback can come while kinds are switched on the same thread. Callbacks that every program has never take it:
-  // the driver may hold locks of its own around them that switching needs.
-  std::recursive_mutex kinds_mutex_;
+  // A callback can come while kinds are switched on the same thread. Around callbacks about resources the driver may
+  // hold locks of its own that switching needs: there it is waited for briefly only.
+  std::recursive_timed_mutex kinds_mutex_;
   GpuKinds kinds_;
   std::set<CUpti_ActivityKind> enabled_;
   std::atomic<bool> whole_refused_{false};

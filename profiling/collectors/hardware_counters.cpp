@@ -75,6 +75,7 @@ class PmSampling final : public HardwareCounters {
   void read_chip();
   void build_config();
   void make_image();
+  void empty_image();
   void release();
   void loop();
   void decode();
@@ -157,6 +158,10 @@ void PmSampling::make_image() {
   size.maxSamples = kSamplesPerImage;
   check(cuptiPmSamplingGetCounterDataSize(&size), "sizing the sample memory");
   image_.resize(size.counterDataSize);
+  empty_image();
+}
+
+void PmSampling::empty_image() {
   auto image = PARAMS(CUpti_PmSampling_CounterDataImage_Initialize_Params);
   image.pPmSamplingObject = sampling_;
   image.counterDataSize = image_.size();
@@ -214,11 +219,7 @@ void PmSampling::decode() {
   info.counterDataImageSize = image_.size();
   check(cuptiPmSamplingGetCounterDataInfo(&info), "counting samples");
   for (size_t i = 0; i < info.numCompletedSamples; ++i) evaluate(i);
-  auto reset = PARAMS(CUpti_PmSampling_CounterDataImage_Initialize_Params);
-  reset.pPmSamplingObject = sampling_;
-  reset.counterDataSize = image_.size();
-  reset.pCounterData = image_.data();
-  check(cuptiPmSamplingCounterDataImageInitialize(&reset), "reusing the sample memory");
+  empty_image();
 }
 
 // The first sample of a session has no sensible start, and some come twice: both are left out.

@@ -44,8 +44,6 @@ std::string environment(const char* name, const char* otherwise) {
 void begin() {
   const std::string wanted = environment(ws::prof::kRecordFile, "");
   if (wanted.empty() || g_recorder) return;
-  const std::string path = claim(wanted);
-  if (path.empty()) return;
   ws::prof::CollectorOptions options;
   options.level = ws::prof::trace_level(environment(ws::prof::kRecordLevel, "full"));
   options.hardware_counters = environment(ws::prof::kRecordCounters, "0") == "1";
@@ -54,6 +52,8 @@ void begin() {
   options.inside_driver_start = true;
   options.nvtx_ranges = true;
   options.libraries_loaded = [] { std::atexit(finish_at_exit); };
+  const std::string path = claim(wanted);
+  if (path.empty()) return;
   g_owner = getpid();
   g_recorder = new ws::prof::Recorder(path, environment(ws::prof::kRecordName, "recorded program"), options,
                                       environment(ws::prof::kRecordFollower, ""));

@@ -160,6 +160,13 @@ void launch(cudaStream_t stream, const float* a, const float* b, float* out, int
   CUDA_CHECK(cudaGetLastError());
 }
 
+int multiprocessors_of_the_device() {
+  int device = 0, count = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
+}
+
 }  // namespace
 
 void elementwise(cudaStream_t stream, Fn fn, const float* a, const float* b, float* out, int64_t n) {
@@ -183,9 +190,7 @@ void fill(cudaStream_t stream, float v, float* out, int64_t n) {
 }
 
 void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n) {
-  int device = 0, multiprocessors = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  static const int multiprocessors = multiprocessors_of_the_device();
   const int blocks = std::min({blocks_for((n + 3) / 4), kBlocksEach * multiprocessors, kReducePartials});
   partial_sums<<<blocks, kThreads, 0, stream>>>(a, partials, n);
   CUDA_CHECK(cudaGetLastError());

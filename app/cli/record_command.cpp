@@ -72,15 +72,14 @@ class LeaveInterruptsAlone {
   void (*before_)(int);
 };
 
-void check(const RecordArguments& a) {
-  if (a.window.empty()) return;
-  if (trace_level(a.level) <= prof::TraceLevel::Steps)
-    throw UsageError("--trace-window: goes with --trace graph, kernels or full; " + a.level + " records no kernels");
+prof::RecordOptions options_of(const RecordArguments& a) {
+  const prof::RecordOptions options{trace_level(a.level), a.library, a.counters, a.window};
   try {
-    prof::clock_window(a.window);
+    prof::check_window(options);
   } catch (const Failure& failure) {
     throw UsageError(std::string("--trace-window: ") + failure.what());
   }
+  return options;
 }
 
 // What the file holds, and what to do with it.
@@ -107,13 +106,7 @@ std::string conclusion(const RecordArguments& a) {
 }
 
 int record(const RecordArguments& a) {
-  check(a);
-  prof::RecordOptions options;
-  options.level = trace_level(a.level);
-  options.library = a.library;
-  options.counters = a.counters;
-  options.window = a.window;
-  prof::FollowedRun run(a.command, a.out, options);
+  prof::FollowedRun run(a.command, a.out, options_of(a));
   const LeaveInterruptsAlone leave;
   const int status = watch(run, a.live);
   if (!run.recorded()) {

@@ -10,7 +10,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kValueWidth = 76, kPanelWidth = 260, kRowMost = 44, kTitle = 22;
+constexpr double kValueWidth = 76, kPanelWidth = 260, kRowMost = 44, kPanelTitle = 22;
 
 QColor mixed(const QColor& from, const QColor& to, double share) {
   const auto part = [share](int a, int b) { return static_cast<int>(std::lround(a + (b - a) * share)); };
@@ -144,13 +144,13 @@ void ExperimentChart::paintBars(QPainter& painter, const QRectF& area, int group
   const QString note = scale.log && group == 0 ? tr("logarithmic, a line each power of ten") : QString();
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
-  const double top = title.isEmpty() && note.isEmpty() ? 0 : kTitle;
-  if (top > 0) draw_left(painter, QRectF(area.left() + 4, area.top(), area.width(), kTitle), title);
+  const double top = title.isEmpty() && note.isEmpty() ? 0 : kPanelTitle;
+  if (top > 0) draw_left(painter, QRectF(area.left() + 4, area.top(), area.width(), kPanelTitle), title);
   const double written = title.isEmpty() ? 0 : painter.fontMetrics().horizontalAdvance(title) + 14;
   painter.setFont(ui_font(11));
   painter.setPen(theme().quiet);
   if (!note.isEmpty() && written + 150 < area.width())
-    draw_left(painter, QRectF(area.left() + 4 + written, area.top(), area.width() - written, kTitle), note);
+    draw_left(painter, QRectF(area.left() + 4 + written, area.top(), area.width() - written, kPanelTitle), note);
   painter.setFont(ui_font(12));
   double label = 30;
   for (const QString& item : grid_.items) label = std::max(label, painter.fontMetrics().horizontalAdvance(item) + 12.0);

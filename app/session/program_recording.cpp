@@ -17,7 +17,7 @@ ProgramRecording::ProgramRecording(const QString& folder, QObject* parent) : QOb
 
 ProgramRecording::~ProgramRecording() = default;
 
-Run* ProgramRecording::start(const QStringList& command, const QString& library) {
+Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptions& options) {
   if (busy()) {
     emit failed(tr("A program is being recorded: stop it first."));
     return nullptr;
@@ -29,14 +29,13 @@ Run* ProgramRecording::start(const QStringList& command, const QString& library)
   const QString path = folder_ + "/" + kUnfinished + "/" + now.toString("yyyyMMdd-HHmmss-") + name + ".wsrun";
   std::vector<std::string> words;
   for (const QString& word : command) words.push_back(word.toStdString());
-  prof::RecordOptions options;
-  options.library = library.toStdString();
   try {
     program_ = std::make_unique<prof::FollowedRun>(words, path.toStdString(), options);
   } catch (const std::exception& problem) {
     emit failed(QString::fromUtf8(problem.what()));
     return nullptr;
   }
+  options_ = options;
   run_ = new Run(this);
   run_->id = QFileInfo(path).completeBaseName(), run_->title = command.join(' '), run_->path = path;
   run_->created = now, run_->origin = RunOrigin::Imported, run_->recording = true;

@@ -17,10 +17,11 @@ class ProgramRecording : public QObject {
   explicit ProgramRecording(const QString& folder, QObject* parent = nullptr);
   ~ProgramRecording() override;  // a program that still runs is interrupted and waited for
 
-  // The run to watch, or nullptr: failed() said why. `library` is the collector to load; empty: the installed one.
-  Run* start(const QStringList& command, const QString& library = {});
+  // The run to watch, or nullptr: failed() said why.
+  Run* start(const QStringList& command, const prof::RecordOptions& options = {});
   bool busy() const { return program_ != nullptr; }
-  void stop();  // interrupts the program, as Ctrl+C would
+  const prof::RecordOptions& options() const { return options_; }  // of the newest one
+  void stop();                                                     // interrupts the program, as Ctrl+C would
 
  signals:
   // The program has ended. `run`: null when the window forgot it meanwhile. `path`: its run file, in the library's
@@ -34,6 +35,7 @@ class ProgramRecording : public QObject {
   QString keep();  // moves the file into the library
 
   QString folder_;
+  prof::RecordOptions options_;
   std::unique_ptr<prof::FollowedRun> program_;
   QPointer<Run> run_;
   QTimer timer_;

@@ -81,7 +81,7 @@ class MainWindow : public QMainWindow {
   void trainAgain();                // the same choices and seed as the shown run
   void startFrom(int start_index);  // one of the three starts
   // Runs a CUDA program and shows it live; its file is a run of the library afterwards.
-  Run* record(const QStringList& command, const QString& library = {});
+  Run* record(const QStringList& command, const prof::RecordOptions& options = {});
   ProgramRecording* recording() { return &recording_; }
   void openFile(const QString& path);
   void saveCopyTo(const QString& path);  // of the shown run, with its weights

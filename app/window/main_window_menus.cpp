@@ -2,13 +2,9 @@
 #include <QActionGroup>
 #include <QApplication>
 #include <QFileDialog>
-#include <QInputDialog>
 #include <QKeyEvent>
-#include <QLineEdit>
 #include <QMenuBar>
 #include <QMessageBox>
-#include <QProcess>
-#include <QSettings>
 #include <QTabBar>
 
 #include "app/panels/setup_panel.h"
@@ -75,16 +71,6 @@ void MainWindow::saveCopyTo(const QString& path) {
   Run* run = shownRun();
   if (!run || run->live() || run->path.isEmpty()) return say(tr("There is no ended run to save."), true);
   library_.exportRun(run, path.endsWith(".wsrun") ? path : path + ".wsrun");
-}
-
-void MainWindow::askForProgram() {
-  bool ok = false;
-  const QString line = QInputDialog::getText(
-      this, tr("Record a program"), tr("Command line of any CUDA program, as in a shell: python3 train.py --epochs 1"),
-      QLineEdit::Normal, QSettings().value("record/command").toString(), &ok);
-  if (!ok || line.trimmed().isEmpty()) return;
-  QSettings().setValue("record/command", line);
-  record(QProcess::splitCommand(line));
 }
 
 void MainWindow::buildRunMenu() {

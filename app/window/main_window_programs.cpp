@@ -3,15 +3,21 @@
 
 #include "app/window/main_window.h"
 #include "app/window/notice_bar.h"
+#include "app/window/record_dialog.h"
 
 namespace ws::app {
 
-Run* MainWindow::record(const QStringList& command, const QString& library) {
+void MainWindow::askForProgram() {
+  RecordDialog dialog(this);
+  if (dialog.exec() == QDialog::Accepted) record(dialog.command(), dialog.options());
+}
+
+Run* MainWindow::record(const QStringList& command, const prof::RecordOptions& options) {
   if (session_.busy()) {
     say(tr("A run is training: stop it first."), true);
     return nullptr;
   }
-  Run* run = recording_.start(command, library);
+  Run* run = recording_.start(command, options);
   if (!run) return nullptr;
   notice_->dismiss();
   say(tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
@@ -31,7 +37,10 @@ void MainWindow::recorded(Run* run, const QString& path) {
   }
   if (path.isEmpty()) return;
   say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
-  if (Run* kept = library_.open(path); kept && shown) library_.setTicked(kept, true);
+  Run* kept = library_.open(path);
+  if (kept && shown) library_.setTicked(kept, true);
+  if (kept && recording_.options().counters && kept->counters_note.isEmpty())
+    kept->counters_note = tr("No hardware counters: the program ended before they were sampled.");
 }
 
 // The driver gives this process no context any more; a new process gets one.

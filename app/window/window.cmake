@@ -37,6 +37,7 @@ warpscope_library(app
   window/main_window_menus.cpp
   window/main_window_programs.cpp
   window/notice_bar.cpp
+  window/record_dialog.cpp
   window/screenshot.cpp
   window/side_rail.cpp
   window/start_page.cpp

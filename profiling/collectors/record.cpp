@@ -176,6 +176,14 @@ void end_file(const std::string& path, int status) {
 
 }  // namespace
 
+void check_window(const RecordOptions& options) {
+  if (options.window.empty()) return;
+  if (options.level <= TraceLevel::Steps)
+    throw Failure(std::string("goes with the levels graph, kernels and full; ") + to_string(options.level) +
+                  " records no kernels");
+  clock_window(options.window);
+}
+
 struct FollowedRun::Impl {
   explicit Impl(const std::string& out) : path(out), earlier(out) {}
   LiveFollower follower;
@@ -190,7 +198,7 @@ struct FollowedRun::Impl {
 FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::string& out_path,
                          const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
-  if (!options.window.empty()) clock_window(options.window);  // throws here, where somebody reads it
+  check_window(options);  // here, where somebody reads what it throws
   const std::string library = find_library(options);
   const fs::path out = fs::absolute(out_path);
   must_be_writable(out);

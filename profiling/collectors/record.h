@@ -17,6 +17,9 @@ struct RecordOptions {
   std::string window;     // "200ms/5s", as clock_window() reads it: trace that much; empty: all the time
 };
 
+// Throws Failure when the window cannot be read or nothing is recorded at this level that it could open and close for.
+void check_window(const RecordOptions& options);
+
 // Runs `command` and returns its exit status (128 + signal when a signal ended it). Throws Failure when it cannot be
 // started or when nothing was recorded.
 int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});

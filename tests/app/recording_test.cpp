@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <thread>
 
+#include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
 #include "app/window/main_window.h"
 #include "app/window/notice_bar.h"
+#include "app/window/record_dialog.h"
 #include "app/window/top_bar.h"
 #include "profiling/formats/run_file.h"
 
@@ -36,6 +38,8 @@ int recorded_program() {
   prof::LiveSender sender(std::getenv(prof::kRecordFollower), 0);
   prof::RunSummary summary;
   summary.name = "saxpy", summary.origin = "record";
+  for (const char* told : {prof::kRecordLevel, prof::kRecordWindow, prof::kRecordCounters})
+    summary.notes += std::string(std::getenv(told)) + " ";
   prof::RunFileWriter writer(std::getenv(prof::kRecordFile), summary);
   for (int i = 0; i < kBatches; ++i) {
     sender.send(batch(i));
@@ -56,6 +60,7 @@ class RecordingTest : public QObject {
  private:
   QTemporaryDir home_;
   QString self() const { return QCoreApplication::applicationFilePath(); }
+  prof::RecordOptions fake() const { return {.library = self().toStdString()}; }
 
  private slots:
   void initTestCase() {
@@ -65,13 +70,15 @@ class RecordingTest : public QObject {
   void aProgramIsShownWhileItRuns();
   void aForgottenRunEndsWell();
   void whatCannotBeRecordedIsSaid();
+  void aProgramIsToldHowCloselyToRecord();
+  void theDialogAsksForAllOfIt();
 };
 
 void RecordingTest::aProgramIsShownWhileItRuns() {
   MainWindow window(home_.path() + "/runs");
   window.setKeepLayout(false);
   window.show();
-  Run* live = window.record({self(), "--recorded"}, self());
+  Run* live = window.record({self(), "--recorded"}, fake());
   QVERIFY2(live, qPrintable(window.notice()->text()));
   QVERIFY(live->live());
   window.library()->refresh();  // it has no file yet
@@ -100,7 +107,7 @@ void RecordingTest::aForgottenRunEndsWell() {
     QVERIFY(!run);
     kept = path, ended = true;
   });
-  Run* run = recording.start({self(), "--recorded"}, self());
+  Run* run = recording.start({self(), "--recorded"}, fake());
   QVERIFY(run);
   QTRY_VERIFY_WITH_TIMEOUT(run->trace.span_count() > 0, 5000);
   delete run;
@@ -112,12 +119,76 @@ void RecordingTest::whatCannotBeRecordedIsSaid() {
   MainWindow window(home_.path() + "/runs");
   window.setKeepLayout(false);
   window.show();
-  QVERIFY(!window.record({"/not/there"}, self()));
+  QVERIFY(!window.record({"/not/there"}, fake()));
   QVERIFY2(window.notice()->text().contains("/not/there"), qPrintable(window.notice()->text()));
   const size_t before = window.library()->runs().size();
-  QVERIFY(window.record({"true"}, self()));
+  QVERIFY(window.record({"true"}, fake()));
   QTRY_VERIFY_WITH_TIMEOUT(window.notice()->text().contains("nothing was recorded"), 5000);
   QCOMPARE(window.library()->runs().size(), before);
+}
+
+void RecordingTest::aProgramIsToldHowCloselyToRecord() {
+  MainWindow window(home_.path() + "/told");
+  window.setKeepLayout(false);
+  window.show();
+  prof::RecordOptions options = fake();
+  options.level = prof::TraceLevel::Steps, options.window = "200ms/5s";
+  QVERIFY(!window.record({self(), "--recorded"}, options));
+  QVERIFY2(window.notice()->text().contains("records no kernels"), qPrintable(window.notice()->text()));
+  options.level = prof::TraceLevel::Kernels, options.counters = true;
+  QVERIFY2(window.record({self(), "--recorded"}, options), qPrintable(window.notice()->text()));
+  QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->busy(), 10'000);
+  const Run* kept = window.library()->runs().front();
+  QCOMPARE(kept->note.simplified(), QString("kernels 200ms/5s 1"));
+  // Counters were asked for, and its file says nothing of any.
+  QVERIFY2(kept->counters_note.contains("before they were sampled"), qPrintable(kept->counters_note));
+}
+
+void RecordingTest::theDialogAsksForAllOfIt() {
+  QSettings().clear();
+  RecordDialog dialog;
+  const auto line = [&dialog](const char* name) {
+    for (QLineEdit* edit : dialog.findChildren<QLineEdit*>())
+      if (edit->accessibleName() == name) return edit;
+    return static_cast<QLineEdit*>(nullptr);
+  };
+  auto* record = [&dialog] {
+    for (QPushButton* button : dialog.findChildren<QPushButton*>())
+      if (button->text() == "Record") return button;
+    return static_cast<QPushButton*>(nullptr);
+  }();
+  const auto said = [&dialog](const char* words) {
+    for (const QLabel* label : dialog.findChildren<QLabel*>())
+      if (!label->isHidden() && label->text().contains(words)) return true;
+    return false;
+  };
+  QLineEdit *program = line("Program"), *window = line("Trace windows");
+  auto* level = dialog.findChild<SegmentedRow*>();
+  auto* counters = dialog.findChild<QCheckBox*>();
+  QVERIFY(program && window && level && counters && record);
+  QVERIFY(!record->isEnabled());  // no program yet
+  program->setText("python3 train.py --name \"two words\"");
+  QVERIFY(record->isEnabled());
+  QCOMPARE(dialog.command(), QStringList({"python3", "train.py", "--name", "two words"}));
+  QVERIFY(dialog.options().window.empty() && !dialog.options().counters);
+  QCOMPARE(dialog.options().level, prof::TraceLevel::Full);
+  window->setText("5s/200ms");
+  QVERIFY(!record->isEnabled() && said("such as 200ms/5s, each and the rest of at least 10 ms"));
+  window->setText("200 ms / 5 s");
+  QVERIFY(record->isEnabled() && !said("each and the rest"));
+  for (Segment* segment : level->segments())
+    if (segment->value() == "steps") segment->click();
+  QVERIFY(!record->isEnabled() && said("steps records no kernels"));
+  for (Segment* segment : level->segments())
+    if (segment->value() == "graph") segment->click();
+  QVERIFY(record->isEnabled());
+  counters->setChecked(true);
+  record->click();
+  QCOMPARE(dialog.options().window, std::string("200ms/5s"));
+  RecordDialog next;  // as the last program was recorded
+  QCOMPARE(next.command(), dialog.command());
+  QVERIFY(next.options().counters && next.options().window == "200ms/5s");
+  QCOMPARE(next.options().level, prof::TraceLevel::Graph);
 }
 
 int main(int argc, char** argv) {

@@ -1,0 +1,40 @@
+// Any CUDA program to record, and how closely: what `warpscope-cli record` is told by its options.
+#pragma once
+#include <QDialog>
+#include <QStringList>
+
+#include "profiling/collectors/record.h"
+
+class QCheckBox;
+class QFormLayout;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+
+namespace ws::app {
+
+class SegmentedRow;
+
+class RecordDialog : public QDialog {
+  Q_OBJECT
+ public:
+  explicit RecordDialog(QWidget* parent = nullptr);
+  QStringList command() const;
+  prof::RecordOptions options() const;
+  void accept() override;  // and remembers the choices
+
+ private:
+  void buildLevels();
+  QLabel* hint(const QString& sentence);
+  void recall();
+  void check();
+
+  QLineEdit *command_, *window_;
+  SegmentedRow* level_ = nullptr;
+  QCheckBox* counters_;
+  QFormLayout* form_;
+  QLabel *level_hint_ = nullptr, *verdict_;
+  QPushButton* record_;
+};
+
+}  // namespace ws::app

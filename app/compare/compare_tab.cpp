@@ -9,6 +9,7 @@
 
 #include "app/charts/curve_pane.h"
 #include "app/compare/compare_table.h"
+#include "app/compare/compared_step.h"
 #include "app/compare/step_view.h"
 #include "app/compare/waterfall_view.h"
 #include "app/panels/theme.h"
@@ -218,7 +219,7 @@ void CompareTab::showCauses() {
   const std::vector<Run*> runs = ordered();
   if (runs.size() > 2) {
     const auto us = [this](const Run* run) {
-      const double mean = sample(run).traced() ? sample(run).mean_step_us() : run->usPerStep();
+      const double mean = compared_step_us(sample(run), run->usPerStep());
       return mean > 0 ? mean : 1e300;
     };
     const Run* best = *std::min_element(runs.begin(), runs.end(), [&](Run* a, Run* b) { return us(a) < us(b); });

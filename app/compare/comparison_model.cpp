@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "app/compare/compared_step.h"
 #include "app/compare/mismatches.h"
 #include "app/panels/data_shape.h"
 #include "engine/executor.h"
@@ -74,15 +75,8 @@ Reached time_to(const Run& run, double accuracy, bool rows_known) {
 }
 
 double step_us(const Run& run, const RunSample& sample) {
-  const double us = sample.traced() ? sample.mean_step_us() : run.usPerStep();
+  const double us = compared_step_us(sample, run.usPerStep());
   return us > 0 ? us : kUnknown;
-}
-
-double rows_of_a_step(const Run& run) {
-  if (run.origin == RunOrigin::Imported && run.spec.train.batch <= 0) return kUnknown;
-  if (run.spec.train.batch > 0) return static_cast<double>(run.spec.train.batch);
-  const double us = run.usPerStep();  // the whole set: known from what the run itself counted
-  return run.summary && us > 0 ? run.summary->samples_per_s * us * 1e-6 : kUnknown;
 }
 
 class Measures {
@@ -129,6 +123,13 @@ void add_gpu(Measures& m, const Run& run, const RunSample& s) {
 }
 
 }  // namespace
+
+double rows_of_a_step(const Run& run) {
+  if (run.origin == RunOrigin::Imported && run.spec.train.batch <= 0) return kUnknown;
+  if (run.spec.train.batch > 0) return static_cast<double>(run.spec.train.batch);
+  const double us = run.usPerStep();  // the whole set: known from what the run itself counted
+  return run.summary && us > 0 ? run.summary->samples_per_s * us * 1e-6 : kUnknown;
+}
 
 // From the steps that were traced; of a run without them from when its losses came in.
 double step_half_width(const Run& run, const RunSample& sample) {

@@ -26,6 +26,7 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& sample, d
 // Beside each other all have one unit: KiB becomes MiB where one of them is large.
 void share_units(std::vector<std::vector<MeasureValue>>& runs);
 double step_half_width(const Run& run, const RunSample& sample);  // of its time per step, µs; 0: not known
+double rows_of_a_step(const Run& run);                            // NaN: not known
 double peak_bytes(const Run& run);                                // NaN: not known
 double driver_calls(const Run& run);                              // to the driver's allocator, a step
 double shared_accuracy(const std::vector<const Run*>& runs);      // 99 % of what the least accurate one reached

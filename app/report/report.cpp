@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "app/compare/compared_step.h"
 #include "app/report/report_figures.h"
 #include "app/report/svg.h"
 #include "profiling/analysis/compare.h"
@@ -82,21 +83,26 @@ std::string warnings_html(const std::vector<ReportRun>& runs) {
   return items.empty() ? "" : "<h2>Read with care</h2>\n<ul>" + items + "</ul>\n";
 }
 
+constexpr const char* kWhichSteps =
+    "µs/step and samples/s are of the newest steps that were traced, whose parts are shown below; of a run without "
+    "them, of the whole run. The mean of the whole run counts its first steps too, and those that were not traced.";
+
 std::string runs_table(const std::vector<ReportRun>& runs) {
-  std::string out = "<table>" + row({"", "run", "device", "status", "steps", "µs/step", "samples/s", "last loss",
-                                     "test accuracy %", "driver calls/step", "peak", "tracing %"},
-                                    "th");
+  std::string out =
+      "<table>" + row({"", "run", "device", "status", "steps", "µs/step", "µs/step, whole run", "samples/s",
+                       "last loss", "test accuracy %", "driver calls/step", "peak", "tracing %"},
+                      "th");
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
     out += row({letter(i), r.title, r.device, r.status, std::to_string(r.steps),
-                known(r.us_per_step, 1) + step_against_first(runs, i),
+                known(r.us_per_step, 1) + step_against_first(runs, i), known(r.whole_us_per_step, 1),
                 figure::grouped(r.samples_per_s) + samples_against_first(runs, i),
                 r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
                 r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.allocator_calls_per_step, 1),
                 figure::bytes_text(r.peak_bytes), overhead_text(r)},
                "td");
   }
-  return out + "</table>\n";
+  return out + "</table>\n<p class=\"note\">" + kWhichSteps + "</p>\n";
 }
 
 std::string choices_table(const std::vector<ReportRun>& runs) {
@@ -131,7 +137,7 @@ constexpr const char* kStyle =
     "h1{font-size:24px}h2{font-size:17px;margin-top:32px}table{border-collapse:collapse;font-size:12px;font-variant-"
     "numeric:tabular-nums}"
     "th,td{border:1px solid #D6DAE1;padding:4px 8px;text-align:left}th{background:#F6F7F9}figure{margin:8px 0 "
-    "24px}figcaption{color:#48505D;font-size:12px}"
+    "24px}figcaption,.note{color:#48505D;font-size:12px}"
     ".kernels td{text-align:right}.kernels td:first-child{text-align:left;overflow-wrap:anywhere}"
     "svg{max-width:100%;height:auto}@media print{body{margin:0}}";
 
@@ -204,6 +210,12 @@ std::vector<KernelTable> kernel_tables(const std::vector<ReportRun>& runs, size_
     if (!table.rows.empty()) all.push_back(std::move(table));
   }
   return all;
+}
+
+void take_speed(ReportRun& run, double whole_us_per_step, double rows) {
+  run.whole_us_per_step = whole_us_per_step;
+  run.us_per_step = compared_step_us(run.sample, whole_us_per_step);
+  run.samples_per_s = run.us_per_step > 0 ? rows * 1e6 / run.us_per_step : 0;
 }
 
 std::string step_against_first(const std::vector<ReportRun>& runs, size_t i) {

@@ -23,13 +23,18 @@ struct ReportRun {
   double half_width_us = 0;           // of a step's time, 95 %, from the run's own spread; 0: not known
   Traced traced = Traced::No;
   bool imported = false;
-  std::string losses;  // records that were dropped, damaged or not matched; empty: none
-  double us_per_step = 0, samples_per_s = 0, wall_s = 0, peak_bytes = 0, allocator_calls_per_step = 0;
+  std::string losses;                         // records that were dropped, damaged or not matched; empty: none
+  double us_per_step = 0, samples_per_s = 0;  // of the sampled steps, as runs are compared: see compared_step.h
+  double whole_us_per_step = 0;               // the mean of the whole run
+  double wall_s = 0, peak_bytes = 0, allocator_calls_per_step = 0;
   double overhead_share = std::numeric_limits<double>::quiet_NaN(), overhead_spread = 0;  // NaN: not measured
   int64_t steps = 0;
 };
 
 ReportRun report_run_of_file(const std::string& path);  // also what can be imported; throws Failure
+
+// Its two times of a step and its throughput, from its sample. `rows`: of a step; 0: not known.
+void take_speed(ReportRun& run, double whole_us_per_step, double rows);
 
 struct ReportFigure {
   std::string name, title, caption, svg;  // svg: a whole element, usable as a file

@@ -106,6 +106,8 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     if (r.us_per_step > 0)
       facts << QObject::tr("%1 µs a step").arg(r.us_per_step, 0, 'f', 1) +
                    QString::fromStdString(step_against_first(runs, i));
+    if (r.whole_us_per_step > 0 && r.sample.traced())
+      facts << QObject::tr("%1 µs over the whole run").arg(r.whole_us_per_step, 0, 'f', 1);
     if (r.samples_per_s > 0)
       facts << QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(r.samples_per_s)));
     facts << QObject::tr("%1 steps").arg(r.steps);
@@ -167,12 +169,12 @@ ReportRun report_run(const Run& run) {
   out.traced = traced_as(run.trace.span_count() > 0, !out.sample.work.empty());
   out.losses = lost_records(run.trace.losses);
   out.imported = run.origin == RunOrigin::Imported;
-  out.us_per_step = run.usPerStep();
+  const double rows = rows_of_a_step(run);
+  take_speed(out, run.usPerStep(), std::isnan(rows) ? 0 : rows);
   out.overhead_share = run.overheadMeasured() ? run.overhead_share : std::nan("");
   out.overhead_spread = run.overhead_spread;
   out.steps = run.summary ? run.summary->steps : static_cast<int64_t>(run.steps.size());
   if (run.summary) {
-    out.samples_per_s = run.summary->samples_per_s;
     out.wall_s = run.summary->wall_s;
     out.peak_bytes = static_cast<double>(run.summary->peak_bytes);
     if (out.steps > 0)

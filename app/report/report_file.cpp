@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/compare/compared_step.h"
 #include "app/report/report.h"
 #include "app/session/gpu_steps.h"
 #include "profiling/analysis/compare.h"
@@ -19,6 +20,8 @@ void take_steps(const prof::Trace& trace, const std::vector<prof::Evaluation>& e
   const prof::Trace& marks = steps.empty() ? trace : steps.trace();
   run.sample = prof::sample_steps(marks, trace, prof::steps_per_epoch(evaluations));
   run.step = step_picture(marks, trace, run.sample);
+  const int64_t batch = run.spec.empty() ? 0 : run.spec[0].train.batch;
+  take_speed(run, run.whole_us_per_step, static_cast<double>(std::max<int64_t>(0, batch)));
   run.losses = lost_records(trace.losses);
   run.traced = traced_as(trace.span_count() > 0, !run.sample.work.empty());
 }
@@ -42,15 +45,13 @@ ReportRun run_of(const prof::RunSummary& s, const std::string& path) {
   run.status = s.status;
   if (auto spec = spec_of(s)) run.spec.push_back(std::move(*spec));
   run.imported = s.origin != "run";
-  run.us_per_step = s.us_per_step;
+  run.whole_us_per_step = s.us_per_step;
   run.wall_s = s.wall_s;
   run.steps = s.steps;
   run.peak_bytes = static_cast<double>(s.peak_bytes);
   run.allocator_calls_per_step = prof::driver_calls_per_step(s);
   run.overhead_share = prof::overhead_measured(s) ? s.overhead_share : std::nan("");
   run.overhead_spread = s.overhead_spread;
-  if (!run.spec.empty() && run.spec[0].train.batch > 0 && s.us_per_step > 0)
-    run.samples_per_s = static_cast<double>(run.spec[0].train.batch) * 1e6 / s.us_per_step;
   return run;
 }
 
@@ -60,7 +61,6 @@ ReportRun run_of_import(const std::string& path) {
   ReportRun run = run_of(data.summary, path);
   take_steps(data.trace, data.evaluations, run);
   take_curves(data.metrics, data.evaluations, run);
-  if (run.us_per_step <= 0) run.us_per_step = run.sample.mean_step_us();
   return run;
 }
 
@@ -70,9 +70,7 @@ ReportRun report_run_of_file(const std::string& path) {
   if (!path.ends_with(".wsrun")) return run_of_import(path);
   prof::RunFileReader reader(path);
   ReportRun run = run_of(reader.summary(), path);
-  prof::Trace trace = reader.trace();
-  constexpr prof::TimeNs kSample = 2'000'000'000;  // enough steps for a mean, quick to read
-  reader.fill(trace, trace.last_time() - kSample, trace.last_time());
+  const prof::Trace trace = newest_trace(reader);
   take_steps(trace, reader.evaluations(), run);
   take_curves(reader.metrics(), reader.evaluations(), run);
   return run;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/compare/compared_step.h"
 #include "app/panels/data_shape.h"
 #include "app/session/writer_mark.h"
 #include "app/timeline/memory_curves.h"
@@ -13,8 +14,6 @@
 
 namespace ws::app {
 namespace {
-
-constexpr size_t kBlocksAtOnce = 1000;  // a million spans; the rest is read when looked at
 
 RunStatus status_of(const std::string& text) {
   for (RunStatus status :
@@ -203,9 +202,7 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   auto d = std::make_unique<RunDetails>();
   d->reader = std::make_shared<prof::RunFileReader>(path.toStdString());
   read_curves(*d->reader, *d);
-  d->trace = d->reader->trace();
-  const prof::TimeNs end = d->trace.last_time();
-  d->reader->fill(d->trace, d->trace.first_time(), end, kBlocksAtOnce);
+  d->trace = newest_trace(*d->reader);
   read_choices(d->reader->summary(), *d);
   read_windows(*d->reader, *d);
   add_throughput(d->reader->summary(), *d);

@@ -66,6 +66,22 @@ TEST(Report, SaysWhatDiffersAndEscapesWhatPeopleWrote) {
   EXPECT_THAT(html, HasSubstr("batch 64, fp32")) << "a figure says what it shows";
 }
 
+// The first steps of a run are slow; it is laid beside others by those that were sampled.
+TEST(Report, AStepIsThatOfTheSampleAndTheWholeRunIsNamed) {
+  ReportRun a = made("a", 0, 100'000, 200'000), b = made("b", 0, 100'000, 0), bare = made("bare", 0, 0, 0);
+  bare.sample = {};
+  take_speed(a, 350, 64), take_speed(b, 170, 64), take_speed(bare, 150, 64);
+  EXPECT_DOUBLE_EQ(a.us_per_step, 300);
+  EXPECT_DOUBLE_EQ(b.samples_per_s, 640'000);
+  EXPECT_DOUBLE_EQ(bare.us_per_step, 150) << "nothing was sampled";
+  EXPECT_EQ(headline({a, b}), "B takes 33.3 % of A’s time a step");
+  const std::string html = report_html({a, b, bare});
+  EXPECT_THAT(html, HasSubstr("<th>µs/step</th><th>µs/step, whole run</th>"));
+  EXPECT_THAT(html, HasSubstr("<td>300.0</td><td>350.0</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>100.0 (−66.7 %)</td><td>170.0</td>"));
+  EXPECT_THAT(html, HasSubstr("of the newest steps that were traced"));
+}
+
 TEST(Report, LargeNumbersAreReadInThousands) {
   EXPECT_EQ(figure::grouped(3418765), "3\u202F418\u202F765");
   EXPECT_EQ(figure::grouped(214701.4), "214\u202F701");

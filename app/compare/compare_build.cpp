@@ -246,6 +246,7 @@ QWidget* CompareTab::buildTables() {
     table->setItemDelegate(new CompareDelegate(table));
     table->horizontalHeader()->setIconSize({15, 15});
   }
+  connect(measures_->horizontalHeader(), &QHeaderView::sectionResized, this, &CompareTab::fitMeasures);
   numbers_->addPage(tr("Measures"), measures_);
   numbers_->addPage(tr("Kernels by Δ"), kernels_);
   numbers_->addPage(tr("Choices"), spec_);

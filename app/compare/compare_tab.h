@@ -86,6 +86,7 @@ class CompareTab : public QWidget {
   void showWarnings();
   std::vector<std::vector<MeasureValue>> measureColumns() const;
   void showMeasures();
+  void fitMeasures();
   void showPairColumns(int row, const std::vector<MeasureValue>& values);
   void showRunColumns(int row, const std::vector<MeasureValue>& values);
   void showKernels();

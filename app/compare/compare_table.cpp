@@ -12,18 +12,24 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   const bool section = index.data(kSectionRole).toBool();
   painter->fillRect(option.rect, section ? t.header : option.state & QStyle::State_Selected ? t.selected_row : t.base);
   painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
-  QRect box = option.rect.adjusted(8, 0, -8, 0);
+  // In a narrow column what stands beside a number stands below it.
+  const bool number = static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt()) & Qt::AlignRight,
+             stacked = number && option.rect.height() >= kStackedHeight;
+  QRect box = stacked ? option.rect.adjusted(2, 3, -6, -kStackedHeight / 2) : option.rect.adjusted(8, 0, -8, 0);
   const QVariant colour = index.data(kColourRole);
   const QString beside = index.data(kBesideRole).toString();
   painter->setFont(ui_font(section ? 11.5 : 12, section || index.data(kStrongRole).toBool() ? 600 : 400));
   if (!beside.isEmpty()) {
     painter->setPen(colour.isValid() ? colour.value<QColor>() : t.secondary);
-    draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, beside);
-    box.setRight(box.right() - kBesideWidth);
+    const QRect below(box.left(), option.rect.top() + kStackedHeight / 2, box.width(), kStackedHeight / 2 - 3);
+    if (stacked) painter->setFont(ui_font(11));
+    draw_number(*painter, stacked ? below : box, Qt::AlignRight | Qt::AlignVCenter, beside);
+    if (!stacked) box.setRight(box.right() - kBesideWidth);
+    painter->setFont(ui_font(12, index.data(kStrongRole).toBool() ? 600 : 400));
   }
   painter->setPen(section ? t.secondary : colour.isValid() && beside.isEmpty() ? colour.value<QColor>() : t.text);
   const QString text = index.data().toString();
-  if (static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt()) & Qt::AlignRight)
+  if (number)
     draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
   else
     // What tells kernels of one template apart stands at their end.

@@ -16,6 +16,7 @@ class CompareDelegate : public QStyledItemDelegate {
   using QStyledItemDelegate::QStyledItemDelegate;
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
   static constexpr int kBesideWidth = 76;
+  static constexpr int kStackedHeight = 36;  // of a row whose numbers have theirs below them
 };
 
 QIcon badge_icon(int slot);

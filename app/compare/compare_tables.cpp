@@ -15,7 +15,8 @@
 namespace ws::app {
 namespace {
 
-constexpr int kNameWidth = 150, kRunWidth = 160, kLeastColumn = 40, kVerdictWidth = 108;
+constexpr int kNameWidth = 150, kRunWidth = 160, kNarrowRun = 72, kMeasureRow = 22, kLeastColumn = 40,
+              kVerdictWidth = 108;
 
 // As millions what has more digits than a column has room for.
 QString figure_text(double value, int decimals) {
@@ -107,13 +108,24 @@ void CompareTab::showMeasures() {
   }
   auto* header = measures_->horizontalHeader();
   // The titles of the runs have all the room there is; beyond that the table scrolls.
-  header->setMinimumSectionSize(pair ? kLeastColumn : kRunWidth);
+  header->setMinimumSectionSize(pair ? kLeastColumn : kNarrowRun);
   header->setSectionResizeMode(QHeaderView::Stretch);
   header->setSectionResizeMode(0, QHeaderView::Fixed);
   measures_->setColumnWidth(0, widest_name(*measures_));
   if (pair) {  // nor are verdicts
     header->setSectionResizeMode(measures_->columnCount() - 1, QHeaderView::Fixed);
     measures_->setColumnWidth(measures_->columnCount() - 1, kVerdictWidth);
+  }
+  fitMeasures();
+}
+
+// Three runs or more in a narrow table: how far a value is from the baseline's stands below it, not beside it.
+void CompareTab::fitMeasures() {
+  const bool stacked = runs_.size() > 2 && measures_->columnWidth(measures_->columnCount() - 1) < kRunWidth;
+  const int height = stacked ? CompareDelegate::kStackedHeight : kMeasureRow;
+  for (int row = 0; row < measures_->rowCount(); ++row) {
+    const QTableWidgetItem* name = measures_->item(row, 0);
+    measures_->setRowHeight(row, name && name->data(kSectionRole).toBool() ? kMeasureRow : height);
   }
 }
 

@@ -21,6 +21,14 @@ namespace ws::app {
 namespace {
 
 constexpr int kLeftWidth = 326;
+constexpr int kNumberWidth = 92, kSpreadWidth = 116, kRunsWidth = 50, kChoiceWidth = 216, kLeastChoice = 120;
+constexpr int kSpreadColumn = 2, kRunsColumn = 10;
+constexpr int kLeastFirst[] = {10, 8, 9, 6, 4, 5, 3};  // columns by how little they are missed
+
+int columnOf(Outcome outcome) {
+  constexpr int kColumns[] = {1, 4, 5, 6, 7, 8, 9};  // in the order of the outcomes
+  return kColumns[static_cast<size_t>(outcome)];
+}
 
 QLabel* paragraph(QWidget* parent, QVBoxLayout* column, const QFont& font) {
   auto* label = new QLabel(parent);
@@ -59,7 +67,7 @@ QWidget* ExperimentsTab::buildLeft() {
   column->setSpacing(0);
   list_ = new QListWidget(panel);
   list_->setAccessibleName(tr("Experiments"));
-  list_->setMinimumHeight(140);
+  list_->setMinimumHeight(176);
   list_->setStyleSheet("QListWidget { padding-left: 7px; } QListWidget::item { height: 24px; }");
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   column->addWidget(list_, 2);
@@ -140,8 +148,9 @@ QWidget* ExperimentsTab::buildRight() {
   auto* menu = new QMenu(outcome_);
   for (const OutcomeInfo& o : outcomes()) {
     const QString text = o.unit.isEmpty() ? o.name : o.name + ", " + o.unit;
-    menu->addAction(text, this,
-                    [this, which = o.outcome, text] { chart_->setOutcome(which), outcome_->setText(text); });
+    menu->addAction(text, this, [this, which = o.outcome, text] {
+      chart_->setOutcome(which), outcome_->setText(text), fitColumns();
+    });
   }
   outcome_->setMenu(menu);
   view_ = option_button(tr("How it is shown"), picture);
@@ -158,17 +167,12 @@ QWidget* ExperimentsTab::buildRight() {
   view_->setMenu(views);
   picture->addOption(outcome_);
   picture->addOption(view_);
-  auto* numbers = new Pane(tr("Numbers"), this);
-  numbers->setTitle(tr("Numbers"), tr("double-click opens a run of the choice"));
+  auto* numbers = numbers_ = new Pane(tr("Numbers"), this);
   numbers->legend()->hide();
   table_ = new QTableWidget(0, 11, numbers);
-  table_->setHorizontalHeaderLabels({tr("choice"), tr("µs a step"), tr("spread"), tr("gain"), tr("samples/s"),
-                                     tr("first loss"), tr("last loss"), tr("accuracy, %"), tr("driver calls"),
-                                     tr("peak, MiB"), tr("runs")});
   style_table(*table_, tr("Numbers of the experiment"));
-  for (int column = 1; column < table_->columnCount(); ++column)
-    table_->setColumnWidth(column, column == 2 ? 116 : column == 10 ? 50 : 92);
-  table_->setColumnWidth(0, 216);
+  table_->horizontalHeader()->setMinimumSectionSize(24);
+  table_->viewport()->installEventFilter(this);
   numbers->setBody(table_);
   connect(table_, &QTableWidget::cellDoubleClicked, this, &ExperimentsTab::openTrial);
   auto* split = new QSplitter(Qt::Vertical, this);
@@ -177,6 +181,62 @@ QWidget* ExperimentsTab::buildRight() {
   split->addWidget(numbers);
   split->setSizes({480, 320});
   return split;
+}
+
+bool ExperimentsTab::eventFilter(QObject* object, QEvent* event) {
+  if (object == table_->viewport() && event->type() == QEvent::Resize) fitColumns();
+  return QWidget::eventFilter(object, event);
+}
+
+// Nothing scrolls sideways: where the columns have no room, titles take two lines, each column is as wide as its
+// numbers, and spreads stand in the tooltips of the times. Where that does not help either, what matters least stands
+// in the tooltips of the choices alone.
+void ExperimentsTab::fitColumns() {
+  const int room = table_->viewport()->width(),
+            roomy = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRunsColumn - 2) * kNumberWidth;
+  const bool narrow = room < roomy;
+  QHeaderView& header = *table_->horizontalHeader();
+  header.setFixedHeight(narrow ? 36 : 24);
+  header.setTextElideMode(narrow ? Qt::ElideNone : Qt::ElideRight);  // eliding takes two lines for one
+  int left = room;
+  for (int column = 1; column < table_->columnCount(); ++column) {
+    table_->setHorizontalHeaderItem(column, new QTableWidgetItem(columnTitle(column, narrow)));
+    table_->setColumnHidden(column, narrow && column == kSpreadColumn);
+    if (table_->isColumnHidden(column)) continue;
+    table_->setColumnWidth(column, narrow                    ? widthOfNumbers(column)
+                                   : column == kSpreadColumn ? kSpreadWidth
+                                   : column == kRunsColumn   ? kRunsWidth
+                                                             : kNumberWidth);
+    left -= table_->columnWidth(column);
+  }
+  int hidden = 0;
+  for (const int column : kLeastFirst) {
+    if (left >= kLeastChoice || column == columnOf(chart_->outcome())) continue;
+    left += table_->columnWidth(column), ++hidden;
+    table_->setColumnHidden(column, true);
+  }
+  table_->setHorizontalHeaderItem(0, new QTableWidgetItem(columnTitle(0, narrow)));
+  table_->setColumnWidth(0, narrow ? std::max(kLeastChoice, left) : kChoiceWidth);
+  numbers_->setTitle(tr("Numbers"), hidden > 0 ? tr("%1 more in the tooltips of the choices").arg(hidden)
+                                               : tr("double-click opens a run of the choice"));
+}
+
+QString ExperimentsTab::columnTitle(int column, bool two_lines) {
+  const QString titles[] = {tr("choice"),       tr("µs a step"),  tr("spread"),    tr("gain"),
+                            tr("samples/s"),    tr("first loss"), tr("last loss"), tr("accuracy, %"),
+                            tr("driver calls"), tr("peak, MiB"),  tr("runs")};
+  QString title = titles[column];
+  if (const auto space = title.lastIndexOf(' '); two_lines && space > 0) title[space] = '\n';
+  return title;
+}
+
+int ExperimentsTab::widthOfNumbers(int column) const {
+  const QFontMetrics plain(ui_font(12));
+  int width = table_->horizontalHeader()->sectionSizeHint(column) + 6;  // which leaves out some of its frame
+  for (int row = 0; row < table_->rowCount(); ++row)
+    if (const auto* item = table_->item(row, column); item && table_->columnSpan(row, column) == 1)
+      width = std::max(width, plain.horizontalAdvance(item->text()) + 17);
+  return width;
 }
 
 }  // namespace ws::app

@@ -14,6 +14,7 @@ class ExperimentChart : public QWidget {
   explicit ExperimentChart(QWidget* parent = nullptr);
   void setResult(ExperimentResult result);
   void setOutcome(Outcome outcome);
+  Outcome outcome() const { return outcome_; }
   void setView(ExperimentView view);
   bool allows(ExperimentView view) const;  // a heat map needs two axes, lines an axis of numbers
   ExperimentView view() const { return view_; }

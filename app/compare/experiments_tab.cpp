@@ -33,6 +33,8 @@ namespace {
 
 enum Column { kChoice, kTime, kSpread, kGain, kThroughput, kFirstLoss, kLastLoss, kAccuracy, kCalls, kPeak, kRuns };
 
+constexpr int kOwnRole = Qt::UserRole + 1;
+
 QTableWidgetItem* cell(const QString& text, bool number) {
   auto* made = new QTableWidgetItem(text);
   if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -56,20 +58,22 @@ void ExperimentsTab::showEvent(QShowEvent* event) {
   showState();
 }
 
+// One's own may have the title of a shipped one: they stand apart, each kind under its name.
 void ExperimentsTab::fillList() {
+  addHeading(tr("Shipped with Warpscope"));
   try {
     for (const ExperimentInfo& shipped : shipped_experiments())
-      add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
+      add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }
   for (const QFileInfo& own : QDir(ownFolder()).entryInfoList({"*.json"}, QDir::Files, QDir::Name)) try {
       const ExperimentSpec spec = load_experiment(own.absoluteFilePath().toStdString());
-      add(QString::fromStdString(spec.title), own.absoluteFilePath());
+      add(QString::fromStdString(spec.title), own.absoluteFilePath(), true);
     } catch (const std::exception& problem) {
       emit said(QString::fromUtf8(problem.what()), true);
     }
-  if (list_->count() > 0) list_->setCurrentRow(0);
+  if (list_->count() > 1) list_->setCurrentRow(1);
 }
 
 bool ExperimentsTab::add(const ExperimentSpec& spec) {
@@ -95,10 +99,19 @@ void ExperimentsTab::makeNew() {
   if (dialog.exec() == QDialog::Accepted) add(dialog.spec());
 }
 
-void ExperimentsTab::add(const QString& title, const QString& path) {
+void ExperimentsTab::addHeading(const QString& text) {
+  auto* item = new QListWidgetItem(text, list_);
+  item->setFlags(Qt::NoItemFlags);
+  item->setFont(ui_font(11, 600));
+}
+
+void ExperimentsTab::add(const QString& title, const QString& path, bool own) {
+  const bool first_own = own && (list_->count() == 0 || !list_->item(list_->count() - 1)->data(kOwnRole).toBool());
+  if (first_own) addHeading(tr("Your own"));
   auto* item = new QListWidgetItem(title.isEmpty() ? QFileInfo(path).completeBaseName() : title, list_);
   item->setData(Qt::UserRole, path);
-  item->setToolTip(path);
+  item->setData(kOwnRole, own);
+  item->setToolTip((own ? tr("Your own: %1") : tr("Shipped with Warpscope: %1")).arg(path));
 }
 
 bool ExperimentsTab::open(const QString& path) {
@@ -106,9 +119,12 @@ bool ExperimentsTab::open(const QString& path) {
     const ExperimentSpec spec = load_experiment(path.toStdString());
     if (running()) return emit said(tr("An experiment is training: stop it first."), true), true;
     if (list_->count() == 0) fillList();
+    const QFileInfo wanted(path);
     for (int row = 0; row < list_->count(); ++row)
-      if (list_->item(row)->data(Qt::UserRole).toString() == path) return list_->setCurrentRow(row), true;
-    add(QString::fromStdString(spec.title), path);
+      if (const QString known = list_->item(row)->data(Qt::UserRole).toString();
+          known == path || (!known.isEmpty() && QFileInfo(known) == wanted))
+        return list_->setCurrentRow(row), true;
+    add(QString::fromStdString(spec.title), path, true);
     list_->setCurrentRow(list_->count() - 1);
     return true;
   } catch (const std::exception&) {
@@ -118,7 +134,7 @@ bool ExperimentsTab::open(const QString& path) {
 
 void ExperimentsTab::chosen() {
   const QListWidgetItem* item = list_->currentItem();
-  if (!item || running()) return;
+  if (!item || running() || item->data(Qt::UserRole).toString().isEmpty()) return;
   known_ = false;
   try {
     spec_ = load_experiment(item->data(Qt::UserRole).toString().toStdString());
@@ -201,11 +217,13 @@ void ExperimentsTab::showResult() {
     if (const auto time = measured(trial, Outcome::StepTime); time && first == 0) first = time->median;
     fillRow(row, trial, first);
   }
+  fitColumns();
   showState();
 }
 
 void ExperimentsTab::fillRow(int row, const TrialResult& trial, double first) {
   table_->setItem(row, kChoice, cell(QString::fromStdString(trial.trial.label), false));
+  table_->item(row, kChoice)->setToolTip(QString::fromStdString(trial.trial.label));
   const QString state = state_of(trial);
   if (!state.isEmpty()) {
     table_->setItem(row, kTime, cell(state, false));
@@ -215,10 +233,10 @@ void ExperimentsTab::fillRow(int row, const TrialResult& trial, double first) {
   }
   const auto time = measured(trial, Outcome::StepTime);
   table_->setItem(row, kTime, cell(number(trial, Outcome::StepTime), true));
-  table_->setItem(row, kSpread,
-                  cell(time && time->runs > 1 ? fixed_text(time->least, 1) + " – " + fixed_text(time->most, 1)
-                                              : QStringLiteral("–"),
-                       true));
+  const QString spread =
+      time && time->runs > 1 ? fixed_text(time->least, 1) + " – " + fixed_text(time->most, 1) : QStringLiteral("–");
+  table_->setItem(row, kSpread, cell(spread, true));
+  table_->item(row, kTime)->setToolTip(tr("Least to most of %1 runs: %2 µs").arg(trial.runs.size()).arg(spread));
   table_->setItem(
       row, kGain,
       cell(time && time->median > 0 ? fixed_text(first / time->median, 2) + "×" : QStringLiteral("–"), true));
@@ -227,6 +245,15 @@ void ExperimentsTab::fillRow(int row, const TrialResult& trial, double first) {
                                              {kCalls, Outcome::DriverCalls},     {kPeak, Outcome::Peak}};
   for (const auto& [column, outcome] : rest) table_->setItem(row, column, cell(number(trial, outcome), true));
   table_->setItem(row, kRuns, cell(QString::number(trial.runs.size()), true));
+  table_->item(row, kChoice)->setToolTip(allNumbers(row));
+}
+
+// Also those whose column has no room.
+QString ExperimentsTab::allNumbers(int row) const {
+  QStringList lines{table_->item(row, kChoice)->text()};
+  for (int column = kTime; column <= kRuns; ++column)
+    lines << columnTitle(column, false) + ": " + table_->item(row, column)->text();
+  return lines.join('\n');
 }
 
 void ExperimentsTab::showState() {
@@ -234,8 +261,11 @@ void ExperimentsTab::showState() {
   int done = 0;
   for (const TrialResult& t : result_.trials) done += static_cast<int>(t.runs.size());
   const int of = known_ ? trainings(result_.spec, trials_) : 0;
-  size_->setText(known_ ? tr("%1 choices, %2 trainings here in shuffled order").arg(trials_.size()).arg(of)
-                        : QString());
+  const QListWidgetItem* item = list_->currentItem();
+  const QString whose = item && item->data(kOwnRole).toBool() ? tr("Your own") : tr("Shipped with Warpscope");
+  size_->setText(known_
+                     ? tr("%1 · %2 choices, %3 trainings here in shuffled order").arg(whose).arg(trials_.size()).arg(of)
+                     : QString());
   run_->setText(busy                                           ? tr("Stop")
                 : result_.complete && done > 0 && !wantsMore() ? tr("Run again")
                 : done > 0                                     ? tr("Go on")

@@ -17,6 +17,7 @@ class QTableWidget;
 namespace ws::app {
 
 class MainWindow;
+class Pane;
 class Session;
 void add_experiments(MainWindow& window);
 
@@ -45,13 +46,15 @@ class ExperimentsTab : public QWidget {
 
  protected:
   void showEvent(QShowEvent*) override;
+  bool eventFilter(QObject* object, QEvent* event) override;  // of the table's width
 
  private:
   QWidget* buildLeft();
   QWidget* buildFooter();
   QWidget* buildRight();
   void fillList();
-  void add(const QString& title, const QString& path);
+  void addHeading(const QString& text);
+  void add(const QString& title, const QString& path, bool own);
   void makeNew();
   QString ownFolder() const { return folder_ + "/own"; }
   void chosen();
@@ -59,6 +62,10 @@ class ExperimentsTab : public QWidget {
   void readResult();
   void showResult();
   void showState();
+  void fitColumns();
+  static QString columnTitle(int column, bool two_lines);
+  int widthOfNumbers(int column) const;
+  QString allNumbers(int row) const;
   void fillRow(int row, const TrialResult& trial, double first);
   void ended(const QString& problem);
   QString folderOf(const ExperimentSpec& spec) const;
@@ -75,6 +82,7 @@ class ExperimentsTab : public QWidget {
   ExperimentResult result_;
   std::vector<Trial> trials_;
   bool known_ = false;  // spec_ was read
+  Pane* numbers_ = nullptr;
   QListWidget* list_;
   QLabel *title_, *text_, *expect_, *measured_, *size_, *state_;
   QSpinBox* repeats_;

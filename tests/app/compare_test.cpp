@@ -1,9 +1,12 @@
 // What the Compare tab is made of: samples of runs, and differences with their noise.
+#include <QTemporaryDir>
 #include <QtTest>
 #include <cmath>
 
 #include "app/compare/comparison_model.h"
+#include "app/report/report_export.h"
 #include "app/session/run_reader.h"
+#include "profiling/formats/convert.h"
 #include "tests/app/made_run.h"
 #include "tests/support/graph_run.h"
 
@@ -50,6 +53,7 @@ class CompareTest : public QObject {
   void graphRunsAreComparedByTheGpusSteps();
   void aRunDoesNotDifferFromItself();
   void swappedBaselineFlipsTheSigns();
+  void aReportSaysTheStepThatCompareShows();
   void mismatchesAreNamed();
   void noiseComesFromTheRunsOwnSpread();
   void runsWithoutATraceHaveNoiseToo();
@@ -183,6 +187,30 @@ void CompareTest::swappedBaselineFlipsTheSigns() {
     decided += x.verdict == Verdict::Better || x.verdict == Verdict::Worse;
   }
   QVERIFY(decided >= 5);
+}
+
+// The mean of the whole run is another one, and named so.
+void CompareTest::aReportSaysTheStepThatCompareShows() {
+  prof::RunData data;
+  data.summary.name = "slow start", data.summary.status = "finished", data.summary.origin = "run";
+  data.summary.steps = 60, data.summary.us_per_step = 1234.5;
+  test::add_steps(data.trace, test::StepStyle::GraphArena, 0, 60);
+  const QTemporaryDir folder;
+  const QString path = folder.filePath("slow start.wsrun");
+  prof::export_run(data, path.toStdString());
+  Run shown;
+  read_summary(shown, path);
+  give_details(shown, std::move(*read_details(path)));
+  const RunSample sample = sample_of(shown);
+  const auto measures = measures_of(shown, sample, 0);
+  const auto mean = std::ranges::find(measures, QString("step, mean"), &MeasureValue::name);
+  QVERIFY(mean != measures.end() && sample.traced());
+  const ReportRun of_file = report_run_of_file(path.toStdString()), of_window = report_run(shown);
+  QCOMPARE(of_file.us_per_step, mean->value);
+  QCOMPARE(of_window.us_per_step, mean->value);
+  QVERIFY(mean->value < 1000);
+  QCOMPARE(of_file.whole_us_per_step, 1234.5);
+  QCOMPARE(of_window.whole_us_per_step, 1234.5);
 }
 
 void CompareTest::mismatchesAreNamed() {

@@ -52,6 +52,7 @@ class ExperimentsTest : public QObject {
   void valuesFarApartAreDrawnByTheirLogarithm();
   void writesWhatItShows();
   void anOwnExperimentIsMadeFromAxes();
+  void anOwnOneStandsApartFromAShippedOneOfTheSameTitle();
   void theCommandLineGivesTheSameTable();
   void theLadderIsTheSameFromBoth();
 };
@@ -165,6 +166,37 @@ void ExperimentsTest::anOwnExperimentIsMadeFromAxes() {
   bool listed = false;
   for (int row = 0; row < again->list()->count(); ++row) listed |= again->list()->item(row)->text() == "My: own!";
   QVERIFY(listed);
+}
+
+void ExperimentsTest::anOwnOneStandsApartFromAShippedOneOfTheSameTitle() {
+  const ExperimentInfo shipped = shipped_experiments().front();
+  ExperimentSpec own = load_experiment(shipped.path);
+  ExperimentsTab made(session_.get(), folder_.path() + "/apart");
+  made.show();
+  QVERIFY(made.add(own));
+  const auto* list = made.findChild<QListWidget*>();
+  const auto twins = list->findItems(QString::fromStdString(shipped.title), Qt::MatchExactly);
+  const auto headings = list->findItems("Your own", Qt::MatchExactly);
+  QCOMPARE(twins.size(), 2);
+  QCOMPARE(headings.size(), 1);
+  QVERIFY(list->row(twins[0]) < list->row(headings[0]) && list->row(headings[0]) < list->row(twins[1]));
+  QVERIFY(twins[0]->toolTip().startsWith("Shipped with Warpscope"));
+  QVERIFY(twins[1]->toolTip().startsWith("Your own"));
+  QCOMPARE(list->currentItem(), twins[1]);
+  const auto said = [&made](const char* words) {
+    for (const QLabel* label : made.findChildren<QLabel*>())
+      if (label->text().startsWith(words)) return true;
+    return false;
+  };
+  QVERIFY(said("Your own · ") && !said("Shipped with Warpscope · "));
+  made.findChild<QListWidget*>()->setCurrentItem(twins[0]);
+  QVERIFY(said("Shipped with Warpscope · "));
+  // By another spelling of its path it is the same one; headings are nobody's.
+  const int rows = list->count();
+  QVERIFY(made.open(QFileInfo(QString::fromStdString(shipped.path)).absolutePath() + "/./" +
+                    QFileInfo(QString::fromStdString(shipped.path)).fileName()));
+  QCOMPARE(list->count(), rows);
+  QVERIFY(!(headings[0]->flags() & Qt::ItemIsSelectable) && !(list->item(0)->flags() & Qt::ItemIsSelectable));
 }
 
 namespace {

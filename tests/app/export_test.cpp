@@ -15,14 +15,12 @@
 
 #include "app/charts/curve_pane.h"
 #include "app/compare/compare_tab.h"
-#include "app/compare/comparison_model.h"
 #include "app/compare/experiments_chart.h"
 #include "app/compare/step_view.h"
 #include "app/panels/theme.h"
 #include "app/report/chart_export.h"
 #include "app/report/range_export.h"
 #include "app/report/report_export.h"
-#include "app/session/run_reader.h"
 #include "profiling/formats/convert.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -99,7 +97,6 @@ class ExportTest : public QObject {
   void svgIsWellFormedAndDraws();
   void pdfPagesAreNotBlank();
   void theCommandLineWritesPdfToo();
-  void aReportSaysTheStepThatCompareShows();
   void csvIsReadByPython();
   void curvesAreFiguresToo();
   void timelinesBecomeChromeTraces();
@@ -179,29 +176,6 @@ void ExportTest::pdfPagesAreNotBlank() {
   QVERIFY2(text.contains("launch gaps") && text.contains("gemm dW1") && text.contains("stream 7"),
            "also that of its figures");
   QVERIFY2(text.contains("A: direct, \"unfused\" <eager>"), "every letter of it is found");
-}
-
-// The first steps take ten times as long, which the mean of the whole run has in it and the sample has not.
-void ExportTest::aReportSaysTheStepThatCompareShows() {
-  prof::RunData data;
-  data.summary.name = "slow start", data.summary.status = "finished", data.summary.origin = "run";
-  data.summary.steps = 60, data.summary.us_per_step = 1234.5;
-  test::add_steps(data.trace, test::StepStyle::GraphArena, 0, 60);
-  const QString path = at("slow start.wsrun");
-  prof::export_run(data, path.toStdString());
-  Run shown;
-  read_summary(shown, path);
-  give_details(shown, std::move(*read_details(path)));
-  const RunSample sample = sample_of(shown);
-  const auto measures = measures_of(shown, sample, 0);
-  const auto mean = std::ranges::find(measures, QString("step, mean"), &MeasureValue::name);
-  QVERIFY(mean != measures.end() && sample.traced());
-  const ReportRun of_file = report_run_of_file(path.toStdString()), of_window = report_run(shown);
-  QCOMPARE(of_file.us_per_step, mean->value);
-  QCOMPARE(of_window.us_per_step, mean->value);
-  QVERIFY(mean->value < 1000);
-  QCOMPARE(of_file.whole_us_per_step, 1234.5);
-  QCOMPARE(of_window.whole_us_per_step, 1234.5);
 }
 
 void ExportTest::theCommandLineWritesPdfToo() {

@@ -11,7 +11,9 @@
 #include <QTableView>
 #include <QToolButton>
 #include <QtTest>
+#include <fstream>
 
+#include "app/compare/experiments_tab.h"
 #include "app/compare/paged_pane.h"
 #include "app/library/library_tab.h"
 #include "app/panels/command_palette.h"
@@ -23,130 +25,17 @@
 #include "app/window/finishing_box.h"
 #include "app/window/key_list.h"
 #include "app/window/live_page.h"
+#include "app/window/record_dialog.h"
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
+#include "tests/app/cut_off.h"
 #include "tests/app/made_run.h"
 #include "tests/app/painted_text.h"
 #include "tests/app/window_home.h"
 
 using namespace ws::app;
 
-namespace {
-
-// What is shortened on purpose, and says the whole in its tooltip.
-bool may_be_short(const QWidget& w) {
-  static const QStringList kNames{"Preset", "Run of this page"};
-  if (w.objectName() == "note") return true;  // beside a pane's title: whole, or in brief, or not at all
-  return kNames.contains(w.accessibleName()) && !w.toolTip().isEmpty();
-}
-
-bool scrolls(const QWidget& w) {
-  for (const QWidget* p = w.parentWidget(); p; p = p->parentWidget())
-    if (qobject_cast<const QAbstractScrollArea*>(p)) return true;
-  return false;
-}
-
-// Where nobody can scroll sideways, nothing may stand beyond the edge.
-bool beyond_the_scroll(const QWidget& w) {
-  for (const QWidget* p = w.parentWidget(); p; p = p->parentWidget()) {
-    const auto* area = qobject_cast<const QAbstractScrollArea*>(p);
-    if (!area || area->horizontalScrollBarPolicy() != Qt::ScrollBarAlwaysOff) continue;
-    return w.mapTo(area->viewport(), QPoint(w.width(), 0)).x() > area->viewport()->width() + 1;
-  }
-  return false;
-}
-
-QString words(const QWidget& w) {
-  if (const auto* label = qobject_cast<const QLabel*>(&w)) return label->text();
-  if (const auto* button = qobject_cast<const QAbstractButton*>(&w)) return button->text();
-  if (const auto* box = qobject_cast<const QComboBox*>(&w)) return box->currentText();
-  return {};
-}
-
-// Empty: it fits. Else what is missing.
-QString shortage(const QWidget& w) {
-  const QString text = words(w);
-  if (text.isEmpty() || may_be_short(w)) return {};
-  QSize need = w.sizeHint();
-  if (qobject_cast<const Segment*>(&w)) need = w.minimumSizeHint();
-  if (const auto* label = qobject_cast<const QLabel*>(&w); label && label->wordWrap())
-    need = {label->minimumSizeHint().width() > label->width() ? label->minimumSizeHint().width() : 0,
-            label->heightForWidth(label->width())};
-  if (const auto* box = qobject_cast<const QComboBox*>(&w))
-    need = {box->fontMetrics().horizontalAdvance(text) + 28, 0};  // its frame and the arrow
-  if (const auto* push = qobject_cast<const QPushButton*>(&w); push && push->menu())
-    need = {push->fontMetrics().horizontalAdvance(text) + 22, 0};  // the arrow stands in its frame
-  const bool button = qobject_cast<const QAbstractButton*>(&w) != nullptr;
-  if (need.width() > w.width() + 1 || (!button && need.height() > w.height() + 1))
-    return QString("%1×%2, needs %3×%4").arg(w.width()).arg(w.height()).arg(need.width()).arg(need.height());
-  const bool named_like_its_menu = qobject_cast<const QDialog*>(w.window());
-  if (text.endsWith(QChar(0x2026)) && qobject_cast<const QLabel*>(&w) && !named_like_its_menu)
-    return "ends with an ellipsis";
-  if (beyond_the_scroll(w)) return "beyond the edge of what scrolls";
-  const QRect seen = w.visibleRegion().boundingRect();
-  if (!scrolls(w) && !seen.contains(w.rect().adjusted(1, 1, -1, -1)))
-    return QString("%1×%2 seen of %3×%4").arg(seen.width()).arg(seen.height()).arg(w.width()).arg(w.height());
-  return {};
-}
-
-QStringList short_columns(const QHeaderView& header) {
-  QStringList found;
-  if (!header.isVisible() || header.orientation() != Qt::Horizontal) return found;
-  for (int i = 0; header.model() && i < header.count(); ++i) {
-    const QString title = header.model()->headerData(i, Qt::Horizontal).toString();
-    const int need = header.fontMetrics().horizontalAdvance(title) + 12;
-    if (!header.isSectionHidden(i) && header.sectionSize(i) < need)
-      found << QString("column “%1”: %2, needs %3").arg(title).arg(header.sectionSize(i)).arg(need);
-  }
-  return found;
-}
-
-QStringList short_tabs(const QTabBar& tabs) {
-  const bool roomy = tabs.objectName() == "strip" && !tabs.property("tight").toBool();
-  const int frame = roomy ? 24 : 14;  // of a tab, as the style sheet has it
-  QStringList found;
-  for (int i = 0; i < tabs.count(); ++i)
-    if (const int need = tabs.fontMetrics().horizontalAdvance(tabs.tabText(i)) + frame;
-        tabs.isTabVisible(i) && tabs.tabRect(i).width() < need)
-      found << QString("tab “%1”: %2, needs %3").arg(tabs.tabText(i)).arg(tabs.tabRect(i).width()).arg(need);
-  return found;
-}
-
-QString beyond_the_edge(const QTableView& table) {
-  if (table.accessibleName() == "Numbers of the experiment") return {};  // a column for every choice that varies
-  constexpr int kOfTwoRuns = 6;
-  if (table.accessibleName() == "Measures" && table.model()->columnCount() != kOfTwoRuns)
-    return {};  // one for each run
-  const int more = table.horizontalScrollBar()->maximum();
-  return more > 0 ? QString("table “%1”: %2 pixels of columns are out of sight").arg(table.accessibleName()).arg(more)
-                  : QString();
-}
-
-// Charts, timelines, maps and bars: what is not made of labels and buttons.
-bool paints_letters(const QWidget& w) {
-  return QString(w.metaObject()->className()).startsWith("ws::app::") && !qobject_cast<const QAbstractButton*>(&w) &&
-         !qobject_cast<const QAbstractScrollArea*>(&w);
-}
-
-QStringList cut_off(const QWidget& window) {
-  QStringList found;
-  for (QWidget* w : window.findChildren<QWidget*>()) {
-    if (!w->isVisible() || w->window() != &window) continue;
-    if (const QString why = shortage(*w); !why.isEmpty())
-      found << QString("%1 “%2” (%3): %4")
-                   .arg(w->metaObject()->className(), words(*w).left(60), w->parentWidget()->metaObject()->className(),
-                        why);
-    if (const auto* header = qobject_cast<const QHeaderView*>(w)) found << short_columns(*header);
-    if (const auto* tabs = qobject_cast<const QTabBar*>(w)) found << short_tabs(*tabs);
-    if (const auto* table = qobject_cast<const QTableView*>(w); table && !beyond_the_edge(*table).isEmpty())
-      found << beyond_the_edge(*table);
-    if (paints_letters(*w))
-      for (const QString& line : unreadable(*w)) found << QString("%1: %2").arg(w->metaObject()->className(), line);
-  }
-  return found;
-}
-
-}  // namespace
+using namespace ws::test;
 
 class FitTest : public QObject, WindowHome {
   Q_OBJECT
@@ -194,6 +83,8 @@ class FitTest : public QObject, WindowHome {
   void everyTab_data();
   void everyTab();
   void tabsWithNothingInThem();
+  void besideBothDocksNothingScrollsSideways_data();
+  void besideBothDocksNothingScrollsSideways();
   void whatIsPointedAtAndChosen();
   void boxesThatComeUp();
 };
@@ -288,6 +179,46 @@ void FitTest::everyTab() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
+void FitTest::besideBothDocksNothingScrollsSideways_data() {
+  QTest::addColumn<QSize>("size");
+  QTest::newRow("small") << QSize(1280, 800);
+  QTest::newRow("large") << QSize(1920, 1080);
+  QTest::newRow("small, in the other theme") << QSize(1280, 800);
+  QTest::newRow("large, in the other theme") << QSize(1920, 1080);
+}
+
+// An experiment with numbers, and three runs that are compared.
+void FitTest::besideBothDocksNothingScrollsSideways() {
+  QFETCH(QSize, size);
+  auto window = open();
+  window->resize(size);
+  QTRY_VERIFY(window->deviceKnown());
+  takeIn(*window);
+  train(*window, "direct");
+  for (Run* run : window->library()->runs()) window->library()->setTicked(run, true);
+  for (const char* dock : {"Setup", "Runs", "Details"}) openDock(*window, dock);
+  auto* experiments = window->findChild<ExperimentsTab*>();
+  QStringList wrong;
+  for (const char* name : {"Experiments", "Compare"}) {
+    for (int tab = 0; tab < window->tabs()->count(); ++tab)
+      if (window->tabs()->tabText(tab).startsWith(name)) window->tabs()->setCurrentIndex(tab);
+    settle();
+    if (experiments->isVisible()) {
+      const QString file = window->library()->folder() + "/tiny.json";
+      std::ofstream(file.toStdString()) << R"({"title": "Of a title that is rather long to be read here", "spec":
+        {"data": {"name": "iris"}, "train": {"epochs": 300}, "exec": {"device": "cpu"}}, "axes": {"exec.fusion":
+        ["off", "epilogue"], "train.batch": [8, 16]}, "repeats": 2})";
+      QVERIFY(experiments->open(file));
+      experiments->run();
+      QTRY_VERIFY_WITH_TIMEOUT(!experiments->running(), 60'000);
+      settle();
+    }
+    check(*window, QString("%1 beside docks, %2%3").arg(name).arg(size.width()).arg(theme().dark() ? "" : ", light"),
+          wrong);
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
 void FitTest::tabsWithNothingInThem() {
   auto window = open();
   window->resize(1280, 800);
@@ -360,11 +291,17 @@ void FitTest::boxesThatComeUp() {
   CommandPalette palette(window->menuBar(), window.get());
   SpecJsonDialog json(window->setup()->spec(), window.get());
   FinishingBox finishing(waiting_for(*window->session()), window.get());
-  for (QDialog* box : std::initializer_list<QDialog*>{&keys, &palette, &json, &finishing}) {
+  RecordDialog record(window.get()), refused(window.get());
+  for (QLineEdit* edit : record.findChildren<QLineEdit*>())
+    edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : "200ms/5s");
+  for (QLineEdit* edit : refused.findChildren<QLineEdit*>()) edit->setText("5s/200ms");
+  refused.setObjectName("refused");
+  for (QDialog* box : std::initializer_list<QDialog*>{&keys, &palette, &json, &finishing, &record, &refused}) {
     box->setModal(false);
     box->show();
     settle();
-    check(*box, box->windowTitle().isEmpty() ? QString(box->metaObject()->className()) : box->windowTitle(), wrong);
+    const QString name = box->windowTitle().isEmpty() ? QString(box->metaObject()->className()) : box->windowTitle();
+    check(*box, (name + " " + box->objectName()).trimmed(), wrong);
     box->hide();
   }
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));

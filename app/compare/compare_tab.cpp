@@ -9,11 +9,11 @@
 
 #include "app/charts/curve_pane.h"
 #include "app/compare/compare_table.h"
-#include "app/compare/compared_step.h"
 #include "app/compare/step_view.h"
 #include "app/compare/waterfall_view.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/session/compared_step.h"
 #include "app/window/main_window.h"
 
 namespace ws::app {

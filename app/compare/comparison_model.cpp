@@ -5,9 +5,9 @@
 #include <limits>
 #include <set>
 
-#include "app/compare/compared_step.h"
 #include "app/compare/mismatches.h"
 #include "app/panels/data_shape.h"
+#include "app/session/compared_step.h"
 #include "engine/executor.h"
 #include "profiling/analysis/activity.h"
 

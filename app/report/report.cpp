@@ -5,9 +5,9 @@
 #include <limits>
 #include <set>
 
-#include "app/compare/compared_step.h"
 #include "app/report/report_figures.h"
 #include "app/report/svg.h"
+#include "app/session/compared_step.h"
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/kernel_table.h"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/compare/compared_step.h"
 #include "app/report/report.h"
+#include "app/session/compared_step.h"
 #include "app/session/gpu_steps.h"
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/step_sample.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "app/compare/compared_step.h"
 #include "app/panels/data_shape.h"
+#include "app/session/compared_step.h"
 #include "app/session/writer_mark.h"
 #include "app/timeline/memory_curves.h"
 #include "app/timeline/trace_queries.h"

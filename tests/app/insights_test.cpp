@@ -353,11 +353,14 @@ void InsightsTest::shippedExperimentsAreListed() {
   auto* tab = window->findChild<ExperimentsTab*>();
   QVERIFY(show_tab(*window, "Experiments"));
   QVERIFY(tab->isVisible());
-  QCOMPARE(size_t(tab->list()->count()), shipped_experiments().size());
+  size_t listed = 0;
   for (int row = 0; row < tab->list()->count(); ++row) {
+    if (!(tab->list()->item(row)->flags() & Qt::ItemIsSelectable)) continue;  // a heading
+    ++listed;
     tab->list()->setCurrentRow(row);
     QVERIFY(tab->table()->rowCount() > 1);
   }
+  QCOMPARE(listed, shipped_experiments().size());
 }
 
 QTEST_MAIN(InsightsTest)

@@ -12,6 +12,8 @@
 #include <QToolButton>
 #include <QtTest>
 #include <fstream>
+#include <map>
+#include <utility>
 
 #include "app/compare/experiments_tab.h"
 #include "app/compare/paged_pane.h"
@@ -40,7 +42,20 @@ using namespace ws::test;
 class FitTest : public QObject, WindowHome {
   Q_OBJECT
  private:
-  static void settle() { QTest::qWait(300); }
+  static std::map<QWidget*, QRect> places() {
+    std::map<QWidget*, QRect> all;
+    for (QWidget* w : QApplication::allWidgets())
+      if (w->isVisible()) all[w] = w->geometry();
+    return all;
+  }
+  // Until nothing moves: on a busy machine a layout takes its time.
+  static void settle() {
+    std::map<QWidget*, QRect> before;
+    for (int turn = 0; turn < 40; ++turn) {
+      for (int event = 0; event < 5; ++event) QTest::qWait(30);
+      if (const auto now = places(); std::exchange(before, now) == now) return;
+    }
+  }
   static void check(QWidget& window, const QString& where, QStringList& wrong) {
     for (const QString& line : cut_off(window)) wrong << where + ": " + line;
     const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");

@@ -86,6 +86,14 @@ class FitTest : public QObject, WindowHome {
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
   }
 
+  // Two runs of a GPU and one of the CPU for each allocator, all of them ticked.
+  static void fill(MainWindow& window, std::initializer_list<const char*> allocators) {
+    QTRY_VERIFY(window.deviceKnown());
+    takeIn(window);
+    for (const char* allocator : allocators) train(window, allocator);
+    for (Run* run : window.library()->runs()) window.library()->setTicked(run, true);
+  }
+
  private slots:
   void initTestCase() { moveIn(); }
   void init() {  // each other test in the other theme
@@ -176,11 +184,7 @@ void FitTest::everyTab() {
   QFETCH(QSize, size);
   auto window = open();
   window->resize(size);
-  QTRY_VERIFY(window->deviceKnown());
-  takeIn(*window);
-  train(*window, "direct");
-  train(*window, "arena");
-  for (Run* run : window->library()->runs()) window->library()->setTicked(run, true);
+  fill(*window, {"direct", "arena"});
   QStringList wrong;
   size_t letters = 0;  // painted ones: that they are looked at is seen from their number
   for (int tab = 0; tab < window->tabs()->count(); ++tab) {
@@ -207,10 +211,7 @@ void FitTest::besideBothDocksNothingScrollsSideways() {
   QFETCH(QSize, size);
   auto window = open();
   window->resize(size);
-  QTRY_VERIFY(window->deviceKnown());
-  takeIn(*window);
-  train(*window, "direct");
-  for (Run* run : window->library()->runs()) window->library()->setTicked(run, true);
+  fill(*window, {"direct"});
   for (const char* dock : {"Setup", "Runs", "Details"}) openDock(*window, dock);
   auto* experiments = window->findChild<ExperimentsTab*>();
   QStringList wrong;

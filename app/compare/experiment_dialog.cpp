@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/panels/primary_button.h"
 #include "app/panels/theme.h"
 #include "app/session/text.h"
 #include "engine/executor.h"
@@ -53,7 +54,7 @@ ExperimentDialog::ExperimentDialog(const RunSpec& base, QWidget* parent) : QDial
   column->addWidget(count_);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
   make_ = buttons->addButton(tr("Make"), QDialogButtonBox::AcceptRole);
-  make_->setProperty("primary", true);
+  make_primary(*make_);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(repeats_, &QSpinBox::valueChanged, this, &ExperimentDialog::refresh);

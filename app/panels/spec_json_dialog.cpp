@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 
+#include "app/panels/primary_button.h"
 #include "app/panels/theme.h"
 
 namespace ws::app {
@@ -22,7 +23,7 @@ SpecJsonDialog::SpecJsonDialog(const RunSpec& spec, QWidget* parent)
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
   accept_ = buttons->button(QDialogButtonBox::Ok);
   accept_->setText(tr("Use these"));
-  accept_->setProperty("primary", true);
+  make_primary(*accept_);
   auto* column = new QVBoxLayout(this);
   column->addWidget(editor_, 1);
   column->addWidget(verdict_);

@@ -10,6 +10,7 @@
 #include <QSettings>
 #include <QVBoxLayout>
 
+#include "app/panels/primary_button.h"
 #include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
 #include "profiling/failure.h"
@@ -63,7 +64,7 @@ RecordDialog::RecordDialog(QWidget* parent)
   column->addWidget(verdict_);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
   record_ = buttons->addButton(tr("Record"), QDialogButtonBox::AcceptRole);
-  record_->setProperty("primary", true);
+  make_primary(*record_);
   column->addWidget(buttons);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);

@@ -12,7 +12,7 @@
 #include "app/cli/lab_show.h"
 #include "app/lab/recorded_lab.h"
 #include "app/session/torch_run.h"
-#include "engine/lab/lab.h"
+#include "engine/lab/ceilings.h"
 
 namespace ws::cli {
 namespace {
@@ -29,7 +29,7 @@ struct LabArguments {
   double seconds = -1;
   std::optional<uint64_t> seed;
   std::string python = "python3", script;
-  bool json = false, print_source = false, cold_cache = false, torch = false;
+  bool json = false, print_source = false, cold_cache = false, torch = false, ceilings = false;
 };
 
 json starting_point(const LabArguments& a) {
@@ -115,7 +115,18 @@ LabResult in_torch(const LabArguments& a, const LabSpec& spec, const std::atomic
   return result;
 }
 
+int print_measured(const LabArguments& a) {
+  LabResult result;
+  result.ceilings = measure_ceilings();
+  if (a.json)
+    std::printf("%s\n", to_json(result.ceilings).dump().c_str());
+  else
+    print_ceilings(result);
+  return kDone;
+}
+
 int run_lab(const LabArguments& a) {
+  if (a.ceilings) return print_measured(a);
   if (a.source.ends_with(".wsrun")) return show(a);
   if (!a.point.empty()) throw UsageError("lab --point: name the recorded run file first");
   if (a.torch && !a.run_file.empty()) throw UsageError("lab --torch: a run file holds our own sweeps; use --json");
@@ -158,6 +169,9 @@ Run add_lab(CLI::App& program) {
   command.add_option("--seed", a->seed, "of the numbers that are computed on")->type_name("N");
   command.add_flag("--cold-cache", a->cold_cache, "push the inputs out of the caches before each call");
   command.add_option("--csv", a->csv, "write the points to this file")->type_name("FILE");
+  command.add_flag("--ceilings", a->ceilings,
+                   "measure what the card can do at most, anew, and stop; sweeps and the roofline use what was "
+                   "measured last");
   command.add_flag("--torch", a->torch, "run the same sweep in PyTorch instead: everything but expressions");
   command.add_option("--python", a->python, "which python3 has PyTorch")->type_name("PROGRAM")->capture_default_str();
   command.add_option("--script", a->script, "another script in place of resources/torch/lab.py")->type_name("FILE");

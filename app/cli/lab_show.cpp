@@ -109,11 +109,14 @@ void print_crossovers(const LabResult& result) {
 void print_ceilings(const LabResult& result) {
   const Ceilings& c = result.ceilings;
   if (c.read_write_bytes_s <= 0) return;
-  std::printf("measured on this card: memory %s, pinned copy %s, fp32 %s, tf32 %s, fp16 %s, sine %s, short sine %s\n",
-              rate_text(c.read_write_bytes_s, "B/s").c_str(), rate_text(c.pinned_bytes_s, "B/s").c_str(),
-              rate_text(c.fp32_flops_s, "FLOP/s").c_str(), rate_text(c.tf32_flops_s, "FLOP/s").c_str(),
-              rate_text(c.fp16_flops_s, "FLOP/s").c_str(), rate_text(c.sine_per_s, "/s").c_str(),
-              rate_text(c.short_sine_per_s, "/s").c_str());
+  std::string text = "measured on this card: memory " + rate_text(c.read_write_bytes_s, "B/s");
+  const auto add = [&](const char* name, double value, const char* unit) {
+    if (value > 0) text += std::string(", ") + name + " " + rate_text(value, unit);
+  };
+  add("pinned copy", c.pinned_bytes_s, "B/s");
+  add("fp32", c.fp32_flops_s, "FLOP/s"), add("tf32", c.tf32_flops_s, "FLOP/s"), add("fp16", c.fp16_flops_s, "FLOP/s");
+  add("sine", c.sine_per_s, "/s"), add("short sine", c.short_sine_per_s, "/s");
+  std::printf("%s\n", text.c_str());
 }
 
 void print_point_trace(const std::string& path, const LabResult& result, const std::string& which) {

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "engine/executor.h"
+#include "engine/lab/ceilings.h"
 #include "engine/lab/measure.h"
 #include "profiling/annotate.h"
 
@@ -81,7 +82,10 @@ class Sweep {
 
   LabResult run() {
 #ifdef WARPSCOPE_HAVE_CUDA
-    if (device_info().cuda) result_.ceilings = measure_cuda_ceilings();
+    if (device_info().cuda) {
+      result_.ceilings = remembered_ceilings(device_info().name, device_info().driver);
+      measure_cuda_ceilings(result_.ceilings, result_.spec, cancel_);
+    }
     sink_.ceilings(result_.ceilings);
 #endif
     const int total = static_cast<int>(result_.spec.sizes.size() * result_.spec.ways.size());
@@ -102,7 +106,10 @@ class Sweep {
  private:
   // A ceiling is the best that was seen: no point may stand above it.
   void raise_ceilings() {
-    if (result_.spec.operation != Operation::MatMul) return;
+    if (result_.spec.operation == Operation::MatMul) raise_to_products();
+    if (device_info().cuda) remember_ceilings(device_info().name, device_info().driver, result_.ceilings);
+  }
+  void raise_to_products() {
     Ceilings& c = result_.ceilings;
     for (const LabPoint& p : result_.points) {
       if (!p.ok || p.compute_s <= 0 || !info(p.way).gpu) continue;

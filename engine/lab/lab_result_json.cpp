@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/lab/lab.h"
+#include "engine/lab/ceilings.h"
 
 namespace ws::lab {
 
@@ -31,16 +31,6 @@ json crossings_json(const LabResult& r) {
                          {"seconds", c.seconds}});
   return crossings;
 }
-
-struct CeilingName {
-  const char* name;
-  double Ceilings::*value;
-};
-constexpr CeilingName kCeilings[] = {
-    {"memory_bytes_s", &Ceilings::read_write_bytes_s}, {"fp32_flops_s", &Ceilings::fp32_flops_s},
-    {"tf32_flops_s", &Ceilings::tf32_flops_s},         {"fp16_flops_s", &Ceilings::fp16_flops_s},
-    {"pinned_bytes_s", &Ceilings::pinned_bytes_s},     {"sine_per_s", &Ceilings::sine_per_s},
-    {"short_sine_per_s", &Ceilings::short_sine_per_s}};
 
 // A way that this version does not know gives no point.
 std::optional<LabPoint> read_point(const json& p) {
@@ -81,12 +71,11 @@ LabSpec read_spec(const json& object) {
 }  // namespace
 
 json to_json(const LabResult& r) {
-  json points = json::array(), ceilings;
+  json points = json::array();
   for (const LabPoint& p : r.points) points.push_back(point_json(p));
-  for (const CeilingName& c : kCeilings) ceilings[c.name] = r.ceilings.*c.value;
-  json object = {{"spec", to_json(r.spec)},  {"device", r.device}, {"message", r.message},
-                 {"cancelled", r.cancelled}, {"points", points},   {"crossovers", crossings_json(r)},
-                 {"ceilings", ceilings}};
+  json object = {{"spec", to_json(r.spec)},        {"device", r.device}, {"message", r.message},
+                 {"cancelled", r.cancelled},       {"points", points},   {"crossovers", crossings_json(r)},
+                 {"ceilings", to_json(r.ceilings)}};
   if (!r.source.empty()) object["framework"] = r.source;
   return object;
 }
@@ -97,8 +86,7 @@ LabResult lab_result_from_json(const json& object) {
     result.spec = read_spec(object);
     for (const json& p : object.at("points"))
       if (auto point = read_point(p)) result.points.push_back(std::move(*point));
-    if (const auto found = object.find("ceilings"); found != object.end())
-      for (const CeilingName& c : kCeilings) result.ceilings.*c.value = found->value(c.name, 0.0);
+    if (const auto found = object.find("ceilings"); found != object.end()) result.ceilings = ceilings_from_json(*found);
     result.device = object.value("device", "");
     result.message = object.value("message", "");
     result.cancelled = object.value("cancelled", false);

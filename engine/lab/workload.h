@@ -44,7 +44,8 @@ std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_
                                             const std::atomic<bool>& cancel);
 // Throws Failure when the machine cannot; defined where CUDA is built in.
 std::unique_ptr<Workload> make_cuda_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs);
-Ceilings measure_cuda_ceilings();
+// Those that the sweep is held against and that are not known yet.
+void measure_cuda_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel);
 int64_t free_device_bytes();
 void release_cuda_memory();  // what workloads share; none may be left
 

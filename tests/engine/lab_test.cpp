@@ -2,11 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
+
+#include "engine/lab/ceilings.h"
 
 namespace ws::lab {
 namespace {
@@ -21,6 +26,54 @@ std::string refusal(std::string_view text) {
     return failure.what();
   }
   return "";
+}
+
+// A folder for the user's cache that is gone afterwards.
+class CeilingsFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("XDG_CACHE_HOME");
+    std::filesystem::remove_all(folder_);
+  }
+  const std::string folder_ = testing::TempDir() + "/warpscope-cache-" + std::to_string(getpid());
+};
+
+TEST_F(CeilingsFile, RemembersEachCardUntilItsDriverChanges) {
+  EXPECT_EQ(remembered_ceilings("A card").read_write_bytes_s, 0);
+  Ceilings c;
+  c.read_write_bytes_s = 4e12, c.tf32_flops_s = 3.5e14;
+  remember_ceilings("A card", "580.1", c);
+  remember_ceilings("Another", "580.1", Ceilings{.read_write_bytes_s = 1e12});
+  EXPECT_EQ(remembered_ceilings("A card").tf32_flops_s, 3.5e14);
+  EXPECT_EQ(remembered_ceilings("A card", "580.1").read_write_bytes_s, 4e12);
+  EXPECT_EQ(remembered_ceilings("A card", "590.2").read_write_bytes_s, 0);
+  EXPECT_EQ(remembered_ceilings("Another").read_write_bytes_s, 1e12);
+  c.read_write_bytes_s = 5e12;
+  remember_ceilings("A card", "590.2", c);
+  EXPECT_EQ(remembered_ceilings("A card", "590.2").read_write_bytes_s, 5e12);
+  EXPECT_EQ(remembered_ceilings("Another").read_write_bytes_s, 1e12);
+}
+
+TEST_F(CeilingsFile, TakesADamagedFileForNone) {
+  remember_ceilings("A card", "1", Ceilings{.read_write_bytes_s = 4e12});
+  for (const char* text : {"", "{\"A card\": ", "[1, 2]", "{\"A card\": 7}",
+                           "{\"A card\": {\"memory_bytes_s\": \"much\"}}", "{\"A card\": {\"driver\": 1}}"}) {
+    std::ofstream(ceilings_file()) << text;
+    EXPECT_EQ(remembered_ceilings("A card").read_write_bytes_s, 0) << text;
+    EXPECT_EQ(remembered_ceilings("A card", "1").read_write_bytes_s, 0) << text;
+  }
+  remember_ceilings("A card", "1", Ceilings{.read_write_bytes_s = 4e12});
+  EXPECT_EQ(remembered_ceilings("A card", "1").read_write_bytes_s, 4e12);
+}
+
+TEST_F(CeilingsFile, MayBeImpossibleToWrite) {
+  setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+  remember_ceilings("A card", "1", Ceilings{.read_write_bytes_s = 4e12});
+  EXPECT_EQ(remembered_ceilings("A card").read_write_bytes_s, 0);
 }
 
 TEST(Expression, KnowsPrecedence) {

@@ -1,4 +1,4 @@
-// What this card can do at most, measured once in a process: the lines that the curves are held against.
+// What this card can do at most: the lines that the curves are held against.
 #include <algorithm>
 
 #include "engine/cuda/lab/lab_kernels.h"
@@ -44,7 +44,7 @@ double product_flops(Way way, cudaStream_t stream) {
 double memory_rate(cudaStream_t stream) {
   size_t free = 0, total = 0;
   CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  const size_t elements = std::min(size_t{1} << 28, free / 32 * 4);  // 1 GiB: far beyond any cache
+  const size_t elements = std::min(size_t{1} << 28, free / 8 / sizeof(float));  // 1 GiB: far beyond any cache
   const auto from = DeviceBlock<float>::filled(elements, 1), to = DeviceBlock<float>::device(elements);
   const double driver = best_seconds(stream, [&] {
     CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream));
@@ -74,24 +74,34 @@ double sine_rate(cudaStream_t stream, bool small) {
   return 4.0 * kElements * kRepeats / s;
 }
 
-Ceilings measure() {
-  const cuda::Stream stream = cuda::make_stream();
-  Ceilings c;
-  c.read_write_bytes_s = memory_rate(stream);
-  c.pinned_bytes_s = pinned_rate(stream);
-  c.sine_per_s = sine_rate(stream, false);
-  c.short_sine_per_s = sine_rate(stream, true);
-  c.fp32_flops_s = product_flops(Way::GpuResident, stream);
-  c.tf32_flops_s = product_flops(Way::GpuTf32, stream);
-  c.fp16_flops_s = product_flops(Way::GpuFp16, stream);
-  return c;
+// Where there is no room to measure one, nothing is held against it.
+template <class Measure>
+void find(double& ceiling, bool wanted, const std::atomic<bool>& cancel, const Measure& measure) {
+  if (!wanted || ceiling > 0 || cancel) return;
+  try {
+    ceiling = measure();
+  } catch (const OutOfMemory&) {
+    cudaGetLastError();
+  }
 }
 
 }  // namespace
 
-Ceilings measure_cuda_ceilings() {
-  static const Ceilings measured = measure();
-  return measured;
+void measure_cuda_ceilings(Ceilings& c, const LabSpec& sweep, const std::atomic<bool>& cancel) {
+  const cuda::Stream stream = cuda::make_stream();
+  const bool product = sweep.operation == Operation::MatMul;
+  const bool sines = sweep.operation == Operation::Sine || sweep.operation == Operation::Expression;
+  const auto among = [&](Way way) { return product && std::ranges::find(sweep.ways, way) != sweep.ways.end(); };
+  const bool other = product && std::ranges::any_of(sweep.ways, [](Way way) {
+                       return info(way).gpu && way != Way::GpuTf32 && way != Way::GpuFp16;
+                     });
+  find(c.read_write_bytes_s, true, cancel, [&] { return memory_rate(stream); });
+  find(c.pinned_bytes_s, true, cancel, [&] { return pinned_rate(stream); });
+  find(c.sine_per_s, sines, cancel, [&] { return sine_rate(stream, false); });
+  find(c.short_sine_per_s, sines, cancel, [&] { return sine_rate(stream, true); });
+  find(c.fp32_flops_s, other, cancel, [&] { return product_flops(Way::GpuResident, stream); });
+  find(c.tf32_flops_s, among(Way::GpuTf32), cancel, [&] { return product_flops(Way::GpuTf32, stream); });
+  find(c.fp16_flops_s, among(Way::GpuFp16), cancel, [&] { return product_flops(Way::GpuFp16, stream); });
 }
 
 }  // namespace ws::lab

@@ -1,0 +1,101 @@
+#include "engine/lab/ceilings.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/executor.h"
+#include "engine/lab/workload.h"
+
+namespace ws::lab {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct CeilingName {
+  const char* name;
+  double Ceilings::*value;
+};
+constexpr CeilingName kCeilings[] = {
+    {"memory_bytes_s", &Ceilings::read_write_bytes_s}, {"fp32_flops_s", &Ceilings::fp32_flops_s},
+    {"tf32_flops_s", &Ceilings::tf32_flops_s},         {"fp16_flops_s", &Ceilings::fp16_flops_s},
+    {"pinned_bytes_s", &Ceilings::pinned_bytes_s},     {"sine_per_s", &Ceilings::sine_per_s},
+    {"short_sine_per_s", &Ceilings::short_sine_per_s}};
+
+// What cannot be read, or is no such file, knows nothing.
+json read_cards(const fs::path& file) {
+  std::ifstream in(file);
+  json cards = json::parse(in, nullptr, false);
+  return cards.is_object() ? cards : json::object();
+}
+
+}  // namespace
+
+json to_json(const Ceilings& ceilings) {
+  json object;
+  for (const CeilingName& c : kCeilings) object[c.name] = ceilings.*c.value;
+  return object;
+}
+
+Ceilings ceilings_from_json(const json& object) {
+  Ceilings ceilings;
+  for (const CeilingName& c : kCeilings) {
+    const auto found = object.find(c.name);
+    if (found != object.end() && found->is_number()) ceilings.*c.value = found->get<double>();
+  }
+  return ceilings;
+}
+
+fs::path ceilings_file() {
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (cache && *cache) return fs::path(cache) / "warpscope/ceilings.json";
+  return home && *home ? fs::path(home) / ".cache/warpscope/ceilings.json" : fs::path();
+}
+
+Ceilings remembered_ceilings(const std::string& device, const std::string& driver) {
+  const json cards = read_cards(ceilings_file());
+  const auto card = cards.find(device);
+  if (card == cards.end() || !card->is_object()) return {};
+  if (!driver.empty() && card->value("driver", json()) != driver) return {};
+  return ceilings_from_json(*card);
+}
+
+void remember_ceilings(const std::string& device, const std::string& driver, const Ceilings& ceilings) {
+  const fs::path file = ceilings_file();
+  if (file.empty()) return;
+  json cards = read_cards(file);
+  json card = to_json(ceilings);
+  card["driver"] = driver;
+  cards[device] = card;
+  std::error_code failed;
+  fs::create_directories(file.parent_path(), failed);
+  const fs::path part = file.string() + "." + std::to_string(getpid());
+  std::ofstream out(part);
+  out << cards.dump(1) << "\n";
+  out.close();
+  if (out) fs::rename(part, file, failed);
+  if (!out || failed) fs::remove(part, failed);
+}
+
+Ceilings measure_ceilings() {
+  const DeviceInfo& device = device_info();
+  if (!device.cuda) throw Failure("There is no GPU to measure: " + device.why_not);
+  Ceilings measured;
+#ifdef WARPSCOPE_HAVE_CUDA
+  const std::atomic<bool> never{false};
+  for (const Operation operation : {Operation::MatMul, Operation::Sine}) {
+    LabSpec all;
+    all.operation = operation;
+    all.ways = {Way::GpuResident, Way::GpuTf32, Way::GpuFp16};
+    measure_cuda_ceilings(measured, all, never);
+  }
+  remember_ceilings(device.name, device.driver, measured);
+#endif
+  return measured;
+}
+
+}  // namespace ws::lab

@@ -116,8 +116,9 @@ LabResult in_torch(const LabArguments& a, const LabSpec& spec, const std::atomic
 }
 
 int print_measured(const LabArguments& a) {
+  CancelOnInterrupt interrupt;
   LabResult result;
-  result.ceilings = measure_ceilings();
+  result.ceilings = measure_ceilings(interrupt.cancel);
   if (a.json)
     std::printf("%s\n", to_json(result.ceilings).dump().c_str());
   else

@@ -3,12 +3,15 @@
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QPushButton>
 #include <QToolTip>
 #include <cmath>
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/timeline/time_scale.h"
+#include "engine/executor.h"
+#include "engine/lab/ceilings.h"
 
 namespace ws::app {
 namespace {
@@ -22,10 +25,12 @@ QString power_text(int power, const char* unit) {
   return QString::number(std::pow(10.0, power - third * 3), 'g', 4) + " " + kPrefix[third] + unit;
 }
 
-}  // namespace
+double of_precision(Precision precision, double fp32, double tf32, double half) {
+  return precision == Precision::Fp32 ? fp32 : precision == Precision::Tf32 ? tf32 : half;
+}
 
 // From the makers' data sheets, dense, without sparsity: FLOP/s and B/s.
-prof::Ceilings known_ceilings(const QString& device, Precision precision) {
+prof::Ceilings of_data_sheet(const QString& device, Precision precision) {
   struct Known {
     const char* part;
     double fp32, tf32, half, bytes;
@@ -35,11 +40,22 @@ prof::Ceilings known_ceilings(const QString& device, Precision precision) {
                                      {"A100", 19.5e12, 156e12, 312e12, 2.0e12}};
   for (const Known& known : kKnown)
     if (device.contains(QLatin1String(known.part)))
-      return {precision == Precision::Fp32   ? known.fp32
-              : precision == Precision::Tf32 ? known.tf32
-                                             : known.half,
-              known.bytes};
+      return {of_precision(precision, known.fp32, known.tf32, known.half), known.bytes};
   return {};
+}
+
+// It ran on the card of this machine.
+bool can_measure(const Run& run) {
+  return device_info().cuda && run.device == QString::fromStdString(device_info().name);
+}
+
+}  // namespace
+
+Roof roof_of(const QString& device, Precision precision) {
+  const lab::Ceilings seen = lab::remembered_ceilings(device.toStdString());
+  const double flops = of_precision(precision, seen.fp32_flops_s, seen.tf32_flops_s, seen.fp16_flops_s);
+  if (flops > 0 && seen.read_write_bytes_s > 0) return {{flops, seen.read_write_bytes_s}, true};
+  return {of_data_sheet(device, precision), false};
 }
 
 RooflineView::RooflineView(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection) {
@@ -47,8 +63,9 @@ RooflineView::RooflineView(Selection* selection, QWidget* parent) : QWidget(pare
   connect(selection, &Selection::changed, this, qOverload<>(&QWidget::update));
 }
 
-void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, prof::Ceilings ceilings) {
-  run_ = run, points_ = std::move(points), ceilings_ = ceilings;
+void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, const Roof& roof) {
+  run_ = run, points_ = std::move(points), roof_ = roof;
+  const prof::Ceilings& ceilings = roof.ceilings;
   std::erase_if(points_, [](const prof::RooflinePoint& p) { return p.flops_per_s <= 0 || p.intensity <= 0; });
   if (!points_.empty()) {
     double least_x = 1e9, most_x = 0, least_y = 1e18, most_y = std::max(1.0, ceilings.flops_per_s);
@@ -77,22 +94,24 @@ QPointF RooflineView::placeOf(const prof::RooflinePoint& point) const {
 }
 
 void RooflineView::paintRoof(QPainter& painter) const {
-  if (ceilings_.flops_per_s <= 0 || ceilings_.bytes_per_s <= 0) return;
+  const prof::Ceilings& ceilings = roof_.ceilings;
+  if (ceilings.flops_per_s <= 0 || ceilings.bytes_per_s <= 0) return;
   const Theme& t = theme();
-  const double ridge = ceilings_.flops_per_s / ceilings_.bytes_per_s, low = std::pow(10, x_low_);
+  const double ridge = ceilings.flops_per_s / ceilings.bytes_per_s, low = std::pow(10, x_low_);
   painter.save();
   painter.setClipRect(area().adjusted(0, -2, 0, 0));
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(t.text, 1.7));
-  painter.drawPolyline(QPolygonF{QPointF(x(low), y(low * ceilings_.bytes_per_s)),
-                                 QPointF(x(ridge), y(ceilings_.flops_per_s)),
-                                 QPointF(area().right(), y(ceilings_.flops_per_s))});
+  painter.drawPolyline(QPolygonF{QPointF(x(low), y(low * ceilings.bytes_per_s)),
+                                 QPointF(x(ridge), y(ceilings.flops_per_s)),
+                                 QPointF(area().right(), y(ceilings.flops_per_s))});
   painter.restore();
   painter.setPen(t.secondary);
   painter.setFont(ui_font(11));
-  painter.drawText(QRectF(area().right() - 260, y(ceilings_.flops_per_s) + 3, 256, 16), Qt::AlignRight,
-                   significant_text(ceilings_.flops_per_s / 1e12) + " TFLOP/s · " +
-                       significant_text(ceilings_.bytes_per_s / 1e12) + " TB/s (data sheet)");
+  painter.drawText(QRectF(area().right() - 260, y(ceilings.flops_per_s) + 3, 256, 16), Qt::AlignRight,
+                   significant_text(ceilings.flops_per_s / 1e12) + " TFLOP/s · " +
+                       significant_text(ceilings.bytes_per_s / 1e12) + " TB/s " +
+                       (roof_.measured ? tr("(measured)") : tr("(data sheet)")));
 }
 
 void RooflineView::paintEvent(QPaintEvent*) {
@@ -186,7 +205,7 @@ bool RooflineView::event(QEvent* event) {
       QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer) + " · " + p.phase) + "\n" +
       significant_text(p.flops_per_s / 1e9) + " GFLOP/s · " + significant_text(p.bytes_per_s / 1e9) + " GB/s\n" +
       tr("%1 executions, %2 in all").arg(count_text(static_cast<int64_t>(p.executions)), span_time(p.time_ns));
-  if (ceilings_.flops_per_s > 0)
+  if (roof_.ceilings.flops_per_s > 0)
     text += "\n" + tr("%1 % of the roof, %2 bound")
                        .arg(fixed_text(p.share * 100, 1), p.memory_bound ? tr("memory") : tr("compute"));
   QToolTip::showText(help->globalPos(), text, this);
@@ -194,8 +213,13 @@ bool RooflineView::event(QEvent* event) {
 }
 
 RooflinePanel::RooflinePanel(Selection* selection, QWidget* parent)
-    : Pane(tr("Roofline"), parent), view_(new RooflineView(selection, this)) {
+    : Pane(tr("Roofline"), parent),
+      view_(new RooflineView(selection, this)),
+      measure_(new QPushButton(tr("Measure this card"), this)) {
   legend()->hide();
+  measure_->hide();
+  connect(measure_, &QPushButton::clicked, this, &RooflinePanel::measure);
+  addOption(measure_);
   setBody(view_);
   refresh_.setInterval(kRooflineRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
@@ -214,13 +238,39 @@ void RooflinePanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
+RooflinePanel::~RooflinePanel() { cancel_ = true; }
+
+// Some seconds of the whole card: not while something trains on it.
+void RooflinePanel::measure() {
+  measuring_ = true;
+  refresh();
+  thread_ = std::jthread([this] {
+    QString problem;
+    try {
+      lab::measure_ceilings(cancel_);
+    } catch (const std::exception& failure) {
+      problem = QString::fromUtf8(failure.what());
+    }
+    QMetaObject::invokeMethod(this, [this, problem] {
+      measuring_ = false;
+      measure_->setToolTip(problem);
+      refresh();
+    });
+  });
+}
+
 void RooflinePanel::refresh() {
+  measure_->setVisible(run_ && can_measure(*run_));
   if (!run_) return view_->setPoints(nullptr, {}, {}), setTitle(tr("Roofline"), {});
-  const prof::Ceilings ceilings = known_ceilings(run_->device, run_->spec.exec.precision);
+  const Roof roof = roof_of(run_->device, run_->spec.exec.precision);
+  measure_->setEnabled(!run_->live() && !measuring_);
+  measure_->setText(measuring_ ? tr("Measuring…") : roof.measured ? tr("Measure again") : tr("Measure this card"));
+  if (run_->live()) measure_->setToolTip(tr("When the training has ended: it takes the whole card for some seconds"));
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
-  view_->setPoints(run_, prof::roofline(run_->trace, begin, end, ceilings), ceilings);
-  setTitle(tr("Roofline"),
-           ceilings.flops_per_s > 0 ? run_->title : tr("%1 · no ceiling is known for this device").arg(run_->title));
+  view_->setPoints(run_, prof::roofline(run_->trace, begin, end, roof.ceilings), roof);
+  setTitle(tr("Roofline"), roof.ceilings.flops_per_s > 0
+                               ? run_->title
+                               : tr("%1 · no ceiling is known for this device").arg(run_->title));
 }
 
 }  // namespace ws::app

@@ -1,23 +1,29 @@
-// What each op reached, against what this run's device was seen to reach at best and the ceilings that are known of the
-// card.
+// What each op reached, against what the card was seen to reach at best or, before that is measured, its data sheet.
 #pragma once
 #include <QTimer>
 #include <QWidget>
+#include <atomic>
+#include <thread>
 
 #include "app/charts/pane.h"
 #include "app/timeline/selection.h"
 #include "profiling/analysis/roofline.h"
 
+class QPushButton;
+
 namespace ws::app {
 
-// Ceilings by the device's name; zeros when the card is not known: then there is no roof to draw.
-prof::Ceilings known_ceilings(const QString& device, Precision precision);
+struct Roof {
+  prof::Ceilings ceilings;  // zeros when the card is not known: then there is nothing to draw
+  bool measured = false;    // else from the maker's data sheet
+};
+Roof roof_of(const QString& device, Precision precision);
 
 class RooflineView : public QWidget {
   Q_OBJECT
  public:
   explicit RooflineView(Selection* selection, QWidget* parent = nullptr);
-  void setPoints(Run* run, std::vector<prof::RooflinePoint> points, prof::Ceilings ceilings);
+  void setPoints(Run* run, std::vector<prof::RooflinePoint> points, const Roof& roof);
   const std::vector<prof::RooflinePoint>& points() const { return points_; }
   QPointF placeOf(const prof::RooflinePoint& point) const;
   QSize minimumSizeHint() const override { return {320, 240}; }
@@ -38,7 +44,7 @@ class RooflineView : public QWidget {
   Selection* selection_;
   QPointer<Run> run_;
   std::vector<prof::RooflinePoint> points_;
-  prof::Ceilings ceilings_;
+  Roof roof_;
   double x_low_ = -2, x_high_ = 3, y_low_ = 6, y_high_ = 14;  // powers of ten
 };
 
@@ -46,6 +52,7 @@ class RooflinePanel : public Pane {
   Q_OBJECT
  public:
   explicit RooflinePanel(Selection* selection, QWidget* parent = nullptr);
+  ~RooflinePanel() override;
   void setRun(Run* run);
   RooflineView* view() const { return view_; }
   void refresh();
@@ -54,9 +61,15 @@ class RooflinePanel : public Pane {
   void showEvent(QShowEvent*) override;
 
  private:
+  void measure();
+
   QPointer<Run> run_;
   RooflineView* view_;
+  QPushButton* measure_;
+  bool measuring_ = false;
+  std::atomic<bool> cancel_{false};
   QTimer refresh_;
+  std::jthread thread_;  // measures the card; the last member, so that it ends first
 };
 
 }  // namespace ws::app

@@ -81,19 +81,18 @@ void remember_ceilings(const std::string& device, const std::string& driver, con
   if (!out || failed) fs::remove(part, failed);
 }
 
-Ceilings measure_ceilings() {
+Ceilings measure_ceilings(const std::atomic<bool>& cancel) {
   const DeviceInfo& device = device_info();
   if (!device.cuda) throw Failure("There is no GPU to measure: " + device.why_not);
   Ceilings measured;
 #ifdef WARPSCOPE_HAVE_CUDA
-  const std::atomic<bool> never{false};
   for (const Operation operation : {Operation::MatMul, Operation::Sine}) {
     LabSpec all;
     all.operation = operation;
     all.ways = {Way::GpuResident, Way::GpuTf32, Way::GpuFp16};
-    measure_cuda_ceilings(measured, all, never);
+    measure_cuda_ceilings(measured, all, cancel);
   }
-  remember_ceilings(device.name, device.driver, measured);
+  if (!cancel) remember_ceilings(device.name, device.driver, measured);
 #endif
   return measured;
 }

@@ -13,8 +13,8 @@ Ceilings remembered_ceilings(const std::string& device, const std::string& drive
 // A new driver's replace the old one's. Where nothing can be written nothing is remembered.
 void remember_ceilings(const std::string& device, const std::string& driver, const Ceilings& ceilings);
 
-// All of this machine's card, anew, and remembered; takes seconds. Throws Failure without a GPU.
-Ceilings measure_ceilings();
+// All of this machine's card, anew, and remembered unless cancelled; takes seconds. Throws Failure without a GPU.
+Ceilings measure_ceilings(const std::atomic<bool>& cancel);
 
 nlohmann::json to_json(const Ceilings& ceilings);
 Ceilings ceilings_from_json(const nlohmann::json& object);

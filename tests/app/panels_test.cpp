@@ -3,6 +3,7 @@
 #include <QComboBox>
 #include <QMenuBar>
 #include <QSignalSpy>
+#include <QTemporaryDir>
 #include <QtTest>
 
 #include "app/panels/command_palette.h"
@@ -14,6 +15,7 @@
 #include "app/panels/theme.h"
 #include "app/panels/weights_panel.h"
 #include "engine/compile.h"
+#include "engine/lab/ceilings.h"
 #include "tests/app/made_run.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -73,6 +75,7 @@ class PanelsTest : public QObject {
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
   void rooflineStaysUnderTheRoof();
+  void theRoofIsWhatWasMeasured();
   void weightsOfARealRun();
   void weightsOfALineAndAPlane();
   void paletteFindsAndRuns();
@@ -232,7 +235,35 @@ void PanelsTest::rooflineStaysUnderTheRoof() {
     QVERIFY(panel.view()->rect().contains(panel.view()->placeOf(point).toPoint()));
   QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->placeOf(panel.view()->points()[0]).toPoint());
   QVERIFY(selection.get<OpChoice>());
-  QCOMPARE(known_ceilings("a card nobody knows", Precision::Fp32).flops_per_s, 0.0);
+  QCOMPARE(roof_of("a card nobody knows", Precision::Fp32).ceilings.flops_per_s, 0.0);
+}
+
+void PanelsTest::theRoofIsWhatWasMeasured() {
+  QTemporaryDir cache;
+  qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
+  const auto run = test::traced(test::StepStyle::GraphArena);
+  run->device = "NVIDIA H200";
+  const Roof of_sheet = roof_of(run->device, Precision::Tf32);
+  QVERIFY(!of_sheet.measured && of_sheet.ceilings.flops_per_s > 0);
+  Selection selection;
+  RooflinePanel panel(&selection);
+  panel.resize(800, 500);
+  panel.show();
+  panel.setRun(run.get());
+  const QImage before = panel.view()->grab().toImage();
+  lab::remember_ceilings(
+      "NVIDIA H200", "580.1",
+      {.read_write_bytes_s = 4.1e12, .fp32_flops_s = 5e13, .tf32_flops_s = 3.6e14, .fp16_flops_s = 7e14});
+  const Roof seen = roof_of(run->device, Precision::Tf32);
+  QVERIFY(seen.measured);
+  QCOMPARE(seen.ceilings.flops_per_s, 3.6e14);
+  QCOMPARE(seen.ceilings.bytes_per_s, 4.1e12);
+  QCOMPARE(roof_of(run->device, Precision::Bf16).ceilings.flops_per_s, 7e14);
+  panel.refresh();
+  QVERIFY(panel.view()->grab().toImage() != before);
+  if (const QByteArray folder = qgetenv("WARPSCOPE_PICTURES"); !folder.isEmpty())
+    panel.grab().save(QString::fromUtf8(folder) + "/roofline-measured.png");
+  qunsetenv("XDG_CACHE_HOME");
 }
 
 void PanelsTest::weightsOfARealRun() {

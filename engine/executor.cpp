@@ -1,5 +1,6 @@
 #include "engine/executor.h"
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -42,6 +43,17 @@ bool gpu_lost() {
 #else
   return false;
 #endif
+}
+
+bool add_notes(Plan& plan, const std::vector<std::string>& notes) {
+  bool news = false;
+  for (size_t i = 0; i < std::min(notes.size(), plan.ops.size()); ++i) {
+    std::string& note = plan.ops[i].note;
+    if (notes[i].empty() || note.ends_with(notes[i])) continue;
+    note += (note.empty() ? "" : "; ") + notes[i];
+    news = true;
+  }
+  return news;
 }
 
 bool wants_cuda(const RunSpec& spec) {

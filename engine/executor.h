@@ -72,6 +72,8 @@ class Executor {
   virtual void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) = 0;
   // Appends the results known so far, in order; with `wait`, all of them.
   virtual void results(std::vector<StepResult>& out, bool wait) = 0;
+  // The same, waiting for the results of steps below `steps` only: what was launched after them goes on meanwhile.
+  virtual void catch_up(std::vector<StepResult>& out, int64_t) { results(out, true); }
 
   virtual Evaluation evaluate(Part part) = 0;
   // Predictions (rows, outputs) for rows of features the caller gives: sample pictures, decision boundary, the fitted
@@ -97,8 +99,9 @@ struct DeviceInfo {
 const DeviceInfo& device_info();  // asked once
 bool gpu_lost();                  // a fault took the GPU away from this process: only a new one can use it
 
-bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
-std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with why_invalid's sentence
+bool add_notes(Plan& plan, const std::vector<std::string>& notes);  // of an executor; false when none was new
+bool wants_cuda(const RunSpec& spec);                               // after resolving Device::Auto
+std::unique_ptr<Executor> make_executor(const RunSpec& spec);       // throws Failure with why_invalid's sentence
 std::unique_ptr<Executor> make_cpu_executor();
 std::unique_ptr<Executor> make_oracle();             // the CPU interpreter in float64
 inline constexpr int64_t kCpuEvaluationRows = 8192;  // that both take at a time

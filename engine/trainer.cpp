@@ -54,7 +54,7 @@ Summary Trainer::run() {
     close();
   } catch (const std::bad_alloc&) {
     summary_.status = RunStatus::Failed;
-    summary_.message = "There is not enough memory for this model and data set.";
+    summary_.message = told_out_of_memory();
   } catch (const std::exception& problem) {
     summary_.status = RunStatus::Failed;
     summary_.message = problem.what();
@@ -63,6 +63,14 @@ Summary Trainer::run() {
   count_up();
   sink_.finished(summary_);
   return summary_;
+}
+
+// The host's memory; the GPU's has a sentence of its own.
+std::string Trainer::told_out_of_memory() const {
+  if (model_.parameters.empty()) return "There is not enough memory for this model and data set.";
+  const MemoryUse use = executor_ ? executor_->memory() : MemoryUse{};
+  const int64_t ours = wants_cuda(spec_) ? 0 : use.reserved + use.parameter_bytes;
+  return told_no_host_memory(spec_, model_, data_, room_for(spec_).host_bytes + ours);
 }
 
 void Trainer::prepare() {
@@ -136,15 +144,7 @@ void Trainer::bind(const Plan& plan) {
 
 // What the machine's libraries made of the plan is known only now: whoever shows it is told again.
 void Trainer::take_notes() {
-  const std::vector<std::string> notes = executor_->notes();
-  bool news = false;
-  for (size_t i = 0; i < std::min(notes.size(), full_.plan.ops.size()); ++i) {
-    std::string& note = full_.plan.ops[i].note;
-    if (notes[i].empty() || note.ends_with(notes[i])) continue;
-    note += (note.empty() ? "" : "; ") + notes[i];
-    news = true;
-  }
-  if (news) sink_.recompiled(full_);
+  if (add_notes(full_.plan, executor_->notes())) sink_.recompiled(full_);
 }
 
 // Whole batches that may go to the executor at once: those left in the epoch, and where an epoch is a single step, one
@@ -174,10 +174,10 @@ void Trainer::run_chunk() {
 }
 
 // Sizes the next chunk by the speed seen, and waits where the device has fallen more than a chunk behind: the queue in
-// front of it stays short enough for a pause to be felt at once.
+// front of it stays short enough for a pause to be felt at once, and yet never runs dry.
 void Trainer::pace() {
   const bool first = warm_steps_ == 0;
-  collect(first || single_ || step_ - seen_ > chunk_);
+  collect(first || single_ ? step_ : step_ - chunk_);
   if (first) {
     warm_steps_ = step_ - first_step_;
     warm_s_ = clock_.seconds();
@@ -202,7 +202,7 @@ void Trainer::end_epoch() {
   ++epoch_;
   row_ = 0;
   if (test_due(epoch_)) {
-    collect(true);
+    collect(step_);
     test(complete_.empty() ? nullptr : &complete_.back());
     const double target = spec_.train.target_accuracy;
     if (target > 0 && last_test_->accuracy >= target) {
@@ -214,9 +214,13 @@ void Trainer::end_epoch() {
   save(false);
 }
 
-void Trainer::collect(bool wait) {
+// What is known by now, and for certain the results of the first `steps` steps of the run.
+void Trainer::collect(int64_t steps) {
   fresh_.clear();
-  executor_->results(fresh_, wait);
+  if (steps >= step_)
+    executor_->results(fresh_, true);
+  else
+    executor_->catch_up(fresh_, steps);
   if (fresh_.empty()) return;
   // Restated on the training clock: the newest result was seen now, the others as long before it as the executor says.
   const double shift = clock_.seconds() - fresh_.back().finished_s;
@@ -275,7 +279,7 @@ void Trainer::save(bool last) {
   if (options_.checkpoint.empty() || step_ == first_step_) return;  // nothing new: what is there already stays
   if (!last && clock_.seconds() - saved_at_ < kCheckpointSeconds) return;
   clock_.stop();
-  collect(true);
+  collect(step_);
   Checkpoint c{spec_, executor_->state(), epoch_, row_, clock_.seconds(), epoch_loss_, epoch_correct_};
   c.state.step = step_;
   try {
@@ -289,7 +293,7 @@ void Trainer::save(bool last) {
 }
 
 void Trainer::close() {
-  collect(true);
+  collect(step_);
   clock_.stop();
   if (data_.test.rows > 0 && last_test_step_ != step_) test(nullptr);
   clock_.stop();

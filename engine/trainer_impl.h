@@ -18,6 +18,7 @@ class Trainer {
 
  private:
   void prepare();
+  std::string told_out_of_memory() const;
   TrainState continue_from(Checkpoint checkpoint);  // where to go on
   void open_executor(const TrainState& state);
   void compile_plans();
@@ -32,7 +33,7 @@ class Trainer {
   bool test_due(int64_t epochs) const;  // after so many
   int64_t whole_batches_ahead() const;
 
-  void collect(bool wait);
+  void collect(int64_t steps);
   void add(const StepResult& result);
   void flush_epochs();
   void report_progress(bool now);

@@ -70,7 +70,7 @@ void Trainer::answer_requests(std::unique_lock<std::mutex>& lock) {
 
 // Paused: everything that is known is shown.
 void Trainer::settle() {
-  collect(true);
+  collect(step_);
   flush_epochs();
   report_progress(true);
 }
@@ -80,7 +80,7 @@ void Trainer::apply_changes(const std::vector<std::pair<std::string, std::string
   for (const auto& [key, value] : changes) set_field(next, key, value);
   const auto differences = diff(spec_, next);
   if (differences.empty()) return;
-  collect(true);
+  collect(step_);
   const std::string refusal = try_switch(next, differences);
   for (const FieldChange& c : differences) {
     const Change change{step_, c.key, c.from, c.to};

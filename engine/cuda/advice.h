@@ -8,12 +8,8 @@
 namespace ws::cuda {
 
 // `ours`: bytes that the step's allocator holds and would have for another batch.
-std::string advice_for_step(const Plan& plan, int64_t ours);
+std::string advice_for_step(const Plan& plan, const Model& model, int64_t ours);
 std::string advice_for_load(const Model& model, const data::Dataset& data, const RunSpec& spec);
 std::string advice_for_evaluation(const RunSpec& spec, const Model& model, int64_t rows);
-
-// The pure parts, for tests.
-std::string biggest_buffers(const Plan& plan);
-int64_t batch_that_fits(const Plan& plan, int64_t room);  // 0: none
 
 }  // namespace ws::cuda

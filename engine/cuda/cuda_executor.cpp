@@ -88,6 +88,10 @@ class CudaExecutor final : public Executor {
 
   void results(std::vector<StepResult>& out, bool wait) override { place_->tables.results(place_->stream, out, wait); }
 
+  void catch_up(std::vector<StepResult>& out, int64_t steps) override {
+    place_->tables.catch_up(place_->stream, out, steps);
+  }
+
   Evaluation evaluate(Part part) override { return evaluator_->evaluate(spec_, part); }
   std::vector<float> predict(std::span<const float> x, int64_t rows) override {
     return evaluator_->predict(spec_, x, rows);
@@ -117,7 +121,7 @@ class CudaExecutor final : public Executor {
     } catch (const OutOfMemory& problem) {
       MemoryUse use;
       if (memory_) memory_->add_to(use);
-      throw OutOfMemory(problem.call, problem.code, advice_for_step(plan, use.reserved));
+      throw OutOfMemory(problem.call, problem.code, advice_for_step(plan, model_, use.reserved));
     }
   }
 

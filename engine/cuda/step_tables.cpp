@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/cuda/attempt.h"
 #include "profiling/annotate.h"
 #include "profiling/clock.h"
 
@@ -107,7 +108,7 @@ bool StepTables::finish_drain(bool wait) {
   if (wait) {
     CUDA_CHECK(cudaEventSynchronize(drain.done));
   } else {
-    const cudaError_t state = cudaEventQuery(drain.done);
+    const cudaError_t state = CUDA_ATTEMPT(cudaEventQuery(drain.done));
     if (state == cudaErrorNotReady) {
       cudaGetLastError();
       return false;
@@ -131,6 +132,19 @@ void StepTables::results(cudaStream_t stream, std::vector<StepResult>& out, bool
   const bool due = wait || (drains_.empty() && std::chrono::steady_clock::now() - last_drain_ > kDrainPause);
   if (due) start_drain(stream);
   while (wait && !drains_.empty()) finish_drain(true);
+  hand_over(out);
+}
+
+// Each call begins a copy of its own, or the only one under way might reach to the newest step: then waiting for it
+// would leave the device without work.
+void StepTables::catch_up(cudaStream_t stream, std::vector<StepResult>& out, int64_t steps) {
+  start_drain(stream);
+  while (!drains_.empty() && finish_drain(drained_ < steps)) {
+  }
+  hand_over(out);
+}
+
+void StepTables::hand_over(std::vector<StepResult>& out) {
   out.insert(out.end(), arrived_.begin(), arrived_.end());
   arrived_.clear();
 }

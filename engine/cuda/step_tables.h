@@ -32,6 +32,8 @@ class StepTables {
 
   void steps_enqueued(int64_t end) { enqueued_ = end; }
   void results(cudaStream_t stream, std::vector<StepResult>& out, bool wait);
+  // Waits for the results of steps below `steps` only; copies of the others begin meanwhile.
+  void catch_up(cudaStream_t stream, std::vector<StepResult>& out, int64_t steps);
   void restart(int64_t step);  // the next step has this number; all results are out
   int64_t bytes() const { return static_cast<int64_t>(metrics_.bytes() + lr_.bytes()); }
 
@@ -45,6 +47,7 @@ class StepTables {
   void start_drain(cudaStream_t stream);
   void copy_out(int64_t first, int64_t count);
   bool finish_drain(bool wait);  // the oldest; false when it is not done yet
+  void hand_over(std::vector<StepResult>& out);
   Event take_event();
 
   DeviceBlock<StepClock> clock_;

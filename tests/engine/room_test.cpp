@@ -72,5 +72,72 @@ TEST(Room, OnlyTheResidentLoaderNeedsRoomForTheDataOnTheGpu) {
   EXPECT_THAT(*other, HasSubstr("narrower"));
 }
 
+int64_t batch_named(const std::string& text) {
+  const size_t at = text.find("a batch of ");
+  return at == std::string::npos ? 0 : std::stoll(text.substr(at + 11));
+}
+
+// A batch that is too large is the reason most people will meet: the sentence says what to choose instead.
+TEST(Room, ATooLargeBatchIsToldItsBuffersAndOneThatFits) {
+  RunSpec spec = test::small_spec();
+  spec.model.hidden = {4096};
+  spec.train.batch = 0;
+  data::Dataset data = test::random_data(64, 784, 10, true);
+  data.train.rows = 400'000;  // as if they were there
+  const Model model = make_model(spec.model, 784, 10);
+  for (const Device device : {Device::Cuda, Device::Cpu})
+    for (const Allocator allocator : {Allocator::Direct, Allocator::Caching, Allocator::Arena}) {
+      spec.exec.device = device;
+      spec.exec.allocator = allocator;
+      const bool gpu = device == Device::Cuda;
+      const Room room = gpu ? Room{64 * kGiB, 6 * kGiB} : Room{6 * kGiB, 0};
+      const auto reason = why_no_room(spec, model, data, room);
+      ASSERT_TRUE(reason);
+      EXPECT_THAT(*reason, HasSubstr("a step of 400000 rows takes "));
+      EXPECT_THAT(*reason, HasSubstr("(biggest: ")) << *reason;
+      EXPECT_THAT(*reason, HasSubstr("6.1 GiB")) << "one layer's values for 400,000 rows: " << *reason;
+      RunSpec other = spec;
+      other.train.batch = batch_named(*reason);
+      EXPECT_GT(other.train.batch, 0) << *reason;
+      EXPECT_FALSE(why_no_room(other, model, data, room)) << *reason;
+      other.train.batch *= 2;
+      EXPECT_TRUE(why_no_room(other, model, data, room)) << "twice as many would have done: " << *reason;
+    }
+}
+
+TEST(Room, WhereNotEvenOneRowFitsTheLayersAreNamed) {
+  RunSpec spec = test::small_spec();
+  spec.model.hidden = {8192, 8192, 8192};
+  const Model model = make_model(spec.model, 784, 10);
+  EXPECT_EQ(largest_batch(spec, model, 1000, 1 << 16), 0);
+  EXPECT_THAT(batch_advice(0), HasSubstr("narrower"));
+  EXPECT_EQ(largest_batch(spec, model, 1, kGiB), 0) << "fewer rows than one";
+}
+
+TEST(Room, TheBiggestBuffersAreNamedWithTheirSizes) {
+  RunSpec spec;
+  spec.model.hidden = {4096};
+  const Model model = make_model(spec.model, 784, 10);
+  const Plan plan = compile(spec, model, 65536).plan;
+  EXPECT_THAT(biggest_buffers(plan), HasSubstr("1.0 GiB"));
+  const int64_t fits = largest_batch(spec, model, 65536, kGiB / 2);
+  EXPECT_GT(fits, 1000);
+  EXPECT_LT(fits, 65536);
+  EXPECT_LE(compile(spec, model, fits).plan.arena_bytes, kGiB / 2);
+}
+
+// A run that asks for more than there is ends with the same words when the system, not our count, refuses.
+TEST(Room, MemoryThatTheSystemRefusesIsToldInTheSameWords) {
+  RunSpec spec = test::small_spec();
+  spec.model.hidden = {4096};
+  spec.train.batch = 0;
+  data::Dataset data = test::random_data(64, 784, 10, true);
+  data.train.rows = 400'000;
+  const std::string text = told_no_host_memory(spec, make_model(spec.model, 784, 10), data, 3 * kGiB);
+  EXPECT_THAT(text, HasSubstr("3.0 GiB are free"));
+  EXPECT_THAT(text, HasSubstr("biggest: "));
+  EXPECT_GT(batch_named(text), 1000);
+}
+
 }  // namespace
 }  // namespace ws

@@ -4,14 +4,11 @@
 
 #include "engine/cuda/check.h"
 #include "engine/cuda/cuda_executor.h"
+#include "engine/cuda/device_reasons.h"
 #include "engine/cuda/kernels/kernels.h"
 
 namespace ws::cuda {
 namespace {
-
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
 
 // "580.159.04" where the kernel module tells it, else the CUDA version that the driver speaks.
 std::string driver_text(int speaks) {
@@ -20,32 +17,6 @@ std::string driver_text(int speaks) {
     if (word.size() > 4 && std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
       return word;
   return speaks ? "CUDA " + version_text(speaks) : "";
-}
-
-std::string why_no_device(cudaError_t code, int devices) {
-  int driver = 0;
-  cudaDriverGetVersion(&driver);
-  if (driver == 0) return "No NVIDIA driver is installed.";
-  if (code == cudaErrorInsufficientDriver)
-    return "The NVIDIA driver supports CUDA " + version_text(driver) + " only, this program needs " +
-           version_text(CUDART_VERSION) + ": install a newer driver.";
-  if (code == cudaErrorNoDevice || (code == cudaSuccess && devices == 0)) return "No NVIDIA GPU was found.";
-  return std::string("The NVIDIA driver does not answer: ") + cudaGetErrorString(code) + ".";
-}
-
-// A build without code for this GPU would fail at the first launch; better to say so before. The driver is asked only
-// where the list of what was compiled leaves it open: its answer takes a context, which every start would pay for.
-std::string why_no_code(const cudaDeviceProp& prop) {
-  const std::string who = std::string(prop.name) + " (compute capability " + std::to_string(prop.major) + "." +
-                          std::to_string(prop.minor) + ")";
-  if (prop.major < 7) return who + " is too old: 7.0 or newer is needed.";
-  if (made_for(prop.major, prop.minor)) return {};
-  const cudaError_t code = ask_for_code();
-  if (code == cudaSuccess) return {};
-  cudaGetLastError();
-  if (code == cudaErrorNoKernelImageForDevice || code == cudaErrorUnsupportedPtxVersion || code == cudaErrorInvalidPtx)
-    return "This build has no code for " + who + ": build it again on this machine.";
-  return who + " cannot be used: " + cudaGetErrorString(code) + ".";
 }
 
 void fill_limits(DeviceInfo& info, const cudaDeviceProp& prop) {
@@ -72,18 +43,20 @@ DeviceInfo query_device() {
   if (runtime) info.runtime = version_text(runtime);
   if (code != cudaSuccess || devices == 0) {
     cudaGetLastError();
-    info.why_not = why_no_device(code, devices);
+    info.why_not = why_no_device(code, devices, driver, CUDART_VERSION);
     return info;
   }
   cudaDeviceProp prop{};
   if (const cudaError_t error = cudaGetDeviceProperties(&prop, 0); error != cudaSuccess) {
-    info.why_not = why_no_device(error, devices);
+    cudaGetLastError();
+    info.why_not = why_no_device(error, devices, driver, CUDART_VERSION);
     return info;
   }
   info.name = prop.name;
   fill_limits(info, prop);
-  info.why_not = why_no_code(prop);
+  info.why_not = why_no_code({prop.name, prop.major, prop.minor}, made_for(prop.major, prop.minor), ask_for_code);
   info.cuda = info.why_not.empty();
+  if (!info.cuda) cudaGetLastError();
   return info;
 }
 

@@ -1,9 +1,9 @@
 // A machine without a GPU gets a sentence.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "engine/compile.h"
-#include "engine/cuda/advice.h"
 #include "engine/cuda/cuda_executor.h"
+#include "engine/cuda/device_reasons.h"
 #include "engine/cuda/kernels/kernels.h"
 
 namespace ws {
@@ -35,18 +35,46 @@ TEST(Device, AGpuOfAnotherGenerationIsNotTakenForOneThatTheBuildHasCodeFor) {
   }
 }
 
-TEST(Advice, NamesTheBiggestBuffersAndABatchThatFits) {
-  RunSpec spec;
-  spec.model.hidden = {4096};
-  const Plan plan = compile(spec, make_model(spec.model, 784, 10), 65536).plan;
-  const std::string biggest = cuda::biggest_buffers(plan);
-  EXPECT_NE(biggest.find("1.0 GiB"), std::string::npos) << biggest;
-  const int64_t fits = cuda::batch_that_fits(plan, int64_t{1} << 29);
-  EXPECT_GT(fits, 1000);
-  EXPECT_LT(fits, 65536);
-  const Plan smaller = compile(spec, make_model(spec.model, 784, 10), fits).plan;
-  EXPECT_LE(smaller.arena_bytes, int64_t{1} << 29);
-  EXPECT_EQ(cuda::batch_that_fits(plan, 1 << 20), 0);
+// What the driver answers, and what a person reads then.
+TEST(Device, EveryReasonForHavingNoGpuHasItsSentence) {
+  struct Answer {
+    cudaError_t code;
+    int devices, driver;
+    std::string want;
+  };
+  const Answer answers[] = {
+      {cudaErrorInsufficientDriver, 0, 0, "No NVIDIA driver is installed."},
+      {cudaErrorNoDevice, 0, 0, "No NVIDIA driver is installed."},
+      {cudaErrorInsufficientDriver, 0, 12020,
+       "The NVIDIA driver supports CUDA 12.2 only, this program needs 13.1: install a newer driver."},
+      {cudaErrorNoDevice, 0, 13000, "No NVIDIA GPU was found."},
+      {cudaSuccess, 0, 13000, "No NVIDIA GPU was found."},
+      {cudaErrorSystemNotReady, 0, 13000,
+       std::string("The NVIDIA driver does not answer: ") + cudaGetErrorString(cudaErrorSystemNotReady) + "."},
+      {cudaErrorDevicesUnavailable, 1, 13000,
+       std::string("The NVIDIA driver does not answer: ") + cudaGetErrorString(cudaErrorDevicesUnavailable) + "."},
+  };
+  for (const Answer& a : answers)
+    EXPECT_EQ(cuda::why_no_device(a.code, a.devices, a.driver, 13010), a.want) << cudaGetErrorName(a.code);
+}
+
+TEST(Device, AGpuThatTheBuildHasNoCodeForIsRefusedBeforeTheFirstLaunch) {
+  int asked = 0;
+  const auto answers = [&asked](cudaError_t code) { return [&asked, code] { return ++asked, code; }; };
+  const auto why = [&](int major, int minor, bool made_for, cudaError_t code) {
+    return cuda::why_no_code({"Card", major, minor}, made_for, answers(code));
+  };
+  EXPECT_EQ(why(6, 1, false, cudaSuccess), "Card (compute capability 6.1) is too old: 7.0 or newer is needed.");
+  EXPECT_EQ(why(9, 0, true, cudaErrorUnknown), "");
+  EXPECT_EQ(asked, 0) << "the answer would cost a context";
+  EXPECT_EQ(why(10, 0, false, cudaSuccess), "") << "the driver compiles what is there for it";
+  for (const cudaError_t code : {cudaErrorNoKernelImageForDevice, cudaErrorUnsupportedPtxVersion, cudaErrorInvalidPtx})
+    EXPECT_EQ(why(7, 5, false, code),
+              "This build has no code for Card (compute capability 7.5): build it again on this machine.");
+  EXPECT_EQ(why(12, 0, false, cudaErrorDevicesUnavailable),
+            std::string("Card (compute capability 12.0) cannot be used: ") +
+                cudaGetErrorString(cudaErrorDevicesUnavailable) + ".");
+  EXPECT_EQ(asked, 5);
 }
 
 }  // namespace

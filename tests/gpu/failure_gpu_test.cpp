@@ -2,68 +2,14 @@
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
-#include "engine/cuda/faults.h"
-#include "engine/cuda/handles.h"
 #include "engine/trainer.h"
-#include "tests/gpu/executor_support.h"
+#include "tests/gpu/failure_support.h"
 #include "tests/gpu/poison.h"
 
 namespace ws::test {
 namespace {
 
 using testing::HasSubstr;
-
-Training tiny_training() {
-  Training t;
-  t.spec.model.hidden = {16};
-  t.batch = 20;
-  t.data = random_data(70, 8, 4, true);
-  return t;
-}
-
-// A whole life: load, train, evaluate, predict, end.
-void live(const Training& t) {
-  const auto executor = cuda::make_cuda_executor(t.spec);
-  try {
-    train_on(*executor, t);
-    executor->evaluate(Part::Test);
-    executor->predict({t.data.test.x.data(), static_cast<size_t>(t.data.features) * 5}, 5);
-  } catch (const Failure&) {  // a failed run is summed up as any other, wherever it failed
-    EXPECT_GE(executor->memory().parameter_bytes, 0);
-    EXPECT_GE(executor->allocator_calls().allocate, 0);
-    throw;
-  }
-}
-
-size_t free_bytes() {
-  size_t free = 0, total = 0;
-  CUDA_CHECK(cudaDeviceSynchronize());
-  CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  return free;
-}
-
-// Every checked call of a run fails once.
-void sweep(const Training& t, cudaError_t error) {
-  live(t);  // warm: lazy loading must not look like a leak
-  const size_t before = free_bytes();
-  cuda::faults::fail_at(0);
-  live(t);
-  const int64_t calls = cuda::faults::calls();
-  ASSERT_GT(calls, 50);
-  for (int64_t n = 1; n <= calls; ++n) {
-    cuda::faults::fail_at(n, error);
-    try {
-      live(t);
-    } catch (const Failure& problem) {
-      EXPECT_GT(std::string(problem.what()).size(), 10u);
-    }
-    EXPECT_FALSE(cuda::faults::last_hit().empty()) << "call " << n << " of " << calls << " was not made";
-    cuda::faults::fail_at(0);
-  }
-  const size_t after = free_bytes();
-  EXPECT_LE(before - std::min(before, after), size_t{8} << 20) << "device memory leaked";
-  EXPECT_NO_THROW(live(t));
-}
 
 TEST(FailureGpu, EveryCallFailsOnceEager) {
   NEEDS_GPU();
@@ -105,19 +51,6 @@ TEST(FailureGpu, EveryCallFailsOnceWithThePageableLoader) {
   t.spec.exec.fusion = Fusion::Pointwise;
   t.spec.exec.precision = Precision::Bf16;
   sweep(t, cudaErrorUnknown);
-}
-
-Training tiny_line(Launch launch, int64_t streams) {
-  Training t;
-  t.spec.model.kind = ModelKind::Linear;
-  t.spec.model.loss = LossKind::MeanSquared;
-  t.spec.exec.launch = launch;
-  t.spec.exec.streams = streams;
-  t.batch = 1000;
-  t.order_seed = 0;
-  t.steps_an_epoch = 5;
-  t.data = random_data(1000, 1, 1, false);
-  return t;
 }
 
 TEST(FailureGpu, EveryCallFailsOnceOnALine) {

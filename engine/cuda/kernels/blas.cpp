@@ -8,7 +8,7 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/cuda/check.h"
+#include "engine/cuda/attempt.h"
 #include "engine/cuda/handles.h"
 #include "profiling/annotate.h"
 
@@ -153,9 +153,9 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle,
                                                     &fixed_order, sizeof fixed_order));
   std::vector<cublasLtMatmulHeuristicResult_t> found(kCandidates);
   int count = 0;
-  const cublasStatus_t status =
+  const cublasStatus_t status = CUBLAS_ATTEMPT(
       cublasLtMatmulAlgoGetHeuristic(handle, call.desc.value, call.first.value, call.second.value, call.result.value,
-                                     call.result.value, preference.value, kCandidates, found.data(), &count);
+                                     call.result.value, preference.value, kCandidates, found.data(), &count));
   found.resize(status == CUBLAS_STATUS_SUCCESS ? count : 0);
   return found;
 }
@@ -299,6 +299,11 @@ void blas_prepare(Blas& blas, const Product& p) {
   const Choice choice = choose(blas.impl().handle, p);
   std::lock_guard lock(choices().mutex);
   choices().made.emplace(key_of(p), choice);
+}
+
+void blas_forget() {
+  std::lock_guard lock(choices().mutex);
+  choices().made.clear();
 }
 
 void blas_product(Queue queue, Blas& blas, Scratch scratch, const Product& p) {

@@ -9,6 +9,7 @@ Epilogue blas_epilogue(const Product&);
 // The same, after asking the library on this machine (once blas_prepare has run).
 Epilogue blas_epilogue_found(const Product&);
 void blas_prepare(Blas&, const Product&);
+void blas_forget();  // what was chosen so far in this process: a test asks anew
 void blas_product(Queue, Blas&, Scratch, const Product&);
 
 }  // namespace ws::cuda

@@ -8,16 +8,22 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/cuda/check.h"
 #include "profiling/clock.h"
 
 namespace ws::cuda::lab {
 namespace {
 
-void check_nvrtc(nvrtcResult code, const char* call) {
+void check_nvrtc(nvrtcResult code, const std::string& call) {
   if (code != NVRTC_SUCCESS)
-    throw CallFailure(call, nvrtcGetErrorString(code), "the expression could not be compiled for this GPU");
+    throw CallFailure(call.substr(0, call.find('(')), nvrtcGetErrorString(code),
+                      "the expression could not be compiled for this GPU");
 }
+
+#if WARPSCOPE_FAULTS
+#define NVRTC_CHECK(call) check_nvrtc(faults::hit(#call) ? NVRTC_ERROR_INTERNAL_ERROR : (call), #call)
+#else
+#define NVRTC_CHECK(call) check_nvrtc((call), #call)
+#endif
 
 std::string architecture() {
   int device = 0, major = 0, minor = 0;
@@ -27,18 +33,23 @@ std::string architecture() {
   return "--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor);
 }
 
+struct Program {
+  nvrtcProgram value = nullptr;
+  ~Program() {
+    if (value) nvrtcDestroyProgram(&value);
+  }
+};
+
 std::vector<char> compile(const std::string& source) {
-  nvrtcProgram program = nullptr;
-  check_nvrtc(nvrtcCreateProgram(&program, source.c_str(), "expression.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
   const std::string arch = architecture();
   const char* options[] = {arch.c_str(), "--std=c++17"};
-  const nvrtcResult result = nvrtcCompileProgram(program, 2, options);
+  Program program;
+  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), "expression.cu", 0, nullptr, nullptr));
+  NVRTC_CHECK(nvrtcCompileProgram(program.value, 2, options));
   size_t size = 0;
-  if (result == NVRTC_SUCCESS) nvrtcGetCUBINSize(program, &size);
+  NVRTC_CHECK(nvrtcGetCUBINSize(program.value, &size));
   std::vector<char> cubin(size);
-  if (size) nvrtcGetCUBIN(program, cubin.data());
-  nvrtcDestroyProgram(&program);
-  check_nvrtc(result, "nvrtcCompileProgram");
+  NVRTC_CHECK(nvrtcGetCUBIN(program.value, cubin.data()));
   return cubin;
 }
 
@@ -49,13 +60,9 @@ constexpr const char* kName = "ws_fused_expression";
 CompiledExpression::CompiledExpression(const ws::lab::Expression& expression) : source_(expression.cuda_source(kName)) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<char> cubin = compile(source_);
-  CUDA_CHECK(cudaLibraryLoadData(&library_, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CUDA_CHECK(cudaLibraryLoadData(library_.out(), cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   CUDA_CHECK(cudaLibraryGetKernel(&kernel_, library_, kName));
   seconds_ = prof::seconds_since(begin);
-}
-
-CompiledExpression::~CompiledExpression() {
-  if (library_ && cudaLibraryUnload(library_) != cudaSuccess) cudaGetLastError();
 }
 
 std::shared_ptr<const CompiledExpression> CompiledExpression::get(const ws::lab::Expression& expression) {

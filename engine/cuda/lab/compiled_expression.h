@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/cuda/handles.h"
 #include "engine/lab/expression.h"
 
 namespace ws::cuda::lab {
@@ -15,16 +16,16 @@ class CompiledExpression {
   void launch(cudaStream_t stream, const float* x, const float* y, float* out, int64_t n) const;
   const std::string& source() const { return source_; }
   double compile_seconds() const { return seconds_; }
+  cudaKernel_t kernel() const { return kernel_; }
 
   explicit CompiledExpression(const ws::lab::Expression& expression);
-  ~CompiledExpression();
   CompiledExpression(const CompiledExpression&) = delete;
   CompiledExpression& operator=(const CompiledExpression&) = delete;
 
  private:
   std::string source_;
   double seconds_ = 0;
-  cudaLibrary_t library_ = nullptr;
+  Handle<cudaLibrary_t, cudaLibraryUnload> library_;
   cudaKernel_t kernel_ = nullptr;
 };
 

@@ -185,14 +185,26 @@ bool is_memory(const prof::CounterTrack& counter) {
   return counter.unit == "B" && !has("device") && (has("reserved") || has("used"));
 }
 
+// A pool's size is a part of the memory that the calls tell of, except where a profiler counted all of it.
+bool is_part(const LaneSource& source, const prof::CounterTrack& counter) {
+  const auto& allocators = source.trace->memory_sources;
+  return source.allocations && counter.name.starts_with("pool ") &&
+         std::find(allocators.begin(), allocators.end(), "imported") == allocators.end();
+}
+
+Lane memory_lane(const char* title, int height) {
+  Lane lane;
+  lane.kind = LaneKind::Memory, lane.key = QString("shared/") + title, lane.title = title;
+  lane.detail = "solid: reserved\ndotted: used", lane.height = height;
+  return lane;
+}
+
 // "device memory used" is too long for the gutter, and what else would it show.
 QString counter_title(const QString& name) { return name.endsWith(" used") ? name.chopped(5) : name; }
 
 std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
   std::map<QString, Lane> by_name;
-  Lane memory;
-  memory.kind = LaneKind::Memory, memory.key = "shared/memory", memory.title = "memory";
-  memory.detail = "solid: reserved\ndotted: used", memory.height = settings.small ? 20 * 4 : 20 * 5;
+  Lane memory = memory_lane("memory", settings.small ? 80 : 100), pool = memory_lane("pool", settings.small ? 44 : 60);
   for (size_t run = 0; run < sources.size(); ++run) {
     const auto& counters = sources[run].trace->counters();
     const size_t before = memory.counters.size();
@@ -200,7 +212,7 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
       if (counters[i].points.empty()) continue;
       const CounterRef ref{static_cast<int>(run), i};
       if (is_memory(counters[i])) {
-        memory.counters.push_back(ref);
+        (is_part(sources[run], counters[i]) ? pool : memory).counters.push_back(ref);
         continue;
       }
       const QString name = QString::fromStdString(counters[i].name), unit = QString::fromStdString(counters[i].unit);
@@ -215,7 +227,8 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
   }
   std::vector<Lane> lanes;
   for (auto& [name, lane] : by_name) lanes.push_back(std::move(lane));
-  if (!memory.counters.empty()) lanes.push_back(std::move(memory));
+  for (Lane* lane : {&pool, &memory})
+    if (!lane->counters.empty()) lanes.push_back(std::move(*lane));
   return lanes;
 }
 

@@ -53,7 +53,7 @@ void Collector::Impl::apply_kinds(GpuKinds kinds, bool between_steps) {
 void Collector::Impl::relevel(bool between_steps) {
   relevel_by = 0;
   configure(between_steps);
-  set_listener(level == TraceLevel::Off ? nullptr : &Marks::instance());
+  set_listener(level == TraceLevel::Off ? listened_before : &Marks::instance());
 }
 
 // On the thread that trains, so that a window or a pause begins exactly with its step.
@@ -181,6 +181,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   impl_->running = true;
   Marks& marks = Marks::instance();
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
+  impl_->listened_before = listener();
   if (options.level != TraceLevel::Off) set_listener(&marks);
   impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
   if (impl_->gpu || !options.clock.always())
@@ -192,7 +193,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
 
 void Collector::stop() {
   if (!impl_->running) return;
-  set_listener(nullptr);
+  set_listener(impl_->listened_before);
   // First those that ask the driver, while the records that this brings are still read.
   impl_->signal(impl_->stop_asking);
   for (std::thread* asking : {&impl_->memory_thread, &impl_->flush_thread}) {
@@ -294,13 +295,15 @@ void Collector::Impl::housekeeping() {
     context.gpu_clock = gpu->calibrate_clock();
     last_clock = now;
   }
-  std::vector<GpuTracer::MemorySample> samples;
+  std::vector<GpuTracer::MemoryReading> readings;
   {
     std::lock_guard lock(mutex);
-    samples.swap(memory_samples);
+    readings.swap(memory_readings);
   }
-  for (const auto& sample : samples) {
-    context.batch.counter(sample.counter, "B", {context.from_steady(sample.time), sample.bytes});
+  for (const auto& reading : readings) {
+    const TimeNs time = context.from_steady(reading.time);
+    context.batch.counter("device memory used", "B", {time, reading.used_on_device});
+    if (const auto pools = context.pools.asked(reading.pools)) context.draw_pools(time, *pools);
   }
 }
 
@@ -346,10 +349,10 @@ void Collector::Impl::watch_memory() {
   std::unique_lock lock(mutex);
   while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stop_asking; })) {
     lock.unlock();
-    const auto samples = gpu->read_memory();
+    auto reading = gpu->read_memory();
     learn_device();
     lock.lock();
-    memory_samples.insert(memory_samples.end(), samples.begin(), samples.end());
+    if (reading) memory_readings.push_back(std::move(*reading));
   }
 }
 

@@ -17,6 +17,7 @@ struct Collector::Impl {
   CollectorOptions options;
   TraceContext context;
   std::unique_ptr<HostSpans> host;
+  Listener* listened_before = nullptr;
   GpuTracer* gpu = nullptr;
   std::string gpu_refused;
   std::unique_ptr<HardwareCounters> counters;  // guarded by mutex
@@ -45,7 +46,7 @@ struct Collector::Impl {
   int64_t opened_at = 0;  // by the clock, and nothing that was launched since has been seen; guarded by switch_mutex
   std::vector<std::pair<int64_t, int64_t>> pauses;
   int64_t last_clock = 0;
-  std::vector<GpuTracer::MemorySample> memory_samples;  // guarded by mutex
+  std::vector<GpuTracer::MemoryReading> memory_readings;  // guarded by mutex
   std::vector<StampedLaunch> unmatched;
 
   void begin();

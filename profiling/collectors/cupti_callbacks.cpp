@@ -29,6 +29,9 @@ void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData&
     first_call_();
   if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz) {
     if (call.callbackSite == CUPTI_API_ENTER) on_graph_launch(call);
+  } else if (id == CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy) {
+    if (call.callbackSite == CUPTI_API_ENTER)
+      pools_.about_to_be_destroyed(static_cast<const cuMemPoolDestroy_params*>(call.functionParams)->pool);
   } else if (allocator_call(id)) {
     on_allocator_call(id, call);
   } else {
@@ -112,7 +115,8 @@ void CuptiSession::on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackDa
   event.correlation = call.correlationId;
   event.what = static_cast<uint8_t>(request->call);
   thread.events.push(event);
-  if (request->call == AllocatorCall::AllocateAsync) pool_used_.store(true, std::memory_order_relaxed);
+  if (request->call == AllocatorCall::AllocateAsync)
+    pools_.allocated_from(pool_of(id, call.functionParams), call.context);
 }
 
 void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {

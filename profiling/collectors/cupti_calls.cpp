@@ -85,7 +85,7 @@ constexpr CUpti_CallbackId kAllocator[] = {
     DRV(cuMemAlloc_v2),     DRV(cuMemAllocPitch_v2),   DRV(cuMemAllocManaged),       DRV(cuMemFree_v2),
     DRV(cuMemAllocAsync),   DRV(cuMemAllocAsync_ptsz), DRV(cuMemAllocFromPoolAsync), DRV(cuMemAllocFromPoolAsync_ptsz),
     DRV(cuMemFreeAsync),    DRV(cuMemFreeAsync_ptsz),  DRV(cuMemAllocHost_v2),       DRV(cuMemHostAlloc),
-    DRV(cuMemHostAlloc_v2), DRV(cuMemFreeHost)};
+    DRV(cuMemHostAlloc_v2), DRV(cuMemFreeHost),        DRV(cuMemPoolDestroy)};
 
 constexpr CUpti_CallbackId kGraphLaunch[] = {DRV(cuGraphLaunch), DRV(cuGraphLaunch_ptsz)};
 
@@ -141,6 +141,11 @@ std::string call_name(bool driver, uint32_t id) {
   }
   if (name.ends_with("_v2") || name.ends_with("_v3")) cut(name.size() - 3);
   return std::string(name);
+}
+
+CUmemoryPool pool_of(CUpti_CallbackId id, const void* parameters) {
+  const bool named = id == DRV(cuMemAllocFromPoolAsync) || id == DRV(cuMemAllocFromPoolAsync_ptsz);
+  return named ? static_cast<const cuMemAllocFromPoolAsync_params*>(parameters)->pool : nullptr;
 }
 
 std::optional<AllocatorRequest> allocator_request(CUpti_CallbackId id, const void* parameters) {

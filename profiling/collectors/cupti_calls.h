@@ -30,5 +30,7 @@ struct AllocatorRequest {
   uint64_t address, bytes;
 };
 std::optional<AllocatorRequest> allocator_request(CUpti_CallbackId id, const void* parameters);
+// The pool that a stream-ordered allocation names; nullptr: it takes the current one of its device.
+CUmemoryPool pool_of(CUpti_CallbackId id, const void* parameters);
 
 }  // namespace ws::prof

@@ -261,15 +261,7 @@ void RecordParser::retry_waiting(bool last) {
     put(waiting.span, *waiting.row);
   }
   waiting_.resize(kept);
-}
-
-void RecordParser::graph_run(const CUpti_ActivityGraphTrace2& g) {
-  Span span;
-  if (!begin_span(span, g.start, g.end, SpanKind::GraphRun, Meaning::Launch)) return;
-  span.correlation = g.correlationId;
-  join(span, 0);
-  span.name = context_.batch.id(context_.batch.name("graph " + std::to_string(g.graphId)));
-  put(span, stream_row(TrackKind::GraphLaunches, g.deviceId, g.streamId));
+  put_runs(last);
 }
 
 void RecordParser::put_transfer(Span& span, TrackKind kind, uint32_t device, uint32_t stream, const Detail& detail,
@@ -360,14 +352,17 @@ void RecordParser::memory(const CUpti_ActivityMemory4& m) {
   if (!m.isAsync || m.timestamp == 0) return;
   const TimeNs time = context_.from_gpu(m.timestamp);
   if (m.memoryPoolConfig.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) {
-    context_.batch.counter("pool reserved", "B", {time, static_cast<double>(m.memoryPoolConfig.pool.size)});
-    context_.batch.counter("pool used", "B", {time, static_cast<double>(m.memoryPoolConfig.utilizedSize)});
+    const PoolSize size{m.memoryPoolConfig.pool.size, m.memoryPoolConfig.utilizedSize};
+    context_.draw_pools(time, context_.pools.told(m.memoryPoolConfig.address, size));
   }
 }
 
 void RecordParser::pool(const CUpti_ActivityMemoryPool3& p) {
   if (p.timestamp == 0 || p.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) return;
-  context_.batch.counter("pool reserved", "B", {context_.from_gpu(p.timestamp), static_cast<double>(p.size)});
+  const bool gone = p.memoryPoolOperationType == CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED;
+  const PoolSize all =
+      gone ? context_.pools.destroyed(p.address) : context_.pools.told(p.address, {p.size, p.utilizedSize});
+  context_.draw_pools(context_.from_gpu(p.timestamp), all);
 }
 
 }  // namespace ws::prof

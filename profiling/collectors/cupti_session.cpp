@@ -118,8 +118,10 @@ void CuptiSession::detach() {
   whole_graphs_.clear();
   nodes_.clear();
   cuts_.clear();
+  run_switches_.clear();
   kinds_ = {};
   allocations_on_ = launches_on_ = waits_on_ = runtime_on_ = false;
+  pools_.forget();
   for (auto* flag : {&draw_calls_, &graph_runs_on_, &unsettled_, &building_, &kernels_on_, &wants_whole_})
     flag->store(false);
 }
@@ -181,6 +183,7 @@ void CuptiSession::end_graph_kernels() {
 // driver takes all later ones of its thread for a part: they are not told, and their kernels have its number.
 void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool any = kinds.allocations || kinds.kernels;
+  if (!any) pools_.forget();
   const bool launches = kinds.kernels || (kinds.midway && launches_on_);
   const bool calls = kinds.calls || (kinds.midway && runtime_on_);
   enable_callbacks(allocator_calls(), CUPTI_CB_DOMAIN_DRIVER_API, any, allocations_on_);
@@ -190,8 +193,7 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, calls, runtime_on_);
   draw_calls_.store(kinds.calls, std::memory_order_relaxed);
   const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
-  enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, whole || building_.load(std::memory_order_relaxed));
-  graph_runs_on_.store(whole, std::memory_order_relaxed);
+  enable_graph_runs(whole);
   kernels_on_.store(kinds.kernels, std::memory_order_relaxed);
   wants_whole_.store(kinds.whole_graphs, std::memory_order_relaxed);
   for (auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
@@ -204,6 +206,17 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   }
   enable(CUPTI_ACTIVITY_KIND_MARKER, kinds.nvtx);
   kinds_ = kinds;
+}
+
+// The stretch that is told of lies inside of the one in which they are on.
+void CuptiSession::enable_graph_runs(bool on) {
+  const bool changes = on != graph_runs_on_.load(std::memory_order_relaxed);
+  const uint64_t before = changes && !on ? gpu_time() : 0;
+  enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, on || building_.load(std::memory_order_relaxed));
+  graph_runs_on_.store(on, std::memory_order_relaxed);
+  if (!changes) return;
+  const std::lock_guard lock(nodes_mutex_);
+  run_switches_.push_back({on ? gpu_time() : before, on});
 }
 
 void CuptiSession::flush() {
@@ -234,11 +247,14 @@ void CuptiSession::finish() {
 void CuptiSession::drain_nodes() {
   std::vector<NodeNote> notes;
   std::vector<GraphCut> cuts;
+  std::vector<RunSwitch> switches;
   {
     std::lock_guard lock(nodes_mutex_);
     notes.swap(nodes_);
     cuts.swap(cuts_);
+    switches.swap(run_switches_);
   }
+  for (const RunSwitch& at : switches) parser_->switched(at);
   for (const GraphCut& cut : cuts) parser_->cut(cut);
   for (const NodeNote& note : notes) {
     if (note.original)
@@ -282,22 +298,15 @@ GpuCounts CuptiSession::counts() const {
 }
 
 // Only where a context exists already: asking would make one.
-std::vector<GpuTracer::MemorySample> CuptiSession::read_memory() {
-  std::vector<MemorySample> samples;
-  if (!context_seen_.load(std::memory_order_relaxed)) return samples;
+std::optional<GpuTracer::MemoryReading> CuptiSession::read_memory() {
+  if (!context_seen_.load(std::memory_order_relaxed)) return std::nullopt;
   size_t unused = 0, total = 0;
-  const int64_t now = steady_ns();
-  if (cudaMemGetInfo(&unused, &total) != cudaSuccess) return samples;
-  samples.push_back({"device memory used", now, static_cast<double>(total - unused)});
-  cudaMemPool_t pool = nullptr;
-  uint64_t reserved = 0, used = 0;
-  if (!pool_used_.load(std::memory_order_relaxed) || cudaDeviceGetDefaultMemPool(&pool, 0) != cudaSuccess)
-    return samples;
-  cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
-  cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
-  samples.push_back({"pool reserved", now, static_cast<double>(reserved)});
-  samples.push_back({"pool used", now, static_cast<double>(used)});
-  return samples;
+  MemoryReading reading;
+  if (cudaMemGetInfo(&unused, &total) != cudaSuccess) return std::nullopt;
+  reading.used_on_device = static_cast<double>(total - unused);
+  reading.pools = pools_.ask();
+  reading.time = steady_ns();
+  return reading;
 }
 
 GpuTracer::Device CuptiSession::device() const {

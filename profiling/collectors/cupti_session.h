@@ -12,6 +12,7 @@
 
 #include "profiling/collectors/cupti_parse.h"
 #include "profiling/collectors/gpu_tracer.h"
+#include "profiling/collectors/known_pools.h"
 #include "profiling/collectors/record_buffers.h"
 
 namespace ws::prof {
@@ -29,7 +30,7 @@ class CuptiSession final : public GpuTracer {
   void flush() override;
   void finish() override;
   void drain(bool last) override;
-  std::vector<MemorySample> read_memory() override;
+  std::optional<MemoryReading> read_memory() override;
   Device device() const override;
   void at_first_call(std::function<void()> what) override;
   ClockOffset calibrate_clock() override;
@@ -48,6 +49,7 @@ class CuptiSession final : public GpuTracer {
   void apply_locked(const GpuKinds& kinds);
   void end_graph_kernels();
   void enable(CUpti_ActivityKind kind, bool on);
+  void enable_graph_runs(bool on);
   void enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on, bool& was_on);
   void drain_nodes();
   void cut_graph_kernels(uint64_t time, bool counts);
@@ -91,12 +93,14 @@ class CuptiSession final : public GpuTracer {
   RecordBuffers buffers_;
   std::atomic<uint64_t> graph_kernels_{0};  // read so far
   std::atomic<uint64_t> dropped_{0};        // by the driver, not yet told
-  std::atomic<bool> context_seen_{false}, pool_used_{false}, first_call_awaited_{false};
+  std::atomic<bool> context_seen_{false}, first_call_awaited_{false};
+  KnownPools pools_;
   std::function<void()> first_call_;
   std::atomic<uint64_t> sessions_{0};
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;
   std::vector<GraphCut> cuts_;            // not yet told to the parser; guarded by nodes_mutex_
+  std::vector<RunSwitch> run_switches_;   // likewise
   std::atomic<uint32_t> last_launch_{0};  // of a graph
 
   TraceContext* context_ = nullptr;

@@ -1,6 +1,7 @@
 // The GPU side of a collector; there is one in a process, or none when built without CUDA.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,12 +47,12 @@ class GpuTracer {
   virtual void drain(bool last) = 0;        // completed records → context
   // Sizes as the driver tells them now. It can take long to answer while work is being launched: not for a thread in a
   // hurry.
-  struct MemorySample {
-    const char* counter;
-    int64_t time;
-    double bytes;
-  };  // time: steady clock
-  virtual std::vector<MemorySample> read_memory() = 0;
+  struct MemoryReading {
+    int64_t time = 0;           // steady clock
+    double used_on_device = 0;  // by everybody
+    std::vector<PoolAnswer> pools;
+  };
+  virtual std::optional<MemoryReading> read_memory() = 0;
   // The card and the CUDA version of its driver; empty until the program uses it: a driver that starts is asked
   // nothing.
   struct Device {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiling/clock.h"
+#include "profiling/collectors/pool_sizes.h"
 #include "profiling/collectors/trace_batch.h"
 #include "profiling/op_join.h"
 
@@ -30,7 +31,12 @@ struct TraceContext {
   std::function<void()> before_buffer;  // takes what explains the records in the next buffer
   std::string (*call_name)(bool driver, uint32_t id) = nullptr;
   std::deque<ResidentKernel> resident_kernels;  // the newest few
+  PoolSizes pools;
 
+  void draw_pools(TimeNs time, const PoolSize& size) {
+    batch.counter("pool reserved", "B", {time, static_cast<double>(size.reserved)});
+    batch.counter("pool used", "B", {time, static_cast<double>(size.used)});
+  }
   TimeNs from_steady(int64_t steady) const { return steady - origin; }
   TimeNs from_gpu(uint64_t time) const { return gpu_clock.to_steady(time) - origin; }
   Meaning meaning_of(OpTag op) {

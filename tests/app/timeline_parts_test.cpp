@@ -26,6 +26,7 @@ class TimelinePartsTest : public QObject {
   void callsOfTwoThreadsAreToldApart();
   void filterFoldPinAndOrder();
   void rowsGrowInOrder();
+  void poolsHaveALaneOfTheirOwn();
   void manyBlocksShowSome();
   void allocationsBecomeCurves();
   void cardNeverCoversItsLane();
@@ -165,6 +166,30 @@ void TimelinePartsTest::filterFoldPinAndOrder() {
   QCOMPARE(lanes[5].title, QString("stream 7"));
   settings.hidden.insert(all[3].key);
   QCOMPARE(build_lanes(sources, settings).size(), all.size() - 1);
+}
+
+// A pool is a part of the memory that the calls tell of; where a profiler counted all of it, those are its totals.
+void TimelinePartsTest::poolsHaveALaneOfTheirOwn() {
+  prof::Trace trace;
+  trace.memory_sources = {"cudaMallocAsync"};
+  for (const char* name : {"device memory used", "pool reserved", "pool used"})
+    trace.append_counter(trace.counter(name, "B"), {100, 4096});
+  const auto curves = [&](const char* title, bool allocations) {
+    const auto lanes = build_lanes({{&trace, "run/x", "x", 0, allocations}}, {});
+    const auto lane = std::ranges::find(lanes, QString(title), &Lane::title);
+    std::vector<size_t> counters;
+    if (lane != lanes.end())
+      for (const CounterRef& ref : lane->counters) counters.push_back(ref.counter);
+    return counters;
+  };
+  using Curves = std::vector<size_t>;
+  QCOMPARE(curves("memory", true), (Curves{kUsedCurve, kReservedCurve}));
+  QCOMPARE(curves("pool", true), (Curves{1, 2}));
+  QCOMPARE(curves("memory", false), (Curves{1, 2}));
+  QCOMPARE(curves("pool", false), Curves());
+  trace.memory_sources = {"imported"};
+  QCOMPARE(curves("memory", true), (Curves{1, 2}));
+  QCOMPARE(curves("pool", true), Curves());
 }
 
 // More room goes to the kernels before it goes to memory, and to nobody once it helps nobody.

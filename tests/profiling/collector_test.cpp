@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
 #include "profiling/analysis/span_walk.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/clock.h"
+#include "profiling/collectors/pool_sizes.h"
 #include "profiling/failure.h"
 
 namespace ws::prof {
@@ -153,6 +155,27 @@ TEST(BatchBuilder, KnowsTheFirstWorkOnTheGpu) {
   put(TrackKind::Api, 300);
   EXPECT_EQ(batch.first_on_gpu(200), 400);
   EXPECT_EQ(batch.first_on_gpu(901), kAlways);
+}
+
+TEST(PoolSizes, RecordsAndAnswersOfOnePoolAreNotCountedTwice) {
+  PoolSizes pools;
+  const PoolAnswer first{0xa0, {100, 60}}, second{0xb0, {50, 20}};
+  EXPECT_EQ(pools.asked({}), std::nullopt) << "nobody uses one";
+  EXPECT_EQ(pools.asked(std::array{first, second}), (PoolSize{150, 80}));
+  EXPECT_EQ(pools.told(0xa0, {100, 70}), (PoolSize{150, 90})) << "the other one is still there";
+  EXPECT_EQ(pools.told(0xc0, {8, 8}), (PoolSize{158, 98}));
+  EXPECT_EQ(pools.destroyed(0xb0), (PoolSize{108, 78}));
+}
+
+TEST(PoolSizes, NamesThatOnlyRecordsUseStandForThemselves) {
+  PoolSizes pools;
+  const std::array answers{PoolAnswer{0xa0, {100, 60}}};
+  EXPECT_EQ(pools.told(1, {100, 50}), (PoolSize{100, 50}));
+  EXPECT_EQ(pools.asked(answers), std::nullopt) << "records have just spoken, and know the moment";
+  EXPECT_EQ(pools.asked(answers), (PoolSize{100, 60})) << "they are silent now";
+  EXPECT_EQ(pools.told(1, {100, 55}), (PoolSize{100, 55}));
+  EXPECT_EQ(pools.asked({}), std::nullopt);
+  EXPECT_EQ(pools.asked({}), std::nullopt) << "not heard of any more is not gone";
 }
 
 TEST(Collector, CountersThatCannotBeSampledSayWhy) {

@@ -265,16 +265,91 @@ TEST_F(Parsed, WhereThereIsNoRoomRecordsAreDroppedAndCounted) {
   EXPECT_EQ(trace.losses.dropped_records, 2u);
 }
 
-TEST_F(Parsed, PoolSizesBecomeCounters) {
-  auto& memory = records.add<CUpti_ActivityMemory4>(CUPTI_ACTIVITY_KIND_MEMORY2);
-  memory.isAsync = 1, memory.timestamp = 50;
-  memory.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
-  memory.memoryPoolConfig.pool.size = 1 << 20;
-  memory.memoryPoolConfig.utilizedSize = 4096;
+TEST_F(Parsed, SizesOfAllPoolsAreSummed) {
+  records.pool_call(0xa0, 50, 1 << 20, 4096);
+  records.pool_call(0xb0, 60, 1 << 21, 512);
+  records.pool_call(0xa0, 70, 1 << 20, 0);
+  auto& gone = records.add<CUpti_ActivityMemoryPool3>(CUPTI_ACTIVITY_KIND_MEMORY_POOL);
+  gone.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL, gone.timestamp = 80, gone.address = 0xa0;
+  gone.memoryPoolOperationType = CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED;
+  auto& imported = records.pool_call(0xc0, 90, 77, 77);
+  imported.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED;
   const Trace trace = finish();
-  ASSERT_EQ(trace.counters().size(), 2u);
-  EXPECT_EQ(trace.counters()[0].points[0].value, 1 << 20);
-  EXPECT_EQ(trace.counters()[1].points[0].value, 4096);
+  std::map<std::string, std::vector<double>> values;
+  for (const CounterTrack& counter : trace.counters())
+    for (const CounterPoint& point : counter.points) values[counter.name].push_back(point.value);
+  EXPECT_EQ(values, (std::map<std::string, std::vector<double>>{{"pool reserved", {1 << 20, 3 << 20, 3 << 20, 1 << 21}},
+                                                                {"pool used", {4096, 4608, 512, 512}}}));
+}
+
+std::vector<std::pair<TimeNs, uint64_t>> runs_of(const std::vector<Span>& spans) {
+  std::vector<std::pair<TimeNs, uint64_t>> runs;
+  for (const Span& span : spans) runs.emplace_back(span.start, span.duration);
+  std::ranges::sort(runs);
+  return runs;
+}
+using Runs = std::vector<std::pair<TimeNs, uint64_t>>;
+
+// What was seen on an H200: one run of a graph a hundred times as long as the others, which began where it should.
+TEST_F(Parsed, ARunOfAGraphThatLastsThroughTheNextOnesIsLeftOut) {
+  records.graph_run(1000, 1160);
+  records.graph_run(1200, 23'700);
+  for (uint64_t i = 0; i < 20; ++i) records.graph_run(1400 + i * 200, 1560 + i * 200);
+  const Trace trace = finish();
+  const Runs runs = runs_of(spans(trace, TrackKind::GraphLaunches));
+  ASSERT_EQ(runs.size(), 21u);
+  for (const auto& [start, took] : runs) EXPECT_EQ(took, 160u);
+  EXPECT_EQ(trace.losses.invalid_records, 1u);
+}
+
+TEST_F(Parsed, ARunOfAGraphThatBeginsBeforeTheEarlierOnesIsLeftOut) {
+  for (uint64_t i = 0; i < 3; ++i) records.graph_run(10'000 + i * 200, 10'160 + i * 200);
+  records.graph_run(1000, 10'760);
+  records.graph_run(10'800, 10'960);
+  const Trace trace = finish();
+  EXPECT_EQ(runs_of(spans(trace, TrackKind::GraphLaunches)),
+            (Runs{{10'000, 160}, {10'200, 160}, {10'400, 160}, {10'800, 160}}));
+  EXPECT_EQ(trace.losses.invalid_records, 1u);
+}
+
+TEST_F(Parsed, RunsOfGraphsThatMayOverlapAreKept) {
+  records.graph_run(1000, 9000, 3, 7);
+  records.graph_run(2000, 2100, 4, 8);  // another stream
+  records.graph_run(8980, 9100, 5, 7);  // by less than clocks are read apart
+  records.graph_run(3000, 3100, 6, 8).contextId = 2;
+  records.graph_run(2900, 8000, 4, 8);
+  const Trace trace = finish();
+  EXPECT_EQ(spans(trace, TrackKind::GraphLaunches).size(), 5u);
+  EXPECT_EQ(trace.losses.invalid_records, 0u);
+}
+
+// Next to a switch no neighbour tells: how long the graph took elsewhere does.
+TEST_F(Parsed, ARunThatASwitchGaveAnotherRunsTimeIsLeftOut) {
+  parser.switched({.time = 900, .on = true});
+  parser.switched({.time = 2000, .on = false});
+  parser.switched({.time = 50'000, .on = true});
+  parser.switched({.time = 60'000, .on = false});
+  records.graph_run(1000, 1160);
+  records.graph_run(1900, 2070);            // on its way, and right
+  records.graph_run(2080, 2400);            // queued, and slowed down
+  records.graph_run(2500, 24'500);          // the end of who knows what
+  records.graph_run(30'000, 50'300);        // launched in the second window: it cannot have begun before
+  records.graph_run(50'400, 59'000);        // nothing was switched: it was slow
+  records.graph_run(61'000, 90'000);        // and so may this be
+  records.graph_run(61'500, 90'000, 8, 9);  // of a graph that nothing is known of
+  const Trace trace = finish();
+  EXPECT_EQ(runs_of(spans(trace, TrackKind::GraphLaunches)),
+            (Runs{{1000, 160}, {1900, 170}, {2080, 320}, {50'400, 8600}, {61'000, 29'000}, {61'500, 28'500}}));
+  EXPECT_EQ(trace.losses.invalid_records, 2u);
+}
+
+// A live view does not wait for the next launch for ever.
+TEST_F(Parsed, TheNewestRunOfAGraphIsDrawnBeforeLong) {
+  records.graph_run(1000, 1160);
+  parser.parse(records.data(), records.size(), FakeRecords::next);
+  size_t rounds = 0;
+  while (context.batch.spans() == 0 && rounds < 100) parser.retry_waiting(false), ++rounds;
+  EXPECT_LT(rounds, 50u);
 }
 
 // CUPTI's own walker accepts the layout that the tests use.

@@ -34,6 +34,21 @@ class FakeRecords {
     return k;
   }
 
+  CUpti_ActivityGraphTrace2& graph_run(uint64_t start, uint64_t end, uint32_t graph = 3, uint32_t stream = 7) {
+    auto& g = add<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    g.start = start, g.end = end, g.graphId = graph, g.streamId = stream;
+    return g;
+  }
+
+  CUpti_ActivityMemory4& pool_call(uint64_t pool, uint64_t time, uint64_t reserved, uint64_t used) {
+    auto& m = add<CUpti_ActivityMemory4>(CUPTI_ACTIVITY_KIND_MEMORY2);
+    m.isAsync = 1, m.timestamp = time;
+    m.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+    m.memoryPoolConfig.address = pool;
+    m.memoryPoolConfig.pool.size = reserved, m.memoryPoolConfig.utilizedSize = used;
+    return m;
+  }
+
   uint8_t* data() { return bytes_.data(); }
   size_t size() const { return bytes_.size(); }
 
@@ -67,6 +82,8 @@ class FakeRecords {
         return sizeof(CUpti_ActivitySynchronization2);
       case CUPTI_ACTIVITY_KIND_MEMORY2:
         return sizeof(CUpti_ActivityMemory4);
+      case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+        return sizeof(CUpti_ActivityMemoryPool3);
       case CUPTI_ACTIVITY_KIND_DEVICE:
         return sizeof(CUpti_ActivityDevice5);  // a kind that is not drawn
       default:

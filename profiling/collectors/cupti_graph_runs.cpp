@@ -1,0 +1,82 @@
+// Runs of whole graphs, and which of their times cannot be true.
+#include <algorithm>
+
+#include "profiling/collectors/cupti_parse.h"
+
+namespace ws::prof {
+
+namespace {
+constexpr int kRunRounds = 16;  // looks at the newest run of a graph before it is drawn without the next
+}
+
+void RecordParser::switched(const RunSwitch& at) {
+  constexpr size_t kMost = 64;
+  switches_.push_back(at);
+  if (switches_.size() > kMost) switches_.pop_front();
+}
+
+bool RecordParser::runs_recorded(uint64_t time) const {
+  for (auto at = switches_.rbegin(); at != switches_.rend(); ++at)
+    if (at->time <= time) return at->on;
+  return true;  // longer ago than is known
+}
+
+// A run that was on its way while such records were switched can be given a time of another one. It is taken for right
+// as long as it is not several times longer than any run of the same graph that no switch touched.
+bool RecordParser::badly_timed(const CUpti_ActivityGraphTrace2& g) {
+  constexpr uint64_t kMuchLonger = 4;
+  uint64_t& longest = longest_run_[g.graphId];
+  const uint64_t took = g.end - g.start;
+  if (runs_recorded(g.start) && runs_recorded(g.end)) {
+    longest = std::max(longest, took);
+    return false;
+  }
+  return longest != 0 && took > kMuchLonger * longest;
+}
+
+void RecordParser::graph_run(const CUpti_ActivityGraphTrace2& g) {
+  Span span;
+  if (!begin_span(span, g.start, g.end, SpanKind::GraphRun, Meaning::Launch)) return;
+  if (badly_timed(g)) {
+    ++context_.batch.losses().invalid_records;
+    return;
+  }
+  span.correlation = g.correlationId;
+  join(span, 0);
+  follow({span, &context_.batch.name("graph " + std::to_string(g.graphId)),
+          &stream_row(TrackKind::GraphLaunches, g.deviceId, g.streamId), g.contextId, 0});
+}
+
+// Runs of graphs on one stream follow each other. Of two that do not, the one that is much longer has a time of another
+// run and is left out: its own is not known.
+void RecordParser::follow(GraphRunSeen run) {
+  const auto same_stream = [&](const GraphRunSeen& r) { return r.row == run.row && r.context == run.context; };
+  const auto before = std::ranges::find_if(newest_, same_stream);
+  if (before == newest_.end()) return newest_.push_back(run);
+  const uint64_t one = before->span.duration, other = run.span.duration;
+  const uint64_t shorter = std::min(one, other), longer = std::max(one, other);
+  const TimeNs both = std::min(before->span.end(), run.span.end()) - std::max(before->span.start, run.span.start);
+  const bool overlap = both > 0 && 2 * static_cast<uint64_t>(both) > shorter;
+  if (!overlap || longer <= 2 * shorter) {
+    put(*before);
+    *before = run;
+    return;
+  }
+  ++context_.batch.losses().invalid_records;
+  if (run.span.duration == shorter) *before = run;
+}
+
+void RecordParser::put(GraphRunSeen& run) {
+  run.span.name = context_.batch.id(*run.name);
+  put(run.span, *run.row);
+}
+
+void RecordParser::put_runs(bool last) {
+  std::erase_if(newest_, [&](GraphRunSeen& run) {
+    if (!last && ++run.rounds < kRunRounds) return false;
+    put(run);
+    return true;
+  });
+}
+
+}  // namespace ws::prof

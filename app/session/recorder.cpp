@@ -5,6 +5,7 @@
 
 #include "app/session/pump.h"
 #include "app/session/run_recording.h"
+#include "profiling/collectors/nvtx_ranges.h"
 
 namespace ws::app {
 
@@ -134,6 +135,7 @@ TrainControl& RecordedRun::control() { return impl_->control; }
 
 Summary RecordedRun::run(const data::Dataset& data) {
   Impl& run = *impl_;
+  const prof::nvtx::Names names;
   run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
   if (!run.options.path.empty())

@@ -4,7 +4,9 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -85,6 +87,101 @@ TEST_F(Recording, HoldsEveryKernelCallAndAllocation) {
   EXPECT_TRUE(read_back.problems.empty());
 }
 
+// What the program itself named: nested as it nested them, and its steps.
+TEST_F(Recording, FindsTheRangesThatTheProgramNames) {
+  need_gpu();
+  if (IsSkipped()) return;
+  ASSERT_EQ(run("nvtx"), 0);
+  RunFileReader reader(file_);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  std::map<std::string, std::vector<Span>> ranges;  // by name, numbers cut off
+  std::map<std::string, std::set<int>> depths;
+  std::vector<Span> steps;
+  for (const Track& track : trace.tracks())
+    each_span(track, -kAlways, kAlways, [&](const Span& span) {
+      if (track.kind == TrackKind::Steps) steps.push_back(span);
+      if (track.kind != TrackKind::Phases) return;
+      std::string name = trace.name(span.name);
+      name = name.substr(0, name.find_last_not_of(" 0123456789") + 1);
+      ranges[name].push_back(span), depths[name].insert(track.depth);
+    });
+  EXPECT_EQ(
+      depths,
+      (std::map<std::string, std::set<int>>{
+          {"training step", {0}}, {"forward", {1}}, {"backward", {1}}, {"first layer", {2}}, {"second layer", {2}}}));
+  for (const auto& [name, spans] : ranges) EXPECT_EQ(spans.size(), 60u) << name;
+  const auto inside = [&](const std::string& inner, const std::string& outer) {
+    for (const Span& span : ranges[inner])
+      EXPECT_TRUE(std::ranges::any_of(
+          ranges[outer], [&](const Span& around) { return around.start <= span.start && span.end() <= around.end(); }))
+          << inner << " in " << outer;
+  };
+  inside("forward", "training step"), inside("backward", "training step"), inside("second layer", "forward");
+  ASSERT_EQ(steps.size(), 60u);
+  std::ranges::sort(steps, {}, &Span::start);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i].step, i + 1);
+    EXPECT_FALSE(steps[i].flags & kEstimated);
+    EXPECT_EQ(steps[i].start, ranges["training step"][i].start);
+  }
+  EXPECT_EQ(reader.summary().extra.at("steps_from"), "NVTX ranges");
+}
+
+// The program counts the nodes of its graph and its launches itself.
+TEST_F(Recording, HoldsWhatTheNodesOfAGraphTimesItsLaunchesComeTo) {
+  need_gpu();
+  if (IsSkipped()) return;
+  const std::string counted = folder_ / "counted";
+  setenv("COUNTED_FILE", counted.c_str(), 1);
+  for (const TraceLevel level : {TraceLevel::Kernels, TraceLevel::Full, TraceLevel::Graph}) {
+    SCOPED_TRACE(to_string(level));
+    std::filesystem::remove(file_);
+    ASSERT_EQ(record({RECORDED_PROGRAM, "counted"}, file_, {.level = level, .library = INJECT_LIBRARY}), 0);
+    uint64_t launches = 0, kernels = 0, copies = 0, memsets = 0;
+    std::ifstream(counted) >> launches >> kernels >> copies >> memsets;
+    ASSERT_GT(launches * kernels * copies * memsets, 0u);
+    RunFileReader reader(file_);
+    Trace trace = reader.trace();
+    reader.fill(trace);
+    std::map<SpanKind, uint64_t> seen, outside;
+    for (const Track& track : trace.tracks()) {
+      if (!runs_on_gpu(track.kind)) continue;
+      each_span(track, -kAlways, kAlways, [&](const Span& span) {
+        ++seen[span.span_kind()];
+        outside[span.span_kind()] += !(span.flags & kInGraph);
+      });
+    }
+    EXPECT_EQ(trace.losses.dropped_records + trace.losses.invalid_records, 0u);
+    if (level == TraceLevel::Graph) {
+      EXPECT_EQ(seen, (std::map<SpanKind, uint64_t>{{SpanKind::GraphRun, launches}}));
+      continue;
+    }
+    EXPECT_EQ(seen, (std::map<SpanKind, uint64_t>{{SpanKind::Kernel, launches * kernels},
+                                                  {SpanKind::Copy, launches * copies},
+                                                  {SpanKind::Memset, launches * memsets}}));
+    for (const auto& [kind, eager] : outside) EXPECT_EQ(eager, 0u) << "all of them are of the graph";
+  }
+  unsetenv("COUNTED_FILE");
+}
+
+// Where the longest span lies, for the case that it is too long.
+void describe_longest(const std::vector<Span>& spans, const std::vector<Span>& rests) {
+  const auto longest = std::ranges::max_element(spans, {}, [](const Span& s) { return uint64_t{s.duration}; });
+  TimeNs opened = spans.front().start, closed = spans.back().end();
+  for (const Span& rest : rests) {
+    if (rest.end() <= longest->end()) opened = std::max(opened, rest.end());
+    if (rest.start >= longest->start) closed = std::min(closed, rest.start);
+  }
+  const auto us = [](TimeNs ns) { return static_cast<double>(ns) * 1e-3; };
+  std::printf("  longest: number %td of %zu, begins %.1f µs after its window, ends %.1f µs before the window does",
+              longest - spans.begin(), spans.size(), us(longest->start - opened), us(closed - longest->end()));
+  if (longest != spans.begin())
+    std::printf(", %.1f µs after the one before", us(longest->start - (longest - 1)->end()));
+  if (longest + 1 != spans.end()) std::printf(", %.1f µs before the next", us((longest + 1)->start - longest->end()));
+  std::printf("\n");
+}
+
 // Kernels in windows only, with their own ends; allocations all the time; the rest is said to be untraced.
 struct Windows : Recording, ::testing::WithParamInterface<std::tuple<const char*, TraceLevel>> {};
 
@@ -126,12 +223,17 @@ TEST_P(Windows, RecordPartOfALongRun) {
       reader.summary().us_per_step, static_cast<double>(gpu.wall) * 1e-6,
       static_cast<double>(gpu.wall + gpu.untraced) * 1e-6, 100 * gpu.busy_share(),
       static_cast<unsigned long long>(trace.losses.dropped_records));
+  describe_longest(kernels, rests);
+  if (trace.losses.invalid_records > 0)
+    std::printf("  %llu with times of another launch left out\n",
+                static_cast<unsigned long long>(trace.losses.invalid_records));
   EXPECT_GE(seen.size(), 3u);
   EXPECT_GE(outside * 10, kernels.size() * 8) << "what was queued when a window closed may still come";
   EXPECT_LT(longest, level == TraceLevel::Graph && std::string(mode) == "graphs" ? 600'000u : 120'000u);
   EXPECT_GT(gpu.untraced, gpu.wall);
   EXPECT_GT(gpu.busy_share(), 0.8) << "the stretches between are not idle";
   EXPECT_EQ(trace.losses.dropped_records, 0u);
+  EXPECT_LE(trace.losses.invalid_records, 3u) << "one at an edge of a window at the most";
   uint64_t allocations = 0;
   for (const StepAllocations& a : reader.allocations()) allocations += a.allocations;
   EXPECT_GE(allocations, 40u) << "one in a hundred steps, in windows or not";

@@ -1,11 +1,15 @@
 // A CUDA program that knows nothing of Warpscope, to be recorded: trains nothing, in steps.
-//   recorded_program plain|fork|exit|none|long|graphs
+//   recorded_program plain|fork|exit|none|long|graphs|nvtx|counted
 #include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "tests/gpu/profiling_kernels.h"
@@ -60,6 +64,62 @@ int work(cudaStream_t stream, bool graphs) {
   return steps;
 }
 
+// 60 steps that name themselves, with two parts each; in the first part ranges of two layers.
+void train_with_ranges(cudaStream_t stream) {
+  for (int step = 0; step < 60; ++step) {
+    nvtxRangePushA(("training step " + std::to_string(step)).c_str());
+    nvtxRangePushA("forward");
+    for (const char* layer : {"first layer", "second layer"}) {
+      nvtxRangePushA(layer);
+      t::launch_empty(stream);
+      nvtxRangePop();
+    }
+    nvtxRangePop();
+    nvtxRangePushA("backward");
+    t::launch_other(stream);
+    cudaStreamSynchronize(stream);
+    nvtxRangePop();
+    nvtxRangePop();
+  }
+}
+
+// A graph whose nodes are asked for by kind, launched so many times. Says what the GPU had to do by that.
+bool count_graph(cudaStream_t stream) {
+  constexpr int kLaunches = 250;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  float* data = nullptr;
+  if (cudaMalloc(reinterpret_cast<void**>(&data), 4096) != cudaSuccess) return false;
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  cudaMemsetAsync(data, 0, 4096, stream);
+  for (int layer = 0; layer < 3; ++layer) {
+    t::launch_fill(stream, data, 1024);
+    t::launch_empty(stream);
+    cudaMemcpyAsync(data + 512, data, 1024, cudaMemcpyDeviceToDevice, stream);
+  }
+  t::launch_other(stream);
+  cudaStreamEndCapture(stream, &graph);
+  std::array<cudaGraphNode_t, 64> nodes{};
+  size_t count = nodes.size();
+  if (cudaGraphGetNodes(graph, nodes.data(), &count) != cudaSuccess) return false;
+  int kernels = 0, copies = 0, memsets = 0;
+  for (size_t i = 0; i < count; ++i) {
+    cudaGraphNodeType type{};
+    cudaGraphNodeGetType(nodes[i], &type);
+    kernels += type == cudaGraphNodeTypeKernel, copies += type == cudaGraphNodeTypeMemcpy;
+    memsets += type == cudaGraphNodeTypeMemset;
+  }
+  if (cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess) return false;
+  for (int i = 0; i < kLaunches; ++i) cudaGraphLaunch(exec, stream);
+  cudaStreamSynchronize(stream);
+  std::printf("%d launches of %d kernels, %d copies, %d memsets\n", kLaunches, kernels, copies, memsets);
+  if (const char* file = std::getenv("COUNTED_FILE"))
+    std::ofstream(file) << kLaunches << ' ' << kernels << ' ' << copies << ' ' << memsets << '\n';
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+  return cudaFree(data) == cudaSuccess;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -79,7 +139,8 @@ int main(int argc, char** argv) {
     std::printf("%d steps\n", steps);
     return cudaGetLastError() == cudaSuccess && steps > 0 ? 0 : 7;
   }
-  train(stream);
+  if (mode == "counted") return count_graph(stream) ? 0 : 6;
+  mode == "nvtx" ? train_with_ranges(stream) : train(stream);
   if (mode == "exit") _exit(3);  // without any clean-up
   return 0;
 }

@@ -6,15 +6,17 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/clock.h"
+#include "profiling/collectors/record.h"
 
 namespace ws::prof {
 
 Recorder::Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
-                   const std::string& follower)
-    : path_(path) {
+                   const std::string& follower, std::function<TraceBatch()> source)
+    : path_(path), source_(source ? std::move(source) : [this] { return collector_.take(); }) {
   summary_.name = name;
   summary_.origin = "record";
   summary_.created = utc_text();
+  summary_.extra[kRecordProcess] = this_process();
   began_ = steady_ns();
   const CollectorStatus status = collector_.start(options);
   summary_.extra["traced"] = status.sentence;
@@ -44,7 +46,7 @@ void Recorder::attempt(const std::function<void()>& work) {
   } catch (const std::exception& failure) {
     give_up(failure.what());
   }
-  while (!trouble_.empty() && !collector_.take().empty()) {
+  while (!trouble_.empty() && !source_().empty()) {
   }
 }
 
@@ -59,9 +61,10 @@ bool Recorder::name_machine() {
 }
 
 void Recorder::take_all() {
-  for (TraceBatch batch = collector_.take(); !batch.empty(); batch = collector_.take()) {
+  for (TraceBatch batch = source_(); !batch.empty(); batch = source_()) {
     look_for_steps(batch);
     keep(std::move(batch));
+    writer_->flush_if_due();  // they may come as fast as they are taken
   }
 }
 

@@ -15,9 +15,10 @@ namespace ws::prof {
 
 class Recorder {
  public:
-  // `follower`: address of who follows it live; empty: nobody.
+  // `follower`: address of who follows it live; empty: nobody. `source`: where batches come from, until one is empty;
+  // without it the collector.
   Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
-           const std::string& follower = "");
+           const std::string& follower = "", std::function<TraceBatch()> source = {});
   ~Recorder();
   // Last records, steps, one file; the second call does nothing. A file that could not be written any more was told of
   // on the standard error output when that began.
@@ -38,6 +39,7 @@ class Recorder {
   std::string path_;
   RunSummary summary_;
   Collector collector_;
+  std::function<TraceBatch()> source_;
   std::unique_ptr<RunFileWriter> writer_;
   std::unique_ptr<LiveSender> follower_;
   std::atomic<bool> stopping_{false};

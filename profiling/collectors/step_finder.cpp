@@ -6,7 +6,6 @@ namespace ws::prof {
 
 namespace {
 
-constexpr size_t kMostKept = 4'000'000;                 // kernels, and calls, that are kept to look for steps in
 constexpr TimeNs kLongestStep = (TimeNs{1} << 40) - 1;  // what a span can hold
 
 bool allocates_on_device(const Span& span, const std::string& name) {
@@ -43,34 +42,80 @@ void StepFinder::take(TrackKind kind, const std::string& row, std::span<const Sp
     const FoundStep time{span.start, span.end()};
     if (kind == TrackKind::Overhead && row.ends_with(kUntracedTrack)) untraced_.push_back(time);
     if (kind == TrackKind::Phases && names_a_step(names[at])) ranges_.push_back(time);
-    if (kept_ >= kMostKept) continue;
-    if (kind == TrackKind::Api && allocates_on_device(span, names[at])) allocations_.push_back(span.start), ++kept_;
-    if (span.span_kind() != SpanKind::Kernel) continue;
+    if (kind == TrackKind::Api && allocates_on_device(span, names[at]))
+      allocations_.push_back(span.start), ++kept_, ++calls_seen_;
+    if (span.span_kind() != SpanKind::Kernel && span.span_kind() != SpanKind::GraphRun) continue;
     if (numbers[at] < 0) numbers[at] = number(names[at]);
     if (!stream) stream = &kernels_[row];
     stream->push_back({span.start, span.end(), static_cast<uint32_t>(numbers[at])});
     ++kept_;
   }
+  if (kept_ >= most_kept_) settle();
 }
 
 void StepFinder::take(const StepAllocations& calls) {
   allocator_calls_ += uint64_t{calls.allocations} + calls.frees + calls.async_allocations + calls.async_frees;
 }
 
-std::vector<FoundStep> StepFinder::repetitions() {
+std::vector<SeenKernel>* StepFinder::busiest_row() {
+  if (const auto row = kernels_.find(settled_row_); row != kernels_.end() && !row->second.empty()) return &row->second;
   std::vector<SeenKernel>* busiest = nullptr;
-  for (auto& [stream, kernels] : kernels_)
+  for (auto& [row, kernels] : kernels_)
     if (!busiest || kernels.size() > busiest->size()) busiest = &kernels;
-  if (!busiest) return {};
-  std::ranges::stable_sort(*busiest, {}, &SeenKernel::start);
-  return find_steps(*busiest, untraced_);
+  return busiest && !busiest->empty() ? busiest : nullptr;
 }
 
-size_t StepFinder::allocations_within(const std::vector<FoundStep>& steps) const {
-  return static_cast<size_t>(std::ranges::count_if(allocations_, [&](TimeNs time) {
+// The steps so far take the place of the kernels they were found in, so that a recording may be of any length.
+void StepFinder::settle() {
+  std::ranges::sort(untraced_, {}, &FoundStep::start);
+  std::vector<SeenKernel>* const row = busiest_row();
+  TimeNs until = 0;
+  if (row) {
+    std::ranges::stable_sort(*row, {}, &SeenKernel::start);
+    StepsSoFar found = find_steps_so_far(*row, untraced_, usual_);
+    if (found.steps.empty()) found.used = std::max(found.used, row->size() / 2);
+    skipped_ |= found.steps.empty();
+    until = found.used < row->size() ? (*row)[found.used].start : row->back().end;
+    settle_allocations(found.steps, until);
+    settled_.insert(settled_.end(), found.steps.begin(), found.steps.end());
+    if (!found.steps.empty())
+      for (const auto& [name, kernels] : kernels_)
+        if (&kernels == row) settled_row_ = name;
+  } else {  // nothing but calls
+    until = *std::ranges::max_element(allocations_);
+    settle_allocations({}, until);
+  }
+  kept_ = allocations_.size();
+  for (auto& [name, kernels] : kernels_) {
+    std::erase_if(kernels, [until](const SeenKernel& kernel) { return kernel.start < until; });
+    kept_ += kernels.size();
+  }
+  if (4 * kept_ <= 3 * most_kept_ || allocations_.empty()) return;
+  const auto middle = allocations_.begin() + static_cast<std::ptrdiff_t>(allocations_.size() / 2);
+  std::ranges::nth_element(allocations_, middle);  // many calls, few kernels
+  kept_ -= allocations_.size();
+  settle_allocations({}, *middle + 1);
+  kept_ += allocations_.size();
+}
+
+// Of the calls before `until` it is only kept how many were within the steps.
+void StepFinder::settle_allocations(std::span<const FoundStep> steps, TimeNs until) {
+  std::erase_if(allocations_, [&](TimeNs time) {
     const auto after = std::ranges::upper_bound(steps, time, {}, &FoundStep::start);
-    return after != steps.begin() && time < std::prev(after)->end;
-  }));
+    calls_in_steps_ += after != steps.begin() && time < std::prev(after)->end && time < until;
+    return time < until;
+  });
+}
+
+std::vector<FoundStep> StepFinder::repetitions() {
+  std::vector<FoundStep> steps = std::move(settled_);
+  settled_.clear();
+  if (std::vector<SeenKernel>* const row = busiest_row()) {
+    std::ranges::stable_sort(*row, {}, &SeenKernel::start);
+    const auto last = find_last_steps(*row, untraced_, usual_);
+    steps.insert(steps.end(), last.begin(), last.end());
+  }
+  return steps;
 }
 
 FoundSteps StepFinder::find() {
@@ -80,14 +125,18 @@ FoundSteps StepFinder::find() {
   found.by_ranges = !found.steps.empty();
   if (!found.by_ranges) found.steps = repetitions();
   if (found.steps.empty()) return found;
+  settle_allocations(found.steps, kAlways);
   const auto count = static_cast<double>(found.steps.size());
   TimeNs ns = found.steps.back().end - found.steps.front().start;
   auto calls = static_cast<double>(allocator_calls_);
-  if (!found.by_ranges && !untraced_.empty()) {  // of the others nothing is known, though their calls were counted
+  const bool apart = !found.by_ranges && (!untraced_.empty() || skipped_);
+  if (apart) {  // of what is between them nothing is known
     ns = 0;
     for (const FoundStep& step : found.steps) ns += step.end - step.start;
-    calls = static_cast<double>(allocations_within(found.steps));
   }
+  // The calls of all the program, where it is not known when each was.
+  if (!found.by_ranges && calls_seen_ > 0 && (apart || calls_seen_ >= allocator_calls_))
+    calls = static_cast<double>(calls_in_steps_);
   found.us_each = static_cast<double>(ns) * 1e-3 / count;
   found.allocator_calls_each = calls / count;
   return found;

@@ -22,6 +22,9 @@ struct FoundSteps {
 
 class StepFinder {
  public:
+  // `most_kept`: kernels, and calls, that are kept to look for steps in. Once there are more, the steps that are
+  // certain by then are all that is kept of them.
+  explicit StepFinder(size_t most_kept = 4'000'000) : most_kept_(most_kept) {}
   // Spans of one row; their names are numbers of `names`, which may be those of another list in the next call.
   void take(TrackKind kind, const std::string& row, std::span<const Span> spans, std::span<const std::string> names);
   void take(const StepAllocations& calls);
@@ -29,16 +32,22 @@ class StepFinder {
 
  private:
   uint32_t number(const std::string& name);
+  void settle();
+  void settle_allocations(std::span<const FoundStep> steps, TimeNs until);
+  std::vector<SeenKernel>* busiest_row();
   std::vector<FoundStep> repetitions();
-  size_t allocations_within(const std::vector<FoundStep>& steps) const;
 
   std::vector<FoundStep> ranges_;                           // that name themselves steps
   std::vector<FoundStep> untraced_;                         // nothing was recorded meanwhile
-  std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream
-  std::vector<TimeNs> allocations_;                         // when the driver's allocator was called, while it is known
+  std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream; runs of graphs have rows of their own
+  std::vector<TimeNs> allocations_;  // when the driver's allocator was called, where that is known
   std::unordered_map<std::string, uint32_t> names_;
-  size_t kept_ = 0;
-  uint64_t allocator_calls_ = 0;
+  std::vector<FoundStep> settled_;  // steps whose kernels are no longer kept
+  std::string settled_row_;         // theirs
+  std::vector<SeenKernel> usual_;
+  bool skipped_ = false;  // some kernels went that were in no step
+  size_t most_kept_, kept_ = 0;
+  uint64_t allocator_calls_ = 0, calls_seen_ = 0, calls_in_steps_ = 0;
 };
 
 }  // namespace ws::prof

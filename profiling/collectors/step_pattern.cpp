@@ -204,17 +204,47 @@ std::vector<std::span<const SeenKernel>> stretches(std::span<const SeenKernel> k
 
 }  // namespace
 
-// The usual step is looked for in one stretch: windows that hold as many steps each would repeat themselves too.
-std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced) {
-  const auto parts = stretches(kernels, untraced);
-  const auto usual = usual_step(*std::ranges::max_element(parts, {}, &std::span<const SeenKernel>::size));
+std::vector<FoundStep> find_last_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
+                                       std::vector<SeenKernel>& usual) {
   std::vector<FoundStep> steps;
-  if (usual.empty()) return steps;
-  for (const auto& part : parts) {
-    const auto more = steps_like(usual, part);
-    steps.insert(steps.end(), more.begin(), more.end());
-  }
+  if (kernels.empty()) return steps;
+  const auto parts = stretches(kernels, untraced);
+  const auto look = [&] {
+    for (const auto& part : parts) {
+      const auto more = steps_like(usual, part);
+      steps.insert(steps.end(), more.begin(), more.end());
+    }
+  };
+  if (!usual.empty()) look();
+  if (!steps.empty()) return steps;
+  // The usual step is looked for in one stretch: windows that hold as many steps each would repeat themselves too.
+  const auto step = usual_step(*std::ranges::max_element(parts, {}, &std::span<const SeenKernel>::size));
+  if (step.empty()) return steps;  // the one before may come again
+  usual.assign(step.begin(), step.end());
+  look();
   return steps;
+}
+
+std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced) {
+  std::vector<SeenKernel> usual;
+  return find_last_steps(kernels, untraced, usual);
+}
+
+// A step is certain once several more have followed it: what comes late, or between steps, is sorted in by then.
+StepsSoFar find_steps_so_far(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
+                             std::vector<SeenKernel>& usual) {
+  constexpr size_t kFew = 16;
+  if (kernels.size() < kFew) return {};
+  StepsSoFar found{find_last_steps(kernels, untraced, usual), kernels.size() / 2};
+  if (found.steps.empty()) return found;
+  const TimeNs certain = kernels[kernels.size() - kernels.size() / 8].start;
+  const auto after = std::ranges::lower_bound(found.steps, certain, {}, &FoundStep::start);
+  if (after == found.steps.begin()) return {{}, 0};  // one is as long as all that is kept
+  const FoundStep first_left = *std::prev(after);
+  found.steps.erase(std::prev(after), found.steps.end());
+  const auto left = std::ranges::lower_bound(kernels, first_left.start, {}, &SeenKernel::start);
+  found.used = static_cast<size_t>(left - kernels.begin());
+  return found;
 }
 
 std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges) {

@@ -24,6 +24,18 @@ struct FoundStep {
 // begins. None reaches into `untraced`, in order of time too: what happened there is not known.
 std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced = {});
 
+// The same for kernels of which more are to come. `usual`: a step as most are, kept from one call to the next; it is
+// looked for when it is empty or when nothing is like it any more.
+struct StepsSoFar {
+  std::vector<FoundStep> steps;
+  size_t used = 0;  // as many of the kernels are behind; the next call gets the rest, and more
+};
+StepsSoFar find_steps_so_far(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
+                             std::vector<SeenKernel>& usual);
+// The last of them.
+std::vector<FoundStep> find_last_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
+                                       std::vector<SeenKernel>& usual);
+
 // Those of ranges that name themselves steps: of ranges inside each other the outer one. None where there are fewer
 // than two.
 std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges);

@@ -22,6 +22,8 @@ Span span_at(SpanKind kind, size_t name, TimeNs start, TimeNs end) {
 }
 
 struct Program {
+  Program() = default;
+  explicit Program(size_t most_kept) : finder(most_kept) {}
   StepFinder finder;
   TimeNs now = 1000;
   void put(TrackKind track, const std::string& row, const Span& span) { finder.take(track, row, {&span, 1}, kNames); }
@@ -91,6 +93,82 @@ TEST(StepFinder, RangesThatNameStepsComeFirst) {
   ASSERT_EQ(found.steps.size(), 50u) << "a range inside of another one is no step of its own";
   EXPECT_TRUE(found.by_ranges);
   EXPECT_EQ(found.spans(NameId{0})[0].flags, 0);
+}
+
+// A recording of any length: of what is too much to keep, the steps stay.
+TEST(StepFinder, FindsTheStepsOfMoreKernelsThanAreKept) {
+  Program program(600);
+  for (int i = 0; i < 100; ++i) {  // what comes before the loop: calls that are in no step
+    program.put(TrackKind::Api, "CPU calls", span_at(SpanKind::Alloc, 4, program.now, program.now + 5));
+    program.finder.take(StepAllocations{.allocations = 1});
+    program.now += 10;
+  }
+  std::vector<TimeNs> begins;
+  for (int i = 0; i < 5000; ++i) {
+    begins.push_back(program.now + 2000);
+    program.step();
+    if (i % 1000 == 999) program.now += 1'000'000;  // an evaluation
+  }
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), 5000u);
+  for (size_t i = 0; i < begins.size(); ++i) ASSERT_EQ(found.steps[i].start, begins[i]) << i;
+  EXPECT_NEAR(found.allocator_calls_each, 2, 0.001);
+  EXPECT_NEAR(found.us_each, 4.3 + 4 * 1000 / 5000., 0.01);
+}
+
+TEST(StepFinder, FindsTheStepsOfManyWindows) {
+  Program program(600);
+  for (int window = 0; window < 100; ++window) {
+    program.step(true, 2);
+    for (int i = 0; i < 20; ++i) program.step();
+    program.untraced(50);
+  }
+  const FoundSteps found = program.finder.find();
+  EXPECT_GE(found.steps.size(), 100u * 19);
+  EXPECT_LE(found.steps.size(), 100u * 20);
+  for (const FoundStep& step : found.steps) EXPECT_LT(step.end - step.start, 6500);
+  EXPECT_NEAR(found.us_each, 4.3, 0.1);
+  EXPECT_NEAR(found.allocator_calls_each, 2, 0.1);
+}
+
+// What the loop does changes in mid-run: its second half has steps too.
+TEST(StepFinder, FindsTheStepsOfAnotherLoopLaterOn) {
+  Program program(600);
+  for (int i = 0; i < 1000; ++i) program.step();
+  for (int i = 0; i < 1000; ++i) {
+    for (size_t k = 0; k < 3; ++k, program.now += 600)
+      program.put(TrackKind::Stream, "GPU 0 stream 7",
+                  span_at(SpanKind::Kernel, 3 - k, program.now, program.now + 500));
+    program.now += 3000;
+  }
+  EXPECT_NEAR(static_cast<double>(program.finder.find().steps.size()), 2000, 160);
+}
+
+// Calls without kernels may not be kept for ever either, nor looked through with each that comes.
+TEST(StepFinder, CallsWithoutKernelsEnd) {
+  Program program(600);
+  for (int i = 0; i < 100'000; ++i, program.now += 10)
+    program.put(TrackKind::Api, "CPU calls", span_at(SpanKind::Alloc, 4, program.now, program.now + 5));
+  EXPECT_TRUE(program.finder.find().steps.empty());
+}
+
+// Where graphs are recorded as a whole, a step is what they are launched for: two of them here, and a kernel on another
+// stream now and then.
+TEST(StepFinder, FindsTheStepsOfGraphs) {
+  Program program;
+  const std::vector<std::string> names{"graph 3", "graph 5", "log"};
+  const auto put = [&](TrackKind kind, const std::string& row, SpanKind what, size_t name, TimeNs begin, TimeNs ns) {
+    const Span span = span_at(what, name, begin, begin + ns);
+    program.finder.take(kind, row, {&span, 1}, names);
+  };
+  for (int i = 0; i < 300; ++i) {
+    put(TrackKind::GraphLaunches, "GPU 0 stream 7", SpanKind::GraphRun, 0, i * 100'000, 40'000);
+    put(TrackKind::GraphLaunches, "GPU 0 stream 7", SpanKind::GraphRun, 1, i * 100'000 + 41'000, 30'000);
+    if (i % 100 == 0) put(TrackKind::Stream, "GPU 0 stream 9", SpanKind::Kernel, 2, i * 100'000 + 80'000, 2000);
+  }
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), 300u);
+  EXPECT_NEAR(found.us_each, 100, 0.2);
 }
 
 TEST(StepFinder, FindsNoneInNothing) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "app/cli/commands.h"
@@ -82,15 +83,17 @@ prof::RecordOptions options_of(const RecordArguments& a) {
   return options;
 }
 
-// What the file holds, and what to do with it.
-std::string conclusion(const RecordArguments& a) {
-  const prof::RunSummary run = prof::read_run_summary(a.out);
+// What a file holds.
+std::string contents(const std::string& path, const RecordArguments& a) {
+  const prof::RunSummary run = prof::read_run_summary(path);
   const auto said = [&run](const char* key) {
     const auto at = run.extra.find(key);
     return at == run.extra.end() ? std::string() : at->second;
   };
-  std::string text = "recorded in " + a.out + ": ";
-  if (run.steps > 0)
+  std::string text;
+  if (prof::is_still_written(path))
+    text += "still being written: its process runs on";
+  else if (run.steps > 0)
     text += grouped(static_cast<double>(run.steps)) + " steps of " + micros(run.us_per_step) + ", found in " +
             said("steps_from");
   else
@@ -102,7 +105,29 @@ std::string conclusion(const RecordArguments& a) {
   if (a.counters)
     add(said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
                                  : said("counters"));
-  return text + "\nto look at it: warpscope-cli stats " + a.out + ", or open it in the window";
+  return text;
+}
+
+std::string process_of(const std::string& path) {
+  const prof::RunSummary run = prof::read_run_summary(path);
+  const auto at = run.extra.find(prof::kRecordProcess);
+  if (at == run.extra.end()) return "of an unknown process";
+  const size_t space = at->second.find(' ');
+  return at->second.substr(space == std::string::npos ? at->second.size() : space + 1) + ", process " +
+         at->second.substr(0, space);
+}
+
+// What was recorded, and what to do with it.
+std::string conclusion(const std::vector<std::string>& paths, const RecordArguments& a) {
+  if (paths.size() == 1)
+    return "recorded in " + a.out + ": " + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + a.out +
+           ", or open it in the window";
+  std::string text = "recorded " + std::to_string(paths.size()) + " processes, each in a file of its own:";
+  for (const std::string& path : paths) {
+    const auto shown = std::filesystem::path(a.out).parent_path() / std::filesystem::path(path).filename();
+    text += "\n" + shown.string() + " (" + process_of(path) + "): " + contents(path, a);
+  }
+  return text + "\nto look at one: warpscope-cli stats " + a.out + ", or open them in the window";
 }
 
 int record(const RecordArguments& a) {
@@ -113,7 +138,7 @@ int record(const RecordArguments& a) {
     throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(status) +
                   ") did not start CUDA.");
   }
-  std::fprintf(stderr, "%s\n", conclusion(a).c_str());
+  std::fprintf(stderr, "%s\n", conclusion(run.paths(), a).c_str());
   return status;
 }
 

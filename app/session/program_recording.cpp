@@ -80,8 +80,14 @@ void ProgramRecording::poll() {
 
 QString ProgramRecording::keep() {
   if (!program_->recorded()) return {};
-  const QString from = QString::fromStdString(program_->path()), to = folder_ + "/" + QFileInfo(from).fileName();
-  return QFile::rename(from, to) ? to : from;
+  QString first;
+  for (const std::string& path : program_->paths()) {
+    const QString from = QString::fromStdString(path), to = folder_ + "/" + QFileInfo(from).fileName();
+    const bool stays = prof::is_still_written(path) || !QFile::rename(from, to);
+    if (first.isEmpty()) first = stays ? from : to;
+    if (stays) emit failed(tr("A process of the program goes on: its recording stays in %1.").arg(from));
+  }
+  return first;
 }
 
 }  // namespace ws::app

@@ -32,7 +32,7 @@ class ProgramRecording : public QObject {
  private:
   void poll();
   void drain();
-  QString keep();  // moves the file into the library
+  QString keep();  // moves the files of all processes into the library; that of the first
 
   QString folder_;
   prof::RecordOptions options_;

@@ -1,5 +1,4 @@
 // The library that the CUDA driver loads into a recorded program, named by CUDA_INJECTION64_PATH.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,18 +23,6 @@ void finish_at_exit() {
   }
 }
 
-// Each process of a recorded program that starts CUDA writes a file of its own; the first has the name that was asked
-// for.
-std::string claim(const std::string& wanted) {
-  for (const std::string& path : {wanted, wanted + "." + std::to_string(getpid())}) {
-    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-    if (file < 0) continue;
-    close(file);
-    return path;
-  }
-  return "";
-}
-
 std::string environment(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value ? value : otherwise;
@@ -52,11 +39,12 @@ void begin() {
   options.inside_driver_start = true;
   options.nvtx_ranges = true;
   options.libraries_loaded = [] { std::atexit(finish_at_exit); };
-  const std::string path = claim(wanted);
+  const std::string path = ws::prof::claim_file(wanted);
   if (path.empty()) return;
   g_owner = getpid();
-  g_recorder = new ws::prof::Recorder(path, environment(ws::prof::kRecordName, "recorded program"), options,
-                                      environment(ws::prof::kRecordFollower, ""));
+  std::string name = environment(ws::prof::kRecordName, "recorded program");
+  if (path != wanted) name += " · process " + std::to_string(g_owner);
+  g_recorder = new ws::prof::Recorder(path, name, options, environment(ws::prof::kRecordFollower, ""));
   std::atexit(finish_at_exit);
 }
 

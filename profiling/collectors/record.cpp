@@ -13,11 +13,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <map>
 
 #include "profiling/failure.h"
 #include "profiling/formats/finish_recording.h"
+#include "profiling/formats/run_file.h"
 
 namespace ws::prof {
 
@@ -162,9 +164,50 @@ class Earlier {
   const std::string path_;
 };
 
+constexpr std::string_view kEnding = ".wsrun";
+
+// name.wsrun is name.1234.wsrun for another process of the program.
+std::string stem_of(const std::string& path) {
+  return path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
+}
+
+// The number of the process whose file beside `path` this is; 0: it is none.
+int64_t process_in_name(const std::string& path, const std::string& file) {
+  const std::string begin = fs::path(stem_of(path)).filename().string() + ".";
+  if (!file.starts_with(begin) || !file.ends_with(kEnding) || file.size() <= begin.size() + kEnding.size()) return 0;
+  const std::string middle = file.substr(begin.size(), file.size() - begin.size() - kEnding.size());
+  const size_t digits = middle.find_first_not_of("0123456789");
+  const bool again = digits != std::string::npos && middle[digits] == '-' && digits + 1 < middle.size() &&
+                     middle.find_first_not_of("0123456789", digits + 1) == std::string::npos;
+  if (digits == 0 || (digits != std::string::npos && !again)) return 0;
+  return std::strtoll(middle.c_str(), nullptr, 10);
+}
+
+// Files of further processes beside that of the first, in order of their numbers.
+std::vector<std::string> further_files(const std::string& path) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), none))
+    if (const int64_t process = process_in_name(path, entry.path().filename().string()); process > 0)
+      found.emplace_back(process, entry.path().string());
+  std::ranges::sort(found);
+  std::vector<std::string> files;
+  for (auto& [process, file] : found) files.push_back(std::move(file));
+  return files;
+}
+
+bool is_running(int64_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return false;
+  const size_t name_end = line.rfind(')');  // the name may hold anything
+  const char state = name_end + 2 < line.size() ? line[name_end + 2] : 'X';
+  return state != 'Z' && state != 'X';
+}
+
 // A program that was killed, or that left without its exit handlers, did not end its file.
 void end_file(const std::string& path, int status) {
-  if (!holds_something(path)) return;
+  if (!holds_something(path) || is_still_written(path)) return;
   try {
     finish_recording(path, WIFSIGNALED(status)
                                ? std::string("The program was ended by signal ") + std::to_string(WTERMSIG(status)) +
@@ -174,7 +217,45 @@ void end_file(const std::string& path, int status) {
   }
 }
 
+// The other processes of a program may end a moment after the first, or go on without it.
+void end_files(const std::vector<std::string>& paths, int status) {
+  constexpr int kWaits = 40;
+  for (int i = 0; i < kWaits && std::ranges::any_of(paths, is_still_written); ++i) usleep(50'000);
+  for (const std::string& path : paths) end_file(path, status);
+}
+
 }  // namespace
+
+std::string claim_file(const std::string& wanted) {
+  const std::string own = stem_of(wanted) + "." + std::to_string(getpid());
+  constexpr int kMost = 100;  // recordings of that name by processes of that number
+  for (int i = 0; i <= kMost; ++i) {
+    const std::string path = i == 0 ? wanted : own + (i == 1 ? "" : "-" + std::to_string(i)) + std::string(kEnding);
+    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+    if (file < 0) continue;
+    close(file);
+    return path;
+  }
+  return "";
+}
+
+std::string this_process() {
+  std::string name;
+  std::ifstream("/proc/self/comm") >> name;
+  return std::to_string(getpid()) + " " + name;
+}
+
+bool is_still_written(const std::string& path) {
+  if (!holds_something(path)) return false;
+  try {
+    const RunSummary run = read_run_summary(path);
+    const auto process = run.extra.find(kRecordProcess);
+    return run.status == "running" && process != run.extra.end() &&
+           is_running(std::strtoll(process->second.c_str(), nullptr, 10));
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 void check_window(const RecordOptions& options) {
   if (options.window.empty()) return;
@@ -185,9 +266,16 @@ void check_window(const RecordOptions& options) {
 }
 
 struct FollowedRun::Impl {
-  explicit Impl(const std::string& out) : path(out), earlier(out) {}
+  explicit Impl(const std::string& out) : path(out), before(further_files(out)), earlier(out) {}
+  std::vector<std::string> files() const {
+    std::vector<std::string> all{path};
+    for (const std::string& file : further_files(path))
+      if (std::ranges::find(before, file) == before.end() && holds_something(file)) all.push_back(file);
+    return all;
+  }
   LiveFollower follower;
   std::string name, path;
+  std::vector<std::string> before;  // files of an earlier recording by that name
   Earlier earlier;
   pid_t child = 0;
   std::optional<int> status;  // once its file is ended too
@@ -224,6 +312,7 @@ TraceBatch FollowedRun::take() { return impl_->follower.take(); }
 FollowStatus FollowedRun::status() const { return impl_->follower.status(); }
 const std::string& FollowedRun::path() const { return impl_->path; }
 bool FollowedRun::recorded() const { return fs::exists(impl_->path); }
+std::vector<std::string> FollowedRun::paths() const { return impl_->files(); }
 
 void FollowedRun::interrupt() {
   if (!impl_->status && !impl_->ending.valid()) kill(impl_->child, SIGINT);
@@ -243,7 +332,9 @@ std::optional<int> FollowedRun::wait(int most_ms) {
     const pid_t ended = waitpid(impl_->child, &status, WNOHANG);
     if (ended == impl_->child) {
       impl_->left_with = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-      impl_->ending = std::async(std::launch::async, end_file, impl_->path, status);  // a long recording takes a while
+      impl_->ending = std::async(std::launch::async, [impl = impl_.get(), status] {
+        end_files(impl->files(), status);  // a long recording takes a while
+      });
     } else if (ended < 0 && errno != EINTR) {
       impl_->status = 127;  // somebody else has taken its end
     } else if (waited >= most_ms) {

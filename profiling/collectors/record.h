@@ -38,11 +38,21 @@ class FollowedRun {
   void interrupt();       // as Ctrl+C would
   bool recorded() const;  // whether a run file is there: the program started CUDA
   const std::string& path() const;
+  // Of all its processes that started CUDA, path() first: each writes a file of its own.
+  std::vector<std::string> paths() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// Makes an empty file for this process and returns its name: `wanted` for the first that asks, name.PROCESS.wsrun for
+// the others; empty when none can be made.
+std::string claim_file(const std::string& wanted);
+// The process that wrote a recording, "1234 python3"; empty: not known.
+inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra
+std::string this_process();
+bool is_still_written(const std::string& path);  // its process has not ended
 
 // What is told to the library through the environment.
 inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";

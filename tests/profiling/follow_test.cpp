@@ -201,13 +201,18 @@ TEST(Following, AProgramThatIsNotInterruptedIsEnded) {
   EXPECT_EQ(run.wait(20'000), 7);
 }
 
-// The recorded program has no time to end its file: the one that started it does.
-TEST(Following, TheFileOfAKilledProgramIsEnded) {
-  const std::string path = ::testing::TempDir() + "killed-" + std::to_string(getpid()) + ".wsrun",
-                    made = path + ".made";
+void copy_as_it_stands(const std::string& from, const std::string& to) {
+  for (const char* suffix : {"", "-wal", "-shm"})
+    if (std::filesystem::exists(from + suffix)) std::filesystem::copy_file(from + suffix, to + suffix);
+}
+
+// A file of 100 steps of four kernels, as it stands when the process that writes it is killed.
+void make_unfinished(const std::string& path, const std::string& process) {
+  const std::string made = path + ".made";
   {
     RunSummary summary;
     summary.origin = "record";
+    summary.extra[kRecordProcess] = process;
     RunFileWriter writer(made, summary);
     BatchBuilder builder;
     auto& stream = builder.row(TrackKind::Stream, "stream 7", "GPU 0");
@@ -226,17 +231,24 @@ TEST(Following, TheFileOfAKilledProgramIsEnded) {
     batch.losses.dropped_records = 5;
     writer.add(std::move(batch));
     writer.flush();
-    std::filesystem::copy_file(made, path);  // as it stands when the program is killed
-    for (const char* suffix : {"-wal", "-shm"})
-      if (std::filesystem::exists(made + suffix)) std::filesystem::copy_file(made + suffix, path + suffix);
+    copy_as_it_stands(made, path);
   }
-  ASSERT_EQ(read_run_summary(path).status, "running");
+  std::filesystem::remove(made);
+}
+
+std::string moving(const std::string& from, const std::string& to) {
+  return "for s in '' -wal -shm; do [ -e " + from + "$s ] && mv " + from + "$s " + to + "$s; done; ";
+}
+
+constexpr const char* kNoProcess = "2147483646 gone";
+
+// The recorded program has no time to end its file: the one that started it does.
+TEST(Following, TheFileOfAKilledProgramIsEnded) {
+  const std::string path = ::testing::TempDir() + "killed-" + std::to_string(getpid()) + ".wsrun";
   const std::string kept = path + ".kept";
-  for (const char* suffix : {"", "-wal", "-shm"})
-    if (std::filesystem::exists(path + suffix)) std::filesystem::rename(path + suffix, kept + suffix);
-  const std::string move =
-      "for s in '' -wal -shm; do [ -e " + kept + "$s ] && mv " + kept + "$s " + path + "$s; done; kill -9 $$";
-  FollowedRun run({"sh", "-c", move}, path, {.library = "/no/library"});
+  make_unfinished(kept, kNoProcess);
+  ASSERT_EQ(read_run_summary(kept).status, "running");
+  FollowedRun run({"sh", "-c", moving(kept, path) + "kill -9 $$"}, path, {.library = "/no/library"});
   EXPECT_EQ(run.wait(20'000), 128 + 9);
   RunFileReader reader(path);
   EXPECT_EQ(reader.summary().status, "stopped");
@@ -245,7 +257,53 @@ TEST(Following, TheFileOfAKilledProgramIsEnded) {
   EXPECT_NEAR(reader.summary().allocator_calls_per_step, 2, 0.1);
   const Trace trace = reader.trace();
   EXPECT_EQ(trace.losses.dropped_records, 5u);
-  for (const std::string& file : {path, made}) std::filesystem::remove(file);
+  std::filesystem::remove(path);
+}
+
+TEST(Following, EachProcessHasAFileThatOpensEverywhere) {
+  const std::string folder = ::testing::TempDir() + "claims-" + std::to_string(getpid()) + "/";
+  std::filesystem::create_directory(folder);
+  const std::string number = std::to_string(getpid());
+  EXPECT_EQ(claim_file(folder + "out.wsrun"), folder + "out.wsrun");
+  EXPECT_EQ(claim_file(folder + "out.wsrun"), folder + "out." + number + ".wsrun");
+  EXPECT_EQ(claim_file(folder + "out.wsrun"), folder + "out." + number + "-2.wsrun");
+  EXPECT_EQ(claim_file(folder + "plain"), folder + "plain");
+  EXPECT_EQ(claim_file(folder + "plain"), folder + "plain." + number + ".wsrun");
+  EXPECT_EQ(claim_file("/no/such/folder/out.wsrun"), "");
+  std::filesystem::remove_all(folder);
+}
+
+// A program of several processes is killed: the files of those that are gone are ended, that of one that lives is its.
+TEST(Following, TheFilesOfAllProcessesAreEnded) {
+  const std::string folder = ::testing::TempDir() + "processes-" + std::to_string(getpid()) + "/";
+  std::filesystem::create_directory(folder);
+  const std::string path = folder + "out.wsrun";
+  const std::vector<std::string> wanted{path, folder + "out.41.wsrun", folder + "out.123-2.wsrun",
+                                        folder + "out.999.wsrun"};
+  std::string move;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const std::string kept = folder + "kept" + std::to_string(i);
+    make_unfinished(kept, i == 3 ? this_process() : kNoProcess);
+    move += moving(kept, wanted[i]);
+  }
+  // Others by such names: of an earlier recording, of another program, no recording at all.
+  make_unfinished(folder + "out.7.wsrun", kNoProcess);
+  make_unfinished(folder + "outer.8.wsrun", kNoProcess);
+  make_unfinished(folder + "out.x8.wsrun", kNoProcess);
+  FollowedRun run({"sh", "-c", move + "kill -9 $$"}, path, {.library = "/no/library"});
+  EXPECT_EQ(run.wait(30'000), 128 + 9);
+  EXPECT_EQ(run.paths(), wanted);
+  for (size_t i = 0; i < 3; ++i) {
+    SCOPED_TRACE(wanted[i]);
+    RunFileReader reader(wanted[i]);
+    EXPECT_EQ(reader.summary().status, "stopped");
+    EXPECT_NEAR(static_cast<double>(reader.summary().steps), 100, 2);
+    EXPECT_FALSE(is_still_written(wanted[i]));
+  }
+  EXPECT_TRUE(is_still_written(wanted[3]));
+  for (const char* other : {"out.7.wsrun", "outer.8.wsrun", "out.x8.wsrun"})
+    EXPECT_EQ(read_run_summary(folder + other).status, "running") << other;
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Following, WithoutAFollowerNothingHappens) {

@@ -30,8 +30,25 @@ struct TwoFiles {
 
 struct StatsArguments {
   std::string file, by = "name";
+  std::vector<std::string> columns = prof::kUsualColumns;
   bool json = false;
 };
+
+std::string all_columns() {
+  std::string names;
+  for (const std::string_view name : prof::row_columns()) names.append(names.empty() ? "" : ", ").append(name);
+  return names;
+}
+
+// "all" stands for each of them.
+std::vector<std::string> columns_of(const std::vector<std::string>& asked) {
+  const auto known = prof::row_columns();
+  if (asked == std::vector<std::string>{"all"}) return {known.begin(), known.end()};
+  for (const std::string& name : asked)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UsageError("--columns: choose of " + all_columns() + ", or all; not " + name);
+  return asked;
+}
 
 // With what makes it unfair, which takes the choices of both.
 prof::Comparison compare_files(const prof::RunData& a, const prof::RunData& b) {
@@ -81,11 +98,11 @@ int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
   if (by == kGroups.end()) throw UsageError("--by: choose name, op, layer, phase or shape, not " + a.by);
   if (a.json && a.by != "name") throw UsageError("--by: the JSON object is by name");
+  const auto columns = columns_of(a.columns);
   const prof::RunData run = read(a.file);
-  prof::TraceStats stats = prof::trace_stats(run.trace, by->second);
-  stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
+  const prof::TraceStats stats = prof::run_stats(run, by->second);
   if (a.json) return std::printf("%s\n", prof::to_json(stats).c_str()), kDone;
-  print_table(heading(run.summary) + prof::to_text(stats) + prof::allocator_text(run.trace, run.allocations));
+  print_table(heading(run.summary) + prof::to_text(stats, columns));
   return kDone;
 }
 
@@ -122,13 +139,21 @@ Run add_diff(CLI::App& program) {
 
 Run add_stats(CLI::App& program) {
   auto arguments = std::make_shared<StatsArguments>();
-  CLI::App& command = *program.add_subcommand("stats", "kernels, copies and calls of a recorded run");
+  CLI::App& command = *program.add_subcommand("stats", "steps, kernels, calls and memory of a recorded run");
   command.add_option("FILE", arguments->file, "a run file or another tool's trace")->required();
   command.add_option("--by", arguments->by, "rows for each name, op, layer, phase or shape (name, grid and block)")
       ->type_name("WHAT")
       ->capture_default_str();
+  command
+      .add_option("--columns", arguments->columns,
+                  "what the rows of kernels say, with commas between: " + all_columns() + "; or all")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->default_str("mean,p50,p99,occupancy");
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer("Example:\n  warpscope-cli stats a.wsrun");
+  command.footer(
+      "Examples:\n  warpscope-cli stats a.wsrun\n  warpscope-cli stats a.wsrun --by op --columns "
+      "min,mean,sigma,p999");
   return [arguments] { return stats(*arguments); };
 }
 

@@ -74,12 +74,6 @@ MetricDelta metric(std::string name, std::string unit, Estimate a, Estimate b) {
 
 Estimate exact(double value) { return {value, 0}; }
 
-// Kernels, or on a machine without a GPU the ops that ran on the CPU.
-std::vector<KernelRow> work_table(const Trace& trace, StepWindowNs within) {
-  std::vector<KernelRow> rows = kernel_table(trace, within.begin, within.end);
-  return rows.empty() ? kernel_table(trace, within.begin, within.end, GroupBy::Name, SpanKind::Op) : rows;
-}
-
 // Of the steps that were compared; their spread between blocks of steps is the noise.
 Estimate step_length(const StepSample& sample) {
   if (!sample.traced()) return estimate({});
@@ -100,7 +94,7 @@ StepSample sample_of(const RunData& run) {
   const StepWindowNs part = longest_traced(run.trace, {whole.begin, whole.end});
   add_parts(sample, run.trace, part.begin, part.end);
   sample.parts.steps = part.end - part.begin == whole.wall() ? whole.steps : 1;
-  for (const KernelRow& row : work_table(run.trace, part))
+  for (const KernelRow& row : work_table(run.trace, part.begin, part.end))
     sample.work[row.key] = {static_cast<double>(row.time.count), static_cast<double>(row.time.total) * 1e-3};
   return sample;
 }

@@ -1,6 +1,7 @@
 #include "profiling/analysis/kernel_table.h"
 
 #include <cmath>
+#include <iterator>
 #include <unordered_map>
 
 #include "profiling/analysis/span_walk.h"
@@ -75,6 +76,7 @@ struct Grouping {
 
 struct Group {
   KernelRow row;
+  DetailId first_shape{};
   std::vector<int64_t> durations;
 };
 
@@ -128,32 +130,71 @@ DurationStats stats_of(std::vector<int64_t>& durations) {
   return stats;
 }
 
+namespace {
+
+void add_span(Group& group, bool fresh, const Trace& trace, const Grouping& grouping, const Span& span) {
+  const Detail& shape = trace.detail(span.detail);
+  if (fresh) {
+    group.row.key = grouping.key(span);
+    group.row.name = span.name, group.row.meaning = span.span_meaning(), group.row.op = span.op;
+    group.row.detail = shape, group.row.kind = span.span_kind();
+    group.first_shape = span.detail;
+  }
+  group.row.several_shapes |= span.detail != group.first_shape;
+  group.durations.push_back(static_cast<int64_t>(span.duration));
+}
+
+void give_shares(std::vector<KernelRow>& rows) {
+  int64_t all = 0;
+  for (const KernelRow& row : rows) all += row.time.total;
+  for (KernelRow& row : rows) row.share = all > 0 ? static_cast<double>(row.time.total) / static_cast<double>(all) : 0;
+  std::ranges::sort(rows, [](const KernelRow& a, const KernelRow& b) {
+    return a.time.total != b.time.total ? a.time.total > b.time.total : a.key < b.key;
+  });
+}
+
+// Whether a GPU was at work, also where none of its records were asked for.
+bool of_a_gpu(const Trace& trace) {
+  return std::ranges::any_of(trace.tracks(), [](const Track& track) {
+    return track.spans > 0 && (on_gpu(track) || track.kind == TrackKind::Api);
+  });
+}
+
+}  // namespace
+
 std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by, SpanKind kind) {
   Grouping grouping{trace, by, {}};
   std::unordered_map<uint64_t, Group> groups;
-  int64_t all = 0;
   for (const Track& track : trace.tracks()) {
     if (kind == SpanKind::Kernel && track.kind == TrackKind::Inner) continue;
     each_span(track, begin, end, [&](const Span& span) {
       if (span.span_kind() != kind) return;
       auto [at, fresh] = groups.try_emplace(grouping.number(span));
-      if (fresh)
-        at->second.row = {
-            grouping.key(span), span.name, span.span_meaning(), span.op, trace.detail(span.detail), {}, 0};
-      at->second.durations.push_back(static_cast<int64_t>(span.duration));
-      all += static_cast<int64_t>(span.duration);
+      add_span(at->second, fresh, trace, grouping, span);
     });
   }
   std::vector<KernelRow> rows;
   for (auto& [number, group] : groups) {
     group.row.time = stats_of(group.durations);
-    group.row.share = all > 0 ? static_cast<double>(group.row.time.total) / static_cast<double>(all) : 0;
     rows.push_back(std::move(group.row));
   }
-  std::ranges::sort(rows, [](const KernelRow& a, const KernelRow& b) {
-    return a.time.total != b.time.total ? a.time.total > b.time.total : a.key < b.key;
-  });
+  give_shares(rows);
   return rows;
+}
+
+std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by) {
+  if (!of_a_gpu(trace)) return kernel_table(trace, begin, end, by, SpanKind::Op);
+  std::vector<KernelRow> rows = kernel_table(trace, begin, end, by);
+  std::vector<KernelRow> graphs = kernel_table(trace, begin, end, GroupBy::Name, SpanKind::GraphRun);
+  if (graphs.empty()) return rows;
+  rows.insert(rows.end(), std::make_move_iterator(graphs.begin()), std::make_move_iterator(graphs.end()));
+  give_shares(rows);
+  return rows;
+}
+
+void add_occupancy(std::vector<KernelRow>& rows, const DeviceLimits& card) {
+  for (KernelRow& row : rows)
+    if (row.kind == SpanKind::Kernel && row.detail.block[0] > 0) row.occupancy = occupancy_of(row.detail, card);
 }
 
 Histogram histogram_of(const std::vector<int64_t>& values, int bins) {

@@ -1,8 +1,10 @@
 // How long each kernel takes: one row per name, op, layer or phase.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "profiling/analysis/occupancy.h"
 #include "profiling/trace.h"
 
 namespace ws::prof {
@@ -25,12 +27,20 @@ struct KernelRow {
   OpTag op = kNoOp;   // of the first kernel
   Detail detail;      // of the first kernel
   DurationStats time;
-  double share = 0;  // of all kernels' time
+  double share = 0;  // of the time of all rows
+  SpanKind kind = SpanKind::Kernel;
+  bool several_shapes = false;         // not all were launched as the first one was
+  std::optional<Occupancy> occupancy;  // of the first kernel, where the card is known
 };
 
 // Largest total first. Spans of one kind on all tracks, but kernels without those drawn inside a resident kernel.
 std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name,
                                     SpanKind kind = SpanKind::Kernel);
+
+// What took the GPU's time: kernels, and graphs that were recorded as a whole (kind GraphRun, a row for each graph
+// whatever the grouping). Of a trace of the CPU alone: its ops. Marks that a host made while it captured are neither.
+std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name);
+void add_occupancy(std::vector<KernelRow>& rows, const DeviceLimits& card);
 
 // "void cutlass::Kernel<float, 4>(Params)" → "Kernel".
 std::string short_kernel_name(const std::string& name);

@@ -65,11 +65,14 @@ struct Builder {
 }  // namespace
 
 MemoryHistory memory_history(const Trace& trace, int source) {
+  return memory_history(trace, [source](const MemoryEvent& event) { return source < 0 || event.source == source; });
+}
+
+MemoryHistory memory_history(const Trace& trace, const MemoryFilter& belongs) {
   Builder builder;
   std::vector<MemoryEvent> events;
-  for (const MemoryEvent& event : trace.memory()) {
-    if (source < 0 || event.source == source) events.push_back(event);
-  }
+  for (const MemoryEvent& event : trace.memory())
+    if (belongs(event)) events.push_back(event);
   std::ranges::stable_sort(events, {}, &MemoryEvent::time);
   for (const MemoryEvent& event : events) builder.add(event);
   const TimeNs last = std::max(trace.last_time(), events.empty() ? 0 : events.back().time);
@@ -93,30 +96,6 @@ std::vector<SizeBin> size_histogram(const MemoryHistory& history) {
   std::vector<SizeBin> result;
   for (const auto& [power, bin] : bins) result.push_back(bin);
   return result;
-}
-
-double fragmentation(const MemoryHistory& history, TimeNs time) {
-  std::map<uint64_t, uint64_t> segments, used;
-  for (const MemoryBlock& block : history.blocks) {
-    if (block.begin > time || (block.freed && block.end <= time)) continue;
-    (block.reserved ? segments : used)[block.address] = block.bytes;
-  }
-  uint64_t free_bytes = 0, largest = 0;
-  for (const auto& [address, bytes] : segments) {
-    uint64_t at = address;
-    const uint64_t end = address + bytes;
-    const auto hole = [&](uint64_t to) {
-      if (to <= at) return;
-      free_bytes += to - at;
-      largest = std::max(largest, to - at);
-    };
-    for (auto block = used.lower_bound(address); block != used.end() && block->first < end; ++block) {
-      hole(block->first);
-      at = std::max(at, std::min(end, block->first + block->second));
-    }
-    hole(end);
-  }
-  return free_bytes == 0 ? 0 : 1 - static_cast<double>(largest) / static_cast<double>(free_bytes);
 }
 
 }  // namespace ws::prof

@@ -1,5 +1,7 @@
 // Memory over time: what was live, what was reserved, which block stood where and for how long.
 #pragma once
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "profiling/trace.h"
@@ -33,9 +35,11 @@ struct MemoryHistory {
 };
 // `source` < 0: all of them.
 MemoryHistory memory_history(const Trace& trace, int source = -1);
+using MemoryFilter = std::function<bool(const MemoryEvent&)>;
+MemoryHistory memory_history(const Trace& trace, const MemoryFilter& belongs);
+// Whether a source of memory events is the driver, under whatever pool of the program.
+inline bool of_driver(std::string_view source) { return source.starts_with("cu"); }
 
 std::vector<SizeBin> size_histogram(const MemoryHistory& history);  // powers of two
-// 1 - largest free piece / all free bytes, inside the reserved segments at that time; 0 when nothing is free.
-double fragmentation(const MemoryHistory& history, TimeNs time);
 
 }  // namespace ws::prof

@@ -113,14 +113,14 @@ std::vector<Row> rows_of(const std::vector<Span>& steps, const Breaks& breaks) {
   return rows;
 }
 
-bool is_work(const Span& span, bool gpu) {
-  return gpu ? span.span_kind() == SpanKind::Kernel : span.span_kind() == SpanKind::Op;
-}
+// A graph that was recorded as a whole is work, but its kernels are not known.
+bool is_work(const Span& span, bool gpu) { return gpu ? is_kernel(span) : span.span_kind() == SpanKind::Op; }
 
 // Without a GPU allocations, copies and waits are ops too, and still no kernels.
 bool computes(const Span& span, bool gpu) {
   const Meaning meaning = span.span_meaning();
-  return gpu || (meaning != Meaning::Allocation && meaning != Meaning::Copy && meaning != Meaning::Sync);
+  if (gpu) return span.span_kind() == SpanKind::Kernel;
+  return meaning != Meaning::Allocation && meaning != Meaning::Copy && meaning != Meaning::Sync;
 }
 
 bool allocates(const Trace& trace, const Span& span, bool gpu) {

@@ -1,12 +1,10 @@
 #include "profiling/analysis/trace_stats.h"
 
-#include <cstdio>
-#include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "profiling/analysis/span_walk.h"
+#include "profiling/formats/card.h"
 
 namespace ws::prof {
 
@@ -16,6 +14,9 @@ void count(TraceStats& stats, const Trace& trace, const Span& span) {
   switch (span.span_kind()) {
     case SpanKind::Kernel:
       ++stats.kernels, stats.kernel_ns += static_cast<int64_t>(span.duration);
+      break;
+    case SpanKind::GraphRun:
+      ++stats.graphs, stats.graph_ns += static_cast<int64_t>(span.duration);
       break;
     case SpanKind::Copy:
       ++stats.copies, stats.copied_bytes += trace.detail(span.detail).bytes;
@@ -40,6 +41,91 @@ void count(TraceStats& stats, const Trace& trace, const Span& span) {
 
 double us_of_ns(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
+using StatsJson = nlohmann::ordered_json;
+
+StatsJson shape_json(const KernelRow& row) {
+  const Detail& d = row.detail;
+  StatsJson json{{"grid", d.grid},
+                 {"block", d.block},
+                 {"registers", d.registers},
+                 {"shared_bytes", d.static_shared + d.dynamic_shared},
+                 {"several_shapes", row.several_shapes}};
+  if (row.occupancy)
+    json["occupancy"] = {{"share", row.occupancy->share},
+                         {"limit", limit_name(row.occupancy->limit)},
+                         {"blocks_per_sm", row.occupancy->blocks},
+                         {"warps_per_sm", row.occupancy->warps}};
+  return json;
+}
+
+StatsJson rows_json(const std::vector<KernelRow>& rows, SpanKind kind) {
+  auto list = StatsJson::array();
+  for (const KernelRow& row : rows) {
+    if (row.kind != kind) continue;
+    const DurationStats& t = row.time;
+    list.push_back({{"name", row.key},
+                    {"count", t.count},
+                    {"total_us", us_of_ns(t.total)},
+                    {"mean_us", t.mean * 1e-3},
+                    {"p50_us", us_of_ns(t.median)},
+                    {"p99_us", us_of_ns(t.p99)},
+                    {"min_us", us_of_ns(t.min)},
+                    {"max_us", us_of_ns(t.max)},
+                    {"stddev_us", t.stddev * 1e-3},
+                    {"p90_us", us_of_ns(t.p90)},
+                    {"p95_us", us_of_ns(t.p95)},
+                    {"p999_us", us_of_ns(t.p999)}});
+    if (kind == SpanKind::Kernel && row.detail.block[0] > 0) list.back()["shape"] = shape_json(row);
+  }
+  return list;
+}
+
+StatsJson step_json(const StepSample& step) {
+  const auto steps = static_cast<double>(step.parts.steps);
+  StatsJson parts;
+  for (size_t m = 0; m < kMeanings; ++m)
+    if (step.parts.times[m] > 0) parts[meaning_name(static_cast<Meaning>(m))] = us_of_ns(step.parts.times[m]) / steps;
+  return {{"steps", step.parts.steps}, {"wall_us", step.mean_step_us()}, {"parts_us", parts}};
+}
+
+StatsJson gpu_json(const TraceStats& s) {
+  StatsJson json{{"busy", s.activity.busy_share()}, {"copies_beside_kernels", s.activity.hidden_copies()}};
+  if (s.delay.count > 0)
+    json["launch_delay_us"] = {
+        {"mean", s.delay.mean * 1e-3}, {"p50", us_of_ns(s.delay.median)}, {"p99", us_of_ns(s.delay.p99)}};
+  return json;
+}
+
+StatsJson calls_json(const CallSums& sums) {
+  return {{"allocations", sums.allocations}, {"frees", sums.frees}, {"us", us_of_ns(sums.ns)}, {"bytes", sums.bytes}};
+}
+
+StatsJson history_json(const AllocatorHistory& calls) {
+  auto by_step = StatsJson::array();
+  for (size_t i = 0; i < calls.by_step().size(); ++i) {
+    StatsJson entry{{"first_step", static_cast<int64_t>(i) * calls.steps_each()}, {"steps", calls.steps_each()}};
+    entry.update(calls_json(calls.by_step()[i]));
+    by_step.push_back(std::move(entry));
+  }
+  return {{"all", calls_json(calls.all())}, {"in_steps", calls_json(calls.in_steps())}, {"by_step", by_step}};
+}
+
+StatsJson memory_json(const std::vector<MemoryAccount>& accounts) {
+  auto list = StatsJson::array();
+  for (const MemoryAccount& a : accounts) {
+    auto sizes = StatsJson::array();
+    for (const SizeBin& bin : a.sizes)
+      sizes.push_back({{"from", bin.from}, {"to", bin.to}, {"count", bin.count}, {"bytes", bin.bytes}});
+    list.push_back({{"allocator", a.allocator},
+                    {"peak_live", a.history.peak_live},
+                    {"peak_reserved", a.history.peak_reserved},
+                    {"fragmentation_at_peak", a.at_peak.fragmentation()},
+                    {"fragmentation_at_worst", a.worst.fragmentation()},
+                    {"sizes", sizes}});
+  }
+  return list;
+}
+
 }  // namespace
 
 TraceStats trace_stats(const Trace& trace, GroupBy by) {
@@ -54,7 +140,6 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
   }
   if (stats.steps == 0) stats.steps = steps.size();
   // Where the driver's calls were recorded, what a pool hands out of its own memory is no allocation.
-  const auto of_driver = [](const std::string& source) { return source.starts_with("cu"); };
   const bool driver = std::ranges::any_of(trace.memory_sources, of_driver);
   for (const MemoryEvent& event : trace.memory()) {
     if (event.kind != MemoryEventKind::Allocate) continue;
@@ -63,147 +148,42 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
     ++stats.allocations;
     stats.allocated_bytes += event.bytes;
   }
-  stats.by_name = kernel_table(trace, -kAlways, kAlways, by);
-  if (stats.by_name.empty()) stats.cpu_ops = kernel_table(trace, -kAlways, kAlways, by, SpanKind::Op);
+  stats.by_name = work_table(trace, -kAlways, kAlways, by);
+  if (!stats.by_name.empty() && stats.by_name.front().kind == SpanKind::Op) std::swap(stats.by_name, stats.cpu_ops);
   stats.losses = trace.losses;
   stats.activity = activity(trace, trace.first_time(), trace.last_time());
   stats.delay = launch_delay(trace, -kAlways, kAlways);
   return stats;
 }
 
-std::string losses_text(const Losses& losses) {
-  std::string text;
-  const auto add = [&text](uint64_t count, const char* what) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
-  };
-  add(losses.invalid_records, "damaged");
-  add(losses.unjoined_kernels, "not matched to an op");
-  return text;
-}
-
-std::string allocator_text(const Trace& trace, const std::vector<StepAllocations>& calls) {
-  struct Sum {
-    uint64_t calls = 0, frees = 0, bytes = 0;
-    int64_t ns = 0;
-  };
-  std::map<OpTag, Sum> by_op;
-  for (const StepAllocations& c : calls) {
-    Sum& sum = by_op[c.op];
-    sum.calls += uint64_t{c.allocations} + c.async_allocations + c.host_allocations;
-    sum.frees += uint64_t{c.frees} + c.async_frees + c.host_frees;
-    sum.bytes += c.bytes, sum.ns += c.time_ns;
-  }
-  if (by_op.empty()) return "";
-  std::vector<std::pair<OpTag, Sum>> rows(by_op.begin(), by_op.end());
-  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
-  char buffer[400];
-  std::snprintf(buffer, sizeof buffer, "\n%10s %10s %13s %13s %10s  %s\n", "allocated", "freed", "total µs",
-                "µs a call", "MB", "allocator calls of");
-  std::string text = buffer;
-  for (const auto& [op, sum] : rows) {
-    const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
-    const uint64_t all = sum.calls + sum.frees;
-    std::snprintf(buffer, sizeof buffer, "%10llu %10llu %12.3f %12.3f %10.3f  %.200s\n",
-                  static_cast<unsigned long long>(sum.calls), static_cast<unsigned long long>(sum.frees),
-                  us_of_ns(sum.ns), all > 0 ? us_of_ns(sum.ns) / static_cast<double>(all) : 0,
-                  static_cast<double>(sum.bytes) * 1e-6,
-                  op == kNoOp || info.name.empty() ? "(no op)" : info.name.c_str());
-    text += buffer;
-  }
-  return text;
-}
-
-namespace {
-
-// What only a trace with GPU records has.
-std::string gpu_text(const TraceStats& s) {
-  std::string text;
-  char buffer[200];
-  if (s.activity.untraced > 0) {
-    std::snprintf(buffer, sizeof buffer,
-                  "traced       %12.3f s   of %.3f s: kernels, copies and calls are of that part, allocations of all\n",
-                  static_cast<double>(s.activity.wall) * 1e-9,
-                  static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
-    text += buffer;
-  }
-  if (s.activity.busy > 0) {
-    std::snprintf(buffer, sizeof buffer, "GPU busy     %12.1f %%\n", 100 * s.activity.busy_share());
-    text += buffer;
-  }
-  if (s.activity.copies > 0 && s.activity.kernels > 0) {
-    std::snprintf(buffer, sizeof buffer, "overlap      %12.1f %%   of the copies ran beside kernels\n",
-                  100 * s.activity.hidden_copies());
-    text += buffer;
-  }
-  if (s.delay.count > 0) {
-    std::snprintf(buffer, sizeof buffer, "launch delay %12.3f µs  median, P99 %.3f µs\n", us_of_ns(s.delay.median),
-                  us_of_ns(s.delay.p99));
-    text += buffer;
-  }
-  if (s.losses.dropped_records > 0) text += "records      " + std::to_string(s.losses.dropped_records) + " dropped\n";
-  if (const std::string wrong = losses_text(s.losses); !wrong.empty()) text += "records      " + wrong + "\n";
-  return text;
-}
-
-std::string rows_text(const std::vector<KernelRow>& rows, const char* what) {
-  char buffer[400];
-  std::snprintf(buffer, sizeof buffer, "\n%7s %13s %10s %11s %11s %11s  %s\n", "time %", "total µs", "count", "mean µs",
-                "P50 µs", "P99 µs", what);
-  std::string text = buffer;
-  for (const KernelRow& row : rows) {
-    std::snprintf(buffer, sizeof buffer, "%7.2f %12.3f %10llu %10.3f %10.3f %10.3f  %.200s\n", 100 * row.share,
-                  us_of_ns(row.time.total), static_cast<unsigned long long>(row.time.count), row.time.mean * 1e-3,
-                  us_of_ns(row.time.median), us_of_ns(row.time.p99), row.key.c_str());
-    text += buffer;
-  }
-  return text;
-}
-
-nlohmann::ordered_json rows_json(const std::vector<KernelRow>& rows) {
-  auto list = nlohmann::ordered_json::array();
-  for (const KernelRow& row : rows) {
-    list.push_back({{"name", row.key},
-                    {"count", row.time.count},
-                    {"total_us", us_of_ns(row.time.total)},
-                    {"mean_us", row.time.mean * 1e-3},
-                    {"p50_us", us_of_ns(row.time.median)},
-                    {"p99_us", us_of_ns(row.time.p99)}});
-  }
-  return list;
-}
-
-}  // namespace
-
-std::string to_text(const TraceStats& s) {
-  std::string text;
-  const auto add = [&text](const char* what, uint64_t count, double amount, const char* unit) {
-    char buffer[100];
-    std::snprintf(buffer, sizeof buffer, "%-12s %12llu", what, static_cast<unsigned long long>(count));
-    text += buffer;
-    std::snprintf(buffer, sizeof buffer, " %14.3f %s", amount, unit);
-    text += *unit ? std::string(buffer) + "\n" : "\n";
-  };
-  add("steps", s.steps, 0, "");
-  add("kernels", s.kernels, static_cast<double>(s.kernel_ns) * 1e-6, "ms");
-  add("copies", s.copies, static_cast<double>(s.copied_bytes) * 1e-6, "MB");
-  add("memsets", s.memsets, 0, "");
-  add("API calls", s.api_calls, 0, "");
-  add("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
-  text += gpu_text(s);
-  if (!s.by_name.empty()) text += rows_text(s.by_name, "kernels");
-  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops on the CPU");
-  return text;
+TraceStats run_stats(const RunData& run, GroupBy by) {
+  TraceStats stats = trace_stats(run.trace, by);
+  stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
+  if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);
+  stats.step = sample_steps(run.trace, steps_per_epoch(run.evaluations));
+  stats.calls.take(run.allocations);
+  stats.call_tables = allocator_text(run.trace, stats.calls, run.summary.steps);
+  stats.memory = memory_accounts(run.trace);
+  stats.memory_tables = memory_text(run.trace, stats.memory);
+  return stats;
 }
 
 std::string to_json(const TraceStats& s) {
-  nlohmann::ordered_json json{{"steps", s.steps},
-                              {"kernels", {{"count", s.kernels}, {"total_us", us_of_ns(s.kernel_ns)}}},
-                              {"copies", {{"count", s.copies}, {"bytes", s.copied_bytes}}},
-                              {"memsets", {{"count", s.memsets}}},
-                              {"api", {{"count", s.api_calls}}},
-                              {"allocations", {{"count", s.allocations}, {"bytes", s.allocated_bytes}}},
-                              {"by_name", rows_json(s.by_name)}};
-  if (!s.cpu_ops.empty()) json["cpu_ops"] = rows_json(s.cpu_ops);
+  StatsJson json{{"steps", s.steps},
+                 {"kernels", {{"count", s.kernels}, {"total_us", us_of_ns(s.kernel_ns)}}},
+                 {"copies", {{"count", s.copies}, {"bytes", s.copied_bytes}}},
+                 {"memsets", {{"count", s.memsets}}},
+                 {"api", {{"count", s.api_calls}}},
+                 {"allocations", {{"count", s.allocations}, {"bytes", s.allocated_bytes}}},
+                 {"by_name", rows_json(s.by_name, SpanKind::Kernel)}};
+  if (s.graphs > 0)
+    json["graphs"] = {
+        {"count", s.graphs}, {"total_us", us_of_ns(s.graph_ns)}, {"by_name", rows_json(s.by_name, SpanKind::GraphRun)}};
+  if (!s.cpu_ops.empty()) json["cpu_ops"] = rows_json(s.cpu_ops, SpanKind::Op);
+  if (s.step.traced()) json["step"] = step_json(s.step);
+  if (s.activity.busy > 0) json["gpu"] = gpu_json(s);
+  if (!s.calls.empty()) json["allocator_calls"] = history_json(s.calls);
+  if (!s.memory.empty()) json["memory"] = memory_json(s.memory);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

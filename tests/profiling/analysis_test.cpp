@@ -7,10 +7,12 @@
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/analysis/memory_history.h"
+#include "profiling/analysis/memory_account.h"
 #include "profiling/analysis/occupancy.h"
 #include "profiling/analysis/roofline.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/failure.h"
 #include "tests/profiling/made_spans.h"
 #include "tests/profiling/made_trace.h"
 
@@ -165,6 +167,21 @@ TEST(Activity, BusyAndOverlap) {
   EXPECT_EQ(launch_delay(made.trace, 0, 1000).median, 60);
 }
 
+// Thirty-two kernels share a graph's launch: what the last of them waited for was the others.
+TEST(Activity, AGraphIsLaunchedOnce) {
+  Made made;
+  made.add(TrackKind::Api, SpanKind::GraphLaunch, Meaning::Launch, 1000, 1500, "cudaGraphLaunch", 7);
+  for (int node = 31; node >= 0; --node)
+    made.add(node % 2 ? TrackKind::Stream : TrackKind::Copies, node % 2 ? SpanKind::Kernel : SpanKind::Copy,
+             Meaning::Matrix, 4000 + 1000 * node, 4900 + 1000 * node, "node", 7);
+  made.add(TrackKind::Api, SpanKind::Api, Meaning::Launch, 50'000, 50'100, "launch", 8);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 50'600, 50'700, "k", 8);
+  const DurationStats delay = launch_delay(made.trace, 0, 100'000);
+  EXPECT_EQ(delay.count, 2u);
+  EXPECT_EQ(delay.min, 600);
+  EXPECT_EQ(delay.max, 3000);
+}
+
 TEST(Activity, AnUntracedStretchIsNeitherBusyNorIdle) {
   Made made;
   made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 100, 300);
@@ -228,6 +245,140 @@ TEST(MemoryHistory, FollowsBlocksAndHoles) {
   ASSERT_EQ(size_histogram(history).size(), 1u);
   EXPECT_EQ(size_histogram(history)[0].from, 64u);
   EXPECT_EQ(size_histogram(history)[0].count, 3u);
+}
+
+// A pool that does not say where its segments are, or cudaMalloc itself: holes lie between the places it ever gave out.
+TEST(MemoryHistory, HolesWithoutSegmentsLieBetweenTheBlocks) {
+  Trace trace;
+  trace.memory_sources = {"cudaMalloc", "caching"};
+  const uint64_t far = uint64_t{1} << 40;
+  trace.append_memory({0, 1000, 100, 1, 0, MemoryEventKind::Allocate, 0});
+  trace.append_memory({1, 1100, 300, 1, 0, MemoryEventKind::Allocate, 0});
+  trace.append_memory({2, 1400, 100, 1, 0, MemoryEventKind::Allocate, 0});
+  trace.append_memory({3, far, 50, 1, 0, MemoryEventKind::Allocate, 0});  // elsewhere: what lies between is no hole
+  trace.append_memory({4, 1100, 0, 1, 0, MemoryEventKind::Free, 0});
+  trace.append_memory({5, far, 0, 1, 0, MemoryEventKind::Free, 0});
+  trace.append_memory({6, 4096, 4096, 1, 0, MemoryEventKind::Reserve, 1});
+  trace.append_memory({7, 5120, 1024, 1, 0, MemoryEventKind::Allocate, 1});
+  const auto accounts = memory_accounts(trace);
+  ASSERT_EQ(accounts.size(), 2u);
+  EXPECT_EQ(accounts[0].allocator, "caching");
+  EXPECT_EQ(accounts[0].at_peak.reserved, 4096u);
+  EXPECT_EQ(accounts[0].at_peak.holes, 2u);
+  EXPECT_DOUBLE_EQ(accounts[0].at_peak.fragmentation(), 1 - 2048.0 / 3072);
+  EXPECT_TRUE(accounts[1].driver());
+  EXPECT_EQ(accounts[1].history.peak_live, 550u);
+  EXPECT_DOUBLE_EQ(accounts[1].at_peak.fragmentation(), 0) << "nothing was free then";
+  EXPECT_EQ(accounts[1].worst.time, 1);  // before the last two places were taken
+  EXPECT_EQ(accounts[1].worst.free_bytes, 150u);
+  EXPECT_DOUBLE_EQ(accounts[1].worst.fragmentation(), 1 - 100.0 / 150);
+  EXPECT_DOUBLE_EQ(fragmentation(accounts[1].history, 5), 1 - 300.0 / 350);
+  const auto moments = memory_moments(accounts[1].history, 3, 5, 100);
+  ASSERT_EQ(moments.size(), 2u);
+  EXPECT_EQ(moments[0].live, 550u);
+  ASSERT_EQ(moments[0].sizes.size(), 3u);  // 32-64, 64-128, 256-512
+  EXPECT_EQ(moments[0].sizes[1].count, 2u);
+  EXPECT_EQ(moments[1].live, 250u);
+  EXPECT_EQ(memory_moments(accounts[1].history, -kAlways, kAlways, 2).size(), 2u);
+  const std::string text = memory_text(trace, accounts);
+  EXPECT_NE(text.find("33.3 %"), std::string::npos) << "wrong worst\n" << text;
+  EXPECT_NE(text.find("< 512 B"), std::string::npos) << text;
+}
+
+// cudaMalloc for each block: every block is its own segment, and what is between them is still broken up.
+TEST(MemoryHistory, BlocksThatAreTheirOwnSegmentsAreNoPool) {
+  Trace trace;
+  trace.memory_sources = {"direct"};
+  for (int round = 0; round < 2; ++round)  // an address is used again for another size
+    for (uint64_t i = 0; i < 3; ++i) {
+      const uint64_t address = 1000 + i * 100, bytes = round == 0 ? 100 : 50;
+      const auto time = static_cast<TimeNs>(round * 100 + i * 10);
+      trace.append_memory({time, address, bytes, 1, 0, MemoryEventKind::Reserve, 0});
+      trace.append_memory({time, address, bytes, 1, 0, MemoryEventKind::Allocate, 0});
+      if (i == 1) continue;
+      trace.append_memory({time + 5, address, bytes, 1, 0, MemoryEventKind::Free, 0});
+      trace.append_memory({time + 5, address, bytes, 1, 0, MemoryEventKind::Release, 0});
+    }
+  const MemoryHistory history = memory_history(trace);
+  EXPECT_DOUBLE_EQ(fragmentation(history, 50), 0.5) << "a hole before and one behind the second block";
+}
+
+TEST(KernelTable, GraphsRecordedAsAWholeHaveRows) {
+  Made made;
+  made.trace.ops.push_back({"fc1", "", "fc1", "forward", Meaning::Matrix, 0, 0});
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 0, 100, "gemm");
+  for (int i = 1; i <= 3; ++i)
+    made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, i * 1000, i * 1000 + 300, "graph 7");
+  made.add(TrackKind::CpuThread, SpanKind::Op, Meaning::Matrix, 0, 50, "mark of the capture");
+  for (const GroupBy by : {GroupBy::Name, GroupBy::Op, GroupBy::Layer}) {
+    const auto rows = work_table(made.trace, -kAlways, kAlways, by);
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0].kind, SpanKind::GraphRun);
+    EXPECT_EQ(rows[0].key, "graph 7");
+    EXPECT_EQ(rows[0].time.count, 3u);
+    EXPECT_DOUBLE_EQ(rows[0].share, 0.9);
+    EXPECT_DOUBLE_EQ(rows[1].share, 0.1);
+  }
+  const TraceStats stats = trace_stats(made.trace);
+  EXPECT_EQ(stats.kernels, 1u);
+  EXPECT_EQ(stats.graphs, 3u);
+  EXPECT_TRUE(stats.cpu_ops.empty());
+  EXPECT_NE(to_text(stats).find("[graph, as a whole] graph 7"), std::string::npos) << to_text(stats);
+  const std::string json = to_json(stats);
+  EXPECT_LT(json.find("gemm"), json.find("\"graphs\"")) << "by_name holds kernels alone";
+  EXPECT_GT(json.find("graph 7"), json.find("\"graphs\""));
+}
+
+TEST(KernelTable, MarksOfTheHostAreNoWorkOfAGpu) {
+  Made made;
+  made.add(TrackKind::CpuThread, SpanKind::Op, Meaning::Matrix, 0, 50, "mark");
+  EXPECT_EQ(work_table(made.trace, -kAlways, kAlways).size(), 1u) << "a run of the CPU";
+  made.add(TrackKind::Api, SpanKind::Alloc, Meaning::Allocation, 0, 50, "cudaMalloc");
+  EXPECT_TRUE(work_table(made.trace, -kAlways, kAlways).empty());
+}
+
+TEST(RunStats, SayWhereAStepWentAndWhatLimitsAKernel) {
+  RunData run;
+  run.trace = std::move(MadeTrace(100).trace);
+  run.summary.device = "NVIDIA H200";
+  run.allocations = {{.step = 1, .op = 1, .allocations = 2, .frees = 1, .time_ns = 9000, .bytes = 4'000'000},
+                     {.step = 4, .op = 1, .async_allocations = 1, .async_frees = 2, .time_ns = 3000},
+                     {.step = 0, .op = 0, .host_allocations = 5, .time_ns = 1000}};
+  const TraceStats stats = run_stats(run);
+  ASSERT_TRUE(stats.step.traced());
+  const std::string text = to_text(stats);
+  for (const char* said : {"matrix product", "wall time, their sum", "GPU busy", "launch delay", "100.0 % warps",
+                           "allocator calls of", "all steps", "peak live", "blocks of"})
+    EXPECT_NE(text.find(said), std::string::npos) << said << " is missing in\n" << text;
+  EXPECT_EQ(stats.calls.all().calls(), 11u);
+  EXPECT_EQ(stats.calls.in_steps().calls(), 6u);
+  const std::string wide = to_text(stats, {"min", "sigma", "p999"});
+  EXPECT_NE(wide.find("P99.9"), std::string::npos);
+  EXPECT_EQ(wide.find("P50"), std::string::npos);
+  EXPECT_THROW(to_text(stats, {"colour"}), Failure);
+  RunData unknown;
+  unknown.trace = std::move(MadeTrace(3).trace);
+  EXPECT_EQ(to_text(run_stats(unknown)).find("occupancy"), std::string::npos) << "no guess about a card";
+}
+
+TEST(AllocatorHistory, StaysExactWhenItGrowsCoarse) {
+  AllocatorHistory history;
+  for (uint32_t step = 1; step <= 10'000; ++step)
+    history.take(
+        StepAllocations{.step = step, .op = static_cast<OpTag>(step % 3), .allocations = 2, .frees = 1, .time_ns = 10});
+  EXPECT_EQ(history.steps_each(), 4);
+  EXPECT_EQ(history.by_step().size(), 2500u);
+  uint64_t calls = 0;
+  for (const CallSums& entry : history.by_step()) {
+    calls += entry.calls();
+    EXPECT_EQ(entry.calls(), 12u);
+  }
+  EXPECT_EQ(calls, 30'000u);
+  EXPECT_EQ(history.all().ns, 100'000);
+  EXPECT_EQ(history.by_op().size(), 3u);
+  const std::string text = allocator_text(Trace(), history, 20'000);
+  EXPECT_NE(text.find("18780–19999"), std::string::npos) << "steps without a call have rows\n" << text;
+  EXPECT_NE(text.find("1.00        0.50"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -1,0 +1,110 @@
+#include "profiling/analysis/allocator_history.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ws::prof {
+
+namespace {
+
+constexpr size_t kMostEntries = 4096;
+constexpr int64_t kMostRows = 16;  // of the table over the steps
+
+double us(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
+
+std::string op_table(const Trace& trace, const AllocatorHistory& calls) {
+  std::vector<std::pair<OpTag, AllocatorHistory::OpCalls>> rows(calls.by_op().begin(), calls.by_op().end());
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second.all.ns > b.second.all.ns; });
+  char buffer[400];
+  std::snprintf(buffer, sizeof buffer, "\n%10s %10s %13s %13s %10s  %s\n", "allocated", "freed", "total µs",
+                "µs a call", "MB", "allocator calls of");
+  std::string text = buffer;
+  for (const auto& [op, sums] : rows) {
+    const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
+    const CallSums& all = sums.all;
+    std::snprintf(buffer, sizeof buffer, "%10llu %10llu %12.3f %12.3f %10.3f  %.200s\n",
+                  static_cast<unsigned long long>(all.allocations), static_cast<unsigned long long>(all.frees),
+                  us(all.ns), all.calls() > 0 ? us(all.ns) / static_cast<double>(all.calls()) : 0,
+                  static_cast<double>(all.bytes) * 1e-6,
+                  op == kNoOp || info.name.empty() ? "(no op)" : info.name.c_str());
+    text += buffer;
+  }
+  return text;
+}
+
+std::string step_row(const CallSums& sums, int64_t steps, const std::string& name) {
+  char buffer[200];
+  const auto each = static_cast<double>(std::max<int64_t>(1, steps));
+  std::snprintf(buffer, sizeof buffer, "%11.2f %11.2f %12.3f %11.3f  %s\n",
+                static_cast<double>(sums.allocations) / each, static_cast<double>(sums.frees) / each,
+                us(sums.ns) / each, static_cast<double>(sums.bytes) * 1e-6 / each, name.c_str());
+  return buffer;
+}
+
+std::string step_table(const AllocatorHistory& calls, int64_t steps) {
+  const int64_t each = calls.steps_each();
+  steps = std::max(steps, static_cast<int64_t>(calls.by_step().size()) * each);
+  const int64_t entries = (steps + each - 1) / each;
+  const int64_t together = (entries + kMostRows - 1) / kMostRows;  // entries in a row
+  char buffer[200];
+  std::snprintf(buffer, sizeof buffer, "\n%11s %11s %13s %11s  %s\n", "allocated", "freed", "µs", "MB",
+                "a step, over the steps");
+  std::string text = buffer;
+  for (int64_t entry = 0; entry < entries; entry += together) {
+    CallSums sums;
+    for (int64_t i = entry; i < std::min(entry + together, static_cast<int64_t>(calls.by_step().size())); ++i)
+      sums.add(calls.by_step()[static_cast<size_t>(i)]);
+    const int64_t first = entry * each, last = std::min(steps, (entry + together) * each) - 1;
+    const std::string name = first == last ? std::to_string(first) : std::to_string(first) + "–" + std::to_string(last);
+    text += step_row(sums, last - first + 1, name);
+  }
+  text += step_row(calls.in_steps(), steps, "all steps");
+  return text;
+}
+
+}  // namespace
+
+void CallSums::add(const CallSums& more) {
+  allocations += more.allocations, frees += more.frees, bytes += more.bytes, ns += more.ns;
+}
+
+CallSums sums_of(const StepAllocations& c) {
+  return {uint64_t{c.allocations} + c.async_allocations + c.host_allocations,
+          uint64_t{c.frees} + c.async_frees + c.host_frees, c.bytes, c.time_ns};
+}
+
+void AllocatorHistory::take(const StepAllocations& counted) {
+  const CallSums sums = sums_of(counted);
+  all_.add(sums);
+  OpCalls& op = by_op_[counted.op];
+  op.all.add(sums);
+  if (counted.step == 0) return;
+  op.in_steps.add(sums);
+  in_steps_.add(sums);
+  const auto step = static_cast<int64_t>(counted.step) - 1;
+  while (step / steps_each_ >= static_cast<int64_t>(kMostEntries)) widen();
+  const auto at = static_cast<size_t>(step / steps_each_);
+  if (by_step_.size() <= at) by_step_.resize(at + 1);
+  by_step_[at].add(sums);
+}
+
+// Two entries become one.
+void AllocatorHistory::widen() {
+  steps_each_ *= 2;
+  for (size_t i = 0; i < by_step_.size(); ++i) {
+    if (i % 2 == 0)
+      by_step_[i / 2] = by_step_[i];
+    else
+      by_step_[i / 2].add(by_step_[i]);
+  }
+  by_step_.resize((by_step_.size() + 1) / 2);
+}
+
+std::string allocator_text(const Trace& trace, const AllocatorHistory& calls, int64_t steps) {
+  if (calls.empty()) return "";
+  std::string text = op_table(trace, calls);
+  if (calls.in_steps().calls() > 0) text += step_table(calls, steps);
+  return text;
+}
+
+}  // namespace ws::prof

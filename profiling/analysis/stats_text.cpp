@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/failure.h"
+
+namespace ws::prof {
+
+namespace {
+
+double us_of(double ns) { return ns * 1e-3; }
+
+std::string number(double value, int digits) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+std::string us_number(double ns) { return number(us_of(ns), 3); }
+std::string us_number(int64_t ns) { return us_number(static_cast<double>(ns)); }
+
+// Bytes and letters differ in "µs".
+std::string padded(const std::string& text, size_t width) {
+  const auto letters = static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return std::string(width > letters ? width - letters : 0, ' ') + text;
+}
+
+std::string occupancy_text(const KernelRow& row) {
+  if (!row.occupancy) return "–";
+  return number(100 * row.occupancy->share, 1) + " % " + limit_name(row.occupancy->limit) +
+         (row.several_shapes ? "*" : "");
+}
+
+std::string launch_text(const KernelRow& row) {
+  const Detail& d = row.detail;
+  if (d.block[0] == 0) return "–";
+  const auto triple = [](const int(&v)[3]) {
+    return std::to_string(v[0]) + "x" + std::to_string(v[1]) + "x" + std::to_string(v[2]);
+  };
+  return triple(d.grid) + " " + triple(d.block) + (row.several_shapes ? "*" : "");
+}
+
+struct Column {
+  std::string_view name;
+  const char* heading;
+  size_t width;
+  std::string (*text)(const KernelRow&);
+};
+const Column kColumns[] = {
+    {"min", "min µs", 10, [](const KernelRow& r) { return us_number(r.time.min); }},
+    {"mean", "mean µs", 10, [](const KernelRow& r) { return us_number(r.time.mean); }},
+    {"sigma", "σ µs", 10, [](const KernelRow& r) { return us_number(r.time.stddev); }},
+    {"p50", "P50 µs", 10, [](const KernelRow& r) { return us_number(r.time.median); }},
+    {"p90", "P90 µs", 10, [](const KernelRow& r) { return us_number(r.time.p90); }},
+    {"p95", "P95 µs", 10, [](const KernelRow& r) { return us_number(r.time.p95); }},
+    {"p99", "P99 µs", 10, [](const KernelRow& r) { return us_number(r.time.p99); }},
+    {"p999", "P99.9 µs", 10, [](const KernelRow& r) { return us_number(r.time.p999); }},
+    {"max", "max µs", 10, [](const KernelRow& r) { return us_number(r.time.max); }},
+    {"registers", "registers", 10,
+     [](const KernelRow& r) { return r.detail.registers > 0 ? std::to_string(r.detail.registers) : "–"; }},
+    {"shared", "shared B", 10,
+     [](const KernelRow& r) {
+       return r.detail.block[0] > 0 ? std::to_string(r.detail.static_shared + r.detail.dynamic_shared) : "–";
+     }},
+    {"launch", "grid, block", 24, launch_text},
+    {"occupancy", "occupancy, limit", 22, occupancy_text},
+};
+
+const Column& column_named(const std::string& name) {
+  const auto at = std::ranges::find(kColumns, name, &Column::name);
+  if (at == std::end(kColumns)) throw Failure("There is no column \"" + name + "\".");
+  return *at;
+}
+
+// What has nothing to say in any row is left out.
+std::vector<const Column*> shown(const std::vector<KernelRow>& rows, const std::vector<std::string>& names) {
+  std::vector<const Column*> columns;
+  for (const std::string& name : names) {
+    const Column& column = column_named(name);
+    const auto says = [&](const KernelRow& row) { return column.text(row) != "–"; };
+    if (std::ranges::any_of(rows, says)) columns.push_back(&column);
+  }
+  return columns;
+}
+
+std::string row_name(const KernelRow& row) {
+  return (row.kind == SpanKind::GraphRun ? "[graph, as a whole] " : "") + row.key.substr(0, 200);
+}
+
+std::string rows_text(const std::vector<KernelRow>& rows, const char* what, const std::vector<std::string>& names) {
+  const auto columns = shown(rows, names);
+  std::string text = "\n" + padded("time %", 7) + " " + padded("total µs", 12) + " " + padded("count", 10);
+  for (const Column* column : columns) text += " " + padded(column->heading, column->width);
+  text += std::string("  ") + what + "\n";
+  bool several = false;
+  for (const KernelRow& row : rows) {
+    text += padded(number(100 * row.share, 2), 7) + " " + padded(us_number(row.time.total), 12) + " " +
+            padded(std::to_string(row.time.count), 10);
+    for (const Column* column : columns) {
+      const std::string cell = column->text(row);
+      several = several || cell.ends_with("*");
+      text += " " + padded(cell, column->width);
+    }
+    text += "  " + row_name(row) + "\n";
+  }
+  if (several) text += "* Of the first of several shapes: --by shape has a row for each.\n";
+  return text;
+}
+
+std::string step_text(const StepSample& step) {
+  if (!step.traced()) return "";
+  const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
+  std::string text = "\n" + padded("µs", 12) + " " + padded("%", 7) + "  of a step, mean of the newest " +
+                     std::to_string(step.parts.steps) + "\n";
+  const auto add = [&](double ns, const std::string& name) {
+    text += padded(us_number(ns / steps), 12) + " " + padded(number(wall > 0 ? 100 * ns / wall : 0, 2), 7) + "  " +
+            name + "\n";
+  };
+  for (size_t m = 0; m < kMeanings; ++m)
+    if (step.parts.times[m] > 0) add(static_cast<double>(step.parts.times[m]), meaning_name(static_cast<Meaning>(m)));
+  add(wall, "wall time, their sum");
+  return text;
+}
+
+// What only a trace with GPU records has.
+std::string gpu_text(const TraceStats& s) {
+  std::string text;
+  char buffer[200];
+  if (s.activity.untraced > 0) {
+    std::snprintf(buffer, sizeof buffer,
+                  "traced       %12.3f s   of %.3f s: kernels, copies and calls are of that part, allocations of all\n",
+                  static_cast<double>(s.activity.wall) * 1e-9,
+                  static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
+    text += buffer;
+  }
+  if (s.activity.busy > 0) {
+    std::snprintf(buffer, sizeof buffer, "GPU busy     %12.1f %%\n", 100 * s.activity.busy_share());
+    text += buffer;
+  }
+  if (s.activity.copies > 0 && s.activity.kernels > 0) {
+    std::snprintf(buffer, sizeof buffer, "overlap      %12.1f %%   of the copies ran beside kernels\n",
+                  100 * s.activity.hidden_copies());
+    text += buffer;
+  }
+  if (s.delay.count > 0) {
+    std::snprintf(buffer, sizeof buffer, "launch delay %12.3f µs  median, P99 %.3f µs\n",
+                  us_of(static_cast<double>(s.delay.median)), us_of(static_cast<double>(s.delay.p99)));
+    text += buffer;
+  }
+  if (s.losses.dropped_records > 0) text += "records      " + std::to_string(s.losses.dropped_records) + " dropped\n";
+  if (const std::string wrong = losses_text(s.losses); !wrong.empty()) text += "records      " + wrong + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string_view> row_columns() {
+  std::vector<std::string_view> names;
+  for (const Column& column : kColumns) names.push_back(column.name);
+  return names;
+}
+
+std::string losses_text(const Losses& losses) {
+  std::string text;
+  const auto add = [&text](uint64_t count, const char* what) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  };
+  add(losses.invalid_records, "damaged");
+  add(losses.unjoined_kernels, "not matched to an op");
+  return text;
+}
+
+std::string to_text(const TraceStats& s, const std::vector<std::string>& columns) {
+  std::string text;
+  const auto add = [&text](const char* what, uint64_t count, double amount, const char* unit) {
+    char buffer[100];
+    std::snprintf(buffer, sizeof buffer, "%-12s %12llu", what, static_cast<unsigned long long>(count));
+    text += buffer;
+    std::snprintf(buffer, sizeof buffer, " %14.3f %s", amount, unit);
+    text += *unit ? std::string(buffer) + "\n" : "\n";
+  };
+  add("steps", s.steps, 0, "");
+  add("kernels", s.kernels, static_cast<double>(s.kernel_ns) * 1e-6, "ms");
+  if (s.graphs > 0) add("graphs", s.graphs, static_cast<double>(s.graph_ns) * 1e-6, "ms   each recorded as a whole");
+  add("copies", s.copies, static_cast<double>(s.copied_bytes) * 1e-6, "MB");
+  add("memsets", s.memsets, 0, "");
+  add("API calls", s.api_calls, 0, "");
+  add("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
+  text += gpu_text(s) + step_text(s.step);
+  if (!s.by_name.empty()) text += rows_text(s.by_name, "kernels", columns);
+  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops on the CPU", columns);
+  return text + s.call_tables + s.memory_tables;
+}
+
+}  // namespace ws::prof

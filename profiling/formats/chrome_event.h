@@ -14,6 +14,8 @@ struct ChromeEvent {
   std::string phase, category, name, process, thread;
   int64_t time = 0, duration = 0;
   bool has_duration = false;
+  int64_t step = -1;  // of a scalar; ours
+  double epoch = 0;
   std::map<std::string, std::string> texts;  // args
   std::map<std::string, double> numbers;
   std::map<std::string, int64_t> integers;

@@ -1,17 +1,18 @@
-#include <zlib.h>
-
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "profiling/analysis/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
-#include "profiling/failure.h"
+#include "profiling/formats/card.h"
+#include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/graph_numbers.h"
+#include "profiling/formats/packed_output.h"
+#include "profiling/formats/run_schema.h"
 #include "profiling/formats/track_names.h"
 
 namespace ws::prof {
@@ -19,43 +20,6 @@ namespace ws::prof {
 namespace {
 
 constexpr int64_t kHostPid = 100000;  // above any GPU's number
-
-// Writes under another name first, so that a reader never sees half a file.
-class TextFile {
- public:
-  explicit TextFile(const std::string& path) : path_(path), part_(path + ".part") {
-    const bool packed = path.ends_with(".gz");
-    file_.reset(gzopen(part_.c_str(), packed ? "wb6" : "wbT"));
-    if (!file_) throw Failure("Cannot write " + path + ".");
-  }
-  ~TextFile() {
-    if (file_) std::remove(part_.c_str());
-  }
-  void put(std::string_view text) {
-    buffer_.append(text);
-    if (buffer_.size() > (1 << 20)) flush();
-  }
-  void close() {
-    flush();
-    const bool good = gzclose(file_.release()) == Z_OK;
-    std::error_code error;
-    if (good) std::filesystem::rename(part_, path_, error);
-    if (!good || error) throw Failure("Cannot write " + path_ + ": the disk may be full.");
-  }
-
- private:
-  void flush() {
-    if (!buffer_.empty() && gzwrite(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size())) <= 0) {
-      throw Failure("Cannot write " + path_ + ": the disk may be full.");
-    }
-    buffer_.clear();
-  }
-  struct Close {
-    void operator()(gzFile file) const { gzclose(file); }
-  };
-  std::string path_, part_, buffer_;
-  std::unique_ptr<gzFile_s, Close> file_;
-};
 
 std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -76,45 +40,21 @@ std::string microseconds(int64_t ns) {
   return text;
 }
 
+std::string number_text(const char* format, double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
 struct Place {
   int64_t pid, tid;
   std::string text() const { return "\"pid\": " + std::to_string(pid) + ", \"tid\": " + std::to_string(tid); }
 };
 
-const char* category(const Track& track, const Span& span, const std::string& name) {
-  switch (span.span_kind()) {
-    case SpanKind::Kernel:
-      return "kernel";
-    case SpanKind::Copy:
-      return "gpu_memcpy";
-    case SpanKind::Memset:
-      return "gpu_memset";
-    case SpanKind::Sync:
-      if (is_stream_wait(track, span)) return "cuda_sync";
-      [[fallthrough]];
-    case SpanKind::Api:
-    case SpanKind::Alloc:
-    case SpanKind::Free:
-    case SpanKind::GraphLaunch:
-      return name.starts_with("cu") && !name.starts_with("cuda") ? "cuda_driver" : "cuda_runtime";
-    case SpanKind::Phase:
-    case SpanKind::Step:
-      return on_gpu(track) ? "gpu_user_annotation" : "user_annotation";
-    case SpanKind::Overhead:
-      return "overhead";
-    case SpanKind::GraphRun:
-    case SpanKind::Inner:
-      return "gpu_user_annotation";
-    case SpanKind::Op:
-    case SpanKind::Other:
-      return on_gpu(track) ? "gpu_user_annotation" : "cpu_op";
-  }
-  return "Trace";
-}
-
 class ChromeWriter {
  public:
-  ChromeWriter(const RunData& run, const std::string& path) : run_(run), trace_(run.trace), out_(path) {}
+  ChromeWriter(const RunData& run, const std::string& path)
+      : run_(run), trace_(run.trace), card_(card_of(run.summary)), graphs_(run.trace), out_(path) {}
 
   void write() {
     header();
@@ -126,6 +66,8 @@ class ChromeWriter {
       each_span(tracks[t], -kAlways, kAlways, [&](const Span& span) { add_span(tracks[t], places_[t], span); });
     }
     counters();
+    scalars();
+    marks();
     memory();
     event("\"ph\": \"i\", \"s\": \"g\", \"name\": \"Record Window End\", \"pid\": \"\", \"tid\": \"\", \"ts\": " +
           microseconds(trace_.last_time()));
@@ -135,13 +77,17 @@ class ChromeWriter {
 
  private:
   void header() {
-    const RunSummary& s = run_.summary;
-    nlohmann::ordered_json about{
-        {"name", s.name}, {"device", s.device}, {"created", s.created}, {"steps", s.steps}, {"spec", s.spec}};
+    // All that our own run files say of a run, so that it comes back as it went.
+    MetaMap about = to_meta(run_.summary);
+    about["dropped_records"] = std::to_string(trace_.losses.dropped_records);
+    about["invalid_records"] = std::to_string(trace_.losses.invalid_records);
+    about["unjoined_kernels"] = std::to_string(trace_.losses.unjoined_kernels);
+    about["evicted_spans"] = std::to_string(trace_.losses.evicted_spans);
     out_.put("{\n\"schemaVersion\": 1,\n\"deviceProperties\": [" + device_properties() +
              "],\n\"displayTimeUnit\": \"ms\",\n");
-    out_.put("\"baseTimeNanoseconds\": 0,\n\"traceName\": " + json_text(s.name) + ",\n\"warpscope\": ");
-    out_.put(about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + ",\n\"traceEvents\": [");
+    out_.put("\"baseTimeNanoseconds\": 0,\n\"traceName\": " + json_text(run_.summary.name) + ",\n\"warpscope\": ");
+    out_.put(nlohmann::json(about).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+             ",\n\"traceEvents\": [");
   }
 
   std::string device_properties() const {
@@ -152,8 +98,26 @@ class ChromeWriter {
       if (!on_gpu(track) || std::ranges::find(devices, device) != devices.end()) continue;
       devices.push_back(device);
       text += std::string(text.empty() ? "" : ", ") + "{\"id\": " + std::to_string(device) +
-              ", \"name\": " + json_text(run_.summary.device) + "}";
+              ", \"name\": " + json_text(run_.summary.device) + card_properties() + "}";
     }
+    return text;
+  }
+
+  std::string card_properties() const {
+    std::string text;
+    const auto add = [&text](const char* key, int value) {
+      if (value > 0) text += ", \"" + std::string(key) + "\": " + std::to_string(value);
+    };
+    add("computeMajor", card_.major);
+    if (card_.major > 0) text += ", \"computeMinor\": " + std::to_string(card_.minor);
+    if (card_.limits) {
+      add("maxThreadsPerBlock", card_.limits->threads_per_block);
+      add("maxThreadsPerMultiprocessor", card_.limits->threads_per_sm);
+      add("warpSize", card_.limits->warp);
+      add("regsPerMultiprocessor", card_.limits->registers_per_sm);
+      add("sharedMemPerMultiprocessor", card_.limits->shared_per_sm);
+    }
+    add("numSms", card_.multiprocessors);
     return text;
   }
 
@@ -196,7 +160,10 @@ class ChromeWriter {
       }
       if (!threads.emplace(places_[t].pid, places_[t].tid).second) continue;
       const std::string lane = on_gpu(track) && track.depth > 0 ? " (" + std::to_string(track.depth + 1) + ")" : "";
-      describe("thread_name", places_[t], "\"name\": " + json_text(track.name + lane));
+      // What kind of row it is no key of Chrome's says: the last two are for our own importer.
+      describe("thread_name", places_[t],
+               "\"name\": " + json_text(track.name + lane) + ", \"row\": " + json_text(row_word(track.kind)) +
+                   ", \"group\": " + json_text(track.group));
       describe("thread_sort_index", places_[t], "\"sort_index\": " + std::to_string(t));
     }
   }
@@ -213,12 +180,15 @@ class ChromeWriter {
     std::string name = trace_.name(span.name);
     const Detail& detail = trace_.detail(span.detail);
     if (span.span_kind() == SpanKind::Copy) name = chrome_copy_name(copy_ends(detail.copy_kind));
-    if (span.span_kind() == SpanKind::Memset) name = "Memset (Device)";
+    if (span.span_kind() == SpanKind::Memset) name = chrome_memset_name(detail.copy_kind);
     if (span.span_kind() == SpanKind::Step && span.step > 0) name = "ProfilerStep#" + std::to_string(span.step - 1);
-    const std::string where = place.text();
-    event("\"ph\": \"X\", \"cat\": \"" + std::string(category(track, span, name)) + "\", \"name\": " + json_name(name) +
-          ", " + where + ", \"ts\": " + microseconds(span.start) + ", \"dur\": " +
-          microseconds(static_cast<int64_t>(span.duration)) + ", \"args\": {" + args(track, span, detail) + "}");
+    const std::string where = place.text(), category = chrome_category(track, span, name);
+    std::string more = args(track, span, detail);
+    if (class_of_chrome(category, name).kind != span.span_kind())
+      more += ", \"kind\": " + json_text(kind_word(span.span_kind()));
+    event("\"ph\": \"X\", \"cat\": \"" + category + "\", \"name\": " + json_name(name) + ", " + where +
+          ", \"ts\": " + microseconds(span.start) + ", \"dur\": " + microseconds(static_cast<int64_t>(span.duration)) +
+          ", \"args\": {" + more + "}");
     if (span.correlation != 0) flow(track, span, where);
   }
 
@@ -230,7 +200,7 @@ class ChromeWriter {
           (gpu ? ", \"bp\": \"e\"" : ""));
   }
 
-  std::string args(const Track& track, const Span& span, const Detail& d) const {
+  std::string args(const Track& track, const Span& span, const Detail& d) {
     std::string text;
     const auto add = [&text](const char* key, const std::string& value) {
       text += (text.empty() ? "\"" : ", \"") + std::string(key) + "\": " + value;
@@ -242,14 +212,9 @@ class ChromeWriter {
       add("stream", std::to_string(number_in(track.name, wait ? -1 : 0)));
     }
     if (span.correlation != 0 || on_gpu(track)) add("correlation", std::to_string(span.correlation));
-    if (span.span_kind() == SpanKind::Kernel) kernel_args(d, add);
-    if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) {
-      add("bytes", std::to_string(d.bytes));
-      char speed[40];
-      std::snprintf(speed, sizeof speed, "%.6g",
-                    span.duration > 0 ? static_cast<double>(d.bytes) / static_cast<double>(span.duration) : 0.0);
-      add("memory bandwidth (GB/s)", speed);
-    }
+    if (span.span_kind() == SpanKind::Kernel) text += kernel_args(span.detail);
+    bytes_args(span, d, add);
+    graph_args(track, span, add);
     if (span.op != kNoOp && span.op < trace_.ops.size()) {
       const OpInfo& op = trace_.ops[span.op];
       add("op", json_text(op.name));
@@ -257,27 +222,62 @@ class ChromeWriter {
       add("phase", json_text(op.phase));
     }
     if (span.step != 0) add("step", std::to_string(span.step - 1));
+    if (span.flags & kEstimated) add("estimated", "1");
     add("meaning", json_text(meaning_name(span.span_meaning())));
     return text;
   }
 
   template <class Add>
-  static void kernel_args(const Detail& d, Add add) {
+  static void bytes_args(const Span& span, const Detail& d, Add add) {
+    const bool moves = span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset;
+    if (moves || d.bytes > 0) add("bytes", std::to_string(d.bytes));
+    if (!moves) return;
+    add("memory bandwidth (GB/s)",
+        number_text("%.6g",
+                    span.duration > 0 ? static_cast<double>(d.bytes) / static_cast<double>(span.duration) : 0.0));
+    if (span.span_kind() == SpanKind::Copy && copy_kind_text(copy_ends(d.copy_kind)) != d.copy_kind)
+      add("copy kind", json_text(d.copy_kind));  // between two cards, say
+  }
+
+  template <class Add>
+  void graph_args(const Track& track, const Span& span, Add add) {
+    if (span.span_kind() == SpanKind::GraphRun) add("graph id", std::to_string(graph_number(trace_, span)));
+    if (!on_gpu(track) || !(span.flags & kInGraph)) return;
+    const GraphNumbers::Node at = graphs_.next(span);
+    add("graph id", std::to_string(at.graph));
+    add("graph node id", std::to_string(at.node));
+  }
+
+  // The same for all launches of one shape, of which there are few.
+  const std::string& kernel_args(DetailId id) {
+    std::string& text = kernel_args_[static_cast<size_t>(id)];
+    if (!text.empty()) return text;
+    const Detail& d = trace_.detail(id);
+    const auto add = [&text](const char* key, const std::string& value) {
+      text += ", \"" + std::string(key) + "\": " + value;
+    };
     const auto triple = [](const int(&v)[3]) {
       return "[" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) + "]";
     };
+    const auto fill = fill_of(d, card_);
     add("registers per thread", std::to_string(d.registers));
     add("shared memory", std::to_string(int64_t{d.static_shared} + d.dynamic_shared));
+    if (fill) add("blocks per SM", number_text("%.6f", fill->blocks_per_sm));
+    if (fill) add("warps per SM", number_text("%.6f", fill->warps_per_sm));
     add("grid", triple(d.grid));
     add("block", triple(d.block));
+    if (fill && fill->occupancy)
+      add("est. achieved occupancy %", number_text("%.0f", std::floor(*fill->occupancy * 100 + 0.5)));
+    return text;
   }
 
-  void counter(const std::string& name, const std::string& key, TimeNs time, double value) {
+  // `more`: keys of the event itself, which viewers pass over.
+  void counter(const std::string& name, const std::string& key, TimeNs time, double value,
+               const std::string& more = {}) {
     if (!std::isfinite(value)) return;
-    char number[40];
-    std::snprintf(number, sizeof number, "%.17g", value);
     event("\"ph\": \"C\", \"name\": " + json_text(name) + ", \"pid\": " + std::to_string(kHostPid) +
-          ", \"tid\": 0, \"ts\": " + microseconds(time) + ", \"args\": {" + json_text(key) + ": " + number + "}");
+          ", \"tid\": 0, \"ts\": " + microseconds(time) + more + ", \"args\": {" + json_text(key) + ": " +
+          number_text("%.17g", value) + "}");
   }
 
   void counters() {
@@ -285,9 +285,31 @@ class ChromeWriter {
       for (const CounterPoint& point : track.points)
         counter(track.name, track.unit.empty() ? "value" : track.unit, point.time, point.value);
     }
+  }
+
+  void scalars() {
+    const auto put = [this](const char* name, double wall_s, double value, const std::string& more) {
+      counter(name, name, static_cast<TimeNs>(std::llround(wall_s * 1e9)), value, more);
+    };
+    const auto step = [](int64_t number) { return ", \"step\": " + std::to_string(number); };
     for (const Metric& m : run_.metrics) {
-      counter("loss", "loss", static_cast<TimeNs>(m.wall_s * 1e9), m.loss);
-      counter("accuracy", "accuracy", static_cast<TimeNs>(m.wall_s * 1e9), m.accuracy);
+      put("loss", m.wall_s, m.loss, step(m.step));
+      put("accuracy", m.wall_s, m.accuracy, step(m.step));
+    }
+    for (const Evaluation& e : run_.evaluations) {
+      const std::string more =
+          step(e.step) + (std::isfinite(e.epoch) ? ", \"epoch\": " + number_text("%.17g", e.epoch) : std::string());
+      put("test loss", e.wall_s, e.test_loss, more);
+      put("test accuracy", e.wall_s, e.test_accuracy, more);
+    }
+  }
+
+  // What was changed in mid-run.
+  void marks() {
+    for (const ChangeMark& mark : run_.marks) {
+      event("\"ph\": \"i\", \"s\": \"g\", \"cat\": \"change\", \"name\": " + json_text(mark.text) + ", \"pid\": " +
+            std::to_string(kHostPid) + ", \"tid\": 0, \"ts\": " + microseconds(std::llround(mark.wall_s * 1e9)) +
+            ", \"step\": " + std::to_string(mark.step));
     }
   }
 
@@ -310,7 +332,10 @@ class ChromeWriter {
 
   const RunData& run_;
   const Trace& trace_;
-  TextFile out_;
+  const Card card_;
+  GraphNumbers graphs_;
+  PackedOutput out_;
+  std::unordered_map<size_t, std::string> kernel_args_;  // by detail
   std::vector<Place> places_;
   std::unordered_set<uint32_t> on_gpu_, on_host_;
   bool first_ = true;

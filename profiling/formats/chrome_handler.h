@@ -16,7 +16,8 @@ class ChromeSink {
   virtual ~ChromeSink() = default;
   virtual void add(ChromeEvent& event) = 0;
   virtual void set_about(const std::string& key, const std::string& value) = 0;
-  virtual void set_device(const std::string& name) = 0;
+  virtual void set_kept(const std::string& key, const std::string& value) = 0;    // of our own files
+  virtual void set_device(const std::string& key, const std::string& value) = 0;  // of the first card
   virtual void set_base(int64_t ns) = 0;  // what times count from, on the wall clock
 };
 
@@ -140,6 +141,10 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
         event_.process = text;
       else if (key_ == "tid")
         event_.thread = text;
+      else if (key_ == "step")
+        event_.step = whole;
+      else if (key_ == "epoch")
+        event_.epoch = value;
     } else if (in_args()) {
       event_.integers[key_] = whole;
       event_.numbers[key_] = value;
@@ -147,14 +152,18 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
       event_.triples[key_][triple_at_++] = whole;
     } else if (depth_ == 1 && key_ == "baseTimeNanoseconds") {
       reader_.set_base(whole);
+    } else if (in_card()) {
+      reader_.set_device(key_, text);
     }
     return true;
   }
 
   void about(const std::string& text) {
-    if (depth_ == 1 || (depth_ == 2 && section_ == "warpscope")) reader_.set_about(key_, text);
-    if (depth_ == 3 && section_ == "deviceProperties" && key_ == "name") reader_.set_device(text);
+    if (depth_ == 1) reader_.set_about(key_, text);
+    if (depth_ == 2 && section_ == "warpscope") reader_.set_kept(key_, text);
+    if (in_card()) reader_.set_device(key_, text);
   }
+  bool in_card() const { return !in_events_ && depth_ == 3 && section_ == "deviceProperties"; }
 
   ChromeSink& reader_;
   ChromeEvent event_;

@@ -7,16 +7,20 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <streambuf>
 #include <unordered_map>
 
+#include "profiling/analysis/span_walk.h"
 #include "profiling/clock.h"
-#include "profiling/collectors/trace_context.h"
 #include "profiling/failure.h"
+#include "profiling/formats/card.h"
 #include "profiling/formats/chrome_event.h"
 #include "profiling/formats/chrome_handler.h"
+#include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/packed_input.h"
+#include "profiling/formats/run_schema.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/formats/track_names.h"
 
@@ -47,20 +51,19 @@ class ChromeReader final : public ChromeSink {
     if (e.phase == "B") return open(e);
     if (e.phase == "E") return close(e);
     if (e.phase == "C") return add_counter(e);
-    if (e.phase == "M" && e.name == "thread_name") thread_names_[e.process + '/' + e.thread] = e.text("name");
+    if (e.phase == "M" && e.name == "thread_name") name_thread(e);
     if (e.phase == "i" || e.phase == "I") add_instant(e);
   }
   void set_about(const std::string& key, const std::string& value) override {
-    if (key == "traceName" && value.starts_with('/'))  // PyTorch writes the whole path
-      run_.summary.name = std::filesystem::path(value).filename().string();
-    else if (key == "traceName" || key == "name")
-      run_.summary.name = value;
-    if (key == "device") run_.summary.device = value;
-    if (key == "spec") run_.summary.spec = value;
-    if (key == "created") run_.summary.created = value;
+    if (key == "traceName")  // PyTorch writes the whole path
+      name_ = value.starts_with('/') ? std::filesystem::path(value).filename().string() : value;
   }
-  void set_device(const std::string& name) override {
-    if (run_.summary.device.empty()) run_.summary.device = name;
+  void set_kept(const std::string& key, const std::string& value) override { kept_[key] = value; }
+  void set_device(const std::string& key, const std::string& value) override {
+    if (key == "name" && card_.name.empty()) card_.name = value;
+    for (const auto& [name, number] :
+         {std::pair{"computeMajor", &card_.major}, {"computeMinor", &card_.minor}, {"numSms", &card_.multiprocessors}})
+      if (key == name && *number == 0) *number = static_cast<int>(std::clamp<int64_t>(number_in(value, 0), 0, 4096));
   }
   // What times count from, on the wall clock.
   void set_base(int64_t ns) override {
@@ -73,13 +76,35 @@ class ChromeReader final : public ChromeSink {
       for (size_t i = 0; i < events.size(); ++i) builder_.leave_out("without an end");
     }
     run_.trace = builder_.finish(run_.problems);
-    if (run_.summary.created.empty()) run_.summary.created = begin_text(base_, builder_.began());
-    run_.summary.origin = "chrome";
-    run_.summary.status = "finished";
+    summarize();
     return std::move(run_);
   }
 
  private:
+  // A run of ours comes back as what it was; of another program's there is what its profiler said.
+  void summarize() {
+    RunSummary& s = run_.summary;
+    const auto take = [this](const char* key) {
+      auto node = kept_.extract(key);
+      return node ? static_cast<uint64_t>(std::max<int64_t>(number_in(node.mapped(), 0), 0)) : 0;
+    };
+    run_.trace.losses = {take("dropped_records"), take("invalid_records"), take("unjoined_kernels"),
+                         take("evicted_spans")};
+    kept_.erase("writer");
+    const bool ours = kept_.contains("origin");
+    s = from_meta(std::move(kept_));
+    if (!ours || s.origin.empty()) s.origin = "chrome";
+    if (!ours || s.status == "running") s.status = "finished";
+    if (s.name.empty()) s.name = name_;
+    if (s.device.empty()) s.device = card_.name;
+    if (s.machine.empty()) s.machine = machine_text(card_);
+    if (s.created.empty()) s.created = begin_text(base_, builder_.began());
+  }
+
+  void name_thread(const Event& e) {
+    threads_[e.process + '/' + e.thread] = {e.text("name"), row_of_word(e.text("row")), e.text("group")};
+  }
+
   void open(Event& e) {
     auto& events = open_[e.process + '/' + e.thread];
     if (events.size() >= kMostOpen) return builder_.leave_out("nested too deeply");
@@ -99,6 +124,9 @@ class ChromeReader final : public ChromeSink {
     const std::string stream = stream_name(e.integer("stream", number_in(e.thread, 0)));
     if (kind == SpanKind::Kernel) return {TrackKind::Stream, stream, gpu};
     if (kind == SpanKind::Copy || kind == SpanKind::Memset) return {TrackKind::Copies, stream + " copies", gpu};
+    if (kind == SpanKind::GraphRun) return {TrackKind::GraphLaunches, stream + " graphs", gpu};
+    if (const Thread* thread = thread_of(e); thread && thread->is_row_of(kind))
+      return {*thread->row, thread->name, thread->group};
     if (kind == SpanKind::Step) return {TrackKind::Steps, "steps", "CPU"};
     if (e.category == "gpu_user_annotation") return {TrackKind::Phases, stream + " ranges", gpu};
     if (e.category == "cuda_sync") return {TrackKind::Other, waits_name(e.integer("stream", -1)), gpu};
@@ -109,35 +137,32 @@ class ChromeReader final : public ChromeSink {
     return {TrackKind::CpuThread, thread_name(e), "CPU"};
   }
 
+  // A row of the host, and what it is if the file is one of ours.
+  struct Thread {
+    std::string name;
+    std::optional<TrackKind> row;
+    std::string group;
+    bool is_row_of(SpanKind kind) const {
+      return row && !runs_on_gpu(*row) && (*row == TrackKind::Steps) == (kind == SpanKind::Step);
+    }
+  };
+  const Thread* thread_of(const Event& e) const {
+    const auto at = threads_.find(e.process + '/' + e.thread);
+    return at == threads_.end() ? nullptr : &at->second;
+  }
   std::string thread_name(const Event& e) const {
-    const auto at = thread_names_.find(e.process + '/' + e.thread);
-    return at == thread_names_.end() || at->second.empty() ? "thread " + e.thread : at->second;
+    const Thread* thread = thread_of(e);
+    return !thread || thread->name.empty() ? "thread " + e.thread : thread->name;
   }
 
-  void classify(const Event& e, Span& span) {
-    SpanKind kind = SpanKind::Other;
-    Meaning meaning = Meaning::Other;
-    if (e.category == "kernel")
-      kind = SpanKind::Kernel, meaning = meaning_of_kernel(e.name);
-    else if (e.category == "gpu_memcpy")
-      kind = SpanKind::Copy, meaning = Meaning::Copy;
-    else if (e.category == "gpu_memset")
-      kind = SpanKind::Memset, meaning = Meaning::Copy;
-    else if (e.category == "cuda_runtime" || e.category == "cuda_driver")
-      kind = class_of_call(e.name).kind, meaning = class_of_call(e.name).meaning;
-    else if (e.category == "user_annotation" && e.name.starts_with("ProfilerStep#"))
-      kind = SpanKind::Step;
-    else if (e.category == "user_annotation" || e.category == "gpu_user_annotation")
-      kind = SpanKind::Phase;
-    else if (e.category == "overhead")
-      kind = SpanKind::Overhead;
-    else if (e.category == "cuda_sync")
-      kind = SpanKind::Sync, meaning = Meaning::Sync;
-    else if (e.category == "cpu_op")
-      kind = SpanKind::Op;
+  static void classify(const Event& e, Span& span) {
+    const CallClass known = class_of_chrome(e.category, e.name);
+    const SpanKind kind = kind_of_word(e.text("kind")).value_or(known.kind);
     span.kind = static_cast<uint8_t>(kind);
-    const auto named = kMeaningNames.find(e.text("meaning"));
-    span.meaning = static_cast<uint8_t>(named == kMeaningNames.end() ? meaning : named->second);
+    span.meaning = static_cast<uint8_t>(meaning_of_word(e.text("meaning")).value_or(known.meaning));
+    const bool on_gpu = kind == SpanKind::Kernel || kind == SpanKind::Copy || kind == SpanKind::Memset;
+    if (on_gpu && (e.integer("graph node id") != 0 || e.integer("graph id") != 0)) span.flags = kInGraph;
+    if (e.integer("estimated") != 0) span.flags = span.flags | kEstimated;
   }
 
   DetailId detail_of(const Event& e, SpanKind kind) {
@@ -152,9 +177,11 @@ class ChromeReader final : public ChromeSink {
       triple("block", d.block);
       d.registers = as_int(e.integer("registers per thread"));
       d.static_shared = as_int(e.integer("shared memory"));
-    } else if (kind == SpanKind::Copy || kind == SpanKind::Memset) {
+    } else {
       d.bytes = static_cast<uint64_t>(std::max<int64_t>(e.integer("bytes"), 0));
-      d.copy_kind = kind == SpanKind::Copy ? copy_kind_text(ends_of_chrome_copy(e.name)) : "device";
+      if (kind == SpanKind::Memset) d.copy_kind = place_of_chrome_memset(e.name);
+      if (kind == SpanKind::Copy) d.copy_kind = e.text("copy kind");
+      if (kind == SpanKind::Copy && d.copy_kind.empty()) d.copy_kind = copy_kind_text(ends_of_chrome_copy(e.name));
     }
     return builder_.trace().intern(d);
   }
@@ -179,25 +206,47 @@ class ChromeReader final : public ChromeSink {
 
   void add_counter(const Event& e) {
     for (const auto& [key, value] : e.numbers) {
-      if (e.name == "loss" && key == "loss")
-        add_metric(e, value, true);
-      else if (e.name == "accuracy" && key == "accuracy")
-        add_metric(e, value, false);
-      else
-        builder_.trace().append_counter(builder_.trace().counter(e.name, key == "value" ? "" : key), {e.time, value});
+      if (key == e.name && add_scalar(e, value)) continue;
+      builder_.trace().append_counter(builder_.trace().counter(e.name, key == "value" ? "" : key), {e.time, value});
     }
   }
 
-  void add_metric(const Event& e, double value, bool loss) {
-    const double nan = std::numeric_limits<double>::quiet_NaN(), wall = static_cast<double>(e.time) * 1e-9;
-    if (loss) {
-      run_.metrics.push_back({static_cast<int64_t>(run_.metrics.size()), wall, value, nan});
-    } else if (!run_.metrics.empty()) {
-      run_.metrics.back().accuracy = value;
-    }
+  bool add_scalar(const Event& e, double value) {
+    if (e.name == "loss")
+      metric_of(e, &Metric::loss) = value;
+    else if (e.name == "accuracy")
+      metric_of(e, &Metric::accuracy) = value;
+    else if (e.name == "test loss")
+      evaluation_of(e, &Evaluation::test_loss) = value;
+    else if (e.name == "test accuracy")
+      evaluation_of(e, &Evaluation::test_accuracy) = value;
+    else
+      return false;
+    return true;
+  }
+
+  // Values of one step that follow each other belong together. A file that names no step has one loss a step.
+  template <class Row>
+  static bool has_place(const std::vector<Row>& rows, const Event& e, double Row::*value) {
+    if (rows.empty() || !std::isnan(rows.back().*value)) return false;
+    return e.step < 0 || rows.back().step == e.step;
+  }
+  double& metric_of(const Event& e, double Metric::*value) {
+    auto& rows = run_.metrics;
+    if (!has_place(rows, e, value))
+      rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, static_cast<double>(e.time) * 1e-9, kNaN, kNaN});
+    return rows.back().*value;
+  }
+  double& evaluation_of(const Event& e, double Evaluation::*value) {
+    auto& rows = run_.evaluations;
+    if (!has_place(rows, e, value))
+      rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, e.epoch, static_cast<double>(e.time) * 1e-9, kNaN, kNaN});
+    return rows.back().*value;
   }
 
   void add_instant(const Event& e) {
+    if (e.category == "change" && e.step >= 0)
+      run_.marks.push_back({e.step, static_cast<double>(e.time) * 1e-9, e.name});
     const bool reserve = e.name == "[reserved memory]";
     if (e.name != "[memory]" && !reserve) return;
     if (e.integer("Device Type", 1) == 0) return;  // host memory
@@ -229,23 +278,16 @@ class ChromeReader final : public ChromeSink {
     }
   }
 
-  static const std::map<std::string, Meaning> kMeaningNames;
+  static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   RunData run_;
   TraceBuilder builder_;
+  std::string name_;
+  MetaMap kept_;  // what a file of ours says of its run
+  Card card_;
   int64_t base_ = 0;
   std::unordered_map<std::string, std::vector<Event>> open_;
-  std::unordered_map<std::string, std::string> thread_names_;
+  std::unordered_map<std::string, Thread> threads_;
 };
-
-const std::map<std::string, Meaning> ChromeReader::kMeaningNames{{"matrix product", Meaning::Matrix},
-                                                                 {"pointwise", Meaning::Pointwise},
-                                                                 {"loss", Meaning::Loss},
-                                                                 {"optimizer", Meaning::Optimizer},
-                                                                 {"copies", Meaning::Copy},
-                                                                 {"allocation", Meaning::Allocation},
-                                                                 {"sync", Meaning::Sync},
-                                                                 {"launch gaps", Meaning::Launch},
-                                                                 {"idle", Meaning::Idle}};
 
 bool read(Handler& handler, std::istream& stream) { return Json::sax_parse(stream, &handler); }
 bool read(Handler& handler, const char* begin, const char* end) {

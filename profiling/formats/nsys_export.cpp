@@ -1,11 +1,15 @@
 #include <unistd.h>
 
-#include <limits>
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 
 #include "profiling/analysis/span_walk.h"
+#include "profiling/formats/card.h"
+#include "profiling/formats/graph_numbers.h"
 #include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/run_schema.h"
 #include "profiling/formats/sqlite.h"
 #include "profiling/formats/track_names.h"
 
@@ -18,7 +22,7 @@ constexpr int64_t kPushPopRange = 59;
 constexpr const char* kSchema = R"sql(
 CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE META_DATA_EXPORT(name TEXT NOT NULL, value TEXT);
-CREATE TABLE TARGET_INFO_GPU(vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT);
+CREATE TABLE TARGET_INFO_GPU(vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, smCount INTEGER, computeMajor INTEGER, computeMinor INTEGER);
 CREATE TABLE PROCESSES(globalPid INTEGER, pid INTEGER, name TEXT);
 CREATE TABLE ThreadNames(nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
 CREATE TABLE ANALYSIS_DETAILS(globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, stopTime INTEGER NOT NULL);
@@ -60,6 +64,12 @@ INSERT INTO ENUM_CUDA_DEV_MEM_EVENT_OPER VALUES(0,'ALLOCATION','Allocation'),(1,
 INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES(34,'NvtxMark','NvtxMark'),(59,'NvtxPushPopRange','NvtxPushPopRange'),(60,'NvtxStartEndRange','NvtxStartEndRange');
 )sql";
 
+// There only when something is in them.
+constexpr const char* kMetricSchema = R"sql(
+CREATE TABLE GPU_METRICS(timestamp INTEGER, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, value INTEGER NOT NULL);
+CREATE TABLE TARGET_INFO_GPU_METRICS(typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, metricName TEXT NOT NULL, typeName TEXT, sourceId INTEGER);
+)sql";
+
 std::string short_name(const std::string& name) {
   const std::string head = name.substr(0, std::min(name.find('<'), name.find('(')));
   const size_t space = head.rfind(' '), colon = head.rfind(':');
@@ -79,7 +89,8 @@ int memory_kind(MemoryPlace place) {
 
 class NsysWriter {
  public:
-  NsysWriter(const RunData& run, const std::string& path) : run_(run), db_(path, Database::Mode::Create) {}
+  NsysWriter(const RunData& run, const std::string& path)
+      : run_(run), graphs_(run.trace), db_(path, Database::Mode::Create) {}
 
   void write() {
     db_.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
@@ -89,6 +100,7 @@ class NsysWriter {
     const auto& tracks = run_.trace.tracks();
     for (size_t t = 0; t < tracks.size(); ++t) write_track(tracks[t], static_cast<int64_t>(t));
     write_memory();
+    write_counters();
     write_about();
     db_.exec("COMMIT");
   }
@@ -101,17 +113,17 @@ class NsysWriter {
                     "correlationId, globalPid, demangledName, shortName, "
                     "mangledName, launchType, cacheConfig, registersPerThread, gridX, gridY, gridZ, blockX, blockY, "
                     "blockZ, staticSharedMemory, dynamicSharedMemory, "
-                    "localMemoryPerThread, localMemoryTotal, gridId) VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?, "
-                    "?, ?, ?, ?, ?, ?, ?, 0, 0, ?)"));
+                    "localMemoryPerThread, localMemoryTotal, gridId, graphNodeId) VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, "
+                    "1, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, nullif(?, 0))"));
     call_.emplace(db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(?, ?, ?, ?, ?, ?, 0, NULL)"));
     copy_.emplace(
         db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(start, \"end\", deviceId, contextId, streamId, "
                     "correlationId, globalPid, bytes, "
-                    "copyKind, srcKind, dstKind) VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"));
+                    "copyKind, srcKind, dstKind, graphNodeId) VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"));
     memset_.emplace(
         db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET(start, \"end\", deviceId, contextId, streamId, "
                     "correlationId, globalPid, value, "
-                    "bytes, memKind) VALUES(?, ?, ?, 1, ?, ?, ?, 0, ?, 2)"));
+                    "bytes, memKind, graphNodeId) VALUES(?, ?, ?, 1, ?, ?, ?, 0, ?, ?, nullif(?, 0))"));
     graph_.emplace(
         db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, \"end\", deviceId, contextId, streamId, "
                     "correlationId, globalPid, "
@@ -147,19 +159,23 @@ class NsysWriter {
     const Detail& d = run_.trace.detail(s.detail);
     const std::string& name = run_.trace.name(s.name);
     const auto bytes = static_cast<int64_t>(d.bytes);
+    const int64_t node = s.flags & kInGraph ? graphs_.next(s).node : 0;
     if (s.span_kind() == SpanKind::Kernel) {
       const int64_t id = string_id(name);
       kernel_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, id, string_id(short_name(name)), id,
                    d.registers, d.grid[0], d.grid[1], d.grid[2], d.block[0], d.block[1], d.block[2], d.static_shared,
-                   d.dynamic_shared, ++grid_);
+                   d.dynamic_shared, ++grid_, node);
     } else if (s.span_kind() == SpanKind::Copy) {
       const CopyEnds ends = copy_ends(d.copy_kind);
       copy_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, bytes, copy_oper(ends),
-                 memory_kind(ends.from), memory_kind(ends.to));
+                 memory_kind(ends.from), memory_kind(ends.to), node);
     } else if (s.span_kind() == SpanKind::Memset) {
-      memset_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, bytes);
+      const MemoryPlace place = place_of(d.copy_kind);
+      memset_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, bytes,
+                   memory_kind(place == MemoryPlace::Unknown ? MemoryPlace::Device : place), node);
     } else if (s.span_kind() == SpanKind::GraphRun) {
-      graph_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, number_in(name, 0), number_in(name, 0));
+      const int64_t graph = graph_number(run_.trace, s);
+      graph_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, graph, graph);
     }
   }
 
@@ -202,18 +218,39 @@ class NsysWriter {
     }
   }
 
+  // Hardware counters: Nsight keeps whole percents, and says in the type which card they are of.
+  void write_counters() {
+    constexpr int64_t kType = 0;
+    int64_t id = 0;
+    for (const CounterTrack& track : run_.trace.counters()) {
+      const std::string name = nsys_metric_name(track.name);
+      if (name.empty()) continue;
+      if (id == 0) db_.exec(kMetricSchema);
+      db_.prepare("INSERT INTO TARGET_INFO_GPU_METRICS VALUES(?, ?, ?, 'GPU Metrics', 0)").run(kType, ++id, name);
+      Statement insert = db_.prepare("INSERT INTO GPU_METRICS VALUES(?, ?, ?, ?)");
+      for (const CounterPoint& point : track.points)
+        if (std::isfinite(point.value))
+          insert.run(point.time, kType, id, static_cast<int64_t>(std::llround(std::clamp(point.value, 0.0, 100.0))));
+    }
+  }
+
   void write_about() {
     Statement meta = db_.prepare("INSERT INTO META_DATA_EXPORT VALUES(?, ?)");
     meta.run("EXPORT_PRODUCT_NAME", "Warpscope");
     meta.run("EXPORT_SCHEMA_VERSION", "3.16.1");
-    meta.run("WARPSCOPE_RUN_NAME", run_.summary.name);
-    db_.prepare("INSERT INTO TARGET_INFO_GPU VALUES(0, 0, ?)").run(run_.summary.device);
+    for (const auto& [key, value] : to_meta(run_.summary)) meta.run(kOurMeta + key, value);
+    const Card card = card_of(run_.summary);
+    db_.prepare(
+           "INSERT INTO TARGET_INFO_GPU VALUES(0, 0, ?, nullif(?, 0), nullif(?, 0), CASE ? WHEN 0 THEN NULL ELSE ? "
+           "END)")
+        .run(run_.summary.device, card.multiprocessors, card.major, card.major, card.minor);
     db_.prepare("INSERT INTO PROCESSES VALUES(?, ?, 'warpscope')").run(global_pid_, pid_);
     const TimeNs first = run_.trace.first_time(), last = run_.trace.last_time();
     db_.prepare("INSERT INTO ANALYSIS_DETAILS VALUES(0, ?, ?, ?)").run(last - first, first, last);
   }
 
   const RunData& run_;
+  GraphNumbers graphs_;
   Database db_;
   std::optional<Statement> string_, kernel_, call_, copy_, memset_, graph_, wait_, range_;
   std::unordered_map<std::string, int64_t> strings_;

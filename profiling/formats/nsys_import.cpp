@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "profiling/clock.h"
 #include "profiling/collectors/trace_context.h"
 #include "profiling/failure.h"
+#include "profiling/formats/card.h"
 #include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/run_schema.h"
 #include "profiling/formats/sqlite.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/formats/track_names.h"
@@ -87,21 +90,60 @@ class NsysReader {
     part("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", [&] { read_waits(); });
     part("NVTX_EVENTS", [&] { read_ranges(); });
     part("CUDA_GPU_MEMORY_USAGE_EVENTS", [&] { read_memory(); });
-    part("TARGET_INFO_GPU", [&] {
-      Rows rows(db_, "TARGET_INFO_GPU", {"name"});
-      if (rows.next()) run_.summary.device = rows.text(0);
-    });
+    part("GPU_METRICS", [&] { read_metrics(); });
+    part("META_DATA_EXPORT", [&] { read_about(); });
+    part("TARGET_INFO_GPU", [&] { read_card(); });
     part("TARGET_INFO_SESSION_START_TIME", [&] {
       Rows rows(db_, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
       if (rows.next() && rows.integer(0) > 0) run_.summary.created = utc_text(rows.integer(0) / 1'000'000'000);
     });
     run_.trace = builder_.finish(run_.problems);
-    run_.summary.origin = "nsys";
-    run_.summary.status = "finished";
+    if (!ours_) run_.summary.origin = "nsys";
+    if (!ours_ || run_.summary.status == "running") run_.summary.status = "finished";
     return std::move(run_);
   }
 
  private:
+  // A run of ours comes back as what it was.
+  void read_about() {
+    MetaMap kept;
+    Rows rows(db_, "META_DATA_EXPORT", {"name", "value"});
+    while (rows.next())
+      if (const std::string key = rows.text(0); key.starts_with(kOurMeta))
+        kept[key.substr(kOurMeta.size())] = rows.text(1);
+    ours_ = kept.contains("origin");
+    kept.erase("writer");
+    if (ours_) run_.summary = from_meta(std::move(kept));
+  }
+
+  void read_card() {
+    Rows rows(db_, "TARGET_INFO_GPU", {"name", "computeMajor", "computeMinor", "smCount"});
+    if (!rows.next()) return;
+    const auto number = [&rows](int column) {
+      return static_cast<int>(std::clamp<int64_t>(rows.integer(column), 0, 4096));
+    };
+    if (run_.summary.device.empty()) run_.summary.device = rows.text(0);
+    if (run_.summary.machine.empty())
+      run_.summary.machine = machine_text({rows.text(0), number(1), number(2), number(3)});
+  }
+
+  // Those that our own sampling has too, of one card; an export holds dozens.
+  void read_metrics() {
+    std::map<int64_t, TrackId> tracks;
+    std::optional<int64_t> card;
+    Rows names(db_, "TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}, " ORDER BY typeId");
+    while (names.next()) {
+      const std::string counter = counter_of_nsys_metric(names.text(2));
+      if (counter.empty() || names.integer(0) != card.value_or(names.integer(0))) continue;
+      card = names.integer(0);
+      tracks.try_emplace(names.integer(1), builder_.trace().counter(counter, "%"));
+    }
+    Rows rows(db_, "GPU_METRICS", {"timestamp", "typeId", "metricId", "value"}, " ORDER BY timestamp");
+    while (rows.next())
+      if (const auto track = tracks.find(rows.integer(2)); track != tracks.end() && rows.integer(1) == card)
+        builder_.trace().append_counter(track->second, {rows.integer(0), static_cast<double>(rows.integer(3))});
+  }
+
   // Tables appear only when there is something in them. A damaged one does not spoil the others.
   template <class Read>
   void part(const char* table, Read read) {
@@ -210,16 +252,17 @@ class NsysReader {
     return kinds;
   }
 
-  void put_transfer(SpanKind kind, const std::string& name, Detail d, const Rows& rows, int bytes) {
-    d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(bytes), 0));
+  void put_transfer(SpanKind kind, const std::string& name, Detail d, const Rows& rows, int node) {
+    d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(kMore), 0));
     Span span = gpu_span(kind, Meaning::Copy, name, rows);
+    if (rows.integer(node) != 0) span.flags = kInGraph;
     span.detail = builder_.trace().intern(d);
     add_gpu(TrackKind::Copies, stream_name(rows.integer(3)) + " copies", span, rows);
   }
 
   void read_copies() {
     const auto kinds = memory_kinds();
-    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "srcKind", "dstKind", "copyKind"});
+    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "srcKind", "dstKind", "copyKind", "graphNodeId"});
     while (rows.next()) {
       const CopyEnds roughly = ends_of_oper(rows.integer(kMore + 3));
       const auto place = [&](int column, MemoryPlace otherwise) {
@@ -228,15 +271,19 @@ class NsysReader {
       };
       Detail d;
       d.copy_kind = copy_kind_text({place(kMore + 1, roughly.from), place(kMore + 2, roughly.to)});
-      put_transfer(SpanKind::Copy, "copy " + d.copy_kind, d, rows, kMore);
+      put_transfer(SpanKind::Copy, "copy " + d.copy_kind, d, rows, kMore + 4);
     }
   }
 
   void read_memsets() {
-    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMSET", {"bytes"});
-    Detail d;
-    d.copy_kind = "device";
-    while (rows.next()) put_transfer(SpanKind::Memset, "memset", d, rows, kMore);
+    const auto kinds = memory_kinds();
+    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMSET", {"bytes", "memKind", "graphNodeId"});
+    while (rows.next()) {
+      const auto place = rows.null(kMore + 1) ? kinds.end() : kinds.find(rows.integer(kMore + 1));
+      Detail d;
+      d.copy_kind = place_name(place == kinds.end() ? MemoryPlace::Device : place->second);
+      put_transfer(SpanKind::Memset, "memset", d, rows, kMore + 2);
+    }
   }
 
   void read_graphs() {
@@ -326,6 +373,7 @@ class NsysReader {
   }
 
   Database db_;
+  bool ours_ = false;
   RunData run_;
   TraceBuilder builder_;
   std::unordered_map<int64_t, std::string> strings_;
@@ -338,7 +386,7 @@ class NsysReader {
 
 RunData import_nsys(const std::string& path) {
   RunData run = NsysReader(path).read();
-  run.summary.name = std::filesystem::path(path).filename().string();
+  if (run.summary.name.empty()) run.summary.name = std::filesystem::path(path).filename().string();
   return run;
 }
 

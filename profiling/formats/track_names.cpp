@@ -12,6 +12,13 @@ constexpr const char* kPlaces[] = {"pageable",      "pinned",         "device", 
                                    "device static", "managed static", "unknown", "host"};
 constexpr const char* kWaits[] = {"wait", "host waits for an event", "stream waits for an event",
                                   "host waits for the stream", "host waits for the device"};
+struct SharedMetric {
+  std::string_view counter, metric;
+};
+constexpr SharedMetric kSharedMetrics[] = {{"SM active", "SMs Active [Throughput %]"},
+                                           {"tensor pipe active", "Tensor Active [Throughput %]"},
+                                           {"DRAM read", "DRAM Read Bandwidth [Throughput %]"},
+                                           {"DRAM write", "DRAM Write Bandwidth [Throughput %]"}};
 constexpr std::string_view kArrow = " → ", kChromeArrow = " -> ";
 
 std::string lower(std::string_view text) {
@@ -77,6 +84,16 @@ CopyEnds ends_of_chrome_copy(std::string_view name) {
   const size_t open = name.find('('), close = name.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
   return split(name.substr(open + 1, close - open - 1), kChromeArrow);
+}
+
+std::string nsys_metric_name(std::string_view counter) {
+  const auto at = std::ranges::find(kSharedMetrics, counter, &SharedMetric::counter);
+  return at == std::end(kSharedMetrics) ? std::string() : std::string(at->metric);
+}
+
+std::string counter_of_nsys_metric(std::string_view metric) {
+  const auto at = std::ranges::find(kSharedMetrics, metric, &SharedMetric::metric);
+  return at == std::end(kSharedMetrics) ? std::string() : std::string(at->counter);
 }
 
 CallClass class_of_call(std::string_view name) {

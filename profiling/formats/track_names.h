@@ -44,6 +44,10 @@ inline bool on_host(MemoryPlace place) {
   return place == MemoryPlace::Pageable || place == MemoryPlace::Pinned || place == MemoryPlace::Host;
 }
 
+// Hardware counters by their names in Nsight Systems; empty: it has none such, or we have not.
+std::string nsys_metric_name(std::string_view counter);  // "SMs Active [Throughput %]" of "SM active"
+std::string counter_of_nsys_metric(std::string_view metric);
+
 // By the name of the call: allocation, waiting, launching, or another one.
 struct CallClass {
   SpanKind kind;

@@ -1,0 +1,97 @@
+#include "profiling/formats/chrome_names.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "profiling/analysis/span_walk.h"
+#include "profiling/analysis/step_breakdown.h"
+#include "profiling/collectors/trace_context.h"
+
+namespace ws::prof {
+
+namespace {
+
+// In the order of SpanKind and of TrackKind.
+constexpr const char* kKindWords[] = {"kernel", "copy", "memset",   "call",         "allocation",
+                                      "free",   "wait", "launch",   "graph launch", "phase",
+                                      "step",   "op",   "overhead", "inner",        "other"};
+constexpr const char* kRowWords[] = {"steps", "phases", "stream",   "copies", "graph launches",
+                                     "calls", "thread", "overhead", "inner",  "other"};
+static_assert(std::size(kKindWords) == static_cast<size_t>(SpanKind::Other) + 1);
+static_assert(std::size(kRowWords) == static_cast<size_t>(TrackKind::Other) + 1);
+
+template <class Value, size_t n>
+std::optional<Value> value_of(const char* const (&words)[n], std::string_view word) {
+  const auto at = std::find(words, words + n, word);
+  return at == words + n ? std::nullopt : std::optional(static_cast<Value>(at - words));
+}
+
+}  // namespace
+
+const char* chrome_category(const Track& track, const Span& span, const std::string& name) {
+  switch (span.span_kind()) {
+    case SpanKind::Kernel:
+      return "kernel";
+    case SpanKind::Copy:
+      return "gpu_memcpy";
+    case SpanKind::Memset:
+      return "gpu_memset";
+    case SpanKind::Sync:
+      if (is_stream_wait(track, span)) return "cuda_sync";
+      [[fallthrough]];
+    case SpanKind::Api:
+    case SpanKind::Alloc:
+    case SpanKind::Free:
+    case SpanKind::GraphLaunch:
+      return name.starts_with("cu") && !name.starts_with("cuda") ? "cuda_driver" : "cuda_runtime";
+    case SpanKind::Phase:
+    case SpanKind::Step:
+      return on_gpu(track) ? "gpu_user_annotation" : "user_annotation";
+    case SpanKind::Overhead:
+      return "overhead";
+    case SpanKind::GraphRun:
+    case SpanKind::Inner:
+      return "gpu_user_annotation";
+    case SpanKind::Op:
+    case SpanKind::Other:
+      return on_gpu(track) ? "gpu_user_annotation" : "cpu_op";
+  }
+  return "Trace";
+}
+
+CallClass class_of_chrome(std::string_view category, const std::string& name) {
+  if (category == "kernel") return {SpanKind::Kernel, meaning_of_kernel(name)};
+  if (category == "gpu_memcpy") return {SpanKind::Copy, Meaning::Copy};
+  if (category == "gpu_memset") return {SpanKind::Memset, Meaning::Copy};
+  if (category == "cuda_runtime" || category == "cuda_driver") return class_of_call(name);
+  if (category == "user_annotation" && name.starts_with("ProfilerStep#")) return {SpanKind::Step, Meaning::Other};
+  if (category == "user_annotation" || category == "gpu_user_annotation") return {SpanKind::Phase, Meaning::Other};
+  if (category == "overhead") return {SpanKind::Overhead, Meaning::Other};
+  if (category == "cuda_sync") return {SpanKind::Sync, Meaning::Sync};
+  if (category == "cpu_op") return {SpanKind::Op, Meaning::Other};
+  return {SpanKind::Other, Meaning::Other};
+}
+
+const char* kind_word(SpanKind kind) { return kKindWords[static_cast<size_t>(kind)]; }
+std::optional<SpanKind> kind_of_word(std::string_view word) { return value_of<SpanKind>(kKindWords, word); }
+const char* row_word(TrackKind kind) { return kRowWords[static_cast<size_t>(kind)]; }
+std::optional<TrackKind> row_of_word(std::string_view word) { return value_of<TrackKind>(kRowWords, word); }
+
+std::optional<Meaning> meaning_of_word(std::string_view word) {
+  for (size_t m = 0; m < kMeanings; ++m)
+    if (word == meaning_name(static_cast<Meaning>(m))) return static_cast<Meaning>(m);
+  return std::nullopt;
+}
+
+std::string chrome_memset_name(std::string_view place) {
+  const MemoryPlace known = place_of(place);
+  return "Memset (" + place_title(known == MemoryPlace::Unknown ? MemoryPlace::Device : known) + ")";
+}
+
+std::string place_of_chrome_memset(std::string_view name) {
+  const size_t open = name.find('('), close = name.rfind(')');
+  if (open == name.npos || close == name.npos || close < open) return place_name(MemoryPlace::Device);
+  return place_name(place_of(name.substr(open + 1, close - open - 1)));
+}
+
+}  // namespace ws::prof

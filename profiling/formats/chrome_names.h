@@ -1,0 +1,24 @@
+// What a span is called in a Chrome trace, and what a category, a name and our own words say about one.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "profiling/formats/track_names.h"
+
+namespace ws::prof {
+
+const char* chrome_category(const Track& track, const Span& span, const std::string& name);
+CallClass class_of_chrome(std::string_view category, const std::string& name);
+
+// What the categories cannot tell is said in words of ours beside them.
+const char* kind_word(SpanKind kind);
+std::optional<SpanKind> kind_of_word(std::string_view word);
+const char* row_word(TrackKind kind);
+std::optional<TrackKind> row_of_word(std::string_view word);
+std::optional<Meaning> meaning_of_word(std::string_view word);
+
+std::string chrome_memset_name(std::string_view place);  // "Memset (Device)"
+std::string place_of_chrome_memset(std::string_view name);
+
+}  // namespace ws::prof

@@ -2,15 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <vector>
 
 #include "profiling/failure.h"
 #include "profiling/whole_file.h"
@@ -87,9 +87,24 @@ std::string events_name(double start) {
   return name;
 }
 
-bool parse_number(std::string_view text, double& value) {
-  while (!text.empty() && (text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
-  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
+// All that a run measured, under the tags of the events file, each tag's values in a row.
+struct Scalar {
+  const char* tag;
+  double wall_s;
+  int64_t step;
+  double value;
+};
+std::vector<Scalar> scalars_of(const RunData& run) {
+  std::vector<Scalar> list;
+  const auto add = [&list](const auto& rows, const char* tag, auto value) {
+    for (const auto& row : rows)
+      if (!std::isnan(row.*value)) list.push_back({tag, row.wall_s, row.step, row.*value});
+  };
+  add(run.metrics, "train/loss", &Metric::loss);
+  add(run.metrics, "train/accuracy", &Metric::accuracy);
+  add(run.evaluations, "test/loss", &Evaluation::test_loss);
+  add(run.evaluations, "test/accuracy", &Evaluation::test_accuracy);
+  return list;
 }
 
 }  // namespace
@@ -120,78 +135,28 @@ void export_tensorboard(const RunData& run, const std::string& path) {
   put_fixed(version, 1, start);
   put_bytes(version, 3, "brain.Event:2");
   put_record(file, version);
-  for (const Metric& m : run.metrics) {
-    put_scalar(file, start + m.wall_s, m.step, "train/loss", m.loss);
-    put_scalar(file, start + m.wall_s, m.step, "train/accuracy", m.accuracy);
-  }
-  for (const Evaluation& e : run.evaluations) {
-    put_scalar(file, start + e.wall_s, e.step, "test/loss", e.test_loss);
-    put_scalar(file, start + e.wall_s, e.step, "test/accuracy", e.test_accuracy);
-  }
+  for (const Scalar& s : scalars_of(run)) put_scalar(file, start + s.wall_s, s.step, s.tag, s.value);
   finish(file, path);
 }
 
+// Of a name like TensorBoard's own ("run-a-tag-test_loss.csv") only that tag, and then, or where there is but one, in
+// its three columns; else with a fourth one that says which tag a row is of.
 void export_scalars_csv(const RunData& run, const std::string& path) {
+  std::vector<Scalar> list = scalars_of(run);
+  if (const ScalarTag wanted = tag_of_file(path); wanted.named)
+    std::erase_if(list, [&](const Scalar& s) { return !(tag_of(s.tag) == wanted); });
+  const bool one = std::ranges::all_of(list, [&](const Scalar& s) { return s.tag == list.front().tag; });
   std::ofstream file = open_for_writing(path);
   const double start = seconds_of(run.summary.created);
-  file << "Wall time,Step,Value\n";
+  file << "Wall time,Step,Value" << (one ? "\n" : ",Tag\n");
   char line[120];
-  for (const Metric& m : run.metrics) {
-    if (std::isnan(m.loss)) continue;
-    std::snprintf(line, sizeof line, "%.6f,%lld,%.9g\n", start + m.wall_s, static_cast<long long>(m.step), m.loss);
+  for (const Scalar& s : list) {
+    std::snprintf(line, sizeof line, "%.6f,%lld,%.9g", start + s.wall_s, static_cast<long long>(s.step), s.value);
     file << line;
+    if (!one) file << ',' << s.tag;
+    file << '\n';
   }
   finish(file, path);
-}
-
-RunData parse_scalars_csv(std::string_view text) {
-  RunData run;
-  size_t at = 0, bad = 0;
-  const auto next_line = [&] {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    at = end + 1;
-    return line;
-  };
-  if (!next_line().starts_with("Wall time,Step,Value"))
-    throw Failure("The CSV file does not begin with the columns Wall time,Step,Value.");
-  double start = 0;
-  while (at < text.size()) {
-    const std::string_view line = next_line();
-    const size_t first = line.find(','), second = line.find(',', first + 1);
-    double wall = 0, step = 0, value = 0;
-    const bool good = second != line.npos && parse_number(line.substr(0, first), wall) &&
-                      parse_number(line.substr(first + 1, second - first - 1), step) &&
-                      parse_number(line.substr(second + 1), value) && std::abs(step) < 9e15;
-    if (!good) {
-      bad += !line.empty() && line != "\r";
-      continue;
-    }
-    if (run.metrics.empty()) start = wall;
-    run.metrics.push_back({static_cast<int64_t>(step), wall - start, value, std::numeric_limits<double>::quiet_NaN()});
-  }
-  if (bad > 0)
-    run.problems.push_back(std::to_string(bad) + (bad == 1 ? " line is" : " lines are") + " not three numbers.");
-  run.summary.origin = "tensorboard";
-  run.summary.status = "finished";
-  if (!run.metrics.empty()) {
-    run.summary.final_loss = run.metrics.back().loss;
-    run.summary.steps = run.metrics.back().step;
-    run.summary.wall_s = run.metrics.back().wall_s;
-  }
-  return run;
-}
-
-RunData import_scalars_csv(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure("Cannot open " + path + ".");
-  if (std::filesystem::file_size(path) > (size_t{1} << 30))
-    throw Failure(path + " is larger than 1 GB; a list of losses is not.");
-  std::stringstream text;
-  text << file.rdbuf();
-  RunData run = parse_scalars_csv(text.view());
-  run.summary.name = std::filesystem::path(path).stem().string();
-  return run;
 }
 
 }  // namespace ws::prof

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "profiling/failure.h"
+#include "profiling/formats/scalars.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+constexpr std::string_view kTagMark = "-tag-";  // in the names that TensorBoard gives to downloads
+
+std::string small_letters(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+  return result;
+}
+
+std::vector<std::string> words_of(std::string_view tag) {
+  std::vector<std::string> words(1);
+  for (const char c : small_letters(tag)) {
+    if (c == '/' || c == '_' || c == '-' || c == '.' || c == ' ')
+      words.emplace_back();
+    else
+      words.back() += c;
+  }
+  return words;
+}
+
+// A line's fields; quotes stand around those that have commas in them.
+std::vector<std::string> fields_of(std::string_view line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      fields.emplace_back();
+    else if (c != '\r')
+      fields.back() += c;
+  }
+  return fields;
+}
+
+std::optional<double> number_of_field(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  double value = 0;
+  const bool good = std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
+  return good ? std::optional(value) : std::nullopt;
+}
+
+// Where the columns stand, as TensorBoard's downloads and its data frames call them.
+struct Columns {
+  size_t wall, step, value, tag;
+  explicit Columns(std::string_view line) {
+    std::vector<std::string> names = fields_of(line);
+    for (std::string& name : names) {
+      name = small_letters(name);
+      std::ranges::replace(name, '_', ' ');
+    }
+    const auto place = [&](const char* name) { return size_t(std::ranges::find(names, name) - names.begin()); };
+    wall = place("wall time"), step = place("step"), value = place("value"), tag = place("tag");
+    if (std::max({wall, step, value}) >= names.size())
+      throw Failure("The CSV file does not begin with the columns Wall time,Step,Value.");
+  }
+};
+
+struct ReadScalar {
+  double wall;
+  int64_t step;
+  double value;
+};
+
+// Gives each tag's values their place in a run.
+class ScalarReader {
+ public:
+  ScalarReader(std::string_view head, const std::string& name) : columns_(head), of_file_(tag_of_file(name)) {}
+
+  void take(std::string_view line) {
+    const std::vector<std::string> fields = fields_of(line);
+    const auto number = [&](size_t column) {
+      return column < fields.size() ? number_of_field(fields[column]) : std::nullopt;
+    };
+    const auto wall = number(columns_.wall), step = number(columns_.step), value = number(columns_.value);
+    if (!wall || !step || !value || !std::isfinite(*wall) || !(std::abs(*step) < 9e15)) {
+      bad_ += !line.empty() && line != "\r";
+      return;
+    }
+    start_ = std::min(start_, *wall);
+    tags_[columns_.tag < fields.size() ? fields[columns_.tag] : std::string()].push_back(
+        {*wall, static_cast<int64_t>(*step), *value});
+  }
+
+  RunData finish() {
+    for (const auto& [tag, values] : tags_) put(tag, tag.empty() ? of_file_ : tag_of(tag), values);
+    std::ranges::stable_sort(run_.metrics, {}, &Metric::wall_s);
+    std::ranges::stable_sort(run_.evaluations, {}, &Evaluation::wall_s);
+    if (bad_ > 0)
+      run_.problems.push_back(std::to_string(bad_) + (bad_ == 1 ? " line is" : " lines are") + " not three numbers.");
+    summarize();
+    return std::move(run_);
+  }
+
+ private:
+  void put(const std::string& tag, ScalarTag what, const std::vector<ReadScalar>& values) {
+    using enum ScalarKind;
+    if (what.kind == Other) {
+      const TrackId track = run_.trace.counter(tag.empty() ? "value" : tag, "");
+      for (const ReadScalar& v : values)
+        run_.trace.append_counter(track, {static_cast<TimeNs>(std::min(v.wall - start_, 1e9) * 1e9), v.value});
+    } else if (what.test) {
+      fill(run_.evaluations, what.kind == Loss ? &Evaluation::test_loss : &Evaluation::test_accuracy, values);
+    } else {
+      fill(run_.metrics, what.kind == Loss ? &Metric::loss : &Metric::accuracy, values);
+    }
+  }
+
+  // Into the row of the same step that another tag has made, or into one of its own.
+  template <class Row>
+  void fill(std::vector<Row>& rows, double Row::*value, const std::vector<ReadScalar>& values) {
+    std::multimap<int64_t, size_t> free;
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (std::isnan(rows[i].*value)) free.emplace(rows[i].step, i);
+    for (const ReadScalar& v : values) {
+      const auto at = free.find(v.step);
+      size_t index = rows.size();
+      if (at != free.end()) {
+        index = at->second;
+        free.erase(at);
+      } else {
+        rows.push_back(row_at(v, static_cast<Row*>(nullptr)));
+      }
+      rows[index].*value = v.value;
+    }
+  }
+  Metric row_at(const ReadScalar& v, Metric*) const { return {v.step, v.wall - start_, kNotMeasured, kNotMeasured}; }
+  Evaluation row_at(const ReadScalar& v, Evaluation*) const {
+    return {v.step, 0, v.wall - start_, kNotMeasured, kNotMeasured};
+  }
+
+  void summarize() {
+    RunSummary& s = run_.summary;
+    s.origin = "tensorboard";
+    s.status = "finished";
+    for (const Metric& m : run_.metrics) {
+      if (!std::isnan(m.loss)) s.final_loss = m.loss;
+      s.steps = m.step;
+      s.wall_s = m.wall_s;
+    }
+    for (const Evaluation& e : run_.evaluations)
+      if (!std::isnan(e.test_accuracy)) s.final_accuracy = e.test_accuracy;
+  }
+
+  Columns columns_;
+  ScalarTag of_file_;
+  std::map<std::string, std::vector<ReadScalar>> tags_;
+  double start_ = std::numeric_limits<double>::infinity();
+  size_t bad_ = 0;
+  RunData run_;
+};
+
+}  // namespace
+
+ScalarTag tag_of(std::string_view tag) {
+  ScalarTag result;
+  for (const std::string& word : words_of(tag)) {
+    if (word.ends_with("loss") || word == "xent" || word == "nll") result.kind = ScalarKind::Loss;
+    if (result.kind != ScalarKind::Loss && (word == "acc" || word.starts_with("accuracy") || word == "top1"))
+      result.kind = ScalarKind::Accuracy;
+    for (const char* other : {"test", "val", "valid", "validation", "eval", "evaluation", "dev"})
+      result.test |= word == other;
+  }
+  return result;
+}
+
+ScalarTag tag_of_file(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  for (const char* ending : {".part", ".csv", ".scalars"})
+    if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
+  if (const size_t mark = name.rfind(kTagMark); mark != name.npos) {
+    ScalarTag tag = tag_of(std::string_view(name).substr(mark + kTagMark.size()));
+    // "run-test-tag-loss": where runs are folders, it is the run that tells what was measured on.
+    tag.test |= tag.kind != ScalarKind::Other && tag_of(std::string_view(name).substr(0, mark)).test;
+    tag.named = true;
+    return tag;
+  }
+  ScalarTag tag = tag_of(name);
+  if (tag.kind == ScalarKind::Other) tag = {ScalarKind::Loss, false, false};
+  return tag;
+}
+
+RunData parse_scalars_csv(std::string_view text, const std::string& name) {
+  size_t at = 0;
+  const auto next_line = [&] {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    return line;
+  };
+  ScalarReader reader(next_line(), name);
+  while (at < text.size()) reader.take(next_line());
+  return reader.finish();
+}
+
+RunData import_scalars_csv(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Failure("Cannot open " + path + ".");
+  if (std::filesystem::file_size(path) > (size_t{1} << 30))
+    throw Failure(path + " is larger than 1 GB; a list of losses is not.");
+  std::stringstream text;
+  text << file.rdbuf();
+  RunData run = parse_scalars_csv(text.view(), path);
+  run.summary.name = std::filesystem::path(path).stem().string();
+  return run;
+}
+
+}  // namespace ws::prof

@@ -62,11 +62,13 @@ void GraphExecutor::launch(BoundPlan& bound, StepMemory& memory, int64_t first_s
       bound.feed == Feed::Staged ? bound.y : bound.x;  // x may be a converted copy, the same for each slot
   const GraphKey key{steps, bound.address[index(rows)],
                      bound.feed == Feed::Gather ? place_.feed.order_address() : nullptr, prof::listener() != nullptr};
+  const bool first_time = std::ranges::find(bound.graphs, key, &CapturedGraph::key) == bound.graphs.end();
   const cudaGraphExec_t exec = find_or_capture(bound, memory, key);
   place_.tables.set_clock({stream}, {first_step, row});
   if (auto* listener = prof::listener()) listener->steps_launched(first_step, steps);
   const prof::StepScope scope(first_step);
   CUDA_CHECK(cudaGraphLaunch(exec, stream));
+  if (first_time) memory.graph_launched();
   place_.tables.clock_moved(steps, steps * bound.rows_onward());
   place_.feed.staged_step_enqueued(stream, slot);
   if (bound.plan.spec.exec.sync != SyncPolicy::OnRead) CUDA_CHECK(cudaStreamSynchronize(stream));

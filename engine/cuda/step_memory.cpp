@@ -40,6 +40,14 @@ StepMemory::~StepMemory() {
   if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGraphMemTrim(device) != cudaSuccess) cudaGetLastError();
 }
 
+void StepMemory::graph_launched() {
+  if (!pool_) return;
+  const int64_t now = graph_memory(cudaGraphMemAttrReservedMemCurrent);
+  if (now <= graph_reserved_) return;
+  ++graph_growths_;
+  graph_reserved_ = now;
+}
+
 void* StepMemory::allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op) {
   blocks_.set_op(op);
   return blocks_.allocate(stream, std::max<int64_t>(bytes, 1));
@@ -74,7 +82,7 @@ void StepMemory::add_to(MemoryUse& use) const {
 void StepMemory::add_to(AllocatorCalls& calls) const {
   calls.allocate += blocks_.counts().allocations;
   calls.free += blocks_.counts().frees;
-  calls.device_allocate += pool_ ? pool_->growths() : reservations_.counts().allocations;
+  calls.device_allocate += pool_ ? pool_->growths() + graph_growths_ : reservations_.counts().allocations;
   calls.device_free += pool_ ? pool_->shrinks() : reservations_.counts().frees;
 }
 

@@ -34,6 +34,10 @@ class StepMemory {
     if (caching_) caching_->recording(on);
   }
 
+  // After a graph was launched for the first time: what its allocations took from the device, which no call of ours
+  // shows.
+  void graph_launched();
+
   void add_to(MemoryUse& use) const;
   void add_to(AllocatorCalls& calls) const;
 
@@ -46,6 +50,7 @@ class StepMemory {
   Arena arena_;
   Counting blocks_;
   int64_t arena_used_ = 0;
+  int64_t graph_reserved_ = 0, graph_growths_ = 0;
 };
 
 }  // namespace ws::cuda

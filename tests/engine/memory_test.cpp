@@ -1,66 +1,43 @@
 // The pools' logic over host memory: no GPU is needed to see that they split, merge, keep and give back as they should.
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <map>
 
 #include "engine/cuda/memory/arena.h"
 #include "engine/cuda/memory/caching.h"
 #include "engine/cuda/memory/counting.h"
-#include "tests/support/memory_conformance.h"
+#include "tests/support/fake_device.h"
 
 namespace ws::cuda {
 namespace {
 
+using test::FakeDevice;
+using test::on_host;
+
 constexpr int64_t kMiB = 1 << 20;
 
-// A device of `size` bytes.
-class FakeDevice final : public MemoryResource {
- public:
-  explicit FakeDevice(int64_t size = 256 * kMiB) : size_(size) {}
-  ~FakeDevice() override { EXPECT_TRUE(blocks_.empty()) << "memory was not given back"; }
-
-  void* allocate(StreamRef, int64_t bytes) override {
-    if (used + bytes > size_) throw OutOfMemory("FakeDevice", "full", "");
-    void* ptr = std::aligned_alloc(kAlignment, static_cast<size_t>(round_up(bytes, kAlignment)));
-    blocks_[ptr] = bytes;
-    used += bytes;
-    ++calls;
-    return ptr;
-  }
-  void deallocate(StreamRef, void* ptr, int64_t bytes) noexcept override {
-    EXPECT_EQ(blocks_.at(ptr), bytes);
-    blocks_.erase(ptr);
-    used -= bytes;
-    returned.push_back(ptr);
-    std::free(ptr);
-  }
-
-  int64_t used = 0, calls = 0;
-  std::vector<void*> returned;
-
- private:
-  int64_t size_;
-  std::map<void*, int64_t> blocks_;
-};
-
-test::MemoryUnderTest on_host(MemoryResource& memory) {
-  return {memory, nullptr, [](void* p, int64_t n, int v) { std::memset(p, v, static_cast<size_t>(n)); },
-          [](const void* p, int64_t n, int v) {
-            const auto* bytes = static_cast<const unsigned char*>(p);
-            return std::all_of(bytes, bytes + n, [v](unsigned char b) { return b == v; });
-          }};
+TEST(Memory, TheDriversAllocationConforms) {
+  FakeDevice device;
+  Counting counting(device, "direct", Level::Blocks);
+  test::MemoryUnderTest t = on_host(counting);
+  t.reserved = [&] { return device.used; };
+  t.catches_double_free = true;
+  test::expect_conformance(t);
 }
 
-TEST(Memory, EveryAllocatorConforms) {
-  FakeDevice device;
-  test::expect_conformance(on_host(device));
-  Counting counting(device, "test", Level::Blocks);
-  test::expect_conformance(on_host(counting));
-  Caching caching(device, 0);
-  test::expect_conformance(on_host(caching));
-  Caching capped(device, 128 * kMiB);
-  test::expect_conformance(on_host(capped));
+TEST(Memory, TheCachingPoolConforms) {
+  for (const int64_t cap : {int64_t{0}, 96 * kMiB}) {
+    FakeDevice device;
+    Caching pool(device, cap);
+    test::MemoryUnderTest t = on_host(pool);
+    t.reserved = [&] { return pool.stats().reserved; };
+    t.keeps = true;
+    t.cap = cap;
+    t.trim = [&](int64_t keep) { pool.trim(nullptr, keep); };
+    t.fragmentation = [&] { return pool.stats().fragmentation(); };
+    t.catches_double_free = true;
+    test::expect_conformance(t);
+    EXPECT_EQ(device.used, pool.stats().reserved);
+    EXPECT_EQ(pool.stats().used, 0);
+  }
 }
 
 TEST(Caching, WarmStepsAskTheDeviceForNothing) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/compile.h"
+#include "engine/executor.h"
 #include "tests/support/op_kinds.h"
 
 namespace ws {
@@ -83,6 +84,20 @@ TEST(Plan, SixteenBitKeepsMasterWeights) {
   EXPECT_EQ(plan.find("b2'"), BufferId::None);  // added to an fp32 result
   EXPECT_THAT(kinds(plan), testing::Contains("check finite"));
   EXPECT_NO_THROW(validate(plan));
+}
+
+// What a machine's libraries chose stands beside what the passes said, once.
+TEST(Plan, TakesNotesOfAnExecutor) {
+  Plan plan = mnist_plan();
+  plan.ops[1].note = "from rule bias+activation";
+  std::vector<std::string> notes(plan.ops.size());
+  notes[1] = "cuBLASLt", notes[5] = "own kernel";
+  EXPECT_TRUE(add_notes(plan, notes));
+  EXPECT_EQ(plan.ops[1].note, "from rule bias+activation; cuBLASLt");
+  EXPECT_EQ(plan.ops[5].note, "own kernel");
+  EXPECT_FALSE(add_notes(plan, notes)) << "nothing new";
+  EXPECT_FALSE(add_notes(plan, {})) << "an executor that has nothing to say";
+  EXPECT_EQ(plan.ops[1].note, "from rule bias+activation; cuBLASLt");
 }
 
 TEST(Estimate, CountsParametersAndStep) {

@@ -242,6 +242,42 @@ TEST(ExecutorGpu, AllocatorCallsAreWhatThePlanSays) {
   }
 }
 
+// A graph asks its allocator while it is captured, once for each step that it holds, and never again.
+TEST(ExecutorGpu, AllocatorCallsOfGraphsAreThoseOfTheirCapture) {
+  NEEDS_GPU();
+  Training t = small_training(64);
+  t.data = random_data(64 * 40, 28, 10, true);
+  t.spec.exec.launch = Launch::Graph;
+  const Model model = make_model(t.spec.model, 28, 10);
+  for (const Allocator allocator : {Allocator::StreamOrdered, Allocator::Caching, Allocator::Arena})
+    for (const int64_t graph_steps : {1, 8}) {
+      t.spec.exec.allocator = allocator;
+      t.spec.exec.graph_steps = graph_steps;
+      if (why_invalid(t.spec, true)) continue;
+      SCOPED_TRACE(label(t.spec.exec) + ", " + std::to_string(graph_steps) + " steps a graph");
+      const Plan plan = compile(t.spec, model, 64).plan;
+      const auto pairs = std::ranges::count(plan.ops, OpKind::Alloc, &Op::kind);
+      t.epochs = 1;  // 40 steps: every graph holds as many
+      const Outcome one = train_on_gpu(t);
+      t.epochs = 4;
+      const Outcome four = train_on_gpu(t);
+      EXPECT_EQ(one.calls.allocate, graph_steps * pairs) << "one graph was captured";
+      EXPECT_EQ(one.calls.free, one.calls.allocate);
+      EXPECT_EQ(four.calls.allocate, one.calls.allocate) << "no step of a later epoch asks";
+      EXPECT_GT(one.calls.device_allocate, 0) << "the memory came from somewhere";
+      EXPECT_EQ(four.calls.device_allocate, one.calls.device_allocate) << "asked the device after the first epoch";
+      EXPECT_EQ(four.calls.device_free, 0);
+      EXPECT_GT(four.memory.reserved, 0);
+      EXPECT_GE(four.memory.peak_reserved, four.memory.peak);
+      if (allocator == Allocator::Arena) {
+        EXPECT_EQ(pairs, 0);
+        EXPECT_EQ(four.calls.device_allocate, 1);
+      } else {
+        EXPECT_GT(pairs, 0);
+      }
+    }
+}
+
 TEST(ExecutorGpu, PlansChangeBetweenSteps) {
   NEEDS_GPU();
   Training t = small_training(32);

@@ -6,7 +6,7 @@
 #include "engine/cuda/memory/driver_memory.h"
 #include "engine/cuda/step_memory.h"
 #include "tests/support/gpu.h"
-#include "tests/support/memory_conformance.h"
+#include "tests/support/planned_arena.h"
 
 namespace ws::cuda {
 namespace {
@@ -26,24 +26,62 @@ TEST(MemoryGpu, DirectConforms) {
   NEEDS_GPU();
   const Stream stream = make_stream();
   Direct direct;
-  test::expect_conformance(on_gpu(direct, stream));
+  Counting counting(direct, "direct", Level::Blocks);
+  test::MemoryUnderTest t = on_gpu(counting, stream);
+  t.reserved = [&] { return counting.counts().live; };
+  t.catches_double_free = true;
+  test::expect_conformance(t);
 }
 
 TEST(MemoryGpu, StreamOrderedConforms) {
   NEEDS_GPU();
   const Stream stream = make_stream();
   StreamOrdered pool(-1);
-  test::expect_conformance(on_gpu(pool, stream));
+  Counting counting(pool, "stream-ordered", Level::Blocks);
+  test::MemoryUnderTest t = on_gpu(counting, stream);
+  t.reserved = [&] {
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    return pool.reserved();
+  };
+  t.keeps = true;
+  t.trim = [&](int64_t keep) {
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    pool.trim(keep);
+  };
+  t.catches_double_free = true;
+  test::expect_conformance(t);
   CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
 TEST(MemoryGpu, CachingConforms) {
   NEEDS_GPU();
   const Stream stream = make_stream();
+  for (const int64_t cap : {int64_t{0}, int64_t{96} << 20}) {
+    Direct direct;
+    Caching pool(direct, cap);
+    Counting counting(pool, "caching", Level::Blocks);
+    test::MemoryUnderTest t = on_gpu(counting, stream);
+    t.reserved = [&] { return pool.stats().reserved; };
+    t.keeps = true;
+    t.cap = cap;
+    t.trim = [&](int64_t keep) { pool.trim(stream, keep); };
+    t.fragmentation = [&] { return pool.stats().fragmentation(); };
+    t.catches_double_free = true;
+    test::expect_conformance(t);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+  }
+}
+
+TEST(MemoryGpu, ArenaConforms) {
+  NEEDS_GPU();
+  const Stream stream = make_stream();
   Direct direct;
-  Caching pool(direct, 0);
-  Counting counting(pool, "caching", Level::Blocks);
-  test::expect_conformance(on_gpu(counting, stream));
+  test::PlannedArena arena(direct, stream, test::history_of_the_suite());
+  test::MemoryUnderTest t = test::planned(on_gpu(arena, stream));
+  t.reserved = [&] { return arena.reserved(); };
+  t.keeps = true;
+  test::expect_conformance(t);
+  EXPECT_TRUE(arena.done());
   CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 

@@ -1,6 +1,7 @@
 #include "engine/cuda/memory/counting.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ws::cuda {
 
@@ -10,10 +11,16 @@ void* Counting::allocate(StreamRef stream, int64_t bytes) {
   counts_.live += bytes;
   counts_.peak = std::max(counts_.peak, counts_.live);
   note(true, ptr, bytes);
+#ifndef NDEBUG
+  alive_.insert(ptr);
+#endif
   return ptr;
 }
 
 void Counting::deallocate(StreamRef stream, void* ptr, int64_t bytes) noexcept {
+#ifndef NDEBUG
+  assert(alive_.erase(ptr) == 1 && "freed twice, or not from this allocator");
+#endif
   inner_.deallocate(stream, ptr, bytes);
   ++counts_.frees;
   counts_.live -= bytes;

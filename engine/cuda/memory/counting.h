@@ -1,5 +1,7 @@
 // Wraps a memory resource: counts calls and bytes, and tells the listening profiler.
 #pragma once
+#include <unordered_set>
+
 #include "engine/cuda/memory/resource.h"
 #include "profiling/annotate.h"
 
@@ -30,6 +32,7 @@ class Counting final : public MemoryResource {
   Level level_;
   prof::OpTag op_ = prof::kNoOp;
   MemoryCounts counts_;
+  std::unordered_set<void*> alive_;  // kept in debug builds only, which catch what is freed twice
 };
 
 }  // namespace ws::cuda

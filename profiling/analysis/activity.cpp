@@ -64,14 +64,18 @@ DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end) {
       if (span.correlation != 0) calls.try_emplace(span.correlation, span.start);
     });
   }
-  std::vector<int64_t> delays;
+  // The kernels of one graph share its launch, and the later of them wait for each other, not for the launch.
+  std::unordered_map<uint32_t, TimeNs> begun;
   for (const Track& track : trace.tracks()) {
     if (!on_gpu(track)) continue;
     each_span(track, begin, end, [&](const Span& span) {
-      const auto call = span.correlation == 0 ? calls.end() : calls.find(span.correlation);
-      if (call != calls.end()) delays.push_back(span.start - call->second);
+      if (!calls.contains(span.correlation)) return;
+      TimeNs& first = begun.try_emplace(span.correlation, span.start).first->second;
+      first = std::min(first, span.start);
     });
   }
+  std::vector<int64_t> delays;
+  for (const auto& [correlation, first] : begun) delays.push_back(first - calls[correlation]);
   return stats_of(delays);
 }
 

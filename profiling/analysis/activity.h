@@ -17,7 +17,7 @@ struct Activity {
 };
 Activity activity(const Trace& trace, TimeNs begin, TimeNs end);
 
-// From the start of the call to the start of what it launched, of all that carry the same correlation.
+// From the start of each call to the start of the first thing that it launched, which carries the same correlation.
 DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end);
 
 }  // namespace ws::prof

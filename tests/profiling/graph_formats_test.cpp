@@ -172,7 +172,8 @@ TEST_F(GraphFormats, NoDifferenceIsLeftBetweenARunAndItsTrace) {
   s.machine = R"({"compute":"9.0"})";
   s.extra["driver_calls_per_step"] = "0.5";
   run.metrics.clear();
-  for (int i = 0; i < 400; ++i) run.metrics.push_back({6 * i, 1e-4 * i + 1e-5 * (i * 7 % 5), 2.0 / (i + 1), i % 2 ? 0.5 : NAN});
+  for (int i = 0; i < 400; ++i)
+    run.metrics.push_back({6 * i, 1e-4 * i + 1e-5 * (i * 7 % 5), 2.0 / (i + 1), i % 2 ? 0.5 : NAN});
   for (int i = 1; i <= 3; ++i) run.evaluations.push_back({800 * i, 1.0 * i, 0.01 * i, 0.1 / i, 0.9 + 0.02 * i});
   run.marks.push_back({40, 0.002, "learning rate 0.1 → 0.05"});
   run.trace.losses.unjoined_kernels = 2;

@@ -1,0 +1,94 @@
+// Asks a run's file, on a thread of its own, what the trace in memory cannot answer: a search must not end, nor a sum
+// be short, because blocks are out of memory. The newest question wins.
+#pragma once
+#include <QCoreApplication>
+#include <QObject>
+#include <QPointer>
+#include <QThreadPool>
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "app/session/run.h"
+#include "app/timeline/trace_queries.h"
+#include "profiling/formats/stored_spans.h"
+
+namespace ws::app {
+
+// A span as it is in a file, with what its numbers mean: those of the trace in memory may be others.
+struct StoredHit {
+  prof::TrackKind kind{};
+  std::string track, group, name;
+  int depth = 0;
+  prof::Detail detail;
+  prof::Span span;
+};
+std::optional<StoredHit> hit_of(prof::StoredSpans& file, const std::optional<prof::StoredSpans::Found>& found);
+std::optional<size_t> track_of(const prof::Trace& trace, const prof::Track& like);
+std::optional<FoundSpan> found_in(prof::Trace& trace, const StoredHit& hit);  // none: it has no such row
+
+// Blocks of the range in every row that `wanted` accepts, or in all.
+bool in_memory(const prof::Trace& trace, TimeRange range, const std::function<bool(const prof::Track&)>& wanted = {});
+
+// What lies in a range, by row and name.
+struct StoredSum {
+  std::string name;
+  prof::Meaning meaning{};
+  uint64_t count = 0;
+  prof::TimeNs total = 0;
+};
+struct StoredSums {
+  struct Row {
+    prof::TrackKind kind{};
+    std::string name;
+    std::vector<StoredSum> sums;  // largest first
+  };
+  std::vector<Row> rows;
+};
+StoredSums sums_in(prof::StoredSpans& file, TimeRange range);
+StoredSums sums_in(const prof::Trace& trace, TimeRange range);  // of what is in memory
+
+class StoredSearch : public QObject {
+ public:
+  using QObject::QObject;
+  ~StoredSearch() override { giveUp(); }
+  bool busy() const { return asked_ != nullptr; }
+  void giveUp() {
+    if (asked_) *asked_ = true;
+    asked_ = nullptr;
+  }
+
+  // False: no file holds the run. `done` gets the answer and how many spans could not be read; where there is no
+  // answer, why.
+  template <class Answer>
+  bool ask(const Run& run, std::function<Answer(prof::StoredSpans&)> work,
+           std::function<void(const Answer&, size_t unread, const QString& problem)> done) {
+    giveUp();
+    if (run.path.isEmpty()) return false;
+    asked_ = std::make_shared<std::atomic<bool>>(false);
+    QThreadPool::globalInstance()->start([self = QPointer<StoredSearch>(this), mine = asked_, work = std::move(work),
+                                          done = std::move(done), path = run.path.toStdString()] {
+      auto answer = std::make_shared<Answer>();
+      size_t unread = 0;
+      QString problem;
+      try {
+        prof::StoredSpans file(path, mine);
+        *answer = work(file);
+        unread = file.unread();
+      } catch (const std::exception& failure) {
+        problem = QString::fromUtf8(failure.what());
+      }
+      QMetaObject::invokeMethod(qApp, [self, mine, done, answer, unread, problem] {
+        if (!self || self->asked_ != mine) return;
+        self->asked_ = nullptr;
+        done(*answer, unread, problem);
+      });
+    });
+    return true;
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> asked_;
+};
+
+}  // namespace ws::app

@@ -9,6 +9,7 @@
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "engine/lab/check.h"
 
 namespace ws::app {
 namespace {
@@ -21,6 +22,8 @@ QString end_note(const lab::LabResult& result, lab::Way way) {
     if (p.way != way) continue;
     if (!p.ok && p.note.find("largest that fits") != std::string::npos)
       return QObject::tr("%1 does not fit").arg(lab_size_text(static_cast<double>(p.size)));
+    if (!p.ok && p.note.starts_with(lab::kWrong))
+      return QObject::tr("wrong at %1").arg(lab_size_text(static_cast<double>(p.size)));
     if (!p.ok && p.note.find("left out") != std::string::npos) return QObject::tr("then too slow");
     if (!p.ok) return QObject::tr("ended by an error");
     if (p.median_s > result.spec.longest_call_s) return QObject::tr("then too slow");
@@ -59,6 +62,7 @@ QColor lab_colour(lab::Way way) {
     case lab::Way::GpuGraph:
       return t.run[1];
     case lab::Way::GpuOpByOp:
+    case lab::Way::GpuGraphOps:
     case lab::Way::GpuNaive:
       return t.run[2];
     case lab::Way::GpuOverlap:
@@ -81,7 +85,7 @@ QString lab_short_label(lab::Way way) {
 QPen lab_pen(lab::Way way, double width) {
   QPen pen(lab_colour(way), width);
   if (lab::info(way).pitfall) pen.setDashPattern({6 / width, 4 / width});
-  if (way == lab::Way::GpuGraph || way == lab::Way::GpuFp16)
+  if (way == lab::Way::GpuGraph || way == lab::Way::GpuGraphOps || way == lab::Way::GpuFp16)
     pen.setDashPattern({10 / width, 2.5 / width, 2 / width, 2.5 / width});
   return pen;
 }
@@ -103,8 +107,11 @@ void LabChart::setClock(LabClock clock) {
   rebuild();
 }
 
-double LabChart::valueOf(const lab::LabPoint& point) const {
-  const double seconds = clock_ == LabClock::Events && point.device_s > 0 ? point.device_s : point.median_s;
+bool LabChart::byEvents(const lab::LabPoint& point) const {
+  return clock_ == LabClock::Events && point.device_s > 0 && !lab::info(point.way).pitfall;
+}
+
+double LabChart::valueOf(const lab::LabPoint& point, double seconds) const {
   if (seconds <= 0) return 0;
   if (axis_ == LabAxis::Time) return seconds;
   return static_cast<double>(axis_ == LabAxis::Flops ? point.flops : point.bytes) / seconds;
@@ -127,11 +134,17 @@ void LabChart::addCurves(const LabShown& shown, size_t index) {
     if (index > 0) curve.label = tr("%1: %2").arg(shown.name, lab_short_label(way.way));
     curve.end_note = end_note(shown.result, way.way);
     for (const lab::LabPoint& p : shown.result.points) {
-      const double value = p.way == way.way && p.ok ? valueOf(p) : 0;
+      const bool events = byEvents(p);
+      const double value = p.way == way.way && p.ok ? valueOf(p, events ? p.device_s : p.median_s) : 0;
       if (value <= 0) continue;
+      const double low = valueOf(p, events ? p.device_low_s : p.low_s),
+                   high = valueOf(p, events ? p.device_high_s : p.high_s);
+      const bool known = low > 0 && high > 0;
       curve.points.emplace_back(static_cast<double>(p.size), value);
-      if (axis_ == LabAxis::Time && clock_ == LabClock::Host) curve.spread.emplace_back(p.low_s, p.high_s);
+      curve.spread.emplace_back(known ? std::min(low, high) : value, known ? std::max(low, high) : value);
     }
+    const auto none = [](const auto& band) { return band.first == band.second; };
+    if (std::ranges::all_of(curve.spread, none)) curve.spread.clear();
     if (!curve.points.empty()) curves_.push_back(std::move(curve));
   }
 }

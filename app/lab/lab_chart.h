@@ -26,7 +26,7 @@ struct LabCurve {
   bool pitfall = false;
   size_t shown = 0;                               // 0: the sweep itself, then the overlays
   std::vector<QPointF> points;                    // size, value in the axis' unit
-  std::vector<std::pair<double, double>> spread;  // 5th and 95th percentile, same order; empty: none
+  std::vector<std::pair<double, double>> spread;  // 5th and 95th percentile of the clock shown; empty: not known
   bool earlier() const { return shown > 0; }
 };
 
@@ -43,6 +43,7 @@ class LabChart : public QWidget {
   explicit LabChart(LabAxis axis, QWidget* parent = nullptr);
   void setShown(const std::vector<LabShown>& shown);  // the first is the sweep itself
   void setAxis(LabAxis axis);
+  // Events: of points that have such a time. The CPU's have none, and those of a pitfall would hide what it is.
   void setClock(LabClock clock);
   void setCompact(bool compact) { compact_ = compact; }  // no labels at the line ends, no crossovers
   void setCursorSize(std::optional<double> size);
@@ -91,7 +92,8 @@ class LabChart : public QWidget {
                     double reference) const;
   void paintRing(QPainter& painter, const Frame& frame) const;
   void addCurves(const LabShown& shown, size_t index);
-  double valueOf(const lab::LabPoint& point) const;
+  bool byEvents(const lab::LabPoint& point) const;
+  double valueOf(const lab::LabPoint& point, double seconds) const;
   QString valueText(double value) const;
   std::optional<LabPick> pointAt(const QPointF& place) const;
   void stepRing(int by);

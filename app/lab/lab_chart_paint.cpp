@@ -145,7 +145,9 @@ void LabChart::paintCurve(QPainter& painter, const Frame& f, const LabCurve& cur
 
 // Under the curve itself: what it is not.
 void LabChart::paintPitfall(QPainter& painter, const Frame& f, const LabCurve& curve) const {
-  const QString text = tr("not synchronised: reads only the launch, %1").arg(valueText(curve.points[0].y()));
+  const QString text = (clock_ == LabClock::Events ? tr("not synchronised, by the host's clock: only the launch, %1")
+                                                   : tr("not synchronised: reads only the launch, %1"))
+                           .arg(valueText(curve.points[0].y()));
   painter.setFont(ui_font(11, 600));
   painter.setPen(lab_colour(curve.way));
   const double width = painter.fontMetrics().horizontalAdvance(text);

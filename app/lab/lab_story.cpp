@@ -59,6 +59,20 @@ QString pitfall_finding(const lab::LabResult& result) {
            time_text(pair->b->median_s), significant_text(pair->b->median_s / pair->a->median_s));
 }
 
+// Where launches cost the most: at the smallest size that both reached.
+QString graph_finding(const lab::LabResult& result) {
+  std::optional<Pair> first;
+  for (const LabPoint& p : result.points)
+    for (const LabPoint& q : result.points)
+      if (p.way == Way::GpuOpByOp && q.way == Way::GpuGraphOps && p.size == q.size && p.ok && q.ok &&
+          (!first || p.size < first->a->size))
+        first = Pair{&p, &q};
+  if (!first) return {};
+  return QObject::tr("At N = %1 the single operations take %2 launched one by one and %3 as one CUDA graph.")
+      .arg(lab_size_text(static_cast<double>(first->a->size)), time_text(first->a->median_s),
+           time_text(first->b->median_s));
+}
+
 QString gain_finding(const lab::LabResult& result, Way slow, Way fast, const QString& sentence) {
   const auto pair = last_common(result, slow, fast);
   if (!pair) return {};
@@ -94,7 +108,7 @@ QString error_finding(const lab::LabResult& result) {
   if (full > 0) text += QObject::tr("largest error %1").arg(full, 0, 'e', 1);
   if (full > 0 && tensor > 0) text += ", ";
   if (tensor > 0) text += QObject::tr("with tf32 or fp16 %1").arg(tensor, 0, 'e', 1);
-  return text + ".";
+  return text + QObject::tr(": no more than rounding explains.");
 }
 
 QStringList troubles(const lab::LabResult& result) {
@@ -116,6 +130,7 @@ QStringList lab_findings(const lab::LabResult& result) {
       pitfall_finding(result),
       gain_finding(result, Way::GpuOpByOp, Way::GpuResident,
                    QObject::tr("At N = %1: %2 op by op, %3 as one kernel, %4× faster.")),
+      graph_finding(result),
       bound_finding(result),
       gain_finding(result, Way::GpuPinned, Way::GpuOverlap,
                    QObject::tr("At N = %1: %2 with copies one after another, %3 overlapped, %4× faster.")),

@@ -191,6 +191,8 @@ Real apply(Fn fn, Real a, Real b) {
 
 }  // namespace
 
+double value_of(Fn fn, double a, double b) { return apply(fn, a, b); }
+
 int operands(Fn fn) {
   switch (fn) {
     case Fn::X:

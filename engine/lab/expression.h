@@ -62,6 +62,9 @@ class Expression {
   int stack_depth() const;  // most values held at once
 
   double at(double x, double y) const;
+  // How far float32 may end from that, rounding by rounding to first order; infinite
+  // where a float cannot hold a value on the way or where rounding can make anything of the result.
+  double rounding_at(double x, double y) const;
   void evaluate(std::span<const float> x, std::span<const float> y, std::span<float> out) const;  // y may be empty
 
   std::vector<Interval> ranges() const;                         // of each step's value
@@ -75,6 +78,7 @@ class Expression {
 };
 
 int operands(Fn fn);
-std::string_view name_of(Fn fn);  // "sin", "+"
+double value_of(Fn fn, double a, double b);  // of one operation
+std::string_view name_of(Fn fn);             // "sin", "+"
 
 }  // namespace ws::lab

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "datasets/philox.h"
@@ -11,7 +10,6 @@ namespace {
 
 int64_t rows_of(const LabSpec& s, int64_t n) { return s.m > 0 ? s.m : n; }
 int64_t inner_of(const LabSpec& s, int64_t n) { return s.k > 0 ? s.k : n; }
-constexpr int64_t kSoftmaxRow = 1024;
 
 void fill(std::vector<float>& values, int64_t count, uint64_t seed, uint64_t stream) {
   values.resize(static_cast<size_t>(count));
@@ -96,52 +94,6 @@ Inputs make_inputs(const LabSpec& s, int64_t n) {
   fill(inputs.a, n, s.seed, 1);
   if (second_input(s)) fill(inputs.b, n, s.seed, 2);
   return inputs;
-}
-
-namespace {
-
-double expected_at(const LabSpec& s, int64_t n, const Inputs& in, int64_t i) {
-  const auto a = [&](int64_t j) { return static_cast<double>(in.a[static_cast<size_t>(j)]); };
-  const auto b = [&](int64_t j) { return in.b.empty() ? 0.0 : static_cast<double>(in.b[static_cast<size_t>(j)]); };
-  double sum = 0;
-  switch (s.operation) {
-    case Operation::MatMul: {
-      const int64_t k = inner_of(s, n), row = i / n, column = i % n;
-      for (int64_t j = 0; j < k; ++j) sum += a(row * k + j) * b(j * n + column);
-      return sum;
-    }
-    case Operation::Add:
-      return a(i) + b(i);
-    case Operation::Copy:
-      return a(i);
-    case Operation::Reduce:
-      for (int64_t j = 0; j < n; ++j) sum += a(j);
-      return sum;
-    case Operation::Softmax: {
-      const int64_t first = i / kSoftmaxRow * kSoftmaxRow, last = std::min(first + kSoftmaxRow, n);
-      for (int64_t j = first; j < last; ++j) sum += std::exp(a(j));
-      return std::exp(a(i)) / sum;
-    }
-    case Operation::Sine:
-      return Expression::nested_sine(s.depth).at(a(i), 0);
-    case Operation::Expression:
-      return Expression::parse(s.expression).at(a(i), b(i));
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::vector<Sample> expected_samples(const LabSpec& s, int64_t n, const Inputs& inputs) {
-  const int64_t outputs = output_elements(s, n), count = std::min<int64_t>(outputs, 97);
-  std::vector<Sample> samples;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t index = count == 1 ? 0
-                                     : static_cast<int64_t>(static_cast<double>(i) / static_cast<double>(count - 1) *
-                                                            static_cast<double>(outputs - 1));
-    samples.push_back({index, expected_at(s, n, inputs, index)});
-  }
-  return samples;
 }
 
 }  // namespace ws::lab

@@ -8,6 +8,7 @@
 
 #include "engine/executor.h"
 #include "engine/lab/ceilings.h"
+#include "engine/lab/check.h"
 #include "engine/lab/measure.h"
 #include "profiling/annotate.h"
 
@@ -136,12 +137,13 @@ class Sweep {
       if (point.repeats == 0) return;
       point.note = work->note();
       if (sink_.records() && !cancel_) record(*work, point);
-      if (!cancel_ || info(way).gpu) point.error = largest_error(*work, expected_);
+      if (!cancel_ || info(way).gpu) check_point(result_.spec, *work, expected_, point);
     } catch (const Failure& failure) {
       point.ok = false;
       point.note = failure.what();
+      ended_[way] = true;
     }
-    if (!point.ok || point.median_s > result_.spec.longest_call_s) ended_[way] = true;
+    if (point.median_s > result_.spec.longest_call_s) ended_[way] = true;
     if (point.ok) last_[way] = point;
     result_.points.push_back(point);
     sink_.point(point);
@@ -171,9 +173,15 @@ class Sweep {
 
   // Some more calls for the timeline: tracing costs the figures above nothing.
   void record(Workload& work, LabPoint& point) {
+    struct Recording {  // ends however the calls end
+      explicit Recording(LabSink& s) : sink(s) { sink.record(true); }
+      ~Recording() { sink.record(false); }
+      LabSink& sink;
+    };
     const prof::OpTag tag = tag_of(result_.spec, point);
-    sink_.record(true);
+    const Recording recording(sink_);
     point.recorded = {next_step_, 0, sink_.trace_time(), 0};
+    work.trace_child(sink_.child_trace());
     for (int i = 0; i < kRecordedCalls && !cancel_; ++i) {
       if (result_.spec.cold_cache) work.cool();
       const prof::StepScope step(next_step_++);
@@ -184,8 +192,8 @@ class Sweep {
       if (point.median_s > 1) break;
     }
     work.settle();
+    work.trace_child({});
     point.recorded.end_ns = sink_.trace_time();
-    sink_.record(false);
   }
 
   void prepare(int64_t size) {

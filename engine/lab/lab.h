@@ -24,7 +24,8 @@ enum class Way {
   GpuUnsynced,  // the clock stops before the work does: a pitfall
   GpuOpByOp,    // one kernel an operation, intermediates in memory
   GpuOverlap,   // chunks on three streams: copies behind compute
-  GpuGraph,     // one graph launch
+  GpuGraph,     // the kernel of GpuResident as a graph
+  GpuGraphOps,  // the kernels of GpuOpByOp as one graph
   GpuCold,      // the first call in a fresh process: context, module load
   GpuNaive,     // matrix product: one thread an output
   GpuTiled,     // matrix product: tiles in shared memory
@@ -44,6 +45,7 @@ std::span<const WayInfo> ways();
 const WayInfo& info(Way way);
 std::vector<Way> ways_of(Operation operation);
 std::vector<int64_t> default_sizes(Operation operation);
+int64_t size_of_text(std::string_view text);  // "4096", "2^12", "64M"; throws Failure
 std::string_view to_string(Operation operation);
 std::string_view explain(Operation operation);
 
@@ -80,12 +82,13 @@ struct LabPoint {
   int64_t size = 0;
   double median_s = 0, low_s = 0, high_s = 0;  // 5th and 95th percentile of the host clock
   double device_s = 0, copy_s = 0, compute_s = 0;
+  double device_low_s = 0, device_high_s = 0;  // the same percentiles of device_s; 0: not known
   int repeats = 0;
   int64_t flops = 0, bytes = 0;  // of one call; bytes that the operation must move
   double bound_s = 0;            // least time that this machine's ceilings allow; 0: not known
   double error = 0;              // largest relative to float64 on the CPU
   std::string note;              // "chunks: 8", "first call 214 ms", or why there is no number
-  bool ok = true;
+  bool ok = true;                // no: it could not be run, or its result is wrong
   Recorded recorded;
 };
 
@@ -128,6 +131,8 @@ class LabSink {
   virtual bool records() const { return false; }
   virtual void record(bool /*on*/) {}
   virtual int64_t trace_time() const { return 0; }
+  // Handed on, as kChildTrace, to the process that makes a recorded first call; empty: what it does is not traced.
+  virtual std::string child_trace() const { return {}; }
 };
 
 LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink);
@@ -135,6 +140,7 @@ LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink&
 // A program that offers the laboratory calls this first and ends when it says true: the process was started by the
 // sweep to make one first call.
 bool run_cold_call_if_asked();
+inline constexpr const char* kChildTrace = "WARPSCOPE_LAB_TRACE";  // where it is to write its trace
 
 int64_t flops_of(const LabSpec& spec, int64_t size);
 int64_t bytes_of(const LabSpec& spec, int64_t size);   // inputs and outputs once

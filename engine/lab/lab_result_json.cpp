@@ -12,11 +12,23 @@ using nlohmann::json;
 namespace {
 
 json point_json(const LabPoint& p) {
-  json point = {{"way", info(p.way).name}, {"size", p.size},       {"ok", p.ok},
-                {"median_s", p.median_s},  {"p5_s", p.low_s},      {"p95_s", p.high_s},
-                {"device_s", p.device_s},  {"copy_s", p.copy_s},   {"compute_s", p.compute_s},
-                {"bound_s", p.bound_s},    {"repeats", p.repeats}, {"flops", p.flops},
-                {"bytes", p.bytes},        {"error", p.error},     {"note", p.note}};
+  json point = {{"way", info(p.way).name},
+                {"size", p.size},
+                {"ok", p.ok},
+                {"median_s", p.median_s},
+                {"p5_s", p.low_s},
+                {"p95_s", p.high_s},
+                {"device_s", p.device_s},
+                {"device_p5_s", p.device_low_s},
+                {"device_p95_s", p.device_high_s},
+                {"copy_s", p.copy_s},
+                {"compute_s", p.compute_s},
+                {"bound_s", p.bound_s},
+                {"repeats", p.repeats},
+                {"flops", p.flops},
+                {"bytes", p.bytes},
+                {"error", p.error},
+                {"note", p.note}};
   if (p.recorded.steps > 0)
     point["recorded"] = {p.recorded.first_step, p.recorded.steps, p.recorded.begin_ns, p.recorded.end_ns};
   return point;
@@ -45,6 +57,8 @@ std::optional<LabPoint> read_point(const json& p) {
   point.low_s = p.value("p5_s", point.median_s);
   point.high_s = p.value("p95_s", point.median_s);
   point.device_s = p.value("device_s", 0.0);
+  point.device_low_s = p.value("device_p5_s", 0.0);
+  point.device_high_s = p.value("device_p95_s", 0.0);
   point.copy_s = p.value("copy_s", 0.0);
   point.compute_s = p.value("compute_s", 0.0);
   point.bound_s = p.value("bound_s", 0.0);
@@ -65,6 +79,11 @@ LabSpec read_spec(const json& object) {
   if (object.contains("spec")) return lab_spec_from_json(object.at("spec"));
   if (object.contains("operation")) spec = lab_spec_from_json({{"operation", object.at("operation")}});
   if (object.contains("depth")) spec.depth = object.at("depth").get<int>();
+  spec.m = object.value("m", int64_t{0});
+  spec.k = object.value("k", int64_t{0});
+  spec.warm_up = object.value("warm_up", spec.warm_up);
+  spec.cold_cache = object.value("cold_cache", false);
+  spec.seed = object.value("seed", spec.seed);
   return spec;
 }
 
@@ -99,11 +118,13 @@ LabResult lab_result_from_json(const json& object) {
 
 std::string to_csv(const LabResult& r) {
   std::ostringstream out;
-  out << "way,size,median_s,p5_s,p95_s,device_s,copy_s,compute_s,bound_s,repeats,flops,bytes,error,ok\n";
+  out << "way,size,median_s,p5_s,p95_s,device_s,device_p5_s,device_p95_s,copy_s,compute_s,bound_s,repeats,flops,bytes,"
+         "error,ok\n";
   for (const LabPoint& p : r.points)
     out << info(p.way).name << ',' << p.size << ',' << p.median_s << ',' << p.low_s << ',' << p.high_s << ','
-        << p.device_s << ',' << p.copy_s << ',' << p.compute_s << ',' << p.bound_s << ',' << p.repeats << ',' << p.flops
-        << ',' << p.bytes << ',' << p.error << ',' << (p.ok ? 1 : 0) << '\n';
+        << p.device_s << ',' << p.device_low_s << ',' << p.device_high_s << ',' << p.copy_s << ',' << p.compute_s << ','
+        << p.bound_s << ',' << p.repeats << ',' << p.flops << ',' << p.bytes << ',' << p.error << ',' << (p.ok ? 1 : 0)
+        << '\n';
   return out.str();
 }
 

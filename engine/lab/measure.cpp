@@ -64,7 +64,12 @@ class Timing {
       device.push_back(s.device_s), copy.push_back(s.copy_s), compute.push_back(s.compute_s);
       if (device.size() >= 3 && spent() > 2 * spec_.seconds_per_point) break;
     }
-    point.device_s = median(device), point.copy_s = median(copy), point.compute_s = median(compute);
+    if (device.empty()) return;
+    std::ranges::sort(device);
+    point.device_s = percentile(device, 0.5);
+    point.device_low_s = percentile(device, 0.05);
+    point.device_high_s = percentile(device, 0.95);
+    point.copy_s = median(copy), point.compute_s = median(compute);
   }
 
  private:
@@ -118,18 +123,6 @@ void time_point(const LabSpec& spec, Workload& work, LabPoint& point, const std:
     timing.split(point);
   else
     point.compute_s = point.median_s;
-}
-
-double largest_error(Workload& work, const std::vector<Sample>& expected) {
-  double scale = 1e-30, worst = 0;
-  for (const Sample& s : expected) scale = std::max(scale, std::abs(s.value));
-  for (const Sample& s : expected) {
-    const double got = work.output_at(s.index);
-    if (got == s.value || (std::isnan(got) && std::isnan(s.value))) continue;  // infinities and what has no value
-    const double error = std::abs(got - s.value) / scale;
-    worst = std::max(worst, std::isnan(error) ? 1.0 : error);
-  }
-  return worst;
 }
 
 void must_fit(const LabSpec& spec, Way way, int64_t size) {

@@ -6,7 +6,6 @@ namespace ws::lab {
 
 // Fills in the times and repeats; no repeats: it was cancelled before the first.
 void time_point(const LabSpec& spec, Workload& work, LabPoint& point, const std::atomic<bool>& cancel);
-double largest_error(Workload& work, const std::vector<Sample>& expected);
 
 // Throws Failure that names the largest size that fits. Asked before anything is allocated.
 void must_fit(const LabSpec& spec, Way way, int64_t size);

@@ -1,5 +1,6 @@
 // The names and sentences of operations and ways.
-#include "engine/executor.h"
+#include <charconv>
+
 #include "engine/lab/lab.h"
 
 namespace ws::lab {
@@ -17,8 +18,13 @@ constexpr WayInfo kWays[] = {
      "One kernel an operation; every intermediate goes through memory.", true},
     {Way::GpuOverlap, "gpu-overlap", "GPU, overlapped copies", "Chunks on three streams: copies hide behind compute.",
      true},
-    {Way::GpuGraph, "gpu-graph", "GPU, CUDA graph", "One graph launch instead of one launch an operation.", true},
-    {Way::GpuCold, "gpu-cold", "GPU, first call", "A fresh process: context, module load and the call.", true},
+    {Way::GpuGraph, "gpu-graph", "GPU, CUDA graph",
+     "The same kernel as where the data is there, launched as a CUDA graph: one kernel gains little by it.", true},
+    {Way::GpuGraphOps, "gpu-graph-op-by-op", "GPU, graph op by op",
+     "The single operations as one CUDA graph: one launch for all, every intermediate still goes through memory.",
+     true},
+    {Way::GpuCold, "gpu-cold", "GPU, first call",
+     "A fresh process: context, module load and the call. Its timeline has rows of its own.", true},
     {Way::GpuNaive, "gpu-naive", "GPU, naive kernel", "One thread an output, straight from memory.", true},
     {Way::GpuTiled, "gpu-tiled", "GPU, tiled kernel", "Tiles in shared memory.", true},
     {Way::GpuTf32, "gpu-tf32", "GPU, tf32", "Tensor cores; inputs rounded to tf32.", true},
@@ -29,6 +35,30 @@ constexpr WayInfo kWays[] = {
 
 std::span<const WayInfo> ways() { return kWays; }
 const WayInfo& info(Way way) { return kWays[static_cast<size_t>(way)]; }
+
+int64_t size_of_text(std::string_view text) {
+  constexpr int64_t kMost = 1'000'000'000'000;
+  const auto whole = [](std::string_view digits) -> int64_t {
+    int64_t value = 0;
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return read.ec == std::errc() && read.ptr == digits.data() + digits.size() ? value : 0;
+  };
+  std::string_view bare = text;
+  while (bare.starts_with(' ')) bare.remove_prefix(1);
+  while (bare.ends_with(' ')) bare.remove_suffix(1);
+  int64_t size = 0;
+  if (bare.starts_with("2^")) {
+    const int64_t exponent = bare == "2^0" ? 0 : whole(bare.substr(2));
+    size = exponent < 0 || exponent > 39 || (exponent == 0 && bare != "2^0") ? 0 : int64_t{1} << exponent;
+  } else if (!bare.empty()) {
+    const int64_t times = bare.back() == 'k' ? 1024 : bare.back() == 'M' ? 1 << 20 : 1;
+    const int64_t count = whole(times > 1 ? bare.substr(0, bare.size() - 1) : bare);
+    size = count > kMost / times ? 0 : count * times;
+  }
+  if (size < 1 || size > kMost)
+    throw Failure("sizes: expected a whole number such as 4096, 2^12 or 64M, got " + std::string(text.substr(0, 40)));
+  return size;
+}
 
 std::string_view to_string(Operation operation) {
   constexpr std::string_view names[] = {"matmul", "sine", "add", "reduce", "softmax", "copy", "expression"};
@@ -47,7 +77,7 @@ std::vector<Way> ways_of(Operation operation) {
   all.insert(all.end(), gpu);
   if (operation == Operation::MatMul) all.insert(all.end(), {Way::GpuNaive, Way::GpuTiled, Way::GpuTf32, Way::GpuFp16});
   if (operation == Operation::Sine || operation == Operation::Expression)
-    all.insert(all.end(), {Way::GpuOpByOp, Way::GpuOverlap});
+    all.insert(all.end(), {Way::GpuOpByOp, Way::GpuGraphOps, Way::GpuOverlap});
   if (operation == Operation::Add || operation == Operation::Copy) all.push_back(Way::GpuOverlap);
   return all;
 }

@@ -14,9 +14,12 @@ struct Inputs {
 };
 Inputs make_inputs(const LabSpec& spec, int64_t size);
 
+// One output in float64, and how far from it float32 may end.
 struct Sample {
   int64_t index = 0;
   double value = 0;
+  double magnitude = 0;  // of the value, or of what was added up to it where that is larger
+  double rounding = 0;   // what rounding explains in float32; infinite: it can make anything of this output
 };
 
 class Workload {
@@ -27,6 +30,8 @@ class Workload {
   virtual void settle() {}                      // waits for what was queued
   virtual void cool() = 0;                      // pushes the inputs out of the caches, outside the clock
   virtual double output_at(int64_t index) = 0;  // of the last call
+  // Where a call is made by another process: what that one is told about its trace. Empty: nothing again.
+  virtual void trace_child(const std::string& /*where*/) {}
   virtual std::string note() const { return {}; }
 };
 

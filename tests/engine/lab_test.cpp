@@ -363,25 +363,6 @@ TEST(Lab, ACancelledSweepKeepsItsPoints) {
   EXPECT_EQ(result.points.size(), 3u);
 }
 
-TEST(Lab, CrossoversLieBetweenTheSizes) {
-  LabResult result;
-  const auto add = [&](Way way, int64_t size, double seconds) {
-    LabPoint p;
-    p.way = way, p.size = size, p.median_s = seconds;
-    result.points.push_back(p);
-  };
-  for (int64_t n : {1, 10, 100, 1000}) {
-    add(Way::CpuLibrary, n, static_cast<double>(n));
-    add(Way::GpuPinned, n, 31.6);
-    add(Way::GpuUnsynced, n, 0.001);
-  }
-  const auto found = crossovers(result);
-  ASSERT_EQ(found.size(), 1u) << "the pitfall takes no part";
-  EXPECT_EQ(found[0].slower_below, Way::CpuLibrary);
-  EXPECT_NEAR(found[0].size, 31.6, 0.1);
-  EXPECT_NEAR(found[0].seconds, 31.6, 0.1);
-}
-
 TEST(Lab, ResultsGoThroughJson) {
   std::atomic<bool> cancel{false};
   Recording sink;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/cuda/check.h"
+#include "profiling/annotate.h"
 #include "profiling/clock.h"
 
 namespace ws::lab {
@@ -19,21 +20,38 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kVariable = "WARPSCOPE_LAB_COLD";
 constexpr std::string_view kNo = "failed: ";  // begins the answer of a process whose call failed; the reason follows
 
+// For the recorded ones: what the times are of.
+prof::OpTag register_call(const LabSpec& spec, int64_t size) {
+  prof::OpInfo op;
+  op.name = std::string(to_string(spec.operation)) + " " + std::to_string(size);
+  op.detail = std::string(info(Way::GpuCold).label);
+  return prof::register_ops({op});
+}
+
 struct FirstCall {
   double context_s = 0, first_s = 0, second_s = 0;
 };
 
+template <class Work>
+double timed(const char* phase, prof::OpTag tag, const Work& work) {
+  const auto begin = Clock::now();
+  const prof::PhaseScope marked(phase);
+  const prof::OpScope op(tag);
+  work();
+  return prof::seconds_since(begin);
+}
+
 FirstCall first_call(const LabSpec& spec, int64_t size) {
   FirstCall out;
   const Inputs inputs = make_inputs(spec, size);
-  auto begin = Clock::now();
-  CUDA_CHECK(cudaFree(nullptr));  // makes the context
-  out.context_s = prof::seconds_since(begin);
-  begin = Clock::now();
-  const auto work = make_first_call(spec, size, inputs);
-  work->call();
-  out.first_s = prof::seconds_since(begin);
-  out.second_s = work->call();
+  const prof::OpTag tag = register_call(spec, size);
+  std::unique_ptr<Workload> work;
+  out.context_s = timed("context", tag, [] { CUDA_CHECK(cudaFree(nullptr)); });  // makes it
+  out.first_s = timed("first call", tag, [&] {
+    work = make_first_call(spec, size, inputs);
+    work->call();
+  });
+  timed("second call", tag, [&] { out.second_s = work->call(); });
   return out;
 }
 
@@ -44,13 +62,15 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-FirstCall ask_child(const LabSpec& spec, int64_t size) {
+FirstCall ask_child(const LabSpec& spec, int64_t size, const std::string& trace) {
+  if (std::getenv(kVariable)) throw Failure("first call: this program does not answer the question for one");
   char self[4096] = {};
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
     throw Failure("first call: this program cannot find itself");
   nlohmann::json job = to_json(spec);
   job["sizes"] = {size};
-  const std::string command = std::string(kVariable) + "=" + quoted(job.dump()) + " " + quoted(self);
+  std::string command = std::string(kVariable) + "=" + quoted(job.dump()) + " " + quoted(self);
+  if (!trace.empty()) command = std::string(kChildTrace) + "=" + quoted(trace) + " " + command;
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw Failure("first call: a second process could not be started");
   std::string answer;
@@ -69,10 +89,11 @@ class ColdWorkload final : public Workload {
  public:
   ColdWorkload(const LabSpec& spec, int64_t size) : spec_(spec), size_(size) {}
   double call() override {
-    last_ = ask_child(spec_, size_);
+    last_ = ask_child(spec_, size_, trace_);
     return last_.context_s + last_.first_s;
   }
   void cool() override {}  // a fresh process finds nothing in the caches
+  void trace_child(const std::string& where) override { trace_ = where; }
   // The child's result stays in the child: the same kernel is asked here.
   double output_at(int64_t index) override {
     if (!warm_) {
@@ -93,6 +114,7 @@ class ColdWorkload final : public Workload {
   LabSpec spec_;
   int64_t size_;
   FirstCall last_;
+  std::string trace_;
   Inputs inputs_;
   std::unique_ptr<Workload> warm_;
 };

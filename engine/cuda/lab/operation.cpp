@@ -25,10 +25,10 @@ Operation::Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& i
   if (spec.operation == Kind::Sine) expression_ = std::make_unique<Expression>(Expression::nested_sine(spec.depth));
   if (spec.operation == Kind::Expression)
     expression_ = std::make_unique<Expression>(Expression::parse(spec.expression));
-  if (expression_ && way == Way::GpuOpByOp)
+  if (expression_ && op_by_op())
     for (int i = 0; i < expression_->stack_depth(); ++i)
       temps_.push_back(DeviceBlock<float>::device(static_cast<size_t>(size)));
-  if (expression_ && way != Way::GpuOpByOp) compiled_ = CompiledExpression::get(*expression_);
+  if (expression_ && !op_by_op()) compiled_ = CompiledExpression::get(*expression_);
   upload(inputs);
   if (spec.operation == Kind::MatMul) prepare_product();
 }
@@ -95,7 +95,7 @@ void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) 
                                cudaMemcpyDeviceToDevice, stream));
   } else if (spec_.operation == Kind::Add) {
     elementwise(stream, Fn::Add, this->first() + first, second() + first, out_.data() + first, count);
-  } else if (way_ == Way::GpuOpByOp) {
+  } else if (op_by_op()) {
     run_step_by_step(stream, first, count);
   } else {
     compiled_->launch(stream, this->first() + first, y_at(first), out_.data() + first, count);

@@ -40,6 +40,7 @@ class Operation {
   void prepare_product();
   void use_half();
   void run_step_by_step(cudaStream_t stream, int64_t first, int64_t count);
+  bool op_by_op() const { return way_ == Way::GpuOpByOp || way_ == Way::GpuGraphOps; }
   const float* y_at(int64_t first) const { return has_second() ? second() + first : nullptr; }
 
   LabSpec spec_;

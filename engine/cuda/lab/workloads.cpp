@@ -258,12 +258,18 @@ class Captured final : public GpuWorkload {
     CUDA_CHECK(cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal));
     operation_.launch(own);
     CUDA_CHECK(cudaStreamEndCapture(own, graph.out()));
+    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes_));
     CUDA_CHECK(cudaGraphInstantiate(graph_.out(), graph, 0));
+  }
+  // Where several kernels are one launch: how many.
+  std::string note() const override {
+    return nodes_ > 1 ? std::to_string(nodes_) + " kernels in one launch" : GpuWorkload::note();
   }
 
  private:
   void launch() override { CUDA_CHECK(cudaGraphLaunch(graph_, stream_)); }
   cuda::GraphExec graph_;
+  size_t nodes_ = 0;
 };
 
 }  // namespace
@@ -290,6 +296,7 @@ std::unique_ptr<Workload> make_cuda_workload(const LabSpec& spec, Way way, int64
     case Way::GpuOverlap:
       return std::make_unique<Overlapped>(spec, way, size, inputs);
     case Way::GpuGraph:
+    case Way::GpuGraphOps:
       return std::make_unique<Captured>(spec, way, size, inputs);
     case Way::GpuCold:
       return make_cold_workload(spec, size);

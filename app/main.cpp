@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "app/lab/first_call.h"
 #include "app/panels/theme.h"
 #include "app/report/report_export.h"
 #include "app/session/run_library.h"
 #include "app/window/main_window.h"
 #include "app/window/screenshot.h"
-#include "engine/lab/lab.h"
 
 namespace {
 
@@ -96,7 +96,7 @@ int write_report_of_files(const QStringList& files, const QString& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (ws::lab::run_cold_call_if_asked()) return 0;
+  if (ws::app::run_first_call_if_asked()) return 0;
   scale_early(argc, argv);
   QGuiApplication::setHighDpiScaleFactorRoundingPolicy(Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
   if (!can_draw(argc, argv)) return std::fputs(kNoDisplay, stderr), 1;

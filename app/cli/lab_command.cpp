@@ -11,6 +11,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/lab_show.h"
 #include "app/lab/recorded_lab.h"
+#include "app/lab/shipped_labs.h"
 #include "app/session/torch_run.h"
 #include "engine/lab/ceilings.h"
 
@@ -22,36 +23,52 @@ using nlohmann::json;
 
 struct LabArguments {
   std::string source, expression, csv, run_file, point;
-  std::vector<int64_t> sizes;
-  std::vector<std::string> ways;
+  std::vector<std::string> sizes, ways;
   int depth = 0, repeats = 0;
+  std::optional<int> warm_up;
   int64_t m = 0, k = 0;
   double seconds = -1;
   std::optional<uint64_t> seed;
   std::string python = "python3", script;
-  bool json = false, print_source = false, cold_cache = false, torch = false, ceilings = false;
+  bool json = false, print_source = false, cold_cache = false, torch = false, ceilings = false, list = false;
 };
 
 json starting_point(const LabArguments& a) {
   if (a.source.empty()) return json::object();
   for (const char* name : {"matmul", "sine", "add", "reduce", "softmax", "copy", "expression"})
     if (a.source == name) return {{"name", name}, {"operation", name}};
-  std::ifstream in(a.source);
-  if (!in) throw UsageError("lab: " + a.source + " is neither an operation nor a file that can be read");
-  json object = json::parse(in, nullptr, false);
-  if (object.is_discarded()) throw Failure(a.source + ": not valid JSON");
-  return object;
+  for (const app::ShippedLab& shipped : app::shipped_labs())
+    if (a.source == shipped.name) {
+      json object = app::read_lab_file(shipped.path);
+      object["name"] = shipped.name;
+      return object;
+    }
+  std::error_code none;
+  if (!std::filesystem::exists(a.source, none))
+    throw UsageError("lab: " + a.source + " is neither an operation nor a shipped experiment (--list) nor a file");
+  return app::read_lab_file(a.source);
 }
 
-LabSpec spec_of(const LabArguments& a) {
-  json object = starting_point(a);
+std::vector<int64_t> sizes_of(const LabArguments& a) {
+  std::vector<int64_t> sizes;
+  try {
+    for (const std::string& text : a.sizes) sizes.push_back(size_of_text(text));
+  } catch (const Failure& wrong) {
+    throw UsageError(std::string("lab --") + wrong.what());
+  }
+  return sizes;
+}
+
+// The choices named on the command line in place of those of the experiment.
+LabSpec spec_of(const LabArguments& a, json object) {
   if (!a.expression.empty()) object["operation"] = "expression", object["expression"] = a.expression;
-  if (!a.sizes.empty()) object["sizes"] = a.sizes;
+  if (!a.sizes.empty()) object["sizes"] = sizes_of(a);
   if (!a.ways.empty()) object["ways"] = a.ways;
   if (a.m) object["m"] = a.m;
   if (a.k) object["k"] = a.k;
   if (a.depth) object["depth"] = a.depth;
   if (a.repeats) object["repeats"] = a.repeats;
+  if (a.warm_up) object["warm_up"] = *a.warm_up;
   if (a.seconds >= 0) object["seconds_per_point"] = a.seconds;
   if (a.cold_cache) object["cold_cache"] = true;
   if (a.seed) object["seed"] = *a.seed;
@@ -126,16 +143,30 @@ int print_measured(const LabArguments& a) {
   return kDone;
 }
 
+int list_labs(bool as_json) {
+  json all = json::array();
+  for (const app::ShippedLab& shipped : app::shipped_labs()) {
+    if (!as_json) std::printf("  %-34s %s\n", shipped.name.c_str(), shipped.title.c_str());
+    json object = {{"name", shipped.name}};
+    if (as_json) object.update(app::read_lab_file(shipped.path)), all.push_back(object);
+  }
+  if (as_json) std::printf("%s\n", all.dump().c_str());
+  return kDone;
+}
+
 int run_lab(const LabArguments& a) {
+  if (a.list) return list_labs(a.json);
   if (a.ceilings) return print_measured(a);
   if (a.source.ends_with(".wsrun")) return show(a);
   if (!a.point.empty()) throw UsageError("lab --point: name the recorded run file first");
   if (a.torch && !a.run_file.empty()) throw UsageError("lab --torch: a run file holds our own sweeps; use --json");
-  const LabSpec spec = spec_of(a);
+  const json experiment = starting_point(a);
+  const LabSpec spec = spec_of(a, experiment);
   if (a.print_source) return print_source(spec);
   if (!a.csv.empty()) must_be_writable(a.csv);
   CancelOnInterrupt interrupt;
   const std::atomic<bool>& cancel = interrupt.cancel;
+  print_page(a.json ? stderr : stdout, experiment);
   LabLines lines(a.json ? stderr : stdout);
   if (a.torch) return give(a, in_torch(a, spec, cancel, lines));
   return give(
@@ -148,11 +179,13 @@ Run add_lab(CLI::App& program) {
   auto a = std::make_shared<LabArguments>();
   CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes and ways of running it");
   command.add_option("OPERATION", a->source,
-                     "matmul, sine, add, reduce, softmax, copy, a JSON file, or a recorded sweep (.wsrun); "
-                     "matmul where none is named");
+                     "matmul, sine, add, reduce, softmax, copy, a shipped experiment (--list), a JSON file, or a "
+                     "recorded sweep (.wsrun); matmul where none is named");
   command.add_option("--expression", a->expression, "an own expression of x and y, as 'sin(sin(x))*2+y'")
       ->type_name("TEXT");
-  command.add_option("--sizes", a->sizes, "sizes, separated by commas")->type_name("N,N")->delimiter(',');
+  command.add_option("--sizes", a->sizes, "sizes, separated by commas: 4096, 2^12, 64M")
+      ->type_name("N,N")
+      ->delimiter(',');
   command.add_option("--ways", a->ways, "ways, separated by commas: cpu, gpu, gpu-pinned, …")
       ->type_name("WAY,WAY")
       ->delimiter(',');
@@ -166,6 +199,9 @@ Run add_lab(CLI::App& program) {
       ->type_name("POINT");
   command.add_option("--depth", a->depth, "of the nested sine")->type_name("N")->check(CLI::Range(1, 64));
   command.add_option("--repeats", a->repeats, "calls of a point at the most")->type_name("N");
+  command.add_option("--warm-up", a->warm_up, "calls of a point before the first that counts")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000));
   command.add_option("--seconds", a->seconds, "time of a point at the most")->type_name("S");
   command.add_option("--seed", a->seed, "of the numbers that are computed on")->type_name("N");
   command.add_flag("--cold-cache", a->cold_cache, "push the inputs out of the caches before each call");
@@ -177,8 +213,9 @@ Run add_lab(CLI::App& program) {
   command.add_option("--python", a->python, "which python3 has PyTorch")->type_name("PROGRAM")->capture_default_str();
   command.add_option("--script", a->script, "another script in place of resources/torch/lab.py")->type_name("FILE");
   command.footer(
-      "Examples:\n  warpscope-cli lab matmul --sizes 256,1024 --ways cpu,gpu\n  warpscope-cli lab sine --run "
-      "sine.wsrun");
+      "Examples:\n  warpscope-cli lab matmul --sizes 256,1024 --ways cpu,gpu\n  warpscope-cli lab the-timer-that-lies\n"
+      "  warpscope-cli lab sine --sizes 2^20,64M --run sine.wsrun");
+  command.add_flag("--list", a->list, "the shipped experiments");
   command.add_flag("--json", a->json, "the result as one JSON object");
   command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression and stop");
   return [a] { return run_lab(*a); };

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/lab/shipped_labs.h"
 #include "profiling/formats/run_file.h"
 
 namespace ws::cli {
@@ -97,6 +99,17 @@ void LabLines::point(const LabPoint& p) {
   if (way.pitfall) times += "  (reads the launch, not the work)";
   std::fprintf(out_, "%12lld  %-24s%s\n", static_cast<long long>(p.size), label.c_str(), times.c_str());
   std::fflush(out_);
+}
+
+void print_page(FILE* out, const nlohmann::json& experiment) {
+  const std::string title = experiment.value("title", ""), page = app::lab_page(experiment);
+  if (!title.empty()) std::fprintf(out, "%s\n\n", title.c_str());
+  size_t begin = 0;
+  while (begin < page.size()) {
+    const size_t end = std::min(page.find("\n\n", begin), page.size());
+    std::fprintf(out, "%s\n\n", wrapped(page.substr(begin, end - begin), 0, 0).c_str());
+    begin = end + 2;
+  }
 }
 
 void print_crossovers(const LabResult& result) {

@@ -1,6 +1,7 @@
 // What the laboratory prints: points as they come, and the trace of one of them.
 #pragma once
 #include <cstdio>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "engine/lab/lab.h"
@@ -18,6 +19,8 @@ class LabLines final : public lab::LabSink {
 };
 
 std::string seconds_text(double seconds);
+// What an experiment's file says about itself; nothing where it says nothing.
+void print_page(FILE* out, const nlohmann::json& experiment);
 void print_crossovers(const lab::LabResult& result);
 void print_ceilings(const lab::LabResult& result);
 // `which` is WAY:SIZE. Lists what happened in the recorded calls of that point, in order of time.

@@ -5,7 +5,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "engine/lab/lab.h"
+#include "app/lab/first_call.h"
 
 namespace {
 
@@ -25,7 +25,7 @@ int complain(const std::string& message, int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (ws::lab::run_cold_call_if_asked()) return kDone;
+  if (ws::app::run_first_call_if_asked()) return kDone;
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not end a training run
   CLI::App program("Train small networks and see what each choice costs.", "warpscope-cli");
   program.formatter(std::make_shared<Help>());

@@ -1,16 +1,14 @@
 // What is chosen at the left side of the laboratory, as the sweep that it stands for, and back.
 #include <QCheckBox>
-#include <QFile>
-#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QRegularExpression>
 #include <QSpinBox>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "app/lab/lab_tab.h"
+#include "app/lab/shipped_labs.h"
 #include "app/panels/segmented_row.h"
 #include "engine/executor.h"
 
@@ -19,34 +17,11 @@ namespace {
 
 constexpr size_t kMostSizes = 200;
 
-// "4096", "2^12" and "64M" are sizes.
-std::optional<int64_t> size_of(const QString& text) {
-  static const QRegularExpression power("^2\\^(\\d{1,2})$"), plain("^(\\d{1,13})([kM]?)$");
-  if (const auto match = power.match(text.trimmed()); match.hasMatch()) {
-    const int exponent = match.captured(1).toInt();
-    if (exponent <= 40) return int64_t{1} << exponent;
-  }
-  const auto match = plain.match(text.trimmed());
-  if (!match.hasMatch()) return {};
-  const int64_t times = match.captured(2) == "k" ? 1024 : match.captured(2) == "M" ? 1 << 20 : 1;
-  const int64_t size = match.captured(1).toLongLong() * times;
-  if (size < 1 || size > 1'000'000'000'000) return {};
-  return size;
-}
-
 // Large powers of two are easier to read as such.
 QString size_written(int64_t size) {
   const auto bits = static_cast<uint64_t>(size);
   return size >= 1 << 16 && std::has_single_bit(bits) ? "2^" + QString::number(std::countr_zero(bits))
                                                       : QString::number(size);
-}
-
-int64_t size_in(const QLineEdit* field) {
-  const auto size = size_of(field->text());
-  if (!size)
-    throw Failure("sizes: expected a whole number such as 4096, 2^12 or 64M, got " +
-                  field->text().left(40).toStdString());
-  return *size;
 }
 
 }  // namespace
@@ -78,15 +53,12 @@ void LabTab::operationChosen() {
 std::vector<int64_t> LabTab::chosenSizes() const {
   std::vector<int64_t> sizes;
   if (spacing_->value() == "custom") {
-    for (const QString& part : custom_->text().split(',', Qt::SkipEmptyParts)) {
-      const auto size = size_of(part);
-      if (!size)
-        throw Failure("sizes: " + part.trimmed().left(40).toStdString() + " is no size such as 4096, 2^12 or 64M");
-      sizes.push_back(*size);
-    }
+    for (const QString& part : custom_->text().split(',', Qt::SkipEmptyParts))
+      sizes.push_back(lab::size_of_text(part.toStdString()));
     if (sizes.empty()) throw Failure("sizes: name at least one");
   } else {
-    const int64_t from = size_in(from_), to = size_in(to_);
+    const int64_t from = lab::size_of_text(from_->text().toStdString()),
+                  to = lab::size_of_text(to_->text().toStdString());
     if (to < from) throw Failure("sizes: the second must not be smaller than the first");
     const double factor = spacing_->value() == "root" ? std::sqrt(2.0) : 2.0;
     for (int i = 0; sizes.empty() || sizes.back() < to; ++i) {
@@ -108,6 +80,9 @@ lab::LabSpec LabTab::spec() const {
   if (spec.operation == lab::Operation::MatMul) spec.m = m_->value(), spec.k = k_->value();
   spec.repeats = repeats_->value();
   spec.warm_up = warm_up_->value();
+  spec.seconds_per_point = seconds_->value();
+  spec.longest_call_s = longest_->value();
+  spec.seed = static_cast<uint64_t>(seed_->value());
   spec.cold_cache = cold_cache_->isChecked();
   if (spec.operation == lab::Operation::Expression) lab::Expression::parse(spec.expression);
   spec.sizes = chosenSizes();
@@ -128,6 +103,9 @@ void LabTab::setSpec(const lab::LabSpec& spec) {
   k_->setValue(static_cast<int>(spec.k));
   repeats_->setValue(spec.repeats);
   warm_up_->setValue(spec.warm_up);
+  seconds_->setValue(spec.seconds_per_point);
+  longest_->setValue(spec.longest_call_s);
+  seed_->setValue(static_cast<double>(spec.seed));
   cold_cache_->setChecked(spec.cold_cache);
   bool doubling = true;
   for (size_t i = 1; i < spec.sizes.size(); ++i) doubling = doubling && spec.sizes[i] == 2 * spec.sizes[i - 1];
@@ -148,14 +126,10 @@ void LabTab::setSpec(const lab::LabSpec& spec) {
 void LabTab::loadPreset(const QString& path) {
   page_.clear();
   if (!path.isEmpty()) {
-    QFile file(path);
-    if (!file.open(QIODevice::ReadOnly)) return say(tr("%1 cannot be read").arg(path));
     try {
-      const auto object = nlohmann::json::parse(file.readAll().toStdString());
+      const nlohmann::json object = read_lab_file(path.toStdString());
       setSpec(lab::lab_spec_from_json(object));
-      page_ = QString::fromStdString(object.value("text", ""));
-      if (object.contains("measured"))
-        page_ += "\n\n" + QString::fromStdString(object.at("measured").get<std::string>());
+      page_ = QString::fromStdString(lab_page(object));
     } catch (const std::exception& failure) {
       say(QString::fromUtf8(failure.what()));
     }

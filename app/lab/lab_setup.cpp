@@ -13,8 +13,8 @@
 #include <QSpinBox>
 #include <QVBoxLayout>
 
-#include "app/lab/lab_presets.h"
 #include "app/lab/lab_tab.h"
+#include "app/lab/shipped_labs.h"
 #include "app/panels/section.h"
 #include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
@@ -96,7 +96,8 @@ QWidget* LabTab::buildSetup() {
   presets_ = new QComboBox(panel);
   presets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   presets_->addItem(tr("Own choices"));
-  for (const LabPreset& preset : lab_presets()) presets_->addItem(preset.title, preset.path);
+  for (const ShippedLab& shipped : shipped_labs())
+    presets_->addItem(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
   connect(presets_, &QComboBox::activated, this, [this] { loadPreset(presets_->currentData().toString()); });
   auto* head = labelled(tr("Experiment"), presets_);
   head->layout()->setContentsMargins(12, 4, 8, 4);
@@ -221,17 +222,41 @@ void LabTab::buildMeasure(QVBoxLayout* column) {
   for (QSpinBox* count : {repeats_, warm_up_}) count->setButtonSymbols(QAbstractSpinBox::NoButtons);
   clock_ = new SegmentedRow(tr("clock"), {{"host", tr("host")}, {"events", tr("GPU events")}}, section);
   clock_->setValue("host");
-  clock_->setToolTip(tr("Host: what a caller waits. GPU events: marks on the stream, without the launch."));
+  clock_->setToolTip(
+      tr("Host: what a caller waits. GPU events: marks on the stream, without the launch; the CPU and what "
+         "is not synchronised stay with the host's clock."));
   cold_cache_ = new QCheckBox(tr("out of the caches"), section);
   cold_cache_->setToolTip(tr("Something else is written between two calls, so that none finds its inputs in a cache."));
   record_ = new QCheckBox(tr("record every point"), section);
   record_->setChecked(true);
   record_->setToolTip(tr("Three more calls of each point are traced after it was measured; a click opens them."));
+  buildLimits();
   section->body()->addWidget(labelled(tr("repeats"), both(repeats_, tr("warm-up"), warm_up_)));
+  section->body()->addWidget(labelled(tr("s a point"), both(seconds_, tr("longest call"), longest_)));
+  section->body()->addWidget(labelled(tr("seed"), seed_));
   section->body()->addWidget(labelled(tr("clock"), clock_));
   section->body()->addWidget(labelled(tr("inputs"), cold_cache_));
   section->body()->addWidget(labelled(tr("timeline"), record_));
   column->addWidget(section);
+}
+
+void LabTab::buildLimits() {
+  const auto number = [this](const QString& name, double most, int decimals, const QString& tip) {
+    auto* box = new QDoubleSpinBox(this);
+    box->setAccessibleName(name);
+    box->setRange(0, most);
+    box->setDecimals(decimals);
+    box->setButtonSymbols(QAbstractSpinBox::NoButtons);
+    box->setToolTip(tip);
+    return box;
+  };
+  const lab::LabSpec usual;
+  seconds_ = number(tr("seconds a point"), 3600, 2, tr("A point is repeated no more after this many seconds."));
+  longest_ = number(tr("longest call"), 3600, 2, tr("A curve ends where one call takes more seconds than this."));
+  seed_ = number(tr("seed"), 9e15, 0, tr("Of the numbers that are computed on; every way gets the same."));
+  seconds_->setValue(usual.seconds_per_point);
+  longest_->setValue(usual.longest_call_s);
+  seed_->setValue(static_cast<double>(usual.seed));
 }
 
 QWidget* LabTab::buildFooter() {

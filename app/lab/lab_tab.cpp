@@ -133,7 +133,7 @@ void LabTab::showResult() {
   if (any)
     times_pane_->setTitle(operation_title(result.spec),
                           clock_->value() == "events"
-                              ? tr("GPU events, median")
+                              ? tr("GPU events, median · band: 5th to 95th percentile · CPU and pitfall: host clock")
                               : tr("median of up to %1 · band: 5th to 95th percentile").arg(result.spec.repeats));
   export_->setEnabled(any && !job_->running());
   clear_->setVisible(all.size() > 1);

@@ -12,6 +12,7 @@
 
 class QCheckBox;
 class QComboBox;
+class QDoubleSpinBox;
 class QLabel;
 class QLineEdit;
 class QListWidget;
@@ -66,6 +67,7 @@ class LabTab : public QWidget {
   void buildSizes(QVBoxLayout* column);
   void buildWays(QVBoxLayout* column);
   void buildMeasure(QVBoxLayout* column);
+  void buildLimits();
   QWidget* buildCharts();
   Pane* buildTimes();
   void buildTorch(QPushButton* button);
@@ -101,6 +103,7 @@ class LabTab : public QWidget {
   QListWidget* operations_;
   QLineEdit *from_, *to_, *custom_, *expression_;
   QSpinBox *depth_, *m_, *k_, *repeats_, *warm_up_;
+  QDoubleSpinBox *seconds_, *longest_, *seed_;
   SegmentedRow *spacing_, *clock_;
   QCheckBox *cold_cache_, *record_;
   QWidget *expression_row_, *depth_row_, *source_row_, *range_row_, *custom_row_, *shape_row_;
@@ -116,6 +119,7 @@ class LabTab : public QWidget {
   std::vector<LabShown> opened_, ticked_;             // laid over by hand, and by ticking runs
   std::vector<LabShown> before_;                      // the sweep before this one
   std::map<QString, std::optional<LabShown>> known_;  // what ticked run files hold
+  QString torch_note_;                                // what PyTorch's sweep left out
   QString page_;                                      // text of the chosen preset
   bool ready_ = false, shares_in_front_ = false;
 };

@@ -43,11 +43,15 @@ void LabTab::buildTorch(QPushButton* button) {
   torch_button_ = button;
   connect(button, &QPushButton::clicked, this, &LabTab::runTorch);
   connect(torch_, &LabTorch::said, this, [this](const QString& line) { say(tr("PyTorch: %1").arg(line)); });
-  connect(torch_, &LabTorch::measured, this, [this](const lab::LabResult& result) { layOver(result, tr("PyTorch")); });
+  connect(torch_, &LabTorch::measured, this, [this](const lab::LabResult& result) {
+    torch_note_ = QString::fromStdString(result.message);
+    layOver(result, tr("PyTorch"));
+  });
   connect(torch_, &LabTorch::ended, this, [this](const QString& problem) {
     torch_button_->setText(tr("The same in PyTorch"));
     emit busyChanged(false);
-    say(problem.isEmpty() ? tr("PyTorch's curves lie over ours.") : problem);
+    const QStringList done{tr("PyTorch's curves lie over ours."), torch_note_};
+    say(problem.isEmpty() ? done.join(' ').trimmed() : problem);
   });
 }
 

@@ -1,10 +1,14 @@
 #include "app/lab/recorded_lab.h"
 
+#include <unistd.h>
+
 #include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "app/lab/first_call.h"
 #include "app/session/machine.h"
 #include "app/session/pump.h"
 #include "app/session/writer_mark.h"
@@ -55,7 +59,11 @@ class Recorder final : public lab::LabSink {
     sink_.ceilings(c);
   }
   bool records() const override { return true; }
-  void record(bool on) override { collector_.set_level(on ? prof::TraceLevel::Full : prof::TraceLevel::Off); }
+  void record(bool on) override {
+    collector_.set_level(on ? prof::TraceLevel::Full : prof::TraceLevel::Off);
+    if (!on) take_in_first_calls();
+  }
+  std::string child_trace() const override { return first_call_order(first_calls_, origin_ns_); }
   int64_t trace_time() const override { return prof::steady_ns() - origin_ns_; }
 
   void finish(lab::LabResult& result, const char* status) {
@@ -80,6 +88,14 @@ class Recorder final : public lab::LabSink {
     for (const lab::LabPoint& p : result.points) summary_.steps += p.recorded.steps;
     summary_.extra[kKey] = to_json(result).dump();
     writer_.set_summary(summary_);
+  }
+
+  // What it cannot read costs the rows of that process only.
+  void take_in_first_calls() {
+    try {
+      for (prof::TraceBatch& batch : take_first_calls(first_calls_)) keep([&] { writer_.add(std::move(batch)); });
+    } catch (const Failure&) {
+    }
   }
 
   void drain() {
@@ -112,6 +128,11 @@ class Recorder final : public lab::LabSink {
   prof::RunFileWriter writer_;
   prof::Collector collector_;
   int64_t origin_ns_ = 0;
+  // Of this process and of this sweep; written by the processes that make first calls.
+  const std::string first_calls_ =
+      (std::filesystem::temp_directory_path() /
+       ("warpscope-first-" + std::to_string(getpid()) + "-" + std::to_string(prof::steady_ns())))
+          .string();
   lab::LabResult partial_;
   std::mutex writing_;
   std::string problem_;

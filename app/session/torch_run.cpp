@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -368,17 +369,25 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
                                       tools.script.empty() ? shipped_script("lab.py").string() : tools.script};
   command.insert(command.end(),
                  {"--operation", operation, "--depth", std::to_string(spec.depth), "--repeats",
-                  std::to_string(spec.repeats), "--seconds", std::to_string(spec.seconds_per_point), "--sizes",
+                  std::to_string(spec.repeats), "--warm-up", std::to_string(spec.warm_up), "--seed",
+                  std::to_string(spec.seed), "--seconds", std::to_string(spec.seconds_per_point), "--sizes",
                   joined(sizes, [](int64_t n) { return std::to_string(n); }), "--out", out.string()});
   if (spec.m > 0) command.insert(command.end(), {"--m", std::to_string(spec.m)});
   if (spec.k > 0) command.insert(command.end(), {"--k", std::to_string(spec.k)});
   if (!spec.ways.empty())
     command.insert(command.end(), {"--ways", joined(spec.ways, [](lab::Way way) { return lab::info(way).name; })});
+  if (spec.cold_cache) command.push_back("--cold-cache");
   const Output result = Child(command).wait(cancel, said);
   std::error_code none;
   if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch had a point.");
   if (result.status != 0) throw Failure("PyTorch's sweep failed: " + last_line(result.text));
   lab::LabResult measured = lab::lab_result_from_json(read_json(out));
+  std::string missing;  // ways that were asked for and that the script has not
+  for (const lab::Way way : spec.ways)
+    if (std::ranges::find(measured.points, way, &lab::LabPoint::way) == measured.points.end())
+      missing += (missing.empty() ? "" : ", ") + std::string(lab::info(way).name);
+  if (!missing.empty() && !measured.cancelled) measured.message = "PyTorch's sweep has no " + missing + ".";
+  measured.spec = spec;
   measured.spec.sizes = sizes;
   return measured;
 }

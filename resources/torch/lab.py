@@ -6,6 +6,7 @@
 
 Ways are named as in warpscope-cli lab; those that PyTorch has not are left out. For a nested sine "gpu-op-by-op" is eager
 PyTorch and "gpu" is torch.compile; a softmax is one of rows of 1024. An interrupted sweep keeps the points that it has.
+The seed is that of PyTorch's own generator: the same every time, but other numbers than the laboratory's.
 """
 import argparse
 import contextlib
@@ -66,6 +67,7 @@ WAYS = {"matmul": ["gpu", "gpu-tf32", "gpu-fp16", "gpu-pinned", "gpu-pageable"],
         "softmax": ["gpu", "gpu-pinned", "gpu-pageable"],
         "copy": ["gpu", "gpu-pinned", "gpu-pageable"]}
 SOFTMAX_ROW = 1024
+COOL_BYTES = 128 << 20  # as much as the laboratory writes
 
 
 def shapes(operation, n, options):
@@ -77,37 +79,55 @@ def shapes(operation, n, options):
 
 
 def operands(operation, n, dtype, options):
-    generator = torch.Generator().manual_seed(42)
+    generator = torch.Generator().manual_seed(options.seed)
     *inputs, result = shapes(operation, n, options)
     a, b = (None if shape is None else (torch.rand(shape, generator=generator) * 2 - 1).to(dtype) for shape in inputs)
     return a, b, torch.empty(result, dtype=dtype, device="cuda")
 
 
-def repeated(call, repeats, limit):
+def percentile(values, share):
+    return sorted(values)[int(share * (len(values) - 1) + 0.5)]
+
+
+def cooler(options):
+    """What pushes the inputs out of the caches between two calls, outside of the clock; nothing where none is asked for."""
+    if not options.cold_cache:
+        return lambda: None
+    block = torch.empty(COOL_BYTES, dtype=torch.uint8, device="cuda")
+
+    def cool():
+        block.zero_()
+        torch.cuda.synchronize()
+    return cool
+
+
+def repeated(call, cool, options):
     """Warms up, then medians: the host's clock around a synchronised call."""
     begin = time.perf_counter()
-    for _ in range(5):
+    for _ in range(options.warm_up):
         call()
-        if time.perf_counter() - begin > limit:
+        if time.perf_counter() - begin > options.seconds:
             break
     seconds, begin = [], time.perf_counter()
-    while len(seconds) < repeats and (len(seconds) < 3 or time.perf_counter() - begin < limit):
+    while len(seconds) < options.repeats and (len(seconds) < 3 or time.perf_counter() - begin < options.seconds):
+        cool()
         t = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - t)
-    return statistics.median(seconds), len(seconds)
+    return seconds
 
 
-def device_time(body, limit):
+def device_times(body, cool, limit):
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     samples, since = [], time.perf_counter()
     while len(samples) < 10 and (len(samples) < 3 or time.perf_counter() - since < limit):
+        cool()
         begin.record()
         body()
         end.record()
         end.synchronize()
         samples.append(begin.elapsed_time(end) * 1e-3)
-    return statistics.median(samples)
+    return samples
 
 
 def measure(way, run, a, b, out, options):
@@ -132,8 +152,12 @@ def measure(way, run, a, b, out, options):
         body()
         torch.cuda.synchronize()
 
-    median, count = repeated(call, options.repeats, options.seconds)
-    return {"median_s": median, "device_s": device_time(body, options.seconds), "repeats": count}
+    cool = cooler(options)
+    host = repeated(call, cool, options)
+    device = device_times(body, cool, options.seconds)
+    return {"median_s": statistics.median(host), "p5_s": percentile(host, 0.05), "p95_s": percentile(host, 0.95),
+            "device_s": statistics.median(device), "device_p5_s": percentile(device, 0.05),
+            "device_p95_s": percentile(device, 0.95), "repeats": len(host)}
 
 
 def work(operation, n, options):
@@ -153,6 +177,9 @@ def main():
     parser.add_argument("--m", type=int, default=0, help="rows of an m × k × size product")
     parser.add_argument("--k", type=int, default=0, help="its inner length")
     parser.add_argument("--repeats", type=int, default=50)
+    parser.add_argument("--warm-up", type=int, default=5, help="calls before the first that counts")
+    parser.add_argument("--cold-cache", action="store_true", help="push the inputs out of the caches before each call")
+    parser.add_argument("--seed", type=int, default=42, help="of the numbers that are computed on")
     parser.add_argument("--seconds", type=float, default=0.3, help="of a point, about")
     parser.add_argument("--out", default="", help="a file for the JSON, in place of the standard output")
     options = parser.parse_args()
@@ -168,7 +195,8 @@ def main():
     except KeyboardInterrupt:
         cancelled = True
     result = {"framework": "PyTorch " + torch.__version__, "device": torch.cuda.get_device_name(), "operation": options.operation,
-              "depth": options.depth, "cancelled": cancelled, "points": points}
+              "depth": options.depth, "m": options.m, "k": options.k, "warm_up": options.warm_up,
+              "cold_cache": options.cold_cache, "seed": options.seed, "cancelled": cancelled, "points": points}
     with open(options.out, "w") if options.out else contextlib.nullcontext(sys.stdout) as out:
         json.dump(result, out, indent=1)
         print(file=out)

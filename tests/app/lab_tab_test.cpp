@@ -84,6 +84,7 @@ class LabTabTest : public QObject {
   void sizesAreReadInThreeWays();
   void withoutAGpuItSaysSo();
   void everyPresetCanBeChosen();
+  void howAPresetIsMeasuredStays();
   void resultsOfPyTorchLieOver();
   void theSameInPyTorchIsStartedFromTheTab();
   void figuresAndDataAreWritten();
@@ -242,6 +243,29 @@ void LabTabTest::everyPresetCanBeChosen() {
   }
 }
 
+void LabTabTest::howAPresetIsMeasuredStays() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  auto* presets = tab.findChild<QComboBox*>();
+  const int first_call = presets->findText("The first call");
+  QVERIFY(first_call > 0);
+  presets->setCurrentIndex(first_call);
+  emit presets->activated(first_call);
+  for (QCheckBox* check : tab.findChildren<QCheckBox*>())
+    if (check->isVisible() && check->text().startsWith("CPU")) check->setChecked(true);  // without a GPU none is left
+  QCOMPARE(tab.spec().seconds_per_point, 0.2);
+  auto spec = small();
+  spec.seconds_per_point = 1.25;
+  spec.longest_call_s = 0.5;
+  spec.seed = 9'000'000'000'000'000;
+  spec.warm_up = 0;
+  tab.setSpec(spec);
+  QCOMPARE(tab.spec().seconds_per_point, 1.25);
+  QCOMPARE(tab.spec().longest_call_s, 0.5);
+  QCOMPARE(tab.spec().seed, spec.seed);
+  QCOMPARE(tab.spec().warm_up, 0);
+}
+
 void LabTabTest::resultsOfPyTorchLieOver() {
   auto window = open();
   auto& tab = *window->findChild<LabTab*>();
@@ -295,6 +319,7 @@ json.dump({"framework": "PyTorch 2.11.0+cu130", "operation": a["--operation"], "
   QCOMPARE(tab.shown().size(), size_t(1));
   QCOMPARE(tab.shown()[0].name, QString("PyTorch 2.11"));
   QCOMPARE(tab.shown()[0].result.points.size(), size_t(4));
+  QVERIFY(says(tab, "PyTorch's sweep has no cpu-loops, cpu."));
 }
 
 void LabTabTest::figuresAndDataAreWritten() {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "app/lab/first_call.h"
 #include "app/lab/recorded_lab.h"
 #include "engine/cuda/faults.h"
 #include "engine/executor.h"
@@ -92,10 +93,15 @@ TEST_F(LabOnGpu, CopiesAndComputeSumToTheDeviceTime) {
   spec.operation = Operation::Sine;
   spec.sizes = {1 << 22};
   spec.ways = {Way::GpuPinned, Way::GpuPageable};
-  for (const LabPoint& p : sweep(spec).points) {
-    EXPECT_NEAR(p.copy_s + p.compute_s, p.device_s, 0.05 * p.device_s);
-    EXPECT_GT(p.copy_s, p.compute_s);
-  }
+  for (const LabPoint& p : sweep(spec).points) EXPECT_NEAR(p.copy_s + p.compute_s, p.device_s, 0.05 * p.device_s);
+}
+
+TEST_F(LabOnGpu, CopiesOutweighOneSine) {
+  LabSpec spec;
+  spec.operation = Operation::Sine;
+  spec.sizes = {1 << 22};
+  spec.ways = {Way::GpuPinned, Way::GpuPageable};
+  for (const LabPoint& p : sweep(spec).points) EXPECT_GT(p.copy_s, p.compute_s);
 }
 
 TEST_F(LabOnGpu, OverlappedCopiesHaveADeviceTimeOfTheirOwn) {
@@ -183,5 +189,115 @@ TEST_F(LabOnGpu, EveryPointHasTheTraceThatItCameFrom) {
   std::filesystem::remove(path);
 }
 
+LabResult recorded(const LabSpec& spec, const std::string& path) {
+  struct Quiet : LabSink {
+  } sink;
+  std::atomic<bool> cancel{false};
+  return app::run_recorded_lab(spec, path, cancel, sink);
+}
+
+// Spans of the process that made the first call.
+size_t of_first_call(const prof::Trace& trace, const Recorded& within, prof::SpanKind kind,
+                     std::string_view name = {}) {
+  size_t count = 0;
+  for (const prof::Track& track : trace.tracks()) {
+    if (!track.group.starts_with(app::kFirstCallRows)) continue;
+    for (const prof::SpanBlock& block : track.blocks)
+      for (const prof::Span& span : block.spans)
+        if (span.span_kind() == kind && span.start >= within.begin_ns && span.end() <= within.end_ns &&
+            (name.empty() || trace.name(span.name) == name))
+          ++count;
+  }
+  return count;
+}
+
+TEST_F(LabOnGpu, AFirstCallIsThatOfAFreshProcessAndHasItsTrace) {
+  const std::string path = (std::filesystem::temp_directory_path() / "warpscope_lab_cold.wsrun").string();
+  for (const Operation operation : {Operation::MatMul, Operation::Sine}) {
+    SCOPED_TRACE(std::string(to_string(operation)));
+    LabSpec spec;
+    spec.operation = operation;
+    spec.sizes = {64};
+    spec.ways = {Way::GpuResident, Way::GpuCold};
+    spec.repeats = 3, spec.warm_up = 0;
+    spec.seconds_per_point = 0.05;
+    const LabResult result = recorded(spec, path);
+    ASSERT_EQ(result.points.size(), 2u);
+    const LabPoint &warm = result.points[0], &cold = result.points[1];
+    ASSERT_TRUE(warm.ok) << warm.note;
+    ASSERT_TRUE(cold.ok) << cold.note;
+    EXPECT_GT(cold.median_s, 100 * warm.median_s) << "a context takes milliseconds at the least";
+    EXPECT_THAT(cold.note, testing::StartsWith("context "));
+    prof::RunFileReader reader(path);
+    prof::Trace trace = reader.trace();
+    reader.fill(trace);
+    const auto calls = static_cast<size_t>(cold.recorded.steps);
+    ASSERT_GE(calls, 1u);
+    for (const char* phase : {"context", "first call", "second call"})
+      EXPECT_EQ(of_first_call(trace, cold.recorded, prof::SpanKind::Phase, phase), calls) << phase;
+    EXPECT_GE(of_first_call(trace, cold.recorded, prof::SpanKind::Kernel), 2 * calls)
+        << "the first call and the second";
+    EXPECT_GT(of_first_call(trace, cold.recorded, prof::SpanKind::Api), 0u);
+    EXPECT_EQ(of_first_call(trace, warm.recorded, prof::SpanKind::Kernel), 0u);
+  }
+  std::filesystem::remove(path);
+}
+
+TEST_F(LabOnGpu, AGraphOfTheSingleOperationsSavesTheirLaunches) {
+  LabSpec spec;
+  spec.operation = Operation::Sine;
+  spec.depth = 16;
+  spec.sizes = {1 << 10};
+  spec.ways = {Way::GpuOpByOp, Way::GpuGraphOps, Way::GpuGraph};
+  const auto points = sweep(spec).points;
+  ASSERT_EQ(points.size(), 3u);
+  for (const LabPoint& p : points) ASSERT_TRUE(p.ok) << p.note;
+  EXPECT_LT(points[1].median_s, points[0].median_s);
+  EXPECT_EQ(points[1].note, "16 kernels in one launch");
+  EXPECT_THAT(points[2].note, testing::StartsWith("compiled in "));
+}
+
+// The same kernels as op by op, so the same traffic: only launches are saved.
+TEST_F(LabOnGpu, AGraphOfTheSingleOperationsRunsTheSameKernels) {
+  const std::string path = (std::filesystem::temp_directory_path() / "warpscope_lab_graph.wsrun").string();
+  LabSpec spec;
+  spec.operation = Operation::Expression;
+  spec.expression = "sin(sin(x))*2+y";
+  spec.sizes = {1 << 16};
+  spec.ways = {Way::GpuOpByOp, Way::GpuGraphOps};
+  spec.seconds_per_point = 0.05;
+  const LabResult result = recorded(spec, path);
+  ASSERT_EQ(result.points.size(), 2u);
+  prof::RunFileReader reader(path);
+  prof::Trace trace = reader.trace();
+  reader.fill(trace);
+  const size_t alone = spans_of(trace, prof::SpanKind::Kernel, result.points[0].recorded);
+  EXPECT_EQ(alone, 3 * 5u) << "two sines, a constant, a product and a sum, in three calls";
+  EXPECT_EQ(spans_of(trace, prof::SpanKind::Kernel, result.points[1].recorded), alone);
+  std::filesystem::remove(path);
+}
+
+// Conditioning is the expression's, not the kernel's: none of these is called wrong, in any way of running.
+TEST_F(LabOnGpu, RoundingOfExpressionsIsNotTakenForAWrongResult) {
+  LabSpec spec;
+  spec.operation = Operation::Expression;
+  spec.sizes = {1000, 100003};
+  for (Way way : ways_of(spec.operation))
+    if (way != Way::GpuCold) spec.ways.push_back(way);
+  for (const char* text : {"x - sin(x)", "exp(x*30) - exp(y*30)", "1/(x-y)", "log(abs(x))", "pow(abs(x), y*5)",
+                           "1e30*1e30*abs(x)", "sin(1e4*x)", "tanh(3*x) - sigmoid(y)/(y*y+0.001)", "cos(x*y) - 1"}) {
+    spec.expression = text;
+    for (const LabPoint& p : sweep(spec).points)
+      EXPECT_TRUE(p.ok) << text << ", " << info(p.way).name << ": " << p.note;
+  }
+}
+
 }  // namespace
 }  // namespace ws::lab
+
+// The process of a first call is this program once more.
+int main(int argc, char** argv) {
+  if (ws::app::run_first_call_if_asked()) return 0;
+  testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -38,7 +38,7 @@ if python3 -c pass 2>/dev/null; then
   cat >peer.py <<'PY'
 import argparse, json
 p = argparse.ArgumentParser()
-for name in ("operation", "depth", "repeats", "seconds", "sizes", "ways", "out"):
+for name in ("operation", "depth", "repeats", "warm-up", "seed", "seconds", "sizes", "ways", "out"):
     p.add_argument("--" + name)
 a = p.parse_args()
 points = [{"way": w, "size": int(n), "median_s": 1e-6 * int(n)} for n in a.sizes.split(",") for w in a.ways.split(",")]
@@ -46,7 +46,59 @@ json.dump({"framework": "PyTorch 2.0", "device": "a GPU", "operation": a.operati
 PY
   "$program" lab add --torch --script peer.py --ways gpu,gpu-pinned --sizes 1000,2000 --json >peer.json 2>/dev/null
   check "the same in PyTorch becomes a result like ours" '[[ $? == 0 ]] && grep -q "\"size\":2000" peer.json && grep -q "gpu-pinned" peer.json'
+
+  # The shipped script itself, over a PyTorch that writes down what it is asked for.
+  mkdir fake && cat >fake/torch.py <<'PY'
+import os, types
+__version__ = "2.0"
+float32, float16, uint8 = "float32", "float16", "uint8"
+def note(text):
+    open(os.environ["FAKE_LOG"], "a").write(text + "\n")
+class Tensor:
+    shape = (1,)
+    def __getattr__(self, name):
+        def answer(*_, **__):
+            if name == "zero_":
+                note("cool")
+            return self
+        return answer
+    def __mul__(self, _): return self
+    def __sub__(self, _): return self
+class Generator:
+    def manual_seed(self, seed):
+        note(f"seed {seed}")
+        return self
+class Event:
+    def __init__(self, **_): pass
+    def record(self): pass
+    def synchronize(self): pass
+    def elapsed_time(self, _): return 2.0
+def rand(shape, generator): return Tensor()
+def empty(*_, **__): return Tensor()
+def add(a, b, out): note("call")
+cuda = types.SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "a GPU", synchronize=lambda: None, Event=Event)
+backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()))
+PY
+  shipped="$(dirname "$0")/../../resources/torch/lab.py"
+  [[ $shipped == /* ]] || shipped="$OLDPWD/$shipped"
+  in_torch() { rm -f log; FAKE_LOG="$folder/log" PYTHONPATH="$folder/fake" "$program" lab add --torch --script "$shipped" --sizes 64 --repeats 4 --seconds 5 "$@" >torch.txt 2>torch.err; }
+  in_torch --ways cpu,gpu --warm-up 7 --seed 11 --cold-cache
+  check "PyTorch's inputs are out of the caches before each call, after the warm-up, from the seed" \
+    '[[ $(tr "\n" " " <log) == "seed 11 $(printf "call %.0s" {1..7})$(printf "cool call %.0s" {1..14})" ]]'
+  check "and what it has not is said" 'grep -q "sweep has no cpu\." torch.txt'
+  in_torch --ways gpu
+  check "or stay in them" '[[ $(grep -c call log) == 19 && $(head -n1 log) == "seed 42" ]] && ! grep -q cool log && ! grep -q "has no" torch.txt'
 fi
+
+"$program" lab --list >list.txt; check "the shipped experiments are listed" '[[ $(wc -l <list.txt) == 5 ]] && grep -q "^  the-timer-that-lies  *The timer that lies$" list.txt'
+"$program" lab --list --json | grep -q '"name":"hiding-the-copies".*"text":"The same work four times'; check "and as JSON with their pages" '[[ $? == 0 ]]'
+"$program" lab matmul-where-the-gpu-wins "${cpu[@]}" --sizes 2^3,16 >named.txt; check "one runs by its name, with other sizes" '[[ $? == 0 && $(grep -c "^ .*CPU, " named.txt) == 4 ]]'
+check "its page is told first" '[[ $(head -n1 named.txt) == "Matmul: where the GPU wins" ]] && grep -q "What to expect" named.txt && grep -q "^Measured on an NVIDIA H200" named.txt'
+"$program" lab the-first-call --ways cpu --sizes 64 --warm-up 0 --json 2>page.txt | grep -q '"seconds_per_point":0.2.*"warm_up":0'; check "what it says of the measurement holds, --warm-up stands above it" '[[ $? == 0 ]] && grep -q "^The first call$" page.txt'
+"$program" lab add --ways cpu --seconds 0.02 --sizes 2^10,2k,1M --json 2>/dev/null | grep -q '"sizes":\[1024,2048,1048576\]'; check "sizes as in the window" '[[ $? == 0 ]]'
+for wrong in 2^99 64G ten; do
+  "$program" lab add --sizes "1,$wrong" >/dev/null 2>err.txt; check "no size: 2 and a sentence: $wrong" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]]'
+done
 
 "$program" lab --expression 'sin(sin(x))' --source >source.cu; check "the source is shown" 'grep -q short_sine source.cu'
 for wrong in 'exec(x)' 'x+' '1e40*x' "$(printf 'sin(%.0s' {1..100})x"; do

@@ -115,8 +115,7 @@ __device__ __forceinline__ void narrow_tile(const UpdateArguments& u, const Upda
     if (sum_columns) columns(piece, k0);
   });
   product.meet();
-  const Pack<4> grad = product.quad(q.x, q.y);  // by all: where lanes at the edge stay away, others' rows collide
-  if (count > 0) move_quad<Whole>(u, factors, p.weight, at, weights, grad, count);
+  if (count > 0) move_quad<Whole>(u, factors, p.weight, at, weights, product.quad(q.x, q.y), count);
   if (!sum_columns) return;
   const float db = columns.joined(reinterpret_cast<float*>(memory));
   const int col = col0 + threadIdx.x;

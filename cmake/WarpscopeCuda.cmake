@@ -29,3 +29,40 @@ if(WARPSCOPE_CUDA)
     message(STATUS "No CUDA toolkit found: building the CPU engine only")
   endif()
 endif()
+
+# Whether this compiler is known to keep every kernel of ours in registers on every GPU that the build is for.
+function(warpscope_knows_no_spills out)
+  set(_made_for ${CMAKE_CUDA_ARCHITECTURES})
+  if(_made_for STREQUAL "native")  # which that is, the driver says; several kinds of GPU are none that is known
+    find_program(NVIDIA_SMI nvidia-smi)
+    if(NVIDIA_SMI)
+      execute_process(COMMAND ${NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
+        OUTPUT_VARIABLE _capabilities OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    endif()
+    string(REGEX MATCHALL "[0-9.]+" _made_for "${_capabilities}")
+    list(REMOVE_DUPLICATES _made_for)
+    if(_made_for STREQUAL "9.0")
+      set(_made_for 90)
+    endif()
+  endif()
+  set(${out} OFF PARENT_SCOPE)
+  if(_made_for MATCHES "90" AND CUDAToolkit_VERSION VERSION_LESS 13.1)
+    set(${out} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+# warpscope_report_spills(TARGET [warn-on-local-memory-usage]): registers of a kernel that spill into local memory are
+# reported by the compiler for every architecture of the build, and with the option arrays that it keeps there, too.
+# Where it is known to find none that is an error; elsewhere (another GPU of a machine's own, a newer compiler) a kernel
+# is only slower, and the build goes on with a warning.
+function(warpscope_report_spills target)
+  warpscope_knows_no_spills(_known)
+  if(NOT _known)
+    set_target_properties(${target} PROPERTIES WARPSCOPE_CUDA_WARNINGS_STAY ON)
+  endif()
+  list(JOIN ARGN ",--" _more)
+  if(_more)
+    set(_more "--${_more},")
+  endif()
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=${_more}--warn-on-spills>)
+endfunction()

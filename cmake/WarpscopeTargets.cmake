@@ -21,7 +21,8 @@ foreach(_flag IN LISTS _warnings)
     $<$<COMPILE_LANGUAGE:CXX>:${_flag}>)
 endforeach()
 target_compile_options(warpscope_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Werror --Werror=all-warnings>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Werror>
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:WARPSCOPE_CUDA_WARNINGS_STAY>>>>:--Werror=all-warnings>)
 if(WARPSCOPE_SANITIZE)
   list(JOIN WARPSCOPE_SANITIZE "," _sanitizers)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${_sanitizers}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)

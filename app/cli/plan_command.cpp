@@ -3,6 +3,7 @@
 
 #include "app/cli/commands.h"
 #include "engine/compile.h"
+#include "engine/trainer.h"
 
 namespace ws::cli {
 namespace {
@@ -16,6 +17,24 @@ int64_t batch_of(const RunSpec& spec, const data::Dataset& data) {
   return spec.train.batch == 0 ? data.train.rows : std::min(spec.train.batch, data.train.rows);
 }
 
+// Which kernels a product takes is known only when the plan is bound to a GPU, where the libraries are asked.
+std::string chosen_kernels(const RunSpec& spec, const Model& model, const data::Dataset& data, const Plan& plan) {
+  if (!wants_cuda(spec)) return {};
+  try {
+    const auto executor = make_executor(spec);
+    executor->load(model, data, spec);
+    executor->set_state(first_state(model, spec));
+    executor->bind(plan);
+    const std::vector<std::string> notes = executor->notes();
+    std::string text = "\nKernels chosen on " + executor->device_name() + "\n";
+    for (size_t i = 0; i < notes.size(); ++i)
+      if (!notes[i].empty()) text += std::to_string(i) + "  " + describe(plan, plan.ops[i]) + ": " + notes[i] + "\n";
+    return text;
+  } catch (const Failure& problem) {
+    return std::string("\nWhich kernels the products take is not known: ") + problem.what() + "\n";
+  }
+}
+
 int show(const PlanArguments& a) {
   const RunSpec spec = a.spec.spec();
   const data::Dataset data = data::load(spec.data);
@@ -25,6 +44,7 @@ int show(const PlanArguments& a) {
   std::printf("As built: %zu ops\n%s\n", compiled.before.ops.size(), print(compiled.before).c_str());
   for (const std::string& line : compiled.plan.log) std::printf("%s\n", line.c_str());
   std::printf("\nAs it runs: %zu ops\n%s", compiled.plan.ops.size(), print(compiled.plan).c_str());
+  if (!a.evaluation) std::printf("%s", chosen_kernels(spec, model, data, compiled.plan).c_str());
   return kDone;
 }
 

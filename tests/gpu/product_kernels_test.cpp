@@ -229,5 +229,59 @@ TEST(HalfSums, AreCoarserThanFullOnes) {
   expect_near(t.c.download(), t.want_c, 2e-2, "fp16 sums");
 }
 
+// A sum in fp16 rounds after every addition, and the library may split it: a part of a thousandth for each of the
+// roundings that a sum of `k` sees, which add up like a walk in random directions.
+double half_tolerance(int64_t k) { return 0.5 * std::sqrt(static_cast<double>(k)) * 9.8e-4; }
+
+TEST(HalfSums, ThroughTheLibraryMatchPlainLoops) {
+  NEED_GPU();
+  Bench bench;
+  Blas blas;
+  for (const Shape& s : {Shape{64, 64, 64}, Shape{256, 512, 128}, Shape{512, 256, 1024}, Shape{130, 72, 40}})
+    for (int layout = 0; layout < 3; ++layout) {
+      const std::string what = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) +
+                               " layout " + std::to_string(layout);
+      Case t = make_case(s, Precision::Fp16, layout == 1, layout == 2, Epilogue::None, Activation::None, DType::F16);
+      t.p.accumulate = Accumulate::Fp16;
+      check(Way::Library, bench, blas, t, half_tolerance(s.k), what);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST(HalfSums, ThroughTheLibraryTakeTheirEpiloguesAlong) {
+  NEED_GPU();
+  Bench bench;
+  Blas blas;
+  for (const Activation act : {Activation::Relu, Activation::Gelu}) {
+    Case t = make_case({256, 128, 256}, Precision::Fp16, false, false, Epilogue::BiasActivate, act, DType::F16);
+    t.p.accumulate = Accumulate::Fp16;
+    check(Way::Library, bench, blas, t, half_tolerance(256), std::string(to_string(act)));
+  }
+}
+
+// Whether the choice reaches the library: summed in fp16 a long sum is coarser than the same summed in fp32.
+TEST(HalfSums, ThroughTheLibraryAreCoarserThanFullOnes) {
+  NEED_GPU();
+  Bench bench;
+  Blas blas;
+  double error[2];
+  for (const Accumulate accumulate : {Accumulate::Fp32, Accumulate::Fp16}) {
+    Case t = make_case({256, 256, 4096}, Precision::Fp16, false, false, Epilogue::None, Activation::None, DType::F16);
+    t.p.accumulate = accumulate;
+    compute(Way::Library, bench, blas, t.p);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const std::vector<float> got = t.c.download();
+    double apart = 0, norm = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      apart += (got[i] - t.want_c[i]) * (got[i] - t.want_c[i]);
+      norm += t.want_c[i] * t.want_c[i];
+    }
+    error[accumulate == Accumulate::Fp16] = std::sqrt(apart / norm);
+  }
+  EXPECT_LT(error[0], 6e-4);
+  EXPECT_GT(error[1], 1.3 * error[0]);
+  EXPECT_LT(error[1], half_tolerance(4096));
+}
+
 }  // namespace
 }  // namespace ws::cuda::test

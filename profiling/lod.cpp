@@ -208,6 +208,36 @@ std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end,
   return columns;
 }
 
+namespace {
+
+template <class Counts>
+size_t count_about(const Track& track, TimeNs begin, TimeNs end, Counts counts) {
+  size_t count = 0;
+  auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),
+                                    [begin](const SpanBlock& b) { return b.reach < begin; });
+  for (; block != track.blocks.end() && block->first < end; ++block)
+    if (block->last >= begin && counts(*block)) count += block->count;
+  return count;
+}
+
+}  // namespace
+
+size_t spans_out_of_memory(const Track& track, TimeNs begin, TimeNs end) {
+  return count_about(track, begin, end, [](const SpanBlock& block) { return !block.resident(); });
+}
+
+size_t spans_about(const Track& track, TimeNs begin, TimeNs end) {
+  return count_about(track, begin, end, [](const SpanBlock&) { return true; });
+}
+
+bool in_memory(const Track& track, TimeNs begin, TimeNs end) {
+  auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),
+                                    [begin](const SpanBlock& b) { return b.reach < begin; });
+  for (; block != track.blocks.end() && block->first < end; ++block)
+    if (!block->resident() && block->last >= begin) return false;
+  return true;
+}
+
 const Span* find_at(const Track& track, TimeNs time) {
   for (Place at = first_ending_after(track, time); at.block < track.blocks.size(); at = {at.block + 1, 0}) {
     const SpanBlock& block = track.blocks[at.block];
@@ -240,26 +270,32 @@ const Span* previous_named(const Track& track, NameId name, TimeNs before) {
   return nullptr;
 }
 
-std::vector<RangeSum> sum_by_name(const Track& track, TimeNs begin, TimeNs end) {
-  std::unordered_map<uint32_t, RangeSum> sums;
-  for (Place at = first_ending_after(track, begin); at.block < track.blocks.size(); at = {at.block + 1, 0}) {
-    const auto& block = track.blocks[at.block];
-    if (block.first >= end) break;
-    for (size_t i = at.index; i < block.spans.size() && block.spans[i].start < end; ++i) {
-      const Span& span = block.spans[i];
-      if (span.end() <= begin && span.duration > 0) continue;
-      RangeSum& sum = sums.try_emplace(static_cast<uint32_t>(span.name), RangeSum{span.name, span.span_meaning(), 0, 0})
-                          .first->second;
-      ++sum.count;
-      sum.total_ns += std::min(span.end(), end) - std::max(span.start, begin);
-    }
-  }
+void NameSums::add(const Span& span, TimeNs begin, TimeNs end) {
+  if (span.start >= end || (span.end() <= begin && span.duration > 0)) return;
+  const auto key = static_cast<uint32_t>(span.name);
+  RangeSum& sum = sums_.try_emplace(key, RangeSum{span.name, span.span_meaning(), 0, 0}).first->second;
+  ++sum.count;
+  sum.total_ns += std::min(span.end(), end) - std::max(span.start, begin);
+}
+
+std::vector<RangeSum> NameSums::largest_first() const {
   std::vector<RangeSum> result;
-  for (const auto& [name, sum] : sums) result.push_back(sum);
+  for (const auto& [name, sum] : sums_) result.push_back(sum);
   std::ranges::sort(result, [](const RangeSum& a, const RangeSum& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
   });
   return result;
+}
+
+std::vector<RangeSum> sum_by_name(const Track& track, TimeNs begin, TimeNs end) {
+  NameSums sums;
+  for (Place at = first_ending_after(track, begin); at.block < track.blocks.size(); at = {at.block + 1, 0}) {
+    const auto& block = track.blocks[at.block];
+    if (block.first >= end) break;
+    for (size_t i = at.index; i < block.spans.size() && block.spans[i].start < end; ++i)
+      sums.add(block.spans[i], begin, end);
+  }
+  return sums.largest_first();
 }
 
 }  // namespace ws::prof

@@ -25,6 +25,11 @@ struct LodPoint {
 };
 std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end, int pixels);
 
+// Whether every span that touches the range is in memory. The questions below see only those that are.
+bool in_memory(const Track& track, TimeNs begin, TimeNs end);
+size_t spans_out_of_memory(const Track& track, TimeNs begin, TimeNs end);  // in the blocks that touch the range
+size_t spans_about(const Track& track, TimeNs begin, TimeNs end);          // in memory or not
+
 const Span* find_at(const Track& track, TimeNs time);                   // the span that covers `time`
 const Span* next_named(const Track& track, NameId name, TimeNs after);  // first with start > after
 const Span* previous_named(const Track& track, NameId name, TimeNs before);
@@ -36,5 +41,14 @@ struct RangeSum {
   int64_t total_ns;
 };
 std::vector<RangeSum> sum_by_name(const Track& track, TimeNs begin, TimeNs end);  // clipped to the range, largest first
+
+class NameSums {
+ public:
+  void add(const Span& span, TimeNs begin, TimeNs end);  // as much of it as lies in the range
+  std::vector<RangeSum> largest_first() const;
+
+ private:
+  std::unordered_map<uint32_t, RangeSum> sums_;
+};
 
 }  // namespace ws::prof

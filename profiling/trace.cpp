@@ -198,10 +198,10 @@ size_t Trace::resident_bytes() const {
   return bytes;
 }
 
-void Trace::evict(size_t budget) {
+void Trace::evict(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
   evict_memory(budget / 4);
   thin_counters(budget / 4);
-  evict_spans(budget);
+  evict_spans(budget, keep_begin, keep_end);
 }
 
 // Goes down to half the budget, so that it happens rarely. What is still live keeps its event: the rest of the history
@@ -239,14 +239,17 @@ void Trace::thin_counters(size_t budget) {
 }
 
 // Oldest first over all tracks; the block that is still being filled stays.
-void Trace::evict_spans(size_t budget) {
+void Trace::evict_spans(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
   size_t bytes = resident_bytes();
+  const auto stays = [&](const SpanBlock& block) {
+    return block.spans.empty() || (block.first < keep_end && block.last >= keep_begin);
+  };
   std::vector<size_t> next(tracks_.size(), 0);
   while (bytes > budget) {
     size_t oldest = tracks_.size();
     for (size_t t = 0; t < tracks_.size(); ++t) {
       const auto& blocks = tracks_[t].blocks;
-      while (next[t] < blocks.size() && blocks[next[t]].spans.empty()) ++next[t];
+      while (next[t] < blocks.size() && stays(blocks[next[t]])) ++next[t];
       if (next[t] + 1 >= blocks.size()) continue;
       if (oldest == tracks_.size() || blocks[next[t]].first < tracks_[oldest].blocks[next[oldest]].first) oldest = t;
     }
@@ -288,8 +291,9 @@ bool Trace::fill(TrackId id, size_t index, std::vector<Span>&& spans) {
   if (spans.size() != block.count || spans.front().start != block.first) return false;
   block.spans = std::move(spans);
   if (!std::ranges::is_sorted(block.spans, {}, &Span::start)) std::ranges::stable_sort(block.spans, {}, &Span::start);
+  const auto [total, last] = std::pair(block.total, block.last);
   rebuild(block);
-  carry(track, index);
+  if (block.total != total || block.last != last) carry(track, index);  // the file's sums were damaged
   return true;
 }
 

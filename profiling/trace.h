@@ -172,9 +172,11 @@ class Trace {
   size_t resident_bytes() const;
   // Drops the spans of the oldest blocks until at most `budget` bytes remain; their sums stay, so they are still drawn.
   // Spans that no run file holds are counted in losses.evicted_spans. Memory events and counters keep to a quarter of
-  // the budget each: old events of blocks that are free again go, old points lose every second one.
-  void evict(size_t budget);
-  bool backed = false;           // a run file holds every span
+  // the budget each: old events of blocks that are free again go, old points lose every second one. Spans of
+  // [keep_begin, keep_end) stay whatever the budget says: somebody looks at them.
+  void evict(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);
+  void evict_spans(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);  // these alone
+  bool backed = false;                                                          // a run file holds every span
   void shift_points(TimeNs by);  // of counters and memory events, for an importer that finds the origin last
   void drop_points();            // counters and memory events, once they are in a file
   // For a reader of run files: a block that is known by its sums only, and its spans when they have been read.
@@ -186,7 +188,6 @@ class Trace {
   void insert_late(Track& track, const Span& span);
   void evict_memory(size_t budget);
   void thin_counters(size_t budget);
-  void evict_spans(size_t budget);
 
   struct DetailHash {
     size_t operator()(const Detail& d) const;

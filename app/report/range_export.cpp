@@ -66,7 +66,7 @@ void choose_json(MainWindow& window, TimelineModel& model) {
 }  // namespace
 
 void write_range_json(Run& run, TimeRange range, const QString& path) {
-  for (int rounds = 0; rounds < 10'000 && run.fetch(range.begin, range.end); ++rounds) {
+  for (int rounds = 0; rounds < 10'000 && run.fetch(range.begin, range.end, SIZE_MAX); ++rounds) {
   }
   prof::RunData data;
   copy_trace(run.trace, range, data.trace);

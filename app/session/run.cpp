@@ -22,17 +22,18 @@ const prof::Span* last_starting_before(const prof::Track& track, prof::TimeNs ti
                                 [](prof::TimeNs t, const prof::SpanBlock& b) { return t < b.first; });
   if (block == track.blocks.begin()) return nullptr;
   --block;
+  if (!block->resident()) return &block->head;
   auto span = std::upper_bound(block->spans.begin(), block->spans.end(), time,
                                [](prof::TimeNs t, const prof::Span& s) { return t < s.start; });
   return span == block->spans.begin() ? nullptr : &*(span - 1);
 }
 
 const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
-  auto block = std::upper_bound(
-      track.blocks.begin(), track.blocks.end(), step,
-      [](uint32_t s, const prof::SpanBlock& b) { return b.spans.empty() || s < b.spans.front().step; });
+  auto block = std::upper_bound(track.blocks.begin(), track.blocks.end(), step,
+                                [](uint32_t s, const prof::SpanBlock& b) { return s < b.head.step; });
   if (block == track.blocks.begin()) return nullptr;
   --block;
+  if (!block->resident()) return block->head.step == step ? &block->head : nullptr;
   auto span = std::upper_bound(block->spans.begin(), block->spans.end(), step,
                                [](uint32_t s, const prof::Span& x) { return s < x.step; });
   if (span == block->spans.begin()) return nullptr;

@@ -11,6 +11,7 @@
 
 #include "app/session/gpu_steps.h"
 #include "app/session/recorder.h"
+#include "profiling/analysis/allocator_history.h"
 #include "profiling/formats/run_file.h"
 #include "profiling/trace.h"
 
@@ -69,6 +70,7 @@ class Run : public QObject {
   std::optional<Summary> summary;
   prof::Trace trace;
   StepSplit split;
+  prof::AllocatorHistory allocator_calls;  // to the driver, as its callbacks counted them
   std::vector<TimeMark> time_marks;
   QStringList log;
   QString trace_note;          // what was traced, dropped, and what it cost
@@ -83,6 +85,7 @@ class Run : public QObject {
   bool elsewhere = false;   // another program trains it now
   bool loaded = true;       // false: only the summary was read, the losses and the trace are still in the file
   std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: gives spans that are not in memory
+  size_t history_bytes = 384u << 20;            // what of the trace is kept in memory; the run file has all of it
 
   // Where its steps stand in time: as the GPU ran them when the host runs ahead, else as the host marked them.
   const prof::Trace& marks() const { return gpu_steps_.empty() ? trace : gpu_steps_.trace(); }
@@ -99,8 +102,11 @@ class Run : public QObject {
   bool regression() const { return spec.model.loss == LossKind::MeanSquared; }
 
   void apply(RunUpdate&& update);  // appends and emits changed()
-  // Reads spans of the range from the run file, a few blocks at a time; true when there was something to read.
-  bool fetch(prof::TimeNs begin, prof::TimeNs end);
+  // Reads spans of the range from the run file, a few blocks at a time; true when there was something to read. The
+  // range stays in memory until another is fetched. One of more than `most` spans is left as it is: a picture of so
+  // many is drawn from their sums.
+  bool fetch(prof::TimeNs begin, prof::TimeNs end) { return fetch(begin, end, history_bytes / sizeof(prof::Span) / 2); }
+  bool fetch(prof::TimeNs begin, prof::TimeNs end, size_t most);
   void setTimeMarks(std::vector<TimeMark> marked);  // and writes them into the run file, in the background
   void setStepsPerEpoch(double count) { steps_per_epoch_ = count; }
   void announce() { emit changed(); }
@@ -113,10 +119,14 @@ class Run : public QObject {
  private:
   void applyProgress(const Progress& now);
   void applyTrace(RunUpdate& update);
+  prof::RunFileReader* file();  // where the spans are that are not in memory; nullptr: nowhere
 
   double steps_per_epoch_ = 0;
   GpuSteps gpu_steps_;
-  bool host_ahead_ = false;  // since a change in mid-run
+  bool host_ahead_ = false;                         // since a change in mid-run
+  std::shared_ptr<prof::RunFileReader> written_;    // the file that a run of this session is written into
+  bool unreadable_ = false;                         // said once
+  prof::TimeNs looked_begin_ = 0, looked_end_ = 0;  // what was fetched last
   QDeadlineTimer split_due_{0};
 };
 

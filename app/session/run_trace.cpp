@@ -4,14 +4,14 @@
 #include "app/session/run.h"
 #include "app/session/run_reader.h"
 #include "profiling/analysis/step_sample.h"
+#include "profiling/lod.h"
 
 namespace ws::app {
 namespace {
 
 using prof::TimeNs;
 
-constexpr size_t kHistoryBytes = 384u << 20;  // older spans are drawn from their sums
-constexpr size_t kSplitSteps = 200;           // the newest steps, so that a change in mid-run shows
+constexpr size_t kSplitSteps = 200;  // the newest steps, so that a change in mid-run shows
 constexpr size_t kFetchBlocks = 64;
 
 }  // namespace
@@ -43,8 +43,12 @@ StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, TimeNs un
 }
 
 void Run::applyTrace(RunUpdate& update) {
-  for (prof::TraceBatch& batch : update.traces) prof::append(trace, std::move(batch));
-  if (!update.traces.empty()) trace.evict(kHistoryBytes);
+  trace.backed = !path.isEmpty();
+  for (prof::TraceBatch& batch : update.traces) {
+    allocator_calls.take(batch.allocations);
+    prof::append(trace, std::move(batch));
+  }
+  if (!update.traces.empty()) trace.evict(history_bytes, looked_begin_, looked_end_);
   for (const Change& change : update.changes) host_ahead_ |= change.key == "exec.launch" || change.key == "exec.sync";
   if (host_ahead_ || host_runs_ahead(spec)) {
     gpu_steps_.update(trace, arrived());
@@ -55,13 +59,30 @@ void Run::applyTrace(RunUpdate& update) {
   split_due_.setRemainingTime(300);
 }
 
-bool Run::fetch(prof::TimeNs begin, prof::TimeNs end) {
-  if (!reader) return false;
+// The file of a run of this session is opened once something of it is asked for; it may still be written.
+prof::RunFileReader* Run::file() {
+  if (unreadable_) return nullptr;
+  if (reader) return reader.get();
+  if (!written_ && !path.isEmpty()) written_ = std::make_shared<prof::RunFileReader>(path.toStdString());
+  return written_.get();
+}
+
+bool Run::fetch(prof::TimeNs begin, prof::TimeNs end, size_t most) {
+  size_t missing = 0, all = 0;
+  for (const prof::Track& track : trace.tracks()) {
+    missing += prof::spans_out_of_memory(track, begin, end);
+    all += prof::spans_about(track, begin, end);
+  }
+  if (missing == 0 || all > most) return false;
+  looked_begin_ = begin, looked_end_ = end;
   try {
-    return reader->fill(trace, begin, end, kFetchBlocks) > 0;
+    prof::RunFileReader* const from = file();
+    if (!from || from->fill(trace, begin, end, kFetchBlocks) == 0) return false;
+    trace.evict_spans(history_bytes, begin, end);
+    return true;
   } catch (const std::exception& problem) {
     log << QString::fromUtf8(problem.what());
-    reader.reset();  // said once
+    unreadable_ = true;  // said once
     return false;
   }
 }

@@ -114,7 +114,9 @@ HoverCard folded_card(const prof::Trace& trace, size_t index, const prof::LodRec
   card.swatch = theme().of(rect.meaning);
   card.rows.push_back({"most of it", ws::app::meaning_name(rect.meaning)});
   constexpr uint32_t kCountedByName = 200'000;
-  if (rect.count <= kCountedByName) {
+  if (rect.count <= kCountedByName && !prof::in_memory(trace.tracks()[index], column.begin, column.end))
+    card.rows.push_back({"by name", "not in memory: zoom in"});
+  else if (rect.count <= kCountedByName) {
     auto sums = prof::sum_by_name(trace.tracks()[index], column.begin, column.end);
     for (size_t i = 0; i < std::min<size_t>(3, sums.size()); ++i)
       card.rows.push_back({QString("%1 ×").arg(sums[i].count),

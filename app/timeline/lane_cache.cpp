@@ -34,9 +34,15 @@ const std::vector<prof::LodRect>& LaneCache::rects(const prof::Trace& trace, siz
   const prof::Track& source = trace.tracks()[track];
   Entry& entry = entries_[{&trace, track}];
   const auto evicted = static_cast<size_t>(trace.losses.evicted_spans);
-  if (entry.pixels == pixels && entry.range == range && entry.spans == source.spans && entry.evicted == evicted)
+  if (entry.pixels == pixels && entry.range == range && entry.spans == source.spans && entry.evicted == evicted &&
+      entry.whole)
     return entry.rects;
-  entry = {range, pixels, source.spans, evicted, rects_of(source, range, pixels)};
+  entry = {range,
+           pixels,
+           source.spans,
+           evicted,
+           rects_of(source, range, pixels),
+           prof::in_memory(source, range.begin, range.end)};
   return entry.rects;
 }
 

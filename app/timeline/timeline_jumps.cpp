@@ -3,6 +3,24 @@
 #include "app/timeline/timeline_view.h"
 
 namespace ws::app {
+namespace {
+
+constexpr prof::TimeNs kEver = prof::kAlways / 2;
+
+bool is_stream(const prof::Track& track) { return track.kind == prof::TrackKind::Stream; }
+bool is_steps_row(const prof::Track& track) { return track.kind == prof::TrackKind::Steps; }
+bool is_gpu_row(const prof::Track& track) { return is_stream(track) || track.kind == prof::TrackKind::GraphLaunches; }
+bool is_longer(const prof::Span& a, const prof::Span& b) { return a.duration > b.duration; }
+// What has to be in memory for an answer to be right; a search that goes round has looked at all of it.
+TimeRange searched(const std::optional<FoundSpan>& found, prof::TimeNs from, bool forward) {
+  if (!found || (forward ? found->span.start <= from : found->span.start >= from)) return {-kEver, kEver};
+  return forward ? TimeRange{from, found->span.start} : TimeRange{found->span.start, from};
+}
+bool too_many_to_walk(const prof::Trace& trace) {
+  return std::ranges::any_of(trace.tracks(), [](const prof::Track& t) { return is_stream(t) && t.spans > kWalkLimit; });
+}
+
+}  // namespace
 
 void TimelineView::goTo(int run, const FoundSpan& found) {
   const prof::TimeNs offset = model_->offset(run);
@@ -28,8 +46,58 @@ void TimelineView::nextSame(bool forward) {
   const prof::Span& span = chosen->span;
   const prof::Span* next =
       forward ? prof::next_named(track, span.name, span.start) : prof::previous_named(track, span.name, span.start);
-  if (!next) return emit said(forward ? tr("This was the last of that name.") : tr("This was the first of that name."));
-  goTo(run, {chosen->track, *next});
+  const TimeRange between =
+      forward ? TimeRange{span.start, next ? next->start : kEver} : TimeRange{next ? next->start : -kEver, span.start};
+  const QString none = forward ? tr("This was the last of that name.") : tr("This was the first of that name.");
+  std::optional<FoundSpan> known;
+  if (next) known = FoundSpan{chosen->track, *next};
+  if (!prof::in_memory(track, between.begin, between.end))
+    return askNextSame(chosen->run, track, span, known, forward, none);
+  if (!known) return emit said(none);
+  goTo(run, *known);
+}
+
+void TimelineView::askNextSame(Run* run, const prof::Track& track, const prof::Span& span,
+                               std::optional<FoundSpan> known, bool forward, const QString& none) {
+  const std::string name = run->trace.name(span.name);
+  const prof::TimeNs until = known ? known->span.start : forward ? kEver : -kEver;
+  prof::Track like;
+  like.kind = track.kind, like.name = track.name, like.group = track.group, like.depth = track.depth;
+  const auto ask = [like, name, from = span.start, until, forward](prof::StoredSpans& file) {
+    const auto same = [&](const prof::Span& s) { return file.trace().name(s.name) == name; };
+    const auto row = track_of(file.trace(), like);
+    if (!row) return std::optional<StoredHit>();
+    return hit_of(file, forward ? file.next(*row, from, until, same) : file.previous(*row, from, until, same));
+  };
+  askFile(
+      run, tr("Looking for the next %1 in the run file…").arg(QString::fromStdString(name)), known, none, ask,
+      [this](int index, const FoundSpan& found) { goTo(index, found); },
+      [forward](const prof::Span& a, const prof::Span& b) { return forward ? a.start < b.start : a.start > b.start; });
+}
+
+void TimelineView::askFile(Run* run, const QString& what, std::optional<FoundSpan> known, const QString& none,
+                           StoredQuestion ask, const std::function<void(int run, const FoundSpan& found)>& show,
+                           const std::function<bool(const prof::Span& a, const prof::Span& b)>& better) {
+  const auto answered = [=, this, run = QPointer<Run>(run)](const std::optional<StoredHit>& hit, size_t unread,
+                                                            const QString& problem) {
+    const int index = run ? model_->indexOf(run) : -1;
+    if (index < 0) return;
+    std::optional<FoundSpan> best = known;
+    const auto found = hit ? found_in(run->trace, *hit) : std::nullopt;
+    if (found && (!best || better(found->span, best->span))) best = found;
+    if (best) show(index, *best);
+    if (!problem.isEmpty())
+      emit said(tr("Only what is in memory was searched: %1").arg(problem));
+    else if (unread > 0)
+      emit said(
+          tr("Not known: %1 spans of the run file cannot be read.").arg(count_text(static_cast<int64_t>(unread))));
+    else if (!best)
+      emit said(none);
+    else
+      emit said({});
+  };
+  if (search_->ask<std::optional<StoredHit>>(*run, std::move(ask), answered)) return emit said(what);
+  answered(std::nullopt, 0, tr("older spans were dropped, and no run file holds them."));
 }
 
 void TimelineView::addMark() {
@@ -86,22 +154,77 @@ bool TimelineView::jumpToStep(int64_t step) {
 }
 
 void TimelineView::jumpToSlowestStep() {
-  for (int i = 0; i < static_cast<int>(model_->runCount()); ++i)
-    if (const auto slowest = slowest_step(model_->run(i)->marks())) {
-      showStep(i, slowest->span, 0.2);
-      return;
-    }
+  const auto show = [this](int index, const FoundSpan& found) { showStep(index, found.span, 0.2); };
+  for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
+    Run* run = model_->run(i);
+    const auto slowest = slowest_step(run->marks());
+    if (!slowest) continue;
+    const bool on_gpu = run->hasGpuSteps();
+    if (in_memory(run->trace, {-kEver, kEver}, on_gpu ? is_gpu_row : is_steps_row) &&
+        in_memory(run->marks(), {-kEver, kEver}, is_steps_row))
+      return show(i, *slowest);
+    const auto ask = [on_gpu](prof::StoredSpans& file) {
+      if (!on_gpu) return hit_of(file, file.slowest_step());
+      const auto step = file.slowest_step_on_gpu();
+      if (!step) return std::optional<StoredHit>();
+      StoredHit hit;
+      hit.span = *step;
+      return std::optional(hit);
+    };
+    if (!on_gpu)
+      return askFile(run, tr("Looking for the slowest step in the run file…"), slowest, {}, ask, show, is_longer);
+    return askStepOnGpu(run, *slowest, ask);
+  }
   emit said(tr("No ticked run has steps in its trace."));
 }
 
+// Steps of the GPU stand in no row of the trace: their times are all there is to show.
+void TimelineView::askStepOnGpu(Run* run, const FoundSpan& known, StoredQuestion ask) {
+  const auto answered = [=, this, run = QPointer<Run>(run)](const std::optional<StoredHit>& hit, size_t,
+                                                            const QString& problem) {
+    const int index = run ? model_->indexOf(run) : -1;
+    if (index < 0) return;
+    showStep(index, hit && is_longer(hit->span, known.span) ? hit->span : known.span, 0.2);
+    emit said(problem.isEmpty() ? QString() : tr("Only what is in memory was searched: %1").arg(problem));
+  };
+  if (search_->ask<std::optional<StoredHit>>(*run, std::move(ask), answered))
+    return emit said(tr("Looking for the slowest step in the run file…"));
+  answered(std::nullopt, 0, tr("older spans were dropped, and no run file holds them."));
+}
+
+void TimelineView::showGap(int run, TimeRange gap) {
+  const prof::TimeNs offset = model_->offset(run);
+  const TimeRange view{gap.begin - offset, gap.end - offset};
+  setRange(padded(view, 0.3));
+  selectRange(view);
+}
+
 void TimelineView::jumpToLongestGap() {
-  for (int i = 0; i < static_cast<int>(model_->runCount()); ++i)
-    if (const auto gap = longest_gap(model_->run(i)->trace)) {
-      const prof::TimeNs offset = model_->offset(i);
-      const TimeRange view{gap->begin - offset, gap->end - offset};
-      setRange(padded(view, 0.3));
-      return selectRange(view);
+  for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
+    Run* run = model_->run(i);
+    const auto known = longest_gap(run->trace);
+    if (in_memory(run->trace, {-kEver, kEver}, is_stream) && !too_many_to_walk(run->trace)) {
+      if (!known) continue;
+      return showGap(i, *known);
     }
+    using Gap = std::optional<prof::StoredSpans::Gap>;
+    const auto answered = [this, known, run = QPointer<Run>(run)](const Gap& gap, size_t unread,
+                                                                  const QString& problem) {
+      const int index = run ? model_->indexOf(run) : -1;
+      if (index < 0) return;
+      std::optional<TimeRange> longest = known;
+      if (gap && (!longest || gap->end - gap->begin > longest->length())) longest = TimeRange{gap->begin, gap->end};
+      if (longest) showGap(index, *longest);
+      emit said(!problem.isEmpty() ? tr("Only what is in memory was searched: %1").arg(problem)
+                : unread > 0       ? tr("A longer one may be among the %1 spans that cannot be read.")
+                                   .arg(count_text(static_cast<int64_t>(unread)))
+                             : QString());
+    };
+    if (search_->ask<Gap>(
+            *run, [](prof::StoredSpans& file) { return file.longest_gap(); }, answered))
+      return emit said(tr("Looking for the longest gap in the run file…"));
+    return answered(std::nullopt, 0, tr("older spans were dropped, and no run file holds them."));
+  }
   emit said(tr("No ticked run has GPU streams in its trace."));
 }
 
@@ -117,6 +240,7 @@ bool TimelineView::find(const QString& text, bool forward) {
   const auto* chosen = selection_->get<SpanChoice>();
   std::optional<FoundSpan> best;
   int best_run = -1;
+  prof::TimeNs best_from = 0;  // where the search of that run began
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
     const prof::Trace& trace = model_->run(i)->trace;
     std::vector<prof::NameId> names;
@@ -135,13 +259,54 @@ bool TimelineView::find(const QString& text, bool forward) {
     if (!found) found = find_span(trace, names, ops, forward ? INT64_MIN / 2 : INT64_MAX / 2, forward);  // goes round
     const auto at = [&](const FoundSpan& f, int run) { return f.span.start - model_->offset(run); };
     if (found && (!best || (forward ? at(*found, i) < at(*best, best_run) : at(*found, i) > at(*best, best_run))))
-      best = found, best_run = i;
+      best = found, best_run = i, best_from = from;
+    if (!found && best_run < 0 && !in_memory(trace, {-kEver, kEver})) best_run = i, best_from = from;
+  }
+  if (best_run >= 0 && !in_memory(model_->run(best_run)->trace, searched(best, best_from, forward))) {
+    askFound(model_->run(best_run), text, best_from, best, forward);
+    return true;
   }
   if (best)
     goTo(best_run, *best);
   else
     emit said(tr("Nothing is called “%1”.").arg(text));
   return best.has_value();
+}
+
+void TimelineView::askFound(Run* run, const QString& text, prof::TimeNs from, std::optional<FoundSpan> known,
+                            bool forward) {
+  const auto ask = [text, from, forward](prof::StoredSpans& file) {
+    const prof::Trace& trace = file.trace();
+    const auto holds = [&](const std::string& name) {
+      return QString::fromStdString(name).contains(text, Qt::CaseInsensitive);
+    };
+    std::vector<bool> names, ops{false};
+    for (size_t n = 0; n < trace.name_count(); ++n) names.push_back(holds(trace.name(static_cast<prof::NameId>(n))));
+    for (size_t op = 1; op < trace.ops.size(); ++op)
+      ops.push_back(holds(trace.ops[op].name) || holds(trace.ops[op].layer) || holds(trace.ops[op].detail));
+    const auto wanted = [&](const prof::Span& s) {
+      return (static_cast<size_t>(s.name) < names.size() && names[static_cast<size_t>(s.name)]) || ops[s.op];
+    };
+    std::optional<prof::StoredSpans::Found> best;
+    for (const prof::TimeNs begin : {from, forward ? -kEver : kEver}) {  // then it goes round
+      for (size_t t = 0; t < trace.tracks().size(); ++t) {
+        const prof::TimeNs until = best ? best->span.start : forward ? kEver : -kEver;
+        const auto found = forward ? file.next(t, begin, until, wanted) : file.previous(t, begin, until, wanted);
+        if (found) best = found;
+      }
+      if (best) break;
+    }
+    return hit_of(file, best);
+  };
+  const auto better = [from, forward](const prof::Span& a, const prof::Span& b) {
+    const auto rank = [&](const prof::Span& s) {
+      return std::pair(forward ? s.start <= from : s.start >= from, forward ? s.start : -s.start);
+    };
+    return rank(a) < rank(b);
+  };
+  askFile(
+      run, tr("Looking for “%1” in the run file…").arg(text), known, tr("Nothing is called “%1”.").arg(text), ask,
+      [this](int index, const FoundSpan& found) { goTo(index, found); }, better);
 }
 
 // A panel chose something: bring it into view.

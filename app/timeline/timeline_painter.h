@@ -40,6 +40,7 @@ class LaneCache {
     int pixels = 0;
     size_t spans = 0, evicted = 0;
     std::vector<prof::LodRect> rects;
+    bool whole = false;  // otherwise more may have been read since
   };
   std::map<std::pair<const prof::Trace*, size_t>, Entry> entries_;
 };

@@ -9,6 +9,7 @@
 
 #include "app/timeline/hover_card.h"
 #include "app/timeline/selection.h"
+#include "app/timeline/stored_search.h"
 #include "app/timeline/timeline_model.h"
 #include "app/timeline/timeline_painter.h"
 
@@ -98,6 +99,16 @@ class TimelineView : public QWidget {
   QRectF boxOf(int run, size_t track, const prof::Span& span) const;
   void goTo(int run, const FoundSpan& found);
   bool showStep(int run, const prof::Span& step, double margin);
+  using StoredQuestion = std::function<std::optional<StoredHit>(prof::StoredSpans&)>;
+  // What the trace in memory said, `known`, may not be all: asks the run's file too, and shows the better of both.
+  void askFile(Run* run, const QString& what, std::optional<FoundSpan> known, const QString& none, StoredQuestion ask,
+               const std::function<void(int run, const FoundSpan& found)>& show,
+               const std::function<bool(const prof::Span& a, const prof::Span& b)>& better);
+  void askNextSame(Run* run, const prof::Track& track, const prof::Span& span, std::optional<FoundSpan> known,
+                   bool forward, const QString& none);
+  void askStepOnGpu(Run* run, const FoundSpan& known, StoredQuestion ask);
+  void askFound(Run* run, const QString& text, prof::TimeNs from, std::optional<FoundSpan> known, bool forward);
+  void showGap(int run, TimeRange gap);
   std::optional<TimeRange> chosenTime() const;
   int keyOf(const QKeyEvent*) const;
   bool moveKey(int key, Qt::KeyboardModifiers);
@@ -130,6 +141,7 @@ class TimelineView : public QWidget {
   std::optional<FoundSpan> jump_to_;
   int jump_run_ = -1;
   bool fit_all_next_ = false;
+  StoredSearch* search_ = new StoredSearch(this);
 };
 
 }  // namespace ws::app

@@ -12,8 +12,7 @@ using prof::Trace;
 using prof::Track;
 using prof::TrackKind;
 
-constexpr size_t kWalkLimit = 4'000'000;
-constexpr size_t kPartnerLimit = 300'000;
+constexpr size_t kPartnerLimit = 300'000, kMostParts = 2'000'000;
 constexpr size_t kStrangers = 64, kPeriods = 41;
 
 const Span* steps_upper(const Track& track, auto before) {
@@ -161,9 +160,10 @@ Busy gpu_during(const Trace& trace, TimeRange range) {
     if (!on_gpu(track)) continue;
     for_each_span(track, range.begin, range.end, [&](const Span& s) {
       parts.push_back({std::max(s.start, range.begin), std::min(s.end(), range.end)});
-      return parts.size() < kPartnerLimit;
+      return parts.size() < kMostParts;
     });
   }
+  if (parts.size() >= kMostParts) return {0, 0, false};
   std::sort(parts.begin(), parts.end(), [](const TimeRange& a, const TimeRange& b) { return a.begin < b.begin; });
   Busy result;
   TimeNs reached = range.begin;

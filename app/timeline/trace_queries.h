@@ -9,6 +9,8 @@
 
 namespace ws::app {
 
+inline constexpr size_t kWalkLimit = 4'000'000;  // spans of a row; the rest is not looked at
+
 struct FoundSpan {
   size_t track = 0;
   prof::Span span;
@@ -41,6 +43,7 @@ std::optional<FoundSpan> find_span(const prof::Trace& trace, const std::vector<p
 
 struct Busy {
   prof::TimeNs busy = 0, idle = 0;
+  bool known = true;  // false: too many spans to tell in a moment
 };
 Busy gpu_during(const prof::Trace& trace, TimeRange range);
 struct SameName {

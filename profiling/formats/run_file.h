@@ -98,6 +98,9 @@ class RunFileReader {
   // on any trace that was written into this file, also a live one that has evicted blocks.
   size_t fill(Trace& trace, TimeNs begin, TimeNs end, size_t most_blocks = std::numeric_limits<size_t>::max());
   size_t fill(Trace& trace);
+  Trace outline();  // as trace(), without counters and memory events
+  // Those of one block of what outline() gave, which stays out of memory; throws Failure where they cannot be read.
+  std::vector<Span> spans(Trace& outline, TrackId track, size_t block);
   std::vector<std::string> problems() const;
 
  private:

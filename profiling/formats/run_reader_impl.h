@@ -1,6 +1,7 @@
 // What a run file reader holds, shared by the parts that read rows and those that read the trace.
 #pragma once
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -63,7 +64,12 @@ struct RunFileReader::Impl {
     std::vector<DetailId> details;
   };
   Renumbering renumber(Trace& trace) const;
+  static void put_in_order(std::vector<StoredRow>& list);
+  void read_new_rows();
   int64_t key_of(int64_t stored_track, const SpanBlock& block);
+  const std::vector<Span>& decoded(int64_t key, uint32_t count);
+  void renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to) const;
+  std::vector<Span> gathered(const Track& track, size_t index, int64_t stored_track);
   bool read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track, const Renumbering& to);
   size_t fill(Trace& trace, TimeNs begin, TimeNs end, size_t most);
   static size_t first_block(const Track& track, TimeNs begin);
@@ -78,7 +84,9 @@ struct RunFileReader::Impl {
   std::vector<Detail> details;
   std::vector<OpInfo> ops{{}};
   std::vector<StoredTrack> tracks;
-  std::multimap<std::pair<int64_t, TimeNs>, std::pair<int64_t, uint32_t>> keys;  // track and start → row and count
+  std::unordered_map<int64_t, std::vector<StoredRow>> rows;     // by track
+  std::deque<std::pair<int64_t, std::vector<Span>>> just_read;  // the newest few, by key and in the file's numbers
+  Renumbering outline_to;                                       // of what outline() gave
   bool looked_again = false;
   int64_t summed = 0;                      // over all blocks of the trace
   std::unordered_set<int64_t> unreadable;  // damaged blocks are tried once

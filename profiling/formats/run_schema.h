@@ -50,6 +50,13 @@ struct StoredBlock {
   uint32_t count;
   std::string sums;
 };
+// Where a block lies, in order of `first`; `reach`: the greatest end of it and of those before it.
+struct StoredRow {
+  TimeNs first, last;
+  uint32_t count;
+  int64_t key;
+  TimeNs reach = 0;
+};
 struct StoredTrack {
   int64_t id;
   TrackKind kind;

@@ -1,5 +1,8 @@
 // A recorded program, shown while it runs. This program is also the one that is recorded: it speaks as the collector in
 // a CUDA program would, so that no GPU is needed.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <QTemporaryDir>
 #include <QtTest>
 #include <chrono>
@@ -37,10 +40,11 @@ prof::TraceBatch batch(int number) {
 int recorded_program() {
   prof::LiveSender sender(std::getenv(prof::kRecordFollower), 0);
   prof::RunSummary summary;
+  summary.extra[prof::kRecordProcess] = prof::this_process();
   summary.name = "saxpy", summary.origin = "record";
   for (const char* told : {prof::kRecordLevel, prof::kRecordWindow, prof::kRecordCounters})
     summary.notes += std::string(std::getenv(told)) + " ";
-  prof::RunFileWriter writer(std::getenv(prof::kRecordFile), summary);
+  prof::RunFileWriter writer(prof::claim_file(std::getenv(prof::kRecordFile)), summary);
   for (int i = 0; i < kBatches; ++i) {
     sender.send(batch(i));
     writer.add(batch(i));
@@ -51,6 +55,16 @@ int recorded_program() {
   writer.finish();
   sender.finish();
   return 0;
+}
+
+// Starts another process that does the same, and waits for it.
+int recorded_twice() {
+  const pid_t other = fork();
+  const int status = recorded_program();
+  if (other == 0) _exit(status);
+  int its = 1;
+  waitpid(other, &its, 0);
+  return status != 0 ? status : its;
 }
 
 }  // namespace
@@ -68,6 +82,7 @@ class RecordingTest : public QObject {
     set_theme(*qApp, ThemeName::Dark);
   }
   void aProgramIsShownWhileItRuns();
+  void everyProcessComesIntoTheLibrary();
   void aForgottenRunEndsWell();
   void whatCannotBeRecordedIsSaid();
   void aProgramIsToldHowCloselyToRecord();
@@ -96,6 +111,21 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
   QCOMPARE(QFileInfo(kept->path).absolutePath(), QFileInfo(home_.path() + "/runs").absoluteFilePath());
   QVERIFY(kept->slot >= 0 && !kept->live());
   QTRY_COMPARE_WITH_TIMEOUT(kept->trace.span_count(), size_t{kBatches * kKernels}, 5000);
+}
+
+void RecordingTest::everyProcessComesIntoTheLibrary() {
+  MainWindow window(home_.path() + "/both");
+  window.setKeepLayout(false);
+  window.show();
+  QVERIFY2(window.record({self(), "--recorded-twice"}, fake()), qPrintable(window.notice()->text()));
+  QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->busy(), 15'000);
+  QTRY_COMPARE_WITH_TIMEOUT(window.library()->runs().size(), size_t{2}, 5000);
+  QCOMPARE(QDir(home_.path() + "/both/.recording").entryList(QDir::Files), QStringList());
+  for (Run* run : window.library()->runs()) {
+    QVERIFY2(run->path.endsWith(".wsrun") && !run->unfinished, qPrintable(run->path));
+    window.library()->setTicked(run, true);
+    QTRY_COMPARE_WITH_TIMEOUT(run->trace.span_count(), size_t{kBatches * kKernels}, 5000);
+  }
 }
 
 // Whoever owns the run may drop it while the program goes on: its file is kept all the same.
@@ -193,6 +223,7 @@ void RecordingTest::theDialogAsksForAllOfIt() {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--recorded") return recorded_program();
+  if (argc > 1 && std::string_view(argv[1]) == "--recorded-twice") return recorded_twice();
   QApplication app(argc, argv);
   RecordingTest test;
   return QTest::qExec(&test, argc, argv);

@@ -79,6 +79,7 @@ class TimelineFollowTest : public QObject {
   void followStandsStill();
   void freezeOutlivesTheRun();
   void aTraceThatComesLaterIsShown();
+  void oldBlocksOfThisSessionComeBack();
   void stepsOfTheGpuComeFromItsKernels();
   void recordsArriveLate();
   void kernelsAreAlwaysInView();
@@ -129,6 +130,64 @@ void TimelineFollowTest::aTraceThatComesLaterIsShown() {
   QVERIFY(range.begin > 0 && range.end <= late.trace.last_time() + range.length() / 2);
   QVERIFY(range.contains(late.trace.last_time() - range.length() / 2));
   t.pane.setRuns({});
+}
+
+// A run of this session keeps a part of its history in memory; what somebody looks at comes back from the file that is
+// still being written, and stays while more arrives.
+void TimelineFollowTest::oldBlocksOfThisSessionComeBack() {
+  QTemporaryDir folder;
+  Run run;
+  run.path = folder.filePath("live.wsrun"), run.history_bytes = 1 << 20;
+  const auto batch = [](int number) {
+    prof::BatchBuilder builder;
+    auto& row = builder.row(TrackKind::Stream, "stream 7", "GPU 0");
+    for (int i = 0; i < 2000; ++i) {
+      prof::Span span;
+      span.start = (number * 2000 + i) * 1000, span.duration = 600;
+      span.name = builder.id(builder.name("kernel " + std::to_string(i % 5)));
+      row.spans.push_back(span);
+    }
+    return builder.finish();
+  };
+  prof::RunFileWriter writer(run.path.toStdString(), {});
+  int number = 0;
+  const auto go_on = [&](int batches) {
+    for (int i = 0; i < batches; ++i, ++number) {
+      writer.add(batch(number));
+      writer.flush();
+      RunUpdate update;
+      update.traces.push_back(batch(number));
+      run.apply(std::move(update));
+    }
+  };
+  go_on(50);
+  QVERIFY(run.live());
+  const prof::Track& track = run.trace.tracks()[0];
+  QVERIFY(track.blocks.size() > 90 && !track.blocks[3].resident());
+  QVERIFY(run.trace.resident_bytes() < run.history_bytes * 3 / 2);
+  const TimeRange old{3'000'000, 9'000'000};
+  LaneCache cache;
+  const size_t folded = cache.rects(run.trace, 0, old, 1000).size();
+  while (run.fetch(old.begin, old.end)) {
+  }
+  QVERIFY(prof::in_memory(track, old.begin, old.end));
+  QVERIFY2(cache.rects(run.trace, 0, old, 1000).size() > 10 * folded, "the picture is that of before");
+  QCOMPARE(prof::sum_by_name(track, old.begin, old.end).size(), size_t{5});
+  QCOMPARE(QString::fromStdString(run.trace.name(track.blocks[4].spans[2].name)).left(6), QString("kernel"));
+  go_on(30);
+  QVERIFY2(prof::in_memory(track, old.begin, old.end), "what is looked at was dropped again");
+  QVERIFY(run.trace.resident_bytes() < run.history_bytes * 3 / 2);
+  QCOMPARE(run.trace.losses.evicted_spans, uint64_t{0});
+  writer.finish();
+  RunUpdate last;
+  last.summary = Summary{};
+  run.apply(std::move(last));
+  QVERIFY(!run.live() && !track.blocks[60].resident());
+  QVERIFY(run.fetch(track.blocks[60].first, track.blocks[60].last));
+  QVERIFY(track.blocks[60].resident());
+  // A picture of everything is drawn from sums: the whole history does not come back for it.
+  QVERIFY(!run.fetch(0, run.trace.last_time()));
+  QVERIFY(run.fetch(0, run.trace.last_time(), SIZE_MAX));
 }
 
 void TimelineFollowTest::stepsOfTheGpuComeFromItsKernels() {

@@ -1,7 +1,9 @@
 // The timeline, driven as a person would.
 #include <QSignalSpy>
+#include <QTemporaryDir>
 #include <QtTest>
 
+#include "app/panels/details_panel.h"
 #include "app/panels/theme.h"
 #include "tests/app/two_runs.h"
 
@@ -23,6 +25,7 @@ class TimelineTest : public QObject {
   void findGoesRound();
   void marksHaveNotes();
   void jumpsToStepSlowestAndGap();
+  void whatIsOutOfMemoryIsFoundInTheFile();
   void hoverShowsACardAfterAWhile();
   void foldedSpansSayTheirCount();
   void groupsFoldOnClick();
@@ -182,6 +185,70 @@ void TimelineTest::jumpsToStepSlowestAndGap() {
   QCOMPARE(t.selection.get<SpanChoice>()->span.duration, slowest_step(t.fast.trace)->span.duration);
   t.view().jumpToLongestGap();
   QCOMPARE(t.selection.ranges()[0].range, *longest_gap(t.fast.trace));
+}
+
+// Only the end of the run is in memory: what lies before is asked of its file, and the answers are those of the whole.
+void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
+  QTemporaryDir folder;
+  TwoRuns t;
+  test::add_steps(t.fast.trace, test::StepStyle::GraphArena, 500, 4000);
+  t.fast.path = folder.filePath("fast.wsrun");
+  {
+    prof::RunFileWriter writer(t.fast.path.toStdString(), {});
+    writer.add(t.fast.trace);
+    writer.finish();
+  }
+  t.pane.setRuns({&t.fast});
+  prof::Trace& trace = t.fast.trace;
+  const auto slowest = slowest_step(trace);
+  const auto gap = longest_gap(trace);
+  size_t stream = 0;
+  while (trace.tracks()[stream].kind != prof::TrackKind::Stream) ++stream;
+  const prof::Track& track = trace.tracks()[stream];
+  const prof::Span last = track.blocks.back().spans.back(), first = track.blocks.front().spans.front();
+  const prof::Span middle = track.blocks[1].spans[5], before = *prof::previous_named(track, middle.name, middle.start);
+  const prof::Span after = *prof::next_named(track, first.name, first.start);
+  t.selection.choose(SpanChoice{&t.fast, stream, first});
+  QVERIFY(t.view().find(QString::fromStdString(trace.name(first.name)), true));
+  const prof::TimeNs found = t.selection.get<SpanChoice>()->span.start;
+  const RunRange range{&t.fast, {first.start, last.start}};
+  const QString sums = range_details({range}, 20);
+  QVERIFY(sums.contains("×"));
+  trace.backed = true;
+  trace.evict(0);
+  QVERIFY(!prof::in_memory(track, first.start, last.start));
+  QSignalSpy said(&t.view(), &TimelineView::said);
+  const auto chosen = [&] { return t.selection.get<SpanChoice>() ? t.selection.get<SpanChoice>()->span.start : -1; };
+  const auto go = [&](const prof::Span& from, bool forward) {
+    t.selection.choose(SpanChoice{&t.fast, stream, from});
+    t.view().nextSame(forward);
+  };
+  go(first, true);
+  QVERIFY(said.back()[0].toString().contains("in the run file"));
+  QTRY_COMPARE_WITH_TIMEOUT(chosen(), after.start, 5000);
+  go(middle, false);
+  QTRY_COMPARE_WITH_TIMEOUT(chosen(), before.start, 5000);
+  go(first, false);
+  QTRY_COMPARE_WITH_TIMEOUT(said.back()[0].toString(), QString("This was the first of that name."), 5000);
+  t.selection.choose(SpanChoice{&t.fast, stream, first});
+  QVERIFY(t.view().find(QString::fromStdString(trace.name(first.name)), true));
+  QTRY_COMPARE_WITH_TIMEOUT(chosen(), found, 5000);
+  QVERIFY(!t.view().find("no such kernel", true));
+  t.view().jumpToSlowestStep();
+  QTRY_COMPARE_WITH_TIMEOUT(chosen(), slowest->span.start, 5000);
+  t.view().jumpToLongestGap();
+  QTRY_VERIFY_WITH_TIMEOUT(!t.selection.ranges().empty() && t.selection.ranges()[0].range == *gap, 5000);
+  // The sums of a range: nothing is said of it before all of it was read.
+  DetailsPanel details(&t.selection);
+  t.selection.chooseRanges({range});
+  QTRY_VERIFY_WITH_TIMEOUT(details.html().contains("being summed"), 5000);
+  QTRY_VERIFY_WITH_TIMEOUT(!details.html().contains("being summed") && details.html().contains("×"), 5000);
+  for (const QString& row : sums.split("<tr>"))
+    if (row.contains("×")) QVERIFY2(details.html().contains(row.section("×", 1)), qPrintable(row));
+  // No file: that is said, and what is known is shown.
+  t.fast.path.clear();
+  go(first, true);
+  QVERIFY(said.back()[0].toString().contains("no run file holds them"));
 }
 
 void TimelineTest::hoverShowsACardAfterAWhile() {

@@ -15,6 +15,7 @@
 #include "profiling/failure.h"
 #include "profiling/formats/span_codec.h"
 #include "profiling/formats/sqlite.h"
+#include "profiling/formats/stored_spans.h"
 #include "tests/profiling/made_trace.h"
 
 namespace ws::prof {
@@ -206,6 +207,82 @@ TEST_F(RunFile, TakesBatchesWhileTheRunGoes) {
   EXPECT_EQ(trace.counters().at(0).points.size(), 40u);
   ASSERT_EQ(reader.allocations().size(), 40u);
   EXPECT_EQ(reader.allocations()[3].allocations, 20u);
+}
+
+// Records of two buffers overlap in time: in a live trace a late span stands in its place, in the file in the block
+// that was open when it came, and from there on the blocks of both begin elsewhere.
+TraceBatch late_batch(int number) {
+  TraceBatch batch = batch_of(number * 500, 500);
+  std::vector<Span>& spans = batch.tracks[0].spans;
+  if (number > 2) {
+    Span late = spans.front();
+    late.start -= 700'000 + number, late.duration = 3;
+    spans.insert(spans.begin(), late);
+  }
+  for (int twin = 0; twin < 40; ++twin) {  // many at one moment, over the end of a block too
+    Span same = spans.back();
+    same.duration = 0;
+    spans.push_back(same);
+  }
+  return batch;
+}
+
+TEST_F(RunFile, BlocksOfALiveTraceComeBackWhereSpansCameLate) {
+  RunFileWriter writer(path, summary_of_test());
+  Trace live, whole;
+  live.backed = true;
+  std::unique_ptr<RunFileReader> reader;
+  for (int i = 0; i < 120; ++i) {
+    writer.add(late_batch(i));
+    append(live, late_batch(i)), append(whole, late_batch(i));
+    writer.flush();
+    if (i % 40 != 39) continue;  // looked at while it grows
+    live.evict(0);
+    ASSERT_FALSE(live.tracks()[0].blocks[1].resident());
+    if (!reader) reader = std::make_unique<RunFileReader>(path);
+    EXPECT_GT(reader->fill(live), 10u);
+    ASSERT_TRUE(in_memory(live.tracks()[0], -kAlways, kAlways)) << i;
+    expect_same_trace(live, whole);
+  }
+  EXPECT_TRUE(reader->problems().empty());
+  writer.finish();
+  live.evict(0);
+  EXPECT_GT(reader->fill(live), 10u);
+  expect_same_trace(live, whole);
+}
+
+TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {
+  const MadeTrace made(20000);
+  write_whole(path, made.trace);
+  StoredSpans file(path);
+  ASSERT_EQ(file.trace().tracks().size(), made.trace.tracks().size());
+  for (size_t t = 0; t < made.trace.tracks().size(); ++t) {
+    const Track& track = made.trace.tracks()[t];
+    const auto all = spans_of(track);
+    if (all.size() < 100) continue;
+    const Span &early = all[all.size() / 10], &late = all[all.size() * 9 / 10];
+    const std::string name = made.trace.name(late.name);
+    const auto same_name = [&](const Span& s) { return file.trace().name(s.name) == name; };
+    const Span* next = next_named(track, late.name, early.start);
+    const auto found = file.next(t, early.start, kAlways, same_name);
+    ASSERT_TRUE(next && found);
+    EXPECT_EQ(found->span.start, next->start);
+    const Span* previous = previous_named(track, late.name, late.start);
+    const auto before = file.previous(t, late.start, -kAlways, same_name);
+    ASSERT_TRUE(previous && before);
+    EXPECT_EQ(before->span.start, previous->start);
+    EXPECT_FALSE(file.previous(t, all.front().start, -kAlways, same_name));
+    const auto sums = sum_by_name(track, early.start + 1, late.start),
+               read = file.sum_by_name(t, early.start + 1, late.start);
+    ASSERT_EQ(sums.size(), read.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      EXPECT_EQ(sums[i].count, read[i].count);
+      EXPECT_EQ(sums[i].total_ns, read[i].total_ns);
+    }
+  }
+  EXPECT_EQ(file.unread(), 0u);
+  auto stop = std::make_shared<std::atomic<bool>>(true);
+  EXPECT_FALSE(StoredSpans(path, stop).longest_gap());  // given up before it began
 }
 
 TEST_F(RunFile, SurvivesAKill) {

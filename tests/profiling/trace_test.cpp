@@ -6,6 +6,7 @@
 #include <random>
 
 #include "profiling/analysis/memory_history.h"
+#include "profiling/lod.h"
 #include "tests/support/span_of.h"
 
 namespace ws::prof {
@@ -74,6 +75,21 @@ TEST(Trace, EvictsTheOldestAndTakesThemBack) {
   EXPECT_FALSE(trace.fill(id, 0, std::move(wrong)));
   EXPECT_TRUE(trace.fill(id, 0, std::vector<Span>(first)));
   EXPECT_EQ(trace.tracks()[0].blocks[0].spans.size(), first.size());
+}
+
+// Somebody looks at the oldest part: it stays, and others go instead.
+TEST(Trace, WhatIsLookedAtStays) {
+  Trace trace;
+  trace.backed = true;
+  const TrackId id = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  for (int i = 0; i < 10000; ++i) trace.append(id, span_of(i * 100, 50));
+  trace.evict(100 * 1024, 50'000, 60'000);
+  const Track& track = trace.tracks()[0];
+  EXPECT_TRUE(track.blocks[0].resident());
+  EXPECT_FALSE(track.blocks[1].resident());
+  EXPECT_TRUE(in_memory(track, 50'000, 60'000));
+  EXPECT_FALSE(in_memory(track, 50'000, 200'000));
+  EXPECT_EQ(spans_out_of_memory(track, 150'000, 160'000), SpanBlock::kCapacity);
 }
 
 TEST(Trace, LosesNothingWhenAFileHoldsTheSpans) {

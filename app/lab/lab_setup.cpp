@@ -225,17 +225,16 @@ void LabTab::buildMeasure(QVBoxLayout* column) {
   clock_->setToolTip(
       tr("Host: what a caller waits. GPU events: marks on the stream, without the launch; the CPU and what "
          "is not synchronised stay with the host's clock."));
-  cold_cache_ = new QCheckBox(tr("out of the caches"), section);
+  cold_cache_ = new QCheckBox(tr("cold cache"), section);
   cold_cache_->setToolTip(tr("Something else is written between two calls, so that none finds its inputs in a cache."));
   record_ = new QCheckBox(tr("record every point"), section);
   record_->setChecked(true);
   record_->setToolTip(tr("Three more calls of each point are traced after it was measured; a click opens them."));
   buildLimits();
   section->body()->addWidget(labelled(tr("repeats"), both(repeats_, tr("warm-up"), warm_up_)));
-  section->body()->addWidget(labelled(tr("s a point"), both(seconds_, tr("longest call"), longest_)));
-  section->body()->addWidget(labelled(tr("seed"), seed_));
+  section->body()->addWidget(labelled(tr("s a point"), both(seconds_, tr("longest"), longest_)));
   section->body()->addWidget(labelled(tr("clock"), clock_));
-  section->body()->addWidget(labelled(tr("inputs"), cold_cache_));
+  section->body()->addWidget(labelled(tr("inputs"), both(cold_cache_, tr("seed"), seed_)));
   section->body()->addWidget(labelled(tr("timeline"), record_));
   column->addWidget(section);
 }
@@ -247,6 +246,7 @@ void LabTab::buildLimits() {
     box->setRange(0, most);
     box->setDecimals(decimals);
     box->setButtonSymbols(QAbstractSpinBox::NoButtons);
+    box->setMinimumWidth(44);  // not that of its longest number
     box->setToolTip(tip);
     return box;
   };

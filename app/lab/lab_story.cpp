@@ -108,7 +108,7 @@ QString error_finding(const lab::LabResult& result) {
   if (full > 0) text += QObject::tr("largest error %1").arg(full, 0, 'e', 1);
   if (full > 0 && tensor > 0) text += ", ";
   if (tensor > 0) text += QObject::tr("with tf32 or fp16 %1").arg(tensor, 0, 'e', 1);
-  return text + QObject::tr(": no more than rounding explains.");
+  return text + ".";
 }
 
 QStringList troubles(const lab::LabResult& result) {

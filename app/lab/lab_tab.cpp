@@ -191,7 +191,8 @@ void LabTab::showStory() {
                  .arg(QString::fromStdString(device_info().why_not));
   if (lines.isEmpty())
     lines << tr(
-        "Each point is checked against the CPU in float64. Dashed curves are pitfalls: they are shown so that "
+        "Each point is checked against the CPU in float64; one that rounding does not explain is wrong, and is not "
+        "drawn. Dashed curves are pitfalls: they are shown so that "
         "you know them. A click on a point opens the timeline of its calls.");
   story_title_->setText(lab_headline(all.empty() ? lab::LabResult{} : all[0].result));
   story_->setText(lines.join("\n\n"));

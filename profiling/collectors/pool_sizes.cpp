@@ -1,5 +1,7 @@
 #include "profiling/collectors/pool_sizes.h"
 
+#include <utility>
+
 namespace ws::prof {
 
 PoolSize PoolSizes::sum(const Sizes& sizes) {
@@ -10,25 +12,26 @@ PoolSize PoolSizes::sum(const Sizes& sizes) {
 
 PoolSize PoolSizes::told(uint64_t pool, PoolSize size) {
   same_names_ = same_names_ || asked_.contains(pool);
-  spoke_ = true;
+  spoken_of_.insert(pool);
   current()[pool] = size;
   return sum(current());
 }
 
 PoolSize PoolSizes::destroyed(uint64_t pool) {
-  spoke_ = true;
+  spoken_of_.insert(pool);
   told_.erase(pool);
   asked_.erase(pool);
   return sum(current());
 }
 
 std::optional<PoolSize> PoolSizes::asked(std::span<const PoolAnswer> all) {
-  const bool quiet = !spoke_;
-  spoke_ = false;
-  if (!quiet || all.empty()) return std::nullopt;
-  asked_.clear();
-  for (const PoolAnswer& answer : all) asked_[answer.pool] = answer.size;
-  return sum(asked_);
+  const std::set<uint64_t> spoken_of = std::exchange(spoken_of_, {});
+  if (all.empty()) return std::nullopt;
+  const auto stays = [&](const auto& known) { return same_names_ && spoken_of.contains(known.first); };
+  std::erase_if(asked_, [&](const auto& known) { return !stays(known); });
+  for (const PoolAnswer& answer : all)
+    if (!same_names_ || !spoken_of.contains(answer.pool)) asked_[answer.pool] = answer.size;
+  return spoken_of.empty() ? std::optional(sum(asked_)) : std::nullopt;
 }
 
 }  // namespace ws::prof

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 namespace ws::prof {
@@ -24,8 +25,8 @@ class PoolSizes {
  public:
   PoolSize told(uint64_t pool, PoolSize size);  // returns the sum over all pools
   PoolSize destroyed(uint64_t pool);
-  // Every pool that the program is known to use. Nothing to say where none is known, or where records spoke since the
-  // last time: they know the moment, an answer only comes some time later.
+  // Every pool that the program is known to use. A pool that records told of since the last time keeps their size: they
+  // know the moment, an answer only comes some time later. Nothing to say where there was such a record, or no pool.
   std::optional<PoolSize> asked(std::span<const PoolAnswer> all);
 
  private:
@@ -34,7 +35,8 @@ class PoolSizes {
   Sizes& current() { return same_names_ ? asked_ : told_; }
 
   Sizes told_, asked_;
-  bool same_names_ = false, spoke_ = false;
+  std::set<uint64_t> spoken_of_;  // since the last answers
+  bool same_names_ = false;
 };
 
 }  // namespace ws::prof

@@ -167,6 +167,19 @@ TEST(PoolSizes, RecordsAndAnswersOfOnePoolAreNotCountedTwice) {
   EXPECT_EQ(pools.destroyed(0xb0), (PoolSize{108, 78}));
 }
 
+TEST(PoolSizes, AnswersTellOfPoolsThatRecordsAreSilentOf) {
+  PoolSizes pools;
+  pools.asked(std::array{PoolAnswer{0xa0, {100, 60}}, PoolAnswer{0xb0, {50, 20}}});
+  pools.told(0xa0, {100, 70});
+  EXPECT_EQ(pools.asked(std::array{PoolAnswer{0xa0, {100, 1}}, PoolAnswer{0xb0, {50, 30}}}), std::nullopt);
+  EXPECT_EQ(pools.told(0xa0, {100, 71}), (PoolSize{150, 101})) << "the record's 71, the answer's 30";
+  EXPECT_EQ(pools.asked(std::array{PoolAnswer{0xa0, {100, 2}}}), std::nullopt);
+  EXPECT_EQ(pools.told(0xa0, {100, 72}), (PoolSize{100, 72})) << "the other one is gone";
+  pools.destroyed(0xa0);
+  EXPECT_EQ(pools.asked(std::array{PoolAnswer{0xa0, {100, 2}}, PoolAnswer{1, {0, 0}}}), std::nullopt);
+  EXPECT_EQ(pools.asked(std::array{PoolAnswer{1, {0, 0}}}), PoolSize{}) << "asked of before it was destroyed";
+}
+
 TEST(PoolSizes, NamesThatOnlyRecordsUseStandForThemselves) {
   PoolSizes pools;
   const std::array answers{PoolAnswer{0xa0, {100, 60}}};

@@ -81,11 +81,16 @@ std::string step_advice(const RunSpec& spec, const Model& model, const data::Dat
          batch_advice(largest_batch(spec, model, batch, room - (needed - step))) + ".";
 }
 
-// What of a step grows with its rows, wherever a loader puts them.
+// What a step takes at most: wherever a loader puts its rows, and with the segments of a caching pool, which are whole
+// pairs of MiB and not shared by large blocks.
 int64_t bytes_in_step(const Plan& plan) {
-  int64_t bytes = live_lower_bound(plan);
-  for (const Buffer& b : plan.buffers)
+  constexpr int64_t kSegment = 2 << 20;
+  const bool pool = plan.spec.exec.allocator == Allocator::Caching;
+  int64_t bytes = live_lower_bound(plan) + (pool ? kSegment : 0);
+  for (const Buffer& b : plan.buffers) {
     if (b.role == Role::Batch) bytes += b.bytes();
+    if (pool && lives_in_step(b) && b.bytes() > kSegment / 2) bytes += kSegment;
+  }
   return bytes;
 }
 

@@ -82,10 +82,11 @@ TEST(WaitingGpu, TheOtherPoliciesDoStopTheHost) {
   NEEDS_GPU();
   for (const SyncPolicy sync : {SyncPolicy::EveryStep, SyncPolicy::EveryOp})
     for (const Launch launch : kLaunches) {
-      ExecSpec exec;
-      exec.sync = sync, exec.launch = launch;
+      RunSpec spec;
+      spec.exec.sync = sync, spec.exec.launch = launch;
+      if (why_invalid(spec, true)) continue;
+      const ExecSpec& exec = spec.exec;
       Warm w(exec);
-      if (why_invalid(w.t.spec, true)) continue;
       SCOPED_TRACE(label(exec));
       HeldGpu held(200ms);
       w.run();

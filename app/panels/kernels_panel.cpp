@@ -11,6 +11,7 @@
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/session/card_limits.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/trace_queries.h"
 
@@ -31,7 +32,15 @@ constexpr Grouping kGroupings[] = {{prof::GroupBy::Name, "By name"},
                                    {prof::GroupBy::Shape, "By name and shape"}};
 
 bool is_work(const prof::Track& track) {
-  return track.kind == prof::TrackKind::Stream || track.kind == prof::TrackKind::CpuThread;
+  return track.kind == prof::TrackKind::Stream || track.kind == prof::TrackKind::GraphLaunches ||
+         track.kind == prof::TrackKind::CpuThread;
+}
+
+constexpr int kNameWidth = 300, kLeastNameWidth = 220;
+
+int width_of(const QHeaderView& header, int column) {
+  const int least = column == KernelModel::Grid ? 142 : column == KernelModel::Occupancy ? 164 : 60;
+  return std::max(least, header.sectionSizeHint(column) + 2);
 }
 
 }  // namespace
@@ -147,10 +156,9 @@ void KernelsPanel::buildTable(Pane* pane) {
   style_table(*table_, tr("Kernels"));
   table_->setSortingEnabled(true);
   table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
-  table_->horizontalHeader()->setSectionResizeMode(KernelModel::Name, QHeaderView::Stretch);
-  for (int c = 1; c < KernelModel::Columns; ++c)
-    table_->setColumnWidth(
-        c, c == KernelModel::Grid ? 142 : std::max(60, table_->horizontalHeader()->sectionSizeHint(c) + 2));
+  for (int c = 1; c < KernelModel::Columns; ++c) table_->setColumnWidth(c, width_of(*table_->horizontalHeader(), c));
+  buildColumnMenu(pane);
+  table_->viewport()->installEventFilter(this);
   empty_ = put_table(*pane, table_);
   connect(filter_, &QLineEdit::textChanged, &sorted_, &QSortFilterProxyModel::setFilterFixedString);
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &KernelsPanel::drillDown);
@@ -163,23 +171,92 @@ void KernelsPanel::setRun(Run* run) {
   if (isVisible() || !run) refresh();
 }
 
-// The names are what tells the rows apart: in a narrow window the slowest of each, which stands below, and what Details
-// says too make room for them.
-void KernelsPanel::fitColumns() {
-  constexpr int kNarrow = 1150;
-  const bool narrow = width() < kNarrow;
-  table_->setColumnHidden(KernelModel::Max, narrow);
-  table_->setColumnHidden(KernelModel::Registers, narrow || !launched_);
-  table_->setColumnHidden(KernelModel::Grid, !launched_);
+// Of the header, and of a button for those who do not look for a menu there.
+void KernelsPanel::buildColumnMenu(Pane* pane) {
+  QPushButton* button = option_button(tr("Columns"), pane);
+  button->setText(tr("Columns"));
+  column_menu_ = new QMenu(button);
+  column_actions_.assign(KernelModel::Columns, nullptr);
+  for (int c = 1; c < KernelModel::Columns; ++c) {
+    QAction* action = column_menu_->addAction(model_.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString());
+    action->setCheckable(true);
+    connect(action, &QAction::triggered, this, [this, c](bool on) { showColumn(c, on); });
+    column_actions_[static_cast<size_t>(c)] = action;
+  }
+  column_menu_->addSeparator();
+  column_menu_->addAction(tr("The usual columns"), this, &KernelsPanel::showUsualColumns);
+  button->setMenu(column_menu_);
+  pane->addOption(button);
+  QHeaderView* header = table_->horizontalHeader();
+  header->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(header, &QWidget::customContextMenuRequested, this,
+          [this, header](QPoint at) { column_menu_->popup(header->mapToGlobal(at)); });
 }
 
-void KernelsPanel::resizeEvent(QResizeEvent* event) {
-  QWidget::resizeEvent(event);
+// The names are what tells the rows apart: in a narrow window the columns that say least make room for them.
+std::vector<int> KernelsPanel::usualColumns() const {
+  std::vector<int> columns{KernelModel::Count,     KernelModel::Total,    KernelModel::Share, KernelModel::Mean,
+                           KernelModel::Median,    KernelModel::P99,      KernelModel::Max,   KernelModel::Grid,
+                           KernelModel::Registers, KernelModel::Occupancy};
+  if (!launched_)
+    std::erase_if(columns, [](int c) { return c >= KernelModel::Grid; });
+  else if (!card_known_)
+    std::erase(columns, KernelModel::Occupancy);
+  const auto wide = [&] {
+    int sum = kNameWidth;
+    for (const int c : columns)
+      sum += table_->columnWidth(c) > 0 ? table_->columnWidth(c) : width_of(*table_->horizontalHeader(), c);
+    return sum;
+  };
+  for (const int least : {KernelModel::Registers, KernelModel::Max, KernelModel::Grid})
+    if (wide() > table_->viewport()->width()) std::erase(columns, least);
+  return columns;
+}
+
+// The name takes the room that is left; with more columns than fit the table scrolls sideways.
+void KernelsPanel::fitColumns() {
+  const std::vector<int> shown = chosen_.empty() ? usualColumns() : chosen_;
+  int taken = 0;
+  for (int c = 1; c < KernelModel::Columns; ++c) {
+    const bool on = std::find(shown.begin(), shown.end(), c) != shown.end();
+    table_->setColumnHidden(c, !on);
+    column_actions_[static_cast<size_t>(c)]->setChecked(on);
+    if (on) taken += table_->columnWidth(c);
+  }
+  table_->setColumnWidth(KernelModel::Name, std::max(kLeastNameWidth, table_->viewport()->width() - taken));
+}
+
+void KernelsPanel::showColumn(int column, bool shown) {
+  if (chosen_.empty()) chosen_ = usualColumns();
+  std::erase(chosen_, column);
+  if (shown) chosen_.push_back(column);
   fitColumns();
+}
+
+void KernelsPanel::showUsualColumns() { chosen_.clear(), fitColumns(); }
+
+QByteArray KernelsPanel::columns() const {
+  QByteArray text;
+  for (const int column : chosen_) text += QByteArray::number(column) + ' ';
+  return text;
+}
+
+void KernelsPanel::setColumns(const QByteArray& chosen) {
+  chosen_.clear();
+  for (const QByteArray& word : chosen.split(' '))
+    if (const int column = word.toInt(); column > 0 && column < KernelModel::Columns) chosen_.push_back(column);
+  fitColumns();
+}
+
+// A scroll bar that comes takes room as well.
+bool KernelsPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == table_->viewport() && event->type() == QEvent::Resize) fitColumns();
+  return QWidget::eventFilter(watched, event);
 }
 
 void KernelsPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
+  fitColumns();
   refresh();
 }
 
@@ -207,13 +284,16 @@ void KernelsPanel::refresh() {
   if (run_) {
     const TimeRange range = lookedAt();
     whole = range.begin <= run_->trace.first_time();
-    rows = prof::kernel_table(run_->trace, range.begin, range.end, by_);
-    if (rows.empty()) rows = prof::kernel_table(run_->trace, range.begin, range.end, by_, prof::SpanKind::Op);
+    rows = prof::work_table(run_->trace, range.begin, range.end, by_);
+    const auto limits = card_limits(*run_);
+    card_known_ = limits.has_value();
+    if (limits) prof::add_occupancy(rows, *limits);
   }
   const size_t count = rows.size();
   table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
-  empty_->setText(run_ ? tr("No kernel was traced in this run: choose another trace level than Off, then train again.")
-                       : tr("Tick a run, or press Train: its kernels stand here, with the time of each."));
+  empty_->setText(
+      run_ ? tr("No kernel was traced in this run: choose the trace level Graphs or Kernels, then train again.")
+           : tr("Tick a run, or press Train: its kernels stand here, with the time of each."));
   // The CPU's ops have neither: two columns of dashes say nothing.
   const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
   launched_ = launched || count == 0;
@@ -244,6 +324,8 @@ void KernelsPanel::drillDown() {
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   const prof::Trace& trace = run_->trace;
   const auto belongs = [&](const prof::Span& s) {
+    if (s.span_kind() != row.kind) return false;
+    if (row.kind == prof::SpanKind::GraphRun) return s.name == row.name;
     const prof::OpInfo *op = op_of(trace, s.op), *own = op_of(trace, row.op);
     switch (by_) {
       case prof::GroupBy::Name:

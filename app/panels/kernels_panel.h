@@ -10,15 +10,35 @@
 #include "app/timeline/selection.h"
 #include "profiling/analysis/kernel_table.h"
 
+class QAction;
 class QLabel;
 class QLineEdit;
+class QMenu;
 
 namespace ws::app {
 
 class KernelModel : public QAbstractTableModel {
   Q_OBJECT
  public:
-  enum Column { Name, Count, Total, Share, Mean, Median, P99, Max, Grid, Registers, Columns };
+  enum Column {
+    Name,
+    Count,
+    Total,
+    Share,
+    Min,
+    Mean,
+    Sigma,
+    Median,
+    P90,
+    P95,
+    P99,
+    P999,
+    Max,
+    Grid,
+    Registers,
+    Occupancy,
+    Columns
+  };
   using QAbstractTableModel::QAbstractTableModel;
   void setRows(std::vector<prof::KernelRow> rows);
   const prof::KernelRow* rowAt(int row) const;
@@ -42,14 +62,21 @@ class KernelsPanel : public QWidget {
   QTableView* table() const { return table_; }
   QTableView* instances() const { return instances_; }
   const HistogramView* histogram() const { return histogram_; }
+  QMenu* columnMenu() const { return column_menu_; }
+  void showColumn(int column, bool shown);  // as a person chose it, whatever the width
+  void showUsualColumns();                  // those that the width has room for
+  QByteArray columns() const;               // what was chosen; empty: the usual ones
+  void setColumns(const QByteArray& chosen);
   void refresh();
 
  protected:
   void showEvent(QShowEvent*) override;
-  void resizeEvent(QResizeEvent*) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void buildTable(Pane* pane);
+  void buildColumnMenu(Pane* pane);
+  std::vector<int> usualColumns() const;
   void fitColumns();
   void drillDown();
   TimeRange lookedAt() const;
@@ -64,10 +91,14 @@ class KernelsPanel : public QWidget {
   HistogramView* histogram_;
   Pane *top_, *below_;
   QPushButton* group_;
+  QMenu* column_menu_;
+  std::vector<QAction*> column_actions_;  // by column; the name has none
+  std::vector<int> chosen_;               // columns; empty: the usual ones
   QLineEdit* filter_;
   QLabel* empty_;
   QTimer refresh_;
   bool launched_ = true;  // the rows have grids
+  bool card_known_ = true;
   prof::GroupBy by_ = prof::GroupBy::Name;
 };
 

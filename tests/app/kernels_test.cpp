@@ -1,6 +1,7 @@
 // The Kernels tab: its sums are those of the trace, it sorts, filters and shows what each execution belongs to.
 #include <QAbstractItemModelTester>
 #include <QLineEdit>
+#include <QMenu>
 #include <QtTest>
 #include <algorithm>
 
@@ -20,6 +21,9 @@ class KernelsTest : public QObject {
   void kernelsSortAndFilter();
   void slowestExecutionComesFirst();
   void executionsOutsideOfStepsAreEvaluations();
+  void columnsFitOrAreChosen();
+  void statisticsAndOccupancyAreColumns();
+  void graphsHaveRows();
 };
 
 void KernelsTest::kernelsSumToTheTrace() {
@@ -93,14 +97,95 @@ void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
   run->origin = RunOrigin::Imported;
   panel.refresh();
   QCOMPARE(slowest(), QString::fromUtf8("—"));
-  QVERIFY(!panel.table()->isColumnHidden(KernelModel::Grid));
-  // Where there is room all columns stand; in a narrow window the names have it.
+}
+
+// Where there is room all usual columns stand; in a narrow window the names have it.
+void KernelsTest::columnsFitOrAreChosen() {
+  const auto run = test::traced(test::StepStyle::EagerDirect);
+  Selection selection;
+  KernelsPanel panel(&selection);
+  panel.setRun(run.get());
   panel.show();
-  panel.resize(1400, 600);
-  QVERIFY(!panel.table()->isColumnHidden(KernelModel::Registers));
+  const auto hidden = [&](int column) { return panel.table()->isColumnHidden(column); };
+  const auto shown = [&] {
+    int width = 0;
+    for (int c = 0; c < KernelModel::Columns; ++c) width += panel.table()->columnWidth(c);
+    return width;
+  };
+  panel.resize(1500, 600);
+  QVERIFY(!hidden(KernelModel::Registers) && !hidden(KernelModel::Grid) && !hidden(KernelModel::Occupancy));
+  QVERIFY(hidden(KernelModel::Sigma) && hidden(KernelModel::P999));
   panel.resize(1000, 600);
-  QVERIFY(panel.table()->isColumnHidden(KernelModel::Registers));
-  QVERIFY(panel.table()->columnWidth(KernelModel::Name) > 300);
+  QVERIFY(hidden(KernelModel::Registers));
+  QVERIFY(!hidden(KernelModel::Occupancy));
+  QVERIFY(panel.table()->columnWidth(KernelModel::Name) >= 300);
+  QVERIFY2(shown() <= panel.table()->viewport()->width(), "nothing is cut off");
+  // What a person picks stands whatever the width, and is what the menu ticks.
+  const auto action = [&](const QString& name) {
+    for (QAction* each : panel.columnMenu()->actions())
+      if (each->text() == name) return each;
+    return static_cast<QAction*>(nullptr);
+  };
+  QVERIFY(action("σ, µs") && !action("σ, µs")->isChecked());
+  action("σ, µs")->trigger();
+  action("p99.9, µs")->trigger();
+  action("share, %")->trigger();
+  QVERIFY(!hidden(KernelModel::Sigma) && !hidden(KernelModel::P999) && hidden(KernelModel::Share));
+  QVERIFY(action("σ, µs")->isChecked() && !action("share, %")->isChecked());
+  panel.resize(1500, 600);
+  QVERIFY(hidden(KernelModel::Share));
+  KernelsPanel again(&selection);
+  again.setColumns(panel.columns());
+  QVERIFY(!again.table()->isColumnHidden(KernelModel::P999) && again.table()->isColumnHidden(KernelModel::Share));
+  panel.showUsualColumns();
+  QVERIFY(hidden(KernelModel::Sigma) && !hidden(KernelModel::Share));
+  QVERIFY(panel.columns().isEmpty());
+}
+
+void KernelsTest::statisticsAndOccupancyAreColumns() {
+  const auto run = test::traced(test::StepStyle::EagerDirect);
+  Selection selection;
+  KernelsPanel panel(&selection);
+  panel.setRun(run.get());
+  panel.refresh();
+  const auto* row = panel.model()->rowAt(0);
+  QVERIFY(row && row->occupancy);
+  const auto text = [&](int column) { return panel.model()->index(0, column).data().toString(); };
+  QVERIFY2(text(KernelModel::Occupancy).contains(" % · "), qPrintable(text(KernelModel::Occupancy)));
+  for (const int column :
+       {KernelModel::Min, KernelModel::Sigma, KernelModel::P90, KernelModel::P95, KernelModel::P999}) {
+    QVERIFY(text(column).toDouble() > 0);
+    panel.table()->sortByColumn(column, Qt::DescendingOrder);
+    auto* sorted = panel.table()->model();
+    for (int r = 1; r < sorted->rowCount(); ++r)
+      QVERIFY(sorted->index(r - 1, column).data(kSortRole).toDouble() >=
+              sorted->index(r, column).data(kSortRole).toDouble());
+  }
+  run->device = "a card of tomorrow";
+  panel.refresh();
+  QCOMPARE(text(KernelModel::Occupancy), QString::fromUtf8("—"));
+  QVERIFY(panel.table()->isColumnHidden(KernelModel::Occupancy));
+}
+
+// At level Graphs the launches are what was recorded; marks of the capture are no kernels.
+void KernelsTest::graphsHaveRows() {
+  Run run;
+  run.slot = 0, run.summary = Summary{}, run.device = "NVIDIA H200";
+  const auto add = [&](prof::TrackKind kind, prof::SpanKind what, prof::TimeNs start, const char* name) {
+    prof::Span span;
+    span.start = start, span.duration = 300, span.kind = static_cast<uint64_t>(what),
+    span.name = run.trace.intern(name);
+    run.trace.append(run.trace.track(kind, "row " + std::to_string(static_cast<int>(kind)), "GPU 0"), span);
+  };
+  add(prof::TrackKind::CpuThread, prof::SpanKind::Op, 0, "fc1");
+  for (int i = 1; i <= 5; ++i) add(prof::TrackKind::GraphLaunches, prof::SpanKind::GraphRun, i * 1000, "graph 3");
+  Selection selection;
+  KernelsPanel panel(&selection);
+  panel.setRun(&run);
+  panel.refresh();
+  QCOMPARE(panel.model()->rowCount(), 1);
+  QCOMPARE(panel.model()->index(0, KernelModel::Name).data().toString(), QString("graph 3 · whole graph"));
+  QCOMPARE(panel.instances()->model()->rowCount(), 5);
 }
 
 QTEST_MAIN(KernelsTest)

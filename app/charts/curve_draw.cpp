@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "app/charts/curve_pane.h"
+#include "app/charts/driver_calls.h"
 #include "app/charts/plot.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
@@ -53,7 +54,7 @@ bool CurvePane::covers(const MinMaxSeries& upper, const MinMaxSeries& lower) con
 
 void CurvePane::drawCurves() {
   plot_->clearGraphs();
-  const bool steps = measure_ == Gauge::AllocatorCalls || measure_ == Gauge::Memory;
+  const bool steps = measure_ == Gauge::AllocatorCalls || measure_ == Gauge::AllocatorTime || measure_ == Gauge::Memory;
   for (size_t i = 0; i < curves_.size(); ++i) {
     const Curve& curve = curves_[i];
     const int slot = curve.run->slot;
@@ -129,6 +130,8 @@ QString CurvePane::valueText(double value) const {
       return fixed_text(value, 2);
     case Gauge::AllocatorCalls:
       return value == std::round(value) ? fixed_text(value, 0) : fixed_text(value, 1);
+    case Gauge::AllocatorTime:
+      return us_text(value);
     case Gauge::Throughput:
       return significant_text(value);
     case Gauge::Memory:
@@ -171,7 +174,7 @@ void CurvePane::refreshOverlay() {
       dots.push_back({x, best->accuracy * 100, colour, true});
       notes.push_back({x, best->accuracy * 100, tr("best %1").arg(fixed_text(best->accuracy * 100, 2)), colour});
     }
-    if (measure_ == Gauge::AllocatorCalls && !run.meters.empty()) {
+    if (measure_ == Gauge::AllocatorCalls && !run.meters.empty() && !counted_by_driver_alone(run)) {
       const MeterPoint& m = run.meters.back();
       const QString text = m.allocate + m.free == 0
                                ? tr("none in a step")

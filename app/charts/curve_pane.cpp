@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "app/charts/driver_calls.h"
 #include "app/charts/plot.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
@@ -25,6 +26,8 @@ QString brief_title(Gauge measure) {
       return QObject::tr("Accuracy");
     case Gauge::AllocatorCalls:
       return QObject::tr("Calls");
+    case Gauge::AllocatorTime:
+      return QObject::tr("In calls");
     case Gauge::Throughput:
       return QObject::tr("Rate");
     default:
@@ -44,6 +47,8 @@ QString measure_title(Gauge measure) {
       return QObject::tr("Test accuracy");
     case Gauge::AllocatorCalls:
       return QObject::tr("Allocator calls");
+    case Gauge::AllocatorTime:
+      return QObject::tr("Time in the driver's allocator");
     case Gauge::Throughput:
       return QObject::tr("Throughput");
     case Gauge::Memory:
@@ -183,6 +188,7 @@ void CurvePane::setMeasure(Gauge measure) {
   const QString brief = measure == Gauge::Loss             ? tr("train")
                         : measure == Gauge::Accuracy       ? QStringLiteral("%")
                         : measure == Gauge::AllocatorCalls ? tr("a step")
+                        : measure == Gauge::AllocatorTime  ? tr("µs a step")
                         : measure == Gauge::Throughput     ? tr("samples/s")
                                                            : tr("MiB");
   const QString key = lineKey();
@@ -267,7 +273,25 @@ void CurvePane::takeSteps(Curve& curve) {
   }
 }
 
+// Stretches of steps are merged as a run grows, so that these curves are taken whole each time.
+bool CurvePane::takeDriverCalls(Curve& curve) {
+  const Run& run = *curve.run;
+  const bool time = measure_ == Gauge::AllocatorTime;
+  if (!time && (measure_ != Gauge::AllocatorCalls || !counted_by_driver_alone(run))) return false;
+  const auto points = driver_calls_over(run);
+  if (points.empty()) return time;
+  curve.raw.clear();
+  double last = 0;
+  for (const DriverPoint& p : points) {
+    const double y = time ? p.us : p.calls;
+    if (curve.raw.empty()) curve.raw.append(0, y);
+    curve.raw.append(last = std::max(last, xOf(run, p.step, p.wall_s)), y);
+  }
+  return true;
+}
+
 void CurvePane::takeMeters(Curve& curve) {
+  if (takeDriverCalls(curve)) return;
   const Run& run = *curve.run;
   for (; curve.taken < run.meters.size(); ++curve.taken) {
     const MeterPoint& p = run.meters[curve.taken];

@@ -14,7 +14,7 @@ namespace ws::app {
 
 class Plot;
 
-enum class Gauge { Loss, Accuracy, AllocatorCalls, Throughput, Memory };
+enum class Gauge { Loss, Accuracy, AllocatorCalls, AllocatorTime, Throughput, Memory };
 enum class XAxis { Step, Epoch, Wall };
 
 class CurvePane : public Pane {
@@ -58,6 +58,7 @@ class CurvePane : public Pane {
   void take(Curve& curve);
   void takeSteps(Curve& curve);
   void takeMeters(Curve& curve);
+  bool takeDriverCalls(Curve& curve);  // false: this measure is not of the driver's counts
   void drawCurves();
   void scaleAxes();
   void refreshLegend();

@@ -204,7 +204,7 @@ QWidget* CompareTab::buildCurves() {
   row->setHandleWidth(5);
   row->setChildrenCollapsible(false);
   loss_ = new CurvePane({Gauge::Loss, Gauge::Accuracy}, row);
-  speed_ = new CurvePane({Gauge::Throughput, Gauge::AllocatorCalls, Gauge::Memory}, row);
+  speed_ = new CurvePane({Gauge::Throughput, Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Memory}, row);
   for (CurvePane* pane : {loss_, speed_}) {
     row->addWidget(pane);
     connect(pane, &CurvePane::xAxisChosen, this, [this](XAxis axis) {

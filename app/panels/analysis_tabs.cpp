@@ -56,9 +56,15 @@ AskTrainer trainer_of(MainWindow& window) {
 
 void add_analysis(MainWindow& window) {
   Selection* selection = window.selection();
-  window.addSidePanel(QObject::tr("Details"), new DetailsPanel(selection, &window), true);
+  auto* details = new DetailsPanel(selection, &window);
+  window.addSidePanel(QObject::tr("Details"), details, true,
+                      [details](const std::vector<Run*>& runs) { details->setRuns(runs); });
   add_page(window, QObject::tr("Plan"), new PlanPanel(selection, &window));
-  add_page(window, QObject::tr("Kernels"), new KernelsPanel(selection, &window));
+  auto* kernels = new KernelsPanel(selection, &window);
+  add_page(window, QObject::tr("Kernels"), kernels);
+  window.remember(
+      "kernel_columns", [kernels] { return kernels->columns(); },
+      [kernels](const QByteArray& chosen) { kernels->setColumns(chosen); });
   add_page(window, QObject::tr("Memory map"), new MemoryMapPanel(selection, &window));
   add_page(window, QObject::tr("Roofline"), new RooflinePanel(selection, &window));
   add_page(window, QObject::tr("Weights"), new WeightsPanel(trainer_of(window), &window));

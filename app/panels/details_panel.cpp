@@ -21,12 +21,9 @@ namespace {
 using namespace details;
 
 constexpr int kSoonMs = 60;
-constexpr size_t kRowsOfARange = 14, kMedianOf = 20'000;
+constexpr int kStepsMs = 1000;
+constexpr size_t kMedianOf = 20'000, kRunsShown = 2;
 constexpr int kFewLetters = 9, kManyLetters = 24;
-
-QString shortened(const QString& name, int letters) {
-  return name.size() <= letters ? name : name.left(letters - 1) + QChar(0x2026);
-}
 
 QString dims(const int (&d)[3]) { return QString("%1 × %2 × %3").arg(d[0]).arg(d[1]).arg(d[2]); }
 
@@ -173,36 +170,6 @@ QString buffer_details(const Run& run, BufferId id) {
          table(rows);
 }
 
-QString range_details(const std::vector<RunRange>& ranges, int letters) {
-  QString html;
-  for (const RunRange& part : ranges) {
-    if (!part.run) continue;
-    const prof::Trace& trace = part.run->trace;
-    html += heading(theme().focus, part.run->title, span_time(part.range.length()), part.run->slot);
-    const Busy gpu = gpu_during(trace, part.range);
-    QString rows;
-    if (first_track(trace, prof::TrackKind::Stream))
-      rows +=
-          QString("<tr><td colspan='3'>GPU busy %1, idle %2</td></tr>").arg(span_time(gpu.busy), span_time(gpu.idle));
-    for (const prof::Track& track : trace.tracks()) {
-      const auto sums = prof::sum_by_name(track, part.range.begin, part.range.end);
-      if (sums.empty() || track.kind == prof::TrackKind::Steps || track.kind == prof::TrackKind::Phases) continue;
-      rows += QString("<tr><td colspan='3' style='color:%1'>%2</td></tr>")
-                  .arg(theme().quiet.name(), QString::fromStdString(track.name).toHtmlEscaped());
-      for (size_t i = 0; i < std::min(kRowsOfARange, sums.size()); ++i)
-        rows += QString(
-                    "<tr><td style='white-space:nowrap'>%1%2</td><td align='right' style='white-space:nowrap'>%3 "
-                    "×</td><td align='right' "
-                    "style='white-space:nowrap'>%4</td></tr>")
-                    .arg(swatch(theme().of(sums[i].meaning)),
-                         shortened(short_kernel_name(trace.name(sums[i].name)), letters).toHtmlEscaped())
-                    .arg(count_text(static_cast<int64_t>(sums[i].count)), span_time(sums[i].total_ns));
-    }
-    html += table(rows);
-  }
-  return html;
-}
-
 DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
     : QWidget(parent), selection_(selection), title_(new QLabel(this)), text_(new QTextBrowser(this)) {
   setAccessibleName(tr("Details"));
@@ -222,6 +189,9 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
   soon_.setInterval(kSoonMs);
   connect(&soon_, &QTimer::timeout, this, &DetailsPanel::refresh);
   connect(selection, &Selection::changed, &soon_, qOverload<>(&QTimer::start));
+  steps_.setSingleShot(true);
+  steps_.setInterval(kStepsMs);
+  connect(&steps_, &QTimer::timeout, this, &DetailsPanel::refreshSteps);
   connect(text_, &QTextBrowser::anchorClicked, this, &DetailsPanel::follow);
   refresh();
 }
@@ -234,17 +204,40 @@ void DetailsPanel::refresh() {
   if (const auto* c = selection_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
   // Beside the name: how often, and how long.
   const int letters = std::clamp((text_->viewport()->width() - 118) / 7, kFewLetters, kManyLetters);
-  if (!selection_->ranges().empty()) html_ = range_details(selection_->ranges(), letters);
+  sumFromFiles();
+  if (!selection_->ranges().empty()) html_ = range_details(selection_->ranges(), letters, summed_);
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
-  const QString what =
-      selection_->ranges().empty() ? QString::fromLatin1(kWhat[selection_->choice().index()]) : tr("selected range");
+  const bool chosen = !html_.isEmpty();
+  if (!chosen)
+    for (size_t i = 0; i < std::min(kRunsShown, runs_.size()); ++i)
+      if (runs_[i]) html_ += step_details(*runs_[i]);
+  const QString what = !chosen && !html_.isEmpty()    ? tr("where a step goes")
+                       : selection_->ranges().empty() ? QString::fromLatin1(kWhat[selection_->choice().index()])
+                                                      : tr("selected range");
   title_->setText(
       QString("<b>%1</b>&nbsp; <span style='color:%2'>%3</span>").arg(tr("Details"), theme().quiet.name(), what));
-  if (html_.isEmpty())
-    html_ = QString("<p style='color:%1'>%2</p>")
-                .arg(theme().quiet.name(),
-                     tr("Click a span, an op or a buffer; or drag over the timeline to sum a range."));
+  if (!chosen)
+    html_ += QString("<p style='color:%1'>%2</p>")
+                 .arg(theme().quiet.name(),
+                      tr("Click a span, an op or a buffer; or drag over the timeline to sum a range."));
   text_->setHtml(QString("<style>a{color:%1;text-decoration:none}</style>").arg(theme().focus.name()) + html_);
+}
+
+void DetailsPanel::setRuns(const std::vector<Run*>& runs) {
+  for (const auto& run : runs_)
+    if (run) disconnect(run, nullptr, this, nullptr);
+  runs_.assign(runs.begin(), runs.end());
+  for (Run* run : runs)
+    connect(run, &Run::changed, this, [this] {
+      if (!steps_.isActive()) steps_.start();
+    });
+  refresh();
+}
+
+// Not while something is chosen, and not under a hand that scrolls.
+void DetailsPanel::refreshSteps() {
+  const bool chosen = selection_->choice().index() != 0 || !selection_->ranges().empty();
+  if (!chosen && isVisible()) refresh();
 }
 
 void DetailsPanel::follow(const QUrl& link) {

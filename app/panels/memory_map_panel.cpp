@@ -1,5 +1,7 @@
 #include "app/panels/memory_map_panel.h"
 
+#include <QHeaderView>
+#include <QLabel>
 #include <QMenu>
 #include <QPushButton>
 #include <QSplitter>
@@ -29,7 +31,9 @@ MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
       plan_(new PlanPanel(selection, this)),
       pane_(new Pane(tr("Memory map"), this)),
       view_(new MemoryMapView(this)),
-      sizes_(new HistogramView(tr("Sizes of the blocks"), this)) {
+      sizes_(new HistogramView(tr("Sizes of the blocks"), this)),
+      over_time_(new MemoryTimeView(this)),
+      calls_table_(new QTableView(this)) {
   pane_->legend()->hide();
   source_button_ = option_button(tr("What the map shows"), pane_);
   auto* menu = new QMenu(source_button_);
@@ -43,8 +47,8 @@ MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
   plan_->setNarrow(true);
   auto* right = new QSplitter(Qt::Vertical, this);
   right->addWidget(pane_);
-  right->addWidget(sizes_);
-  right->setSizes({600, 100});
+  right->addWidget(buildBelow());
+  right->setSizes({520, 190});
   auto* columns = new QSplitter(Qt::Horizontal, this);
   columns->addWidget(plan_);
   columns->addWidget(right);
@@ -61,9 +65,53 @@ MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
   });
   refresh_.setInterval(kMapRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
-    if (isVisible() && run_ && run_->live() && !view_->map().by_op) refresh();
+    if (!isVisible() || !run_ || !run_->live()) return;
+    view_->map().by_op ? refreshBelow() : refresh();
   });
   refresh_.start();
+}
+
+QWidget* MemoryMapPanel::buildBelow() {
+  auto* over = new QSplitter(Qt::Vertical, this);
+  over->addWidget(over_time_);
+  over->addWidget(sizes_);
+  over->setSizes({130, 70});
+  calls_pane_ = new Pane(tr("Driver's allocator calls"), this);
+  calls_pane_->legend()->hide();
+  calls_table_->setModel(&calls_);
+  style_table(*calls_table_, tr("Calls of the driver's allocator, by op"));
+  QHeaderView* header = calls_table_->horizontalHeader();
+  header->setSectionResizeMode(AllocatorCallsModel::Op, QHeaderView::Stretch);
+  const QFontMetrics metrics(header->font());
+  for (int c = 1; c < AllocatorCallsModel::Columns; ++c) {
+    const QString name = calls_.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString();
+    calls_table_->setColumnWidth(
+        c, std::max(c == AllocatorCallsModel::Bytes ? 86 : 62, metrics.horizontalAdvance(name) + 40));
+  }
+  calls_table_->viewport()->installEventFilter(this);
+  no_calls_ = put_table(*calls_pane_, calls_table_);
+  auto* below = new QSplitter(Qt::Horizontal, this);
+  below->addWidget(over);
+  below->addWidget(calls_pane_);
+  below->setSizes({300, 430});
+  return below;
+}
+
+// The names come first: what follows from other columns goes where there is no room.
+void MemoryMapPanel::fitCalls() {
+  constexpr int kOpWidth = 130;
+  int room = calls_table_->viewport()->width() - kOpWidth;
+  using Model = AllocatorCallsModel;
+  for (const int column : {Model::UsAStep, Model::CallsAStep, Model::UsACall, Model::Calls, Model::Bytes}) {
+    calls_table_->setColumnHidden(column, false);
+    room -= calls_table_->columnWidth(column);
+    calls_table_->setColumnHidden(column, room < 0);
+  }
+}
+
+bool MemoryMapPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == calls_table_->viewport() && event->type() == QEvent::Resize) fitCalls();
+  return QWidget::eventFilter(watched, event);
 }
 
 void MemoryMapPanel::setRun(Run* run) {
@@ -101,9 +149,34 @@ void MemoryMapPanel::refresh() {
   bins.caption = tr("sizes of %1 blocks · log axis").arg(kib.size());
   bins.low_text = bytes_text(1024 * bins.low), bins.high_text = bytes_text(1024 * bins.high);
   sizes_->setData(std::move(bins), theme().quiet);
+  over_time_->setStory(map.by_op ? plan_story(map)
+                       : run_    ? event_story(run_->trace)
+                                 : MemoryStory(),
+                       run_ ? run_->slot : 0);
   view_->setMap(std::move(map), run_ ? run_->slot : 0);
+  refreshBelow();
   if (cursor && was_by_op == view_->map().by_op && was_by_op) view_->setCursorX(*cursor);
   showFigures();
+}
+
+void MemoryMapPanel::refreshBelow() {
+  calls_.setRun(run_);
+  const bool any = calls_.rowCount() > 0;
+  calls_table_->setVisible(any), no_calls_->setVisible(!any);
+  no_calls_->setText(run_ ? tr("No call of the driver's allocator was counted: an arena or a pool of the program makes "
+                               "none in a step, and without a GPU there is none.")
+                          : tr("Tick a run: the calls of cudaMalloc and its like stand here, by op."));
+  const auto& calls = run_ ? run_->allocator_calls : prof::AllocatorHistory();
+  const double steps = run_ ? steps_of(*run_) : 0;
+  const double in_steps = static_cast<double>(calls.in_steps().calls());
+  const QString all = count_text(static_cast<int64_t>(calls.all().calls()));
+  calls_pane_->setTitle(tr("Driver's allocator calls"),
+                        !any ? QString()
+                        : steps == 0 || in_steps == 0
+                            ? tr("%1, none in a step").arg(all)
+                            : tr("%1 and %2 µs a step")
+                                  .arg(fixed_text(in_steps / steps, 1),
+                                       us_text(static_cast<double>(calls.in_steps().ns) * 1e-3 / steps)));
 }
 
 void MemoryMapPanel::showFigures() {
@@ -125,6 +198,9 @@ void MemoryMapPanel::showFigures() {
   figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
                      count_text(static_cast<int64_t>(map.allocations)),
                      {}});
+  if (const MemoryStory& story = over_time_->story(); !map.by_op && !story.empty())
+    figures.push_back({tr("broken up at the peak"), fixed_text(story.at_peak * 100, 1),
+                       tr("%, %1 % at worst").arg(fixed_text(story.worst * 100, 1))});
   if (run_ && run_->progress)
     figures.push_back(bytes_figure(tr("outside the map"), static_cast<uint64_t>(run_->progress->memory.parameter_bytes),
                                    tr(" parameters and data")));

@@ -1,12 +1,17 @@
-// The memory page: figures, the plan beside the map, block sizes below.
+// The memory page: figures, the plan beside the map; below it sizes of blocks and holes over time, and the calls of the
+// driver's allocator by op.
 #pragma once
 #include <QTimer>
 
 #include "app/charts/pane.h"
+#include "app/panels/allocator_calls.h"
 #include "app/panels/memory_map_view.h"
+#include "app/panels/memory_time_view.h"
 #include "app/panels/panel_table.h"
 #include "app/panels/plan_panel.h"
 #include "app/timeline/selection.h"
+
+class QLabel;
 
 namespace ws::app {
 
@@ -17,16 +22,22 @@ class MemoryMapPanel : public QWidget {
   void setRun(Run* run);
   MemoryMapView* view() const { return view_; }
   FigureStrip* figures() const { return figures_; }
+  const MemoryTimeView* overTime() const { return over_time_; }
+  AllocatorCallsModel* calls() { return &calls_; }
   void refresh();
 
  protected:
   void showEvent(QShowEvent*) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   enum class Source { Best, Plan, Events };
   void showFigures();
   void chooseBlock(const MapBlock& block);
   void setSource(Source source);
+  QWidget* buildBelow();
+  void refreshBelow();
+  void fitCalls();
 
   Selection* selection_;
   QPointer<Run> run_;
@@ -35,6 +46,11 @@ class MemoryMapPanel : public QWidget {
   Pane* pane_;
   MemoryMapView* view_;
   HistogramView* sizes_;
+  MemoryTimeView* over_time_;
+  AllocatorCallsModel calls_;
+  QTableView* calls_table_;
+  Pane* calls_pane_;
+  QLabel* no_calls_;
   QPushButton* source_button_;
   Source source_ = Source::Best;
   QTimer refresh_;

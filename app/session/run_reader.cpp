@@ -207,6 +207,7 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   read_windows(*d->reader, *d);
   add_throughput(d->reader->summary(), *d);
   add_memory(*d);
+  d->allocator_calls.take(d->reader->allocations());
   for (const std::string& problem : d->reader->problems()) d->log << QString::fromStdString(problem);
   return d;
 }
@@ -220,6 +221,7 @@ void give_details(Run& run, RunDetails&& d) {
   run.trace = std::move(d.trace);
   run.takeGpuSteps(std::move(d.gpu_steps));
   run.split = std::move(d.split);
+  run.allocator_calls = std::move(d.allocator_calls);
   run.log += d.log;
   run.reader = std::move(d.reader);
   run.setStepsPerEpoch(d.steps_per_epoch);

@@ -20,6 +20,7 @@ struct RunDetails {
   prof::Trace trace;
   GpuSteps gpu_steps;
   StepSplit split;
+  prof::AllocatorHistory allocator_calls;
   QStringList log;
   std::shared_ptr<prof::RunFileReader> reader;
   double steps_per_epoch = 0;

@@ -20,8 +20,9 @@ LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
       rows_(new QSplitter(Qt::Vertical, this)),
       charts_(new QSplitter(Qt::Horizontal, rows_)) {
   loss_ = new CurvePane({Gauge::Loss}, charts_);
-  accuracy_ = new CurvePane({Gauge::Accuracy, Gauge::AllocatorCalls, Gauge::Throughput, Gauge::Memory}, charts_);
-  calls_ = new CurvePane({Gauge::AllocatorCalls, Gauge::Throughput, Gauge::Memory}, charts_);
+  accuracy_ = new CurvePane(
+      {Gauge::Accuracy, Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Throughput, Gauge::Memory}, charts_);
+  calls_ = new CurvePane({Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Throughput, Gauge::Memory}, charts_);
   split_ = new SplitPane(charts_);
   for (QWidget* pane : std::initializer_list<QWidget*>{loss_, accuracy_, calls_, split_}) charts_->addWidget(pane);
   charts_->setHandleWidth(5);

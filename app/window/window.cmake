@@ -3,6 +3,7 @@ warpscope_library(app
   charts/curve_draw.cpp
   charts/curve_export.cpp
   charts/curve_pane.cpp
+  charts/driver_calls.cpp
   charts/pane.cpp
   charts/plot.cpp
   charts/series.cpp

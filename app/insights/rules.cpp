@@ -209,8 +209,8 @@ Found diverging(const RunFacts& f) {
 Found heavy_tracing(const RunFacts& f) {
   if (f.overhead_share < 0.10) return {};
   return Insight{"tracing weighs",
-                 "tracing makes a step " + percent(f.overhead_share) + " longer",
-                 "Untraced, a step takes about " + us(f.step_us / (1 + f.overhead_share)) +
+                 "tracing makes a step at least " + percent(f.overhead_share) + " longer",
+                 "Untraced, a step takes at most about " + us(f.step_us / (1 + f.overhead_share)) +
                      ". Read shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above: the "
                      "others then run untraced, or with one record a graph launch.",
                  {},

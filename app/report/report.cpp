@@ -85,7 +85,10 @@ std::string warnings_html(const std::vector<ReportRun>& runs) {
 
 constexpr const char* kWhichSteps =
     "µs/step and samples/s are of the newest steps that were traced, whose parts are shown below; of a run without "
-    "them, of the whole run. The mean of the whole run counts its first steps too, and those that were not traced.";
+    "them, of the whole run. The mean of the whole run counts its first steps too, and those that were not traced. "
+    "What "
+    "tracing costs is measured against untraced stretches of the same run, in which the profiler stays attached: where "
+    "the host's launches set the pace it costs more than that.";
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out =

@@ -16,6 +16,12 @@
 namespace ws::app {
 namespace {
 
+QString overhead_tip() {
+  return QObject::tr(
+      "What tracing adds to a step, against short untraced stretches of the same run. The profiler stays attached in "
+      "those as well: where the host's launches set the pace, tracing costs more than this.");
+}
+
 constexpr int kTraceWindow = 100, kTraceCounters = 101;  // in the trace box, beside the levels
 
 }  // namespace
@@ -213,6 +219,11 @@ void TopBar::buildTrace() {
                                             {static_cast<int>(prof::TraceLevel::Kernels), tr("Kernels")},
                                             {static_cast<int>(prof::TraceLevel::Full), tr("Kernels + API")}};
   for (const auto& [level, name] : levels) trace_->addItem(name, level);
+  trace_->setItemData(
+      0,
+      tr("Records nothing. Chosen in mid-run, the profiler stays attached until the run ends: launching "
+         "kernels may stay a little slower than in a run that began with Off."),
+      Qt::ToolTipRole);
   trace_->insertSeparator(trace_->count());
   trace_->addItem(QString(), kTraceCounters);
   trace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -322,8 +333,9 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   const QStringList memory = bytes_text(bytes).split(' ');
   memory_->setValue(bytes > 0 ? memory.front() : "—", bytes > 0 ? memory.back() : "");
   cost_->setText(run->overhead_share > 0
-                     ? tr("+%1 %").arg(run->overhead_share * 100, 0, 'f', 1) + (compact_ ? "" : tr(" overhead"))
+                     ? tr("≥ %1 %").arg(run->overhead_share * 100, 0, 'f', 1) + (compact_ ? "" : tr(" overhead"))
                      : QString());
+  cost_->setToolTip(run->overhead_share > 0 ? overhead_tip() : QString());
 }
 
 void TopBar::paintEvent(QPaintEvent*) {

@@ -53,7 +53,10 @@ std::string describe_level(const CollectorOptions& options, TraceLevel level) {
 }  // namespace
 
 std::string describe(const CollectorOptions& options, TraceLevel level, const std::string& gpu_refused) {
-  if (level == TraceLevel::Off) return "Tracing is off.";
+  if (level == TraceLevel::Off && !gpu_refused.empty()) return "Tracing is off.";
+  if (level == TraceLevel::Off)
+    return "Tracing is off; the profiler stays attached until the run ends, so launching kernels may stay a little "
+           "slower.";
   if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
   std::string text = describe_level(options, level);
   if (!options.clock.always())

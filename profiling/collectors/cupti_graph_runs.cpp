@@ -15,23 +15,25 @@ void RecordParser::switched(const RunSwitch& at) {
   if (switches_.size() > kMost) switches_.pop_front();
 }
 
-bool RecordParser::runs_recorded(uint64_t time) const {
-  for (auto at = switches_.rbegin(); at != switches_.rend(); ++at)
-    if (at->time <= time) return at->on;
-  return true;  // longer ago than is known
+// Without a switch on the way; what was before the first that is known is taken for recorded.
+bool RecordParser::recorded_throughout(uint64_t from, uint64_t to) const {
+  const auto before =
+      std::ranges::find_if(switches_.rbegin(), switches_.rend(), [&](const RunSwitch& at) { return at.time <= to; });
+  return before == switches_.rend() || (before->on && before->time <= from);
 }
 
 // A run that was on its way while such records were switched can be given a time of another one. It is taken for right
-// as long as it is not several times longer than any run of the same graph that no switch touched.
+// as long as it is not several times longer than any run of the same graph that no switch touched; switching may make a
+// short one wait.
 bool RecordParser::badly_timed(const CUpti_ActivityGraphTrace2& g) {
-  constexpr uint64_t kMuchLonger = 4;
+  constexpr uint64_t kMuchLonger = 4, kSwitching = 500'000;
   uint64_t& longest = longest_run_[g.graphId];
   const uint64_t took = g.end - g.start;
-  if (runs_recorded(g.start) && runs_recorded(g.end)) {
+  if (recorded_throughout(g.start, g.end)) {
     longest = std::max(longest, took);
     return false;
   }
-  return longest != 0 && took > kMuchLonger * longest;
+  return longest != 0 && took > std::max(kMuchLonger * longest, kSwitching);
 }
 
 void RecordParser::graph_run(const CUpti_ActivityGraphTrace2& g) {

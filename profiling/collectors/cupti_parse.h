@@ -83,7 +83,7 @@ class RecordParser {
   void memory(const CUpti_ActivityMemory4& record);
   void pool(const CUpti_ActivityMemoryPool3& record);
 
-  bool runs_recorded(uint64_t time) const;
+  bool recorded_throughout(uint64_t from, uint64_t to) const;
   bool badly_timed(const CUpti_ActivityGraphTrace2& record);
   void follow(GraphRunSeen run);
   void put(GraphRunSeen& run);

@@ -325,22 +325,35 @@ TEST_F(Parsed, RunsOfGraphsThatMayOverlapAreKept) {
 
 // Next to a switch no neighbour tells: how long the graph took elsewhere does.
 TEST_F(Parsed, ARunThatASwitchGaveAnotherRunsTimeIsLeftOut) {
-  parser.switched({.time = 900, .on = true});
-  parser.switched({.time = 2000, .on = false});
-  parser.switched({.time = 50'000, .on = true});
-  parser.switched({.time = 60'000, .on = false});
-  records.graph_run(1000, 1160);
-  records.graph_run(1900, 2070);            // on its way, and right
-  records.graph_run(2080, 2400);            // queued, and slowed down
-  records.graph_run(2500, 24'500);          // the end of who knows what
-  records.graph_run(30'000, 50'300);        // launched in the second window: it cannot have begun before
-  records.graph_run(50'400, 59'000);        // nothing was switched: it was slow
-  records.graph_run(61'000, 90'000);        // and so may this be
-  records.graph_run(61'500, 90'000, 8, 9);  // of a graph that nothing is known of
+  constexpr uint64_t kUs = 1000;
+  for (const auto& [time, on] : {std::pair{900, true}, {2000, false}, {50'000, true}, {60'000, false}})
+    parser.switched({.time = static_cast<uint64_t>(time) * kUs, .on = on});
+  const auto run = [&](uint64_t start, uint64_t end, uint32_t graph = 3, uint32_t stream = 7) {
+    records.graph_run(start * kUs, end * kUs, graph, stream);
+  };
+  run(1000, 1160);
+  run(1900, 2070);            // on its way, and right
+  run(2080, 2400);            // queued, and slowed down
+  run(2500, 24'500);          // the end of who knows what
+  run(30'000, 50'300);        // launched in the second window: it cannot have begun before
+  run(50'400, 59'000);        // nothing was switched: it was slow
+  run(61'000, 90'000);        // and so may this be
+  run(61'500, 90'000, 8, 9);  // of a graph that nothing is known of
+  run(1950, 50'100, 3, 8);    // from one window to the next
+  run(950, 952, 4, 10);
+  run(1990, 2400, 4, 10);  // short ones may wait for the switch
   const Trace trace = finish();
-  EXPECT_EQ(runs_of(spans(trace, TrackKind::GraphLaunches)),
-            (Runs{{1000, 160}, {1900, 170}, {2080, 320}, {50'400, 8600}, {61'000, 29'000}, {61'500, 28'500}}));
-  EXPECT_EQ(trace.losses.invalid_records, 2u);
+  Runs runs = runs_of(spans(trace, TrackKind::GraphLaunches));
+  for (auto& [start, took] : runs) start /= kUs, took /= kUs;
+  EXPECT_EQ(runs, (Runs{{950, 2},
+                        {1000, 160},
+                        {1900, 170},
+                        {1990, 410},
+                        {2080, 320},
+                        {50'400, 8600},
+                        {61'000, 29'000},
+                        {61'500, 28'500}}));
+  EXPECT_EQ(trace.losses.invalid_records, 3u);
 }
 
 // A live view does not wait for the next launch for ever.

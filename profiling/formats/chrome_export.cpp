@@ -223,6 +223,7 @@ class ChromeWriter {
     }
     if (span.step != 0) add("step", std::to_string(span.step - 1));
     if (span.flags & kEstimated) add("estimated", "1");
+    if (span.flags & kUnjoined) add("unjoined", "1");
     add("meaning", json_text(meaning_name(span.span_meaning())));
     return text;
   }

@@ -75,6 +75,7 @@ class ChromeReader final : public ChromeSink {
     for (const auto& [thread, events] : open_) {
       for (size_t i = 0; i < events.size(); ++i) builder_.leave_out("without an end");
     }
+    if (kept_.contains("origin")) builder_.keep_steps();
     run_.trace = builder_.finish(run_.problems);
     summarize();
     return std::move(run_);
@@ -163,6 +164,7 @@ class ChromeReader final : public ChromeSink {
     const bool on_gpu = kind == SpanKind::Kernel || kind == SpanKind::Copy || kind == SpanKind::Memset;
     if (on_gpu && (e.integer("graph node id") != 0 || e.integer("graph id") != 0)) span.flags = kInGraph;
     if (e.integer("estimated") != 0) span.flags = span.flags | kEstimated;
+    if (e.integer("unjoined") != 0) span.flags = span.flags | kUnjoined;
   }
 
   DetailId detail_of(const Event& e, SpanKind kind) {

@@ -4,7 +4,7 @@
 //   .sqlite, .db               Nsight Systems' tables
 //   .csv                       kernels in the columns of nsys stats; reading: TensorBoard's scalars
 //   events.out.tfevents.*, *.tfevents, or a folder: TensorBoard scalars (writing only)
-//   *.scalars.csv              losses in TensorBoard's CSV columns (writing)
+//   *.scalars.csv              losses and accuracies in TensorBoard's CSV columns (writing)
 #pragma once
 #include <string>
 

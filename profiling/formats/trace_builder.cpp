@@ -13,7 +13,7 @@ namespace ws::prof {
 namespace {
 
 constexpr int64_t kLongest = (int64_t{1} << 40) - 1;
-constexpr int64_t kFarthest = int64_t{1} << 62;  // 146 years either way
+constexpr int64_t kFarthestOfAll = int64_t{1} << 62;  // 146 years either way
 constexpr int64_t kAnotherClock =
     int64_t{1'000'000'000'000'000};  // starts further out than this are clock readings, not offsets
 constexpr size_t kMostLanes = 64;
@@ -31,7 +31,7 @@ OpTag TraceBuilder::op(const OpInfo& info) {
 
 bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duration) {
   if (duration < 0) return leave_out("with a negative duration"), false;
-  if (start < -kFarthest || start > kFarthest) return leave_out("with a time out of range"), false;
+  if (start < -kFarthestOfAll || start > kFarthestOfAll) return leave_out("with a time out of range"), false;
   if (duration > kLongest) {
     leave_out("longer than 18 minutes (cut to that)");
     duration = kLongest;
@@ -115,7 +115,7 @@ void TraceBuilder::lay_out(const Row& row, std::vector<Span>& spans) {
 }
 
 Trace TraceBuilder::finish(std::vector<std::string>& problems) {
-  find_steps();
+  if (find_steps_) find_steps();
   TimeNs first = std::numeric_limits<TimeNs>::max();
   for (const auto& [row, spans] : rows_) {
     for (const Span& span : spans) first = std::min(first, span.start);

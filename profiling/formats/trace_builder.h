@@ -33,6 +33,7 @@ class TraceBuilder {
   void add_memory(MemoryEvent event, const std::string& source);
   void leave_out(const std::string& what) { ++left_out_[what]; }
 
+  void keep_steps() { find_steps_ = false; }       // what has no step belongs to none
   void set_other_clock() { other_clock_ = true; }  // times count from no beginning of the run's
   TimeNs began() const { return began_; }          // what became time 0, once finished
 
@@ -46,7 +47,7 @@ class TraceBuilder {
   std::map<Row, std::vector<Span>> rows_;
   std::map<std::string, OpTag> ops_;
   std::map<std::string, int64_t> left_out_;
-  bool other_clock_ = false;
+  bool other_clock_ = false, find_steps_ = true;
   TimeNs began_ = 0;
 };
 

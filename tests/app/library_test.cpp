@@ -176,7 +176,7 @@ void LibraryTest::filesGoOutAndComeIn() {
   QVERIFY(same != run);
   QCOMPARE(same->title, run->title);
   QCOMPARE(QFileInfo(same->path).absolutePath(), QFileInfo(folder_.path()).absoluteFilePath());
-  QCOMPARE(trace->origin, RunOrigin::Imported);
+  QCOMPARE(trace->origin, RunOrigin::File);  // a run of ours, whatever file it came in
   QCOMPARE(library.runs().size(), size_t(3));
   QCOMPARE(failed.count(), 0);
   QVERIFY(QFile(outside.filePath("no.wsrun")).open(QIODevice::WriteOnly));

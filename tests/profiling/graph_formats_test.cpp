@@ -45,7 +45,7 @@ struct GraphFormats : Interop {
         if (!gpu_only || on_gpu(track))
           found.emplace_back(s.start, track.group + " " + track.name + ": " + trace.name(s.name) + " " +
                                           std::to_string(s.kind) + " " + std::to_string(s.meaning) + " " +
-                                          std::to_string(s.flags & (kInGraph | kEstimated)) + " " +
+                                          std::to_string(s.flags & (kInGraph | kEstimated | kUnjoined)) + " " +
                                           std::to_string(s.correlation));
     std::ranges::sort(found);
     std::vector<std::string> lines;
@@ -163,6 +163,12 @@ print(sorted({(a["correlation"], a["graph id"]) for a in k}), len({a["graph node
 
 TEST_F(GraphFormats, NoDifferenceIsLeftBetweenARunAndItsTrace) {
   run.trace.ops.push_back({"fc1", "gemm fc1", "fc1", "forward", Meaning::Matrix, 1, 1});
+  // Between two steps at no step's time, and in one step's time but of none: neither is given one on the way.
+  Span lone = span_of(run.trace, SpanKind::Kernel, Meaning::Other, "set_clock", last + 9000, 500);
+  lone.flags = kUnjoined;
+  run.trace.append(run.trace.track(TrackKind::Stream, "stream 20", "GPU 0"), lone);
+  lone.start = 1'010'000;
+  run.trace.append(run.trace.track(TrackKind::Stream, "stream 20", "GPU 0"), lone);
   Span kernel = span_of(run.trace, SpanKind::Kernel, Meaning::Other, "tanh_kernel", last + 10'000, 900);
   kernel.op = 1, kernel.step = 7;
   run.trace.append(run.trace.track(TrackKind::Stream, "stream 13", "GPU 0"), kernel);
@@ -182,6 +188,8 @@ TEST_F(GraphFormats, NoDifferenceIsLeftBetweenARunAndItsTrace) {
     convert(path("a.wsrun"), path(name));
     const RunData a = import_run(path("a.wsrun")), b = import_run(path(name));
     EXPECT_EQ(to_text(compare(a, b)), to_text(compare(a, a))) << name;
+    EXPECT_EQ(kinds(b.trace, false), kinds(a.trace, false));
+    EXPECT_EQ(said(b.trace), said(a.trace)) << "steps";
     EXPECT_EQ(b.trace.losses.unjoined_kernels, 2u);
     EXPECT_EQ(b.summary.spec, s.spec);
     ASSERT_EQ(b.metrics.size(), 400u);

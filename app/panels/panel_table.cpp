@@ -73,6 +73,7 @@ QLabel* put_table(Pane& pane, QTableView* table) {
   auto* words = new QLabel(body);
   words->setAlignment(Qt::AlignCenter);
   words->setWordWrap(true);
+  words->setContentsMargins(16, 8, 16, 8);
   words->setForegroundRole(QPalette::PlaceholderText);
   words->hide();
   auto* column = new QVBoxLayout(body);

@@ -129,19 +129,24 @@ bool StepTables::finish_drain(bool wait) {
 void StepTables::results(cudaStream_t stream, std::vector<StepResult>& out, bool wait) {
   while (!drains_.empty() && finish_drain(wait)) {
   }
-  const bool due = wait || (drains_.empty() && std::chrono::steady_clock::now() - last_drain_ > kDrainPause);
-  if (due) start_drain(stream);
+  if (wait || drain_is_due()) start_drain(stream);
   while (wait && !drains_.empty()) finish_drain(true);
   hand_over(out);
 }
 
-// Each call begins a copy of its own, or the only one under way might reach to the newest step: then waiting for it
-// would leave the device without work.
+// Copies begin often enough that one of them ends about where the next call will want to wait: were the only one under
+// way to reach to the newest step, waiting for it would leave the device without work. (And not at each call, of which
+// short epochs make many.)
 void StepTables::catch_up(cudaStream_t stream, std::vector<StepResult>& out, int64_t steps) {
-  start_drain(stream);
+  const bool far = 2 * (enqueued_ - draining_) >= enqueued_ - steps;
+  if (far || drain_is_due()) start_drain(stream);
   while (!drains_.empty() && finish_drain(drained_ < steps)) {
   }
   hand_over(out);
+}
+
+bool StepTables::drain_is_due() const {
+  return drains_.empty() && std::chrono::steady_clock::now() - last_drain_ > kDrainPause;
 }
 
 void StepTables::hand_over(std::vector<StepResult>& out) {

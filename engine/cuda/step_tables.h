@@ -47,6 +47,7 @@ class StepTables {
   void start_drain(cudaStream_t stream);
   void copy_out(int64_t first, int64_t count);
   bool finish_drain(bool wait);  // the oldest; false when it is not done yet
+  bool drain_is_due() const;
   void hand_over(std::vector<StepResult>& out);
   Event take_event();
 

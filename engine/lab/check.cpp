@@ -9,8 +9,9 @@
 namespace ws::lab {
 namespace {
 
-constexpr double kHalfUnit = 0x1p-24;  // of a float's last place
-constexpr double kElevenBits = 4e-3;   // two inputs cut to eleven bits are off by 2e-3 together
+constexpr double kHalfUnit = 0x1p-24;   // of a float's last place
+constexpr double kElevenBits = 4e-3;    // two inputs cut to eleven bits are off by 2e-3 together
+constexpr double kLeastHalf = 0x1p-24;  // smaller ones are rounded to it or to zero
 constexpr int64_t kSoftmaxRow = 1024;
 
 // Computes outputs in float64.
@@ -110,7 +111,8 @@ std::vector<Sample> expected_samples(const LabSpec& spec, int64_t size, const In
 }
 
 double tolerance(const LabSpec& spec, Way way, const Sample& sample) {
-  return sample.rounding + (half_precision(spec, way) ? kElevenBits * sample.magnitude : 0);
+  if (!half_precision(spec, way)) return sample.rounding;
+  return sample.rounding + kElevenBits * sample.magnitude + (way == Way::GpuFp16 ? kLeastHalf : 0);
 }
 
 void check_point(const LabSpec& spec, Workload& work, const std::vector<Sample>& expected, LabPoint& point) {

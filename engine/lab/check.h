@@ -9,7 +9,7 @@ namespace ws::lab {
 //                 sum             (128 + √n / 8)
 //                 softmax         128 of the value          add  4 of the value          copy  none
 //                 sine, expression  four times what each operation's rounding grows to on the way
-//   tf32, fp16    4e-3 of that size on top: inputs are rounded to 11 bits
+//   tf32, fp16    4e-3 of that size on top: inputs are rounded to 11 bits; fp16 also its smallest number
 double tolerance(const LabSpec& spec, Way way, const Sample& sample);
 
 // Sets the point's error: the largest, relative to the largest sample; outputs that rounding can make anything of take

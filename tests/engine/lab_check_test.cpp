@@ -88,6 +88,15 @@ TEST(LabCheck, EachPrecisionHasItsOwnTolerance) {
   }
 }
 
+TEST(LabCheck, HalfPrecisionMayRoundToItsSmallestNumber) {
+  const Sample tiny{0, 1e-6, 1e-6, 1e-13};
+  const LabSpec spec = spec_of(Operation::MatMul);
+  EXPECT_GT(tolerance(spec, Way::GpuFp16, tiny), 0x1p-25);
+  EXPECT_LT(tolerance(spec, Way::GpuTf32, tiny), 5e-9);
+  EXPECT_EQ(tolerance(spec, Way::GpuResident, tiny), 1e-13);
+  EXPECT_EQ(tolerance(spec_of(Operation::Add), Way::GpuFp16, tiny), 1e-13) << "only products have a precision";
+}
+
 // A sum near zero is no more exact for it: the error counts against what was added up.
 TEST(LabCheck, ASumMayEndNearZeroButMissNothing) {
   const LabSpec spec = spec_of(Operation::Reduce);

@@ -25,10 +25,12 @@ std::string padded(const std::string& text, size_t width) {
   return std::string(width > letters ? width - letters : 0, ' ') + text;
 }
 
+// Leads to the line below the table.
+const char* star(const KernelRow& row) { return row.several_shapes ? "*" : ""; }
+
 std::string occupancy_text(const KernelRow& row) {
   if (!row.occupancy) return "–";
-  return number(100 * row.occupancy->share, 1) + " % " + limit_name(row.occupancy->limit) +
-         (row.several_shapes ? "*" : "");
+  return number(100 * row.occupancy->share, 1) + " % " + limit_name(row.occupancy->limit) + star(row);
 }
 
 std::string launch_text(const KernelRow& row) {
@@ -37,7 +39,7 @@ std::string launch_text(const KernelRow& row) {
   const auto triple = [](const int(&v)[3]) {
     return std::to_string(v[0]) + "x" + std::to_string(v[1]) + "x" + std::to_string(v[2]);
   };
-  return triple(d.grid) + " " + triple(d.block) + (row.several_shapes ? "*" : "");
+  return triple(d.grid) + " " + triple(d.block) + star(row);
 }
 
 struct Column {
@@ -57,10 +59,10 @@ const Column kColumns[] = {
     {"p999", "P99.9 µs", 10, [](const KernelRow& r) { return us_number(r.time.p999); }},
     {"max", "max µs", 10, [](const KernelRow& r) { return us_number(r.time.max); }},
     {"registers", "registers", 10,
-     [](const KernelRow& r) { return r.detail.registers > 0 ? std::to_string(r.detail.registers) : "–"; }},
+     [](const KernelRow& r) { return r.detail.registers > 0 ? std::to_string(r.detail.registers) + star(r) : "–"; }},
     {"shared", "shared B", 10,
      [](const KernelRow& r) {
-       return r.detail.block[0] > 0 ? std::to_string(r.detail.static_shared + r.detail.dynamic_shared) : "–";
+       return r.detail.block[0] > 0 ? std::to_string(r.detail.static_shared + r.detail.dynamic_shared) + star(r) : "–";
      }},
     {"launch", "grid, block", 24, launch_text},
     {"occupancy", "occupancy, limit", 22, occupancy_text},

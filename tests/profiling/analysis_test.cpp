@@ -356,6 +356,9 @@ TEST(RunStats, SayWhereAStepWentAndWhatLimitsAKernel) {
   EXPECT_NE(wide.find("P99.9"), std::string::npos);
   EXPECT_EQ(wide.find("P50"), std::string::npos);
   EXPECT_THROW(to_text(stats, {"colour"}), Failure);
+  const std::string by_layer = to_text(run_stats(run, GroupBy::Layer), {"registers", "occupancy"});
+  EXPECT_NE(by_layer.find("32* "), std::string::npos) << "one row of twenty shapes says so\n" << by_layer;
+  EXPECT_NE(by_layer.find("* Of the first of several shapes"), std::string::npos) << by_layer;
   RunData unknown;
   unknown.trace = std::move(MadeTrace(3).trace);
   EXPECT_EQ(to_text(run_stats(unknown)).find("occupancy"), std::string::npos) << "no guess about a card";

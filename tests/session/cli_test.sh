@@ -79,7 +79,10 @@ fi
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
 "$program" report r.wsrun r.wsrun --out r.html >/dev/null && grep -q "</html>" r.html; check "report writes a page" '[[ $? == 0 ]]'
-"$program" report r.wsrun r.json --out j.html >/dev/null; check "another program's trace is a run of a report" '[[ $? == 0 ]] && grep -q "recorded by another program" j.html && grep -q "From A to B" j.html'
+"$program" diff r.wsrun r.wsrun | tail -n +3 >self.txt; "$program" diff r.wsrun r.json | tail -n +3 >trace.txt
+check "a run and its own trace differ in nothing" '[[ -s self.txt ]] && cmp self.txt trace.txt'
+grep -v "^\"warpscope\": " r.json >other.json
+"$program" report r.wsrun other.json --out j.html >/dev/null; check "another program's trace is a run of a report" '[[ $? == 0 ]] && grep -q "recorded by another program" j.html && grep -q "From A to B" j.html'
 "$program" report r.wsrun --out r.pdf >/dev/null 2>err.txt; code=$?
 check "a page for the printer, or why not" '[[ $code == 0 ]] && head -c 4 r.pdf | grep -q "%PDF" || { [[ $code == 1 && ! -e r.pdf ]] && grep -q "not installed beside" err.txt; }'
 "$program" torch iris --python /no/such/python3 --out t.wsrun >/dev/null 2>err.txt

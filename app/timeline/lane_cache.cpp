@@ -27,6 +27,14 @@ std::vector<prof::LodRect> rects_of(const prof::Track& track, TimeRange range, i
   return rects;
 }
 
+// Whether spans that are read later change nothing that is seen: where blocks are narrower than a pixel, their sums are
+// all there is to see.
+bool looks_whole(const prof::Track& track, TimeRange range, int pixels) {
+  const auto& starts = track.block_starts;
+  const auto blocks = std::ranges::lower_bound(starts, range.end) - std::ranges::lower_bound(starts, range.begin);
+  return blocks > 2 * pixels || prof::in_memory(track, range.begin, range.end);
+}
+
 }  // namespace
 
 const std::vector<prof::LodRect>& LaneCache::rects(const prof::Trace& trace, size_t track, TimeRange range,
@@ -37,12 +45,7 @@ const std::vector<prof::LodRect>& LaneCache::rects(const prof::Trace& trace, siz
   if (entry.pixels == pixels && entry.range == range && entry.spans == source.spans && entry.evicted == evicted &&
       entry.whole)
     return entry.rects;
-  entry = {range,
-           pixels,
-           source.spans,
-           evicted,
-           rects_of(source, range, pixels),
-           prof::in_memory(source, range.begin, range.end)};
+  entry = {range, pixels, source.spans, evicted, rects_of(source, range, pixels), looks_whole(source, range, pixels)};
   return entry.rects;
 }
 

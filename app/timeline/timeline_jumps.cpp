@@ -94,7 +94,7 @@ void TimelineView::askFile(Run* run, const QString& what, std::optional<FoundSpa
     else if (!best)
       emit said(none);
     else
-      emit said({});
+      emit said(tr("All of the run was searched."));
   };
   if (search_->ask<std::optional<StoredHit>>(*run, std::move(ask), answered)) return emit said(what);
   answered(std::nullopt, 0, tr("older spans were dropped, and no run file holds them."));
@@ -185,7 +185,8 @@ void TimelineView::askStepOnGpu(Run* run, const FoundSpan& known, StoredQuestion
     const int index = run ? model_->indexOf(run) : -1;
     if (index < 0) return;
     showStep(index, hit && is_longer(hit->span, known.span) ? hit->span : known.span, 0.2);
-    emit said(problem.isEmpty() ? QString() : tr("Only what is in memory was searched: %1").arg(problem));
+    emit said(problem.isEmpty() ? tr("All of the run was searched.")
+                                : tr("Only what is in memory was searched: %1").arg(problem));
   };
   if (search_->ask<std::optional<StoredHit>>(*run, std::move(ask), answered))
     return emit said(tr("Looking for the slowest step in the run file…"));
@@ -218,7 +219,7 @@ void TimelineView::jumpToLongestGap() {
       emit said(!problem.isEmpty() ? tr("Only what is in memory was searched: %1").arg(problem)
                 : unread > 0       ? tr("A longer one may be among the %1 spans that cannot be read.")
                                    .arg(count_text(static_cast<int64_t>(unread)))
-                             : QString());
+                             : tr("All of the run was searched."));
     };
     if (search_->ask<Gap>(
             *run, [](prof::StoredSpans& file) { return file.longest_gap(); }, answered))

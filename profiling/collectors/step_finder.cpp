@@ -9,7 +9,8 @@ namespace {
 constexpr TimeNs kLongestStep = (TimeNs{1} << 40) - 1;  // what a span can hold
 
 bool allocates_on_device(const Span& span, const std::string& name) {
-  return (span.span_kind() == SpanKind::Alloc || span.span_kind() == SpanKind::Free) && !name.ends_with("Host");
+  return (span.span_kind() == SpanKind::Alloc || span.span_kind() == SpanKind::Free) &&
+         name.find("Host") == std::string::npos;
 }
 
 }  // namespace
@@ -135,7 +136,7 @@ FoundSteps StepFinder::find() {
     for (const FoundStep& step : found.steps) ns += step.end - step.start;
   }
   // The calls of all the program, where it is not known when each was.
-  if (!found.by_ranges && calls_seen_ > 0 && (apart || calls_seen_ >= allocator_calls_))
+  if (!found.by_ranges && calls_seen_ > 0 && (apart || calls_seen_ == allocator_calls_))
     calls = static_cast<double>(calls_in_steps_);
   found.us_each = static_cast<double>(ns) * 1e-3 / count;
   found.allocator_calls_each = calls / count;

@@ -155,6 +155,7 @@ TEST_F(Recording, HoldsWhatTheNodesOfAGraphTimesItsLaunchesComeTo) {
     EXPECT_EQ(trace.losses.dropped_records + trace.losses.invalid_records, 0u);
     if (level == TraceLevel::Graph) {
       EXPECT_EQ(seen, (std::map<SpanKind, uint64_t>{{SpanKind::GraphRun, launches}}));
+      EXPECT_EQ(static_cast<uint64_t>(reader.summary().steps), launches) << "nothing but launches: each is a step";
       continue;
     }
     EXPECT_EQ(seen, (std::map<SpanKind, uint64_t>{{SpanKind::Kernel, launches * kernels},

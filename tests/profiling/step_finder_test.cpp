@@ -171,6 +171,16 @@ TEST(StepFinder, FindsTheStepsOfGraphs) {
   EXPECT_NEAR(found.us_each, 100, 0.2);
 }
 
+TEST(StepFinder, EachLaunchOfTheOnlyGraphIsAStep) {
+  StepFinder finder;
+  const std::vector<std::string> names{"graph 3"};
+  for (int i = 0; i < 40; ++i) {
+    const Span span = span_at(SpanKind::GraphRun, 0, i * 1000, i * 1000 + 900);
+    finder.take(TrackKind::GraphLaunches, "GPU 0 stream 7", {&span, 1}, names);
+  }
+  EXPECT_EQ(finder.find().steps.size(), 40u);
+}
+
 TEST(StepFinder, FindsNoneInNothing) {
   Program program;
   EXPECT_TRUE(program.finder.find().steps.empty());

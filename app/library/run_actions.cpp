@@ -102,7 +102,7 @@ void ask_export(QWidget* parent, RunLibrary& library, const std::vector<Run*>& r
     const QString path = QFileDialog::getSaveFileName(
         parent, QObject::tr("Export a run"), QString(runs.front()->title).replace('/', '-') + ".wsrun",
         QObject::tr("Run file (*.wsrun);;Chrome trace (*.json *.json.gz);;Nsight Systems tables (*.sqlite);;Kernels "
-                    "(*.csv);;Losses for TensorBoard (*.scalars.csv)"));
+                    "(*.csv);;Losses and accuracies for TensorBoard (*.scalars.csv)"));
     if (!path.isEmpty() && kept.front()) library.exportRun(kept.front(), path);
     return;
   }

@@ -80,6 +80,7 @@ class PatienceTest : public QObject, WindowHome {
   void initTestCase() { moveIn(); }
   void cleanup() { clear(); }
   void theWindowGoesOnDuringAnImport();
+  void anothersTraceIsTheSameAsNothing();
   void theWindowGoesOnDuringAnExport();
   void closingWaitsForAnImport();
   void closingSaysWhatItWaitsFor();
@@ -118,7 +119,23 @@ void PatienceTest::theWindowGoesOnDuringAnImport() {
   Run* run = window->library()->runs().front();
   QCOMPARE(run->slot, 0);
   QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 30'000);
-  // It was given no choices, so there is nothing that the ones of the dock could be the same as.
+}
+
+// Another program's trace comes without choices, so there is nothing that those of the dock could be the same as.
+void PatienceTest::anothersTraceIsTheSameAsNothing() {
+  const QString path = home_.filePath("short.json");
+  write_trace(path, 10);
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::ReadWrite));
+  const QByteArray text = file.readAll().replace("\"warpscope\":", "\"another\":");
+  QVERIFY(file.resize(0) && file.seek(0) && file.write(text) == text.size());
+  file.close();
+  auto window = open();
+  QTRY_VERIFY(window->deviceKnown());
+  QSignalSpy imported(window->library(), &RunLibrary::imported);
+  window->openFile(path);
+  QTRY_COMPARE_WITH_TIMEOUT(imported.count(), 1, 30'000);
+  QTRY_VERIFY_WITH_TIMEOUT(window->library()->runs().front()->loaded, 30'000);
   for (const QAbstractButton* title : window->setup()->findChildren<QAbstractButton*>())
     if (title->text() == "Execution") QVERIFY(!title->accessibleDescription().contains("same"));
 }

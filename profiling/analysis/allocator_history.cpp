@@ -50,11 +50,18 @@ std::string step_table(const AllocatorHistory& calls, int64_t steps) {
   std::snprintf(buffer, sizeof buffer, "\n%11s %11s %13s %11s  %s\n", "allocated", "freed", "µs", "MB",
                 "a step, over the steps");
   std::string text = buffer;
-  for (int64_t entry = 0; entry < entries; entry += together) {
+  const auto sums_from = [&](int64_t entry) {
     CallSums sums;
     for (int64_t i = entry; i < std::min(entry + together, static_cast<int64_t>(calls.by_step().size())); ++i)
       sums.add(calls.by_step()[static_cast<size_t>(i)]);
-    const int64_t first = entry * each, last = std::min(steps, (entry + together) * each) - 1;
+    return sums;
+  };
+  const auto quiet = [](const CallSums& sums) { return sums.allocations + sums.frees == 0; };
+  for (int64_t entry = 0, next = 0; entry < entries; entry = next) {
+    const CallSums sums = sums_from(entry);
+    next = entry + together;
+    while (quiet(sums) && next < entries && quiet(sums_from(next))) next += together;  // one row for all of them
+    const int64_t first = entry * each, last = std::min(steps, next * each) - 1;
     const std::string name = first == last ? std::to_string(first) : std::to_string(first) + "–" + std::to_string(last);
     text += step_row(sums, last - first + 1, name);
   }

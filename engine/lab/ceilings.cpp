@@ -81,7 +81,7 @@ void remember_ceilings(const std::string& device, const std::string& driver, con
   if (!out || failed) fs::remove(part, failed);
 }
 
-Ceilings measure_ceilings(const std::atomic<bool>& cancel) {
+Ceilings measure_ceilings([[maybe_unused]] const std::atomic<bool>& cancel) {
   const DeviceInfo& device = device_info();
   if (!device.cuda) throw Failure("There is no GPU to measure: " + device.why_not);
   Ceilings measured;

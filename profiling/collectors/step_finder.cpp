@@ -77,6 +77,7 @@ void StepFinder::settle() {
     if (found.steps.empty()) found.used = std::max(found.used, row->size() / 2);
     skipped_ |= found.steps.empty();
     until = found.used < row->size() ? (*row)[found.used].start : row->back().end;
+    until = std::max(until, row->front().start + 1);  // the last kernel of a stream that is over goes too
     settle_allocations(found.steps, until);
     settled_.insert(settled_.end(), found.steps.begin(), found.steps.end());
     if (!found.steps.empty())

@@ -144,6 +144,18 @@ TEST(StepFinder, FindsTheStepsOfAnotherLoopLaterOn) {
   EXPECT_NEAR(static_cast<double>(program.finder.find().steps.size()), 2000, 160);
 }
 
+// It goes on in another stream: what is left of the first may not keep the finder from it.
+TEST(StepFinder, FindsTheStepsOfAnotherStreamLaterOn) {
+  Program program(600);
+  for (int i = 0; i < 1000; ++i) program.step();
+  for (int i = 0; i < 1000; ++i) {
+    for (size_t k = 0; k < 4; ++k, program.now += 600)
+      program.put(TrackKind::Stream, "GPU 0 stream 13", span_at(SpanKind::Kernel, k, program.now, program.now + 500));
+    program.now += 2000;
+  }
+  EXPECT_NEAR(static_cast<double>(program.finder.find().steps.size()), 2000, 160);
+}
+
 // Calls without kernels may not be kept for ever either, nor looked through with each that comes.
 TEST(StepFinder, CallsWithoutKernelsEnd) {
   Program program(600);

@@ -178,6 +178,7 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
   text_->setOpenLinks(false);
   text_->setFont(ui_font(12));
   text_->setStyleSheet("QTextBrowser { border: none; background: transparent; }");
+  text_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);  // words wrap; what cannot overlaps the margin
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(4);

@@ -85,7 +85,7 @@ constexpr CUpti_CallbackId kAllocator[] = {
     DRV(cuMemAlloc_v2),     DRV(cuMemAllocPitch_v2),   DRV(cuMemAllocManaged),       DRV(cuMemFree_v2),
     DRV(cuMemAllocAsync),   DRV(cuMemAllocAsync_ptsz), DRV(cuMemAllocFromPoolAsync), DRV(cuMemAllocFromPoolAsync_ptsz),
     DRV(cuMemFreeAsync),    DRV(cuMemFreeAsync_ptsz),  DRV(cuMemAllocHost_v2),       DRV(cuMemHostAlloc),
-    DRV(cuMemHostAlloc_v2), DRV(cuMemFreeHost),        DRV(cuMemPoolDestroy)};
+    DRV(cuMemHostAlloc_v2), DRV(cuMemFreeHost)};
 
 constexpr CUpti_CallbackId kGraphLaunch[] = {DRV(cuGraphLaunch), DRV(cuGraphLaunch_ptsz)};
 

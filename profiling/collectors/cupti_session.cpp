@@ -78,6 +78,8 @@ std::string CuptiSession::subscribe() {
   const CUptiResult registered = cuptiActivityRegisterCallbacks(on_request, on_complete);
   if (registered != CUPTI_SUCCESS) return explain("cuptiActivityRegisterCallbacks", registered);
   for (CUpti_CallbackId id : graph_launch_calls()) cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  // All the time: the driver crashes when it is asked about a pool that it has destroyed.
+  cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy);
   for (CUpti_CallbackId id :
        {CUPTI_CBID_RESOURCE_GRAPH_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
         CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_CONTEXT_CREATED}) {

@@ -43,6 +43,7 @@ double passed_on(Fn fn, const Rounded& a, const Rounded& b, double value) {
     case Fn::Pow:
       if (a.error == 0 && b.error == 0) return 0;
       if (a.value == 0 || left_a < std::abs(a.value) / 2) return kUnknown;
+      if (a.value < 0 && b.error > 0) return kUnknown;  // next to a whole exponent there is no value
       return std::abs(value) * std::expm1(2 * std::abs(b.value) * a.error / std::abs(a.value) +
                                           std::abs(std::log(std::abs(a.value))) * b.error);
     default:
@@ -55,13 +56,13 @@ double own_units(Fn fn) {
   switch (fn) {
     case Fn::X:
     case Fn::Y:
+    case Fn::Constant:
     case Fn::Negate:
     case Fn::Abs:
     case Fn::Relu:
     case Fn::Min:
     case Fn::Max:
       return 0;
-    case Fn::Constant:
     case Fn::Add:
     case Fn::Subtract:
     case Fn::Multiply:
@@ -75,11 +76,16 @@ double own_units(Fn fn) {
   }
 }
 
+Rounded constant(double value) {
+  if (static_cast<double>(static_cast<float>(value)) == value) return {value, 0};
+  return {value, kUnit * std::abs(value) + static_cast<double>(std::numeric_limits<float>::min())};
+}
+
 Rounded after(Fn fn, const Rounded& a, const Rounded& b) {
   const double value = value_of(fn, a.value, b.value), own = own_units(fn);
   double error = passed_on(fn, a, b, value) + own * kUnit * std::abs(value);
   if (own > 0) error += std::numeric_limits<float>::min();  // what is smaller may become zero
-  const bool held = std::abs(value) < static_cast<double>(std::numeric_limits<float>::max());
+  const bool held = std::abs(value) + error < static_cast<double>(std::numeric_limits<float>::max());
   const bool known = std::isfinite(a.error) && std::isfinite(b.error) && std::isfinite(error);
   return {value, held && known ? error : kUnknown};
 }
@@ -90,8 +96,7 @@ double Expression::rounding_at(double x, double y) const {
   std::vector<Rounded> stack;
   for (const Step& step : steps_) {
     if (operands(step.fn) == 0) {
-      const double value = step.fn == Fn::X ? x : step.fn == Fn::Y ? y : step.constant;
-      stack.push_back({value, own_units(step.fn) * kUnit * std::abs(value)});
+      stack.push_back(step.fn == Fn::Constant ? constant(step.constant) : Rounded{step.fn == Fn::X ? x : y, 0});
       continue;
     }
     Rounded b;

@@ -133,6 +133,20 @@ TEST(LabCheck, WhatIsNoNumberIsWrongWhereANumberBelongs) {
   EXPECT_TRUE(checked(spec, Way::CpuLoops, 10, std::vector<float>(10, NAN)).ok);
 }
 
+// Where a float may fall off the edge that float64 stays on: a power of a negative number, the largest, the smallest.
+TEST(LabCheck, AtAnEdgeRoundingCanMakeAnythingOfAnExpression) {
+  LabSpec spec = spec_of(Operation::Expression);
+  const auto ok = [&](const char* text, float answer) {
+    spec.expression = text;
+    return checked(spec, Way::GpuResident, 10, std::vector<float>(10, answer)).ok;
+  };
+  EXPECT_TRUE(ok("pow(x-2, 0.1+0.2+0.7)", NAN));
+  EXPECT_FALSE(ok("pow(x-2, 3)", NAN)) << "a whole exponent is not rounded";
+  EXPECT_TRUE(ok("exp(88.722839)", INFINITY));
+  EXPECT_FALSE(ok("exp(88.7)", INFINITY));
+  EXPECT_TRUE(ok("1e-50*1e30*1e30", 0)) << "the constant is zero in float32";
+}
+
 std::vector<float> evaluated(const std::string& text, const Inputs& in) {
   std::vector<float> out(in.a.size());
   const std::vector<float> y = in.b.empty() ? in.a : in.b;

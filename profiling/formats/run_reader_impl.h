@@ -67,7 +67,7 @@ struct RunFileReader::Impl {
   static void put_in_order(std::vector<StoredRow>& list);
   void read_new_rows();
   int64_t key_of(int64_t stored_track, const SpanBlock& block);
-  const std::vector<Span>& decoded(int64_t key, uint32_t count);
+  const std::vector<Span>& decoded(int64_t key);
   void renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to) const;
   std::vector<Span> gathered(const Track& track, size_t index, int64_t stored_track);
   bool read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track, const Renumbering& to);

@@ -156,14 +156,17 @@ int64_t RunFileReader::Impl::key_of(int64_t stored_track, const SpanBlock& block
   return find_key();
 }
 
-const std::vector<Span>& RunFileReader::Impl::decoded(int64_t key, uint32_t count) {
+// The newest block of a file that is being written may hold more than when it was listed.
+const std::vector<Span>& RunFileReader::Impl::decoded(int64_t key) {
   constexpr size_t kFew = 4;
   for (const auto& [known, spans] : just_read)
     if (known == key) return spans;
-  Statement query = db.prepare("SELECT data FROM block_data WHERE id = ?");
+  Statement query = db.prepare("SELECT data, count FROM block_data JOIN blocks USING(id) WHERE id = ?");
   query.bind_all(key);
   if (!query.step()) throw Failure("Its data is missing.");
-  std::vector<Span> spans = decode_spans(query.blob(0), count);
+  const int64_t count = query.integer(1);
+  if (count <= 0 || count > kMostSpansPerBlock) throw Failure("Its number of spans is damaged.");
+  std::vector<Span> spans = decode_spans(query.blob(0), static_cast<size_t>(count));
   if (!std::ranges::all_of(spans, [](const Span& span) { return possible(span.start); }))
     throw Failure("Its times are damaged.");
   if (just_read.size() == kFew) just_read.pop_front();
@@ -210,7 +213,7 @@ std::vector<Span> RunFileReader::Impl::gathered(const Track& track, size_t index
   std::ranges::sort(about, {}, &StoredRow::key);  // as they came: the order of several at one moment
   std::vector<Span> spans;
   for (const StoredRow& row : about)
-    std::ranges::copy_if(decoded(row.key, row.count), std::back_inserter(spans),
+    std::ranges::copy_if(decoded(row.key), std::back_inserter(spans),
                          [&](const Span& s) { return s.start >= begin && s.start <= end; });
   std::ranges::stable_sort(spans, {}, &Span::start);
   const auto at_begin = static_cast<size_t>(std::ranges::count(spans, begin, &Span::start));
@@ -231,7 +234,7 @@ bool RunFileReader::Impl::read_block(Trace& trace, TrackId id, size_t index, int
   const SpanBlock& block = track.blocks[index];
   const int64_t key = key_of(stored_track, block);
   if (key >= 0 && !unreadable.insert(key).second) return false;
-  std::vector<Span> spans = key >= 0 ? decoded(key, block.count) : gathered(track, index, stored_track);
+  std::vector<Span> spans = key >= 0 ? decoded(key) : gathered(track, index, stored_track);
   if (spans.empty() && key < 0) return false;
   renumber(trace, spans, to);
   if (!trace.fill(id, index, std::move(spans))) throw Failure("It does not match its entry in the list.");
@@ -292,7 +295,7 @@ std::vector<Span> RunFileReader::spans(Trace& trace, TrackId id, size_t index) {
   impl_->looked_again = true;  // the list is that of outline()
   const int64_t key = stored ? impl_->key_of(stored->id, block) : -1;
   if (key < 0) throw Failure("A span block: It is not in the file.");
-  std::vector<Span> spans = impl_->decoded(key, block.count);
+  std::vector<Span> spans = impl_->decoded(key);
   impl_->renumber(trace, spans, impl_->outline_to);
   return spans;
 }

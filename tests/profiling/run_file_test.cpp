@@ -285,6 +285,24 @@ TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {
   EXPECT_FALSE(StoredSpans(path, stop).longest_gap());  // given up before it began
 }
 
+// The newest block is written again and again: it is another one than when the search began.
+TEST_F(RunFile, AnswersWhileTheNewestBlockGrows) {
+  RunFileWriter writer(path, summary_of_test());
+  writer.add(batch_of(0, 300));
+  writer.flush();
+  StoredSpans file(path);
+  writer.add(batch_of(300, 300));
+  writer.flush();
+  TimeNs seen = 0;
+  file.each(0, -kAlways / 2, kAlways / 2, [&](const Span& span) {
+    EXPECT_EQ(span.start, seen * 1000);
+    EXPECT_EQ(file.trace().name(span.name), seen % 2 == 0 ? "gemm" : "relu");
+    return ++seen, true;
+  });
+  EXPECT_GE(seen, 300);
+  EXPECT_EQ(file.unread(), 0u);
+}
+
 TEST_F(RunFile, SurvivesAKill) {
   const pid_t child = fork();
   if (child == 0) {

@@ -13,6 +13,7 @@
 #include "app/session/pump.h"
 #include "app/session/writer_mark.h"
 #include "engine/executor.h"
+#include "profiling/annotate.h"
 #include "profiling/clock.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/formats/run_file.h"
@@ -44,7 +45,7 @@ class Recorder final : public lab::LabSink {
     prof::CollectorOptions options{.level = prof::TraceLevel::Full};
     options.poll_memory = false;
     origin_ns_ = collector_.start(options).origin_ns;
-    collector_.set_level(prof::TraceLevel::Off);
+    trace_no_more();
     pump_ = std::jthread([this](const std::stop_token& ended) { pump(ended); });
   }
 
@@ -60,8 +61,9 @@ class Recorder final : public lab::LabSink {
   }
   bool records() const override { return true; }
   void record(bool on) override {
-    collector_.set_level(on ? prof::TraceLevel::Full : prof::TraceLevel::Off);
-    if (!on) take_in_first_calls();
+    if (on) return collector_.set_level(prof::TraceLevel::Full);
+    trace_no_more();
+    take_in_first_calls();
   }
   std::string child_trace() const override { return first_call_order(first_calls_, origin_ns_); }
   int64_t trace_time() const override { return prof::steady_ns() - origin_ns_; }
@@ -88,6 +90,13 @@ class Recorder final : public lab::LabSink {
     for (const lab::LabPoint& p : result.points) summary_.steps += p.recorded.steps;
     summary_.extra[kKey] = to_json(result).dump();
     writer_.set_summary(summary_);
+  }
+
+  // Once there were graphs a level waits for the next step, and the next point would be measured while it does.
+  void trace_no_more() {
+    constexpr int64_t kNone = -2;  // no step has that number, nor has it where none was yet
+    collector_.set_level(prof::TraceLevel::Off);
+    if (auto* still = prof::listener()) still->steps_launched(kNone, 0);
   }
 
   // What it cannot read costs the rows of that process only.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "app/lab/first_call.h"
 #include "app/lab/recorded_lab.h"
@@ -264,16 +265,18 @@ TEST_F(LabOnGpu, AGraphOfTheSingleOperationsRunsTheSameKernels) {
   spec.operation = Operation::Expression;
   spec.expression = "sin(sin(x))*2+y";
   spec.sizes = {1 << 16};
-  spec.ways = {Way::GpuOpByOp, Way::GpuGraphOps};
+  spec.ways = {Way::GpuOpByOp, Way::GpuGraphOps, Way::GpuResident};
   spec.seconds_per_point = 0.05;
   const LabResult result = recorded(spec, path);
-  ASSERT_EQ(result.points.size(), 2u);
+  ASSERT_EQ(result.points.size(), 3u);
   prof::RunFileReader reader(path);
   prof::Trace trace = reader.trace();
   reader.fill(trace);
   const size_t alone = spans_of(trace, prof::SpanKind::Kernel, result.points[0].recorded);
   EXPECT_EQ(alone, 3 * 5u) << "two sines, a constant, a product and a sum, in three calls";
   EXPECT_EQ(spans_of(trace, prof::SpanKind::Kernel, result.points[1].recorded), alone);
+  const Recorded always{0, 0, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  EXPECT_EQ(spans_of(trace, prof::SpanKind::Kernel, always), 2 * alone + 3) << "a point was measured under tracing";
   std::filesystem::remove(path);
 }
 

@@ -193,7 +193,12 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
 
 void Collector::stop() {
   if (!impl_->running) return;
-  set_listener(impl_->listened_before);
+  {  // a level that still waits for its step would have the marks listen again, when nobody is there to be told
+    std::lock_guard lock(impl_->switch_mutex);
+    impl_->running = false;
+    impl_->relevel_by = 0;
+    set_listener(impl_->listened_before);
+  }
   // First those that ask the driver, while the records that this brings are still read.
   impl_->signal(impl_->stop_asking);
   for (std::thread* asking : {&impl_->memory_thread, &impl_->flush_thread}) {
@@ -202,7 +207,6 @@ void Collector::stop() {
   impl_->signal(impl_->stopping);
   impl_->thread.join();
   if (impl_->gpu && !impl_->options.inside_driver_start) impl_->gpu->detach();
-  impl_->running = false;
   g_running.store(false);
 }
 

@@ -65,12 +65,17 @@ Summary Trainer::run() {
   return summary_;
 }
 
-// The host's memory; the GPU's has a sentence of its own.
+// The host's memory; the GPU's has a sentence of its own. To find what would fit takes memory, too.
 std::string Trainer::told_out_of_memory() const {
-  if (model_.parameters.empty()) return "There is not enough memory for this model and data set.";
-  const MemoryUse use = executor_ ? executor_->memory() : MemoryUse{};
-  const int64_t ours = wants_cuda(spec_) ? 0 : use.reserved + use.parameter_bytes;
-  return told_no_host_memory(spec_, model_, data_, room_for(spec_).host_bytes + ours);
+  constexpr const char* kBriefly = "There is not enough memory for this model and data set.";
+  if (model_.parameters.empty()) return kBriefly;
+  try {
+    const MemoryUse use = executor_ ? executor_->memory() : MemoryUse{};
+    const int64_t ours = wants_cuda(spec_) ? 0 : use.reserved + use.parameter_bytes;
+    return told_no_host_memory(spec_, model_, data_, room_for(spec_).host_bytes + ours);
+  } catch (const std::exception&) {
+    return kBriefly;
+  }
 }
 
 void Trainer::prepare() {

@@ -103,7 +103,7 @@ class Recorder final : public lab::LabSink {
   void take_in_first_calls() {
     try {
       for (prof::TraceBatch& batch : take_first_calls(first_calls_)) keep([&] { writer_.add(std::move(batch)); });
-    } catch (const Failure&) {
+    } catch (const std::exception&) {
     }
   }
 

@@ -1,69 +1,15 @@
-#include "profiling/formats/run_file.h"
-
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <thread>
 
 #include "profiling/failure.h"
 #include "profiling/formats/span_codec.h"
 #include "profiling/formats/sqlite.h"
 #include "profiling/formats/stored_spans.h"
-#include "tests/profiling/made_trace.h"
+#include "tests/profiling/run_file_support.h"
 
 namespace ws::prof {
 namespace {
-
-namespace fs = std::filesystem;
-
-class RunFile : public testing::Test {
- protected:
-  void SetUp() override { fs::create_directories(folder); }
-  void TearDown() override { fs::remove_all(folder); }
-  fs::path folder = fs::temp_directory_path() / ("run_file_test_" + std::to_string(getpid()));
-  std::string path = (folder / "a.wsrun").string();
-};
-
-RunSummary summary_of_test() {
-  RunSummary summary;
-  summary.name = "arena · graph";
-  summary.device = "NVIDIA H200";
-  summary.status = "finished";
-  summary.spec = R"({"launch":"graph"})";
-  summary.tags = {"fast", "it's \"quoted\""};
-  summary.steps = 3000;
-  summary.final_loss = 0.0625;
-  summary.peak_bytes = 1ull << 34;
-  summary.us_per_step = 12.3;
-  summary.extra["later"] = "kept";
-  return summary;
-}
-
-void expect_same_trace(const Trace& a, const Trace& b) {
-  ASSERT_EQ(a.tracks().size(), b.tracks().size());
-  for (size_t t = 0; t < a.tracks().size(); ++t) {
-    const auto left = spans_of(a.tracks()[t]), right = spans_of(b.tracks()[t]);
-    ASSERT_EQ(left.size(), right.size());
-    for (size_t i = 0; i < left.size(); ++i) {
-      ASSERT_TRUE(same(left[i], right[i])) << t << " " << i;
-      ASSERT_EQ(a.name(left[i].name), b.name(right[i].name));
-      ASSERT_EQ(a.detail(left[i].detail), b.detail(right[i].detail));
-    }
-  }
-}
-
-void write_whole(const std::string& path, const Trace& trace) {
-  RunFileWriter writer(path, summary_of_test());
-  writer.add(trace);
-  writer.finish();
-}
 
 TEST_F(RunFile, KeepsEverything) {
   const MadeTrace made(3000);
@@ -78,7 +24,7 @@ TEST_F(RunFile, KeepsEverything) {
     writer.add(made.trace);
     writer.finish();
   }
-  EXPECT_FALSE(fs::exists(path + "-wal"));
+  EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
   RunFileReader reader(path);
   EXPECT_EQ(reader.summary().name, "arena · graph");
   EXPECT_EQ(reader.summary().tags, summary_of_test().tags);
@@ -146,15 +92,16 @@ TEST_F(RunFile, KeepsLossesInFewBytes) {
 
 TEST_F(RunFile, NeedsFewBytesPerSpan) {
   const MadeTrace made(5000);
-  write_whole(path, made.trace);
-  const double bytes = static_cast<double>(fs::file_size(path)) / static_cast<double>(made.trace.span_count());
+  write_run(path, made.trace);
+  const double bytes =
+      static_cast<double>(std::filesystem::file_size(path)) / static_cast<double>(made.trace.span_count());
   RecordProperty("bytes_per_span", std::to_string(bytes));
   EXPECT_LT(bytes, 12);
 }
 
 TEST_F(RunFile, ReadsOnlyTheRangeThatIsAskedFor) {
   const MadeTrace made(3000);
-  write_whole(path, made.trace);
+  write_run(path, made.trace);
   RunFileReader reader(path);
   Trace trace = reader.trace();
   const TimeNs middle = made.trace.last_time() / 2;
@@ -162,27 +109,6 @@ TEST_F(RunFile, ReadsOnlyTheRangeThatIsAskedFor) {
   EXPECT_GE(read, 2u);
   EXPECT_LE(read, 6u);
   EXPECT_EQ(reader.fill(trace, middle, middle + 1000), 0u);
-}
-
-TraceBatch batch_of(int from, int count) {
-  TraceBatch batch;
-  batch.names = {"gemm", "relu"};
-  BatchTrack track{TrackKind::Stream, "stream 7", "GPU 0", 0, {}};
-  for (int i = from; i < from + count; ++i) {
-    Span span;
-    span.start = TimeNs{i} * 1000;
-    span.duration = 500;
-    span.name = NameId{static_cast<uint32_t>(i % 2)};
-    span.step = static_cast<uint32_t>(i + 1);
-    track.spans.push_back(span);
-  }
-  batch.tracks.push_back(std::move(track));
-  batch.counters.push_back({"memory used", "B", {{from, 1.0 * from}}});
-  StepAllocations calls;
-  calls.step = static_cast<uint32_t>(from + 1);
-  calls.allocations = 20;
-  batch.allocations.push_back(calls);
-  return batch;
 }
 
 TEST_F(RunFile, TakesBatchesWhileTheRunGoes) {
@@ -253,7 +179,7 @@ TEST_F(RunFile, BlocksOfALiveTraceComeBackWhereSpansCameLate) {
 
 TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {
   const MadeTrace made(20000);
-  write_whole(path, made.trace);
+  write_run(path, made.trace);
   StoredSpans file(path);
   ASSERT_EQ(file.trace().tracks().size(), made.trace.tracks().size());
   for (size_t t = 0; t < made.trace.tracks().size(); ++t) {
@@ -303,97 +229,8 @@ TEST_F(RunFile, AnswersWhileTheNewestBlockGrows) {
   EXPECT_EQ(file.unread(), 0u);
 }
 
-TEST_F(RunFile, SurvivesAKill) {
-  const pid_t child = fork();
-  if (child == 0) {
-    RunFileWriter writer(path, summary_of_test());
-    writer.add(batch_of(0, 5000));
-    writer.add(Metric{1, 0, 2.0, 0.1});
-    writer.flush();
-    writer.add(batch_of(5000, 5000));
-    raise(SIGKILL);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
-  RunFileReader reader(path);
-  Trace trace = reader.trace();
-  reader.fill(trace);
-  EXPECT_EQ(spans_of(trace.tracks().at(0)).size(), 5000u);
-  EXPECT_EQ(reader.metrics().size(), 1u);
-}
-
-// The log goes into the file page by page, and the first page tells the new size: what is still missing is in the log.
-TEST_F(RunFile, SurvivesAKillWhileItsLogIsFoldedIn) {
-  const MadeTrace made(3000);
-  RunFileWriter writer(path, summary_of_test());
-  writer.add(made.trace);
-  writer.flush();
-  const std::string killed = (folder / "killed.wsrun").string(), folded = (folder / "folded.wsrun").string();
-  for (const std::string& copy : {killed, folded}) {
-    fs::copy_file(path, copy);
-    fs::copy_file(path + "-wal", copy + "-wal");
-  }
-  Database(folded, Database::Mode::Update).exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  ASSERT_GT(fs::file_size(folded), fs::file_size(killed));
-  std::string first_page(8192, '\0');
-  std::ifstream(folded, std::ios::binary).read(first_page.data(), 8192);
-  std::fstream(killed, std::ios::binary | std::ios::in | std::ios::out).write(first_page.data(), 8192);
-  RunFileReader reader(killed);
-  EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
-  Trace trace = reader.trace();
-  reader.fill(trace);
-  expect_same_trace(made.trace, trace);
-  EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
-}
-
-TEST_F(RunFile, ATruncatedFileGivesWhatIsIntact) {
-  const MadeTrace made(20000);
-  write_whole(path, made.trace);
-  const auto whole = fs::file_size(path);
-  for (const double share : {0.9, 0.5, 0.2}) {
-    const std::string cut = (folder / "cut.wsrun").string();
-    fs::copy_file(path, cut, fs::copy_options::overwrite_existing);
-    fs::resize_file(cut, static_cast<uintmax_t>(static_cast<double>(whole) * share));
-    RunFileReader reader(cut);
-    EXPECT_EQ(reader.summary().name, "arena · graph");
-    Trace trace = reader.trace();
-    const size_t read = reader.fill(trace) * SpanBlock::kCapacity;
-    EXPECT_GT(static_cast<double>(read), 0.3 * share * static_cast<double>(made.trace.span_count())) << share;
-    ASSERT_FALSE(reader.problems().empty());
-    EXPECT_NE(reader.problems()[0].find("The file ends after"), std::string::npos);
-  }
-}
-
-TEST_F(RunFile, DamageInsideIsFoundAndNamed) {
-  const MadeTrace made(20000);
-  write_whole(path, made.trace);
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  std::mt19937 random(3);
-  const auto size = fs::file_size(path);
-  for (int i = 0; i < 20; ++i) {
-    file.seekp(static_cast<std::streamoff>(size / 2 + random() % (size / 4)));
-    file.put('\x5a');
-  }
-  file.close();
-  RunFileReader reader(path);
-  Trace trace = reader.trace();
-  EXPECT_GT(reader.fill(trace), 100u);
-  EXPECT_FALSE(reader.problems().empty());
-}
-
-TEST_F(RunFile, RefusesWhatIsNotARun) {
-  EXPECT_THROW(RunFileReader("/nowhere/x.wsrun"), Failure);
-  std::ofstream(path) << "this is not a database, only some text that is long enough to look like one";
-  EXPECT_THROW(RunFileReader{path}, Failure);
-  std::ofstream(path, std::ios::trunc).close();
-  EXPECT_THROW(RunFileReader{path}, Failure);
-  { Database(path, Database::Mode::Create).exec("CREATE TABLE other(x)"); }
-  EXPECT_THROW(RunFileReader{path}, Failure);
-}
-
 TEST_F(RunFile, ReadsWhatANewerVersionWrote) {
-  write_whole(path, MadeTrace(10).trace);
+  write_run(path, MadeTrace(10).trace);
   {
     Database db(path, Database::Mode::Update);
     db.exec(

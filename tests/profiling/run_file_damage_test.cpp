@@ -1,0 +1,107 @@
+// Run files of killed programs, cut short or damaged: what is intact comes back, and what is not is said.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <random>
+
+#include "profiling/failure.h"
+#include "profiling/formats/sqlite.h"
+#include "tests/profiling/run_file_support.h"
+
+namespace ws::prof {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_F(RunFile, SurvivesAKill) {
+  const pid_t child = fork();
+  if (child == 0) {
+    RunFileWriter writer(path, summary_of_test());
+    writer.add(batch_of(0, 5000));
+    writer.add(Metric{1, 0, 2.0, 0.1});
+    writer.flush();
+    writer.add(batch_of(5000, 5000));
+    raise(SIGKILL);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  RunFileReader reader(path);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  EXPECT_EQ(spans_of(trace.tracks().at(0)).size(), 5000u);
+  EXPECT_EQ(reader.metrics().size(), 1u);
+}
+
+// The log goes into the file page by page, and the first page tells the new size: what is still missing is in the log.
+TEST_F(RunFile, SurvivesAKillWhileItsLogIsFoldedIn) {
+  const MadeTrace made(3000);
+  RunFileWriter writer(path, summary_of_test());
+  writer.add(made.trace);
+  writer.flush();
+  const std::string killed = (folder / "killed.wsrun").string(), folded = (folder / "folded.wsrun").string();
+  for (const std::string& copy : {killed, folded}) {
+    fs::copy_file(path, copy);
+    fs::copy_file(path + "-wal", copy + "-wal");
+  }
+  Database(folded, Database::Mode::Update).exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  ASSERT_GT(fs::file_size(folded), fs::file_size(killed));
+  std::string first_page(8192, '\0');
+  std::ifstream(folded, std::ios::binary).read(first_page.data(), 8192);
+  std::fstream(killed, std::ios::binary | std::ios::in | std::ios::out).write(first_page.data(), 8192);
+  RunFileReader reader(killed);
+  EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  expect_same_trace(made.trace, trace);
+  EXPECT_TRUE(reader.problems().empty()) << reader.problems().front();
+}
+
+TEST_F(RunFile, ATruncatedFileGivesWhatIsIntact) {
+  const MadeTrace made(20000);
+  write_run(path, made.trace);
+  const auto whole = fs::file_size(path);
+  for (const double share : {0.9, 0.5, 0.2}) {
+    const std::string cut = (folder / "cut.wsrun").string();
+    fs::copy_file(path, cut, fs::copy_options::overwrite_existing);
+    fs::resize_file(cut, static_cast<uintmax_t>(static_cast<double>(whole) * share));
+    RunFileReader reader(cut);
+    EXPECT_EQ(reader.summary().name, "arena · graph");
+    Trace trace = reader.trace();
+    const size_t read = reader.fill(trace) * SpanBlock::kCapacity;
+    EXPECT_GT(static_cast<double>(read), 0.3 * share * static_cast<double>(made.trace.span_count())) << share;
+    ASSERT_FALSE(reader.problems().empty());
+    EXPECT_NE(reader.problems()[0].find("The file ends after"), std::string::npos);
+  }
+}
+
+TEST_F(RunFile, DamageInsideIsFoundAndNamed) {
+  const MadeTrace made(20000);
+  write_run(path, made.trace);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  std::mt19937 random(3);
+  const auto size = fs::file_size(path);
+  for (int i = 0; i < 20; ++i) {
+    file.seekp(static_cast<std::streamoff>(size / 2 + random() % (size / 4)));
+    file.put('\x5a');
+  }
+  file.close();
+  RunFileReader reader(path);
+  Trace trace = reader.trace();
+  EXPECT_GT(reader.fill(trace), 100u);
+  EXPECT_FALSE(reader.problems().empty());
+}
+
+TEST_F(RunFile, RefusesWhatIsNotARun) {
+  EXPECT_THROW(RunFileReader("/nowhere/x.wsrun"), Failure);
+  std::ofstream(path) << "this is not a database, only some text that is long enough to look like one";
+  EXPECT_THROW(RunFileReader{path}, Failure);
+  std::ofstream(path, std::ios::trunc).close();
+  EXPECT_THROW(RunFileReader{path}, Failure);
+  { Database(path, Database::Mode::Create).exec("CREATE TABLE other(x)"); }
+  EXPECT_THROW(RunFileReader{path}, Failure);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -209,7 +209,7 @@ Run add_lab(CLI::App& program) {
   command.add_flag("--ceilings", a->ceilings,
                    "measure what the card can do at most, anew, and stop; sweeps and the roofline use what was "
                    "measured last");
-  command.add_flag("--torch", a->torch, "run the same sweep in PyTorch instead: everything but expressions");
+  command.add_flag("--torch", a->torch, "run the same sweep in PyTorch instead");
   command.add_option("--python", a->python, "which python3 has PyTorch")->type_name("PROGRAM")->capture_default_str();
   command.add_option("--script", a->script, "another script in place of resources/torch/lab.py")->type_name("FILE");
   command.footer(

@@ -352,8 +352,6 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
 lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,
                              const std::function<void(const std::string&)>& said) {
   const std::string operation(to_string(spec.operation));
-  if (spec.operation == lab::Operation::Expression)
-    throw Failure("PyTorch's sweep knows no expressions: choose one of the other operations.");
   if (!tools.problem.empty()) throw Failure(tools.problem);
   if (tools.script.empty() && !tools.cuda)
     throw Failure("PyTorch " + tools.version + " sees no GPU here, and its sweep measures nothing else.");
@@ -372,6 +370,7 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
                   std::to_string(spec.repeats), "--warm-up", std::to_string(spec.warm_up), "--seed",
                   std::to_string(spec.seed), "--seconds", std::to_string(spec.seconds_per_point), "--sizes",
                   joined(sizes, [](int64_t n) { return std::to_string(n); }), "--out", out.string()});
+  if (spec.operation == lab::Operation::Expression) command.push_back("--expression=" + spec.expression);
   if (spec.m > 0) command.insert(command.end(), {"--m", std::to_string(spec.m)});
   if (spec.k > 0) command.insert(command.end(), {"--k", std::to_string(spec.k)});
   if (!spec.ways.empty())

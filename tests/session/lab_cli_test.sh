@@ -33,23 +33,27 @@ fi
 
 "$program" lab add --torch --python /no/such/python3 >none.txt 2>err.txt
 check "no python: 1 and a sentence" '[[ $? == 1 && ! -s none.txt && $(wc -l <err.txt) == 1 ]] && grep -q "is not installed" err.txt'
-"$program" lab --expression 'sin(x)+y' --torch >/dev/null 2>err.txt; check "an operation that the script has not: 1" '[[ $? == 1 ]] && grep -q "knows no expressions" err.txt'
 if python3 -c pass 2>/dev/null; then
   cat >peer.py <<'PY'
 import argparse, json
 p = argparse.ArgumentParser()
-for name in ("operation", "depth", "repeats", "warm-up", "seed", "seconds", "sizes", "ways", "out"):
+for name in ("operation", "expression", "depth", "repeats", "warm-up", "seed", "seconds", "sizes", "ways", "out"):
     p.add_argument("--" + name)
 a = p.parse_args()
 points = [{"way": w, "size": int(n), "median_s": 1e-6 * int(n)} for n in a.sizes.split(",") for w in a.ways.split(",")]
 json.dump({"framework": "PyTorch 2.0", "device": "a GPU", "operation": a.operation, "points": points}, open(a.out, "w"))
+print("asked for", a.operation, a.expression, flush=True)
 PY
   "$program" lab add --torch --script peer.py --ways gpu,gpu-pinned --sizes 1000,2000 --json >peer.json 2>/dev/null
   check "the same in PyTorch becomes a result like ours" '[[ $? == 0 ]] && grep -q "\"size\":2000" peer.json && grep -q "gpu-pinned" peer.json'
 
+  "$program" lab --expression '-sin(x)+y' --torch --script peer.py --ways gpu --sizes 8 >/dev/null 2>err.txt
+  check "a typed expression goes with it" '[[ $? == 0 ]] && grep -q "^asked for expression -sin(x)+y$" err.txt'
+
   # The shipped script itself, over a PyTorch that writes down what it is asked for.
   mkdir fake && cat >fake/torch.py <<'PY'
-import os, types
+import math, os, types
+from math import sin, cos, exp, log, sqrt, tanh, pow
 __version__ = "2.0"
 float32, float16, uint8 = "float32", "float16", "uint8"
 def note(text):
@@ -76,6 +80,11 @@ class Event:
 def rand(shape, generator): return Tensor()
 def empty(*_, **__): return Tensor()
 def add(a, b, out): note("call")
+def relu(a): return max(a, 0.0)
+def sigmoid(a): return 1 / (1 + math.exp(-a))
+def is_tensor(a): return isinstance(a, (float, Tensor))
+def full_like(_, value): return float(value)
+abs, minimum, maximum = math.fabs, min, max
 cuda = types.SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "a GPU", synchronize=lambda: None, Event=Event)
 backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()))
 PY
@@ -87,6 +96,24 @@ PY
     '[[ $(tr "\n" " " <log) == "seed 11 $(printf "call %.0s" {1..7})$(printf "cool call %.0s" {1..14})" ]]'
   check "and what it has not is said" 'grep -q "sweep has no cpu\." torch.txt'
   in_torch --ways gpu
+  cat >typed.py <<'PY'
+import math, runpy, sys
+Expression = runpy.run_path(sys.argv[1])["Expression"]
+for text, value in {"sin(sin(x))*2+y": math.sin(math.sin(0.5)) * 2 + 0.25, "-x*-2/(y-1)": 1 / (0.25 - 1), "pi": math.pi,
+                    "min(x,y)-max(x,1)": 0.25 - 1, "pow(x,3)": 0.125, "relu(-x)+abs(-y)": 0.25,
+                    "sigmoid(x)*tanh(y)": math.tanh(0.25) / (1 + math.exp(-0.5)), "1 - 2 - 3": -4.0}.items():
+    got = Expression(text).run(0.5, 0.25)
+    assert abs(got - value) < 1e-12, (text, got, value)
+assert Expression("sin(x)*2+y").operations == 3 and Expression("sin(x)").inputs == {"sin", "x"}
+for text in ("__import__('os')", "x.real", "exec(x)", "[x]", "x if y else 1", "x +", "'x'", "True", "x**y", "sin(*x)", "z", ""):
+    try:
+        Expression(text)
+    except SystemExit as refusal:
+        assert "expression" in str(refusal), text
+    else:
+        raise AssertionError(text + " was taken")
+PY
+  PYTHONPATH="$folder/fake" python3 typed.py "$shipped" 2>err.txt; check "its expressions are ours, and nothing else runs" '[[ $? == 0 ]]' || cat err.txt
   check "or stay in them" '[[ $(grep -c call log) == 19 && $(head -n1 log) == "seed 42" ]] && ! grep -q cool log && ! grep -q "has no" torch.txt'
 fi
 

@@ -26,6 +26,7 @@ class TimelineTest : public QObject {
   void marksHaveNotes();
   void jumpsToStepSlowestAndGap();
   void whatIsOutOfMemoryIsFoundInTheFile();
+  void whatIsOutOfMemoryIsSummedFromTheFile();
   void hoverShowsACardAfterAWhile();
   void foldedSpansSayTheirCount();
   void groupsFoldOnClick();
@@ -187,68 +188,95 @@ void TimelineTest::jumpsToStepSlowestAndGap() {
   QCOMPARE(t.selection.ranges()[0].range, *longest_gap(t.fast.trace));
 }
 
-// Only the end of the run is in memory: what lies before is asked of its file, and the answers are those of the whole.
-void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
-  QTemporaryDir folder;
-  TwoRuns t;
-  test::add_steps(t.fast.trace, test::StepStyle::GraphArena, 500, 4000);
-  t.fast.path = folder.filePath("fast.wsrun");
-  {
-    prof::RunFileWriter writer(t.fast.path.toStdString(), {});
-    writer.add(t.fast.trace);
-    writer.finish();
+// A run that lies in a file; of its trace only the end stays in memory once it was evicted.
+struct KeptRun : TwoRuns {
+  KeptRun() {
+    test::add_steps(trace(), test::StepStyle::GraphArena, 500, 4000);
+    fast.path = folder.filePath("fast.wsrun");
+    {
+      prof::RunFileWriter writer(fast.path.toStdString(), {});
+      writer.add(trace());
+      writer.finish();
+    }
+    pane.setRuns({&fast});
+    while (trace().tracks()[stream].kind != prof::TrackKind::Stream) ++stream;
+    first = track().blocks.front().spans.front(), last = track().blocks.back().spans.back();
   }
-  t.pane.setRuns({&t.fast});
-  prof::Trace& trace = t.fast.trace;
-  const auto slowest = slowest_step(trace);
-  const auto gap = longest_gap(trace);
+  prof::Trace& trace() { return fast.trace; }
+  const prof::Track& track() { return trace().tracks()[stream]; }
+  bool evict() {
+    trace().backed = true;
+    trace().evict(0);
+    return !prof::in_memory(track(), first.start, last.start);
+  }
+  void choose(const prof::Span& span) { selection.choose(SpanChoice{&fast, stream, span}); }
+  prof::TimeNs chosen() {
+    const auto* choice = selection.get<SpanChoice>();
+    return choice ? choice->span.start : -1;
+  }
+
+  QTemporaryDir folder;
   size_t stream = 0;
-  while (trace.tracks()[stream].kind != prof::TrackKind::Stream) ++stream;
-  const prof::Track& track = trace.tracks()[stream];
-  const prof::Span last = track.blocks.back().spans.back(), first = track.blocks.front().spans.front();
-  const prof::Span middle = track.blocks[1].spans[5], before = *prof::previous_named(track, middle.name, middle.start);
-  const prof::Span after = *prof::next_named(track, first.name, first.start);
-  t.selection.choose(SpanChoice{&t.fast, stream, first});
-  QVERIFY(t.view().find(QString::fromStdString(trace.name(first.name)), true));
-  const prof::TimeNs found = t.selection.get<SpanChoice>()->span.start;
-  const RunRange range{&t.fast, {first.start, last.start}};
-  const QString sums = range_details({range}, 20);
-  QVERIFY(sums.contains("×"));
-  trace.backed = true;
-  trace.evict(0);
-  QVERIFY(!prof::in_memory(track, first.start, last.start));
+  prof::Span first, last;  // of the stream
+};
+
+// What lies before is asked of the file, and the answers are those of the whole.
+void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
+  KeptRun t;
+  const auto slowest = slowest_step(t.trace());
+  const auto gap = longest_gap(t.trace());
+  const prof::Span middle = t.track().blocks[1].spans[5],
+                   before = *prof::previous_named(t.track(), middle.name, middle.start),
+                   after = *prof::next_named(t.track(), t.first.name, t.first.start);
+  const QString name = QString::fromStdString(t.trace().name(t.first.name));
+  t.choose(t.first);
+  QVERIFY(t.view().find(name, true));
+  const prof::TimeNs found = t.chosen();
+  QVERIFY(t.evict());
   QSignalSpy said(&t.view(), &TimelineView::said);
-  const auto chosen = [&] { return t.selection.get<SpanChoice>() ? t.selection.get<SpanChoice>()->span.start : -1; };
   const auto go = [&](const prof::Span& from, bool forward) {
-    t.selection.choose(SpanChoice{&t.fast, stream, from});
+    t.choose(from);
     t.view().nextSame(forward);
   };
-  go(first, true);
+  go(t.first, true);
   QVERIFY(said.back()[0].toString().contains("in the run file"));
-  QTRY_COMPARE_WITH_TIMEOUT(chosen(), after.start, 5000);
+  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), after.start, 5000);
   go(middle, false);
-  QTRY_COMPARE_WITH_TIMEOUT(chosen(), before.start, 5000);
-  go(first, false);
+  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), before.start, 5000);
+  go(t.first, false);
   QTRY_COMPARE_WITH_TIMEOUT(said.back()[0].toString(), QString("This was the first of that name."), 5000);
-  t.selection.choose(SpanChoice{&t.fast, stream, first});
-  QVERIFY(t.view().find(QString::fromStdString(trace.name(first.name)), true));
-  QTRY_COMPARE_WITH_TIMEOUT(chosen(), found, 5000);
+  t.choose(t.first);
+  QVERIFY(t.view().find(name, true));
+  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), found, 5000);
   QVERIFY(!t.view().find("no such kernel", true));
   t.view().jumpToSlowestStep();
-  QTRY_COMPARE_WITH_TIMEOUT(chosen(), slowest->span.start, 5000);
+  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), slowest->span.start, 5000);
   t.view().jumpToLongestGap();
   QTRY_VERIFY_WITH_TIMEOUT(!t.selection.ranges().empty() && t.selection.ranges()[0].range == *gap, 5000);
-  // The sums of a range: nothing is said of it before all of it was read.
-  DetailsPanel details(&t.selection);
-  t.selection.chooseRanges({range});
-  QTRY_VERIFY_WITH_TIMEOUT(details.html().contains("being summed"), 5000);
-  QTRY_VERIFY_WITH_TIMEOUT(!details.html().contains("being summed") && details.html().contains("×"), 5000);
-  for (const QString& row : sums.split("<tr>"))
-    if (row.contains("×")) QVERIFY2(details.html().contains(row.section("×", 1)), qPrintable(row));
   // No file: that is said, and what is known is shown.
   t.fast.path.clear();
-  go(first, true);
+  go(t.first, true);
   QVERIFY(said.back()[0].toString().contains("no run file holds them"));
+}
+
+// The sums of a range: nothing is said of it before all of it was read.
+void TimelineTest::whatIsOutOfMemoryIsSummedFromTheFile() {
+  KeptRun t;
+  const RunRange range{&t.fast, {t.first.start, t.last.start}};
+  const QString sums = range_details({range}, 20);
+  QVERIFY(sums.contains("×"));
+  QVERIFY(t.evict());
+  t.selection.chooseRanges({range});
+  DetailsPanel details(&t.selection);
+  QVERIFY(details.html().contains("being summed"));
+  const auto summed = [&] { return !details.html().contains("being summed") && details.html().contains("×"); };
+  QTRY_VERIFY_WITH_TIMEOUT(summed(), 5000);
+  for (const QString& row : sums.split("<tr>"))
+    if (row.contains("×")) QVERIFY2(details.html().contains(row.section("×", 1)), qPrintable(row));
+  t.selection.clear();
+  QTRY_VERIFY(!details.html().contains("×"));
+  t.selection.chooseRanges({range});
+  QTRY_VERIFY_WITH_TIMEOUT(summed(), 5000);
 }
 
 void TimelineTest::hoverShowsACardAfterAWhile() {

@@ -27,14 +27,7 @@ TEST(Memory, TheCachingPoolConforms) {
   for (const int64_t cap : {int64_t{0}, 96 * kMiB}) {
     FakeDevice device;
     Caching pool(device, cap);
-    test::MemoryUnderTest t = on_host(pool);
-    t.reserved = [&] { return pool.stats().reserved; };
-    t.keeps = true;
-    t.cap = cap;
-    t.trim = [&](int64_t keep) { pool.trim(nullptr, keep); };
-    t.fragmentation = [&] { return pool.stats().fragmentation(); };
-    t.catches_double_free = true;
-    test::expect_conformance(t);
+    test::expect_caching_conformance(on_host(pool), pool, cap);
     EXPECT_EQ(device.used, pool.stats().reserved);
     EXPECT_EQ(pool.stats().used, 0);
   }

@@ -60,14 +60,7 @@ TEST(MemoryGpu, CachingConforms) {
     Direct direct;
     Caching pool(direct, cap);
     Counting counting(pool, "caching", Level::Blocks);
-    test::MemoryUnderTest t = on_gpu(counting, stream);
-    t.reserved = [&] { return pool.stats().reserved; };
-    t.keeps = true;
-    t.cap = cap;
-    t.trim = [&](int64_t keep) { pool.trim(stream, keep); };
-    t.fragmentation = [&] { return pool.stats().fragmentation(); };
-    t.catches_double_free = true;
-    test::expect_conformance(t);
+    test::expect_caching_conformance(on_gpu(counting, stream), pool, cap);
     CUDA_CHECK(cudaStreamSynchronize(stream));
   }
 }

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "engine/cuda/memory/caching.h"
 #include "engine/cuda/memory/resource.h"
 #include "profiling/failure.h"
 
@@ -192,6 +193,17 @@ inline void expect_conformance(MemoryUnderTest t) {
   expect_cap(t);
   expect_fragmentation(t);
   expect_trim(t);
+}
+
+// `t` is the pool itself, or what stands over it.
+inline void expect_caching_conformance(MemoryUnderTest t, cuda::Caching& pool, int64_t cap) {
+  t.reserved = [&] { return pool.stats().reserved; };
+  t.keeps = true;
+  t.cap = cap;
+  t.trim = [&](int64_t keep) { pool.trim(t.stream, keep); };
+  t.fragmentation = [&] { return pool.stats().fragmentation(); };
+  t.catches_double_free = true;
+  expect_conformance(t);
 }
 
 }  // namespace ws::test

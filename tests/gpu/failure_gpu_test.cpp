@@ -110,19 +110,15 @@ TEST(FailureGpu, OutOfMemoryInMidRunNamesBuffersAndABatchThatFits) {
     t.spec.exec.launch = launch;
     t.batch = 20000;
     t.data = random_data(20000, 64, 10, true);
+    t.order_seed = 0;
     SCOPED_TRACE(label(t.spec.exec));
-    const Model model = make_model(t.spec.model, 64, 10);
-    const auto executor = cuda::make_cuda_executor(t.spec);
-    executor->load(model, t.data, t.spec);
-    executor->set_state(initial_state(model, t.spec));
-    executor->bind(compile(t.spec, model, 100).plan);
-    executor->begin_epoch(shuffled(20000, 0));
-    executor->run(0, 0, std::vector<float>{0.01f});  // a small step: works
+    Ready ready(t, 100);
+    ready.run(0);  // a small step: works
     const auto hogs = take_all_but(size_t{600} << 20);
     int64_t fits = 0;
     try {
-      executor->bind(compile(t.spec, model, t.batch).plan);  // an arena is asked for here
-      executor->run(1, 0, std::vector<float>{0.01f});
+      ready.bind(t, t.batch);  // an arena is asked for here
+      ready.run(1);
       FAIL() << "there was room";
     } catch (const OutOfMemory& problem) {
       fits = batch_named(problem.what());
@@ -130,14 +126,14 @@ TEST(FailureGpu, OutOfMemoryInMidRunNamesBuffersAndABatchThatFits) {
       EXPECT_THAT(problem.what(), HasSubstr("a batch of "));
       EXPECT_THAT(problem.what(), HasSubstr(" fits"));
     }
-    executor->bind(compile(t.spec, model, 100).plan);
-    EXPECT_NO_THROW(executor->run(1, 0, std::vector<float>{0.01f})) << "the small step still works";
-    EXPECT_EQ(executor->state().step, 2);
+    ready.bind(t, 100);
+    EXPECT_NO_THROW(ready.run(1)) << "the small step still works";
+    EXPECT_EQ(ready.executor->state().step, 2);
     ASSERT_GT(fits, 100);
     EXPECT_NO_THROW({
-      executor->bind(compile(t.spec, model, fits).plan);
-      executor->run(2, 0, std::vector<float>{0.01f});
-      executor->state();
+      ready.bind(t, fits);
+      ready.run(2);
+      ready.executor->state();
     }) << "a batch of "
        << fits << " was said to fit";
   }
@@ -150,24 +146,21 @@ TEST(FailureGpu, AnEvaluationTakesSmallerBatchesWhereMemoryIsShort) {
   Training t;
   t.spec.model.hidden = {8192};
   t.batch = 64;
+  t.order_seed = 0;
   t.data = random_data(20000, 64, 10, true);
   t.data.test = t.data.train;
-  const Model model = make_model(t.spec.model, 64, 10);
-  const auto executor = cuda::make_cuda_executor(t.spec);
-  executor->load(model, t.data, t.spec);
-  executor->set_state(initial_state(model, t.spec));
-  executor->bind(compile(t.spec, model, t.batch).plan);
-  executor->begin_epoch(shuffled(20000, 0));
-  executor->run(0, 0, std::vector<float>{0.01f});
+  Ready ready(t);
+  const auto& executor = ready.executor;
+  ready.run(0);
   const std::vector<float> few = executor->predict({t.data.test.x.data(), 64 * 5}, 5);
   Evaluation small;
   {
     const auto hogs = take_all_but(size_t{96} << 20);  // 16384 rows would take 512 MiB and more
     small = executor->evaluate(Part::Test);
-    executor->run(1, 64, std::vector<float>{0.f});
+    ready.run(1, 64, 0.f);
   }
   const auto fresh = cuda::make_cuda_executor(t.spec);
-  fresh->load(model, t.data, t.spec);
+  fresh->load(ready.model, t.data, t.spec);
   fresh->set_state(executor->state());
   const Evaluation whole = fresh->evaluate(Part::Test);
   EXPECT_EQ(small.rows, whole.rows);

@@ -19,6 +19,22 @@ inline Training tiny_training() {
   return t;
 }
 
+// An executor that could run the first step of an epoch; its plan is of `batch` rows, or of the training's.
+struct Ready {
+  explicit Ready(const Training& t, int64_t batch = 0)
+      : model(make_model(t.spec.model, t.data.features, t.data.outputs)), executor(cuda::make_cuda_executor(t.spec)) {
+    executor->load(model, t.data, t.spec);
+    executor->set_state(initial_state(model, t.spec));
+    bind(t, batch > 0 ? batch : t.batch);
+    executor->begin_epoch(shuffled(t.data.train.rows, t.order_seed));
+  }
+  void bind(const Training& t, int64_t batch) { executor->bind(compile(t.spec, model, batch).plan); }
+  void run(int64_t step, int64_t row = 0, float lr = 0.01f) { executor->run(step, row, std::vector<float>{lr}); }
+
+  const Model model;
+  const std::unique_ptr<Executor> executor;
+};
+
 // A whole life: load, train, evaluate, predict, end.
 inline void live(const Training& t) {
   const auto executor = cuda::make_cuda_executor(t.spec);

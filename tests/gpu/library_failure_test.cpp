@@ -91,13 +91,9 @@ TEST(LibraryFailureGpu, AnExpressionThatFailedOnceIsCompiledTheNextTime) {
 TEST(LibraryFailureGpu, AskingWhetherACopyHasArrivedCanFail) {
   NEEDS_GPU();
   const Training t = tiny_training();
-  const Model model = make_model(t.spec.model, 8, 4);
   {
-    const auto executor = cuda::make_cuda_executor(t.spec);
-    executor->load(model, t.data, t.spec);
-    executor->set_state(initial_state(model, t.spec));
-    executor->bind(compile(t.spec, model, t.batch).plan);
-    executor->begin_epoch(shuffled(70, 3));
+    const Ready ready(t);
+    const auto& executor = ready.executor;
     executor->run(0, 0, std::vector<float>{0.01f, 0.01f});
     std::vector<StepResult> results;
     executor->results(results, false);  // begins to copy

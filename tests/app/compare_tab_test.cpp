@@ -25,6 +25,21 @@ void settle(CompareTab& tab) {
   QVERIFY(tab.ready());
 }
 
+// Two runs, compared in a window of that size.
+struct TwoCompared {
+  explicit TwoCompared(QSize size) {
+    tab.resize(size);
+    tab.show();
+    compare();
+  }
+  void compare() {
+    tab.setRuns({a.get(), b.get()});
+    settle(tab);
+  }
+  std::unique_ptr<Run> a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
+  CompareTab tab;
+};
+
 // Steps whose allocations are not known, in which the test hands out what it likes.
 void forget_memory(Run& run) {
   prof::Trace bare;
@@ -99,12 +114,8 @@ void CompareTabTest::theTableKnowsEveryRun() {
 }
 
 void CompareTabTest::timelinesZoomTogether() {
-  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
-  CompareTab tab;
-  tab.resize(1300, 900);
-  tab.show();
-  tab.setRuns({a.get(), b.get()});
-  settle(tab);
+  TwoCompared two({1300, 900});
+  CompareTab& tab = two.tab;
   StepView* view = tab.timelines();
   const TimeRange whole = view->range();
   const StepWindowNs step = sample_of(*tab.baseline()).median_step;
@@ -172,12 +183,8 @@ void CompareTabTest::onlyDifferentChoicesAreListed() {
 }
 
 void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
-  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
-  CompareTab tab;
-  tab.resize(1300, 900);
-  tab.show();
-  tab.setRuns({a.get(), b.get()});
-  settle(tab);
+  TwoCompared two({1300, 900});
+  CompareTab& tab = two.tab;
   WaterfallView* view = tab.waterfall();
   const QImage by_kind = view->grab().toImage();
   const auto segments = tab.findChildren<Segment*>();
@@ -240,18 +247,13 @@ void CompareTabTest::memoryIsDrawnOnOneScale() {
 }
 
 void CompareTabTest::aRunThatGoesAwayIsForgotten() {
-  auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
-  CompareTab tab;
-  tab.resize(1000, 800);
-  tab.show();
-  tab.setRuns({a.get(), b.get()});
-  settle(tab);
-  b.reset();
+  TwoCompared two({1000, 800});
+  two.b.reset();
   QTest::qWait(20);
-  tab.grab();
-  tab.setRuns({a.get()});
-  settle(tab);
-  QVERIFY(!tab.candidate() || tab.candidate() == a.get());
+  two.tab.grab();
+  two.tab.setRuns({two.a.get()});
+  settle(two.tab);
+  QVERIFY(!two.tab.candidate() || two.tab.candidate() == two.a.get());
 }
 
 // Processor time, so that a busy machine does not decide. The limits are those of the window: no turn of the event loop

@@ -13,6 +13,28 @@
 using namespace ws;
 using namespace ws::app;
 
+namespace {
+
+// A run, and the panel that may show it.
+struct Kernels {
+  void show() {
+    panel.setRun(run.get());
+    panel.refresh();
+  }
+  std::unique_ptr<Run> run = test::traced(test::StepStyle::EagerDirect);
+  Selection selection;
+  KernelsPanel panel{&selection};
+};
+
+bool largest_first(const QAbstractItemModel& rows, int column) {
+  for (int row = 1; row < rows.rowCount(); ++row)
+    if (rows.index(row - 1, column).data(kSortRole).toDouble() < rows.index(row, column).data(kSortRole).toDouble())
+      return false;
+  return true;
+}
+
+}  // namespace
+
 class KernelsTest : public QObject {
   Q_OBJECT
  private slots:
@@ -27,12 +49,10 @@ class KernelsTest : public QObject {
 };
 
 void KernelsTest::kernelsSumToTheTrace() {
-  const auto run = test::traced(test::StepStyle::EagerDirect);
-  Selection selection;
-  KernelsPanel panel(&selection);
+  Kernels kernels;
+  auto& [run, selection, panel] = kernels;
   QAbstractItemModelTester tester(panel.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
-  panel.setRun(run.get());
-  panel.refresh();
+  kernels.show();
   int64_t shown = 0, expected = 0;
   double share = 0;
   for (int row = 0; row < panel.model()->rowCount(); ++row)
@@ -46,17 +66,13 @@ void KernelsTest::kernelsSumToTheTrace() {
 }
 
 void KernelsTest::kernelsSortAndFilter() {
-  const auto run = test::traced(test::StepStyle::EagerDirect);
-  Selection selection;
-  KernelsPanel panel(&selection);
-  panel.setRun(run.get());
-  panel.refresh();
+  Kernels kernels;
+  kernels.show();
+  KernelsPanel& panel = kernels.panel;
   auto* shown = panel.table()->model();
   for (int column : {int(KernelModel::Total), int(KernelModel::Count), int(KernelModel::Max)}) {
     panel.table()->sortByColumn(column, Qt::DescendingOrder);
-    for (int row = 1; row < shown->rowCount(); ++row)
-      QVERIFY(shown->index(row - 1, column).data(kSortRole).toDouble() >=
-              shown->index(row, column).data(kSortRole).toDouble());
+    QVERIFY(largest_first(*shown, column));
   }
   const int all = shown->rowCount();
   panel.findChild<QLineEdit*>()->setText("softmax");
@@ -64,12 +80,10 @@ void KernelsTest::kernelsSortAndFilter() {
 }
 
 void KernelsTest::slowestExecutionComesFirst() {
-  const auto run = test::traced(test::StepStyle::EagerDirect);
-  Selection selection;
-  KernelsPanel panel(&selection);
+  Kernels kernels;
+  auto& [run, selection, panel] = kernels;
   QSignalSpy revealed(&selection, &Selection::revealed);
-  panel.setRun(run.get());
-  panel.refresh();
+  kernels.show();
   double total = 0;
   for (double count : panel.histogram()->data().counts) total += count;
   const auto* row = panel.model()->rowAt(0);
@@ -81,17 +95,16 @@ void KernelsTest::slowestExecutionComesFirst() {
 
 // What a run does outside of its steps is evaluation; of another program's trace nobody knows.
 void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
-  const auto run = test::traced(test::StepStyle::EagerDirect);
+  Kernels kernels;
+  Run* run = kernels.run.get();
+  KernelsPanel& panel = kernels.panel;
   const auto stream = std::ranges::find(run->trace.tracks(), prof::TrackKind::Stream, &prof::Track::kind);
   prof::Span span = stream->blocks.front().spans.front();
   span.start = run->trace.last_time() + 1000, span.duration = 9'000'000, span.step = 0;
   const prof::TrackId track = run->trace.track(prof::TrackKind::Stream, stream->name, stream->group);
   run->trace.append(track, span);
-  Selection selection;
-  KernelsPanel panel(&selection);
   const auto slowest = [&] { return panel.instances()->model()->index(0, 1).data().toString(); };
-  panel.setRun(run.get());
-  panel.refresh();
+  kernels.show();
   QCOMPARE(slowest(), QString("evaluation"));
   QVERIFY(panel.instances()->model()->index(1, 1).data().toString() != "evaluation");
   run->origin = RunOrigin::Imported;
@@ -101,9 +114,8 @@ void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
 
 // Where there is room all usual columns stand; in a narrow window the names have it.
 void KernelsTest::columnsFitOrAreChosen() {
-  const auto run = test::traced(test::StepStyle::EagerDirect);
-  Selection selection;
-  KernelsPanel panel(&selection);
+  Kernels kernels;
+  auto& [run, selection, panel] = kernels;
   panel.setRun(run.get());
   panel.show();
   const auto hidden = [&](int column) { return panel.table()->isColumnHidden(column); };
@@ -143,11 +155,9 @@ void KernelsTest::columnsFitOrAreChosen() {
 }
 
 void KernelsTest::statisticsAndOccupancyAreColumns() {
-  const auto run = test::traced(test::StepStyle::EagerDirect);
-  Selection selection;
-  KernelsPanel panel(&selection);
-  panel.setRun(run.get());
-  panel.refresh();
+  Kernels kernels;
+  kernels.show();
+  KernelsPanel& panel = kernels.panel;
   const auto* row = panel.model()->rowAt(0);
   QVERIFY(row && row->occupancy);
   const auto text = [&](int column) { return panel.model()->index(0, column).data().toString(); };
@@ -156,12 +166,9 @@ void KernelsTest::statisticsAndOccupancyAreColumns() {
        {KernelModel::Min, KernelModel::Sigma, KernelModel::P90, KernelModel::P95, KernelModel::P999}) {
     QVERIFY(text(column).toDouble() > 0);
     panel.table()->sortByColumn(column, Qt::DescendingOrder);
-    auto* sorted = panel.table()->model();
-    for (int r = 1; r < sorted->rowCount(); ++r)
-      QVERIFY(sorted->index(r - 1, column).data(kSortRole).toDouble() >=
-              sorted->index(r, column).data(kSortRole).toDouble());
+    QVERIFY(largest_first(*panel.table()->model(), column));
   }
-  run->device = "a card of tomorrow";
+  kernels.run->device = "a card of tomorrow";
   panel.refresh();
   QCOMPARE(text(KernelModel::Occupancy), QString::fromUtf8("—"));
   QVERIFY(panel.table()->isColumnHidden(KernelModel::Occupancy));

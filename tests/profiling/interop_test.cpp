@@ -26,17 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Span> sorted_spans(const Trace& trace, SpanKind kind) {
-  std::vector<Span> spans;
-  for (const Track& track : trace.tracks()) {
-    for (const Span& span : spans_of(track)) {
-      if (span.span_kind() == kind) spans.push_back(span);
-    }
-  }
-  std::ranges::sort(spans, {}, &Span::start);
-  return spans;
-}
-
 void expect_same_work(const Trace& a, const Trace& b) {
   for (const SpanKind kind : {SpanKind::Kernel, SpanKind::Copy, SpanKind::Api, SpanKind::Step}) {
     const auto left = sorted_spans(a, kind), right = sorted_spans(b, kind);

@@ -1,5 +1,6 @@
 // A trace as a small network makes it: steps of named kernels with calls, copies, details and memory events.
 #pragma once
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -96,6 +97,15 @@ inline bool same(const Span& a, const Span& b) {
 inline std::vector<Span> spans_of(const Track& track) {
   std::vector<Span> spans;
   for (const SpanBlock& block : track.blocks) spans.insert(spans.end(), block.spans.begin(), block.spans.end());
+  return spans;
+}
+
+inline std::vector<Span> sorted_spans(const Trace& trace, SpanKind kind) {
+  std::vector<Span> spans;
+  for (const Track& track : trace.tracks())
+    for (const Span& span : spans_of(track))
+      if (span.span_kind() == kind) spans.push_back(span);
+  std::ranges::sort(spans, {}, &Span::start);
   return spans;
 }
 

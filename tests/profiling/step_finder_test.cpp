@@ -64,6 +64,15 @@ TEST(StepFinder, FindsTheStepsOfKernels) {
   EXPECT_TRUE(spans[41].flags & kEstimated);
 }
 
+// Of windows in which 20 steps and the end of another were recorded.
+void expect_steps_of(const FoundSteps& found, size_t windows) {
+  EXPECT_GE(found.steps.size(), windows * 19);
+  EXPECT_LE(found.steps.size(), windows * 20);
+  for (const FoundStep& step : found.steps) EXPECT_LT(step.end - step.start, 6500);
+  EXPECT_NEAR(found.us_each, 4.3, 0.1);
+  EXPECT_NEAR(found.allocator_calls_each, 2, 0.1);
+}
+
 // Most of the program runs unrecorded, and a window may open in the middle of a step: no step reaches over the rest.
 TEST(StepFinder, WindowsDoNotStretchTheSteps) {
   Program program;
@@ -72,12 +81,7 @@ TEST(StepFinder, WindowsDoNotStretchTheSteps) {
     for (int i = 0; i < 20; ++i) program.step();
     program.untraced(200);
   }
-  const FoundSteps found = program.finder.find();
-  EXPECT_GE(found.steps.size(), 5u * 19);
-  EXPECT_LE(found.steps.size(), 5u * 20);
-  for (const FoundStep& step : found.steps) EXPECT_LT(step.end - step.start, 6500);
-  EXPECT_NEAR(found.us_each, 4.3, 0.1);
-  EXPECT_NEAR(found.allocator_calls_each, 2, 0.1);
+  expect_steps_of(program.finder.find(), 5);
 }
 
 TEST(StepFinder, RangesThatNameStepsComeFirst) {
@@ -123,12 +127,7 @@ TEST(StepFinder, FindsTheStepsOfManyWindows) {
     for (int i = 0; i < 20; ++i) program.step();
     program.untraced(50);
   }
-  const FoundSteps found = program.finder.find();
-  EXPECT_GE(found.steps.size(), 100u * 19);
-  EXPECT_LE(found.steps.size(), 100u * 20);
-  for (const FoundStep& step : found.steps) EXPECT_LT(step.end - step.start, 6500);
-  EXPECT_NEAR(found.us_each, 4.3, 0.1);
-  EXPECT_NEAR(found.allocator_calls_each, 2, 0.1);
+  expect_steps_of(program.finder.find(), 100);
 }
 
 // What the loop does changes in mid-run: its second half has steps too.

@@ -10,6 +10,7 @@
 #include "profiling/formats/card.h"
 #include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/external_ids.h"
 #include "profiling/formats/graph_numbers.h"
 #include "profiling/formats/packed_output.h"
 #include "profiling/formats/run_schema.h"
@@ -54,7 +55,12 @@ struct Place {
 class ChromeWriter {
  public:
   ChromeWriter(const RunData& run, const std::string& path)
-      : run_(run), trace_(run.trace), card_(card_of(run.summary)), graphs_(run.trace), out_(path) {}
+      : run_(run),
+        trace_(run.trace),
+        card_(card_of(run.summary)),
+        graphs_(run.trace),
+        external_(run.trace),
+        out_(path) {}
 
   void write() {
     header();
@@ -205,6 +211,7 @@ class ChromeWriter {
     const auto add = [&text](const char* key, const std::string& value) {
       text += (text.empty() ? "\"" : ", \"") + std::string(key) + "\": " + value;
     };
+    if (const uint64_t id = external_.next(track, span)) add("External id", std::to_string(id));
     const bool wait = is_stream_wait(track, span);
     if (on_gpu(track) || wait) {
       add("device", std::to_string(number_in(track.group, 0)));
@@ -335,6 +342,7 @@ class ChromeWriter {
   const Trace& trace_;
   const Card card_;
   GraphNumbers graphs_;
+  ExternalIds external_;
   PackedOutput out_;
   std::unordered_map<size_t, std::string> kernel_args_;  // by detail
   std::vector<Place> places_;

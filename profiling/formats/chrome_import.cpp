@@ -203,7 +203,15 @@ class ChromeReader final : public ChromeSink {
     if (kind == SpanKind::Step) name = "step";
     span.name = builder_.trace().intern(name);
     if (e.phase == "X" && !e.has_duration) return builder_.leave_out("without a duration");
-    builder_.add(row_of(e, kind), span, time, duration);
+    const int64_t external = e.integer("External id", e.integer("external id"));
+    if (e.category == "cpu_op") builder_.add_external(external, span.name, time, duration);
+    builder_.add(row_of(e, kind), span, time, duration, launched(e, kind) ? external : 0);
+  }
+
+  // Which op launched it is for its External id to say, unless our own files told by name.
+  bool launched(const Event& e, SpanKind kind) const {
+    const bool on_gpu = kind == SpanKind::Kernel || kind == SpanKind::Copy || kind == SpanKind::Memset;
+    return on_gpu && !kept_.contains("origin") && !e.texts.contains("op");
   }
 
   void add_counter(const Event& e) {

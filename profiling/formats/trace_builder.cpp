@@ -29,7 +29,7 @@ OpTag TraceBuilder::op(const OpInfo& info) {
   return ops_[key] = static_cast<OpTag>(trace_.ops.size() - 1);
 }
 
-bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duration) {
+bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external) {
   if (duration < 0) return leave_out("with a negative duration"), false;
   if (start < -kFarthestOfAll || start > kFarthestOfAll) return leave_out("with a time out of range"), false;
   if (duration > kLongest) {
@@ -39,8 +39,43 @@ bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duratio
   span.start = start;
   span.duration = static_cast<uint64_t>(duration);
   span.flags = span.flags | kImported;
-  rows_[row].push_back(span);
+  std::vector<Span>& spans = rows_[row];
+  spans.push_back(span);
+  if (external != 0 && span.op == kNoOp) launched_.push_back({&spans, spans.size() - 1, external});
   return true;
+}
+
+void TraceBuilder::add_external(int64_t number, NameId op, int64_t start, int64_t duration) {
+  int64_t end = 0;
+  if (number == 0 || duration < 0 || __builtin_add_overflow(start, duration, &end)) return;
+  const auto [at, fresh] = external_.try_emplace(number, ExternalOp{op, start, end});
+  if (!fresh) at->second.end = at->second.start - 1;
+}
+
+// Some versions of PyTorch give what no op launched a number all the same, which then is that of another op.
+const TraceBuilder::ExternalOp* TraceBuilder::launcher_of(const Launched& launched) {
+  const auto op = external_.find(launched.external);
+  if (op == external_.end()) return nullptr;
+  const Span& span = (*launched.row)[launched.index];
+  const auto call = calls_.find(span.correlation);
+  const bool called = span.correlation != 0 && call != calls_.end();
+  const auto [name, start, end] = op->second;
+  const bool fits = called ? start <= call->second && call->second <= end : start <= end && start <= span.start;
+  return fits ? &op->second : nullptr;
+}
+
+void TraceBuilder::join_ops() {
+  if (external_.empty() || launched_.empty()) return;
+  for (const auto& [row, spans] : rows_) {
+    if (runs_on_gpu(row.kind)) continue;
+    for (const Span& span : spans)
+      if (span.correlation != 0) calls_.try_emplace(span.correlation, span.start);
+  }
+  for (const Launched& launched : launched_)
+    if (const ExternalOp* by = launcher_of(launched)) {
+      Span& span = (*launched.row)[launched.index];
+      span.op = op({trace_.name(by->name), {}, {}, {}, span.span_meaning()});
+    }
 }
 
 void TraceBuilder::add_memory(MemoryEvent event, const std::string& source) {
@@ -54,7 +89,8 @@ void TraceBuilder::add_memory(MemoryEvent event, const std::string& source) {
   trace_.append_memory(event);
 }
 
-// What was launched belongs to the step in which its call began; where no call was recorded, to the step at that time.
+// What was launched belongs to the step in which its call began; where no call was recorded, to the step of the op that
+// launched it, or else to the step at that time.
 void TraceBuilder::find_steps() {
   std::vector<Span> steps;
   for (const auto& [row, spans] : rows_) {
@@ -81,6 +117,11 @@ void TraceBuilder::find_steps() {
       if (span.correlation != 0) calls.insert(span.correlation);
       if (span.correlation != 0 && span.step != 0) step_of_call[span.correlation] = span.step;
     }
+  }
+  for (const Launched& launched : launched_) {
+    Span& span = (*launched.row)[launched.index];
+    const ExternalOp* by = calls.contains(span.correlation) ? nullptr : launcher_of(launched);
+    if (by && span.step == 0 && !on_gpu) span.step = step_at(by->start);
   }
   for (auto& [row, spans] : rows_) {
     if (!runs_on_gpu(row.kind)) continue;
@@ -115,6 +156,7 @@ void TraceBuilder::lay_out(const Row& row, std::vector<Span>& spans) {
 }
 
 Trace TraceBuilder::finish(std::vector<std::string>& problems) {
+  join_ops();
   if (find_steps_) find_steps();
   TimeNs first = std::numeric_limits<TimeNs>::max();
   for (const auto& [row, spans] : rows_) {

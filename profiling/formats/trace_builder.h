@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "profiling/formats/run_data.h"
@@ -28,8 +29,10 @@ class TraceBuilder {
   };
   Trace& trace() { return trace_; }
   OpTag op(const OpInfo& info);
-  // False when the times cannot be: those are counted and left out.
-  bool add(const Row& row, Span span, int64_t start, int64_t duration);
+  // False when the times cannot be: those are counted and left out. `external`: the number of the op that launched it,
+  // 0: not told; of a span that has no op it says which.
+  bool add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external = 0);
+  void add_external(int64_t number, NameId op, int64_t start, int64_t duration);
   void add_memory(MemoryEvent event, const std::string& source);
   void leave_out(const std::string& what) { ++left_out_[what]; }
 
@@ -40,12 +43,27 @@ class TraceBuilder {
   Trace finish(std::vector<std::string>& problems);
 
  private:
+  struct ExternalOp {
+    NameId name;
+    int64_t start, end;  // the end before the start: several ops claim the number
+  };
+  struct Launched {
+    std::vector<Span>* row;
+    size_t index;
+    int64_t external;
+  };
+
+  void join_ops();
+  const ExternalOp* launcher_of(const Launched& launched);
   void find_steps();
   void lay_out(const Row& row, std::vector<Span>& spans);
 
   Trace trace_;
   std::map<Row, std::vector<Span>> rows_;
   std::map<std::string, OpTag> ops_;
+  std::unordered_map<int64_t, ExternalOp> external_;
+  std::vector<Launched> launched_;
+  std::unordered_map<uint32_t, TimeNs> calls_;  // by correlation: when it began
   std::map<std::string, int64_t> left_out_;
   bool other_clock_ = false, find_steps_ = true;
   TimeNs began_ = 0;

@@ -149,6 +149,42 @@ TEST_F(ChromeKeys, MemoryEventsSayWhereAndHowMuch) {
   EXPECT_EQ(read.trace.counters()[0].points.size(), 2u);
 }
 
+// Which op a kernel belongs to, and through it which step, only its number says where its call is not in the trace.
+TEST_F(ChromeKeys, ExternalIdsJoinKernelsToTheirOps) {
+  const auto op = [](const char* name, int id, int ts, int dur) {
+    return std::string(R"({"ph": "X", "cat": "cpu_op", "name": ")") + name + R"(", "pid": 9, "tid": 9, "ts": )" +
+           std::to_string(ts) + R"(, "dur": )" + std::to_string(dur) + R"(, "args": {"External id": )" +
+           std::to_string(id) + "}},";
+  };
+  const auto kernel = [](const char* name, int ts, const std::string& args) {
+    return std::string(R"({"ph": "X", "cat": "kernel", "name": ")") + name + R"(", "pid": 0, "tid": 7, "ts": )" +
+           std::to_string(ts) + R"(, "dur": 1, "args": {"device": 0, "stream": 7, )" + args + "}},";
+  };
+  // Kernels before the ops that launched them: a file has them in any order.
+  const RunData read = events(
+      kernel("k1", 300, R"("External id": 3)") + kernel("k2", 310, R"("External id": "4", "correlation": 12)") +
+      kernel("k3", 320, R"("correlation": 13)") + kernel("k4", 330, R"("external id": 3, "correlation": 14)") +
+      kernel("k5", 340, R"("External id": 3, "correlation": 15)") + kernel("k6", 350, R"("External id": 8)") +
+      kernel("k7", 360, R"("External id": 99)") + kernel("k8", 150, R"("External id": 5)") +
+      op("aten::mm", 3, 110, 20) + op("aten::add", 4, 210, 20) + op("aten::late", 5, 220, 5) +
+      op("aten::one", 8, 110, 1) + op("aten::other", 8, 120, 1) +
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 212, "dur": 2, "args": {"correlation": 15}},
+         {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 9, "tid": 9, "ts": 100, "dur": 99},
+         {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 9, "tid": 9, "ts": 200, "dur": 90},
+         {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 9, "tid": 9, "ts": 290, "dur": 90})");
+  Lines lines;
+  for (const Track& track : read.trace.tracks())
+    for (const Span& s : spans_of(track))
+      if (track.kind == TrackKind::Stream)
+        lines.push_back(read.trace.name(s.name) + ": " + read.trace.ops[s.op].name + " step " +
+                        std::to_string(s.step - 1));
+  std::ranges::sort(lines);
+  EXPECT_EQ(lines, (Lines{"k1: aten::mm step 1", "k2: aten::add step 2", "k3:  step 3", "k4: aten::mm step 1",
+                          "k5:  step 2",  // its call came after that op: a number that means nothing
+                          "k6:  step 3",  // two ops of one number
+                          "k7:  step 3", "k8:  step 1"}));
+}
+
 // Some versions write what a division by nothing gives, which no JSON knows.
 TEST_F(ChromeKeys, WhatIsNoJsonIsRefusedWithItsPlace) {
   try {

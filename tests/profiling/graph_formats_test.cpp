@@ -2,6 +2,7 @@
 // whole, rows of the host, pauses of the tracing, evaluations, counters, and what is known of the card.
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/span_walk.h"
@@ -108,6 +109,57 @@ TEST_F(GraphFormats, CopiesAndMemsetsInGraphsToo) {
     for (const Span& s : spans_of(back.tracks().at(0)))
       EXPECT_EQ(back.detail(s.detail).copy_kind, s.span_kind() == SpanKind::Memset ? "managed" : "device → device");
   }
+}
+
+// As PyTorch's profiler writes it: what was launched carries the number of the innermost op around its call.
+TEST_F(GraphFormats, PythonFindsTheOpOfEachKernelByItsExternalId) {
+  Trace& trace = run.trace = Trace();
+  trace.ops.push_back({"outer", "", "", "forward", Meaning::Other, 0, 0});
+  trace.ops.push_back({"inner", "", "fc1", "forward", Meaning::Matrix, 0, 0});
+  const auto add = [&](TrackId track, SpanKind kind, const char* name, TimeNs start, TimeNs ns, uint32_t correlation,
+                       OpTag op, uint8_t flags = 0) {
+    Span s = span_of(trace, kind, Meaning::Other, name, start, ns);
+    s.correlation = correlation, s.op = op, s.flags = flags, s.step = 1;
+    trace.append(track, s);
+  };
+  const auto steps = trace.track(TrackKind::Steps, "steps", "CPU");
+  const auto outer = trace.track(TrackKind::CpuThread, "thread 5", "CPU");
+  const auto inner = trace.track(TrackKind::CpuThread, "thread 5", "CPU", 1);
+  const auto other = trace.track(TrackKind::CpuThread, "thread 6", "CPU");
+  const auto calls = trace.track(TrackKind::Api, "thread 5 calls", "CPU");
+  const auto stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  add(steps, SpanKind::Step, "step", 0, 900, 0, 0);
+  add(outer, SpanKind::Op, "outer", 100, 400, 0, 1);
+  add(inner, SpanKind::Op, "inner", 200, 100, 0, 2);
+  add(other, SpanKind::Op, "elsewhere", 0, 900, 0, 0);
+  for (const auto& [name, at, correlation] :
+       {std::tuple{"before", 50, 1u}, {"first", 110, 2u}, {"nested", 220, 3u}, {"graph", 320, 4u}, {"after", 600, 5u}})
+    add(calls, SpanKind::Api, (std::string("call ") + name).c_str(), at, 20, correlation, 0);
+  for (const auto& [name, correlation] : {std::tuple{"before", 1u}, {"first", 2u}, {"nested", 3u}, {"after", 5u}})
+    add(stream, SpanKind::Kernel, name, 1000 + 10 * correlation, 5, correlation, 0);
+  for (const TimeNs at : {1100, 1110}) add(stream, SpanKind::Kernel, "graph", at, 5, 4, 2, kInGraph);
+  add(stream, SpanKind::Kernel, "marked", 1200, 5, 77, 2);               // its call was not recorded
+  add(stream, SpanKind::Kernel, "lost node", 1210, 5, 78, 2, kInGraph);  // nor the launch of its graph
+  export_run(run, path("a.json"));
+  EXPECT_EQ(python(R"py(
+import json, sys
+ev = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X"]
+ids = [e["args"]["External id"] for e in ev if e["cat"] in ("cpu_op", "user_annotation")]
+assert len(ids) == 4 and len(set(ids)) == 4 and min(ids) > 0
+op = {e["args"]["External id"]: e["name"] for e in ev if e["cat"] == "cpu_op"}
+for cat in ("cuda_runtime", "kernel"):
+    print({e["name"]: op[e["args"]["External id"]] if "External id" in e["args"] else None for e in ev if e["cat"] == cat})
+)py",
+                   path("a.json")),
+            "{'call before': None, 'call first': 'outer', 'call nested': 'inner', 'call graph': 'outer', 'call after': "
+            "None}\n{'before': None, 'first': 'outer', 'nested': 'inner', 'after': None, 'graph': 'outer', 'marked': "
+            "'inner', 'lost node': None}\n");
+  // And back: a run of ours keeps the ops that it named itself.
+  const Trace back = import_run(path("a.json")).trace;
+  size_t named = 0;
+  for (const Track& track : back.tracks())
+    for (const Span& s : spans_of(track)) named += on_gpu(track) && s.op != kNoOp;
+  EXPECT_EQ(named, 4u);
 }
 
 TEST_F(GraphFormats, PythonFindsEachNodeUnderItsNumber) {

@@ -1,9 +1,13 @@
 // A trace that PyTorch 2.11's profiler wrote on an H200: three steps of a small network, with memory events.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "profiling/analysis/span_walk.h"
 #include "profiling/analysis/trace_stats.h"
@@ -105,6 +109,31 @@ TEST(TorchTrace, HasTheFrameworksOpsAndItsMemory) {
   const auto reserved = std::ranges::find(counters, "pool reserved", &CounterTrack::name);
   ASSERT_NE(reserved, counters.end());
   EXPECT_EQ(reserved->points.front().value, 71303168);
+}
+
+// By the numbers that PyTorch wrote; and by those that we write where only the times of ops and calls are known.
+TEST(TorchTrace, KernelsBelongToTheOpsThatLaunchedThem) {
+  const auto kernels = [](const RunData& run) {
+    std::map<std::string, int> count;
+    for (const Span& span : all(run.trace, SpanKind::Kernel)) ++count[run.trace.ops[span.op].name];
+    return count;
+  };
+  const RunData run = import_chrome(kFile);
+  const std::map<std::string, int> truth = {
+      {"aten::_foreach_add_", 3}, {"aten::_log_softmax", 3},      {"aten::_log_softmax_backward_data", 3},
+      {"aten::addmm", 15},        {"aten::clamp_min", 3},         {"aten::fill_", 6},
+      {"aten::mm", 12},           {"aten::nll_loss_backward", 3}, {"aten::nll_loss_forward", 3},
+      {"aten::sum", 6},           {"aten::threshold_backward", 3}};
+  EXPECT_EQ(kernels(run), truth);
+  const std::string file = testing::TempDir() + "torch_ids_" + std::to_string(getpid()) + ".json";
+  export_chrome(run, file);
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  std::filesystem::remove(file);
+  std::string other = text.str();  // of a program that names no ops
+  for (const std::string_view key : {"\"origin\"", "\"op\""})
+    for (size_t at = other.find(key); at != std::string::npos; at = other.find(key, at)) other[at + 1] = '_';
+  EXPECT_EQ(kernels(parse_chrome(other.data(), other.data() + other.size())), truth);
 }
 
 // Recorded without a schedule, such a trace has no ProfilerStep ranges: the optimizer's calls end the steps.

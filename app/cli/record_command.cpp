@@ -1,5 +1,4 @@
 // Runs any CUDA program, writes down what it does, and says meanwhile how much that is.
-#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -63,16 +62,6 @@ int watch(prof::FollowedRun& run, bool live) {
   return *status;
 }
 
-// While the program runs, an interrupt is its affair: it ends, and we report.
-class LeaveInterruptsAlone {
- public:
-  LeaveInterruptsAlone() : before_(signal(SIGINT, SIG_IGN)) {}
-  ~LeaveInterruptsAlone() { signal(SIGINT, before_); }
-
- private:
-  void (*before_)(int);
-};
-
 prof::RecordOptions options_of(const RecordArguments& a) {
   const prof::RecordOptions options{trace_level(a.level), a.library, a.counters, a.window};
   try {
@@ -132,7 +121,7 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
 
 int record(const RecordArguments& a) {
   prof::FollowedRun run(a.command, a.out, options_of(a));
-  const LeaveInterruptsAlone leave;
+  const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
   if (!run.recorded()) {
     throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(status) +

@@ -85,7 +85,7 @@ class Sweep {
 #ifdef WARPSCOPE_HAVE_CUDA
     if (device_info().cuda) {
       result_.ceilings = remembered_ceilings(device_info().name, device_info().driver);
-      measure_cuda_ceilings(result_.ceilings, result_.spec, cancel_);
+      find_ceilings();
     }
     sink_.ceilings(result_.ceilings);
 #endif
@@ -105,6 +105,16 @@ class Sweep {
   }
 
  private:
+#ifdef WARPSCOPE_HAVE_CUDA
+  // Lines to hold the curves against: the curves themselves do without.
+  void find_ceilings() {
+    try {
+      measure_cuda_ceilings(result_.ceilings, result_.spec, cancel_);
+    } catch (const Failure& failure) {
+      result_.message = std::string("What the card can do at most is not known: ") + failure.what();
+    }
+  }
+#endif
   // A ceiling is the best that was seen: no point may stand above it.
   void raise_ceilings() {
     if (result_.spec.operation == Operation::MatMul) raise_to_products();

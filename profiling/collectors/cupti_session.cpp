@@ -1,6 +1,7 @@
 #include "profiling/collectors/cupti_session.h"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include "profiling/clock.h"
 #include "profiling/collectors/cupti_calls.h"
@@ -40,6 +41,12 @@ CuptiSession* session() { return static_cast<CuptiSession*>(gpu_tracer()); }
 GpuTracer* gpu_tracer() {
   static CuptiSession* session = new CuptiSession;  // never destroyed: the driver calls back until the process ends
   return session;
+}
+
+std::string gpu_tracer_library() {
+  Dl_info where{};
+  const bool found = dladdr(reinterpret_cast<void*>(&cuptiGetVersion), &where) != 0 && where.dli_fname;
+  return found ? where.dli_fname : "";
 }
 
 std::string CuptiSession::open(bool inside_driver_start) {

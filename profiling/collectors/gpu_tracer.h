@@ -68,6 +68,8 @@ class GpuTracer {
 };
 
 GpuTracer* gpu_tracer();  // nullptr when built without CUDA
+// The file of the CUPTI library that this process calls, which is to be told of NVTX ranges too; empty without CUDA.
+std::string gpu_tracer_library();
 
 // Hardware counters (SM active, tensor pipe, DRAM) sampled while everything runs; one in a process.
 class HardwareCounters {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "profiling/collectors/gpu_tracer.h"
 #include "profiling/collectors/record.h"
 #include "profiling/collectors/recorder.h"
 
@@ -39,6 +40,9 @@ void begin() {
   options.inside_driver_start = true;
   options.nvtx_ranges = true;
   options.libraries_loaded = [] { std::atexit(finish_at_exit); };
+  // A program can bring a CUPTI of its own, as PyTorch does: ranges told to another copy would not be heard.
+  if (const std::string cupti = ws::prof::gpu_tracer_library(); !cupti.empty())
+    setenv("NVTX_INJECTION64_PATH", cupti.c_str(), 1);
   const std::string path = ws::prof::claim_file(wanted);
   if (path.empty()) return;
   g_owner = getpid();

@@ -4,6 +4,7 @@
 namespace ws::prof {
 
 GpuTracer* gpu_tracer() { return nullptr; }
+std::string gpu_tracer_library() { return ""; }
 std::unique_ptr<HardwareCounters> make_hardware_counters() { return nullptr; }
 
 }  // namespace ws::prof

@@ -1,7 +1,6 @@
 #include "profiling/collectors/record.h"
 
 #include <fcntl.h>
-#include <link.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <future>
 #include <map>
 
+#include "profiling/collectors/gpu_tracer.h"
 #include "profiling/failure.h"
 #include "profiling/formats/finish_recording.h"
 #include "profiling/formats/run_file.h"
@@ -39,19 +39,6 @@ std::string find_library(const RecordOptions& options) {
   }
   throw Failure(std::string("Cannot record: ") + kLibrary +
                 " is not beside this program; it is built where CUDA 13 is.");
-}
-
-// The CUPTI library this program itself runs with: it also receives NVTX ranges.
-std::string loaded_cupti() {
-  std::string path;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* out) {
-        if (info->dlpi_name && std::strstr(info->dlpi_name, "libcupti.so"))
-          *static_cast<std::string*>(out) = info->dlpi_name;
-        return 0;
-      },
-      &path);
-  return path;
 }
 
 // The child of a program with threads may not allocate before it becomes the other program: all is made ready here.
@@ -88,7 +75,8 @@ std::map<std::string, std::string> settings(const std::string& library, const st
                                             TraceLevel level) {
   std::map<std::string, std::string> all{
       {"CUDA_INJECTION64_PATH", library}, {kRecordFile, out}, {kRecordLevel, to_string(level)}, {kRecordName, name}};
-  if (const std::string cupti = loaded_cupti(); !cupti.empty()) all["NVTX_INJECTION64_PATH"] = cupti;
+  // Ours, for ranges before the program uses the GPU; the library we load into it names the one that it finds there.
+  if (const std::string cupti = gpu_tracer_library(); !cupti.empty()) all["NVTX_INJECTION64_PATH"] = cupti;
   return all;
 }
 
@@ -108,16 +96,6 @@ pid_t start(const std::vector<std::string>& command, const std::map<std::string,
   waitpid(child, nullptr, 0);
   throw Failure("Cannot start " + command[0] + ": " + std::strerror(error) + ".");
 }
-
-// While the child runs, an interrupt is its affair: it ends, and we report.
-class IgnoreInterrupt {
- public:
-  IgnoreInterrupt() : before_(signal(SIGINT, SIG_IGN)) {}
-  ~IgnoreInterrupt() { signal(SIGINT, before_); }
-
- private:
-  void (*before_)(int);
-};
 
 void must_be_writable(const fs::path& out) {
   const fs::path folder = out.parent_path();

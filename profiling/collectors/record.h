@@ -1,5 +1,7 @@
 // Records any CUDA program into a run file, by having the driver load our collector into its process.
 #pragma once
+#include <signal.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +25,18 @@ void check_window(const RecordOptions& options);
 // Runs `command` and returns its exit status (128 + signal when a signal ended it). Throws Failure when it cannot be
 // started or when nothing was recorded.
 int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
+
+// While the program runs, an interrupt is its affair: it ends, and we report.
+class IgnoreInterrupt {
+ public:
+  IgnoreInterrupt() : before_(signal(SIGINT, SIG_IGN)) {}
+  ~IgnoreInterrupt() { signal(SIGINT, before_); }
+  IgnoreInterrupt(const IgnoreInterrupt&) = delete;
+  IgnoreInterrupt& operator=(const IgnoreInterrupt&) = delete;
+
+ private:
+  void (*before_)(int);
+};
 
 // The same, watched while it runs: what take() gives belongs into a Trace, and the run file has all of it.
 class FollowedRun {

@@ -1,12 +1,11 @@
 #include "app/compare/waterfall_view.h"
 
-#include <QHelpEvent>
 #include <QPainter>
-#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 
 #include "app/panels/theme.h"
+#include "app/panels/tip.h"
 #include "app/panels/units.h"
 #include "app/report/svg.h"
 #include "app/session/text.h"
@@ -91,11 +90,7 @@ QString WaterfallView::explained(const QPointF& at) const {
 }
 
 bool WaterfallView::event(QEvent* event) {
-  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const QString text = explained(help->pos());
-  text.isEmpty() ? QToolTip::hideText() : QToolTip::showText(help->globalPos(), text, this);
-  return true;
+  return showed_tip(event, this, [this](QPointF at) { return explained(at); }) || QWidget::event(event);
 }
 
 void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {

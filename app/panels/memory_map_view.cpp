@@ -1,13 +1,12 @@
 #include "app/panels/memory_map_view.h"
 
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QPainter>
 #include <QPainterPath>
-#include <QToolTip>
 #include <cmath>
 
 #include "app/panels/theme.h"
+#include "app/panels/tip.h"
 #include "app/panels/units.h"
 #include "app/timeline/time_scale.h"
 
@@ -225,13 +224,9 @@ void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {
 }
 
 void MemoryMapView::mousePressEvent(QMouseEvent* event) {
-  for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block)
-    if (boxOf(*block).contains(event->position())) {
-      selected_ = block->buffer;
-      update();
-      return emit blockChosen(*block);
-    }
-  setSelected(BufferId::None);
+  const MapBlock* block = blockAt(event->position());
+  setSelected(block ? block->buffer : BufferId::None);
+  if (block) emit blockChosen(*block);
 }
 
 void MemoryMapView::keyPressEvent(QKeyEvent* event) {
@@ -247,19 +242,22 @@ void MemoryMapView::keyPressEvent(QKeyEvent* event) {
   emit blockChosen(map_.blocks[next]);
 }
 
+const MapBlock* MemoryMapView::blockAt(QPointF at) const {
+  for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block)
+    if (boxOf(*block).contains(at)) return &*block;
+  return nullptr;
+}
+
+QString MemoryMapView::tipAt(QPointF at) const {
+  const MapBlock* block = blockAt(at);
+  if (!block) return {};
+  const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1)
+                                  : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
+  return block->name + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life;
+}
+
 bool MemoryMapView::event(QEvent* event) {
-  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block) {
-    if (!boxOf(*block).contains(help->pos())) continue;
-    const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1)
-                                    : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
-    QToolTip::showText(help->globalPos(),
-                       block->name + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life, this);
-    return true;
-  }
-  QToolTip::hideText();
-  return true;
+  return showed_tip(event, this, [this](QPointF at) { return tipAt(at); }) || QWidget::event(event);
 }
 
 }  // namespace ws::app

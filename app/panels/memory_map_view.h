@@ -35,6 +35,8 @@ class MemoryMapView : public QWidget {
   QRectF useArea() const;
   double x(double at) const;
   double y(double bytes) const;
+  const MapBlock* blockAt(QPointF at) const;  // the one on top
+  QString tipAt(QPointF at) const;
   void paintAxes(QPainter&) const;
   void paintAddresses(QPainter&) const;
   void paintBlocks(QPainter&) const;

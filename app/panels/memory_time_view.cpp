@@ -1,14 +1,13 @@
 #include "app/panels/memory_time_view.h"
 
-#include <QHelpEvent>
 #include <QPainter>
 #include <QPainterPath>
-#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "app/panels/theme.h"
+#include "app/panels/tip.h"
 #include "app/panels/units.h"
 #include "app/timeline/time_scale.h"
 
@@ -148,11 +147,7 @@ QString MemoryTimeView::tipAt(QPointF place) const {
 }
 
 bool MemoryTimeView::event(QEvent* event) {
-  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const QString text = tipAt(help->pos());
-  text.isEmpty() ? QToolTip::hideText() : QToolTip::showText(help->globalPos(), text, this);
-  return true;
+  return showed_tip(event, this, [this](QPointF at) { return tipAt(at); }) || QWidget::event(event);
 }
 
 }  // namespace ws::app

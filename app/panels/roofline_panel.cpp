@@ -1,13 +1,12 @@
 #include "app/panels/roofline_panel.h"
 
-#include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPushButton>
-#include <QToolTip>
 #include <cmath>
 
 #include "app/panels/theme.h"
+#include "app/panels/tip.h"
 #include "app/panels/units.h"
 #include "app/timeline/time_scale.h"
 #include "engine/executor.h"
@@ -195,11 +194,9 @@ void RooflineView::mousePressEvent(QMouseEvent* event) {
   if (i >= 0 && run_) selection_->reveal(OpChoice{run_, points_[static_cast<size_t>(i)].op});
 }
 
-bool RooflineView::event(QEvent* event) {
-  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
-  const auto* help = static_cast<QHelpEvent*>(event);
-  const int i = pointAt(help->pos());
-  if (i < 0) return QToolTip::hideText(), true;
+QString RooflineView::tipAt(QPointF at) const {
+  const int i = pointAt(at);
+  if (i < 0) return {};
   const auto& p = points_[static_cast<size_t>(i)];
   QString text =
       QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer) + " · " + p.phase) + "\n" +
@@ -208,8 +205,11 @@ bool RooflineView::event(QEvent* event) {
   if (roof_.ceilings.flops_per_s > 0)
     text += "\n" + tr("%1 % of the roof, %2 bound")
                        .arg(fixed_text(p.share * 100, 1), p.memory_bound ? tr("memory") : tr("compute"));
-  QToolTip::showText(help->globalPos(), text, this);
-  return true;
+  return text;
+}
+
+bool RooflineView::event(QEvent* event) {
+  return showed_tip(event, this, [this](QPointF at) { return tipAt(at); }) || QWidget::event(event);
 }
 
 RooflinePanel::RooflinePanel(Selection* selection, QWidget* parent)

@@ -40,6 +40,7 @@ class RooflineView : public QWidget {
   void paintRoof(QPainter&) const;
   void paintNames(QPainter& painter, const QRectF& box) const;
   int pointAt(QPointF at) const;
+  QString tipAt(QPointF at) const;
 
   Selection* selection_;
   QPointer<Run> run_;

@@ -1,0 +1,18 @@
+// Tooltips of what a widget paints itself.
+#pragma once
+#include <QHelpEvent>
+#include <QToolTip>
+#include <QWidget>
+
+namespace ws::app {
+
+// Whether the event asks for a tooltip; then it is shown. `text_at` says what stands at a place, nothing: no tooltip.
+template <class TextAt>
+bool showed_tip(QEvent* event, QWidget* widget, const TextAt& text_at) {
+  if (event->type() != QEvent::ToolTip) return false;
+  const auto* help = static_cast<const QHelpEvent*>(event);
+  QToolTip::showText(help->globalPos(), text_at(QPointF(help->pos())), widget);
+  return true;
+}
+
+}  // namespace ws::app

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "engine/resources.h"
 
 namespace ws {
 
@@ -105,13 +106,6 @@ json json_of_text(const Field& f, std::string_view text) {
 void read_section(RunSpec& spec, const std::string& section, const json& object) {
   if (!object.is_object()) throw SpecError(section + ": expected an object, got " + shown(object));
   for (const auto& [key, value] : object.items()) set_field(spec, section + "." + key, value);
-}
-
-fs::path resources_folder() {
-  if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return set;
-  std::error_code error;
-  const fs::path installed = fs::read_symlink("/proc/self/exe", error).parent_path() / "../share/warpscope/resources";
-  return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources";
 }
 
 std::string read_text(const fs::path& path) {

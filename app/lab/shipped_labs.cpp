@@ -1,24 +1,15 @@
 #include "app/lab/shipped_labs.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "engine/resources.h"
 #include "profiling/failure.h"
 
 namespace ws::app {
 namespace {
-
-std::filesystem::path lab_folder() {
-  if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return std::filesystem::path(set) / "lab";
-  std::error_code none;
-  const std::filesystem::path installed =
-      std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / "../share/warpscope/resources/lab";
-  return std::filesystem::exists(installed, none) ? installed
-                                                  : std::filesystem::path(WARPSCOPE_SOURCE_DIR) / "resources/lab";
-}
 
 std::string text_in(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
@@ -30,7 +21,7 @@ std::string text_in(const nlohmann::json& object, const char* key) {
 std::vector<ShippedLab> shipped_labs() {
   std::vector<ShippedLab> all;
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(lab_folder(), none)) {
+  for (const auto& entry : std::filesystem::directory_iterator(resources_folder() / "lab", none)) {
     if (entry.path().extension() != ".json") continue;
     try {
       const std::string name = entry.path().stem().string();

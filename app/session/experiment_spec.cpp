@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/session/experiment.h"
+#include "engine/resources.h"
 
 namespace ws::app {
 
@@ -45,13 +45,7 @@ void apply_settings(RunSpec& spec, const std::vector<Setting>& set) {
   for (const auto& [key, value] : set) set_field(spec, key, value);
 }
 
-fs::path experiments_folder() {
-  if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return fs::path(set) / "experiments";
-  std::error_code error;
-  const fs::path installed =
-      fs::read_symlink("/proc/self/exe", error).parent_path() / "../share/warpscope/resources/experiments";
-  return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources/experiments";
-}
+fs::path experiments_folder() { return resources_folder() / "experiments"; }
 
 json read_json(const fs::path& path) {
   std::ifstream in(path);

@@ -20,6 +20,7 @@
 #include "engine/executor.h"
 #include "engine/lab/lab.h"
 #include "engine/model.h"
+#include "engine/resources.h"
 #include "engine/trainer.h"
 #include "profiling/analysis/span_walk.h"
 #include "profiling/clock.h"
@@ -109,13 +110,7 @@ std::string last_line(const std::string& text) {
   return last;
 }
 
-fs::path shipped_script(const fs::path& name) {
-  if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return fs::path(set) / "torch" / name;
-  std::error_code error;
-  const fs::path installed =
-      fs::read_symlink("/proc/self/exe", error).parent_path() / "../share/warpscope/resources/torch" / name;
-  return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources/torch" / name;
-}
+fs::path shipped_script(const fs::path& name) { return resources_folder() / "torch" / name; }
 
 // The collector lies beside the program that records, as record.cpp looks for it.
 std::string find_recorder(const std::string& program) {

@@ -95,8 +95,7 @@ QWidget* CompareTab::buildPicker() {
 
 QWidget* CompareTab::buildHeadline() {
   auto* panel = new QWidget(this);
-  panel->setObjectName("panel");
-  panel->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*panel, "panel");
   auto* column = new QVBoxLayout(panel);
   column->setContentsMargins(14, 9, 12, 8);
   column->setSpacing(5);

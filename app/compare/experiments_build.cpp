@@ -59,8 +59,7 @@ ExperimentsTab::ExperimentsTab(Session* session, const QString& folder, QWidget*
 
 QWidget* ExperimentsTab::buildLeft() {
   auto* panel = new QWidget(this);
-  panel->setObjectName("panel");
-  panel->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*panel, "panel");
   panel->setFixedWidth(kLeftWidth);
   auto* column = new QVBoxLayout(panel);
   column->setContentsMargins(0, 0, 0, 0);
@@ -103,8 +102,7 @@ QWidget* ExperimentsTab::buildLeft() {
 
 QWidget* ExperimentsTab::buildFooter() {
   auto* footer = new QWidget(this);
-  footer->setObjectName("footer");
-  footer->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*footer, "footer");
   auto* column = new QVBoxLayout(footer);
   column->setContentsMargins(10, 8, 10, 8);
   state_ = new QLabel(footer);

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "app/panels/panel_table.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 
@@ -117,8 +118,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
 InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent)
     : QFrame(parent), facts_(facts), insight_(insight) {
   facts_.plan = nullptr;  // belongs to the run, which may go before the card
-  setObjectName("panel");
-  setAttribute(Qt::WA_StyledBackground);
+  style_ground(*this, "panel");
   setAccessibleName(QString::fromStdString(insight.rule));
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(16, 12, 16, 12);

@@ -15,6 +15,7 @@
 
 #include "app/lab/lab_tab.h"
 #include "app/lab/shipped_labs.h"
+#include "app/panels/panel_table.h"
 #include "app/panels/section.h"
 #include "app/panels/segmented_row.h"
 #include "app/panels/theme.h"
@@ -101,8 +102,7 @@ QWidget* LabTab::buildSetup() {
   connect(presets_, &QComboBox::activated, this, [this] { loadPreset(presets_->currentData().toString()); });
   auto* head = labelled(tr("Experiment"), presets_);
   head->layout()->setContentsMargins(12, 4, 8, 4);
-  head->setObjectName("header");
-  head->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*head, "header");
   column->addWidget(head);
   auto* scroll = new QScrollArea(panel);
   scroll->setWidgetResizable(true);
@@ -261,8 +261,7 @@ void LabTab::buildLimits() {
 
 QWidget* LabTab::buildFooter() {
   auto* footer = new QWidget(this);
-  footer->setObjectName("footer");
-  footer->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*footer, "footer");
   auto* row = new QHBoxLayout(footer);
   row->setContentsMargins(10, 6, 10, 6);
   state_ = new QLabel(footer);

@@ -164,8 +164,7 @@ void LibraryTab::fillFilters() {
 
 QWidget* LibraryTab::buildSide() {
   auto* panel = new QWidget(this);
-  panel->setObjectName("panel");
-  panel->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*panel, "panel");
   panel->setMinimumWidth(220);
   auto* column = new QVBoxLayout(panel);
   column->setContentsMargins(12, 10, 12, 10);
@@ -228,8 +227,7 @@ void LibraryTab::connectSide() {
 
 QWidget* LibraryTab::buildFooter() {
   auto* footer = new QWidget(this);
-  footer->setObjectName("footer");
-  footer->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*footer, "footer");
   auto* row = new QHBoxLayout(footer);
   row->setContentsMargins(10, 5, 10, 5);
   removed_ = new QLabel(footer);

@@ -84,6 +84,11 @@ QLabel* put_table(Pane& pane, QTableView* table) {
   return words;
 }
 
+void style_ground(QWidget& widget, const QString& part) {
+  widget.setObjectName(part);
+  widget.setAttribute(Qt::WA_StyledBackground);
+}
+
 void style_panel_title(QLabel& title) {
   title.setFixedHeight(28);
   title.setFont(ui_font(12.5));

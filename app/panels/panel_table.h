@@ -14,6 +14,8 @@ class Pane;
 void style_table(QTableView& table, const QString& name);
 // Makes the table the body of the pane; what is given stands there in words while the table is hidden.
 QLabel* put_table(Pane& pane, QTableView* table);
+// The ground and edges that the style sheet gives a "header", a "footer" or a "panel".
+void style_ground(QWidget& widget, const QString& part);
 // The line over a panel of the right side.
 void style_panel_title(QLabel& title);
 // In the first column: the colour square of the meaning stored under this role.

@@ -17,6 +17,7 @@
 
 #include "app/charts/pane.h"
 #include "app/library/run_actions.h"
+#include "app/panels/panel_table.h"
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/session/run_library.h"
@@ -145,8 +146,7 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
       model_(new RunsModel(library, this)),
       view_(new QListView(this)),
       pages_(new QStackedWidget(this)) {
-  setObjectName("panel");
-  setAttribute(Qt::WA_StyledBackground);
+  style_ground(*this, "panel");
   view_->setModel(model_);
   view_->setItemDelegate(new RunDelegate(view_));
   view_->setAccessibleName(tr("Runs"));
@@ -167,8 +167,7 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
   pages_->addWidget(buildEmpty());
   column->addWidget(pages_, 1);
   footer_ = new QWidget(this);
-  footer_->setObjectName("footer");
-  footer_->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*footer_, "footer");
   auto* row = new QHBoxLayout(footer_);
   row->setContentsMargins(10, 7, 10, 7);
   auto* open = new QPushButton(theme_icon("folder"), tr("Open a run file…"), footer_);
@@ -183,8 +182,7 @@ RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
 // Stands under the list while a deleted run can still be had back.
 QWidget* RunsPanel::buildUndo() {
   auto* bar = new QWidget(this);
-  bar->setObjectName("footer");
-  bar->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*bar, "footer");
   auto* row = new QHBoxLayout(bar);
   row->setContentsMargins(10, 5, 10, 5);
   removed_ = new QLabel(bar);
@@ -200,8 +198,7 @@ QWidget* RunsPanel::buildUndo() {
 
 QWidget* RunsPanel::buildHeader() {
   auto* header = new QWidget(this);
-  header->setObjectName("header");
-  header->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*header, "header");
   header->setFixedHeight(28);
   auto* row = new QHBoxLayout(header);
   row->setContentsMargins(10, 0, 6, 0);

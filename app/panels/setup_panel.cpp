@@ -12,6 +12,7 @@
 
 #include "app/panels/data_shape.h"
 #include "app/panels/field_row.h"
+#include "app/panels/panel_table.h"
 #include "app/panels/section.h"
 #include "app/panels/spec_json_dialog.h"
 #include "app/panels/theme.h"
@@ -39,8 +40,7 @@ std::vector<const Field*> fields_of(const QString& group) {
 }  // namespace
 
 SetupPanel::SetupPanel(QWidget* parent) : QWidget(parent) {
-  setObjectName("panel");
-  setAttribute(Qt::WA_StyledBackground);
+  style_ground(*this, "panel");
   build();
   preset_ = spec_;
   refresh();
@@ -56,8 +56,7 @@ void SetupPanel::build() {
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll->setFocusPolicy(Qt::NoFocus);
   auto* inside = inside_ = new QWidget(scroll);
-  inside->setObjectName("panel");
-  inside->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*inside, "panel");
   auto* list = new QVBoxLayout(inside);
   list->setContentsMargins(0, 0, 0, 0);
   list->setSpacing(0);
@@ -78,8 +77,7 @@ QSize SetupPanel::minimumSizeHint() const {
 
 QWidget* SetupPanel::buildHeader() {
   auto* header = new QWidget(this);
-  header->setObjectName("header");
-  header->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*header, "header");
   header->setFixedHeight(28);
   auto* row = new QHBoxLayout(header);
   row->setContentsMargins(10, 0, 8, 0);
@@ -100,8 +98,7 @@ QWidget* SetupPanel::buildHeader() {
 
 QWidget* SetupPanel::buildFooter() {
   auto* footer = new QWidget(this);
-  footer->setObjectName("footer");
-  footer->setAttribute(Qt::WA_StyledBackground);
+  style_ground(*footer, "footer");
   footer->setFixedHeight(36);
   auto* row = new QHBoxLayout(footer);
   row->setContentsMargins(10, 0, 8, 0);

@@ -210,32 +210,32 @@ std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end,
 
 namespace {
 
-template <class Counts>
-size_t count_about(const Track& track, TimeNs begin, TimeNs end, Counts counts) {
-  size_t count = 0;
+// Whether all blocks that touch the range are as `test` says; it sees no more once one is not.
+template <class Test>
+bool all_blocks(const Track& track, TimeNs begin, TimeNs end, Test test) {
   auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),
                                     [begin](const SpanBlock& b) { return b.reach < begin; });
   for (; block != track.blocks.end() && block->first < end; ++block)
-    if (block->last >= begin && counts(*block)) count += block->count;
-  return count;
+    if (block->last >= begin && !test(*block)) return false;
+  return true;
 }
 
 }  // namespace
 
 size_t spans_out_of_memory(const Track& track, TimeNs begin, TimeNs end) {
-  return count_about(track, begin, end, [](const SpanBlock& block) { return !block.resident(); });
+  size_t count = 0;
+  all_blocks(track, begin, end, [&](const SpanBlock& b) { return count += b.resident() ? 0 : b.count, true; });
+  return count;
 }
 
 size_t spans_about(const Track& track, TimeNs begin, TimeNs end) {
-  return count_about(track, begin, end, [](const SpanBlock&) { return true; });
+  size_t count = 0;
+  all_blocks(track, begin, end, [&](const SpanBlock& b) { return count += b.count, true; });
+  return count;
 }
 
 bool in_memory(const Track& track, TimeNs begin, TimeNs end) {
-  auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),
-                                    [begin](const SpanBlock& b) { return b.reach < begin; });
-  for (; block != track.blocks.end() && block->first < end; ++block)
-    if (!block->resident() && block->last >= begin) return false;
-  return true;
+  return all_blocks(track, begin, end, [](const SpanBlock& block) { return block.resident(); });
 }
 
 const Span* find_at(const Track& track, TimeNs time) {

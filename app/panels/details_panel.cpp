@@ -62,7 +62,7 @@ QString gap_row(const Run& run, size_t track, const prof::Span& span) {
                           span_time(span.start - last.end()) + " gap");
 }
 
-QString duration_row(const Run& run, const prof::Track& track, const prof::Span& span) {
+QString duration_row(const prof::Track& track, const prof::Span& span) {
   std::vector<int64_t> durations;
   for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && durations.size() < kMedianOf; ++block)
     for (const prof::Span& s : block->spans)
@@ -70,7 +70,6 @@ QString duration_row(const Run& run, const prof::Track& track, const prof::Span&
   const QString own = span_time(static_cast<prof::TimeNs>(span.duration));
   if (durations.size() < 2) return row("duration", own);
   const prof::DurationStats stats = prof::stats_of(durations);
-  Q_UNUSED(run);
   return row_html("duration", "<b>" + own + "</b> · median " + span_time(stats.median) + " of " +
                                   count_text(static_cast<int64_t>(stats.count)));
 }
@@ -102,7 +101,7 @@ QString span_details(const Run& run, size_t index, const prof::Span& span) {
                 full = QString::fromStdString(run.trace.name(span.name));
   QString html = heading(theme().of(span.span_meaning()), title, {}, run.slot);
   if (full != title) html += mono(full);
-  QString rows = duration_row(run, track, span) + op_rows(run, span.op);
+  QString rows = duration_row(track, span) + op_rows(run, span.op);
   rows += row("lane", QString::fromStdString(track.name));
   if (span.step) rows += row("step", count_text(static_cast<int64_t>(span.step) - 1));
   rows += occupancy_rows(run, detail);
@@ -151,16 +150,13 @@ QString buffer_details(const Run& run, BufferId id) {
       QString("(%1, %2) · %3").arg(buffer.rows).arg(buffer.cols).arg(QString::fromUtf8(to_string(buffer.type).data())));
   if (buffer.offset >= 0) rows += row("offset", QString("0x%1").arg(buffer.offset, 6, 16, QChar('0')));
   rows += row("role", QString::fromUtf8(to_string(buffer.role).data()));
+  const auto tags = op_tags(plan, run.trace);
+  const auto has = [id](const std::vector<BufferId>& list) { return std::ranges::find(list, id) != list.end(); };
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const Op& op = plan.ops[i];
-    const auto has = [&](const std::vector<BufferId>& list) {
-      return std::find(list.begin(), list.end(), id) != list.end();
-    };
-    const bool memory = op.kind == OpKind::Alloc || op.kind == OpKind::Free;
-    if (memory) continue;
+    if (op.kind == OpKind::Alloc || op.kind == OpKind::Free) continue;
     if (has(op.out)) rows += row_html("written by", plan_op_link(run, i));
     if (has(op.in)) rows += row_html("read by", plan_op_link(run, i));
-    const auto tags = op_tags(plan, run.trace);
     if (has(op.out) && op_of(run.trace, tags[i])) meaning = run.trace.ops[tags[i]].meaning;
   }
   if (life.first >= 0)

@@ -16,6 +16,30 @@ TimeRange searched(const std::optional<FoundSpan>& found, prof::TimeNs from, boo
   if (!found || (forward ? found->span.start <= from : found->span.start >= from)) return {-kEver, kEver};
   return forward ? TimeRange{from, found->span.start} : TimeRange{found->span.start, from};
 }
+// What has the text in its name.
+struct Named {
+  Named(const prof::Trace& trace, const QString& text) {
+    const auto holds = [&](const std::string& name) {
+      return QString::fromStdString(name).contains(text, Qt::CaseInsensitive);
+    };
+    for (size_t n = 0; n < trace.name_count(); ++n)
+      if (holds(trace.name(static_cast<prof::NameId>(n)))) names.push_back(static_cast<prof::NameId>(n));
+    for (size_t op = 1; op < trace.ops.size(); ++op)
+      if (holds(trace.ops[op].name) || holds(trace.ops[op].layer) || holds(trace.ops[op].detail))
+        ops.push_back(static_cast<prof::OpTag>(op));
+  }
+  bool has(const prof::Span& span) const {
+    return std::ranges::binary_search(names, span.name) || std::ranges::binary_search(ops, span.op);
+  }
+  std::vector<prof::NameId> names;
+  std::vector<prof::OpTag> ops;
+};
+QString no_file_text() { return QObject::tr("older spans were dropped, and no run file holds them."); }
+// How far a search of the run file came.
+QString searched_text(const QString& problem) {
+  return problem.isEmpty() ? QObject::tr("All of the run was searched.")
+                           : QObject::tr("Only what is in memory was searched: %1").arg(problem);
+}
 bool too_many_to_walk(const prof::Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [](const prof::Track& t) { return is_stream(t) && t.spans > kWalkLimit; });
 }
@@ -86,18 +110,14 @@ void TimelineView::askFile(Run* run, const QString& what, std::optional<FoundSpa
     const auto found = hit ? found_in(run->trace, *hit) : std::nullopt;
     if (found && (!best || better(found->span, best->span))) best = found;
     if (best) show(index, *best);
-    if (!problem.isEmpty())
-      emit said(tr("Only what is in memory was searched: %1").arg(problem));
-    else if (unread > 0)
+    if (problem.isEmpty() && unread > 0)
       emit said(
           tr("Not known: %1 spans of the run file cannot be read.").arg(count_text(static_cast<int64_t>(unread))));
-    else if (!best)
-      emit said(none);
     else
-      emit said(tr("All of the run was searched."));
+      emit said(problem.isEmpty() && !best ? none : searched_text(problem));
   };
   if (search_->ask<std::optional<StoredHit>>(*run, std::move(ask), answered)) return emit said(what);
-  answered(std::nullopt, 0, tr("older spans were dropped, and no run file holds them."));
+  answered(std::nullopt, 0, no_file_text());
 }
 
 void TimelineView::addMark() {
@@ -185,12 +205,11 @@ void TimelineView::askStepOnGpu(Run* run, const FoundSpan& known, StoredQuestion
     const int index = run ? model_->indexOf(run) : -1;
     if (index < 0) return;
     showStep(index, hit && is_longer(hit->span, known.span) ? hit->span : known.span, 0.2);
-    emit said(problem.isEmpty() ? tr("All of the run was searched.")
-                                : tr("Only what is in memory was searched: %1").arg(problem));
+    emit said(searched_text(problem));
   };
   if (search_->ask<std::optional<StoredHit>>(*run, std::move(ask), answered))
     return emit said(tr("Looking for the slowest step in the run file…"));
-  answered(std::nullopt, 0, tr("older spans were dropped, and no run file holds them."));
+  answered(std::nullopt, 0, no_file_text());
 }
 
 void TimelineView::showGap(int run, TimeRange gap) {
@@ -216,15 +235,14 @@ void TimelineView::jumpToLongestGap() {
       std::optional<TimeRange> longest = known;
       if (gap && (!longest || gap->end - gap->begin > longest->length())) longest = TimeRange{gap->begin, gap->end};
       if (longest) showGap(index, *longest);
-      emit said(!problem.isEmpty() ? tr("Only what is in memory was searched: %1").arg(problem)
-                : unread > 0       ? tr("A longer one may be among the %1 spans that cannot be read.")
-                                   .arg(count_text(static_cast<int64_t>(unread)))
-                             : tr("All of the run was searched."));
+      emit said(problem.isEmpty() && unread > 0 ? tr("A longer one may be among the %1 spans that cannot be read.")
+                                                      .arg(count_text(static_cast<int64_t>(unread)))
+                                                : searched_text(problem));
     };
     if (search_->ask<Gap>(
             *run, [](prof::StoredSpans& file) { return file.longest_gap(); }, answered))
       return emit said(tr("Looking for the longest gap in the run file…"));
-    return answered(std::nullopt, 0, tr("older spans were dropped, and no run file holds them."));
+    return answered(std::nullopt, 0, no_file_text());
   }
   emit said(tr("No ticked run has GPU streams in its trace."));
 }
@@ -235,22 +253,13 @@ bool TimelineView::find(const QString& text, bool forward) {
   if (digits.startsWith("step ", Qt::CaseInsensitive)) digits = digits.mid(5).remove(' ');
   bool is_step = false;
   if (const int64_t step = digits.toLongLong(&is_step); is_step) return jumpToStep(step);
-  const auto holds = [&](const std::string& name) {
-    return QString::fromStdString(name).contains(text, Qt::CaseInsensitive);
-  };
   const auto* chosen = selection_->get<SpanChoice>();
   std::optional<FoundSpan> best;
   int best_run = -1;
   prof::TimeNs best_from = 0;  // where the search of that run began
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
     const prof::Trace& trace = model_->run(i)->trace;
-    std::vector<prof::NameId> names;
-    std::vector<prof::OpTag> ops;
-    for (size_t n = 0; n < trace.name_count(); ++n)
-      if (holds(trace.name(static_cast<prof::NameId>(n)))) names.push_back(static_cast<prof::NameId>(n));
-    for (size_t op = 1; op < trace.ops.size(); ++op)
-      if (holds(trace.ops[op].name) || holds(trace.ops[op].layer) || holds(trace.ops[op].detail))
-        ops.push_back(static_cast<prof::OpTag>(op));
+    const auto [names, ops] = Named(trace, text);
     if (names.empty() && ops.empty()) continue;
     const TimeRange view = model_->runRange(i, model_->range());
     const prof::TimeNs from = chosen && chosen->run == model_->run(i) ? chosen->span.start
@@ -278,16 +287,8 @@ void TimelineView::askFound(Run* run, const QString& text, prof::TimeNs from, st
                             bool forward) {
   const auto ask = [text, from, forward](prof::StoredSpans& file) {
     const prof::Trace& trace = file.trace();
-    const auto holds = [&](const std::string& name) {
-      return QString::fromStdString(name).contains(text, Qt::CaseInsensitive);
-    };
-    std::vector<bool> names, ops{false};
-    for (size_t n = 0; n < trace.name_count(); ++n) names.push_back(holds(trace.name(static_cast<prof::NameId>(n))));
-    for (size_t op = 1; op < trace.ops.size(); ++op)
-      ops.push_back(holds(trace.ops[op].name) || holds(trace.ops[op].layer) || holds(trace.ops[op].detail));
-    const auto wanted = [&](const prof::Span& s) {
-      return (static_cast<size_t>(s.name) < names.size() && names[static_cast<size_t>(s.name)]) || ops[s.op];
-    };
+    const Named named(trace, text);
+    const auto wanted = [&](const prof::Span& s) { return named.has(s); };
     std::optional<prof::StoredSpans::Found> best;
     for (const prof::TimeNs begin : {from, forward ? -kEver : kEver}) {  // then it goes round
       for (size_t t = 0; t < trace.tracks().size(); ++t) {

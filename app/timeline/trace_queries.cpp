@@ -117,10 +117,6 @@ std::optional<TimeRange> longest_gap(const Trace& trace) {
   return longest;
 }
 
-bool on_gpu(const Track& track) {
-  return track.kind == TrackKind::Stream || track.kind == TrackKind::Copies || track.kind == TrackKind::GraphLaunches;
-}
-
 std::optional<FoundSpan> partner(const Trace& trace, size_t track, const Span& span) {
   if (span.correlation == 0) return std::nullopt;
   const Track& own = trace.tracks()[track];

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "app/timeline/time_scale.h"
-#include "profiling/trace.h"
+#include "profiling/analysis/span_walk.h"
 
 namespace ws::app {
 
@@ -35,7 +35,7 @@ const prof::Span* step_at(const prof::Trace& trace, prof::TimeNs time);  // the 
 std::optional<FoundSpan> slowest_step(const prof::Trace& trace);
 std::optional<TimeRange> longest_gap(const prof::Trace& trace);  // on a stream, between two spans of the run
 
-bool on_gpu(const prof::Track& track);
+using prof::on_gpu;
 // The call that launched this span, or the first span on the GPU that this call launched.
 std::optional<FoundSpan> partner(const prof::Trace& trace, size_t track, const prof::Span& span);
 std::optional<FoundSpan> find_span(const prof::Trace& trace, const std::vector<prof::NameId>& names,

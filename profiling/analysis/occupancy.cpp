@@ -25,6 +25,15 @@ int blocks_by_shared(const Detail& kernel, const DeviceLimits& device) {
 
 }  // namespace
 
+std::optional<Capability> capability_of(std::string_view text) {
+  Capability said;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, said.major);
+  if (read.ec != std::errc() || read.ptr == end || *read.ptr != '.') return std::nullopt;
+  if (std::from_chars(read.ptr + 1, end, said.minor).ec != std::errc()) return std::nullopt;
+  return said;
+}
+
 std::optional<DeviceLimits> limits_of(int major, int minor) {
   if (major < 7 || major == 11 || major > 12) return std::nullopt;
   DeviceLimits device;
@@ -57,12 +66,8 @@ std::optional<DeviceLimits> limits_of_card(std::string_view name, std::string_vi
                                      {"H200", 9, 0}, {"GH200", 9, 0},  {"B200", 10, 0}};
   for (const Known& known : kKnown)
     if (name.find(known.part) != std::string_view::npos) return limits_of(known.major, known.minor);
-  int major = 0, minor = 0;
-  const char* end = compute.data() + compute.size();
-  const auto read = std::from_chars(compute.data(), end, major);
-  if (read.ec != std::errc() || read.ptr == end || *read.ptr != '.') return std::nullopt;
-  if (std::from_chars(read.ptr + 1, end, minor).ec != std::errc()) return std::nullopt;
-  return limits_of(major, minor);
+  const auto said = capability_of(compute);
+  return said ? limits_of(said->major, said->minor) : std::nullopt;
 }
 
 Occupancy occupancy_of(const Detail& kernel, const DeviceLimits& device) {

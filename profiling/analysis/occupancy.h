@@ -13,6 +13,11 @@ struct DeviceLimits {
   int shared_per_sm = 228 * 1024, shared_unit = 128, shared_reserved = 1024;  // reserved: by the system, in each block
   int warp = 32, sub_partitions = 4;
 };
+// "9.0"; nothing for what is not two numbers.
+struct Capability {
+  int major = 0, minor = 0;
+};
+std::optional<Capability> capability_of(std::string_view text);
 // By compute capability; nothing for those that this program does not know: a guess would be told as a fact.
 std::optional<DeviceLimits> limits_of(int major, int minor);
 // By the name in a run file, which may come from another machine; of names not listed here by `compute`, "9.0".

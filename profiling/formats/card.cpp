@@ -1,7 +1,6 @@
 #include "profiling/formats/card.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace ws::prof {
@@ -23,15 +22,6 @@ int multiprocessors_by_name(std::string_view name) {
   return 0;
 }
 
-void read_compute(const std::string& text, Card& card) {
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, card.major);
-  if (read.ec == std::errc() && read.ptr != end && *read.ptr == '.')
-    std::from_chars(read.ptr + 1, end, card.minor);
-  else
-    card.major = 0;
-}
-
 }  // namespace
 
 Card card_of(const RunSummary& run) {
@@ -43,7 +33,7 @@ Card card_of(const RunSummary& run) {
   };
   const nlohmann::json compute = said("compute"), count = said("multiprocessors");
   const std::string capability = compute.is_string() ? compute.get<std::string>() : std::string();
-  read_compute(capability, card);
+  if (const auto known = capability_of(capability)) card.major = known->major, card.minor = known->minor;
   card.limits = limits_of_card(run.device, capability);
   if (count.is_number_integer()) card.multiprocessors = std::clamp(count.get<int>(), 0, 4096);
   if (card.multiprocessors == 0) card.multiprocessors = multiprocessors_by_name(run.device);

@@ -2,8 +2,6 @@
 #pragma once
 #include <zlib.h>
 
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,16 +10,12 @@
 
 namespace ws::prof {
 
-// Writes under another name first, so that a reader never sees half a file.
 class PackedOutput {
  public:
-  explicit PackedOutput(const std::string& path) : path_(path), part_(path + ".part") {
+  explicit PackedOutput(const std::string& path) : path_(path) {
     const bool packed = path.ends_with(".gz");
-    file_.reset(gzopen(part_.c_str(), packed ? "wb6" : "wbT"));
+    file_.reset(gzopen(path.c_str(), packed ? "wb6" : "wbT"));
     if (!file_) throw Failure("Cannot write " + path + ".");
-  }
-  ~PackedOutput() {
-    if (file_) std::remove(part_.c_str());
   }
   void put(std::string_view text) {
     buffer_.append(text);
@@ -29,10 +23,7 @@ class PackedOutput {
   }
   void close() {
     flush();
-    const bool good = gzclose(file_.release()) == Z_OK;
-    std::error_code error;
-    if (good) std::filesystem::rename(part_, path_, error);
-    if (!good || error) throw Failure("Cannot write " + path_ + ": the disk may be full.");
+    if (gzclose(file_.release()) != Z_OK) throw Failure("Cannot write " + path_ + ": the disk may be full.");
   }
 
  private:
@@ -45,7 +36,7 @@ class PackedOutput {
   struct Close {
     void operator()(gzFile file) const { gzclose(file); }
   };
-  std::string path_, part_, buffer_;
+  std::string path_, buffer_;
   std::unique_ptr<gzFile_s, Close> file_;
 };
 

@@ -184,7 +184,7 @@ ScalarTag tag_of(std::string_view tag) {
 
 ScalarTag tag_of_file(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
-  for (const char* ending : {".part", ".csv", ".scalars"})
+  for (const char* ending : {".csv", ".scalars"})
     if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
   if (const size_t mark = name.rfind(kTagMark); mark != name.npos) {
     ScalarTag tag = tag_of(std::string_view(name).substr(mark + kTagMark.size()));

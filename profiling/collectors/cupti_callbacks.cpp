@@ -30,8 +30,8 @@ void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData&
   if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch || id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz) {
     if (call.callbackSite == CUPTI_API_ENTER) on_graph_launch(call);
   } else if (id == CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy) {
-    if (call.callbackSite == CUPTI_API_ENTER)
-      pools_.about_to_be_destroyed(static_cast<const cuMemPoolDestroy_params*>(call.functionParams)->pool);
+    const CUmemoryPool pool = static_cast<const cuMemPoolDestroy_params*>(call.functionParams)->pool;
+    call.callbackSite == CUPTI_API_ENTER ? pools_.about_to_be_destroyed(pool) : pools_.destroyed(pool);
   } else if (allocator_call(id)) {
     on_allocator_call(id, call);
   } else {

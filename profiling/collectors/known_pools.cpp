@@ -3,13 +3,20 @@
 #include <cuda_runtime_api.h>
 #include <cupti.h>
 
+#include <chrono>
+#include <optional>
+
 namespace ws::prof {
 
 namespace {
 
-PoolSize size_of(cudaMemPool_t pool) {
+uint64_t pool_name(cudaMemPool_t pool) { return reinterpret_cast<uintptr_t>(pool); }
+
+// Nothing: it is about to be destroyed.
+std::optional<PoolSize> size_of(cudaMemPool_t pool, PoolQuestions& questions) {
   PoolSize size;
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &size.reserved);
+  if (!questions.may_go_on()) return std::nullopt;
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &size.used);
   return size;
 }
@@ -43,12 +50,16 @@ void KnownPools::allocated_from(CUmemoryPool pool, CUcontext context) {
 }
 
 void KnownPools::about_to_be_destroyed(CUmemoryPool pool) {
-  const std::lock_guard lock(asking_);
+  // A question that takes longer may wait for what the program does only after this call.
+  constexpr std::chrono::seconds kPatience{5};
   for (auto& known : pools_) {
     CUmemoryPool same = pool;
     known.compare_exchange_strong(same, nullptr);
   }
+  questions_.leave(pool_name(pool), kPatience);
 }
+
+void KnownPools::destroyed(CUmemoryPool pool) { questions_.left(pool_name(pool)); }
 
 void KnownPools::forget() {
   for (auto& known : pools_) known.store(nullptr, std::memory_order_relaxed);
@@ -63,15 +74,24 @@ std::vector<PoolAnswer> KnownPools::ask() {
       if (known.pool == name) return;
     answers.push_back({name, size});
   };
-  for (const auto& known : pools_)
-    if (const CUmemoryPool pool = known.load(std::memory_order_relaxed)) {
-      add(reinterpret_cast<uintptr_t>(pool), size_of(pool));
-    }
+  const auto ask_size = [&](cudaMemPool_t pool) {
+    if (const auto size = size_of(pool, questions_)) add(pool_name(pool), *size);
+  };
+  for (const auto& known : pools_) {
+    const CUmemoryPool pool = known.load(std::memory_order_relaxed);
+    if (!pool || !questions_.begin(pool_name(pool))) continue;
+    if (known.load(std::memory_order_relaxed) == pool) ask_size(pool);  // it did not go just before
+    questions_.end();
+  }
   for (int device = 0; device < 64; ++device) {
     const uint64_t bit = uint64_t{1} << device;
-    cudaMemPool_t pool = nullptr;
-    if ((by_device_ & bit) && cudaDeviceGetMemPool(&pool, device) == cudaSuccess)
-      add(reinterpret_cast<uintptr_t>(pool), size_of(pool));
+    if (by_device_ & bit) {
+      cudaMemPool_t pool = nullptr;
+      questions_.begin_unknown();
+      const bool found = cudaDeviceGetMemPool(&pool, device) == cudaSuccess;
+      if (questions_.known_as(pool_name(pool)) && found) ask_size(pool);
+      questions_.end();
+    }
     if (devices_ & bit) add(static_cast<uint64_t>(device) + 1, in_graphs(device));  // no handle is so small
   }
   cudaGetLastError();

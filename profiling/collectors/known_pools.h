@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "profiling/collectors/pool_questions.h"
 #include "profiling/collectors/pool_sizes.h"
 
 namespace ws::prof {
@@ -16,8 +17,9 @@ class KnownPools {
  public:
   // On the program's own threads; never waits. `pool` nullptr: the current one of the context's device.
   void allocated_from(CUmemoryPool pool, CUcontext context);
-  // Before the driver destroys it: waits while the driver is being asked about pools.
+  // Before the driver destroys it, and after: waits while the driver is being asked about this very pool.
   void about_to_be_destroyed(CUmemoryPool pool);
+  void destroyed(CUmemoryPool pool);
   void forget();  // calls are not heard any more, so that a pool could go unnoticed
   // And what blocks inside of graphs take, as one pool more a device. Can take long while work is being launched.
   std::vector<PoolAnswer> ask();
@@ -29,7 +31,8 @@ class KnownPools {
   std::atomic<uint64_t> devices_{0};    // that blocks were taken on: a bit each
   std::atomic<uint64_t> by_device_{0};  // whose current pool they were taken from
   std::atomic<uint32_t> last_device_{0};
-  std::mutex asking_;
+  PoolQuestions questions_;
+  std::mutex asking_;  // one thread at a time
 };
 
 }  // namespace ws::prof

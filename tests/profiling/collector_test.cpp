@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "profiling/analysis/span_walk.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/clock.h"
+#include "profiling/collectors/pool_questions.h"
 #include "profiling/collectors/pool_sizes.h"
 #include "profiling/failure.h"
 
@@ -189,6 +191,45 @@ TEST(PoolSizes, NamesThatOnlyRecordsUseStandForThemselves) {
   EXPECT_EQ(pools.told(1, {100, 55}), (PoolSize{100, 55}));
   EXPECT_EQ(pools.asked({}), std::nullopt);
   EXPECT_EQ(pools.asked({}), std::nullopt) << "not heard of any more is not gone";
+}
+
+// A pool is destroyed while the driver is asked: about another one, which is nobody's business, or about this one.
+TEST(PoolQuestions, WhoDestroysAPoolWaitsForTheQuestionAboutItAlone) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kShort{5}, kLong{20'000};
+  PoolQuestions questions;
+  ASSERT_TRUE(questions.begin(1));
+  EXPECT_TRUE(questions.leave(2, kLong));
+  EXPECT_FALSE(questions.begin(2)) << "it is being destroyed";
+  questions.left(2);
+  EXPECT_TRUE(questions.may_go_on());
+  EXPECT_FALSE(questions.leave(1, kShort)) << "and no longer than that";
+  EXPECT_FALSE(questions.may_go_on());
+  questions.left(1);
+  std::atomic<bool> answered{false}, early{false};
+  std::thread destroyer([&] {
+    early = !questions.leave(1, kLong) || !answered;
+    questions.left(1);
+  });
+  while (questions.may_go_on()) std::this_thread::yield();
+  answered = true;
+  questions.end();
+  destroyer.join();
+  EXPECT_FALSE(early);
+  EXPECT_TRUE(questions.begin(1)) << "another pool with the same handle";
+}
+
+// Which pool a device uses is known only once the driver says: until then it may be any.
+TEST(PoolQuestions, APoolThatIsNotKnownYetMayBeAny) {
+  PoolQuestions questions;
+  questions.begin_unknown();
+  EXPECT_FALSE(questions.leave(7, std::chrono::milliseconds(5)));
+  EXPECT_FALSE(questions.known_as(7)) << "it goes: nothing more is asked about it";
+  EXPECT_TRUE(questions.leave(8, std::chrono::milliseconds(5)));
+  questions.begin_unknown();
+  EXPECT_TRUE(questions.known_as(9));
+  EXPECT_TRUE(questions.leave(10, std::chrono::milliseconds(5)));
+  EXPECT_FALSE(questions.leave(9, std::chrono::milliseconds(5)));
 }
 
 TEST(Collector, CountersThatCannotBeSampledSayWhy) {

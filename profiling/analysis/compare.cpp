@@ -94,8 +94,10 @@ StepSample sample_of(const RunData& run) {
   const StepWindowNs part = longest_traced(run.trace, {whole.begin, whole.end});
   add_parts(sample, run.trace, part.begin, part.end);
   sample.parts.steps = part.end - part.begin == whole.wall() ? whole.steps : 1;
-  for (const KernelRow& row : work_table(run.trace, part.begin, part.end))
-    sample.work[row.key] = {static_cast<double>(row.time.count), static_cast<double>(row.time.total) * 1e-3};
+  for (const KernelRow& row : work_table(run.trace, part.begin, part.end)) {
+    WorkUse& use = sample.work[row.kind == SpanKind::GraphRun ? kWholeGraphs : row.key];
+    use.count += static_cast<double>(row.time.count), use.us += static_cast<double>(row.time.total) * 1e-3;
+  }
   return sample;
 }
 

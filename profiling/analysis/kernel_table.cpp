@@ -97,7 +97,8 @@ std::string plain_kernel_name(const std::string& name) {
 std::string short_kernel_name(const std::string& name) {
   std::string bare = without_brackets(name);
   while (!bare.empty() && bare.back() == ' ') bare.pop_back();
-  if (auto space = bare.find_last_of(' '); space != std::string::npos) bare = bare.substr(space + 1);
+  const bool words = bare == name && !name.starts_with("void ");  // no signature: "graph 2", "copy pinned → device"
+  if (auto space = bare.find_last_of(' '); space != std::string::npos && !words) bare = bare.substr(space + 1);
   if (auto colon = bare.rfind("::"); colon != std::string::npos) bare = bare.substr(colon + 2);
   // "Kernel<sm90_gemm_bias>": the argument says more than the name.
   static constexpr std::string_view kGeneric[] = {"Kernel", "Kernel2", "kernel", "device_kernel"};

@@ -116,6 +116,15 @@ std::vector<Row> rows_of(const std::vector<Span>& steps, const Breaks& breaks) {
 // A graph that was recorded as a whole is work, but its kernels are not known.
 bool is_work(const Span& span, bool gpu) { return gpu ? is_kernel(span) : span.span_kind() == SpanKind::Op; }
 
+// The driver numbers graphs as they are made, so that a number says nothing about another run.
+std::string work_name(const Trace& trace, NameId id) {
+  constexpr std::string_view kGraph = "graph ";
+  const std::string& name = trace.name(id);
+  const bool numbered = name.starts_with(kGraph) && name.size() > kGraph.size() &&
+                        name.find_first_not_of("0123456789", kGraph.size()) == name.npos;
+  return numbered ? kWholeGraphs : name;
+}
+
 // Without a GPU allocations, copies and waits are ops too, and still no kernels.
 bool computes(const Span& span, bool gpu) {
   const Meaning meaning = span.span_meaning();
@@ -155,7 +164,7 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
     });
   }
   const auto merge = [](Sum& into, const Sum& from) { into.first += from.first, into.second += from.second; };
-  for (const auto& [name, sum] : work) merge(totals.work[trace.name(name)], sum);
+  for (const auto& [name, sum] : work) merge(totals.work[work_name(trace, name)], sum);
   for (const auto& [key, sum] : all) merge(totals.all[work_key(trace, sum.first)], sum.second);
 }
 
@@ -206,7 +215,7 @@ void idle_is_launch(Breakdown& parts) {
 std::string key_of(const Trace& trace, NameId name, OpTag op) {
   if (op != kNoOp && op < trace.ops.size() && !trace.ops[op].name.empty())
     return std::string(kOpKey) + trace.ops[op].name;
-  return trace.name(name);
+  return work_name(trace, name);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ struct StepWindowNs {
   TimeNs begin = 0, end = 0;
 };
 
+inline constexpr const char* kWholeGraphs = "whole graphs";  // those that were recorded as a whole, together
+
 struct WorkUse {
   double count = 0, us = 0;  // per step
 };
@@ -20,7 +22,7 @@ struct WorkUse {
 struct StepSample {
   Breakdown parts;                      // of all rows of steps; end - begin is their wall time together
   std::vector<double> step_us;          // from one step's start to the next, where nothing lies between
-  std::map<std::string, WorkUse> work;  // kernels by name, or on a CPU ops
+  std::map<std::string, WorkUse> work;  // kernels by name and kWholeGraphs, or on a CPU ops
   // What each op, by its work_key, has of its meaning's part: ns of all rows together.
   std::map<std::pair<Meaning, std::string>, int64_t> op_parts;
   std::map<std::string, double> mean_us;  // of one span by its work_key: what differences are tinted by

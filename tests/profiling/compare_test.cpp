@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 
+#include "profiling/analysis/kernel_table.h"
 #include "tests/profiling/made_spans.h"
 #include "tests/profiling/made_trace.h"
 
@@ -171,6 +173,38 @@ TEST(Compare, OpsAreNamedAndTheSmallOnesAreOneBar) {
   EXPECT_EQ(cause_name(w.causes[2]), "4 other ops");
   EXPECT_EQ(w.causes[2].delta_ps(), 650'000);
   EXPECT_EQ(folded(waterfall_by_op(a, b), 5).causes.size(), 6u) << "one op alone keeps its name";
+}
+
+// Recorded as a whole, a graph has a number of the driver's: two runs of the same one have different ones.
+TEST(Compare, WholeGraphsOfTwoRunsAreTheSameWork) {
+  const auto run = [](const char* graph, TimeNs ns) {
+    Made made;
+    for (int step = 0; step < 40; ++step) {
+      const TimeNs at = step * 1000;
+      made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, at, at + 900, "step");
+      made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, at, at + ns, graph);
+    }
+    RunData data;
+    data.trace = std::move(made.trace);
+    return data;
+  };
+  const Comparison c = compare(run("graph 2", 800), run("graph 17", 600));
+  std::map<std::string, int64_t> bars;
+  for (const Cause& cause : c.by_op.causes)
+    if (cause.delta_ps() != 0) bars[cause_name(cause)] = cause.delta_ps();
+  EXPECT_EQ(bars, (std::map<std::string, int64_t>{{"whole graphs", -200'000}, {"launch gaps", 200'000}}));
+  ASSERT_EQ(c.kernels.size(), 1u);
+  EXPECT_EQ(c.kernels[0].name, "whole graphs");
+  EXPECT_NEAR(c.kernels[0].delta_us(), -0.2, 1e-9);
+}
+
+TEST(Compare, NamesThatAreNoSignatureStayWhole) {
+  for (const char* name : {"graph 2", "copy pinned → device", "host waits for the stream", "memset"})
+    EXPECT_EQ(short_kernel_name(name), name);
+  EXPECT_EQ(short_kernel_name("void ws::cuda::relu(float*)"), "relu");
+  EXPECT_EQ(short_kernel_name("unsigned int scan<int>(int*)"), "scan");
+  EXPECT_EQ(short_kernel_name("void plain"), "plain");
+  EXPECT_EQ(short_kernel_name("ws::plain"), "plain");
 }
 
 // Two kernels of a meaning at a time: the time counts once, for the one that began first.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/span_walk.h"
 #include "profiling/failure.h"
 
 namespace ws::prof {
@@ -24,9 +25,15 @@ bool StoredSpans::take(size_t track, size_t block, std::vector<Span>& into) {
     into.insert(into.end(), more.begin(), more.end());
     return true;
   } catch (const Failure&) {
-    unread_ += trace_.tracks()[track].blocks[block].count;
+    unread_.emplace(track, block);
     return false;
   }
+}
+
+size_t StoredSpans::unread() const {
+  size_t spans = 0;
+  for (const auto& [track, block] : unread_) spans += trace_.tracks()[track].blocks[block].count;
+  return spans;
 }
 
 // Blocks of a file may overlap where spans came late: a span is visited once no later block can begin before it.
@@ -117,20 +124,83 @@ std::optional<Span> StoredSpans::slowest_step_on_gpu() {
   return slowest;
 }
 
+// A block that cannot be read was busy, for all that is known, from its first span to its last.
 std::optional<StoredSpans::Gap> StoredSpans::longest_gap() {
   std::optional<Gap> longest;
   for (size_t t = 0; t < trace_.tracks().size(); ++t) {
     if (trace_.tracks()[t].kind != TrackKind::Stream) continue;
     std::optional<TimeNs> busy_until;
+    const auto busy = [&](TimeNs begin, TimeNs end) {
+      if (busy_until && begin > *busy_until && (!longest || begin - *busy_until > longest->end - longest->begin))
+        longest = Gap{*busy_until, begin};
+      busy_until = std::max(busy_until.value_or(end), end);
+    };
+    size_t next = 0;  // of the blocks
+    const auto pass_unread = [&](TimeNs before) {
+      const auto& blocks = trace_.tracks()[t].blocks;
+      for (auto at = unread_.lower_bound({t, next});
+           at != unread_.end() && at->first == t && blocks[at->second].first <= before; ++at) {
+        busy(blocks[at->second].first, blocks[at->second].last);
+        next = at->second + 1;
+      }
+    };
     each(t, -kEver, kEver, [&](const Span& span) {
-      if (busy_until && span.start > *busy_until &&
-          (!longest || span.start - *busy_until > longest->end - longest->begin))
-        longest = Gap{*busy_until, span.start};
-      busy_until = std::max(busy_until.value_or(span.end()), span.end());
+      pass_unread(span.start);
+      busy(span.start, span.end());
       return true;
     });
+    pass_unread(kEver);
   }
   return longest;
+}
+
+// Pieces of a range, none with more than so many blocks of a row.
+std::vector<TimeNs> StoredSpans::windows(TimeNs begin, TimeNs end) const {
+  const Track* longest = nullptr;
+  for (const Track& track : trace_.tracks())
+    if (on_gpu(track) && (!longest || track.blocks.size() > longest->blocks.size())) longest = &track;
+  std::vector<TimeNs> edges{begin};
+  for (size_t b = kBlocksAtOnce; longest && b < longest->block_starts.size(); b += kBlocksAtOnce)
+    if (const TimeNs at = longest->block_starts[b]; at > edges.back() && at < end) edges.push_back(at);
+  edges.push_back(end);
+  return edges;
+}
+
+void StoredSpans::copy(size_t track, TimeNs begin, TimeNs end, Trace& to) {
+  const Track& from = trace_.tracks()[track];
+  const TrackId row = to.track(from.kind, from.name, from.group, from.depth);
+  each(track, begin, end, [&](const Span& span) { return to.append(row, span), true; });
+}
+
+void StoredSpans::add_unread(Trace& to, TimeNs begin, TimeNs end) const {
+  constexpr TimeNs kLongest = TimeNs{1} << 39;  // of one span
+  const TrackId rests = to.track(TrackKind::Overhead, kUntracedTrack, "CPU");
+  for (const auto& [t, b] : unread_) {
+    if (!on_gpu(trace_.tracks()[t])) continue;
+    const SpanBlock& block = trace_.tracks()[t].blocks[b];
+    const TimeNs until = std::min(block.last, end);
+    for (TimeNs at = std::max(block.first, begin); at < until; at += kLongest) {
+      Span rest;
+      rest.start = at;
+      rest.duration = static_cast<uint64_t>(std::min(until - at, kLongest));
+      to.append(rests, rest);
+    }
+  }
+}
+
+Activity StoredSpans::activity(TimeNs begin, TimeNs end) {
+  Activity all;
+  const std::vector<TimeNs> edges = windows(begin, end);
+  for (size_t w = 0; w + 1 < edges.size() && !given_up(); ++w) {
+    Trace part;
+    for (size_t t = 0; t < trace_.tracks().size(); ++t)
+      if (on_gpu(trace_.tracks()[t]) || untraced(trace_.tracks()[t])) copy(t, edges[w], edges[w + 1], part);
+    add_unread(part, edges[w], edges[w + 1]);
+    const Activity here = prof::activity(part, edges[w], edges[w + 1]);
+    all.wall += here.wall, all.untraced += here.untraced, all.busy += here.busy;
+    all.kernels += here.kernels, all.copies += here.copies, all.overlap += here.overlap;
+  }
+  return all;
 }
 
 std::vector<RangeSum> StoredSpans::sum_by_name(size_t track, TimeNs begin, TimeNs end) {

@@ -5,8 +5,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
+#include "profiling/analysis/activity.h"
 #include "profiling/formats/run_file.h"
 #include "profiling/lod.h"
 
@@ -17,8 +20,8 @@ class StoredSpans {
   // `given_up`: set by another thread; whatever goes on then ends early.
   explicit StoredSpans(const std::string& path, std::shared_ptr<const std::atomic<bool>> given_up = nullptr);
 
-  Trace& trace() { return trace_; }          // names, tracks and the sums of blocks
-  size_t unread() const { return unread_; }  // spans that were asked for and could not be read
+  Trace& trace() { return trace_; }  // names, tracks and the sums of blocks
+  size_t unread() const;             // spans that were asked for and could not be read
   bool given_up() const { return given_up_ && given_up_->load(std::memory_order_relaxed); }
 
   using Visit = std::function<bool(const Span&)>;
@@ -38,16 +41,21 @@ class StoredSpans {
   struct Gap {
     TimeNs begin, end;
   };
-  std::optional<Gap> longest_gap();  // on a stream, between two spans
+  std::optional<Gap> longest_gap();  // on a stream, between two spans; what cannot be read is none
+  // As of a trace in memory; a stretch in which spans of the GPU cannot be read counts as untraced.
+  Activity activity(TimeNs begin, TimeNs end);
   std::vector<RangeSum> sum_by_name(size_t track, TimeNs begin, TimeNs end);
 
  private:
   bool take(size_t track, size_t block, std::vector<Span>& into);
+  std::vector<TimeNs> windows(TimeNs begin, TimeNs end) const;
+  void copy(size_t track, TimeNs begin, TimeNs end, Trace& to);
+  void add_unread(Trace& to, TimeNs begin, TimeNs end) const;
 
   RunFileReader reader_;
   Trace trace_;
   std::shared_ptr<const std::atomic<bool>> given_up_;
-  size_t unread_ = 0;
+  std::set<std::pair<size_t, size_t>> unread_;  // track and block
 };
 
 }  // namespace ws::prof

@@ -7,6 +7,7 @@
 
 #include "profiling/failure.h"
 #include "profiling/formats/sqlite.h"
+#include "profiling/formats/stored_spans.h"
 #include "tests/profiling/run_file_support.h"
 
 namespace ws::prof {
@@ -91,6 +92,51 @@ TEST_F(RunFile, DamageInsideIsFoundAndNamed) {
   Trace trace = reader.trace();
   EXPECT_GT(reader.fill(trace), 100u);
   EXPECT_FALSE(reader.problems().empty());
+}
+
+// A stream that works all the time but for one pause, and a row of what was left untraced.
+Trace stream_with_a_pause(TimeNs pause) {
+  Trace trace;
+  const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  Span span;
+  span.name = trace.intern("gemm");
+  for (int i = 0; i < 5000; ++i) {
+    span.start = TimeNs{i} * 1000 + (i > 4500 ? pause : 0), span.duration = 900;
+    trace.append(stream, span);
+  }
+  span.start = 4'000'000, span.duration = 10'000, span.kind = static_cast<uint8_t>(SpanKind::Overhead);
+  trace.append(trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), span);
+  return trace;
+}
+
+// What cannot be read is no pause of the GPU's, wherever it lies.
+TEST_F(RunFile, AnUnreadableBlockIsNoGap) {
+  constexpr TimeNs kPause = 50'000;
+  constexpr int kBlock = static_cast<int>(SpanBlock::kCapacity);
+  const Trace made = stream_with_a_pause(kPause);
+  for (const int damaged : {0, 2, 4}) {
+    write_run(path, made);
+    const std::string sql =
+        "UPDATE block_data SET data = x'00' WHERE id = (SELECT b.id FROM blocks b JOIN tracks t ON t.id = b.track "
+        "WHERE "
+        "t.name = 'stream 7' ORDER BY b.first LIMIT 1 OFFSET " +
+        std::to_string(damaged) + ")";
+    Database(path, Database::Mode::Update).exec(sql.c_str());
+    StoredSpans file(path);
+    const auto gap = file.longest_gap();
+    ASSERT_TRUE(gap);
+    const bool known = damaged != 4;  // the pause lies among the spans of the last block
+    EXPECT_EQ(gap->end - gap->begin, known ? kPause + 100 : 100) << damaged;
+    const SpanBlock& block = made.tracks()[0].blocks[static_cast<size_t>(damaged)];
+    EXPECT_EQ(file.unread(), block.count);
+    const TimeNs end = made.last_time();
+    const Activity whole = activity(made, 0, end), read = file.activity(0, end);
+    EXPECT_EQ(file.unread(), block.count) << "each is counted once";
+    EXPECT_EQ(read.untraced, whole.untraced + block.last - block.first);
+    EXPECT_EQ(read.wall, end - read.untraced);
+    EXPECT_EQ(read.busy, whole.busy - TimeNs{900} * block.count) << damaged;
+    EXPECT_EQ(file.activity(damaged * kBlock * 1000, (damaged + 1) * kBlock * 1000 - 200).busy, 0) << damaged;
+  }
 }
 
 TEST_F(RunFile, RefusesWhatIsNotARun) {

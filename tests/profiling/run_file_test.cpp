@@ -211,6 +211,26 @@ TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {
   EXPECT_FALSE(StoredSpans(path, stop).longest_gap());  // given up before it began
 }
 
+// In pieces, so that nothing of a file of any size stays in memory: the sum is that of the whole.
+TEST_F(RunFile, TheGpusActivityIsThatOfTheWholeTrace) {
+  const MadeTrace made(8000);
+  write_run(path, made.trace);
+  StoredSpans file(path);
+  const TimeNs last = made.trace.last_time();
+  for (const auto& [begin, end] : {std::pair<TimeNs, TimeNs>{0, last},
+                                   {last / 3 + 7, last / 2},
+                                   {last / 2, last / 2 + 5000},
+                                   {last + 10, last + 20}}) {
+    const Activity whole = activity(made.trace, begin, end), read = file.activity(begin, end);
+    EXPECT_EQ(read.wall, whole.wall);
+    EXPECT_EQ(read.busy, whole.busy);
+    EXPECT_EQ(read.kernels, whole.kernels);
+    EXPECT_EQ(read.copies, whole.copies);
+    EXPECT_EQ(read.overlap, whole.overlap);
+    EXPECT_EQ(read.untraced, 0);
+  }
+}
+
 // The newest block is written again and again: it is another one than when the search began.
 TEST_F(RunFile, AnswersWhileTheNewestBlockGrows) {
   RunFileWriter writer(path, summary_of_test());

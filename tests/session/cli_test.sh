@@ -1,12 +1,6 @@
 #!/usr/bin/env bash
 # The command-line program from outside: exit codes, the output folder, Ctrl+C, resume.
-set -u
-program="$1"
-folder="$(mktemp -d)"
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-failures=0
-check() { if ! eval "$2"; then echo "does not hold: $1"; failures=$((failures + 1)); fi; }
+source "$(dirname "$0")/cli_checks.sh"
 cpu=(--set exec.device=cpu)
 
 "$program" list presets >list.txt; check "list names the presets" '[[ $? == 0 ]] && grep -q "^  mnist " list.txt'

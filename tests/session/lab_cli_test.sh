@@ -1,12 +1,6 @@
 #!/usr/bin/env bash
 # The laboratory from the command line: a recorded sweep, the trace of one of its points, refusals, Ctrl+C.
-set -u
-program="$1"
-folder="$(mktemp -d)"
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-failures=0
-check() { if ! eval "$2"; then echo "does not hold: $1"; failures=$((failures + 1)); fi; }
+source "$(dirname "$0")/cli_checks.sh"
 cpu=(--ways cpu-loops,cpu --seconds 0.02)
 
 "$program" lab matmul "${cpu[@]}" --sizes 8,16,32 --run a.wsrun --csv a.csv >a.txt; check "a sweep ends with 0" '[[ $? == 0 ]]'

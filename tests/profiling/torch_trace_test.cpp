@@ -32,17 +32,6 @@ RunData without(std::string text, const std::vector<std::string>& names) {
   return parse_chrome(text.data(), text.data() + text.size());
 }
 
-std::vector<Span> all(const Trace& trace, SpanKind kind) {
-  std::vector<Span> found;
-  for (const Track& track : trace.tracks()) {
-    for (const Span& span : spans_of(track)) {
-      if (span.span_kind() == kind) found.push_back(span);
-    }
-  }
-  std::ranges::sort(found, {}, &Span::start);
-  return found;
-}
-
 TEST(TorchTrace, HasTheCountsThatPyTorchItselfGives) {
   const RunData run = import_chrome(kFile);
   const TraceStats stats = trace_stats(run.trace);
@@ -80,7 +69,7 @@ TEST(TorchTrace, WorkBelongsToTheStepThatLaunchedIt) {
   const RunData run = import_chrome(kFile);
   std::map<uint32_t, int> work;
   for (const SpanKind kind : {SpanKind::Kernel, SpanKind::Copy, SpanKind::Memset}) {
-    for (const Span& span : all(run.trace, kind)) ++work[span.step];
+    for (const Span& span : sorted_spans(run.trace, kind)) ++work[span.step];
   }
   EXPECT_EQ(work, (std::map<uint32_t, int>{{4, 23}, {5, 23}, {6, 23}}));  // ProfilerStep#3 and on
 }
@@ -88,8 +77,8 @@ TEST(TorchTrace, WorkBelongsToTheStepThatLaunchedIt) {
 TEST(TorchTrace, CallsAndKernelsShareTheirNumber) {
   const RunData run = import_chrome(kFile);
   std::set<uint32_t> calls;
-  for (const Span& span : all(run.trace, SpanKind::Api)) calls.insert(span.correlation);
-  for (const Span& span : all(run.trace, SpanKind::Kernel)) {
+  for (const Span& span : sorted_spans(run.trace, SpanKind::Api)) calls.insert(span.correlation);
+  for (const Span& span : sorted_spans(run.trace, SpanKind::Kernel)) {
     ASSERT_NE(span.correlation, 0u);
     ASSERT_TRUE(calls.contains(span.correlation)) << span.correlation;
   }
@@ -97,7 +86,7 @@ TEST(TorchTrace, CallsAndKernelsShareTheirNumber) {
 
 TEST(TorchTrace, HasTheFrameworksOpsAndItsMemory) {
   const RunData run = import_chrome(kFile);
-  EXPECT_EQ(all(run.trace, SpanKind::Op).size(), 300u);
+  EXPECT_EQ(sorted_spans(run.trace, SpanKind::Op).size(), 300u);
   size_t allocated = 0, freed = 0;
   for (const MemoryEvent& event : run.trace.memory()) {
     allocated += event.kind == MemoryEventKind::Allocate;
@@ -115,7 +104,7 @@ TEST(TorchTrace, HasTheFrameworksOpsAndItsMemory) {
 TEST(TorchTrace, KernelsBelongToTheOpsThatLaunchedThem) {
   const auto kernels = [](const RunData& run) {
     std::map<std::string, int> count;
-    for (const Span& span : all(run.trace, SpanKind::Kernel)) ++count[run.trace.ops[span.op].name];
+    for (const Span& span : sorted_spans(run.trace, SpanKind::Kernel)) ++count[run.trace.ops[span.op].name];
     return count;
   };
   const RunData run = import_chrome(kFile);
@@ -139,10 +128,10 @@ TEST(TorchTrace, KernelsBelongToTheOpsThatLaunchedThem) {
 // Recorded without a schedule, such a trace has no ProfilerStep ranges: the optimizer's calls end the steps.
 TEST(TorchTrace, StepsEndWithTheOptimizerWhereNoneAreNamed) {
   const RunData run = without(text_of_file(), {"ProfilerStep#"});
-  const auto steps = all(run.trace, SpanKind::Step);
+  const auto steps = sorted_spans(run.trace, SpanKind::Step);
   ASSERT_EQ(steps.size(), 3u);
   std::map<uint32_t, int> kernels;
-  for (const Span& span : all(run.trace, SpanKind::Kernel)) ++kernels[span.step];
+  for (const Span& span : sorted_spans(run.trace, SpanKind::Kernel)) ++kernels[span.step];
   EXPECT_EQ(kernels, (std::map<uint32_t, int>{{1, 20}, {2, 20}, {3, 20}}));
   for (const Span& step : steps) EXPECT_TRUE(step.flags & kEstimated);
 }
@@ -151,7 +140,7 @@ TEST(TorchTrace, StepsEndWithTheOptimizerWhereNoneAreNamed) {
 TEST(TorchTrace, StepsAreFoundInThePatternOfKernelsWhereNothingIsNamed) {
   const RunData run = without(text_of_file(), {"ProfilerStep#", "Optimizer."});
   std::map<uint32_t, int> kernels;
-  for (const Span& span : all(run.trace, SpanKind::Kernel)) ++kernels[span.step];
+  for (const Span& span : sorted_spans(run.trace, SpanKind::Kernel)) ++kernels[span.step];
   EXPECT_EQ(kernels, (std::map<uint32_t, int>{{1, 20}, {2, 20}, {3, 20}}));
 }
 

@@ -8,6 +8,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_line.h"
+#include "app/session/run_ceilings.h"
 #include "profiling/clock.h"
 #include "profiling/collectors/record.h"
 #include "profiling/failure.h"
@@ -127,6 +128,8 @@ int record(const RecordArguments& a) {
     throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(status) +
                   ") did not start CUDA.");
   }
+  for (const std::string& path : run.paths())
+    if (!prof::is_still_written(path)) app::keep_ceilings(path);
   std::fprintf(stderr, "%s\n", conclusion(run.paths(), a).c_str());
   return status;
 }

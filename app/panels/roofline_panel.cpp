@@ -4,10 +4,12 @@
 #include <QPainter>
 #include <QPushButton>
 #include <cmath>
+#include <optional>
 
 #include "app/panels/theme.h"
 #include "app/panels/tip.h"
 #include "app/panels/units.h"
+#include "app/session/run_ceilings.h"
 #include "app/timeline/time_scale.h"
 #include "engine/executor.h"
 #include "engine/lab/ceilings.h"
@@ -43,6 +45,12 @@ prof::Ceilings of_data_sheet(const QString& device, Precision precision) {
   return {};
 }
 
+std::optional<prof::Ceilings> measured_roof(const lab::Ceilings& seen, Precision precision) {
+  const double flops = of_precision(precision, seen.fp32_flops_s, seen.tf32_flops_s, seen.fp16_flops_s);
+  if (!(flops > 0 && seen.read_write_bytes_s > 0)) return std::nullopt;
+  return prof::Ceilings{flops, seen.read_write_bytes_s};
+}
+
 // It ran on the card of this machine.
 bool can_measure(const Run& run) {
   return device_info().cuda && run.device == QString::fromStdString(device_info().name);
@@ -51,10 +59,20 @@ bool can_measure(const Run& run) {
 }  // namespace
 
 Roof roof_of(const QString& device, Precision precision) {
-  const lab::Ceilings seen = lab::remembered_ceilings(device.toStdString());
-  const double flops = of_precision(precision, seen.fp32_flops_s, seen.tf32_flops_s, seen.fp16_flops_s);
-  if (flops > 0 && seen.read_write_bytes_s > 0) return {{flops, seen.read_write_bytes_s}, true};
-  return {of_data_sheet(device, precision), false};
+  if (const auto seen = measured_roof(lab::remembered_ceilings(device.toStdString()), precision))
+    return {*seen, true, false, QObject::tr("measured on this machine")};
+  return {of_data_sheet(device, precision), false, false, QObject::tr("data sheet")};
+}
+
+Roof roof_of(const Run& run) {
+  const Precision precision = run.spec.exec.precision;
+  if (const auto kept = run.reader ? kept_ceilings(run.reader->summary()) : std::nullopt)
+    if (const auto seen = measured_roof(kept->ceilings, precision))
+      return {*seen, true, true,
+              kept->driver.empty()
+                  ? QObject::tr("measured where it was recorded")
+                  : QObject::tr("measured where it was recorded, driver %1").arg(QString::fromStdString(kept->driver))};
+  return roof_of(run.device, precision);
 }
 
 RooflineView::RooflineView(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection) {
@@ -107,10 +125,9 @@ void RooflineView::paintRoof(QPainter& painter) const {
   painter.restore();
   painter.setPen(t.secondary);
   painter.setFont(ui_font(11));
-  painter.drawText(QRectF(area().right() - 260, y(ceilings.flops_per_s) + 3, 256, 16), Qt::AlignRight,
+  painter.drawText(QRectF(area().left(), y(ceilings.flops_per_s) + 3, area().width() - 4, 16), Qt::AlignRight,
                    significant_text(ceilings.flops_per_s / 1e12) + " TFLOP/s · " +
-                       significant_text(ceilings.bytes_per_s / 1e12) + " TB/s " +
-                       (roof_.measured ? tr("(measured)") : tr("(data sheet)")));
+                       significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")");
 }
 
 void RooflineView::paintEvent(QPaintEvent*) {
@@ -260,9 +277,9 @@ void RooflinePanel::measure() {
 }
 
 void RooflinePanel::refresh() {
-  measure_->setVisible(run_ && can_measure(*run_));
-  if (!run_) return view_->setPoints(nullptr, {}, {}), setTitle(tr("Roofline"), {});
-  const Roof roof = roof_of(run_->device, run_->spec.exec.precision);
+  if (!run_) return measure_->hide(), view_->setPoints(nullptr, {}, {}), setTitle(tr("Roofline"), {});
+  const Roof roof = roof_of(*run_);
+  measure_->setVisible(can_measure(*run_) && !roof.recorded);
   measure_->setEnabled(!run_->live() && !measuring_);
   measure_->setText(measuring_ ? tr("Measuring…") : roof.measured ? tr("Measure again") : tr("Measure this card"));
   if (run_->live()) measure_->setToolTip(tr("When the training has ended: it takes the whole card for some seconds"));

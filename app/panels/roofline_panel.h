@@ -16,8 +16,11 @@ namespace ws::app {
 struct Roof {
   prof::Ceilings ceilings;  // zeros when the card is not known: then there is nothing to draw
   bool measured = false;    // else from the maker's data sheet
+  bool recorded = false;    // where the run was, and kept with it
+  QString whose{};          // "measured on this machine"
 };
-Roof roof_of(const QString& device, Precision precision);
+Roof roof_of(const QString& device, Precision precision);  // as this machine knows it
+Roof roof_of(const Run& run);                              // as the run's file does, if it does
 
 class RooflineView : public QWidget {
   Q_OBJECT

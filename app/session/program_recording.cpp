@@ -3,6 +3,8 @@
 #include <QDir>
 #include <QFileInfo>
 
+#include "app/session/run_ceilings.h"
+
 namespace ws::app {
 namespace {
 
@@ -85,6 +87,7 @@ QString ProgramRecording::keep() {
     const QString from = QString::fromStdString(path), to = folder_ + "/" + QFileInfo(from).fileName();
     const bool stays = prof::is_still_written(path) || !QFile::rename(from, to);
     if (first.isEmpty()) first = stays ? from : to;
+    if (!stays) keep_ceilings(to.toStdString());
     if (stays) emit failed(tr("A process of the program goes on: its recording stays in %1.").arg(from));
   }
   return first;

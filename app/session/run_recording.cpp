@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "app/session/machine.h"
+#include "app/session/run_ceilings.h"
 #include "app/session/writer_mark.h"
 #include "profiling/analysis/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
@@ -25,6 +26,7 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   s.machine = machine_json().dump();
   if (wants_cuda(spec) || !device_info().cuda) s.device = device_info().name;
   s.extra["writer"] = writer_mark();
+  keep_ceilings(s);
   return s;
 }
 
@@ -102,6 +104,7 @@ void RunRecording::finish(const Summary& s, const prof::CollectorStatus& traced)
   if (recent_.span_count() > 0) add_window();
   summary_.status = to_string(s.status);
   summary_.device = s.device;
+  keep_ceilings(summary_);
   summary_.spec = to_json(s.spec).dump();
   summary_.steps = s.steps;
   summary_.wall_s = s.wall_s;

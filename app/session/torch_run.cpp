@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "app/session/machine.h"
+#include "app/session/run_ceilings.h"
 #include "engine/executor.h"
 #include "engine/lab/lab.h"
 #include "engine/model.h"
@@ -231,6 +232,7 @@ void fill_summary(prof::RunSummary& s, const TorchRequest& request, const json& 
   s.device = measured.value("device", "");
   s.spec = to_json(as_torch_runs(request.spec)).dump();
   s.machine = machine_json().dump();
+  keep_ceilings(s);
   s.steps = measured.value("steps", int64_t{0});
   s.wall_s = number(measured, "wall_s");
   s.us_per_step = number(measured, "us_per_step");

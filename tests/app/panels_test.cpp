@@ -14,6 +14,7 @@
 #include "app/panels/roofline_panel.h"
 #include "app/panels/theme.h"
 #include "app/panels/weights_panel.h"
+#include "app/session/run_ceilings.h"
 #include "engine/compile.h"
 #include "engine/lab/ceilings.h"
 #include "tests/app/made_run.h"
@@ -76,6 +77,7 @@ class PanelsTest : public QObject {
   void detailsEscapeNames();
   void rooflineStaysUnderTheRoof();
   void theRoofIsWhatWasMeasured();
+  void theRoofOfAFileIsThatOfItsCard();
   void weightsOfARealRun();
   void weightsOfALineAndAPlane();
   void paletteFindsAndRuns();
@@ -263,6 +265,55 @@ void PanelsTest::theRoofIsWhatWasMeasured() {
   QVERIFY(panel.view()->grab().toImage() != before);
   if (const QByteArray folder = qgetenv("WARPSCOPE_PICTURES"); !folder.isEmpty())
     panel.grab().save(QString::fromUtf8(folder) + "/roofline-measured.png");
+  qunsetenv("XDG_CACHE_HOME");
+}
+
+// A file says what its card reached, wherever it is opened; one of before says nothing.
+void PanelsTest::theRoofOfAFileIsThatOfItsCard() {
+  QTemporaryDir folder;
+  qputenv("XDG_CACHE_HOME", folder.path().toUtf8());
+  const lab::Ceilings there{
+      .read_write_bytes_s = 4.1e12, .fp32_flops_s = 5e13, .tf32_flops_s = 3.6e14, .fp16_flops_s = 7e14};
+  lab::remember_ceilings("A card", "580.1", there);
+  const std::string path = folder.filePath("a.wsrun").toStdString();
+  const auto opened = [&](const DeviceInfo& here) {
+    prof::RunSummary summary;
+    summary.device = "A card";
+    keep_ceilings(summary, here);
+    prof::RunFileWriter(path, summary).finish();
+    auto run = test::traced(test::StepStyle::GraphArena);
+    run->device = "A card", run->spec.exec.precision = Precision::Tf32;
+    run->reader = std::make_shared<prof::RunFileReader>(path);
+    return run;
+  };
+  DeviceInfo card;
+  card.cuda = true, card.name = "A card", card.driver = "580.1";
+  const auto kept = opened(card);
+  // Opened on a machine whose card of that name reaches less, and on one that knows none.
+  lab::remember_ceilings("A card", "600", {.read_write_bytes_s = 1e12, .fp32_flops_s = 1e12, .tf32_flops_s = 1e12});
+  for (const bool empty : {false, true}) {
+    if (empty) qputenv("XDG_CACHE_HOME", folder.filePath("empty").toUtf8());
+    const Roof roof = roof_of(*kept);
+    QVERIFY(roof.measured && roof.recorded);
+    QCOMPARE(roof.ceilings.flops_per_s, 3.6e14);
+    QCOMPARE(roof.ceilings.bytes_per_s, 4.1e12);
+    QVERIFY2(roof.whose.contains("recorded") && roof.whose.contains("580.1"), qPrintable(roof.whose));
+  }
+  qputenv("XDG_CACHE_HOME", folder.path().toUtf8());
+  card.driver = "580.1";  // whose ceilings the newer driver's replaced
+  const auto without = opened(card);
+  QVERIFY(!kept_ceilings(without->reader->summary()));
+  const Roof here = roof_of(*without);
+  QVERIFY(here.measured && !here.recorded);
+  QCOMPARE(here.ceilings.flops_per_s, 1e12);
+  QVERIFY2(here.whose.contains("this machine"), qPrintable(here.whose));
+  for (const char* damaged : {"", "[]", "{", R"({"tf32_flops_s": "much", "driver": 5})", R"({"memory_bytes_s": -1})"}) {
+    prof::keep_with_run(path, "ceilings", damaged);
+    without->reader = std::make_shared<prof::RunFileReader>(path);
+    QVERIFY2(!roof_of(*without).recorded, damaged);
+  }
+  card.driver = "600", card.name = "Another card";
+  QVERIFY(!kept_ceilings(opened(card)->reader->summary()));
   qunsetenv("XDG_CACHE_HOME");
 }
 

@@ -25,12 +25,10 @@ QString shortened(const QString& name, int letters) {
   return name.size() <= letters ? name : name.left(letters - 1) + QChar(0x2026);
 }
 
-size_t spans_in(const prof::Trace& trace, TimeRange range) {
+bool too_long_to_split(const prof::Trace& trace, TimeRange range) {
   size_t count = 0;
-  for (const prof::Track& track : trace.tracks())
-    for (const prof::SpanBlock& block : track.blocks)
-      if (block.first < range.end && block.last >= range.begin) count += block.count;
-  return count;
+  for (const prof::Track& track : trace.tracks()) count += prof::spans_about(track, range.begin, range.end);
+  return count > kSpansSplit;
 }
 
 // The steps that the split is of; of a trace without marks the newest part, with about so many records of the GPU.
@@ -81,7 +79,7 @@ QString gpu_rows(const prof::Trace& trace, TimeRange range, std::optional<double
 }
 
 QString range_parts(const prof::Trace& trace, TimeRange range) {
-  if (spans_in(trace, range) > kSpansSplit)
+  if (too_long_to_split(trace, range))
     return row("parts", "not split: more than " + count_text(static_cast<int64_t>(kSpansSplit)) + " records");
   const prof::Breakdown parts = prof::breakdown(trace, range.begin, range.end);
   if (parts.wall() <= 0) return {};
@@ -95,10 +93,37 @@ QString range_parts(const prof::Trace& trace, TimeRange range) {
   return rows;
 }
 
+// In which nothing was traced on purpose.
+prof::TimeNs untraced_in(const prof::Trace& trace, TimeRange range) {
+  prof::TimeNs all = 0;
+  for (const prof::Track& track : trace.tracks())
+    if (track.kind == prof::TrackKind::Overhead && track.name == prof::kUntracedTrack)
+      for_each_span(track, range.begin, range.end, [&](const prof::Span& span) {
+        all += std::min(span.end(), range.end) - std::max(span.start, range.begin);
+        return true;
+      });
+  return all;
+}
+
+QString busy_row(prof::TimeNs busy, prof::TimeNs idle, prof::TimeNs untraced) {
+  QString text = QObject::tr("GPU busy %1, idle %2").arg(span_time(busy), span_time(idle));
+  if (untraced > 0) text += QObject::tr(", not traced %1").arg(span_time(untraced));
+  return "<tr><td colspan='3'>" + text + "</td></tr>";
+}
+
+// Of a range that was read from the run file.
+QString stored_gpu_rows(const prof::Activity& gpu) {
+  QString rows = busy_row(gpu.busy, gpu.wall - gpu.busy, gpu.untraced);
+  if (gpu.busy == 0) return rows;
+  rows += row("GPU busy", percent(gpu.busy_share()));
+  if (gpu.copies > 0) rows += row("overlap", fixed_text(gpu.hidden_copies() * 100, 0) + " % of copies");
+  return rows;
+}
+
 // The parts of a range, and what the GPU did in it.
 QString whereabouts(const prof::Trace& trace, TimeRange range) {
   const QString where = range_parts(trace, range);
-  const QString gpu = spans_in(trace, range) <= kSpansSplit ? gpu_rows(trace, range) : QString();
+  const QString gpu = too_long_to_split(trace, range) ? QString() : gpu_rows(trace, range);
   return (where.isEmpty() ? where : table(where)) + (gpu.isEmpty() ? gpu : table(gpu));
 }
 
@@ -157,19 +182,21 @@ QString range_details(const std::vector<RunRange>& ranges, int letters, const st
     html += heading(theme().focus, part.run->title, span_time(part.range.length()), part.run->slot);
     const auto read = std::ranges::find_if(from_file, [&](const SummedRange& r) { return same_range(r.range, part); });
     QString rows;
-    if (in_memory(trace, part.range)) {
+    const bool here = in_memory(trace, part.range);
+    if (here) {
       const Busy gpu = gpu_during(trace, part.range);
+      const prof::TimeNs untraced = untraced_in(trace, part.range);
       if (first_track(trace, prof::TrackKind::Stream) && gpu.known)
-        rows +=
-            QString("<tr><td colspan='3'>GPU busy %1, idle %2</td></tr>").arg(span_time(gpu.busy), span_time(gpu.idle));
+        rows += busy_row(gpu.busy, std::max<prof::TimeNs>(gpu.idle - untraced, 0), untraced);
       rows += sums_html(sums_in(trace, part.range), letters);
     } else if (read == from_file.end()) {
       rows += note_html(QObject::tr("Not all of it is in memory: it is being summed from the run file…"));
     } else {
       if (!read->problem.isEmpty()) rows += note_html(read->problem);
+      if (read->sums.gpu) rows += stored_gpu_rows(*read->sums.gpu);
       rows += sums_html(read->sums, letters);
     }
-    html += in_memory(trace, part.range) ? whereabouts(trace, part.range) : QString();
+    if (here) html += whereabouts(trace, part.range);
     html += table(rows);
   }
   return html;

@@ -51,7 +51,10 @@ StoredSums named(const prof::Trace& trace, SumOf sum_of) {
 }  // namespace
 
 StoredSums sums_in(prof::StoredSpans& file, TimeRange range) {
-  return named(file.trace(), [&](size_t track) { return file.sum_by_name(track, range.begin, range.end); });
+  StoredSums sums = named(file.trace(), [&](size_t track) { return file.sum_by_name(track, range.begin, range.end); });
+  if (first_track(file.trace(), prof::TrackKind::Stream) || first_track(file.trace(), prof::TrackKind::GraphLaunches))
+    sums.gpu = file.activity(range.begin, range.end);
+  return sums;
 }
 
 StoredSums sums_in(const prof::Trace& trace, TimeRange range) {

@@ -44,6 +44,7 @@ struct StoredSums {
     std::vector<StoredSum> sums;  // largest first
   };
   std::vector<Row> rows;
+  std::optional<prof::Activity> gpu;  // where a file was asked, and it has work of a GPU
 };
 StoredSums sums_in(prof::StoredSpans& file, TimeRange range);
 StoredSums sums_in(const prof::Trace& trace, TimeRange range);  // of what is in memory

@@ -28,6 +28,7 @@ class MemoryTest : public QObject {
   void timeInTheAllocatorByStep();
   void aStepsPartsStandInDetails();
   void aRangeHasPartsAndDelay();
+  void aStoredRangeSaysHowBusyTheGpuWas();
 };
 
 namespace {
@@ -191,6 +192,38 @@ void MemoryTest::aRangeHasPartsAndDelay() {
   const QString html = range_details({range}, 20);
   for (const char* said : {"allocation", "launch gaps", "launch delay", "GPU busy"})
     QVERIFY2(html.contains(said), said);
+}
+
+// Out of memory, a range is read from the file: the GPU was as busy as it is said to be of the same range in memory.
+void MemoryTest::aStoredRangeSaysHowBusyTheGpuWas() {
+  QTemporaryDir folder;
+  const std::string path = folder.filePath("a.wsrun").toStdString();
+  const auto run = test::traced(test::StepStyle::EagerDirect);
+  prof::Span rest;
+  rest.start = run->trace.last_time() - 3000, rest.duration = 2000;
+  rest.kind = static_cast<uint64_t>(prof::SpanKind::Overhead), rest.name = run->trace.intern("untraced on purpose");
+  run->trace.append(run->trace.track(prof::TrackKind::Overhead, prof::kUntracedTrack, "CPU"), rest);
+  {
+    prof::RunFileWriter writer(path, {});
+    writer.add(run->trace);
+    writer.finish();
+  }
+  const RunRange range{run.get(), {run->trace.first_time() + 500'000, run->trace.last_time()}};
+  const QString here = range_details({range}, 20);
+  prof::StoredSpans file(path);
+  const StoredSums sums = sums_in(file, range.range);
+  QVERIFY(sums.gpu && sums.gpu->busy > 0);
+  run->trace.backed = true;
+  run->trace.evict_spans(0);
+  const QString there = range_details({range}, 20, {{range, sums, {}}});
+  const auto said = [](const QString& html) {
+    const qsizetype at = html.indexOf("GPU busy ");
+    return at < 0 ? QString() : html.mid(at, html.indexOf("<", at) - at);
+  };
+  QVERIFY2(said(there).contains("not traced 2"), qPrintable(there));
+  QCOMPARE(said(there), said(here));
+  QVERIFY(there.contains("overlap"));
+  QVERIFY(!range_details({range}, 20).contains("GPU busy"));  // not read yet
 }
 
 QTEST_MAIN(MemoryTest)

@@ -22,7 +22,10 @@ constexpr int64_t kPushPopRange = 59;
 constexpr const char* kSchema = R"sql(
 CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE META_DATA_EXPORT(name TEXT NOT NULL, value TEXT);
-CREATE TABLE TARGET_INFO_GPU(vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, smCount INTEGER, computeMajor INTEGER, computeMinor INTEGER);
+CREATE TABLE TARGET_INFO_GPU(vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT, busLocation TEXT, isDiscrete INTEGER, l2CacheSize INTEGER,
+  totalMemory INTEGER, memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, computeMajor INTEGER, computeMinor INTEGER, smMajor INTEGER,
+  smMinor INTEGER);
+CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
 CREATE TABLE PROCESSES(globalPid INTEGER, pid INTEGER, name TEXT);
 CREATE TABLE ThreadNames(nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
 CREATE TABLE ANALYSIS_DETAILS(globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, stopTime INTEGER NOT NULL);
@@ -237,13 +240,19 @@ class NsysWriter {
   void write_about() {
     Statement meta = db_.prepare("INSERT INTO META_DATA_EXPORT VALUES(?, ?)");
     meta.run("EXPORT_PRODUCT_NAME", "Warpscope");
+    meta.run("EXPORT_PRODUCT_VERSION", WARPSCOPE_VERSION);
     meta.run("EXPORT_SCHEMA_VERSION", "3.16.1");
     for (const auto& [key, value] : to_meta(run_.summary)) meta.run(kOurMeta + key, value);
     const Card card = card_of(run_.summary);
     db_.prepare(
-           "INSERT INTO TARGET_INFO_GPU VALUES(0, 0, ?, nullif(?, 0), nullif(?, 0), CASE ? WHEN 0 THEN NULL ELSE ? "
-           "END)")
+           "INSERT INTO TARGET_INFO_GPU(vmId, id, name, smCount, computeMajor, computeMinor) VALUES(0, 0, ?, nullif(?, "
+           "0), nullif(?, 0), CASE ? WHEN 0 THEN NULL ELSE ? END)")
         .run(run_.summary.device, card.multiprocessors, card.major, card.major, card.minor);
+    // Where its text is no date, nothing.
+    db_.prepare(
+           "INSERT INTO TARGET_INFO_SESSION_START_TIME SELECT CAST(strftime('%s', ?1) AS INTEGER) * 1000000000, "
+           "datetime(?1), NULL WHERE strftime('%s', ?1) NOT NULL")
+        .run(run_.summary.created);
     db_.prepare("INSERT INTO PROCESSES VALUES(?, ?, 'warpscope')").run(global_pid_, pid_);
     const TimeNs first = run_.trace.first_time(), last = run_.trace.last_time();
     db_.prepare("INSERT INTO ANALYSIS_DETAILS VALUES(0, ?, ?, ?)").run(last - first, first, last);

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "profiling/clock.h"
@@ -90,6 +91,8 @@ class NsysReader {
     part("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", [&] { read_waits(); });
     part("NVTX_EVENTS", [&] { read_ranges(); });
     part("CUDA_GPU_MEMORY_USAGE_EVENTS", [&] { read_memory(); });
+    part("CUDA_GPU_MEMORY_POOL_EVENTS", [&] { read_pools(); });
+    add_pool_counters();
     part("GPU_METRICS", [&] { read_metrics(); });
     part("META_DATA_EXPORT", [&] { read_about(); });
     part("TARGET_INFO_GPU", [&] { read_card(); });
@@ -346,20 +349,14 @@ class NsysReader {
   void read_memory() {
     Rows rows(db_, "CUDA_GPU_MEMORY_USAGE_EVENTS",
               {"start", "address", "bytes", "memoryOperationType", "name", "memKind", "localMemoryPoolSize",
-               "localMemoryPoolUtilizedSize", "globalPid"},
+               "localMemoryPoolUtilizedSize", "globalPid", "localMemoryPoolAddress"},
               " ORDER BY start");
-    const auto pool = [&](const char* counter, int column) {
-      if (rows.null(column) || rows.integer(column) < 0) return;
-      builder_.trace().append_counter(builder_.trace().counter(counter, "B"),
-                                      {rows.integer(0), static_cast<double>(rows.integer(column))});
-    };
     const auto kinds = memory_kinds();
     while (rows.next()) {
       const auto place = rows.null(5) ? kinds.end() : kinds.find(rows.integer(5));
       if (place != kinds.end() && on_host(place->second)) continue;
       if (several_ && process_of(rows.integer(8)) != busiest_) continue;
-      pool("pool reserved", 6);
-      pool("pool used", 7);
+      add_pool(rows.integer(0), rows.integer(9), rows, 6);
       const std::string name = rows.text(4);
       MemoryEvent event{rows.integer(0),
                         static_cast<uint64_t>(rows.integer(1)),
@@ -372,6 +369,57 @@ class NsysReader {
     }
   }
 
+  // Sizes of a pool in two columns, where they were recorded.
+  void add_pool(int64_t time, int64_t pool, const Rows& rows, int column) {
+    const auto size = [&rows](int at) {
+      return rows.null(at) || rows.integer(at) < 0 ? std::nullopt : std::optional(rows.integer(at));
+    };
+    const PoolReading reading{time, pool, size(column), size(column + 1)};
+    if (reading.reserved || reading.used) pools_.push_back(reading);
+  }
+
+  // Pools that come, go, or are trimmed.
+  void read_pools() {
+    std::set<int64_t> destroys;
+    if (db_.has_table("ENUM_CUDA_MEMPOOL_OPER")) {
+      Rows kinds(db_, "ENUM_CUDA_MEMPOOL_OPER", {"id", "label"});
+      while (kinds.next())
+        if (kinds.text(1).find("estroy") != std::string::npos) destroys.insert(kinds.integer(0));
+    }
+    Rows rows(db_, "CUDA_GPU_MEMORY_POOL_EVENTS",
+              {"start", "address", "operationType", "localMemoryPoolSize", "localMemoryPoolUtilizedSize", "globalPid"});
+    while (rows.next()) {
+      if (several_ && process_of(rows.integer(5)) != busiest_) continue;
+      if (!rows.null(2) && destroys.contains(rows.integer(2)))
+        pools_.push_back({rows.integer(0), rows.integer(1), 0, 0});
+      else
+        add_pool(rows.integer(0), rows.integer(1), rows, 3);
+    }
+  }
+
+  // Each event tells of one pool: what all of them hold together is drawn.
+  void add_pool_counters() {
+    std::ranges::stable_sort(pools_, {}, &PoolReading::time);
+    for (const auto& [counter, value] :
+         {std::pair{"pool reserved", &PoolReading::reserved}, {"pool used", &PoolReading::used}}) {
+      std::unordered_map<int64_t, int64_t> held;
+      double sum = 0;
+      for (const PoolReading& reading : pools_) {
+        const std::optional<int64_t> now = reading.*value;
+        if (!now) continue;
+        int64_t& before = held[reading.pool];
+        sum += static_cast<double>(*now) - static_cast<double>(before);
+        before = *now;
+        builder_.trace().append_counter(builder_.trace().counter(counter, "B"), {reading.time, sum});
+      }
+    }
+  }
+
+  struct PoolReading {
+    int64_t time, pool;
+    std::optional<int64_t> reserved, used;
+  };
+  std::vector<PoolReading> pools_;
   Database db_;
   bool ours_ = false;
   RunData run_;

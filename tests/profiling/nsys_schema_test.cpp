@@ -198,6 +198,50 @@ TEST_F(NsysSchema, Of2024) {
     }
 }
 
+// Each event tells of one pool: several hold more than the last that was heard of, and one that is gone holds nothing.
+TEST_F(NsysSchema, PoolsAreCountedTogether) {
+  const RunData e = import_2024_and(
+      "DELETE FROM CUDA_GPU_MEMORY_USAGE_EVENTS;"
+      "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS(start, globalPid, deviceId, contextId, address, pc, bytes, memKind, "
+      "memoryOperationType, localMemoryPoolAddress, localMemoryPoolSize, localMemoryPoolUtilizedSize) VALUES "
+      "(2000, 0, 0, 1, 4096, 0, 64, 2, 0, 11, 1000, 64), (2100, 0, 0, 1, 8192, 0, 32, 2, 0, 12, 500, 32), "
+      "(2200, 0, 0, 1, 4096, 0, 64, 2, 1, 11, 1000, 0);"
+      "CREATE TABLE ENUM_CUDA_MEMPOOL_OPER(id INTEGER, name TEXT, label TEXT);"
+      "INSERT INTO ENUM_CUDA_MEMPOOL_OPER VALUES (0, 'C', 'Created'), (1, 'D', 'Destroyed'), (2, 'T', 'Trimmed');"
+      "CREATE TABLE CUDA_GPU_MEMORY_POOL_EVENTS(start INTEGER, globalPid INTEGER, deviceId INTEGER, address INTEGER, "
+      "operationType INTEGER, poolType INTEGER, correlationId INTEGER, minBytesToKeep INTEGER, "
+      "localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);"
+      "INSERT INTO CUDA_GPU_MEMORY_POOL_EVENTS VALUES (2300, 0, 0, 12, 1, 1, 0, 0, 0, 500, 32), "
+      "(2150, 0, 0, 11, 2, 1, 0, 0, 0, 600, 64), (1900, 0, 0, 11, 0, 1, 0, 0, 0, NULL, NULL);");
+  EXPECT_TRUE(e.problems.empty()) << e.problems[0];
+  std::map<std::string, std::vector<std::pair<TimeNs, double>>> drawn;
+  for (const CounterTrack& track : e.trace.counters())
+    for (const CounterPoint& point : track.points) drawn[track.name].emplace_back(point.time, point.value);
+  using Points = std::vector<std::pair<TimeNs, double>>;
+  EXPECT_EQ(drawn["pool reserved"], (Points{{2000, 1000}, {2100, 1500}, {2150, 1100}, {2200, 1500}, {2300, 1000}}));
+  EXPECT_EQ(drawn["pool used"], (Points{{2000, 64}, {2100, 96}, {2150, 96}, {2200, 32}, {2300, 0}}));
+}
+
+// What Nsight Systems' own files say of themselves: when the session began, by whom it was written, of which card.
+TEST_F(NsysSchema, AnExportSaysWhenItBegan) {
+  for (const char* created : {"2026-11-21T05:40:34Z", "yesterday", ""}) {
+    run.summary.created = created;
+    export_run(run, path("made.sqlite"));
+    EXPECT_EQ(python(R"py(
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+print(db.execute("SELECT utcEpochNs, utcTime FROM TARGET_INFO_SESSION_START_TIME").fetchall())
+version, = db.execute("SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION'").fetchone()
+assert version.count(".") >= 1, version
+db.execute("SELECT busLocation, isDiscrete, l2CacheSize, totalMemory, memoryBandwidth, clockRate, smCount, computeMajor, smMajor FROM TARGET_INFO_GPU")
+)py",
+                     path("made.sqlite")),
+              *created == '2' ? "[(1795239634000000000, '2026-11-21 05:40:34')]\n" : "[]\n")
+        << created;
+    std::filesystem::remove(path("made.sqlite"));
+  }
+}
+
 // Tables are made when there is something to put into them: any of them may be missing.
 TEST_F(NsysSchema, AnyTableMayBeMissing) {
   Database db(path("e.sqlite"), Database::Mode::Create);

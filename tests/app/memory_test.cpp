@@ -87,6 +87,16 @@ void MemoryTest::holesAndSizesOverTime() {
   const QString tip = panel.overTime()->tipAt({panel.overTime()->width() - 12.0, 40});
   QVERIFY2(tip.contains("in 2 places") && tip.contains("33.3"), qPrintable(tip));
   QVERIFY(panel.overTime()->tipAt({2, 2}).isEmpty());
+  const auto point_at = [view = panel.findChild<MemoryTimeView*>()](QPoint at) {
+    QHelpEvent asks(QEvent::ToolTip, at, view->mapToGlobal(at));
+    QApplication::sendEvent(view, &asks);
+  };
+  const QPoint inside(panel.overTime()->width() - 14, 40);
+  point_at(inside);
+  QVERIFY(!QToolTip::text().isEmpty());
+  QCOMPARE(QToolTip::text(), panel.overTime()->tipAt(inside));
+  point_at({2, 2});
+  QTRY_VERIFY(!QToolTip::isVisible());
 }
 
 void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {

@@ -185,8 +185,13 @@ void PanelsTest::mapIsDrawnAndChosen() {
   panel.setRun(run.get());
   QVERIFY(!panel.view()->map().empty());
   const MapBlock& block = panel.view()->map().blocks.back();
-  QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->boxOf(block).center().toPoint());
+  const QPoint centre = panel.view()->boxOf(block).center().toPoint();
+  QTest::mouseClick(panel.view(), Qt::LeftButton, {}, centre);
   QVERIFY(selection.get<BufferChoice>());
+  QCOMPARE(selection.get<BufferChoice>()->buffer, block.buffer);
+  QHelpEvent asks(QEvent::ToolTip, centre, panel.view()->mapToGlobal(centre));
+  QApplication::sendEvent(panel.view(), &asks);
+  QVERIFY2(QToolTip::text().startsWith(block.name + "\n"), qPrintable(QToolTip::text()));
   QVERIFY(panel.figures()->figures().size() >= 4);
   panel.grab();
 }

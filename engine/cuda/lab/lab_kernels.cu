@@ -39,25 +39,26 @@ __device__ __forceinline__ float value(float a, float b) {
   return a;
 }
 
+__device__ __forceinline__ float4 four_at(const Operand& from, int64_t i) {
+  return from.array ? *reinterpret_cast<const float4*>(from.array + i)
+                    : make_float4(from.number, from.number, from.number, from.number);
+}
+
+__device__ __forceinline__ float one_at(const Operand& from, int64_t i) {
+  return from.array ? from.array[i] : from.number;
+}
+
 // Four elements a thread and no loop: over long arrays faster than a grid that stays, by one part in twenty.
 template <Fn fn>
-__global__ void elementwise_kernel(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out,
-                                   int64_t n) {
+__global__ void elementwise_kernel(Operand a, Operand b, float* out, int64_t n) {
   const int64_t i = 4 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x);
   if (i + 4 <= n) {
-    const float4 x = *reinterpret_cast<const float4*>(a + i);
-    const float4 y = b ? *reinterpret_cast<const float4*>(b + i) : make_float4(0, 0, 0, 0);
+    const float4 x = four_at(a, i), y = four_at(b, i);
     *reinterpret_cast<float4*>(out + i) =
         make_float4(value<fn>(x.x, y.x), value<fn>(x.y, y.y), value<fn>(x.z, y.z), value<fn>(x.w, y.w));
   } else {
-    for (int64_t j = i; j < n; ++j) out[j] = value<fn>(a[j], b ? b[j] : 0.0f);
+    for (int64_t j = i; j < n; ++j) out[j] = value<fn>(one_at(a, j), one_at(b, j));
   }
-}
-
-__global__ void fill_kernel(float v, float* out, int64_t n) {
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < n;
-       i += static_cast<int64_t>(gridDim.x) * blockDim.x)
-    out[i] = v;
 }
 
 __device__ __forceinline__ float block_sum(float v) {
@@ -101,37 +102,52 @@ __global__ void last_sum(const float* __restrict__ partials, int count, float* _
   if (threadIdx.x == 0) *out = static_cast<float>(sum);
 }
 
-// One block of 256 a row of up to 1 024: the row stays in registers between its maximum, its sum and its division.
-__global__ void softmax_kernel(const float* __restrict__ a, float* __restrict__ out, int64_t n) {
-  __shared__ float top, sum;
-  __shared__ float tops[8];
-  const int64_t row = blockIdx.x * 1024ll;
-  float v[4];
+// A warp a row of up to 1 024, read and written in sixteens of bytes: the row stays in its registers between its
+// maximum, its sum and its division, and nobody waits for another warp.
+constexpr int kSoftmaxRow = 1024, kSoftmaxWarps = 4;
+
+__global__ void __launch_bounds__(32 * kSoftmaxWarps)
+    softmax_kernel(const float* __restrict__ a, float* __restrict__ out, int64_t n) {
+  constexpr int kEach = kSoftmaxRow / 4 / 32;
+  const int64_t row = (blockIdx.x * int64_t{kSoftmaxWarps} + threadIdx.x / 32) * kSoftmaxRow;
+  const int64_t at = row + 4 * (threadIdx.x % 32);
+  float v[kEach][4];
+  const bool whole = row + kSoftmaxRow <= n;
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) {
+    const int64_t i = at + 128 * j;
+    if (whole) {
+      const float4 four = __ldcs(reinterpret_cast<const float4*>(a + i));
+      v[j][0] = four.x, v[j][1] = four.y, v[j][2] = four.z, v[j][3] = four.w;
+    } else {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) v[j][k] = i + k < n ? a[i + k] : -INFINITY;
+    }
+  }
   float most = -INFINITY;
 #pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    const int64_t at = row + threadIdx.x + j * 256;
-    v[j] = at < n ? a[at] : -INFINITY;
-    most = fmaxf(most, v[j]);
-  }
+  for (int j = 0; j < kEach; ++j)
+#pragma unroll
+    for (int k = 0; k < 4; ++k) most = fmaxf(most, v[j][k]);
   for (int d = 16; d > 0; d >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, d));
-  if (threadIdx.x % 32 == 0) tops[threadIdx.x / 32] = most;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    top = tops[0];
-    for (int w = 1; w < 8; ++w) top = fmaxf(top, tops[w]);
-  }
-  __syncthreads();
-  float mine = 0;
+  float sum = 0;
 #pragma unroll
-  for (int j = 0; j < 4; ++j) mine += v[j] = expf(v[j] - top);
-  const float total = block_sum(mine);
-  if (threadIdx.x == 0) sum = total;
-  __syncthreads();
+  for (int j = 0; j < kEach; ++j)
 #pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    const int64_t at = row + threadIdx.x + j * 256;
-    if (at < n) out[at] = v[j] / sum;
+    for (int k = 0; k < 4; ++k) sum += v[j][k] = expf(v[j][k] - most);
+  for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+  const float share = 1.0f / sum;
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) {
+    const int64_t i = at + 128 * j;
+    if (whole) {
+      __stcs(reinterpret_cast<float4*>(out + i),
+             make_float4(v[j][0] * share, v[j][1] * share, v[j][2] * share, v[j][3] * share));
+    } else {
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        if (i + k < n) out[i + k] = v[j][k] * share;
+    }
   }
 }
 
@@ -154,7 +170,7 @@ __global__ void sine_kernel(float* out, int64_t n, int repeats) {
 }
 
 template <Fn fn>
-void launch(cudaStream_t stream, const float* a, const float* b, float* out, int64_t n) {
+void launch(cudaStream_t stream, Operand a, Operand b, float* out, int64_t n) {
   const int64_t blocks = std::max<int64_t>((n + 4 * kThreads - 1) / (4 * kThreads), 1);
   elementwise_kernel<fn><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(a, b, out, n);
   CUDA_CHECK(cudaGetLastError());
@@ -169,7 +185,7 @@ int multiprocessors_of_the_device() {
 
 }  // namespace
 
-void elementwise(cudaStream_t stream, Fn fn, const float* a, const float* b, float* out, int64_t n) {
+void elementwise(cudaStream_t stream, Fn fn, Operand a, Operand b, float* out, int64_t n) {
   switch (fn) {
 #define WS_CASE(name) \
   case Fn::name:      \
@@ -177,16 +193,12 @@ void elementwise(cudaStream_t stream, Fn fn, const float* a, const float* b, flo
     WS_CASE(Add)
     WS_CASE(Subtract)
     WS_CASE(Multiply)
-    WS_CASE(Divide) WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log) WS_CASE(Sqrt) WS_CASE(Tanh)
-        WS_CASE(Abs) WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
+    WS_CASE(Divide)
+    WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log) WS_CASE(Sqrt) WS_CASE(Tanh) WS_CASE(Abs)
+        WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
 #undef WS_CASE
             default : return launch<Fn::X>(stream, a, b, out, n);
   }
-}
-
-void fill(cudaStream_t stream, float v, float* out, int64_t n) {
-  fill_kernel<<<blocks_for(n), kThreads, 0, stream>>>(v, out, n);
-  CUDA_CHECK(cudaGetLastError());
 }
 
 void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n) {
@@ -199,13 +211,12 @@ void reduce(cudaStream_t stream, const float* a, float* partials, float* out, in
 }
 
 void softmax_rows(cudaStream_t stream, const float* a, float* out, int64_t n) {
-  softmax_kernel<<<static_cast<unsigned>((n + 1023) / 1024), 256, 0, stream>>>(a, out, n);
+  constexpr int64_t kBlock = int64_t{kSoftmaxWarps} * kSoftmaxRow;
+  softmax_kernel<<<static_cast<unsigned>((n + kBlock - 1) / kBlock), 32 * kSoftmaxWarps, 0, stream>>>(a, out, n);
   CUDA_CHECK(cudaGetLastError());
 }
 
-void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n) {
-  launch<Fn::X>(stream, a, nullptr, out, n);
-}
+void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n) { launch<Fn::X>(stream, {a}, {}, out, n); }
 
 void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats, bool small) {
   const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);

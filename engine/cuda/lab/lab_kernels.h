@@ -8,9 +8,13 @@
 
 namespace ws::cuda::lab {
 
-// One operation of an expression over n elements; b may be null for one-operand functions.
-void elementwise(cudaStream_t stream, ws::lab::Fn fn, const float* a, const float* b, float* out, int64_t n);
-void fill(cudaStream_t stream, float value, float* out, int64_t n);
+// An array, or where that is null one number for all elements.
+struct Operand {
+  const float* array = nullptr;
+  float number = 0;
+};
+// One operation of an expression over n elements; Fn::X copies. Functions of one operand ignore b.
+void elementwise(cudaStream_t stream, ws::lab::Fn fn, Operand a, Operand b, float* out, int64_t n);
 // partials holds kReducePartials floats; the same order of sums every time.
 constexpr int kReducePartials = 1024;
 void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n);

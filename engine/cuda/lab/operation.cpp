@@ -94,7 +94,7 @@ void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) 
     CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, this->first() + first, static_cast<size_t>(count) * sizeof(float),
                                cudaMemcpyDeviceToDevice, stream));
   } else if (spec_.operation == Kind::Add) {
-    elementwise(stream, Fn::Add, this->first() + first, second() + first, out_.data() + first, count);
+    elementwise(stream, Fn::Add, {this->first() + first}, {second() + first}, out_.data() + first, count);
   } else if (op_by_op()) {
     run_step_by_step(stream, first, count);
   } else {
@@ -102,32 +102,25 @@ void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) 
   }
 }
 
-// As an array library runs it: each operation reads whole arrays and writes a whole array.
+// As an array library runs it: each operation reads whole arrays and writes a whole array; a number stays a number.
 void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t count) {
-  std::vector<const float*> stack;
-  const auto& steps = expression_->steps();
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const ws::lab::Step& step = steps[i];
-    if (step.fn == Fn::X || step.fn == Fn::Y) {
-      stack.push_back(step.fn == Fn::X ? this->first() + first : y_at(first));
+  std::vector<Operand> stack;
+  for (const ws::lab::Step& step : expression_->steps()) {
+    const bool last = &step == &expression_->steps().back();
+    if (const int takes = ws::lab::operands(step.fn); takes > 0) {
+      const Operand b = takes == 2 ? stack.back() : Operand{};
+      if (takes == 2) stack.pop_back();
+      float* target = last ? out_.data() + first : temps_[stack.size() - 1].data();
+      elementwise(stream, step.fn, stack.back(), b, target, count);
+      stack.back() = {target};
       continue;
     }
-    const bool two = ws::lab::operands(step.fn) == 2;
-    const float* b = two ? stack.back() : nullptr;
-    if (two) stack.pop_back();
-    const size_t slot = step.fn == Fn::Constant ? stack.size() : stack.size() - 1;
-    float* target = i + 1 == steps.size() ? out_.data() + first : temps_[slot].data();
-    if (step.fn == Fn::Constant) {
-      fill(stream, static_cast<float>(step.constant), target, count);
-      stack.push_back(target);
-    } else {
-      elementwise(stream, step.fn, stack.back(), b, target, count);
-      stack.back() = target;
-    }
+    if (step.fn == Fn::Constant)
+      stack.push_back({nullptr, static_cast<float>(step.constant)});
+    else
+      stack.push_back({step.fn == Fn::X ? this->first() + first : y_at(first)});
+    if (last) elementwise(stream, Fn::X, stack.back(), {}, out_.data() + first, count);  // nothing but x, y or a number
   }
-  if (steps.size() == 1 && stack.back() != out_.data() + first)  // the expression is just x or y
-    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, stack.back(), static_cast<size_t>(count) * sizeof(float),
-                               cudaMemcpyDeviceToDevice, stream));
 }
 
 std::string Operation::note() const {

@@ -17,13 +17,6 @@ Plan fuse(Plan plan, Fusion level);
 Plan place_memory(Plan plan, Allocator allocator);
 Plan insert_sync(Plan plan, SyncPolicy policy);
 
-struct FusionRule {
-  std::string_view name;
-  Fusion level;  // the lowest level at which it applies
-  std::string_view explain;
-};
-std::span<const FusionRule> fusion_rules();
-
 // First and last op (index into plan.ops) at which a Temp or Batch buffer is in use.
 struct Lifetime {
   int first = -1, last = -1;

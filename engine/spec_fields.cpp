@@ -168,7 +168,6 @@ struct Limits {
   double least = 0, most = 0;
   bool above = false;
 };
-constexpr Limits kAbove0{0, 1e12, true};
 constexpr Limits kFrom0{0, 1e12, false};
 constexpr Limits kShare{0, 1, false};
 constexpr Limits kAny{};

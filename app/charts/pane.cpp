@@ -133,16 +133,9 @@ void Pane::setTitleButton(QPushButton* button) {
 
 QString Pane::title() const { return title_->text(); }
 
-void Pane::addOption(QWidget* option) {
-  row_->addWidget(option);
-  options_.push_back(option);
-}
+void Pane::addOption(QWidget* option) { row_->addWidget(option); }
 
 void Pane::setBody(QWidget* body) { column_->addWidget(body, 1); }
-
-void Pane::setOptionsVisible(bool visible) {
-  for (QWidget* option : options_) option->setVisible(visible);
-}
 
 void Pane::paintEvent(QPaintEvent*) {
   QPainter painter(this);

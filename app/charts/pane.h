@@ -49,11 +49,9 @@ class Pane : public QWidget {
   Legend* legend() const { return legend_; }
   void addOption(QWidget* option);  // at the right of the title
   void setBody(QWidget* body);
-  void setOptionsVisible(bool visible);
 
  protected:
   void paintEvent(QPaintEvent*) override;
-  QWidget* titleBar() const { return bar_; }
 
  private:
   QWidget* bar_;
@@ -62,7 +60,6 @@ class Pane : public QWidget {
   QLabel* title_;
   NoteLabel* note_;
   Legend* legend_;
-  std::vector<QWidget*> options_;
 };
 
 // A small button that shows the chosen of several values and opens a menu of them.

@@ -63,7 +63,6 @@ void PagedPane::setPage(int page) { strip_->setCurrentIndex(page); }
 void PagedPane::show(int page) {
   pages_->setCurrentIndex(page);
   for (const auto& [owner, option] : options_) option->setVisible(owner == page && !option->property(kHidden).toBool());
-  emit pageChanged(page);
 }
 
 void PagedPane::paintEvent(QPaintEvent*) {

@@ -20,9 +20,6 @@ class PagedPane : public QWidget {
   int page() const;
   QTabBar* strip() const { return strip_; }
 
- signals:
-  void pageChanged(int page);
-
  protected:
   void paintEvent(QPaintEvent*) override;
 

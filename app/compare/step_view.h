@@ -32,7 +32,6 @@ class StepView : public QWidget {
   void setTinted(bool on);
   StepAlign align() const { return align_; }
   int64_t alignedStep() const { return step_; }
-  bool tinted() const { return tinted_; }
 
   // View time: 0 is where the aligned step begins in each run.
   TimeRange range() const { return range_; }

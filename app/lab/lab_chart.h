@@ -49,7 +49,6 @@ class LabChart : public QWidget {
   void setCursorSize(std::optional<double> size);
   void setEmptyText(const QString& text) { empty_ = text; }
   LabAxis axis() const { return axis_; }
-  std::optional<double> cursorSize() const { return cursor_; }
   std::optional<int64_t> cursorPoint() const;  // the measured size nearest to the cursor
   const std::vector<LabCurve>& curves() const { return curves_; }
   QPointF placeOf(const LabPick& pick) const;                // in the widget; where a click picks it

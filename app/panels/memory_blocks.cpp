@@ -161,12 +161,6 @@ double holes_at(const MemoryMap& map, double x) {
   return top == 0 ? 0 : 1 - static_cast<double>(std::min(used, top)) / static_cast<double>(top);
 }
 
-const MapBlock* block_at(const MemoryMap& map, double x, uint64_t y) {
-  for (auto block = map.blocks.rbegin(); block != map.blocks.rend(); ++block)
-    if (block->x0 <= x && x < block->x1 && block->y0 <= y && y < block->y1) return &*block;
-  return nullptr;
-}
-
 uint64_t used_at(const MemoryMap& map, double x) {
   uint64_t used = 0;
   for (const UsePoint& point : map.use)

@@ -43,7 +43,6 @@ MemoryMap plan_map(const Plan& plan);
 MemoryMap event_map(const prof::Trace& trace, int64_t steps);
 // Bytes that are free below the top of what is used at `x`, as a share of that top: what holes cost.
 double holes_at(const MemoryMap& map, double x);
-const MapBlock* block_at(const MemoryMap& map, double x, uint64_t y);
 uint64_t used_at(const MemoryMap& map, double x);
 
 }  // namespace ws::app

@@ -181,7 +181,6 @@ void TimelineView::zoomBy(double factor) {
 
 void TimelineView::panBy(double share) { setRange(panned(model_->range(), share)); }
 
-std::optional<TimeRange> TimelineView::selectedRange() const { return selected_; }
 
 std::optional<TimeRange> TimelineView::chosenTime() const {
   if (const auto* span = selection_->get<SpanChoice>()) {

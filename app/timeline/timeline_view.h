@@ -94,7 +94,6 @@ class TimelineView : public QWidget {
   void dragTo(QPoint at);
   void setRange(TimeRange range, bool remember = true);
   void selectRange(TimeRange range);
-  std::optional<TimeRange> selectedRange() const;  // in view time
   const Lane* laneOf(int run, size_t track) const;
   QRectF boxOf(int run, size_t track, const prof::Span& span) const;
   void goTo(int run, const FoundSpan& found);

@@ -22,7 +22,6 @@ class NoticeBar : public QWidget {
   // Stays until it is dismissed, replaced or no longer true.
   void tell(const QString& sentence, std::vector<NoticeAction> actions = {});
   void dismiss();
-  bool urgent() const { return !actions_.empty(); }
   QString text() const;
   const std::vector<QPushButton*>& actions() const { return actions_; }
   void refreshIcon();

@@ -70,7 +70,6 @@ class TopBar : public QWidget {
   QPushButton* step() const { return step_; }
   QPushButton* follow() const { return follow_; }
   QPushButton* find() const { return find_; }
-  QToolButton* themeButton() const { return theme_; }
 
  signals:
   void trainClicked();  // Train, Pause or Resume, whatever it reads

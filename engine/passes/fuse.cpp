@@ -1,6 +1,5 @@
 // Fusion as a table of named rules. A rule matches consecutive ops whose intermediate results nobody else reads.
 #include <algorithm>
-#include <array>
 
 #include "engine/compile.h"
 #include "engine/passes/fuse_layers.h"
@@ -186,31 +185,26 @@ bool gradient_update(Match& m) { return m.whole(fuse_gradient_update, kGradientU
 bool line_update(Match& m) { return m.whole(fuse_line_update, kLineUpdate); }
 
 struct Rule {
-  FusionRule about;
+  std::string_view name;
+  Fusion level;  // the lowest level at which it applies
   bool (*apply)(Match&);
 };
 
 // Rules run in this order, each over the whole plan: later ones match what earlier ones made.
-constexpr std::array kRules = {
-    Rule{{kBiasActivation, Fusion::Pointwise, "Broadcast bias, add and activate in one kernel."}, bias_activation},
-    Rule{{kBias, Fusion::Pointwise, "Broadcast bias and add in one kernel."}, bias},
-    Rule{{kSoftmax, Fusion::Pointwise, "Softmax, cross-entropy and its gradient in one kernel."}, softmax_loss},
-    Rule{{kSquared, Fusion::Pointwise, "Squared error and its gradient in one kernel."}, squared_loss},
-    Rule{{kLine, Fusion::Pointwise, "A linear model's forward, loss and gradient in one pass over the data."},
-         linear_step},
-    Rule{{kUpdate, Fusion::Pointwise, "Every parameter updated in one kernel."}, whole_update},
-    Rule{{kProductBias, Fusion::Epilogue, "Bias and activation inside the matrix product."}, product_bias},
-    Rule{{kProductGrad, Fusion::Epilogue, "The activation's gradient inside the matrix product."}, product_gradient},
-    Rule{{kProductBiasGrad, Fusion::Epilogue, "The bias gradient inside the weight gradient's product."},
-         product_bias_gradient},
-    Rule{{kProductActivation, Fusion::Epilogue, "The activation inside the matrix product of a layer without bias."},
-         product_activation},
-    Rule{{kOutputLayer, Fusion::Epilogue, "A small last layer, its loss and its gradients in one kernel."},
-         output_layer},
-    Rule{{kGradientUpdate, Fusion::Epilogue,
-          "Every weight gradient and its optimizer step in one kernel: no gradient is stored."},
-         gradient_update},
-    Rule{{kLineUpdate, Fusion::Epilogue, "The linear step moves its parameters itself."}, line_update},
+constexpr Rule kRules[] = {
+    {kBiasActivation, Fusion::Pointwise, bias_activation},
+    {kBias, Fusion::Pointwise, bias},
+    {kSoftmax, Fusion::Pointwise, softmax_loss},
+    {kSquared, Fusion::Pointwise, squared_loss},
+    {kLine, Fusion::Pointwise, linear_step},
+    {kUpdate, Fusion::Pointwise, whole_update},
+    {kProductBias, Fusion::Epilogue, product_bias},
+    {kProductGrad, Fusion::Epilogue, product_gradient},
+    {kProductBiasGrad, Fusion::Epilogue, product_bias_gradient},
+    {kProductActivation, Fusion::Epilogue, product_activation},
+    {kOutputLayer, Fusion::Epilogue, output_layer},
+    {kGradientUpdate, Fusion::Epilogue, gradient_update},
+    {kLineUpdate, Fusion::Epilogue, line_update},
 };
 
 std::vector<BufferId> still_used(const Plan& plan) {
@@ -247,21 +241,12 @@ int apply_everywhere(Plan& plan, const Rule& rule) {
 
 }  // namespace
 
-std::span<const FusionRule> fusion_rules() {
-  static const auto about = [] {
-    std::array<FusionRule, kRules.size()> all;
-    std::ranges::transform(kRules, all.begin(), &Rule::about);
-    return all;
-  }();
-  return about;
-}
-
 Plan fuse(Plan plan, Fusion level) {
   const size_t before = plan.ops.size();
   for (const Rule& rule : kRules) {
-    if (rule.about.level > level) continue;
+    if (rule.level > level) continue;
     if (const int times = apply_everywhere(plan, rule))
-      plan.log.push_back("fuse applied “" + std::string(rule.about.name) + "” " + std::to_string(times) + " times.");
+      plan.log.push_back("fuse applied “" + std::string(rule.name) + "” " + std::to_string(times) + " times.");
   }
   drop_unused_buffers(plan);
   plan.log.push_back("fuse left " + std::to_string(plan.ops.size()) + " of " + std::to_string(before) + " ops.");

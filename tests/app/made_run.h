@@ -3,6 +3,8 @@
 #include <memory>
 
 #include "app/session/run.h"
+#include "engine/compile.h"
+#include "engine/model.h"
 #include "tests/support/synthetic_trace.h"
 
 namespace ws::test {
@@ -38,6 +40,21 @@ inline std::unique_ptr<Run> traced(StepStyle style) {
   auto run = std::make_unique<Run>();
   run->id = "r", run->title = "a run", run->slot = 0, run->summary = Summary{}, run->device = "NVIDIA H200";
   add_steps(run->trace, style, 0, 100);
+  return run;
+}
+
+inline RunSpec iris_spec() {
+  RunSpec spec;
+  spec.data.name = "iris", spec.model.hidden = {16}, spec.train.batch = 30, spec.exec.device = Device::Cpu;
+  return spec;
+}
+
+// Of that network, with its plan.
+inline std::unique_ptr<Run> planned(Allocator allocator, Fusion fusion) {
+  auto run = traced(StepStyle::GraphArena);
+  run->spec = iris_spec();
+  run->spec.exec.allocator = allocator, run->spec.exec.fusion = fusion;
+  run->plan = compile(run->spec, make_model(run->spec.model, 4, 3), 30);
   return run;
 }
 

@@ -1,5 +1,5 @@
-// Memory over time, the driver's calls by op and by step, and where a step's time goes: what the panels say is what was
-// recorded.
+// The map of memory, memory over time, the driver's calls by op and by step, and where a step's time goes: what the
+// panels say is what was recorded.
 #include <QAbstractItemModelTester>
 #include <QtTest>
 
@@ -20,6 +20,9 @@ class MemoryTest : public QObject {
   Q_OBJECT
  private slots:
   void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void mapOfThePlanDoesNotOverlap();
+  void mapOfTheEventsClosesBlocks();
+  void mapIsDrawnAndChosen();
   void holesAndSizesOverTime();
   void theProgramsOwnAllocatorSpeaksFirst();
   void anArenaIsToldByItsPlan();
@@ -64,6 +67,59 @@ std::unique_ptr<Run> program(int64_t steps) {
 }
 
 }  // namespace
+
+void MemoryTest::mapOfThePlanDoesNotOverlap() {
+  const auto run = test::planned(Allocator::Arena, Fusion::Off);
+  const MemoryMap map = plan_map(run->plan->plan);
+  QVERIFY(!map.empty());
+  QCOMPARE(map.reserved, static_cast<uint64_t>(run->plan->plan.arena_bytes));
+  QVERIFY(map.peak <= map.reserved && map.peak > 0);
+  for (const MapBlock& a : map.blocks)
+    for (const MapBlock& b : map.blocks)
+      if (&a != &b) QVERIFY(a.x1 <= b.x0 || b.x1 <= a.x0 || a.y1 <= b.y0 || b.y1 <= a.y0);
+  for (const MapBlock& block : map.blocks) {
+    QVERIFY(block.x0 + 0.5 < block.x1 && block.y0 < block.y1);
+    QVERIFY(used_at(map, block.x0) >= block.bytes);
+  }
+  QVERIFY(plan_map(test::planned(Allocator::Direct, Fusion::Off)->plan->plan).empty());  // nothing has an offset
+}
+
+void MemoryTest::mapOfTheEventsClosesBlocks() {
+  prof::Trace trace;
+  using Kind = prof::MemoryEventKind;
+  trace.append_memory({100, 0x1000, 64, 1, 0, Kind::Allocate, 0});
+  trace.append_memory({150, 0x90000000, 128, 1, 0, Kind::Allocate, 0});
+  trace.append_memory({200, 0x1000, 0, 1, 0, Kind::Free, 0});
+  trace.append_memory({250, 0x5555, 0, 1, 0, Kind::Free, 0});  // of a block from before: left out
+  trace.append_memory({300, 0x1000, 32, 1, 0, Kind::Allocate, 0});
+  const MemoryMap map = event_map(trace, 2);
+  QCOMPARE(map.blocks.size(), size_t{3});
+  QCOMPARE(map.blocks[0].x1, 200.0);
+  QCOMPARE(map.peak, uint64_t{192});
+  QCOMPARE(map.seams.size(), size_t{1});
+  QVERIFY(map.height < 4096);  // the empty addresses between are left out
+  QVERIFY(event_map(prof::Trace{}, 2).empty());
+}
+
+void MemoryTest::mapIsDrawnAndChosen() {
+  const auto run = test::planned(Allocator::Arena, Fusion::Off);
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.resize(1400, 860);
+  panel.show();
+  panel.setRun(run.get());
+  QVERIFY(!panel.view()->map().empty());
+  const MapBlock& block = panel.view()->map().blocks.back();
+  const QPoint centre = panel.view()->boxOf(block).center().toPoint();
+  QTest::mouseClick(panel.view(), Qt::LeftButton, {}, centre);
+  QVERIFY(selection.get<BufferChoice>());
+  QCOMPARE(selection.get<BufferChoice>()->buffer, block.buffer);
+  QHelpEvent asks(QEvent::ToolTip, centre, panel.view()->mapToGlobal(centre));
+  QApplication::sendEvent(panel.view(), &asks);
+  QVERIFY2(QToolTip::text().startsWith(block.name + "\n"), qPrintable(QToolTip::text()));
+  QVERIFY(panel.figures()->figures().size() >= 4);
+  panel.grab();
+}
 
 void MemoryTest::holesAndSizesOverTime() {
   Run run;

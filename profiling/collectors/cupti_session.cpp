@@ -155,12 +155,13 @@ void CuptiSession::enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti
 void CuptiSession::apply(const GpuKinds& kinds, bool may_wait) {
   const bool leaves = graph_kernels_recorded() && (!kinds.kernels || kinds.graph_runs);
   const bool ends = leaves && may_wait && !building_.load(std::memory_order_relaxed);
+  const bool stops = graphs_seen() && kernels_on_.load(std::memory_order_relaxed) && !kinds.kernels;
   if (ends) end_graph_kernels();
   std::lock_guard lock(kinds_mutex_);
   if (!subscriber_) return;
   const uint64_t before = gpu_time();
   apply_locked(kinds);
-  if (leaves && !ends) cut_graph_kernels(before, false);
+  if ((leaves || stops) && !ends) cut_graph_kernels(before, false);
 }
 
 // A launch that began before the kinds changed is counted in when it is asked for afterwards.
@@ -202,13 +203,16 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, calls, runtime_on_);
   draw_calls_.store(kinds.calls, std::memory_order_relaxed);
   const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
-  enable_graph_runs(whole);
+  // A graph that is launched between two switches may find whole records without those of kernels, never the other way:
+  // the driver would give a kernel of it the time of a later one.
+  if (whole) enable_graph_runs(true);
   kernels_on_.store(kinds.kernels, std::memory_order_relaxed);
   wants_whole_.store(kinds.whole_graphs, std::memory_order_relaxed);
   for (auto kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
                     CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD}) {
     enable(kind, kinds.kernels);
   }
+  if (!whole) enable_graph_runs(false);
   for (auto kind :
        {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION}) {
     enable(kind, kinds.calls);

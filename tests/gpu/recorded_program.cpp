@@ -1,5 +1,6 @@
 // A CUDA program that knows nothing of Warpscope, to be recorded: trains nothing, in steps.
-//   recorded_program plain|fork|exit|none|long|graphs|nvtx|counted
+//   recorded_program plain|fork|exit|none|nvtx|counted
+//   recorded_program long|graphs [MS]      for 1500 ms
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
@@ -33,9 +34,9 @@ void train(cudaStream_t stream) {
   }
 }
 
-// Steps of kernels that take 40 µs each, for a second and a half: launched one by one, or as a graph that is made while
-// the program runs. The GPU lags behind, as it does in real programs. Returns how many steps there were.
-int work(cudaStream_t stream, bool graphs) {
+// Steps of kernels that take 40 µs each: launched one by one, or as a graph that is made while the program runs. The
+// GPU lags behind, as it does in real programs. Returns how many steps there were.
+int work(cudaStream_t stream, bool graphs, std::chrono::milliseconds time) {
   constexpr int kKernels = 5;
   constexpr uint64_t kNs = 40'000;
   const auto step = [stream] {
@@ -53,7 +54,7 @@ int work(cudaStream_t stream, bool graphs) {
   }
   int steps = 0;
   const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500)) {
+  while (std::chrono::steady_clock::now() - begin < time) {
     void* p = nullptr;
     if (++steps % 100 == 0 && cudaMalloc(&p, 4096) == cudaSuccess) cudaFree(p);
     exec ? void(cudaGraphLaunch(exec, stream)) : step();
@@ -135,7 +136,7 @@ int main(int argc, char** argv) {
     if (!WIFEXITED(status)) return 8;
   }
   if (mode == "long" || mode == "graphs") {
-    const int steps = work(stream, mode == "graphs");
+    const int steps = work(stream, mode == "graphs", std::chrono::milliseconds(argc > 2 ? std::atoi(argv[2]) : 1500));
     std::printf("%d steps\n", steps);
     return cudaGetLastError() == cudaSuccess && steps > 0 ? 0 : 7;
   }

@@ -128,6 +128,7 @@ void CuptiSession::detach() {
   nodes_.clear();
   cuts_.clear();
   run_switches_.clear();
+  last_launch_ = 0;  // launches are numbered anew
   kinds_ = {};
   allocations_on_ = launches_on_ = waits_on_ = runtime_on_ = false;
   pools_.forget();

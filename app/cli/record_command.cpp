@@ -145,8 +145,9 @@ Run add_record(CLI::App& program) {
       ->capture_default_str();
   command
       .add_option("--trace-window", arguments->window,
-                  "trace for T of every M, as 200ms/5s, for long runs; between them only allocator calls and NVTX "
-                  "ranges are recorded. The first T begins with the first work on the GPU")
+                  "trace for T of every M, as 200ms/5s: keeps the file of a long run small, not its cost. Between "
+                  "them only allocator calls and NVTX ranges are kept. The first T begins with the first work on "
+                  "the GPU")
       ->type_name("T/M");
   command.add_flag("--counters", arguments->counters,
                    "sample hardware counters too: busy multiprocessors, tensor pipe, DRAM");

@@ -1,6 +1,8 @@
 #include "profiling/collectors/clock_window.h"
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "profiling/failure.h"
 
@@ -45,6 +47,25 @@ ClockWindow clock_window(std::string_view text) {
     throw Failure("expected a time in every longer time, such as 200ms/5s, each and the rest of at least 10 ms, not " +
                   std::string(text));
   return {open, every};
+}
+
+void ShutTimes::shut(int64_t now) {
+  constexpr size_t kMost = 1024;  // half a minute of the shortest windows
+  const std::lock_guard lock(mutex_);
+  stretches_.push_back({now, std::numeric_limits<int64_t>::max()});
+  if (stretches_.size() > kMost) stretches_.pop_front();
+  ever_.store(true, std::memory_order_relaxed);
+}
+
+void ShutTimes::open(int64_t now) {
+  const std::lock_guard lock(mutex_);
+  if (!stretches_.empty()) stretches_.back().end = std::min(stretches_.back().end, now);
+}
+
+bool ShutTimes::among(int64_t time) const {
+  const std::lock_guard lock(mutex_);
+  const auto last = std::ranges::upper_bound(stretches_, time, {}, &Stretch::begin);
+  return last != stretches_.begin() && time < std::prev(last)->end;
 }
 
 std::string to_text(const ClockWindow& window) {

@@ -1,6 +1,9 @@
 // A stretch of time that is traced, again and again: for programs whose steps are not known while they run.
 #pragma once
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -21,5 +24,24 @@ struct ClockWindow {
 // "200ms/5s"; units are ms, s and min. Throws Failure.
 ClockWindow clock_window(std::string_view text);
 std::string to_text(const ClockWindow& window);  // "200 ms of every 5 s"
+
+// When no window was open. Told by the thread that follows the clock, asked by the one that reads records, which come
+// up to some seconds late.
+class ShutTimes {
+ public:
+  void shut(int64_t now);
+  void open(int64_t now);
+  bool at(int64_t time) const { return ever_.load(std::memory_order_relaxed) && among(time); }
+
+ private:
+  struct Stretch {
+    int64_t begin, end;
+  };
+  bool among(int64_t time) const;
+
+  std::atomic<bool> ever_{false};
+  mutable std::mutex mutex_;
+  std::deque<Stretch> stretches_;  // the newest few
+};
 
 }  // namespace ws::prof

@@ -25,16 +25,19 @@ void Collector::Impl::signal(bool& flag) {
   wake.notify_all();
 }
 
-// Applies level, node window and pause to the marks and the GPU tracer. The caller holds switch_mutex.
+// Applies level, node window and pause to the marks and the GPU tracer. Between windows by the clock the driver goes on
+// recording, and the parser leaves out what ran there: told in the middle of a program's launches to record kernels
+// again, the driver now and then records none any more. The caller holds switch_mutex.
 void Collector::Impl::configure(bool between_steps) {
   const TraceLevel now = quiet ? std::min(level.load(), TraceLevel::Steps) : level.load();
   Marks::Config config;
   config.ops = now >= TraceLevel::Graph;
   config.nvtx = nvtx::listened_to() && !options.nvtx_ranges;
   if (gpu) {
-    GpuKinds kinds = kinds_of(now, window_open, options.nvtx_ranges);
+    const bool by_clock = !options.clock.always();
+    GpuKinds kinds = kinds_of(by_clock ? level.load() : now, window_open, options.nvtx_ranges);
     kinds.whole_graphs = level == TraceLevel::Graph;
-    kinds.midway = !options.clock.always();
+    kinds.resting = by_clock && quiet;
     apply_kinds(kinds, between_steps);
   }
   Marks::instance().configure(config);
@@ -88,7 +91,7 @@ void Collector::Impl::follow_clock(int64_t since_begin) {
   clock_shut = shut;
   const int64_t now = steady_ns();
   set_quiet(paused || shut || rests(window_open), now);
-  opened_at = shut ? 0 : now;
+  shut ? context.shut.shut(now) : context.shut.open(now);
   configure(false);
 }
 

@@ -20,7 +20,6 @@ void Collector::Impl::draw_pauses(bool last) {
       const int64_t now = steady_ns();
       done.emplace_back(std::exchange(quiet_since, now), now);
     }
-    draw_queued(done);
   }
   for (const auto& [begin_ns, end_ns] : done) {
     Span span;
@@ -31,15 +30,6 @@ void Collector::Impl::draw_pauses(bool last) {
     span.name = context.batch.id(context.batch.name("untraced on purpose"));
     context.batch.row(TrackKind::Overhead, kUntracedTrack, "CPU").spans.push_back(span);
   }
-}
-
-// What was launched before a window opened is not recorded and may run on for long: the untraced stretch lasts until
-// the first work that was launched after it.
-void Collector::Impl::draw_queued(std::vector<std::pair<int64_t, int64_t>>& stretches) {
-  if (opened_at == 0 || !gpu) return;
-  const TimeNs first = context.batch.first_on_gpu(context.from_steady(opened_at));
-  if (first == kAlways) return;
-  stretches.emplace_back(std::exchange(opened_at, 0), first + context.origin);
 }
 
 void Collector::Impl::draw_stamps(bool last) {

@@ -43,7 +43,6 @@ struct Collector::Impl {
   std::mutex step_mutex;
   int64_t hooked_step = -1;
   int64_t quiet_since = 0;
-  int64_t opened_at = 0;  // by the clock, and nothing that was launched since has been seen; guarded by switch_mutex
   std::vector<std::pair<int64_t, int64_t>> pauses;
   int64_t last_clock = 0;
   std::vector<GpuTracer::MemoryReading> memory_readings;  // guarded by mutex
@@ -61,7 +60,6 @@ struct Collector::Impl {
   void on_step(int64_t step);
   void set_quiet(bool nothing, int64_t now);
   void follow_clock(int64_t since_begin);
-  void draw_queued(std::vector<std::pair<int64_t, int64_t>>& stretches);
   bool sleep_until_cycle();  // whether it is the last
   void loop();
   void take_marks();

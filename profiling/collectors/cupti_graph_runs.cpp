@@ -38,7 +38,7 @@ bool RecordParser::badly_timed(const CUpti_ActivityGraphTrace2& g) {
 
 void RecordParser::graph_run(const CUpti_ActivityGraphTrace2& g) {
   Span span;
-  if (!begin_span(span, g.start, g.end, SpanKind::GraphRun, Meaning::Launch)) return;
+  if (!begin_work(span, g.start, g.end, SpanKind::GraphRun, Meaning::Launch)) return;
   if (badly_timed(g)) {
     ++context_.batch.losses().invalid_records;
     return;

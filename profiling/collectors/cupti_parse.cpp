@@ -148,6 +148,11 @@ bool RecordParser::begin_span(Span& span, uint64_t start, uint64_t end, SpanKind
   return true;
 }
 
+// Also of what ran between two windows by the clock, which nobody asked for.
+bool RecordParser::begin_work(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning) {
+  return begin_span(span, start, end, kind, meaning) && !context_.shut.at(span.start + context_.origin);
+}
+
 void RecordParser::put(const Span& span, BatchBuilder::Row& row) { row.spans.push_back(span); }
 
 void RecordParser::join(Span& span, uint64_t node) {
@@ -216,12 +221,12 @@ BatchBuilder::Row& RecordParser::thread_row(TrackKind kind, uint32_t thread, int
 
 void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   if (cut_off(k)) return;
+  graph_kernels_ += k.graphNodeId != 0;
   Span span;
   KernelName& known = kernel_name(k.name);
-  if (!begin_span(span, k.start, k.end, SpanKind::Kernel, known.meaning)) return;
+  if (!begin_work(span, k.start, k.end, SpanKind::Kernel, known.meaning)) return;
   span.correlation = k.correlationId;
   span.flags = k.graphNodeId != 0 ? kInGraph : 0;
-  graph_kernels_ += k.graphNodeId != 0;
   join(span, k.graphNodeId);
   BatchBuilder::Row& row = stream_row(TrackKind::Stream, k.deviceId, k.streamId);
   if (k.contextId != last_context_) device_of_[last_context_ = k.contextId] = k.deviceId;
@@ -275,7 +280,7 @@ void RecordParser::put_transfer(Span& span, TrackKind kind, uint32_t device, uin
 void RecordParser::copy(const CUpti_ActivityMemcpy6& m) {
   if (cut_off(m)) return;
   Span span;
-  if (!begin_span(span, m.start, m.end, SpanKind::Copy, Meaning::Copy)) return;
+  if (!begin_work(span, m.start, m.end, SpanKind::Copy, Meaning::Copy)) return;
   Detail detail;
   detail.bytes = m.bytes;
   detail.copy_kind = std::string(copy_side(m.srcKind)) + " → " + copy_side(m.dstKind);
@@ -287,7 +292,7 @@ void RecordParser::copy(const CUpti_ActivityMemcpy6& m) {
 void RecordParser::peer_copy(const CUpti_ActivityMemcpyPtoP4& m) {
   if (cut_off(m)) return;
   Span span;
-  if (!begin_span(span, m.start, m.end, SpanKind::Copy, Meaning::Copy)) return;
+  if (!begin_work(span, m.start, m.end, SpanKind::Copy, Meaning::Copy)) return;
   Detail detail;
   detail.bytes = m.bytes;
   detail.copy_kind = "GPU " + std::to_string(m.srcDeviceId) + " → GPU " + std::to_string(m.dstDeviceId);
@@ -299,7 +304,7 @@ void RecordParser::peer_copy(const CUpti_ActivityMemcpyPtoP4& m) {
 void RecordParser::memset(const CUpti_ActivityMemset4& m) {
   if (cut_off(m)) return;
   Span span;
-  if (!begin_span(span, m.start, m.end, SpanKind::Memset, Meaning::Copy)) return;
+  if (!begin_work(span, m.start, m.end, SpanKind::Memset, Meaning::Copy)) return;
   Detail detail;
   detail.bytes = m.bytes;
   detail.copy_kind = copy_side(m.memoryKind);
@@ -339,7 +344,7 @@ void RecordParser::marker(const CUpti_ActivityMarker2& m) {
 // What the call alone does not tell: which stream was waited for. An event is waited for on no stream in particular.
 void RecordParser::wait(const CUpti_ActivitySynchronization2& w) {
   Span span;
-  if (!begin_span(span, w.start, w.end, SpanKind::Sync, Meaning::Sync)) return;
+  if (!begin_work(span, w.start, w.end, SpanKind::Sync, Meaning::Sync)) return;
   span.correlation = w.correlationId;
   join(span, 0);
   span.name = context_.batch.id(context_.batch.name(wait_name(w.type)));

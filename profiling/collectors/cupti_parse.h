@@ -91,6 +91,7 @@ class RecordParser {
   template <class Record>
   bool cut_off(const Record& record);
   bool begin_span(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning);
+  bool begin_work(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning);
   void put(const Span& span, BatchBuilder::Row& row);
   void join(Span& span, uint64_t node);
   KernelName& kernel_name(const char* pointer);

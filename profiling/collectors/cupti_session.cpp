@@ -195,14 +195,13 @@ void CuptiSession::end_graph_kernels() {
 void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool any = kinds.allocations || kinds.kernels;
   if (!any) pools_.forget();
-  const bool launches = kinds.kernels || (kinds.midway && launches_on_);
-  const bool calls = kinds.calls || (kinds.midway && runtime_on_);
+  const bool launches = kinds.kernels, calls = kinds.calls;
   enable_callbacks(allocator_calls(), CUPTI_CB_DOMAIN_DRIVER_API, any, allocations_on_);
   if (launches_on_ != launches || waits_on_ != calls || runtime_on_ != calls) ++call_switches_;
   enable_callbacks(launch_calls(), CUPTI_CB_DOMAIN_DRIVER_API, launches, launches_on_);
   enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, calls, waits_on_);
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, calls, runtime_on_);
-  draw_calls_.store(kinds.calls, std::memory_order_relaxed);
+  draw_calls_.store(kinds.calls && !kinds.resting, std::memory_order_relaxed);
   const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
   // A graph that is launched between two switches may find whole records without those of kernels, never the other way:
   // the driver would give a kernel of it the time of a later one.

@@ -17,7 +17,7 @@ struct GpuKinds {
   bool whole_graphs = false;  // graphs made from here on can have such records
   bool calls = false;         // spans of calls, pool sizes
   bool nvtx = false;          // the program's NVTX ranges
-  bool midway = false;        // applied while calls are under way: those that are heard go on being heard
+  bool resting = false;       // between windows by the clock: as inside, but no call is drawn
   bool operator==(const GpuKinds&) const = default;
 };
 

@@ -162,16 +162,6 @@ size_t BatchBuilder::spans() const {
   return count;
 }
 
-TimeNs BatchBuilder::first_on_gpu(TimeNs from) const {
-  TimeNs first = kAlways;
-  for (const auto& row : rows_) {
-    if (!runs_on_gpu(row->kind)) continue;
-    for (const Span& span : row->spans)
-      if (span.start >= from) first = std::min(first, span.start);
-  }
-  return first;
-}
-
 // Kernels of one stream can overlap (programmatic launch, branches of a graph): the second one goes to a row below, so
 // that the spans of a row never overlap.
 void BatchBuilder::spread_overlaps(Row& row) {

@@ -86,8 +86,7 @@ class BatchBuilder {
   Losses& losses() { return current_.losses; }
 
   size_t spans() const;
-  TimeNs first_on_gpu(TimeNs from) const;  // start of the first one at or after `from`; kAlways: there is none
-  TraceBatch finish();                     // the batch so far; a new one begins
+  TraceBatch finish();  // the batch so far; a new one begins
 
  private:
   NameId add(Name& name);

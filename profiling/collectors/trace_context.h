@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiling/clock.h"
+#include "profiling/collectors/clock_window.h"
 #include "profiling/collectors/pool_sizes.h"
 #include "profiling/collectors/trace_batch.h"
 #include "profiling/op_join.h"
@@ -32,6 +33,7 @@ struct TraceContext {
   std::string (*call_name)(bool driver, uint32_t id) = nullptr;
   std::deque<ResidentKernel> resident_kernels;  // the newest few
   PoolSizes pools;
+  ShutTimes shut;  // by the steady clock
 
   void draw_pools(TimeNs time, const PoolSize& size) {
     batch.counter("pool reserved", "B", {time, static_cast<double>(size.reserved)});

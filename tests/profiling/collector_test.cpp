@@ -143,20 +143,22 @@ TEST(Collector, AWindowByTheClockNeedsNoSteps) {
   EXPECT_LT(rested, all * 8 / 10);
 }
 
-TEST(BatchBuilder, KnowsTheFirstWorkOnTheGpu) {
-  BatchBuilder batch;
-  EXPECT_EQ(batch.first_on_gpu(0), kAlways);
-  const auto put = [&](TrackKind kind, TimeNs start) {
-    Span span;
-    span.start = start;
-    batch.row(kind, "row", "group").spans.push_back(span);
-  };
-  put(TrackKind::Stream, 900);
-  put(TrackKind::Copies, 400);
-  put(TrackKind::Stream, 100);
-  put(TrackKind::Api, 300);
-  EXPECT_EQ(batch.first_on_gpu(200), 400);
-  EXPECT_EQ(batch.first_on_gpu(901), kAlways);
+TEST(ShutTimes, AreKnownForAWhileAfterwards) {
+  ShutTimes shut;
+  EXPECT_FALSE(shut.at(5));
+  shut.open(1);
+  EXPECT_FALSE(shut.at(0));
+  shut.shut(100);
+  EXPECT_TRUE(shut.at(100) && shut.at(1'000'000)) << "until it opens";
+  EXPECT_FALSE(shut.at(99));
+  shut.open(200);
+  shut.shut(300), shut.open(400);
+  for (const auto& [time, was] :
+       {std::pair{99, false}, {150, true}, {199, true}, {200, false}, {299, false}, {300, true}, {400, false}})
+    EXPECT_EQ(shut.at(time), was) << time;
+  for (int i = 0; i < 5000; ++i) shut.shut(1000 + 2 * i), shut.open(1001 + 2 * i);
+  EXPECT_TRUE(shut.at(1000 + 2 * 4500));
+  EXPECT_FALSE(shut.at(1001 + 2 * 4500));
 }
 
 TEST(PoolSizes, RecordsAndAnswersOfOnePoolAreNotCountedTwice) {

@@ -52,6 +52,28 @@ TEST_F(Parsed, KernelsKeepNameTimesAndLaunchConfiguration) {
   EXPECT_EQ(trace.tracks()[0].group, "GPU 0");
 }
 
+// What ran between windows by the clock is recorded all the same, and nobody asked for it.
+TEST_F(Parsed, WhatRanBetweenWindowsIsLeftOut) {
+  context.origin = 1000;
+  context.gpu_clock.offset = 500;
+  context.shut.shut(5000);
+  context.shut.open(9000);
+  const auto at = [](uint64_t steady) { return steady + 500; };
+  records.kernel("in the first", at(4000), at(4900), 1);
+  records.kernel("begun in it", at(4950), at(6000), 2);
+  records.kernel("between", at(5000), at(5900), 3);
+  records.kernel("begun between", at(8900), at(9900), 4);
+  records.kernel("in the second", at(9000), at(9100), 5);
+  records.graph_run(at(6000), at(7000));
+  records.graph_run(at(9500), at(9600));
+  const Trace trace = finish();
+  std::vector<std::string> names;
+  for (const Span& kernel : spans(trace, TrackKind::Stream)) names.push_back(trace.name(kernel.name));
+  EXPECT_EQ(names, (std::vector<std::string>{"in the first", "begun in it", "in the second"}));
+  EXPECT_EQ(spans(trace, TrackKind::GraphLaunches).size(), 1u);
+  EXPECT_EQ(trace.losses.invalid_records + trace.losses.dropped_records, 0u) << "not lost, left out";
+}
+
 // The driver gives kernels of a graph that were on their way at a switch the ends of the graph's next run.
 TEST_F(Parsed, GraphKernelsThatASwitchCutOffAreLeftOut) {
   const uint32_t before = 0xfffffff0, after = 5;  // numbers of launches go round

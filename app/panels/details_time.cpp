@@ -129,7 +129,9 @@ QString whereabouts(const prof::Trace& trace, TimeRange range) {
 
 QString tracing_row(const Run& run) {
   if (!run.overheadMeasured()) return {};
-  return row("tracing costs", "≥ " + fixed_text(run.overhead_share * 100, 1) + " %");
+  const double noise = run.overhead_spread / 2;
+  return row("tracing costs", run.overhead_share > noise ? "≥ " + fixed_text(run.overhead_share * 100, 1) + " %"
+                                                         : "not seen, noise ± " + fixed_text(noise * 100, 0) + " %");
 }
 
 bool same_range(const RunRange& a, const RunRange& b) { return a.run == b.run && a.range == b.range; }

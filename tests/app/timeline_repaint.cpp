@@ -1,4 +1,5 @@
 // How long one repaint of the timeline takes at 1920 × 1080 over very many spans, at every zoom; fails over the bound.
+//   timeline_repaint [SPANS] [MS]      1e8 and 8
 // Processor time of the thread is what is held against it, the best of some rounds for each view: what else runs on the
 // machine takes caches and clock away, and only ever adds.
 #include <sys/resource.h>
@@ -20,7 +21,6 @@ using namespace ws::app;
 
 namespace {
 
-constexpr double kBoundMs = 8;
 constexpr int kMostRounds = 12;
 constexpr size_t kHistoryBytes = 384u << 20;  // as a run in the window
 constexpr long kMemoryBoundMib = 600;
@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   QApplication app(argc, argv);
   const size_t spans = argc > 1 ? static_cast<size_t>(atof(argv[1])) : 100'000'000;
+  const double bound_ms = argc > 2 ? atof(argv[2]) : 8;
   set_theme(app, ThemeName::Dark);
   Run run;
   run.id = "many", run.title = "many spans", run.slot = 0, run.summary = Summary{};
@@ -83,7 +84,7 @@ int main(int argc, char** argv) {
   pane.setRuns({&run});
   app.processEvents();
   auto times = repaint_all(*pane.view(), cursor, pane.model()->extent(), 0);
-  for (int round = 1; round < kMostRounds && percentile(times, 0.99) > kBoundMs; ++round) {
+  for (int round = 1; round < kMostRounds && percentile(times, 0.99) > bound_ms; ++round) {
     const auto next = repaint_all(*pane.view(), cursor, pane.model()->extent(), round);
     for (size_t i = 0; i < times.size(); ++i) times[i] = std::min(times[i], next[i]);
   }
@@ -93,7 +94,7 @@ int main(int argc, char** argv) {
   const long mib = (usage.ru_maxrss - mapped_files_kib()) / 1024;
   std::printf("repaint of %zu: median %.2f ms, p99 %.2f ms, slowest %.2f ms; largest memory %ld MiB\n", times.size(),
               percentile(times, 0.5), p99, percentile(times, 1), mib);
-  const bool holds = p99 <= kBoundMs && mib <= kMemoryBoundMib;
-  if (!holds) std::printf("over the bound of %.0f ms or %ld MiB\n", kBoundMs, kMemoryBoundMib);
+  const bool holds = p99 <= bound_ms && mib <= kMemoryBoundMib;
+  if (!holds) std::printf("over the bound of %.0f ms or %ld MiB\n", bound_ms, kMemoryBoundMib);
   return holds ? 0 : 1;
 }

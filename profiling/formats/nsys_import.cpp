@@ -2,16 +2,16 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
 #include "profiling/clock.h"
 #include "profiling/collectors/trace_context.h"
 #include "profiling/failure.h"
 #include "profiling/formats/card.h"
+#include "profiling/formats/nsys_pools.h"
+#include "profiling/formats/nsys_rows.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/run_schema.h"
-#include "profiling/formats/sqlite.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/formats/track_names.h"
 
@@ -20,29 +20,6 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kMostStrings = 1 << 22;
-
-// Rows of a table whose columns differ from version to version: those that are missing read as 0.
-class Rows {
- public:
-  Rows(Database& db, const std::string& table, const std::vector<std::string>& wanted, const char* more = "")
-      : query_(db.prepare(sql(db, table, wanted) + more)) {}
-  bool next() { return query_.step(); }
-  int64_t integer(int column) const { return query_.integer(column); }
-  bool null(int column) const { return query_.null(column); }
-  std::string text(int column) const { return std::string(query_.text(column)); }
-
- private:
-  static std::string sql(Database& db, const std::string& table, const std::vector<std::string>& wanted) {
-    const std::vector<std::string> present = db.columns(table);
-    std::string list;
-    for (const std::string& name : wanted) {
-      list += list.empty() ? "" : ", ";
-      list += std::ranges::find(present, name) != present.end() ? '"' + name + '"' : "NULL";
-    }
-    return "SELECT " + list + " FROM " + table;
-  }
-  Statement query_;
-};
 
 uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
 
@@ -91,13 +68,13 @@ class NsysReader {
     part("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", [&] { read_waits(); });
     part("NVTX_EVENTS", [&] { read_ranges(); });
     part("CUDA_GPU_MEMORY_USAGE_EVENTS", [&] { read_memory(); });
-    part("CUDA_GPU_MEMORY_POOL_EVENTS", [&] { read_pools(); });
-    add_pool_counters();
+    part("CUDA_GPU_MEMORY_POOL_EVENTS", [&] { pools_.read(db_, [&](int64_t global) { return is_foreign(global); }); });
+    pools_.draw(builder_.trace());
     part("GPU_METRICS", [&] { read_metrics(); });
     part("META_DATA_EXPORT", [&] { read_about(); });
     part("TARGET_INFO_GPU", [&] { read_card(); });
     part("TARGET_INFO_SESSION_START_TIME", [&] {
-      Rows rows(db_, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
+      NsysRows rows(db_, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
       if (rows.next() && rows.integer(0) > 0) run_.summary.created = utc_text(rows.integer(0) / 1'000'000'000);
     });
     run_.trace = builder_.finish(run_.problems);
@@ -110,7 +87,7 @@ class NsysReader {
   // A run of ours comes back as what it was.
   void read_about() {
     MetaMap kept;
-    Rows rows(db_, "META_DATA_EXPORT", {"name", "value"});
+    NsysRows rows(db_, "META_DATA_EXPORT", {"name", "value"});
     while (rows.next())
       if (const std::string key = rows.text(0); key.starts_with(kOurMeta))
         kept[key.substr(kOurMeta.size())] = rows.text(1);
@@ -120,7 +97,7 @@ class NsysReader {
   }
 
   void read_card() {
-    Rows rows(db_, "TARGET_INFO_GPU", {"name", "computeMajor", "computeMinor", "smCount"});
+    NsysRows rows(db_, "TARGET_INFO_GPU", {"name", "computeMajor", "computeMinor", "smCount"});
     if (!rows.next()) return;
     const auto number = [&rows](int column) {
       return static_cast<int>(std::clamp<int64_t>(rows.integer(column), 0, 4096));
@@ -134,14 +111,14 @@ class NsysReader {
   void read_metrics() {
     std::map<int64_t, TrackId> tracks;
     std::optional<int64_t> card;
-    Rows names(db_, "TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}, " ORDER BY typeId");
+    NsysRows names(db_, "TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}, " ORDER BY typeId");
     while (names.next()) {
       const std::string counter = counter_of_nsys_metric(names.text(2));
       if (counter.empty() || names.integer(0) != card.value_or(names.integer(0))) continue;
       card = names.integer(0);
       tracks.try_emplace(names.integer(1), builder_.trace().counter(counter, "%"));
     }
-    Rows rows(db_, "GPU_METRICS", {"timestamp", "typeId", "metricId", "value"}, " ORDER BY timestamp");
+    NsysRows rows(db_, "GPU_METRICS", {"timestamp", "typeId", "metricId", "value"}, " ORDER BY timestamp");
     while (rows.next())
       if (const auto track = tracks.find(rows.integer(2)); track != tracks.end() && rows.integer(1) == card)
         builder_.trace().append_counter(track->second, {rows.integer(0), static_cast<double>(rows.integer(3))});
@@ -158,7 +135,7 @@ class NsysReader {
   }
 
   void read_strings() {
-    Rows rows(db_, "StringIds", {"id", "value"});
+    NsysRows rows(db_, "StringIds", {"id", "value"});
     while (rows.next() && strings_.size() < kMostStrings) strings_[rows.integer(0)] = rows.text(1);
   }
 
@@ -173,8 +150,8 @@ class NsysReader {
   void find_processes() {
     const auto present = db_.columns("CUPTI_ACTIVITY_KIND_KERNEL");
     if (std::ranges::find(present, "globalPid") == present.end()) return;
-    Rows rows(db_, "CUPTI_ACTIVITY_KIND_KERNEL", {"globalPid"},
-              " GROUP BY globalPid ORDER BY count(*) DESC, globalPid");
+    NsysRows rows(db_, "CUPTI_ACTIVITY_KIND_KERNEL", {"globalPid"},
+                  " GROUP BY globalPid ORDER BY count(*) DESC, globalPid");
     size_t processes = 0;
     for (; rows.next(); ++processes)
       if (processes == 0) busiest_ = process_of(rows.integer(0));
@@ -187,9 +164,9 @@ class NsysReader {
 
   // Of a globalPid or a globalTid.
   static int64_t process_of(int64_t global) { return global >> 24 & 0xffffff; }
+  bool is_foreign(int64_t global) const { return several_ && process_of(global) != busiest_; }
   std::string mark_of(int64_t global) const {
-    const bool other = several_ && process_of(global) != busiest_;
-    return other ? " · process " + std::to_string(process_of(global)) : std::string();
+    return is_foreign(global) ? " · process " + std::to_string(process_of(global)) : std::string();
   }
   uint32_t correlation_of(int64_t global, int64_t value) {
     const uint32_t own = as_correlation(value);
@@ -198,7 +175,7 @@ class NsysReader {
     return correlations_.try_emplace(static_cast<uint64_t>(process_of(global)) << 32 | own, next).first->second;
   }
 
-  void add(const TraceBuilder::Row& row, Span& span, const Rows& rows) {
+  void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows) {
     const int64_t start = rows.integer(0), end = rows.integer(1);
     int64_t duration = 0;
     if (__builtin_sub_overflow(end, start, &duration)) return builder_.leave_out("with a time out of range");
@@ -215,22 +192,22 @@ class NsysReader {
   }
 
   // What the tables of the GPU's work have in common: the first columns of their rows.
-  Rows gpu_rows(const char* table, std::vector<std::string> more) {
+  NsysRows gpu_rows(const char* table, std::vector<std::string> more) {
     more.insert(more.begin(), {"start", "end", "deviceId", "streamId", "correlationId", "globalPid"});
-    return Rows(db_, table, more);
+    return NsysRows(db_, table, more);
   }
   static constexpr int kMore = 6;
-  Span gpu_span(SpanKind kind, Meaning meaning, const std::string& name, const Rows& rows) {
+  Span gpu_span(SpanKind kind, Meaning meaning, const std::string& name, const NsysRows& rows) {
     return span_of(kind, meaning, name, correlation_of(rows.integer(5), rows.integer(4)));
   }
-  void add_gpu(TrackKind kind, const std::string& name, Span& span, const Rows& rows) {
+  void add_gpu(TrackKind kind, const std::string& name, Span& span, const NsysRows& rows) {
     add({kind, name, gpu_name(rows.integer(2)) + mark_of(rows.integer(5))}, span, rows);
   }
 
   void read_kernels() {
-    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_KERNEL",
-                         {"demangledName", "shortName", "registersPerThread", "gridX", "gridY", "gridZ", "blockX",
-                          "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId"});
+    NsysRows rows = gpu_rows("CUPTI_ACTIVITY_KIND_KERNEL",
+                             {"demangledName", "shortName", "registersPerThread", "gridX", "gridY", "gridZ", "blockX",
+                              "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory", "graphNodeId"});
     const auto number = [&rows](int column) { return as_int(rows.integer(kMore + column)); };
     while (rows.next()) {
       const std::string& name = string(rows.integer(rows.null(kMore) ? kMore + 1 : kMore));
@@ -250,12 +227,12 @@ class NsysReader {
     std::map<int64_t, MemoryPlace> kinds;
     for (int i = 0; i <= 7; ++i) kinds[i] = static_cast<MemoryPlace>(i);
     if (!db_.has_table("ENUM_CUDA_MEM_KIND")) return kinds;
-    Rows rows(db_, "ENUM_CUDA_MEM_KIND", {"id", "label"});
+    NsysRows rows(db_, "ENUM_CUDA_MEM_KIND", {"id", "label"});
     while (rows.next()) kinds[rows.integer(0)] = place_of(rows.text(1));
     return kinds;
   }
 
-  void put_transfer(SpanKind kind, const std::string& name, Detail d, const Rows& rows, int node) {
+  void put_transfer(SpanKind kind, const std::string& name, Detail d, const NsysRows& rows, int node) {
     d.bytes = static_cast<uint64_t>(std::max<int64_t>(rows.integer(kMore), 0));
     Span span = gpu_span(kind, Meaning::Copy, name, rows);
     if (rows.integer(node) != 0) span.flags = kInGraph;
@@ -265,7 +242,7 @@ class NsysReader {
 
   void read_copies() {
     const auto kinds = memory_kinds();
-    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "srcKind", "dstKind", "copyKind", "graphNodeId"});
+    NsysRows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "srcKind", "dstKind", "copyKind", "graphNodeId"});
     while (rows.next()) {
       const CopyEnds roughly = ends_of_oper(rows.integer(kMore + 3));
       const auto place = [&](int column, MemoryPlace otherwise) {
@@ -280,7 +257,7 @@ class NsysReader {
 
   void read_memsets() {
     const auto kinds = memory_kinds();
-    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMSET", {"bytes", "memKind", "graphNodeId"});
+    NsysRows rows = gpu_rows("CUPTI_ACTIVITY_KIND_MEMSET", {"bytes", "memKind", "graphNodeId"});
     while (rows.next()) {
       const auto place = rows.null(kMore + 1) ? kinds.end() : kinds.find(rows.integer(kMore + 1));
       Detail d;
@@ -290,7 +267,7 @@ class NsysReader {
   }
 
   void read_graphs() {
-    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {"graphId"});
+    NsysRows rows = gpu_rows("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {"graphId"});
     while (rows.next()) {
       const std::string name = "graph " + std::to_string(rows.integer(kMore));
       Span span = gpu_span(SpanKind::GraphRun, Meaning::Launch, name, rows);
@@ -299,7 +276,7 @@ class NsysReader {
   }
 
   void read_waits() {
-    Rows rows = gpu_rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {"syncType"});
+    NsysRows rows = gpu_rows("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {"syncType"});
     while (rows.next()) {
       const int64_t stream = rows.integer(3);
       Span span = gpu_span(SpanKind::Sync, Meaning::Sync, wait_name(rows.integer(kMore)), rows);
@@ -310,7 +287,7 @@ class NsysReader {
   static std::string thread_text(int64_t global) { return "thread " + std::to_string(global & 0xffffff); }
 
   void read_calls() {
-    Rows rows(db_, "CUPTI_ACTIVITY_KIND_RUNTIME", {"start", "end", "globalTid", "correlationId", "nameId"});
+    NsysRows rows(db_, "CUPTI_ACTIVITY_KIND_RUNTIME", {"start", "end", "globalTid", "correlationId", "nameId"});
     while (rows.next()) {
       const std::string name = plain_call(string(rows.integer(4)));
       const CallClass call = class_of_call(name);
@@ -329,13 +306,12 @@ class NsysReader {
   }
 
   void read_ranges() {
-    Rows rows(db_, "NVTX_EVENTS", {"start", "end", "globalTid", "text", "textId"});
+    NsysRows rows(db_, "NVTX_EVENTS", {"start", "end", "globalTid", "text", "textId"});
     while (rows.next()) {
       if (rows.null(1)) continue;  // a mark, or a range that was still open
       const std::string text = rows.null(3) ? string(rows.integer(4)) : rows.text(3);
       const int64_t step = step_of(text);
-      const bool foreign = several_ && process_of(rows.integer(2)) != busiest_;
-      const bool is_step = step >= 0 && step < 0xfffffffe && !foreign;
+      const bool is_step = step >= 0 && step < 0xfffffffe && !is_foreign(rows.integer(2));
       Span span = span_of(is_step ? SpanKind::Step : SpanKind::Phase, Meaning::Other, is_step ? "step" : text, 0);
       if (is_step) span.step = static_cast<uint32_t>(step + 1);
       if (is_step)
@@ -347,16 +323,16 @@ class NsysReader {
   }
 
   void read_memory() {
-    Rows rows(db_, "CUDA_GPU_MEMORY_USAGE_EVENTS",
-              {"start", "address", "bytes", "memoryOperationType", "name", "memKind", "localMemoryPoolSize",
-               "localMemoryPoolUtilizedSize", "globalPid", "localMemoryPoolAddress"},
-              " ORDER BY start");
+    NsysRows rows(db_, "CUDA_GPU_MEMORY_USAGE_EVENTS",
+                  {"start", "address", "bytes", "memoryOperationType", "name", "memKind", "localMemoryPoolSize",
+                   "localMemoryPoolUtilizedSize", "globalPid", "localMemoryPoolAddress"},
+                  " ORDER BY start");
     const auto kinds = memory_kinds();
     while (rows.next()) {
       const auto place = rows.null(5) ? kinds.end() : kinds.find(rows.integer(5));
       if (place != kinds.end() && on_host(place->second)) continue;
-      if (several_ && process_of(rows.integer(8)) != busiest_) continue;
-      add_pool(rows.integer(0), rows.integer(9), rows, 6);
+      if (is_foreign(rows.integer(8))) continue;
+      pools_.add(rows.integer(0), rows.integer(9), rows, 6);
       const std::string name = rows.text(4);
       MemoryEvent event{rows.integer(0),
                         static_cast<uint64_t>(rows.integer(1)),
@@ -369,57 +345,7 @@ class NsysReader {
     }
   }
 
-  // Sizes of a pool in two columns, where they were recorded.
-  void add_pool(int64_t time, int64_t pool, const Rows& rows, int column) {
-    const auto size = [&rows](int at) {
-      return rows.null(at) || rows.integer(at) < 0 ? std::nullopt : std::optional(rows.integer(at));
-    };
-    const PoolReading reading{time, pool, size(column), size(column + 1)};
-    if (reading.reserved || reading.used) pools_.push_back(reading);
-  }
-
-  // Pools that come, go, or are trimmed.
-  void read_pools() {
-    std::set<int64_t> destroys;
-    if (db_.has_table("ENUM_CUDA_MEMPOOL_OPER")) {
-      Rows kinds(db_, "ENUM_CUDA_MEMPOOL_OPER", {"id", "label"});
-      while (kinds.next())
-        if (kinds.text(1).find("estroy") != std::string::npos) destroys.insert(kinds.integer(0));
-    }
-    Rows rows(db_, "CUDA_GPU_MEMORY_POOL_EVENTS",
-              {"start", "address", "operationType", "localMemoryPoolSize", "localMemoryPoolUtilizedSize", "globalPid"});
-    while (rows.next()) {
-      if (several_ && process_of(rows.integer(5)) != busiest_) continue;
-      if (!rows.null(2) && destroys.contains(rows.integer(2)))
-        pools_.push_back({rows.integer(0), rows.integer(1), 0, 0});
-      else
-        add_pool(rows.integer(0), rows.integer(1), rows, 3);
-    }
-  }
-
-  // Each event tells of one pool: what all of them hold together is drawn.
-  void add_pool_counters() {
-    std::ranges::stable_sort(pools_, {}, &PoolReading::time);
-    for (const auto& [counter, value] :
-         {std::pair{"pool reserved", &PoolReading::reserved}, {"pool used", &PoolReading::used}}) {
-      std::unordered_map<int64_t, int64_t> held;
-      double sum = 0;
-      for (const PoolReading& reading : pools_) {
-        const std::optional<int64_t> now = reading.*value;
-        if (!now) continue;
-        int64_t& before = held[reading.pool];
-        sum += static_cast<double>(*now) - static_cast<double>(before);
-        before = *now;
-        builder_.trace().append_counter(builder_.trace().counter(counter, "B"), {reading.time, sum});
-      }
-    }
-  }
-
-  struct PoolReading {
-    int64_t time, pool;
-    std::optional<int64_t> reserved, used;
-  };
-  std::vector<PoolReading> pools_;
+  NsysPools pools_;
   Database db_;
   bool ours_ = false;
   RunData run_;

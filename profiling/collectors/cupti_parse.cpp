@@ -266,7 +266,15 @@ void RecordParser::retry_waiting(bool last) {
     put(waiting.span, *waiting.row);
   }
   waiting_.resize(kept);
-  put_runs(last);
+}
+
+void RecordParser::graph_run(const CUpti_ActivityGraphTrace2& g) {
+  Span span;
+  if (!begin_work(span, g.start, g.end, SpanKind::GraphRun, Meaning::Launch)) return;
+  span.correlation = g.correlationId;
+  join(span, 0);
+  span.name = context_.batch.id(context_.batch.name("graph " + std::to_string(g.graphId)));
+  put(span, stream_row(TrackKind::GraphLaunches, g.deviceId, g.streamId));
 }
 
 void RecordParser::put_transfer(Span& span, TrackKind kind, uint32_t device, uint32_t stream, const Detail& detail,

@@ -23,12 +23,6 @@ struct GraphCut {
   bool counts = false;  // what is cut off is a loss, not the end of what was to be traced
 };
 
-// From here on whole runs of graphs are recorded, or not.
-struct RunSwitch {
-  uint64_t time = 0;  // of the GPU's clock
-  bool on = false;
-};
-
 class RecordParser {
  public:
   explicit RecordParser(TraceContext& context);
@@ -37,7 +31,6 @@ class RecordParser {
   // as unjoined.
   void retry_waiting(bool last);
   void cut(const GraphCut& at);
-  void switched(const RunSwitch& at);
   uint64_t records() const { return records_; }
   uint64_t graph_kernels() const { return graph_kernels_; }
 
@@ -56,13 +49,6 @@ class RecordParser {
     int rounds;
     BatchBuilder::Name* name;
     BatchBuilder::Shape* shape;
-  };
-  struct GraphRunSeen {
-    Span span;
-    BatchBuilder::Name* name;
-    BatchBuilder::Row* row;
-    uint32_t context;
-    int rounds;
   };
   struct OpenRange {
     uint64_t start;
@@ -83,11 +69,6 @@ class RecordParser {
   void memory(const CUpti_ActivityMemory4& record);
   void pool(const CUpti_ActivityMemoryPool3& record);
 
-  bool recorded_throughout(uint64_t from, uint64_t to) const;
-  bool badly_timed(const CUpti_ActivityGraphTrace2& record);
-  void follow(GraphRunSeen run);
-  void put(GraphRunSeen& run);
-  void put_runs(bool last);
   template <class Record>
   bool cut_off(const Record& record);
   bool begin_span(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning);
@@ -102,10 +83,7 @@ class RecordParser {
 
   TraceContext& context_;
   uint64_t records_ = 0, graph_kernels_ = 0;
-  std::deque<GraphCut> cuts_;         // the newest few
-  std::deque<RunSwitch> switches_;    // the newest few
-  std::vector<GraphRunSeen> newest_;  // run of a graph on each stream: known to be sound once the next one is seen
-  std::unordered_map<uint32_t, uint64_t> longest_run_;  // of each graph, of those whose times are beyond doubt
+  std::deque<GraphCut> cuts_;  // the newest few
   std::array<KernelName, 1024> kernel_names_;
   std::unordered_map<uint64_t, BatchBuilder::Row*> rows_;
   uint64_t last_row_key_ = 0;

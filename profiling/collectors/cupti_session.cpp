@@ -127,7 +127,6 @@ void CuptiSession::detach() {
   whole_graphs_.clear();
   nodes_.clear();
   cuts_.clear();
-  run_switches_.clear();
   last_launch_ = 0;  // launches are numbered anew
   kinds_ = {};
   allocations_on_ = launches_on_ = waits_on_ = runtime_on_ = false;
@@ -221,15 +220,9 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   kinds_ = kinds;
 }
 
-// The stretch that is told of lies inside of the one in which they are on.
 void CuptiSession::enable_graph_runs(bool on) {
-  const bool changes = on != graph_runs_on_.load(std::memory_order_relaxed);
-  const uint64_t before = changes && !on ? gpu_time() : 0;
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, on || building_.load(std::memory_order_relaxed));
   graph_runs_on_.store(on, std::memory_order_relaxed);
-  if (!changes) return;
-  const std::lock_guard lock(nodes_mutex_);
-  run_switches_.push_back({on ? gpu_time() : before, on});
 }
 
 void CuptiSession::flush() {
@@ -260,14 +253,11 @@ void CuptiSession::finish() {
 void CuptiSession::drain_nodes() {
   std::vector<NodeNote> notes;
   std::vector<GraphCut> cuts;
-  std::vector<RunSwitch> switches;
   {
     std::lock_guard lock(nodes_mutex_);
     notes.swap(nodes_);
     cuts.swap(cuts_);
-    switches.swap(run_switches_);
   }
-  for (const RunSwitch& at : switches) parser_->switched(at);
   for (const GraphCut& cut : cuts) parser_->cut(cut);
   for (const NodeNote& note : notes) {
     if (note.original)

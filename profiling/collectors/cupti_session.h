@@ -100,7 +100,6 @@ class CuptiSession final : public GpuTracer {
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;
   std::vector<GraphCut> cuts_;            // not yet told to the parser; guarded by nodes_mutex_
-  std::vector<RunSwitch> run_switches_;   // likewise
   std::atomic<uint32_t> last_launch_{0};  // of a graph
 
   TraceContext* context_ = nullptr;

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "profiling/annotate.h"
+
 namespace ws::prof::testing {
 
 namespace {
@@ -19,9 +21,9 @@ constexpr size_t kBytes = 1 << 20;
 std::mutex g_mutex;
 std::vector<uint8_t*> g_free;
 std::vector<std::pair<uint8_t*, size_t>> g_filled;
-std::atomic<bool> g_stop{false};
 std::atomic<uint64_t> g_records{0};
-std::thread g_thread;
+std::jthread g_thread;
+CUpti_SubscriberHandle g_subscriber;
 
 void CUPTIAPI request(uint8_t** buffer, size_t* size, size_t* records) {
   std::lock_guard lock(g_mutex);
@@ -58,11 +60,35 @@ void walk() {
 
 void CUPTIAPI ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
 
+// Tells CUPTI of each op, and of nothing else.
+class PushedOps final : public Listener {
+  void step_begin(int64_t) override {}
+  void step_end() override {}
+  void phase_begin(const char*) override {}
+  void phase_end() override {}
+  void op_begin(OpTag op) override {
+    cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, op);
+  }
+  void op_end() override {
+    uint64_t op = 0;
+    cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &op);
+  }
+  void memory(const MemoryNote&) override {}
+  void steps_launched(int64_t, int64_t) override {}
+};
+PushedOps g_pushed_ops;
+
 }  // namespace
 
+BareKinds bare_kinds(std::string_view name) {
+  if (name == "bare-graph") return BareKinds::GraphRuns;
+  if (name == "bare-records") return BareKinds::Records;
+  return name == "bare-joined" ? BareKinds::Joined : BareKinds::Full;
+}
+
 void bare_start(BareKinds kinds) {
-  static CUpti_SubscriberHandle subscriber;
-  cuptiSubscribe(&subscriber, ignore, nullptr);
+  g_records = 0;
+  cuptiSubscribe(&g_subscriber, ignore, nullptr);
   uint8_t one = 1;
   size_t size = 1;
   cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &one);
@@ -90,8 +116,9 @@ void bare_start(BareKinds kinds) {
       cuptiActivityEnable(kind);
     }
   }
-  g_thread = std::thread([] {
-    while (!g_stop) {
+  if (joined) set_listener(&g_pushed_ops);
+  g_thread = std::jthread([](const std::stop_token& end) {
+    while (!end.stop_requested()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(60));
       cuptiActivityFlushAll(0);
       walk();
@@ -99,18 +126,15 @@ void bare_start(BareKinds kinds) {
   });
 }
 
-void bare_push(uint64_t id) { cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, id); }
-void bare_pop() {
-  uint64_t id = 0;
-  cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id);
-}
-
 uint64_t bare_stop() {
-  g_stop = true;
+  set_listener(nullptr);
+  g_thread.request_stop();
   g_thread.join();
   cudaDeviceSynchronize();
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   walk();
+  cuptiUnsubscribe(g_subscriber);
+  cuptiFinalize();
   return g_records;
 }
 

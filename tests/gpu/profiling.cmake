@@ -19,8 +19,8 @@ if(WARPSCOPE_HAVE_CUPTI)
   endforeach()
   target_compile_definitions(other_profiler_named_test PRIVATE OTHER_PROFILER_NAME="Neighbour")
 
-  add_executable(traced_steps ${CMAKE_CURRENT_LIST_DIR}/traced_steps.cpp)
-  target_link_libraries(traced_steps PRIVATE warpscope_flags warpscope::engine_cuda warpscope::profiling nlohmann_json::nlohmann_json)
+  add_executable(traced_steps ${CMAKE_CURRENT_LIST_DIR}/traced_steps.cpp ${CMAKE_CURRENT_LIST_DIR}/bare_cupti.cpp)
+  target_link_libraries(traced_steps PRIVATE warpscope_flags warpscope::engine_cuda warpscope::profiling CUDA::cudart CUDA::cupti nlohmann_json::nlohmann_json)
   target_compile_definitions(traced_steps PRIVATE WARPSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
   add_executable(recorded_program ${CMAKE_CURRENT_LIST_DIR}/recorded_program.cpp)

@@ -28,18 +28,6 @@ namespace {
 
 const std::vector<std::string> kHows{"untraced",  "bare-graph", "graph", "bare-records",   "bare-joined",  "kernels",
                                      "bare-full", "full",       "steps", "untraced-again", "after-kernels"};
-bool g_bare = false;
-
-// Marks an op for whoever listens: the collector, or the bare loop's own push and pop.
-struct Mark {
-  explicit Mark(OpTag op) : scope(op) {
-    if (g_bare) bare_push(op);
-  }
-  ~Mark() {
-    if (g_bare) bare_pop();
-  }
-  OpScope scope;
-};
 
 OpTag test_ops() {
   static const OpTag first = register_ops(std::vector<OpInfo>(256, {"op", "", "fc1", "forward", Meaning::Pointwise}));
@@ -58,7 +46,7 @@ double eager_us(cudaStream_t stream, int steps) {
     for (int step = 0; step < steps; ++step) {
       const StepScope scope(step);
       for (int i = 0; i < 20; ++i) {
-        const Mark mark(static_cast<OpTag>(first + i));
+        const OpScope op(static_cast<OpTag>(first + i));
         launch_empty(stream);
       }
     }
@@ -106,7 +94,7 @@ double allocate_us(cudaStream_t stream, int times) {
   const OpTag first = test_ops();
   const double s = seconds([&] {
     for (int i = 0; i < times; ++i) {
-      const Mark mark(first);
+      const OpScope scope(first);
       void* p = nullptr;
       cudaMalloc(&p, 1 << 20);
       launch_empty(stream);
@@ -165,11 +153,7 @@ json one(const std::string& how) {
     return measure();
   }
   if (how.starts_with("bare-")) {
-    g_bare = how != "bare-records";
-    bare_start(how == "bare-graph"     ? BareKinds::GraphRuns
-               : how == "bare-records" ? BareKinds::Records
-               : how == "bare-joined"  ? BareKinds::Joined
-                                       : BareKinds::Full);
+    bare_start(bare_kinds(how));
     json result = measure();
     bare_stop();
     return result;

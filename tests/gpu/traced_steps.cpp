@@ -1,5 +1,5 @@
-// What tracing costs a real training step: MNIST, 784-128-10, batches of 64, untraced and at each level, and what is
-// left of the cost when tracing has stopped.
+// What tracing costs a real training step: MNIST, 784-128-10, batches of 64, untraced, at each level and under bare
+// CUPTI with the same kinds, and what is left of the cost when tracing has stopped.
 //   traced_steps OUT.json [ROUNDS]
 #include <algorithm>
 #include <atomic>
@@ -16,6 +16,7 @@
 #include "engine/executor.h"
 #include "profiling/clock.h"
 #include "profiling/collectors/collector.h"
+#include "tests/gpu/bare_cupti.h"
 #include "tests/support/one_step.h"
 
 namespace ws {
@@ -89,6 +90,13 @@ struct Traced {
   uint64_t kernels = 0, lost = 0;
 };
 
+double under_bare_cupti(const Way& way, const data::Dataset& data, const char* kinds) {
+  prof::testing::bare_start(prof::testing::bare_kinds(kinds));
+  const double us = Loop(way, data).measure();
+  prof::testing::bare_stop();
+  return us;
+}
+
 Traced traced(const Way& way, const data::Dataset& data, const prof::CollectorOptions& options) {
   Traced result;
   prof::Collector collector;
@@ -118,14 +126,19 @@ Traced traced(const Way& way, const data::Dataset& data, const prof::CollectorOp
   return result;
 }
 
-const std::map<std::string, prof::CollectorOptions>& levels() {
+struct Level {
+  const char* name;
+  prof::CollectorOptions options;
+  const char* bare;  // the same kinds of records without a collector
+};
+const std::vector<Level>& levels() {
   using prof::TraceLevel;
-  static const std::map<std::string, prof::CollectorOptions> all{
-      {"steps", {.level = TraceLevel::Steps}},
-      {"graph", {.level = TraceLevel::Graph}},
-      {"20 of 2000 steps by kernel", {.level = TraceLevel::Graph, .node_window = 20, .node_every = 2000}},
-      {"kernels", {.level = TraceLevel::Kernels}},
-      {"full", {.level = TraceLevel::Full}}};
+  static const std::vector<Level> all{
+      {"steps", {.level = TraceLevel::Steps}, nullptr},
+      {"graph", {.level = TraceLevel::Graph}, "bare-graph"},
+      {"20 of 2000 steps by kernel", {.level = TraceLevel::Graph, .node_window = 20, .node_every = 2000}, nullptr},
+      {"kernels", {.level = TraceLevel::Kernels}, "bare-joined"},
+      {"full", {.level = TraceLevel::Full}, "bare-full"}};
   return all;
 }
 
@@ -134,37 +147,55 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+struct Samples {
+  std::vector<double> untraced, us, ratio, after, bare_ratio, over_bare;
+  uint64_t kernels = 0, lost = 0;
+};
+
 // Untraced and traced in turn, so that a change of clocks falls on both.
-Json measure(const Way& way, const data::Dataset& data, int rounds) {
-  std::map<std::string, std::vector<double>> us, ratio;
-  std::map<std::string, uint64_t> kernels, lost;
-  for (int round = 0; round < rounds; ++round) {
-    for (const auto& [name, options] : levels()) {
-      const double before = Loop(way, data).measure();
-      const Traced with = traced(way, data, options);
-      const double after = Loop(way, data).measure();
-      us["untraced"].push_back(before);
-      us[name].push_back(with.us);
-      ratio[name].push_back(with.us / std::midpoint(before, after));
-      ratio["after " + name].push_back(after / before);
-      kernels[name] += with.kernels, lost[name] += with.lost;
-    }
-  }
-  Json row{{"untraced_us", median(us["untraced"])}};
-  for (const auto& [name, options] : levels()) {
-    const auto [low, high] = std::ranges::minmax(ratio[name]);
-    row["levels"][name] = {{"us", median(us[name])},
-                           {"ratio", median(ratio[name])},
-                           {"low", low},
-                           {"high", high},
-                           {"after_ratio", median(ratio["after " + name])},
-                           {"kernels", kernels[name]},
-                           {"lost", lost[name]}};
-    std::printf("%-20s %-28s %8.2f us  %.3f (%.3f to %.3f)  after %.3f  %llu kernels, %llu lost\n", way.name,
-                name.c_str(), median(us[name]), median(ratio[name]), low, high, median(ratio["after " + name]),
-                static_cast<unsigned long long>(kernels[name]), static_cast<unsigned long long>(lost[name]));
-  }
+void sample(const Way& way, const data::Dataset& data, const Level& level, Samples& samples) {
+  const double before = Loop(way, data).measure();
+  const Traced with = traced(way, data, level.options);
+  const double after = Loop(way, data).measure();
+  samples.untraced.push_back(before);
+  samples.us.push_back(with.us);
+  samples.ratio.push_back(with.us / std::midpoint(before, after));
+  samples.after.push_back(after / before);
+  samples.kernels += with.kernels, samples.lost += with.lost;
+  if (!level.bare) return;
+  const double bare = under_bare_cupti(way, data, level.bare);
+  samples.bare_ratio.push_back(bare / after);
+  samples.over_bare.push_back(with.us / bare);
+}
+
+Json row_of(const Samples& samples) {
+  const auto [low, high] = std::ranges::minmax(samples.ratio);
+  Json row{{"us", median(samples.us)},
+           {"ratio", median(samples.ratio)},
+           {"low", low},
+           {"high", high},
+           {"after_ratio", median(samples.after)},
+           {"kernels", samples.kernels},
+           {"lost", samples.lost}};
+  if (samples.bare_ratio.empty()) return row;
+  row["bare_ratio"] = median(samples.bare_ratio);
+  row["over_bare"] = median(samples.over_bare);
   return row;
+}
+
+Json measure(const Way& way, const data::Dataset& data, int rounds) {
+  std::map<std::string, Samples> samples;
+  for (int round = 0; round < rounds; ++round)
+    for (const Level& level : levels()) sample(way, data, level, samples[level.name]);
+  std::vector<double> untraced;
+  for (const auto& [name, taken] : samples)
+    untraced.insert(untraced.end(), taken.untraced.begin(), taken.untraced.end());
+  Json rows{{"untraced_us", median(untraced)}};
+  for (const Level& level : levels()) {
+    rows["levels"][level.name] = row_of(samples[level.name]);
+    std::printf("%-20s %-28s %s\n", way.name, level.name, rows["levels"][level.name].dump().c_str());
+  }
+  return rows;
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "profiling/lod.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <compare>
+#include <cstddef>
 #include <unordered_map>
 
 namespace ws::prof {
@@ -11,7 +14,7 @@ namespace {
 // A place between spans: the first span not before some time.
 struct Place {
   size_t block = 0, index = 0;
-  bool operator==(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;
 };
 
 struct Sums {
@@ -19,10 +22,13 @@ struct Sums {
   MeaningTimes times{};
 };
 
+void add_time(MeaningTimes& times, const Span& span, int64_t sign) {
+  times[std::min<size_t>(span.meaning, kMeanings - 1)] += sign * static_cast<int64_t>(span.duration);
+}
+
 // Sums over all spans before a place.
 Sums sums_before(const Track& track, Place place) {
   Sums sums;
-  if (track.blocks.empty()) return sums;
   if (place.block == track.blocks.size()) {
     const SpanBlock& last = track.blocks.back();
     sums.count = last.count_before + last.count;
@@ -33,41 +39,66 @@ Sums sums_before(const Track& track, Place place) {
   sums.count = block.count_before + place.index;
   sums.times = block.before;
   if (place.index == 0) return sums;
-  const size_t chunk = std::min(place.index / SpanBlock::kChunk, block.chunks.size() - 1);
-  for (size_t m = 0; m < kMeanings; ++m) sums.times[m] += block.chunks[chunk].before[m];
-  for (size_t i = chunk * SpanBlock::kChunk; i < place.index; ++i) {
-    const Span& span = block.spans[i];
-    sums.times[std::min<size_t>(span.meaning, kMeanings - 1)] += static_cast<int64_t>(span.duration);
-  }
+  const size_t chunk = std::min((place.index + block.chunk_size / 2) / block.chunk_size, block.chunks.size() - 1);
+  const size_t begin = chunk * block.chunk_size;  // of the nearest chunk, before the place or behind it
+  for (size_t m = 0; m < kMeanings; ++m) sums.times[m] += block.chunks[chunk][m];
+  for (size_t i = begin; i < place.index; ++i) add_time(sums.times, block.spans[i], 1);
+  for (size_t i = place.index; i < begin; ++i) add_time(sums.times, block.spans[i], -1);
   return sums;
 }
 
-size_t place_in_block(const SpanBlock& block, TimeNs time) {
-  if (block.first >= time) return 0;
-  const auto chunk = std::ranges::lower_bound(block.chunks, time, {}, &SpanChunk::first);
-  const size_t end =
-      std::min(static_cast<size_t>(chunk - block.chunks.begin()) * SpanBlock::kChunk, block.spans.size());
-  const size_t begin = end == 0 ? 0 : (static_cast<size_t>(chunk - block.chunks.begin()) - 1) * SpanBlock::kChunk;
-  const auto from = block.spans.begin() + static_cast<std::ptrdiff_t>(begin);
-  const auto to = block.spans.begin() + static_cast<std::ptrdiff_t>(end);
-  return static_cast<size_t>(std::ranges::lower_bound(from, to, time, {}, &Span::start) - block.spans.begin());
+// The first of [low, high) whose time is not before `time`; they ascend. Looked for outwards from a guess: where that
+// is near, few are read, and those lie side by side.
+template <class TimeAt>
+size_t first_not_before(size_t low, size_t high, size_t guess, TimeNs time, TimeAt at) {
+  size_t from = std::clamp(guess, low, high), to = from;
+  if (from < high && at(from) < time) {
+    for (size_t step = 1; to < high && at(to) < time; step *= 2) from = to + 1, to = std::min(to + step, high);
+  } else {
+    for (size_t step = 1; from > low && at(from - 1) >= time; step *= 2)
+      to = from - 1, from -= std::min(step, from - low);
+  }
+  while (from < to) {
+    const size_t middle = from + (to - from) / 2;
+    at(middle) < time ? from = middle + 1 : to = middle;
+  }
+  return from;
 }
 
-// First span with start >= time, at or after `from`. A block out of memory is one piece and counts by its start.
-Place seek(const Track& track, Place from, TimeNs time) {
-  const auto& starts = track.block_starts;
-  size_t low = from.block, step = 1;  // galloping: the next pixel is near
-  while (low + step < starts.size() && starts[low + step] < time) low += step, step *= 2;
-  const auto end = starts.begin() + static_cast<std::ptrdiff_t>(std::min(low + step, starts.size()));
-  const auto at = std::lower_bound(starts.begin() + static_cast<std::ptrdiff_t>(low), end, time);
-  const auto next = static_cast<size_t>(at - starts.begin());
-  if (next == from.block) return from;
-  const SpanBlock& block = track.blocks[next - 1];
-  if (!block.resident()) return {next, 0};
-  const size_t index = place_in_block(block, time);
-  const Place place = index == block.spans.size() ? Place{next, 0} : Place{next - 1, index};
-  return place.block == from.block ? Place{place.block, std::max(place.index, from.index)} : place;
+// The last chunk that begins before `time`.
+size_t chunk_before(const SpanBlock& block, TimeNs time) {
+  const auto begin = block.chunk_starts.begin(), end = begin + static_cast<std::ptrdiff_t>(block.chunks.size());
+  const auto at = std::lower_bound(begin, end, time);
+  return at == begin ? 0 : static_cast<size_t>(at - begin) - 1;
 }
+
+size_t likely_place(const SpanBlock& block, size_t chunk, TimeNs time) {
+  const bool last = chunk + 1 == block.chunks.size();
+  const TimeNs begin = block.chunk_starts[chunk], end = last ? block.last : block.chunk_starts[chunk + 1];
+  const double share = std::clamp(static_cast<double>(time - begin) / static_cast<double>(end - begin + 1), 0.0, 1.0);
+  return chunk * block.chunk_size + static_cast<size_t>(share * static_cast<double>(block.chunk_size));
+}
+
+size_t place_in_block(const SpanBlock& block, TimeNs time) {
+  const size_t chunk = chunk_before(block, time), begin = chunk * block.chunk_size;
+  return first_not_before(begin, std::min(begin + block.chunk_size, block.spans.size()),
+                          likely_place(block, chunk, time), time, [&](size_t i) { return block.spans[i].start; });
+}
+
+// The first block that does not begin before `time`, from a guess.
+size_t block_from(const Track& track, size_t guess, TimeNs time) {
+  return first_not_before(0, track.block_starts.size(), guess, time, [&](size_t i) { return track.block_starts[i]; });
+}
+
+// First span with start >= time, where `next` is the first block that does not begin before. A block out of memory is
+// one piece and counts by its start.
+Place place_before(const Track& track, size_t next, TimeNs time) {
+  if (next == 0 || !track.blocks[next - 1].resident()) return {next, 0};
+  const size_t index = place_in_block(track.blocks[next - 1], time);
+  return index == track.blocks[next - 1].spans.size() ? Place{next, 0} : Place{next - 1, index};
+}
+
+Place seek(const Track& track, TimeNs time) { return place_before(track, block_from(track, 0, time), time); }
 
 // First span that ends after `time`.
 Place first_ending_after(const Track& track, TimeNs time) {
@@ -105,16 +136,22 @@ Meaning greatest(const MeaningTimes& times) {
 }
 
 struct Scale {
-  TimeNs begin;
-  double pixels_per_ns, ns_per_pixel;
+  TimeNs begin, end;
   int pixels;
+  double ns_per_pixel = static_cast<double>(end - begin) / pixels;
+  double pixels_per_ns = pixels / static_cast<double>(end - begin);
   double x(TimeNs time) const { return static_cast<double>(time - begin) * pixels_per_ns; }
-  // The column right of the one that `time` is in. Rounding must not leave us in the same column for ever.
-  TimeNs next_column(TimeNs time) const {
-    const double column = std::max(0.0, std::floor(x(time)));
-    return std::max(time + 1, begin + static_cast<TimeNs>(std::ceil((column + 1) * ns_per_pixel)));
+  TimeNs column_end(int pixel) const {
+    return pixel + 1 < pixels ? begin + static_cast<TimeNs>(std::ceil((pixel + 1) * ns_per_pixel)) : end;
   }
 };
+
+bool alone(const Track& track, Place span, Place next) {
+  const SpanBlock& block = track.blocks[span.block];
+  if (!block.resident()) return false;
+  const bool ends_block = span.index + 1 == block.spans.size();
+  return next == (ends_block ? Place{span.block + 1, 0} : Place{span.block, span.index + 1});
+}
 
 LodRect single(const Scale& scale, const Span& span) {
   const auto x0 = static_cast<float>(std::max(0.0, scale.x(span.start)));
@@ -141,46 +178,85 @@ LodRect folded(const Scale& scale, const Track& track, Place from, Place to, con
   return rect;
 }
 
-void prefetch(const Track& track, TimeNs time, size_t near_block) {
-  const auto from = track.block_starts.begin() + static_cast<std::ptrdiff_t>(near_block);
-  const auto to = track.block_starts.end() - from > 512 ? from + 512 : track.block_starts.end();
-  const auto at = std::lower_bound(from, to, time);
-  if (at == to || at == track.block_starts.begin()) return;
-  const SpanBlock& block = track.blocks[static_cast<size_t>(at - track.block_starts.begin()) - 1];
-  __builtin_prefetch(&block.first);
-  __builtin_prefetch(&block.before);
-  __builtin_prefetch(&block.chunks);
-}
+// Where each column ends. Blocks lie far apart in memory and most of the time would go by waiting for it: so many
+// columns are looked up together, and what they will need is asked for one round ahead.
+class ColumnEnds {
+ public:
+  static constexpr int kTogether = 32;
+  ColumnEnds(const Track& track, const Scale& scale) : track_(track), scale_(scale) {}
+
+  // Of the columns from `first`.
+  const std::array<Place, kTogether>& find(int first) {
+    Times times;
+    for (int i = 0; i < kTogether; ++i) times[i] = scale_.column_end(first + i);
+    const bool one_block = block_from(track_, block_ + stride_ * kTogether, times.back()) == block_;
+    one_block ? find_in_block(times) : find_in_blocks(times);
+    return ends_;
+  }
+
+ private:
+  using Times = std::array<TimeNs, kTogether>;
+
+  void find_in_block(const Times& times) {
+    Place at = ends_.back();
+    for (int i = 0; i < kTogether; ends_[i++] = at) {
+      if (at.block == block_) continue;  // no more of its spans
+      const auto& spans = track_.blocks[at.block].spans;
+      at.index = first_not_before(at.index, spans.size(), at.index, times[i], [&](size_t s) { return spans[s].start; });
+      if (at.index == spans.size()) at = {block_, 0};
+    }
+  }
+
+  void find_in_blocks(const Times& times) {
+    std::array<size_t, kTogether> next;
+    for (int i = 0; i < kTogether; ++i) {
+      const size_t before = block_;
+      block_ = next[i] = block_from(track_, block_ + stride_, times[i]);
+      stride_ = block_ - before;
+      if (block_ == 0) continue;
+      const auto* header = reinterpret_cast<const char*>(&track_.blocks[block_ - 1]);
+      for (size_t line = 0; line < offsetof(SpanBlock, total); line += 64) __builtin_prefetch(header + line);
+    }
+    for (int i = 0; i < kTogether; ++i) {
+      if (next[i] == 0 || !track_.blocks[next[i] - 1].resident()) continue;
+      const SpanBlock& block = track_.blocks[next[i] - 1];
+      const size_t chunk = chunk_before(block, times[i]), place = likely_place(block, chunk, times[i]);
+      __builtin_prefetch(&block.chunks[chunk]);
+      __builtin_prefetch(&block.spans[std::min(place, block.spans.size() - 1)]);
+    }
+    for (int i = 0; i < kTogether; ++i) ends_[i] = place_before(track_, next[i], times[i]);
+  }
+
+  const Track& track_;
+  const Scale& scale_;
+  size_t block_ = 0, stride_ = 0;  // where the last column ended, and how many blocks it was long
+  std::array<Place, kTogether> ends_{};
+};
 
 }  // namespace
 
 std::vector<LodRect> lod(const Track& track, TimeNs begin, TimeNs end, int pixels) {
   std::vector<LodRect> rects;
   if (end <= begin || pixels <= 0 || track.blocks.empty()) return rects;
-  const double length = static_cast<double>(end - begin);
-  const Scale scale{begin, pixels / length, length / pixels, pixels};
+  const Scale scale{begin, end, pixels};
+  ColumnEnds ends(track, scale);
   Place place = first_ending_after(track, begin);
   Sums sums;
   Place sums_at{track.blocks.size() + 1, 0};
-  while (place.block < track.blocks.size() && span_at(track, place).start < end) {
-    const Span& span = span_at(track, place);
-    const TimeNs column_end = std::min(end, scale.next_column(std::max(span.start, begin)));
-    prefetch(track, column_end + static_cast<TimeNs>(2 * scale.ns_per_pixel), place.block);
-    const Place next = seek(track, place, column_end);
-    const bool alone =
-        track.blocks[place.block].resident() &&
-        (next == Place{place.block, place.index + 1} ||
-         (next == Place{place.block + 1, 0} && place.index + 1 == track.blocks[place.block].spans.size()));
-    if (alone) {
-      rects.push_back(single(scale, span));
-    } else {
-      if (!(sums_at == place)) sums = sums_before(track, place);
-      const Sums after = sums_before(track, next);
-      rects.push_back(folded(scale, track, place, next, sums, after));
-      sums = after;
-      sums_at = next;
+  for (int first = 0; first < pixels; first += ColumnEnds::kTogether) {
+    for (const Place next : ends.find(first)) {
+      if (!(place < next)) continue;
+      if (alone(track, place, next)) {
+        rects.push_back(single(scale, span_at(track, place)));
+      } else {
+        if (!(sums_at == place)) sums = sums_before(track, place);
+        const Sums after = sums_before(track, next);
+        rects.push_back(folded(scale, track, place, next, sums, after));
+        sums = after;
+        sums_at = next;
+      }
+      place = next;
     }
-    place = next;
   }
   return rects;
 }
@@ -250,7 +326,7 @@ const Span* find_at(const Track& track, TimeNs time) {
 }
 
 const Span* next_named(const Track& track, NameId name, TimeNs after) {
-  for (Place at = seek(track, {}, after + 1); at.block < track.blocks.size(); at = {at.block + 1, 0}) {
+  for (Place at = seek(track, after + 1); at.block < track.blocks.size(); at = {at.block + 1, 0}) {
     const auto& spans = track.blocks[at.block].spans;
     for (size_t i = at.index; i < spans.size(); ++i) {
       if (spans[i].name == name) return &spans[i];
@@ -260,7 +336,7 @@ const Span* next_named(const Track& track, NameId name, TimeNs after) {
 }
 
 const Span* previous_named(const Track& track, NameId name, TimeNs before) {
-  const Place end = seek(track, {}, before);
+  const Place end = seek(track, before);
   for (size_t b = std::min(end.block + 1, track.blocks.size()); b-- > 0;) {
     const auto& spans = track.blocks[b].spans;
     for (size_t i = b == end.block ? end.index : spans.size(); i-- > 0;) {

@@ -14,7 +14,10 @@ void add_time(MeaningTimes& times, const Span& span) {
 
 // Appends to a block whose last span starts no later.
 void push(SpanBlock& block, const Span& span) {
-  if (block.spans.size() % SpanBlock::kChunk == 0) block.chunks.push_back({span.start, block.total});
+  if (block.spans.size() == block.chunks.size() * block.chunk_size) {
+    block.chunk_starts[block.chunks.size()] = span.start;
+    block.chunks.push_back(block.total);
+  }
   if (block.count == 0) {
     block.first = span.start;
     block.last = span.end();
@@ -32,6 +35,7 @@ void rebuild(SpanBlock& block) {
   block.spans.clear();
   block.spans.reserve(SpanBlock::kCapacity);
   block.chunks.clear();
+  block.chunk_size = std::max(SpanBlock::kCapacity, spans.size() + SpanBlock::kChunks - 1) / SpanBlock::kChunks;
   block.total = {};
   block.count = 0;
   for (const Span& span : spans) push(block, span);
@@ -52,7 +56,7 @@ void carry(Track& track, size_t from) {
 }
 
 size_t bytes_of(const SpanBlock& block) {
-  return sizeof(SpanBlock) + block.spans.capacity() * sizeof(Span) + block.chunks.capacity() * sizeof(SpanChunk);
+  return sizeof(SpanBlock) + block.spans.capacity() * sizeof(Span) + block.chunks.capacity() * sizeof(MeaningTimes);
 }
 
 }  // namespace
@@ -258,7 +262,7 @@ void Trace::evict_spans(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
     bytes -= bytes_of(block) - sizeof(SpanBlock);
     if (!backed) losses.evicted_spans += block.count;
     std::vector<Span>().swap(block.spans);  // assigning {} would keep the memory
-    std::vector<SpanChunk>().swap(block.chunks);
+    std::vector<MeaningTimes>().swap(block.chunks);
   }
 }
 

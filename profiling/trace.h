@@ -76,23 +76,21 @@ enum class TrackKind : uint8_t { Steps, Phases, Stream, Copies, GraphLaunches, A
 constexpr size_t kMeanings = static_cast<size_t>(Meaning::Other) + 1;
 using MeaningTimes = std::array<int64_t, kMeanings>;  // ns by Meaning
 
-// Sums up to a place inside a block, so that drawing need not visit each span.
-struct SpanChunk {
-  TimeNs first = 0;       // start of its first span
-  MeaningTimes before{};  // spans of the block before this chunk
-};
-
+// Chunks let drawing reach a place inside a block without visiting each span before it. What drawing reads of a block
+// stands together.
 struct SpanBlock {
   static constexpr size_t kCapacity = 1024;
-  static constexpr size_t kChunk = 64;
-  std::vector<Span> spans;     // sorted by start; empty when the block was evicted
+  static constexpr size_t kChunks = 16;
+  std::vector<Span> spans;                     // sorted by start; empty when the block was evicted
+  std::vector<MeaningTimes> chunks;            // spans of the block before each chunk
+  std::array<TimeNs, kChunks> chunk_starts{};  // of each chunk's first span
+  size_t chunk_size = kCapacity / kChunks;     // larger in a block that a file has and that is longer than ours
+  size_t count_before = 0;                     // spans in the blocks before
+  MeaningTimes before{}, total{};
   TimeNs first = 0, last = 0;  // min start, max end
+  TimeNs reach = 0;            // greatest end in this block and the blocks before it
   uint32_t count = 0;          // spans that belong here, also when they are not in memory
   Span head;                   // the first of them
-  TimeNs reach = 0;            // greatest end in this block and the blocks before it
-  size_t count_before = 0;     // spans in the blocks before
-  MeaningTimes before{}, total{};
-  std::vector<SpanChunk> chunks;
   bool resident() const { return !spans.empty() || count == 0; }
 };
 

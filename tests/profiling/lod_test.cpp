@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 #include "tests/support/span_of.h"
@@ -42,6 +43,66 @@ void expect_one_per_column(const std::vector<LodRect>& rects, int pixels) {
   EXPECT_LE(rects.size(), static_cast<size_t>(pixels));
 }
 
+// Kernels of 0.5 to 500 µs in bursts, with pauses of up to a second.
+Row uneven_row(int count, uint32_t seed) {
+  Row row;
+  std::mt19937 random(seed);
+  TimeNs time = 1000;
+  for (int i = 0; i < count; ++i) {
+    const uint64_t duration = uint64_t{500} << (random() % 11);
+    row.trace.append(row.id, span_of(time, duration, static_cast<Meaning>(random() % kMeanings), random() % 5));
+    time += static_cast<TimeNs>(duration) + 100 + (random() % 20 == 0 ? TimeNs{10} << (random() % 27) : 0);
+  }
+  return row;
+}
+
+struct Column {
+  TimeNs first = 0, last = 0;  // start of its first span, end of its last
+  uint32_t count = 0;
+  std::map<Meaning, int64_t> times;
+};
+
+// What lod must say of spans that do not overlap, by looking at every one of them.
+std::vector<Column> by_every_span(const Track& track, TimeNs begin, TimeNs end, int pixels) {
+  const double ns_per_pixel = static_cast<double>(end - begin) / pixels;
+  std::map<int, Column> columns;
+  int at = 0;
+  for (const SpanBlock& block : track.blocks) {
+    for (const Span& span : block.spans) {
+      if (span.end() <= begin || span.start >= end) continue;
+      while (at + 1 < pixels && static_cast<double>(span.start - begin) >= (at + 1) * ns_per_pixel) ++at;
+      Column& column = columns[at];
+      if (column.count++ == 0) column.first = std::max(span.start, begin);
+      column.last = span.end();
+      column.times[span.span_meaning()] += static_cast<int64_t>(span.duration);
+    }
+  }
+  std::vector<Column> list;
+  for (auto& [pixel, column] : columns) list.push_back(std::move(column));
+  return list;
+}
+
+void expect_as_by_every_span(const Track& track, TimeNs begin, TimeNs end, int pixels) {
+  SCOPED_TRACE(testing::Message() << begin << " to " << end << " on " << pixels);
+  const auto x = [&](TimeNs time) {
+    return static_cast<double>(std::min(time, end) - begin) * pixels / static_cast<double>(end - begin);
+  };
+  const auto rects = lod(track, begin, end, pixels);
+  const auto columns = by_every_span(track, begin, end, pixels);
+  ASSERT_EQ(rects.size(), columns.size());
+  for (size_t i = 0; i < rects.size(); ++i) {
+    const auto& [first, last, count, times] = columns[i];
+    ASSERT_EQ(rects[i].count, count) << i;
+    ASSERT_NEAR(rects[i].x0, x(first), 1e-3) << i;
+    ASSERT_NEAR(rects[i].x1, x(last), 1e-3) << i;
+    int64_t covered = 0, most = 0;
+    for (const auto& [meaning, ns] : times) covered += ns, most = std::max(most, ns);
+    ASSERT_EQ(times.at(rects[i].meaning), most) << i;
+    const double busy = std::min(1.0, static_cast<double>(covered) / static_cast<double>(last - first));
+    ASSERT_NEAR(rects[i].busy, count == 1 ? 1.0 : busy, 1e-4) << i;
+  }
+}
+
 size_t spans_in(const Track& track, TimeNs begin, TimeNs end) {
   size_t count = 0;
   for (const SpanBlock& block : track.blocks) {
@@ -63,6 +124,34 @@ TEST(Lod, OneStepPerPixelAndEverySpanCountedOnce) {
     for (const LodRect& rect : rects) count += rect.count;
     EXPECT_EQ(count, spans_in(row.track(), begin, end));
   }
+}
+
+TEST(Lod, SaysWhatEverySpanOfAColumnSays) {
+  std::mt19937 random(11);
+  for (const Row& row : {random_row(300, 1), random_row(60000, 2), uneven_row(900, 3), uneven_row(80000, 4)}) {
+    const TimeNs last = row.trace.last_time();
+    expect_as_by_every_span(row.track(), 0, last + 1, 1);
+    expect_as_by_every_span(row.track(), 0, last + 1, 2000);
+    for (int i = 0; i < 40; ++i) {
+      const auto begin = static_cast<TimeNs>(random() % static_cast<uint64_t>(last));
+      const auto length = static_cast<TimeNs>(static_cast<double>(last) / std::exp2(random() % 24));
+      expect_as_by_every_span(row.track(), begin, begin + std::max<TimeNs>(length, 10), 1 + random() % 2500);
+    }
+  }
+}
+
+TEST(Lod, ABlockOfAFileMayBeLongerThanOurs) {
+  std::vector<Span> spans;
+  for (int i = 0; i < 20'000; ++i) spans.push_back(span_of(i * 100, 60, static_cast<Meaning>(i % 3)));
+  Row row;
+  SpanBlock stub;
+  stub.count = static_cast<uint32_t>(spans.size());
+  stub.first = spans.front().start;
+  stub.last = spans.back().end();
+  stub.head = spans.front();
+  row.trace.add_stub(row.id, std::move(stub));
+  ASSERT_TRUE(row.trace.fill(row.id, 0, std::move(spans)));
+  for (const int pixels : {1, 7, 700, 3000}) expect_as_by_every_span(row.track(), 0, row.trace.last_time() + 1, pixels);
 }
 
 TEST(Lod, BusyShareAndMeaningOfAFoldedGroup) {

@@ -18,8 +18,7 @@ namespace {
 
 void add_curves(const Run& run, TimeRange range, prof::RunData& data) {
   for (const StepPoint& p : run.steps) {
-    const auto time = static_cast<prof::TimeNs>(p.wall_s * 1e9);
-    if (range.contains(time))
+    if (range.contains(run.timeOfStep(p.step)))
       data.metrics.push_back(
           {static_cast<int64_t>(p.step), p.wall_s, static_cast<double>(p.loss), static_cast<double>(p.accuracy)});
   }

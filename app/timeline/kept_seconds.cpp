@@ -56,6 +56,12 @@ void copy_range(const prof::Trace& from, TimeRange range, prof::Trace& to) {
   copy_trace(from, range, to);
 }
 
+double seconds_trained(const Run& run, int64_t until_step) {
+  const auto at = std::ranges::lower_bound(run.steps, static_cast<double>(until_step), {}, &StepPoint::step);
+  if (at != run.steps.end()) return at->wall_s;
+  return run.steps.empty() ? 0 : run.steps.back().wall_s;
+}
+
 }  // namespace
 
 // The losses are kept whole: they are small, and the last ones alone would say little.
@@ -71,8 +77,7 @@ KeptSeconds last_seconds(const Run& run, double seconds) {
     kept.data.evaluations.push_back({static_cast<int64_t>(p.step), p.epoch, p.wall_s, p.loss, p.accuracy});
   for (const Change& change : run.changes) {
     const std::string text = change.to.empty() ? change.key : change.key + ": " + change.from + " → " + change.to;
-    kept.data.marks.push_back(
-        {change.step, static_cast<double>(run.timeOfStep(static_cast<double>(change.step))) * 1e-9, text});
+    kept.data.marks.push_back({change.step, seconds_trained(run, change.step), text});
   }
   // Of a run that ended, memory may hold a part; what trains has its newest spans there.
   if (!run.live() && QFileInfo::exists(run.path))

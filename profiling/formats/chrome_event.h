@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -16,7 +17,8 @@ struct ChromeEvent {
   bool has_duration = false;
   int64_t step = -1;  // of a scalar; ours
   double epoch = 0;
-  std::map<std::string, std::string> texts;  // args
+  double wall_s = std::numeric_limits<double>::quiet_NaN();  // spent training until then; ours
+  std::map<std::string, std::string> texts;                  // args
   std::map<std::string, double> numbers;
   std::map<std::string, int64_t> integers;
   std::map<std::string, std::array<int64_t, 3>> triples;

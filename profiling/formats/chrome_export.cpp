@@ -14,6 +14,7 @@
 #include "profiling/formats/graph_numbers.h"
 #include "profiling/formats/packed_output.h"
 #include "profiling/formats/run_schema.h"
+#include "profiling/formats/scalar_times.h"
 #include "profiling/formats/track_names.h"
 
 namespace ws::prof {
@@ -60,6 +61,7 @@ class ChromeWriter {
         card_(card_of(run.summary)),
         graphs_(run.trace),
         external_(run.trace),
+        times_(run),
         out_(path) {}
 
   void write() {
@@ -67,6 +69,7 @@ class ChromeWriter {
     const auto& tracks = trace_.tracks();
     for (size_t t = 0; t < tracks.size(); ++t) places_.push_back(place_of_track(t));
     metadata();
+    name_instants();
     find_gpu_correlations();
     for (size_t t = 0; t < tracks.size(); ++t) {
       each_span(tracks[t], -kAlways, kAlways, [&](const Span& span) { add_span(tracks[t], places_[t], span); });
@@ -140,6 +143,14 @@ class ChromeWriter {
     return {kHostPid, static_cast<int64_t>(index) + 1};
   }
 
+  // Kernels and copies of a stream share a row.
+  static std::string thread_name(const Track& track) {
+    if (!on_gpu(track)) return track.name;
+    const int64_t stream = number_in(track.name, -1);
+    const std::string lane = track.depth > 0 ? " (" + std::to_string(track.depth + 1) + ")" : "";
+    return (stream < 0 ? track.name : stream_name(stream)) + lane;
+  }
+
   void event(const std::string& fields) {
     out_.put(first_ ? "\n{" : ",\n{");
     out_.put(fields);
@@ -165,19 +176,28 @@ class ChromeWriter {
                  "\"sort_index\": " + std::to_string(on_gpu(track) ? 5000000 + places_[t].pid : 0));
       }
       if (!threads.emplace(places_[t].pid, places_[t].tid).second) continue;
-      const std::string lane = on_gpu(track) && track.depth > 0 ? " (" + std::to_string(track.depth + 1) + ")" : "";
       // What kind of row it is no key of Chrome's says: the last two are for our own importer.
       describe("thread_name", places_[t],
-               "\"name\": " + json_text(track.name + lane) + ", \"row\": " + json_text(row_word(track.kind)) +
+               "\"name\": " + json_text(thread_name(track)) + ", \"row\": " + json_text(row_word(track.kind)) +
                    ", \"group\": " + json_text(track.group));
       describe("thread_sort_index", places_[t], "\"sort_index\": " + std::to_string(t));
     }
   }
 
+  // Where memory events and changes in mid-run stand.
+  void name_instants() {
+    if (run_.marks.empty() && trace_.memory().empty()) return;
+    describe("thread_name", {kHostPid, 0}, "\"name\": \"memory and changes\"");
+    describe("thread_sort_index", {kHostPid, 0}, "\"sort_index\": " + std::to_string(trace_.tracks().size()));
+  }
+
+  // What the profiler did for a call, as loading a function, has its number and launched nothing.
+  static bool has_flows(const Track& track) { return track.kind != TrackKind::Overhead; }
+
   void find_gpu_correlations() {
     for (const Track& track : trace_.tracks()) {
       each_span(track, -kAlways, kAlways, [&](const Span& span) {
-        if (span.correlation != 0) (on_gpu(track) ? on_gpu_ : on_host_).insert(span.correlation);
+        if (span.correlation != 0 && has_flows(track)) (on_gpu(track) ? on_gpu_ : on_host_).insert(span.correlation);
       });
     }
   }
@@ -195,7 +215,7 @@ class ChromeWriter {
     event("\"ph\": \"X\", \"cat\": \"" + category + "\", \"name\": " + json_name(name) + ", " + where +
           ", \"ts\": " + microseconds(span.start) + ", \"dur\": " + microseconds(static_cast<int64_t>(span.duration)) +
           ", \"args\": {" + more + "}");
-    if (span.correlation != 0) flow(track, span, where);
+    if (span.correlation != 0 && has_flows(track)) flow(track, span, where);
   }
 
   void flow(const Track& track, const Span& span, const std::string& where) {
@@ -283,9 +303,9 @@ class ChromeWriter {
   void counter(const std::string& name, const std::string& key, TimeNs time, double value,
                const std::string& more = {}) {
     if (!std::isfinite(value)) return;
-    event("\"ph\": \"C\", \"name\": " + json_text(name) + ", \"pid\": " + std::to_string(kHostPid) +
-          ", \"tid\": 0, \"ts\": " + microseconds(time) + more + ", \"args\": {" + json_text(key) + ": " +
-          number_text("%.17g", value) + "}");
+    event("\"ph\": \"C\", \"cat\": \"counter\", \"name\": " + json_text(name) +
+          ", \"pid\": " + std::to_string(kHostPid) + ", \"tid\": 0, \"ts\": " + microseconds(time) + more +
+          ", \"args\": {" + json_text(key) + ": " + number_text("%.17g", value) + "}");
   }
 
   void counters() {
@@ -295,20 +315,23 @@ class ChromeWriter {
     }
   }
 
+  static std::string step_keys(int64_t step, double wall_s) {
+    return ", \"step\": " + std::to_string(step) +
+           (std::isfinite(wall_s) ? ", \"wall_s\": " + number_text("%.17g", wall_s) : std::string());
+  }
+
   void scalars() {
-    const auto put = [this](const char* name, double wall_s, double value, const std::string& more) {
-      counter(name, name, static_cast<TimeNs>(std::llround(wall_s * 1e9)), value, more);
+    const auto put = [this](const char* name, const auto& row, double value, const std::string& more) {
+      counter(name, name, times_.at(row.step, row.wall_s), value, step_keys(row.step, row.wall_s) + more);
     };
-    const auto step = [](int64_t number) { return ", \"step\": " + std::to_string(number); };
     for (const Metric& m : run_.metrics) {
-      put("loss", m.wall_s, m.loss, step(m.step));
-      put("accuracy", m.wall_s, m.accuracy, step(m.step));
+      put("loss", m, m.loss, "");
+      put("accuracy", m, m.accuracy, "");
     }
     for (const Evaluation& e : run_.evaluations) {
-      const std::string more =
-          step(e.step) + (std::isfinite(e.epoch) ? ", \"epoch\": " + number_text("%.17g", e.epoch) : std::string());
-      put("test loss", e.wall_s, e.test_loss, more);
-      put("test accuracy", e.wall_s, e.test_accuracy, more);
+      const std::string more = std::isfinite(e.epoch) ? ", \"epoch\": " + number_text("%.17g", e.epoch) : std::string();
+      put("test loss", e, e.test_loss, more);
+      put("test accuracy", e, e.test_accuracy, more);
     }
   }
 
@@ -316,8 +339,8 @@ class ChromeWriter {
   void marks() {
     for (const ChangeMark& mark : run_.marks) {
       event("\"ph\": \"i\", \"s\": \"g\", \"cat\": \"change\", \"name\": " + json_text(mark.text) + ", \"pid\": " +
-            std::to_string(kHostPid) + ", \"tid\": 0, \"ts\": " + microseconds(std::llround(mark.wall_s * 1e9)) +
-            ", \"step\": " + std::to_string(mark.step));
+            std::to_string(kHostPid) + ", \"tid\": 0, \"ts\": " + microseconds(times_.at(mark.step, mark.wall_s)) +
+            step_keys(mark.step, mark.wall_s));
     }
   }
 
@@ -343,6 +366,7 @@ class ChromeWriter {
   const Card card_;
   GraphNumbers graphs_;
   ExternalIds external_;
+  const ScalarTimes times_;
   PackedOutput out_;
   std::unordered_map<size_t, std::string> kernel_args_;  // by detail
   std::vector<Place> places_;

@@ -145,6 +145,8 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
         event_.step = whole;
       else if (key_ == "epoch")
         event_.epoch = value;
+      else if (key_ == "wall_s")
+        event_.wall_s = value;
     } else if (in_args()) {
       event_.integers[key_] = whole;
       event_.numbers[key_] = value;

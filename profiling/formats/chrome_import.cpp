@@ -241,22 +241,23 @@ class ChromeReader final : public ChromeSink {
     if (rows.empty() || !std::isnan(rows.back().*value)) return false;
     return e.step < 0 || rows.back().step == e.step;
   }
+  static double training_s(const Event& e) {
+    return std::isfinite(e.wall_s) ? e.wall_s : static_cast<double>(e.time) * 1e-9;
+  }
   double& metric_of(const Event& e, double Metric::*value) {
     auto& rows = run_.metrics;
-    if (!has_place(rows, e, value))
-      rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, static_cast<double>(e.time) * 1e-9, kNaN, kNaN});
+    if (!has_place(rows, e, value)) rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, training_s(e), kNaN, kNaN});
     return rows.back().*value;
   }
   double& evaluation_of(const Event& e, double Evaluation::*value) {
     auto& rows = run_.evaluations;
     if (!has_place(rows, e, value))
-      rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, e.epoch, static_cast<double>(e.time) * 1e-9, kNaN, kNaN});
+      rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, e.epoch, training_s(e), kNaN, kNaN});
     return rows.back().*value;
   }
 
   void add_instant(const Event& e) {
-    if (e.category == "change" && e.step >= 0)
-      run_.marks.push_back({e.step, static_cast<double>(e.time) * 1e-9, e.name});
+    if (e.category == "change" && e.step >= 0) run_.marks.push_back({e.step, training_s(e), e.name});
     const bool reserve = e.name == "[reserved memory]";
     if (e.name != "[memory]" && !reserve) return;
     if (e.integer("Device Type", 1) == 0) return;  // host memory

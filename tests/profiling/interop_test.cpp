@@ -56,12 +56,67 @@ TEST_F(Interop, ChromeTraceComesBackTheSame) {
     EXPECT_EQ(back.trace.memory()[3].address, run.trace.memory()[3].address);
     ASSERT_EQ(back.metrics.size(), 5u);
     EXPECT_DOUBLE_EQ(back.metrics[4].loss, run.metrics[4].loss);
+    EXPECT_DOUBLE_EQ(back.metrics[4].wall_s, run.metrics[4].wall_s);
     const auto before = sorted_spans(run.trace, SpanKind::Kernel), after = sorted_spans(back.trace, SpanKind::Kernel);
     EXPECT_EQ(back.trace.ops[after[0].op].layer, run.trace.ops[before[0].op].layer);
     EXPECT_EQ(after[0].meaning, before[0].meaning);
     EXPECT_TRUE(back.problems.empty()) << back.problems[0];
   }
   EXPECT_LT(fs::file_size(path("a.json.gz")), fs::file_size(path("a.json")) / 5);
+}
+
+// The seconds spent training begin after the trace does, and stand still in a pause.
+TEST_F(Interop, ALossStandsWhereItsStepEndsInAChromeTrace) {
+  RunData late;
+  const TrackId steps = late.trace.track(TrackKind::Steps, "steps", "CPU");
+  for (const auto& [step, start] : {std::pair{0, 64'000'000}, {1, 65'000'000}, {2, 90'000'000}}) {
+    Span span;
+    span.start = start, span.duration = 900'000, span.step = static_cast<uint32_t>(step) + 1;
+    span.kind = static_cast<uint8_t>(SpanKind::Step);
+    late.trace.append(steps, span);
+  }
+  for (int step = 0; step < 4; ++step) late.metrics.push_back({step, 0.001 * (step + 1), 1, 0.5});
+  late.evaluations.push_back({4, 1, 0.0045, 0.9, 0.7});
+  late.marks.push_back({1, 0.002, "train.lr: 0.1 → 0.2"});
+  export_run(late, path("late.json"));
+  const std::string said = python(R"(
+import json, sys
+for e in json.load(open(sys.argv[1]))["traceEvents"]:
+    if e["ph"] == "C" and "loss" in e["name"] or e.get("cat") == "change":
+        print(e["cat"], e["name"].split(":")[0], e["step"], e["ts"])
+)",
+                                  path("late.json"));
+  EXPECT_EQ(said,
+            "counter loss 0 64900.0\ncounter loss 1 65900.0\ncounter loss 2 90900.0\n"
+            "counter loss 3 91900.0\n"  // not traced: 1 ms of training later
+            "counter test loss 4 92400.0\nchange train.lr 1 65900.0\n");
+  const RunData back = import_run(path("late.json"));
+  EXPECT_DOUBLE_EQ(back.metrics.at(3).wall_s, 0.004);
+  EXPECT_DOUBLE_EQ(back.evaluations.at(0).wall_s, 0.0045);
+  EXPECT_DOUBLE_EQ(back.marks.at(0).wall_s, 0.002);
+}
+
+// A call's number is also on what the profiler did for it; kernels and copies of a stream share a row.
+TEST_F(Interop, OnlyCallsBeginTheArrowsOfAChromeTrace) {
+  RunData few;
+  const auto add = [&](TrackKind kind, const char* row, const char* group, SpanKind what, TimeNs start) {
+    Span span;
+    span.start = start, span.duration = 500, span.kind = static_cast<uint8_t>(what), span.correlation = 9;
+    few.trace.append(few.trace.track(kind, row, group), span);
+  };
+  add(TrackKind::Copies, "stream 7 copies", "GPU 0", SpanKind::Copy, 100);
+  add(TrackKind::Stream, "stream 7", "GPU 0", SpanKind::Kernel, 5000);
+  add(TrackKind::Overhead, "profiler", "CPU", SpanKind::Overhead, 1200);
+  add(TrackKind::Api, "thread 1 calls", "CPU", SpanKind::Api, 1000);
+  export_run(few, path("few.json"));
+  EXPECT_EQ(python(R"(
+import json, sys
+for e in json.load(open(sys.argv[1]))["traceEvents"]:
+    if e["ph"] in "sf": print(e["ph"], e["ts"])
+    if e["name"] == "thread_name": print(e["tid"], e["args"]["name"])
+)",
+                   path("few.json")),
+            "7 stream 7\n3 profiler\n4 thread 1 calls\nf 0.1\nf 5.0\ns 1.0\n");
 }
 
 // A wait stands with its stream, beside the call that waited, and is no call of its own.

@@ -15,15 +15,6 @@ struct Stretches {
   std::vector<prof::CallSums> sums;
 };
 
-int64_t last_step_of(const Run& run) {
-  double steps = run.progress ? static_cast<double>(run.progress->step) : 0;
-  if (run.summary) steps = std::max(steps, static_cast<double>(run.summary->steps));
-  for (const prof::Track& track : run.marks().tracks())
-    if (track.kind == prof::TrackKind::Steps && !track.blocks.empty() && !track.blocks.back().spans.empty())
-      steps = std::max(steps, static_cast<double>(track.blocks.back().spans.back().step));
-  return static_cast<int64_t>(steps);
-}
-
 Stretches counted(const Run& run, int64_t steps) {
   const prof::AllocatorHistory& calls = run.allocator_calls;
   Stretches all{calls.steps_each(), calls.by_step()};
@@ -60,7 +51,7 @@ bool counted_by_driver_alone(const Run& run) {
 }
 
 std::vector<DriverPoint> driver_calls_over(const Run& run) {
-  const int64_t steps = last_step_of(run);
+  const int64_t steps = run.stepsMade();
   const bool known = run.allocator_calls.in_steps().calls() > 0 || run.allocator_calls.empty();
   const bool of_driver = !run.allocator_calls.empty() || first_track(run.trace, prof::TrackKind::Api);
   if (steps == 0 || !of_driver) return {};

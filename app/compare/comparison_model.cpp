@@ -159,7 +159,8 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
   const double busy = busy_share(s);
   m.add(QObject::tr("busy"), "%", busy, Better::Higher, 1, busy * half_width(s.step_us) / step_us(run, s));
   add_gpu(m, run, s);
-  m.add(QObject::tr("tracing costs"), "%", run.overheadMeasured() ? 100 * run.overhead_share : kUnknown,
+  // Less than nothing is noise.
+  m.add(QObject::tr("tracing costs"), "%", run.overheadMeasured() ? 100 * std::max(run.overhead_share, 0.0) : kUnknown,
         Better::Neither, 1, 50 * run.overhead_spread);
   m.group(QObject::tr("Memory"));
   m.add(QObject::tr("driver calls a step"), "", driver_calls(run), Better::Lower, 1);

@@ -8,18 +8,10 @@
 
 namespace ws::app {
 
-double steps_of(const Run& run) {
-  double steps = run.summary ? static_cast<double>(run.summary->steps) : 0;
-  if (run.progress) steps = std::max(steps, static_cast<double>(run.progress->step));
-  for (const prof::Track& track : run.trace.tracks())
-    if (track.kind == prof::TrackKind::Steps && steps == 0) steps = static_cast<double>(track.spans);
-  return steps;
-}
-
 void AllocatorCallsModel::setRun(const Run* run) {
   beginResetModel();
   rows_.clear();
-  steps_ = run ? steps_of(*run) : 0;
+  steps_ = run ? static_cast<double>(run->stepsMade()) : 0;
   if (run)
     for (const auto& [tag, sums] : run->allocator_calls.by_op()) {
       const prof::OpInfo* op = op_of(run->trace, tag);

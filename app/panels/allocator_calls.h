@@ -30,7 +30,4 @@ class AllocatorCallsModel : public QAbstractTableModel {
   double steps_ = 0;
 };
 
-// How many steps of a run the counts stand for; 0: none is known.
-double steps_of(const Run& run);
-
 }  // namespace ws::app

@@ -167,7 +167,7 @@ void MemoryMapPanel::refreshBelow() {
                                "none in a step, and without a GPU there is none.")
                           : tr("Tick a run: the calls of cudaMalloc and its like stand here, by op."));
   const auto& calls = run_ ? run_->allocator_calls : prof::AllocatorHistory();
-  const double steps = run_ ? steps_of(*run_) : 0;
+  const double steps = run_ ? static_cast<double>(run_->stepsMade()) : 0;
   const double in_steps = static_cast<double>(calls.in_steps().calls());
   const QString all = count_text(static_cast<int64_t>(calls.all().calls()));
   calls_pane_->setTitle(tr("Driver's allocator calls"),

@@ -42,6 +42,16 @@ const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
 
 }  // namespace
 
+int64_t Run::stepsMade() const {
+  int64_t made = std::max(progress ? progress->step : int64_t{0}, summary ? summary->steps : int64_t{0});
+  const prof::Track* track = steps_track(marks());
+  if (track && !track->blocks.empty()) {
+    const prof::SpanBlock& last = track->blocks.back();
+    made = std::max(made, int64_t{last.resident() ? last.spans.back().step : last.head.step});
+  }
+  return made;
+}
+
 double Run::usPerStep() const {
   if (summary && summary->us_per_step > 0) return summary->us_per_step;
   if (progress && progress->step > 0) return progress->elapsed_s * 1e6 / static_cast<double>(progress->step);

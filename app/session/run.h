@@ -94,7 +94,8 @@ class Run : public QObject {
   void takeGpuSteps(GpuSteps&& taken) { gpu_steps_ = std::move(taken); }
 
   bool live() const { return (origin == RunOrigin::Live || recording) && !summary; }
-  double usPerStep() const;  // of the whole run, or so far; 0 when unknown
+  int64_t stepsMade() const;  // as far as is known
+  double usPerStep() const;   // of the whole run, or so far; 0 when unknown
   double stepsPerEpoch() const { return steps_per_epoch_; }
   double stepAt(prof::TimeNs time) const;
   prof::TimeNs timeOfStep(double step) const;

@@ -1,9 +1,12 @@
 // What takes long and must not make the window stand still: big files coming in and going out, and a run that does not
 // come to its end when the window is closed.
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <QPushButton>
 #include <QtTest>
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <semaphore>
 #include <thread>
 
@@ -20,7 +23,15 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Posts an event every few milliseconds; how late each is handled is how long a person would have waited.
+// How long a thread of ours has waited for a processor that others had; 0 where the system does not tell.
+double waited_ms(long thread) {
+  double ran_ns = 0, waited_ns = 0;
+  std::ifstream("/proc/self/task/" + std::to_string(thread) + "/schedstat") >> ran_ns >> waited_ns;
+  return waited_ns * 1e-6;
+}
+
+// Posts an event every few milliseconds; how late each is handled is how long a person would have waited. What the
+// window's thread waited for a processor is the machine's doing and not counted.
 class Pulse {
  public:
   explicit Pulse(QObject* window) : window_(window), thread_([this] { beat(); }) {}
@@ -35,19 +46,26 @@ class Pulse {
     return ms_.empty() ? 0
                        : ms_[std::min(ms_.size() - 1, static_cast<size_t>(share * static_cast<double>(ms_.size())))];
   }
-  size_t count() const { return ms_.size(); }
+  bool prompt() { return at(0.99) <= 33 && at(1) <= 250; }
+  QString text() {
+    return QString("the window was late by %1 ms (p99), %2 ms at worst, %3 events")
+        .arg(at(0.99), 0, 'f', 1)
+        .arg(at(1), 0, 'f', 1)
+        .arg(ms_.size());
+  }
 
  private:
   void beat() {
     while (!over_) {
-      const auto sent = Clock::now();
-      QMetaObject::invokeMethod(window_, [this, sent] {
-        ms_.push_back(std::chrono::duration<double, std::milli>(Clock::now() - sent).count());
+      QMetaObject::invokeMethod(window_, [this, sent = Clock::now(), waited = waited_ms(window_thread_)] {
+        const double late = std::chrono::duration<double, std::milli>(Clock::now() - sent).count();
+        ms_.push_back(std::max(0.0, late - (waited_ms(window_thread_) - waited)));
       });
       std::this_thread::sleep_for(std::chrono::milliseconds(3));
     }
   }
   QObject* window_;
+  const long window_thread_ = syscall(SYS_gettid);
   std::vector<double> ms_;
   std::atomic<bool> over_{false};
   std::thread thread_;
@@ -107,12 +125,10 @@ void PatienceTest::theWindowGoesOnDuringAnImport() {
   QTRY_COMPARE_WITH_TIMEOUT(imported.count(), 1, 60'000);
   const qint64 took = clock.elapsed();
   pulse.end();
-  qInfo("import of %lld MiB: %lld ms; the window was late by %.1f ms (p99), %.1f ms at worst, %zu events",
-        QFileInfo(path).size() >> 20, took, pulse.at(0.99), pulse.at(1), pulse.count());
+  qInfo("import of %lld MiB: %lld ms; %s", QFileInfo(path).size() >> 20, took, qPrintable(pulse.text()));
   QVERIFY2(took > 600, qPrintable(QString::number(took)));  // else nothing is shown by what follows
   QVERIFY(returned < 100);
-  QVERIFY(pulse.at(0.99) <= 33);
-  QVERIFY(pulse.at(1) <= 250);  // a neighbour of the machine can take as much
+  QVERIFY2(pulse.prompt(), qPrintable(pulse.text()));
   QVERIFY2(said.join('\n').contains("Importing long.json"), qPrintable(said.join('\n')));
   QVERIFY(window->library()->work().isEmpty());
   QTRY_VERIFY(window->statusLine()->text().contains("Imported"));
@@ -157,10 +173,9 @@ void PatienceTest::theWindowGoesOnDuringAnExport() {
   const qint64 took = clock.elapsed();
   QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 60'000);
   pulse.end();
-  qInfo("export: %lld ms; late by %.1f ms (p99), %.1f ms at worst", took, pulse.at(0.99), pulse.at(1));
+  qInfo("export: %lld ms; %s", took, qPrintable(pulse.text()));
   QVERIFY(took > 300);
-  QVERIFY(pulse.at(0.99) <= 33);
-  QVERIFY(pulse.at(1) <= 250);  // a neighbour of the machine can take as much
+  QVERIFY2(pulse.prompt(), qPrintable(pulse.text()));
   QVERIFY(failed[0][0].toString().contains("folder.json"));
 }
 

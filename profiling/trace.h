@@ -53,7 +53,8 @@ struct Span {
   uint32_t correlation = 0;  // same number on a call and on what it launched; 0: none
   uint32_t step = 0;         // step + 1; 0: unknown
 
-  TimeNs end() const { return start + static_cast<TimeNs>(duration); }
+  // Also of what a damaged file says, which may be past the end of time.
+  TimeNs end() const { return static_cast<TimeNs>(static_cast<uint64_t>(start) + duration); }
   SpanKind span_kind() const { return static_cast<SpanKind>(kind); }
   Meaning span_meaning() const { return static_cast<Meaning>(meaning); }
 };

@@ -43,7 +43,8 @@ const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
 }  // namespace
 
 int64_t Run::stepsMade() const {
-  int64_t made = std::max(progress ? progress->step : int64_t{0}, summary ? summary->steps : int64_t{0});
+  if (summary && summary->steps > 0) return summary->steps;
+  int64_t made = progress ? progress->step : 0;
   const prof::Track* track = steps_track(marks());
   if (track && !track->blocks.empty()) {
     const prof::SpanBlock& last = track->blocks.back();

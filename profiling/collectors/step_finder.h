@@ -36,6 +36,7 @@ class StepFinder {
   void settle_allocations(std::span<const FoundStep> steps, TimeNs until);
   std::vector<SeenKernel>* busiest_row();
   std::vector<FoundStep> repetitions();
+  std::vector<FoundStep> ranges_on_gpu(std::span<const FoundStep> ranges);
 
   std::vector<FoundStep> ranges_;                           // that name themselves steps
   std::vector<FoundStep> untraced_;                         // nothing was recorded meanwhile

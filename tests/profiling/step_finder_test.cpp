@@ -84,6 +84,40 @@ TEST(StepFinder, WindowsDoNotStretchTheSteps) {
   expect_steps_of(program.finder.find(), 5);
 }
 
+// The host launched all before the first kernel of them ran, as with graphs.
+struct Ahead : Program {
+  explicit Ahead(int ranges) {
+    for (int i = 0; i < 3; ++i) step();  // to warm up
+    now = 20'000;
+    for (int i = 0; i < ranges; ++i)
+      put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, now + i * 200, now + i * 200 + 150));
+    now += 200 * ranges;
+  }
+};
+
+TEST(StepFinder, AHostThatRunsAheadIsNotTheGpusTime) {
+  Ahead program(40);
+  const TimeNs begin = program.now;
+  for (int i = 0; i < 40; ++i) program.step();
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), 40u);
+  EXPECT_TRUE(found.by_ranges);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(found.steps[i].start, begin + 4300 * i + 2000);
+    EXPECT_EQ(found.steps[i].end, begin + 4300 * (i + 1));
+  }
+  EXPECT_NEAR(found.us_each, 4.3, 0.1);
+}
+
+// What ran for which range is not known then.
+TEST(StepFinder, RangesStayWhereTheyAreWhenOneLaunchedOtherKernels) {
+  Ahead program(40);
+  for (int i = 0; i < 40; ++i) program.step(true, i == 20 ? 2 : 0);
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), 40u);
+  EXPECT_EQ(found.steps[0].start, 20'000);
+}
+
 TEST(StepFinder, RangesThatNameStepsComeFirst) {
   Program program;
   for (int i = 0; i < 50; ++i) {

@@ -44,7 +44,8 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsew
   s.spec = spec;
   if (const double calls = prof::driver_calls_per_step(file); calls > 0)
     s.calls.device_allocate = std::llround(calls * static_cast<double>(file.steps));
-  if (file.us_per_step > 0) s.samples_per_s = static_cast<double>(spec.train.batch) * 1e6 / file.us_per_step;
+  if (has_choices(file) && file.us_per_step > 0)
+    s.samples_per_s = static_cast<double>(spec.train.batch) * 1e6 / file.us_per_step;
   return s;
 }
 

@@ -41,7 +41,7 @@ int recorded_program() {
   prof::LiveSender sender(std::getenv(prof::kRecordFollower), 0);
   prof::RunSummary summary;
   summary.extra[prof::kRecordProcess] = prof::this_process();
-  summary.name = "saxpy", summary.origin = "record";
+  summary.name = "saxpy", summary.origin = "record", summary.us_per_step = 80;
   for (const char* told : {prof::kRecordLevel, prof::kRecordWindow, prof::kRecordCounters})
     summary.notes += std::string(std::getenv(told)) + " ";
   prof::RunFileWriter writer(prof::claim_file(std::getenv(prof::kRecordFile)), summary);
@@ -111,6 +111,8 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
   QCOMPARE(QFileInfo(kept->path).absolutePath(), QFileInfo(home_.path() + "/runs").absoluteFilePath());
   QVERIFY(kept->slot >= 0 && !kept->live());
   QTRY_COMPARE_WITH_TIMEOUT(kept->trace.span_count(), size_t{kBatches * kKernels}, 5000);
+  QVERIFY(kept->summary && kept->summary->us_per_step == 80);
+  QCOMPARE(kept->summary->samples_per_s, 0.0);  // how many it takes in a step is not known
 }
 
 void RecordingTest::everyProcessComesIntoTheLibrary() {

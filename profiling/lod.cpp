@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <unordered_map>
 
+#include "profiling/meaning_times.h"
+
 namespace ws::prof {
 
 namespace {
@@ -21,10 +23,6 @@ struct Sums {
   size_t count = 0;
   MeaningTimes times{};
 };
-
-void add_time(MeaningTimes& times, const Span& span, int64_t sign) {
-  times[std::min<size_t>(span.meaning, kMeanings - 1)] += sign * static_cast<int64_t>(span.duration);
-}
 
 // Sums over all spans before a place.
 Sums sums_before(const Track& track, Place place) {
@@ -42,7 +40,7 @@ Sums sums_before(const Track& track, Place place) {
   const size_t chunk = std::min((place.index + block.chunk_size / 2) / block.chunk_size, block.chunks.size() - 1);
   const size_t begin = chunk * block.chunk_size;  // of the nearest chunk, before the place or behind it
   for (size_t m = 0; m < kMeanings; ++m) sums.times[m] += block.chunks[chunk][m];
-  for (size_t i = begin; i < place.index; ++i) add_time(sums.times, block.spans[i], 1);
+  for (size_t i = begin; i < place.index; ++i) add_time(sums.times, block.spans[i]);
   for (size_t i = place.index; i < begin; ++i) add_time(sums.times, block.spans[i], -1);
   return sums;
 }

@@ -4,13 +4,11 @@
 #include <limits>
 #include <map>
 
+#include "profiling/meaning_times.h"
+
 namespace ws::prof {
 
 namespace {
-
-void add_time(MeaningTimes& times, const Span& span) {
-  times[std::min<size_t>(span.meaning, kMeanings - 1)] += static_cast<int64_t>(span.duration);
-}
 
 // Appends to a block whose last span starts no later.
 void push(SpanBlock& block, const Span& span) {

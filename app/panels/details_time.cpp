@@ -131,8 +131,7 @@ QString tracing_row(const Run& run) {
   if (!run.overheadMeasured()) return {};
   const double noise = run.overhead_spread / 2;  // 0: measured once
   const QString hidden = noise > 0 ? "not seen, noise ± " + fixed_text(noise * 100, 0) + " %" : "not seen";
-  return row("tracing costs",
-             run.overhead_share > noise ? "≥ " + fixed_text(run.overhead_share * 100, 1) + " %" : hidden);
+  return row("tracing costs", run.overheadSeen() ? "≥ " + fixed_text(run.overhead_share * 100, 1) + " %" : hidden);
 }
 
 bool same_range(const RunRange& a, const RunRange& b) { return a.run == b.run && a.range == b.range; }

@@ -74,7 +74,8 @@ std::string samples_against_first(const std::vector<ReportRun>& runs, size_t i) 
 // What tracing cost, with the distance of its quartiles; most runs are too short for a measurement.
 std::string overhead_text(const ReportRun& r) {
   if (std::isnan(r.overhead_share)) return "–";
-  return fixed(100 * std::max(r.overhead_share, 0.0), 1) + (r.overhead_spread > 0 ? " ± " + fixed(50 * r.overhead_spread, 1) : "");
+  return fixed(100 * std::max(r.overhead_share, 0.0), 1) +
+         (r.overhead_spread > 0 ? " ± " + fixed(50 * r.overhead_spread, 1) : "");
 }
 
 std::string warnings_html(const std::vector<ReportRun>& runs) {

@@ -77,6 +77,7 @@ class Run : public QObject {
   QString counters_note;       // whether hardware counters were sampled; empty: not asked for
   double overhead_share = 0;   // of tracing; 0.038 is 3.8 %
   double overhead_spread = 0;  // between its quartiles; both 0: not measured
+  bool overheadSeen() const { return overhead_share > overhead_spread / 2; }  // else it is lost in its noise
   bool overheadMeasured() const { return overhead_share != 0 || overhead_spread > 0; }
   bool lab = false;         // a sweep of the laboratory: curves and timelines, no training
   bool recording = false;   // another program that is being recorded

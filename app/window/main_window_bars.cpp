@@ -129,7 +129,7 @@ void MainWindow::refreshBars() {
     if (const QString wrong = what_is_missing(losses); !wrong.isEmpty()) parts.push_back({wrong, true});
     parts.push_back({tr("history %1").arg(bytes_text(static_cast<double>(run->trace.resident_bytes()))), false});
   }
-  if (run && run->overhead_share > 0)
+  if (run && run->overheadSeen())
     parts.push_back({tr("tracing costs at least %1 µs a step (%2 %)")
                          .arg(us_text(run->usPerStep() * run->overhead_share / (1 + run->overhead_share)))
                          .arg(run->overhead_share * 100, 0, 'f', 1),

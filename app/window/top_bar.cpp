@@ -332,10 +332,10 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
                                       : 0;
   const QStringList memory = bytes_text(bytes).split(' ');
   memory_->setValue(bytes > 0 ? memory.front() : "—", bytes > 0 ? memory.back() : "");
-  cost_->setText(run->overhead_share > 0
+  cost_->setText(run->overheadSeen()
                      ? tr("≥ %1 %").arg(run->overhead_share * 100, 0, 'f', 1) + (compact_ ? "" : tr(" overhead"))
                      : QString());
-  cost_->setToolTip(run->overhead_share > 0 ? overhead_tip() : QString());
+  cost_->setToolTip(run->overheadSeen() ? overhead_tip() : QString());
 }
 
 void TopBar::paintEvent(QPaintEvent*) {

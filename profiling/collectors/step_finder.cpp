@@ -120,31 +120,12 @@ std::vector<FoundStep> StepFinder::repetitions() {
   return steps;
 }
 
-// Where the host runs ahead, its ranges end before their kernels begin and say nothing of the GPU's time: then a step
-// is when its kernels ran. Known only where each range launched the same kernels, and none were launched after the
-// last; empty otherwise.
+// Empty where some of their kernels may be kept no longer, or were never recorded.
 std::vector<FoundStep> StepFinder::ranges_on_gpu(std::span<const FoundStep> ranges) {
   std::vector<SeenKernel>* const row = busiest_row();
-  if (!row || ranges.empty() || skipped_ || !settled_.empty() || !untraced_.empty()) return {};
+  if (!row || skipped_ || !settled_.empty() || !untraced_.empty()) return {};
   std::ranges::stable_sort(*row, {}, &SeenKernel::start);
-  const auto first = std::ranges::lower_bound(*row, ranges.front().start, {}, &SeenKernel::start);
-  const std::span<const SeenKernel> kernels(first, row->end());
-  std::vector<uint32_t> names;
-  for (const SeenKernel& kernel : kernels.subspan(kernels.size() / 2)) names.push_back(kernel.name);
-  const size_t period = find_period(names);
-  const size_t each = period == 0 ? 0 : kernels.size() / (ranges.size() * period) * period;
-  if (each == 0) return {};
-  const auto launched = kernels.last(ranges.size() * each);
-  std::vector<FoundStep> steps;
-  size_t behind = 0;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const auto step = launched.subspan(i * each, each);
-    if (step.front().start < ranges[i].start) return {};
-    if (!std::ranges::equal(step, launched.first(each), {}, &SeenKernel::name, &SeenKernel::name)) return {};
-    behind += step.front().start > ranges[i].end;
-    steps.push_back({step.front().start, step.back().end});
-  }
-  return 2 * behind > ranges.size() ? steps : std::vector<FoundStep>();
+  return steps_on_gpu(ranges, *row);
 }
 
 FoundSteps StepFinder::find() {

@@ -247,6 +247,28 @@ StepsSoFar find_steps_so_far(std::span<const SeenKernel> kernels, std::span<cons
   return found;
 }
 
+std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels) {
+  if (ranges.empty()) return {};
+  const auto first = std::ranges::lower_bound(kernels, ranges.front().start, {}, &SeenKernel::start);
+  kernels = kernels.subspan(static_cast<size_t>(first - kernels.begin()));
+  std::vector<uint32_t> names;
+  for (const SeenKernel& kernel : kernels) names.push_back(kernel.name);
+  const size_t period = find_period(names);
+  const size_t each = period == 0 ? 0 : kernels.size() / (ranges.size() * period) * period;
+  if (each == 0) return {};
+  const auto launched = kernels.last(ranges.size() * each);
+  std::vector<FoundStep> steps;
+  size_t behind = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto step = launched.subspan(i * each, each);
+    if (step.front().start < ranges[i].start) return {};
+    if (!std::ranges::equal(step, launched.first(each), {}, &SeenKernel::name, &SeenKernel::name)) return {};
+    behind += step.front().start > ranges[i].end;
+    steps.push_back({step.front().start, step.back().end});
+  }
+  return 2 * behind > ranges.size() ? steps : std::vector<FoundStep>();
+}
+
 std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges) {
   std::ranges::stable_sort(ranges, [](const FoundStep& a, const FoundStep& b) {
     return a.start != b.start ? a.start < b.start : a.end > b.end;

@@ -39,6 +39,10 @@ std::vector<FoundStep> find_last_steps(std::span<const SeenKernel> kernels, std:
 // Those of ranges that name themselves steps: of ranges inside each other the outer one. None where there are fewer
 // than two.
 std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges);
+// When the GPU ran the steps that such ranges are. Where the host runs ahead, its ranges end before their kernels begin
+// and say nothing of the GPU's time. Known only where each range launched the same kernels of one stream, and none were
+// launched after the last; empty otherwise, and where the host waits for its kernels.
+std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels);
 // "step 12", "Iteration#3", "ProfilerStep#7": a range by such a name is a step.
 bool names_a_step(std::string_view range);
 

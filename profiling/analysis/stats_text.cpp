@@ -109,11 +109,11 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
   return text;
 }
 
-std::string step_text(const StepSample& step) {
+std::string step_text(const StepSample& step, bool of_windows) {
   if (!step.traced()) return "";
   const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
   std::string text = "\n" + padded("µs", 12) + " " + padded("%", 7) + "  of a step, mean of the newest " +
-                     std::to_string(step.parts.steps) + "\n";
+                     std::to_string(step.parts.steps) + (of_windows ? " recorded kernel by kernel" : "") + "\n";
   const auto add = [&](double ns, const std::string& name) {
     text += padded(us_number(ns / steps), 12) + " " + padded(number(wall > 0 ? 100 * ns / wall : 0, 2), 7) + "  " +
             name + "\n";
@@ -188,7 +188,7 @@ std::string to_text(const TraceStats& s, const std::vector<std::string>& columns
   add("memsets", s.memsets, 0, "");
   add("API calls", s.api_calls, 0, "");
   add("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
-  text += gpu_text(s) + step_text(s.step);
+  text += gpu_text(s) + step_text(s.step, s.graphs > 0 && !s.step.work.contains(kWholeGraphs));
   if (!s.by_name.empty()) text += rows_text(s.by_name, "kernels", columns);
   if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops on the CPU", columns);
   return text + s.call_tables + s.memory_tables;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/gpu_steps.h"
@@ -62,6 +63,38 @@ std::vector<StepWindowNs> untraced_stretches(const Trace& trace, StepWindowNs wi
     });
   }
   return stretches;
+}
+
+// Which steps had a span of this kind begin in them, on tracks of that kind.
+std::vector<bool> steps_with(const std::vector<Span>& steps, const Trace& trace, TrackKind where, SpanKind what) {
+  std::vector<bool> with(steps.size(), false);
+  if (steps.empty()) return with;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != where) continue;
+    each_span(track, steps.front().start, steps.back().end(), [&](const Span& span) {
+      const auto after = std::ranges::upper_bound(steps, span.start, {}, &Span::start);
+      if (span.span_kind() == what && after != steps.begin())
+        with[static_cast<size_t>(after - steps.begin()) - 1] = true;
+    });
+  }
+  return with;
+}
+
+// Where graphs are recorded kernel by kernel in some steps and as a whole in the others, only the former say what a
+// step is made of: so many of the newest, even if they lie far back.
+std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWindowNs within, size_t most) {
+  constexpr size_t kFarBack = 5;
+  const TimeNs before = recorded_until(trace);
+  const std::vector<Span> steps = newest_steps(marks, within, before, kFarBack * most);
+  std::vector<Span> known;
+  const std::vector<bool> whole = steps_with(steps, trace, TrackKind::GraphLaunches, SpanKind::GraphRun);
+  if (std::ranges::any_of(whole, std::identity{})) {
+    const std::vector<bool> kernels = steps_with(steps, trace, TrackKind::Stream, SpanKind::Kernel);
+    for (size_t i = 0; i < steps.size(); ++i)
+      if (kernels[i] && !whole[i]) known.push_back(steps[i]);
+  }
+  const std::vector<Span>& from = known.size() > 1 ? known : steps;
+  return {from.end() - static_cast<std::ptrdiff_t>(std::min(most, from.size())), from.end()};
 }
 
 // An evaluation stands where an epoch ends; a pause is a gap that no step's own work explains.
@@ -234,7 +267,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   if (!track) return sample;
   StepWindowNs within = in_memory(trace);
   within.end = std::min(within.end, range.until);
-  const std::vector<Span> steps = newest_steps(*track, within, recorded_until(trace), range.steps);
+  const std::vector<Span> steps = sampled_steps(*track, trace, within, range.steps);
   if (steps.empty()) return sample;
   const Breaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   const std::vector<Row> rows = rows_of(steps, breaks);

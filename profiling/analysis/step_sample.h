@@ -44,7 +44,7 @@ struct SampleRange {
 
 // `marks` hold the steps, `trace` what was done in them: the same trace, or GpuSteps' where the host ran ahead. With
 // the steps of an epoch (0: unknown) evaluations are known by where they stand. Steps of which nothing was traced on
-// purpose are none of the sample.
+// purpose are none of the sample; nor are those whose graphs were recorded as a whole, where others have kernels.
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range = {});
 // For a trace whose program's choices are not known: its marks, or the GPU's steps when the host ran ahead.
 StepSample sample_steps(const Trace& trace, double steps_per_epoch);

@@ -3,6 +3,10 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <thread>
+
 #include "profiling/clock.h"
 #include "profiling/collectors/cupti_calls.h"
 
@@ -175,7 +179,8 @@ bool CuptiSession::graph_kernels_recorded() const {
          !graph_runs_on_.load(std::memory_order_relaxed);
 }
 
-// The wait is ours: calls are not recorded any more.
+// The wait is ours: calls are not recorded any more. What ends meanwhile is flushed meanwhile, since the GPU stands
+// still from the last graph's end until the last flush's.
 void CuptiSession::end_graph_kernels() {
   {
     std::lock_guard lock(kinds_mutex_);
@@ -184,7 +189,16 @@ void CuptiSession::end_graph_kernels() {
     kernels.calls = false;
     apply_locked(kernels);
   }
-  cudaDeviceSynchronize();
+  {
+    const std::jthread flushing([](const std::stop_token& waited) {
+      std::mutex mutex;
+      std::condition_variable_any ended;
+      std::unique_lock lock(mutex);
+      while (!ended.wait_for(lock, waited, std::chrono::milliseconds(1), [&] { return waited.stop_requested(); }))
+        cuptiActivityFlushAll(0);
+    });
+    cudaDeviceSynchronize();
+  }
   cuptiActivityFlushAll(0);
 }
 

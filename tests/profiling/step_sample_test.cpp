@@ -112,6 +112,31 @@ TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
   EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 50}).parts.steps, 49);
 }
 
+// A window of steps kernel by kernel, whole graphs between: a mean over both would tell of no step there was.
+TEST(StepSample, WhatAStepIsMadeOfIsKnownFromThoseWithKernels) {
+  Made made;
+  for (uint32_t step = 0; step < 300; ++step) {
+    const TimeNs start = 1000 + step * 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990);
+    if (step % 100 == 20) continue;  // recorded neither way: how a window ends
+    if (step % 100 < 20) {
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 600, "gemm");
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Loss, start + 700, start + 900, "loss");
+    } else {
+      made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, start, start + 900, "graph 2");
+    }
+  }
+  const StepSample sample = sample_steps(made.trace, made.trace, 0);
+  EXPECT_EQ(sample.parts.steps, 3 * 19) << "the last of each window only ends the one before it";
+  EXPECT_EQ(part(sample.parts, Meaning::Matrix), 600 * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Loss), 200 * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Other), 0);
+  EXPECT_DOUBLE_EQ(sample.kernels_per_step, 2);
+  EXPECT_EQ(sample.work.count(kWholeGraphs), 0u);
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 40}).parts.steps, 2 * 19) << "they may lie far back";
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 10}).work.count(kWholeGraphs), 1u) << "too far";
+}
+
 // It ended while the tracing rested, before the rest was written down.
 TEST(StepSample, LeavesOutLastStepsOfWhichNothingWasRecorded) {
   Made made;

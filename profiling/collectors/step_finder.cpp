@@ -45,10 +45,12 @@ void StepFinder::take(TrackKind kind, const std::string& row, std::span<const Sp
     if (kind == TrackKind::Phases && names_a_step(names[at])) ranges_.push_back(time);
     if (kind == TrackKind::Api && allocates_on_device(span, names[at]))
       allocations_.push_back(span.start), ++kept_, ++calls_seen_;
+    if (kind == TrackKind::Api && span.span_meaning() == Meaning::Launch && span.correlation != 0 && !let_go_)
+      launches_.push_back({span.correlation, span.start});
     if (span.span_kind() != SpanKind::Kernel && span.span_kind() != SpanKind::GraphRun) continue;
     if (numbers[at] < 0) numbers[at] = number(names[at]);
     if (!stream) stream = &kernels_[row];
-    stream->push_back({span.start, span.end(), static_cast<uint32_t>(numbers[at])});
+    stream->push_back({span.start, span.end(), static_cast<uint32_t>(numbers[at]), span.correlation});
     ++kept_;
   }
   if (kept_ >= most_kept_) settle();
@@ -68,6 +70,8 @@ std::vector<SeenKernel>* StepFinder::busiest_row() {
 
 // The steps so far take the place of the kernels they were found in, so that a recording may be of any length.
 void StepFinder::settle() {
+  let_go_ = true;
+  launches_ = {};
   std::ranges::sort(untraced_, {}, &FoundStep::start);
   std::vector<SeenKernel>* const row = busiest_row();
   TimeNs until = 0;
@@ -123,9 +127,10 @@ std::vector<FoundStep> StepFinder::repetitions() {
 // Empty where some of their kernels may be kept no longer, or were never recorded.
 std::vector<FoundStep> StepFinder::ranges_on_gpu(std::span<const FoundStep> ranges) {
   std::vector<SeenKernel>* const row = busiest_row();
-  if (!row || skipped_ || !settled_.empty() || !untraced_.empty()) return {};
+  if (!row || let_go_ || !untraced_.empty()) return {};
   std::ranges::stable_sort(*row, {}, &SeenKernel::start);
-  return steps_on_gpu(ranges, *row);
+  std::ranges::sort(launches_, {}, &SeenLaunch::call);
+  return launches_.empty() ? steps_on_gpu(ranges, *row) : steps_on_gpu(ranges, *row, launches_);
 }
 
 FoundSteps StepFinder::find() {

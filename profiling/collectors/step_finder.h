@@ -41,12 +41,14 @@ class StepFinder {
   std::vector<FoundStep> ranges_;                           // that name themselves steps
   std::vector<FoundStep> untraced_;                         // nothing was recorded meanwhile
   std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream; runs of graphs have rows of their own
+  std::vector<SeenLaunch> launches_;                        // the calls, where those were recorded
   std::vector<TimeNs> allocations_;  // when the driver's allocator was called, where that is known
   std::unordered_map<std::string, uint32_t> names_;
   std::vector<FoundStep> settled_;  // steps whose kernels are no longer kept
   std::string settled_row_;         // theirs
   std::vector<SeenKernel> usual_;
-  bool skipped_ = false;  // some kernels went that were in no step
+  bool let_go_ = false;   // some kernels are kept no longer
+  bool skipped_ = false;  // some of them were in no step
   size_t most_kept_, kept_ = 0;
   uint64_t allocator_calls_ = 0, calls_seen_ = 0, calls_in_steps_ = 0;
 };

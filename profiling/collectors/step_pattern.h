@@ -12,6 +12,11 @@ namespace ws::prof {
 struct SeenKernel {
   TimeNs start, end;
   uint32_t name;
+  uint32_t call = 0;  // the number of the one that launched it
+};
+struct SeenLaunch {
+  uint32_t call;
+  TimeNs start;
 };
 
 // The number of kernels after which the sequence repeats; 0 when it does not.
@@ -40,8 +45,12 @@ std::vector<FoundStep> find_last_steps(std::span<const SeenKernel> kernels, std:
 // than two.
 std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges);
 // When the GPU ran the steps that such ranges are. Where the host runs ahead, its ranges end before their kernels begin
-// and say nothing of the GPU's time. Known only where each range launched the same kernels of one stream, and none were
-// launched after the last; empty otherwise, and where the host waits for its kernels.
+// and say nothing of the GPU's time. Empty where that is not known, and where the host waits for its kernels. By the
+// calls, in order of their numbers, that launched the kernels of one stream: from whatever thread, while a range was
+// open.
+std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels,
+                                    std::span<const SeenLaunch> launches);
+// The same without calls: known only where each range launched the same kernels, and none were launched after the last.
 std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels);
 // "step 12", "Iteration#3", "ProfilerStep#7": a range by such a name is a step.
 bool names_a_step(std::string_view range);

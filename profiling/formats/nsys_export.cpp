@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "profiling/analysis/span_walk.h"
@@ -146,8 +147,10 @@ class NsysWriter {
 
   void write_track(const Track& track, int64_t index) {
     const int64_t device = number_in(track.group, 0), stream = number_in(track.name, 0);
-    const int64_t thread = global_pid_ | (index + 1);
-    if (!on_gpu(track)) db_.prepare("INSERT INTO ThreadNames VALUES(?, 10, ?)").run(string_id(track.name), thread);
+    const RowThread owner = thread_of_row(track.name);
+    const int64_t thread = global_pid_ | (owner.number > 0 ? owner.number : kThreads + index);
+    if (!on_gpu(track) && named_.insert(thread).second)
+      db_.prepare("INSERT INTO ThreadNames VALUES(?, 10, ?)").run(string_id(owner.name), thread);
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
       if (is_stream_wait(track, span))
         write_wait(span, device, number_in(track.name, kNoStream));
@@ -263,6 +266,7 @@ class NsysWriter {
   Database db_;
   std::optional<Statement> string_, kernel_, call_, copy_, memset_, graph_, wait_, range_;
   std::unordered_map<std::string, int64_t> strings_;
+  std::set<int64_t> named_;  // threads
   int64_t pid_ = getpid() & 0xffffff, global_pid_ = pid_ << 24, grid_ = 0;
 };
 

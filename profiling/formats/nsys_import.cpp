@@ -19,7 +19,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr size_t kMostStrings = 1 << 22;
+constexpr size_t kMostStrings = 1 << 22, kMostThreads = 1 << 16, kLongestThread = 64;
 
 uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
 
@@ -59,6 +59,7 @@ class NsysReader {
 
   RunData read() {
     part("StringIds", [&] { read_strings(); });
+    part("ThreadNames", [&] { read_thread_names(); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { find_processes(); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { read_kernels(); });
     part("CUPTI_ACTIVITY_KIND_MEMCPY", [&] { read_copies(); });
@@ -284,7 +285,20 @@ class NsysReader {
     }
   }
 
-  static std::string thread_text(int64_t global) { return "thread " + std::to_string(global & 0xffffff); }
+  void read_thread_names() {
+    NsysRows rows(db_, "ThreadNames", {"nameId", "globalTid"});
+    while (rows.next() && threads_.size() < kMostThreads) threads_[rows.integer(1)] = string(rows.integer(0));
+  }
+
+  // "pt_autograd_0 4322", or "thread 4322" of one that has no name.
+  std::string thread_text(int64_t global) const {
+    const std::string number = std::to_string(global & 0xffffff);
+    const auto named = threads_.find(global);
+    if (named == threads_.end() || named->second.empty() || named->second.starts_with("thread "))
+      return "thread " + number;
+    const std::string name = named->second.substr(0, kLongestThread);
+    return (global & 0xffffff) < kThreads ? name + " " + number : name;  // a row of ours that is no thread
+  }
 
   void read_calls() {
     NsysRows rows(db_, "CUPTI_ACTIVITY_KIND_RUNTIME", {"start", "end", "globalTid", "correlationId", "nameId"});
@@ -350,8 +364,8 @@ class NsysReader {
   bool ours_ = false;
   RunData run_;
   TraceBuilder builder_;
-  std::unordered_map<int64_t, std::string> strings_;
-  bool several_ = false;  // processes
+  std::unordered_map<int64_t, std::string> strings_, threads_;  // threads by their global number
+  bool several_ = false;                                        // processes
   int64_t busiest_ = 0;
   std::unordered_map<uint64_t, uint32_t> correlations_;  // where there are several
 };

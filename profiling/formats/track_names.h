@@ -17,6 +17,14 @@ const char* wait_name(int64_t type);
 int64_t wait_type(std::string_view name);
 std::string gpu_name(int64_t device);
 
+// Whose a row of the host is: "thread 4322 calls", "CUDA API, python3 4322". Number 0: of no thread in particular.
+struct RowThread {
+  std::string name;
+  int64_t number = 0;
+};
+RowThread thread_of_row(std::string_view row);
+inline constexpr int64_t kThreads = 1 << 22;  // the system numbers no more
+
 // "pageable → device" and the like, in the words of each tool. The first eight have the numbers of Nsight Systems;
 // Host: pageable or pinned, which some traces do not tell.
 enum class MemoryPlace : uint8_t {

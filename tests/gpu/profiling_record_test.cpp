@@ -128,6 +128,32 @@ TEST_F(Recording, FindsTheRangesThatTheProgramNames) {
   EXPECT_EQ(reader.summary().extra.at("steps_from"), "NVTX ranges");
 }
 
+// Its ranges end long before their kernels begin: the steps are when those ran, each with its own.
+TEST_F(Recording, StepsOfAHostThatRunsAheadAreWhenTheirKernelsRan) {
+  need_gpu();
+  if (IsSkipped()) return;
+  ASSERT_EQ(run("ahead"), 0);
+  RunFileReader reader(file_);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  std::vector<Span> steps, kernels;
+  for (const Track& track : trace.tracks())
+    each_span(track, -kAlways, kAlways, [&](const Span& span) {
+      if (track.kind == TrackKind::Steps) steps.push_back(span);
+      if (track.kind == TrackKind::Stream && is_kernel(span)) kernels.push_back(span);
+    });
+  std::ranges::sort(kernels, {}, &Span::start);
+  ASSERT_EQ(steps.size(), 60u);
+  ASSERT_EQ(kernels.size(), 60u + 20 * (1 + 2 + 3) + 1);
+  size_t next = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i].start, kernels[next].start) << "step " << i;
+    next += 2 + i % 3;
+    EXPECT_EQ(steps[i].end(), kernels[next - 1].end()) << "step " << i;
+  }
+  EXPECT_EQ(reader.summary().extra.at("steps_from"), "NVTX ranges");
+}
+
 // The program counts the nodes of its graph and its launches itself.
 TEST_F(Recording, HoldsWhatTheNodesOfAGraphTimesItsLaunchesComeTo) {
   need_gpu();

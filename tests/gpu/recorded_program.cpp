@@ -1,5 +1,5 @@
 // A CUDA program that knows nothing of Warpscope, to be recorded: trains nothing, in steps.
-//   recorded_program plain|fork|exit|none|nvtx|counted
+//   recorded_program plain|fork|exit|none|nvtx|ahead|counted
 //   recorded_program long|graphs [MS]      for 1500 ms
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -84,6 +84,19 @@ void train_with_ranges(cudaStream_t stream) {
   }
 }
 
+// 60 steps that name themselves, each with other kernels than the one before, and all launched before the first is
+// over.
+void train_ahead(cudaStream_t stream) {
+  for (int step = 0; step < 60; ++step) {
+    nvtxRangePushA(("training step " + std::to_string(step)).c_str());
+    t::launch_spin(stream, 200'000);
+    for (int i = 0; i <= step % 3; ++i) t::launch_other(stream);
+    nvtxRangePop();
+  }
+  t::launch_empty(stream);  // of no step
+  cudaStreamSynchronize(stream);
+}
+
 // A graph whose nodes are asked for by kind, launched so many times. Says what the GPU had to do by that.
 bool count_graph(cudaStream_t stream) {
   constexpr int kLaunches = 250;
@@ -141,7 +154,7 @@ int main(int argc, char** argv) {
     return cudaGetLastError() == cudaSuccess && steps > 0 ? 0 : 7;
   }
   if (mode == "counted") return count_graph(stream) ? 0 : 6;
-  mode == "nvtx" ? train_with_ranges(stream) : train(stream);
+  mode == "nvtx" ? train_with_ranges(stream) : mode == "ahead" ? train_ahead(stream) : train(stream);
   if (mode == "exit") _exit(3);  // without any clean-up
   return 0;
 }

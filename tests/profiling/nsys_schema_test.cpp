@@ -281,6 +281,32 @@ TEST_F(NsysSchema, AnyColumnMayBeMissing) {
   EXPECT_NE(said(e.trace)[14].find(": gemm 1500+400"), std::string::npos) << said(e.trace)[14];
 }
 
+TEST_F(NsysSchema, ThreadsHaveTheirNames) {
+  const RunData e =
+      import_2024_and(sql("INSERT INTO StringIds VALUES (900, 'pt_autograd_0'); "
+                          "INSERT INTO ThreadNames VALUES (900, 10, :tid), (901, 10, :pid);"));
+  EXPECT_TRUE(e.problems.empty());
+  const auto lines = said(e.trace);
+  const auto with = [&](const std::string& text) {
+    return std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with(text); });
+  };
+  EXPECT_EQ(with("CPU / CUDA API, pt_autograd_0 4322: "), 5);
+  EXPECT_GT(with("CPU / pt_autograd_0 4322 ranges: "), 0);
+  export_run(e, path("again.sqlite"));
+  EXPECT_EQ(said(import_run(path("again.sqlite")).trace), lines) << "and keep them";
+}
+
+TEST(TrackNames, ARowTellsItsThread) {
+  const auto thread = [](const char* row) { return std::pair(thread_of_row(row).name, thread_of_row(row).number); };
+  using Thread = std::pair<std::string, int64_t>;
+  EXPECT_EQ(thread("thread 4322 calls"), Thread("thread 4322", 4322));
+  EXPECT_EQ(thread("thread 1"), Thread("thread 1", 1));
+  EXPECT_EQ(thread("CUDA API, python3 17"), Thread("python3", 17));
+  EXPECT_EQ(thread("my loop 17 ranges"), Thread("my loop", 17));
+  for (const char* row : {"steps", "worker 2", "thread 99999999 calls", "thread x", "CUDA API, main", " calls", ""})
+    EXPECT_EQ(thread(row), Thread(row, 0));
+}
+
 // Two processes number their calls alike and use streams of the same numbers.
 TEST_F(NsysSchema, ProcessesAreKeptApart) {
   const int64_t other = int64_t{99} << 24;

@@ -26,13 +26,24 @@ struct Program {
   explicit Program(size_t most_kept) : finder(most_kept) {}
   StepFinder finder;
   TimeNs now = 1000;
+  uint32_t call = 0;  // that launches the next kernel; 0: calls are not recorded
   void put(TrackKind track, const std::string& row, const Span& span) { finder.take(track, row, {&span, 1}, kNames); }
+  Span kernel(size_t name) {
+    Span span = span_at(SpanKind::Kernel, name, now, now + 500);
+    if (call != 0) span.correlation = call++;
+    return span;
+  }
+  void launch(TimeNs at, uint32_t number) {
+    Span span = span_at(SpanKind::Api, 3, at, at + 5);
+    span.meaning = static_cast<uint64_t>(Meaning::Launch);
+    span.correlation = number;
+    put(TrackKind::Api, "CPU calls", span);
+  }
   // Four kernels of 500 ns, a gap of 100 between them and of 2000 before the first: 4300 in all.
   void step(bool recorded = true, size_t first = 0) {
     for (size_t k = 0; k < 4; ++k) {
       now += k == 0 ? 2000 : 100;
-      if (recorded && k >= first)
-        put(TrackKind::Stream, "GPU 0 stream 7", span_at(SpanKind::Kernel, k, now, now + 500));
+      if (recorded && k >= first) put(TrackKind::Stream, "GPU 0 stream 7", kernel(k));
       now += 500;
     }
     const StepAllocations calls{.allocations = 1, .frees = 1, .host_allocations = 1};
@@ -116,6 +127,48 @@ TEST(StepFinder, RangesStayWhereTheyAreWhenOneLaunchedOtherKernels) {
   const FoundSteps found = program.finder.find();
   ASSERT_EQ(found.steps.size(), 40u);
   EXPECT_EQ(found.steps[0].start, 20'000);
+}
+
+// The calls tell which range each kernel is of, whatever else it launched: one here has two kernels, one has none.
+TEST(StepFinder, CallsTellWhatRanForARange) {
+  Program program;
+  program.call = 77;
+  for (uint32_t number = 77; number < 77 + 12; ++number) program.launch(1000 + number, number);
+  for (int i = 0; i < 3; ++i) program.step();
+  const auto kernels_of = [](int step) { return step == 30 ? 0u : step == 20 ? 2u : 4u; };
+  TimeNs host = 20'000;
+  uint32_t number = program.call;
+  for (int i = 0; i < 40; ++i, host += 200) {
+    for (uint32_t k = 0; k < kernels_of(i); ++k) program.launch(host + 10 * (k + 1), number++);
+    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, host, host + 150));
+  }
+  program.now = host;
+  std::vector<FoundStep> truth;
+  for (int i = 0; i < 40; ++i) {
+    const TimeNs before = program.now;
+    if (kernels_of(i) > 0) program.step(true, 4 - kernels_of(i));
+    const TimeNs first = before + (kernels_of(i) == 4 ? 2000 : 2000 + 2 * 600);
+    truth.push_back(kernels_of(i) > 0 ? FoundStep{first, program.now} : FoundStep{before, before});
+  }
+  program.now += 2000;
+  program.launch(host, number);  // after the last range, as an evaluation is
+  program.put(TrackKind::Stream, "GPU 0 stream 7", program.kernel(2));
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), truth.size());
+  EXPECT_TRUE(found.by_ranges);
+  for (size_t i = 0; i < truth.size(); ++i) {
+    EXPECT_EQ(found.steps[i].start, truth[i].start) << i;
+    EXPECT_EQ(found.steps[i].end, truth[i].end) << i;
+  }
+}
+
+// Most calls were not heard: what ran for a range is not known, though the kernels repeat.
+TEST(StepFinder, RangesStayWhereTheyAreWhenCallsAreMissing) {
+  Ahead program(40);
+  program.call = 5;
+  program.launch(20'010, 5);
+  for (int i = 0; i < 40; ++i) program.step();
+  EXPECT_EQ(program.finder.find().steps[0].start, 20'000);
 }
 
 TEST(StepFinder, RangesThatNameStepsComeFirst) {

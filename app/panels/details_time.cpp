@@ -163,13 +163,16 @@ QString note_html(const QString& text) {
 QString step_details(const Run& run) {
   const StepSplit& split = run.split;
   if (split.steps == 0 || split.wall_us <= 0) return {};
-  QString html = heading(theme().focus, run.title, us_text(split.wall_us) + " µs", run.slot);
+  const bool long_step = split.wall_us >= 10'000;  // five digits of each part have no room
+  const double unit = long_step ? 1000 : 1;
+  QString html =
+      heading(theme().focus, run.title, us_text(split.wall_us / unit) + (long_step ? " ms" : " µs"), run.slot);
   QString parts;
   for (const SplitPart& part : split.parts)
     parts += part_row(part.meaning,
                       part.meaning == prof::Meaning::Idle ? QObject::tr("gaps, idle")
                                                           : QString::fromUtf8(prof::meaning_name(part.meaning)),
-                      us_text(part.us), part.us / split.wall_us);
+                      us_text(part.us / unit), part.us / split.wall_us);
   html += table(parts);
   const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
   return rest.isEmpty() ? html : html + table(rest);

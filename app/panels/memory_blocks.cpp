@@ -4,6 +4,7 @@
 #include <map>
 
 #include "app/panels/plan_model.h"
+#include "app/timeline/time_scale.h"
 #include "app/timeline/trace_queries.h"
 
 namespace ws::app {
@@ -117,6 +118,20 @@ std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace) {
   return own.empty() ? std::vector<prof::MemoryEvent>(newest, all.end()) : own;
 }
 
+void add_steps(MemoryMap& map, const prof::Trace& trace, int64_t from, int64_t last) {
+  for (int64_t step = from; step <= last; ++step)
+    if (const prof::Span* span = span_of_step(trace, step - 1))
+      map.sections.push_back({static_cast<double>(span->start), QString("step %1").arg(step - 1)});
+}
+
+void add_times(MemoryMap& map) {
+  constexpr double kWidth = 6, kApart = 1;  // about so many
+  const TimeRange whole{static_cast<prof::TimeNs>(map.x_begin), static_cast<prof::TimeNs>(map.x_end)};
+  const Ruler times = ruler({whole, 0, kWidth}, kApart);
+  for (const Ruler::Tick& tick : times.ticks)
+    map.sections.push_back({static_cast<double>(tick.time), offset_time(tick.time, times.step)});
+}
+
 }  // namespace
 
 MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
@@ -146,9 +161,8 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
     open.erase(it);
   }
   for (auto& [address, block] : open) block.x1 = map.x_end, map.blocks.push_back(std::move(block));
-  for (int64_t step = from_step; step <= static_cast<int64_t>(last_step); ++step)
-    if (const prof::Span* span = span_of_step(trace, step - 1))
-      map.sections.push_back({static_cast<double>(span->start), QString("step %1").arg(step - 1)});
+  map.steps = last_step > 0 ? steps : 0;
+  last_step > 0 ? add_steps(map, trace, from_step, last_step) : add_times(map);
   fold_addresses(map);
   add_use(map);
   return map;

@@ -30,7 +30,8 @@ struct MemoryMap {
   uint64_t height = 1;  // bytes
   std::vector<MapBlock> blocks;
   std::vector<UsePoint> use;                         // a step: holds until the next
-  std::vector<std::pair<double, QString>> sections;  // phases (by op), steps (by time)
+  std::vector<std::pair<double, QString>> sections;  // phases (by op), steps or times (by time)
+  int64_t steps = 0;                                 // the newest that are shown; 0: all there is, or is kept
   std::vector<uint64_t> seams;                       // places where addresses between segments are left out
   uint64_t peak = 0, reserved = 0, sum_bytes = 0;
   double peak_x = 0;
@@ -39,7 +40,7 @@ struct MemoryMap {
 };
 
 MemoryMap plan_map(const Plan& plan);
-// The newest `steps` steps of the allocations that a trace recorded.
+// The newest `steps` steps of the allocations that a trace recorded; all of them where it does not know their steps.
 MemoryMap event_map(const prof::Trace& trace, int64_t steps);
 // Bytes that are free below the top of what is used at `x`, as a share of that top: what holes cost.
 double holes_at(const MemoryMap& map, double x);

@@ -140,9 +140,10 @@ void MemoryMapPanel::refresh() {
   if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown);
   source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
   pane_->setTitle(tr("Memory map"),
-                  map.empty() ? QString()
-                  : map.by_op ? tr("address × lifetime · a buffer has the colour of the op that writes it")
-                              : tr("address × time · last %1 steps · colour of the op that asked").arg(kStepsShown));
+                  map.empty()     ? QString()
+                  : map.by_op     ? tr("address × lifetime · a buffer has the colour of the op that writes it")
+                  : map.steps > 0 ? tr("address × time · last %1 steps · colour of the op that asked").arg(map.steps)
+                                  : tr("address × time · colour of the op that asked, where it is known"));
   std::vector<double> kib;
   for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
   HistogramData bins = histogram_of(kib, 40, true);

@@ -2,6 +2,7 @@
 
 #include <QPainter>
 #include <QPainterPath>
+#include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -17,7 +18,10 @@ namespace {
 constexpr double kLabels = 62, kTitle = 20, kEdge = 12, kLineHeight = 26, kFoot = 16;
 constexpr size_t kLabelRoom = 11;  // px a row of the sizes needs for its label
 
-QString class_text(uint64_t from) { return bytes_text(static_cast<double>(from)); }
+// Powers of two: without the decimals, which are none.
+QString class_text(uint64_t from) {
+  return bytes_text(static_cast<double>(from)).replace(QRegularExpression("\\.0+ "), " ");
+}
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "profiling/formats/track_names.h"
+
 namespace ws::app {
 namespace {
 
@@ -48,6 +50,8 @@ QString lane_title(const LaneSource& source, const prof::Track& track, bool own)
            : track.depth == 1 ? QStringLiteral("driver API")
                               : QStringLiteral("allocator");
   if (track.kind == TrackKind::Copies) return QStringLiteral("memcpy");
+  if (track.kind == TrackKind::GraphLaunches && track.depth == 0)  // "stream 13 graphs" has no room
+    return QStringLiteral("graphs %1").arg(prof::number_in(track.name, 0));
   return track.depth > 0 ? QString() : QString::fromStdString(track.name);
 }
 

@@ -50,7 +50,9 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     weak_ = tr(" · loading data");
   } else if (run && run->summary) {
     strong_ = QString::fromUtf8(to_string(run->summary->status).data());
-    weak_ = tr(" · %1 steps in %2").arg(count_text(run->summary->steps), duration_text(run->summary->wall_s));
+    const QString steps = count_text(run->summary->steps);
+    weak_ = tr(" · %1 steps in %2").arg(steps, duration_text(run->summary->wall_s));
+    shorter_ = tr(" · %1 steps").arg(steps);
     done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
   }
   setAccessibleName(tr("Progress"));

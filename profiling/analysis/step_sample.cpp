@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "profiling/analysis/compare.h"
 #include "profiling/analysis/gpu_steps.h"
@@ -65,36 +64,43 @@ std::vector<StepWindowNs> untraced_stretches(const Trace& trace, StepWindowNs wi
   return stretches;
 }
 
-// Which steps had a span of this kind begin in them, on tracks of that kind.
-std::vector<bool> steps_with(const std::vector<Span>& steps, const Trace& trace, TrackKind where, SpanKind what) {
+// Which steps had such a span begin in them, on tracks of that kind.
+template <class Is>
+std::vector<bool> steps_with(const std::vector<Span>& steps, const Trace& trace, TrackKind where, Is is) {
   std::vector<bool> with(steps.size(), false);
   if (steps.empty()) return with;
   for (const Track& track : trace.tracks()) {
     if (track.kind != where) continue;
     each_span(track, steps.front().start, steps.back().end(), [&](const Span& span) {
       const auto after = std::ranges::upper_bound(steps, span.start, {}, &Span::start);
-      if (span.span_kind() == what && after != steps.begin())
-        with[static_cast<size_t>(after - steps.begin()) - 1] = true;
+      if (after != steps.begin() && is(span)) with[static_cast<size_t>(after - steps.begin()) - 1] = true;
     });
   }
   return with;
 }
 
+bool has_whole_graphs(const Trace& trace) {
+  return std::ranges::any_of(
+      trace.tracks(), [](const Track& track) { return track.kind == TrackKind::GraphLaunches && track.spans > 0; });
+}
+
 // Where graphs are recorded kernel by kernel in some steps and as a whole in the others, only the former say what a
 // step is made of: so many of the newest, even if they lie far back.
 std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWindowNs within, size_t most) {
-  constexpr size_t kFarBack = 5;
-  const TimeNs before = recorded_until(trace);
-  const std::vector<Span> steps = newest_steps(marks, within, before, kFarBack * most);
-  std::vector<Span> known;
-  const std::vector<bool> whole = steps_with(steps, trace, TrackKind::GraphLaunches, SpanKind::GraphRun);
-  if (std::ranges::any_of(whole, std::identity{})) {
-    const std::vector<bool> kernels = steps_with(steps, trace, TrackKind::Stream, SpanKind::Kernel);
+  constexpr size_t kFarBack = 10'000;
+  const bool look_back = has_whole_graphs(trace);
+  std::vector<Span> steps =
+      newest_steps(marks, within, recorded_until(trace), look_back ? std::max(most, kFarBack) : most);
+  if (look_back) {
+    const auto whole = steps_with(steps, trace, TrackKind::GraphLaunches, is_kernel);
+    const auto kernels = steps_with(steps, trace, TrackKind::Stream, [](const Span& s) { return s.flags & kInGraph; });
+    std::vector<Span> known;
     for (size_t i = 0; i < steps.size(); ++i)
       if (kernels[i] && !whole[i]) known.push_back(steps[i]);
+    if (known.size() > 1) steps = std::move(known);
   }
-  const std::vector<Span>& from = known.size() > 1 ? known : steps;
-  return {from.end() - static_cast<std::ptrdiff_t>(std::min(most, from.size())), from.end()};
+  steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(std::min(most, steps.size())));
+  return steps;
 }
 
 // An evaluation stands where an epoch ends; a pause is a gap that no step's own work explains.

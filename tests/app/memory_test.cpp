@@ -22,6 +22,7 @@ class MemoryTest : public QObject {
   void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
   void mapOfThePlanDoesNotOverlap();
   void mapOfTheEventsClosesBlocks();
+  void mapOfEventsWithoutStepsSaysTimes();
   void mapIsDrawnAndChosen();
   void holesAndSizesOverTime();
   void theProgramsOwnAllocatorSpeaksFirst();
@@ -98,7 +99,21 @@ void MemoryTest::mapOfTheEventsClosesBlocks() {
   QCOMPARE(map.peak, uint64_t{192});
   QCOMPARE(map.seams.size(), size_t{1});
   QVERIFY(map.height < 4096);  // the empty addresses between are left out
+  QCOMPARE(map.steps, int64_t{2});
   QVERIFY(event_map(prof::Trace{}, 2).empty());
+}
+
+void MemoryTest::mapOfEventsWithoutStepsSaysTimes() {
+  prof::Trace trace;
+  for (int i = 0; i < 40; ++i)
+    trace.append_memory({i * prof::TimeNs{100'000'000}, 0x1000u + 64u * static_cast<unsigned>(i), 64, 0, prof::kNoOp,
+                         prof::MemoryEventKind::Allocate, 0});
+  const MemoryMap map = event_map(trace, 2);
+  QCOMPARE(map.blocks.size(), size_t{40});
+  QCOMPARE(map.steps, int64_t{0});
+  QCOMPARE(map.sections.size(), size_t{4});
+  QCOMPARE(map.sections[2].second, QStringLiteral("2 s"));
+  QCOMPARE(map.sections[2].first, 2e9);
 }
 
 void MemoryTest::mapIsDrawnAndChosen() {

@@ -10,7 +10,7 @@ namespace ws::prof {
 struct Made {
   Trace trace;
   void add(TrackKind track, SpanKind kind, Meaning meaning, TimeNs start, TimeNs end, const char* name = "x",
-           uint32_t correlation = 0) {
+           uint32_t correlation = 0, uint8_t flags = 0) {
     Span span;
     span.start = start;
     span.duration = static_cast<uint64_t>(end - start);
@@ -18,6 +18,7 @@ struct Made {
     span.meaning = static_cast<uint8_t>(meaning);
     span.name = trace.intern(name);
     span.correlation = correlation;
+    span.flags = flags;
     trace.append(trace.track(track, "row " + std::to_string(static_cast<int>(track)),
                              track == TrackKind::Stream ? "GPU 0" : "CPU"),
                  span);

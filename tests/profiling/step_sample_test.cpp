@@ -113,15 +113,15 @@ TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
 }
 
 // A window of steps kernel by kernel, whole graphs between: a mean over both would tell of no step there was.
-TEST(StepSample, WhatAStepIsMadeOfIsKnownFromThoseWithKernels) {
+TEST(StepSample, WhatAStepIsMadeOfIsKnownFromThoseWhoseGraphsHaveKernels) {
   Made made;
   for (uint32_t step = 0; step < 300; ++step) {
     const TimeNs start = 1000 + step * 1000;
     made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990);
     if (step % 100 == 20) continue;  // recorded neither way: how a window ends
     if (step % 100 < 20) {
-      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 600, "gemm");
-      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Loss, start + 700, start + 900, "loss");
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 600, "gemm", 1, kInGraph);
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Loss, start + 700, start + 900, "loss", 1, kInGraph);
     } else {
       made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, start, start + 900, "graph 2");
     }
@@ -133,8 +133,21 @@ TEST(StepSample, WhatAStepIsMadeOfIsKnownFromThoseWithKernels) {
   EXPECT_EQ(part(sample.parts, Meaning::Other), 0);
   EXPECT_DOUBLE_EQ(sample.kernels_per_step, 2);
   EXPECT_EQ(sample.work.count(kWholeGraphs), 0u);
-  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 40}).parts.steps, 2 * 19) << "they may lie far back";
-  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 10}).work.count(kWholeGraphs), 1u) << "too far";
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 20}).parts.steps, 19) << "of the newest window";
+}
+
+// The first steps were launched kernel by kernel, to warm up, and no graph's kernels are known.
+TEST(StepSample, WarmingUpSaysNothingOfGraphs) {
+  Made made;
+  for (uint32_t step = 0; step < 100; ++step) {
+    const TimeNs start = 1000 + step * 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990);
+    if (step < 5)
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 600, "gemm");
+    else
+      made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, start, start + 900, "graph 2");
+  }
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0).parts.steps, 99);
 }
 
 // It ended while the tracing rested, before the rest was written down.

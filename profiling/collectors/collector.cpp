@@ -105,7 +105,7 @@ void Collector::Impl::start_counters() noexcept {
   auto sampling = make_hardware_counters();
   std::string why;
   try {
-    why = sampling->start(options.counter_interval_ns);
+    why = sampling->start(gpu->device_number(), options.counter_interval_ns);
     if (options.libraries_loaded) options.libraries_loaded();
   } catch (const std::exception& failure) {
     why = failure.what();

@@ -162,7 +162,10 @@ void CuptiSession::refuse_whole_graphs() {
 }
 
 void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource) {
-  if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) context_seen_.store(true, std::memory_order_relaxed);
+  if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
+    learn_device(resource.context);
+    context_seen_.store(true, std::memory_order_relaxed);
+  }
   if (id == CUPTI_CBID_RESOURCE_GRAPH_CREATED) on_graph_created();
   const auto* graph = static_cast<const CUpti_GraphData*>(resource.resourceDescriptor);
   if (!graph) return;

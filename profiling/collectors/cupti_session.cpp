@@ -254,9 +254,21 @@ void CuptiSession::count_dropped() {
   }
 }
 
+void CuptiSession::learn_device(CUcontext context) {
+  uint32_t device = 0;
+  if (device_.load(std::memory_order_relaxed) < 0 && cuptiGetDeviceId(context, &device) == CUPTI_SUCCESS)
+    device_.store(static_cast<int>(device), std::memory_order_relaxed);
+}
+
+// For threads of ours: they would otherwise ask the first device, and make a context there that the program never made.
+void CuptiSession::use_device() const {
+  if (device_number() > 0) cudaSetDevice(device_number());
+}
+
 // A forced flush after the kinds were switched off would switch graphs' records on again: it has to come before.
 void CuptiSession::finish() {
   if (!subscriber_) return;
+  use_device();
   if (context_seen_.load(std::memory_order_relaxed)) cudaDeviceSynchronize();
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   apply({}, false);
@@ -319,6 +331,7 @@ std::optional<GpuTracer::MemoryReading> CuptiSession::read_memory() {
   if (!context_seen_.load(std::memory_order_relaxed)) return std::nullopt;
   size_t unused = 0, total = 0;
   MemoryReading reading;
+  use_device();
   if (cudaMemGetInfo(&unused, &total) != cudaSuccess) return std::nullopt;
   reading.used_on_device = static_cast<double>(total - unused);
   reading.pools = pools_.ask();
@@ -329,7 +342,8 @@ std::optional<GpuTracer::MemoryReading> CuptiSession::read_memory() {
 GpuTracer::Device CuptiSession::device() const {
   cudaDeviceProp card{};
   int driver = 0;
-  if (!context_seen_.load(std::memory_order_relaxed) || cudaGetDeviceProperties(&card, 0) != cudaSuccess) return {};
+  if (!context_seen_.load(std::memory_order_relaxed) || cudaGetDeviceProperties(&card, device_number()) != cudaSuccess)
+    return {};
   cudaDriverGetVersion(&driver);
   return {card.name, std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10),
           std::to_string(card.major) + "." + std::to_string(card.minor)};

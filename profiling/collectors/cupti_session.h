@@ -2,6 +2,7 @@
 #pragma once
 #include <cupti.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,7 @@ class CuptiSession final : public GpuTracer {
   void drain(bool last) override;
   std::optional<MemoryReading> read_memory() override;
   Device device() const override;
+  int device_number() const override { return std::max(0, device_.load(std::memory_order_relaxed)); }
   void at_first_call(std::function<void()> what) override;
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;
@@ -71,6 +73,8 @@ class CuptiSession final : public GpuTracer {
   bool may_run_whole(CUgraphExec graph);
   void refuse_whole_graphs();
   void keep_below_node_limit();
+  void learn_device(CUcontext context);
+  void use_device() const;
 
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::string refused_;  // why open() failed; it is not tried twice
@@ -94,6 +98,7 @@ class CuptiSession final : public GpuTracer {
   std::atomic<uint64_t> graph_kernels_{0};  // read so far
   std::atomic<uint64_t> dropped_{0};        // by the driver, not yet told
   std::atomic<bool> context_seen_{false}, first_call_awaited_{false};
+  std::atomic<int> device_{-1};  // of the first context; -1: not known
   KnownPools pools_;
   std::function<void()> first_call_;
   std::atomic<uint64_t> sessions_{0};

@@ -59,6 +59,7 @@ class GpuTracer {
     std::string name, driver, compute;
   };
   virtual Device device() const = 0;
+  virtual int device_number() const = 0;  // of the first that the program uses; 0 until it is known
   // Runs it once, on the program's own thread, when that is about to allocate or launch something for the first time.
   virtual void at_first_call(std::function<void()> what) = 0;
   virtual ClockOffset calibrate_clock() = 0;
@@ -71,7 +72,7 @@ GpuTracer* gpu_tracer();  // nullptr when built without CUDA
 // The file of the CUPTI library that this process calls, which is to be told of NVTX ranges too; empty without CUDA.
 std::string gpu_tracer_library();
 
-// Hardware counters (SM active, tensor pipe, DRAM) sampled while everything runs; one in a process.
+// Hardware counters (SM active, tensor pipe, DRAM) of one card sampled while everything runs; one in a process.
 class HardwareCounters {
  public:
   struct Sample {
@@ -79,9 +80,9 @@ class HardwareCounters {
     double values[4];
   };
   virtual ~HardwareCounters() = default;
-  virtual std::string start(int64_t interval_ns) = 0;  // empty, or the reason why not
-  virtual bool drain(TraceContext& context) = 0;       // whether there were samples
-  virtual std::string stop() = 0;                      // empty, or what went wrong on the way
+  virtual std::string start(int device, int64_t interval_ns) = 0;  // empty, or the reason why not
+  virtual bool drain(TraceContext& context) = 0;                   // whether there were samples
+  virtual std::string stop() = 0;                                  // empty, or what went wrong on the way
 };
 std::unique_ptr<HardwareCounters> make_hardware_counters();  // nullptr when built without CUDA
 

@@ -66,7 +66,7 @@ std::array<const char*, kMetrics.size()> metric_names() {
 class PmSampling final : public HardwareCounters {
  public:
   ~PmSampling() override { stop(); }
-  std::string start(int64_t interval_ns) override;
+  std::string start(int device, int64_t interval_ns) override;
   bool drain(TraceContext& context) override;
   std::string stop() override;
 
@@ -82,6 +82,7 @@ class PmSampling final : public HardwareCounters {
   void evaluate(size_t index);
 
   std::array<const char*, kMetrics.size()> names_ = metric_names();
+  int device_ = 0;
   std::string chip_;
   std::vector<uint8_t> availability_, config_, image_;
   CUpti_Profiler_Host_Object* host_ = nullptr;
@@ -95,7 +96,8 @@ class PmSampling final : public HardwareCounters {
   std::string trouble_;
 };
 
-std::string PmSampling::start(int64_t interval_ns) {
+std::string PmSampling::start(int device, int64_t interval_ns) {
+  device_ = device;
   try {
     begin(interval_ns);
   } catch (const Refused& refused) {
@@ -108,14 +110,16 @@ std::string PmSampling::start(int64_t interval_ns) {
 
 void PmSampling::read_chip() {
   auto supported = PARAMS(CUpti_Profiler_DeviceSupported_Params);
-  supported.cuDevice = 0;
+  supported.cuDevice = device_;
   supported.api = CUPTI_PROFILER_PM_SAMPLING;
   check(cuptiProfilerDeviceSupported(&supported), "asking for sampling");
   if (supported.isSupported != CUPTI_PROFILER_CONFIGURATION_SUPPORTED) throw Refused{"this GPU cannot sample them"};
   auto name = PARAMS(CUpti_Device_GetChipName_Params);
+  name.deviceIndex = static_cast<size_t>(device_);
   check(cuptiDeviceGetChipName(&name), "reading the chip's name");
   chip_ = name.pChipName;
   auto available = PARAMS(CUpti_PmSampling_GetCounterAvailability_Params);
+  available.deviceIndex = static_cast<size_t>(device_);
   check(cuptiPmSamplingGetCounterAvailability(&available), "reading which counters there are");
   availability_.resize(available.counterAvailabilityImageSize);
   available.pCounterAvailabilityImage = availability_.data();
@@ -176,7 +180,7 @@ void PmSampling::begin(int64_t interval_ns) {
   read_chip();
   build_config();
   auto enable = PARAMS(CUpti_PmSampling_Enable_Params);
-  enable.deviceIndex = 0;
+  enable.deviceIndex = static_cast<size_t>(device_);
   check(cuptiPmSamplingEnable(&enable), "taking the counters");
   sampling_ = enable.pPmSamplingObject;
   auto config = PARAMS(CUpti_PmSampling_SetConfig_Params);

@@ -300,6 +300,25 @@ TEST_F(Recording, SamplesHardwareCountersUntilTheProgramEnds) {
   }
 }
 
+// A program may leave the first card to others: we do not use it either, and sample the one that the program uses.
+TEST_F(Recording, UsesNoCardThatTheProgramDoesNotUse) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) GTEST_SKIP() << "fewer than two GPUs";
+  RecordOptions options{.level = TraceLevel::Full, .library = INJECT_LIBRARY};
+  options.counters = true;
+  ASSERT_EQ(record({RECORDED_PROGRAM, "second"}, file_, options), 0) << "4: something was begun on the first card";
+  RunFileReader reader(file_);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  EXPECT_EQ(count(read().kernels, "spin_kernel"), 8);
+  for (const Track& track : trace.tracks()) EXPECT_TRUE(!on_gpu(track) || track.group == "GPU 1") << track.group;
+  const auto active = std::ranges::find(trace.counters(), "SM active", &CounterTrack::name);
+  if (active == trace.counters().end()) GTEST_SKIP() << reader.summary().extra.at("counters");
+  size_t busy = 0;
+  for (const CounterPoint& point : active->points) busy += point.value > 0.2;
+  EXPECT_GT(busy, 400u) << "one of 132 multiprocessors, for most of 800 ms";
+}
+
 TEST_F(Recording, SurvivesAFork) {
   need_gpu();
   if (IsSkipped()) return;

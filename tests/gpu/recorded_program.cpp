@@ -1,5 +1,5 @@
 // A CUDA program that knows nothing of Warpscope, to be recorded: trains nothing, in steps.
-//   recorded_program plain|fork|exit|none|nvtx|ahead|counted
+//   recorded_program plain|fork|exit|none|nvtx|ahead|counted|second
 //   recorded_program long|graphs [MS]      for 1500 ms
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -97,6 +97,31 @@ void train_ahead(cudaStream_t stream) {
   cudaStreamSynchronize(stream);
 }
 
+// Whether this process has begun to use the first device.
+bool first_device_is_used() {
+  using Ask = int (*)(int device, unsigned* flags, int* active);
+  void* ask = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", &ask, 7000, cudaEnableDefault, &found);
+  unsigned flags = 0;
+  int active = 0;
+  return !ask || reinterpret_cast<Ask>(ask)(0, &flags, &active) != 0 || active != 0;
+}
+
+// Nothing of it is for the first device, whoever watches.
+bool use_second_device() {
+  cudaStream_t stream = nullptr;
+  void* memory = nullptr;
+  if (cudaSetDevice(1) != cudaSuccess || cudaStreamCreate(&stream) != cudaSuccess) return false;
+  if (cudaMallocAsync(&memory, 1 << 20, stream) != cudaSuccess) return false;
+  for (int i = 0; i < 8; ++i) {
+    t::launch_spin(stream, 100'000'000);
+    cudaStreamSynchronize(stream);
+  }
+  cudaFreeAsync(memory, stream);
+  return cudaStreamSynchronize(stream) == cudaSuccess && !first_device_is_used();
+}
+
 // A graph whose nodes are asked for by kind, launched so many times. Says what the GPU had to do by that.
 bool count_graph(cudaStream_t stream) {
   constexpr int kLaunches = 250;
@@ -139,6 +164,7 @@ bool count_graph(cudaStream_t stream) {
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "plain";
   if (mode == "none") return 5;
+  if (mode == "second") return use_second_device() ? 0 : 4;
   cudaStream_t stream = nullptr;
   if (cudaStreamCreate(&stream) != cudaSuccess) return 9;
   if (mode == "fork") {

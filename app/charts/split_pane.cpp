@@ -2,6 +2,8 @@
 
 #include <QPainter>
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "app/charts/series.h"
@@ -51,8 +53,12 @@ void merge_small(SplitTable& table) {
 
 SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged) {
   SplitTable table;
-  for (const StepSplit* split : splits)
-    table.wall.push_back(split->wall_us), table.in_ms = table.in_ms || split->wall_us >= 10000;
+  double least = INFINITY, most = 0;
+  for (const StepSplit* split : splits) {
+    table.wall.push_back(split->wall_us);
+    if (split->wall_us > 0) least = std::min(least, split->wall_us), most = std::max(most, split->wall_us);
+  }
+  table.in_ms = most >= 10'000 && least >= 1000;  // the least of them has to keep its digits
   const double unit = table.in_ms ? 1000 : 1;
   for (double& wall : table.wall) wall /= unit;
   for (Meaning meaning : kOrder) {
@@ -105,15 +111,20 @@ void SplitPane::setCompact(bool compact) {
 
 void SplitPane::refresh() {
   std::vector<const StepSplit*> splits;
-  int64_t steps = 0;
+  int64_t steps = 0, fewest = INT64_MAX;
   std::erase_if(runs_, [](const QPointer<Run>& run) { return !run; });
-  for (const auto& run : runs_) splits.push_back(&run->split), steps = std::max(steps, run->split.steps);
+  for (const auto& run : runs_) {
+    splits.push_back(&run->split);
+    if (run->split.steps > 0) fewest = std::min(fewest, run->split.steps), steps = std::max(steps, run->split.steps);
+  }
+  const QString means =
+      fewest < steps ? count_text(fewest) + QStringLiteral("–") + count_text(steps) : count_text(steps);
   table_ = split_table(splits, compact_);
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
   setTitle(compact_ ? tr("Step time") : tr("Step time split"),
            steps == 0 ? unit
-           : compact_ ? tr("%1 · mean of %2").arg(unit, count_text(steps))
-                      : tr("%1 per step · mean of %2 steps").arg(unit, count_text(steps)));
+           : compact_ ? tr("%1 · mean of %2").arg(unit, means)
+                      : tr("%1 per step · mean of %2 steps").arg(unit, means));
   QStringList said;
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
   setAccessibleDescription(said.join(", "));
@@ -157,7 +168,7 @@ double SplitPane::paintBars(QPainter& painter, double top) {
       const QString text = us_text(row.us[i]);
       painter.setFont(ui_font(10.5, 500));
       if (row.meaning != Meaning::Idle && bar > 12 && number_width(painter.font(), text) + 10 < width) {
-        painter.setPen(theme().fill_ink);
+        painter.setPen(theme().ink_on(theme().of(row.meaning)));
         draw_number(painter, QRectF(x + 5, top, width, bar), Qt::AlignLeft | Qt::AlignVCenter, text);
       }
       x += width;

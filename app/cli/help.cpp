@@ -53,13 +53,20 @@ std::string command_names(const CLI::App& program) {
 
 }  // namespace
 
+std::optional<size_t> terminal_width() {
+  winsize size{};
+  const bool known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40;
+  return known ? std::optional<size_t>(size.ws_col) : std::nullopt;
+}
+
 std::string wrapped(const std::string& text, size_t first, size_t indent) {
+  const size_t width = std::min(kWidth, terminal_width().value_or(kWidth));
   std::string result;
   size_t column = first;
   for (size_t at = 0; at < text.size();) {
     const size_t space = std::min(text.find_first_of(" \n", at), text.size());
     const std::string word = text.substr(at, space - at);
-    if (column + columns(word) > kWidth && column > indent) {
+    if (column + columns(word) > width && column > indent) {
       if (!result.empty() && result.back() == ' ') result.pop_back();
       result += "\n" + std::string(indent, ' ');
       column = indent;
@@ -124,8 +131,7 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& problem, i
 }
 
 void print_table(const std::string& text) {
-  winsize size{};
-  const bool cut = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40;
+  const std::optional<size_t> width = terminal_width();
   std::string shown;
   size_t column = 0;
   for (const char c : text) {
@@ -133,8 +139,8 @@ void print_table(const std::string& text) {
       column = 0;
     else if (begins_letter(c))
       ++column;
-    if (cut && column > size.ws_col) continue;
-    if (cut && column == size.ws_col) {
+    if (width && column > *width) continue;
+    if (width && column == *width) {
       if (begins_letter(c)) shown += "…";
       continue;
     }

@@ -1,6 +1,7 @@
 // How --help and complaints look: lines that fit a terminal, and what a value is instead of its type.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 namespace ws::cli {
@@ -16,7 +17,8 @@ class Help : public CLI::Formatter {
 // What is wrong with the command line, in one line that says where to look.
 std::string complaint(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv);
 
-// Text in lines of at most 100 columns; further ones begin `indent` columns in.
+std::optional<size_t> terminal_width();  // of the standard output; none where that is no terminal
+// Text in lines of at most 100 columns, or as the terminal is narrower; further ones begin `indent` columns in.
 std::string wrapped(const std::string& text, size_t first, size_t indent);
 std::string column(const std::string& text, size_t width);  // at its right end, counted in letters
 // On a terminal, lines are cut where it ends; names of kernels would spoil a table otherwise. Elsewhere nothing is.

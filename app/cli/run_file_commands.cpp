@@ -17,9 +17,13 @@ namespace ws::cli {
 namespace {
 
 // What an importer left out is said, but is no failure.
+void say(const std::string& path, const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) std::fprintf(stderr, "%s: %s\n", path.c_str(), problem.c_str());
+}
+
 prof::RunData read(const std::string& path) {
   prof::RunData run = prof::import_run(path);
-  for (const std::string& problem : run.problems) std::fprintf(stderr, "%s: %s\n", path.c_str(), problem.c_str());
+  say(path, run.problems);
   return run;
 }
 
@@ -50,6 +54,16 @@ std::vector<std::string> columns_of(const std::vector<std::string>& asked) {
   return asked;
 }
 
+// On a narrow terminal the names of kernels, which stand last, are worth more than the columns before them.
+std::vector<std::string> fitting(std::vector<std::string> columns) {
+  constexpr size_t kFixed = 33, kColumn = 11, kLast = 23, kName = 30;
+  const auto room = [&] {
+    return kFixed + kName + (columns.size() > 3 ? kLast : 0) + kColumn * std::min<size_t>(columns.size(), 3);
+  };
+  while (!columns.empty() && room() > terminal_width().value_or(10'000)) columns.pop_back();
+  return columns;
+}
+
 // With what makes it unfair, which takes the choices of both.
 prof::Comparison compare_files(const prof::RunData& a, const prof::RunData& b) {
   prof::Comparison result = prof::compare(a, b);
@@ -61,6 +75,9 @@ prof::Comparison compare_files(const prof::RunData& a, const prof::RunData& b) {
   const auto unfair = app::mismatches(compared(a, a_spec, result.a_traced, result.a_work),
                                       compared(b, b_spec, result.b_traced, result.b_work));
   result.warnings.insert(result.warnings.begin(), unfair.begin(), unfair.end());
+  if (a_spec && b_spec)
+    for (const FieldChange& change : diff(*a_spec, *b_spec))
+      result.choices.push_back({std::string(field(change.key).label), change.from, change.to});
   return result;
 }
 
@@ -100,9 +117,12 @@ int stats(const StatsArguments& a) {
   if (a.json && a.by != "name") throw UsageError("--by: the JSON object is by name");
   const auto columns = columns_of(a.columns);
   const prof::RunData run = read(a.file);
-  const prof::TraceStats stats = prof::run_stats(run, by->second);
+  prof::TraceStats stats = prof::run_stats(run, by->second);
+  if (!a.json && terminal_width())  // there is room for the end of a name only if its namespaces go
+    for (prof::KernelRow& row : stats.by_name) row.key = prof::plain_kernel_name(row.key);
   if (a.json) return std::printf("%s\n", prof::to_json(stats).c_str()), kDone;
-  print_table(heading(run.summary) + prof::to_text(stats, columns));
+  print_table(heading(run.summary) +
+              prof::to_text(stats, a.columns == prof::kUsualColumns ? fitting(columns) : columns));
   return kDone;
 }
 
@@ -122,7 +142,7 @@ Run add_convert(CLI::App& program) {
   for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);
   command.footer(wrapped(formats, 0, 0) + "\n\nExample:\n  warpscope-cli convert a.wsrun a.json.gz");
   return [files] {
-    prof::convert(files->a, files->b);
+    say(files->a, prof::convert(files->a, files->b));
     return kDone;
   };
 }

@@ -135,6 +135,9 @@ int train(const TrainArguments& a) {
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
   if (summary.status == RunStatus::Failed)
     std::fprintf(stderr, "warpscope-cli: %s\n", summary.message.c_str());
+  else if (a.resume && summary.steps <= job.steps_done)
+    line.say("nothing was left to train: its " + grouped(static_cast<double>(job.steps_done)) +
+             " steps are done; for more, --set train.epochs=…");
   else
     line.say(conclusion(summary, summary.steps > job.steps_done ? job.folder : ""));
   if (a.json) std::printf("%s\n", app::summary_json(summary).dump().c_str());

@@ -71,7 +71,7 @@ void BarsView::paintSplit(QPainter& painter, const QRectF& area) const {
       const QString text = fixed_text(part_us(run.parts, m), 1);
       painter.setFont(number_font(10.5, 500));
       const bool hatched = meaning == prof::Meaning::Idle || meaning == prof::Meaning::Launch;
-      painter.setPen(theme().fill_ink);
+      painter.setPen(theme().ink_on(theme().of(meaning)));
       if (!hatched && number_width(painter.font(), text) + 8 < width) draw_number(painter, box, Qt::AlignCenter, text);
       x += width;
     }

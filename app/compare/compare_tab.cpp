@@ -198,11 +198,17 @@ QString CompareTab::changedCounts() const {
 
 // The three causes that weigh most, and with more than two runs who is fastest of all.
 void CompareTab::showCauses() {
-  QStringList lines, parts;
+  QStringList lines, parts, changes;
   std::optional<QString> beyond;
+  double shown = 0;  // shares of more than the whole are made up for by others: then times say more
   const double total = static_cast<double>(comparison_.waterfall.b_ps - comparison_.waterfall.a_ps);
   for (const prof::Cause& cause : comparison_.waterfall.causes) {
     const double share = total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0;
+    if (changes.size() < 3 && std::abs(share) > 0.05)
+      changes << QString("%1 %2%3 µs")
+                     .arg(cause_name(cause.meaning), cause.delta_ps() < 0 ? "−" : "+",
+                          us_text(std::abs(static_cast<double>(cause.delta_ps())) * 1e-6));
+    shown += std::max(0.0, share);
     if (share > 1.005 && !beyond)
       beyond = cause_name(cause.meaning);  // which others made up for in part
     else if (parts.size() < 3 && share > 0.05)
@@ -210,7 +216,10 @@ void CompareTab::showCauses() {
                    .arg(std::lround(100 * share))
                    .arg(cause_name(cause.meaning));
   }
-  if ((beyond || !parts.isEmpty()) && comparison_.beyond_noise) {
+  if (comparison_.beyond_noise && shown > 1.3 && changes.size() > 1) {
+    const QString first = changes.takeFirst();
+    lines << "<b>" + first.toHtmlEscaped() + "</b>" + tr(", then %1").arg(changes.join(", ")) + ".";
+  } else if ((beyond || !parts.isEmpty()) && comparison_.beyond_noise) {
     const QString first = beyond ? tr("More than the whole difference: %1").arg(*beyond) : parts.takeFirst();
     lines << "<b>" + first.toHtmlEscaped() + "</b>" +
                  (parts.isEmpty() ? QString() : tr(", then %1").arg(parts.join(", "))) + ".";

@@ -102,7 +102,7 @@ void add_times(Measures& m, const Run& run, const RunSample& s, double reached) 
   m.add(QObject::tr("throughput"), QObject::tr("samples/s"), samples, Better::Higher, 0,
         samples * noise / (us + noise));
   const double wall = run.summary ? run.summary->wall_s : kUnknown;
-  m.add(QObject::tr("training time"), "s", wall, Better::Lower, 2, wall * noise / us);
+  m.add(QObject::tr("training time"), "s", wall, Better::Neither, 2, wall * noise / us);  // of more steps it is longer
   if (reached <= 0) return;
   const Reached at = time_to(run, reached, has_choices(run));
   m.add(QObject::tr("time to %1 % accuracy").arg(100 * reached, 0, 'f', 1), "s", at.seconds, Better::Lower, 2,
@@ -125,7 +125,7 @@ void add_gpu(Measures& m, const Run& run, const RunSample& s) {
 }  // namespace
 
 double rows_of_a_step(const Run& run) {
-  if (run.origin == RunOrigin::Imported && run.spec.train.batch <= 0) return kUnknown;
+  if (!has_choices(run)) return kUnknown;  // its batch is not the one that a run has here
   if (run.spec.train.batch > 0) return static_cast<double>(run.spec.train.batch);
   const double us = run.usPerStep();  // the whole set: known from what the run itself counted
   return run.summary && us > 0 ? run.summary->samples_per_s * us * 1e-6 : kUnknown;

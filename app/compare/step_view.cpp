@@ -8,9 +8,14 @@
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
 #include "app/session/text.h"
+#include "app/timeline/block_label.h"
 #include "profiling/analysis/span_walk.h"
 
 namespace ws::app {
+
+namespace {
+constexpr double kLeastElided = 60;  // px
+}
 
 std::vector<StepView::Lane> StepView::lanes(size_t index) const {
   const Run& run = *runs_[index].run;
@@ -92,8 +97,12 @@ void StepView::paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, si
     const bool known = !phases && r.span.op != prof::kNoOp && r.span.op < ops.size() && !ops[r.span.op].name.empty();
     QString name = QString::fromStdString(lane.trace->name(r.span.name));
     if (known && metrics.horizontalAdvance(name) > box.width() - 8) name = QString::fromStdString(ops[r.span.op].name);
-    if (metrics.horizontalAdvance(name) > box.width() - 8) continue;
-    painter.setPen(phases ? theme().text : theme().fill_ink);
+    if (!phases && metrics.horizontalAdvance(name) > box.width() - 8) name = short_kernel_name(name.toStdString());
+    if (metrics.horizontalAdvance(name) > box.width() - 8) {
+      if (box.width() < kLeastElided) continue;
+      name = metrics.elidedText(name, Qt::ElideRight, box.width() - 8);
+    }
+    painter.setPen(phases ? theme().text : theme().ink_on(theme().of(r.meaning)));
     painter.drawText(box.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
   }
 }

@@ -94,7 +94,9 @@ bool WaterfallView::event(QEvent* event) {
 }
 
 void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {
-  if (!bar.end) return draw_fill(painter, block, meaning_brush(bar.meaning));
+  painter.setBrushOrigin(block.topLeft());
+  if (!bar.end)  // waiting is hatched, whatever for
+    return draw_fill(painter, block, bar.meaning == prof::Meaning::Launch ? theme().idle : meaning_brush(bar.meaning));
   QColor fill = theme().run[std::clamp(bar.slot, 0, 7)];
   painter.setPen(QPen(fill, 2));
   fill.setAlphaF(0.22F);

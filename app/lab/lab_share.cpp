@@ -65,7 +65,7 @@ void LabShareView::paintLegend(QPainter& painter, double y) const {
 void LabShareView::paintBar(QPainter& painter, const QRectF& bar, const LabShare& share) const {
   if (!share.known) {
     draw_fill(painter, bar, meaning_brush(prof::Meaning::Copy));
-    painter.setPen(theme().fill_ink);
+    painter.setPen(theme().ink_on(theme().of(prof::Meaning::Copy)));
     painter.drawText(bar, Qt::AlignCenter, tr("one over the other"));
     return;
   }
@@ -79,7 +79,7 @@ void LabShareView::paintBar(QPainter& painter, const QRectF& bar, const LabShare
     draw_fill(painter, box, meaning_brush(meaning));
     const QString text = percent_text(part);
     if (meaning == prof::Meaning::Idle || painter.fontMetrics().horizontalAdvance(text) + 6 > box.width()) continue;
-    painter.setPen(theme().fill_ink);
+    painter.setPen(theme().ink_on(theme().of(meaning)));
     painter.drawText(box, Qt::AlignCenter, text);
   }
 }

@@ -297,7 +297,7 @@ void LibraryTab::undo() {
 
 void LibraryTab::refresh() {
   const auto all = static_cast<int>(library_->runs().size());
-  count_->setText(filter_->rowCount() == all ? tr("%1 runs").arg(all)
+  count_->setText(filter_->rowCount() == all ? all == 1 ? tr("1 run") : tr("%1 runs").arg(all)
                                              : tr("%1 of %2 runs").arg(filter_->rowCount()).arg(all));
   table_->setVisible(filter_->rowCount() > 0), empty_->setVisible(filter_->rowCount() == 0);
   empty_->setText(all > 0 ? tr("No run fits what is asked for above.")

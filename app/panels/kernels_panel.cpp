@@ -95,6 +95,15 @@ class InstanceModel : public QAbstractTableModel {
   bool own_ = false;
 };
 
+namespace {
+
+QString readable_name(const prof::KernelRow& row) {
+  constexpr size_t kRoom = 90;
+  return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kRoom));
+}
+
+}  // namespace
+
 KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
     : QWidget(parent),
       selection_(selection),
@@ -153,6 +162,7 @@ void KernelsPanel::buildTable(Pane* pane) {
   sorted_.setFilterCaseSensitivity(Qt::CaseInsensitive);
   sorted_.setFilterKeyColumn(KernelModel::Name);
   table_->setModel(&sorted_);
+  table_->setTextElideMode(Qt::ElideMiddle);  // what tells kernels apart stands at the end of their names
   style_table(*table_, tr("Kernels"));
   table_->setSortingEnabled(true);
   table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
@@ -313,7 +323,7 @@ void KernelsPanel::refresh() {
 
 void KernelsPanel::drillDown() {
   const prof::KernelRow* row = run_ ? model_.rowAt(sorted_.mapToSource(table_->currentIndex()).row()) : nullptr;
-  below_->setTitle(tr("Executions"), row ? QString::fromStdString(row->key) : tr("choose a kernel"));
+  below_->setTitle(tr("Executions"), row ? readable_name(*row) : tr("choose a kernel"));
   if (!row) {
     histogram_->setData({}, theme().focus);
     return instance_model_->setRows({});
@@ -361,7 +371,13 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
                     [](const auto& a, const auto& b) { return a.span.duration > b.span.duration; });
   all.resize(kept);
-  instance_model_->setRows(std::move(all), run_->origin != RunOrigin::Imported && !run_->recording);
+  const bool own = run_->origin != RunOrigin::Imported && !run_->recording;
+  // A recorded program's kernels have no number of their own; its steps were found.
+  for (auto& one : all) {
+    const prof::Span* step = own || one.span.step != 0 ? nullptr : step_at(trace, one.span.start);
+    if (step && step->start <= one.span.start && one.span.start < step->end()) one.span.step = step->step;
+  }
+  instance_model_->setRows(std::move(all), own);
 }
 
 }  // namespace ws::app

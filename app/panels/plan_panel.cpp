@@ -96,6 +96,9 @@ void PlanPanel::present(Run* run) {
   model_.setRun(run, stage_);
   const Plan* plan = model_.plan();
   shown_id_ = run && run->plan ? run->plan->plan.id : std::string();
+  empty_->setText(run && run->origin == RunOrigin::Imported
+                      ? tr("A recorded program has no plan: its ops are not known here.")
+                      : tr("No plan yet: press Train, or tick a run."));
   table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
   setTitle(tr("Plan"), plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString());
   if (!plan) return;

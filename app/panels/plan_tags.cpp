@@ -27,12 +27,21 @@ std::vector<const prof::Track*> work_tracks(const prof::Trace& trace) {
 
 std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace) {
   std::vector<prof::OpTag> tags(plan.ops.size(), prof::kNoOp);
-  // An executor registers a plan's ops in order; the newest registration is the one that runs.
+  // An executor registers a plan's ops in order; the newest registration is the one that runs, or ran when work was
+  // recorded last.
+  constexpr size_t kNewest = 20'000;
+  const auto times = op_times(trace, kNewest);
+  size_t newest = 0;
   for (size_t base = trace.ops.size(); base-- > 1;) {
     if (!runs_from(plan, trace.ops, base)) continue;
-    for (size_t i = 0; i < tags.size(); ++i) tags[i] = static_cast<prof::OpTag>(base + i);
-    return tags;
+    if (newest == 0) newest = base;
+    const auto recorded = times.lower_bound(static_cast<prof::OpTag>(base));
+    if (recorded == times.end() || recorded->first >= base + tags.size()) continue;
+    newest = base;
+    break;
   }
+  for (size_t i = 0; newest > 0 && i < tags.size(); ++i) tags[i] = static_cast<prof::OpTag>(newest + i);
+  if (newest > 0) return tags;
   for (size_t i = 0; i < plan.ops.size(); ++i)
     for (size_t tag = 1; tag < trace.ops.size(); ++tag)
       if (trace.ops[tag].name == plan.ops[i].name && trace.ops[tag].phase == to_string(plan.ops[i].phase))

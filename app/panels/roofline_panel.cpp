@@ -156,9 +156,15 @@ void RooflineView::paintEvent(QPaintEvent*) {
   if (std::ranges::any_of(points_, [](const auto& p) { return p.phase == "evaluate"; }))
     painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignRight, tr("ring: in evaluation"));
   if (points_.empty()) {
+    const QString words =
+        !run_ ? tr("Tick a traced run, or train: each op appears here,\nwhat it reached against what it moved.")
+        : run_->origin == RunOrigin::Imported
+            ? tr("What the kernels of a recorded program compute is not known,\nso that they have no place here.")
+            : tr("Each op of a traced run appears here:\nwhat it reached against what it moved.");
     painter.setFont(ui_font(12.5));
-    painter.drawText(box, Qt::AlignCenter,
-                     tr("Each op of a traced run appears here: what it reached against what it moved."));
+    QRectF around = painter.boundingRect(box, Qt::AlignCenter, words).adjusted(-12, -8, 12, 8);
+    painter.fillRect(around, t.base);
+    painter.drawText(box, Qt::AlignCenter, words);
     return;
   }
   paintRoof(painter);

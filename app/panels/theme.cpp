@@ -11,6 +11,7 @@
 #include <QScreen>
 #include <QStyleFactory>
 #include <QSvgRenderer>
+#include <cmath>
 
 #include "app/panels/fonts.h"
 
@@ -130,6 +131,11 @@ QFont sized(const QString& family, double px, int weight) {
   return font;
 }
 
+double luminance(const QColor& c) {
+  const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
+  return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
+}
+
 }  // namespace
 
 const Theme& theme() { return current(); }
@@ -226,6 +232,12 @@ void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled) {
     painter.drawText(box, Qt::AlignCenter, run_letter(slot));
   }
   painter.restore();
+}
+
+QColor Theme::ink_on(const QColor& fill) const {
+  constexpr double kDarkest = 0.18;  // on which dark ink can be read
+  if (luminance(fill) > kDarkest) return fill_ink;
+  return dark() ? text : QColor(Qt::white);
 }
 
 void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill) {

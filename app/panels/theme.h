@@ -28,6 +28,7 @@ struct Theme {
 
   QColor of(prof::Meaning m) const { return meaning[static_cast<int>(m)]; }
   bool dark() const { return name == ThemeName::Dark; }
+  QColor ink_on(const QColor& fill) const;  // for words on a fill, at least 4.5 : 1
 };
 
 const Theme& theme();                               // the current one

@@ -113,7 +113,10 @@ std::string choices_table(const std::vector<ReportRun>& runs) {
   std::string head = "<th>choice</th>", body;
   for (size_t i = 0; i < runs.size(); ++i) head += "<th>" + letter(i) + "</th>";
   for (const std::vector<std::string>& cells : choices_that_differ(runs)) body += row(cells, "td");
-  return body.empty() ? "<p>The same choices in all runs.</p>" : "<table><tr>" + head + "</tr>\n" + body + "</table>\n";
+  const auto known = std::ranges::count_if(runs, [](const ReportRun& r) { return !r.spec.empty(); });
+  if (known < 2) return "<p>The choices of fewer than two of the runs are known here.</p>\n";
+  return body.empty() ? "<p>The same choices in all runs whose choices are known.</p>\n"
+                      : "<table><tr>" + head + "</tr>\n" + body + "</table>\n";
 }
 
 std::string kernels_html(const std::vector<ReportRun>& runs) {

@@ -35,7 +35,10 @@ void write_copy(const QString& from, const QString& to) {
 }
 
 void read_in(const QString& from, const QString& to) {
-  if (!from.endsWith(".wsrun")) return prof::convert(from.toStdString(), to.toStdString());
+  if (!from.endsWith(".wsrun")) {
+    prof::convert(from.toStdString(), to.toStdString());
+    return;
+  }
   prof::read_run_summary(from.toStdString());  // refuses what is no run
   prof::write_whole_file(to.toStdString(), [&](const std::string& part) {
     if (!QFile::copy(from, QString::fromStdString(part)))

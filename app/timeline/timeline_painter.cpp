@@ -4,6 +4,8 @@
 
 #include "app/panels/theme.h"
 #include "app/panels/units.h"
+#include "app/timeline/trace_queries.h"
+#include "profiling/analysis/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -19,11 +21,6 @@ QColor mixed(const QColor& top, const QColor& ground, double share) {
   return {mix(top.red(), ground.red()), mix(top.green(), ground.green()), mix(top.blue(), ground.blue())};
 }
 
-double luminance(const QColor& c) {
-  const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
-  return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
-}
-
 bool is_range_track(TrackKind kind) { return kind == TrackKind::Steps || kind == TrackKind::Phases; }
 bool labels_outside(TrackKind kind) { return kind == TrackKind::Api || kind == TrackKind::GraphLaunches; }
 
@@ -35,7 +32,7 @@ void TimelinePainter::setTheme() {
   const Theme& t = theme();
   const auto make = [&](const QColor& fill) {
     const QColor edge = mixed(QColor(t.fill_edge.rgb()), fill, t.fill_edge.alphaF());
-    return Fill{fill, edge, luminance(fill) > 0.16 ? t.fill_ink : t.text};
+    return Fill{fill, edge, t.ink_on(fill)};
   };
   for (size_t m = 0; m < prof::kMeanings; ++m) fills_[m] = make(t.meaning[m]);
   free_ = make(mixed(t.of(prof::Meaning::Allocation), t.base, 0.62));
@@ -168,8 +165,12 @@ void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
   if (x1 <= x0) return;
   p_->setBrushOrigin(0, static_cast<int>(band.top()));
   p_->fillRect(QRectF(x0, band.top() + 3, x1 - x0, band.height() - 6), theme().idle);
+  // Nor is a graph that was recorded as a whole, nor what was not recorded at all.
+  const auto known_busy = [](const prof::Track& track) {
+    return track.kind == TrackKind::Copies || track.kind == TrackKind::GraphLaunches || prof::untraced(track);
+  };
   for (size_t i = 0; i < trace.tracks().size(); ++i)
-    if (trace.tracks()[i].kind == TrackKind::Copies)
+    if (known_busy(trace.tracks()[i]))
       for (const LodRect& rect : rects(lane, i, *g_))
         if (rect.x1 - rect.x0 >= 1)
           p_->fillRect(QRectF(g_->gutter + rect.x0, band.top() + 3, rect.x1 - rect.x0, band.height() - 6),
@@ -193,9 +194,13 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     const double right = std::max(left + 1, std::round(g_->gutter + static_cast<double>(rect.x1)));
     const Fill& fill = fillOf(track, rect);
     QRectF box(left, top, right - left, height);
-    if (rect.count > 1) {
+    // A copy among kernels, narrower than a pixel, would hide theirs.
+    const bool beside =
+        track.kind == TrackKind::Copies && lane.track_kind == TrackKind::Stream && rect.x1 - rect.x0 < 1;
+    if (rect.count > 1 || beside) {
       // A mix of spans: as high as the share of time that they cover.
-      const double filled = std::max(2.0, std::round(height * rect.busy));
+      const double share = rect.count > 1 ? static_cast<double>(rect.busy) : static_cast<double>(rect.x1 - rect.x0);
+      const double filled = std::max(2.0, std::round(height * share));
       p_->fillRect(QRectF(left, top + height - filled, box.width(), filled),
                    is_range_track(track.kind) ? fill.edge : fill.fill);
       continue;
@@ -211,11 +216,31 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
   }
 }
 
-BlockNames TimelinePainter::namesFor(const prof::Trace& trace, const prof::Track& track, const LodRect& rect) const {
+// One launch of a graph may be many steps: the next one's number tells, or at the end the run's.
+int64_t TimelinePainter::stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const {
+  if (span.step == 0) return 1;
+  const prof::Span* next = nullptr;
+  for_each_span(track, span.end(), span.end() + static_cast<prof::TimeNs>(span.duration) + 1, [&](const prof::Span& s) {
+    if (s.start >= span.end()) next = &s;
+    return next == nullptr;
+  });
+  if (next) return std::max<int64_t>(1, int64_t{next->step} - int64_t{span.step});
+  const bool last = !track.blocks.empty() && track.blocks.back().reach <= span.end();
+  const Run* run = model_.run(lane.run);
+  return last && !run->live() ? std::max<int64_t>(1, run->stepsMade() - int64_t{span.step} + 1) : 1;
+}
+
+BlockNames TimelinePainter::namesFor(const Lane& lane, const prof::Track& track, const LodRect& rect) const {
+  const prof::Trace& trace = model_.traceOf(lane);
   BlockNames names = block_names(trace, track, rect.span);
   if (track.kind != TrackKind::Steps) return names;
   const bool cut = rect.x1 >= static_cast<float>(g_->size.width() - g_->gutter) - 1;
   const QString time = span_time(static_cast<prof::TimeNs>(rect.span.duration));
+  if (const int64_t steps = stepsOf(lane, track, rect.span); steps > 1) {
+    const int64_t first = static_cast<int64_t>(rect.span.step) - 1;
+    names.shorter = count_text(first) + "–" + count_text(first + steps - 1),
+    names.full = QObject::tr("steps %1").arg(names.shorter);
+  }
   names.layer = names.shorter, names.shorter = names.full;
   names.full += cut ? " (" + time + ", continues)" : " · " + time;
   return names;
@@ -223,9 +248,8 @@ BlockNames TimelinePainter::namesFor(const prof::Trace& trace, const prof::Track
 
 void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box,
                                  double room) {
-  const prof::Trace& trace = model_.traceOf(lane);
   const double left = std::max<double>(box.left(), g_->gutter);
-  const BlockNames names = namesFor(trace, track, rect);
+  const BlockNames names = namesFor(lane, track, rect);
   const QString text = fitting_label(names, box.right() - left, [this](const QString& s) { return label_.width(s); });
   const double middle = box.center().y();
   if (!text.isEmpty()) {

@@ -99,7 +99,8 @@ class TimelinePainter {
   double counterMost(const Lane& lane) const;
   const Fill& fillOf(const prof::Track& track, const prof::LodRect& rect) const;
   QString numbers(int run);
-  BlockNames namesFor(const prof::Trace& trace, const prof::Track& track, const prof::LodRect& rect) const;
+  int64_t stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const;
+  BlockNames namesFor(const Lane& lane, const prof::Track& track, const prof::LodRect& rect) const;
 
   const TimelineModel& model_;
   LaneCache cache_;

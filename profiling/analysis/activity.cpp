@@ -59,7 +59,7 @@ Activity activity(const Trace& trace, TimeNs begin, TimeNs end) {
 DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end) {
   std::unordered_map<uint32_t, TimeNs> calls;
   for (const Track& track : trace.tracks()) {
-    if (on_gpu(track) || track.kind == TrackKind::Inner) continue;
+    if (track.kind != TrackKind::Api) continue;
     each_span(track, begin, end, [&](const Span& span) {
       if (span.correlation != 0) calls.try_emplace(span.correlation, span.start);
     });

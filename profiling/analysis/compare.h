@@ -85,6 +85,10 @@ struct KernelDelta {
 };
 struct Comparison {
   std::string a_name, b_name;
+  struct Choice {
+    std::string name, a, b;
+  };
+  std::vector<Choice> choices;        // that differ, where those of both are known
   std::vector<std::string> warnings;  // "A trace without step marks counts as one step."
   bool a_traced = false, b_traced = false;
   bool a_work = false, b_work = false;  // kernels, or ops on a CPU, were traced

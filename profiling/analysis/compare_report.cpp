@@ -35,10 +35,11 @@ std::string causes_text(const Waterfall& w) {
 
 // Names of kernels are long: they stand last.
 std::string ops_text(const Waterfall& w) {
-  std::string text = "\nThe same, kernels by op (µs)\n" + line("  %12s %12s %12s  %s", "A", "B", "B - A", "cause");
+  std::string text = "\nThe same, kernels by op (µs); while two run, the time is the first one's\n" +
+                     line("  %12s %12s %12s  %s", "A", "B", "B - A", "cause");
   for (const Cause& cause : w.causes) {
-    text += line("  %12.3f %12.3f %+12.3f  %.200s", us_of_ps(cause.a_ps), us_of_ps(cause.b_ps),
-                 us_of_ps(cause.delta_ps()), cause_name(cause).c_str());
+    text += line("  %12.3f %12.3f %+12.3f  %s", us_of_ps(cause.a_ps), us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()),
+                 shortened(cause_name(cause)).c_str());
   }
   return text + line("  %12.3f %12.3f %+12.3f  %s", us_of_ps(w.a_ps), us_of_ps(w.b_ps), us_of_ps(w.b_ps - w.a_ps),
                      "sum = wall time");
@@ -55,8 +56,8 @@ std::string kernels_text(const std::vector<KernelDelta>& kernels) {
   std::string text = "\nKernels per step, or the ops of a CPU\n" +
                      line("  %8s %8s %12s %12s %12s  %s", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
   for (const KernelDelta& k : kernels) {
-    text += line("  %8.2f %8.2f %11.3f %11.3f %+11.3f  %.200s", k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(),
-                 k.name.c_str());
+    text += line("  %8.2f %8.2f %11.3f %11.3f %+11.3f  %s", k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(),
+                 shortened(k.name).c_str());
   }
   return text;
 }
@@ -91,6 +92,8 @@ std::string metrics_text(const std::vector<MetricDelta>& metrics) {
 
 std::string to_text(const Comparison& c) {
   std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n";
+  for (const Comparison::Choice& choice : c.choices)
+    text += "Choice: " + choice.name + " " + choice.a + " -> " + choice.b + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   if (c.split) text += causes_text(c.steps) + ops_text(folded(c.by_op, kMostOps));
   text += metrics_text(c.metrics);
@@ -102,10 +105,13 @@ std::string to_json(const Comparison& c) {
   nlohmann::json json{{"a", c.a_name},
                       {"b", c.b_name},
                       {"warnings", c.warnings},
+                      {"choices", nlohmann::json::array()},
                       {"causes", nlohmann::json::array()},
                       {"causes_by_op", nlohmann::json::array()},
                       {"metrics", nlohmann::json::array()},
                       {"kernels", nlohmann::json::array()}};
+  for (const Comparison::Choice& choice : c.choices)
+    json["choices"].push_back({{"name", choice.name}, {"a", choice.a}, {"b", choice.b}});
   json["step"] = nullptr;
   if (c.split)
     json["step"] = {{"a_us", us_of_ps(c.steps.a_ps)},

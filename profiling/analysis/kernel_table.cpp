@@ -82,6 +82,15 @@ struct Group {
 
 }  // namespace
 
+std::string shortened(const std::string& name, size_t most) {
+  if (name.size() <= most) return name;
+  const auto whole_letters = [&name](size_t at) {
+    while (at < name.size() && (name[at] & 0xc0) == 0x80) ++at;
+    return at;
+  };
+  return name.substr(0, whole_letters(most / 2)) + "…" + name.substr(whole_letters(name.size() - most / 2));
+}
+
 std::string plain_kernel_name(const std::string& name) {
   std::string plain = name.starts_with("void ") ? name.substr(5) : name;
   for (const std::string_view part : {"(anonymous namespace)::", "ws::cuda::", "at::native::"})

@@ -47,6 +47,8 @@ std::string short_kernel_name(const std::string& name);
 // What tells one kernel from another: template arguments, but no parameters and no namespace that most kernels of a
 // program share (ours, PyTorch's).
 std::string plain_kernel_name(const std::string& name);
+// For a row of a table: the middle of a long name goes, since what tells it from others may stand at its end.
+std::string shortened(const std::string& name, size_t most = 200);
 
 struct Histogram {
   std::vector<double> edges;  // one more than counts

@@ -40,9 +40,10 @@ void rate(RooflinePoint& point, const Ceilings& ceilings) {
 }  // namespace
 
 std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end, const Ceilings& ceilings) {
+  const bool gpu = std::ranges::any_of(trace.tracks(), [](const Track& t) { return on_gpu(t) && t.spans > 0; });
   std::vector<Work> works(trace.ops.size());
   for (const Track& track : trace.tracks()) {
-    if (!on_gpu(track) && track.kind != TrackKind::CpuThread) continue;
+    if (gpu ? !on_gpu(track) : track.kind != TrackKind::CpuThread) continue;  // an op's span on a host that launches
     each_span(track, begin, end, [&](const Span& span) {
       const bool work = is_kernel(span) || (track.kind == TrackKind::CpuThread && span.span_kind() == SpanKind::Op);
       if (!work || span.op == kNoOp || span.op >= works.size()) return;

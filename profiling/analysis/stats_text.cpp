@@ -86,7 +86,7 @@ std::vector<const Column*> shown(const std::vector<KernelRow>& rows, const std::
 }
 
 std::string row_name(const KernelRow& row) {
-  return (row.kind == SpanKind::GraphRun ? "[graph, as a whole] " : "") + row.key.substr(0, 200);
+  return (row.kind == SpanKind::GraphRun ? "[graph, as a whole] " : "") + shortened(row.key);
 }
 
 std::string rows_text(const std::vector<KernelRow>& rows, const char* what, const std::vector<std::string>& names) {
@@ -112,8 +112,9 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
 std::string step_text(const StepSample& step, bool of_windows) {
   if (!step.traced()) return "";
   const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
-  std::string text = "\n" + padded("µs", 12) + " " + padded("%", 7) + "  of a step, mean of the newest " +
-                     std::to_string(step.parts.steps) + (of_windows ? " recorded kernel by kernel" : "") + "\n";
+  std::string text = "\n" + padded("µs", 12) + " " + padded("%", 7) + "  of a step, mean of " +
+                     (of_windows ? "" : "the newest ") + std::to_string(step.parts.steps) +
+                     (of_windows ? " recorded kernel by kernel" : "") + "\n";
   const auto add = [&](double ns, const std::string& name) {
     text += padded(us_number(ns / steps), 12) + " " + padded(number(wall > 0 ? 100 * ns / wall : 0, 2), 7) + "  " +
             name + "\n";
@@ -129,8 +130,7 @@ std::string gpu_text(const TraceStats& s) {
   std::string text;
   char buffer[200];
   if (s.activity.untraced > 0) {
-    std::snprintf(buffer, sizeof buffer,
-                  "traced       %12.3f s   of %.3f s: kernels, copies and calls are of that part, allocations of all\n",
+    std::snprintf(buffer, sizeof buffer, "traced       %12.3f s   of %.3f s; allocations are of all of it\n",
                   static_cast<double>(s.activity.wall) * 1e-9,
                   static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
     text += buffer;

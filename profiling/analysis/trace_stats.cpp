@@ -158,6 +158,7 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
 
 TraceStats run_stats(const RunData& run, GroupBy by) {
   TraceStats stats = trace_stats(run.trace, by);
+  stats.problems = run.problems;
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
   if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);
   stats.step = sample_steps(run.trace, steps_per_epoch(run.evaluations));
@@ -184,6 +185,7 @@ std::string to_json(const TraceStats& s) {
   if (s.activity.busy > 0) json["gpu"] = gpu_json(s);
   if (!s.calls.empty()) json["allocator_calls"] = history_json(s.calls);
   if (!s.memory.empty()) json["memory"] = memory_json(s.memory);
+  if (!s.problems.empty()) json["problems"] = s.problems;
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -29,6 +29,7 @@ struct TraceStats {
   std::vector<MemoryAccount> memory;
   std::string memory_tables;  // the same in words, with the counters of the pools
   std::string call_tables;
+  std::vector<std::string> problems;  // what of the file could not be read
 };
 TraceStats trace_stats(const Trace& trace, GroupBy by = GroupBy::Name);  // by_name and cpu_ops: by that
 // With all that takes the rest of the run: its steps, the card it ran on, its allocator's calls.

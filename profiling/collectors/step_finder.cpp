@@ -138,12 +138,11 @@ FoundSteps StepFinder::find() {
   FoundSteps found;
   found.steps = steps_of_ranges(ranges_);
   found.by_ranges = !found.steps.empty();
-  if (!found.by_ranges)
-    found.steps = repetitions();
-  else if (std::vector<FoundStep> steps = ranges_on_gpu(found.steps); !steps.empty())
-    found.steps = std::move(steps);
+  if (!found.by_ranges) found.steps = repetitions();
   if (found.steps.empty()) return found;
-  settle_allocations(found.steps, kAlways);
+  settle_allocations(found.steps, kAlways);  // the host called them
+  if (found.by_ranges)
+    if (std::vector<FoundStep> steps = ranges_on_gpu(found.steps); !steps.empty()) found.steps = std::move(steps);
   const auto count = static_cast<double>(found.steps.size());
   TimeNs ns = found.steps.back().end - found.steps.front().start;
   auto calls = static_cast<double>(allocator_calls_);
@@ -152,9 +151,9 @@ FoundSteps StepFinder::find() {
     ns = 0;
     for (const FoundStep& step : found.steps) ns += step.end - step.start;
   }
-  // The calls of all the program, where it is not known when each was.
-  if (!found.by_ranges && calls_seen_ > 0 && (apart || calls_seen_ == allocator_calls_))
-    calls = static_cast<double>(calls_in_steps_);
+  // The calls of all the program, where it is not known when each was, or no longer.
+  const bool known = apart || calls_seen_ == allocator_calls_;
+  if (calls_seen_ > 0 && known && !(found.by_ranges && let_go_)) calls = static_cast<double>(calls_in_steps_);
   found.us_each = static_cast<double>(ns) * 1e-3 / count;
   found.allocator_calls_each = calls / count;
   return found;

@@ -79,11 +79,13 @@ void export_run(const RunData& run, const std::string& path) {
   write_whole_file(path, [&](const std::string& part) { export_to(run, part); });
 }
 
-void convert(const std::string& from, const std::string& to) {
+std::vector<std::string> convert(const std::string& from, const std::string& to) {
   std::error_code ignored;
   if (std::filesystem::equivalent(from, to, ignored))
     throw Failure("The result would replace its source, " + from + ".");
-  export_run(import_run(from), to);
+  const RunData run = import_run(from);
+  export_run(run, to);
+  return run.problems;
 }
 
 }  // namespace ws::prof

@@ -7,6 +7,7 @@
 //   *.scalars.csv              losses and accuracies in TensorBoard's CSV columns (writing)
 #pragma once
 #include <string>
+#include <vector>
 
 #include "profiling/formats/run_data.h"
 
@@ -14,6 +15,7 @@ namespace ws::prof {
 
 RunData import_run(const std::string& path);                   // with all spans; throws ws::Failure
 void export_run(const RunData& run, const std::string& path);  // throws ws::Failure
-void convert(const std::string& from, const std::string& to);  // refuses to write over its source
+// Refuses to write over its source. Returns what of that could not be read.
+std::vector<std::string> convert(const std::string& from, const std::string& to);
 
 }  // namespace ws::prof

@@ -28,6 +28,7 @@ CREATE TABLE TARGET_INFO_GPU(vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TE
   smMinor INTEGER);
 CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
 CREATE TABLE PROCESSES(globalPid INTEGER, pid INTEGER, name TEXT);
+CREATE TABLE WARPSCOPE_STEPS(start INTEGER NOT NULL, place INTEGER NOT NULL, step INTEGER NOT NULL);
 CREATE TABLE ThreadNames(nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
 CREATE TABLE ANALYSIS_DETAILS(globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, stopTime INTEGER NOT NULL);
 CREATE TABLE ENUM_CUDA_MEMCPY_OPER(id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
@@ -75,7 +76,10 @@ CREATE TABLE TARGET_INFO_GPU_METRICS(typeId INTEGER NOT NULL, metricId INTEGER N
 )sql";
 
 std::string short_name(const std::string& name) {
-  const std::string head = name.substr(0, std::min(name.find('<'), name.find('(')));
+  constexpr std::string_view kNoNamespace = "(anonymous namespace)";  // its bracket opens no list of arguments
+  const size_t unnamed = name.find(kNoNamespace);
+  const size_t from_here = unnamed < name.find('<') ? unnamed + kNoNamespace.size() : 0;
+  const std::string head = name.substr(0, std::min(name.find('<', from_here), name.find('(', from_here)));
   const size_t space = head.rfind(' '), colon = head.rfind(':');
   const size_t from = std::max(space == head.npos ? 0 : space + 1, colon == head.npos ? 0 : colon + 1);
   return head.substr(from);
@@ -135,8 +139,10 @@ class NsysWriter {
     wait_.emplace(
         db_.prepare("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start, \"end\", deviceId, contextId, streamId, "
                     "correlationId, globalPid, syncType, eventId) VALUES(?, ?, ?, 1, ?, ?, ?, ?, 0)"));
-    range_.emplace(db_.prepare(
-        "INSERT INTO NVTX_EVENTS(start, \"end\", eventType, text, globalTid, domainId) VALUES(?, ?, ?, ?, ?, 0)"));
+    range_.emplace(
+        db_.prepare("INSERT INTO NVTX_EVENTS(start, \"end\", eventType, text, globalTid, domainId, category) "
+                    "VALUES(?, ?, ?, ?, ?, 0, nullif(?, 0))"));
+    step_.emplace(db_.prepare("INSERT INTO WARPSCOPE_STEPS VALUES(?, ?, ?)"));
   }
 
   int64_t string_id(const std::string& text) {
@@ -146,18 +152,23 @@ class NsysWriter {
   }
 
   void write_track(const Track& track, int64_t index) {
+    if (track.kind == TrackKind::Steps && track.group.starts_with("GPU")) return;  // of the GPU, a second time
     const int64_t device = number_in(track.group, 0), stream = number_in(track.name, 0);
     const RowThread owner = thread_of_row(track.name);
     const int64_t thread = global_pid_ | (owner.number > 0 ? owner.number : kThreads + index);
     if (!on_gpu(track) && named_.insert(thread).second)
       db_.prepare("INSERT INTO ThreadNames VALUES(?, 10, ?)").run(string_id(owner.name), thread);
+    const int64_t place = on_gpu(track)                    ? stream
+                          : track.kind == TrackKind::Other ? number_in(track.name, kNoStream)
+                                                           : thread;
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
+      if (span.step != 0 && span.span_kind() != SpanKind::Step) step_->run(span.start, place, span.step);
       if (is_stream_wait(track, span))
         write_wait(span, device, number_in(track.name, kNoStream));
       else if (on_gpu(track))
         write_gpu(span, device, stream);
       else
-        write_host(span, thread);
+        write_host(span, thread, untraced(track));
     });
   }
 
@@ -189,8 +200,11 @@ class NsysWriter {
     wait_->run(s.start, s.end(), device, stream, s.correlation, global_pid_, wait_type(run_.trace.name(s.name)));
   }
 
-  void write_host(const Span& s, int64_t thread) {
+  void write_host(const Span& s, int64_t thread, bool rests) {
     const std::string& name = run_.trace.name(s.name);
+    const auto range = [&](const std::string& text, int64_t category) {
+      range_->run(s.start, s.end(), kPushPopRange, text, thread, category);
+    };
     switch (s.span_kind()) {
       case SpanKind::Api:
       case SpanKind::Alloc:
@@ -200,11 +214,16 @@ class NsysWriter {
         call_->run(s.start, s.end(), name.starts_with("cuda") ? 0 : 1, thread, s.correlation, string_id(name));
         break;
       case SpanKind::Step:
-        range_->run(s.start, s.end(), kPushPopRange, "step " + std::to_string(int64_t{s.step} - 1), thread);
+        range("step " + std::to_string(int64_t{s.step} - 1), kStepCategory);
         break;
       case SpanKind::Phase:
+        range(name, 0);
+        break;
       case SpanKind::Op:
-        range_->run(s.start, s.end(), kPushPopRange, name, thread);
+        range(name, kOpCategory + static_cast<int64_t>(s.span_meaning()));
+        break;
+      case SpanKind::Overhead:
+        if (rests) range(name, kUntracedCategory);
         break;
       default:
         break;
@@ -264,7 +283,7 @@ class NsysWriter {
   const RunData& run_;
   GraphNumbers graphs_;
   Database db_;
-  std::optional<Statement> string_, kernel_, call_, copy_, memset_, graph_, wait_, range_;
+  std::optional<Statement> string_, kernel_, call_, copy_, memset_, graph_, wait_, range_, step_;
   std::unordered_map<std::string, int64_t> strings_;
   std::set<int64_t> named_;  // threads
   int64_t pid_ = getpid() & 0xffffff, global_pid_ = pid_ << 24, grid_ = 0;

@@ -60,6 +60,7 @@ class NsysReader {
   RunData read() {
     part("StringIds", [&] { read_strings(); });
     part("ThreadNames", [&] { read_thread_names(); });
+    part(kOurSteps, [&] { read_our_steps(); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { find_processes(); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { read_kernels(); });
     part("CUPTI_ACTIVITY_KIND_MEMCPY", [&] { read_copies(); });
@@ -176,7 +177,19 @@ class NsysReader {
     return correlations_.try_emplace(static_cast<uint64_t>(process_of(global)) << 32 | own, next).first->second;
   }
 
-  void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows) {
+  // With their steps the run is ours: what it has none for belongs to none.
+  void read_our_steps() {
+    builder_.keep_steps();
+    keeps_steps_ = true;
+    NsysRows rows(db_, kOurSteps, {"start", "place", "step"});
+    while (rows.next())
+      if (const int64_t step = rows.integer(2); step > 0 && step < 0xffffffff)
+        our_steps_[{rows.integer(0), rows.integer(1)}] = static_cast<uint32_t>(step);
+  }
+
+  // `place`: the stream, or the thread.
+  void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows, int64_t place) {
+    if (const auto step = our_steps_.find({rows.integer(0), place}); step != our_steps_.end()) span.step = step->second;
     const int64_t start = rows.integer(0), end = rows.integer(1);
     int64_t duration = 0;
     if (__builtin_sub_overflow(end, start, &duration)) return builder_.leave_out("with a time out of range");
@@ -202,7 +215,7 @@ class NsysReader {
     return span_of(kind, meaning, name, correlation_of(rows.integer(5), rows.integer(4)));
   }
   void add_gpu(TrackKind kind, const std::string& name, Span& span, const NsysRows& rows) {
-    add({kind, name, gpu_name(rows.integer(2)) + mark_of(rows.integer(5))}, span, rows);
+    add({kind, name, gpu_name(rows.integer(2)) + mark_of(rows.integer(5))}, span, rows, rows.integer(3));
   }
 
   void read_kernels() {
@@ -306,7 +319,8 @@ class NsysReader {
       const std::string name = plain_call(string(rows.integer(4)));
       const CallClass call = class_of_call(name);
       Span span = span_of(call.kind, call.meaning, name, correlation_of(rows.integer(2), rows.integer(3)));
-      add({TrackKind::Api, "CUDA API, " + thread_text(rows.integer(2)), "CPU" + mark_of(rows.integer(2))}, span, rows);
+      add({TrackKind::Api, "CUDA API, " + thread_text(rows.integer(2)), "CPU" + mark_of(rows.integer(2))}, span, rows,
+          rows.integer(2));
     }
   }
 
@@ -320,20 +334,35 @@ class NsysReader {
   }
 
   void read_ranges() {
-    NsysRows rows(db_, "NVTX_EVENTS", {"start", "end", "globalTid", "text", "textId"});
+    NsysRows rows(db_, "NVTX_EVENTS", {"start", "end", "globalTid", "text", "textId", "category"});
     while (rows.next()) {
       if (rows.null(1)) continue;  // a mark, or a range that was still open
       const std::string text = rows.null(3) ? string(rows.integer(4)) : rows.text(3);
-      const int64_t step = step_of(text);
-      const bool is_step = step >= 0 && step < 0xfffffffe && !is_foreign(rows.integer(2));
-      Span span = span_of(is_step ? SpanKind::Step : SpanKind::Phase, Meaning::Other, is_step ? "step" : text, 0);
-      if (is_step) span.step = static_cast<uint32_t>(step + 1);
-      if (is_step)
-        add({TrackKind::Steps, "steps", "CPU"}, span, rows);
+      if (keeps_steps_ && rows.integer(5) == kUntracedCategory)
+        add_range({TrackKind::Overhead, kUntracedTrack, "CPU"}, SpanKind::Overhead, Meaning::Other, text, rows);
+      else if (keeps_steps_ && rows.integer(5) >= kOpCategory)
+        add_range({TrackKind::CpuThread, thread_text(rows.integer(2)), "CPU"}, SpanKind::Op,
+                  static_cast<Meaning>(std::min<int64_t>(rows.integer(5) - kOpCategory, kMeanings - 1)), text, rows);
       else
-        add({TrackKind::Phases, thread_text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))}, span,
-            rows);
+        add_step_or_phase(text, rows);
     }
+  }
+
+  void add_range(const TraceBuilder::Row& row, SpanKind kind, Meaning meaning, const std::string& text,
+                 const NsysRows& rows) {
+    Span span = span_of(kind, meaning, text, 0);
+    add(row, span, rows, rows.integer(2));
+  }
+
+  // A program's own range may be called a step where ours say when the GPU ran it.
+  void add_step_or_phase(const std::string& text, const NsysRows& rows) {
+    const int64_t step = keeps_steps_ && rows.integer(5) != kStepCategory ? -1 : step_of(text);
+    if (step < 0 || step >= 0xfffffffe || is_foreign(rows.integer(2)))
+      return add_range({TrackKind::Phases, thread_text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))},
+                       SpanKind::Phase, Meaning::Other, text, rows);
+    Span span = span_of(SpanKind::Step, Meaning::Other, "step", 0);
+    span.step = static_cast<uint32_t>(step + 1);
+    add({TrackKind::Steps, "steps", "CPU"}, span, rows, kNoStream);
   }
 
   void read_memory() {
@@ -364,6 +393,8 @@ class NsysReader {
   bool ours_ = false;
   RunData run_;
   TraceBuilder builder_;
+  bool keeps_steps_ = false;
+  std::map<std::pair<int64_t, int64_t>, uint32_t> our_steps_;   // by start and place
   std::unordered_map<int64_t, std::string> strings_, threads_;  // threads by their global number
   bool several_ = false;                                        // processes
   int64_t busiest_ = 0;

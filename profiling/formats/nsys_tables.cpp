@@ -93,11 +93,14 @@ void calls(const RunData& run, std::ostream& out) {
   write_times(by_name(run.trace, name), "Num Calls", "Name", out);
 }
 
-// Marked ranges: steps and phases.
+// Ranges that the program marked: steps and phases. Steps that were found for it are none, and what ran for a range on
+// the GPU is no second one.
 void ranges(const RunData& run, std::ostream& out) {
   const auto name = [&](const Track& track, const Span& span) {
-    const bool range = span.span_kind() == SpanKind::Phase || span.span_kind() == SpanKind::Step;
-    return range && !on_gpu(track) ? ":" + run.trace.name(span.name) : std::string();
+    const bool step = span.span_kind() == SpanKind::Step && !run.summary.extra.contains("steps_from");
+    return (step || span.span_kind() == SpanKind::Phase) && !track.group.starts_with("GPU")
+               ? ":" + run.trace.name(span.name)
+               : std::string();
   };
   write_times(by_name(run.trace, name), "Instances", "Range", out);
 }

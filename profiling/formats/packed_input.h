@@ -25,7 +25,9 @@ class PackedBuffer : public std::streambuf {
   int_type underflow() override {
     if (left_ <= 0) return traits_type::eof();
     const int got = gzread(file_.get(), bytes_.data(), static_cast<unsigned>(bytes_.size()));
-    damaged_ |= got < 0;
+    int problem = Z_OK;
+    if (got < static_cast<int>(bytes_.size())) gzerror(file_.get(), &problem);
+    damaged_ |= got < 0 || problem == Z_BUF_ERROR;  // its end is missing
     if (got <= 0) return traits_type::eof();
     left_ -= got;
     setg(bytes_.data(), bytes_.data(), bytes_.data() + got);

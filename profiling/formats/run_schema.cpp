@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -92,8 +93,25 @@ MetaMap read_meta(Database& db) {
   return meta;
 }
 
+namespace {
+
+// A file without its first pages reads as a database without tables, or as none.
+void must_have_its_beginning(const std::string& path) {
+  constexpr uintmax_t kLeast = 512;
+  std::error_code unknown;
+  const uintmax_t size = std::filesystem::file_size(path, unknown);
+  if (unknown) return;
+  if (size == 0) throw Failure(path + " is empty.");
+  if (size < kLeast) throw Failure(path + " is too short to be a run.");
+}
+
+}  // namespace
+
 Database open_run(const std::string& path) {
+  must_have_its_beginning(path);
   Database db(path, Database::Mode::Read);
+  if (!db.has_table("meta") && claimed_bytes(path) > static_cast<int64_t>(std::filesystem::file_size(path)))
+    throw Failure(path + " is cut off too early to be read.");
   if (!db.has_table("meta")) throw Failure(path + " is a database, but not a Warpscope run.");
   return db;
 }

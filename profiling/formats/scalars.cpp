@@ -124,7 +124,18 @@ uint32_t masked_crc32c(std::string_view bytes) {
   return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
+namespace {
+
+std::vector<Scalar> some_scalars(const RunData& run) {
+  std::vector<Scalar> list = scalars_of(run);
+  if (list.empty()) throw Failure("The run has no losses or accuracies to write.");
+  return list;
+}
+
+}  // namespace
+
 void export_tensorboard(const RunData& run, const std::string& path) {
+  const std::vector<Scalar> scalars = some_scalars(run);
   const double start = seconds_of(run.summary.created);
   const bool folder = std::filesystem::is_directory(path);
   if (folder)
@@ -135,14 +146,14 @@ void export_tensorboard(const RunData& run, const std::string& path) {
   put_fixed(version, 1, start);
   put_bytes(version, 3, "brain.Event:2");
   put_record(file, version);
-  for (const Scalar& s : scalars_of(run)) put_scalar(file, start + s.wall_s, s.step, s.tag, s.value);
+  for (const Scalar& s : scalars) put_scalar(file, start + s.wall_s, s.step, s.tag, s.value);
   finish(file, path);
 }
 
 // Of a name like TensorBoard's own ("run-a-tag-test_loss.csv") only that tag, and then, or where there is but one, in
 // its three columns; else with a fourth one that says which tag a row is of.
 void export_scalars_csv(const RunData& run, const std::string& path) {
-  std::vector<Scalar> list = scalars_of(run);
+  std::vector<Scalar> list = some_scalars(run);
   if (const ScalarTag wanted = tag_of_file(path); wanted.named)
     std::erase_if(list, [&](const Scalar& s) { return !(tag_of(s.tag) == wanted); });
   const bool one = std::ranges::all_of(list, [&](const Scalar& s) { return s.tag == list.front().tag; });

@@ -167,6 +167,14 @@ TEST(Activity, BusyAndOverlap) {
   EXPECT_EQ(launch_delay(made.trace, 0, 1000).median, 60);
 }
 
+// The driver says of which launch it was that the profiler took time.
+TEST(Activity, WhatTheProfilerTookIsNoLaunch) {
+  Made made;
+  made.add(TrackKind::Overhead, SpanKind::Overhead, Meaning::Other, 0, 2, "profiler", 5);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 100, 300, "k", 5);
+  EXPECT_EQ(launch_delay(made.trace, 0, 1000).count, 0u);
+}
+
 // Thirty-two kernels share a graph's launch: what the last of them waited for was the others.
 TEST(Activity, AGraphIsLaunchedOnce) {
   Made made;

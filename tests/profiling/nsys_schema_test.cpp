@@ -2,6 +2,7 @@
 // in them, texts are told in two ways.
 #include <set>
 
+#include "profiling/analysis/span_walk.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/sqlite.h"
 #include "tests/profiling/interop_support.h"
@@ -294,6 +295,56 @@ TEST_F(NsysSchema, ThreadsHaveTheirNames) {
   EXPECT_GT(with("CPU / pt_autograd_0 4322 ranges: "), 0);
   export_run(e, path("again.sqlite"));
   EXPECT_EQ(said(import_run(path("again.sqlite")).trace), lines) << "and keep them";
+}
+
+// A recorded program's steps stand where the GPU ran them, beside the ranges it named so itself; a run's own kernels
+// know their step whatever its marks say; and what was not traced is no idle time.
+TEST_F(NsysSchema, RunsOfOursComeBackAsTheyWere) {
+  RunData ours;
+  ours.summary.origin = "record";
+  ours.summary.extra["steps_from"] = "NVTX ranges";
+  Trace& t = ours.trace;
+  const auto add = [&t](TrackKind track, const char* row, const char* group, SpanKind kind, Meaning meaning,
+                        const char* name, TimeNs start, TimeNs length, uint32_t step, uint32_t call) {
+    Span span;
+    span.start = start, span.duration = static_cast<uint64_t>(length), span.step = step, span.correlation = call;
+    span.kind = static_cast<uint8_t>(kind), span.meaning = static_cast<uint8_t>(meaning), span.name = t.intern(name);
+    t.append(t.track(track, row, group), span);
+  };
+  for (uint32_t i = 0; i < 3; ++i) {
+    const TimeNs host = 1000 + 100 * i, gpu = 2000 + 1000 * i;
+    add(TrackKind::Phases, "thread 7 ranges", "CPU", SpanKind::Phase, Meaning::Other,
+        ("step " + std::to_string(i)).c_str(), host, 90, 0, 0);
+    add(TrackKind::Api, "thread 7 calls", "CPU", SpanKind::Api, Meaning::Launch, "cudaLaunchKernel", host + 10, 20, 0,
+        i + 1);
+    add(TrackKind::CpuThread, "thread 7", "CPU", SpanKind::Op, Meaning::Loss, "loss", host + 5, 30, i + 1, 0);
+    add(TrackKind::Steps, "steps", "CPU", SpanKind::Step, Meaning::Other, "step", gpu, 900, i + 1, 0);
+    add(TrackKind::Stream, "stream 7", "GPU 0", SpanKind::Kernel, Meaning::Other,
+        "void at::(anonymous namespace)::apply<(anonymous namespace)::F>(int)", gpu, 800, i + 1, i + 1);
+  }
+  add(TrackKind::Overhead, kUntracedTrack, "CPU", SpanKind::Overhead, Meaning::Other, kUntracedTrack, 6000, 500, 0, 0);
+  export_run(ours, path("ours.sqlite"));
+  const RunData e = import_run(path("ours.sqlite"));
+  EXPECT_TRUE(e.problems.empty());
+  std::map<TrackKind, std::vector<Span>> back;
+  for (const Track& track : e.trace.tracks())
+    each_span(track, -kAlways, kAlways, [&](const Span& span) { back[track.kind].push_back(span); });
+  ASSERT_EQ(back[TrackKind::Steps].size(), 3u);
+  ASSERT_EQ(back[TrackKind::Phases].size(), 3u) << "the program's own";
+  ASSERT_EQ(back[TrackKind::CpuThread].size(), 3u);
+  ASSERT_EQ(back[TrackKind::Overhead].size(), 1u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(back[TrackKind::Steps][i].start, 2000 + 1000 * i);
+    EXPECT_EQ(back[TrackKind::Stream][i].step, i + 1);
+    EXPECT_EQ(back[TrackKind::CpuThread][i].step, i + 1);
+    EXPECT_EQ(back[TrackKind::CpuThread][i].span_meaning(), Meaning::Loss);
+    EXPECT_EQ(back[TrackKind::Api][i].step, 0u) << "as before";
+  }
+  Database db(path("ours.sqlite"), Database::Mode::Read);
+  Statement names =
+      db.prepare("SELECT DISTINCT value FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = shortName");
+  ASSERT_TRUE(names.step());
+  EXPECT_EQ(names.text(0), "apply");
 }
 
 TEST(TrackNames, ARowTellsItsThread) {

@@ -78,6 +78,8 @@ void StepView::paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, si
   }
   const TimeRange view = runRange(index, range_);
   const bool phases = lane.track->kind == prof::TrackKind::Phases;
+  // Words begin where the step does: what is before it lies under a veil.
+  const double step_begin = canvas.scale.x(0);
   painter.setFont(ui_font(10.5, 500));
   const QFontMetricsF metrics(painter.font());
   for (const prof::LodRect& r : prof::lod(*lane.track, view.begin, view.end, static_cast<int>(row.width()))) {
@@ -92,18 +94,20 @@ void StepView::paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, si
       draw_fill(painter, box, meaning_brush(r.meaning));
       if (r.count == 1) paintTint(canvas, box, r, index);
     }
-    if (r.count > 1 || box.width() < 22) continue;
+    QRectF room = box;
+    if (box.right() > step_begin) room.setLeft(std::max(box.left(), step_begin));
+    if (r.count > 1 || room.width() < 22) continue;
     const auto& ops = run.trace.ops;
     const bool known = !phases && r.span.op != prof::kNoOp && r.span.op < ops.size() && !ops[r.span.op].name.empty();
     QString name = QString::fromStdString(lane.trace->name(r.span.name));
-    if (known && metrics.horizontalAdvance(name) > box.width() - 8) name = QString::fromStdString(ops[r.span.op].name);
-    if (!phases && metrics.horizontalAdvance(name) > box.width() - 8) name = short_kernel_name(name.toStdString());
-    if (metrics.horizontalAdvance(name) > box.width() - 8) {
-      if (box.width() < kLeastElided) continue;
-      name = metrics.elidedText(name, Qt::ElideRight, box.width() - 8);
+    if (known && metrics.horizontalAdvance(name) > room.width() - 8) name = QString::fromStdString(ops[r.span.op].name);
+    if (!phases && metrics.horizontalAdvance(name) > room.width() - 8) name = short_kernel_name(name.toStdString());
+    if (metrics.horizontalAdvance(name) > room.width() - 8) {
+      if (room.width() < kLeastElided) continue;
+      name = metrics.elidedText(name, Qt::ElideRight, room.width() - 8);
     }
     painter.setPen(phases ? theme().text : theme().ink_on(theme().of(r.meaning)));
-    painter.drawText(box.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
+    painter.drawText(room.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
   }
 }
 

@@ -112,6 +112,9 @@ void WaterfallView::paintBar(QPainter& painter, const Bar& bar, const QRectF& bo
   painter.setFont(number_font(12, bar.end ? 600 : 500));
   painter.setPen(theme().text);
   const bool above = bar.end || change > 0 || block.bottom() + 18 > zero;  // not over the axis and its names
+  if (above && change < 0 && !bar.end && block.height() > 40)  // nor over the number of the bar that it begins at
+    return draw_number(painter, QRectF(block.right() + 5, block.top() + 1, 90, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                       change_text(change));
   draw_number(painter, QRectF(box.left() - 20, above ? block.top() - 18 : block.bottom() + 2, box.width() + 40, 16),
               Qt::AlignHCenter | Qt::AlignVCenter, bar.end ? us_text(bar.to) : change_text(change));
 }

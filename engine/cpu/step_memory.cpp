@@ -35,11 +35,22 @@ void StepMemory::clear() {
   use.used = use.reserved = 0;
 }
 
+namespace {
+
+// How many times the bytes of the plan it takes: here each element has the same size, whatever the plan gives it.
+int64_t scale_of(const Plan& plan, int64_t bytes_per_element) {
+  int64_t smallest = bytes_per_element;
+  for (const Buffer& buffer : plan.buffers) smallest = std::min(smallest, size_of(buffer.type));
+  return bytes_per_element / smallest;
+}
+
+}  // namespace
+
 void StepMemory::reset(const Plan& plan, int64_t bytes_per_element) {
   clear();
   kind_ = plan.spec.exec.allocator;
   blocks_.resize(plan.buffers.size());
-  const int64_t scale = bytes_per_element / 2;  // 2: the smallest element of a plan
+  const int64_t scale = scale_of(plan, bytes_per_element);
   for (size_t i = 0; i < blocks_.size(); ++i) blocks_[i].bytes = plan.buffers[i].bytes() * scale;
   if (plan.arena_bytes == 0) return;
   arena_ = new_block(plan.arena_bytes * scale);

@@ -110,6 +110,7 @@ TEST(CpuExecutor, AllocatorsCallAsOftenAsTheySay) {
     }
     if (allocator == Allocator::Arena) {
       EXPECT_EQ(calls.allocate, 0);
+      EXPECT_EQ(executor->memory().peak, plan.arena_bytes) << "as the plan says, and as on a GPU";
     }
     EXPECT_GT(executor->memory().peak, 0);
   }

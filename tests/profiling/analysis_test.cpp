@@ -221,6 +221,10 @@ TEST(Roofline, RatesOfAnOp) {
       made.trace.append(made.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), span);
     }
   }
+  Span on_host;  // the launching of it takes longer than itself, and is none of its work
+  on_host.start = 10'000, on_host.duration = 50'000, on_host.op = 1, on_host.step = 1;
+  on_host.kind = static_cast<uint8_t>(SpanKind::Op);
+  made.trace.append(made.trace.track(TrackKind::CpuThread, "thread 1", "CPU"), on_host);
   const auto points = roofline(made.trace, 0, 100000, {2e12, 4e12});
   ASSERT_EQ(points.size(), 1u);
   EXPECT_EQ(points[0].executions, 2u);  // two kernels each

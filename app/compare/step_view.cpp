@@ -15,7 +15,14 @@ namespace ws::app {
 
 namespace {
 constexpr double kLeastElided = 60;  // px
+
+// By the width of usual letters: measured one by one they would take longer than all else that is painted.
+QString elided(const QString& name, const QFontMetricsF& metrics, double width) {
+  const auto letters = static_cast<qsizetype>(width / metrics.averageCharWidth()) - 1;
+  return name.size() <= letters ? name : name.left(letters) + QChar(0x2026);
 }
+
+}  // namespace
 
 std::vector<StepView::Lane> StepView::lanes(size_t index) const {
   const Run& run = *runs_[index].run;
@@ -99,13 +106,14 @@ void StepView::paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, si
     if (r.count > 1 || room.width() < 22) continue;
     const auto& ops = run.trace.ops;
     const bool known = !phases && r.span.op != prof::kNoOp && r.span.op < ops.size() && !ops[r.span.op].name.empty();
-    QString name = QString::fromStdString(lane.trace->name(r.span.name));
-    if (known && metrics.horizontalAdvance(name) > room.width() - 8) name = QString::fromStdString(ops[r.span.op].name);
-    if (!phases && metrics.horizontalAdvance(name) > room.width() - 8) name = short_kernel_name(name.toStdString());
-    if (metrics.horizontalAdvance(name) > room.width() - 8) {
-      if (room.width() < kLeastElided) continue;
-      name = metrics.elidedText(name, Qt::ElideRight, room.width() - 8);
-    }
+    const std::string& full = lane.trace->name(r.span.name);
+    const double width = room.width() - 8;
+    QString name = QString::fromStdString(full);
+    bool fits = metrics.horizontalAdvance(name) <= width;
+    if (!fits && known)
+      name = QString::fromStdString(ops[r.span.op].name), fits = metrics.horizontalAdvance(name) <= width;
+    if (!fits && (phases || width < kLeastElided)) continue;
+    if (!fits) name = elided(known ? name : short_kernel_name(full), metrics, width);
     painter.setPen(phases ? theme().text : theme().ink_on(theme().of(r.meaning)));
     painter.drawText(room.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
   }

@@ -114,8 +114,7 @@ QString LibraryModel::text(const Run& run, int column) const {
     case Accuracy:
       return shown(accuracy_of(run), 2);
     case StepTime:
-      return run.usPerStep() > 0 ? fixed_text(run.usPerStep() / 1000, run.usPerStep() < 1000 ? 4 : 2)
-                                 : QStringLiteral("–");
+      return run.usPerStep() > 0 ? us_text(run.usPerStep()) : QStringLiteral("–");
     case Peak:
       return run.summary && run.summary->peak_bytes > 0
                  ? significant_text(static_cast<double>(run.summary->peak_bytes) / (1 << 20))
@@ -182,10 +181,24 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
 QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole)
     return int((section >= Loss && section <= Calls ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+  if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Loss)
+    return tr("Of the last test; of a run without one, of its last batch");
+  if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
+    return tr("Mean of the whole run, traced or not");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
-                           tr("Loss"), tr("Test, %"), tr("ms a step"), tr("Peak, MiB"),       tr("Driver calls"),
-                           tr("Tags"), tr("Device"),  tr("Date")};
+  const QString names[] = {"",
+                           tr("Name"),
+                           tr("Preset"),
+                           tr("Changed choices"),
+                           tr("Status"),
+                           tr("Final loss"),
+                           tr("Test, %"),
+                           tr("µs a step"),
+                           tr("Peak, MiB"),
+                           tr("Driver calls"),
+                           tr("Tags"),
+                           tr("Device"),
+                           tr("Date")};
   return names[section];
 }
 

@@ -184,12 +184,15 @@ class NsysReader {
     NsysRows rows(db_, kOurSteps, {"start", "place", "step"});
     while (rows.next())
       if (const int64_t step = rows.integer(2); step > 0 && step < 0xffffffff)
-        our_steps_[{rows.integer(0), rows.integer(1)}] = static_cast<uint32_t>(step);
+        our_steps_.push_back({{rows.integer(0), rows.integer(1)}, static_cast<uint32_t>(step)});
+    std::ranges::stable_sort(our_steps_, {}, &OurStep::begun);
   }
 
   // `place`: the stream, or the thread.
   void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows, int64_t place) {
-    if (const auto step = our_steps_.find({rows.integer(0), place}); step != our_steps_.end()) span.step = step->second;
+    const std::pair begun{rows.integer(0), place};
+    const auto step = std::ranges::lower_bound(our_steps_, begun, {}, &OurStep::begun);
+    if (step != our_steps_.end() && step->begun == begun) span.step = step->step;
     const int64_t start = rows.integer(0), end = rows.integer(1);
     int64_t duration = 0;
     if (__builtin_sub_overflow(end, start, &duration)) return builder_.leave_out("with a time out of range");
@@ -394,7 +397,11 @@ class NsysReader {
   RunData run_;
   TraceBuilder builder_;
   bool keeps_steps_ = false;
-  std::map<std::pair<int64_t, int64_t>, uint32_t> our_steps_;   // by start and place
+  struct OurStep {
+    std::pair<int64_t, int64_t> begun;  // when, and on which stream or thread
+    uint32_t step;
+  };
+  std::vector<OurStep> our_steps_;
   std::unordered_map<int64_t, std::string> strings_, threads_;  // threads by their global number
   bool several_ = false;                                        // processes
   int64_t busiest_ = 0;

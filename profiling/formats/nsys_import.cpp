@@ -8,9 +8,11 @@
 #include "profiling/collectors/trace_context.h"
 #include "profiling/failure.h"
 #include "profiling/formats/card.h"
+#include "profiling/formats/nsys_ours.h"
 #include "profiling/formats/nsys_pools.h"
 #include "profiling/formats/nsys_rows.h"
 #include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/nsys_threads.h"
 #include "profiling/formats/run_schema.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/formats/track_names.h"
@@ -19,7 +21,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr size_t kMostStrings = 1 << 22, kMostThreads = 1 << 16, kLongestThread = 64;
+constexpr size_t kMostStrings = 1 << 22;
 
 uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
 
@@ -59,8 +61,11 @@ class NsysReader {
 
   RunData read() {
     part("StringIds", [&] { read_strings(); });
-    part("ThreadNames", [&] { read_thread_names(); });
-    part(kOurSteps, [&] { read_our_steps(); });
+    part("ThreadNames", [&] { threads_.read(db_, [&](int64_t id) -> const std::string& { return string(id); }); });
+    part(kOurSteps, [&] {
+      builder_.keep_steps();
+      our_steps_.read(db_);
+    });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { find_processes(); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { read_kernels(); });
     part("CUPTI_ACTIVITY_KIND_MEMCPY", [&] { read_copies(); });
@@ -177,22 +182,9 @@ class NsysReader {
     return correlations_.try_emplace(static_cast<uint64_t>(process_of(global)) << 32 | own, next).first->second;
   }
 
-  // With their steps the run is ours: what it has none for belongs to none.
-  void read_our_steps() {
-    builder_.keep_steps();
-    keeps_steps_ = true;
-    NsysRows rows(db_, kOurSteps, {"start", "place", "step"});
-    while (rows.next())
-      if (const int64_t step = rows.integer(2); step > 0 && step < 0xffffffff)
-        our_steps_.push_back({{rows.integer(0), rows.integer(1)}, static_cast<uint32_t>(step)});
-    std::ranges::stable_sort(our_steps_, {}, &OurStep::begun);
-  }
-
   // `place`: the stream, or the thread.
   void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows, int64_t place) {
-    const std::pair begun{rows.integer(0), place};
-    const auto step = std::ranges::lower_bound(our_steps_, begun, {}, &OurStep::begun);
-    if (step != our_steps_.end() && step->begun == begun) span.step = step->step;
+    if (const uint32_t step = our_steps_.of(rows.integer(0), place); step != 0) span.step = step;
     const int64_t start = rows.integer(0), end = rows.integer(1);
     int64_t duration = 0;
     if (__builtin_sub_overflow(end, start, &duration)) return builder_.leave_out("with a time out of range");
@@ -301,28 +293,13 @@ class NsysReader {
     }
   }
 
-  void read_thread_names() {
-    NsysRows rows(db_, "ThreadNames", {"nameId", "globalTid"});
-    while (rows.next() && threads_.size() < kMostThreads) threads_[rows.integer(1)] = string(rows.integer(0));
-  }
-
-  // "pt_autograd_0 4322", or "thread 4322" of one that has no name.
-  std::string thread_text(int64_t global) const {
-    const std::string number = std::to_string(global & 0xffffff);
-    const auto named = threads_.find(global);
-    if (named == threads_.end() || named->second.empty() || named->second.starts_with("thread "))
-      return "thread " + number;
-    const std::string name = named->second.substr(0, kLongestThread);
-    return (global & 0xffffff) < kThreads ? name + " " + number : name;  // a row of ours that is no thread
-  }
-
   void read_calls() {
     NsysRows rows(db_, "CUPTI_ACTIVITY_KIND_RUNTIME", {"start", "end", "globalTid", "correlationId", "nameId"});
     while (rows.next()) {
       const std::string name = plain_call(string(rows.integer(4)));
       const CallClass call = class_of_call(name);
       Span span = span_of(call.kind, call.meaning, name, correlation_of(rows.integer(2), rows.integer(3)));
-      add({TrackKind::Api, "CUDA API, " + thread_text(rows.integer(2)), "CPU" + mark_of(rows.integer(2))}, span, rows,
+      add({TrackKind::Api, "CUDA API, " + threads_.text(rows.integer(2)), "CPU" + mark_of(rows.integer(2))}, span, rows,
           rows.integer(2));
     }
   }
@@ -341,10 +318,10 @@ class NsysReader {
     while (rows.next()) {
       if (rows.null(1)) continue;  // a mark, or a range that was still open
       const std::string text = rows.null(3) ? string(rows.integer(4)) : rows.text(3);
-      if (keeps_steps_ && rows.integer(5) == kUntracedCategory)
+      if (our_steps_.read_in() && rows.integer(5) == kUntracedCategory)
         add_range({TrackKind::Overhead, kUntracedTrack, "CPU"}, SpanKind::Overhead, Meaning::Other, text, rows);
-      else if (keeps_steps_ && rows.integer(5) >= kOpCategory)
-        add_range({TrackKind::CpuThread, thread_text(rows.integer(2)), "CPU"}, SpanKind::Op,
+      else if (our_steps_.read_in() && rows.integer(5) >= kOpCategory)
+        add_range({TrackKind::CpuThread, threads_.text(rows.integer(2)), "CPU"}, SpanKind::Op,
                   static_cast<Meaning>(std::min<int64_t>(rows.integer(5) - kOpCategory, kMeanings - 1)), text, rows);
       else
         add_step_or_phase(text, rows);
@@ -359,10 +336,11 @@ class NsysReader {
 
   // A program's own range may be called a step where ours say when the GPU ran it.
   void add_step_or_phase(const std::string& text, const NsysRows& rows) {
-    const int64_t step = keeps_steps_ && rows.integer(5) != kStepCategory ? -1 : step_of(text);
+    const int64_t step = our_steps_.read_in() && rows.integer(5) != kStepCategory ? -1 : step_of(text);
     if (step < 0 || step >= 0xfffffffe || is_foreign(rows.integer(2)))
-      return add_range({TrackKind::Phases, thread_text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))},
-                       SpanKind::Phase, Meaning::Other, text, rows);
+      return add_range(
+          {TrackKind::Phases, threads_.text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))},
+          SpanKind::Phase, Meaning::Other, text, rows);
     Span span = span_of(SpanKind::Step, Meaning::Other, "step", 0);
     span.step = static_cast<uint32_t>(step + 1);
     add({TrackKind::Steps, "steps", "CPU"}, span, rows, kNoStream);
@@ -396,14 +374,10 @@ class NsysReader {
   bool ours_ = false;
   RunData run_;
   TraceBuilder builder_;
-  bool keeps_steps_ = false;
-  struct OurStep {
-    std::pair<int64_t, int64_t> begun;  // when, and on which stream or thread
-    uint32_t step;
-  };
-  std::vector<OurStep> our_steps_;
-  std::unordered_map<int64_t, std::string> strings_, threads_;  // threads by their global number
-  bool several_ = false;                                        // processes
+  OurSteps our_steps_;
+  std::unordered_map<int64_t, std::string> strings_;
+  NsysThreads threads_;
+  bool several_ = false;  // processes
   int64_t busiest_ = 0;
   std::unordered_map<uint64_t, uint32_t> correlations_;  // where there are several
 };

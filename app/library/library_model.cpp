@@ -186,19 +186,9 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
     return tr("Mean of the whole run, traced or not");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  const QString names[] = {"",
-                           tr("Name"),
-                           tr("Preset"),
-                           tr("Changed choices"),
-                           tr("Status"),
-                           tr("Final loss"),
-                           tr("Test, %"),
-                           tr("µs a step"),
-                           tr("Peak, MiB"),
-                           tr("Driver calls"),
-                           tr("Tags"),
-                           tr("Device"),
-                           tr("Date")};
+  const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
+                           tr("Loss"), tr("Test, %"), tr("µs a step"), tr("Peak, MiB"),       tr("Driver calls"),
+                           tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];
 }
 

@@ -7,12 +7,13 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "app/lab/first_call.h"
-#include "app/panels/theme.h"
-#include "app/report/report_export.h"
-#include "app/session/run_library.h"
+#include "app/core/lab/first_call.h"
+#include "app/widgets/theme.h"
+#include "app/report/report_pages.h"
+#include "app/workspace/run_library.h"
 #include "app/window/main_window.h"
 #include "app/window/screenshot.h"
+#include "profiling/base/version.h"
 
 namespace {
 
@@ -105,7 +106,7 @@ int main(int argc, char** argv) {
   qInstallMessageHandler(nullptr);
   QApplication::setApplicationName("warpscope");
   QApplication::setOrganizationName("warpscope");
-  QApplication::setApplicationVersion(WARPSCOPE_VERSION);
+  QApplication::setApplicationVersion(ws::version());
   QGuiApplication::setDesktopFileName("warpscope");
   QCommandLineParser parser;
   describe(parser);

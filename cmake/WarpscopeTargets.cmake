@@ -43,14 +43,6 @@ function(warpscope_compile_lightly target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
 endfunction()
 
-# warpscope_library(NAME SOURCES... ): a static library with the project's flags and an alias warpscope::NAME.
-function(warpscope_library name)
-  add_library(warpscope_${name} STATIC ${ARGN})
-  add_library(warpscope::${name} ALIAS warpscope_${name})
-  target_link_libraries(warpscope_${name} PUBLIC warpscope_flags)
-  warpscope_unity(warpscope_${name})
-endfunction()
-
 # warpscope_precompile(TARGET HEADERS...): the heavy headers of a target are parsed once.
 # warpscope_precompile(TARGET REUSE_FROM OTHER): with those of another target of the same kind.
 function(warpscope_precompile target)
@@ -58,12 +50,12 @@ function(warpscope_precompile target)
     target_precompile_headers(${target} REUSE_FROM ${ARGV2})
   else()
     target_precompile_headers(${target} PRIVATE ${ARGN})
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-      # The same false alarms on strings, which a precompiled header no longer hides as a system header's.
-      target_compile_options(${target} PRIVATE
-        $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>
-        $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overread>)
-    endif()
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # The same false alarms on strings, which a precompiled header no longer hides as a system header's.
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overread>)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CCACHE_PROGRAM)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # or ccache keeps nothing of it

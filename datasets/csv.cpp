@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::data {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "datasets/byte_reader.h"
+#include "profiling/base/byte_reader.h"
 #include "datasets/dataset.h"
 
 namespace ws::data {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "datasets/byte_reader.h"
+#include "profiling/base/byte_reader.h"
 
 namespace ws::data {
 

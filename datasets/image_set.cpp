@@ -10,7 +10,7 @@
 #include "datasets/idx.h"
 #include "datasets/locate.h"
 #include "datasets/split.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::data {
 namespace {

@@ -5,7 +5,7 @@
 #include "datasets/image_set.h"
 #include "datasets/split.h"
 #include "datasets/synthetic.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::data {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::data {
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "datasets/philox.h"
+#include "profiling/base/philox.h"
 
 namespace ws::data {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <thread>
 
-#include "datasets/byte_reader.h"
-#include "profiling/failure.h"
+#include "profiling/base/byte_reader.h"
+#include "profiling/base/failure.h"
 
 namespace ws::data {
 namespace {

@@ -1,7 +1,7 @@
 // Made-up points, each a function of (seed, index): the same everywhere, in any order, in any number.
 #pragma once
 #include "datasets/dataset.h"
-#include "datasets/philox.h"
+#include "profiling/base/philox.h"
 
 namespace ws::data {
 

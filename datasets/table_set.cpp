@@ -9,7 +9,7 @@
 #include "datasets/csv.h"
 #include "datasets/locate.h"
 #include "datasets/split.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::data {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "app/charts/curve_pane.h"
 #include "app/charts/plot.h"
-#include "app/panels/theme.h"
-#include "app/report/chart_export.h"
+#include "app/widgets/theme.h"
+#include "app/widgets/chart_file.h"
 
 namespace ws::app {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "app/charts/driver_calls.h"
 #include "app/charts/plot.h"
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 namespace {

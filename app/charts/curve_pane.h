@@ -4,9 +4,9 @@
 #include <map>
 #include <optional>
 
-#include "app/charts/pane.h"
+#include "app/widgets/pane.h"
 #include "app/charts/series.h"
-#include "app/session/run.h"
+#include "app/workspace/run.h"
 
 class QMenu;
 

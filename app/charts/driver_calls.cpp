@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/timeline/trace_queries.h"
+#include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
 namespace {
@@ -32,7 +32,7 @@ Stretches recorded(const Run& run, int64_t steps) {
   const prof::TimeNs begin = marks->blocks.front().first, end = marks->blocks.back().reach;
   for (const prof::Track& track : run.trace.tracks()) {
     if (track.kind != prof::TrackKind::Api) continue;
-    for_each_span(track, begin, end, [&](const prof::Span& span) {
+    prof::for_each_span(track, begin, end, [&](const prof::Span& span) {
       const bool allocates = span.span_kind() == prof::SpanKind::Alloc;
       if ((!allocates && span.span_kind() != prof::SpanKind::Free) || span.start < begin) return true;
       const auto step = static_cast<int64_t>(std::max(0.0, run.stepAt(span.start)));

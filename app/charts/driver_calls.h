@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "app/session/run.h"
+#include "app/workspace/run.h"
 
 namespace ws::app {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/charts/series.h"
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 namespace {

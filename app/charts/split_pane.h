@@ -2,8 +2,8 @@
 #pragma once
 #include <QPointer>
 
-#include "app/charts/pane.h"
-#include "app/session/run.h"
+#include "app/widgets/pane.h"
+#include "app/workspace/run.h"
 
 namespace ws::app {
 

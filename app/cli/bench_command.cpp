@@ -6,7 +6,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/step_bench.h"
-#include "app/session/machine.h"
+#include "app/core/runs/machine.h"
 
 namespace ws::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/run_spec.h"
+#include "engine/plan/run_spec.h"
 #include "profiling/collectors/collector.h"
 
 namespace ws::cli {

@@ -7,11 +7,11 @@
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/cli/interrupt.h"
-#include "app/cli/start_anew.h"
-#include "app/report/experiment_figure.h"
-#include "app/report/report.h"
-#include "app/session/experiment.h"
-#include "profiling/whole_file.h"
+#include "app/cli/restart.h"
+#include "app/core/report/experiment_figure.h"
+#include "app/core/report/report.h"
+#include "app/core/experiments/experiment.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/lab_show.h"
-#include "app/lab/recorded_lab.h"
-#include "app/lab/shipped_labs.h"
-#include "app/session/torch_run.h"
+#include "app/core/lab/recorded_lab.h"
+#include "app/core/lab/shipped_labs.h"
+#include "app/core/runs/torch_run.h"
 #include "engine/lab/ceilings.h"
 
 namespace ws::cli {

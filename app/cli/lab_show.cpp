@@ -6,8 +6,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "app/lab/shipped_labs.h"
-#include "profiling/formats/run_file.h"
+#include "app/core/lab/shipped_labs.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
 

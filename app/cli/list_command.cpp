@@ -4,7 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 
 namespace ws::cli {
 namespace {

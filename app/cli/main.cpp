@@ -5,7 +5,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "app/lab/first_call.h"
+#include "app/core/lab/first_call.h"
+#include "profiling/base/version.h"
 
 namespace {
 
@@ -30,7 +31,7 @@ int main(int argc, char** argv) {
   CLI::App program("Train small networks and see what each choice costs.", "warpscope-cli");
   program.formatter(std::make_shared<Help>());
   program.set_help_flag("-h,--help", "show this and stop");
-  program.set_version_flag("--version", WARPSCOPE_VERSION, "show the version and stop");
+  program.set_version_flag("--version", ws::version(), "show the version and stop");
   program.require_subcommand(1);
   std::map<const CLI::App*, Run> commands;
   const auto add = [&](Run (*adder)(CLI::App&)) {

@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "engine/compile.h"
-#include "engine/trainer.h"
+#include "engine/passes/compile.h"
+#include "engine/train/trainer.h"
 
 namespace ws::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "app/session/recorder.h"
+#include "app/core/runs/traced_training.h"
 
 namespace ws::cli {
 

@@ -8,11 +8,11 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_line.h"
-#include "app/session/run_ceilings.h"
-#include "profiling/clock.h"
-#include "profiling/collectors/record.h"
-#include "profiling/failure.h"
-#include "profiling/formats/run_file.h"
+#include "app/core/runs/run_ceilings.h"
+#include "profiling/base/clock.h"
+#include "profiling/recording/record_program.h"
+#include "profiling/base/failure.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/report/report.h"
-#include "profiling/whole_file.h"
+#include "app/core/report/report.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "app/compare/mismatches.h"
-#include "profiling/analysis/compare.h"
+#include "app/core/comparison/mismatches.h"
+#include "profiling/analysis/waterfall.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/nsys_tables.h"

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "app/cli/commands.h"
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 
 namespace ws::cli {
 

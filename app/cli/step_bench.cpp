@@ -4,8 +4,8 @@
 #include <chrono>
 #include <numeric>
 
-#include "engine/trainer.h"
-#include "profiling/clock.h"
+#include "engine/train/trainer.h"
+#include "profiling/base/clock.h"
 
 namespace ws::cli {
 namespace {

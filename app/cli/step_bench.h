@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 
 namespace ws::cli {
 

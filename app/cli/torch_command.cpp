@@ -4,7 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
-#include "app/session/torch_run.h"
+#include "app/core/runs/torch_run.h"
 
 namespace ws::cli {
 namespace {

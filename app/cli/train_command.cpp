@@ -9,7 +9,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
-#include "app/session/run_output.h"
+#include "app/core/runs/training_folder.h"
 
 namespace ws::cli {
 namespace {

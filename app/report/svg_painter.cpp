@@ -4,7 +4,7 @@
 #include <QPainter>
 #include <QXmlStreamReader>
 
-#include "app/panels/theme.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "app/panels/units.h"
-#include "app/session/text.h"
+#include "app/text/units.h"
+#include "app/text/qt_text.h"
 #include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {

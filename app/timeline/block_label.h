@@ -4,7 +4,7 @@
 #include <QString>
 #include <functional>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::app {
 

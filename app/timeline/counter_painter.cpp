@@ -2,8 +2,8 @@
 #include <QPainterPath>
 #include <cmath>
 
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
 #include "app/timeline/timeline_painter.h"
 
 namespace ws::app {

@@ -2,9 +2,9 @@
 
 #include <QFontMetricsF>
 
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
-#include "app/session/card_limits.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/workspace/card_limits.h"
 #include "app/timeline/block_label.h"
 
 namespace ws::app {
@@ -77,7 +77,7 @@ void add_partner(HoverCard& card, const prof::Trace& trace, size_t track, const 
 
 void add_meanwhile(HoverCard& card, const prof::Trace& trace, const prof::Span& span) {
   if (!first_track(trace, prof::TrackKind::Stream)) return;
-  const Busy busy = gpu_during(trace, {span.start, std::max(span.end(), span.start + 1)});
+  const prof::Busy busy = gpu_during(trace, {span.start, std::max(span.end(), span.start + 1)});
   card.rows.push_back({"GPU meanwhile", busy.busy == 0
                                             ? "idle " + span_time(busy.idle)
                                             : "busy " + span_time(busy.busy) + ", idle " + span_time(busy.idle)});
@@ -99,7 +99,7 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
   add_partner(card, trace, index, span);
   if (is_call(span.span_kind())) add_meanwhile(card, trace, span);
   if (span.span_kind() != SpanKind::Step) {
-    const SameName same = same_in_step(trace, track, span);
+    const prof::SameName same = same_in_step(trace, track, span);
     if (same.count > 1)
       card.rows.push_back({"this step", QString("%1 of them, %2 in all").arg(same.count).arg(span_time(same.total))});
   }

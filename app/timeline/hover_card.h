@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/timeline/timeline_model.h"
-#include "profiling/lod.h"
+#include "profiling/trace/lod.h"
 
 namespace ws::app {
 

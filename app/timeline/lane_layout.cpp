@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::app {
 namespace {

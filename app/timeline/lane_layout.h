@@ -5,7 +5,7 @@
 #include <QStringList>
 #include <vector>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::app {
 

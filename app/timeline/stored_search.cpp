@@ -22,12 +22,12 @@ std::optional<size_t> track_of(const prof::Trace& trace, const prof::Track& like
   return std::nullopt;
 }
 
-std::optional<FoundSpan> found_in(prof::Trace& trace, const StoredHit& hit) {
+std::optional<prof::FoundSpan> found_in(prof::Trace& trace, const StoredHit& hit) {
   prof::Track like;
   like.kind = hit.kind, like.name = hit.track, like.group = hit.group, like.depth = hit.depth;
   const auto track = track_of(trace, like);
   if (!track) return std::nullopt;
-  FoundSpan found{*track, hit.span};
+  prof::FoundSpan found{*track, hit.span};
   found.span.name = trace.intern(hit.name);
   found.span.detail = trace.intern(hit.detail);
   return found;

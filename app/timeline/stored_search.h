@@ -9,9 +9,10 @@
 #include <functional>
 #include <memory>
 
-#include "app/session/run.h"
-#include "app/timeline/trace_queries.h"
-#include "profiling/formats/stored_spans.h"
+#include "app/workspace/run.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/run_file/stored_spans.h"
 
 namespace ws::app {
 
@@ -25,7 +26,7 @@ struct StoredHit {
 };
 std::optional<StoredHit> hit_of(prof::StoredSpans& file, const std::optional<prof::StoredSpans::Found>& found);
 std::optional<size_t> track_of(const prof::Trace& trace, const prof::Track& like);
-std::optional<FoundSpan> found_in(prof::Trace& trace, const StoredHit& hit);  // none: it has no such row
+std::optional<prof::FoundSpan> found_in(prof::Trace& trace, const StoredHit& hit);  // none: it has no such row
 
 // Blocks of the range in every row that `wanted` accepts, or in all.
 bool in_memory(const prof::Trace& trace, TimeRange range, const std::function<bool(const prof::Track&)>& wanted = {});

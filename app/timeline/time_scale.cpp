@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/panels/units.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 namespace {

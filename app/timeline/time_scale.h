@@ -3,16 +3,12 @@
 #include <QString>
 #include <vector>
 
-#include "profiling/trace.h"
+#include "profiling/trace/time_range.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::app {
 
-struct TimeRange {
-  prof::TimeNs begin = 0, end = 0;
-  prof::TimeNs length() const { return end - begin; }
-  bool contains(prof::TimeNs t) const { return t >= begin && t < end; }
-  bool operator==(const TimeRange&) const = default;
-};
+using prof::TimeRange;
 
 struct TimeScale {
   TimeRange range;

@@ -82,7 +82,7 @@ TimeRange TimelineModel::extent() const {
 }
 
 const prof::CounterTrack& TimelineModel::counter(CounterRef ref) const {
-  const MemoryCurves& curves = curves_[static_cast<size_t>(ref.run)];
+  const prof::MemoryCurves& curves = curves_[static_cast<size_t>(ref.run)];
   if (ref.counter == kUsedCurve) return curves.used();
   if (ref.counter == kReservedCurve) return curves.reserved();
   return run(ref.run)->trace.counters()[ref.counter];

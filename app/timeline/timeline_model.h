@@ -5,11 +5,12 @@
 #include <memory>
 #include <optional>
 
-#include "app/session/run.h"
+#include "app/workspace/run.h"
 #include "app/timeline/lane_layout.h"
-#include "app/timeline/memory_curves.h"
-#include "app/timeline/time_cursor.h"
-#include "app/timeline/trace_queries.h"
+#include "profiling/analysis/memory_curves.h"
+#include "app/workspace/time_cursor.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
 
@@ -92,7 +93,7 @@ class TimelineModel : public QObject {
   TimeCursor* cursor_;
   std::vector<QPointer<Run>> runs_;
   std::vector<prof::TimeNs> offsets_;
-  std::vector<MemoryCurves> curves_;  // a run each
+  std::vector<prof::MemoryCurves> curves_;  // a run each
   std::vector<Lane> lanes_;
   QString shape_;  // of the lanes as they were built last
   LaneSettings settings_;

@@ -2,10 +2,11 @@
 
 #include <cmath>
 
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
-#include "app/timeline/trace_queries.h"
-#include "profiling/analysis/span_walk.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -220,7 +221,7 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
 int64_t TimelinePainter::stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const {
   if (span.step == 0) return 1;
   const prof::Span* next = nullptr;
-  for_each_span(track, span.end(), span.end() + static_cast<prof::TimeNs>(span.duration) + 1, [&](const prof::Span& s) {
+  prof::for_each_span(track, span.end(), span.end() + static_cast<prof::TimeNs>(span.duration) + 1, [&](const prof::Span& s) {
     if (s.start >= span.end()) next = &s;
     return next == nullptr;
   });

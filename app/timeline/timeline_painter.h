@@ -9,7 +9,7 @@
 
 #include "app/timeline/block_label.h"
 #include "app/timeline/timeline_model.h"
-#include "profiling/lod.h"
+#include "profiling/trace/lod.h"
 
 namespace ws::app {
 

@@ -12,8 +12,8 @@
 #include <QShortcut>
 #include <climits>
 
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 namespace {

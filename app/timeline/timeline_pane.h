@@ -4,7 +4,7 @@
 #include <QList>
 #include <memory>
 
-#include "app/charts/pane.h"
+#include "app/widgets/pane.h"
 #include "app/timeline/timeline_view.h"
 
 class QAction;

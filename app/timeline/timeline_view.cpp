@@ -5,7 +5,7 @@
 #include <QTimerEvent>
 #include <QToolTip>
 
-#include "app/panels/theme.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "app/timeline/hover_card.h"
-#include "app/timeline/selection.h"
+#include "app/workspace/selection.h"
 #include "app/timeline/stored_search.h"
 #include "app/timeline/timeline_model.h"
 #include "app/timeline/timeline_painter.h"
@@ -96,17 +96,17 @@ class TimelineView : public QWidget {
   void selectRange(TimeRange range);
   const Lane* laneOf(int run, size_t track) const;
   QRectF boxOf(int run, size_t track, const prof::Span& span) const;
-  void goTo(int run, const FoundSpan& found);
+  void goTo(int run, const prof::FoundSpan& found);
   bool showStep(int run, const prof::Span& step, double margin);
   using StoredQuestion = std::function<std::optional<StoredHit>(prof::StoredSpans&)>;
   // What the trace in memory said, `known`, may not be all: asks the run's file too, and shows the better of both.
-  void askFile(Run* run, const QString& what, std::optional<FoundSpan> known, const QString& none, StoredQuestion ask,
-               const std::function<void(int run, const FoundSpan& found)>& show,
+  void askFile(Run* run, const QString& what, std::optional<prof::FoundSpan> known, const QString& none, StoredQuestion ask,
+               const std::function<void(int run, const prof::FoundSpan& found)>& show,
                const std::function<bool(const prof::Span& a, const prof::Span& b)>& better);
-  void askNextSame(Run* run, const prof::Track& track, const prof::Span& span, std::optional<FoundSpan> known,
+  void askNextSame(Run* run, const prof::Track& track, const prof::Span& span, std::optional<prof::FoundSpan> known,
                    bool forward, const QString& none);
-  void askStepOnGpu(Run* run, const FoundSpan& known, StoredQuestion ask);
-  void askFound(Run* run, const QString& text, prof::TimeNs from, std::optional<FoundSpan> known, bool forward);
+  void askStepOnGpu(Run* run, const prof::FoundSpan& known, StoredQuestion ask);
+  void askFound(Run* run, const QString& text, prof::TimeNs from, std::optional<prof::FoundSpan> known, bool forward);
   void showGap(int run, TimeRange gap);
   std::optional<TimeRange> chosenTime() const;
   int keyOf(const QKeyEvent*) const;
@@ -137,7 +137,7 @@ class TimelineView : public QWidget {
   QElapsedTimer overview_age_;
   TimeRange overview_range_;
   QRectF jump_arrow_;  // to a partner off screen
-  std::optional<FoundSpan> jump_to_;
+  std::optional<prof::FoundSpan> jump_to_;
   int jump_run_ = -1;
   bool fit_all_next_ = false;
   StoredSearch* search_ = new StoredSearch(this);

@@ -7,9 +7,9 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
-#include "app/session/session.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/workspace/training_session.h"
 
 namespace ws::app {
 namespace {

@@ -8,7 +8,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "app/panels/theme.h"
+#include "app/widgets/theme.h"
 #include "app/window/status_line.h"
 
 namespace ws::app {

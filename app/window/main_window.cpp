@@ -16,12 +16,12 @@
 #include <QTabBar>
 #include <QVBoxLayout>
 
-#include "app/panels/panel_table.h"
-#include "app/panels/runs_panel.h"
-#include "app/panels/setup_panel.h"
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
-#include "app/window/live_page.h"
+#include "app/widgets/table_style.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/pages/setup/setup_panel.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/pages/live/live_page.h"
 #include "app/window/notice_bar.h"
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"

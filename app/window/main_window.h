@@ -6,11 +6,11 @@
 #include <map>
 #include <vector>
 
-#include "app/session/program_recording.h"
-#include "app/session/run_library.h"
-#include "app/session/session.h"
-#include "app/timeline/selection.h"
-#include "app/timeline/time_cursor.h"
+#include "app/workspace/program_recording.h"
+#include "app/workspace/run_library.h"
+#include "app/workspace/training_session.h"
+#include "app/workspace/selection.h"
+#include "app/workspace/time_cursor.h"
 
 class QMenu;
 class QPlainTextEdit;

@@ -5,7 +5,7 @@
 #include <QPainter>
 #include <QPushButton>
 
-#include "app/panels/theme.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 

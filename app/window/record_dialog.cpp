@@ -10,10 +10,10 @@
 #include <QSettings>
 #include <QVBoxLayout>
 
-#include "app/panels/primary_button.h"
-#include "app/panels/segmented_row.h"
-#include "app/panels/theme.h"
-#include "profiling/failure.h"
+#include "app/widgets/primary_button.h"
+#include "app/widgets/segmented_row.h"
+#include "app/widgets/theme.h"
+#include "profiling/base/failure.h"
 
 namespace ws::app {
 namespace {

@@ -3,7 +3,7 @@
 #include <QDialog>
 #include <QStringList>
 
-#include "profiling/collectors/record.h"
+#include "profiling/recording/record_program.h"
 
 class QCheckBox;
 class QFormLayout;

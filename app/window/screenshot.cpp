@@ -9,7 +9,7 @@
 #include <QTabBar>
 #include <cstdio>
 
-#include "app/panels/setup_panel.h"
+#include "app/pages/setup/setup_panel.h"
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
 

@@ -3,7 +3,7 @@
 #include <QPainter>
 #include <QVBoxLayout>
 
-#include "app/panels/theme.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 

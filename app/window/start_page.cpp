@@ -8,8 +8,8 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
 #include "app/window/status_line.h"
 
 namespace ws::app {

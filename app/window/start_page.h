@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "app/session/session.h"
+#include "app/workspace/training_session.h"
 
 class QGridLayout;
 class QLabel;

@@ -6,8 +6,8 @@
 #include <QPushButton>
 #include <QStyle>
 
-#include "app/charts/pane.h"
-#include "app/panels/theme.h"
+#include "app/widgets/pane.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {

@@ -4,16 +4,16 @@
 #include <QPushButton>
 #include <QTabBar>
 
-#include "app/compare/compare_tab.h"
-#include "app/compare/experiments_tab.h"
-#include "app/insights/insights_tab.h"
-#include "app/lab/lab_tab.h"
-#include "app/library/library_tab.h"
-#include "app/panels/analysis_tabs.h"
-#include "app/report/range_export.h"
-#include "app/timeline/kept_seconds.h"
+#include "app/pages/compare/compare_tab.h"
+#include "app/pages/experiments/experiments_tab.h"
+#include "app/pages/insights/insights_tab.h"
+#include "app/pages/lab/lab_tab.h"
+#include "app/pages/library/library_tab.h"
+#include "app/window/analysis_tabs.h"
+#include "app/window/range_export.h"
+#include "app/workspace/last_seconds.h"
 #include "app/timeline/timeline_pane.h"
-#include "app/window/live_page.h"
+#include "app/pages/live/live_page.h"
 #include "app/window/main_window.h"
 #include "app/window/top_bar.h"
 

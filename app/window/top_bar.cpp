@@ -10,8 +10,8 @@
 #include <QStyle>
 #include <QToolButton>
 
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 namespace {

@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "app/session/session.h"
+#include "app/workspace/training_session.h"
 
 class QComboBox;
 class QHBoxLayout;

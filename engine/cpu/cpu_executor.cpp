@@ -5,10 +5,10 @@
 #include <cstring>
 #include <map>
 
-#include "engine/compile.h"
-#include "engine/cpu/bound_plan.h"
-#include "engine/executor.h"
-#include "profiling/clock.h"
+#include "engine/passes/compile.h"
+#include "engine/cpu/host_plan.h"
+#include "engine/executor/executor.h"
+#include "profiling/base/clock.h"
 
 namespace ws {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 
 namespace ws::cpu {
 

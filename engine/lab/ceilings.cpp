@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "engine/executor.h"
-#include "engine/lab/workload.h"
+#include "engine/executor/executor.h"
+#include "engine/workloads/workload.h"
 
 namespace ws::lab {
 

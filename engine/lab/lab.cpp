@@ -6,11 +6,11 @@
 #include <map>
 #include <mutex>
 
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 #include "engine/lab/ceilings.h"
-#include "engine/lab/check.h"
+#include "engine/lab/correctness.h"
 #include "engine/lab/measure.h"
-#include "profiling/annotate.h"
+#include "profiling/annotate/annotate.h"
 
 namespace ws::lab {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/lab/expression.h"
+#include "engine/workloads/expression.h"
 
 namespace ws::lab {
 

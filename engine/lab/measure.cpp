@@ -6,8 +6,8 @@
 #include <fstream>
 #include <limits>
 
-#include "engine/executor.h"
-#include "profiling/clock.h"
+#include "engine/executor/executor.h"
+#include "profiling/base/clock.h"
 
 namespace ws::lab {
 namespace {

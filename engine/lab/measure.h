@@ -1,6 +1,6 @@
 // Times one point: warms up, repeats until the figure is steady, then asks where the time went.
 #pragma once
-#include "engine/lab/workload.h"
+#include "engine/workloads/workload.h"
 
 namespace ws::lab {
 

@@ -1,7 +1,7 @@
 // Fusion as a table of named rules. A rule matches consecutive ops whose intermediate results nobody else reads.
 #include <algorithm>
 
-#include "engine/compile.h"
+#include "engine/passes/compile.h"
 #include "engine/passes/fuse_layers.h"
 
 namespace ws {

@@ -1,6 +1,6 @@
 // Fusion across layers: rules that gather ops from all over the plan into one kernel for shapes where that pays.
 #pragma once
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 
 namespace ws {
 

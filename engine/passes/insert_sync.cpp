@@ -1,5 +1,5 @@
 // Puts the host's waits into the plan, where a person can see them.
-#include "engine/compile.h"
+#include "engine/passes/compile.h"
 
 namespace ws {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/compile.h"
+#include "engine/passes/compile.h"
 
 namespace ws {
 namespace {

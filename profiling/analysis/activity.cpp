@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 

@@ -1,7 +1,7 @@
 // How busy the GPU was, how late its work began, and how much copying hid behind computing.
 #pragma once
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

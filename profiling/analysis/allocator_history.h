@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/collectors/trace_batch.h"
+#include "profiling/trace/trace_batch.h"
 
 namespace ws::prof {
 

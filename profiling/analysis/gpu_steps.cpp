@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 namespace {

@@ -1,7 +1,7 @@
 // Steps and phases as the GPU ran them. A host that runs ahead marks its steps long before the GPU gets to them, and a
 // graph of many steps is one launch; the step numbers that kernels carry tell where each step really was.
 #pragma once
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "profiling/analysis/occupancy.h"
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

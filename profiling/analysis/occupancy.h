@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

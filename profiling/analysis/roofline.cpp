@@ -5,7 +5,7 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

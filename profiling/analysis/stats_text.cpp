@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::prof {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

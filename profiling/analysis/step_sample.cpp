@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "profiling/analysis/compare.h"
+#include "profiling/analysis/waterfall.h"
 #include "profiling/analysis/gpu_steps.h"
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 namespace {

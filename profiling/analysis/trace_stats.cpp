@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "profiling/analysis/span_walk.h"
-#include "profiling/formats/card.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/analysis/card.h"
 
 namespace ws::prof {
 

@@ -9,8 +9,8 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_account.h"
 #include "profiling/analysis/step_sample.h"
-#include "profiling/formats/run_data.h"
-#include "profiling/trace.h"
+#include "profiling/trace/run_data.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

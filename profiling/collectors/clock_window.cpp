@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::prof {
 

@@ -4,12 +4,12 @@
 #include <iterator>
 #include <utility>
 
-#include "profiling/analysis/span_walk.h"
-#include "profiling/clock.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/base/clock.h"
 #include "profiling/collectors/collector_impl.h"
-#include "profiling/collectors/nvtx_ranges.h"
+#include "profiling/annotate/nvtx_ranges.h"
 #include "profiling/collectors/trace_levels.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::prof {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "profiling/collectors/clock_window.h"
-#include "profiling/collectors/trace_batch.h"
-#include "profiling/op_join.h"
+#include "profiling/trace/trace_batch.h"
+#include "profiling/collectors/op_join.h"
 
 namespace ws::prof {
 

@@ -3,8 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiling/clock.h"
-#include "profiling/collectors/nvtx_ranges.h"
+#include "profiling/base/clock.h"
+#include "profiling/annotate/nvtx_ranges.h"
 
 namespace ws::prof {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "profiling/annotate.h"
+#include "profiling/annotate/annotate.h"
 #include "profiling/collectors/spsc_ring.h"
-#include "profiling/op_join.h"
+#include "profiling/collectors/op_join.h"
 
 namespace ws::prof {
 

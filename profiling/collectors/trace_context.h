@@ -6,11 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profiling/clock.h"
+#include "profiling/base/clock.h"
 #include "profiling/collectors/clock_window.h"
 #include "profiling/collectors/pool_sizes.h"
-#include "profiling/collectors/trace_batch.h"
-#include "profiling/op_join.h"
+#include "profiling/trace/trace_batch.h"
+#include "profiling/collectors/op_join.h"
 
 namespace ws::prof {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::prof {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 

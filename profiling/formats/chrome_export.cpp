@@ -5,17 +5,17 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
-#include "profiling/formats/card.h"
+#include "profiling/analysis/card.h"
 #include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/external_ids.h"
 #include "profiling/formats/graph_numbers.h"
-#include "profiling/formats/packed_output.h"
-#include "profiling/formats/run_schema.h"
+#include "profiling/base/packed_output.h"
+#include "profiling/run_file/run_schema.h"
 #include "profiling/formats/scalar_times.h"
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 

@@ -11,18 +11,18 @@
 #include <streambuf>
 #include <unordered_map>
 
-#include "profiling/analysis/span_walk.h"
-#include "profiling/clock.h"
-#include "profiling/failure.h"
-#include "profiling/formats/card.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/failure.h"
+#include "profiling/analysis/card.h"
 #include "profiling/formats/chrome_event.h"
 #include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
-#include "profiling/formats/packed_input.h"
-#include "profiling/formats/run_schema.h"
+#include "profiling/base/packed_input.h"
+#include "profiling/run_file/run_schema.h"
 #include "profiling/formats/trace_builder.h"
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/collectors/trace_context.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "profiling/formats/run_data.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 

@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/nsys_tables.h"
 #include "profiling/formats/scalars.h"
-#include "profiling/whole_file.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::prof {
 

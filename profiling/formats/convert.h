@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/formats/run_data.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 

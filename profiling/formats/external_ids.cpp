@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 

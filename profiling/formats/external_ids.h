@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

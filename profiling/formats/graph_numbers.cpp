@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "profiling/analysis/span_walk.h"
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 

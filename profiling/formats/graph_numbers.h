@@ -4,7 +4,7 @@
 #pragma once
 #include <unordered_map>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "profiling/collectors/step_finder.h"
+#include "profiling/analysis/step_finder.h"
 
 namespace ws::prof {
 

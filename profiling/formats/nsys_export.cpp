@@ -6,13 +6,14 @@
 #include <set>
 #include <unordered_map>
 
-#include "profiling/analysis/span_walk.h"
-#include "profiling/formats/card.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/analysis/card.h"
 #include "profiling/formats/graph_numbers.h"
 #include "profiling/formats/nsys_sqlite.h"
-#include "profiling/formats/run_schema.h"
-#include "profiling/formats/sqlite.h"
-#include "profiling/formats/track_names.h"
+#include "profiling/run_file/run_schema.h"
+#include "profiling/run_file/sqlite.h"
+#include "profiling/trace/track_names.h"
+#include "profiling/base/version.h"
 
 namespace ws::prof {
 
@@ -262,7 +263,7 @@ class NsysWriter {
   void write_about() {
     Statement meta = db_.prepare("INSERT INTO META_DATA_EXPORT VALUES(?, ?)");
     meta.run("EXPORT_PRODUCT_NAME", "Warpscope");
-    meta.run("EXPORT_PRODUCT_VERSION", WARPSCOPE_VERSION);
+    meta.run("EXPORT_PRODUCT_VERSION", version());
     meta.run("EXPORT_SCHEMA_VERSION", "3.16.1");
     for (const auto& [key, value] : to_meta(run_.summary)) meta.run(kOurMeta + key, value);
     const Card card = card_of(run_.summary);

@@ -4,18 +4,18 @@
 #include <optional>
 #include <unordered_map>
 
-#include "profiling/clock.h"
+#include "profiling/base/clock.h"
 #include "profiling/collectors/trace_context.h"
-#include "profiling/failure.h"
-#include "profiling/formats/card.h"
+#include "profiling/base/failure.h"
+#include "profiling/analysis/card.h"
 #include "profiling/formats/nsys_ours.h"
 #include "profiling/formats/nsys_pools.h"
 #include "profiling/formats/nsys_rows.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/nsys_threads.h"
-#include "profiling/formats/run_schema.h"
+#include "profiling/run_file/run_schema.h"
 #include "profiling/formats/trace_builder.h"
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "profiling/formats/nsys_rows.h"
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/formats/sqlite.h"
+#include "profiling/run_file/sqlite.h"
 
 namespace ws::prof {
 

@@ -8,9 +8,9 @@
 #include <map>
 
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/analysis/span_walk.h"
-#include "profiling/failure.h"
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/base/failure.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {

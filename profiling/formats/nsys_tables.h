@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiling/formats/run_data.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "profiling/formats/nsys_rows.h"
-#include "profiling/formats/track_names.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "profiling/formats/run_data.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 

@@ -12,8 +12,8 @@
 #include <fstream>
 #include <vector>
 
-#include "profiling/failure.h"
-#include "profiling/whole_file.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::prof {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "profiling/formats/run_data.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <sstream>
 
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/scalars.h"
 
 namespace ws::prof {

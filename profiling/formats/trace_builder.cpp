@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/formats/guess_steps.h"
 
 namespace ws::prof {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "profiling/formats/run_data.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 

@@ -6,8 +6,8 @@
 
 #include <sys/resource.h>
 
-#include "app/panels/setup_panel.h"
-#include "app/window/live_page.h"
+#include "app/pages/setup/setup_panel.h"
+#include "app/pages/live/live_page.h"
 #include "app/window/notice_bar.h"
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"

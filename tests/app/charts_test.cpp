@@ -10,12 +10,12 @@
 #include "app/charts/plot.h"
 #include "app/charts/series.h"
 #include "app/charts/split_pane.h"
-#include "app/panels/data_shape.h"
-#include "app/panels/runs_panel.h"
-#include "app/panels/theme.h"
-#include "app/panels/units.h"
-#include "app/session/run_library.h"
-#include "app/window/live_page.h"
+#include "app/core/runs/data_shape.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/workspace/run_library.h"
+#include "app/pages/live/live_page.h"
 #include "tests/app/painted_text.h"
 
 using namespace ws::app;

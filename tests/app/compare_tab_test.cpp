@@ -5,13 +5,14 @@
 #include <QtTest>
 #include <ctime>
 
-#include "app/compare/compare_tab.h"
-#include "app/compare/paged_pane.h"
-#include "app/compare/step_view.h"
-#include "app/compare/waterfall_view.h"
-#include "app/panels/segmented_row.h"
-#include "app/panels/theme.h"
-#include "app/timeline/trace_queries.h"
+#include "app/pages/compare/compare_tab.h"
+#include "app/widgets/paged_pane.h"
+#include "app/pages/compare/step_view.h"
+#include "app/pages/compare/waterfall_view.h"
+#include "app/widgets/segmented_row.h"
+#include "app/widgets/theme.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
 #include "tests/app/made_run.h"
 
 using namespace ws;

@@ -3,9 +3,9 @@
 #include <QtTest>
 #include <cmath>
 
-#include "app/compare/comparison_model.h"
-#include "app/report/report_export.h"
-#include "app/session/run_reader.h"
+#include "app/workspace/comparison_model.h"
+#include "app/report/report_pages.h"
+#include "app/workspace/run_loader.h"
 #include "profiling/formats/convert.h"
 #include "tests/app/made_run.h"
 #include "tests/support/graph_run.h"

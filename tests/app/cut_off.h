@@ -10,7 +10,7 @@
 #include <QTabBar>
 #include <QTableView>
 
-#include "app/panels/segmented_row.h"
+#include "app/widgets/segmented_row.h"
 #include "tests/app/painted_text.h"
 
 namespace ws::test {

@@ -10,11 +10,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "app/compare/experiment_dialog.h"
-#include "app/compare/experiments_tab.h"
-#include "app/panels/theme.h"
-#include "app/session/session.h"
-#include "engine/executor.h"
+#include "app/pages/experiments/experiment_dialog.h"
+#include "app/pages/experiments/experiments_tab.h"
+#include "app/widgets/theme.h"
+#include "app/workspace/training_session.h"
+#include "engine/executor/executor.h"
 
 using namespace ws;
 using namespace ws::app;

@@ -14,13 +14,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/charts/curve_pane.h"
-#include "app/compare/compare_tab.h"
-#include "app/compare/experiments_chart.h"
-#include "app/compare/step_view.h"
-#include "app/panels/theme.h"
-#include "app/report/chart_export.h"
-#include "app/report/range_export.h"
-#include "app/report/report_export.h"
+#include "app/pages/compare/compare_tab.h"
+#include "app/pages/experiments/experiments_chart.h"
+#include "app/pages/compare/step_view.h"
+#include "app/widgets/theme.h"
+#include "app/widgets/chart_file.h"
+#include "app/window/range_export.h"
+#include "app/report/report_pages.h"
 #include "profiling/formats/convert.h"
 #include "tests/support/synthetic_trace.h"
 

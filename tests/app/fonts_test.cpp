@@ -4,8 +4,8 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "app/panels/fonts.h"
-#include "app/panels/theme.h"
+#include "app/widgets/fonts.h"
+#include "app/widgets/theme.h"
 
 using namespace ws::app;
 

@@ -8,10 +8,10 @@
 #include <QTableWidget>
 #include <QtTest>
 
-#include "app/compare/experiments_tab.h"
-#include "app/insights/insights_tab.h"
+#include "app/pages/experiments/experiments_tab.h"
+#include "app/pages/insights/insights_tab.h"
 #include "app/window/top_bar.h"
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 #include "tests/app/window_home.h"
 #include "tests/support/graph_run.h"
 

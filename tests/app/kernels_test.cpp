@@ -5,8 +5,8 @@
 #include <QtTest>
 #include <algorithm>
 
-#include "app/panels/kernels_panel.h"
-#include "app/panels/theme.h"
+#include "app/pages/kernels/kernels_panel.h"
+#include "app/widgets/theme.h"
 #include "tests/app/made_run.h"
 #include "tests/support/synthetic_trace.h"
 

@@ -9,12 +9,12 @@
 #include <QtTest>
 
 #include "app/charts/plot.h"
-#include "app/panels/field_row.h"
-#include "app/panels/segmented_row.h"
-#include "app/panels/setup_panel.h"
+#include "app/pages/setup/field_row.h"
+#include "app/widgets/segmented_row.h"
+#include "app/pages/setup/setup_panel.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/window/key_list.h"
-#include "app/window/live_page.h"
+#include "app/pages/live/live_page.h"
 #include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "tests/app/window_home.h"

@@ -3,10 +3,10 @@
 #include <QtTest>
 #include <algorithm>
 
-#include "app/lab/lab_chart.h"
-#include "app/lab/lab_story.h"
-#include "app/panels/theme.h"
-#include "engine/lab/check.h"
+#include "app/pages/lab/lab_chart.h"
+#include "app/pages/lab/lab_sentences.h"
+#include "app/widgets/theme.h"
+#include "engine/lab/correctness.h"
 #include "tests/app/painted_text.h"
 
 using namespace ws;

@@ -17,15 +17,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/lab/lab_share.h"
-#include "app/lab/lab_story.h"
-#include "app/lab/lab_tab.h"
-#include "app/lab/recorded_lab.h"
-#include "app/panels/theme.h"
+#include "app/pages/lab/lab_share.h"
+#include "app/pages/lab/lab_sentences.h"
+#include "app/pages/lab/lab_tab.h"
+#include "app/core/lab/recorded_lab.h"
+#include "app/widgets/theme.h"
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
-#include "engine/executor.h"
-#include "profiling/formats/run_file.h"
+#include "engine/executor/executor.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/app/window_home.h"
 
 using namespace ws;

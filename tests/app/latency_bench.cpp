@@ -11,8 +11,8 @@
 #include <mutex>
 #include <thread>
 
-#include "app/panels/setup_panel.h"
-#include "app/panels/theme.h"
+#include "app/pages/setup/setup_panel.h"
+#include "app/widgets/theme.h"
 #include "app/window/main_window.h"
 
 using namespace ws::app;

@@ -8,13 +8,13 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "app/library/library_model.h"
-#include "app/library/library_tab.h"
-#include "app/panels/theme.h"
-#include "app/session/run_library.h"
-#include "app/session/writer_mark.h"
+#include "app/pages/library/library_model.h"
+#include "app/pages/library/library_tab.h"
+#include "app/widgets/theme.h"
+#include "app/workspace/run_library.h"
+#include "app/core/runs/run_owner.h"
 #include "profiling/formats/convert.h"
-#include "profiling/formats/run_file.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;

@@ -2,9 +2,9 @@
 #pragma once
 #include <memory>
 
-#include "app/session/run.h"
-#include "engine/compile.h"
-#include "engine/model.h"
+#include "app/workspace/run.h"
+#include "engine/passes/compile.h"
+#include "engine/plan/model.h"
 #include "tests/support/synthetic_trace.h"
 
 namespace ws::test {

@@ -6,9 +6,9 @@
 #include "app/charts/curve_pane.h"
 #include "app/charts/driver_calls.h"
 #include "app/charts/plot.h"
-#include "app/panels/details_panel.h"
-#include "app/panels/memory_map_panel.h"
-#include "app/panels/theme.h"
+#include "app/pages/details/details_panel.h"
+#include "app/pages/memory/memory_map_panel.h"
+#include "app/widgets/theme.h"
 #include "tests/app/made_run.h"
 #include "tests/support/synthetic_trace.h"
 

@@ -14,7 +14,7 @@
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"
 #include "profiling/formats/convert.h"
-#include "profiling/formats/run_file.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/app/window_home.h"
 #include "tests/support/synthetic_trace.h"
 

@@ -9,13 +9,13 @@
 #include <cstdlib>
 #include <thread>
 
-#include "app/panels/segmented_row.h"
-#include "app/panels/theme.h"
+#include "app/widgets/segmented_row.h"
+#include "app/widgets/theme.h"
 #include "app/window/main_window.h"
 #include "app/window/notice_bar.h"
 #include "app/window/record_dialog.h"
 #include "app/window/top_bar.h"
-#include "profiling/formats/run_file.h"
+#include "profiling/run_file/run_file.h"
 
 using namespace ws;
 using namespace ws::app;

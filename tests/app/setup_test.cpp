@@ -5,10 +5,10 @@
 #include <QToolButton>
 #include <QtTest>
 
-#include "app/panels/field_row.h"
-#include "app/panels/layer_editor.h"
-#include "app/panels/section.h"
-#include "app/panels/segmented_row.h"
+#include "app/pages/setup/field_row.h"
+#include "app/pages/setup/layer_editor.h"
+#include "app/widgets/section.h"
+#include "app/widgets/segmented_row.h"
 #include "app/window/top_bar.h"
 #include "tests/app/window_home.h"
 

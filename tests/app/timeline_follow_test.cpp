@@ -3,9 +3,9 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "app/panels/theme.h"
-#include "app/session/run_reader.h"
-#include "app/timeline/kept_seconds.h"
+#include "app/widgets/theme.h"
+#include "app/workspace/run_loader.h"
+#include "app/workspace/last_seconds.h"
 #include "tests/app/two_runs.h"
 
 using namespace ws;

@@ -1,7 +1,7 @@
 // What the pure parts of the timeline say: scale, labels, lanes, curves, questions to a trace.
 #include <QtTest>
 
-#include "app/panels/theme.h"
+#include "app/widgets/theme.h"
 #include "app/timeline/timeline_pane.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -237,7 +237,7 @@ void TimelinePartsTest::manyBlocksShowSome() {
 void TimelinePartsTest::allocationsBecomeCurves() {
   using Kind = prof::MemoryEventKind;
   prof::Trace trace;
-  MemoryCurves curves;
+  prof::MemoryCurves curves;
   curves.update(trace);
   QVERIFY(curves.empty());
   trace.append_memory({10, 0x100, 64, 1, 0, Kind::Allocate, 0});
@@ -306,7 +306,7 @@ void TimelinePartsTest::gpuDuringACallIsIdleOrBusy() {
     trace.append(track, span);
   };
   put(a, 100, 100), put(b, 150, 100), put(a, 400, 50);
-  const Busy busy = gpu_during(trace, {0, 500});
+  const prof::Busy busy = gpu_during(trace, {0, 500});
   QCOMPARE(busy.busy, 200);  // 100…250 once, although two streams overlap, and 400…450
   QCOMPARE(busy.idle, 300);
   QCOMPARE(gpu_during(trace, {260, 390}).busy, 0);

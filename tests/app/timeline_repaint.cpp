@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "app/panels/theme.h"
+#include "app/widgets/theme.h"
 #include "app/timeline/timeline_pane.h"
 #include "tests/support/synthetic_trace.h"
 

@@ -3,8 +3,8 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "app/panels/details_panel.h"
-#include "app/panels/theme.h"
+#include "app/pages/details/details_panel.h"
+#include "app/widgets/theme.h"
 #include "tests/app/two_runs.h"
 
 using namespace ws;

@@ -9,8 +9,8 @@
 #include <QtTest>
 #include <memory>
 
-#include "app/panels/setup_panel.h"
-#include "app/panels/theme.h"
+#include "app/pages/setup/setup_panel.h"
+#include "app/widgets/theme.h"
 #include "app/window/main_window.h"
 
 // Puts the tab of this name in front; false: there is none.

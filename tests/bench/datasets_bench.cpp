@@ -6,7 +6,7 @@
 #include <string>
 
 #include "datasets/dataset.h"
-#include "datasets/philox.h"
+#include "profiling/base/philox.h"
 
 namespace {
 using ws::data::DataSpec;

@@ -1,7 +1,7 @@
 // A training step on the CPU: the interpreter with OpenBLAS, by network and fusion level.
 #include <benchmark/benchmark.h>
 
-#include "engine/trainer.h"
+#include "engine/train/trainer.h"
 
 namespace {
 

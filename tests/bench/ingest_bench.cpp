@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "profiling/collectors/cupti_parse.h"
+#include "profiling/cupti/cupti_parse.h"
 #include "tests/profiling/fake_records.h"
 
 namespace ws::prof {

@@ -1,7 +1,7 @@
 // Drawing cost and ingest: a query must follow pixels, not events.
 #include <benchmark/benchmark.h>
 
-#include "profiling/lod.h"
+#include "profiling/trace/lod.h"
 
 namespace ws::prof {
 namespace {

@@ -12,9 +12,9 @@
 
 #include <unistd.h>
 
-#include "profiling/clock.h"
-#include "profiling/collectors/recorder.h"
-#include "profiling/formats/stored_spans.h"
+#include "profiling/base/clock.h"
+#include "profiling/recording/program_writer.h"
+#include "profiling/run_file/stored_spans.h"
 
 namespace ws::prof {
 namespace {

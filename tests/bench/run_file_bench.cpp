@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <random>
 
-#include "profiling/formats/run_file.h"
-#include "profiling/lod.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/trace/lod.h"
 
 namespace ws::prof {
 namespace {

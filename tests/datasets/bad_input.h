@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::data {
 

@@ -1,4 +1,4 @@
-#include "datasets/byte_reader.h"
+#include "profiling/base/byte_reader.h"
 
 #include <sys/stat.h>
 

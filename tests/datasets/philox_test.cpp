@@ -1,4 +1,4 @@
-#include "datasets/philox.h"
+#include "profiling/base/philox.h"
 
 #include <gtest/gtest.h>
 

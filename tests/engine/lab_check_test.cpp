@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "engine/lab/check.h"
+#include "engine/lab/correctness.h"
 #include "engine/lab/measure.h"
 
 namespace ws::lab {

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "engine/compile.h"
+#include "engine/passes/compile.h"
 #include "tests/support/op_kinds.h"
 
 namespace ws {

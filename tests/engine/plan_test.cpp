@@ -1,10 +1,10 @@
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/compile.h"
-#include "engine/executor.h"
+#include "engine/passes/compile.h"
+#include "engine/executor/executor.h"
 #include "tests/support/op_kinds.h"
 
 namespace ws {

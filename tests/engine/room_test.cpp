@@ -1,8 +1,8 @@
-#include "engine/room.h"
+#include "engine/passes/memory_need.h"
 
 #include <gmock/gmock.h>
 
-#include "engine/compile.h"
+#include "engine/passes/compile.h"
 #include "tests/engine/train_support.h"
 #include "tests/support/small_data.h"
 

@@ -1,4 +1,4 @@
-#include "engine/run_spec.h"
+#include "engine/plan/run_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/trainer.h"
+#include "engine/train/trainer.h"
 
 namespace ws::test {
 

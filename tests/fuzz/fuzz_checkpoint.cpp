@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "engine/trainer.h"
-#include "profiling/failure.h"
+#include "engine/train/trainer.h"
+#include "profiling/base/failure.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

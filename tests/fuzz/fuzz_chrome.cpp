@@ -1,5 +1,5 @@
 // Chrome trace JSON, all the way to a trace whose sums agree.
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_trace.h"

@@ -3,7 +3,7 @@
 
 #include "datasets/csv.h"
 #include "datasets/split.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "engine/lab/expression.h"
+#include "engine/workloads/expression.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

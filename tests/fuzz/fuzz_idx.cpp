@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "datasets/idx.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // Databases as Nsight Systems exports them.
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "tests/fuzz/fuzz_trace.h"
 

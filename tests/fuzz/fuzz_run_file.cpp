@@ -1,6 +1,6 @@
 // Run files: what is damaged is left out, what comes back is consistent.
-#include "profiling/failure.h"
-#include "profiling/formats/run_file.h"
+#include "profiling/base/failure.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/fuzz/fuzz_trace.h"
 
 int fuzz_one(const uint8_t* bytes, size_t count) {

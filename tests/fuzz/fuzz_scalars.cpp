@@ -1,5 +1,5 @@
 // TensorBoard's CSV.
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/scalars.h"
 #include "tests/fuzz/fuzz.h"
 

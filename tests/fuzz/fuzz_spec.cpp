@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "engine/run_spec.h"
-#include "profiling/failure.h"
+#include "engine/plan/run_spec.h"
+#include "profiling/base/failure.h"
 #include "tests/fuzz/fuzz.h"
 
 int fuzz_one(const uint8_t* bytes, size_t count) {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "profiling/analysis/step_breakdown.h"
-#include "profiling/lod.h"
-#include "profiling/trace.h"
+#include "profiling/trace/lod.h"
+#include "profiling/trace/trace.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace ws::fuzz {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "profiling/annotate.h"
+#include "profiling/annotate/annotate.h"
 
 namespace ws::prof::testing {
 

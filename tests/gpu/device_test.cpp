@@ -2,8 +2,8 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "engine/cuda/cuda_executor.h"
-#include "engine/cuda/device_reasons.h"
+#include "engine/cuda/executor/cuda_executor.h"
+#include "engine/cuda/executor/device_reasons.h"
 #include "engine/cuda/kernels/kernels.h"
 
 namespace ws {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/cuda/cuda_executor.h"
+#include "engine/cuda/executor/cuda_executor.h"
 #include "tests/support/gpu.h"
 #include "tests/support/one_step.h"
 #include "tests/support/small_data.h"

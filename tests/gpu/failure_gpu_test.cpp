@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
-#include "engine/trainer.h"
+#include "engine/train/trainer.h"
 #include "tests/gpu/failure_support.h"
 #include "tests/gpu/poison.h"
 

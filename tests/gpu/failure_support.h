@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "engine/cuda/faults.h"
-#include "engine/cuda/handles.h"
+#include "engine/cuda/runtime/faults.h"
+#include "engine/cuda/runtime/handles.h"
 #include "tests/gpu/executor_support.h"
 
 namespace ws::test {

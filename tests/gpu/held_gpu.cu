@@ -1,7 +1,7 @@
 // One kernel that fills every multiprocessor and ends when the host says so.
 #include <algorithm>
 
-#include "engine/cuda/check.h"
+#include "engine/cuda/runtime/check.h"
 #include "tests/gpu/held_gpu.h"
 
 namespace ws::test {

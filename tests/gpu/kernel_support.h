@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "engine/cuda/check.h"
-#include "engine/cuda/handles.h"
+#include "engine/cuda/runtime/check.h"
+#include "engine/cuda/runtime/handles.h"
 #include "engine/cuda/kernels/kernels.h"
 
 namespace ws::cuda::test {

@@ -2,9 +2,9 @@
 warpscope_test(kernels_gpu_test ${CMAKE_CURRENT_LIST_DIR}/product_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/op_kernels_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/optimizer_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/output_layer_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/line_kernels_test.cpp
-  LIBS warpscope::engine warpscope::cuda_kernels CUDA::cudart CUDA::cublasLt LABEL gpu TIMEOUT 300)
+  LIBS warpscope::engine warpscope::engine_cuda_kernels CUDA::cudart CUDA::cublasLt LABEL gpu TIMEOUT 300)
 add_executable(kernel_bench ${CMAKE_CURRENT_LIST_DIR}/kernel_bench.cpp)
-target_link_libraries(kernel_bench PRIVATE warpscope_flags warpscope::engine warpscope::cuda_kernels CUDA::cudart CUDA::cublasLt)
+target_link_libraries(kernel_bench PRIVATE warpscope_flags warpscope::engine warpscope::engine_cuda_kernels CUDA::cudart CUDA::cublasLt)
 
 # GPUs before compute capability 9.0 have neither clusters nor overlapped launches: what tells them apart has to compile.
 if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "80")

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <limits>
 
-#include "app/lab/first_call.h"
-#include "app/lab/recorded_lab.h"
-#include "engine/cuda/faults.h"
+#include "app/core/lab/first_call.h"
+#include "app/core/lab/recorded_lab.h"
+#include "engine/cuda/runtime/faults.h"
 #include "engine/lab/lab.h"
-#include "profiling/formats/run_file.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/support/gpu.h"
 
 namespace ws::lab {

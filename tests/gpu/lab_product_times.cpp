@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "engine/cuda/handles.h"
-#include "engine/cuda/lab/product.h"
-#include "engine/executor.h"
-#include "engine/lab/workload.h"
+#include "engine/cuda/runtime/handles.h"
+#include "engine/cuda/workloads/product.h"
+#include "engine/executor/executor.h"
+#include "engine/workloads/workload.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/cuda/kernels/blas.h"
-#include "engine/cuda/lab/compiled_expression.h"
+#include "engine/cuda/workloads/compiled_expression.h"
 #include "tests/gpu/failure_support.h"
 
 namespace ws::test {

@@ -1,5 +1,5 @@
 // The three loaders, with and without graphs, bring the same rows.
-#include "engine/trainer.h"
+#include "engine/train/trainer.h"
 #include "tests/gpu/executor_support.h"
 
 namespace ws::test {

@@ -4,7 +4,7 @@
 #include "engine/cuda/memory/caching.h"
 #include "engine/cuda/memory/counting.h"
 #include "engine/cuda/memory/driver_memory.h"
-#include "engine/cuda/step_memory.h"
+#include "engine/cuda/memory/allocator_stack.h"
 #include "tests/support/gpu.h"
 #include "tests/support/planned_arena.h"
 

@@ -4,7 +4,7 @@
 #include <cupti.h>
 #include <gtest/gtest.h>
 
-#include "app/session/recorder.h"
+#include "app/core/runs/traced_training.h"
 #include "tests/support/gpu.h"
 #include "tests/support/small_data.h"
 

@@ -11,16 +11,16 @@ if(WARPSCOPE_HAVE_CUPTI)
     nlohmann_json::nlohmann_json)
 
   warpscope_test(profiling_engine_test ${CMAKE_CURRENT_LIST_DIR}/profiling_engine_test.cpp
-    LIBS warpscope::engine_cuda warpscope::profiling CUDA::cudart LABEL gpu TIMEOUT 300)
+    LIBS warpscope::engine warpscope::engine_cuda_executor warpscope::profiling CUDA::cudart LABEL gpu TIMEOUT 300)
   # Twice: one that gives its name, and one that does not.
   foreach(_name named unnamed)
     warpscope_test(other_profiler_${_name}_test ${CMAKE_CURRENT_LIST_DIR}/other_profiler_test.cpp
-      LIBS warpscope::session CUDA::cudart CUDA::cupti LABEL gpu)
+      LIBS warpscope::core CUDA::cudart CUDA::cupti LABEL gpu)
   endforeach()
   target_compile_definitions(other_profiler_named_test PRIVATE OTHER_PROFILER_NAME="Neighbour")
 
   add_executable(traced_steps ${CMAKE_CURRENT_LIST_DIR}/traced_steps.cpp ${CMAKE_CURRENT_LIST_DIR}/bare_cupti.cpp)
-  target_link_libraries(traced_steps PRIVATE warpscope_flags warpscope::engine_cuda warpscope::profiling CUDA::cudart CUDA::cupti nlohmann_json::nlohmann_json)
+  target_link_libraries(traced_steps PRIVATE warpscope_flags warpscope::engine warpscope::engine_cuda_executor warpscope::profiling CUDA::cudart CUDA::cupti nlohmann_json::nlohmann_json)
   target_compile_definitions(traced_steps PRIVATE WARPSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
   add_executable(recorded_program ${CMAKE_CURRENT_LIST_DIR}/recorded_program.cpp)

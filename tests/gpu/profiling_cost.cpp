@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "profiling/clock.h"
+#include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
 #include "tests/gpu/bare_cupti.h"
 #include "tests/gpu/profiling_kernels.h"

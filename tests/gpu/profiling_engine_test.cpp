@@ -7,9 +7,9 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/cuda/cuda_executor.h"
+#include "engine/cuda/executor/cuda_executor.h"
 #include "profiling/analysis/step_breakdown.h"
-#include "profiling/clock.h"
+#include "profiling/base/clock.h"
 #include "tests/gpu/profiling_support.h"
 #include "tests/support/gpu.h"
 #include "tests/support/one_step.h"

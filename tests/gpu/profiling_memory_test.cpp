@@ -4,7 +4,7 @@
 #include <map>
 #include <thread>
 
-#include "profiling/clock.h"
+#include "profiling/base/clock.h"
 #include "tests/gpu/profiling_support.h"
 
 namespace ws::prof::testing {

@@ -11,10 +11,10 @@
 #include <set>
 
 #include "profiling/analysis/activity.h"
-#include "profiling/analysis/span_walk.h"
-#include "profiling/collectors/record.h"
-#include "profiling/failure.h"
-#include "profiling/formats/run_file.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/recording/record_program.h"
+#include "profiling/base/failure.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::prof {
 namespace {

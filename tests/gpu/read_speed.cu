@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/cuda/handles.h"
+#include "engine/cuda/runtime/handles.h"
 
 namespace ws::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "engine/cuda/lab/compiled_expression.h"
+#include "engine/cuda/workloads/compiled_expression.h"
 #include "tests/support/gpu.h"
 
 namespace ws::test {

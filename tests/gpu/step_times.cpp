@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "engine/compile.h"
-#include "engine/executor.h"
+#include "engine/passes/compile.h"
+#include "engine/executor/executor.h"
 #include "tests/gpu/read_speed.h"
 #include "tests/support/one_step.h"
 

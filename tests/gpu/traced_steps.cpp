@@ -13,9 +13,9 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/compile.h"
-#include "engine/executor.h"
-#include "profiling/clock.h"
+#include "engine/passes/compile.h"
+#include "engine/executor/executor.h"
+#include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
 #include "tests/gpu/bare_cupti.h"
 #include "tests/support/one_step.h"

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/formats/convert.h"
 
 namespace ws::prof {

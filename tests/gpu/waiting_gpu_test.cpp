@@ -5,8 +5,8 @@
 #include <chrono>
 #include <thread>
 
-#include "engine/cuda/step_tables.h"
-#include "engine/trainer.h"
+#include "engine/cuda/executor/step_tables.h"
+#include "engine/train/trainer.h"
 #include "tests/gpu/executor_support.h"
 #include "tests/gpu/held_gpu.h"
 

@@ -5,14 +5,14 @@
 #include <numeric>
 
 #include "profiling/analysis/activity.h"
-#include "profiling/analysis/compare.h"
+#include "profiling/analysis/waterfall.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_account.h"
 #include "profiling/analysis/occupancy.h"
 #include "profiling/analysis/roofline.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "tests/profiling/made_spans.h"
 #include "tests/profiling/made_trace.h"
 

@@ -1,5 +1,5 @@
 // Chrome traces as PyTorch's versions and other tools write them: the same thing under other keys and types.
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/convert.h"
 #include "tests/profiling/interop_support.h"
 

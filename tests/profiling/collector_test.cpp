@@ -9,12 +9,12 @@
 #include <chrono>
 #include <thread>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_sample.h"
-#include "profiling/clock.h"
-#include "profiling/collectors/pool_questions.h"
+#include "profiling/base/clock.h"
+#include "profiling/cupti/pool_questions.h"
 #include "profiling/collectors/pool_sizes.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::prof {
 namespace {

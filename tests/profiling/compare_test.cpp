@@ -1,4 +1,4 @@
-#include "profiling/analysis/compare.h"
+#include "profiling/analysis/waterfall.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Records become spans; damaged, unordered, unknown and late ones are handled and counted. No GPU is needed.
-#include "profiling/collectors/cupti_parse.h"
+#include "profiling/cupti/cupti_parse.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A recorded program tells whoever follows it what it does, and never waits for them.
-#include "profiling/collectors/follow.h"
+#include "profiling/recording/live_link.h"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "profiling/clock.h"
-#include "profiling/collectors/record.h"
-#include "profiling/collectors/recorder.h"
-#include "profiling/failure.h"
+#include "profiling/base/clock.h"
+#include "profiling/recording/record_program.h"
+#include "profiling/recording/program_writer.h"
+#include "profiling/base/failure.h"
 
 namespace ws::prof {
 namespace {

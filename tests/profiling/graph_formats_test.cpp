@@ -4,12 +4,12 @@
 #include <set>
 #include <tuple>
 
-#include "profiling/analysis/compare.h"
-#include "profiling/analysis/span_walk.h"
+#include "profiling/analysis/waterfall.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/convert.h"
-#include "profiling/formats/sqlite.h"
+#include "profiling/run_file/sqlite.h"
 #include "tests/profiling/interop_support.h"
 #include "tests/support/graph_run.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/scalars.h"
 

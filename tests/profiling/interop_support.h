@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/formats/run_data.h"
+#include "profiling/trace/run_data.h"
 #include "tests/profiling/made_trace.h"
 
 namespace ws::prof {

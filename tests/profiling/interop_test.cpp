@@ -13,12 +13,12 @@
 #include <sstream>
 
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/scalars.h"
-#include "profiling/formats/sqlite.h"
-#include "profiling/formats/track_names.h"
+#include "profiling/run_file/sqlite.h"
+#include "profiling/trace/track_names.h"
 #include "tests/profiling/interop_support.h"
 
 namespace ws::prof {

@@ -1,4 +1,4 @@
-#include "profiling/lod.h"
+#include "profiling/trace/lod.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -2,9 +2,9 @@
 // in them, texts are told in two ways.
 #include <set>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/formats/convert.h"
-#include "profiling/formats/sqlite.h"
+#include "profiling/run_file/sqlite.h"
 #include "tests/profiling/interop_support.h"
 
 namespace ws::prof {

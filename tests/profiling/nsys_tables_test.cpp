@@ -1,6 +1,6 @@
 // The tables of nsys stats: read by Python's csv, whole in every row, and summing to what the trace holds.
 #include "profiling/formats/nsys_tables.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 #include "profiling/formats/convert.h"
 #include "tests/profiling/interop_support.h"
 

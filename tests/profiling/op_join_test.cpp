@@ -1,4 +1,4 @@
-#include "profiling/op_join.h"
+#include "profiling/collectors/op_join.h"
 
 #include <gtest/gtest.h>
 

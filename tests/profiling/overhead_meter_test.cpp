@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "profiling/collectors/step_pattern.h"
+#include "profiling/analysis/step_pattern.h"
 
 namespace ws::prof {
 namespace {

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <random>
 
-#include "profiling/failure.h"
-#include "profiling/formats/sqlite.h"
-#include "profiling/formats/stored_spans.h"
+#include "profiling/base/failure.h"
+#include "profiling/run_file/sqlite.h"
+#include "profiling/run_file/stored_spans.h"
 #include "tests/profiling/run_file_support.h"
 
 namespace ws::prof {

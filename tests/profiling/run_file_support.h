@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "profiling/formats/run_file.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/profiling/made_trace.h"
 
 namespace ws::prof {

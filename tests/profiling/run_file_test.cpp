@@ -2,10 +2,10 @@
 #include <chrono>
 #include <cmath>
 
-#include "profiling/failure.h"
-#include "profiling/formats/span_codec.h"
-#include "profiling/formats/sqlite.h"
-#include "profiling/formats/stored_spans.h"
+#include "profiling/base/failure.h"
+#include "profiling/run_file/span_codec.h"
+#include "profiling/run_file/sqlite.h"
+#include "profiling/run_file/stored_spans.h"
 #include "tests/profiling/run_file_support.h"
 
 namespace ws::prof {

@@ -1,10 +1,10 @@
 // What a recorded program that marks no steps is taken to do in one.
-#include "profiling/collectors/step_finder.h"
+#include "profiling/analysis/step_finder.h"
 
 #include <gtest/gtest.h>
 
 #include "profiling/collectors/clock_window.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::prof {
 namespace {

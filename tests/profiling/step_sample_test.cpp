@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "profiling/analysis/compare.h"
+#include "profiling/analysis/waterfall.h"
 #include "profiling/analysis/gpu_steps.h"
 #include "tests/profiling/made_spans.h"
 #include "tests/profiling/made_trace.h"

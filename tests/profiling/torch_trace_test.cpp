@@ -9,10 +9,10 @@
 #include <set>
 #include <sstream>
 
-#include "profiling/analysis/span_walk.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/chrome_trace.h"
-#include "profiling/formats/packed_input.h"
+#include "profiling/base/packed_input.h"
 #include "tests/profiling/made_trace.h"
 
 namespace ws::prof {

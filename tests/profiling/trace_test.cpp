@@ -1,4 +1,4 @@
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 
 #include "profiling/analysis/memory_history.h"
-#include "profiling/lod.h"
+#include "profiling/trace/lod.h"
 #include "tests/support/span_of.h"
 
 namespace ws::prof {

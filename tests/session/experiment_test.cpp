@@ -1,4 +1,4 @@
-#include "app/session/experiment.h"
+#include "app/core/experiments/experiment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What the process of a first call writes down comes into the sweep's trace, on rows of its own.
-#include "app/lab/first_call.h"
+#include "app/core/lab/first_call.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <fstream>
 
 #include "engine/lab/lab.h"
-#include "profiling/clock.h"
-#include "profiling/failure.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/failure.h"
 
 namespace ws::app {
 namespace {

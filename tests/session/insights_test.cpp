@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "app/insights/rules.h"
+#include "app/core/insights/insight_rules.h"
 
 namespace ws::app {
 namespace {

@@ -15,8 +15,8 @@
 #include <random>
 #include <thread>
 
-#include "app/session/experiment.h"
-#include "profiling/formats/run_file.h"
+#include "app/core/experiments/experiment.h"
+#include "profiling/run_file/run_file.h"
 
 extern char** environ;
 

@@ -1,4 +1,4 @@
-#include "app/session/recorder.h"
+#include "app/core/runs/traced_training.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "app/session/run_output.h"
-#include "profiling/formats/run_file.h"
+#include "app/core/runs/training_folder.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/support/small_data.h"
 
 namespace ws::app {

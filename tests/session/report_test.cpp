@@ -1,4 +1,4 @@
-#include "app/report/report.h"
+#include "app/core/report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/report/report_figures.h"
-#include "app/report/svg.h"
-#include "app/session/gpu_steps.h"
-#include "profiling/formats/run_file.h"
-#include "profiling/whole_file.h"
+#include "app/core/report/report_figures.h"
+#include "app/core/report/svg.h"
+#include "profiling/analysis/gpu_steps.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/base/whole_file.h"
 #include "tests/support/graph_run.h"
 
 namespace ws::app {
@@ -155,7 +155,7 @@ ReportRun drawn(const std::string& title, int64_t gemm_ns, uint64_t bytes) {
   test::GraphRun shape;
   shape.gemm_ns = gemm_ns;
   test::add_graph_run(trace, shape, 3);
-  GpuSteps steps;
+  prof::GpuSteps steps;
   steps.finish(trace);
   run.sample = prof::sample_steps(steps.trace(), trace, 0);
   const prof::TimeNs begin = run.sample.median_step.begin;

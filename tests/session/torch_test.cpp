@@ -1,6 +1,6 @@
 // "The same in PyTorch": what our script is given, and what becomes of what it writes. PyTorch itself is not needed: a
 // small script in its place reads the same files and writes the same rows.
-#include "app/session/torch_run.h"
+#include "app/core/runs/torch_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "datasets/dataset.h"
-#include "engine/trainer.h"
+#include "engine/train/trainer.h"
 #include "profiling/formats/convert.h"
 
 namespace ws::app {

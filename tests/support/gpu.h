@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 
 #define NEEDS_GPU() \
   if (!ws::device_info().cuda) GTEST_SKIP() << ws::device_info().why_not

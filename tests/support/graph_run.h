@@ -1,6 +1,6 @@
 // A run whose host launches graphs of many steps long before the GPU gets to them: every time in it is known.
 #pragma once
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::test {
 

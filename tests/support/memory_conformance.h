@@ -10,7 +10,7 @@
 
 #include "engine/cuda/memory/caching.h"
 #include "engine/cuda/memory/resource.h"
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::test {
 

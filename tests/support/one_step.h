@@ -2,8 +2,8 @@
 #pragma once
 #include <numeric>
 
-#include "engine/compile.h"
-#include "engine/executor.h"
+#include "engine/passes/compile.h"
+#include "engine/executor/executor.h"
 
 namespace ws::test {
 

@@ -1,6 +1,6 @@
 // The arena as an allocator: what will be asked for is known, the plan's offsets are handed out.
 #pragma once
-#include "engine/compile.h"
+#include "engine/passes/compile.h"
 #include "engine/cuda/memory/arena.h"
 #include "tests/support/fake_device.h"
 

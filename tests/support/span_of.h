@@ -1,6 +1,6 @@
 // A span with what most tests of traces need.
 #pragma once
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 

@@ -1,6 +1,6 @@
 // Traces that look like a small network's training, for tests and benchmarks of the window only.
 #pragma once
-#include "profiling/trace.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::test {
 

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/cuda/attempt.h"
-#include "engine/cuda/handles.h"
-#include "profiling/annotate.h"
+#include "engine/cuda/runtime/check.h"
+#include "engine/cuda/runtime/handles.h"
+#include "profiling/annotate/annotate.h"
 
 namespace ws::cuda {
 

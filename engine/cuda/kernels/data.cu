@@ -1,6 +1,6 @@
 // The clock that tells kernels which step it is, batches gathered by the epoch's order, and numbers made on the GPU.
 #include "datasets/synthetic.h"
-#include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/device_code.cuh"
 
 namespace ws::cuda {
 namespace {

@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 
 #define WS_HOST_DEVICE __host__ __device__
 
@@ -86,7 +86,7 @@ void gather_rows(Queue, const Tensor& in, const uint32_t* order, int64_t first, 
 void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit
 
 // ---- matrix products ----
-// c = epilogue(op(a) · op(b)). Operands per Epilogue as engine/plan.h says.
+// c = epilogue(op(a) · op(b)). Operands per Epilogue as engine/plan/plan.h says.
 struct Product {
   Tensor a, b, c;
   bool transpose_a = false, transpose_b = false;

@@ -1,5 +1,5 @@
 // Softmax, cross-entropy and squared error: one op each, and loss with gradient in one pass. A warp has a row.
-#include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/device_code.cuh"
 
 namespace ws::cuda {
 namespace {

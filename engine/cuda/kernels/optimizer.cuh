@@ -1,6 +1,6 @@
 // One element's optimizer step, shared by the multi-tensor kernel and the fused weight gradient.
 #pragma once
-#include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/device_code.cuh"
 
 namespace ws::cuda {
 

@@ -1,6 +1,6 @@
 // What both kernels of an output layer take: one block a row, and two rows a warp for large batches.
 #pragma once
-#include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/device_code.cuh"
 
 namespace ws::cuda {
 

@@ -1,7 +1,7 @@
 // Ops that treat each element alone, and the sum down the columns: as single ops, and bias with activation in one pass.
 #include <climits>
 
-#include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/device_code.cuh"
 
 namespace ws::cuda {
 namespace {

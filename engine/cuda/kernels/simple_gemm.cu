@@ -1,5 +1,5 @@
 // Matrix products as a learner writes them first: one thread a result, then with 16 × 16 tiles in shared memory.
-#include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/device_code.cuh"
 #include "engine/cuda/kernels/small_gemm.h"
 
 namespace ws::cuda {

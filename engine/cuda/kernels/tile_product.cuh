@@ -4,7 +4,7 @@
 //
 // Shapes: a (m, k), b (k, n), c (m, n); stored row-major, transposed where TA / TB say so: a as (k, m), b as (n, k).
 #pragma once
-#include "engine/cuda/kernels/device.cuh"
+#include "engine/cuda/kernels/device_code.cuh"
 #include "engine/cuda/kernels/tile_layout.h"
 
 namespace ws::cuda {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "profiling/failure.h"
+#include "profiling/base/failure.h"
 
 namespace ws::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "engine/cuda/memory/resource.h"
-#include "profiling/annotate.h"
+#include "profiling/annotate/annotate.h"
 
 namespace ws::cuda {
 

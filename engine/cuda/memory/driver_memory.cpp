@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "profiling/annotate.h"
+#include "profiling/annotate/annotate.h"
 
 namespace ws::cuda {
 

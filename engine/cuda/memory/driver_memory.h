@@ -1,6 +1,6 @@
 // The two allocators of the CUDA runtime itself.
 #pragma once
-#include "engine/cuda/handles.h"
+#include "engine/cuda/runtime/handles.h"
 #include "engine/cuda/memory/resource.h"
 
 namespace ws::cuda {

@@ -1,0 +1,72 @@
+#include "app/core/comparison/mismatches.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ws::app {
+namespace {
+
+std::string text_of(Traced traced) {
+  switch (traced) {
+    case Traced::No:
+      return "not traced";
+    case Traced::StepsOnly:
+      return "traced by steps only";
+    case Traced::Kernels:
+      return "traced by kernels";
+  }
+  return {};
+}
+
+bool same_model(const RunSpec& a, const RunSpec& b) {
+  return a.model.hidden == b.model.hidden && a.model.kind == b.model.kind;
+}
+
+void name_choices(std::vector<std::string>& out, const RunSpec& a, const RunSpec& b) {
+  if (!same_model(a, b)) out.emplace_back("the models differ: kernels are not like for like");
+  if (a.data.name != b.data.name) out.emplace_back("the data sets differ: losses are not comparable");
+  if (a.train.batch != b.train.batch) out.emplace_back("the batches differ: compare samples a second, not steps");
+  if (a.exec.precision != b.exec.precision) out.emplace_back("precision differs: losses are close, not equal");
+}
+
+}  // namespace
+
+Traced traced_as(bool any_spans, bool any_work) {
+  if (!any_spans) return Traced::No;
+  return any_work ? Traced::Kernels : Traced::StepsOnly;
+}
+
+std::optional<RunSpec> spec_of(const prof::RunSummary& file) {
+  if (file.origin != "run" && !file.origin.starts_with("PyTorch")) return std::nullopt;
+  const auto object = nlohmann::json::parse(file.spec, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
+  try {
+    return spec_from_json(object);
+  } catch (const Failure&) {  // of a newer version
+    return std::nullopt;
+  }
+}
+
+std::vector<std::string> mismatches(const ComparedRun& a, const ComparedRun& b) {
+  std::vector<std::string> out;
+  if (a.spec && b.spec) name_choices(out, *a.spec, *b.spec);
+  if (a.device != b.device && !a.device.empty() && !b.device.empty())
+    out.push_back("trained on different devices: " + a.device + " and " + b.device);
+  if (a.steps > 0 && b.steps > 0 && a.steps != b.steps)
+    out.push_back(std::to_string(a.steps) + " and " + std::to_string(b.steps) +
+                  " steps: compare losses at the same step");
+  if (a.traced != b.traced)
+    out.push_back("one was " + text_of(a.traced) + ", the other " + text_of(b.traced) + ": tracing costs time");
+  if ((a.imported && !a.spec) || (b.imported && !b.spec))
+    out.emplace_back("recorded by another program: its choices are not known here");
+  return out;
+}
+
+bool same_task(const RunSpec* a, const RunSpec* b) {
+  return !a || !b || (same_work_a_sample(a, b) && a->train.batch == b->train.batch);
+}
+
+bool same_work_a_sample(const RunSpec* a, const RunSpec* b) {
+  return !a || !b || (same_model(*a, *b) && a->data.name == b->data.name);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,311 @@
+#include "app/core/experiments/experiment.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "app/core/runs/traced_training.h"
+#include "profiling/base/whole_file.h"
+
+namespace ws::app {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+json to_json(const TrialRun& r) {
+  return {{"trial", r.trial},
+          {"repeat", r.repeat},
+          {"status", r.status},
+          {"message", r.message},
+          {"file", r.file},
+          {"device", r.device},
+          {"identity", r.identity},
+          {"us_per_step", r.us_per_step},
+          {"samples_per_s", r.samples_per_s},
+          {"wall_s", r.wall_s},
+          {"first_loss", r.first_loss},
+          {"final_loss", r.final_loss},
+          {"test_accuracy", r.test_accuracy},
+          {"steps", r.steps},
+          {"peak_bytes", r.peak_bytes},
+          {"allocator_calls_per_step", r.allocator_calls_per_step}};
+}
+
+// A diverged run has no finite loss, and JSON has no NaN: such numbers are kept as null.
+double number(const json& object, const char* key) {
+  return object.contains(key) && object[key].is_number() ? object[key].get<double>() : std::nan("");
+}
+
+TrialRun run_from_json(const json& o) {
+  TrialRun r;
+  r.trial = o.at("trial").get<int>();
+  r.repeat = o.at("repeat").get<int>();
+  r.status = o.value("status", "");
+  r.message = o.value("message", "");
+  r.file = o.value("file", "");
+  r.device = o.value("device", "");
+  r.identity = o.value("identity", "");
+  r.us_per_step = number(o, "us_per_step");
+  r.samples_per_s = number(o, "samples_per_s");
+  r.wall_s = number(o, "wall_s");
+  r.first_loss = number(o, "first_loss");
+  r.final_loss = number(o, "final_loss");
+  r.test_accuracy = number(o, "test_accuracy");
+  r.steps = o.value("steps", int64_t{0});
+  r.peak_bytes = o.value("peak_bytes", int64_t{0});
+  r.allocator_calls_per_step = number(o, "allocator_calls_per_step");
+  return r;
+}
+
+std::string safe_name(std::string label) {
+  for (char& c : label)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-') c = '_';
+  return label.substr(0, 60);
+}
+
+// The rows that a killed experiment left; a torn last line is dropped. Rows without an identity are older ones: of the
+// trial in their place in the experiment as the folder has it.
+std::vector<TrialRun> read_rows(const fs::path& folder, const std::vector<Trial>& as_kept) {
+  std::vector<TrialRun> rows;
+  std::ifstream in(folder / "results.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    const json object = json::parse(line, nullptr, false);
+    if (!object.is_object() || !object.contains("trial") || !object.contains("repeat")) continue;
+    TrialRun& row = rows.emplace_back(run_from_json(object));
+    const auto place = static_cast<size_t>(row.trial);
+    if (row.identity.empty() && row.trial >= 0 && place < as_kept.size()) row.identity = as_kept[place].identity;
+  }
+  return rows;
+}
+
+// The trial that a row is a result of: the one in its place when that still asks for the same, else any that does.
+const Trial* trial_of(const TrialRun& run, const std::vector<Trial>& trials) {
+  const auto place = static_cast<size_t>(run.trial);
+  if (run.trial >= 0 && place < trials.size() && trials[place].identity == run.identity) return &trials[place];
+  const auto same = std::ranges::find(trials, run.identity, &Trial::identity);
+  return same == trials.end() ? nullptr : &*same;
+}
+
+// The results of these trials and of no others: the experiment may have been edited since they were kept.
+std::vector<TrialRun> results_of(const std::vector<Trial>& trials, const std::vector<TrialRun>& rows) {
+  std::vector<TrialRun> runs;
+  for (TrialRun row : rows) {
+    const Trial* trial = row.identity.empty() ? nullptr : trial_of(row, trials);
+    if (!trial) continue;
+    row.trial = trial->index;
+    const auto known = [&](const TrialRun& r) { return r.trial == row.trial && r.repeat == row.repeat; };
+    if (std::ranges::none_of(runs, known)) runs.push_back(std::move(row));
+  }
+  return runs;
+}
+
+std::vector<Trial> kept_trials(const fs::path& folder) {
+  const fs::path path = folder / "experiment.json";
+  if (!fs::exists(path)) return {};
+  try {
+    return trials_of(load_experiment(path.string()), device_info().cuda);
+  } catch (const Failure&) {  // torn, or of a newer version: its rows say themselves what they are of
+    return {};
+  }
+}
+
+// Every row with what it is a result of, before the folder's experiment is replaced by another.
+void keep_rows(const fs::path& folder, const std::vector<TrialRun>& rows) {
+  std::string text;
+  for (const TrialRun& row : rows) text += to_json(row).dump() + "\n";
+  if (!text.empty()) prof::write_whole((folder / "results.jsonl").string(), text);
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+template <class Get>
+std::vector<double> column(const std::vector<TrialRun>& runs, Get get) {
+  std::vector<double> values;
+  for (const TrialRun& r : runs) values.push_back(static_cast<double>(get(r)));
+  return values;
+}
+
+TrialResult summarise(const Trial& trial, std::vector<TrialRun> runs) {
+  TrialResult out;
+  out.trial = trial;
+  out.runs = runs;
+  std::erase_if(runs, [](const TrialRun& r) { return r.status == "failed"; });
+  if (runs.empty()) return out;
+  const auto us = column(runs, [](const TrialRun& r) { return r.us_per_step; });
+  out.us_per_step = median(us);
+  out.low = *std::ranges::min_element(us);
+  out.high = *std::ranges::max_element(us);
+  out.first_loss = median(column(runs, [](const TrialRun& r) { return r.first_loss; }));
+  out.final_loss = median(column(runs, [](const TrialRun& r) { return r.final_loss; }));
+  out.test_accuracy = median(column(runs, [](const TrialRun& r) { return r.test_accuracy; }));
+  out.samples_per_s = median(column(runs, [](const TrialRun& r) { return r.samples_per_s; }));
+  out.allocator_calls_per_step = median(column(runs, [](const TrialRun& r) { return r.allocator_calls_per_step; }));
+  out.peak_bytes = static_cast<int64_t>(median(column(runs, [](const TrialRun& r) { return r.peak_bytes; })));
+  return out;
+}
+
+// Results may come from another machine: what they ran on is said, not what is here.
+std::string device_of(const std::vector<TrialRun>& runs) {
+  std::vector<std::string> names;
+  for (const TrialRun& r : runs)
+    if (!r.device.empty() && std::ranges::find(names, r.device) == names.end()) names.push_back(r.device);
+  std::ranges::sort(names);
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  if (!all.empty()) return all;
+  return device_info().cuda ? device_info().name : device_info().name + " (CPU)";
+}
+
+ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& trials,
+                         const std::vector<TrialRun>& runs) {
+  ExperimentResult result;
+  result.spec = spec;
+  result.device = device_of(runs);
+  result.complete = true;
+  for (const Trial& trial : trials) {
+    std::vector<TrialRun> mine;
+    std::ranges::copy_if(runs, std::back_inserter(mine), [&](const TrialRun& r) { return r.trial == trial.index; });
+    const auto asked = std::ranges::count_if(mine, [&](const TrialRun& r) { return r.repeat < spec.repeats; });
+    if ((trial.skipped.empty() || !mine.empty()) && asked < spec.repeats) result.complete = false;
+    result.trials.push_back(summarise(trial, std::move(mine)));
+  }
+  return result;
+}
+
+// Trains one trial; the data set is kept while the next trial wants the same.
+class Runner {
+ public:
+  explicit Runner(fs::path folder) : folder_(std::move(folder)) {}
+
+  TrialRun run(const Trial& trial, int repeat, const std::atomic<bool>& cancel) {
+    TrialRun out;
+    out.trial = trial.index;
+    out.repeat = repeat;
+    out.identity = trial.identity;
+    try {
+      RecorderOptions options;
+      options.path = (folder_ / (safe_name(trial.label) + "_" + std::to_string(trial.index) + "_" +
+                                 std::to_string(repeat) + "_" + trial.identity.substr(0, 8) + ".wsrun"))
+                         .string();
+      options.title = trial.label;
+      options.trace.level = prof::TraceLevel::Steps;
+      fs::remove(options.path);
+      out.file = fs::path(options.path).filename();
+      RecordedRun recorded(trial.spec, options);
+      const std::jthread watch([&](const std::stop_token& done) {
+        while (!done.stop_requested() && !cancel) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        if (cancel) recorded.control().stop();
+      });
+      fill(out, recorded.run(data(trial.spec.data)), recorded);
+    } catch (const Failure& failure) {
+      out.status = "failed";
+      out.message = failure.what();
+    }
+    return out;
+  }
+
+ private:
+  const data::Dataset& data(const data::DataSpec& spec) {
+    if (!loaded_ || !(loaded_->first == spec)) loaded_.emplace(spec, data::load(spec));
+    return loaded_->second;
+  }
+
+  static void fill(TrialRun& out, const Summary& summary, RecordedRun& recorded) {
+    const RunUpdate update = recorded.take();
+    out.status = to_string(summary.status);
+    out.message = summary.message;
+    out.device = summary.device;
+    out.us_per_step = summary.us_per_step;
+    out.samples_per_s = summary.samples_per_s;
+    out.wall_s = summary.wall_s;
+    out.first_loss = update.steps.empty() ? std::nan("") : static_cast<double>(update.steps.front().loss);
+    out.final_loss = summary.final_train_loss;
+    out.test_accuracy = summary.test_accuracy;
+    out.steps = summary.steps;
+    out.peak_bytes = summary.peak_bytes;
+    if (summary.steps > 0)
+      out.allocator_calls_per_step = static_cast<double>(summary.calls.device_allocate + summary.calls.device_free) /
+                                     static_cast<double>(summary.steps);
+  }
+
+  fs::path folder_;
+  std::optional<std::pair<data::DataSpec, data::Dataset>> loaded_;
+};
+
+}  // namespace
+
+ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
+                                ExperimentSink& sink) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw Failure(folder + ": cannot be made: " + error.message());
+  const auto trials = trials_of(spec, device_info().cuda);
+  const auto order = run_order(spec, trials);
+  const std::vector<TrialRun> rows = read_rows(folder, kept_trials(folder));
+  std::vector<TrialRun> runs = results_of(trials, rows);
+  keep_rows(folder, rows);
+  std::ofstream(fs::path(folder) / "experiment.json") << to_json(spec).dump(2) << "\n";
+  std::ofstream log(fs::path(folder) / "results.jsonl", std::ios::app);
+  if (!log) throw Failure(folder + ": results.jsonl cannot be written");
+  Runner runner(folder);
+  for (const auto& [trial, repeat] : order) {
+    if (cancel) break;
+    if (std::ranges::any_of(runs,
+                            [&, t = trial, n = repeat](const TrialRun& r) { return r.trial == t && r.repeat == n; }))
+      continue;
+    sink.begins(trials[static_cast<size_t>(trial)], repeat, static_cast<int>(runs.size()),
+                static_cast<int>(order.size()));
+    const TrialRun run = runner.run(trials[static_cast<size_t>(trial)], repeat, cancel);
+    if (cancel) break;  // cut short: it counts for nothing and is trained again
+    log << to_json(run).dump() << std::endl;
+    runs.push_back(run);
+    sink.ended(run);
+    if (sink.goes_on()) continue;
+    if (!log) throw Failure(folder + ": results.jsonl cannot be written");  // a new process would train this again
+    break;
+  }
+  return collect(spec, trials, runs);
+}
+
+ExperimentResult read_experiment(const std::string& folder) {
+  const ExperimentSpec spec = load_experiment((fs::path(folder) / "experiment.json").string());
+  const auto trials = trials_of(spec, device_info().cuda);
+  return collect(spec, trials, results_of(trials, read_rows(folder, trials)));
+}
+
+json to_json(const ExperimentResult& result) {
+  json trials = json::array();
+  for (const TrialResult& t : result.trials) {
+    json runs = json::array();
+    for (const TrialRun& r : t.runs) runs.push_back(to_json(r));
+    trials.push_back({{"label", t.trial.label},
+                      {"skipped", t.trial.skipped},
+                      {"us_per_step", t.us_per_step},
+                      {"low", t.low},
+                      {"high", t.high},
+                      {"test_accuracy", t.test_accuracy},
+                      {"first_loss", t.first_loss},
+                      {"allocator_calls_per_step", t.allocator_calls_per_step},
+                      {"peak_bytes", t.peak_bytes},
+                      {"runs", runs}});
+  }
+  return {{"experiment", to_json(result.spec)},
+          {"device", result.device},
+          {"complete", result.complete},
+          {"trials", trials}};
+}
+
+}  // namespace ws::app

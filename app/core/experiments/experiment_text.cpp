@@ -1,0 +1,137 @@
+// The result of an experiment as text: a table to read, CSV, and what came out in sentences.
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "app/core/experiments/experiment.h"
+
+namespace ws::app {
+namespace {
+
+std::string cell(double value, int decimals) {
+  if (std::isnan(value)) return "-";
+  std::ostringstream out;
+  out.precision(decimals);
+  out << std::fixed << value;
+  return out.str();
+}
+
+struct Columns {
+  size_t label = 10;
+  std::ostringstream out;
+  void text(const std::string& value, size_t width, bool left = false) {
+    size_t shown = 0;
+    for (unsigned char c : value) shown += (c & 0xC0) != 0x80;
+    const std::string pad(shown < width ? width - shown : 0, ' ');
+    out << (left ? value + pad : pad + value) << "  ";
+  }
+};
+
+struct Story {
+  double TrialResult::*value;
+  const char *name, *unit;
+  double factor;
+  int decimals;
+  bool low_is_good;
+};
+
+Story story_of(const std::string& look_at) {
+  if (look_at == "samples_per_s") return {&TrialResult::samples_per_s, "", " samples/s", 1, 0, false};
+  if (look_at == "first_loss") return {&TrialResult::first_loss, "a first loss of ", "", 1, 3, true};
+  if (look_at == "test_accuracy") return {&TrialResult::test_accuracy, "", " % test accuracy", 100, 2, false};
+  return {&TrialResult::us_per_step, "", " µs a step", 1, 1, true};
+}
+
+std::vector<const TrialResult*> trained(const ExperimentResult& result, const Story& story) {
+  std::vector<const TrialResult*> all;
+  for (const TrialResult& t : result.trials)
+    if (!t.runs.empty() && std::isfinite(t.*story.value) && (t.*story.value != 0 || !story.low_is_good))
+      all.push_back(&t);
+  return all;
+}
+
+// The widest spread of the repeats, as a share of the median.
+double widest_spread(const std::vector<const TrialResult*>& all) {
+  double widest = 0;
+  for (const TrialResult* t : all)
+    if (t->runs.size() > 1 && t->us_per_step > 0) widest = std::max(widest, (t->high - t->low) / t->us_per_step);
+  return widest;
+}
+
+}  // namespace
+
+std::string measured_text(const ExperimentResult& result) {
+  const Story story = story_of(result.spec.look_at);
+  std::vector<const TrialResult*> all = trained(result, story);
+  if (all.size() < 2) return "";
+  std::ranges::stable_sort(all, [&](const TrialResult* a, const TrialResult* b) {
+    return story.low_is_good ? a->*story.value < b->*story.value : a->*story.value > b->*story.value;
+  });
+  const TrialResult &best = *all.front(), &worst = *all.back();
+  const auto figure = [&](const TrialResult& t) {
+    return story.name + cell(t.*story.value * story.factor, story.decimals) + story.unit;
+  };
+  std::string text = result.device + ": “" + best.trial.label + "” has " + figure(best) + ", “" + worst.trial.label +
+                     "” " + figure(worst);
+  const double ratio =
+      story.low_is_good ? worst.*story.value / (best.*story.value) : best.*story.value / (worst.*story.value);
+  if (result.spec.look_at != "test_accuracy" && std::isfinite(ratio))
+    text += ": a factor of " + cell(ratio, ratio < 10 ? 2 : 1);
+  text += ".";
+  if (const double spread = widest_spread(all); spread > 0)
+    text += " The repeats of a choice lie at most " + cell(100 * spread, 1) + " % apart.";
+  if (!result.complete) text += " Not all of it has been trained yet.";
+  return text;
+}
+
+std::string experiment_table(const ExperimentResult& result) {
+  Columns c;
+  for (const TrialResult& t : result.trials) c.label = std::max(c.label, t.trial.label.size());
+  c.text("choice", c.label, true);
+  for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc/step", "peak MiB"})
+    c.text(head, 12);
+  c.out << "\n";
+  double first = 0;
+  for (const TrialResult& t : result.trials) {
+    c.text(t.trial.label, c.label, true);
+    if (!t.trial.skipped.empty() && t.runs.empty()) {
+      c.out << "skipped: " << t.trial.skipped << "\n";
+      continue;
+    }
+    if (first == 0) first = t.us_per_step;
+    c.text(cell(t.us_per_step, 1), 12);
+    c.text(cell(t.low, 1) + "–" + cell(t.high, 1), 12);
+    c.text(t.us_per_step > 0 ? cell(first / t.us_per_step, 2) + "×" : "-", 12);
+    c.text(cell(t.first_loss, 3), 12);
+    c.text(cell(100 * t.test_accuracy, 2), 12);
+    c.text(cell(t.allocator_calls_per_step, 1), 12);
+    const double peak = static_cast<double>(t.peak_bytes) / (1 << 20);
+    c.text(cell(peak, peak < 0.1 ? 4 : 2), 12);
+    c.out << "\n";
+  }
+  return c.out.str();
+}
+
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string experiment_csv(const ExperimentResult& result) {
+  std::ostringstream out;
+  out << "trial,label,repeats,us_per_step,us_low,us_high,samples_per_s,first_loss,final_loss,test_accuracy,allocator_"
+         "calls_per_step,peak_bytes,skipped\n";
+  for (const TrialResult& t : result.trials)
+    out << t.trial.index << "," << quoted(t.trial.label) << ',' << t.runs.size() << ',' << t.us_per_step << ',' << t.low
+        << ',' << t.high << ',' << t.samples_per_s << ',' << t.first_loss << ',' << t.final_loss << ','
+        << t.test_accuracy << ',' << t.allocator_calls_per_step << ',' << t.peak_bytes << ',' << quoted(t.trial.skipped)
+        << '\n';
+  return out.str();
+}
+
+}  // namespace ws::app

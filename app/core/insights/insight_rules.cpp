@@ -1,0 +1,253 @@
+#include "app/core/insights/insight_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+namespace ws::app {
+
+using prof::Meaning;
+
+namespace {
+
+using Found = std::optional<Insight>;
+
+constexpr double kWorthSaying = 0.10;  // share of the step below which nothing is said
+constexpr double kGraphNodeUs = 0.6;   // what one more kernel costs inside a graph, at the least
+
+std::string us(double value) {
+  char text[32];
+  const bool ms = value >= 1000;  // as the bars beside it are written
+  if (ms) value /= 1000;
+  std::snprintf(text, sizeof text, ms ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value);
+  return std::string(text) + (ms ? " ms" : " µs");
+}
+std::string percent(double share) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
+  return text;
+}
+std::string plain(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+bool can(const RunFacts& f, const std::vector<std::pair<std::string, std::string>>& change) {
+  RunSpec spec = f.spec;
+  for (const auto& [key, value] : change) set_field(spec, key, value);
+  return !why_invalid(spec, f.gpu) && !(spec == f.spec);
+}
+
+Found offer(const RunFacts& f, Insight insight) {
+  if (!insight.change.empty() && !can(f, insight.change)) return {};
+  return insight;
+}
+
+Found allocator_stalls(const RunFacts& f) {
+  const double spent = f.part(Meaning::Allocation);
+  if (spent < kWorthSaying * f.step_us || f.allocator_calls_per_step < 1) return {};
+  return offer(f, {"allocator stalls",
+                   us(spent) + " of " + us(f.step_us) +
+                       " a step go into the allocator: " + plain(f.allocator_calls_per_step) + " calls",
+                   "Each buffer is taken from the driver and given back within the step. A block planned ahead needs "
+                   "no call at all.",
+                   {{"exec.allocator", "arena"}},
+                   f.step_us - spent,
+                   Meaning::Allocation});
+}
+
+Found needless_sync(const RunFacts& f) {
+  const double spent = f.part(Meaning::Sync);
+  if (f.spec.exec.sync == SyncPolicy::OnRead || spent < kWorthSaying * f.step_us) return {};
+  return offer(
+      f, {"needless waits",
+          us(spent) + " of " + us(f.step_us) + " a step the host waits for the GPU",
+          "Nothing reads a value there. Waiting only where one is read lets the next launches queue up meanwhile.",
+          {{"exec.sync", "on-read"}},
+          f.step_us - spent,
+          Meaning::Sync});
+}
+
+Found launch_bound(const RunFacts& f) {
+  const double gaps = f.part(Meaning::Launch);
+  const double left = std::min(gaps, kGraphNodeUs * f.kernels_per_step);
+  if (!f.gpu || f.spec.exec.launch != Launch::Eager || gaps - left < kWorthSaying * f.step_us) return {};
+  Insight insight{
+      "launch-bound step",
+      "the GPU waits " + us(gaps) + " of " + us(f.step_us) + " a step for its next kernel",
+      plain(f.kernels_per_step) +
+          " launches a step, each dearer than the kernel it starts. A CUDA graph launches all of them at once.",
+      {{"exec.launch", "graph"}},
+      f.step_us - gaps + left,
+      Meaning::Launch};
+  if (f.spec.exec.allocator == Allocator::Direct)
+    insight.change.insert(insight.change.begin(), {"exec.allocator", "arena"});
+  if (f.spec.exec.sync == SyncPolicy::EveryOp) insight.change.insert(insight.change.begin(), {"exec.sync", "on-read"});
+  return offer(f, std::move(insight));
+}
+
+size_t arithmetic_ops(const Plan& plan) {
+  return static_cast<size_t>(std::ranges::count_if(plan.ops, [](const Op& op) { return !is_bookkeeping(op.kind); }));
+}
+
+// Each op that vanishes takes its share of the launch gaps along, and its share of the pointwise kernels.
+Found unfused_chains(const RunFacts& f) {
+  if (f.spec.exec.fusion != Fusion::Off || !f.plan) return {};
+  const auto before = static_cast<double>(arithmetic_ops(f.plan->plan)),
+             after = static_cast<double>(arithmetic_ops(fuse(f.plan->before, Fusion::Pointwise)));
+  const double gone = 1 - after / before;
+  const double gain = gone * (f.part(Meaning::Pointwise) + f.part(Meaning::Loss) + f.part(Meaning::Optimizer) +
+                              f.part(Meaning::Launch) + f.part(Meaning::Sync));
+  if (gain < kWorthSaying * f.step_us) return {};
+  return offer(
+      f,
+      {"unfused chains",
+       plain(before) + " ops a step where " + plain(after) + " would do",
+       "Bias, activation, loss and update each go through memory on their own. Fused they are one kernel each, and the "
+       "launches and waits between them go too.",
+       {{"exec.fusion", "pointwise"}},
+       f.step_us - gain,
+       Meaning::Pointwise});
+}
+
+Found pageable_copies(const RunFacts& f) {
+  const double spent = f.part(Meaning::Copy);
+  if (f.spec.exec.loader != Loader::Pageable || spent < kWorthSaying * f.step_us) return {};
+  return offer(f, {"pageable copies",
+                   us(spent) + " of " + us(f.step_us) + " a step copy batches from pageable memory",
+                   "The driver copies twice and the host waits. The data set fits on the GPU: keep it there.",
+                   {{"exec.loader", "resident"}},
+                   f.step_us - spent,
+                   Meaning::Copy});
+}
+
+Found tiny_batch(const RunFacts& f) {
+  if (!f.gpu || f.spec.train.batch == 0 || f.spec.train.batch >= 256 || f.spec.exec.launch == Launch::Eager) return {};
+  if (f.kernel_us() > 0.6 * f.step_us || f.classes == 0) return {};
+  const std::string bigger = std::to_string(f.spec.train.batch * 4);
+  const double longest = f.step_us + 3 * f.kernel_us();  // if every kernel took four times as long; few do
+  return offer(f, {"tiny batch",
+                   "kernels fill only " + percent(f.kernel_us() / f.step_us) + " of a step of " +
+                       std::to_string(f.spec.train.batch) + " rows",
+                   "A step of " + bigger + " rows takes " + us(longest) + " at the most, so at least " +
+                       plain(4 * f.step_us / longest) +
+                       " times the samples a second; raise the rate with it and watch the accuracy.",
+                   {{"train.batch", bigger}},
+                   0,
+                   Meaning::Idle});
+}
+
+Found memory_peak(const RunFacts& f) {
+  if (!f.plan || f.spec.exec.allocator == Allocator::Arena || f.peak_bytes <= 0) return {};
+  const Plan packed = place_memory(fuse(f.plan->before, f.spec.exec.fusion), Allocator::Arena);
+  const auto wanted = static_cast<double>(packed.arena_bytes), used = static_cast<double>(f.peak_bytes);
+  if (used < 1.25 * wanted || used < 64 << 20) return {};
+  return offer(f, {"memory peak",
+                   plain(used / (1 << 20)) + " MiB at the peak where " + plain(wanted / (1 << 20)) + " MiB would do",
+                   "Buffers that are never alive together can share a place; the arena plans it from their lifetimes.",
+                   {{"exec.allocator", "arena"}},
+                   f.part(Meaning::Allocation) > 0 ? f.step_us - f.part(Meaning::Allocation) : 0,
+                   Meaning::Allocation});
+}
+
+Found low_occupancy(const RunFacts& f) {
+  for (size_t i = 0; i < f.kernels.size() && i < f.occupancy.size(); ++i) {
+    const prof::KernelRow& row = f.kernels[i];
+    if (row.share < 0.3 || f.occupancy[i] < 0 || f.occupancy[i] >= 0.25 || f.kernel_us() < 0.5 * f.step_us) continue;
+    return Insight{
+        "low occupancy",
+        row.key + " takes " + percent(row.share) + " of the kernels' time at " + percent(f.occupancy[i]) + " occupancy",
+        std::to_string(row.detail.registers) + " registers a thread and " +
+            std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
+            " KiB of shared memory a block leave room for few warps. For products that is often right; for others look "
+            "at the roofline.",
+        {},
+        0,
+        row.meaning};
+  }
+  return {};
+}
+
+Found idle_tensor_cores(const RunFacts& f) {
+  const double matrix = f.part(Meaning::Matrix);
+  if (!f.gpu || f.spec.exec.precision != Precision::Fp32 || matrix < 0.4 * f.step_us) return {};
+  return offer(
+      f, {"idle tensor cores",
+          us(matrix) + " of " + us(f.step_us) + " a step are fp32 products",
+          "They run without tensor cores. In tf32 the same products take half the time or less; the losses stay close.",
+          {{"exec.precision", "tf32"}},
+          f.step_us - matrix / 2,
+          Meaning::Matrix});
+}
+
+Found bad_first_weights(const RunFacts& f) {
+  if (f.classes < 2 || f.spec.model.kind != ModelKind::Mlp || f.spec.model.hidden.empty()) return {};
+  const double blind = std::log(static_cast<double>(f.classes));
+  if (f.spec.model.init == Init::Zeros && f.last_loss > 0.9 * blind)
+    return offer(f, {"zero weights",
+                     "the loss stands at " + plain(f.last_loss) + ", as blind as at the start",
+                     "With zeros every unit of a layer gets the same gradient, so the layer stays one unit wide.",
+                     {{"model.init", "kaiming"}}});
+  if (!(f.first_loss > 4 * blind)) return {};
+  return offer(f, {"first weights too large",
+                   "the first loss is " + plain(f.first_loss) + "; guessing blindly would give " + plain(blind),
+                   "Sums over many inputs grow with the width of a layer. Kaiming divides by it.",
+                   {{"model.init", "kaiming"}}});
+}
+
+Found diverging(const RunFacts& f) {
+  if (!f.diverged && !(f.last_loss > 2 * f.first_loss && f.first_loss > 0)) return {};
+  return offer(f, {"diverging loss",
+                   f.diverged ? "the loss is no number any more"
+                              : "the loss rose from " + plain(f.first_loss) + " to " + plain(f.last_loss),
+                   "The steps overshoot. A quarter of the rate, or better first weights, keeps them in the valley.",
+                   {{"train.lr", plain(f.spec.train.lr / 4)}}});
+}
+
+Found heavy_tracing(const RunFacts& f) {
+  if (f.overhead_share < 0.10) return {};
+  return Insight{"tracing weighs",
+                 "tracing makes a step at least " + percent(f.overhead_share) + " longer",
+                 "Untraced, a step takes at most about " + us(f.step_us / (1 + f.overhead_share)) +
+                     ". Read shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above: the "
+                     "others then run untraced, or with one record a graph launch.",
+                 {},
+                 0,
+                 Meaning::Other};
+}
+
+constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights, allocator_stalls,  needless_sync,
+                                                launch_bound, unfused_chains,    pageable_copies,   tiny_batch,
+                                                memory_peak,  low_occupancy,     idle_tensor_cores, heavy_tracing};
+
+}  // namespace
+
+double RunFacts::kernel_us() const {
+  return part(Meaning::Matrix) + part(Meaning::Pointwise) + part(Meaning::Loss) + part(Meaning::Optimizer) +
+         part(Meaning::Other);
+}
+
+RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {
+  RunFacts facts;
+  facts.spec = spec;
+  facts.gpu = gpu;
+  if (parts.steps == 0) return facts;
+  const double per_step = 1e-3 / static_cast<double>(parts.steps);
+  facts.step_us = static_cast<double>(parts.wall()) * per_step;
+  for (size_t m = 0; m < std::size(facts.part_us); ++m)
+    facts.part_us[m] = static_cast<double>(parts.times[m]) * per_step;
+  return facts;
+}
+
+std::vector<Insight> insights(const RunFacts& facts) {
+  std::vector<Insight> found;
+  for (const auto rule : kRules)
+    if (auto insight = rule(facts)) found.push_back(std::move(*insight));
+  const auto gain = [&](const Insight& i) { return i.predicted_us > 0 ? facts.step_us - i.predicted_us : 0; };
+  std::ranges::stable_sort(found, [&](const Insight& a, const Insight& b) { return gain(a) > gain(b); });
+  return found;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,176 @@
+#include "app/core/lab/recorded_lab.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/core/lab/first_call.h"
+#include "app/core/runs/machine.h"
+#include "profiling/base/repeat.h"
+#include "app/core/runs/run_owner.h"
+#include "engine/executor/executor.h"
+#include "profiling/annotate/annotate.h"
+#include "profiling/base/clock.h"
+#include "profiling/collectors/collector.h"
+#include "profiling/run_file/run_file.h"
+
+namespace ws::app {
+namespace {
+
+constexpr const char* kKey = "lab";  // of the summary's extra texts: the result as JSON
+
+prof::RunSummary first_summary(const lab::LabSpec& spec) {
+  prof::RunSummary s;
+  s.name = "Lab: " + std::string(to_string(spec.operation));
+  s.preset = "lab";
+  s.origin = "lab";
+  s.created = prof::utc_text();
+  s.device = device_info().cuda ? device_info().name : "CPU";
+  s.spec = to_json(spec).dump();
+  s.machine = machine_json().dump();
+  s.extra["writer"] = writer_mark();
+  return s;
+}
+
+// Passes everything on; what is to be kept goes into the file as it comes, so that a killed program loses a second.
+class Recorder final : public lab::LabSink {
+ public:
+  Recorder(const lab::LabSpec& spec, const std::string& path, lab::LabSink& sink)
+      : sink_(sink), summary_(first_summary(spec)), writer_(path, summary_) {
+    partial_.spec = spec;
+    prof::CollectorOptions options{.level = prof::TraceLevel::Full};
+    options.poll_memory = false;
+    origin_ns_ = collector_.start(options).origin_ns;
+    trace_no_more();
+    pump_ = std::jthread([this](const std::stop_token& ended) { pump(ended); });
+  }
+
+  void point(const lab::LabPoint& p) override {
+    partial_.points.push_back(p);
+    keep([&] { write(partial_); });
+    sink_.point(p);
+  }
+  void progress(int done, int of, const std::string& what) override { sink_.progress(done, of, what); }
+  void ceilings(const lab::Ceilings& c) override {
+    partial_.ceilings = c;
+    sink_.ceilings(c);
+  }
+  bool records() const override { return true; }
+  void record(bool on) override {
+    if (on) return collector_.set_level(prof::TraceLevel::Full);
+    trace_no_more();
+    take_in_first_calls();
+  }
+  std::string child_trace() const override { return first_call_order(first_calls_, origin_ns_); }
+  int64_t trace_time() const override { return prof::steady_ns() - origin_ns_; }
+
+  void finish(lab::LabResult& result, const char* status) {
+    pump_.request_stop();
+    pump_.join();
+    collector_.stop();
+    keep([&] {
+      drain();
+      summary_.status = status;
+      summary_.wall_s = static_cast<double>(trace_time()) * 1e-9;
+      summary_.extra["traced"] = "Three more calls of each point, after it was measured without tracing.";
+      write(result);
+      writer_.finish();
+    });
+    if (problem_.empty()) return;
+    result.message += (result.message.empty() ? "" : " ") + ("The run file is incomplete: " + problem_);
+  }
+
+ private:
+  void write(const lab::LabResult& result) {
+    summary_.steps = 0;
+    for (const lab::LabPoint& p : result.points) summary_.steps += p.recorded.steps;
+    summary_.extra[kKey] = to_json(result).dump();
+    writer_.set_summary(summary_);
+  }
+
+  // Once there were graphs a level waits for the next step, and the next point would be measured while it does.
+  void trace_no_more() {
+    constexpr int64_t kNone = -2;  // no step has that number, nor has it where none was yet
+    collector_.set_level(prof::TraceLevel::Off);
+    if (auto* still = prof::listener()) still->steps_launched(kNone, 0);
+  }
+
+  // What it cannot read costs the rows of that process only.
+  void take_in_first_calls() {
+    try {
+      for (prof::TraceBatch& batch : take_first_calls(first_calls_)) keep([&] { writer_.add(std::move(batch)); });
+    } catch (const std::exception&) {
+    }
+  }
+
+  void drain() {
+    for (prof::TraceBatch batch = collector_.take(); !batch.empty(); batch = collector_.take())
+      writer_.add(std::move(batch));
+  }
+
+  template <class Work>
+  void keep(const Work& work) {
+    const std::lock_guard lock(writing_);
+    if (!problem_.empty()) return;
+    try {
+      work();
+    } catch (const std::exception& failure) {
+      problem_ = failure.what();
+    }
+  }
+
+  void pump(const std::stop_token& ended) {
+    pump_until(ended, [this] {
+      keep([this] {
+        drain();
+        writer_.flush_if_due();
+      });
+    });
+  }
+
+  lab::LabSink& sink_;
+  prof::RunSummary summary_;
+  prof::RunFileWriter writer_;
+  prof::Collector collector_;
+  int64_t origin_ns_ = 0;
+  // Of this process and of this sweep; written by the processes that make first calls.
+  const std::string first_calls_ =
+      (std::filesystem::temp_directory_path() /
+       ("warpscope-first-" + std::to_string(getpid()) + "-" + std::to_string(prof::steady_ns())))
+          .string();
+  lab::LabResult partial_;
+  std::mutex writing_;
+  std::string problem_;
+  std::jthread pump_;  // the last member: it ends before what it uses
+};
+
+}  // namespace
+
+lab::LabResult run_recorded_lab(const lab::LabSpec& spec, const std::string& path, const std::atomic<bool>& cancel,
+                                lab::LabSink& sink) {
+  Recorder recorder(spec, path, sink);
+  try {
+    lab::LabResult result = lab::run_lab(spec, cancel, recorder);
+    recorder.finish(result, result.cancelled ? "stopped" : "finished");
+    return result;
+  } catch (const std::exception& failure) {
+    lab::LabResult none;
+    none.spec = spec;
+    none.message = failure.what();
+    recorder.finish(none, "failed");
+    throw;
+  }
+}
+
+std::optional<lab::LabResult> read_lab(const std::string& path) {
+  const prof::RunSummary summary = prof::read_run_summary(path);
+  const auto found = summary.extra.find(kKey);
+  if (found == summary.extra.end()) return {};
+  return lab::lab_result_from_json(nlohmann::json::parse(found->second, nullptr, false));
+}
+
+}  // namespace ws::app

@@ -1,0 +1,51 @@
+#include "app/core/lab/shipped_labs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "profiling/base/paths.h"
+#include "profiling/base/failure.h"
+
+namespace ws::app {
+namespace {
+
+std::string text_in(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+std::vector<ShippedLab> shipped_labs() {
+  std::vector<ShippedLab> all;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(resources_folder() / "lab", none)) {
+    if (entry.path().extension() != ".json") continue;
+    try {
+      const std::string name = entry.path().stem().string();
+      const std::string title = text_in(read_lab_file(entry.path().string()), "title");
+      all.push_back({name, title.empty() ? name : title, entry.path().string()});
+    } catch (const Failure&) {  // one that cannot be read is not offered
+    }
+  }
+  std::ranges::sort(all, {}, &ShippedLab::name);
+  return all;
+}
+
+nlohmann::json read_lab_file(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw Failure(path + ": cannot be read");
+  nlohmann::json object = nlohmann::json::parse(in, nullptr, false);
+  if (object.is_discarded()) throw Failure(path + ": not valid JSON");
+  if (!object.is_object()) throw Failure(path + ": expected one JSON object with the choices of a sweep");
+  return object;
+}
+
+std::string lab_page(const nlohmann::json& object) {
+  const std::string text = text_in(object, "text"), measured = text_in(object, "measured");
+  return text + (text.empty() || measured.empty() ? "" : "\n\n") + measured;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,62 @@
+#include "app/core/report/experiment_figure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "app/core/report/svg.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kLabel = 230, kBars = 420, kRow = 24, kTop = 34;
+constexpr const char *kQuiet = "#48505D", *kFill = "#D5E5FC", *kEdge = "#1F6FEB";
+
+std::string us_text(double us) {
+  char text[32];
+  std::snprintf(text, sizeof text, us < 1000 ? "%.1f" : "%.0f", us);
+  return text;
+}
+
+}  // namespace
+
+std::string experiment_svg(const ExperimentResult& result) {
+  double least = 1e300, most = 0;
+  for (const TrialResult& t : result.trials)
+    if (t.us_per_step > 0) least = std::min(least, t.us_per_step), most = std::max(most, t.us_per_step);
+  if (most <= 0) least = most = 1;
+  const bool log = most / least > 10;
+  const double from = log ? std::pow(10, std::floor(std::log10(least / 1.5))) : 0;
+  const auto x = [&](double v) {
+    const double share = log ? std::log(std::max(v, from) / from) / std::log(most / from) : v / most;
+    return kLabel + share * kBars;
+  };
+  const double height = kTop + kRow * static_cast<double>(result.trials.size());
+  Svg svg(kLabel + kBars + 90, height + 34);
+  svg.rect(0, 0, kLabel + kBars + 90, height + 34, "#FFFFFF");  // also where a page is dark
+  svg.text(8, 16, result.spec.title + ": µs a step", "start", 13, kInk, 600);
+  for (const double tick : ticks(log ? from : 0, most, log, 5)) {
+    svg.line(x(tick), kTop - 4, x(tick), height, "#E6E9EE");
+    svg.text(x(tick), height + 12, tick_text(tick), "middle", 10);
+  }
+  double y = kTop;
+  for (const TrialResult& t : result.trials) {
+    svg.text(kLabel - 8, y + 15, t.trial.label, "end", 11, kInk);
+    if (t.us_per_step > 0) {
+      svg.rect(kLabel, y + 4, std::max(1.0, x(t.us_per_step) - kLabel), kRow - 8, kFill, kEdge);
+      if (t.high > t.low) svg.line(x(t.low), y + kRow / 2, x(t.high), y + kRow / 2, kInk, 1.4);
+      svg.text(x(std::max(t.us_per_step, t.high)) + 6, y + 16, us_text(t.us_per_step), "start", 11, kInk, 600);
+    } else {
+      svg.text(kLabel + 6, y + 16, t.trial.skipped.empty() ? "not trained" : "skipped", "start", 11, kQuiet);
+    }
+    y += kRow;
+  }
+  svg.line(kLabel, kTop - 4, kLabel, height, "#B4BBC7");
+  svg.text(8, height + 28,
+           result.device + " · median of " + std::to_string(result.spec.repeats) + ", line: least to most" +
+               (log ? " · logarithmic" : ""),
+           "start", 10);
+  return std::move(svg).done();
+}
+
+}  // namespace ws::app

@@ -1,0 +1,285 @@
+#include "app/core/report/report_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "app/core/report/svg.h"
+
+namespace ws::app::figure {
+namespace {
+
+using Point = ReportRun::Point;
+
+constexpr const char* kRunColour[] = {"#C4550F", "#326BA5", "#A13D82", "#547F45",
+                                      "#633B9E", "#78570E", "#125E4C", "#1A1B1D"};
+
+struct Plot {
+  double x0, x1, y0, y1;
+  bool log_y, by_time;
+  static constexpr double kLeft = 56, kTop = 14, kWidth = 560, kHeight = 220;
+  double x(double v) const { return kLeft + (v - x0) / (x1 - x0) * kWidth; }
+  double y(double v) const {
+    const double share =
+        log_y ? (std::log10(v) - std::log10(y0)) / (std::log10(y1) - std::log10(y0)) : (v - y0) / (y1 - y0);
+    return kTop + (1 - share) * kHeight;
+  }
+};
+
+// At most two points a column, the extremes kept.
+std::vector<std::pair<double, double>> thinned(const std::vector<Point>& points, const Plot& plot) {
+  std::vector<std::pair<double, double>> out;
+  const auto at_x = [&plot](const Point& p) { return plot.by_time ? p.wall_s : p.step; };
+  size_t i = 0;
+  while (i < points.size()) {
+    const double column = std::floor(plot.x(at_x(points[i])));
+    size_t low = i, high = i, j = i;
+    for (; j < points.size() && std::floor(plot.x(at_x(points[j]))) == column; ++j) {
+      if (points[j].value < points[low].value) low = j;
+      if (points[j].value > points[high].value) high = j;
+    }
+    for (size_t k : {std::min(low, high), std::max(low, high)})
+      if (out.empty() || k != low || low != high || k == i)
+        out.emplace_back(plot.x(at_x(points[k])), plot.y(points[k].value));
+    i = j;
+  }
+  return out;
+}
+
+// Nearly everywhere the same, as drawn.
+bool covers(const std::vector<Point>& upper, const std::vector<Point>& lower, const Plot& plot) {
+  if (upper.size() != lower.size()) return false;
+  size_t same = 0;
+  for (size_t i = 0; i < upper.size(); ++i) {
+    const double x = plot.by_time ? upper[i].wall_s - lower[i].wall_s : upper[i].step - lower[i].step;
+    same += std::abs(x) * Plot::kWidth < 2 * (plot.x1 - plot.x0) &&
+            std::abs(plot.y(upper[i].value) - plot.y(lower[i].value)) < 2;
+  }
+  return same * 10 >= upper.size() * 8;
+}
+
+// A running mean for curves of many points; none for few.
+std::vector<Point> smoothed(const std::vector<Point>& points) {
+  constexpr size_t kMany = 150;
+  constexpr double kFactor = 0.95;
+  if (points.size() < kMany) return {};
+  std::vector<Point> out = points;
+  double sum = 0, weight = 0;
+  for (Point& p : out) {
+    sum = kFactor * sum + (1 - kFactor) * p.value, weight = kFactor * weight + (1 - kFactor);
+    p.value = sum / weight;
+  }
+  return out;
+}
+
+// "matrix", "launch gaps": what fits under a bar.
+std::string short_name(prof::Meaning meaning) {
+  const std::string name = prof::meaning_name(meaning);
+  return meaning == prof::Meaning::Launch ? name : name.substr(0, name.find(' '));
+}
+
+double us_of(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
+
+std::vector<prof::Cause> changes(const prof::Waterfall& w) {
+  std::vector<prof::Cause> causes = w.causes;
+  std::erase_if(causes, [](const prof::Cause& c) { return c.delta_ps() == 0; });
+  return causes;
+}
+
+// The highest that the bars reach.
+double highest(const prof::Waterfall& w, const std::vector<prof::Cause>& causes) {
+  double most = std::max({us_of(w.a_ps), us_of(w.b_ps), 1e-9}), at = us_of(w.a_ps);
+  for (const prof::Cause& c : causes) most = std::max(most, at += us_of(c.delta_ps()));
+  return most;
+}
+
+}  // namespace
+
+std::string letter(size_t run) { return std::string(1, static_cast<char>('A' + run)); }
+std::string colour(size_t run) { return kRunColour[run % std::size(kRunColour)]; }
+
+std::string fixed(double value, int decimals) {
+  if (std::isnan(value)) return "–";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  std::string out = text;
+  if (out[0] != '-') return out;
+  return out.find_first_of("123456789") == std::string::npos ? out.substr(1) : "−" + out.substr(1);
+}
+
+std::string signed_fixed(double value, int decimals) {
+  const std::string text = fixed(value, decimals);
+  return value > 0 && text.find_first_of("123456789") != std::string::npos ? "+" + text : text;
+}
+
+std::string grouped(double value) {
+  if (!(value > 0)) return "–";
+  std::string digits = fixed(value, 0);
+  if (digits.size() > 4)
+    for (size_t left = digits.size(); left > 3;) digits.insert(left -= 3, "\u202F");
+  return digits;
+}
+
+std::string bytes_text(double bytes) {
+  if (!(bytes > 0)) return "–";
+  return bytes >= 1 << 19 ? fixed(bytes / (1 << 20), 2) + " MiB" : fixed(bytes / 1024, 1) + " KiB";
+}
+
+std::string shortened(const std::string& text, size_t letters) {
+  size_t at = 0, seen = 0, cut = 0;
+  for (; at < text.size(); ++seen) {
+    if (seen + 1 == letters) cut = at;
+    do ++at;
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+  }
+  return seen <= letters ? text : text.substr(0, cut) + "…";
+}
+
+std::vector<Point> usable(std::vector<Point> points, bool log_y) {
+  std::erase_if(points, [&](const Point& p) { return !std::isfinite(p.value) || (log_y && p.value <= 0); });
+  return points;
+}
+
+std::string curves(const std::vector<std::vector<Point>>& curves, bool log_y, bool by_time) {
+  Plot plot{0, by_time ? 1e-6 : 1, std::numeric_limits<double>::max(), 0, log_y, by_time};
+  const auto at_x = [by_time](const Point& p) { return by_time ? p.wall_s : p.step; };
+  for (const auto& points : curves)
+    for (const Point& p : points)
+      plot.x1 = std::max(plot.x1, at_x(p)), plot.y0 = std::min(plot.y0, p.value), plot.y1 = std::max(plot.y1, p.value);
+  if (plot.y1 <= plot.y0 && !log_y && plot.y0 > 0) plot.y0 *= 0.9;  // all right: there is nothing above 100 %
+  if (plot.y1 <= plot.y0) plot.y1 = plot.y0 * 1.1 + 1e-6;
+  Svg svg(660, 276);
+  for (double t : ticks(plot.y0, plot.y1, log_y, 5)) {
+    svg.line(Plot::kLeft, plot.y(t), Plot::kLeft + Plot::kWidth, plot.y(t), kGrid);
+    svg.text(Plot::kLeft - 6, plot.y(t) + 4, tick_text(t), "end");
+  }
+  for (double t : ticks(plot.x0, plot.x1, false, 6))
+    svg.text(plot.x(t), Plot::kTop + Plot::kHeight + 16, tick_text(t), "middle");
+  svg.line(Plot::kLeft, Plot::kTop + Plot::kHeight, Plot::kLeft + Plot::kWidth, Plot::kTop + Plot::kHeight, kAxis);
+  svg.line(Plot::kLeft, Plot::kTop, Plot::kLeft, Plot::kTop + Plot::kHeight, kAxis);
+  svg.text(Plot::kLeft + Plot::kWidth / 2, 268, by_time ? "training time, s" : "step", "middle");
+  std::vector<double> written;  // heights of the letters so far: those of equal curves stand below each other
+  for (size_t i = 0; i < curves.size(); ++i) {
+    if (curves[i].empty()) continue;
+    const std::vector<Point> smooth = smoothed(curves[i]);
+    if (!smooth.empty()) svg.polyline(thinned(curves[i], plot), colour(i), 0.8, "", 0.28);
+    // What lies on another curve is dashed, so that both are seen.
+    const bool above = std::any_of(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const auto& other) { return covers(curves[i], other, plot); });
+    svg.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), colour(i), 1.7,
+                 above    ? "7 7"
+                 : i >= 4 ? "6 3"
+                          : "");
+    const Point& last = smooth.empty() ? curves[i].back() : smooth.back();
+    double y = plot.y(last.value) + 4;
+    while (std::ranges::any_of(written, [y](double other) { return std::abs(other - y) < 11; })) y += 11;
+    written.push_back(y);
+    svg.text(plot.x(at_x(last)) + 5, y, letter(i), "start", 11, colour(i), 700);
+  }
+  return std::move(svg).done();
+}
+
+void legend(Svg& svg, double y, const Meanings& shown) {
+  constexpr double kLeft = 28, kRight = 656;
+  double x = kLeft;
+  for (size_t m = 0; m < prof::kMeanings; ++m) {
+    if (!shown[m]) continue;
+    const std::string name = prof::meaning_name(static_cast<prof::Meaning>(m));
+    const double width = 12 + 5.8 * static_cast<double>(name.size());
+    if (x + width > kRight) x = kLeft, y += 13;
+    svg.rect(x, y, 9, 9, kMeaningColour[m], kEdge);
+    svg.text(x + 12, y + 8, name, "start", 9.5);
+    x += width + 14;
+  }
+}
+
+std::string split(const std::vector<ReportRun>& runs) {
+  double most = 1e-9;
+  for (const ReportRun& run : runs)
+    if (run.sample.parts.steps > 0)
+      most = std::max(
+          most, static_cast<double>(run.sample.parts.wall()) * 1e-3 / static_cast<double>(run.sample.parts.steps));
+  Svg svg(660, 30.0 * static_cast<double>(runs.size()) + 44);
+  double y = 8;
+  for (size_t i = 0; i < runs.size(); ++i, y += 30) {
+    svg.text(8, y + 15, letter(i), "start", 12, colour(i), 700);
+    if (runs[i].sample.parts.steps == 0) {
+      svg.text(28, y + 15, "not traced");
+      continue;
+    }
+    const double per_step = 1e-3 / static_cast<double>(runs[i].sample.parts.steps);
+    double x = 28;
+    for (size_t m = 0; m < prof::kMeanings; ++m) {
+      const double width = static_cast<double>(runs[i].sample.parts.times[m]) * per_step / most * 540;
+      if (width > 0) svg.rect(x, y, width, 20, kMeaningColour[m], kEdge);
+      x += width;
+    }
+    svg.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].sample.parts.wall()) * per_step, 1) + " µs", "start", 12,
+             kInk, 600);
+  }
+  Meanings shown{};
+  for (size_t m = 0; m < prof::kMeanings; ++m)
+    shown[m] = std::ranges::any_of(runs, [m](const ReportRun& r) { return r.sample.parts.times[m] > 0; });
+  legend(svg, y + 8, shown);
+  return std::move(svg).done();
+}
+
+std::string waterfall(const prof::Waterfall& w, size_t candidate) {
+  const std::vector<prof::Cause> causes = changes(w);
+  const double most = highest(w, causes);
+  double at = us_of(w.a_ps);
+  Svg svg(660, 262);
+  const double scale = 210 / most, bottom = 240, pitch = 600.0 / static_cast<double>(causes.size() + 2);
+  const auto bar = [&](size_t i, double from, double to, const std::string& fill, double opacity,
+                       const std::string& label, const std::string& name) {
+    const double x = 30 + pitch * static_cast<double>(i) + pitch * 0.2, top = bottom - std::max(from, to) * scale;
+    svg.rect(x, top, pitch * 0.6, std::max(1.0, std::abs(to - from) * scale), fill, opacity < 1 ? fill : kEdge,
+             opacity);
+    svg.text(x + pitch * 0.3, top - 5, label, "middle", 11, kInk, 600);
+    svg.text(x + pitch * 0.3, bottom + 16, name, "middle", 10);
+  };
+  bar(0, 0, us_of(w.a_ps), colour(0), 0.22, fixed(us_of(w.a_ps), 1), "A");
+  for (size_t i = 0; i < causes.size(); ++i) {
+    const double change = us_of(causes[i].delta_ps());
+    bar(i + 1, at, at + change, kMeaningColour[static_cast<size_t>(causes[i].meaning)], 1, signed_fixed(change, 1),
+        short_name(causes[i].meaning));
+    at += change;
+  }
+  bar(causes.size() + 1, 0, us_of(w.b_ps), colour(candidate), 0.22, fixed(us_of(w.b_ps), 1), letter(candidate));
+  svg.line(30, bottom, 630, bottom, kAxis);
+  return std::move(svg).done();
+}
+
+std::string waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
+  constexpr double kLeft = 190, kWidth = 400, kRowHeight = 20;
+  constexpr size_t kLetters = 26;
+  const std::vector<prof::Cause> causes = changes(w);
+  const double scale = kWidth / highest(w, causes);
+  const auto rows = static_cast<double>(causes.size() + 2);
+  Svg svg(660, kRowHeight * rows + 26);
+  const double bottom = kRowHeight * rows + 4;
+  double y = 4;
+  for (const double t : ticks(0, kWidth / scale, false, 5)) {
+    svg.line(kLeft + t * scale, 4, kLeft + t * scale, bottom, t == 0 ? kAxis : kGrid);
+    svg.text(kLeft + t * scale, bottom + 14, tick_text(t), "middle", 10);
+  }
+  const auto row = [&](double from, double to, const std::string& fill, double opacity, const std::string& value,
+                       const std::string& name, const std::string& ink) {
+    const double left = kLeft + std::min(from, to) * scale, width = std::max(1.0, std::abs(to - from) * scale);
+    svg.rect(left, y + 3, width, kRowHeight - 6, fill, opacity < 1 ? fill : kEdge, opacity);
+    svg.text(left + width + 5, y + 14, value, "start", 11, kInk, 600);
+    svg.text(kLeft - 8, y + 14, name, "end", 11, ink, opacity < 1 ? 700 : 400);
+    y += kRowHeight;
+  };
+  row(0, us_of(w.a_ps), colour(0), 0.22, fixed(us_of(w.a_ps), 1), letter(0), colour(0));
+  int64_t at = w.a_ps;
+  for (const prof::Cause& cause : causes) {
+    row(us_of(at), us_of(at + cause.delta_ps()), kMeaningColour[static_cast<size_t>(cause.meaning)], 1,
+        signed_fixed(us_of(cause.delta_ps()), 1), shortened(prof::cause_name(cause), kLetters), "#48505D");
+    at += cause.delta_ps();
+  }
+  row(0, us_of(w.b_ps), colour(candidate), 0.22, fixed(us_of(w.b_ps), 1), letter(candidate), colour(candidate));
+  return std::move(svg).done();
+}
+
+}  // namespace ws::app::figure

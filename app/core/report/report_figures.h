@@ -1,0 +1,35 @@
+// The drawings of a report, as SVG: each is a whole element with vector text, on white. No Qt.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "app/core/report/report.h"
+#include "app/core/report/svg.h"
+
+namespace ws::app::figure {
+
+// The light theme's runs and meanings: reports are read on white.
+inline constexpr const char* kMeaningColour[] = {"#3D82E2", "#6DCB92", "#F9D632", "#D29DF3", "#BCE6F8",
+                                                 "#EC3A38", "#8D9098", "#DDE1E8", "#EEF0F3", "#B4BBC7"};
+inline constexpr const char *kGrid = "#E6E9EE", *kAxis = "#B4BBC7", *kEdge = "#7B8190";
+std::string letter(size_t run);
+std::string colour(size_t run);
+std::string fixed(double value, int decimals);  // with a real minus; "–" for NaN
+std::string signed_fixed(double value, int decimals);
+std::string grouped(double value);     // whole, "3 418 765" with thin spaces; "–" where it is not known
+std::string bytes_text(double bytes);  // "4.1 KiB"; "–" where it is not known
+std::string shortened(const std::string& text, size_t letters);  // with an ellipsis
+
+using Meanings = std::array<bool, prof::kMeanings>;
+void legend(Svg& svg, double y, const Meanings& shown);  // one line of 13, or two
+
+std::vector<ReportRun::Point> usable(std::vector<ReportRun::Point> points, bool log_y);
+std::string curves(const std::vector<std::vector<ReportRun::Point>>& curves, bool log_y, bool by_time = false);
+std::string split(const std::vector<ReportRun>& runs);
+std::string waterfall(const prof::Waterfall& w, size_t candidate);        // side by side, for few causes
+std::string waterfall_by_op(const prof::Waterfall& w, size_t candidate);  // one below the other: names of ops are long
+// A typical step of each on one time scale: lanes, memory in use. Empty: none was traced.
+std::string steps(const std::vector<ReportRun>& runs);
+
+}  // namespace ws::app::figure

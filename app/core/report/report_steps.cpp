@@ -1,0 +1,151 @@
+// A typical step of each run, one below the other on one time scale.
+#include <algorithm>
+#include <cmath>
+
+#include "app/core/report/report_figures.h"
+#include "app/core/report/svg.h"
+
+namespace ws::app::figure {
+namespace {
+
+constexpr double kLeft = 92, kWidth = 556, kRuler = 20, kHead = 20, kPhase = 14, kMemory = 30, kBetween = 12;
+constexpr double kLetterShare = 0.58;  // of its size that a letter of the font is wide
+constexpr const char *kQuietInk = "#48505D", *kWaiting = "#F2F3F6", *kLine = "#7B8190";
+
+struct Scale {
+  prof::TimeNs longest = 0;
+  double most_bytes = 0;
+  double x(prof::TimeNs t) const { return kLeft + static_cast<double>(t) / static_cast<double>(longest) * kWidth; }
+};
+
+Scale scale_of(const std::vector<ReportRun>& runs) {
+  Scale scale;
+  for (const ReportRun& run : runs) {
+    scale.longest = std::max(scale.longest, run.step.length);
+    for (const StepPicture::Level& level : run.step.memory) scale.most_bytes = std::max(scale.most_bytes, level.bytes);
+  }
+  return scale;
+}
+
+double lane_height(prof::TrackKind kind, size_t runs) {
+  return kind == prof::TrackKind::Phases ? kPhase : runs > 3 ? 15 : 19;
+}
+
+std::string time_text(double ns, bool ms) { return fixed(ns * (ms ? 1e-6 : 1e-3), 1) + (ms ? " ms" : " µs"); }
+bool in_ms(const Scale& scale) { return scale.longest >= 10'000'000; }
+
+double height_of(const std::vector<ReportRun>& runs) {
+  double height = kRuler + 44;
+  for (const ReportRun& run : runs) {
+    height += kHead + kBetween + (run.step.memory.empty() ? 0 : kMemory);
+    for (const StepPicture::Lane& lane : run.step.lanes) height += lane_height(lane.kind, runs.size());
+  }
+  return height;
+}
+
+void draw_ruler(Svg& svg, const Scale& scale, double bottom) {
+  const double unit = in_ms(scale) ? 1e6 : 1e3;
+  for (const double t : ticks(0, static_cast<double>(scale.longest) / unit, false, 6)) {
+    const double x = scale.x(static_cast<prof::TimeNs>(t * unit));
+    svg.line(x, kRuler - 4, x, bottom, kGrid);
+    svg.text(x + 3, kRuler - 7, tick_text(t) + (t == 0 ? in_ms(scale) ? " ms" : " µs" : ""), "start", 10);
+  }
+}
+
+void draw_lane(Svg& svg, const StepPicture::Lane& lane, const Scale& scale, double top, double height,
+               prof::TimeNs length) {
+  const bool phases = lane.kind == prof::TrackKind::Phases;
+  svg.text(8, top + height / 2 + 3.5, shortened(lane.name, 15), "start", 10);
+  if (!phases) svg.rect(kLeft, top + 1.5, scale.x(length) - kLeft, height - 3, kWaiting);
+  double drawn_until = 0;  // what is narrower than a hair is drawn once
+  for (const StepPicture::Block& block : lane.blocks) {
+    const double from = scale.x(block.begin), to = std::max(scale.x(block.end), from + 0.3);
+    if (to < drawn_until + 0.15) continue;
+    drawn_until = to;
+    const double width = to - from > 2 ? to - from - 0.6 : to - from;  // neighbours stay apart
+    if (phases)
+      svg.rect(from, top + 1.5, width, height - 3, "#FFFFFF", kLine);
+    else
+      svg.rect(from, top + 1.5, width, height - 3, kMeaningColour[static_cast<size_t>(block.meaning)]);
+    if (static_cast<double>(block.name.size()) * kLetterShare * 9.5 + 6 < width)
+      svg.text(from + 3, top + height / 2 + 3.3, block.name, "start", 9.5, phases ? kQuietInk : kInk);
+  }
+}
+
+// Used memory over the step; the greatest value has its number.
+void draw_memory(Svg& svg, const StepPicture& step, const Scale& scale, double top, const std::string& ink) {
+  const auto y = [&](double bytes) { return top + kMemory - 2 - bytes / scale.most_bytes * (kMemory - 6); };
+  svg.text(8, top + 19, "memory", "start", 10);
+  svg.text(kLeft - 4, top + 9, bytes_text(scale.most_bytes), "end", 8.5);
+  svg.text(kLeft - 4, top + kMemory - 1, "0", "end", 8.5);
+  svg.line(kLeft, y(0), scale.x(step.length), y(0), kAxis, 0.7);
+  std::vector<std::pair<double, double>> line;
+  const StepPicture::Level* peak = &step.memory.front();
+  for (size_t i = 0; i < step.memory.size(); ++i) {
+    const StepPicture::Level& level = step.memory[i];
+    const double from = scale.x(level.time),
+                 to = scale.x(i + 1 < step.memory.size() ? step.memory[i + 1].time : step.length);
+    svg.rect(from, y(level.bytes), to - from, y(0) - y(level.bytes), ink, "none", 0.16);
+    line.emplace_back(from, y(level.bytes));
+    line.emplace_back(to, y(level.bytes));
+    if (level.bytes > peak->bytes) peak = &level;
+  }
+  svg.polyline(line, ink, 1.2);
+  constexpr double kRoom = 84;  // for the words, which stand beside a step that is shorter
+  const double end = scale.x(step.length), at = y(peak->bytes), peak_x = scale.x(peak->time);
+  const bool beside = end - kLeft < 2 * kRoom, left = !beside && peak_x > end - kRoom;
+  svg.text(beside ? end + 4 : peak_x + (left ? -3 : 3), at > top + 14 ? at - 3 : at + 9,
+           "peak " + bytes_text(peak->bytes), left ? "end" : "start", 9, kInk, 600);
+}
+
+double draw_run(Svg& svg, const std::vector<ReportRun>& runs, size_t i, const Scale& scale, double top) {
+  const ReportRun& run = runs[i];
+  const StepPicture& step = run.step;
+  svg.text(8, top + 14, letter(i), "start", 12, colour(i), 700);
+  svg.text(22, top + 14, shortened(run.title, 64), "start", 11, kInk, 600);
+  const std::string length = time_text(static_cast<double>(step.length), in_ms(scale));
+  const std::string words = step.length == 0  ? "no step of it was traced"
+                            : step.steps == 1 ? length + " a step"
+                                              : length + " for the " + std::to_string(step.steps) + " steps of a graph";
+  svg.text(kLeft + kWidth, top + 14, words, "end", 10.5);
+  double y = top + kHead;
+  for (const StepPicture::Lane& lane : step.lanes) {
+    const double height = lane_height(lane.kind, runs.size());
+    draw_lane(svg, lane, scale, y, height, step.length);
+    y += height;
+  }
+  if (!step.memory.empty()) {
+    draw_memory(svg, step, scale, y, colour(i));
+    y += kMemory;
+  }
+  if (step.length > 0) svg.line(scale.x(step.length), top + kHead, scale.x(step.length), y, colour(i), 1.2);
+  const prof::TimeNs first = runs[0].step.length;
+  const bool sooner = step.length < first;
+  if (i > 0 && step.length > 0 && scale.x(step.length) + 130 < kLeft + kWidth && first > 0 && step.length != first)
+    svg.text(scale.x(step.length) + 5, top + kHead + 11,
+             "ends " + time_text(static_cast<double>(std::abs(first - step.length)), in_ms(scale)) +
+                 (sooner ? " sooner" : " later") + " than A’s",
+             "start", 10);
+  return y + kBetween;
+}
+
+}  // namespace
+
+std::string steps(const std::vector<ReportRun>& runs) {
+  const Scale scale = scale_of(runs);
+  if (scale.longest == 0) return {};
+  const double height = height_of(runs);
+  Svg svg(660, height);
+  draw_ruler(svg, scale, height - 42);
+  double y = kRuler;
+  for (size_t i = 0; i < runs.size(); ++i) y = draw_run(svg, runs, i, scale, y);
+  Meanings shown{};
+  for (const ReportRun& run : runs)
+    for (const StepPicture::Lane& lane : run.step.lanes)
+      for (const StepPicture::Block& block : lane.blocks)
+        if (lane.kind != prof::TrackKind::Phases) shown[static_cast<size_t>(block.meaning)] = true;
+  legend(svg, height - 30, shown);
+  return std::move(svg).done();
+}
+
+}  // namespace ws::app::figure

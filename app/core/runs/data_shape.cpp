@@ -1,0 +1,91 @@
+#include "app/core/runs/data_shape.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+namespace ws::app {
+namespace {
+
+bool is_any(std::string_view key, std::initializer_list<std::string_view> of) {
+  return std::find(of.begin(), of.end(), key) != of.end();
+}
+
+bool synthetic(std::string_view name) { return is_any(name, {"line", "blobs", "spirals", "circles", "xor"}); }
+
+DataShape with_split(DataShape shape, int64_t rows, double share) {
+  shape.test = std::llround(static_cast<double>(rows) * share);
+  shape.train = rows - shape.test;
+  return shape;
+}
+
+DataShape limited(DataShape shape, int64_t limit) {
+  if (limit > 0 && shape.train > 0) shape.train = std::min(shape.train, limit);
+  return shape;
+}
+
+bool data_relevant(const data::DataSpec& d, std::string_view key) {
+  if (key == "data.path") return is_any(d.name, {"csv", "idx"});
+  if (key == "data.label_column") return d.name == "csv";
+  if (is_any(key, {"data.points", "data.noise"})) return synthetic(d.name);
+  if (key == "data.classes") return is_any(d.name, {"blobs", "spirals"});
+  if (is_any(key, {"data.slope", "data.intercept"})) return d.name == "line";
+  if (key == "data.validation") return !is_any(d.name, {"mnist", "fashion-mnist", "idx"});
+  return true;
+}
+
+bool model_relevant(const ModelSpec& m, std::string_view key) {
+  if (is_any(key, {"model.start_w", "model.start_b"})) return m.kind == ModelKind::Linear;
+  if (is_any(key, {"model.hidden", "model.activation", "model.bias"})) return m.kind == ModelKind::Mlp;
+  if (key == "model.init") return m.kind == ModelKind::Mlp;
+  return true;
+}
+
+bool train_relevant(const TrainSpec& t, std::string_view key) {
+  if (key == "train.momentum") return t.optimizer == Optimizer::Momentum;
+  if (is_any(key, {"train.beta1", "train.beta2", "train.epsilon"})) return t.optimizer == Optimizer::Adam;
+  if (is_any(key, {"train.step_epochs", "train.step_factor"})) return t.schedule == Schedule::Step;
+  return true;
+}
+
+bool exec_relevant(const ExecSpec& e, std::string_view key) {
+  if (key == "exec.pool_threshold_mib") return e.allocator == Allocator::StreamOrdered;
+  if (key == "exec.cache_cap_mib") return e.allocator == Allocator::Caching;
+  if (key == "exec.graph_steps") return e.launch != Launch::Eager;
+  if (key == "exec.accumulate") return e.precision == Precision::Fp16;
+  return true;
+}
+
+}  // namespace
+
+DataShape data_shape(const data::DataSpec& d) {
+  if (is_any(d.name, {"mnist", "fashion-mnist"})) return limited({784, 10, 60000, 10000}, d.limit);
+  if (d.name == "iris") return limited(with_split({4, 3}, 150, d.validation), d.limit);
+  if (d.name == "line") return limited(with_split({1, 1}, d.points, d.validation), d.limit);
+  if (is_any(d.name, {"blobs", "spirals"})) return limited(with_split({2, d.classes}, d.points, d.validation), d.limit);
+  if (is_any(d.name, {"circles", "xor"})) return limited(with_split({2, 2}, d.points, d.validation), d.limit);
+  return {};
+}
+
+bool relevant(const RunSpec& spec, std::string_view key) {
+  if (key.starts_with("data.")) return data_relevant(spec.data, key);
+  if (key.starts_with("model.")) return model_relevant(spec.model, key);
+  if (key.starts_with("train.")) return train_relevant(spec.train, key);
+  return exec_relevant(spec.exec, key);
+}
+
+bool advanced(std::string_view key) {
+  return is_any(key, {"data.limit",         "data.seed",
+                      "data.validation",    "model.bias",
+                      "model.loss",         "model.kind",
+                      "train.beta1",        "train.beta2",
+                      "train.epsilon",      "train.weight_decay",
+                      "train.schedule",     "train.warmup_steps",
+                      "train.shuffle",      "train.target_accuracy",
+                      "train.time_limit_s", "train.eval_every",
+                      "exec.device",        "exec.accumulate",
+                      "exec.matmul",        "exec.streams"});
+}
+
+}  // namespace ws::app

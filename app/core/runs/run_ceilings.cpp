@@ -1,0 +1,53 @@
+#include "app/core/runs/run_ceilings.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/lab/ceilings.h"
+#include "profiling/base/failure.h"
+
+namespace ws::app {
+namespace {
+
+constexpr const char* kCeilings = "ceilings";  // of the summary's extra texts
+
+// Sweeps measure what they need: of the arithmetic there may be one precision only.
+bool known(const lab::Ceilings& c) {
+  return c.read_write_bytes_s > 0 && (c.fp32_flops_s > 0 || c.tf32_flops_s > 0 || c.fp16_flops_s > 0);
+}
+
+}  // namespace
+
+// The card is only asked where there is something to keep: that starts the driver.
+void keep_ceilings(prof::RunSummary& run) {
+  if (known(lab::remembered_ceilings(run.device))) keep_ceilings(run, device_info());
+}
+
+void keep_ceilings(prof::RunSummary& run, const DeviceInfo& here) {
+  if (!here.cuda || here.name != run.device) return;
+  const lab::Ceilings measured = lab::remembered_ceilings(here.name, here.driver);
+  if (!known(measured)) return;
+  nlohmann::json kept = to_json(measured);
+  kept["driver"] = here.driver;
+  run.extra[kCeilings] = kept.dump();
+}
+
+void keep_ceilings(const std::string& path) {
+  try {
+    prof::RunSummary run = prof::read_run_summary(path);
+    keep_ceilings(run);
+    if (const auto kept = run.extra.find(kCeilings); kept != run.extra.end()) prof::keep_with_run(path, kCeilings, kept->second);
+  } catch (const Failure&) {  // the recording is whole without them
+  }
+}
+
+std::optional<RunCeilings> kept_ceilings(const prof::RunSummary& run) {
+  const auto text = run.extra.find(kCeilings);
+  if (text == run.extra.end()) return std::nullopt;
+  const auto kept = nlohmann::json::parse(text->second, nullptr, false);
+  if (!kept.is_object()) return std::nullopt;
+  const auto driver = kept.find("driver");
+  return RunCeilings{lab::ceilings_from_json(kept),
+                     driver != kept.end() && driver->is_string() ? driver->get<std::string>() : std::string()};
+}
+
+}  // namespace ws::app

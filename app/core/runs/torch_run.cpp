@@ -1,0 +1,391 @@
+#include "app/core/runs/torch_run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/core/runs/machine.h"
+#include "app/core/runs/run_ceilings.h"
+#include "engine/executor/executor.h"
+#include "engine/lab/lab.h"
+#include "engine/plan/model.h"
+#include "profiling/base/paths.h"
+#include "engine/train/trainer.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/base/clock.h"
+#include "profiling/formats/convert.h"
+
+extern char** environ;
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int64_t kMostOrdered = 50'000'000;  // rows of all epochs whose order is written down; beyond, file order
+
+struct Output {
+  int status = 0;
+  std::string text;
+};
+
+// A child whose output comes line by line; a cancel ends it.
+class Child {
+ public:
+  explicit Child(std::vector<std::string> command) : words_(std::move(command)) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw Failure("No pipe could be made for " + words_[0] + ".");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    std::vector<char*> arguments;
+    for (std::string& word : words_) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const int error = posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    out_ = ends[0];
+    if (error == 0) return;
+    close(out_);
+    throw Failure(words_[0] + " cannot be started: " + std::strerror(error) + ".");
+  }
+  ~Child() {
+    if (out_ >= 0) close(out_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  Output wait(const std::atomic<bool>& cancel, const std::function<void(const std::string&)>& said) {
+    Output all;
+    std::string line;
+    bool asked = false;
+    for (;;) {
+      pollfd ready{out_, POLLIN, 0};
+      if (cancel && !asked) kill(pid_, SIGINT), asked = true;
+      if (poll(&ready, 1, 100) <= 0) continue;
+      char piece[4096];
+      const ssize_t got = read(out_, piece, sizeof piece);
+      if (got <= 0) break;
+      for (const char c : std::string_view(piece, static_cast<size_t>(got))) {
+        if (c != '\n') {
+          line += c;
+          continue;
+        }
+        if (said && !line.empty()) said(line);
+        all.text += line + "\n";
+        line.clear();
+      }
+    }
+    all.text += line;
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    all.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return all;
+  }
+
+ private:
+  std::vector<std::string> words_;
+  pid_t pid_ = 0;
+  int out_ = -1;
+};
+
+std::string last_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line, last;
+  while (std::getline(lines, line))
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  return last;
+}
+
+fs::path shipped_script(const fs::path& name) { return resources_folder() / "torch" / name; }
+
+// The collector lies beside the program that records, as record.cpp looks for it.
+std::string find_recorder(const std::string& program) {
+  std::error_code none;
+  const fs::path here = fs::path(program).parent_path();
+  if (!device_info().cuda || !fs::exists(here / "warpscope-cli", none)) return {};
+  for (const char* place : {".", "../lib", "../lib/warpscope", "../profiling/collectors", "../../profiling/collectors"})
+    if (fs::exists(here / place / "libwarpscope_inject.so", none)) return here / "warpscope-cli";
+  return {};
+}
+
+template <class T>
+void write_array(const fs::path& path, const std::vector<T>& values) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
+  out.close();
+  if (!out) throw Failure(path.string() + ": cannot be written; is the disk full?");
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  std::ofstream out(path, std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) throw Failure(path.string() + ": cannot be written; is the disk full?");
+}
+
+int64_t write_orders(const RunSpec& spec, int64_t rows, const fs::path& path) {
+  const bool plain = !spec.train.shuffle || spec.train.batch == 0 || spec.train.batch >= rows;
+  if (plain || rows * spec.train.epochs > kMostOrdered) return 0;
+  std::vector<uint32_t> all;
+  for (int64_t epoch = 0; epoch < spec.train.epochs; ++epoch) {
+    const std::vector<uint32_t> order = epoch_order(spec.train, rows, epoch);
+    all.insert(all.end(), order.begin(), order.end());
+  }
+  write_array(path, all);
+  return spec.train.epochs;
+}
+
+json read_json(const fs::path& path) {
+  std::ifstream in(path);
+  const json object = json::parse(in, nullptr, false);
+  if (!object.is_object()) throw Failure("PyTorch's script wrote no " + path.filename().string() + ".");
+  return object;
+}
+
+double number(const json& object, const char* key) {
+  return object.contains(key) && object[key].is_number() ? object[key].get<double>() : std::nan("");
+}
+
+double cell(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return end == text.c_str() ? std::nan("") : value;
+}
+
+// The rows of metrics.csv; a torn last line is left out.
+void read_metrics(const fs::path& path, prof::RunData& run) {
+  std::ifstream in(path);
+  std::string line;
+  if (!std::getline(in, line) || !line.starts_with("step,epoch,wall_s,train_loss"))
+    throw Failure("PyTorch's script wrote no metrics.csv that can be read.");
+  while (std::getline(in, line)) {
+    std::vector<std::string> cells(1);
+    for (const char c : line)
+      if (c == ',')
+        cells.emplace_back();
+      else
+        cells.back().push_back(c);
+    if (cells.size() != 7) continue;
+    const auto step = static_cast<int64_t>(cell(cells[0]));
+    const double wall = cell(cells[2]);
+    run.metrics.push_back({step - 1, wall, cell(cells[3]), cell(cells[4])});
+    if (!std::isnan(cell(cells[5])))
+      run.evaluations.push_back({step, cell(cells[1]), wall, cell(cells[5]), cell(cells[6])});
+  }
+}
+
+// The script marks its steps as ranges; here they become what steps are everywhere else.
+void find_steps(prof::Trace& trace) {
+  std::vector<prof::Span> steps;
+  for (const prof::Track& track : trace.tracks()) {
+    if (track.kind != prof::TrackKind::Phases) continue;
+    prof::each_span(track, INT64_MIN / 2, INT64_MAX, [&](const prof::Span& span) {
+      const std::string& name = trace.name(span.name);
+      if (!name.starts_with("step ")) return;
+      prof::Span step = span;
+      step.kind = static_cast<uint64_t>(prof::SpanKind::Step);
+      step.step = static_cast<uint32_t>(std::strtoul(name.c_str() + 5, nullptr, 10)) + 1;
+      steps.push_back(step);
+    });
+  }
+  if (steps.empty()) return;
+  std::ranges::stable_sort(steps, {}, &prof::Span::start);
+  const prof::TrackId track = trace.track(prof::TrackKind::Steps, "steps", "CPU");
+  const prof::NameId name = trace.intern("step");
+  for (prof::Span& step : steps) step.name = name, trace.append(track, step);
+}
+
+// How PyTorch runs eager code, in our words: its caching pool, a kernel an operation, waits where a value is read.
+RunSpec as_torch_runs(RunSpec spec) {
+  const Precision precision = spec.exec.precision;
+  const Device device = spec.exec.device;
+  spec.exec = {};
+  spec.exec.precision = precision;
+  spec.exec.device = device;
+  spec.exec.allocator = Allocator::Caching;
+  spec.exec.fusion = Fusion::Off;
+  return spec;
+}
+
+void fill_summary(prof::RunSummary& s, const TorchRequest& request, const json& measured) {
+  s.name = request.title.empty()
+               ? "PyTorch · " + (request.spec.name.empty() ? request.spec.data.name : request.spec.name)
+               : request.title;
+  s.preset = request.spec.name;
+  s.origin = "PyTorch " + measured.value("torch", "");
+  s.status = measured.value("status", "finished");
+  s.device = measured.value("device", "");
+  s.spec = to_json(as_torch_runs(request.spec)).dump();
+  s.machine = machine_json().dump();
+  keep_ceilings(s);
+  s.steps = measured.value("steps", int64_t{0});
+  s.wall_s = number(measured, "wall_s");
+  s.us_per_step = number(measured, "us_per_step");
+  s.final_loss = number(measured, "test_loss");
+  s.final_accuracy = number(measured, "test_accuracy");
+  s.peak_bytes = measured.value("peak_bytes", uint64_t{0});
+  s.tags = {"pytorch"};
+  s.created = prof::utc_text();
+}
+
+// The folder of one run, gone with it.
+struct Workplace {
+  Workplace() {
+    std::string pattern = (fs::temp_directory_path() / "warpscope-torch-XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw Failure("No temporary folder can be made.");
+    path = pattern;
+  }
+  ~Workplace() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  fs::path path;
+};
+
+}  // namespace
+
+TorchTools find_torch(const std::string& python, const std::string& program) {
+  TorchTools tools;
+  tools.python = python.empty() ? "python3" : python;
+  const std::atomic<bool> never{false};
+  try {
+    Child child({tools.python, "-c", "import torch; print('torch', torch.__version__, torch.cuda.is_available())"});
+    const Output said = child.wait(never, {});
+    std::istringstream words(last_line(said.text));
+    std::string word, cuda;
+    words >> word >> tools.version >> cuda;
+    if (said.status != 0 || word != "torch")
+      tools.problem = "PyTorch is not installed for " + tools.python +
+                      ": install it with pip install torch, or name another python.";
+    tools.cuda = cuda == "True";
+  } catch (const Failure&) {
+    tools.problem = tools.python + " is not installed: the same network cannot be trained in PyTorch here.";
+  }
+  if (tools.cuda) tools.recorder = find_recorder(program);
+  return tools;
+}
+
+void write_torch_data(const RunSpec& spec, const std::string& path) {
+  const fs::path folder(path);
+  fs::create_directories(folder);
+  const data::Dataset data = data::load(spec.data);
+  const Model model = make_model(spec.model, data.features, data.outputs);
+  const bool classes = data.task == data::Task::Classification;
+  json shapes = {{"task", classes ? "classification" : "regression"},
+                 {"features", data.features},
+                 {"outputs", data.outputs},
+                 {"train_rows", data.train.rows},
+                 {"test_rows", data.test.rows}};
+  for (const auto& [name, split] : {std::pair{std::string("train"), &data.train}, {std::string("test"), &data.test}}) {
+    write_array(folder / (name + "_x.f32"), split->x);
+    if (classes)
+      write_array(folder / (name + "_y.i32"), split->labels);
+    else
+      write_array(folder / (name + "_y.f32"), split->targets);
+  }
+  std::vector<float> start;
+  for (size_t i = 0; i < model.parameters.size(); ++i) {
+    const Parameter& p = model.parameters[i];
+    const std::vector<float> values = initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed);
+    start.insert(start.end(), values.begin(), values.end());
+    shapes["parameters"].push_back({{"rows", p.rows}, {"cols", p.cols}, {"bias", p.is_bias}});
+  }
+  write_array(folder / "start.f32", start);
+  shapes["orders"] = write_orders(spec, data.train.rows, folder / "order.i32");
+  write_text(folder / "data.json", shapes.dump(1));
+  write_text(folder / "run.json", to_json(spec).dump(1));
+}
+
+void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded) {
+  prof::RunData run;
+  if (!recorded.empty() && fs::exists(recorded)) run = prof::import_run(recorded);
+  run.metrics.clear();
+  run.evaluations.clear();
+  find_steps(run.trace);
+  read_metrics(fs::path(folder) / "metrics.csv", run);
+  fill_summary(run.summary, request, read_json(fs::path(folder) / "summary.json"));
+  prof::export_run(run, fs::absolute(request.out).string());
+}
+
+void run_torch(const TorchRequest& request, const TorchTools& tools, const std::atomic<bool>& cancel,
+               const std::function<void(const std::string&)>& said) {
+  if (!tools.problem.empty()) throw Failure(tools.problem);
+  const Workplace place;
+  write_torch_data(request.spec, (place.path / "data").string());
+  const std::string recorded = request.record && !tools.recorder.empty() && request.spec.exec.device != Device::Cpu
+                                   ? (place.path / "recorded.wsrun").string()
+                                   : "";
+  std::vector<std::string> command;
+  if (!recorded.empty()) command = {tools.recorder, "record", "--out", recorded, "--"};
+  command.insert(command.end(),
+                 {tools.python, tools.script.empty() ? shipped_script("train.py").string() : tools.script, "--data",
+                  (place.path / "data").string(), "--out", (place.path / "out").string()});
+  if (request.compile) command.push_back("--compile");
+  const Output result = Child(command).wait(cancel, said);
+  if (cancel) throw Failure("Stopped: PyTorch's run is not kept.");
+  if (result.status != 0)
+    throw Failure("PyTorch's run failed (exit status " + std::to_string(result.status) +
+                  "): " + last_line(result.text));
+  merge_torch_run(request, (place.path / "out").string(), recorded);
+}
+
+lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,
+                             const std::function<void(const std::string&)>& said) {
+  const std::string operation(to_string(spec.operation));
+  if (!tools.problem.empty()) throw Failure(tools.problem);
+  if (tools.script.empty() && !tools.cuda)
+    throw Failure("PyTorch " + tools.version + " sees no GPU here, and its sweep measures nothing else.");
+  const auto joined = [](const auto& all, const auto& text) {
+    std::string line;
+    for (const auto& one : all) line += (line.empty() ? "" : ",") + std::string(text(one));
+    return line;
+  };
+  const Workplace place;
+  const fs::path out = place.path / "lab.json";
+  const auto sizes = spec.sizes.empty() ? lab::default_sizes(spec.operation) : spec.sizes;
+  std::vector<std::string> command = {tools.python,
+                                      tools.script.empty() ? shipped_script("lab.py").string() : tools.script};
+  command.insert(command.end(),
+                 {"--operation", operation, "--depth", std::to_string(spec.depth), "--repeats",
+                  std::to_string(spec.repeats), "--warm-up", std::to_string(spec.warm_up), "--seed",
+                  std::to_string(spec.seed), "--seconds", std::to_string(spec.seconds_per_point), "--sizes",
+                  joined(sizes, [](int64_t n) { return std::to_string(n); }), "--out", out.string()});
+  if (spec.operation == lab::Operation::Expression) command.push_back("--expression=" + spec.expression);
+  if (spec.m > 0) command.insert(command.end(), {"--m", std::to_string(spec.m)});
+  if (spec.k > 0) command.insert(command.end(), {"--k", std::to_string(spec.k)});
+  if (!spec.ways.empty())
+    command.insert(command.end(), {"--ways", joined(spec.ways, [](lab::Way way) { return lab::info(way).name; })});
+  if (spec.cold_cache) command.push_back("--cold-cache");
+  const Output result = Child(command).wait(cancel, said);
+  std::error_code none;
+  if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch had a point.");
+  if (result.status != 0) throw Failure("PyTorch's sweep failed: " + last_line(result.text));
+  lab::LabResult measured = lab::lab_result_from_json(read_json(out));
+  std::string missing;  // ways that were asked for and that the script has not
+  for (const lab::Way way : spec.ways)
+    if (std::ranges::find(measured.points, way, &lab::LabPoint::way) == measured.points.end())
+      missing += (missing.empty() ? "" : ", ") + std::string(lab::info(way).name);
+  if (!missing.empty() && !measured.cancelled) measured.message = "PyTorch's sweep has no " + missing + ".";
+  measured.spec = spec;
+  measured.spec.sizes = sizes;
+  return measured;
+}
+
+}  // namespace ws::app

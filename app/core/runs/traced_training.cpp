@@ -1,0 +1,178 @@
+#include "app/core/runs/traced_training.h"
+
+#include <chrono>
+#include <thread>
+
+#include "profiling/base/repeat.h"
+#include "app/core/runs/training_writer.h"
+#include "profiling/annotate/nvtx_ranges.h"
+
+namespace ws::app {
+
+// The training thread and the pump both append to the inbox; nobody holds its lock while working. What goes to the file
+// waits in a second queue for the pump: the training thread never waits for the disk.
+struct RecordedRun::Impl final : TrainSink {
+  Impl(RunSpec s, RecorderOptions o, TrainOptions t) : spec(std::move(s)), options(std::move(o)), train(std::move(t)) {}
+
+  void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
+    std::lock_guard lock(mutex);
+    inbox.plan = plan;
+  }
+  void recompiled(const CompiledPlan& plan) override {
+    std::lock_guard lock(mutex);
+    inbox.plan = plan;
+  }
+  void steps(std::span<const StepResult> results) override {
+    std::lock_guard lock(mutex);
+    inbox.steps.insert(inbox.steps.end(), results.begin(), results.end());
+    if (recording) unwritten.steps.insert(unwritten.steps.end(), results.begin(), results.end());
+  }
+  void epoch(const EpochResult& result, Executor& executor) override {
+    if (options.at_epoch) options.at_epoch(result, executor);
+    std::lock_guard lock(mutex);
+    inbox.epochs.push_back(result);
+    if (recording) unwritten.epochs.push_back(result);
+  }
+  void progress(const Progress& progress) override {
+    std::lock_guard lock(mutex);
+    inbox.progress = progress;
+    if (recording) unwritten.progress = progress;
+  }
+  void changed(const Change& change) override {
+    std::lock_guard lock(mutex);
+    inbox.changes.push_back(change);
+    if (recording) unwritten.changes.push_back(change);
+  }
+  void refused(const Change& change, const std::string& why) override {
+    say(change.key + " stays " + change.from + ": " + why);
+  }
+
+  void say(std::string message) {
+    std::lock_guard lock(mutex);
+    inbox.messages.push_back(std::move(message));
+  }
+
+  void start_tracing(prof::TraceLevel level) {
+    prof::CollectorOptions wanted = options.trace;
+    wanted.level = level;
+    if (wanted.origin_ns == 0) wanted.origin_ns = origin_ns;
+    auto fresh = std::make_unique<prof::Collector>();
+    try {
+      const prof::CollectorStatus status = fresh->start(wanted);
+      std::lock_guard lock(mutex);
+      collector = std::move(fresh);
+      for (const std::string& said : {status.sentence, status.counters})
+        if (!said.empty()) inbox.messages.push_back(said);
+    } catch (const Failure& problem) {  // training goes on untraced
+      say(problem.what());
+    }
+  }
+
+  // Once there, it stays until the end of the run.
+  prof::Collector* tracer() const {
+    std::lock_guard lock(mutex);
+    return collector.get();
+  }
+
+  // Moves what has gathered to the file and the inbox.
+  void drain() {
+    if (recording) write_news();
+    prof::Collector* source = tracer();
+    if (!source) return;
+    for (prof::TraceBatch batch = source->take(); !batch.empty(); batch = source->take()) {
+      if (recording) {
+        record([&] { recording->add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
+        write_news();  // batches may come as fast as they are written
+      }
+      if (!options.keep_traces) continue;
+      std::lock_guard lock(mutex);
+      inbox.traces.push_back(std::move(batch));
+    }
+  }
+
+  void write_news() {
+    RunUpdate news;
+    {
+      std::lock_guard lock(mutex);
+      std::swap(news, unwritten);
+    }
+    record([&] {
+      if (news.progress) recording->progress(*news.progress);
+      recording->add(news.steps, news.epochs, news.changes);
+      recording->flush_if_due();
+    });
+  }
+
+  // A run file that cannot be written ends the recording, not the run.
+  template <class Work>
+  void record(const Work& work) {
+    if (!file_problem.empty()) return;
+    try {
+      work();
+    } catch (const std::exception& problem) {
+      file_problem = problem.what();
+      say("Training goes on, but its run file is not written any further: " + file_problem);
+    }
+  }
+
+  RunSpec spec;
+  RecorderOptions options;
+  TrainOptions train;
+  TrainControl control;
+  int64_t origin_ns = 0;
+  mutable std::mutex mutex;  // of the inbox and of the collector's pointer
+  RunUpdate inbox, unwritten;
+  std::unique_ptr<prof::Collector> collector;
+  std::unique_ptr<RunRecording> recording;  // used by the pump only, once the run began
+  std::string file_problem;
+};
+
+RecordedRun::RecordedRun(RunSpec spec, RecorderOptions options, TrainOptions train)
+    : impl_(std::make_unique<Impl>(std::move(spec), std::move(options), std::move(train))) {}
+RecordedRun::~RecordedRun() = default;
+
+TrainControl& RecordedRun::control() { return impl_->control; }
+
+Summary RecordedRun::run(const data::Dataset& data) {
+  Impl& run = *impl_;
+  const prof::nvtx::Names names;
+  run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
+  if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
+  if (!run.options.path.empty())
+    run.recording = std::make_unique<RunRecording>(run.options.path, run.options.title, run.spec);
+  std::jthread pump([&run](const std::stop_token& ended) { pump_until(ended, [&run] { run.drain(); }); });
+  Summary summary = ws::train(run.spec, data, run.control, run, run.train);
+  pump.request_stop();
+  pump.join();
+  if (auto* tracer = run.tracer()) tracer->stop();
+  run.drain();
+  if (run.recording) run.record([&] { run.recording->finish(summary, trace_status()); });
+  if (!run.file_problem.empty() && summary.status != RunStatus::Failed) {
+    summary.status = RunStatus::Failed;
+    summary.message = run.file_problem;
+  }
+  std::lock_guard lock(run.mutex);
+  run.inbox.summary = summary;
+  return summary;
+}
+
+RunUpdate RecordedRun::take() {
+  RunUpdate out;
+  std::lock_guard lock(impl_->mutex);
+  std::swap(out, impl_->inbox);
+  return out;
+}
+
+void RecordedRun::set_trace_level(prof::TraceLevel level) {
+  if (auto* tracer = impl_->tracer())
+    tracer->set_level(level);
+  else if (level != prof::TraceLevel::Off)
+    impl_->start_tracing(level);
+}
+
+prof::CollectorStatus RecordedRun::trace_status() const {
+  auto* tracer = impl_->tracer();
+  return tracer ? tracer->status() : prof::CollectorStatus{};
+}
+
+}  // namespace ws::app

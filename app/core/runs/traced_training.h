@@ -1,0 +1,52 @@
+// Joins the trainer and the collectors: one run's losses and trace go to its run file and to an inbox that a window or
+// a progress bar empties. No Qt in here: the command-line program and the window share it.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/train/trainer.h"
+#include "profiling/collectors/collector.h"
+
+namespace ws::app {
+
+struct RecorderOptions {
+  std::string path;  // the .wsrun to write; empty: none
+  std::string title;
+  prof::CollectorOptions trace{.level = prof::TraceLevel::Off};
+  bool keep_traces = true;                                      // for take(); off when only the file is wanted
+  std::function<void(const EpochResult&, Executor&)> at_epoch;  // at each one's end, on the training thread
+};
+
+// What happened since the last take(); moved out under a lock held only for the move.
+struct RunUpdate {
+  std::optional<CompiledPlan> plan;  // at the start, and after a change that recompiles
+  std::vector<StepResult> steps;
+  std::vector<EpochResult> epochs;
+  std::vector<Change> changes;
+  std::optional<Progress> progress;
+  std::vector<prof::TraceBatch> traces;  // in order; each goes into a Trace with prof::append
+  std::optional<Summary> summary;        // the run has ended
+  std::vector<std::string> messages;     // for the log: "tracing is off: nsys is attached"
+};
+
+// A training run with its tracing; run() blocks on the thread that calls it.
+class RecordedRun {
+ public:
+  RecordedRun(RunSpec spec, RecorderOptions options, TrainOptions train = {});
+  ~RecordedRun();
+  Summary run(const data::Dataset& data);
+  TrainControl& control();
+  RunUpdate take();                              // any thread
+  void set_trace_level(prof::TraceLevel level);  // any thread
+  prof::CollectorStatus trace_status() const;    // any thread
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ws::app

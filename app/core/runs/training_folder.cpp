@@ -1,0 +1,138 @@
+#include "app/core/runs/training_folder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "app/core/runs/machine.h"
+#include "profiling/base/whole_file.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kHeader = "step,epoch,wall_s,train_loss,train_accuracy,test_loss,test_accuracy\n";
+
+json finite(double value) { return std::isfinite(value) ? json(value) : json(); }
+
+std::string cell(double value) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+}  // namespace
+
+json summary_json(const Summary& s) {
+  json out = {{"status", to_string(s.status)},
+              {"steps", s.steps},
+              {"epochs", s.epochs},
+              {"final_train_loss", finite(s.final_train_loss)},
+              {"test_loss", finite(s.test_loss)},
+              {"test_accuracy", finite(s.test_accuracy)},
+              {"wall_s", finite(s.wall_s)},
+              {"us_per_step", finite(s.us_per_step)},
+              {"samples_per_s", finite(s.samples_per_s)},
+              {"peak_bytes", s.peak_bytes},
+              {"allocator_calls",
+               {{"allocate", s.calls.allocate},
+                {"free", s.calls.free},
+                {"device_allocate", s.calls.device_allocate},
+                {"device_free", s.calls.device_free}}},
+              {"device", s.device},
+              {"spec", to_json(s.spec)},
+              {"machine", machine_json()}};
+  if (!s.message.empty()) out["message"] = s.message;
+  return out;
+}
+
+RunOutput::RunOutput(const std::string& folder, int64_t steps_per_epoch, int64_t keep_steps)
+    : folder_(folder),
+      metrics_path_(folder + "/metrics.csv"),
+      steps_per_epoch_(std::max<int64_t>(1, steps_per_epoch)),
+      keep_steps_(keep_steps) {
+  std::error_code error;
+  made_ = fs::create_directories(folder, error);
+  if (error) throw Failure(folder + ": cannot be made: " + error.message());
+  // Said before the training, not after it.
+  if (access(folder.c_str(), W_OK | X_OK) != 0) throw Failure(folder + ": cannot be written: " + std::strerror(errno));
+  if (fs::exists(metrics_path_, error) && access(metrics_path_.c_str(), W_OK) != 0)
+    throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
+}
+
+void RunOutput::open() {
+  if (keep_steps_ > 0) keep_rows();
+  metrics_.open(metrics_path_, keep_steps_ > 0 ? std::ios::app : std::ios::trunc);
+  if (!metrics_) throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
+  if (keep_steps_ == 0) metrics_ << kHeader;
+}
+
+// A run that was killed may have written more rows than its last checkpoint knows.
+void RunOutput::keep_rows() const {
+  std::string kept = kHeader;
+  {
+    std::ifstream old(metrics_path_);
+    std::string line;
+    std::getline(old, line);
+    while (std::getline(old, line) && std::strtoll(line.c_str(), nullptr, 10) <= keep_steps_) kept += line + "\n";
+  }
+  prof::write_whole(metrics_path_, kept);
+}
+
+void RunOutput::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs) {
+  for (const StepResult& step : steps) held_.push_back({step, step.step / steps_per_epoch_ + 1, {}});
+  auto epoch = epochs.begin();
+  for (Row& row : held_) {
+    while (epoch != epochs.end() && epoch->step < row.result.step + 1) ++epoch;
+    if (epoch != epochs.end() && epoch->step == row.result.step + 1) row.test = epoch->test;
+  }
+  // The newest row waits where an epoch ends: its test values come after it.
+  const bool wait = !held_.empty() && ends_epoch(held_.back());
+  const auto ready = held_.end() - (wait ? 1 : 0);
+  if (ready == held_.begin()) return;
+  if (!metrics_.is_open()) open();
+  for (auto row = held_.begin(); row != ready; ++row) write(*row);
+  held_.erase(held_.begin(), ready);
+  metrics_.flush();
+}
+
+void RunOutput::write(const Row& row) {
+  const StepResult& r = row.result;
+  metrics_ << r.step + 1 << ',' << row.epoch << ',' << cell(r.finished_s) << ',' << cell(static_cast<double>(r.loss))
+           << ',' << cell(static_cast<double>(r.accuracy)) << ',';
+  if (row.test)
+    metrics_ << cell(row.test->loss) << ',' << cell(row.test->accuracy);
+  else
+    metrics_ << ',';
+  metrics_ << '\n';
+}
+
+void RunOutput::finish(const Summary& summary) {
+  if (summary.steps <= keep_steps_) {
+    std::error_code error;
+    if (made_) fs::remove(folder_, error);  // an empty one only
+    return;
+  }
+  if (!metrics_.is_open()) open();
+  if (!held_.empty() && !held_.back().test && std::isfinite(summary.test_loss) &&
+      held_.back().result.step + 1 == summary.steps)
+    held_.back().test = Evaluation{summary.test_loss, summary.test_accuracy, 0};
+  for (const Row& row : held_) write(row);
+  held_.clear();
+  metrics_.close();
+  if (!metrics_) throw Failure(metrics_path_ + ": could not be written completely; is the disk full?");
+  write_summary(summary);
+}
+
+void RunOutput::write_summary(const Summary& summary) const {
+  prof::write_whole(folder_ + "/summary.json", summary_json(summary).dump(2) + '\n');
+}
+
+}  // namespace ws::app

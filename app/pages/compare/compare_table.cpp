@@ -1,0 +1,70 @@
+#include "app/pages/compare/compare_table.h"
+
+#include <QPainter>
+
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+
+void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
+  const Theme& t = theme();
+  const bool section = index.data(kSectionRole).toBool();
+  painter->fillRect(option.rect, section ? t.header : option.state & QStyle::State_Selected ? t.selected_row : t.base);
+  painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
+  // In a narrow column what stands beside a number stands below it.
+  const bool number = static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt()) & Qt::AlignRight,
+             stacked = number && option.rect.height() >= kStackedHeight;
+  QRect box = stacked ? option.rect.adjusted(2, 3, -6, -kStackedHeight / 2) : option.rect.adjusted(8, 0, -8, 0);
+  const QVariant colour = index.data(kColourRole);
+  const QString beside = index.data(kBesideRole).toString();
+  painter->setFont(ui_font(section ? 11.5 : 12, section || index.data(kStrongRole).toBool() ? 600 : 400));
+  if (!beside.isEmpty()) {
+    painter->setPen(colour.isValid() ? colour.value<QColor>() : t.secondary);
+    const QRect below(box.left(), option.rect.top() + kStackedHeight / 2, box.width(), kStackedHeight / 2 - 3);
+    if (stacked) painter->setFont(ui_font(11));
+    draw_number(*painter, stacked ? below : box, Qt::AlignRight | Qt::AlignVCenter, beside);
+    if (!stacked) box.setRight(box.right() - kBesideWidth);
+    painter->setFont(ui_font(12, index.data(kStrongRole).toBool() ? 600 : 400));
+  }
+  painter->setPen(section ? t.secondary : colour.isValid() && beside.isEmpty() ? colour.value<QColor>() : t.text);
+  const QString text = index.data().toString();
+  if (number)
+    draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
+  else
+    // What tells kernels of one template apart stands at their end.
+    painter->drawText(
+        box, Qt::AlignLeft | Qt::AlignVCenter,
+        painter->fontMetrics().elidedText(text, text.contains('<') ? Qt::ElideMiddle : Qt::ElideRight, box.width()));
+}
+
+QIcon badge_icon(int slot) {
+  QIcon icon;
+  for (int scale : {1, 2}) {
+    QPixmap picture(15 * scale, 15 * scale);
+    picture.fill(Qt::transparent);
+    picture.setDevicePixelRatio(scale);
+    QPainter painter(&picture);
+    draw_badge(painter, QRectF(0, 0, 15, 15), slot);
+    painter.end();
+    icon.addPixmap(picture);
+  }
+  return icon;
+}
+
+QTableWidgetItem* table_item(const QString& text, bool number) {
+  auto* made = new QTableWidgetItem(text);
+  if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  return made;
+}
+
+void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    auto* head = new QTableWidgetItem(badge_icon(runs[i].first), runs[i].second);
+    head->setToolTip(runs[i].second);
+    head->setTextAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    table.setHorizontalHeaderItem(first + static_cast<int>(i), head);
+  }
+}
+
+}  // namespace ws::app

@@ -1,0 +1,120 @@
+// The lanes of used memory: one scale for all runs, the peak of the aligned step with its number.
+#include <QPainter>
+#include <QPainterPath>
+#include <algorithm>
+
+#include "app/pages/compare/step_view.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+
+namespace ws::app {
+namespace {
+
+using Points = std::deque<prof::CounterPoint>;
+
+// The point whose value holds at a time; the end where none came before.
+Points::const_iterator holding(const Points& points, prof::TimeNs time) {
+  const auto after = std::upper_bound(points.begin(), points.end(), time,
+                                      [](prof::TimeNs t, const prof::CounterPoint& p) { return t < p.time; });
+  return after == points.begin() ? points.end() : after - 1;
+}
+
+const prof::CounterPoint* greatest(const Points& points, TimeRange range) {
+  auto at = holding(points, range.begin);
+  if (at == points.end()) at = points.begin();
+  const prof::CounterPoint* most = nullptr;
+  for (; at != points.end() && at->time < range.end; ++at)
+    if (!most || at->value > most->value) most = &*at;
+  return most;
+}
+
+}  // namespace
+
+double StepView::memoryHeight(size_t run) const {
+  const auto& memory = runs_[run].memory;
+  if (!memory || memory->empty() || most_bytes_ <= 0) return 0;
+  return small() || tight_ ? 24 : 38;
+}
+
+TimeRange StepView::memoryRange(size_t run) const {
+  const StepWindowNs& step = windows_[run];
+  const prof::TimeNs length = std::max<prof::TimeNs>(step.end - step.begin, 1);
+  return {step.begin, step.begin + length * (align_ == StepAlign::Start ? 12 : 1)};
+}
+
+void StepView::findMostBytes() {
+  most_bytes_ = 0;
+  for (size_t i = 0; i < runs_.size(); ++i)
+    if (runs_[i].memory)
+      if (const auto* most = greatest(runs_[i].memory->used().points, memoryRange(i)))
+        most_bytes_ = std::max(most_bytes_, most->value);
+}
+
+void StepView::paintMemory(Canvas& canvas, const QRectF& row, size_t index) const {
+  QPainter& painter = canvas.painter;
+  const ByteUnit unit = byte_unit(most_bytes_);
+  painter.setPen(theme().secondary);
+  painter.setFont(ui_font(11));
+  painter.drawText(QRectF(row.left() - kGutter + 18, row.top(), kGutter - 60, row.height()),
+                   Qt::AlignLeft | Qt::AlignVCenter, tr("memory"));
+  painter.setFont(ui_font(10));
+  const QRectF ends(row.left() - 58, row.top() + 1, 54, row.height() - 2);
+  painter.drawText(ends, Qt::AlignRight | Qt::AlignTop,
+                   tr("%1 %2").arg(significant_text(most_bytes_ / unit.bytes), QString::fromUtf8(unit.name)));
+  painter.drawText(ends, Qt::AlignRight | Qt::AlignBottom, QStringLiteral("0"));
+  const double zero = row.bottom() - 2, scale = (row.height() - 8) / most_bytes_;
+  const auto y = [&](double bytes) { return std::max(row.top(), zero - bytes * scale); };
+  const TimeRange view = runRange(index, range_);
+  const prof::CounterTrack& used = runs_[index].memory->used();
+  const auto before = holding(used.points, view.begin);
+  QPainterPath line;
+  double now = before == used.points.end() ? 0 : before->value;
+  line.moveTo(row.left(), y(now));
+  for (const prof::LodPoint& point : prof::lod(used, view.begin, view.end, static_cast<int>(row.width()))) {
+    const double x = row.left() + point.x;
+    line.lineTo(x, y(now));
+    if (point.min < point.max) line.lineTo(x, y(point.max)), line.lineTo(x, y(point.min));
+    line.lineTo(x, y(now = point.last));
+  }
+  line.lineTo(row.right(), y(now));
+  QPainterPath area = line;
+  area.lineTo(row.right(), zero);
+  area.lineTo(row.left(), zero);
+  QColor ink = theme().run[std::clamp(runs_[index].run->slot, 0, 7)], fill = ink;
+  fill.setAlphaF(0.16F);
+  painter.fillPath(area, fill);
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(ink, 1.3));
+  painter.drawPath(line);
+}
+
+void StepView::paintPeak(Canvas& canvas, const QRectF& row, size_t index) const {
+  const prof::CounterPoint* peak = greatest(runs_[index].memory->used().points, memoryRange(index));
+  if (!peak) return;
+  const TimeRange told = memoryRange(index);
+  const auto at = [&](prof::TimeNs time) { return canvas.scale.x(time - runs_at_[index]); };
+  const double x = at(std::max(peak->time, told.begin)), end = at(told.end),
+               y = row.bottom() - 2 - peak->value * (row.height() - 8) / most_bytes_;
+  if (x < row.left() || x > row.right()) return;
+  QPainter& painter = canvas.painter;
+  painter.setFont(ui_font(11, 600));
+  const QString text = tr("peak %1").arg(bytes_text(peak->value));
+  const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 8;
+  const bool below = y < row.center().y();
+  // Beside a step that is shorter than the words.
+  const double left = end - at(told.begin) < width + 10 ? end + 3 : x + 5;
+  const QRectF box(std::min(left, row.right() - width), below ? y + 2 : y - 15, width, 14);
+  QColor veil = theme().base;
+  veil.setAlphaF(0.75F);
+  painter.fillRect(box, veil);
+  painter.setPen(theme().text);
+  painter.drawText(box.adjusted(4, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setBrush(theme().run[std::clamp(runs_[index].run->slot, 0, 7)]);
+  painter.setPen(QPen(theme().base, 1));
+  painter.drawEllipse(QPointF(x, y), 3, 3);
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  painter.setBrush(Qt::NoBrush);
+}
+
+}  // namespace ws::app

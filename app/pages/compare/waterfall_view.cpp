@@ -1,0 +1,229 @@
+#include "app/pages/compare/waterfall_view.h"
+
+#include <QPainter>
+#include <algorithm>
+#include <cmath>
+
+#include "app/widgets/theme.h"
+#include "app/widgets/tip.h"
+#include "app/text/units.h"
+#include "app/core/report/svg.h"
+#include "app/text/qt_text.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kBarRow = 18, kBarNumber = 62;
+
+QString bar_name(const prof::Cause& cause) {
+  if (!cause.op.empty()) return text(cause.op);
+  if (cause.meaning == prof::Meaning::Matrix) return QObject::tr("matrix");
+  return cause.meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(cause.meaning);
+}
+
+// Names of kernels are longer than those of ops; a wide pane has room for them.
+double names_width(double width) { return std::clamp(0.27 * width, 116.0, 220.0); }
+
+double micros(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
+
+QString change_text(double change) { return (change > 0 ? "+" : "") + us_text(change); }
+
+}  // namespace
+
+WaterfallView::WaterfallView(QWidget* parent) : QWidget(parent) { setAccessibleName(tr("Where the difference went")); }
+
+void WaterfallView::setComparison(const PairComparison& comparison, int baseline_slot, int candidate_slot) {
+  comparison_ = comparison;
+  baseline_slot_ = baseline_slot;
+  candidate_slot_ = candidate_slot;
+  update();
+}
+
+void WaterfallView::setByOp(bool by_op) {
+  by_op_ = by_op;
+  update();
+}
+
+prof::Waterfall WaterfallView::shown(double height) const {
+  if (!by_op_) return comparison_.waterfall;
+  constexpr double kFewest = 3, kEnds = 2, kRest = 1;
+  const auto others = static_cast<double>(std::ranges::count_if(
+      comparison_.by_op.causes, [](const prof::Cause& c) { return c.op.empty() && c.delta_ps(); }));
+  const double rows = std::floor((height - kBarRow) / kBarRow) - others - kEnds - kRest;
+  return prof::folded(comparison_.by_op, static_cast<size_t>(std::max(kFewest, rows)));
+}
+
+std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) const {
+  std::vector<Bar> all{{tr("baseline"), 0, micros(w.a_ps), prof::Meaning::Other, true, baseline_slot_}};
+  int64_t at = w.a_ps;
+  for (const prof::Cause& cause : w.causes) {
+    if (cause.delta_ps() == 0) continue;
+    all.push_back({bar_name(cause), micros(at), micros(at + cause.delta_ps()), cause.meaning, false, -1,
+                   micros(cause.a_ps), micros(cause.b_ps)});
+    at += cause.delta_ps();
+  }
+  all.push_back({tr("candidate"), 0, micros(w.b_ps), prof::Meaning::Other, true, candidate_slot_});
+  return all;
+}
+
+WaterfallView::Places WaterfallView::places(const QRectF& area, size_t bars) const {
+  const auto count = static_cast<double>(bars);
+  if (!by_op_) {
+    const QRectF plot = area.adjusted(52, 26, -12, -40);
+    return {plot, plot.width() / count};
+  }
+  const double names = names_width(area.width()), height = std::min(26.0, (area.height() - kBarRow) / count);
+  return {QRectF(area.left() + names, area.top() + 3, area.width() - names - kBarNumber, height * count), height};
+}
+
+QString WaterfallView::explained(const QPointF& at) const {
+  if (!comparison_.traced) return {};
+  const std::vector<Bar> all = bars(shown(height()));
+  const auto [plot, pitch] = places(rect(), all.size());
+  const double index = by_op_ ? (at.y() - plot.top()) / pitch : (at.x() - plot.left()) / pitch;
+  if (index < 0 || index >= static_cast<double>(all.size())) return {};
+  const Bar& bar = all[static_cast<size_t>(index)];
+  if (bar.end) return tr("%1: %2 µs a step").arg(bar.name, fixed_text(bar.to, 2));
+  const double change = bar.to - bar.from;
+  return tr("%1: %2 → %3 µs a step, %4%5")
+      .arg(bar.name, fixed_text(bar.a_us, 2), fixed_text(bar.b_us, 2), change > 0 ? "+" : "", fixed_text(change, 2));
+}
+
+bool WaterfallView::event(QEvent* event) {
+  return showed_tip(event, this, [this](QPointF at) { return explained(at); }) || QWidget::event(event);
+}
+
+void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {
+  painter.setBrushOrigin(block.topLeft());
+  if (!bar.end)  // waiting is hatched, whatever for
+    return draw_fill(painter, block, bar.meaning == prof::Meaning::Launch ? theme().idle : meaning_brush(bar.meaning));
+  QColor fill = theme().run[std::clamp(bar.slot, 0, 7)];
+  painter.setPen(QPen(fill, 2));
+  fill.setAlphaF(0.22F);
+  painter.setBrush(fill);
+  painter.drawRect(block);
+}
+
+void WaterfallView::paintBar(QPainter& painter, const Bar& bar, const QRectF& box, double zero, double scale) const {
+  const double top = zero - std::max(bar.from, bar.to) * scale, bottom = zero - std::min(bar.from, bar.to) * scale;
+  const QRectF block(box.left(), top, box.width(), std::max(bottom - top, 1.5));
+  paintBlock(painter, block, bar);
+  const double change = bar.to - bar.from;
+  painter.setFont(number_font(12, bar.end ? 600 : 500));
+  painter.setPen(theme().text);
+  const bool above = bar.end || change > 0 || block.bottom() + 18 > zero;  // not over the axis and its names
+  if (above && change < 0 && !bar.end && block.height() > 40)  // nor over the number of the bar that it begins at
+    return draw_number(painter, QRectF(block.right() + 5, block.top() + 1, 90, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                       change_text(change));
+  draw_number(painter, QRectF(box.left() - 20, above ? block.top() - 18 : block.bottom() + 2, box.width() + 40, 16),
+              Qt::AlignHCenter | Qt::AlignVCenter, bar.end ? us_text(bar.to) : change_text(change));
+}
+
+bool WaterfallView::paintsNothing(QPainter& painter, const QRectF& area) const {
+  if (comparison_.traced) return false;
+  painter.setPen(theme().secondary);
+  painter.setFont(ui_font(12.5));
+  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                   baseline_slot_ < 0
+                       ? tr("Tick a second run: the difference between the two is split by cause here.")
+                       : tr("Both runs need a trace: the difference is split by what each did in a step."));
+  return true;
+}
+
+void WaterfallView::render(QPainter& painter, const QRectF& area) const {
+  painter.fillRect(area, theme().base);
+  if (paintsNothing(painter, area)) return;
+  const std::vector<Bar> all = bars(shown(area.height()));
+  by_op_ ? paintRows(painter, area, all) : paintColumns(painter, area, all);
+}
+
+void WaterfallView::paintRow(QPainter& painter, const QRectF& row, const QRectF& plot, const Bar& bar,
+                             double scale) const {
+  const double left = plot.left() + std::min(bar.from, bar.to) * scale,
+               right = plot.left() + std::max(bar.from, bar.to) * scale;
+  paintBlock(painter, QRectF(left, row.top() + 2.5, std::max(right - left, 1.5), row.height() - 5), bar);
+  painter.setFont(number_font(12, bar.end ? 600 : 500));
+  painter.setPen(theme().text);
+  draw_number(painter, QRectF(right + 6, row.top(), kBarNumber, row.height()), Qt::AlignLeft | Qt::AlignVCenter,
+              bar.end ? us_text(bar.to) : change_text(bar.to - bar.from));
+  const QRectF name(row.left() + 8, row.top(), plot.left() - row.left() - 16, row.height());
+  painter.setFont(ui_font(11));
+  painter.setPen(bar.end ? theme().text : theme().secondary);
+  if (bar.end) draw_badge(painter, QRectF(name.left(), name.center().y() - 7.5, 15, 15), bar.slot);
+  painter.drawText(bar.end ? name.adjusted(21, 0, 0, 0) : name, Qt::AlignLeft | Qt::AlignVCenter,
+                   painter.fontMetrics().elidedText(bar.name, Qt::ElideRight, static_cast<int>(name.width())));
+}
+
+void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const {
+  double most = 1e-9;
+  for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
+  const auto [plot, height] = places(area, all.size());
+  const double scale = plot.width() / most;
+  painter.setFont(ui_font(11));
+  for (const double value : ticks(0, most, false, 4)) {
+    const double x = plot.left() + value * scale;
+    painter.setPen(value == 0 ? theme().strong_border : theme().grid);
+    painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
+    painter.setPen(theme().secondary);
+    draw_number(painter, QRectF(x - 30, plot.bottom(), 60, 14), Qt::AlignHCenter | Qt::AlignVCenter,
+                fixed_text(value, most < 5 ? 1 : 0));
+  }
+  QRectF row(area.left(), plot.top(), area.width(), height);
+  for (size_t i = 0; i < all.size(); ++i, row.translate(0, height)) {
+    if (i + 1 < all.size()) {  // what carries over to the next row
+      painter.setPen(QPen(theme().quiet, 1, Qt::DotLine));
+      const double x = plot.left() + all[i].to * scale;
+      painter.drawLine(QPointF(x, row.bottom() - 2.5), QPointF(x, row.bottom() + 2.5));
+    }
+    paintRow(painter, row, plot, all[i], scale);
+  }
+}
+
+void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const {
+  double most = 1e-9;
+  for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
+  const auto [plot, pitch] = places(area, all.size());
+  const double scale = plot.height() / most;
+  painter.setFont(ui_font(11));
+  for (const double value : ticks(0, most, false, 5)) {
+    const double y = plot.bottom() - value * scale;
+    painter.setPen(value == 0 ? theme().strong_border : theme().grid);
+    painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y));
+    painter.setPen(theme().secondary);
+    draw_number(painter, QRectF(area.left(), y - 8, 46, 16), Qt::AlignRight | Qt::AlignVCenter,
+                fixed_text(value, most < 5 ? 1 : 0));
+  }
+  const bool narrow = std::ranges::any_of(
+      all, [&, room = pitch - 4](const Bar& bar) { return painter.fontMetrics().horizontalAdvance(bar.name) > room; });
+  for (size_t i = 0; i < all.size(); ++i) {
+    const QRectF column(plot.left() + pitch * static_cast<double>(i), plot.top(), pitch, plot.height());
+    const double width = std::min(64.0, pitch * 0.56);
+    const QRectF box(column.center().x() - width / 2, plot.top(), width, plot.height());
+    if (i + 1 < all.size()) {  // what carries over to the next bar
+      QPen dots(theme().quiet, 1, Qt::DotLine);
+      painter.setPen(dots);
+      const double y = plot.bottom() - all[i].to * scale;
+      painter.drawLine(QPointF(box.right(), y), QPointF(box.right() + pitch - width, y));
+    }
+    paintBar(painter, all[i], box, plot.bottom(), scale);
+    painter.setPen(all[i].end ? theme().text : theme().secondary);
+    painter.setFont(ui_font(11));
+    if (all[i].end) draw_badge(painter, QRectF(column.center().x() - 7.5, plot.bottom() + 5, 15, 15), all[i].slot);
+    // Names that are wider than a bar take turns on two lines; the ends have their letters.
+    const bool second_line = all[i].end || (narrow && i % 2 == 1);
+    if (narrow && all[i].end) continue;
+    const bool by_end = i == 1 || i + 2 == all.size();  // beside it a second line has room, the first has a letter
+    const double room = !narrow ? pitch : !by_end ? 2 * pitch - 6 : second_line ? 2.5 * pitch : pitch + 8;
+    painter.drawText(QRectF(column.center().x() - room / 2, plot.bottom() + (second_line ? 20 : 5), room, 16),
+                     Qt::AlignHCenter,
+                     painter.fontMetrics().elidedText(all[i].name, Qt::ElideRight, static_cast<int>(room)));
+  }
+}
+
+void WaterfallView::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  render(painter, rect());
+}
+
+}  // namespace ws::app

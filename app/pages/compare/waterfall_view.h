@@ -1,0 +1,55 @@
+// From the baseline's step time to the candidate's, one bar a cause; the bars sum to the difference exactly. By kind
+// they stand side by side; by op, whose names are long, one below the other.
+#pragma once
+#include <QWidget>
+
+#include "app/workspace/comparison_model.h"
+
+namespace ws::app {
+
+class WaterfallView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit WaterfallView(QWidget* parent = nullptr);
+  // Slots −1: there are no two runs to compare.
+  void setComparison(const PairComparison& comparison, int baseline_slot, int candidate_slot);
+  void setByOp(bool by_op);
+  bool byOp() const { return by_op_; }
+  prof::Waterfall shown(double height) const;  // by op: as many ops as have room, and the rest of them as one
+  void render(QPainter& painter, const QRectF& area) const;
+  QString explained(const QPointF& at) const;  // the bar there; empty: none
+  QSize minimumSizeHint() const override { return {320, 180}; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  bool event(QEvent* event) override;
+
+ private:
+  struct Bar {
+    QString name;
+    double from, to;
+    prof::Meaning meaning;
+    bool end = false;
+    int slot = -1;
+    double a_us = 0, b_us = 0;  // of the cause in both runs
+  };
+  // Where the bars stand: each in a column, or in a row.
+  struct Places {
+    QRectF plot;
+    double pitch;
+  };
+  Places places(const QRectF& area, size_t bars) const;
+  std::vector<Bar> bars(const prof::Waterfall& w) const;
+  bool paintsNothing(QPainter& painter, const QRectF& area) const;
+  void paintColumns(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const;
+  void paintRows(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const;
+  void paintRow(QPainter& painter, const QRectF& row, const QRectF& plot, const Bar& bar, double scale) const;
+  void paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const;
+  void paintBar(QPainter& painter, const Bar& bar, const QRectF& box, double zero, double scale) const;
+
+  PairComparison comparison_;
+  int baseline_slot_ = -1, candidate_slot_ = -1;
+  bool by_op_ = false;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,239 @@
+// Where time went: in the steps of a run, and in a range of the timeline.
+#include "app/pages/details/details_html.h"
+#include "app/pages/details/details_panel.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/timeline/block_label.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/analysis/activity.h"
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/step_breakdown.h"
+#include "profiling/trace/lod.h"
+
+namespace ws::app {
+namespace {
+
+using namespace details;
+
+constexpr size_t kRowsOfARange = 14;
+constexpr size_t kSpansSplit = 200'000;  // of a longer range the sums alone: a drag must not wait
+constexpr int64_t kNewestMarks = 200;
+constexpr size_t kNewestWork = 20'000;  // spans that the delay of launches is measured on
+
+QString shortened(const QString& name, int letters) {
+  return name.size() <= letters ? name : name.left(letters - 1) + QChar(0x2026);
+}
+
+bool too_long_to_split(const prof::Trace& trace, TimeRange range) {
+  size_t count = 0;
+  for (const prof::Track& track : trace.tracks()) count += prof::spans_about(track, range.begin, range.end);
+  return count > kSpansSplit;
+}
+
+// The steps that the split is of; of a trace without marks the newest part, with about so many records of the GPU.
+TimeRange newest_work(const Run& run) {
+  const prof::TimeNs end = run.arrived();
+  prof::TimeNs begin = run.trace.first_time();
+  if (const prof::Track* marks = first_track(run.marks(), prof::TrackKind::Steps)) {
+    auto left = static_cast<size_t>(std::clamp<int64_t>(run.split.steps, 1, kNewestMarks));
+    for (auto block = marks->blocks.rbegin(); block != marks->blocks.rend() && left > 0; ++block)
+      for (auto span = block->spans.rbegin(); span != block->spans.rend() && left > 0; ++span, --left)
+        begin = std::max(run.trace.first_time(), span->start);
+  }
+  for (const prof::Track& track : run.trace.tracks()) {
+    size_t seen = 0;
+    for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && on_gpu(track); ++block)
+      if ((seen += block->count) > kNewestWork) {
+        begin = std::max(begin, block->first);
+        break;
+      }
+  }
+  return {begin, end};
+}
+
+QString percent(double share) { return fixed_text(share * 100, 1) + " %"; }
+
+// Narrow: the column of details may be.
+QString part_row(prof::Meaning meaning, const QString& name, const QString& time, double share) {
+  return QString(
+             "<tr><td style='white-space:nowrap'>%1%2</td><td align='right' "
+             "style='white-space:nowrap'>&nbsp;%3</td><td "
+             "align='right' style='white-space:nowrap;color:%5'>&nbsp;%4&nbsp;%</td></tr>")
+      .arg(swatch(theme().of(meaning)), name.toHtmlEscaped(), time, fixed_text(share * 100, 0), theme().quiet.name());
+}
+
+// What only a GPU's records tell. `busy`: its share of the steps, where that is known; a range may hold more than
+// steps.
+QString gpu_rows(const prof::Trace& trace, TimeRange range, std::optional<double> busy = {}) {
+  const prof::Activity activity = prof::activity(trace, range.begin, range.end);
+  if (activity.busy == 0) return {};
+  QString rows = row("GPU busy", percent(busy.value_or(activity.busy_share())));
+  if (activity.copies > 0) rows += row("overlap", fixed_text(activity.hidden_copies() * 100, 0) + " % of copies");
+  const prof::DurationStats delay = prof::launch_delay(trace, range.begin, range.end);
+  if (delay.count > 0) {
+    rows += row("launch delay", span_time(delay.median));
+    rows += row("its P99", span_time(delay.p99));
+  }
+  return rows;
+}
+
+QString range_parts(const prof::Trace& trace, TimeRange range) {
+  if (too_long_to_split(trace, range))
+    return row("parts", "not split: more than " + count_text(static_cast<int64_t>(kSpansSplit)) + " records");
+  const prof::Breakdown parts = prof::breakdown(trace, range.begin, range.end);
+  if (parts.wall() <= 0) return {};
+  QString rows;
+  for (size_t m = 0; m < prof::kMeanings; ++m) {
+    const auto meaning = static_cast<prof::Meaning>(m);
+    if (parts.times[m] > 0)
+      rows += part_row(meaning, QString::fromUtf8(prof::meaning_name(meaning)), span_time(parts.times[m]),
+                       static_cast<double>(parts.times[m]) / static_cast<double>(parts.wall()));
+  }
+  return rows;
+}
+
+// In which nothing was traced on purpose.
+prof::TimeNs untraced_in(const prof::Trace& trace, TimeRange range) {
+  prof::TimeNs all = 0;
+  for (const prof::Track& track : trace.tracks())
+    if (track.kind == prof::TrackKind::Overhead && track.name == prof::kUntracedTrack)
+      prof::for_each_span(track, range.begin, range.end, [&](const prof::Span& span) {
+        all += std::min(span.end(), range.end) - std::max(span.start, range.begin);
+        return true;
+      });
+  return all;
+}
+
+QString busy_row(prof::TimeNs busy, prof::TimeNs idle, prof::TimeNs untraced) {
+  QString text = QObject::tr("GPU busy %1, idle %2").arg(span_time(busy), span_time(idle));
+  if (untraced > 0) text += QObject::tr(", not traced %1").arg(span_time(untraced));
+  return "<tr><td colspan='3'>" + text + "</td></tr>";
+}
+
+// Of a range that was read from the run file.
+QString stored_gpu_rows(const prof::Activity& gpu) {
+  QString rows = busy_row(gpu.busy, gpu.wall - gpu.busy, gpu.untraced);
+  if (gpu.busy == 0) return rows;
+  rows += row("GPU busy", percent(gpu.busy_share()));
+  if (gpu.copies > 0) rows += row("overlap", fixed_text(gpu.hidden_copies() * 100, 0) + " % of copies");
+  return rows;
+}
+
+// The parts of a range, and what the GPU did in it.
+QString whereabouts(const prof::Trace& trace, TimeRange range) {
+  const QString where = range_parts(trace, range);
+  const QString gpu = too_long_to_split(trace, range) ? QString() : gpu_rows(trace, range);
+  return (where.isEmpty() ? where : table(where)) + (gpu.isEmpty() ? gpu : table(gpu));
+}
+
+QString tracing_row(const Run& run) {
+  if (!run.overheadMeasured()) return {};
+  const double noise = run.overhead_spread / 2;  // 0: measured once
+  const QString hidden = noise > 0 ? "not seen, noise ± " + fixed_text(noise * 100, 0) + " %" : "not seen";
+  return row("tracing costs", run.overheadSeen() ? "≥ " + fixed_text(run.overhead_share * 100, 1) + " %" : hidden);
+}
+
+bool same_range(const RunRange& a, const RunRange& b) { return a.run == b.run && a.range == b.range; }
+
+QString sums_html(const StoredSums& sums, int letters) {
+  QString rows;
+  for (const StoredSums::Row& row : sums.rows) {
+    if (row.kind == prof::TrackKind::Steps || row.kind == prof::TrackKind::Phases) continue;
+    rows += QString("<tr><td colspan='3' style='color:%1'>%2</td></tr>")
+                .arg(theme().quiet.name(), QString::fromStdString(row.name).toHtmlEscaped());
+    for (size_t i = 0; i < std::min(kRowsOfARange, row.sums.size()); ++i)
+      rows += QString(
+                  "<tr><td style='white-space:nowrap'>%1%2</td><td align='right' style='white-space:nowrap'>%3 "
+                  "×</td><td align='right' "
+                  "style='white-space:nowrap'>%4</td></tr>")
+                  .arg(swatch(theme().of(row.sums[i].meaning)),
+                       shortened(short_kernel_name(row.sums[i].name), letters).toHtmlEscaped())
+                  .arg(count_text(static_cast<int64_t>(row.sums[i].count)), span_time(row.sums[i].total));
+  }
+  return rows;
+}
+
+QString note_html(const QString& text) {
+  return QString("<tr><td colspan='3' style='color:%1'>%2</td></tr>").arg(theme().quiet.name(), text.toHtmlEscaped());
+}
+
+}  // namespace
+
+QString step_details(const Run& run) {
+  const StepSplit& split = run.split;
+  if (split.steps == 0 || split.wall_us <= 0) return {};
+  const bool long_step = split.wall_us >= 10'000;  // five digits of each part have no room
+  const double unit = long_step ? 1000 : 1;
+  QString html =
+      heading(theme().focus, run.title, us_text(split.wall_us / unit) + (long_step ? " ms" : " µs"), run.slot);
+  QString parts;
+  for (const SplitPart& part : split.parts)
+    parts += part_row(part.meaning,
+                      part.meaning == prof::Meaning::Idle ? QObject::tr("gaps, idle")
+                                                          : QString::fromUtf8(prof::meaning_name(part.meaning)),
+                      us_text(part.us / unit), part.us / split.wall_us);
+  html += table(parts);
+  const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
+  return rest.isEmpty() ? html : html + table(rest);
+}
+
+// Of spans that are out of memory nothing is said until they were read.
+QString range_details(const std::vector<RunRange>& ranges, int letters, const std::vector<SummedRange>& from_file) {
+  QString html;
+  for (const RunRange& part : ranges) {
+    if (!part.run) continue;
+    const prof::Trace& trace = part.run->trace;
+    html += heading(theme().focus, part.run->title, span_time(part.range.length()), part.run->slot);
+    const auto read = std::ranges::find_if(from_file, [&](const SummedRange& r) { return same_range(r.range, part); });
+    QString rows;
+    const bool here = in_memory(trace, part.range);
+    if (here) {
+      const prof::Busy gpu = gpu_during(trace, part.range);
+      const prof::TimeNs untraced = untraced_in(trace, part.range);
+      if (first_track(trace, prof::TrackKind::Stream) && gpu.known)
+        rows += busy_row(gpu.busy, std::max<prof::TimeNs>(gpu.idle - untraced, 0), untraced);
+      rows += sums_html(sums_in(trace, part.range), letters);
+    } else if (read == from_file.end()) {
+      rows += note_html(QObject::tr("Not all of it is in memory: it is being summed from the run file…"));
+    } else {
+      if (!read->problem.isEmpty()) rows += note_html(read->problem);
+      if (read->sums.gpu) rows += stored_gpu_rows(*read->sums.gpu);
+      rows += sums_html(read->sums, letters);
+    }
+    if (here) html += whereabouts(trace, part.range);
+    html += table(rows);
+  }
+  return html;
+}
+
+// One after the other; each that is known shows at once.
+void DetailsPanel::sumFromFiles() {
+  const auto& ranges = selection_->ranges();
+  const auto among = [](const auto& list, const RunRange& range) {
+    return std::ranges::any_of(list, [&](const auto& each) {
+      if constexpr (requires { each.sums; })
+        return same_range(each.range, range);
+      else
+        return same_range(each, range);
+    });
+  };
+  std::erase_if(summed_, [&](const SummedRange& known) { return !among(ranges, known.range); });
+  search_->giveUp();
+  for (const RunRange& part : ranges) {
+    if (!part.run || in_memory(part.run->trace, part.range) || among(summed_, part)) continue;
+    const auto done = [this, part](const StoredSums& sums, size_t unread, const QString& problem) {
+      QString why = problem;
+      if (unread > 0)
+        why = tr("%1 spans cannot be read: they are not in these sums.").arg(count_text(static_cast<int64_t>(unread)));
+      summed_.push_back({part, sums, why});
+      refresh();
+    };
+    if (search_->ask<StoredSums>(
+            *part.run, [range = part.range](prof::StoredSpans& file) { return sums_in(file, range); }, done))
+      return;
+    summed_.push_back({part, {}, tr("Not known: older spans were dropped, and no run file holds them.")});
+  }
+}
+
+}  // namespace ws::app

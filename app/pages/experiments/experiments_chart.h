@@ -1,0 +1,72 @@
+// One measure of an experiment as bars (small multiples when there are two axes), as a heat map, or against size.
+#pragma once
+#include <QWidget>
+
+#include "app/pages/experiments/experiments_model.h"
+
+namespace ws::app {
+
+enum class ExperimentView { Bars, HeatMap, Lines, Parallel };
+
+class ExperimentChart : public QWidget {
+  Q_OBJECT
+ public:
+  explicit ExperimentChart(QWidget* parent = nullptr);
+  void setResult(ExperimentResult result);
+  void setOutcome(Outcome outcome);
+  Outcome outcome() const { return outcome_; }
+  void setView(ExperimentView view);
+  bool allows(ExperimentView view) const;  // a heat map needs two axes, lines an axis of numbers
+  ExperimentView view() const { return view_; }
+  bool logarithmic() const { return barScale().log; }
+  const OutcomeGrid& grid() const { return grid_; }
+  void render(QPainter& painter, const QRectF& area) const;  // for exports
+  QSize minimumSizeHint() const override { return {320, 160}; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  struct Span {
+    double least = 0, most = 0;
+  };
+  // Where a value stands between the left (0) and the right (1) end of a bar's room.
+  struct BarScale {
+    double from = 0, to = 1;
+    bool log = false;
+    double share(double value) const;
+  };
+  struct Coordinate {  // an upright line of the parallel coordinates
+    QString name;
+    QStringList values;        // of a choice, from below; empty: numbers
+    double low = 0, high = 1;  // of numbers
+    bool log = false;
+    std::vector<double> place;  // of each trial: 0 below, 1 above; NaN: nothing is known
+  };
+  const TrialResult* trialAt(int group, int item) const;
+  std::optional<Measured> at(int group, int item) const;
+  Span span() const;  // of all medians
+  QString valueText(double value) const;
+  BarScale barScale() const;
+  void renderBars(QPainter& painter, const QRectF& area) const;
+  void paintBars(QPainter& painter, const QRectF& area, int group, const BarScale& scale) const;
+  void paintDecades(QPainter& painter, const QRectF& room, const BarScale& scale) const;
+  void paintBar(QPainter& painter, const QRectF& row, double left, int group, int item, const BarScale& scale) const;
+  void renderMap(QPainter& painter, const QRectF& area) const;
+  void paintCell(QPainter& painter, const QRectF& box, int group, int item, const Span& span) const;
+  void paintScale(QPainter& painter, const QRectF& box, const Span& span) const;
+  void renderLines(QPainter& painter, const QRectF& area) const;
+  std::vector<Coordinate> coordinates() const;
+  Coordinate choiceCoordinate(const std::string& key) const;
+  Coordinate numberCoordinate(Outcome outcome) const;
+  void renderParallel(QPainter& painter, const QRectF& area) const;
+  void paintCoordinate(QPainter& painter, const Coordinate& line, double x, const QRectF& plot, bool last) const;
+  void paintLineGrid(QPainter& painter, const QRectF& plot, const Span& decades) const;
+
+  ExperimentResult result_;
+  OutcomeGrid grid_;
+  Outcome outcome_ = Outcome::StepTime;
+  ExperimentView view_ = ExperimentView::Bars;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,201 @@
+#include "app/pages/insights/insight_card.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <cmath>
+
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+
+namespace ws::app {
+namespace {
+
+using prof::Meaning;
+
+constexpr int kRowHeight = 26, kNameWidth = 74, kValueWidth = 136;
+constexpr float kAside = 0.28F;  // strength of the parts that the insight is not about
+
+QString part_name(Meaning meaning) {
+  return meaning == Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning);
+}
+
+QLabel* text_label(const QString& text, const QFont& font, QWidget* parent) {
+  auto* label = new QLabel(text, parent);
+  label->setFont(font);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return label;
+}
+
+QString change_in_time(double before, double after) {
+  return (after > before ? "+" : "") + fixed_text(100 * (after - before) / before, 0) + " %";
+}
+
+}  // namespace
+
+EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) {
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() * kRowHeight + 20}; }
+
+void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
+  rows_.clear();
+  look_at_ = insight.look_at;
+  if (facts.step_us > 0) {
+    Row now{tr("now"), time_axis_text(facts.step_us), facts.step_us, {}, {}};
+    for (size_t m = 0; m < std::size(facts.part_us); ++m)
+      if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
+    rows_.push_back(std::move(now));
+    const auto against_now = [&](const QString& name, double us) {
+      if (us > 0) rows_.push_back({name, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
+    };
+    against_now(tr("predicted"), insight.predicted_us);
+    if (tried) against_now(tr("measured"), tried->measured_us);
+  }
+  QStringList words;
+  for (const Row& row : rows_) words << (row.name + " " + row.value + " " + row.change).trimmed();
+  setAccessibleName(tr("A step: %1").arg(words.join(", ")));
+  updateGeometry();
+  update();
+}
+
+void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const {
+  const Theme& t = theme();
+  painter.setFont(ui_font(11));
+  painter.setPen(t.secondary);
+  painter.drawText(QRectF(box.left(), box.top(), kNameWidth - 8, box.height()), Qt::AlignLeft | Qt::AlignVCenter,
+                   row.name);
+  double x = box.left() + kNameWidth;
+  const QRectF bar(x, box.top() + 4, row.us * scale, box.height() - 8);
+  for (const Part& part : row.parts) {
+    painter.setOpacity(part.meaning == look_at_ || look_at_ == Meaning::Other ? 1.0 : static_cast<double>(kAside));
+    draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), meaning_brush(part.meaning));
+    x += part.us * scale;
+  }
+  painter.setOpacity(1);
+  if (row.parts.empty()) {
+    QPen outline(t.strong_border, 1, row.name == tr("predicted") ? Qt::DashLine : Qt::SolidLine);
+    painter.setPen(outline);
+    painter.setBrush(t.chosen);
+    painter.drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5));
+  }
+  painter.setFont(ui_font(12, 600));
+  painter.setPen(t.text);
+  const QRectF value(bar.right() + 8, box.top(), kValueWidth, box.height());
+  draw_number(painter, value, Qt::AlignLeft | Qt::AlignVCenter, row.value);
+  if (row.change.isEmpty()) return;
+  const double after = number_width(painter.font(), row.value) + 8;
+  painter.setFont(ui_font(12));
+  painter.setPen(t.secondary);
+  draw_number(painter, value.adjusted(after, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, row.change);
+}
+
+void EvidenceBars::paintEvent(QPaintEvent*) {
+  if (rows_.empty()) return;
+  QPainter painter(this);
+  double most = 0;
+  for (const Row& row : rows_) most = std::max(most, row.us);
+  const double scale = std::max(10.0, width() - kNameWidth - kValueWidth - 8.0) / most;
+  for (int i = 0; i < rows(); ++i)
+    paintRow(painter, rows_[static_cast<size_t>(i)], QRectF(0, i * kRowHeight, width(), kRowHeight), scale);
+  for (const Part& part : rows_[0].parts) {
+    if (part.meaning != look_at_) continue;
+    painter.setPen(theme().secondary);
+    painter.setFont(ui_font(11));
+    painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18),
+                     Qt::AlignLeft | Qt::AlignVCenter,
+                     tr("%1: %2, %3 % of the step")
+                         .arg(part_name(part.meaning), time_axis_text(part.us))
+                         .arg(std::lround(100 * part.us / rows_[0].us)));
+  }
+}
+
+InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent)
+    : QFrame(parent), facts_(facts), insight_(insight) {
+  facts_.plan = nullptr;  // belongs to the run, which may go before the card
+  style_ground(*this, "panel");
+  setAccessibleName(QString::fromStdString(insight.rule));
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(16, 12, 16, 12);
+  row->setSpacing(26);
+  auto* words = new QVBoxLayout;
+  words->setSpacing(5);
+  QString headline = QString::fromStdString(insight.headline);
+  if (insight.rule != "low occupancy")
+    headline.replace(0, 1, headline[0].toUpper());  // that one begins with a kernel's name
+  words->addWidget(text_label(headline, ui_font(14, 600), this));
+  QLabel* why = text_label(QString::fromStdString(insight.why), ui_font(12.5), this);
+  why->setForegroundRole(QPalette::PlaceholderText);
+  words->addWidget(why);
+  if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));
+  result_ = text_label({}, ui_font(12.5, 600), this);
+  words->addWidget(result_);
+  auto* buttons = new QHBoxLayout;
+  show_ = new QPushButton(tr("Show"), this);
+  show_->setAccessibleName(tr("Show in the timeline: %1").arg(QString::fromStdString(insight.rule)));
+  apply_ = new QPushButton(tr("Apply and train again"), this);
+  apply_->setAccessibleName(tr("Apply and train again: %1").arg(QString::fromStdString(insight.rule)));
+  apply_->setProperty("primary", first);
+  apply_->setVisible(!insight.change.empty());
+  buttons->addWidget(apply_);
+  buttons->addWidget(show_);
+  buttons->addStretch(1);
+  words->addSpacing(4);
+  words->addLayout(buttons);
+  words->addStretch(1);
+  row->addLayout(words, 5);
+  bars_ = new EvidenceBars(this);
+  row->addWidget(bars_, 6, Qt::AlignVCenter);
+  connect(show_, &QPushButton::clicked, this, [this] { emit showClicked(insight_.look_at); });
+  connect(apply_, &QPushButton::clicked, this, &InsightCard::applyClicked);
+  setTried(nullptr);
+}
+
+QString InsightCard::changeText() const {
+  QStringList parts;
+  for (const auto& [key, value] : insight_.change)
+    parts << QString("%1 %2 → <b>%3</b>")
+                 .arg(QString::fromUtf8(field(key).label.data(), static_cast<int>(field(key).label.size())),
+                      QString::fromStdString(field_text(facts_.spec, key)).toHtmlEscaped(),
+                      QString::fromStdString(value).toHtmlEscaped());
+  return parts.join(" &nbsp;·&nbsp; ");
+}
+
+void InsightCard::setTried(const Tried* tried) {
+  bars_->setContent(facts_, insight_, tried);
+  result_->setVisible(tried != nullptr);
+  if (!tried) return result_->clear();
+  if (!tried->problem.isEmpty()) return result_->setText(tried->problem);
+  if (tried->running)
+    return result_->setText(tr("Training with the change: the measured time stands here when it is done."));
+  QStringList words;
+  if (insight_.predicted_us > 0) words << tr("predicted %1").arg(time_axis_text(insight_.predicted_us));
+  if (tried->measured_us > 0) words << tr("measured %1").arg(time_axis_text(tried->measured_us));
+  if (tried->measured_us > 0 && facts_.step_us > 0) words << change_in_time(facts_.step_us, tried->measured_us);
+  if (insight_.predicted_us <= 0)
+    words << tr("loss %1 → %2, before %3")
+                 .arg(significant_text(tried->first_loss), significant_text(tried->last_loss),
+                      significant_text(facts_.last_loss));
+  result_->setText(words.join(" · "));
+}
+
+QString InsightCard::resultText() const { return result_->text(); }
+
+void InsightCard::setBlocked(const QString& why) {
+  apply_->setEnabled(why.isEmpty());
+  apply_->setToolTip(why);
+}
+
+void InsightCard::setShowable(bool on) {
+  show_->setVisible(insight_.look_at != Meaning::Other);  // a loss has no place in the timeline
+  show_->setEnabled(on);
+  show_->setToolTip(on ? tr("Goes to the longest of them in the timeline")
+                       : tr("The trace in memory has none of them"));
+}
+
+}  // namespace ws::app

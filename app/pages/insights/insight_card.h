@@ -1,0 +1,74 @@
+// One insight: what was found, the part of the step that shows it, and what the change is expected to bring.
+#pragma once
+#include <QFrame>
+
+#include "app/core/insights/insight_rules.h"
+
+class QLabel;
+class QPushButton;
+
+namespace ws::app {
+
+// What came of a change that was tried.
+struct Tried {
+  bool running = false;
+  double measured_us = 0;  // 0: not known
+  double first_loss = 0, last_loss = 0;
+  QString problem;  // it did not run to its end
+};
+
+// The step now, as predicted and as measured, on one scale; the part that the insight is about at full strength.
+class EvidenceBars : public QWidget {
+  Q_OBJECT
+ public:
+  explicit EvidenceBars(QWidget* parent = nullptr);
+  void setContent(const RunFacts& facts, const Insight& insight, const Tried* tried);
+  int rows() const { return static_cast<int>(rows_.size()); }
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return {220, sizeHint().height()}; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  struct Part {
+    prof::Meaning meaning;
+    double us;
+  };
+  struct Row {
+    QString name, value;
+    double us = 0;
+    std::vector<Part> parts;
+    QString change;  // against now
+  };
+  void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
+  std::vector<Row> rows_;
+  prof::Meaning look_at_ = prof::Meaning::Other;
+};
+
+class InsightCard : public QFrame {
+  Q_OBJECT
+ public:
+  InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent = nullptr);
+  void setTried(const Tried* tried);    // nullptr: not yet
+  void setBlocked(const QString& why);  // why the change cannot be tried now; empty: it can
+  void setShowable(bool on);
+  const Insight& insight() const { return insight_; }
+  QPushButton* applyButton() const { return apply_; }
+  QPushButton* showButton() const { return show_; }
+  QString resultText() const;
+
+ signals:
+  void showClicked(ws::prof::Meaning meaning);
+  void applyClicked();
+
+ private:
+  QString changeText() const;
+  RunFacts facts_;
+  Insight insight_;
+  EvidenceBars* bars_;
+  QLabel* result_;
+  QPushButton *apply_, *show_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,236 @@
+#include "app/pages/insights/insights_tab.h"
+
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QTabBar>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/widgets/pane.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/pages/setup/setup_panel.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/timeline/timeline_pane.h"
+#include "app/window/main_window.h"
+#include "app/window/top_bar.h"
+#include "engine/executor/executor.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kInsightsRefreshMs = 2000;
+
+QString name_of(const Run* run) {
+  return (run->slot >= 0 ? QString(run_letter(run->slot)) + "  " : QString()) + run->title;
+}
+
+Tried outcome(const Run& run) {
+  Tried tried;
+  tried.running = !run.summary.has_value();
+  if (tried.running) return tried;
+  const RunFacts facts = facts_of_run(run);
+  tried.first_loss = facts.first_loss;
+  tried.last_loss = facts.last_loss;
+  tried.measured_us = facts.step_us > 0 ? facts.step_us : run.usPerStep();
+  if (run.summary->status == RunStatus::Failed) tried.problem = QString::fromStdString(run.summary->message);
+  return tried;
+}
+
+}  // namespace
+
+InsightsTab::InsightsTab(Session* session, QWidget* parent) : QWidget(parent), session_(session) {
+  picker_ = option_button(tr("Run of this page"), this);
+  picker_->setText(tr("No run"));
+  menu_ = new QMenu(picker_);
+  picker_->setMenu(menu_);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(5, 5, 5, 5);
+  auto* scroll = new QScrollArea(this);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  auto* list = new QWidget(scroll);
+  column_ = new QVBoxLayout(list);
+  column_->setContentsMargins(0, 0, 0, 0);
+  column_->setSpacing(5);
+  empty_ = new QLabel(list);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setMinimumHeight(160);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  column_->addWidget(empty_);
+  note_ = new QLabel(
+      tr("Each gain is predicted by itself from the split of the step; two of them may be the same time."), list);
+  note_->setFont(ui_font(11));
+  note_->setForegroundRole(QPalette::PlaceholderText);
+  note_->setContentsMargins(16, 6, 16, 6);
+  column_->addWidget(note_);
+  column_->addStretch(1);
+  scroll->setWidget(list);
+  outer->addWidget(scroll);
+  due_.setInterval(kInsightsRefreshMs);
+  connect(&due_, &QTimer::timeout, this, [this] {
+    if (run_ && run_->live()) refresh();
+  });
+  due_.start();
+  connect(session_, &Session::started, this, [this](Run* run) {
+    const bool ours = std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& a) { return a.run == run; });
+    if (!ours && train_ && !trying_) showRun(run);
+  });
+  connect(session_, &Session::ended, this, &InsightsTab::sessionEnded);
+  connect(session_, &Session::stateChanged, this, &InsightsTab::showAttempts);
+  refresh();
+}
+
+QWidget* InsightsTab::picker() const { return picker_; }
+
+void InsightsTab::setRuns(const std::vector<Run*>& runs) {
+  fillPicker(runs);
+  const bool still = run_ && std::find(runs.begin(), runs.end(), run_.data()) != runs.end();
+  if (still) return refresh();
+  showRun(runs.empty() ? nullptr : runs.front());
+}
+
+void InsightsTab::fillPicker(const std::vector<Run*>& runs) {
+  menu_->clear();
+  for (Run* run : runs) menu_->addAction(name_of(run), this, [this, chosen = QPointer<Run>(run)] { showRun(chosen); });
+}
+
+void InsightsTab::showRun(Run* run) {
+  run_ = run;
+  refresh();
+}
+
+void InsightsTab::sessionEnded(Run* run) {
+  showAttempts();
+  if (run == run_) refresh();
+}
+
+void InsightsTab::refresh() {
+  picker_->setText(run_ ? name_of(run_) : tr("No run"));
+  RunFacts facts;
+  std::vector<Insight> found;
+  if (!run_) {
+    empty_->setText(tr("Train a run: what it could do better stands here."));
+  } else if (run_->origin == RunOrigin::Imported) {
+    empty_->setText(tr("An imported trace comes without the choices that made it, so there is nothing to advise."));
+  } else {
+    facts = facts_of_run(*run_);
+    if (facts.step_us > 0 || !run_->steps.empty()) found = insights(facts);
+    empty_->setText(facts.step_us > 0 ? tr("Nothing to say: no choice known here would make this step markedly faster.")
+                                      : tr("This run has no traced steps to judge: train with tracing on."));
+  }
+  fill(facts, found);
+  showAttempts();
+  emit counted(static_cast<int>(found.size()));
+}
+
+void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found) {
+  std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()};
+  for (const Insight& insight : found) now.push_back(insight.headline);
+  empty_->setVisible(found.empty());
+  note_->setVisible(std::ranges::count_if(found, [](const Insight& i) { return i.predicted_us > 0; }) > 1);
+  if (now == shown_) return;
+  shown_ = now;
+  for (InsightCard* card : cards_) card->hide(), card->deleteLater();
+  cards_.clear();
+  for (size_t i = 0; i < found.size(); ++i) {
+    auto* card = new InsightCard(facts, found[i], i == 0, this);
+    connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
+    connect(card, &InsightCard::showClicked, this, [this](prof::Meaning meaning) { emit showWanted(run_, meaning); });
+    card->setShowable(evidence_of(*run_, found[i].look_at).has_value());
+    column_->insertWidget(static_cast<int>(i) + 1, card);
+    cards_.push_back(card);
+  }
+}
+
+const InsightsTab::Attempt* InsightsTab::attemptOf(const std::string& rule) const {
+  for (const Attempt& attempt : attempts_)
+    if (attempt.base == run_ && attempt.run && attempt.rule == rule) return &attempt;
+  return nullptr;
+}
+
+QString InsightsTab::blockedBecause(const Insight& insight) const {
+  if (insight.change.empty() || !run_) return {};
+  if (session_->busy()) return tr("A run is training: stop it first.");
+  RunSpec spec = spec_now(*run_);
+  for (const auto& [key, value] : insight.change) set_field(spec, key, value);
+  return QString::fromStdString(why_invalid(spec, device_info().cuda).value_or(""));
+}
+
+void InsightsTab::showAttempts() {
+  for (InsightCard* card : cards_) {
+    card->setBlocked(blockedBecause(card->insight()));
+    const Attempt* attempt = attemptOf(card->insight().rule);
+    if (!attempt) {
+      card->setTried(nullptr);
+      continue;
+    }
+    const Tried tried = outcome(*attempt->run);
+    card->setTried(&tried);
+  }
+}
+
+Run* InsightsTab::tryChange(size_t card) {
+  if (card >= cards_.size() || !run_ || !train_) return nullptr;
+  const Insight insight = cards_[card]->insight();
+  RunSpec spec = spec_now(*run_);
+  for (const auto& [key, value] : insight.change) set_field(spec, key, value);
+  std::erase_if(attempts_, [&](const Attempt& a) { return !a.run || (a.base == run_ && a.rule == insight.rule); });
+  trying_ = true;
+  Run* began = train_(spec, {});
+  trying_ = false;
+  if (began) attempts_.push_back({run_, began, insight.rule});
+  showAttempts();
+  return began;
+}
+
+QString InsightsTab::emptyText() const { return empty_->isHidden() ? QString() : empty_->text(); }
+
+namespace {
+
+// Two or three steps around the one that holds it, and the span itself chosen.
+void show_in_timeline(MainWindow& window, Run* run, prof::Meaning meaning) {
+  const auto seen = run ? evidence_of(*run, meaning) : std::nullopt;
+  auto* timeline = window.findChild<TimelinePane*>();
+  if (!seen || !timeline) return window.say(QObject::tr("The trace in memory has none of them."), true);
+  const Evidence evidence = *seen;
+  if (run->slot < 0) window.library()->setTicked(run, true);
+  window.tabs()->setCurrentIndex(0);
+  window.cursor()->setFollow(false);
+  timeline->view()->clearSelection();
+  timeline->view()->fit();  // from everything, fit goes to what is chosen
+  window.selection()->choose(SpanChoice{run, evidence.step_track, evidence.step});
+  timeline->view()->fit();
+  window.selection()->reveal(SpanChoice{run, evidence.track, evidence.span});
+  if (evidence.waited > 0)
+    window.say(QObject::tr("Nothing ran for %1 before this one.")
+                   .arg(time_axis_text(static_cast<double>(evidence.waited) * 1e-3)),
+               false);
+}
+
+}  // namespace
+
+void add_insights(MainWindow& window) {
+  auto* tab = new InsightsTab(window.session(), &window);
+  tab->setTrainer([&window](const RunSpec& spec, const QString& title) {
+    window.setup()->setSpec(spec);
+    return window.session()->start({spec, title, window.topBar()->traceLevel(), false});
+  });
+  const int index = window.addTab(
+      QObject::tr("Insights"), tab, [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); }, false, tab->picker());
+  QObject::connect(tab, &InsightsTab::counted, &window, [&window, index](int count) {
+    window.setTabNote(index, count > 0 ? QString::number(count) : QString());
+  });
+  QObject::connect(tab, &InsightsTab::showWanted, &window,
+                   [&window](Run* run, prof::Meaning meaning) { show_in_timeline(window, run, meaning); });
+  QObject::connect(window.library(), &RunLibrary::tickedChanged, tab,
+                   [&window, tab] { tab->setRuns(window.library()->ticked()); });
+  QObject::connect(window.runsPanel(), &RunsPanel::picked, tab, [tab](Run* run) {
+    if (run && run->slot >= 0) tab->showRun(run);
+  });
+}
+
+}  // namespace ws::app

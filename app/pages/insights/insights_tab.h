@@ -1,0 +1,69 @@
+// What the shown run could do better, as cards; a change that was tried shows its measured time beside the predicted
+// one.
+#pragma once
+#include <QPointer>
+#include <QTimer>
+#include <QWidget>
+#include <functional>
+#include <vector>
+
+#include "app/pages/insights/insight_card.h"
+#include "app/pages/insights/run_facts.h"
+
+class QLabel;
+class QMenu;
+class QPushButton;
+class QVBoxLayout;
+
+namespace ws::app {
+
+class MainWindow;
+class Session;
+void add_insights(MainWindow& window);
+
+class InsightsTab : public QWidget {
+  Q_OBJECT
+ public:
+  explicit InsightsTab(Session* session, QWidget* parent = nullptr);
+  void setRuns(const std::vector<Run*>& runs);  // the ticked ones; a run that is still among them stays
+  void showRun(Run* run);
+  Run* run() const { return run_; }
+  QWidget* picker() const;
+  const std::vector<InsightCard*>& cards() const { return cards_; }
+  QString emptyText() const;
+  Run* tryChange(size_t card);  // the run that began, or nullptr
+  void refresh();
+  // How the tab trains: the window adds its trace level and shows the choices in Setup.
+  void setTrainer(std::function<Run*(const RunSpec&, const QString& title)> train) { train_ = std::move(train); }
+
+ signals:
+  void counted(int insights);
+  void showWanted(ws::app::Run* run, ws::prof::Meaning meaning);
+
+ private:
+  struct Attempt {
+    QPointer<Run> base, run;
+    std::string rule;
+  };
+  void fill(const RunFacts& facts, const std::vector<Insight>& found);
+  void showAttempts();
+  void sessionEnded(Run* run);
+  const Attempt* attemptOf(const std::string& rule) const;
+  QString blockedBecause(const Insight& insight) const;
+  void fillPicker(const std::vector<Run*>& runs);
+
+  Session* session_;
+  QPointer<Run> run_;
+  std::vector<Attempt> attempts_;
+  std::function<Run*(const RunSpec&, const QString&)> train_;
+  QPushButton* picker_;
+  QMenu* menu_;
+  QLabel *empty_, *note_;
+  QVBoxLayout* column_;
+  std::vector<InsightCard*> cards_;
+  std::vector<std::string> shown_;  // headlines of the cards: they are made anew only when these change
+  QTimer due_;
+  bool trying_ = false;  // the run that begins now is an attempt
+};
+
+}  // namespace ws::app

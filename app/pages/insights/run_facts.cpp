@@ -1,0 +1,160 @@
+#include "app/pages/insights/run_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "app/workspace/run_sample.h"
+#include "app/workspace/card_limits.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
+#include "engine/executor/executor.h"
+
+namespace ws::app {
+namespace {
+
+using prof::Meaning;
+using prof::SpanKind;
+using prof::TrackKind;
+
+constexpr size_t kLossesAveraged = 20, kRowsWithOccupancy = 8;
+
+double driver_calls_per_step(const Run& run) {
+  const auto share = [](const AllocatorCalls& calls, int64_t steps) {
+    return steps > 0 ? static_cast<double>(calls.device_allocate + calls.device_free) / static_cast<double>(steps) : 0;
+  };
+  if (run.summary) return share(run.summary->calls, run.summary->steps);
+  return run.progress ? share(run.progress->calls, run.progress->step) : 0;
+}
+
+// The width of the probabilities; a regression has none.
+int64_t classes_of(const CompiledPlan& plan) {
+  for (const Op& op : plan.before.ops)
+    if (op.kind == OpKind::Softmax && !op.out.empty()) return plan.before.buffer(op.out[0]).cols;
+  return 0;
+}
+
+void add_losses(RunFacts& facts, const Run& run) {
+  if (run.steps.empty()) {
+    facts.first_loss = facts.last_loss = std::numeric_limits<double>::quiet_NaN();
+    return;
+  }
+  facts.first_loss = static_cast<double>(run.steps.front().loss);
+  const size_t count = std::min(kLossesAveraged, run.steps.size());
+  for (size_t i = run.steps.size() - count; i < run.steps.size(); ++i)
+    facts.last_loss += static_cast<double>(run.steps[i].loss) / static_cast<double>(count);
+  facts.diverged = !std::isfinite(facts.last_loss);
+}
+
+void add_kernels(RunFacts& facts, const Run& run, const RunSample& sample) {
+  facts.kernels = prof::kernel_table(run.trace, sample.row.begin, sample.row.end);
+  facts.kernels_per_step = sample.kernels_per_step;
+  const auto limits = card_limits(run);
+  for (size_t i = 0; i < std::min(kRowsWithOccupancy, facts.kernels.size()); ++i) {
+    const prof::Detail& detail = facts.kernels[i].detail;
+    facts.occupancy.push_back(limits && detail.block[0] > 0 ? prof::occupancy_of(detail, *limits).share : -1);
+  }
+}
+
+bool shows(const prof::Span& span, Meaning meaning) {
+  switch (span.span_kind()) {
+    case SpanKind::Step:
+    case SpanKind::Phase:
+    case SpanKind::Overhead:
+      return false;
+    case SpanKind::Alloc:
+    case SpanKind::Free:
+      return meaning == Meaning::Allocation;
+    case SpanKind::Copy:
+    case SpanKind::Memset:
+      return meaning == Meaning::Copy;
+    default:
+      return span.span_meaning() == meaning;
+  }
+}
+
+// Calls of the host do not show what a kernel took, and kernels do not show what a call took.
+bool is_witness(const prof::Track& track, Meaning meaning) {
+  const bool call = meaning == Meaning::Allocation || meaning == Meaning::Sync;
+  if (track.kind == TrackKind::CpuThread) return true;
+  return call ? track.kind == TrackKind::Api : on_gpu(track);
+}
+
+struct Seen {
+  size_t track = 0;
+  prof::Span span;
+  prof::TimeNs length = -1;
+};
+
+Seen longest_span(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end, Meaning meaning) {
+  Seen best;
+  for (size_t i = 0; i < trace.tracks().size(); ++i) {
+    if (!is_witness(trace.tracks()[i], meaning)) continue;
+    prof::for_each_span(trace.tracks()[i], begin, end, [&](const prof::Span& span) {
+      if (shows(span, meaning) && static_cast<prof::TimeNs>(span.duration) > best.length)
+        best = {i, span, static_cast<prof::TimeNs>(span.duration)};
+      return true;
+    });
+  }
+  return best;
+}
+
+Seen longest_wait(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end) {
+  Seen best;
+  for (size_t i = 0; i < trace.tracks().size(); ++i) {
+    if (trace.tracks()[i].kind != TrackKind::Stream && trace.tracks()[i].kind != TrackKind::CpuThread) continue;
+    prof::TimeNs free_since = std::numeric_limits<prof::TimeNs>::max();
+    prof::for_each_span(trace.tracks()[i], begin, end, [&](const prof::Span& span) {
+      if (free_since < span.start && span.start - free_since > best.length) best = {i, span, span.start - free_since};
+      free_since =
+          free_since == std::numeric_limits<prof::TimeNs>::max() ? span.end() : std::max(free_since, span.end());
+      return true;
+    });
+  }
+  return best;
+}
+
+}  // namespace
+
+bool on_gpu(const Run& run) {
+  for (const prof::Track& track : run.trace.tracks())
+    if (on_gpu(track) && track.spans > 0) return true;
+  if (run.spec.exec.device != Device::Auto) return run.spec.exec.device == Device::Cuda;
+  return run.origin == RunOrigin::Live && device_info().cuda;
+}
+
+RunFacts facts_of_run(const Run& run) {
+  const RunSample sample = sample_of(run);
+  RunFacts facts = facts_of(spec_now(run), sample.parts, on_gpu(run));
+  if (sample.traced()) add_kernels(facts, run, sample);
+  facts.allocator_calls_per_step = driver_calls_per_step(run);
+  add_losses(facts, run);
+  facts.overhead_share = run.overhead_share;
+  facts.peak_bytes = run.summary ? run.summary->peak_bytes : run.progress ? run.progress->memory.peak : 0;
+  if (run.plan) {
+    facts.plan = &*run.plan;
+    facts.classes = classes_of(*run.plan);
+  }
+  return facts;
+}
+
+std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
+  const StepWindowNs row = sample_of(run).row;
+  const prof::Track* marks = first_track(run.marks(), TrackKind::Steps);
+  if (!marks || row.begin >= row.end) return std::nullopt;
+  const bool gap = meaning == Meaning::Launch || meaning == Meaning::Idle;
+  const Seen seen =
+      gap ? longest_wait(run.trace, row.begin, row.end) : longest_span(run.trace, row.begin, row.end, meaning);
+  if (seen.length < 0) return std::nullopt;
+  Evidence evidence{seen.track, seen.span, 0, {}, gap ? seen.length : 0};
+  prof::for_each_span(*marks, row.begin, row.end, [&](const prof::Span& step) {
+    if (step.start <= seen.span.start || evidence.step.duration == 0) evidence.step = step;
+    return step.start <= seen.span.start;
+  });
+  // The timeline knows the host's track only: what is shown there is the time of the step, wherever it is marked.
+  for (size_t i = 0; i < run.trace.tracks().size(); ++i)
+    if (run.trace.tracks()[i].kind == TrackKind::Steps) evidence.step_track = i;
+  return evidence;
+}
+
+}  // namespace ws::app

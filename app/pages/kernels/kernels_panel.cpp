@@ -1,0 +1,384 @@
+#include "app/pages/kernels/kernels_panel.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
+#include <QSplitter>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/workspace/card_limits.h"
+#include "app/timeline/block_label.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kKernelsRefreshMs = 1500;
+constexpr size_t kNewestSpans = 300'000, kInstances = 200;
+
+struct Grouping {
+  prof::GroupBy by;
+  const char* text;
+};
+constexpr Grouping kGroupings[] = {{prof::GroupBy::Name, "By name"},
+                                   {prof::GroupBy::Op, "By op"},
+                                   {prof::GroupBy::Layer, "By layer"},
+                                   {prof::GroupBy::Phase, "By phase"},
+                                   {prof::GroupBy::Shape, "By name and shape"}};
+
+bool is_work(const prof::Track& track) {
+  return track.kind == prof::TrackKind::Stream || track.kind == prof::TrackKind::GraphLaunches ||
+         track.kind == prof::TrackKind::CpuThread;
+}
+
+constexpr int kNameWidth = 300, kLeastNameWidth = 220;
+
+int width_of(const QHeaderView& header, int column) {
+  const int least = column == KernelModel::Grid ? 142 : column == KernelModel::Occupancy ? 164 : 60;
+  return std::max(least, header.sectionSizeHint(column) + 2);
+}
+
+}  // namespace
+
+// The executions of one kernel, slowest first.
+class InstanceModel : public QAbstractTableModel {
+ public:
+  struct Row {
+    size_t track;
+    prof::Span span;
+  };
+  using QAbstractTableModel::QAbstractTableModel;
+
+  // `own`: of a run of ours, where what runs outside of a step is an evaluation.
+  void setRows(std::vector<Row> rows, bool own = false) {
+    beginResetModel();
+    rows_ = std::move(rows), own_ = own;
+    endResetModel();
+  }
+  const Row* at(int row) const {
+    return row >= 0 && row < static_cast<int>(rows_.size()) ? &rows_[static_cast<size_t>(row)] : nullptr;
+  }
+  int rowCount(const QModelIndex& parent = {}) const override {
+    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+  }
+  int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : 3; }
+
+  QVariant data(const QModelIndex& index, int role) const override {
+    const Row* row = index.isValid() ? at(index.row()) : nullptr;
+    if (!row) return {};
+    if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(Qt::AlignRight | Qt::AlignVCenter));
+    if (role != Qt::DisplayRole) return {};
+    if (index.column() == 0) return us_text(static_cast<double>(row->span.duration) / 1000);
+    if (index.column() == 1) return step_text(row->span);
+    return offset_time(row->span.start, 1000);
+  }
+
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override {
+    static const char* const kNames[] = {"µs", "step", "begins at"};
+    if (orientation != Qt::Horizontal || section < 0 || section > 2) return {};
+    if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(Qt::AlignRight | Qt::AlignVCenter));
+    return role == Qt::DisplayRole ? QVariant(QString::fromUtf8(kNames[section])) : QVariant();
+  }
+
+ private:
+  QString step_text(const prof::Span& span) const {
+    if (span.step) return count_text(static_cast<int64_t>(span.step) - 1);
+    return own_ ? tr("evaluation") : QStringLiteral("—");
+  }
+
+  std::vector<Row> rows_;
+  bool own_ = false;
+};
+
+namespace {
+
+QString readable_name(const prof::KernelRow& row) {
+  constexpr size_t kRoom = 90;
+  return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kRoom));
+}
+
+}  // namespace
+
+KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
+    : QWidget(parent),
+      selection_(selection),
+      table_(new QTableView(this)),
+      instances_(new QTableView(this)),
+      instance_model_(new InstanceModel(this)),
+      histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)) {
+  top_ = new Pane(tr("Kernels"), this);
+  buildTable(top_);
+  below_ = new Pane(tr("Executions"), this);
+  below_->legend()->hide();
+  auto* split = new QSplitter(Qt::Horizontal, below_);
+  instances_->setModel(instance_model_);
+  style_table(*instances_, tr("Executions of the chosen kernel, slowest first"));
+  instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  split->addWidget(histogram_);
+  split->addWidget(instances_);
+  split->setSizes({500, 300});
+  below_->setBody(split);
+  auto* rows = new QSplitter(Qt::Vertical, this);
+  rows->addWidget(top_);
+  rows->addWidget(below_);
+  rows->setSizes({460, 240});
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(rows);
+  refresh_.setInterval(kKernelsRefreshMs);
+  connect(&refresh_, &QTimer::timeout, this, [this] {
+    if (isVisible() && run_ && run_->live()) refresh();
+  });
+  refresh_.start();
+  connect(instances_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
+    if (const auto* row = instance_model_->at(index.row()); row && run_)
+      selection_->reveal(SpanChoice{run_, row->track, row->span});
+  });
+  setRun(nullptr);
+}
+
+void KernelsPanel::buildTable(Pane* pane) {
+  pane->legend()->hide();
+  filter_ = new QLineEdit(pane);
+  filter_->setPlaceholderText(tr("Filter kernels"));
+  filter_->setAccessibleName(tr("Filter kernels"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setFixedWidth(180);
+  pane->addOption(filter_);
+  group_ = option_button(tr("One row per"), pane);
+  group_->setText(tr(kGroupings[0].text));
+  auto* menu = new QMenu(group_);
+  for (const Grouping& g : kGroupings)
+    menu->addAction(tr(g.text), this, [this, g] { by_ = g.by, group_->setText(tr(g.text)), refresh(); });
+  group_->setMenu(menu);
+  pane->addOption(group_);
+  sorted_.setSourceModel(&model_);
+  sorted_.setSortRole(kSortRole);
+  sorted_.setFilterCaseSensitivity(Qt::CaseInsensitive);
+  sorted_.setFilterKeyColumn(KernelModel::Name);
+  table_->setModel(&sorted_);
+  table_->setTextElideMode(Qt::ElideMiddle);  // what tells kernels apart stands at the end of their names
+  style_table(*table_, tr("Kernels"));
+  table_->setSortingEnabled(true);
+  table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
+  for (int c = 1; c < KernelModel::Columns; ++c) table_->setColumnWidth(c, width_of(*table_->horizontalHeader(), c));
+  buildColumnMenu(pane);
+  table_->viewport()->installEventFilter(this);
+  empty_ = put_table(*pane, table_);
+  connect(filter_, &QLineEdit::textChanged, &sorted_, &QSortFilterProxyModel::setFilterFixedString);
+  connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &KernelsPanel::drillDown);
+}
+
+void KernelsPanel::setRun(Run* run) {
+  if (run_ != run && run_) disconnect(run_, nullptr, this, nullptr);
+  run_ = run;
+  if (run) connect(run, &QObject::destroyed, this, [this] { setRun(nullptr); });
+  if (isVisible() || !run) refresh();
+}
+
+// Of the header, and of a button for those who do not look for a menu there.
+void KernelsPanel::buildColumnMenu(Pane* pane) {
+  QPushButton* button = option_button(tr("Columns"), pane);
+  button->setText(tr("Columns"));
+  column_menu_ = new QMenu(button);
+  column_actions_.assign(KernelModel::Columns, nullptr);
+  for (int c = 1; c < KernelModel::Columns; ++c) {
+    QAction* action = column_menu_->addAction(model_.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString());
+    action->setCheckable(true);
+    connect(action, &QAction::triggered, this, [this, c](bool on) { showColumn(c, on); });
+    column_actions_[static_cast<size_t>(c)] = action;
+  }
+  column_menu_->addSeparator();
+  column_menu_->addAction(tr("The usual columns"), this, &KernelsPanel::showUsualColumns);
+  button->setMenu(column_menu_);
+  pane->addOption(button);
+  QHeaderView* header = table_->horizontalHeader();
+  header->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(header, &QWidget::customContextMenuRequested, this,
+          [this, header](QPoint at) { column_menu_->popup(header->mapToGlobal(at)); });
+}
+
+// The names are what tells the rows apart: in a narrow window the columns that say least make room for them.
+std::vector<int> KernelsPanel::usualColumns() const {
+  std::vector<int> columns{KernelModel::Count,     KernelModel::Total,    KernelModel::Share, KernelModel::Mean,
+                           KernelModel::Median,    KernelModel::P99,      KernelModel::Max,   KernelModel::Grid,
+                           KernelModel::Registers, KernelModel::Occupancy};
+  if (!launched_)
+    std::erase_if(columns, [](int c) { return c >= KernelModel::Grid; });
+  else if (!card_known_)
+    std::erase(columns, KernelModel::Occupancy);
+  const auto wide = [&] {
+    int sum = kNameWidth;
+    for (const int c : columns)
+      sum += table_->columnWidth(c) > 0 ? table_->columnWidth(c) : width_of(*table_->horizontalHeader(), c);
+    return sum;
+  };
+  for (const int least : {KernelModel::Registers, KernelModel::Max, KernelModel::Grid})
+    if (wide() > table_->viewport()->width()) std::erase(columns, least);
+  return columns;
+}
+
+// The name takes the room that is left; with more columns than fit the table scrolls sideways.
+void KernelsPanel::fitColumns() {
+  const std::vector<int> shown = chosen_.empty() ? usualColumns() : chosen_;
+  int taken = 0;
+  for (int c = 1; c < KernelModel::Columns; ++c) {
+    const bool on = std::find(shown.begin(), shown.end(), c) != shown.end();
+    table_->setColumnHidden(c, !on);
+    column_actions_[static_cast<size_t>(c)]->setChecked(on);
+    if (on) taken += table_->columnWidth(c);
+  }
+  table_->setColumnWidth(KernelModel::Name, std::max(kLeastNameWidth, table_->viewport()->width() - taken));
+}
+
+void KernelsPanel::showColumn(int column, bool shown) {
+  if (chosen_.empty()) chosen_ = usualColumns();
+  std::erase(chosen_, column);
+  if (shown) chosen_.push_back(column);
+  fitColumns();
+}
+
+void KernelsPanel::showUsualColumns() { chosen_.clear(), fitColumns(); }
+
+QByteArray KernelsPanel::columns() const {
+  QByteArray text;
+  for (const int column : chosen_) text += QByteArray::number(column) + ' ';
+  return text;
+}
+
+void KernelsPanel::setColumns(const QByteArray& chosen) {
+  chosen_.clear();
+  for (const QByteArray& word : chosen.split(' '))
+    if (const int column = word.toInt(); column > 0 && column < KernelModel::Columns) chosen_.push_back(column);
+  fitColumns();
+}
+
+// A scroll bar that comes takes room as well.
+bool KernelsPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == table_->viewport() && event->type() == QEvent::Resize) fitColumns();
+  return QWidget::eventFilter(watched, event);
+}
+
+void KernelsPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  fitColumns();
+  refresh();
+}
+
+// The newest spans: a table over a whole long run would hold the window up.
+TimeRange KernelsPanel::lookedAt() const {
+  const prof::Trace& trace = run_->trace;
+  prof::TimeNs begin = trace.first_time();
+  for (const prof::Track& track : trace.tracks()) {
+    if (!is_work(track)) continue;
+    size_t seen = 0;
+    for (auto block = track.blocks.rbegin(); block != track.blocks.rend(); ++block)
+      if ((seen += block->count) > kNewestSpans) {
+        begin = std::max(begin, block->first);
+        break;
+      }
+  }
+  return {begin, trace.last_time() + 1};
+}
+
+void KernelsPanel::refresh() {
+  const auto* chosen = model_.rowAt(sorted_.mapToSource(table_->currentIndex()).row());
+  const std::string key = chosen ? chosen->key : std::string();
+  std::vector<prof::KernelRow> rows;
+  bool whole = true;
+  if (run_) {
+    const TimeRange range = lookedAt();
+    whole = range.begin <= run_->trace.first_time();
+    rows = prof::work_table(run_->trace, range.begin, range.end, by_);
+    const auto limits = card_limits(*run_);
+    card_known_ = limits.has_value();
+    if (limits) prof::add_occupancy(rows, *limits);
+  }
+  const size_t count = rows.size();
+  table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
+  empty_->setText(
+      run_ ? tr("No kernel was traced in this run: choose the trace level Graphs or Kernels, then train again.")
+           : tr("Tick a run, or press Train: its kernels stand here, with the time of each."));
+  // The CPU's ops have neither: two columns of dashes say nothing.
+  const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
+  launched_ = launched || count == 0;
+  fitColumns();
+  model_.setRows(std::move(rows));
+  top_->setTitle(tr("Kernels"), !run_        ? tr("No run is ticked")
+                                : count == 0 ? tr("No kernel was traced in this run")
+                                : whole      ? tr("%1 · whole run").arg(run_->title)
+                                             : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans)));
+  int again = 0;
+  for (int r = 0; r < sorted_.rowCount(); ++r)
+    if (const auto* row = model_.rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)
+      again = r;
+  if (sorted_.rowCount() > 0) table_->setCurrentIndex(sorted_.index(again, 0));
+  drillDown();
+}
+
+void KernelsPanel::drillDown() {
+  const prof::KernelRow* row = run_ ? model_.rowAt(sorted_.mapToSource(table_->currentIndex()).row()) : nullptr;
+  below_->setTitle(tr("Executions"), row ? readable_name(*row) : tr("choose a kernel"));
+  if (!row) {
+    histogram_->setData({}, theme().focus);
+    return instance_model_->setRows({});
+  }
+  fillInstances(*row, lookedAt());
+}
+
+void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
+  const prof::Trace& trace = run_->trace;
+  const auto belongs = [&](const prof::Span& s) {
+    if (s.span_kind() != row.kind) return false;
+    if (row.kind == prof::SpanKind::GraphRun) return s.name == row.name;
+    const prof::OpInfo *op = op_of(trace, s.op), *own = op_of(trace, row.op);
+    switch (by_) {
+      case prof::GroupBy::Name:
+        return s.name == row.name;
+      case prof::GroupBy::Shape:
+        return s.name == row.name && trace.detail(s.detail) == row.detail;
+      case prof::GroupBy::Op:
+        return s.op == row.op;
+      case prof::GroupBy::Layer:
+        return op && own && op->layer == own->layer;
+      case prof::GroupBy::Phase:
+        return op && own && op->phase == own->phase;
+    }
+    return false;
+  };
+  std::vector<InstanceModel::Row> all;
+  std::vector<double> us;
+  for (size_t i = 0; i < trace.tracks().size(); ++i) {
+    if (!is_work(trace.tracks()[i])) continue;
+    prof::for_each_span(trace.tracks()[i], range.begin, range.end, [&](const prof::Span& s) {
+      if (belongs(s)) all.push_back({i, s}), us.push_back(static_cast<double>(s.duration) / 1000);
+      return true;
+    });
+  }
+  HistogramData bins =
+      app::histogram_of(us, 60,
+                        !us.empty() && *std::max_element(us.begin(), us.end()) >
+                                           20 * std::max(0.001, *std::min_element(us.begin(), us.end())));
+  bins.unit = "µs", bins.caption = tr("duration, %1 executions").arg(count_text(static_cast<int64_t>(us.size()))) +
+                                   (bins.log_x ? tr(" · log axis") : QString());
+  histogram_->setData(std::move(bins), theme().of(row.meaning));
+  const size_t kept = std::min(kInstances, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
+                    [](const auto& a, const auto& b) { return a.span.duration > b.span.duration; });
+  all.resize(kept);
+  const bool own = run_->origin != RunOrigin::Imported && !run_->recording;
+  // A recorded program's kernels have no number of their own; its steps were found.
+  for (auto& one : all) {
+    const prof::Span* step = own || one.span.step != 0 ? nullptr : step_at(trace, one.span.start);
+    if (step && step->start <= one.span.start && one.span.start < step->end()) one.span.step = step->step;
+  }
+  instance_model_->setRows(std::move(all), own);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,105 @@
+// Which kernels take the time: a sortable table, the spread of one of them, and its slowest executions.
+#pragma once
+#include <QAbstractTableModel>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <QTimer>
+
+#include "app/widgets/pane.h"
+#include "app/widgets/table_style.h"
+#include "app/workspace/selection.h"
+#include "profiling/analysis/kernel_table.h"
+
+class QAction;
+class QLabel;
+class QLineEdit;
+class QMenu;
+
+namespace ws::app {
+
+class KernelModel : public QAbstractTableModel {
+  Q_OBJECT
+ public:
+  enum Column {
+    Name,
+    Count,
+    Total,
+    Share,
+    Min,
+    Mean,
+    Sigma,
+    Median,
+    P90,
+    P95,
+    P99,
+    P999,
+    Max,
+    Grid,
+    Registers,
+    Occupancy,
+    Columns
+  };
+  using QAbstractTableModel::QAbstractTableModel;
+  void setRows(std::vector<prof::KernelRow> rows);
+  const prof::KernelRow* rowAt(int row) const;
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  QVariant sortValue(const prof::KernelRow& row, int column) const;
+  QString text(const prof::KernelRow& row, int column) const;
+  std::vector<prof::KernelRow> rows_;
+};
+
+class KernelsPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit KernelsPanel(Selection* selection, QWidget* parent = nullptr);
+  void setRun(Run* run);
+  KernelModel* model() { return &model_; }
+  QTableView* table() const { return table_; }
+  QTableView* instances() const { return instances_; }
+  const HistogramView* histogram() const { return histogram_; }
+  QMenu* columnMenu() const { return column_menu_; }
+  void showColumn(int column, bool shown);  // as a person chose it, whatever the width
+  void showUsualColumns();                  // those that the width has room for
+  QByteArray columns() const;               // what was chosen; empty: the usual ones
+  void setColumns(const QByteArray& chosen);
+  void refresh();
+
+ protected:
+  void showEvent(QShowEvent*) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void buildTable(Pane* pane);
+  void buildColumnMenu(Pane* pane);
+  std::vector<int> usualColumns() const;
+  void fitColumns();
+  void drillDown();
+  TimeRange lookedAt() const;
+  void fillInstances(const prof::KernelRow& row, TimeRange range);
+
+  Selection* selection_;
+  QPointer<Run> run_;
+  KernelModel model_;
+  QSortFilterProxyModel sorted_;
+  QTableView *table_, *instances_;
+  class InstanceModel* instance_model_;
+  HistogramView* histogram_;
+  Pane *top_, *below_;
+  QPushButton* group_;
+  QMenu* column_menu_;
+  std::vector<QAction*> column_actions_;  // by column; the name has none
+  std::vector<int> chosen_;               // columns; empty: the usual ones
+  QLineEdit* filter_;
+  QLabel* empty_;
+  QTimer refresh_;
+  bool launched_ = true;  // the rows have grids
+  bool card_known_ = true;
+  prof::GroupBy by_ = prof::GroupBy::Name;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,31 @@
+#include "app/pages/lab/lab_export.h"
+
+#include <QObject>
+#include <QPainter>
+
+#include "app/pages/lab/lab_chart.h"
+
+namespace ws::app {
+namespace {
+
+QString caption(const lab::LabResult& result) {
+  QString what = QString::fromStdString(std::string(to_string(result.spec.operation)));
+  if (result.spec.operation == lab::Operation::Sine) what += QObject::tr(", depth %1").arg(result.spec.depth);
+  if (result.spec.operation == lab::Operation::Expression) what = QString::fromStdString(result.spec.expression);
+  const QString machine = result.device.empty() ? QObject::tr("CPU") : QString::fromStdString(result.device);
+  return QObject::tr("%1 · %2 · median of up to %3 calls, band: 5th to 95th percentile · dashed: pitfalls and overlays")
+      .arg(what, machine)
+      .arg(result.spec.repeats);
+}
+
+}  // namespace
+
+ChartPicture lab_picture(const LabChart& chart, const lab::LabResult& result) {
+  return {.name = QObject::tr("lab %1").arg(QString::fromStdString(std::string(to_string(result.spec.operation)))),
+          .caption = caption(result),
+          .size = {1100, 620},
+          .paint = [&chart](QPainter& painter, const QRectF& area) { chart.render(painter, area); },
+          .csv = [result] { return QByteArray::fromStdString(lab::to_csv(result)); }};
+}
+
+}  // namespace ws::app

@@ -1,0 +1,146 @@
+#include "app/pages/lab/lab_sentences.h"
+
+#include <QObject>
+#include <algorithm>
+#include <set>
+
+#include "app/pages/lab/lab_chart.h"
+#include "app/text/units.h"
+
+namespace ws::app {
+namespace {
+
+using lab::LabPoint;
+using lab::Way;
+
+QString time_text(double seconds) { return time_axis_text(seconds * 1e6); }
+
+struct Pair {
+  const LabPoint* a;
+  const LabPoint* b;
+};
+
+// The largest size that both ways reached.
+std::optional<Pair> last_common(const lab::LabResult& result, Way a, Way b) {
+  std::optional<Pair> found;
+  for (const LabPoint& p : result.points)
+    for (const LabPoint& q : result.points)
+      if (p.way == a && q.way == b && p.size == q.size && p.ok && q.ok && (!found || p.size > found->a->size))
+        found = Pair{&p, &q};
+  return found;
+}
+
+QString rate_text(double bytes_s) { return significant_text(bytes_s / 1e12) + " TB/s"; }
+
+// Of the largest point that has one: what limits it, and how near it comes.
+QString bound_finding(const lab::LabResult& result) {
+  const LabPoint* last = nullptr;
+  for (const LabPoint& p : result.points)
+    if (p.way == Way::GpuResident && p.ok && p.bound_s > 0 && p.device_s > 0 && (!last || p.size > last->size))
+      last = &p;
+  if (!last) return {};
+  const lab::Bound bound = lab::bound_of(result.spec, last->way, last->size, result.ceilings);
+  QString text = QObject::tr("At N = %1 the bound is %2: ")
+                     .arg(lab_size_text(static_cast<double>(last->size)), time_text(last->bound_s));
+  text += QObject::tr("%1 of bytes at %2 need %3")
+              .arg(bytes_text(static_cast<double>(last->bytes)), rate_text(result.ceilings.read_write_bytes_s),
+                   time_text(bound.bytes_s));
+  if (bound.arithmetic_s > 0) text += QObject::tr(", the arithmetic %1").arg(time_text(bound.arithmetic_s));
+  return text + QObject::tr(". The kernel takes %1, %2 % of what is possible.")
+                    .arg(time_text(last->device_s))
+                    .arg(qRound(100 * last->bound_s / last->device_s));
+}
+
+QString pitfall_finding(const lab::LabResult& result) {
+  const auto pair = last_common(result, Way::GpuUnsynced, Way::GpuResident);
+  if (!pair || pair->b->median_s < 2 * pair->a->median_s) return {};
+  return QObject::tr("At N = %1 the clock that does not wait reads %2; the work takes %3. It shows %4× too little.")
+      .arg(lab_size_text(static_cast<double>(pair->a->size)), time_text(pair->a->median_s),
+           time_text(pair->b->median_s), significant_text(pair->b->median_s / pair->a->median_s));
+}
+
+// Where launches cost the most: at the smallest size that both reached.
+QString graph_finding(const lab::LabResult& result) {
+  std::optional<Pair> first;
+  for (const LabPoint& p : result.points)
+    for (const LabPoint& q : result.points)
+      if (p.way == Way::GpuOpByOp && q.way == Way::GpuGraphOps && p.size == q.size && p.ok && q.ok &&
+          (!first || p.size < first->a->size))
+        first = Pair{&p, &q};
+  if (!first) return {};
+  return QObject::tr("At N = %1 the single operations take %2 launched one by one and %3 as one CUDA graph.")
+      .arg(lab_size_text(static_cast<double>(first->a->size)), time_text(first->a->median_s),
+           time_text(first->b->median_s));
+}
+
+QString gain_finding(const lab::LabResult& result, Way slow, Way fast, const QString& sentence) {
+  const auto pair = last_common(result, slow, fast);
+  if (!pair) return {};
+  return sentence.arg(lab_size_text(static_cast<double>(pair->a->size)), time_text(pair->a->median_s),
+                      time_text(pair->b->median_s), significant_text(pair->a->median_s / pair->b->median_s));
+}
+
+QString cold_finding(const lab::LabResult& result) {
+  const auto pair = last_common(result, Way::GpuCold, Way::GpuResident);
+  if (!pair) return {};
+  return QObject::tr("The first call of a process at N = %1: %2. Warm, it takes %3.")
+      .arg(lab_size_text(static_cast<double>(pair->a->size)), QString::fromStdString(pair->a->note),
+           time_text(pair->b->median_s));
+}
+
+QString compile_finding(const lab::LabResult& result) {
+  for (const LabPoint& p : result.points)
+    if (p.ok && p.note.starts_with("compiled in"))
+      return QObject::tr("The expression was %1, once for all sizes.").arg(QString::fromStdString(p.note));
+  return {};
+}
+
+// tf32 and fp16 round their inputs: their errors are of another kind.
+QString error_finding(const lab::LabResult& result) {
+  double full = 0, tensor = 0;
+  for (const LabPoint& p : result.points)
+    if (p.ok) {
+      double& most = p.way == Way::GpuTf32 || p.way == Way::GpuFp16 ? tensor : full;
+      most = std::max(most, p.error);
+    }
+  if (full <= 0 && tensor <= 0) return {};
+  QString text = QObject::tr("Checked against float64 on the CPU: ");
+  if (full > 0) text += QObject::tr("largest error %1").arg(full, 0, 'e', 1);
+  if (full > 0 && tensor > 0) text += ", ";
+  if (tensor > 0) text += QObject::tr("with tf32 or fp16 %1").arg(tensor, 0, 'e', 1);
+  return text + ".";
+}
+
+QStringList troubles(const lab::LabResult& result) {
+  QStringList lines;
+  for (const LabPoint& p : result.points)
+    if (!p.ok && lines.size() < 3) lines << lab_label(p.way) + ": " + QString::fromStdString(p.note);
+  return lines;
+}
+
+}  // namespace
+
+QString lab_headline(const lab::LabResult& result) {
+  if (!pitfall_finding(result).isEmpty()) return QObject::tr("The dashed curve is not the work");
+  return result.points.empty() ? QObject::tr("How to read this") : QObject::tr("Measured here");
+}
+
+QStringList lab_findings(const lab::LabResult& result) {
+  QStringList lines{
+      pitfall_finding(result),
+      gain_finding(result, Way::GpuOpByOp, Way::GpuResident,
+                   QObject::tr("At N = %1: %2 op by op, %3 as one kernel, %4× faster.")),
+      graph_finding(result),
+      bound_finding(result),
+      gain_finding(result, Way::GpuPinned, Way::GpuOverlap,
+                   QObject::tr("At N = %1: %2 with copies one after another, %3 overlapped, %4× faster.")),
+      cold_finding(result),
+      compile_finding(result),
+      error_finding(result)};
+  lines += troubles(result);
+  if (!result.message.empty()) lines << QString::fromStdString(result.message);
+  lines.removeAll(QString());
+  return lines;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,355 @@
+#include "app/pages/library/library_tab.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPainter>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSplitter>
+#include <QStyledItemDelegate>
+#include <QTabBar>
+#include <QTableView>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/widgets/pane.h"
+#include "app/pages/library/library_model.h"
+#include "app/pages/library/run_actions.h"
+#include "app/pages/library/torch_job.h"
+#include "app/widgets/table_style.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/widgets/theme.h"
+#include "app/workspace/run_library.h"
+#include "app/window/main_window.h"
+#include "app/window/top_bar.h"
+
+namespace ws::app {
+namespace {
+
+// Box and letter of a run.
+class TickDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const Theme& t = theme();
+    painter->fillRect(option.rect, option.state & QStyle::State_Selected ? t.selected_row : t.base);
+    painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
+    const int slot = index.data(LibraryModel::SlotRole).toInt();
+    const QRectF box(option.rect.left() + 9, option.rect.center().y() - 6, 13, 13);
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(slot >= 0 ? Qt::NoPen : QPen(t.field_outline, 1));
+    painter->setBrush(slot >= 0 ? t.primary : t.input);
+    painter->drawRoundedRect(box, 3, 3);
+    if (slot >= 0) {
+      painter->setPen(QPen(Qt::white, 1.6));
+      painter->drawPolyline(QPolygonF{box.topLeft() + QPointF(3, 6.8), box.topLeft() + QPointF(5.5, 9.3),
+                                      box.topLeft() + QPointF(10, 3.8)});
+    }
+    painter->restore();
+    draw_badge(*painter, QRectF(box.right() + 8, option.rect.center().y() - 7, 15, 15), slot);
+  }
+};
+
+QPushButton* small_button(const QString& text, QWidget* parent) {
+  auto* button = new QPushButton(text, parent);
+  button->setProperty("small", true);
+  return button;
+}
+
+}  // namespace
+
+LibraryTab::LibraryTab(RunLibrary* library, QWidget* parent)
+    : QWidget(parent), library_(library), filter_(new LibraryFilter(new LibraryModel(library, this), this)) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(5, 5, 5, 5);
+  column->setSpacing(0);
+  auto* row = new QSplitter(Qt::Horizontal, this);
+  row->setHandleWidth(5);
+  row->setChildrenCollapsible(false);
+  row->addWidget(buildTable());
+  row->addWidget(side_ = buildSide());
+  row->setStretchFactor(0, 1);
+  row->setSizes({1000, 250});
+  column->addWidget(row, 1);
+  column->addWidget(footer_ = buildFooter());
+  connect(library_, &RunLibrary::changed, this, &LibraryTab::refresh);
+  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &LibraryTab::showChosen);
+  refresh();
+}
+
+QWidget* LibraryTab::buildTable() {
+  auto* pane = new Pane(tr("Library"), this);
+  pane->legend()->hide();
+  count_ = new QLabel(pane);
+  count_->setForegroundRole(QPalette::PlaceholderText);
+  pane->addOption(count_);
+  pane->addOption(buildBar());
+  table_ = new QTableView(pane);
+  table_->setModel(filter_);
+  style_table(*table_, tr("Runs of the library"));
+  table_->setItemDelegateForColumn(LibraryModel::Tick, new TickDelegate(table_));
+  table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  table_->setSortingEnabled(true);
+  table_->sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
+  table_->setContextMenuPolicy(Qt::CustomContextMenu);
+  setColumns();
+  empty_ = put_table(*pane, table_);
+  connect(table_, &QTableView::customContextMenuRequested, this, &LibraryTab::contextMenu);
+  connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
+    Run* run = filter_->run(index);
+    if (run && index.column() == LibraryModel::Tick) library_->setTicked(run, run->slot < 0);
+  });
+  connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
+    if (Run* run = filter_->run(index)) emit opened(run);
+  });
+  auto* remove = new QAction(tr("Delete the selected runs"), table_);
+  remove->setShortcut(QKeySequence::Delete);
+  remove->setShortcutContext(Qt::WidgetShortcut);
+  connect(remove, &QAction::triggered, this, &LibraryTab::removeChosen);
+  table_->addAction(remove);
+  return pane;
+}
+
+QWidget* LibraryTab::buildBar() {
+  auto* bar = new QWidget(this);
+  auto* row = new QHBoxLayout(bar);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(6);
+  auto* find = new QLineEdit(bar);
+  find->setPlaceholderText(tr("Search names, choices, tags"));
+  find->setToolTip(tr("Words that must all occur. tag:…, status:…, preset:… and device:… ask one column."));
+  find->setAccessibleName(tr("Search the library"));
+  find->setClearButtonEnabled(true);
+  find->setMinimumWidth(210);
+  connect(find, &QLineEdit::textChanged, this, [this](const QString& text) {
+    filter_->setText(text);
+    refresh();
+  });
+  status_ = option_button(tr("Status"), bar);
+  tag_ = option_button(tr("Tag"), bar);
+  for (QPushButton* button : {status_, tag_}) button->setMenu(new QMenu(button));
+  connect(status_->menu(), &QMenu::aboutToShow, this, &LibraryTab::fillFilters);
+  connect(tag_->menu(), &QMenu::aboutToShow, this, &LibraryTab::fillFilters);
+  status_->setText(tr("Any status"));
+  tag_->setText(tr("Any tag"));
+  auto* import = small_button(tr("Import…"), bar);
+  connect(import, &QPushButton::clicked, this, [this] { ask_import(this, *library_); });
+  for (QWidget* each : std::initializer_list<QWidget*>{find, status_, tag_, import}) row->addWidget(each);
+  return bar;
+}
+
+void LibraryTab::fillFilters() {
+  const auto fill = [](QPushButton* button, const QString& any, const QStringList& values, auto chosen) {
+    button->menu()->clear();
+    for (const QString& value : QStringList{QString()} + values) {
+      const QString text = value.isEmpty() ? any : value;
+      button->menu()->addAction(text, button, [button, text, value, chosen] {
+        button->setText(text);
+        chosen(value);
+      });
+    }
+  };
+  QStringList states;
+  for (const Run* run : library_->runs())
+    if (!states.contains(status_text(*run))) states << status_text(*run);
+  states.sort();
+  fill(status_, tr("Any status"), states, [this](const QString& value) { filter_->setStatus(value), refresh(); });
+  fill(tag_, tr("Any tag"), library_->allTags(), [this](const QString& value) { filter_->setTag(value), refresh(); });
+}
+
+QWidget* LibraryTab::buildSide() {
+  auto* panel = new QWidget(this);
+  style_ground(*panel, "panel");
+  panel->setMinimumWidth(220);
+  auto* column = new QVBoxLayout(panel);
+  column->setContentsMargins(12, 10, 12, 10);
+  column->setSpacing(6);
+  title_ = new QLabel(panel);
+  title_->setFont(ui_font(12.5, 600));
+  title_->setWordWrap(true);
+  facts_ = new QLabel(panel);
+  facts_->setWordWrap(true);
+  facts_->setFont(ui_font(11));
+  facts_->setForegroundRole(QPalette::PlaceholderText);
+  name_ = new QLineEdit(panel);
+  tags_ = new QLineEdit(panel);
+  tags_->setPlaceholderText(tr("Tags, with commas"));
+  note_ = new QPlainTextEdit(panel);
+  note_->setPlaceholderText(tr("Notes"));
+  name_->setAccessibleName(tr("Name of the run"));
+  tags_->setAccessibleName(tr("Tags of the run"));
+  note_->setAccessibleName(tr("Notes on the run"));
+  again_ = new QPushButton(tr("Train again with one change"), panel);
+  again_->setMenu(new QMenu(again_));
+  again_->setProperty("menu", true);
+  torch_ = new QPushButton(tr("Run the same in PyTorch"), panel);
+  export_ = new QPushButton(tr("Export…"), panel);
+  delete_ = new QPushButton(tr("Delete"), panel);
+  auto* pair = new QHBoxLayout;
+  pair->addWidget(export_);
+  pair->addWidget(delete_);
+  for (QWidget* each : std::initializer_list<QWidget*>{title_, facts_, name_, tags_}) column->addWidget(each);
+  note_->setMaximumHeight(180);
+  column->addWidget(note_, 1);
+  column->addStretch(1);
+  column->addWidget(again_);
+  column->addWidget(torch_);
+  column->addLayout(pair);
+  connectSide();
+  return panel;
+}
+
+void LibraryTab::connectSide() {
+  connect(name_, &QLineEdit::editingFinished, this, [this] {
+    if (noted_) library_->rename(noted_, name_->text());
+  });
+  connect(tags_, &QLineEdit::editingFinished, this, [this] {
+    if (noted_) library_->setTags(noted_, tags_->text().split(','));
+  });
+  connect(note_, &QPlainTextEdit::textChanged, this, [this] { note_->setProperty("touched", true); });
+  connect(again_->menu(), &QMenu::aboutToShow, this, [this] {
+    again_->menu()->clear();
+    if (noted_)
+      fill_change_menu(*again_->menu(), *noted_,
+                       [this](const RunSpec& spec, const QString& title) { emit trainWanted(spec, title); });
+  });
+  connect(torch_, &QPushButton::clicked, this, [this] {
+    if (noted_) emit torchWanted(noted_->spec);
+  });
+  connect(export_, &QPushButton::clicked, this, [this] { ask_export(this, *library_, chosen()); });
+  connect(delete_, &QPushButton::clicked, this, &LibraryTab::removeChosen);
+}
+
+QWidget* LibraryTab::buildFooter() {
+  auto* footer = new QWidget(this);
+  style_ground(*footer, "footer");
+  auto* row = new QHBoxLayout(footer);
+  row->setContentsMargins(10, 5, 10, 5);
+  removed_ = new QLabel(footer);
+  undo_ = small_button(tr("Undo"), footer);
+  undo_->setIcon(theme_icon("undo"));
+  connect(undo_, &QPushButton::clicked, this, &LibraryTab::undo);
+  row->addWidget(removed_);
+  row->addWidget(undo_);
+  row->addStretch(1);
+  return footer;
+}
+
+void LibraryTab::resizeEvent(QResizeEvent*) { side_->setVisible(width() > 1240 || !chosen().empty()); }
+
+std::vector<Run*> LibraryTab::chosen() const {
+  std::vector<Run*> runs;
+  for (const QModelIndex& index : table_->selectionModel()->selectedRows())
+    if (Run* run = filter_->run(index)) runs.push_back(run);
+  return runs;
+}
+
+void LibraryTab::keepNote() {
+  const bool touched = note_->property("touched").toBool();
+  note_->setProperty("touched", false);
+  if (noted_ && touched) library_->setNote(noted_, note_->toPlainText());
+}
+
+void LibraryTab::showChosen() {
+  keepNote();
+  const std::vector<Run*> runs = chosen();
+  noted_ = runs.size() == 1 ? runs.front() : nullptr;
+  for (QWidget* each : std::initializer_list<QWidget*>{name_, tags_, note_, again_, torch_}) each->setEnabled(noted_);
+  side_->setVisible(!runs.empty() || width() > 1240);  // a narrow window keeps its room for the table
+  export_->setEnabled(!runs.empty());
+  delete_->setEnabled(!runs.empty());
+  title_->setText(runs.empty() ? tr("No run selected")
+                  : noted_     ? noted_->title
+                               : tr("%1 runs selected").arg(runs.size()));
+  const QSignalBlocker quiet(note_);
+  // What stands there already is left alone, and with it the place where somebody types.
+  const auto show = [](QLineEdit* edit, const QString& text) {
+    if (edit->text() != text && !edit->hasFocus()) edit->setText(text);
+  };
+  show(name_, noted_ ? noted_->title : QString());
+  show(tags_, noted_ ? noted_->tags.join(", ") : QString());
+  if (const QString note = noted_ ? noted_->note : QString(); note_->toPlainText() != note) note_->setPlainText(note);
+  QStringList facts;
+  if (noted_) {
+    facts << status_text(*noted_);
+    if (!noted_->device.isEmpty()) facts << noted_->device;
+    if (noted_->summary && !noted_->summary->message.empty()) facts << QString::fromStdString(noted_->summary->message);
+    if (noted_->origin == RunOrigin::Imported) again_->setEnabled(false), torch_->setEnabled(false);
+  }
+  facts_->setText(runs.empty() ? tr("Select a run to name it, tag it, note something about it, or train it again.")
+                               : facts.join("\n"));
+}
+
+void LibraryTab::removeChosen() {
+  keepNote();
+  noted_ = nullptr;
+  for (Run* run : chosen()) library_->remove(run);
+}
+
+void LibraryTab::undo() {
+  if (Run* run = library_->undoRemove()) emit said(tr("Brought back: %1").arg(run->title), false);
+}
+
+void LibraryTab::refresh() {
+  const auto all = static_cast<int>(library_->runs().size());
+  count_->setText(filter_->rowCount() == all ? all == 1 ? tr("1 run") : tr("%1 runs").arg(all)
+                                             : tr("%1 of %2 runs").arg(filter_->rowCount()).arg(all));
+  table_->setVisible(filter_->rowCount() > 0), empty_->setVisible(filter_->rowCount() == 0);
+  empty_->setText(all > 0 ? tr("No run fits what is asked for above.")
+                          : tr("No runs yet: press Train, or drop a run file or another tool's trace on the window."));
+  footer_->setVisible(library_->canUndo());
+  removed_->setText(tr("Deleted “%1”.").arg(library_->lastRemoved()));
+  showChosen();
+}
+
+void LibraryTab::contextMenu(const QPoint& at) {
+  Run* run = filter_->run(table_->indexAt(at));
+  if (!run) return;
+  QMenu menu(this);
+  menu.addAction(run->slot >= 0 ? tr("Untick") : tr("Tick"), this,
+                 [this, run] { library_->setTicked(run, run->slot < 0); });
+  menu.addAction(tr("Tick the selected only"), this, [this] { library_->tickOnly(chosen()); });
+  menu.addSeparator();
+  menu.addAction(tr("Rename…"), this, [this, run] { ask_title(this, *library_, run); });
+  menu.addAction(tr("Tags…"), this, [this] { ask_tags(this, *library_, chosen()); });
+  menu.addAction(tr("Notes…"), this, [this, run] { ask_note(this, *library_, run); });
+  auto* change = menu.addMenu(tr("Train again with one change"));
+  fill_change_menu(*change, *run, [this](const RunSpec& spec, const QString& title) { emit trainWanted(spec, title); });
+  menu.addSeparator();
+  menu.addAction(tr("Delete"), this, &LibraryTab::removeChosen);
+  menu.exec(table_->viewport()->mapToGlobal(at));
+}
+
+void add_library(MainWindow& window) {
+  auto* tab = new LibraryTab(window.library(), &window);
+  const int index = window.addTab(QObject::tr("Library"), tab, {});
+  auto* torch = new TorchJob(&window);
+  const auto train = [&window](const RunSpec& spec, const QString& title) {
+    Run* run = window.session()->start({spec, title, window.topBar()->traceLevel(), false});
+    if (run) window.tabs()->setCurrentIndex(0);
+  };
+  QObject::connect(tab, &LibraryTab::said, &window,
+                   [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
+  QObject::connect(tab, &LibraryTab::trainWanted, &window, train);
+  QObject::connect(window.runsPanel(), &RunsPanel::trainWanted, &window, train);
+  QObject::connect(tab, &LibraryTab::torchWanted, torch, &TorchJob::start);
+  QObject::connect(window.runsPanel(), &RunsPanel::torchWanted, torch, &TorchJob::start);
+  QObject::connect(tab, &LibraryTab::opened, &window, [&window](Run* run) {
+    window.library()->setTicked(run, true);
+    window.tabs()->setCurrentIndex(0);
+  });
+  QMenu* menu = window.menu(QObject::tr("Run"));
+  menu->addSeparator();
+  menu->addAction(QObject::tr("Library"), &window, [&window, index] { window.tabs()->setCurrentIndex(index); });
+  window.addChore({[torch] { return torch->running() ? QObject::tr("PyTorch is training.") : QString(); },
+                   QObject::tr("A run of PyTorch that is stopped is not kept."), [torch] { torch->stop(); }});
+  add_torch_action(window, *torch);
+  add_trace_opener(window);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,70 @@
+// The library as a page: every kept run in a table that is searched, filtered, sorted and edited.
+#pragma once
+#include <QPointer>
+#include <QWidget>
+#include <vector>
+
+#include "app/workspace/run.h"
+
+class QLabel;
+class QLineEdit;
+class QMenu;
+class QPlainTextEdit;
+class QPushButton;
+class QTableView;
+
+namespace ws::app {
+
+class LibraryFilter;
+class MainWindow;
+class RunLibrary;
+void add_library(MainWindow& window);
+
+class LibraryTab : public QWidget {
+  Q_OBJECT
+ public:
+  explicit LibraryTab(RunLibrary* library, QWidget* parent = nullptr);
+  QTableView* table() const { return table_; }
+  LibraryFilter* filter() const { return filter_; }
+  std::vector<Run*> chosen() const;  // the selected rows
+  void removeChosen();
+  void undo();
+
+ signals:
+  void said(const QString& sentence, bool problem);
+  void trainWanted(const ws::RunSpec& spec, const QString& title);
+  void torchWanted(const ws::RunSpec& spec);
+  void opened(ws::app::Run* run);
+
+ protected:
+  void resizeEvent(QResizeEvent*) override;
+  bool eventFilter(QObject* object, QEvent* event) override;
+
+ private:
+  QWidget* buildTable();
+  QWidget* buildBar();
+  QWidget* buildSide();
+  void connectSide();
+  QWidget* buildFooter();
+  void fillFilters();
+  void showChosen();
+  void keepNote();
+  void refresh();
+  void contextMenu(const QPoint& at);
+  void setColumns();
+  void fitColumns();
+  void columnMenu(const QPoint& at);  // which columns stand in the table
+
+  RunLibrary* library_;
+  LibraryFilter* filter_;
+  QTableView* table_;
+  QLabel *count_, *empty_, *title_, *facts_, *removed_;
+  QLineEdit *name_, *tags_;
+  QPlainTextEdit* note_;
+  QPushButton *status_, *tag_, *again_, *export_, *delete_, *undo_, *torch_;
+  QWidget *side_, *footer_;
+  bool columns_chosen_ = false;
+  QPointer<Run> noted_;  // whose note stands in the field
+};
+
+}  // namespace ws::app

@@ -1,0 +1,106 @@
+#include <QDate>
+#include <algorithm>
+
+#include "app/pages/library/runs_panel.h"
+#include "app/workspace/run_library.h"
+
+namespace ws::app {
+namespace {
+
+QString day_name(const QDateTime& time) {
+  const auto days = time.date().daysTo(QDate::currentDate());
+  if (!time.isValid()) return QObject::tr("Earlier");
+  return days == 0 ? QObject::tr("Today") : days == 1 ? QObject::tr("Yesterday") : time.date().toString("d MMMM yyyy");
+}
+
+bool matches(const Run& run, const QString& filter) {
+  const QString all = run.title + ' ' + spec_subtitle(run.spec) + ' ' + short_title(run.spec) + ' ' +
+                      QString::fromStdString(run.spec.name) + ' ' + run.tags.join(' ') + ' ' + run.note + ' ' +
+                      run.device;
+  for (const QString& word : filter.split(' ', Qt::SkipEmptyParts))
+    if (!all.contains(word, Qt::CaseInsensitive)) return false;
+  return true;
+}
+
+}  // namespace
+
+RunsModel::RunsModel(RunLibrary* library, QObject* parent) : QAbstractListModel(parent), library_(library) { reload(); }
+
+int RunsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
+
+Run* RunsModel::run(const QModelIndex& index) const {
+  if (!index.isValid() || index.row() >= rowCount()) return nullptr;
+  return rows_[static_cast<size_t>(index.row())].run;
+}
+
+QModelIndex RunsModel::indexOf(const Run* run) const {
+  for (size_t i = 0; i < rows_.size(); ++i)
+    if (rows_[i].run == run) return index(static_cast<int>(i));
+  return {};
+}
+
+QVariant RunsModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || index.row() >= rowCount()) return {};
+  const Row& row = rows_[static_cast<size_t>(index.row())];
+  if (role == HeadingRole) return row.heading;
+  if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) return row.run ? row.run->title : row.heading;
+  if (!row.run) return {};
+  if (role == RunRole) return QVariant::fromValue<QObject*>(row.run);
+  if (role == Qt::CheckStateRole) return row.run->slot >= 0 ? Qt::Checked : Qt::Unchecked;
+  if (role == Qt::ToolTipRole)
+    return row.run->summary && !row.run->summary->message.empty() ? QString::fromStdString(row.run->summary->message)
+                                                                  : row.run->path;
+  return {};
+}
+
+bool RunsModel::setData(const QModelIndex& index, const QVariant& value, int role) {
+  Run* target = run(index);
+  if (!target || role != Qt::CheckStateRole) return false;
+  library_->setTicked(target, value.toInt() == Qt::Checked);
+  return true;
+}
+
+Qt::ItemFlags RunsModel::flags(const QModelIndex& index) const {
+  if (!run(index)) return Qt::NoItemFlags;
+  return Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable | Qt::ItemNeverHasChildren;
+}
+
+void RunsModel::setFilter(const QString& filter) {
+  filter_ = filter;
+  reload();
+}
+
+void RunsModel::setOrder(RunOrder order) {
+  order_ = order;
+  reload();
+}
+
+void RunsModel::reload() {
+  beginResetModel();
+  rows_.clear();
+  std::vector<Run*> runs;
+  for (Run* run : library_->runs())
+    if (matches(*run, filter_)) runs.push_back(run);
+  const auto speed = [](const Run* run) { return run->usPerStep() > 0 ? run->usPerStep() : 1e300; };
+  if (order_ == RunOrder::Fastest)
+    std::stable_sort(runs.begin(), runs.end(), [&](Run* a, Run* b) { return speed(a) < speed(b); });
+  if (order_ == RunOrder::Name)
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](Run* a, Run* b) { return a->title.localeAwareCompare(b->title) < 0; });
+  QString day;
+  for (Run* run : runs) {
+    const QString heading = day_name(run->created);
+    if (order_ == RunOrder::Newest && heading != day) rows_.push_back({nullptr, day = heading});
+    rows_.push_back({run, {}});
+  }
+  endResetModel();
+}
+
+void RunsModel::repaintLive() {
+  for (size_t i = 0; i < rows_.size(); ++i)
+    if (rows_[i].run && rows_[i].run->live()) emit dataChanged(index(static_cast<int>(i)), index(static_cast<int>(i)));
+}
+
+}  // namespace ws::app

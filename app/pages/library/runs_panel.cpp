@@ -1,0 +1,318 @@
+#include "app/pages/library/runs_panel.h"
+
+#include <QDesktopServices>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include "app/widgets/pane.h"
+#include "app/pages/library/run_actions.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/workspace/run_library.h"
+
+namespace ws::app {
+namespace {
+
+QString state_text(const Run& run) {
+  if (run.live()) return run.progress && run.progress->paused ? QObject::tr("paused") : QObject::tr("training");
+  if (run.elsewhere) return QObject::tr("training elsewhere");
+  if (run.unfinished) return QObject::tr("unfinished");
+  if (run.summary && run.summary->status == RunStatus::Failed) return QObject::tr("failed");
+  if (run.summary && run.summary->status == RunStatus::Stopped) return QObject::tr("stopped");
+  if (run.lab) return QObject::tr("lab sweep");
+  return run.origin == RunOrigin::Imported ? QObject::tr("imported") : QString();
+}
+
+QString second_line(const Run& run) {
+  QStringList parts;
+  if (const QString state = state_text(run); !state.isEmpty()) parts << state;
+  // What the title does not say: of a run that is named after its preset, how it runs.
+  if (run.origin != RunOrigin::Imported && !run.lab)
+    parts << (run.title.contains(short_title(run.spec)) ? spec_subtitle(run.spec) : short_title(run.spec));
+  if (!run.tags.isEmpty()) parts << run.tags.join(", ");
+  if (run.created.isValid()) parts << run.created.toString("HH:mm");
+  return parts.join(QString::fromUtf8(" · "));
+}
+
+class RunDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const override {
+    return {100, index.data(RunsModel::HeadingRole).toString().isEmpty() ? 38 : 22};
+  }
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const Theme& t = theme();
+    painter->save();
+    const QString heading = index.data(RunsModel::HeadingRole).toString();
+    if (!heading.isEmpty()) {
+      painter->fillRect(option.rect, t.header);
+      painter->setFont(ui_font(11));
+      painter->setPen(t.quiet);
+      painter->drawText(option.rect.adjusted(10, 0, -8, 0), Qt::AlignVCenter, heading);
+    } else if (auto* run = static_cast<Run*>(index.data(RunsModel::RunRole).value<QObject*>())) {
+      paintRun(*painter, option, *run);
+    }
+    painter->restore();
+  }
+
+  bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem& option,
+                   const QModelIndex& index) override {
+    if (event->type() != QEvent::MouseButtonRelease && event->type() != QEvent::MouseButtonDblClick) return false;
+    const auto* mouse = static_cast<QMouseEvent*>(event);
+    if (mouse->button() != Qt::LeftButton || !(index.flags() & Qt::ItemIsUserCheckable)) return false;
+    const bool box = mouse->position().x() < option.rect.left() + 50;
+    if (event->type() == QEvent::MouseButtonRelease && !box) return false;
+    if (event->type() == QEvent::MouseButtonDblClick && box) return true;
+    const bool on = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
+    return model->setData(index, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
+  }
+
+ private:
+  static void paintCheck(QPainter& painter, const QRectF& box, bool on) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(on ? theme().primary : theme().field_outline, 1));
+    painter.setBrush(on ? theme().primary : theme().input);
+    painter.drawRoundedRect(box, 3, 3);
+    if (on) theme_icon("check", Qt::white).paint(&painter, box.toRect().adjusted(1, 1, 0, 0));
+  }
+
+  static void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run) {
+    const Theme& t = theme();
+    const QRectF r = option.rect;
+    const bool selected = option.state & QStyle::State_Selected;
+    painter.fillRect(r, selected ? t.selected_row : option.state & QStyle::State_MouseOver ? t.header : t.base);
+    painter.fillRect(QRectF(r.left(), r.bottom(), r.width(), 1), t.grid);
+    paintCheck(painter, QRectF(r.left() + 10.5, r.top() + 12.5, 13, 13), run.slot >= 0);
+    draw_badge(painter, QRectF(r.left() + 32, r.top() + 11.5, 15, 15), run.slot);
+    const double us = run.usPerStep();
+    const bool steps = !run.lab;  // a sweep has none
+    const QString value = !steps        ? QString()
+                          : us <= 0     ? QStringLiteral("—")
+                          : us >= 10000 ? fixed_text(us / 1000, 1)
+                                        : us_text(us);
+    painter.setFont(ui_font(12.5, 600));
+    painter.setPen(t.text);
+    const double value_width = steps ? std::max(46.0, number_width(painter.font(), value) + 6) : 0;
+    draw_number(painter, QRectF(r.right() - value_width - 10, r.top() + 3, value_width, 17),
+                Qt::AlignRight | Qt::AlignVCenter, value);
+    painter.setFont(ui_font(12.5, 500));
+    const QRectF title(r.left() + 55, r.top() + 3, r.width() - 55 - value_width - 14, 17);
+    painter.drawText(title, Qt::AlignVCenter,
+                     QFontMetricsF(painter.font()).elidedText(run.title, Qt::ElideRight, title.width()));
+    painter.setFont(ui_font(11));
+    painter.setPen(selected ? t.secondary : t.quiet);
+    painter.drawText(QRectF(r.right() - 70, r.top() + 19, 60, 15), Qt::AlignRight | Qt::AlignVCenter,
+                     !steps        ? QString()
+                     : us >= 10000 ? QObject::tr("ms/step")
+                                   : QObject::tr("µs/step"));
+    double x = r.left() + 55;
+    if (run.live()) {
+      painter.setPen(Qt::NoPen);
+      painter.setBrush(t.focus);
+      painter.drawEllipse(QPointF(x + 3, r.top() + 27), 3, 3);
+      painter.setPen(selected ? t.secondary : t.quiet);
+      x += 10;
+    }
+    const QRectF under(x, r.top() + 19, r.right() - (steps ? 58 : 10) - x, 15);
+    painter.drawText(under, Qt::AlignVCenter,
+                     QFontMetricsF(painter.font()).elidedText(second_line(run), Qt::ElideRight, under.width()));
+    if (option.state & QStyle::State_HasFocus && selected) {
+      painter.setPen(QPen(t.focus, 2));
+      painter.setBrush(Qt::NoBrush);
+      painter.drawRect(r.adjusted(1, 1, -1, -1));
+    }
+  }
+};
+
+}  // namespace
+
+RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
+    : QWidget(parent),
+      library_(library),
+      model_(new RunsModel(library, this)),
+      view_(new QListView(this)),
+      pages_(new QStackedWidget(this)) {
+  style_ground(*this, "panel");
+  view_->setModel(model_);
+  view_->setItemDelegate(new RunDelegate(view_));
+  view_->setAccessibleName(tr("Runs"));
+  view_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+  view_->setMouseTracking(true);
+  view_->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(view_, &QWidget::customContextMenuRequested, this, &RunsPanel::showMenu);
+  connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
+    if (Run* run = model_->run(index)) emit picked(run);
+  });
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(buildHeader());
+  filter_ = buildFilter();
+  column->addWidget(filter_);
+  pages_->addWidget(view_);
+  pages_->addWidget(buildEmpty());
+  column->addWidget(pages_, 1);
+  footer_ = new QWidget(this);
+  style_ground(*footer_, "footer");
+  auto* row = new QHBoxLayout(footer_);
+  row->setContentsMargins(10, 7, 10, 7);
+  auto* open = new QPushButton(theme_icon("folder"), tr("Open a run file…"), footer_);
+  connect(open, &QPushButton::clicked, this, &RunsPanel::openFile);
+  row->addWidget(open);
+  column->addWidget(footer_);
+  column->addWidget(undo_ = buildUndo());
+  connect(library_, &RunLibrary::changed, this, &RunsPanel::refresh);
+  refresh();
+}
+
+// Stands under the list while a deleted run can still be had back.
+QWidget* RunsPanel::buildUndo() {
+  auto* bar = new QWidget(this);
+  style_ground(*bar, "footer");
+  auto* row = new QHBoxLayout(bar);
+  row->setContentsMargins(10, 5, 10, 5);
+  removed_ = new QLabel(bar);
+  removed_->setMinimumWidth(0);
+  removed_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  auto* undo = new QPushButton(theme_icon("undo"), tr("Undo"), bar);
+  undo->setProperty("small", true);
+  connect(undo, &QPushButton::clicked, this, [this] { library_->undoRemove(); });
+  row->addWidget(removed_, 1);
+  row->addWidget(undo);
+  return bar;
+}
+
+QWidget* RunsPanel::buildHeader() {
+  auto* header = new QWidget(this);
+  style_ground(*header, "header");
+  header->setFixedHeight(28);
+  auto* row = new QHBoxLayout(header);
+  row->setContentsMargins(10, 0, 6, 0);
+  row->setSpacing(6);
+  auto* title = new QLabel(tr("Runs"), header);
+  title->setFont(ui_font(12.5, 600));
+  count_ = new QLabel(header);
+  count_->setForegroundRole(QPalette::PlaceholderText);
+  auto* folder = new QToolButton(header);
+  folder->setIcon(theme_icon("folder"));
+  folder->setAccessibleName(tr("Open a run file"));
+  folder->setToolTip(tr("Open a run file (Ctrl+O)"));
+  connect(folder, &QToolButton::clicked, this, &RunsPanel::openFile);
+  auto* more = new QToolButton(header);
+  more->setIcon(theme_icon("more"));
+  more->setAccessibleName(tr("More about the runs"));
+  connect(more, &QToolButton::clicked, this,
+          [this, more] { showMenu(view_->mapFromGlobal(more->mapToGlobal(QPoint(0, more->height())))); });
+  row->addWidget(title);
+  row->addWidget(count_);
+  row->addStretch(1);
+  row->addWidget(folder);
+  row->addWidget(more);
+  return header;
+}
+
+QWidget* RunsPanel::buildFilter() {
+  auto* box = new QWidget(this);
+  auto* row = new QHBoxLayout(box);
+  row->setContentsMargins(8, 6, 8, 6);
+  row->setSpacing(6);
+  auto* edit = new QLineEdit(box);
+  edit->setPlaceholderText(tr("Filter runs"));
+  edit->setAccessibleName(tr("Filter runs"));
+  edit->setClearButtonEnabled(true);
+  connect(edit, &QLineEdit::textChanged, model_, &RunsModel::setFilter);
+  auto* order = option_button(tr("Order of the runs"), box);
+  order->setText(tr("Newest"));
+  auto* menu = new QMenu(order);
+  const std::pair<RunOrder, QString> orders[] = {
+      {RunOrder::Newest, tr("Newest")}, {RunOrder::Fastest, tr("Fastest")}, {RunOrder::Name, tr("Name")}};
+  for (const auto& [value, name] : orders)
+    connect(menu->addAction(name), &QAction::triggered, this, [this, order, value = value, name = name] {
+      order->setText(name);
+      model_->setOrder(value);
+    });
+  order->setMenu(menu);
+  row->addWidget(edit, 1);
+  row->addWidget(order);
+  return box;
+}
+
+QWidget* RunsPanel::buildEmpty() {
+  auto* page = new QWidget(this);
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(28, 0, 28, 60);
+  column->addStretch(1);
+  auto* title = new QLabel(tr("No runs yet"), page);
+  title->setFont(ui_font(12.5, 600));
+  title->setAlignment(Qt::AlignCenter);
+  auto* text = new QLabel(tr("Every training run is kept here. Tick two or more to lay them over each other."), page);
+  text->setFont(ui_font(11.5));
+  text->setWordWrap(true);
+  text->setAlignment(Qt::AlignCenter);
+  text->setForegroundRole(QPalette::PlaceholderText);
+  column->addWidget(title);
+  column->addWidget(text);
+  column->addStretch(1);
+  return page;
+}
+
+Run* RunsPanel::current() const { return model_->run(view_->currentIndex()); }
+
+void RunsPanel::fillMenu(QMenu& menu, Run* run) {
+  menu.addAction(run->slot >= 0 ? tr("Untick") : tr("Tick"), this,
+                 [this, run] { library_->setTicked(run, run->slot < 0); });
+  menu.addAction(tr("Tick only this"), this, [this, run] { library_->tickOnly({run}); });
+  menu.addAction(tr("Use its choices"), this, [this, run] { emit useChoices(run); });
+  auto* change = menu.addMenu(tr("Train again with one change"));
+  fill_change_menu(*change, *run, [this](const RunSpec& spec, const QString& title) { emit trainWanted(spec, title); });
+  menu.addAction(tr("Run the same in PyTorch"), this, [this, run] { emit torchWanted(run->spec); })
+      ->setEnabled(run->origin != RunOrigin::Imported);
+  menu.addSeparator();
+  menu.addAction(tr("Rename…"), this, [this, run] { ask_title(this, *library_, run); });
+  menu.addAction(tr("Tags…"), this, [this, run] { ask_tags(this, *library_, {run}); });
+  menu.addAction(tr("Notes…"), this, [this, run] { ask_note(this, *library_, run); });
+  menu.addAction(tr("Export…"), this, [this, run] { ask_export(this, *library_, {run}); });
+  menu.addAction(tr("Delete"), this, [this, run] { library_->remove(run); })
+      ->setEnabled(!run->live() && !run->elsewhere);
+  menu.addSeparator();
+}
+
+void RunsPanel::showMenu(const QPoint& at) {
+  Run* run = model_->run(view_->indexAt(at).isValid() ? view_->indexAt(at) : view_->currentIndex());
+  QMenu menu(this);
+  if (run) fillMenu(menu, run);
+  menu.addAction(tr("Untick all"), this, [this] { library_->tickOnly({}); });
+  menu.addAction(tr("Open a run file…"), this, &RunsPanel::openFile);
+  menu.addAction(tr("Show the folder"), this,
+                 [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(library_->folder())); });
+  menu.exec(view_->viewport()->mapToGlobal(at));
+}
+
+void RunsPanel::refresh() {
+  QPointer<Run> keep = current();
+  model_->reload();
+  if (keep) view_->setCurrentIndex(model_->indexOf(keep));
+  const auto total = library_->runs().size(), ticked = library_->ticked().size();
+  count_->setText(total == 0 ? QStringLiteral("0") : tr("%1 · %2 ticked").arg(total).arg(ticked));
+  pages_->setCurrentIndex(total == 0 ? 1 : 0);
+  footer_->setVisible(total == 0);
+  filter_->setVisible(total != 0);
+  undo_->setVisible(library_->canUndo());
+  removed_->setText(tr("Deleted “%1”").arg(library_->lastRemoved()));
+}
+
+}  // namespace ws::app

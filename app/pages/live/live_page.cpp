@@ -1,0 +1,156 @@
+#include "app/pages/live/live_page.h"
+
+#include <QApplication>
+#include <QDataStream>
+#include <QIODevice>
+#include <QSplitter>
+#include <QVBoxLayout>
+#include <climits>
+
+#include "app/charts/plot.h"
+
+namespace ws::app {
+namespace {
+constexpr int kWorthAMove = 12;
+}
+
+LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
+    : QWidget(parent),
+      cursor_(cursor),
+      rows_(new QSplitter(Qt::Vertical, this)),
+      charts_(new QSplitter(Qt::Horizontal, rows_)) {
+  loss_ = new CurvePane({Gauge::Loss}, charts_);
+  accuracy_ = new CurvePane(
+      {Gauge::Accuracy, Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Throughput, Gauge::Memory}, charts_);
+  calls_ = new CurvePane({Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Throughput, Gauge::Memory}, charts_);
+  split_ = new SplitPane(charts_);
+  for (QWidget* pane : std::initializer_list<QWidget*>{loss_, accuracy_, calls_, split_}) charts_->addWidget(pane);
+  charts_->setHandleWidth(5);
+  charts_->setChildrenCollapsible(false);
+  rows_->setHandleWidth(5);
+  rows_->setChildrenCollapsible(false);
+  rows_->addWidget(charts_);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(5, 5, 5, 5);
+  column->addWidget(rows_);
+  for (CurvePane* pane : {loss_, accuracy_, calls_}) {
+    addZoom({pane, [pane] { return pane->plot()->canUndoZoom(); }, [pane] { pane->undoZoom(); }});
+    connect(pane, &CurvePane::cursorMoved, this, [this](double step) {
+      if (!runs_.empty()) cursor_->setCursor(runs_.front()->timeOfStep(step));
+    });
+    connect(pane, &CurvePane::xAxisChosen, this, [this](XAxis axis) {
+      for (CurvePane* each : {loss_, accuracy_, calls_}) each->setXAxis(axis);
+    });
+  }
+  connect(cursor_, &TimeCursor::cursorChanged, this, &LivePage::showCursor);
+  // One chart a tick keeps each turn of the event loop short while a run streams in.
+  redraw_.setInterval(33);
+  connect(&redraw_, &QTimer::timeout, this, &LivePage::redrawNext);
+  redraw_.start();
+  // Spans that are only in a run file are read once the view has come to rest.
+  fetch_.setSingleShot(true);
+  fetch_.setInterval(120);
+  connect(cursor_, &TimeCursor::rangeChanged, &fetch_, qOverload<>(&QTimer::start));
+  connect(&fetch_, &QTimer::timeout, this, &LivePage::fetchRange);
+  balance_.setSingleShot(true);
+  balance_.setInterval(60);
+  connect(&balance_, &QTimer::timeout, this, &LivePage::balance);
+  connect(rows_, &QSplitter::splitterMoved, this, [this] { dragged_ = true; });
+  charts_->setSizes({430, 260, 220, 340});
+}
+
+void LivePage::redrawNext() {
+  CurvePane* const panes[] = {loss_, accuracy_, calls_};
+  for (size_t i = 0; i < 3; ++i) {
+    CurvePane* pane = panes[next_++ % 3];
+    if (!pane->isVisible() || !pane->dirty()) continue;
+    pane->redraw();
+    return;
+  }
+}
+
+void LivePage::showCursor() {
+  std::optional<double> step;
+  if (cursor_->cursor() && !runs_.empty()) step = runs_.front()->stepAt(*cursor_->cursor());
+  for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setCursorStep(step);
+}
+
+void LivePage::fetchRange() {
+  bool more = false;
+  for (Run* run : runs_)
+    if (run->fetch(cursor_->begin(), cursor_->end())) run->announce(), more = true;
+  if (more) fetch_.start();
+}
+
+void LivePage::setRuns(const std::vector<Run*>& runs) {
+  may_grow_ |= runs != runs_;
+  runs_ = runs;
+  for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setRuns(runs);
+  split_->setRuns(runs);
+  if (timeline_runs_) timeline_runs_(runs);
+  showCursor();
+}
+
+void LivePage::setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs,
+                           std::function<int()> most_height) {
+  timeline_runs_ = std::move(show_runs), most_height_ = std::move(most_height);
+  rows_->addWidget(timeline);
+  rows_->setStretchFactor(0, 0);
+  rows_->setStretchFactor(1, 1);
+  rows_->setSizes({262, 520});
+}
+
+void LivePage::setCompact(bool compact) {
+  loss_->setCompact(compact);
+  calls_->setVisible(!compact);
+  split_->setCompact(compact);
+  charts_->setSizes(compact ? QList<int>{354, 273, 0, 314} : QList<int>{430, 260, 220, 340});
+  least_charts_ = compact ? 190 : 262;
+  if (rows_->count() > 1 && !dragged_) rows_->setSizes({least_charts_, compact ? 480 : 680});
+  balanceSoon();
+}
+
+// What the timeline has no use for goes to the charts. Folding or hiding a lane moves nothing under the pointer.
+void LivePage::balance() {
+  if (dragged_ || rows_->count() < 2 || !isVisible()) return;
+  const int wanted = most_height_(), now = rows_->sizes()[0], all = now + rows_->sizes()[1];
+  if (wanted == INT_MAX) return;
+  const int most = std::max(least_charts_, all * 2 / 5);
+  const int charts = std::clamp(all - std::min(all, wanted), least_charts_, most);
+  const bool may_grow = std::exchange(may_grow_, false);
+  if (charts < now - kWorthAMove || (may_grow && charts > now + kWorthAMove)) rows_->setSizes({charts, all - charts});
+}
+
+void LivePage::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  may_grow_ = true;
+  balanceSoon();
+}
+
+void LivePage::undoZoom() {
+  const QWidget* focus = QApplication::focusWidget();
+  const std::function<bool(const QWidget*)> wanted[] = {
+      [](const QWidget* pane) { return pane->underMouse(); },
+      [focus](const QWidget* pane) { return focus && pane->isAncestorOf(focus); },
+      [this](const QWidget* pane) { return charts_->isAncestorOf(pane); }};
+  for (const auto& fits : wanted)
+    for (const Zoom& zoom : zooms_)
+      if (zoom.pane->isVisible() && fits(zoom.pane) && zoom.can()) return zoom.undo();
+}
+
+QByteArray LivePage::layoutState() const {
+  QByteArray state;
+  QDataStream stream(&state, QIODevice::WriteOnly);
+  stream << charts_->saveState() << (dragged_ ? rows_->saveState() : QByteArray());
+  return state;
+}
+
+void LivePage::restoreLayout(const QByteArray& state) {
+  QDataStream stream(state);
+  QByteArray charts, rows;
+  stream >> charts >> rows;
+  if (!charts.isEmpty()) charts_->restoreState(charts);
+  if (!rows.isEmpty()) dragged_ = rows_->restoreState(rows);
+}
+
+}  // namespace ws::app

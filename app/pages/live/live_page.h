@@ -1,0 +1,64 @@
+// The live dashboard: charts above, the timeline below, one cursor through all of them.
+#pragma once
+#include <QTimer>
+#include <QWidget>
+#include <functional>
+
+#include "app/charts/curve_pane.h"
+#include "app/charts/split_pane.h"
+#include "app/workspace/time_cursor.h"
+
+class QSplitter;
+
+namespace ws::app {
+
+class LivePage : public QWidget {
+  Q_OBJECT
+ public:
+  explicit LivePage(TimeCursor* cursor, QWidget* parent = nullptr);
+  void setRuns(const std::vector<Run*>& runs);
+  // `most_height`: what the timeline has a use for; the charts get the rest.
+  void setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs,
+                   std::function<int()> most_height);
+  void balanceSoon() { balance_.start(); }
+  // Something with a zoom of its own to undo.
+  struct Zoom {
+    QWidget* pane;
+    std::function<bool()> can;
+    std::function<void()> undo;
+  };
+  void addZoom(Zoom zoom) { zooms_.push_back(std::move(zoom)); }
+  void setCompact(bool compact);
+  void undoZoom();  // of the pane under the pointer, else of the one with the focus, else of the charts
+  CurvePane* loss() const { return loss_; }
+  CurvePane* accuracy() const { return accuracy_; }
+  CurvePane* calls() const { return calls_; }
+  SplitPane* split() const { return split_; }
+  QByteArray layoutState() const;
+  void restoreLayout(const QByteArray& state);
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  void balance();
+  void redrawNext();
+  void showCursor();
+  void fetchRange();
+
+  TimeCursor* cursor_;
+  QSplitter *rows_, *charts_;
+  CurvePane *loss_, *accuracy_, *calls_;
+  SplitPane* split_;
+  std::vector<Run*> runs_;
+  std::vector<Zoom> zooms_;
+  std::function<void(const std::vector<Run*>&)> timeline_runs_;
+  std::function<int()> most_height_;
+  bool dragged_ = false;  // a person chose how high the charts are
+  bool may_grow_ = true;  // other runs, or another size of the window
+  int least_charts_ = 262;
+  QTimer redraw_, fetch_, balance_;
+  size_t next_ = 0;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,185 @@
+#include "app/pages/memory/memory_blocks.h"
+
+#include <algorithm>
+#include <map>
+
+#include "app/pages/plan/plan_model.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
+
+namespace ws::app {
+namespace {
+
+constexpr uint64_t kSeamFrom = 4u << 20;  // larger holes between addresses are left out
+constexpr size_t kMostEvents = 20'000;
+
+// The op that first writes a buffer, leaving out allocations.
+int writer_of(const Plan& plan, BufferId id) {
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    if (plan.ops[i].kind == OpKind::Alloc) continue;
+    if (std::find(plan.ops[i].out.begin(), plan.ops[i].out.end(), id) != plan.ops[i].out.end())
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void add_sections(MemoryMap& map, const Plan& plan) {
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const QString phase = QString::fromUtf8(to_string(plan.ops[i].phase).data());
+    if (map.sections.empty() || map.sections.back().second != phase)
+      map.sections.push_back({static_cast<double>(i), phase});
+  }
+}
+
+void add_use(MemoryMap& map) {
+  std::map<double, int64_t> changes;
+  for (const MapBlock& block : map.blocks)
+    changes[block.x0] += static_cast<int64_t>(block.bytes), changes[block.x1] -= static_cast<int64_t>(block.bytes);
+  int64_t used = 0;
+  for (const auto& [x, change] : changes) {
+    used += change;
+    map.use.push_back({x, static_cast<uint64_t>(std::max<int64_t>(0, used)), map.reserved});
+    if (static_cast<uint64_t>(std::max<int64_t>(0, used)) > map.peak)
+      map.peak = static_cast<uint64_t>(used), map.peak_x = x;
+  }
+  if (map.reserved == 0)
+    for (UsePoint& point : map.use) point.reserved = point.used;
+}
+
+// Blocks of one segment keep their distances; the empty address space between segments goes.
+void fold_addresses(MemoryMap& map) {
+  std::vector<MapBlock*> order;
+  for (MapBlock& block : map.blocks) order.push_back(&block);
+  std::sort(order.begin(), order.end(), [](const MapBlock* a, const MapBlock* b) { return a->y0 < b->y0; });
+  uint64_t reached = 0, removed = 0;
+  bool first = true;
+  for (MapBlock* block : order) {
+    if (first) removed = block->y0, reached = block->y0, first = false;
+    if (block->y0 > reached + kSeamFrom) {
+      map.seams.push_back(reached - removed);
+      removed += block->y0 - reached;
+    }
+    reached = std::max(reached, block->y1);
+    block->y0 -= removed, block->y1 -= removed;
+    map.height = std::max(map.height, block->y1);
+  }
+}
+
+MapBlock block_of(const prof::Trace& trace, const prof::MemoryEvent& event) {
+  MapBlock block;
+  block.x0 = static_cast<double>(event.time), block.y0 = event.address, block.y1 = event.address + event.bytes;
+  block.bytes = event.bytes, block.op = event.op;
+  if (event.op < trace.ops.size() && event.op != prof::kNoOp)
+    block.meaning = trace.ops[event.op].meaning, block.name = QString::fromStdString(trace.ops[event.op].name);
+  return block;
+}
+
+}  // namespace
+
+MemoryMap plan_map(const Plan& plan) {
+  MemoryMap map;
+  map.x_end = std::max<double>(1, static_cast<double>(plan.ops.size()));
+  map.reserved = static_cast<uint64_t>(std::max<int64_t>(0, plan.arena_bytes));
+  map.height = std::max<uint64_t>(1, map.reserved);
+  const auto lives = lifetimes(plan);
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.offset < 0 || lives[i].first < 0) continue;
+    const int writer = writer_of(plan, static_cast<BufferId>(i));
+    MapBlock block{static_cast<double>(lives[i].first),
+                   lives[i].last + 1.0,
+                   static_cast<uint64_t>(buffer.offset),
+                   static_cast<uint64_t>(buffer.offset + buffer.bytes()),
+                   writer < 0 ? prof::Meaning::Copy : meaning_of(plan.ops[static_cast<size_t>(writer)]),
+                   QString::fromStdString(buffer.name),
+                   static_cast<uint64_t>(buffer.bytes()),
+                   static_cast<BufferId>(i)};
+    map.height = std::max(map.height, block.y1);
+    map.sum_bytes += block.bytes;
+    map.blocks.push_back(std::move(block));
+  }
+  add_sections(map, plan);
+  add_use(map);
+  for (const Op& op : plan.ops) map.allocations += op.kind == OpKind::Alloc ? op.out.size() : 0;
+  return map;
+}
+
+namespace {
+
+// What a step asks of its allocator; the driver's own calls would say most of it a second time.
+std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace) {
+  const auto driver = [&](const prof::MemoryEvent& event) {
+    return event.source < trace.memory_sources.size() && trace.memory_sources[event.source].starts_with("cuda");
+  };
+  const auto& all = trace.memory();
+  const auto newest = all.end() - static_cast<std::ptrdiff_t>(std::min(all.size(), kMostEvents));
+  std::vector<prof::MemoryEvent> own;
+  std::copy_if(newest, all.end(), std::back_inserter(own), [&](const auto& event) { return !driver(event); });
+  return own.empty() ? std::vector<prof::MemoryEvent>(newest, all.end()) : own;
+}
+
+void add_steps(MemoryMap& map, const prof::Trace& trace, int64_t from, int64_t last) {
+  for (int64_t step = from; step <= last; ++step)
+    if (const prof::Span* span = span_of_step(trace, step - 1))
+      map.sections.push_back({static_cast<double>(span->start), QString("step %1").arg(step - 1)});
+}
+
+void add_times(MemoryMap& map) {
+  constexpr double kWidth = 6, kApart = 1;  // about so many
+  const TimeRange whole{static_cast<prof::TimeNs>(map.x_begin), static_cast<prof::TimeNs>(map.x_end)};
+  const Ruler times = ruler({whole, 0, kWidth}, kApart);
+  for (const Ruler::Tick& tick : times.ticks)
+    map.sections.push_back({static_cast<double>(tick.time), offset_time(tick.time, times.step)});
+}
+
+}  // namespace
+
+MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
+  MemoryMap map;
+  map.by_op = false;
+  std::vector<prof::MemoryEvent> events = events_of_steps(trace);
+  // What follows the last step, an evaluation or the end of the run, belongs to none.
+  while (events.size() > 1 && events.back().step == 0 && events.front().step + events[events.size() / 2].step > 0)
+    events.pop_back();
+  if (events.empty()) return map;
+  const uint32_t last_step = events.back().step;
+  const auto from_step = static_cast<uint32_t>(std::max<int64_t>(0, static_cast<int64_t>(last_step) - steps));
+  size_t first = 0;
+  while (last_step > 0 && first + 1 < events.size() && events[first].step <= from_step) ++first;
+  map.x_begin = static_cast<double>(events[first].time), map.x_end = static_cast<double>(events.back().time) + 1;
+  std::map<uint64_t, MapBlock> open;
+  for (size_t i = first; i < events.size(); ++i) {
+    const prof::MemoryEvent& event = events[i];
+    if (event.kind == prof::MemoryEventKind::Allocate)
+      open[event.address] = block_of(trace, event), ++map.allocations, map.sum_bytes += event.bytes;
+    if (event.kind == prof::MemoryEventKind::Reserve) map.reserved += event.bytes;
+    if (event.kind != prof::MemoryEventKind::Free) continue;
+    auto it = open.find(event.address);
+    if (it == open.end()) continue;
+    it->second.x1 = static_cast<double>(event.time);
+    map.blocks.push_back(std::move(it->second));
+    open.erase(it);
+  }
+  for (auto& [address, block] : open) block.x1 = map.x_end, map.blocks.push_back(std::move(block));
+  map.steps = last_step > 0 ? steps : 0;
+  last_step > 0 ? add_steps(map, trace, from_step, last_step) : add_times(map);
+  fold_addresses(map);
+  add_use(map);
+  return map;
+}
+
+double holes_at(const MemoryMap& map, double x) {
+  uint64_t top = 0, used = 0;
+  for (const MapBlock& block : map.blocks)
+    if (block.x0 <= x && x < block.x1) top = std::max(top, block.y1), used += block.bytes;
+  return top == 0 ? 0 : 1 - static_cast<double>(std::min(used, top)) / static_cast<double>(top);
+}
+
+uint64_t used_at(const MemoryMap& map, double x) {
+  uint64_t used = 0;
+  for (const UsePoint& point : map.use)
+    if (point.x <= x) used = point.used;
+  return used;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,80 @@
+#include "app/pages/memory/memory_history_text.h"
+
+#include <algorithm>
+
+namespace ws::app {
+namespace {
+
+constexpr size_t kMoments = 240;
+constexpr size_t kNewestEvents = 20'000;  // the page is told anew each second while a run lives
+
+void judge(MemoryStory& story, uint64_t peak) {
+  for (const prof::MemoryMoment& moment : story.moments) {
+    story.worst = std::max(story.worst, moment.fragmentation());
+    if (moment.live >= peak) story.at_peak = moment.fragmentation();
+  }
+}
+
+// Whether the program itself says what it hands out; an arena only says what it holds.
+bool tells_of_blocks(const prof::Trace& trace) {
+  const auto& events = trace.memory();
+  const auto own = [&](const prof::MemoryEvent& event) {
+    return event.kind == prof::MemoryEventKind::Allocate && event.source < trace.memory_sources.size() &&
+           !prof::of_driver(trace.memory_sources[event.source]);
+  };
+  return std::any_of(events.rbegin(),
+                     events.rbegin() + static_cast<std::ptrdiff_t>(std::min(events.size(), kNewestEvents)), own);
+}
+
+// When the newest events begin; what a pool took before is still what it holds.
+prof::TimeNs newest_from(const prof::Trace& trace) {
+  const auto& events = trace.memory();
+  return events.size() <= kNewestEvents ? -prof::kAlways : events[events.size() - kNewestEvents].time;
+}
+
+}  // namespace
+
+MemoryStory plan_story(const MemoryMap& map) {
+  MemoryStory story;
+  if (map.empty()) return story;
+  prof::MemoryHistory history;
+  if (map.reserved > 0)
+    history.blocks.push_back(
+        {0, map.reserved, 0, static_cast<prof::TimeNs>(map.x_end), 0, prof::kNoOp, 0, true, false});
+  for (const MapBlock& block : map.blocks)
+    history.blocks.push_back({block.y0, block.bytes, static_cast<prof::TimeNs>(block.x0),
+                              static_cast<prof::TimeNs>(block.x1), 0, prof::kNoOp, 0, false, true});
+  std::ranges::stable_sort(history.blocks, {}, &prof::MemoryBlock::begin);
+  for (int op = 0; op < static_cast<int>(map.x_end); ++op) history.points.push_back({op, 0, 0, 0});
+  story.moments = prof::memory_moments(history, -prof::kAlways, prof::kAlways, kMoments);
+  story.of = QObject::tr("the plan"), story.by_op = true;
+  story.x_begin = 0, story.x_end = map.x_end;
+  judge(story, map.peak);
+  return story;
+}
+
+MemoryStory event_story(const prof::Trace& trace) {
+  MemoryStory story;
+  const bool own = tells_of_blocks(trace);
+  const prof::TimeNs from = newest_from(trace);
+  QString name;
+  const prof::MemoryHistory history = prof::memory_history(trace, [&](const prof::MemoryEvent& event) {
+    const bool known = event.source < trace.memory_sources.size();
+    if ((known && !prof::of_driver(trace.memory_sources[event.source])) != own) return false;
+    const bool held = event.kind == prof::MemoryEventKind::Reserve || event.kind == prof::MemoryEventKind::Release;
+    if (event.time < from && !held) return false;
+    if (own && name.isEmpty()) name = QString::fromStdString(trace.memory_sources[event.source]);
+    return true;
+  });
+  if (history.points.empty()) return story;
+  story.moments = prof::memory_moments(history, from, prof::kAlways, kMoments);
+  if (story.empty()) return story;
+  story.of = own ? name : QObject::tr("cudaMalloc and its like");
+  story.x_begin = static_cast<double>(story.moments.front().time);
+  story.x_end = static_cast<double>(std::max(story.moments.back().time, story.moments.front().time + 1));
+  if (from == -prof::kAlways) story.at_peak = prof::fragmentation(history, history.peak_time);
+  judge(story, history.peak_live);
+  return story;
+}
+
+}  // namespace ws::app

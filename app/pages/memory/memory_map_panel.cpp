@@ -1,0 +1,223 @@
+#include "app/pages/memory/memory_map_panel.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kMapRefreshMs = 1000;
+constexpr int64_t kStepsShown = 2;
+
+Figure bytes_figure(const QString& name, uint64_t bytes, const QString& note = {}) {
+  const QString text = bytes_text(static_cast<double>(bytes));
+  const auto space = text.lastIndexOf(' ');
+  return {name, text.left(space), text.mid(space + 1) + note};
+}
+
+}  // namespace
+
+MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
+    : QWidget(parent),
+      selection_(selection),
+      figures_(new FigureStrip(this)),
+      plan_(new PlanPanel(selection, this)),
+      pane_(new Pane(tr("Memory map"), this)),
+      view_(new MemoryMapView(this)),
+      sizes_(new HistogramView(tr("Sizes of the blocks"), this)),
+      over_time_(new MemoryTimeView(this)),
+      calls_table_(new QTableView(this)) {
+  pane_->legend()->hide();
+  source_button_ = option_button(tr("What the map shows"), pane_);
+  auto* menu = new QMenu(source_button_);
+  menu->addAction(tr("The plan where there is one"), this, [this] { setSource(Source::Best); });
+  menu->addAction(tr("The arena's plan"), this, [this] { setSource(Source::Plan); });
+  menu->addAction(tr("What was allocated, last steps"), this, [this] { setSource(Source::Events); });
+  source_button_->setMenu(menu);
+  source_button_->setText(tr("Plan"));
+  pane_->addOption(source_button_);
+  pane_->setBody(view_);
+  plan_->setNarrow(true);
+  auto* right = new QSplitter(Qt::Vertical, this);
+  right->addWidget(pane_);
+  right->addWidget(buildBelow());
+  right->setSizes({520, 190});
+  auto* columns = new QSplitter(Qt::Horizontal, this);
+  columns->addWidget(plan_);
+  columns->addWidget(right);
+  columns->setSizes({420, 900});
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(5);
+  column->addWidget(figures_);
+  column->addWidget(columns, 1);
+  connect(view_, &MemoryMapView::blockChosen, this, &MemoryMapPanel::chooseBlock);
+  connect(view_, &MemoryMapView::cursorMoved, this, &MemoryMapPanel::showFigures);
+  connect(plan_, &PlanPanel::opChosen, this, [this](int op) {
+    if (view_->map().by_op) view_->setCursorX(op + 0.5), showFigures();
+  });
+  refresh_.setInterval(kMapRefreshMs);
+  connect(&refresh_, &QTimer::timeout, this, [this] {
+    if (!isVisible() || !run_ || !run_->live()) return;
+    view_->map().by_op ? refreshBelow() : refresh();
+  });
+  refresh_.start();
+}
+
+QWidget* MemoryMapPanel::buildBelow() {
+  auto* over = new QSplitter(Qt::Vertical, this);
+  over->addWidget(over_time_);
+  over->addWidget(sizes_);
+  over->setSizes({130, 70});
+  calls_pane_ = new Pane(tr("Driver's allocator calls"), this);
+  calls_pane_->legend()->hide();
+  calls_table_->setModel(&calls_);
+  style_table(*calls_table_, tr("Calls of the driver's allocator, by op"));
+  QHeaderView* header = calls_table_->horizontalHeader();
+  header->setSectionResizeMode(AllocatorCallsModel::Op, QHeaderView::Stretch);
+  const QFontMetrics metrics(header->font());
+  for (int c = 1; c < AllocatorCallsModel::Columns; ++c) {
+    const QString name = calls_.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString();
+    calls_table_->setColumnWidth(
+        c, std::max(c == AllocatorCallsModel::Bytes ? 86 : 62, metrics.horizontalAdvance(name) + 40));
+  }
+  calls_table_->viewport()->installEventFilter(this);
+  no_calls_ = put_table(*calls_pane_, calls_table_);
+  auto* below = new QSplitter(Qt::Horizontal, this);
+  below->addWidget(over);
+  below->addWidget(calls_pane_);
+  below->setSizes({300, 430});
+  return below;
+}
+
+// The names come first: what follows from other columns goes where there is no room.
+void MemoryMapPanel::fitCalls() {
+  constexpr int kOpWidth = 130;
+  int room = calls_table_->viewport()->width() - kOpWidth;
+  using Model = AllocatorCallsModel;
+  for (const int column : {Model::UsAStep, Model::CallsAStep, Model::UsACall, Model::Calls, Model::Bytes}) {
+    calls_table_->setColumnHidden(column, false);
+    room -= calls_table_->columnWidth(column);
+    calls_table_->setColumnHidden(column, room < 0);
+  }
+}
+
+bool MemoryMapPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == calls_table_->viewport() && event->type() == QEvent::Resize) fitCalls();
+  return QWidget::eventFilter(watched, event);
+}
+
+void MemoryMapPanel::setRun(Run* run) {
+  if (run_) disconnect(run_, nullptr, this, nullptr);
+  run_ = run;
+  plan_->setRun(run);
+  if (run)
+    connect(run, &Run::changed, this, [this] {
+      if (isVisible() && view_->map().empty()) refresh();
+    });
+  if (isVisible()) refresh();
+}
+
+void MemoryMapPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  refresh();
+}
+
+void MemoryMapPanel::setSource(Source source) { source_ = source, refresh(); }
+
+void MemoryMapPanel::refresh() {
+  MemoryMap map;
+  const auto cursor = view_->cursorX();
+  const bool was_by_op = view_->map().by_op;
+  if (run_ && run_->plan && source_ != Source::Events) map = plan_map(run_->plan->plan);
+  if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown);
+  source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
+  pane_->setTitle(tr("Memory map"),
+                  map.empty()     ? QString()
+                  : map.by_op     ? tr("address × lifetime · a buffer has the colour of the op that writes it")
+                  : map.steps > 0 ? tr("address × time · last %1 steps · colour of the op that asked").arg(map.steps)
+                                  : tr("address × time · colour of the op that asked, where it is known"));
+  std::vector<double> kib;
+  for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
+  HistogramData bins = histogram_of(kib, 40, true);
+  bins.caption = tr("sizes of %1 blocks · log axis").arg(kib.size());
+  bins.low_text = bytes_text(1024 * bins.low), bins.high_text = bytes_text(1024 * bins.high);
+  sizes_->setData(std::move(bins), theme().quiet);
+  over_time_->setStory(map.by_op ? plan_story(map)
+                       : run_    ? event_story(run_->trace)
+                                 : MemoryStory(),
+                       run_ ? run_->slot : 0);
+  view_->setMap(std::move(map), run_ ? run_->slot : 0);
+  refreshBelow();
+  if (cursor && was_by_op == view_->map().by_op && was_by_op) view_->setCursorX(*cursor);
+  showFigures();
+}
+
+void MemoryMapPanel::refreshBelow() {
+  calls_.setRun(run_);
+  const bool any = calls_.rowCount() > 0;
+  calls_table_->setVisible(any), no_calls_->setVisible(!any);
+  no_calls_->setText(run_ ? tr("No call of the driver's allocator was counted: an arena or a pool of the program makes "
+                               "none in a step, and without a GPU there is none.")
+                          : tr("Tick a run: the calls of cudaMalloc and its like stand here, by op."));
+  const auto& calls = run_ ? run_->allocator_calls : prof::AllocatorHistory();
+  const double steps = run_ ? static_cast<double>(run_->stepsMade()) : 0;
+  const double in_steps = static_cast<double>(calls.in_steps().calls());
+  const QString all = count_text(static_cast<int64_t>(calls.all().calls()));
+  calls_pane_->setTitle(tr("Driver's allocator calls"),
+                        !any ? QString()
+                        : steps == 0 || in_steps == 0
+                            ? tr("%1, none in a step").arg(all)
+                            : tr("%1 and %2 µs a step")
+                                  .arg(fixed_text(in_steps / steps, 1),
+                                       us_text(static_cast<double>(calls.in_steps().ns) * 1e-3 / steps)));
+}
+
+void MemoryMapPanel::showFigures() {
+  const MemoryMap& map = view_->map();
+  if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed yet")}});
+  std::vector<Figure> figures;
+  if (map.reserved)
+    figures.push_back(bytes_figure(tr("reserved"), map.reserved, map.by_op ? tr(", one block") : QString()));
+  figures.push_back(bytes_figure(tr("peak used"), map.peak,
+                                 map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
+  if (map.by_op)
+    figures.push_back({tr("lost to holes at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1), "%"});
+  if (map.by_op)
+    figures.push_back(bytes_figure(
+        tr("without reuse"), map.sum_bytes,
+        tr(", %1× as much")
+            .arg(fixed_text(static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)),
+                            1))));
+  figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
+                     count_text(static_cast<int64_t>(map.allocations)),
+                     {}});
+  if (const MemoryStory& story = over_time_->story(); !map.by_op && !story.empty())
+    figures.push_back({tr("broken up at the peak"), fixed_text(story.at_peak * 100, 1),
+                       tr("%, %1 % at worst").arg(fixed_text(story.worst * 100, 1))});
+  if (run_ && run_->progress)
+    figures.push_back(bytes_figure(tr("outside the map"), static_cast<uint64_t>(run_->progress->memory.parameter_bytes),
+                                   tr(" parameters and data")));
+  if (const auto x = view_->cursorX())
+    figures.push_back(
+        bytes_figure(tr("at the cursor"), used_at(map, *x),
+                     map.by_op ? tr(", %1 % holes").arg(fixed_text(holes_at(map, *x) * 100, 0)) : QString()));
+  figures_->setFigures(std::move(figures));
+}
+
+void MemoryMapPanel::chooseBlock(const MapBlock& block) {
+  if (!run_) return;
+  if (block.buffer != BufferId::None)
+    selection_->choose(BufferChoice{run_, block.buffer});
+  else if (block.op != prof::kNoOp)
+    selection_->choose(OpChoice{run_, block.op});
+}
+
+}  // namespace ws::app

@@ -1,0 +1,263 @@
+#include "app/pages/memory/memory_map_view.h"
+
+#include <QKeyEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <cmath>
+
+#include "app/widgets/theme.h"
+#include "app/widgets/tip.h"
+#include "app/text/units.h"
+#include "app/timeline/time_scale.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kLeft = 54, kTop = 40, kRight = 14, kUseHeight = 110, kUseGap = 30;
+
+// 1, 2 or 5 times a power of ten, not less than asked.
+double round_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(std::max(least, 1e-9))));
+  for (double factor : {1.0, 2.0, 5.0})
+    if (factor * power >= least) return factor * power;
+  return 10 * power;
+}
+
+}  // namespace
+
+MemoryMapView::MemoryMapView(QWidget* parent) : QWidget(parent) {
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAccessibleName(tr("Memory map: address by time"));
+}
+
+void MemoryMapView::setMap(MemoryMap map, int slot) {
+  map_ = std::move(map), slot_ = slot;
+  cursor_.reset();
+  update();
+}
+
+void MemoryMapView::setSelected(BufferId buffer) { selected_ = buffer, update(); }
+void MemoryMapView::setCursorX(double at) { cursor_ = at, update(); }
+
+QRectF MemoryMapView::mapArea() const {
+  return {kLeft, kTop, double(width() - kLeft - kRight),
+          std::max(60.0, height() - kTop - double(kUseHeight) - kUseGap - 24)};
+}
+QRectF MemoryMapView::useArea() const { return {kLeft, mapArea().bottom() + kUseGap, mapArea().width(), kUseHeight}; }
+double MemoryMapView::x(double at) const {
+  return mapArea().left() + (at - map_.x_begin) / (map_.x_end - map_.x_begin) * mapArea().width();
+}
+double MemoryMapView::y(double bytes) const {
+  return mapArea().top() + bytes / static_cast<double>(map_.height) * mapArea().height();
+}
+
+QRectF MemoryMapView::boxOf(const MapBlock& block) const {
+  const double top = y(static_cast<double>(block.y0)), high = std::max(3.0, y(static_cast<double>(block.y1)) - top);
+  return QRectF(x(block.x0), top, std::max(1.0, x(block.x1) - x(block.x0)), high);
+}
+
+void MemoryMapView::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Theme& t = theme();
+  painter.fillRect(rect(), t.base);
+  if (map_.empty()) {
+    painter.setPen(t.quiet);
+    painter.setFont(ui_font(12.5));
+    painter.drawText(rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see what "
+                        "the allocator gave out."));
+    return;
+  }
+  painter.setBrushOrigin(mapArea().topLeft());
+  painter.fillRect(mapArea(), t.idle);
+  paintAxes(painter);
+  paintBlocks(painter);
+  paintUse(painter);
+  if (!cursor_) return;
+  QPen pen(t.text, 1);
+  pen.setDashPattern({3, 2});
+  painter.setPen(pen);
+  painter.drawLine(QPointF(x(*cursor_), kTop - 16), QPointF(x(*cursor_), useArea().bottom()));
+}
+
+void MemoryMapView::paintAxes(QPainter& painter) const {
+  const Theme& t = theme();
+  const QRectF area = mapArea();
+  painter.setFont(ui_font(11));
+  for (size_t i = 0; i < map_.sections.size(); ++i) {
+    const double left = std::max(area.left(), x(map_.sections[i].first));
+    const double right = i + 1 < map_.sections.size() ? x(map_.sections[i + 1].first) : area.right();
+    const QRectF band(left, 3, right - left - 1, 17);
+    if (band.width() < 3) continue;
+    painter.fillRect(band, t.raised);
+    painter.setPen(t.strong_border);
+    painter.drawRect(band);
+    painter.setPen(t.secondary);
+    if (painter.fontMetrics().horizontalAdvance(map_.sections[i].second) + 8 < band.width())
+      painter.drawText(band.adjusted(5, 0, 0, 0), Qt::AlignVCenter, map_.sections[i].second);
+  }
+  const double pitch = area.width() / (map_.x_end - map_.x_begin);
+  if (map_.by_op)
+    for (int op = 0; op < static_cast<int>(map_.x_end); ++op) {
+      if (pitch < 18 && op % static_cast<int>(std::ceil(18 / pitch)) != 0) continue;
+      painter.setPen(t.quiet);
+      draw_number(painter, QRectF(x(op), 22, pitch, 16), Qt::AlignCenter, QString::number(op));
+    }
+  paintAddresses(painter);
+}
+
+// Round numbers, and the end of what was reserved.
+void MemoryMapView::paintAddresses(QPainter& painter) const {
+  const Theme& t = theme();
+  const QRectF area = mapArea();
+  const ByteUnit unit = byte_unit(static_cast<double>(map_.height));
+  const double end = static_cast<double>(map_.height) / unit.bytes;
+  const double step = round_step(end / std::max(2.0, area.height() / 60));
+  const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
+  const auto tick = [&](double value, const QString& text) {
+    const double at = y(value * unit.bytes);
+    painter.setPen(t.quiet);
+    draw_number(painter, QRectF(0, at - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, text);
+    painter.fillRect(QRectF(kLeft - 4, std::round(at), 4, 1), t.strong_border);
+  };
+  for (int i = 0; y(i * step * unit.bytes) < area.bottom() - 16; ++i) tick(i * step, fixed_text(i * step, decimals));
+  tick(end, significant_text(end));
+  painter.save();
+  painter.translate(10, area.center().y());
+  painter.rotate(-90);
+  painter.drawText(QRectF(-120, -8, 240, 16), Qt::AlignCenter,
+                   (map_.by_op ? tr("offset in the arena, %1") : tr("address, %1")).arg(unit.name));
+  painter.restore();
+}
+
+void MemoryMapView::paintBlocks(QPainter& painter) const {
+  const Theme& t = theme();
+  for (const MapBlock& block : map_.blocks) {
+    const QRectF box = boxOf(block);
+    const bool chosen = selected_ != BufferId::None && block.buffer == selected_;
+    QColor fill = t.of(block.meaning);
+    painter.fillRect(box, t.base);
+    fill.setAlphaF(chosen ? 0.85F : 0.40F);
+    painter.fillRect(box, fill);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(chosen ? QPen(t.text, 2) : QPen(t.of(block.meaning), 1));
+    painter.drawRect(chosen ? box.adjusted(1, 1, -1, -1) : box.adjusted(0, 0, -1, -1));
+    if (box.width() < 30 || box.height() < 16) continue;
+    painter.setPen(t.text);
+    painter.setFont(ui_font(11, 600));
+    const auto fits = [&](const QString& text) {
+      return painter.fontMetrics().horizontalAdvance(text) + 10 < box.width();
+    };
+    if (fits(block.name)) painter.drawText(box.adjusted(6, 2, 0, 0), Qt::AlignTop, block.name);
+    painter.setFont(ui_font(10.5));
+    const QString size = bytes_text(static_cast<double>(block.bytes));
+    if (box.height() > 32 && fits(size))
+      painter.setPen(t.secondary), painter.drawText(box.adjusted(6, 16, 0, 0), Qt::AlignTop, size);
+  }
+  painter.setPen(QPen(t.worse, 1, Qt::DashLine));
+  for (uint64_t seam : map_.seams)
+    painter.drawLine(QPointF(mapArea().left(), y(static_cast<double>(seam))),
+                     QPointF(mapArea().right(), y(static_cast<double>(seam))));
+}
+
+void MemoryMapView::paintUse(QPainter& painter) const {
+  const Theme& t = theme();
+  const QRectF area = useArea();
+  const double top = static_cast<double>(std::max({map_.peak, map_.reserved, uint64_t{1}})) * 1.08;
+  const auto at = [&](uint64_t bytes) { return area.bottom() - static_cast<double>(bytes) / top * area.height(); };
+  const QColor colour = t.run[std::max(0, slot_) % 8];
+  painter.setFont(ui_font(12, 600));
+  painter.setPen(t.text);
+  const ByteUnit unit = byte_unit(top);
+  painter.drawText(QRectF(area.left(), area.top() - 22, 300, 18), Qt::AlignVCenter, tr("In use, %1").arg(unit.name));
+  painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), t.strong_border);
+  QPainterPath path;
+  path.moveTo(area.left(), area.bottom());
+  double last = area.bottom();
+  for (const UsePoint& point : map_.use) path.lineTo(x(point.x), last), path.lineTo(x(point.x), last = at(point.used));
+  path.lineTo(area.right(), last);
+  QPainterPath under = path;
+  under.lineTo(area.right(), area.bottom());
+  QColor tint = colour;
+  tint.setAlphaF(0.22F);
+  painter.fillPath(under, tint);
+  painter.setPen(QPen(colour, 1.5));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawPath(path);
+  if (map_.reserved > 0)
+    painter.setPen(QPen(colour, 1.7)),
+        painter.drawLine(QPointF(area.left(), at(map_.reserved)), QPointF(area.right(), at(map_.reserved)));
+  painter.setFont(ui_font(11));
+  painter.setPen(t.quiet);
+  draw_number(painter, QRectF(0, area.bottom() - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, "0");
+  draw_number(painter, QRectF(0, at(map_.peak) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+              significant_text(static_cast<double>(map_.peak) / unit.bytes));
+  if (at(map_.peak) - at(map_.reserved) > 14) {
+    draw_number(painter, QRectF(0, at(map_.reserved) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+                significant_text(static_cast<double>(map_.reserved) / unit.bytes));
+    painter.drawText(QRectF(area.left() + 4, at(map_.reserved) + 2, 110, 16), Qt::AlignVCenter, tr("reserved"));
+  }
+  painter.setPen(t.text);
+  painter.setFont(ui_font(11, 600));
+  // Left of the peak, where the use is lower and no edge runs through the words.
+  const QString peak = tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak)));
+  const double wide = painter.fontMetrics().horizontalAdvance(peak);
+  double edge = map_.peak_x;
+  for (const UsePoint& point : map_.use) {
+    if (point.x > map_.peak_x) break;
+    if (static_cast<double>(point.used) < 0.8 * static_cast<double>(map_.peak))
+      edge = map_.peak_x;
+    else
+      edge = std::min(edge, point.x);
+  }
+  const double peak_x = std::clamp(x(edge) - wide - 6, area.left() + 4, area.right() - wide - 4);
+  painter.drawText(QPointF(peak_x, at(map_.peak) + 16), peak);
+}
+
+void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {
+  if (map_.empty() || !mapArea().adjusted(0, -40, 0, 160).contains(event->position())) return;
+  const double at =
+      map_.x_begin + (event->position().x() - mapArea().left()) / mapArea().width() * (map_.x_end - map_.x_begin);
+  setCursorX(std::clamp(at, map_.x_begin, map_.x_end));
+  emit cursorMoved(*cursor_);
+}
+
+void MemoryMapView::mousePressEvent(QMouseEvent* event) {
+  const MapBlock* block = blockAt(event->position());
+  setSelected(block ? block->buffer : BufferId::None);
+  if (block) emit blockChosen(*block);
+}
+
+void MemoryMapView::keyPressEvent(QKeyEvent* event) {
+  const int by = event->key() == Qt::Key_Right || event->key() == Qt::Key_Down ? 1
+                 : event->key() == Qt::Key_Left || event->key() == Qt::Key_Up  ? -1
+                                                                               : 0;
+  if (by == 0 || map_.blocks.empty()) return QWidget::keyPressEvent(event);
+  int at = -1;
+  for (size_t i = 0; i < map_.blocks.size(); ++i)
+    if (map_.blocks[i].buffer == selected_ && selected_ != BufferId::None) at = static_cast<int>(i);
+  const auto next = static_cast<size_t>(std::clamp(at + by, 0, static_cast<int>(map_.blocks.size()) - 1));
+  setSelected(map_.blocks[next].buffer);
+  emit blockChosen(map_.blocks[next]);
+}
+
+const MapBlock* MemoryMapView::blockAt(QPointF at) const {
+  for (auto block = map_.blocks.rbegin(); block != map_.blocks.rend(); ++block)
+    if (boxOf(*block).contains(at)) return &*block;
+  return nullptr;
+}
+
+QString MemoryMapView::tipAt(QPointF at) const {
+  const MapBlock* block = blockAt(at);
+  if (!block) return {};
+  const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1)
+                                  : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
+  return block->name + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life;
+}
+
+bool MemoryMapView::event(QEvent* event) {
+  return showed_tip(event, this, [this](QPointF at) { return tipAt(at); }) || QWidget::event(event);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,39 @@
+// Sizes of the live blocks over time, darker where there are more, and above it how broken up the free memory was.
+#pragma once
+#include <QWidget>
+
+#include "app/pages/memory/memory_history_text.h"
+
+namespace ws::app {
+
+class MemoryTimeView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit MemoryTimeView(QWidget* parent = nullptr);
+  void setStory(MemoryStory story, int slot);
+  const MemoryStory& story() const { return story_; }
+  QString tipAt(QPointF place) const;  // what was live there; empty outside
+  QSize sizeHint() const override { return {320, 150}; }
+  QSize minimumSizeHint() const override { return {200, 110}; }
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  bool event(QEvent*) override;
+
+ private:
+  QRectF lineArea() const;
+  QRectF sizeArea() const;
+  double x(size_t moment) const;
+  double rowHeight() const;
+  double rowTop(uint64_t from) const;
+  void paintLine(QPainter&) const;
+  void paintSizes(QPainter&) const;
+  void paintScale(QPainter&) const;
+
+  MemoryStory story_;
+  std::vector<uint64_t> classes_;  // from, smallest first
+  uint64_t most_ = 1;              // blocks of a class at once
+  int slot_ = 0;
+};
+
+}  // namespace ws::app

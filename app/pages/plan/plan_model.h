@@ -1,0 +1,49 @@
+// The ops of a plan as a table: headings per phase and layer, then a row an op.
+#pragma once
+#include <QAbstractTableModel>
+#include <QPointer>
+#include <map>
+
+#include "app/core/runs/plan_times.h"
+#include "app/workspace/run.h"
+#include "engine/plan/op_tags.h"
+
+namespace ws::app {
+
+enum class PlanStage { Before, After };
+
+class PlanModel : public QAbstractTableModel {
+  Q_OBJECT
+ public:
+  enum Column { Number, Name, Reads, Writes, Bytes, Flops, Time, Columns };
+  using QAbstractTableModel::QAbstractTableModel;
+
+  void setRun(Run* run, PlanStage stage);
+  void refreshTimes();
+  Run* run() const { return run_; }
+  const Plan* plan() const;
+  int opAt(int row) const;  // −1: a heading
+  int rowOf(int op) const;  // −1: not in the table
+  prof::OpTag tagAt(int row) const;
+  int rowOfTag(prof::OpTag tag) const;
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  struct Row {
+    int op = -1;
+    QString heading;
+  };
+  QVariant text(const Row& row, int column) const;
+
+  QPointer<Run> run_;
+  PlanStage stage_ = PlanStage::After;
+  std::vector<Row> rows_;
+  std::vector<prof::OpTag> tags_;
+  std::map<prof::OpTag, OpTime> times_;
+};
+
+}  // namespace ws::app

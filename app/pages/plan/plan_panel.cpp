@@ -1,0 +1,172 @@
+#include "app/pages/plan/plan_panel.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QRegularExpression>
+#include <QVBoxLayout>
+#include <map>
+
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+
+namespace ws::app {
+namespace {
+constexpr int kPlanRefreshMs = 1000, kReadsFrom = 400;
+}
+
+// One line a pass: what it said again and again is said once.
+QStringList pass_lines(const std::vector<std::string>& log) {
+  static const QRegularExpression times("^applied (“.*”) (\\d+) times$");
+  QStringList passes;
+  std::map<QString, QStringList> said;
+  for (const std::string& entry : log) {
+    QString line = QString::fromStdString(entry);
+    if (line.endsWith('.')) line.chop(1);
+    const QString pass = line.section(' ', 0, 0);
+    line = line.section(' ', 1).replace(times, "\\1 × \\2");
+    if (!said.count(pass)) passes << pass;
+    if (!said[pass].contains(line)) said[pass] << line;
+  }
+  for (QString& pass : passes) pass += ": " + said[pass].join(", ");
+  return passes;
+}
+
+PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
+    : Pane(tr("Plan"), parent),
+      selection_(selection),
+      table_(new QTableView(this)),
+      log_(new QLabel(this)),
+      empty_(new QLabel(this)) {
+  legend()->hide();
+  stage_button_ = option_button(tr("Which plan"), this);
+  stage_button_->setText(tr("After all passes"));
+  auto* menu = new QMenu(stage_button_);
+  menu->addAction(tr("As built, before the passes"), this, [this] { setStage(PlanStage::Before); });
+  menu->addAction(tr("After all passes"), this, [this] { setStage(PlanStage::After); });
+  stage_button_->setMenu(menu);
+  addOption(stage_button_);
+  table_->setModel(&model_);
+  style_table(*table_, tr("Ops of the plan"));
+  empty_->setText(tr("No plan yet: press Train, or tick a run."));
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  log_->setWordWrap(true);
+  log_->setContentsMargins(12, 6, 12, 6);
+  log_->setFont(ui_font(11));
+  log_->setForegroundRole(QPalette::PlaceholderText);
+  auto* body = new QWidget(this);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(table_, 1);
+  column->addWidget(empty_, 1);
+  column->addWidget(log_);
+  setBody(body);
+  refresh_.setInterval(kPlanRefreshMs);
+  connect(&refresh_, &QTimer::timeout, this, [this] {
+    if (isVisible()) model_.refreshTimes();
+  });
+  connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::chooseRow);
+  connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
+    if (run_ && model_.tagAt(index.row()) != prof::kNoOp) selection_->reveal(OpChoice{run_, model_.tagAt(index.row())});
+  });
+  connect(selection_, &Selection::changed, this, &PlanPanel::showSelection);
+  setRun(nullptr);
+}
+
+void PlanPanel::setRun(Run* run) {
+  if (run_) disconnect(run_, nullptr, this, nullptr);
+  run_ = run;
+  if (run) {
+    connect(run, &Run::changed, this, [this] {
+      if (run_ && run_->plan && run_->plan->plan.id != shown_id_) present(run_);
+    });
+    connect(run, &QObject::destroyed, this, [this] { setRun(nullptr); });
+    refresh_.start();
+  } else {
+    refresh_.stop();
+  }
+  present(run);
+}
+
+void PlanPanel::present(Run* run) {
+  model_.setRun(run, stage_);
+  const Plan* plan = model_.plan();
+  shown_id_ = run && run->plan ? run->plan->plan.id : std::string();
+  empty_->setText(run && run->origin == RunOrigin::Imported
+                      ? tr("A recorded program has no plan: its ops are not known here.")
+                      : tr("No plan yet: press Train, or tick a run."));
+  table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
+  setTitle(tr("Plan"), plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString());
+  if (!plan) return;
+  const QStringList lines = pass_lines(plan->log);
+  log_->setText(lines.join("\n"));
+  log_->setVisible(!lines.isEmpty());
+  table_->clearSpans();
+  for (int row = 0; row < model_.rowCount(); ++row)
+    if (model_.opAt(row) < 0) table_->setSpan(row, 0, 1, PlanModel::Columns);
+  setNarrow(narrow_);
+}
+
+void PlanPanel::resizeEvent(QResizeEvent* event) {
+  Pane::resizeEvent(event);
+  table_->setColumnHidden(PlanModel::Reads, narrow_ && width() < kReadsFrom);
+  shareWidth();
+}
+
+// The op beside what it reads and writes, however wide the window is.
+void PlanPanel::shareWidth() {
+  if (narrow_) return;
+  int numbers = 0;
+  for (int c : {PlanModel::Number, PlanModel::Bytes, PlanModel::Flops, PlanModel::Time})
+    numbers += table_->columnWidth(c);
+  const double room = width() - numbers - 10;
+  table_->setColumnWidth(PlanModel::Reads, std::max(160, static_cast<int>(room * 0.3)));
+  table_->setColumnWidth(PlanModel::Writes, std::max(160, static_cast<int>(room * 0.26)));
+}
+
+void PlanPanel::setNarrow(bool narrow) {
+  narrow_ = narrow;
+  auto* header = table_->horizontalHeader();
+  const int widths[] = {40, 230, 160, 160, 104, 90, 70};
+  for (int c = 0; c < PlanModel::Columns; ++c) table_->setColumnWidth(c, widths[c]);
+  header->setSectionResizeMode(QHeaderView::Interactive);
+  header->setSectionResizeMode(PlanModel::Name, QHeaderView::Stretch);
+  table_->setColumnHidden(PlanModel::Writes, narrow);
+  table_->setColumnHidden(PlanModel::Flops, narrow);
+  if (narrow)
+    table_->setColumnWidth(PlanModel::Reads, 76), table_->setColumnWidth(PlanModel::Bytes, 80),
+        table_->setColumnWidth(PlanModel::Time, 52);
+  shareWidth();
+}
+
+void PlanPanel::setStage(PlanStage stage) {
+  stage_ = stage;
+  stage_button_->setText(stage == PlanStage::Before ? tr("As built") : tr("After all passes"));
+  present(run_);
+}
+
+void PlanPanel::chooseRow(const QModelIndex& index) {
+  if (!index.isValid() || !run_) return;
+  if (model_.opAt(index.row()) >= 0) emit opChosen(model_.opAt(index.row()));
+  const prof::OpTag tag = model_.tagAt(index.row());
+  const auto* op = selection_->get<OpChoice>();
+  if (tag != prof::kNoOp && !(op && op->op == tag)) selection_->choose(OpChoice{run_, tag});
+}
+
+void PlanPanel::showSelection() {
+  prof::OpTag tag = prof::kNoOp;
+  if (const auto* op = selection_->get<OpChoice>(); op && op->run == run_) tag = op->op;
+  if (const auto* span = selection_->get<SpanChoice>(); span && span->run == run_) tag = span->span.op;
+  const int row = model_.rowOfTag(tag);
+  if (row < 0 || row == table_->currentIndex().row()) return;
+  const QSignalBlocker quiet(table_->selectionModel());
+  table_->selectRow(row);
+  table_->scrollTo(model_.index(row, 0));
+  table_->viewport()->update();
+}
+
+}  // namespace ws::app

@@ -1,0 +1,51 @@
+// The plan of the shown run: its ops before and after the passes, each with buffers, work and measured time.
+#pragma once
+#include <QTableView>
+#include <QTimer>
+
+#include "app/widgets/pane.h"
+#include "app/pages/plan/plan_model.h"
+#include "app/workspace/selection.h"
+
+class QLabel;
+
+namespace ws::app {
+
+// What the passes said of a plan, a line a pass.
+QStringList pass_lines(const std::vector<std::string>& log);
+
+class PlanPanel : public Pane {
+  Q_OBJECT
+ public:
+  explicit PlanPanel(Selection* selection, QWidget* parent = nullptr);
+  void setRun(Run* run);
+  PlanModel* model() { return &model_; }
+  QTableView* table() const { return table_; }
+  void setStage(PlanStage stage);
+  void setNarrow(bool narrow);  // only #, op, reads, bytes and µs, as beside the memory map
+
+ signals:
+  void opChosen(int op);
+
+ protected:
+  void resizeEvent(QResizeEvent*) override;
+
+ private:
+  void present(Run* run);
+  void shareWidth();
+  void chooseRow(const QModelIndex& index);
+  void showSelection();
+
+  Selection* selection_;
+  PlanModel model_;
+  PlanStage stage_ = PlanStage::After;
+  QTableView* table_;
+  QLabel *log_, *empty_;
+  QPushButton* stage_button_;
+  QPointer<Run> run_;
+  QTimer refresh_;
+  std::string shown_id_;
+  bool narrow_ = false;
+};
+
+}  // namespace ws::app

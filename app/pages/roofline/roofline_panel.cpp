@@ -1,0 +1,299 @@
+#include "app/pages/roofline/roofline_panel.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPushButton>
+#include <cmath>
+#include <optional>
+
+#include "app/widgets/theme.h"
+#include "app/widgets/tip.h"
+#include "app/text/units.h"
+#include "app/core/runs/run_ceilings.h"
+#include "app/timeline/time_scale.h"
+#include "engine/executor/executor.h"
+#include "engine/lab/ceilings.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kRooflineRefreshMs = 1500, kChartLeft = 88, kChartBottom = 40, kChartTop = 16, kChartRight = 20;
+constexpr prof::TimeNs kNewest = 2'000'000'000;
+
+QString power_text(int power, const char* unit) {
+  static const char* const kPrefix[] = {"", "k", "M", "G", "T", "P"};
+  const int third = std::clamp(power / 3, 0, 5);
+  return QString::number(std::pow(10.0, power - third * 3), 'g', 4) + " " + kPrefix[third] + unit;
+}
+
+double of_precision(Precision precision, double fp32, double tf32, double half) {
+  return precision == Precision::Fp32 ? fp32 : precision == Precision::Tf32 ? tf32 : half;
+}
+
+// From the makers' data sheets, dense, without sparsity: FLOP/s and B/s.
+prof::Ceilings of_data_sheet(const QString& device, Precision precision) {
+  struct Known {
+    const char* part;
+    double fp32, tf32, half, bytes;
+  };
+  static constexpr Known kKnown[] = {{"H200", 67e12, 494e12, 989e12, 4.8e12},
+                                     {"H100", 67e12, 494e12, 989e12, 3.35e12},
+                                     {"A100", 19.5e12, 156e12, 312e12, 2.0e12}};
+  for (const Known& known : kKnown)
+    if (device.contains(QLatin1String(known.part)))
+      return {of_precision(precision, known.fp32, known.tf32, known.half), known.bytes};
+  return {};
+}
+
+std::optional<prof::Ceilings> measured_roof(const lab::Ceilings& seen, Precision precision) {
+  const double flops = of_precision(precision, seen.fp32_flops_s, seen.tf32_flops_s, seen.fp16_flops_s);
+  if (!(flops > 0 && seen.read_write_bytes_s > 0)) return std::nullopt;
+  return prof::Ceilings{flops, seen.read_write_bytes_s};
+}
+
+// It ran on the card of this machine.
+bool can_measure(const Run& run) {
+  return device_info().cuda && run.device == QString::fromStdString(device_info().name);
+}
+
+}  // namespace
+
+Roof roof_of(const QString& device, Precision precision) {
+  if (const auto seen = measured_roof(lab::remembered_ceilings(device.toStdString()), precision))
+    return {*seen, true, false, QObject::tr("measured on this machine")};
+  return {of_data_sheet(device, precision), false, false, QObject::tr("data sheet")};
+}
+
+Roof roof_of(const Run& run) {
+  const Precision precision = run.spec.exec.precision;
+  if (const auto kept = run.reader ? kept_ceilings(run.reader->summary()) : std::nullopt)
+    if (const auto seen = measured_roof(kept->ceilings, precision))
+      return {*seen, true, true,
+              kept->driver.empty()
+                  ? QObject::tr("measured where it was recorded")
+                  : QObject::tr("measured where it was recorded, driver %1").arg(QString::fromStdString(kept->driver))};
+  return roof_of(run.device, precision);
+}
+
+RooflineView::RooflineView(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection) {
+  setAccessibleName(tr("Roofline: FLOP per second by FLOP per byte"));
+  connect(selection, &Selection::changed, this, qOverload<>(&QWidget::update));
+}
+
+void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, const Roof& roof) {
+  run_ = run, points_ = std::move(points), roof_ = roof;
+  const prof::Ceilings& ceilings = roof.ceilings;
+  std::erase_if(points_, [](const prof::RooflinePoint& p) { return p.flops_per_s <= 0 || p.intensity <= 0; });
+  if (!points_.empty()) {
+    double least_x = 1e9, most_x = 0, least_y = 1e18, most_y = std::max(1.0, ceilings.flops_per_s);
+    for (const auto& p : points_)
+      least_x = std::min(least_x, p.intensity), most_x = std::max(most_x, p.intensity),
+      least_y = std::min(least_y, p.flops_per_s), most_y = std::max(most_y, p.flops_per_s);
+    if (ceilings.bytes_per_s > 0) most_x = std::max(most_x, ceilings.flops_per_s / ceilings.bytes_per_s * 2);
+    x_low_ = std::floor(std::log10(least_x)), x_high_ = std::ceil(std::log10(most_x) + 0.01);
+    y_low_ = std::floor(std::log10(least_y)), y_high_ = std::ceil(std::log10(most_y) + 0.05);
+  }
+  update();
+}
+
+QRectF RooflineView::area() const {
+  return {kChartLeft, kChartTop, std::max(10.0, width() - double(kChartLeft) - kChartRight),
+          std::max(10.0, height() - double(kChartTop) - kChartBottom)};
+}
+double RooflineView::x(double v) const {
+  return area().left() + (std::log10(v) - x_low_) / (x_high_ - x_low_) * area().width();
+}
+double RooflineView::y(double v) const {
+  return area().bottom() - (std::log10(v) - y_low_) / (y_high_ - y_low_) * area().height();
+}
+QPointF RooflineView::placeOf(const prof::RooflinePoint& point) const {
+  return {x(point.intensity), y(point.flops_per_s)};
+}
+
+void RooflineView::paintRoof(QPainter& painter) const {
+  const prof::Ceilings& ceilings = roof_.ceilings;
+  if (ceilings.flops_per_s <= 0 || ceilings.bytes_per_s <= 0) return;
+  const Theme& t = theme();
+  const double ridge = ceilings.flops_per_s / ceilings.bytes_per_s, low = std::pow(10, x_low_);
+  painter.save();
+  painter.setClipRect(area().adjusted(0, -2, 0, 0));
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(t.text, 1.7));
+  painter.drawPolyline(QPolygonF{QPointF(x(low), y(low * ceilings.bytes_per_s)),
+                                 QPointF(x(ridge), y(ceilings.flops_per_s)),
+                                 QPointF(area().right(), y(ceilings.flops_per_s))});
+  painter.restore();
+  painter.setPen(t.secondary);
+  painter.setFont(ui_font(11));
+  painter.drawText(QRectF(area().left(), y(ceilings.flops_per_s) + 3, area().width() - 4, 16), Qt::AlignRight,
+                   significant_text(ceilings.flops_per_s / 1e12) + " TFLOP/s · " +
+                       significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")");
+}
+
+void RooflineView::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Theme& t = theme();
+  painter.fillRect(rect(), t.base);
+  const QRectF box = area();
+  painter.setFont(ui_font(11));
+  for (int p = static_cast<int>(x_low_); p <= static_cast<int>(x_high_); ++p) {
+    const double at = std::round(x(std::pow(10.0, p)));
+    painter.fillRect(QRectF(at, box.top(), 1, box.height()), t.grid);
+    painter.setPen(t.quiet);
+    painter.drawText(QRectF(at - 40, box.bottom() + 4, 80, 16), Qt::AlignCenter,
+                     QString::number(std::pow(10.0, p), 'g', 4));
+  }
+  for (int p = static_cast<int>(y_low_); p <= static_cast<int>(y_high_); ++p) {
+    const double at = std::round(y(std::pow(10.0, p)));
+    painter.fillRect(QRectF(box.left(), at, box.width(), 1), t.grid);
+    painter.setPen(t.quiet);
+    painter.drawText(QRectF(0, at - 8, kChartLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, power_text(p, "FLOP/s"));
+  }
+  painter.fillRect(QRectF(box.left(), box.top(), 1, box.height()), t.strong_border);
+  painter.fillRect(QRectF(box.left(), box.bottom(), box.width(), 1), t.strong_border);
+  painter.setPen(t.quiet);
+  painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignCenter, tr("FLOP per byte moved"));
+  if (std::ranges::any_of(points_, [](const auto& p) { return p.phase == "evaluate"; }))
+    painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignRight, tr("ring: in evaluation"));
+  if (points_.empty()) {
+    const QString words =
+        !run_ ? tr("Tick a traced run, or train: each op appears here,\nwhat it reached against what it moved.")
+        : run_->origin == RunOrigin::Imported
+            ? tr("What the kernels of a recorded program compute is not known,\nso that they have no place here.")
+            : tr("Each op of a traced run appears here:\nwhat it reached against what it moved.");
+    painter.setFont(ui_font(12.5));
+    QRectF around = painter.boundingRect(box, Qt::AlignCenter, words).adjusted(-12, -8, 12, 8);
+    painter.fillRect(around, t.base);
+    painter.drawText(box, Qt::AlignCenter, words);
+    return;
+  }
+  paintRoof(painter);
+  painter.setRenderHint(QPainter::Antialiasing);
+  const auto* chosen = selection_->get<OpChoice>();
+  for (const auto& point : points_) {
+    const QPointF at = placeOf(point);
+    const bool selected = chosen && chosen->run == run_ && std::ranges::find(point.ops, chosen->op) != point.ops.end();
+    const bool evaluates = point.phase == "evaluate";
+    painter.setPen(selected ? QPen(t.text, 2) : evaluates ? QPen(t.of(point.meaning), 2) : QPen(t.fill_edge, 1));
+    painter.setBrush(evaluates ? t.base : t.of(point.meaning));
+    const double radius = selected ? 7 : 5;
+    painter.drawEllipse(at, radius, radius);
+  }
+  paintNames(painter, box);
+}
+
+// Beside its point, where neither a name nor another point is; what finds no room says its name when pointed at.
+void RooflineView::paintNames(QPainter& painter, const QRectF& box) const {
+  std::vector<QRectF> taken;
+  for (const auto& point : points_) {
+    const QPointF at = placeOf(point);
+    taken.emplace_back(at.x() - 4, at.y() - 4, 8, 8);
+  }
+  painter.setPen(theme().secondary);
+  for (size_t i = 0; i < points_.size(); ++i) {
+    const QPointF at = placeOf(points_[i]);
+    const QString name = QString::fromStdString(points_[i].name);
+    const double width = painter.fontMetrics().horizontalAdvance(name) + 4;
+    for (const QRectF& label :
+         {QRectF(at.x() + 9, at.y() - 8, width, 16), QRectF(at.x() - 9 - width, at.y() - 8, width, 16),
+          QRectF(at.x() - width / 2, at.y() - 22, width, 16), QRectF(at.x() - width / 2, at.y() + 7, width, 16)}) {
+      if (!box.contains(label) || std::ranges::any_of(taken, [&](const QRectF& r) { return r.intersects(label); }))
+        continue;
+      taken.push_back(label);
+      painter.drawText(label, Qt::AlignVCenter, name);
+      break;
+    }
+  }
+}
+
+int RooflineView::pointAt(QPointF at) const {
+  for (size_t i = 0; i < points_.size(); ++i)
+    if (QLineF(placeOf(points_[i]), at).length() < 9) return static_cast<int>(i);
+  return -1;
+}
+
+void RooflineView::mousePressEvent(QMouseEvent* event) {
+  const int i = pointAt(event->position());
+  if (i >= 0 && run_) selection_->reveal(OpChoice{run_, points_[static_cast<size_t>(i)].op});
+}
+
+QString RooflineView::tipAt(QPointF at) const {
+  const int i = pointAt(at);
+  if (i < 0) return {};
+  const auto& p = points_[static_cast<size_t>(i)];
+  QString text =
+      QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer) + " · " + p.phase) + "\n" +
+      significant_text(p.flops_per_s / 1e9) + " GFLOP/s · " + significant_text(p.bytes_per_s / 1e9) + " GB/s\n" +
+      tr("%1 executions, %2 in all").arg(count_text(static_cast<int64_t>(p.executions)), span_time(p.time_ns));
+  if (roof_.ceilings.flops_per_s > 0)
+    text += "\n" + tr("%1 % of the roof, %2 bound")
+                       .arg(fixed_text(p.share * 100, 1), p.memory_bound ? tr("memory") : tr("compute"));
+  return text;
+}
+
+bool RooflineView::event(QEvent* event) {
+  return showed_tip(event, this, [this](QPointF at) { return tipAt(at); }) || QWidget::event(event);
+}
+
+RooflinePanel::RooflinePanel(Selection* selection, QWidget* parent)
+    : Pane(tr("Roofline"), parent),
+      view_(new RooflineView(selection, this)),
+      measure_(new QPushButton(tr("Measure this card"), this)) {
+  legend()->hide();
+  measure_->hide();
+  connect(measure_, &QPushButton::clicked, this, &RooflinePanel::measure);
+  addOption(measure_);
+  setBody(view_);
+  refresh_.setInterval(kRooflineRefreshMs);
+  connect(&refresh_, &QTimer::timeout, this, [this] {
+    if (isVisible() && run_ && run_->live()) refresh();
+  });
+  refresh_.start();
+}
+
+void RooflinePanel::setRun(Run* run) {
+  run_ = run;
+  if (isVisible() || !run) refresh();
+}
+
+void RooflinePanel::showEvent(QShowEvent* event) {
+  Pane::showEvent(event);
+  refresh();
+}
+
+RooflinePanel::~RooflinePanel() { cancel_ = true; }
+
+// Some seconds of the whole card: not while something trains on it.
+void RooflinePanel::measure() {
+  measuring_ = true;
+  refresh();
+  thread_ = std::jthread([this] {
+    QString problem;
+    try {
+      lab::measure_ceilings(cancel_);
+    } catch (const std::exception& failure) {
+      problem = QString::fromUtf8(failure.what());
+    }
+    QMetaObject::invokeMethod(this, [this, problem] {
+      measuring_ = false;
+      measure_->setToolTip(problem);
+      refresh();
+    });
+  });
+}
+
+void RooflinePanel::refresh() {
+  if (!run_) return measure_->hide(), view_->setPoints(nullptr, {}, {}), setTitle(tr("Roofline"), {});
+  const Roof roof = roof_of(*run_);
+  measure_->setVisible(can_measure(*run_) && !roof.recorded);
+  measure_->setEnabled(!run_->live() && !measuring_);
+  measure_->setText(measuring_ ? tr("Measuring…") : roof.measured ? tr("Measure again") : tr("Measure this card"));
+  if (run_->live()) measure_->setToolTip(tr("When the training has ended: it takes the whole card for some seconds"));
+  const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
+  view_->setPoints(run_, prof::roofline(run_->trace, begin, end, roof.ceilings), roof);
+  setTitle(tr("Roofline"), roof.ceilings.flops_per_s > 0
+                               ? run_->title
+                               : tr("%1 · no ceiling is known for this device").arg(run_->title));
+}
+
+}  // namespace ws::app

@@ -1,0 +1,65 @@
+// One choice: its label, its editor, one sentence for the chosen value, and why others are blocked.
+#pragma once
+#include <QWidget>
+
+#include "engine/plan/run_spec.h"
+
+class QCheckBox;
+class QComboBox;
+class QGridLayout;
+class QLabel;
+class QLineEdit;
+
+namespace ws::app {
+
+class LayerEditor;
+class SegmentedRow;
+
+QString value_label(std::string_view value);  // "stream-ordered" → "stream"
+// What a choice does, and in stronger ink what to look at.
+QString explained(std::string_view sentence);
+
+class FieldRow : public QWidget {
+  Q_OBJECT
+ public:
+  FieldRow(const Field& field, QWidget* parent = nullptr);
+  const Field& field() const { return field_; }
+  bool half() const { return half_; }  // two of them share a line
+  void setLabelWidth(int width);
+  // Shows the value of `spec`; `preset` is what it is compared with, `cuda` whether a GPU can be used.
+  void refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked);
+
+ signals:
+  void edited(const QString& key, const QString& value);
+  void browse(const QString& key);
+  void focused(const QString& key);  // a number, whose explanation stands elsewhere
+
+ protected:
+  bool eventFilter(QObject* object, QEvent* event) override;
+
+ private:
+  void build();
+  QWidget* buildChoice();
+  QWidget* buildText();
+  void addNotes();
+  QString tip(const QString& before, bool changed, bool locked) const;
+  void commitText();
+  void refreshValue(const QString& value);
+  void refreshBlocked(const RunSpec& spec, bool cuda);
+  void explain(const QString& value);
+
+  const Field& field_;
+  bool half_ = false;
+  QString value_;
+  QGridLayout* grid_ = nullptr;
+  QLabel* label_ = nullptr;
+  QLabel* explain_ = nullptr;
+  QLabel* blocked_ = nullptr;
+  SegmentedRow* segments_ = nullptr;
+  QComboBox* combo_ = nullptr;
+  QCheckBox* check_ = nullptr;
+  QLineEdit* edit_ = nullptr;
+  LayerEditor* layers_ = nullptr;
+};
+
+}  // namespace ws::app

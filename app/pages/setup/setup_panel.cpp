@@ -1,0 +1,357 @@
+#include "app/pages/setup/setup_panel.h"
+
+#include <QFileDialog>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QVBoxLayout>
+#include <utility>
+
+#include "app/core/runs/data_shape.h"
+#include "app/pages/setup/field_row.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/section.h"
+#include "app/pages/setup/spec_json_dialog.h"
+#include "app/widgets/theme.h"
+#include "app/text/qt_text.h"
+
+namespace ws::app {
+namespace {
+
+const char* const kGroups[] = {"Data", "Model", "Training", "Execution"};
+
+// The table's order, with Execution in the order of the window: what is most instructive first.
+std::vector<const Field*> fields_of(const QString& group) {
+  std::vector<const Field*> found;
+  for (const Field& f : fields())
+    if (text(f.group) == group) found.push_back(&f);
+  if (group != "Execution") return found;
+  static const char* const last[] = {"exec.matmul", "exec.streams", "exec.device"};
+  for (const char* key : last) {
+    const auto at = std::find_if(found.begin(), found.end(), [key](const Field* f) { return f->key == key; });
+    if (at != found.end()) std::rotate(at, at + 1, found.end());
+  }
+  return found;
+}
+
+}  // namespace
+
+SetupPanel::SetupPanel(QWidget* parent) : QWidget(parent) {
+  style_ground(*this, "panel");
+  build();
+  preset_ = spec_;
+  refresh();
+}
+
+void SetupPanel::build() {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(buildHeader());
+  auto* scroll = new QScrollArea(this);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  auto* inside = inside_ = new QWidget(scroll);
+  style_ground(*inside, "panel");
+  auto* list = new QVBoxLayout(inside);
+  list->setContentsMargins(0, 0, 0, 0);
+  list->setSpacing(0);
+  scroll->setWidget(inside);
+  column->addWidget(scroll, 1);
+  for (const char* group : kGroups) {
+    buildSection(group);
+    list->addWidget(sections_[group]);
+  }
+  list->addStretch(1);
+  column->addWidget(buildFooter());
+}
+
+QSize SetupPanel::minimumSizeHint() const {
+  constexpr int kLeast = 266, kScrollBar = 8;
+  return {std::max(kLeast, inside_->minimumSizeHint().width() + kScrollBar), 200};
+}
+
+QWidget* SetupPanel::buildHeader() {
+  auto* header = new QWidget(this);
+  style_ground(*header, "header");
+  header->setFixedHeight(28);
+  auto* row = new QHBoxLayout(header);
+  row->setContentsMargins(10, 0, 8, 0);
+  auto* title = new QLabel(tr("Setup"), header);
+  title->setFont(ui_font(12.5, 600));
+  preset_button_ = new QPushButton(tr("No preset"), header);
+  preset_button_->setProperty("small", true);
+  preset_button_->setProperty("menu", true);
+  preset_button_->setFont(ui_font(12));
+  preset_button_->setAccessibleName(tr("Preset"));
+  preset_button_->setMenu(new QMenu(preset_button_));
+  connect(preset_button_->menu(), &QMenu::aboutToShow, this, &SetupPanel::fillPresets);
+  row->addWidget(title);
+  row->addStretch(1);
+  row->addWidget(preset_button_);
+  return header;
+}
+
+QWidget* SetupPanel::buildFooter() {
+  auto* footer = new QWidget(this);
+  style_ground(*footer, "footer");
+  footer->setFixedHeight(36);
+  auto* row = new QHBoxLayout(footer);
+  row->setContentsMargins(10, 0, 8, 0);
+  footer_ = new QLabel(footer);
+  footer_->setFont(ui_font(11.5));
+  footer_->setWordWrap(true);
+  apply_ = new QPushButton(tr("Apply"), footer);
+  apply_->setProperty("small", true);
+  connect(apply_, &QPushButton::clicked, this, &SetupPanel::applyPending);
+  row->addWidget(footer_, 1);
+  row->addWidget(apply_);
+  return footer;
+}
+
+void SetupPanel::buildSection(const QString& group) {
+  auto* section = new Section(group, this);
+  connect(section, &Section::toggled, this, [this] { updateGeometry(); });
+  sections_[group] = section;
+  auto* grid = grids_[group] = new QGridLayout;
+  grid->setHorizontalSpacing(8);
+  grid->setVerticalSpacing(group == "Execution" ? 10 : 6);
+  grid->setColumnStretch(0, 1);
+  grid->setColumnStretch(1, 1);
+  section->body()->addLayout(grid);
+  bool any_advanced = false;
+  for (const Field* field : fields_of(group)) {
+    addRow(*field, section);
+    any_advanced = any_advanced || advanced(field->key);
+  }
+  hints_[group] = addNote(section);
+  hints_[group]->setObjectName("explain");
+  if (group == "Model") chain_ = addNote(section), estimate_ = addNote(section);
+  if (!any_advanced) return;
+  auto* more = more_[group] = new QPushButton(section);
+  more->setProperty("link", true);
+  more->setFont(ui_font(11));
+  connect(more, &QPushButton::clicked, this, [this, group] {
+    show_more_[group] = !show_more_[group];
+    relayout(group);
+  });
+  section->body()->addWidget(more, 0, Qt::AlignLeft);
+}
+
+void SetupPanel::addRow(const Field& field, Section* section) {
+  auto* row = new FieldRow(field, section);
+  connect(row, &FieldRow::edited, this, &SetupPanel::set);
+  connect(row, &FieldRow::focused, this, [this, group = text(field.group)](const QString& key) {
+    hint_keys_[group] = key;
+    showHint(group);
+  });
+  connect(row, &FieldRow::browse, this, [this](const QString& key) {
+    const bool folder = spec_.data.name == "idx";
+    const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of IDX files"))
+                                : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
+                                                               tr("Tables (*.csv *.txt);;All files (*)"));
+    if (!path.isEmpty()) set(key, path);
+  });
+  rows_.push_back(row);
+}
+
+QLabel* SetupPanel::addNote(Section* section) {
+  auto* label = new QLabel(section);
+  label->setFont(ui_font(11));
+  label->setWordWrap(true);
+  label->setForegroundRole(QPalette::PlaceholderText);
+  label->setMinimumWidth(10);
+  section->body()->addWidget(label);
+  return label;
+}
+
+// Numbers stand two to a line and have no room for a sentence each: the one that was looked at last has it below them.
+void SetupPanel::showHint(const QString& group) {
+  const FieldRow* shown = nullptr;
+  for (const FieldRow* row : rows_) {
+    if (text(row->field().group) != group || !row->half() || row->isHidden()) continue;
+    if (!shown || text(row->field().key) == hint_keys_[group]) shown = row;
+  }
+  QLabel* hint = hints_[group];
+  hint->setVisible(shown != nullptr);
+  if (shown)
+    hint->setText(
+        QString("<b>%1</b> %2").arg(text(shown->field().label).toHtmlEscaped(), explained(shown->field().explain)));
+}
+
+// Puts the rows that matter into the grid: numbers two to a line, everything else on a line of its own.
+void SetupPanel::relayout(const QString& group) {
+  QGridLayout* grid = grids_[group];
+  while (QLayoutItem* item = grid->takeAt(0)) delete item;
+  int line = 0, column = 0;
+  for (FieldRow* row : rows_) {
+    if (text(row->field().group) != group) continue;
+    const std::string key(row->field().key);
+    const bool shown = relevant(spec_, key) &&
+                       (show_more_[group] || !advanced(key) || field_text(spec_, key) != field_text(RunSpec{}, key));
+    row->setVisible(shown);
+    if (!shown) continue;
+    if (!row->half() && column == 1) ++line, column = 0;
+    row->setLabelWidth(row->half() && column == 1 ? 0 : 66);
+    grid->addWidget(row, line, column, 1, row->half() ? 1 : 2);
+    if (row->half() && column == 0)
+      column = 1;
+    else
+      ++line, column = 0;
+  }
+  showHint(group);
+  updateGeometry();  // what is shown now may need a wider dock
+  if (more_.count(group)) more_[group]->setText(show_more_[group] ? tr("Fewer choices") : tr("More choices"));
+}
+
+FieldRow* SetupPanel::row(std::string_view key) const {
+  for (FieldRow* row : rows_)
+    if (row->field().key == key) return row;
+  return nullptr;
+}
+
+void SetupPanel::setSpec(const RunSpec& spec) {
+  spec_ = preset_ = spec;
+  refresh();
+  emit specChanged();
+}
+
+void SetupPanel::setCuda(bool cuda) {
+  cuda_ = cuda, cuda_known_ = true;
+  const QStringList notes = std::exchange(fit_later_, false) ? fit() : QStringList();
+  refresh();
+  if (!notes.isEmpty()) say(notes.join(' '), false), emit specChanged();
+}
+
+QStringList SetupPanel::fit() {
+  std::vector<std::string> notes, ignored;
+  const bool untouched = spec_ == preset_;
+  spec_ = fit_to_machine(spec_, cuda_, notes);
+  preset_ = untouched ? spec_ : fit_to_machine(preset_, cuda_, ignored);
+  QStringList lines;
+  for (const std::string& note : notes) lines << QString::fromStdString(note);
+  return lines;
+}
+
+void SetupPanel::setLive(std::optional<RunSpec> running) {
+  if (running.has_value() == running_.has_value() && running == running_) return;
+  running_ = std::move(running);
+  refresh();
+}
+
+void SetupPanel::setOther(std::optional<RunSpec> other, QChar letter) {
+  other_ = std::move(other), other_letter_ = letter;
+  refreshNotes();
+}
+
+void SetupPanel::setCompact(bool compact) {
+  for (const char* group : kGroups) sections_[group]->setOpen(!compact || QString(group) == "Execution");
+}
+
+bool SetupPanel::usePreset(const QString& name) {
+  try {
+    spec_ = preset_ = load_spec(name.toStdString());
+    fit_later_ = !cuda_known_;
+    const QStringList notes = cuda_known_ ? fit() : QStringList();
+    setSpec(spec_);
+    if (!notes.isEmpty()) say(notes.join(' '), false);
+    return true;
+  } catch (const Failure& problem) {
+    say(QString::fromUtf8(problem.what()), true);
+    return false;
+  }
+}
+
+void SetupPanel::fillPresets() {
+  QMenu* menu = preset_button_->menu();
+  menu->clear();
+  for (const Preset& preset : presets()) {
+    QAction* action = menu->addAction(QString::fromStdString(preset.title));
+    action->setToolTip(QString::fromStdString(preset.text));
+    connect(action, &QAction::triggered, this, [this, name = preset.name] { usePreset(QString::fromStdString(name)); });
+  }
+  menu->setToolTipsVisible(true);
+  menu->addSeparator();
+  connect(menu->addAction(tr("Undo all changes")), &QAction::triggered, this, [this] { setSpec(preset_); });
+  connect(menu->addAction(tr("Defaults")), &QAction::triggered, this, [this] {
+    std::vector<std::string> notes;
+    setSpec(fit_to_machine(RunSpec{}, cuda_, notes));
+  });
+  connect(menu->addAction(tr("Edit as JSON…")), &QAction::triggered, this, &SetupPanel::editJson);
+}
+
+void SetupPanel::editJson() {
+  SpecJsonDialog dialog(spec_, this);
+  if (dialog.exec() != QDialog::Accepted) return;
+  spec_ = dialog.spec();
+  refresh();
+  emit specChanged();
+}
+
+void SetupPanel::set(const QString& key, const QString& value) {
+  try {
+    set_field(spec_, key.toStdString(), value.toStdString());
+  } catch (const Failure& problem) {
+    refresh();
+    say(QString::fromUtf8(problem.what()), true);
+    return;
+  }
+  // A line predicts a number: the loss and the shape follow the data instead of leaving an impossible pair behind.
+  if (key == "data.name") {
+    const bool line = value == "line";
+    if (line) spec_.model.kind = ModelKind::Linear;
+    if (line != (spec_.model.loss == LossKind::MeanSquared) && value != "csv")
+      spec_.model.loss = line ? LossKind::MeanSquared : LossKind::CrossEntropy;
+    if (!line) spec_.model.kind = ModelKind::Mlp;
+  }
+  refresh();
+  emit specChanged();
+}
+
+void SetupPanel::refresh() {
+  for (const char* group : kGroups) relayout(group);
+  for (FieldRow* row : rows_) row->refresh(spec_, preset_, cuda_, running_ && !row->field().live);
+  const bool named = !preset_.name.empty();
+  QString title = tr("No preset");
+  if (named) {
+    title = QString::fromStdString(preset_.name);
+    for (const Preset& preset : presets())
+      if (preset.name == preset_.name) title = QString::fromStdString(preset.title);
+    title = tr("Preset: %1").arg(title);
+  }
+  const QFontMetrics metrics(ui_font(12));
+  preset_button_->setText(metrics.elidedText(title, Qt::ElideRight, 170));
+  preset_button_->setToolTip(title);
+  updateGeometry();
+  refreshNotes();
+  refreshFooter();
+}
+
+std::vector<FieldChange> SetupPanel::pending() const {
+  std::vector<FieldChange> waiting;
+  if (!running_) return waiting;
+  for (const FieldChange& change : diff(*running_, spec_))
+    if (ws::field(change.key).live) waiting.push_back(change);
+  return waiting;
+}
+
+void SetupPanel::applyPending() {
+  for (const FieldChange& change : pending())
+    emit apply(QString::fromStdString(change.key), QString::fromStdString(change.to));
+}
+
+void SetupPanel::say(const QString& message, bool problem) {
+  footer_->setText(message);
+  QPalette palette = footer_->palette();
+  palette.setColor(QPalette::WindowText, problem ? theme().worse : theme().secondary);
+  footer_->setPalette(palette);
+  footer_->setToolTip(message);
+}
+
+QString SetupPanel::message() const { return footer_->text(); }
+
+}  // namespace ws::app

@@ -1,0 +1,79 @@
+// The Setup dock: every choice of a run, grouped, explained, with what is blocked and what it will cost.
+#pragma once
+#include <QWidget>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "engine/plan/run_spec.h"
+
+class QGridLayout;
+class QLabel;
+class QPushButton;
+
+namespace ws::app {
+
+class FieldRow;
+class Section;
+
+class SetupPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit SetupPanel(QWidget* parent = nullptr);
+
+  QSize minimumSizeHint() const override;  // wide enough for every row in the fonts that there are
+  const RunSpec& spec() const { return spec_; }
+  void setSpec(const RunSpec& spec);  // and what "changed" compares with
+  void setCuda(bool cuda);            // once it is known; a preset chosen before is fitted to the machine then
+  // While a run trains, choices that cannot change are for the next run and the others wait for Apply.
+  void setLive(std::optional<RunSpec> running);
+  void setOther(std::optional<RunSpec> other, QChar letter);  // the run that the Execution title compares with
+  void setCompact(bool compact);                              // folds all but Execution
+  bool usePreset(const QString& name);
+  void editJson();
+  void set(const QString& key, const QString& value);  // as if a person had chosen it
+  FieldRow* row(std::string_view key) const;
+  QString message() const;
+
+ signals:
+  void specChanged();
+  void apply(const QString& key, const QString& value);
+
+ private:
+  void build();
+  QWidget* buildHeader();
+  QWidget* buildFooter();
+  void buildSection(const QString& group);
+  void addRow(const Field& field, Section* section);
+  QLabel* addNote(Section* section);
+  void showHint(const QString& group);
+  void fillPresets();
+  void applyPending();
+  QStringList fit();  // to what this machine can run; returns what was changed
+  void refresh();
+  void relayout(const QString& group);
+  void refreshNotes();
+  void refreshFooter();
+  void say(const QString& message, bool problem);
+  std::vector<FieldChange> pending() const;
+
+  RunSpec spec_, preset_;
+  std::optional<RunSpec> running_, other_;
+  QChar other_letter_;
+  bool cuda_ = false, cuda_known_ = false, fit_later_ = false;
+  std::map<QString, Section*> sections_;
+  std::map<QString, QGridLayout*> grids_;
+  std::map<QString, QPushButton*> more_;
+  std::map<QString, bool> show_more_;
+  std::map<QString, QLabel*> hints_;  // what the number somebody looked at last means
+  std::map<QString, QString> hint_keys_;
+  std::vector<FieldRow*> rows_;
+  QWidget* inside_ = nullptr;  // what scrolls
+  QLabel* chain_ = nullptr;
+  QLabel* estimate_ = nullptr;
+  QLabel* footer_ = nullptr;
+  QPushButton* apply_ = nullptr;
+  QPushButton* preset_button_ = nullptr;
+};
+
+}  // namespace ws::app

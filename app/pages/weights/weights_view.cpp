@@ -1,0 +1,250 @@
+#include <QPainter>
+#include <QPainterPath>
+#include <cmath>
+
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/pages/weights/weights_panel.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kMostFilters = 40, kMostPoints = 1500;
+
+// Zero is the ground; below blue, above orange: both run colours, told apart with any colour sight.
+QRgb signed_colour(double share) {
+  const Theme& t = theme();
+  const QColor end = share < 0 ? t.of(prof::Meaning::Matrix) : t.run[0], ground = t.base;
+  const double s = std::min(1.0, std::abs(share));
+  return qRgb(static_cast<int>(ground.red() + (end.red() - ground.red()) * s),
+              static_cast<int>(ground.green() + (end.green() - ground.green()) * s),
+              static_cast<int>(ground.blue() + (end.blue() - ground.blue()) * s));
+}
+
+QImage filter_image(const LayerWeights& layer, int64_t column, int64_t wide, int64_t high) {
+  QImage image(static_cast<int>(wide), static_cast<int>(high), QImage::Format_RGB32);
+  float most = 1e-9F;
+  for (int64_t i = 0; i < layer.rows; ++i)
+    most = std::max(most, std::abs(layer.now[static_cast<size_t>(i * layer.cols + column)]));
+  for (int64_t i = 0; i < wide * high; ++i)
+    image.setPixel(static_cast<int>(i % wide), static_cast<int>(i / wide),
+                   signed_colour(static_cast<double>(layer.now[static_cast<size_t>(i * layer.cols + column)] / most)));
+  return image;
+}
+
+QImage sample_image(const data::Dataset& data, const data::Split& part, int64_t row) {
+  QImage image(static_cast<int>(data.image_width), static_cast<int>(data.image_height), QImage::Format_RGB32);
+  const float* pixels = part.x.data() + row * data.features;
+  const auto [least, most] = std::minmax_element(pixels, pixels + data.features);
+  const float range = std::max(1e-6F, *most - *least);
+  for (int64_t i = 0; i < data.image_width * data.image_height; ++i) {
+    const int grey = static_cast<int>((pixels[i] - *least) / range * 255);
+    image.setPixel(static_cast<int>(i % data.image_width), static_cast<int>(i / data.image_width),
+                   qRgb(grey, grey, grey));
+  }
+  return image;
+}
+
+// "y = 2.00 x + 0.99 · x from −1.00 to 1.00"; of a curve or a plane its second range instead of the equation.
+QString plane_text(const WeightsSnapshot& s, float y_low, float y_high) {
+  const auto number = [](float value) { return significant_text(static_cast<double>(value)); };
+  const QString x = QObject::tr("x from %1 to %2").arg(number(s.x_low), number(s.x_high));
+  const auto line = straight_line(s);
+  if (!line) return x + QObject::tr(" · y from %1 to %2").arg(number(y_low), number(y_high));
+  const bool below = line->at_zero < 0;
+  return QObject::tr("y = %1 x %2 %3 · ")
+             .arg(significant_text(line->slope), below ? QStringLiteral("−") : QStringLiteral("+"),
+                  significant_text(std::abs(line->at_zero))) +
+         x;
+}
+
+QString class_name(const data::Dataset& data, int index) {
+  return static_cast<size_t>(index) < data.class_names.size()
+             ? QString::fromStdString(data.class_names[static_cast<size_t>(index)])
+             : QString::number(index);
+}
+
+}  // namespace
+
+LearnedView::LearnedView(Kind kind, const QString& name, QWidget* parent) : QWidget(parent), kind_(kind) {
+  setAccessibleName(name);
+  setMinimumSize(280, 300);
+}
+
+void LearnedView::setContent(std::shared_ptr<const WeightsSnapshot> snapshot,
+                             std::shared_ptr<const data::Dataset> rows) {
+  snapshot_ = std::move(snapshot), data_ = std::move(rows);
+  update();
+}
+
+bool LearnedView::hasContent() const {
+  if (!snapshot_ || !data_) return false;
+  const bool pictures = data_->image_width > 0;
+  switch (kind_) {
+    case Kind::Filters:
+      return pictures && !snapshot_->layers.empty() &&
+             snapshot_->layers[0].rows >= data_->image_width * data_->image_height;
+    case Kind::Samples:
+      return !snapshot_->samples.empty();
+    case Kind::Confusion:
+      return !snapshot_->confusion.empty();
+    case Kind::Plane:
+      return !snapshot_->line_x.empty() || !snapshot_->boundary.empty();
+  }
+  return false;
+}
+
+void LearnedView::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Theme& t = theme();
+  painter.fillRect(rect(), t.base);
+  painter.setPen(t.border);
+  painter.drawRect(rect().adjusted(0, 0, -1, -1));
+  painter.setPen(t.text);
+  painter.setFont(ui_font(12.5, 600));
+  painter.drawText(QRectF(10, 4, width() - 20, 20), Qt::AlignVCenter, accessibleName());
+  if (!hasContent()) return;
+  const QRectF area = QRectF(rect()).adjusted(10, 30, -10, -10);
+  switch (kind_) {
+    case Kind::Filters:
+      return paintFilters(painter, area);
+    case Kind::Samples:
+      return paintSamples(painter, area);
+    case Kind::Confusion:
+      return paintConfusion(painter, area);
+    case Kind::Plane:
+      return paintPlane(painter, area);
+  }
+}
+
+void LearnedView::paintFilters(QPainter& painter, QRectF area) {
+  const LayerWeights& layer = snapshot_->layers[0];
+  int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols)), columns = 1;
+  double side = 0;
+  for (int tried = 1; tried <= count; ++tried)  // as large as the pane allows
+    if (const double fits = std::min(area.width() / tried, area.height() / ((count + tried - 1) / tried)) - 4;
+        fits > side)
+      side = fits, columns = tried;
+  // More of them where the last column leaves room.
+  const int rows = (count + columns - 1) / columns;
+  columns = std::max(columns, static_cast<int>(area.width() / (side + 4)));
+  count = static_cast<int>(std::min<int64_t>(layer.cols, static_cast<int64_t>(columns) * rows));
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().quiet);
+  painter.drawText(
+      QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
+      count < layer.cols ? tr("%1 of %2 filters").arg(count).arg(layer.cols) : tr("%1 filters").arg(count));
+  painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
+  for (int i = 0; i < count; ++i)
+    painter.drawImage(
+        QRectF(area.left() + (side + 4) * (i % columns), area.top() + (side + 4) * (i / columns), side, side),
+        filter_image(layer, i, data_->image_width, data_->image_height));
+}
+
+void LearnedView::paintSamples(QPainter& painter, QRectF area) {
+  const Theme& t = theme();
+  const data::Split& part = data_->test.rows > 0 ? data_->test : data_->train;
+  const bool pictures = data_->image_width > 0;
+  constexpr double kGap = 6, kWords = 20, kMostSide = 92;
+  double side = 46;  // as large as all of them fit
+  const auto count = static_cast<double>(snapshot_->samples.size());
+  while (pictures && side < kMostSide &&
+         std::ceil(count / std::floor(area.width() / (side + 1 + kGap))) * (side + 1 + kWords) <= area.height())
+    ++side;
+  const double wide = pictures ? side + kGap : 150, high = pictures ? side + kWords : 20;
+  const int columns = std::max(1, static_cast<int>(area.width() / wide));
+  painter.setFont(ui_font(11));
+  for (size_t i = 0; i < snapshot_->samples.size(); ++i) {
+    const SamplePrediction& s = snapshot_->samples[i];
+    const QPointF at(area.left() + wide * static_cast<double>(i % static_cast<size_t>(columns)),
+                     area.top() + high * static_cast<double>(i / static_cast<size_t>(columns)));
+    if (at.y() + high > area.bottom()) break;
+    if (pictures) painter.drawImage(QRectF(at.x(), at.y(), side, side), sample_image(*data_, part, s.row));
+    const bool right = s.truth == s.guess;
+    painter.setPen(right ? t.secondary : t.worse);
+    const QString text =
+        (right ? QStringLiteral("✓ ") : QStringLiteral("✗ ")) + class_name(*data_, s.guess) +
+        (pictures ? QString() : QStringLiteral(" · ") + fixed_text(static_cast<double>(s.confidence) * 100, 0) + " %");
+    painter.drawText(QRectF(at.x(), at.y() + (pictures ? side + 1 : 0), wide - 4, 17), Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(wide) - 4));
+  }
+}
+
+void LearnedView::paintConfusion(QPainter& painter, QRectF area) {
+  const Theme& t = theme();
+  const auto& matrix = snapshot_->confusion;
+  const auto n = static_cast<double>(matrix.size());
+  const QRectF box = area.adjusted(66, 18, 0, 0);
+  const double cell = std::min(box.width() / n, box.height() / n);
+  painter.setFont(ui_font(11));
+  for (size_t truth = 0; truth < matrix.size(); ++truth) {
+    int total = 0;
+    for (int count : matrix[truth]) total += count;
+    painter.setPen(t.quiet);
+    painter.drawText(QRectF(area.left(), box.top() + cell * static_cast<double>(truth), 60, cell),
+                     Qt::AlignRight | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(class_name(*data_, static_cast<int>(truth)), Qt::ElideRight, 60));
+    painter.drawText(QRectF(box.left() + cell * static_cast<double>(truth), box.top() - 18, cell, 16), Qt::AlignCenter,
+                     painter.fontMetrics().elidedText(class_name(*data_, static_cast<int>(truth)), Qt::ElideRight,
+                                                      static_cast<int>(cell)));
+    for (size_t guess = 0; guess < matrix.size(); ++guess) {
+      const int count = matrix[truth][guess];
+      const QRectF place(box.left() + cell * static_cast<double>(guess), box.top() + cell * static_cast<double>(truth),
+                         cell - 2, cell - 2);
+      QColor fill = truth == guess ? t.of(prof::Meaning::Matrix) : t.worse;
+      fill.setAlphaF(total ? static_cast<float>(0.08 + 0.75 * std::sqrt(static_cast<double>(count) / total)) : 0.05F);
+      painter.fillRect(place, count ? fill : t.header);
+      if (count && cell > 15)
+        painter.setPen(t.text), draw_number(painter, place, Qt::AlignCenter, QString::number(count));
+    }
+  }
+  painter.setPen(t.quiet);
+  painter.drawText(QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
+                   tr("row: truth · column: guess · %1 rows").arg(count_text(snapshot_->confusion_rows)));
+}
+
+void LearnedView::paintPlane(QPainter& painter, QRectF area) {
+  const Theme& t = theme();
+  const WeightsSnapshot& s = *snapshot_;
+  const bool line = !s.line_x.empty();
+  float low = s.y_low, high = s.y_high;
+  if (line) {
+    const auto [least, most] = std::minmax_element(data_->train.targets.begin(), data_->train.targets.end());
+    low = *least - (*most - *least) * 0.08F, high = *most + (*most - *least) * 0.08F + 1e-6F;
+  }
+  const auto at = [&](float x, float y) {
+    return QPointF(area.left() + static_cast<double>((x - s.x_low) / (s.x_high - s.x_low)) * area.width(),
+                   area.bottom() - static_cast<double>((y - low) / (high - low)) * area.height());
+  };
+  if (!line) {
+    QImage ground(s.boundary_side, s.boundary_side, QImage::Format_ARGB32);
+    for (int i = 0; i < s.boundary_side * s.boundary_side; ++i) {
+      QColor fill = t.run[s.boundary[static_cast<size_t>(i)] % 8];
+      fill.setAlphaF(0.22F);
+      ground.setPixelColor(i % s.boundary_side, i / s.boundary_side, fill);
+    }
+    painter.drawImage(area, ground);
+  }
+  painter.setFont(ui_font(11));
+  painter.setPen(t.quiet);
+  painter.drawText(QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight, plane_text(s, low, high));
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setClipRect(area);
+  const int64_t step = std::max<int64_t>(1, data_->train.rows / kMostPoints);
+  for (int64_t row = 0; row < data_->train.rows; row += step) {
+    const auto i = static_cast<size_t>(row);
+    const QPointF place =
+        line ? at(data_->train.x[i], data_->train.targets[i]) : at(data_->train.x[i * 2], data_->train.x[i * 2 + 1]);
+    painter.setPen(QPen(t.base, 0.8));
+    painter.setBrush(line ? t.quiet : t.run[data_->train.labels[i] % 8]);
+    painter.drawEllipse(place, 3, 3);
+  }
+  if (!line) return;
+  QPainterPath path(at(s.line_x[0], s.line_y[0]));
+  for (size_t i = 1; i < s.line_x.size() && i < s.line_y.size(); ++i) path.lineTo(at(s.line_x[i], s.line_y[i]));
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(t.run[0], 2));
+  painter.drawPath(path);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,199 @@
+#include "app/report/report_pages.h"
+
+#include <QBuffer>
+#include <QPainter>
+#include <QPdfWriter>
+#include <algorithm>
+#include <cmath>
+
+#include "app/workspace/comparison_model.h"
+#include "app/core/report/report_figures.h"
+#include "app/report/svg_painter.h"
+#include "app/workspace/run.h"
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/base/whole_file.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kPageMargin = 56, kWidth = 794, kHeight = 1123;  // A4 at 96 dots an inch
+
+class Page {
+ public:
+  explicit Page(QPdfWriter& pdf) : pdf_(pdf), painter_(&pdf) {}
+
+  void text(const QString& text, double px, int weight = 400) {
+    painter_.setFont(letters(px, weight));
+    const QRectF room(kPageMargin, y_, kWidth - 2 * kPageMargin, 400);
+    const QRectF used = painter_.boundingRect(room, Qt::TextWordWrap, text);
+    turn(used.height());
+    painter_.drawText(QRectF(kPageMargin, y_, room.width(), used.height() + 2), Qt::TextWordWrap, text);
+    y_ += used.height() + 6;
+  }
+
+  // Title, picture and caption stay together.
+  void figure(const ReportFigure& figure) {
+    constexpr double kRoom = kHeight - 2 * kPageMargin - 90;  // of a page, beside title and caption
+    constexpr double kWords = 74, kLeastScale = 0.82;         // a little smaller rather than on the next page
+    const double whole = svg_size(figure.svg).height(), left = kHeight - kPageMargin - y_ - kWords - 1;
+    const double scale = std::min(1.0, (left >= kLeastScale * whole ? left : kRoom) / whole), height = whole * scale;
+    turn(height + kWords);
+    text(QString::fromStdString(figure.title), 15, 600);
+    paint_svg(painter_, figure.svg, {kPageMargin, y_}, scale);
+    y_ += height + 10;
+    text(QString::fromStdString(figure.caption), 11);
+    y_ += 12;
+  }
+
+  void kernels(const KernelTable& table) {
+    turn(120);
+    text(QObject::tr("%1, kernels by difference").arg(QString::fromStdString(table.title)), 15, 600);
+    const QString b = QString::fromStdString(table.title).right(1);
+    cells(QObject::tr("kernel"),
+          {QObject::tr("A, µs a step"), QObject::tr("%1, µs a step").arg(b), QObject::tr("%1 − A, µs").arg(b)});
+    for (const prof::KernelDelta& k : table.rows)
+      cells(QString::fromStdString(prof::plain_kernel_name(k.name)),
+            {QString::fromStdString(figure::fixed(k.a_us, 2)), QString::fromStdString(figure::fixed(k.b_us, 2)),
+             QString::fromStdString(figure::signed_fixed(k.delta_us(), 2))});
+    if (table.left_out > 0)
+      cells(QObject::tr("%1 more").arg(table.left_out),
+            {"", "", QString::fromStdString(figure::signed_fixed(table.left_out_us, 2))});
+    y_ += 12;
+  }
+
+ private:
+  // A row: a name, which is cut where it is long, and figures in columns.
+  void cells(const QString& name, const QStringList& figures) {
+    constexpr double kColumn = 78, kLine = 16;
+    turn(kLine);
+    const QFont font = letters(10, 400);
+    painter_.setFont(font);
+    const double room = kWidth - 2 * kPageMargin - kColumn * static_cast<double>(figures.size());
+    painter_.drawText(QRectF(kPageMargin, y_, room, kLine), Qt::AlignLeft | Qt::AlignVCenter,
+                      QFontMetricsF(font, painter_.device()).elidedText(name, Qt::ElideRight, room - 8));
+    double x = kPageMargin + room;
+    for (const QString& figure : figures) {
+      painter_.drawText(QRectF(x, y_, kColumn, kLine), Qt::AlignRight | Qt::AlignVCenter, figure);
+      x += kColumn;
+    }
+    y_ += kLine;
+  }
+
+  static QFont letters(double px, int weight) {
+    QFont font("Inter");
+    font.setPixelSize(static_cast<int>(px));
+    font.setWeight(static_cast<QFont::Weight>(weight));
+    font.setStyleStrategy(QFont::PreferNoShaping);  // other forms of a letter are not found by who searches the text
+    return font;
+  }
+
+  void turn(double needed) {
+    if (y_ + needed < kHeight - kPageMargin) return;
+    pdf_.newPage();
+    y_ = kPageMargin;
+  }
+  QPdfWriter& pdf_;
+  QPainter painter_;
+  double y_ = kPageMargin;
+};
+
+void write_runs(Page& page, const std::vector<ReportRun>& runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const ReportRun& r = runs[i];
+    page.text(QString("%1  %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(r.title)), 13, 600);
+    QStringList facts;
+    if (!r.device.empty()) facts << QString::fromStdString(r.device);
+    if (r.us_per_step > 0)
+      facts << QObject::tr("%1 µs a step").arg(r.us_per_step, 0, 'f', 1) +
+                   QString::fromStdString(step_against_first(runs, i));
+    if (r.whole_us_per_step > 0 && r.sample.traced())
+      facts << QObject::tr("%1 µs over the whole run").arg(r.whole_us_per_step, 0, 'f', 1);
+    if (r.samples_per_s > 0)
+      facts << QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(r.samples_per_s)));
+    facts << QObject::tr("%1 steps").arg(r.steps);
+    if (!r.accuracy.empty()) facts << QObject::tr("%1 % test accuracy").arg(r.accuracy.back().value, 0, 'f', 2);
+    if (!std::isnan(r.allocator_calls_per_step))
+      facts << QObject::tr("%1 driver calls a step").arg(r.allocator_calls_per_step, 0, 'f', 1);
+    if (r.peak_bytes > 0) facts << QObject::tr("peak %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
+    page.text(facts.join(QStringLiteral(" · ")), 11);
+  }
+  const auto warnings = unfair(runs);
+  if (!warnings.empty()) page.text(QObject::tr("Read with care"), 15, 600);
+  for (const std::string& sentence : warnings) page.text(QString::fromStdString(sentence), 11);
+  const auto rows = choices_that_differ(runs);
+  if (!rows.empty()) page.text(QObject::tr("What differs"), 15, 600);
+  for (const std::vector<std::string>& cells : rows) {
+    QStringList values;
+    for (size_t i = 1; i < cells.size(); ++i)
+      values << QString("%1 %2").arg(QChar('A' + static_cast<int>(i) - 1)).arg(QString::fromStdString(cells[i]));
+    page.text(QString::fromStdString(cells[0]) + ":  " + values.join(", "), 11);
+  }
+}
+
+// In memory first: QPdfWriter does not say when its file could not be written. What was there before is replaced by a
+// whole report or stays.
+void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
+  QBuffer memory;
+  memory.open(QIODevice::WriteOnly);
+  {
+    QPdfWriter pdf(&memory);
+    pdf.setResolution(96);
+    pdf.setPageSize(QPageSize(QPageSize::A4));
+    pdf.setPageMargins({});
+    pdf.setTitle("Warpscope report");
+    Page page(pdf);
+    page.text("Warpscope report", 11);
+    page.text(QString::fromStdString(headline(runs)), 22, 600);
+    write_runs(page, runs);
+    for (const ReportFigure& figure : figures(runs)) page.figure(figure);
+    for (const KernelTable& table : kernel_tables(runs)) page.kernels(table);
+  }
+  prof::write_whole(path.toStdString(), memory.data().toStdString());
+}
+
+}  // namespace
+
+ReportRun report_run(const Run& run) {
+  ReportRun out;
+  out.title = run.title.toStdString();
+  out.device = run.device.toStdString();
+  out.created = run.created.toString(Qt::ISODate).toStdString();
+  out.status = run.summary ? std::string(to_string(run.summary->status)) : run.live() ? "running" : "file";
+  if (run.origin != RunOrigin::Imported || !run.spec.name.empty()) out.spec.push_back(run.spec);
+  for (const StepPoint& p : run.steps) out.loss.push_back({p.step, p.wall_s, static_cast<double>(p.loss)});
+  if (!run.regression())
+    for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
+  out.sample = sample_of(run);
+  out.step = step_picture(run.marks(), run.trace, out.sample);
+  out.half_width_us = step_half_width(run, out.sample);
+  out.traced = traced_as(run.trace.span_count() > 0, !out.sample.work.empty());
+  out.losses = lost_records(run.trace.losses);
+  out.imported = run.origin == RunOrigin::Imported;
+  const double rows = rows_of_a_step(run);
+  take_speed(out, run.usPerStep(), std::isnan(rows) ? 0 : rows);
+  out.overhead_share = run.overheadMeasured() ? run.overhead_share : std::nan("");
+  out.overhead_spread = run.overhead_spread;
+  out.steps = run.summary ? run.summary->steps : static_cast<int64_t>(run.steps.size());
+  if (run.summary) {
+    out.wall_s = run.summary->wall_s;
+    out.peak_bytes = static_cast<double>(run.summary->peak_bytes);
+    if (out.steps > 0)
+      out.allocator_calls_per_step =
+          static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) /
+          static_cast<double>(out.steps);
+  }
+  return out;
+}
+
+void write_report(const std::vector<const Run*>& runs, const QString& path) {
+  std::vector<ReportRun> all;
+  for (const Run* run : runs) all.push_back(report_run(*run));
+  save_report(all, path);
+}
+
+void save_report(const std::vector<ReportRun>& runs, const QString& path) {
+  if (path.endsWith(".pdf")) return write_pdf(runs, path);
+  prof::write_whole(path.toStdString(), report_html(runs));
+}
+
+}  // namespace ws::app

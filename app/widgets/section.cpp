@@ -1,0 +1,75 @@
+#include "app/widgets/section.h"
+
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+
+SectionTitle::SectionTitle(const QString& title, QWidget* parent) : QAbstractButton(parent) {
+  setText(title);
+  setCheckable(true);
+  setChecked(true);
+  setAccessibleName(title);
+  setFocusPolicy(Qt::StrongFocus);
+  setFixedHeight(24);
+}
+
+void SectionTitle::setNote(const QString& note) {
+  note_ = note;
+  setAccessibleDescription(note);
+  update();
+}
+
+void SectionTitle::paintEvent(QPaintEvent*) {
+  const Theme& t = theme();
+  QPainter painter(this);
+  painter.fillRect(rect(), t.header);
+  painter.fillRect(QRect(0, height() - 1, width(), 1), t.border);
+  theme_icon(isChecked() ? "down" : "right", t.secondary).paint(&painter, QRect(5, 5, 14, 14));
+  painter.setFont(ui_font(12.5, 600));
+  painter.setPen(t.text);
+  const double title_width = QFontMetricsF(painter.font()).horizontalAdvance(text());
+  painter.drawText(QRect(22, 0, width(), height() - 1), Qt::AlignLeft | Qt::AlignVCenter, text());
+  painter.setPen(t.quiet);
+  const QRectF room(22 + title_width + 10, 0, width() - 32 - title_width - 10, height() - 1);
+  for (double size : {11.5, 10.5}) {
+    painter.setFont(ui_font(size));
+    if (QFontMetricsF(painter.font()).horizontalAdvance(note_) <= room.width()) break;
+  }
+  const QString note = QFontMetricsF(painter.font()).elidedText(note_, Qt::ElideRight, room.width());
+  painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, note);
+  if (!hasFocus()) return;
+  painter.setPen(QPen(t.focus, 2));
+  painter.drawRect(rect().adjusted(1, 1, -1, -2));
+}
+
+Section::Section(const QString& title, QWidget* parent)
+    : QWidget(parent), title_(new SectionTitle(title, this)), content_(new QWidget(this)) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(title_);
+  column->addWidget(content_);
+  body_ = new QVBoxLayout(content_);
+  body_->setContentsMargins(10, 8, 8, 10);
+  body_->setSpacing(9);
+  connect(title_, &QAbstractButton::toggled, this, [this](bool open) {
+    content_->setVisible(open);
+    showNote();
+    emit toggled(open);
+  });
+}
+
+bool Section::isOpen() const { return title_->isChecked(); }
+void Section::setOpen(bool open) { title_->setChecked(open); }
+
+void Section::setNotes(const QString& open, const QString& folded) {
+  open_note_ = open, folded_note_ = folded;
+  showNote();
+}
+
+void Section::showNote() { title_->setNote(isOpen() ? open_note_ : folded_note_); }
+
+}  // namespace ws::app

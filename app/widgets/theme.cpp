@@ -1,0 +1,263 @@
+#include "app/widgets/theme.h"
+
+#include <QApplication>
+#include <QFile>
+#include <QFontMetricsF>
+#include <QGuiApplication>
+#include <QPainter>
+#include <QPalette>
+#include <QPixmap>
+#include <QPixmapCache>
+#include <QScreen>
+#include <QStyleFactory>
+#include <QSvgRenderer>
+#include <cmath>
+
+#include "app/widgets/fonts.h"
+
+// The resources live in a static library: they must be asked for by name, outside of any namespace.
+static void load_resources() { Q_INIT_RESOURCE(resources); }
+
+namespace ws::app {
+namespace {
+
+// Order of prof::Meaning: Matrix, Pointwise, Loss, Optimizer, Copy, Allocation, Sync, Launch, Idle, Other.
+Theme dark() {
+  Theme t{ThemeName::Dark};
+  t.window = 0x15171C, t.base = 0x1B1E24, t.header = 0x1F2329, t.raised = 0x282D36, t.button = 0x252A32;
+  t.input = 0x121419, t.border = 0x2B303A, t.strong_border = 0x414957, t.field_outline = 0x6E7787;
+  t.grid = 0x272C35, t.minor_grid = 0x21252C, t.text = 0xE7EAF0, t.secondary = 0xAAB2C0, t.quiet = 0x8F98A8;
+  t.focus = 0x6AA8FF, t.primary = 0x2F6FDE, t.chosen = 0x2A4B7C, t.selected_row = 0x22344F;
+  t.better = 0x6CC5AA, t.worse = 0xE89553, t.fill_ink = 0x0B0E13, t.fill_edge = QColor(0, 0, 0, 89);
+  const QRgb meanings[10] = {0x3A85EB, 0x2DC698, 0xF6D94B, 0xD1A3FC, 0xB4E7F6,
+                             0xEA3A3A, 0x7B7F85, 0x7B7F85, 0x464D5A, 0x8F98A8};
+  const QRgb runs[8] = {0xE89553, 0x8ED6FF, 0xE360B9, 0xA6DB0D, 0xAFA1F9, 0xE5D995, 0x6CC5AA, 0xEBEFF5};
+  for (int i = 0; i < 10; ++i) t.meaning[i] = meanings[i];
+  for (int i = 0; i < 8; ++i) t.run[i] = runs[i];
+  t.hatch = 0x464D5A;
+  return t;
+}
+
+Theme light() {
+  Theme t{ThemeName::Light};
+  t.window = 0xECEEF1, t.base = 0xFFFFFF, t.header = 0xF6F7F9, t.raised = 0xFFFFFF, t.button = 0xFBFCFD;
+  t.input = 0xFFFFFF, t.border = 0xD6DAE1, t.strong_border = 0xB4BBC7, t.field_outline = 0x858D9A;
+  t.grid = 0xE6E9EE, t.minor_grid = 0xF0F2F5, t.text = 0x191C22, t.secondary = 0x48505D, t.quiet = 0x5F6772;
+  t.focus = 0x1F6FEB, t.primary = 0x1F6FEB, t.chosen = 0xD5E5FC, t.selected_row = 0xE0ECFD;
+  t.better = 0x125E4C, t.worse = 0xA8480B, t.fill_ink = 0x12151A, t.fill_edge = QColor(0x12, 0x15, 0x1A, 115);
+  const QRgb meanings[10] = {0x3D82E2, 0x6DCB92, 0xF9D632, 0xD29DF3, 0xBCE6F8,
+                             0xEC3A38, 0x8D9098, 0x8D9098, 0xBAC1CC, 0x5F6772};
+  const QRgb runs[8] = {0xC4550F, 0x326BA5, 0xA13D82, 0x547F45, 0x633B9E, 0x78570E, 0x125E4C, 0x1A1B1D};
+  for (int i = 0; i < 10; ++i) t.meaning[i] = meanings[i];
+  for (int i = 0; i < 8; ++i) t.run[i] = runs[i];
+  t.hatch = 0xBAC1CC;
+  return t;
+}
+
+// 45°, 2 px lines; 8 px wide so that the diagonal repeats without a seam.
+QPixmap hatch(const QColor& colour) {
+  QPixmap tile(8, 8);
+  tile.fill(Qt::transparent);
+  QPainter painter(&tile);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(colour, 1.6));
+  for (int x : {-8, 0, 8}) painter.drawLine(QPointF(x, 8), QPointF(x + 8, 0));
+  return tile;
+}
+
+Theme& current() {
+  static Theme instance = dark();
+  return instance;
+}
+
+QPalette palette_of(const Theme& t) {
+  QPalette p;
+  p.setColor(QPalette::Window, t.window);
+  p.setColor(QPalette::Base, t.base);
+  p.setColor(QPalette::AlternateBase, t.header);
+  p.setColor(QPalette::ToolTipBase, t.raised);
+  p.setColor(QPalette::ToolTipText, t.text);
+  p.setColor(QPalette::Button, t.button);
+  p.setColor(QPalette::ButtonText, t.text);
+  p.setColor(QPalette::Text, t.text);
+  p.setColor(QPalette::WindowText, t.text);
+  p.setColor(QPalette::BrightText, t.text);
+  p.setColor(QPalette::PlaceholderText, t.quiet);
+  p.setColor(QPalette::Mid, t.border);
+  p.setColor(QPalette::Dark, t.strong_border);
+  p.setColor(QPalette::Light, t.header);
+  p.setColor(QPalette::Midlight, t.header);
+  p.setColor(QPalette::Shadow, t.window.darker(140));
+  p.setColor(QPalette::Highlight, t.chosen);
+  p.setColor(QPalette::HighlightedText, t.text);
+  p.setColor(QPalette::Link, t.focus);
+  p.setColor(QPalette::LinkVisited, t.focus);
+  for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText})
+    p.setColor(QPalette::Disabled, role, t.quiet);
+  return p;
+}
+
+QString style_sheet(const Theme& t) {
+  QFile file(":/themes/warpscope.qss");
+  if (!file.open(QIODevice::ReadOnly)) return {};
+  QString sheet = QString::fromUtf8(file.readAll());
+  const std::pair<const char*, QColor> tokens[] = {{"@strong_border", t.strong_border},
+                                                   {"@field_outline", t.field_outline},
+                                                   {"@selected_row", t.selected_row},
+                                                   {"@secondary", t.secondary},
+                                                   {"@window", t.window},
+                                                   {"@base", t.base},
+                                                   {"@header", t.header},
+                                                   {"@raised", t.raised},
+                                                   {"@button", t.button},
+                                                   {"@input", t.input},
+                                                   {"@border", t.border},
+                                                   {"@text", t.text},
+                                                   {"@quiet", t.quiet},
+                                                   {"@focus", t.focus},
+                                                   {"@primary", t.primary},
+                                                   {"@chosen", t.chosen},
+                                                   {"@grid", t.grid}};
+  for (const auto& [token, colour] : tokens) sheet.replace(token, colour.name());
+  return sheet.replace("@variant", t.dark() ? "dark" : "light");
+}
+
+QFont sized(const QString& family, double px, int weight) {
+  QFont font(family);
+  const QScreen* screen = QGuiApplication::primaryScreen();
+  font.setPointSizeF(px * 72.0 / (screen ? screen->logicalDotsPerInchY() : 96.0));
+  font.setWeight(static_cast<QFont::Weight>(weight));
+  font.setHintingPreference(QFont::PreferNoHinting);
+  return font;
+}
+
+double luminance(const QColor& c) {
+  const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
+  return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
+}
+
+}  // namespace
+
+const Theme& theme() { return current(); }
+
+void set_theme(QApplication& app, ThemeName name) {
+  load_resources();
+  ensure_fonts();
+  current() = name == ThemeName::Dark ? dark() : light();
+  current().idle = QBrush(hatch(current().hatch));
+  QPixmapCache::clear();
+  if (!app.style() || app.style()->objectName().compare("fusion", Qt::CaseInsensitive) != 0)
+    app.setStyle(QStyleFactory::create("Fusion"));
+  app.setFont(ui_font(12.5));
+  app.setPalette(palette_of(current()));
+  app.setStyleSheet(style_sheet(current()));
+}
+
+PaintTheme::PaintTheme(ThemeName name) : before_(current()) {
+  if (name == before_.name) return;
+  current() = name == ThemeName::Dark ? dark() : light();
+  current().idle = QBrush(hatch(current().hatch));
+}
+
+PaintTheme::~PaintTheme() { current() = before_; }
+
+QFont ui_font(double px, int weight) { return sized(ui_family(), px, weight); }
+
+QFont number_font(double px, int weight) {
+  // DejaVu Sans is wider than Inter at the same size.
+  return sized(number_family(), px * 0.92, weight >= 600 ? 700 : 400);
+}
+
+QFont mono_font(double px) {
+  QFont font = sized(mono_family(), px, 400);
+  font.setStyleHint(QFont::Monospace);
+  return font;
+}
+
+QIcon theme_icon(const QString& name, const QColor& colour) {
+  const QColor ink = colour.isValid() ? colour : current().text;
+  QFile file(":/icons/" + name + ".svg");
+  if (!file.open(QIODevice::ReadOnly)) return {};
+  QSvgRenderer svg(QByteArray(file.readAll()).replace("currentColor", ink.name().toUtf8()));
+  QIcon result;
+  for (int scale : {1, 2, 3}) {
+    QPixmap pixmap(16 * scale, 16 * scale);
+    pixmap.fill(Qt::transparent);
+    QPainter painter(&pixmap);
+    svg.render(&painter);
+    painter.end();
+    pixmap.setDevicePixelRatio(scale);
+    result.addPixmap(pixmap);
+  }
+  return result;
+}
+
+double number_width(const QFont& font, const QString& text) {
+  const QFontMetricsF metrics(font);
+  const double digit = metrics.horizontalAdvance(QLatin1Char('0'));
+  double width = 0;
+  for (QChar c : text) width += c.isDigit() ? digit : metrics.horizontalAdvance(c);
+  return width;
+}
+
+void draw_number(QPainter& painter, const QRectF& box, Qt::Alignment align, const QString& text) {
+  const QFontMetricsF metrics(painter.font());
+  const double digit = metrics.horizontalAdvance(QLatin1Char('0'));
+  const double width = number_width(painter.font(), text);
+  double x = box.left();
+  if (align & Qt::AlignRight) x = box.right() - width;
+  if (align & Qt::AlignHCenter) x = box.center().x() - width / 2;
+  double y = box.center().y() + (metrics.ascent() - metrics.descent()) / 2;
+  if (align & Qt::AlignTop) y = box.top() + metrics.ascent();
+  if (align & Qt::AlignBottom) y = box.bottom() - metrics.descent();
+  for (QChar c : text) {
+    const double own = metrics.horizontalAdvance(c);
+    const double pitch = c.isDigit() ? digit : own;
+    painter.drawText(QPointF(x + (pitch - own) / 2, y), c);
+    x += pitch;
+  }
+}
+
+void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled) {
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  const Theme& t = theme();
+  const bool ticked = slot >= 0 && filled;
+  painter.setPen(ticked ? QPen(Qt::NoPen) : QPen(t.strong_border, 1));
+  painter.setBrush(ticked ? QBrush(t.run[slot % 8]) : QBrush(Qt::NoBrush));
+  painter.drawRoundedRect(ticked ? box : box.adjusted(.5, .5, -.5, -.5), 3, 3);
+  if (slot >= 0) {
+    painter.setFont(ui_font(10.5, 700));
+    painter.setPen(ticked ? (t.dark() ? t.fill_ink : QColor(Qt::white)) : t.quiet);
+    painter.drawText(box, Qt::AlignCenter, run_letter(slot));
+  }
+  painter.restore();
+}
+
+QColor Theme::ink_on(const QColor& fill) const {
+  constexpr double kDarkest = 0.18;  // on which dark ink can be read
+  if (luminance(fill) > kDarkest) return fill_ink;
+  return dark() ? text : QColor(Qt::white);
+}
+
+void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill) {
+  painter.fillRect(box, fill);
+  if (box.width() < 2) return;
+  painter.setPen(QPen(theme().fill_edge, 1));
+  painter.setBrush(Qt::NoBrush);
+  painter.drawRect(box.adjusted(.5, .5, -.5, -.5));
+}
+
+QBrush meaning_brush(prof::Meaning meaning) {
+  return meaning == prof::Meaning::Idle ? theme().idle : QBrush(theme().of(meaning));
+}
+
+QString meaning_name(prof::Meaning meaning) {
+  static const char* const names[] = {"matrix product", "pointwise", "loss",   "optimizer", "copy",
+                                      "allocation",     "sync",      "launch", "idle",      "other"};
+  return QString::fromLatin1(names[static_cast<int>(meaning)]);
+}
+
+QChar run_letter(int slot) { return QChar('A' + slot % 8); }
+
+}  // namespace ws::app

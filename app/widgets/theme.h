@@ -1,0 +1,68 @@
+// The colours and type of the window: one palette a theme, one colour a meaning, one colour a run.
+#pragma once
+#include <QBrush>
+#include <QColor>
+#include <QFont>
+#include <QIcon>
+#include <QRectF>
+#include <QString>
+
+#include "profiling/annotate/annotate.h"
+
+class QApplication;
+class QPainter;
+
+namespace ws::app {
+
+enum class ThemeName { Dark, Light };
+
+struct Theme {
+  ThemeName name;
+  QColor window, base, header, raised, button, input, border, strong_border, field_outline;
+  QColor grid, minor_grid, text, secondary, quiet, focus, primary, chosen, selected_row, better, worse, fill_ink,
+      fill_edge;
+  QColor meaning[10];  // by prof::Meaning
+  QColor run[8];       // A … H
+  QColor hatch;
+  QBrush idle;  // 45° hatch
+
+  QColor of(prof::Meaning m) const { return meaning[static_cast<int>(m)]; }
+  bool dark() const { return name == ThemeName::Dark; }
+  QColor ink_on(const QColor& fill) const;  // for words on a fill, at least 4.5 : 1
+};
+
+const Theme& theme();                               // the current one
+void set_theme(QApplication& app, ThemeName name);  // palette and style sheet; widgets get a PaletteChange event
+
+// While it lives painting uses this theme, whatever the window's: for pictures on paper.
+class PaintTheme {
+ public:
+  explicit PaintTheme(ThemeName name);
+  ~PaintTheme();
+  PaintTheme(const PaintTheme&) = delete;
+  PaintTheme& operator=(const PaintTheme&) = delete;
+
+ private:
+  Theme before_;
+};
+
+QFont ui_font(double px, int weight = 400);      // Inter, else DejaVu Sans
+QFont number_font(double px, int weight = 400);  // tabular figures
+QFont mono_font(double px);
+
+// An SVG of resources/icons in one colour of the theme.
+QIcon theme_icon(const QString& name, const QColor& colour = {});
+
+// Text in the painter's font with every digit on the same pitch, so that a live number does not jitter.
+double number_width(const QFont& font, const QString& text);
+void draw_number(QPainter& painter, const QRectF& box, Qt::Alignment align, const QString& text);
+
+// The letter square of a run; an empty outline when it is not ticked.
+void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled = true);
+// A fill with the edge that keeps pale colours apart from the ground.
+void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill);
+QBrush meaning_brush(prof::Meaning meaning);
+QString meaning_name(prof::Meaning meaning);  // "matrix product"
+QChar run_letter(int slot);
+
+}  // namespace ws::app

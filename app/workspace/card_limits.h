@@ -1,0 +1,30 @@
+// What the card of a run can hold, for occupancies.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "app/workspace/run.h"
+#include "engine/executor/executor.h"
+#include "profiling/analysis/occupancy.h"
+
+namespace ws::app {
+
+// Of a card that is not known by its name: what this machine says of its own.
+inline std::optional<prof::DeviceLimits> card_limits(const std::string& device) {
+  if (const auto known = prof::limits_of_card(device)) return known;
+  const bool here = device_info().cuda && device_info().name == device;
+  return here ? prof::limits_of_card(device, device_info().compute) : std::nullopt;
+}
+
+// And what the machine said of its card whose run it is.
+inline std::optional<prof::DeviceLimits> card_limits(const Run& run) {
+  const std::string device = run.device.isEmpty() && run.summary ? run.summary->device : run.device.toStdString();
+  if (run.reader) {
+    const auto machine = nlohmann::json::parse(run.reader->summary().machine, nullptr, false);
+    if (machine.is_object() && machine.contains("compute") && machine["compute"].is_string())
+      if (const auto known = prof::limits_of_card(device, machine["compute"].get<std::string>())) return known;
+  }
+  return card_limits(device);
+}
+
+}  // namespace ws::app

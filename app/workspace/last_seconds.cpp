@@ -1,0 +1,100 @@
+#include "app/workspace/last_seconds.h"
+
+#include <QFileInfo>
+#include <map>
+
+#include "app/workspace/run_loader.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/base/clock.h"
+
+namespace ws::app {
+namespace {
+
+prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range) {
+  prof::RunSummary s;
+  s.name = (run.title + QObject::tr(" · last %1 s").arg(seconds)).toStdString();
+  s.preset = run.spec.name;
+  s.device = run.device.toStdString();
+  s.created = prof::utc_text();
+  s.status = run.summary ? to_string(run.summary->status) : to_string(RunStatus::Stopped);
+  s.origin = run.origin == RunOrigin::Imported ? "record" : "run";
+  if (s.origin == "run") s.spec = to_json(spec_now(run)).dump();
+  s.us_per_step = run.usPerStep();
+  s.overhead_share = run.overhead_share;
+  if (run.summary)
+    s.steps = run.summary->steps, s.wall_s = run.summary->wall_s,
+    s.peak_bytes = static_cast<uint64_t>(run.summary->peak_bytes), s.final_loss = run.summary->final_train_loss;
+  else if (run.progress)
+    s.steps = run.progress->step, s.wall_s = run.progress->elapsed_s,
+    s.peak_bytes = static_cast<uint64_t>(run.progress->memory.peak);
+  if (!run.summary && !run.steps.empty()) s.final_loss = static_cast<double>(run.steps.back().loss);
+  if (!run.evals.empty()) s.final_accuracy = run.evals.back().accuracy;
+  if (!run.meters.empty()) s.allocator_calls_per_step = run.meters.back().allocate + run.meters.back().free;
+  std::vector<TimeMark> marks;
+  for (const TimeMark& mark : run.time_marks)
+    if (range.contains(mark.time)) marks.push_back(mark);
+  if (!marks.empty()) s.extra["time_marks"] = marks_text(marks);
+  return s;
+}
+
+// With the blocks that were held when the range began: without them the memory of an arena would seem to be nothing.
+void copy_range(const prof::Trace& from, TimeRange range, prof::Trace& to) {
+  using Kind = prof::MemoryEventKind;
+  std::map<std::pair<bool, uint64_t>, prof::MemoryEvent> held;  // taken from the device, or handed out of it
+  for (const prof::MemoryEvent& event : from.memory()) {
+    if (event.time >= range.begin) break;
+    const std::pair key(event.kind == Kind::Reserve || event.kind == Kind::Release, event.address);
+    if (event.kind == Kind::Reserve || event.kind == Kind::Allocate)
+      held[key] = event;
+    else
+      held.erase(key);
+  }
+  for (auto& [key, event] : held) {
+    event.time = range.begin;
+    to.append_memory(event);
+  }
+  copy_trace(from, range, to);
+}
+
+double seconds_trained(const Run& run, int64_t until_step) {
+  const auto at = std::ranges::lower_bound(run.steps, static_cast<double>(until_step), {}, &StepPoint::step);
+  if (at != run.steps.end()) return at->wall_s;
+  return run.steps.empty() ? 0 : run.steps.back().wall_s;
+}
+
+}  // namespace
+
+// The losses are kept whole: they are small, and the last ones alone would say little.
+KeptSeconds last_seconds(const Run& run, double seconds) {
+  KeptSeconds kept;
+  const prof::TimeNs end = run.trace.last_time() + 1;
+  kept.range = {end - static_cast<prof::TimeNs>(seconds * 1e9), end};
+  kept.data.summary = summary_of_kept(run, seconds, kept.range);
+  for (const StepPoint& p : run.steps)
+    kept.data.metrics.push_back(
+        {static_cast<int64_t>(p.step), p.wall_s, static_cast<double>(p.loss), static_cast<double>(p.accuracy)});
+  for (const EvalPoint& p : run.evals)
+    kept.data.evaluations.push_back({static_cast<int64_t>(p.step), p.epoch, p.wall_s, p.loss, p.accuracy});
+  for (const Change& change : run.changes) {
+    const std::string text = change.to.empty() ? change.key : change.key + ": " + change.from + " → " + change.to;
+    kept.data.marks.push_back({change.step, seconds_trained(run, change.step), text});
+  }
+  // Of a run that ended, memory may hold a part; what trains has its newest spans there.
+  if (!run.live() && QFileInfo::exists(run.path))
+    kept.file = run.path;
+  else
+    copy_range(run.trace, kept.range, kept.data.trace);
+  return kept;
+}
+
+prof::RunData with_spans(KeptSeconds&& kept) {
+  if (!kept.file.isEmpty()) {
+    prof::RunFileReader reader(kept.file.toStdString());
+    prof::Trace all = reader.trace();
+    reader.fill(all, kept.range.begin, kept.range.end);
+    copy_range(all, kept.range, kept.data.trace);
+  }
+  return std::move(kept.data);
+}
+
+}  // namespace ws::app

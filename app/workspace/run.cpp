@@ -1,0 +1,156 @@
+#include "app/workspace/run.h"
+
+#include <QFileInfo>
+#include <QThreadPool>
+#include <algorithm>
+
+#include "app/workspace/run_loader.h"
+#include "app/text/qt_text.h"
+
+namespace ws::app {
+namespace {
+
+const prof::Track* steps_track(const prof::Trace& trace) {
+  for (const auto& track : trace.tracks())
+    if (track.kind == prof::TrackKind::Steps && track.spans > 0) return &track;
+  return nullptr;
+}
+
+// Spans of a track in order, found by binary search over the blocks and then within one.
+const prof::Span* last_starting_before(const prof::Track& track, prof::TimeNs time) {
+  auto block = std::upper_bound(track.blocks.begin(), track.blocks.end(), time,
+                                [](prof::TimeNs t, const prof::SpanBlock& b) { return t < b.first; });
+  if (block == track.blocks.begin()) return nullptr;
+  --block;
+  if (!block->resident()) return &block->head;
+  auto span = std::upper_bound(block->spans.begin(), block->spans.end(), time,
+                               [](prof::TimeNs t, const prof::Span& s) { return t < s.start; });
+  return span == block->spans.begin() ? nullptr : &*(span - 1);
+}
+
+const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
+  auto block = std::upper_bound(track.blocks.begin(), track.blocks.end(), step,
+                                [](uint32_t s, const prof::SpanBlock& b) { return s < b.head.step; });
+  if (block == track.blocks.begin()) return nullptr;
+  --block;
+  if (!block->resident()) return block->head.step == step ? &block->head : nullptr;
+  auto span = std::upper_bound(block->spans.begin(), block->spans.end(), step,
+                               [](uint32_t s, const prof::Span& x) { return s < x.step; });
+  if (span == block->spans.begin()) return nullptr;
+  return (span - 1)->step == step ? &*(span - 1) : nullptr;
+}
+
+}  // namespace
+
+int64_t Run::stepsMade() const {
+  if (summary && summary->steps > 0) return summary->steps;
+  int64_t made = progress ? progress->step : 0;
+  const prof::Track* track = steps_track(marks());
+  if (track && !track->blocks.empty()) {
+    const prof::SpanBlock& last = track->blocks.back();
+    made = std::max(made, int64_t{last.resident() ? last.spans.back().step : last.head.step});
+  }
+  return made;
+}
+
+double Run::usPerStep() const {
+  if (summary && summary->us_per_step > 0) return summary->us_per_step;
+  if (progress && progress->step > 0) return progress->elapsed_s * 1e6 / static_cast<double>(progress->step);
+  return 0;
+}
+
+double Run::stepAt(prof::TimeNs time) const {
+  if (const auto* track = steps_track(marks()))
+    if (const auto* span = last_starting_before(*track, time); span && span->step > 0) return span->step - 1.0;
+  const double seconds = static_cast<double>(time) * 1e-9;
+  auto it =
+      std::lower_bound(steps.begin(), steps.end(), seconds, [](const StepPoint& p, double s) { return p.wall_s < s; });
+  if (it == steps.end()) return steps.empty() ? 0 : steps.back().step;
+  return it->step;
+}
+
+prof::TimeNs Run::timeOfStep(double step) const {
+  if (const auto* track = steps_track(marks()))
+    if (const auto* span = span_of_step(*track, static_cast<uint32_t>(std::max(0.0, step)) + 1))
+      return span->start + static_cast<prof::TimeNs>(span->duration / 2);
+  auto it = std::lower_bound(steps.begin(), steps.end(), step, [](const StepPoint& p, double s) { return p.step < s; });
+  if (it == steps.end()) return steps.empty() ? 0 : static_cast<prof::TimeNs>(steps.back().wall_s * 1e9);
+  return static_cast<prof::TimeNs>(it->wall_s * 1e9);
+}
+
+const EvalPoint* Run::bestEval() const {
+  if (evals.empty()) return nullptr;
+  const bool by_loss = regression();
+  return &*std::min_element(evals.begin(), evals.end(), [by_loss](const EvalPoint& a, const EvalPoint& b) {
+    return by_loss ? a.loss < b.loss : a.accuracy > b.accuracy;
+  });
+}
+
+void Run::setTimeMarks(std::vector<TimeMark> marked) {
+  if (time_marks == marked) return;
+  time_marks = std::move(marked);
+  if (path.isEmpty() || (origin != RunOrigin::Live && !QFileInfo::exists(path))) return;
+  QThreadPool::globalInstance()->start([path = path.toStdString(), text = marks_text(time_marks)] {
+    try {
+      prof::keep_with_run(path, "time_marks", text);
+    } catch (const std::exception&) {  // a read-only file: the marks last as long as the window
+    }
+  });
+}
+
+void Run::applyProgress(const Progress& now) {
+  const Progress before = progress.value_or(Progress{});
+  if (now.epochs > 0 && now.steps > 0)
+    steps_per_epoch_ = static_cast<double>(now.steps) / static_cast<double>(now.epochs);
+  const auto started = static_cast<double>(now.started - before.started);
+  if (now.step > before.step && started > 0) {
+    const auto per_step = [&](int64_t after, int64_t earlier) {
+      return static_cast<double>(after - earlier) / started;
+    };
+    meters.push_back({static_cast<double>(now.step), now.elapsed_s, per_step(now.calls.allocate, before.calls.allocate),
+                      per_step(now.calls.free, before.calls.free), now.samples_per_s,
+                      static_cast<double>(now.memory.used), static_cast<double>(now.memory.reserved)});
+  }
+  progress = now;
+}
+
+void Run::apply(RunUpdate&& update) {
+  if (update.plan) plan = std::move(update.plan);
+  if (update.progress) applyProgress(*update.progress);
+  for (const StepResult& r : update.steps) {
+    const auto step = static_cast<double>(r.step);
+    steps.push_back({step, r.finished_s, steps_per_epoch_ > 0 ? step / steps_per_epoch_ : 0, r.loss, r.accuracy});
+  }
+  for (const EpochResult& e : update.epochs)
+    if (e.test)
+      evals.push_back(
+          {static_cast<double>(e.step), e.wall_s, static_cast<double>(e.epoch), e.test->loss, e.test->accuracy});
+  changes.insert(changes.end(), update.changes.begin(), update.changes.end());
+  for (const std::string& line : update.messages) log << QString::fromStdString(line);
+  applyTrace(update);
+  if (update.summary) summary = std::move(update.summary);
+  emit changed();
+  if (summary) emit ended();
+}
+
+RunSpec spec_now(const Run& run) {
+  RunSpec spec = run.spec;
+  for (const Change& change : run.changes)
+    if (!change.to.empty()) set_field(spec, change.key, change.to);  // an opened run has the sentence only
+  return spec;
+}
+
+QString short_title(const RunSpec& spec) {
+  const QString fusion =
+      spec.exec.fusion == Fusion::Off ? QStringLiteral("unfused") : text(to_string(spec.exec.fusion));
+  return text(to_string(spec.exec.launch)) + " · " + text(to_string(spec.exec.allocator)) + " · " + fusion;
+}
+
+QString spec_subtitle(const RunSpec& spec) {
+  return QString::fromStdString(spec.data.name) + " · " + text(to_string(spec.model.init)) + " · " +
+         text(to_string(spec.exec.precision));
+}
+
+QString weights_path(const QString& run_path) { return run_path + ".wsck"; }
+
+}  // namespace ws::app

@@ -1,0 +1,141 @@
+// One run as the window sees it, live or opened from a file. Lives on the window's thread; panels listen to changed().
+#pragma once
+#include <QDateTime>
+#include <QDeadlineTimer>
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "profiling/analysis/gpu_steps.h"
+#include "app/core/runs/traced_training.h"
+#include "profiling/analysis/allocator_history.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/trace/trace.h"
+
+namespace ws::app {
+
+struct StepPoint {
+  double step, wall_s, epoch;
+  float loss, accuracy;
+};
+struct EvalPoint {
+  double step, wall_s, epoch;
+  double loss, accuracy;
+};
+// What the meters said at one moment; the calls are per step, over the steps since the point before.
+struct MeterPoint {
+  double step, wall_s;
+  double allocate, free, samples_per_s, used, reserved;
+};
+struct SplitPart {
+  prof::Meaning meaning;
+  QString name;
+  double us = 0;
+};  // of one step; parts sum to the wall time
+struct StepSplit {
+  std::vector<SplitPart> parts;
+  double wall_us = 0;
+  int64_t steps = 0;
+  double kernels = 0, allocations = 0, busy = 0;  // per step; the share of time that the GPU had work
+};
+
+// A moment that a person marked, in the run's own time; kept with the run.
+struct TimeMark {
+  prof::TimeNs time = 0;
+  QString note;
+  bool operator==(const TimeMark&) const = default;
+};
+
+enum class RunOrigin { Live, File, Imported };
+
+class Run : public QObject {
+  Q_OBJECT
+ public:
+  explicit Run(QObject* parent = nullptr) : QObject(parent) {}
+
+  QString id, title, path, device, note;
+  QStringList tags;
+  RunOrigin origin = RunOrigin::Live;
+  QDateTime created;
+  RunSpec spec;
+  std::optional<CompiledPlan> plan;
+  std::vector<StepPoint> steps;
+  std::vector<EvalPoint> evals;
+  std::vector<MeterPoint> meters;
+  std::vector<Change> changes;
+  std::optional<Progress> progress;
+  std::optional<Summary> summary;
+  prof::Trace trace;
+  StepSplit split;
+  prof::AllocatorHistory allocator_calls;  // to the driver, as its callbacks counted them
+  std::vector<TimeMark> time_marks;
+  QStringList log;
+  QString trace_note;          // what was traced, dropped, and what it cost
+  QString counters_note;       // whether hardware counters were sampled; empty: not asked for
+  double overhead_share = 0;   // of tracing; 0.038 is 3.8 %
+  double overhead_spread = 0;  // between its quartiles; both 0: not measured
+  bool overheadSeen() const { return overhead_share > overhead_spread / 2; }  // else it is lost in its noise
+  bool overheadMeasured() const { return overhead_share != 0 || overhead_spread > 0; }
+  bool lab = false;         // a sweep of the laboratory: curves and timelines, no training
+  bool recording = false;   // another program that is being recorded
+  int slot = -1;            // 0 … 7: letter and colour while ticked; -1: not ticked
+  bool unfinished = false;  // the program ended before the run did
+  bool elsewhere = false;   // another program trains it now
+  bool loaded = true;       // false: only the summary was read, the losses and the trace are still in the file
+  std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: gives spans that are not in memory
+  size_t history_bytes = 384u << 20;            // what of the trace is kept in memory; the run file has all of it
+
+  // Where its steps stand in time: as the GPU ran them when the host runs ahead, else as the host marked them.
+  const prof::Trace& marks() const { return gpu_steps_.empty() ? trace : gpu_steps_.trace(); }
+  bool hasGpuSteps() const { return !gpu_steps_.empty(); }
+  prof::TimeNs arrived() const { return arrived_until(trace, !live()); }  // until when the trace is whole
+  void takeGpuSteps(prof::GpuSteps&& taken) { gpu_steps_ = std::move(taken); }
+
+  bool live() const { return (origin == RunOrigin::Live || recording) && !summary; }
+  int64_t stepsMade() const;  // as far as is known
+  double usPerStep() const;   // of the whole run, or so far; 0 when unknown
+  double stepsPerEpoch() const { return steps_per_epoch_; }
+  double stepAt(prof::TimeNs time) const;
+  prof::TimeNs timeOfStep(double step) const;
+  const EvalPoint* bestEval() const;  // highest accuracy, or lowest loss for regression
+  bool regression() const { return spec.model.loss == LossKind::MeanSquared; }
+
+  void apply(RunUpdate&& update);  // appends and emits changed()
+  // Reads spans of the range from the run file, a few blocks at a time; true when there was something to read. The
+  // range stays in memory until another is fetched. One of more than `most` spans is left as it is: a picture of so
+  // many is drawn from their sums.
+  bool fetch(prof::TimeNs begin, prof::TimeNs end) { return fetch(begin, end, history_bytes / sizeof(prof::Span) / 2); }
+  bool fetch(prof::TimeNs begin, prof::TimeNs end, size_t most);
+  void setTimeMarks(std::vector<TimeMark> marked);  // and writes them into the run file, in the background
+  void setStepsPerEpoch(double count) { steps_per_epoch_ = count; }
+  void announce() { emit changed(); }
+  void finish() { emit ended(); }
+
+ signals:
+  void changed();
+  void ended();
+
+ private:
+  void applyProgress(const Progress& now);
+  void applyTrace(RunUpdate& update);
+  prof::RunFileReader* file();  // where the spans are that are not in memory; nullptr: nowhere
+
+  double steps_per_epoch_ = 0;
+  prof::GpuSteps gpu_steps_;
+  bool host_ahead_ = false;                         // since a change in mid-run
+  std::shared_ptr<prof::RunFileReader> written_;    // the file that a run of this session is written into
+  bool unreadable_ = false;                         // said once
+  prof::TimeNs looked_begin_ = 0, looked_end_ = 0;  // what was fetched last
+  QDeadlineTimer split_due_{0};
+};
+
+// "graph · arena · epilogue": what tells this run from another at a glance.
+QString short_title(const RunSpec& spec);
+QString spec_subtitle(const RunSpec& spec);
+RunSpec spec_now(const Run& run);               // with the changes made in mid-run
+QString weights_path(const QString& run_path);  // where the weights lie that a run ended with
+
+}  // namespace ws::app

@@ -1,0 +1,218 @@
+#include "app/workspace/run_library.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QPointer>
+#include <QStandardPaths>
+#include <QThreadPool>
+#include <algorithm>
+
+#include "app/workspace/run_loader.h"
+
+namespace ws::app {
+namespace {
+
+QString unreadable(const QString& path, const QString& why) {
+  const QString name = QFileInfo(path).fileName();
+  return why.contains(name) ? why : QObject::tr("%1 cannot be read: %2").arg(name, why);
+}
+
+}  // namespace
+
+RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent), folder_(QDir(folder).absolutePath()) {
+  QDir().mkpath(folder_);
+  settle_.setSingleShot(true);
+  settle_.setInterval(500);  // a file is being written: look once it is quiet
+  connect(&watcher_, &QFileSystemWatcher::directoryChanged, &settle_, qOverload<>(&QTimer::start));
+  connect(&settle_, &QTimer::timeout, this, &RunLibrary::refresh);
+  watcher_.addPath(folder_);
+  elsewhere_.setInterval(2000);  // a run that another program trains: what its file says by now
+  connect(&elsewhere_, &QTimer::timeout, this, &RunLibrary::refresh);
+  clock_.setInterval(1000);  // how long the import or export goes on by now
+  connect(&clock_, &QTimer::timeout, this, &RunLibrary::workChanged);
+  emptyTrash();
+}
+
+RunLibrary::~RunLibrary() { QThreadPool::globalInstance()->waitForDone(2000); }
+
+QString RunLibrary::defaultFolder() {
+  const QString set = qEnvironmentVariable("WARPSCOPE_RUNS");
+  if (!set.isEmpty()) return set;
+  return QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation) + "/warpscope/runs";
+}
+
+std::vector<Run*> RunLibrary::ticked() const {
+  std::vector<Run*> found;
+  for (Run* run : runs_)
+    if (run->slot >= 0) found.push_back(run);
+  std::sort(found.begin(), found.end(), [](const Run* a, const Run* b) { return a->slot < b->slot; });
+  return found;
+}
+
+Run* RunLibrary::byPath(const QString& path) const {
+  const QString absolute = QFileInfo(path).absoluteFilePath();
+  for (Run* run : runs_)
+    if (QFileInfo(run->path).absoluteFilePath() == absolute) return run;
+  return nullptr;
+}
+
+void RunLibrary::insert(Run* run) {
+  const auto at =
+      std::find_if(runs_.begin(), runs_.end(), [run](const Run* other) { return other->created < run->created; });
+  runs_.insert(at, run);
+}
+
+void RunLibrary::refresh() {
+  if (!QDir(folder_).exists()) {
+    emit failed(tr("The folder of runs %1 is gone; new runs make it again.").arg(folder_));
+    return;
+  }
+  if (!watcher_.directories().contains(folder_)) watcher_.addPath(folder_);
+  bool different = readFolder();
+  // What is being recorded may have no file yet, and what this window trained is kept in memory.
+  const auto gone = [](const Run* run) {
+    return run->origin != RunOrigin::Live && !run->live() && !run->path.isEmpty() && !QFileInfo::exists(run->path);
+  };
+  for (Run* run : runs_)
+    if (gone(run)) different = true, run->deleteLater();
+  std::erase_if(runs_, gone);
+  const bool others = std::any_of(runs_.begin(), runs_.end(), [](const Run* run) { return run->elsewhere; });
+  others ? elsewhere_.start() : elsewhere_.stop();
+  if (different) emit changed(), emit tickedChanged();
+}
+
+// New files, and those that another window renamed, tagged or finished; true when something is different.
+bool RunLibrary::readFolder() {
+  bool different = false;
+  QHash<QString, Run*> known;
+  for (Run* run : runs_) known.insert(QFileInfo(run->path).absoluteFilePath(), run);
+  for (const QFileInfo& file : QDir(folder_).entryInfoList({"*.wsrun"}, QDir::Files)) {
+    const QString path = file.absoluteFilePath();
+    const qint64 time = file.lastModified().toMSecsSinceEpoch();
+    if (Run* run = known.value(path)) {
+      const bool news = run->elsewhere || written_.value(path, time) != time;
+      written_.insert(path, time);
+      if (news && run->origin != RunOrigin::Live) different = readAgain(run) || different;
+      continue;
+    }
+    if (broken_.contains(path)) continue;
+    auto* run = new Run(this);
+    try {
+      read_summary(*run, path);
+    } catch (const std::exception& problem) {
+      delete run;
+      markBroken(path, QString::fromUtf8(problem.what()));
+      continue;
+    }
+    written_.insert(path, time);
+    insert(run);
+    different = true;
+  }
+  return different;
+}
+
+bool RunLibrary::readAgain(Run* run) {
+  const bool was_elsewhere = run->elsewhere, was_loaded = run->loaded;
+  try {
+    read_summary(*run, run->path);
+  } catch (const std::exception& problem) {
+    emit failed(unreadable(run->path, QString::fromUtf8(problem.what())));
+    return false;
+  }
+  run->loaded = was_loaded && !was_elsewhere;  // it went on: what was read of it is old
+  if (run->slot >= 0) loadDetails(run);
+  run->announce();
+  return true;
+}
+
+// The page in front was shown before the run had its trace.
+void RunLibrary::tellTicked(const Run& run) {
+  if (run.slot >= 0) emit tickedChanged();
+}
+
+void RunLibrary::markBroken(const QString& path, const QString& why) {
+  broken_.insert(path);
+  emit failed(unreadable(path, why));
+}
+
+void RunLibrary::adopt(Run* run) {
+  if (!run->parent()) run->setParent(this);
+  insert(run);
+  connect(run, &Run::ended, this, [this, run] {
+    written_.remove(QFileInfo(run->path).absoluteFilePath());
+    emit changed();
+  });
+  emit changed();
+}
+
+Run* RunLibrary::open(const QString& path) {
+  if (Run* known = byPath(path)) return known;
+  auto* run = new Run(this);
+  try {
+    read_summary(*run, path);
+  } catch (const std::exception& problem) {
+    delete run;
+    emit failed(unreadable(path, QString::fromUtf8(problem.what())));
+    return nullptr;
+  }
+  insert(run);
+  emit changed();
+  return run;
+}
+
+void RunLibrary::setTicked(Run* run, bool on) {
+  if ((run->slot >= 0) == on) return;
+  if (on) {
+    QSet<int> used;
+    for (const Run* other : runs_) used.insert(other->slot);
+    int slot = 0;
+    while (used.contains(slot)) ++slot;
+    if (slot >= 8) {
+      emit failed(tr("Eight runs are ticked: untick one first."));
+      return;
+    }
+    run->slot = slot;
+    loadDetails(run);
+  } else {
+    run->slot = -1;
+  }
+  emit changed();
+  emit tickedChanged();
+}
+
+void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
+  for (Run* run : runs_) run->slot = -1;
+  int slot = 0;
+  for (Run* run : runs) {
+    if (slot >= 8) break;
+    run->slot = slot++;
+    loadDetails(run);
+  }
+  emit changed();
+  emit tickedChanged();
+}
+
+// A big file takes a while: it is read on another thread and handed over whole.
+void RunLibrary::loadDetails(Run* run) {
+  if (run->loaded || loading_.contains(run)) return;
+  loading_.insert(run);
+  QThreadPool::globalInstance()->start([this, guard = QPointer<Run>(run), path = run->path] {
+    auto details = std::make_shared<std::unique_ptr<RunDetails>>();
+    QString problem;
+    try {
+      *details = read_details(path);
+    } catch (const std::exception& failure) {
+      problem = QString::fromUtf8(failure.what());
+    }
+    QMetaObject::invokeMethod(this, [this, guard, details, problem] {
+      loading_.remove(guard.data());
+      if (!guard) return;
+      if (*details)
+        give_details(*guard, std::move(**details)), tellTicked(*guard);
+      else
+        emit failed(problem);
+    });
+  });
+}
+
+}  // namespace ws::app

@@ -1,0 +1,233 @@
+#include "app/workspace/run_loader.h"
+
+#include <QFileInfo>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/core/runs/data_shape.h"
+#include "app/core/comparison/compared_step.h"
+#include "app/core/runs/run_owner.h"
+#include "profiling/analysis/memory_curves.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/analysis/waterfall.h"
+
+namespace ws::app {
+namespace {
+
+RunStatus status_of(const std::string& text) {
+  for (RunStatus status :
+       {RunStatus::Finished, RunStatus::Stopped, RunStatus::Failed, RunStatus::TargetReached, RunStatus::TimeUp})
+    if (to_string(status) == text) return status;
+  return RunStatus::Stopped;  // "running": the program was killed
+}
+
+// Our own choices: those of another program's trace mean nothing here, but PyTorch was given ours.
+bool has_choices(const prof::RunSummary& file) {
+  return !file.spec.empty() && (file.origin == "run" || file.origin.starts_with("PyTorch"));
+}
+
+Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsewhere) {
+  Summary s;
+  s.status = status_of(file.status);
+  if (file.status == "running")
+    s.message = elsewhere ? "Trains in another window; what it has written so far is shown."
+                          : "The program ended before the run did; what was written is shown.";
+  if (const auto message = file.extra.find("message"); message != file.extra.end()) s.message = message->second;
+  s.steps = file.steps;
+  s.wall_s = file.wall_s;
+  s.us_per_step = file.us_per_step;
+  s.final_train_loss = file.final_loss;
+  s.test_accuracy = file.final_accuracy;
+  s.peak_bytes = static_cast<int64_t>(file.peak_bytes);
+  s.device = file.device;
+  s.spec = spec;
+  if (const double calls = prof::driver_calls_per_step(file); calls > 0)
+    s.calls.device_allocate = std::llround(calls * static_cast<double>(file.steps));
+  if (has_choices(file) && file.us_per_step > 0)
+    s.samples_per_s = static_cast<double>(spec.train.batch) * 1e6 / file.us_per_step;
+  return s;
+}
+
+void read_curves(prof::RunFileReader& reader, RunDetails& d) {
+  const auto evaluations = reader.evaluations();
+  d.steps_per_epoch = prof::steps_per_epoch(evaluations);
+  for (const prof::Evaluation& e : evaluations)
+    d.evals.push_back({static_cast<double>(e.step), e.wall_s, e.epoch, e.test_loss, e.test_accuracy});
+  for (const prof::Metric& m : reader.metrics()) {
+    const auto step = static_cast<double>(m.step);
+    d.steps.push_back({step, m.wall_s, d.steps_per_epoch > 0 ? step / d.steps_per_epoch : 0, static_cast<float>(m.loss),
+                       static_cast<float>(m.accuracy)});
+  }
+  for (const prof::ChangeMark& mark : reader.marks()) d.changes.push_back({mark.step, mark.text, {}, {}});
+}
+
+// The most of each stretch between two meter points, from the allocations that were recorded.
+void add_memory(RunDetails& d) {
+  prof::MemoryCurves curves;
+  curves.update(d.trace);
+  const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
+  const auto time_of = [&](const MeterPoint& meter) {  // the clock of the trace began before that of the losses
+    const prof::Span* step = nearest_step(marks, static_cast<int64_t>(meter.step));
+    return step ? step->end() : static_cast<prof::TimeNs>(meter.wall_s * 1e9);
+  };
+  for (const auto& [track, value] :
+       {std::pair{&curves.used(), &MeterPoint::used}, std::pair{&curves.reserved(), &MeterPoint::reserved}}) {
+    auto point = track->points.begin();
+    double held = 0;
+    for (MeterPoint& meter : d.meters) {
+      double most = held;
+      const prof::TimeNs end = time_of(meter);
+      for (; point != track->points.end() && point->time <= end; ++point)
+        held = point->value, most = std::max(most, held);
+      meter.*value = most;
+    }
+  }
+}
+
+void read_windows(prof::RunFileReader& reader, RunDetails& d) {
+  const auto windows = reader.step_windows();
+  for (const prof::StepWindow& w : windows) {
+    if (w.steps <= 0 || w.end <= w.begin) continue;
+    const auto steps = static_cast<double>(w.steps);
+    d.meters.push_back({static_cast<double>(w.first_step + w.steps), static_cast<double>(w.end) * 1e-9,
+                        static_cast<double>(w.allocations) / steps, static_cast<double>(w.frees) / steps, 0, 0, 0});
+  }
+  const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
+  d.split = split_of(marks, d.trace, d.trace.last_time(), d.steps_per_epoch);
+  if (d.split.steps > 0 || windows.empty() || windows.back().steps <= 0) return;
+  const prof::StepWindow& last = windows.back();
+  d.split = split_from(last.times, last.end - last.begin, last.steps);
+}
+
+constexpr size_t kFewWindows = 12;
+
+// Samples a second from the windows of the trace. Where those are too few for a curve, or none, from the times of the
+// losses, with the allocations that are known.
+void add_throughput(const prof::RunSummary& file, RunDetails& d) {
+  const auto batch = static_cast<double>(has_choices(file) ? parse_spec(file.spec).train.batch : 0);
+  if (d.meters.size() >= kFewWindows || d.steps.size() < kFewWindows) {
+    double step = 0, wall = 0;
+    for (MeterPoint& m : d.meters) {
+      if (m.wall_s > wall) m.samples_per_s = batch * (m.step - step) / (m.wall_s - wall);
+      step = m.step, wall = m.wall_s;
+    }
+    return;
+  }
+  const double each = file.allocator_calls_per_step / 2;  // what is allocated in a step is freed in it
+  const MeterPoint known = d.meters.empty() ? MeterPoint{0, 0, each, each, 0, 0, 0} : d.meters.back();
+  d.meters.clear();
+  const StepPoint &first = d.steps.front(), &last = d.steps.back();
+  const double stride = (last.step - first.step) / 100,
+               mean_s = (last.wall_s - first.wall_s) / std::max(1.0, last.step - first.step);
+  const auto pace = [&d](size_t i) { return prof::Pace{d.steps[i].step, d.steps[i].wall_s}; };
+  std::optional<prof::Pace> before;
+  for (size_t i = 0; i < d.steps.size(); ++i) {
+    const prof::Pace now = pace(i);
+    if (before && (now.step - before->step < stride || now.wall_s <= before->wall_s)) continue;
+    // The last of those that came together says how far the run was.
+    if (i + 1 < d.steps.size() && prof::seen_together(now, pace(i + 1), mean_s)) continue;
+    if (before)
+      d.meters.push_back({now.step, now.wall_s, known.allocate, known.free,
+                          batch * (now.step - before->step) / (now.wall_s - before->wall_s), 0, 0});
+    before = now;
+  }
+}
+
+void read_plan(const RunSpec& spec, RunDetails& d) {
+  const DataShape shape = data_shape(spec.data);
+  if (!shape.known()) return;
+  const int64_t batch = spec.train.batch > 0 ? std::min(spec.train.batch, shape.train) : shape.train;
+  try {
+    d.plan = compile(spec, make_model(spec.model, shape.features, shape.outputs), batch);
+  } catch (const Failure&) {  // made by another version: its run is shown without
+  }
+}
+
+// From the spans that are in memory: those of a very long run begin where its history does.
+void read_choices(const prof::RunSummary& file, RunDetails& d) {
+  if (file.origin != "run" || file.spec.empty()) return;
+  const RunSpec spec = parse_spec(file.spec);
+  if (host_runs_ahead(spec)) d.gpu_steps.finish(d.trace);
+  read_plan(spec, d);
+}
+
+}  // namespace
+
+std::string marks_text(const std::vector<TimeMark>& marks) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const TimeMark& mark : marks) list.push_back({{"ns", mark.time}, {"note", mark.note.toStdString()}});
+  return list.dump();
+}
+
+std::vector<TimeMark> marks_from(const std::string& text) {
+  std::vector<TimeMark> marks;
+  const auto list = nlohmann::json::parse(text, nullptr, false);
+  if (!list.is_array()) return marks;
+  for (const auto& entry : list)
+    if (entry.is_object() && entry.contains("ns") && entry["ns"].is_number_integer())
+      marks.push_back({entry["ns"].get<prof::TimeNs>(), entry.contains("note") && entry["note"].is_string()
+                                                            ? QString::fromStdString(entry["note"].get<std::string>())
+                                                            : QString()});
+  return marks;
+}
+
+void read_summary(Run& run, const QString& path) {
+  const prof::RunSummary file = prof::read_run_summary(path.toStdString());
+  run.path = QFileInfo(path).absoluteFilePath();
+  run.id = QFileInfo(path).completeBaseName();
+  run.title = QString::fromStdString(file.name);
+  run.device = QString::fromStdString(file.device);
+  run.note = QString::fromStdString(file.notes);
+  run.created = QDateTime::fromString(QString::fromStdString(file.created), Qt::ISODate).toLocalTime();
+  run.tags.clear();
+  for (const std::string& tag : file.tags) run.tags << QString::fromStdString(tag);
+  const auto writer = file.extra.find("writer");
+  run.elsewhere = file.status == "running" && writer != file.extra.end() && writer_is_alive(writer->second);
+  run.unfinished = file.status == "running" && !run.elsewhere;
+  run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
+  run.lab = file.origin == "lab";
+  run.overhead_share = file.overhead_share;
+  run.overhead_spread = file.overhead_spread;
+  if (const auto said = file.extra.find("counters"); said != file.extra.end())
+    run.counters_note = QString::fromStdString(said->second);
+  run.loaded = false;
+  if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
+    run.time_marks = marks_from(marks->second);
+  if (has_choices(file)) run.spec = parse_spec(file.spec);
+  run.summary = summary_of(file, run.spec, run.elsewhere);
+  if (run.title.isEmpty()) run.title = short_title(run.spec);
+}
+
+std::unique_ptr<RunDetails> read_details(const QString& path) {
+  auto d = std::make_unique<RunDetails>();
+  d->reader = std::make_shared<prof::RunFileReader>(path.toStdString());
+  read_curves(*d->reader, *d);
+  d->trace = newest_trace(*d->reader);
+  read_choices(d->reader->summary(), *d);
+  read_windows(*d->reader, *d);
+  add_throughput(d->reader->summary(), *d);
+  add_memory(*d);
+  d->allocator_calls.take(d->reader->allocations());
+  for (const std::string& problem : d->reader->problems()) d->log << QString::fromStdString(problem);
+  return d;
+}
+
+void give_details(Run& run, RunDetails&& d) {
+  run.steps = std::move(d.steps);
+  run.evals = std::move(d.evals);
+  run.meters = std::move(d.meters);
+  run.changes = std::move(d.changes);
+  if (d.plan) run.plan = std::move(d.plan);
+  run.trace = std::move(d.trace);
+  run.takeGpuSteps(std::move(d.gpu_steps));
+  run.split = std::move(d.split);
+  run.allocator_calls = std::move(d.allocator_calls);
+  run.log += d.log;
+  run.reader = std::move(d.reader);
+  run.setStepsPerEpoch(d.steps_per_epoch);
+  run.loaded = true;
+  run.announce();
+}
+
+}  // namespace ws::app

@@ -1,0 +1,39 @@
+// Fills a Run from a run file.
+#pragma once
+#include <QString>
+#include <memory>
+
+#include "app/workspace/run.h"
+
+namespace ws::app {
+
+// What the list shows; the losses and the trace stay in the file. Throws Failure.
+void read_summary(Run& run, const QString& path);
+
+// Everything else. Safe on any thread: it touches no Run.
+struct RunDetails {
+  std::vector<StepPoint> steps;
+  std::vector<EvalPoint> evals;
+  std::vector<MeterPoint> meters;
+  std::vector<Change> changes;
+  std::optional<CompiledPlan> plan;  // of the choices it began with; none where the shape of its data is not known
+  prof::Trace trace;
+  prof::GpuSteps gpu_steps;
+  StepSplit split;
+  prof::AllocatorHistory allocator_calls;
+  QStringList log;
+  std::shared_ptr<prof::RunFileReader> reader;
+  double steps_per_epoch = 0;
+};
+std::unique_ptr<RunDetails> read_details(const QString& path);  // throws Failure
+void give_details(Run& run, RunDetails&& details);              // on the window's thread
+
+std::string marks_text(const std::vector<TimeMark>& marks);
+std::vector<TimeMark> marks_from(const std::string& text);  // what cannot be read is left out
+
+// Where the time of the newest steps before `until` goes; the parts sum to the wall time, evaluations are left out.
+// `marks` has the steps: the trace itself, or those of the GPU.
+StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::TimeNs until, double steps_per_epoch);
+StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps);
+
+}  // namespace ws::app

@@ -1,0 +1,87 @@
+// Trains one run at a time on a worker thread and moves what happened into the Run that the window shows.
+#pragma once
+#include <QObject>
+#include <QTimer>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "app/core/runs/traced_training.h"
+#include "app/workspace/run.h"
+
+class QThread;
+
+namespace ws::app {
+
+struct StartRequest {
+  RunSpec spec;
+  QString title;
+  prof::TraceLevel trace = prof::TraceLevel::Kernels;
+  bool paused = false;  // begin with a pause, for single steps
+};
+
+// Of every run that starts from here on, beside its level.
+struct TraceExtras {
+  bool counters = false;                    // sample hardware counters
+  int64_t node_window = 0, node_every = 0;  // as prof::CollectorOptions has them
+};
+
+class Session : public QObject {
+  Q_OBJECT
+ public:
+  explicit Session(const QString& folder, QObject* parent = nullptr);
+  ~Session() override;
+
+  // The new run, or nullptr when the spec cannot run: problem() says why.
+  Run* start(const StartRequest& request);
+  // Several runs, one after the other; the first starts now.
+  void startAll(std::vector<StartRequest> requests);
+  Run* run() const { return run_; }  // the last one started
+  bool busy() const { return worker_ != nullptr; }
+  bool paused() const { return paused_; }
+  size_t waiting() const { return queue_.size(); }
+  QString problem() const { return problem_; }
+
+  void pause();
+  void resume();
+  void stepOnce();
+  void stop();  // the running one and those that wait
+  bool stopAndWait(int milliseconds);
+  // Waits no longer for a run that does not come to its end: its thread and its file are left as they are, the file
+  // says unfinished. Only the end of the process ends that thread; see leftBehind().
+  void leave();
+  static bool leftBehind();
+  void change(const QString& key, const QString& value);
+  void setTraceLevel(prof::TraceLevel level);
+  void setTraceExtras(const TraceExtras& extras) { extras_ = extras; }
+  TrainControl* control();  // of the running one, else nullptr
+  // While something else trains on this machine no run starts: `why` is what is said. Empty: free again.
+  void hold(const QString& why) { held_ = why; }
+  // Whether there is a GPU, once that is known. Before, the training thread waits for the answer, not the caller.
+  void setCuda(bool cuda);
+
+ signals:
+  void started(ws::app::Run* run);
+  void ended(ws::app::Run* run);
+  void stateChanged();
+  void failed(const QString& sentence);
+
+ private:
+  struct Worker;
+  void poll();
+  void finish();
+  void readTraceStatus();
+  void nameDevice();
+  void fail(const QString& sentence);
+
+  QString folder_, problem_, held_;
+  std::unique_ptr<Worker> worker_;
+  Run* run_ = nullptr;
+  std::deque<StartRequest> queue_;
+  QTimer timer_;
+  std::optional<bool> cuda_;
+  bool paused_ = false;
+  TraceExtras extras_;
+};
+
+}  // namespace ws::app

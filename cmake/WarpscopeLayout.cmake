@@ -1,0 +1,71 @@
+# One folder is one target, and it may include only the folders that it names.
+#
+#   warpscope_folder(SOURCES a.cpp b.cpp USES profiling/trace profiling/base LIBRARIES ZLIB::ZLIB [QT core|widgets] [FAST])
+#
+# makes the static library warpscope::profiling_analysis of the folder profiling/analysis (a folder of headers makes an
+# interface library). USES names every folder whose headers this one may include; LIBRARIES are the foreign libraries that
+# this folder alone sees. FAST: the compiler's last optimizations are worth their time here.
+# cmake/check_layout.cmake compares every #include with these lists.
+set(_layout_file ${PROJECT_BINARY_DIR}/layout.txt)
+file(WRITE ${_layout_file} "")
+
+function(warpscope_folder)
+  cmake_parse_arguments(arg "FAST" "QT" "SOURCES;USES;LIBRARIES" ${ARGN})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" name ${folder})
+  set(target warpscope_${name})
+  set(_used "")
+  foreach(_folder IN LISTS arg_USES)
+    string(REPLACE "/" "_" _name ${_folder})
+    list(APPEND _used warpscope_${_name})
+  endforeach()
+  file(GLOB _headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES} ${_headers})
+    target_link_libraries(${target} PUBLIC warpscope_flags ${_used} PRIVATE ${arg_LIBRARIES})
+    target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${_headers})
+    warpscope_unity(${target})
+    if(NOT arg_FAST)
+      warpscope_compile_lightly(${target})
+    endif()
+    if(arg_QT)
+      set_target_properties(${target} PROPERTIES AUTOMOC ON)
+      target_link_libraries(${target} PUBLIC ${WARPSCOPE_QT_${arg_QT}})
+      warpscope_precompile(${target} REUSE_FROM headers_${arg_QT})
+    elseif(arg_FAST)
+      warpscope_precompile(${target} REUSE_FROM headers_fast)
+    else()
+      warpscope_precompile(${target} REUSE_FROM headers_plain)
+    endif()
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE warpscope_flags ${_used} ${arg_LIBRARIES})
+    if(_headers)
+      target_sources(${target} INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${_headers})
+    endif()
+  endif()
+  # `ninja all_verify_interface_header_sets` compiles every header on its own.
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  add_library(warpscope::${name} ALIAS ${target})
+  warpscope_allow(${folder} ${arg_USES})
+endfunction()
+
+# warpscope_allow(FOLDER FOLDERS...): a folder's row of the layout; for programs, which are made by add_executable.
+function(warpscope_allow folder)
+  list(JOIN ARGN " " _uses)
+  file(APPEND ${_layout_file} "${folder}: ${_uses}\n")
+endfunction()
+
+# Every build looks at the includes again when a source has changed.
+function(warpscope_check_layout)
+  file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/profiling/*.h ${PROJECT_SOURCE_DIR}/profiling/*.cpp
+    ${PROJECT_SOURCE_DIR}/datasets/*.h ${PROJECT_SOURCE_DIR}/datasets/*.cpp
+    ${PROJECT_SOURCE_DIR}/engine/*.h ${PROJECT_SOURCE_DIR}/engine/*.cpp ${PROJECT_SOURCE_DIR}/engine/*.cu ${PROJECT_SOURCE_DIR}/engine/*.cuh
+    ${PROJECT_SOURCE_DIR}/app/*.h ${PROJECT_SOURCE_DIR}/app/*.cpp)
+  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/layout.stamp
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLAYOUT=${_layout_file} -P ${PROJECT_SOURCE_DIR}/cmake/check_layout.cmake
+    COMMAND ${CMAKE_COMMAND} -E touch ${PROJECT_BINARY_DIR}/layout.stamp
+    DEPENDS ${_sources} ${PROJECT_SOURCE_DIR}/cmake/check_layout.cmake ${_layout_file}
+    COMMENT "Checking that every include follows the layout" VERBATIM)
+  add_custom_target(layout ALL DEPENDS ${PROJECT_BINARY_DIR}/layout.stamp)
+endfunction()

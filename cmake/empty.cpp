@@ -1,0 +1,1 @@
+// A target of nothing but precompiled headers needs a source.

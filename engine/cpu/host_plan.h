@@ -1,0 +1,145 @@
+// A plan bound to memory on the CPU: where each of its buffers lies, and the batch that a step reads.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "engine/cpu/cpu_ops.h"
+#include "engine/cpu/step_blocks.h"
+#include "engine/plan/model.h"
+#include "engine/plan/op_tags.h"
+#include "engine/plan/run_spec.h"
+
+namespace ws::cpu {
+
+// What outlives a plan, by ParamId.
+template <class Real>
+struct Weights {
+  std::vector<std::vector<Real>> parameters, moments[2];
+};
+
+// The rows of a step: `order` begins at the first of them.
+struct Rows {
+  const data::Split* split = nullptr;
+  const uint32_t* order = nullptr;
+};
+
+template <class Real>
+class BoundPlan {
+ public:
+  Plan plan;
+  OpTags tags;
+  StepMemory memory;
+  std::vector<int32_t> labels;
+
+  void bind(const Plan& to, const Model& model, LossKind loss, Weights<Real>& weights) {
+    plan = to;
+    tags = OpTags(plan);
+    weights_ = &weights;
+    features_ = model.inputs;
+    outputs_ = model.outputs;
+    memory.reset(plan, sizeof(Real));
+    x_.resize(static_cast<size_t>(plan.batch * features_));
+    y_.resize(loss == LossKind::MeanSquared ? static_cast<size_t>(plan.batch * outputs_) : 0);
+    labels.resize(loss == LossKind::CrossEntropy ? static_cast<size_t>(plan.batch) : 0);
+    shadows_.assign(plan.buffers.size(), {});
+    refresh_shadows();
+  }
+
+  // A shadow follows its master also where no update op does it: at bind, and after a resume.
+  void refresh_shadows() {
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      const Buffer& b = plan.buffers[i];
+      if (b.role != Role::Shadow) continue;
+      shadows_[i] = weights_->parameters[index(b.param)];
+      round_all(stored_as(b), Matrix<Real>{shadows_[i].data(), b.rows, b.cols});
+    }
+  }
+
+  Real* pointer(BufferId id) {
+    const Buffer& b = plan.buffer(id);
+    switch (b.role) {
+      case Role::Batch:
+        return b.name == "x" ? (view_ ? view_ : x_.data()) : y_.data();
+      case Role::Parameter:
+        return weights_->parameters[index(b.param)].data();
+      case Role::Shadow:
+        return shadows_[index(id)].data();
+      case Role::State:
+        return weights_->moments[b.slot][index(b.param)].data();
+      case Role::Metric:
+        return nullptr;
+      case Role::Temp:
+        return static_cast<Real*>(memory.at(id));
+    }
+    return nullptr;
+  }
+  Matrix<Real> matrix(BufferId id) {
+    const Buffer& b = plan.buffer(id);
+    return {pointer(id), b.rows, b.cols};
+  }
+
+  // An intermediate holds only what its type can.
+  void round(BufferId id) {
+    const Buffer& b = plan.buffer(id);
+    if (b.role == Role::Temp && pointer(id)) round_all(stored_as(b), matrix(id));
+  }
+  static DType stored_as(const Buffer& b) { return sizeof(Real) == sizeof(float) ? b.type : DType::F32; }
+
+  void load(Rows rows) {
+    view_ = nullptr;
+    if (!view_rows(rows)) gather_features(rows);
+    gather_targets(rows);
+    round_features();
+  }
+
+  // Inputs from a caller, which have no targets.
+  void load_inputs(const float* x) {
+    view_ = nullptr;
+    std::copy_n(x, plan.batch * features_, x_.begin());
+    std::fill(y_.begin(), y_.end(), Real(0));
+    std::fill(labels.begin(), labels.end(), 0);
+    round_features();
+  }
+
+ private:
+  void round_features() {
+    const DType type = stored_as(plan.buffer(plan.find("x")));
+    round_all(type, Matrix<Real>{x_.data(), plan.batch, features_});
+  }
+
+  // Rows that stand together in the data set are read where they lie; the interpreter never writes to its inputs.
+  bool view_rows(Rows rows) {
+    if constexpr (std::is_same_v<Real, float>) {
+      if (plan.buffer(plan.find("x")).type != DType::F32) return false;
+      for (int64_t r = 1; r < plan.batch; ++r)
+        if (rows.order[r] != rows.order[0] + static_cast<uint32_t>(r)) return false;
+      view_ = const_cast<float*>(rows.split->x.data()) + static_cast<int64_t>(rows.order[0]) * features_;
+      return true;
+    } else {
+      return false;
+    }
+  }
+
+  void gather_features(Rows rows) {
+    for (int64_t r = 0; r < plan.batch; ++r)
+      std::copy_n(rows.split->x.data() + static_cast<int64_t>(rows.order[r]) * features_, features_,
+                  x_.data() + r * features_);
+  }
+
+  void gather_targets(Rows rows) {
+    for (size_t r = 0; r < labels.size(); ++r) labels[r] = rows.split->labels[rows.order[r]];
+    if (y_.empty()) return;
+    for (int64_t r = 0; r < plan.batch; ++r)
+      std::copy_n(rows.split->targets.data() + static_cast<int64_t>(rows.order[r]) * outputs_, outputs_,
+                  y_.data() + r * outputs_);
+  }
+
+  Weights<Real>* weights_ = nullptr;
+  int64_t features_ = 0, outputs_ = 0;
+  std::vector<Real> x_, y_;
+  Real* view_ = nullptr;                    // the batch where it lies in the data set
+  std::vector<std::vector<Real>> shadows_;  // by buffer
+};
+
+}  // namespace ws::cpu

@@ -1,0 +1,45 @@
+// Where the CPU interpreter's step-local buffers live: malloc around each, an own pool, or one planned block.
+#pragma once
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "engine/executor/executor.h"
+#include "profiling/annotate/annotate.h"
+
+namespace ws::cpu {
+
+class StepMemory {
+ public:
+  StepMemory() = default;
+  StepMemory(const StepMemory&) = delete;
+  StepMemory& operator=(const StepMemory&) = delete;
+  ~StepMemory() { clear(); }
+
+  // For a new plan: drops all blocks. Element sizes differ from the plan's (a half is kept as a float), so every offset
+  // and size is scaled by the same factor, which keeps what was disjoint disjoint.
+  void reset(const Plan& plan, int64_t bytes_per_element);
+  void allocate(BufferId id, prof::OpTag op);
+  void free(BufferId id, prof::OpTag op);
+  void* at(BufferId id) const { return blocks_[index(id)].data; }
+
+  MemoryUse use;
+  AllocatorCalls calls;
+  bool told = true;  // to the trace; an evaluation's memory is no step's
+
+ private:
+  struct Block {
+    void* data = nullptr;
+    int64_t bytes = 0;
+  };
+  void clear();
+  void* take(int64_t bytes);
+  void note(prof::MemoryAction action, const void* data, int64_t bytes, prof::OpTag op) const;
+
+  Allocator kind_ = Allocator::Arena;
+  std::vector<Block> blocks_;  // by buffer
+  std::multimap<int64_t, void*> pool_;
+  void* arena_ = nullptr;
+};
+
+}  // namespace ws::cpu

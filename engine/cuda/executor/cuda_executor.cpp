@@ -1,0 +1,263 @@
+// The executor that the trainer sees: binds plans, hands steps to the stream or graph executor, and turns what goes
+// wrong into sentences.
+#include "engine/cuda/executor/cuda_executor.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "engine/passes/compile.h"
+#include "engine/cuda/executor/advice.h"
+#include "engine/cuda/executor/evaluator.h"
+#include "engine/cuda/executor/graph_executor.h"
+
+namespace ws::cuda {
+namespace {
+
+// First made, last destroyed: after a sticky error the context is reset when everything that lived in it is gone.
+struct ContextGuard {
+  ContextGuard() = default;
+  ~ContextGuard() { reset_lost_context(); }
+  ContextGuard(const ContextGuard&) = delete;
+  ContextGuard& operator=(const ContextGuard&) = delete;
+};
+
+constexpr size_t kPlansKept = 6;
+
+class CudaExecutor final : public Executor {
+ public:
+  ~CudaExecutor() override {
+    if (place_) cudaStreamSynchronize(place_->stream);  // nothing is freed under running work
+    cudaGetLastError();
+  }
+
+  std::string device_name() const override { return device_info().name; }
+
+  void load(const Model& model, const data::Dataset& data, const RunSpec& spec) override {
+    model_ = model;
+    spec_ = spec;
+    try {
+      place_ = std::make_unique<Workplace>();
+      place_->create(model_, data, spec);
+      stream_ = std::make_unique<StreamExecutor>(*place_);
+      graphs_ = std::make_unique<GraphExecutor>(*place_, *stream_);
+      evaluator_ = std::make_unique<Evaluator>(*place_, model_, data);
+    } catch (const OutOfMemory& problem) {
+      throw OutOfMemory(problem.call, problem.code, advice_for_load(model_, data, spec));
+    }
+  }
+
+  void set_state(const TrainState& state) override {
+    place_->storage.set(place_->stream, state);
+    place_->tables.restart(state.step);
+    next_step_ = state.step;
+  }
+
+  TrainState state() override {
+    TrainState state;
+    place_->storage.get(place_->stream, state);
+    state.step = next_step_;
+    return state;
+  }
+
+  void bind(const Plan& plan) override {
+    if (current_ && current_->plan.id == plan.id) return;
+    guarded(plan, [&] { current_ = &bound_for(plan); });
+  }
+
+  std::vector<std::string> notes() const override { return current_ ? current_->notes : std::vector<std::string>(); }
+
+  void begin_epoch(std::span<const uint32_t> order) override { place_->feed.order(place_->stream, order); }
+
+  void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) override {
+    BoundPlan& bound = *current_;
+    guarded(bound.plan, [&] {
+      const int64_t most = StepTables::kCapacity / 2;
+      for (size_t done = 0; done < lrs.size();) {
+        const auto part = lrs.subspan(done, std::min(lrs.size() - done, static_cast<size_t>(most)));
+        const int64_t step = first_step + static_cast<int64_t>(done),
+                      row = first_row + static_cast<int64_t>(done) * bound.rows_onward();
+        place_->tables.announce(place_->stream, step, part);
+        const auto count = static_cast<int64_t>(part.size());
+        bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count)
+                                : stream_->run(bound, *memory_, step, row, count);
+        done += part.size();
+      }
+      next_step_ = first_step + static_cast<int64_t>(lrs.size());
+    });
+  }
+
+  void results(std::vector<StepResult>& out, bool wait) override { place_->tables.results(place_->stream, out, wait); }
+
+  void catch_up(std::vector<StepResult>& out, int64_t steps) override {
+    place_->tables.catch_up(place_->stream, out, steps);
+  }
+
+  Evaluation evaluate(Part part) override { return evaluator_->evaluate(spec_, part); }
+  std::vector<float> predict(std::span<const float> x, int64_t rows) override {
+    return evaluator_->predict(spec_, x, rows);
+  }
+
+  MemoryUse memory() const override {
+    MemoryUse use;
+    if (memory_) memory_->add_to(use);
+    use.peak = std::max(use.peak, earlier_peak_);
+    if (!evaluator_) return use;  // never loaded, or the load failed half-way: a failed run is still summed up
+    use.parameter_bytes = place_->storage.bytes() + place_->feed.bytes() + place_->tables.bytes() + evaluator_->bytes();
+    return use;
+  }
+
+  AllocatorCalls allocator_calls() const override {
+    AllocatorCalls calls = earlier_calls_;
+    if (memory_) memory_->add_to(calls);
+    return calls;
+  }
+
+ private:
+  // Out of memory in a step: says what is biggest and which batch would fit.
+  template <class Work>
+  void guarded(const Plan& plan, Work&& work) {
+    try {
+      work();
+    } catch (const OutOfMemory& problem) {
+      MemoryUse use;
+      if (memory_) memory_->add_to(use);
+      throw OutOfMemory(problem.call, problem.code, advice_for_step(plan, model_, use.reserved));
+    }
+  }
+
+  BoundPlan& bound_for(const Plan& plan) {
+    const ExecSpec& exec = plan.spec.exec;
+    if (!memory_ || memory_->kind() != exec.allocator) change_allocator(exec);
+    if (!(spec_.exec == exec)) evaluator_->forget();
+    spec_.exec = exec;
+    if (const auto found = plans_.find(plan.id); found != plans_.end()) return found->second;
+    if (plans_.size() >= kPlansKept) forget_plans();
+    if (exec.allocator == Allocator::Arena) grow_arena(plan);
+    BoundPlan& bound = plans_[plan.id];
+    try {
+      fill(bound, plan);
+    } catch (...) {
+      plans_.erase(plan.id);
+      throw;
+    }
+    return bound;
+  }
+
+  void change_allocator(const ExecSpec& exec) {
+    if (memory_) {
+      forget_plans();
+      memory_->add_to(earlier_calls_);
+      MemoryUse use;
+      memory_->add_to(use);
+      earlier_peak_ = std::max(earlier_peak_, use.peak);
+      memory_.reset();
+    }
+    memory_ = std::make_unique<StepMemory>(exec.allocator, exec);
+  }
+
+  // Captured graphs hold addresses: they go before the memory does.
+  void forget_plans() {
+    CUDA_CHECK(cudaStreamSynchronize(place_->stream));
+    current_ = nullptr;
+    plans_.clear();
+    memory_->pin(false);
+  }
+
+  void fill(BoundPlan& bound, const Plan& plan) {
+    bound.plan = plan;
+    bound.tags = OpTags(plan);
+    bound.items.resize(plan.ops.size());
+    for (size_t i = 0; i < plan.ops.size(); ++i) {
+      const Op& op = plan.ops[i];
+      if (op.kind == OpKind::Update || op.kind == OpKind::UpdateAll) bound.items[i] = update_items(plan, op);
+      if (op.kind == OpKind::LoadBatch) bound.x = op.out[0], bound.y = op.out[1];
+    }
+    fill_shadows(plan);
+    bound.address.assign(plan.buffers.size(), nullptr);
+    place_buffers(bound);
+    place_->feed.attach(bound, prepare_products(bound));
+  }
+
+  void fill_shadows(const Plan& plan) {
+    for (const Buffer& b : plan.buffers)
+      if (b.role == Role::Shadow) place_->storage.need_shadows(b.type);
+    place_->storage.refresh_shadows({place_->stream.get()});
+  }
+
+  void place_buffers(BoundPlan& bound) {
+    for (size_t i = 0; i < bound.plan.buffers.size(); ++i) {
+      const Buffer& b = bound.plan.buffers[i];
+      if (b.role == Role::Parameter) bound.address[i] = place_->storage.parameter(b.param);
+      if (b.role == Role::Shadow) bound.address[i] = place_->storage.shadow(b.param);
+      if (b.role == Role::State) bound.address[i] = place_->storage.moment(b.slot, b.param);
+      if (b.role == Role::Temp && b.offset >= 0) bound.address[i] = memory_->in_arena(b.offset);
+    }
+  }
+
+  // A larger block is another one: every plan gets its new addresses, and graphs are captured anew. Where there is no
+  // room for it the old one is gone as well, and with it every plan that knows its address.
+  void grow_arena(const Plan& plan) {
+    try {
+      if (!memory_->reserve_arena(place_->stream, plan.arena_bytes)) return;
+    } catch (...) {
+      current_ = nullptr;
+      plans_.clear();  // freeing the block has waited for the work that used it
+      throw;
+    }
+    for (auto& [id, bound] : plans_) {
+      bound.graphs.clear();
+      if (!bound.address.empty()) place_buffers(bound);
+    }
+  }
+
+  // Lets the library choose its algorithms; true when every reader of x can find its rows by the clock.
+  bool prepare_products(BoundPlan& bound) {
+    BoundPlan shapes;  // addresses that only say "here is something, aligned like everything"
+    shapes.plan = bound.plan;
+    shapes.address.assign(bound.plan.buffers.size(), reinterpret_cast<void*>(uintptr_t{1} << 20));
+    const Launching with{shapes, {place_->stream.get()}, {}, place_->blas, {}, place_->storage, place_->sides};
+    bool views = place_->sides.count() == 1;
+    bound.notes.assign(bound.plan.ops.size(), {});
+    for (size_t i = 0; i < bound.plan.ops.size(); ++i) {
+      const Op& op = bound.plan.ops[i];
+      if (op.kind != OpKind::MatMul) continue;
+      const Product product = product_of(with, op);
+      prepare(place_->blas, bound.plan.spec.exec.matmul, product);
+      bound.notes[i] = describe(bound.plan.spec.exec.matmul, product);
+      const bool reads_x = op.in[0] == bound.x || op.in[1] == bound.x;
+      views = views && (!reads_x || takes_views(bound.plan.spec.exec.matmul, product));
+    }
+    return views;
+  }
+
+  ContextGuard guard_;
+  Model model_;
+  RunSpec spec_;
+  std::unique_ptr<Workplace> place_;
+  std::unique_ptr<StepMemory> memory_;
+  std::unordered_map<std::string, BoundPlan> plans_;  // by plan id
+  BoundPlan* current_ = nullptr;
+  std::unique_ptr<StreamExecutor> stream_;
+  std::unique_ptr<GraphExecutor> graphs_;
+  std::unique_ptr<Evaluator> evaluator_;
+  int64_t next_step_ = 0;
+  AllocatorCalls earlier_calls_;
+  int64_t earlier_peak_ = 0;
+};
+
+}  // namespace
+
+bool gpu_lost() { return context_is_lost(); }
+
+std::unique_ptr<Executor> make_cuda_executor(const RunSpec&) {
+  const DeviceInfo& info = device_info();
+  if (!info.cuda) throw Failure(info.why_not);
+  reset_lost_context();
+  if (context_is_lost())
+    throw Failure(
+        "A fault on the GPU ended an earlier run and the driver gives this program no new context: start the program "
+        "again to use the GPU, or choose device cpu.");
+  return std::make_unique<CudaExecutor>();
+}
+
+}  // namespace ws::cuda

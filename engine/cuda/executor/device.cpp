@@ -1,0 +1,63 @@
+// What GPU there is, asked so that a machine without one gets a sentence and never a crash.
+#include <cctype>
+#include <fstream>
+
+#include "engine/cuda/runtime/check.h"
+#include "engine/cuda/executor/cuda_executor.h"
+#include "engine/cuda/executor/device_reasons.h"
+#include "engine/cuda/kernels/kernels.h"
+
+namespace ws::cuda {
+namespace {
+
+// "580.159.04" where the kernel module tells it, else the CUDA version that the driver speaks.
+std::string driver_text(int speaks) {
+  std::ifstream file("/proc/driver/nvidia/version");
+  for (std::string word; file >> word;)
+    if (word.size() > 4 && std::isdigit(static_cast<unsigned char>(word[0])) && word.find('.') != std::string::npos)
+      return word;
+  return speaks ? "CUDA " + version_text(speaks) : "";
+}
+
+void fill_limits(DeviceInfo& info, const cudaDeviceProp& prop) {
+  info.multiprocessors = prop.multiProcessorCount;
+  info.memory_bytes = static_cast<int64_t>(prop.totalGlobalMem);
+  info.compute = std::to_string(prop.major) + "." + std::to_string(prop.minor);
+  info.max_threads_per_sm = prop.maxThreadsPerMultiProcessor;
+  info.max_blocks_per_sm = prop.maxBlocksPerMultiProcessor;
+  info.registers_per_sm = prop.regsPerMultiprocessor;
+  info.shared_per_sm = static_cast<int>(prop.sharedMemPerMultiprocessor);
+  info.shared_per_block = static_cast<int>(prop.sharedMemPerBlockOptin);
+  info.warp = prop.warpSize;
+}
+
+}  // namespace
+
+DeviceInfo query_device() {
+  DeviceInfo info;
+  int devices = 0, driver = 0, runtime = 0;
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  info.driver = driver_text(driver);
+  if (runtime) info.runtime = version_text(runtime);
+  if (code != cudaSuccess || devices == 0) {
+    cudaGetLastError();
+    info.why_not = why_no_device(code, devices, driver, CUDART_VERSION);
+    return info;
+  }
+  cudaDeviceProp prop{};
+  if (const cudaError_t error = cudaGetDeviceProperties(&prop, 0); error != cudaSuccess) {
+    cudaGetLastError();
+    info.why_not = why_no_device(error, devices, driver, CUDART_VERSION);
+    return info;
+  }
+  info.name = prop.name;
+  fill_limits(info, prop);
+  info.why_not = why_no_code({prop.name, prop.major, prop.minor}, made_for(prop.major, prop.minor), ask_for_code);
+  info.cuda = info.why_not.empty();
+  if (!info.cuda) cudaGetLastError();
+  return info;
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,60 @@
+// A plan with addresses: what an executor needs to walk it again and again.
+#pragma once
+#include <list>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/runtime/handles.h"
+#include "engine/cuda/kernels/kernels.h"
+#include "engine/plan/op_tags.h"
+#include "engine/plan/plan.h"
+
+namespace ws::cuda {
+
+// How the batch buffers get their rows.
+enum class Feed : uint8_t {
+  Whole,   // the batch is the whole set, where it lies
+  View,    // the rows lie together in the shuffled set; the host puts the address in
+  Clock,   // the same, but kernels find the rows by the device clock, so that a graph serves every batch
+  Gather,  // a kernel gathers the rows into the batch buffers
+  Staged,  // the host gathers and copies
+};
+
+// What a captured graph was made for.
+struct GraphKey {
+  int64_t steps = 1;
+  const void* rows = nullptr;   // where they lie, or begin with Feed::Clock
+  const void* order = nullptr;  // Feed::Gather
+  bool marked = false;          // captured while a profiler listened, so that it knows every node
+  bool operator==(const GraphKey&) const = default;
+};
+
+struct CapturedGraph {
+  GraphKey key;
+  GraphExec exec;
+};
+
+struct BoundPlan {
+  Plan plan;
+  OpTags tags;
+  std::vector<void*> address;                  // by buffer
+  std::vector<std::vector<UpdateItem>> items;  // by op, of Update and UpdateAll
+  std::vector<std::string> notes;              // by op: which kernels a product takes
+  BufferId x = BufferId::None, y = BufferId::None;
+  Feed feed = Feed::Gather;
+  DeviceBlock<char> own_x, own_y;   // Feed::Gather, and converted rows of Feed::Staged
+  std::list<CapturedGraph> graphs;  // most recently used first
+
+  bool all_rows = false;  // the batch is the whole set, the same in every step
+
+  int64_t rows() const { return plan.batch; }
+  int64_t rows_onward() const { return all_rows ? 0 : plan.batch; }  // from one step to the next
+  // Where the host has work between two steps, a graph holds one.
+  int64_t steps_a_graph() const {
+    const bool host_between = feed == Feed::Staged || plan.spec.exec.sync != SyncPolicy::OnRead;
+    return host_between ? 1 : plan.spec.exec.graph_steps;
+  }
+  bool launches_graphs() const { return plan.spec.exec.launch == Launch::Graph; }
+};
+
+}  // namespace ws::cuda

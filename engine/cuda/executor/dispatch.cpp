@@ -1,0 +1,259 @@
+#include "engine/cuda/executor/dispatch.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ws::cuda {
+
+void SideStreams::create(int64_t streams) {
+  if (streams <= 1) return;
+  forked_ = make_event();
+  partials_ = DeviceBlock<float>::device(static_cast<size_t>(3 * streams));
+  for (int64_t i = 1; i < streams; ++i)
+    sides_.push_back({make_stream(), make_event(), DeviceBlock<char>::filled(kScratchBytes)});
+}
+
+void SideStreams::fork(cudaStream_t from) {
+  CUDA_CHECK(cudaEventRecord(forked_, from));
+  for (const Side& side : sides_) CUDA_CHECK(cudaStreamWaitEvent(side.stream, forked_, 0));
+}
+
+void SideStreams::join(cudaStream_t into) {
+  for (const Side& side : sides_) {
+    CUDA_CHECK(cudaEventRecord(side.done, side.stream));
+    CUDA_CHECK(cudaStreamWaitEvent(into, side.done, 0));
+  }
+}
+
+Tensor Launching::tensor(BufferId id) const {
+  if (id == BufferId::None) return {};
+  const Buffer& buffer = bound.plan.buffer(id);
+  Tensor tensor{bound.address[index(id)], buffer.type, buffer.rows, buffer.cols};
+  if (bound.feed == Feed::Clock && buffer.role == Role::Batch) {
+    tensor.clock = at.clock;
+    tensor.view_offset = at.offset;
+  }
+  return tensor;
+}
+
+Product product_of(const Launching& with, const Op& op) {
+  Product p;
+  p.a = with.tensor(op.in[0]);
+  p.b = with.tensor(op.in[1]);
+  p.c = with.tensor(op.out[0]);
+  p.transpose_a = op.transpose_a;
+  p.transpose_b = op.transpose_b;
+  p.epilogue = op.epilogue;
+  p.activation = op.activation;
+  p.precision = with.spec().exec.precision;
+  p.accumulate = with.spec().exec.accumulate;
+  const Role role = with.bound.plan.buffer(op.in[1]).role;  // weights stand still from one update to the next
+  p.b_is_settled = op.layer > 0 && (role == Role::Parameter || role == Role::Shadow);
+  const bool second_out = op.out.size() > 1;
+  if (op.epilogue == Epilogue::Bias || op.epilogue == Epilogue::BiasActivate) {
+    if (op.in.size() > 2) p.bias = with.tensor(op.in[2]);
+    if (second_out) p.saved = with.tensor(op.out[1]);
+  }
+  if (op.epilogue == Epilogue::ActivateGrad) p.saved = with.tensor(op.in[2]);
+  if (op.epilogue == Epilogue::BiasGrad) p.bias_grad = with.tensor(op.out[1]);
+  return p;
+}
+
+namespace {
+
+// The op's operands as tensors, in the plan's order.
+struct Operands {
+  const Launching& with;
+  const Op& op;
+  size_t number;
+  Tensor in(size_t i) const { return i < op.in.size() ? with.tensor(op.in[i]) : Tensor{}; }
+  Tensor out(size_t i) const { return i < op.out.size() ? with.tensor(op.out[i]) : Tensor{}; }
+};
+
+OptimizerRef optimizer_of(const Launching& with) {
+  const TrainSpec& t = with.spec().train;
+  const auto f = [](double v) { return static_cast<float>(v); };
+  return {t.optimizer, f(t.momentum), f(t.beta1), f(t.beta2), f(t.epsilon), f(t.weight_decay), with.at, with.scale()};
+}
+
+ParamRef param_of(const Launching& with, const UpdateItem& item) {
+  ParamRef ref;
+  ref.w = with.storage.parameter(item.param);
+  ref.grad = with.tensor(item.gradient);
+  ref.shadow = with.tensor(item.shadow);
+  if (item.moment[0] != BufferId::None) ref.m = with.storage.moment(0, item.param);
+  if (item.moment[1] != BufferId::None) ref.v = with.storage.moment(1, item.param);
+  ref.n = with.bound.plan.buffer(item.master).elements();
+  ref.decays = with.bound.plan.buffer(item.master).name.front() == 'W';  // biases do not
+  return ref;
+}
+
+void launch_update(const Operands& o) {
+  std::vector<ParamRef> refs;
+  for (const UpdateItem& item : o.with.bound.items[o.number]) refs.push_back(param_of(o.with, item));
+  const OptimizerRef optimizer = optimizer_of(o.with);
+  if (o.op.kind == OpKind::Update)
+    update(o.with.queue, optimizer, refs[0]);
+  else
+    update_all(o.with.queue, optimizer, refs);
+}
+
+// A gradient update after an output layer also joins its losses, which spares the layer a round trip.
+bool joins_losses(const Plan& plan) {
+  const auto has = [&](OpKind kind) { return std::ranges::count(plan.ops, kind, &Op::kind) > 0; };
+  return has(OpKind::OutputLayer) && has(OpKind::GradientUpdate);
+}
+
+void launch_output_layer(const Operands& o) {
+  const OutputParts parts = output_parts(o.op);
+  const auto t = [&](BufferId id) { return o.with.tensor(id); };
+  OutputLayer layer{t(parts.h), t(parts.w), t(parts.bias), t(parts.y)};
+  layer.loss = o.with.spec().model.loss;
+  layer.dz = t(parts.dz);
+  layer.dz_before = t(parts.dz_before);
+  layer.dw = t(parts.dw), layer.db = t(parts.db), layer.db_before = t(parts.db_before);
+  layer.saved = t(parts.saved);
+  layer.activation = parts.saved == BufferId::None ? Activation::None : o.op.activation;
+  layer.scale = o.with.scale();
+  layer.at = o.with.at;
+  layer.join_later = joins_losses(o.with.bound.plan);
+  output_layer(o.with.queue, o.with.scratch, layer);
+}
+
+void launch_gradient_update(const Operands& o) {
+  std::vector<LayerUpdate> layers;
+  for (const GradientItem& item : gradient_items(o.with.bound.plan, o.op)) {
+    layers.push_back({o.with.tensor(item.a), o.with.tensor(item.dz), param_of(o.with, item.weight), {}});
+    if (item.bias.master != BufferId::None) layers.back().bias = param_of(o.with, item.bias);
+  }
+  JoinLosses join;
+  if (joins_losses(o.with.bound.plan)) join = {o.with.scratch, static_cast<int>(o.with.bound.plan.batch)};
+  grad_update(o.with.queue, optimizer_of(o.with), o.with.spec().exec.precision, layers, join);
+}
+
+void launch_linear_update(const Operands& o) {
+  const auto items = update_items(o.with.bound.plan, o.op);
+  const OptimizerRef optimizer = optimizer_of(o.with);
+  LinearStep step{o.in(0), o.in(1)};
+  step.w_param = param_of(o.with, items[0]);
+  step.b_param = param_of(o.with, items[1]);
+  step.w = step.w_param.w;
+  step.b = step.b_param.w;
+  step.optimizer = &optimizer;
+  step.data_is_constant = o.with.bound.feed == Feed::Whole;
+  step.held = takes_many_steps(o.with.bound);
+  step.steps = o.with.steps;
+  step.at = o.with.at;
+  linear_step(o.with.queue, o.with.scratch, step);
+}
+
+void launch_check_finite(const Operands& o) {
+  std::vector<Tensor> gradients;
+  for (BufferId id : o.op.in) gradients.push_back(o.with.tensor(id));
+  check_finite(o.with.queue, o.with.scratch, gradients, o.with.storage.scale());
+}
+
+LinearStep linear_of(const Operands& o) {
+  LinearStep step;
+  step.x = o.in(0);
+  step.y = o.in(1);
+  step.w = static_cast<float*>(o.in(2).data);
+  step.b = static_cast<float*>(o.in(3).data);
+  step.dw = static_cast<float*>(o.out(0).data);
+  step.db = static_cast<float*>(o.out(1).data);
+  step.at = o.with.at;
+  return step;
+}
+
+// Chunk i of n rows: the rows are cut where a 16-byte access begins.
+LinearStep chunk_of(const LinearStep& whole, int i, int chunks) {
+  constexpr int64_t kUnit = 1024;
+  const int64_t rows = whole.x.rows, each = (rows / chunks + kUnit - 1) / kUnit * kUnit;
+  const int64_t first = std::min(rows, i * each), last = i == chunks - 1 ? rows : std::min(rows, first + each);
+  LinearStep part = whole;
+  for (Tensor* t : {&part.x, &part.y}) {
+    t->data = static_cast<float*>(t->data) + first * t->cols;
+    t->rows = last - first;
+  }
+  return part;
+}
+
+void launch_linear(const Operands& o) {
+  const LinearStep whole = linear_of(o);
+  SideStreams& sides = o.with.sides;
+  const int chunks = sides.count();
+  if (chunks == 1) return linear_step(o.with.queue, o.with.scratch, whole);
+  sides.fork(o.with.queue.stream);
+  linear_chunk(o.with.queue, o.with.scratch, chunk_of(whole, 0, chunks), 0, sides.partials());
+  for (int i = 1; i < chunks; ++i)
+    linear_chunk(sides.queue(i), sides.scratch(i), chunk_of(whole, i, chunks), i, sides.partials());
+  sides.join(o.with.queue.stream);
+  linear_join(o.with.queue, whole, chunks, sides.partials());
+}
+
+using Launcher = void (*)(const Operands&);
+struct Entry {
+  OpKind kind;
+  Launcher launch;
+};
+
+constexpr std::array kTable = {
+    Entry{OpKind::MatMul,
+          [](const Operands& o) {
+            matmul(o.with.queue, o.with.blas, o.with.scratch, o.with.spec().exec.matmul, product_of(o.with, o.op));
+          }},
+    Entry{OpKind::BroadcastBias, [](const Operands& o) { broadcast_bias(o.with.queue, o.in(0), o.out(0)); }},
+    Entry{OpKind::Add, [](const Operands& o) { add(o.with.queue, o.in(0), o.in(1), o.out(0)); }},
+    Entry{OpKind::Activate, [](const Operands& o) { activate(o.with.queue, o.op.activation, o.in(0), o.out(0)); }},
+    Entry{OpKind::ActivateGrad,
+          [](const Operands& o) { activate_grad(o.with.queue, o.op.activation, o.in(0), o.in(1), o.out(0)); }},
+    Entry{OpKind::Softmax, [](const Operands& o) { softmax(o.with.queue, o.in(0), o.out(0)); }},
+    Entry{OpKind::CrossEntropy,
+          [](const Operands& o) { cross_entropy(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.at); }},
+    Entry{OpKind::SoftmaxGrad,
+          [](const Operands& o) { softmax_grad(o.with.queue, o.in(0), o.in(1), o.with.scale(), o.out(0)); }},
+    Entry{OpKind::SquaredError,
+          [](const Operands& o) { squared_error(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.at); }},
+    Entry{OpKind::SquaredErrorGrad,
+          [](const Operands& o) { squared_error_grad(o.with.queue, o.in(0), o.in(1), o.with.scale(), o.out(0)); }},
+    Entry{OpKind::ColumnSum, [](const Operands& o) { column_sum(o.with.queue, o.with.scratch, o.in(0), o.out(0)); }},
+    Entry{OpKind::CheckFinite, launch_check_finite},
+    Entry{OpKind::Update, launch_update},
+    Entry{OpKind::UpdateAll, launch_update},
+    Entry{
+        OpKind::BiasActivate,
+        [](const Operands& o) { bias_activate(o.with.queue, o.op.activation, o.in(0), o.in(1), o.out(0), o.out(1)); }},
+    Entry{OpKind::SoftmaxCrossEntropy,
+          [](const Operands& o) {
+            softmax_cross_entropy(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.scale(), o.out(0), o.with.at);
+          }},
+    Entry{OpKind::SquaredErrorFused,
+          [](const Operands& o) {
+            squared_error_fused(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.scale(), o.out(0), o.with.at);
+          }},
+    Entry{OpKind::LinearStep, launch_linear},
+    Entry{OpKind::OutputLayer, launch_output_layer},
+    Entry{OpKind::GradientUpdate, launch_gradient_update},
+    Entry{OpKind::LinearUpdate, launch_linear_update},
+};
+
+}  // namespace
+
+bool takes_many_steps(const BoundPlan& bound) {
+  const Buffer& x = bound.plan.buffer(bound.x);
+  const auto others = [](const Op& op) {
+    return op.kind != OpKind::LinearUpdate && op.kind != OpKind::LoadBatch && op.kind != OpKind::Sync;
+  };
+  if (!bound.launches_graphs() || bound.steps_a_graph() == 1) return false;
+  return bound.feed == Feed::Whole && std::ranges::none_of(bound.plan.ops, others) &&
+         keeps_points({nullptr, x.type, x.rows, x.cols});
+}
+
+void launch_op(const Launching& with, size_t op) {
+  const Op& what = with.bound.plan.ops[op];
+  for (const Entry& entry : kTable)
+    if (entry.kind == what.kind) return entry.launch({with, what, op});
+  throw Failure("No kernel runs the op " + std::string(to_string(what.kind)) + ".");
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,50 @@
+// Runs the network forward over many rows in large batches, in memory of its own, between two training steps.
+#pragma once
+#include <map>
+
+#include "engine/cuda/executor/stream_executor.h"
+
+namespace ws::cuda {
+
+class Evaluator {
+ public:
+  Evaluator(Workplace& place, const Model& model, const data::Dataset& data)
+      : place_(place), model_(model), data_(data) {}
+
+  // Where the batch does not fit into the memory that training leaves, in smaller ones; throws when 64 rows do not.
+  Evaluation evaluate(const RunSpec& spec, Part part);
+  std::vector<float> predict(const RunSpec& spec, std::span<const float> x, int64_t rows);
+  int64_t bytes() const { return static_cast<int64_t>(arena_.bytes() + staging_.bytes()); }
+  void forget() { plans_.clear(), most_rows_ = kMostRows; }  // the choices that plans depend on have changed
+
+ private:
+  struct Rows {
+    const float* host = nullptr;  // features; one of both
+    const float* device = nullptr;
+    int64_t count = 0;
+  };
+  static constexpr int64_t kMostRows = 16384;
+  Evaluation evaluate_in(const RunSpec& spec, Part part, int64_t batch);
+  void predict_in(const RunSpec& spec, std::span<const float> x, int64_t batch, std::vector<float>& out);
+  template <class Work>
+  auto in_batches(const RunSpec& spec, int64_t rows, Work&& work);
+  void release() noexcept;
+  int64_t batch_for(const RunSpec& spec, int64_t rows);
+  BoundPlan& bound(const RunSpec& spec, int64_t rows);
+  struct Output {
+    Tensor z;
+    prof::OpTag loss = prof::kNoOp;
+  };
+  Output forward(BoundPlan& plan, const Rows& rows);
+  void place_x(BoundPlan& plan, const Rows& rows);
+
+  Workplace& place_;
+  const Model& model_;
+  const data::Dataset& data_;
+  std::map<int64_t, BoundPlan> plans_;  // by rows
+  DeviceBlock<char> arena_, staging_;
+  DeviceBlock<double> sums_;
+  int64_t most_rows_ = kMostRows;  // less once memory was short
+};
+
+}  // namespace ws::cuda

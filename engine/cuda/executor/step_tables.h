@@ -1,0 +1,69 @@
+// What the host and the running steps tell each other: learning rates one way, losses the other, without either
+// waiting.
+//
+// Both are rings over the step number in device memory. Losses are copied out by a second stream, so a training step
+// never waits for a reader; the host waits only when it is a whole ring ahead of the device.
+#pragma once
+#include <chrono>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "engine/cuda/runtime/handles.h"
+#include "engine/cuda/kernels/kernels.h"
+#include "engine/executor/executor.h"
+
+namespace ws::cuda {
+
+class StepTables {
+ public:
+  static constexpr int64_t kCapacity = 16384;  // steps
+
+  void create(bool classes);
+  StepAt at(int64_t offset) const { return {clock_.data(), offset, lr_.data(), metrics_.data(), kCapacity}; }
+
+  // Before steps [first, first + lrs.size()) are put on the stream.
+  void announce(cudaStream_t stream, int64_t first, std::span<const float> lrs);
+  // Host's copy of the device clock; writes it when it is not what the coming launch needs.
+  void set_clock(Queue queue, StepClock value);
+  void clock_moved(int64_t steps, int64_t rows) { known_clock_.step += steps, known_clock_.row += rows; }
+  StepClock known_clock() const { return known_clock_; }
+  StepClock* clock() const { return clock_.data(); }
+
+  void steps_enqueued(int64_t end) { enqueued_ = end; }
+  void results(cudaStream_t stream, std::vector<StepResult>& out, bool wait);
+  // Waits for the results of steps below `steps` only; copies of the others begin meanwhile.
+  void catch_up(cudaStream_t stream, std::vector<StepResult>& out, int64_t steps);
+  void restart(int64_t step);  // the next step has this number; all results are out
+  int64_t bytes() const { return static_cast<int64_t>(metrics_.bytes() + lr_.bytes()); }
+
+ private:
+  struct Drain {
+    int64_t first, end;
+    Event done;
+  };
+  void upload(cudaStream_t stream, int64_t slot, int64_t count);
+  void make_room(cudaStream_t stream, int64_t end);
+  void start_drain(cudaStream_t stream);
+  void copy_out(int64_t first, int64_t count);
+  bool finish_drain(bool wait);  // the oldest; false when it is not done yet
+  bool drain_is_due() const;
+  void hand_over(std::vector<StepResult>& out);
+  Event take_event();
+
+  DeviceBlock<StepClock> clock_;
+  DeviceBlock<float> lr_, metrics_;
+  PinnedBlock<float> lr_host_, metrics_host_;
+  bool lr_filled_ = false;
+  StepClock known_clock_{-1, -1};
+  Stream reader_;
+  Event mark_;
+  std::deque<Drain> drains_;
+  std::vector<Event> spare_;
+  int64_t enqueued_ = 0, draining_ = 0, drained_ = 0;  // steps: launched, being copied, arrived
+  std::vector<StepResult> arrived_;
+  bool classes_ = true;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), last_drain_{};
+};
+
+}  // namespace ws::cuda

@@ -1,0 +1,88 @@
+#include "engine/cuda/executor/stream_executor.h"
+
+namespace ws::cuda {
+
+void Workplace::create(const Model& model, const data::Dataset& data, const RunSpec& spec) {
+  stream = make_stream();
+  sides.create(spec.exec.streams);
+  scratch = DeviceBlock<char>::filled(kScratchBytes);
+  storage.create(model, moments_of(spec.train.optimizer));
+  tables.create(data.task == data::Task::Classification);
+  feed.load(stream, data, spec);
+  CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above is on the default stream, which ours do not wait for
+}
+
+void StreamExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
+  StepTables& tables = place_.tables;
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t step_row = row + i * bound.rows_onward();
+    // Ops find their step by the clock and an offset, so the clock is written once for a straight run of steps.
+    StepClock clock = tables.known_clock();
+    const int64_t offset = first_step + i - clock.step;
+    const bool straight = clock.step >= 0 && offset >= 0 && clock.row + offset * bound.rows_onward() == step_row;
+    if (!straight) tables.set_clock({place_.stream.get()}, clock = {first_step + i, step_row});
+    const prof::StepScope scope(first_step + i);
+    const int slot = place_.feed.stage(bound, place_.stream, step_row);
+    step(bound, memory, tables.at(first_step + i - clock.step), false);
+    place_.feed.staged_step_enqueued(place_.stream, slot);
+    tables.steps_enqueued(first_step + i + 1);
+  }
+}
+
+// Kernels may overlap in fused plans and graphs; the step-by-step ones are to be seen one by one.
+Queue StreamExecutor::queue(const BoundPlan& bound, bool capturing) const {
+  const bool overlap =
+      runs_clusters() && (capturing || bound.plan.spec.exec.fusion != Fusion::Off) && place_.sides.count() == 1;
+  return {place_.stream.get(), overlap};
+}
+
+void StreamExecutor::step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing, int64_t steps) {
+  const Launching with{
+      bound, queue(bound, capturing), at, place_.blas, {place_.scratch.data()}, place_.storage, place_.sides, steps};
+  PhaseWalk phases;
+  try {
+    for (size_t i = 0; i < bound.plan.ops.size(); ++i) {
+      const Op& op = bound.plan.ops[i];
+      phases.enter(op.phase);
+      const prof::OpScope scope(bound.tags.of(i));
+      if (is_bookkeeping(op.kind))
+        bookkeeping(bound, memory, i, capturing);
+      else if (op.kind == OpKind::LoadBatch)
+        place_.feed.launch(with);
+      else
+        launch_op(with, i);
+    }
+  } catch (...) {
+    free_leftovers(bound, memory);
+    throw;
+  }
+}
+
+void StreamExecutor::bookkeeping(BoundPlan& bound, StepMemory& memory, size_t i, bool capturing) {
+  const Op& op = bound.plan.ops[i];
+  const prof::OpTag tag = bound.tags.of(i);
+  if (op.kind == OpKind::Sync) {
+    if (!capturing) CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+    return;
+  }
+  for (BufferId id : op.kind == OpKind::Alloc ? op.out : op.in) {
+    void*& address = bound.address[index(id)];
+    const int64_t bytes = bound.plan.buffer(id).bytes();
+    if (op.kind == OpKind::Alloc)
+      address = memory.allocate(place_.stream, bytes, tag);
+    else
+      memory.deallocate(place_.stream, std::exchange(address, nullptr), bytes, tag);
+  }
+}
+
+// A step that failed half-way leaves nothing behind.
+void StreamExecutor::free_leftovers(BoundPlan& bound, StepMemory& memory) noexcept {
+  if (memory.kind() == Allocator::Arena) return;
+  for (size_t i = 0; i < bound.address.size(); ++i) {
+    const Buffer& buffer = bound.plan.buffers[i];
+    if (!lives_in_step(buffer) || !bound.address[i]) continue;
+    memory.deallocate(place_.stream, std::exchange(bound.address[i], nullptr), buffer.bytes(), prof::kNoOp);
+  }
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,42 @@
+// Runs the ops of a bound plan one by one on a stream.
+#pragma once
+#include "engine/cuda/executor/data_feed.h"
+#include "engine/cuda/executor/dispatch.h"
+#include "engine/cuda/memory/allocator_stack.h"
+#include "engine/cuda/executor/step_tables.h"
+
+namespace ws::cuda {
+
+// What every way of running shares: the stream, and what lives outside plans.
+struct Workplace {
+  Stream stream;
+  SideStreams sides;
+  Blas blas;
+  DeviceBlock<char> scratch;
+  Storage storage;
+  StepTables tables;
+  DataFeed feed;
+
+  void create(const Model& model, const data::Dataset& data, const RunSpec& spec);
+};
+
+class StreamExecutor {
+ public:
+  explicit StreamExecutor(Workplace& place) : place_(place) {}
+
+  // Steps one after the other; `row` is the first's first row.
+  void run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps);
+
+  // The ops of one step, with the batch already staged. Capturing: waits are left out, the graph's launcher does them.
+  // More `steps` than one where takes_many_steps says so.
+  void step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing, int64_t steps = 1);
+
+ private:
+  void bookkeeping(BoundPlan& bound, StepMemory& memory, size_t op, bool capturing);
+  void free_leftovers(BoundPlan& bound, StepMemory& memory) noexcept;
+  Queue queue(const BoundPlan& bound, bool capturing) const;
+
+  Workplace& place_;
+};
+
+}  // namespace ws::cuda

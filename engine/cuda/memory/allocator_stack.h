@@ -1,0 +1,56 @@
+// The allocator that a person chose, stacked: driver → pool → counts, behind the two questions that a step asks.
+#pragma once
+#include <memory>
+
+#include "engine/cuda/memory/arena.h"
+#include "engine/cuda/memory/caching.h"
+#include "engine/cuda/memory/counting.h"
+#include "engine/cuda/memory/driver_memory.h"
+#include "engine/executor/executor.h"
+
+namespace ws::cuda {
+
+class StepMemory {
+ public:
+  StepMemory(Allocator kind, const ExecSpec& exec);
+  ~StepMemory();
+  StepMemory(const StepMemory&) = delete;
+  StepMemory& operator=(const StepMemory&) = delete;
+
+  Allocator kind() const { return kind_; }
+  void* allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op);
+  void deallocate(cudaStream_t stream, void* ptr, int64_t bytes, prof::OpTag op) noexcept;
+
+  // Arena: true when the block moved, so addresses taken before are void; they are when it throws, too.
+  bool reserve_arena(cudaStream_t stream, int64_t bytes);
+  void* in_arena(int64_t offset) const { return arena_.at(offset); }
+
+  // While a captured graph holds addresses, nothing goes back to the device.
+  void pin(bool pinned) {
+    if (caching_) caching_->pin(pinned);
+  }
+  // While a graph is captured, what the capture used already does not go back either.
+  void recording(bool on) {
+    if (caching_) caching_->recording(on);
+  }
+
+  // After a graph was launched for the first time: what its allocations took from the device, which no call of ours
+  // shows.
+  void graph_launched();
+
+  void add_to(MemoryUse& use) const;
+  void add_to(AllocatorCalls& calls) const;
+
+ private:
+  Allocator kind_;
+  Direct driver_;
+  Counting reservations_;
+  std::unique_ptr<StreamOrdered> pool_;
+  std::unique_ptr<Caching> caching_;
+  Arena arena_;
+  Counting blocks_;
+  int64_t arena_used_ = 0;
+  int64_t graph_reserved_ = 0, graph_growths_ = 0;
+};
+
+}  // namespace ws::cuda

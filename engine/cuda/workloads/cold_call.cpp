@@ -1,0 +1,143 @@
+#include "engine/cuda/workloads/cold_call.h"
+
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "engine/cuda/runtime/check.h"
+#include "profiling/annotate/annotate.h"
+#include "profiling/base/clock.h"
+
+namespace ws::lab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr const char* kVariable = "WARPSCOPE_LAB_COLD";
+constexpr std::string_view kNo = "failed: ";  // begins the answer of a process whose call failed; the reason follows
+
+// For the recorded ones: what the times are of.
+prof::OpTag register_call(const LabSpec& spec, int64_t size) {
+  prof::OpInfo op;
+  op.name = std::string(to_string(spec.operation)) + " " + std::to_string(size);
+  op.detail = std::string(info(Way::GpuCold).label);
+  return prof::register_ops({op});
+}
+
+struct FirstCall {
+  double context_s = 0, first_s = 0, second_s = 0;
+};
+
+template <class Work>
+double timed(const char* phase, prof::OpTag tag, const Work& work) {
+  const auto begin = Clock::now();
+  const prof::PhaseScope marked(phase);
+  const prof::OpScope op(tag);
+  work();
+  return prof::seconds_since(begin);
+}
+
+FirstCall first_call(const LabSpec& spec, int64_t size) {
+  FirstCall out;
+  const Inputs inputs = make_inputs(spec, size);
+  const prof::OpTag tag = register_call(spec, size);
+  std::unique_ptr<Workload> work;
+  out.context_s = timed("context", tag, [] { CUDA_CHECK(cudaFree(nullptr)); });  // makes it
+  out.first_s = timed("first call", tag, [&] {
+    work = make_first_call(spec, size, inputs);
+    work->call();
+  });
+  timed("second call", tag, [&] { out.second_s = work->call(); });
+  return out;
+}
+
+// Everything that is not a letter, digit or dot is quoted, so that no character of the description reaches the shell.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+FirstCall ask_child(const LabSpec& spec, int64_t size, const std::string& trace) {
+  if (std::getenv(kVariable)) throw Failure("first call: this program does not answer the question for one");
+  char self[4096] = {};
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
+    throw Failure("first call: this program cannot find itself");
+  nlohmann::json job = to_json(spec);
+  job["sizes"] = {size};
+  std::string command = std::string(kVariable) + "=" + quoted(job.dump()) + " " + quoted(self);
+  if (!trace.empty()) command = std::string(kChildTrace) + "=" + quoted(trace) + " " + command;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) throw Failure("first call: a second process could not be started");
+  std::string answer;
+  char part[512];
+  while (const size_t read = std::fread(part, 1, sizeof part, pipe)) answer.append(part, read);
+  pclose(pipe);
+  if (answer.starts_with(kNo))
+    throw Failure("first call: " + answer.substr(kNo.size(), answer.find('\n') - kNo.size()));
+  FirstCall out;
+  if (std::sscanf(answer.c_str(), "%lf %lf %lf", &out.context_s, &out.first_s, &out.second_s) != 3)
+    throw Failure("first call: the second process gave no answer");
+  return out;
+}
+
+class ColdWorkload final : public Workload {
+ public:
+  ColdWorkload(const LabSpec& spec, int64_t size) : spec_(spec), size_(size) {}
+  double call() override {
+    last_ = ask_child(spec_, size_, trace_);
+    return last_.context_s + last_.first_s;
+  }
+  void cool() override {}  // a fresh process finds nothing in the caches
+  void trace_child(const std::string& where) override { trace_ = where; }
+  // The child's result stays in the child: the same kernel is asked here.
+  double output_at(int64_t index) override {
+    if (!warm_) {
+      inputs_ = make_inputs(spec_, size_);
+      warm_ = make_first_call(spec_, size_, inputs_);
+      warm_->call();
+    }
+    return warm_->output_at(index);
+  }
+  std::string note() const override {
+    char text[96];
+    std::snprintf(text, sizeof text, "context %.0f ms, first call %.1f ms, second %.3f ms", last_.context_s * 1e3,
+                  last_.first_s * 1e3, last_.second_s * 1e3);
+    return text;
+  }
+
+ private:
+  LabSpec spec_;
+  int64_t size_;
+  FirstCall last_;
+  std::string trace_;
+  Inputs inputs_;
+  std::unique_ptr<Workload> warm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_cold_workload(const LabSpec& spec, int64_t size) {
+  return std::make_unique<ColdWorkload>(spec, size);
+}
+
+bool run_cold_call_if_asked() {
+  const char* job = std::getenv(kVariable);
+  if (!job) return false;
+  try {
+    const LabSpec spec = lab_spec_from_json(nlohmann::json::parse(job));
+    const FirstCall call = first_call(spec, spec.sizes.at(0));
+    std::printf("%.9g %.9g %.9g\n", call.context_s, call.first_s, call.second_s);
+  } catch (const std::exception& failure) {
+    std::string reason = failure.what();
+    std::ranges::replace(reason, '\n', ' ');
+    std::printf("%s%s\n", kNo.data(), reason.c_str());
+  }
+  return true;
+}
+
+}  // namespace ws::lab

@@ -1,0 +1,86 @@
+#include "engine/cuda/workloads/compiled_expression.h"
+
+#include <nvrtc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "profiling/base/clock.h"
+
+namespace ws::cuda::lab {
+namespace {
+
+void check_nvrtc(nvrtcResult code, const std::string& call) {
+  if (code != NVRTC_SUCCESS)
+    throw CallFailure(call.substr(0, call.find('(')), nvrtcGetErrorString(code),
+                      "the expression could not be compiled for this GPU");
+}
+
+#define NVRTC_CHECK(call) check_nvrtc(faults::hit(#call) ? NVRTC_ERROR_INTERNAL_ERROR : (call), #call)
+
+std::string architecture() {
+  int device = 0, major = 0, minor = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+  return "--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+struct Program {
+  nvrtcProgram value = nullptr;
+  ~Program() {
+    if (value) nvrtcDestroyProgram(&value);
+  }
+};
+
+std::vector<char> compile(const std::string& source) {
+  const std::string arch = architecture();
+  const char* options[] = {arch.c_str(), "--std=c++17"};
+  Program program;
+  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), "expression.cu", 0, nullptr, nullptr));
+  NVRTC_CHECK(nvrtcCompileProgram(program.value, 2, options));
+  size_t size = 0;
+  NVRTC_CHECK(nvrtcGetCUBINSize(program.value, &size));
+  std::vector<char> cubin(size);
+  NVRTC_CHECK(nvrtcGetCUBIN(program.value, cubin.data()));
+  return cubin;
+}
+
+constexpr const char* kName = "ws_fused_expression";
+
+}  // namespace
+
+CompiledExpression::CompiledExpression(const ws::lab::Expression& expression) : source_(expression.cuda_source(kName)) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<char> cubin = compile(source_);
+  CUDA_CHECK(cudaLibraryLoadData(library_.out(), cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CUDA_CHECK(cudaLibraryGetKernel(&kernel_, library_, kName));
+  seconds_ = prof::seconds_since(begin);
+}
+
+std::shared_ptr<const CompiledExpression> CompiledExpression::get(const ws::lab::Expression& expression) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const CompiledExpression>> known;
+  const std::lock_guard lock(mutex);
+  auto& entry = known[expression.identity()];
+  if (!entry) entry = std::make_shared<const CompiledExpression>(expression);
+  return entry;
+}
+
+void CompiledExpression::launch(cudaStream_t stream, const float* x, const float* y, float* out, int64_t n) const {
+  constexpr int64_t kThreads = 256, kLong = int64_t{1} << 22;
+  auto count = static_cast<unsigned long long>(n);
+  int each = n >= kLong ? 4 : 1;  // groups of four a thread
+  const int64_t in_block = kThreads * 4 * each;
+  void* arguments[] = {&x, &y, &out, &count, &each};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(std::max<int64_t>((n + in_block - 1) / in_block, 1)));
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  CUDA_CHECK(cudaLaunchKernelExC(&config, kernel_, arguments));
+}
+
+}  // namespace ws::cuda::lab

@@ -1,0 +1,136 @@
+#include "engine/cuda/workloads/device_operation.h"
+
+#include <cuda_fp16.h>
+
+#include <cstdio>
+
+#include "engine/cuda/workloads/workload_kernels.h"
+
+namespace ws::cuda::lab {
+
+using ws::lab::Expression;
+using ws::lab::Fn;
+using Kind = ws::lab::Operation;
+
+Operation::Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs)
+    : spec_(spec),
+      way_(way),
+      size_(size),
+      first_elements_(static_cast<int64_t>(inputs.a.size())),
+      second_elements_(static_cast<int64_t>(inputs.b.size())),
+      output_elements_(ws::lab::output_elements(spec, size)) {
+  inputs_ = DeviceBlock<float>::device(static_cast<size_t>(input_elements()));
+  out_ = DeviceBlock<float>::device(static_cast<size_t>(output_elements_));
+  if (spec.operation == Kind::Reduce) partials_ = DeviceBlock<float>::device(kReducePartials);
+  if (spec.operation == Kind::Sine) expression_ = std::make_unique<Expression>(Expression::nested_sine(spec.depth));
+  if (spec.operation == Kind::Expression)
+    expression_ = std::make_unique<Expression>(Expression::parse(spec.expression));
+  if (expression_ && op_by_op())
+    for (int i = 0; i < expression_->stack_depth(); ++i)
+      temps_.push_back(DeviceBlock<float>::device(static_cast<size_t>(size)));
+  if (expression_ && !op_by_op()) compiled_ = CompiledExpression::get(*expression_);
+  upload(inputs);
+  if (spec.operation == Kind::MatMul) prepare_product();
+}
+
+void Operation::upload(const Inputs& inputs) {
+  CUDA_CHECK(cudaMemcpy(first(), inputs.a.data(), inputs.a.size() * sizeof(float), cudaMemcpyHostToDevice));
+  if (has_second())
+    CUDA_CHECK(cudaMemcpy(second(), inputs.b.data(), inputs.b.size() * sizeof(float), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a copy from pageable memory returns before its last bytes are there
+}
+
+void Operation::prepare_product() {
+  const int64_t m = spec_.m > 0 ? spec_.m : size_, k = spec_.k > 0 ? spec_.k : size_;
+  product_.a = {first(), DType::F32, m, k};
+  product_.b = {second(), DType::F32, k, size_};
+  product_.c = {out_.data(), DType::F32, m, size_};
+  if (way_ == Way::GpuTf32) product_.precision = Precision::Tf32;
+  if (way_ == Way::GpuFp16) use_half();
+  if (way_ != Way::GpuNaive && way_ != Way::GpuTiled) {
+    fastest_ = std::make_unique<FastestProduct>(product_, way_ != Way::GpuCold);
+    return;
+  }
+  how_ = way_ == Way::GpuNaive ? Matmul::Naive : Matmul::Tiled;
+  blas_ = std::make_unique<Blas>();
+  scratch_ = DeviceBlock<char>::filled(kScratchBytes);
+}
+
+void Operation::use_half() {
+  const auto half = [](DeviceBlock<char>& memory, Tensor& tensor, bool fill) {
+    memory = DeviceBlock<char>::device(static_cast<size_t>(tensor.elements()) * 2);
+    const Tensor small{memory.data(), DType::F16, tensor.rows, tensor.cols};
+    if (fill) convert(Queue(), tensor, small);
+    tensor = small;
+  };
+  product_.precision = Precision::Fp16;
+  half(half_a_, product_.a, true);
+  half(half_b_, product_.b, true);
+  half(half_c_, product_.c, false);
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+double Operation::output_at(int64_t index) const {
+  if (half_c_) {
+    __half value{};
+    CUDA_CHECK(cudaMemcpy(&value, half_c_.data() + 2 * index, sizeof value, cudaMemcpyDeviceToHost));
+    return static_cast<double>(__half2float(value));
+  }
+  float value = 0;
+  CUDA_CHECK(cudaMemcpy(&value, out_.data() + index, sizeof value, cudaMemcpyDeviceToHost));
+  return static_cast<double>(value);
+}
+
+void Operation::launch(cudaStream_t stream) {
+  if (fastest_) return fastest_->launch(stream);
+  if (spec_.operation == Kind::MatMul) return matmul(Queue(stream), *blas_, Scratch{scratch_.data()}, how_, product_);
+  if (spec_.operation == Kind::Reduce) return reduce(stream, first(), partials_.data(), out_.data(), size_);
+  if (spec_.operation == Kind::Softmax) return softmax_rows(stream, first(), out_.data(), size_);
+  launch_chunk(stream, 0, size_);
+}
+
+void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) {
+  if (spec_.operation == Kind::Copy) {
+    CUDA_CHECK(cudaMemcpyAsync(out_.data() + first, this->first() + first, static_cast<size_t>(count) * sizeof(float),
+                               cudaMemcpyDeviceToDevice, stream));
+  } else if (spec_.operation == Kind::Add) {
+    elementwise(stream, Fn::Add, {this->first() + first}, {second() + first}, out_.data() + first, count);
+  } else if (op_by_op()) {
+    run_step_by_step(stream, first, count);
+  } else {
+    compiled_->launch(stream, this->first() + first, y_at(first), out_.data() + first, count);
+  }
+}
+
+// As an array library runs it: each operation reads whole arrays and writes a whole array; a number stays a number.
+void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t count) {
+  std::vector<Operand> stack;
+  for (const ws::lab::Step& step : expression_->steps()) {
+    const bool last = &step == &expression_->steps().back();
+    if (const int takes = ws::lab::operands(step.fn); takes > 0) {
+      const Operand b = takes == 2 ? stack.back() : Operand{};
+      if (takes == 2) stack.pop_back();
+      float* target = last ? out_.data() + first : temps_[stack.size() - 1].data();
+      elementwise(stream, step.fn, stack.back(), b, target, count);
+      stack.back() = {target};
+      continue;
+    }
+    if (step.fn == Fn::Constant)
+      stack.push_back({nullptr, static_cast<float>(step.constant)});
+    else
+      stack.push_back({step.fn == Fn::X ? this->first() + first : y_at(first)});
+    if (last) elementwise(stream, Fn::X, stack.back(), {}, out_.data() + first, count);  // nothing but x, y or a number
+  }
+}
+
+std::string Operation::note() const {
+  if (compiled_) {
+    char text[64];
+    std::snprintf(text, sizeof text, "compiled in %.0f ms", compiled_->compile_seconds() * 1e3);
+    return text;
+  }
+  if (fastest_) return fastest_->describe();
+  return product_.c ? describe(how_, product_) : "";
+}
+
+}  // namespace ws::cuda::lab

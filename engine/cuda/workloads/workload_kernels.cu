@@ -1,0 +1,230 @@
+// The laboratory's elementwise operations, sum and row softmax, written to run at memory speed where memory is the
+// limit.
+#include <algorithm>
+
+#include "engine/cuda/runtime/check.h"
+#include "engine/cuda/workloads/workload_kernels.h"
+
+namespace ws::cuda::lab {
+namespace {
+
+using ws::lab::Fn;
+
+constexpr int kThreads = 256;
+
+int blocks_for(int64_t items) {
+  constexpr int64_t kMost = 132 * 16;  // enough to fill the largest chips; the loops take any grid
+  return static_cast<int>(std::clamp<int64_t>((items + kThreads - 1) / kThreads, 1, kMost));
+}
+
+template <Fn fn>
+__device__ __forceinline__ float value(float a, float b) {
+  if constexpr (fn == Fn::Add) return a + b;
+  if constexpr (fn == Fn::Subtract) return a - b;
+  if constexpr (fn == Fn::Multiply) return a * b;
+  if constexpr (fn == Fn::Divide) return a / b;
+  if constexpr (fn == Fn::Negate) return -a;
+  if constexpr (fn == Fn::Sin) return sinf(a);
+  if constexpr (fn == Fn::Cos) return cosf(a);
+  if constexpr (fn == Fn::Exp) return expf(a);
+  if constexpr (fn == Fn::Log) return logf(a);
+  if constexpr (fn == Fn::Sqrt) return sqrtf(a);
+  if constexpr (fn == Fn::Tanh) return tanhf(a);
+  if constexpr (fn == Fn::Abs) return fabsf(a);
+  if constexpr (fn == Fn::Relu) return fmaxf(a, 0.0f);
+  if constexpr (fn == Fn::Sigmoid) return 1.0f / (1.0f + expf(-a));
+  if constexpr (fn == Fn::Min) return fminf(a, b);
+  if constexpr (fn == Fn::Max) return fmaxf(a, b);
+  if constexpr (fn == Fn::Pow) return powf(a, b);
+  return a;
+}
+
+__device__ __forceinline__ float4 four_at(const Operand& from, int64_t i) {
+  return from.array ? *reinterpret_cast<const float4*>(from.array + i)
+                    : make_float4(from.number, from.number, from.number, from.number);
+}
+
+__device__ __forceinline__ float one_at(const Operand& from, int64_t i) {
+  return from.array ? from.array[i] : from.number;
+}
+
+// Four elements a thread and no loop: over long arrays faster than a grid that stays, by one part in twenty.
+template <Fn fn>
+__global__ void elementwise_kernel(Operand a, Operand b, float* out, int64_t n) {
+  const int64_t i = 4 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x);
+  if (i + 4 <= n) {
+    const float4 x = four_at(a, i), y = four_at(b, i);
+    *reinterpret_cast<float4*>(out + i) =
+        make_float4(value<fn>(x.x, y.x), value<fn>(x.y, y.y), value<fn>(x.z, y.z), value<fn>(x.w, y.w));
+  } else {
+    for (int64_t j = i; j < n; ++j) out[j] = value<fn>(one_at(a, j), one_at(b, j));
+  }
+}
+
+__device__ __forceinline__ float block_sum(float v) {
+  __shared__ float warps[32];
+  for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : 0.0f;
+  if (threadIdx.x < 32)
+    for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
+  return v;  // right in thread 0
+}
+
+// Few blocks with many loads under way each: measured faster than many blocks with one.
+constexpr int kAhead = 8, kBlocksEach = 4;  // of a multiprocessor
+
+__global__ void partial_sums(const float* __restrict__ a, float* __restrict__ partials, int64_t n) {
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x,
+                first = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  float sums[kAhead] = {};
+  const float4* wide = reinterpret_cast<const float4*>(a);
+  for (int64_t i = first; i < n / 4; i += kAhead * stride) {
+    float4 v[kAhead];
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) v[j] = i + j * stride < n / 4 ? wide[i + j * stride] : make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) sums[j] += (v[j].x + v[j].y) + (v[j].z + v[j].w);
+  }
+  float rest = 0;
+#pragma unroll
+  for (int j = 0; j < kAhead; ++j) rest += sums[j];
+  if (first < n % 4) rest += a[n / 4 * 4 + first];
+  const float total = block_sum(rest);
+  if (threadIdx.x == 0) partials[blockIdx.x] = total;
+}
+
+__global__ void last_sum(const float* __restrict__ partials, int count, float* __restrict__ out) {
+  double sum = 0;  // few values: the last stage costs nothing in double and keeps what the first gained
+  for (int i = threadIdx.x; i < count; i += 32) sum += partials[i];
+  for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+  if (threadIdx.x == 0) *out = static_cast<float>(sum);
+}
+
+// A warp a row of up to 1 024, read and written in sixteens of bytes: the row stays in its registers between its
+// maximum, its sum and its division, and nobody waits for another warp.
+constexpr int kSoftmaxRow = 1024, kSoftmaxWarps = 4;
+
+__global__ void __launch_bounds__(32 * kSoftmaxWarps)
+    softmax_kernel(const float* __restrict__ a, float* __restrict__ out, int64_t n) {
+  constexpr int kEach = kSoftmaxRow / 4 / 32;
+  const int64_t row = (blockIdx.x * int64_t{kSoftmaxWarps} + threadIdx.x / 32) * kSoftmaxRow;
+  const int64_t at = row + 4 * (threadIdx.x % 32);
+  float v[kEach][4];
+  const bool whole = row + kSoftmaxRow <= n;
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) {
+    const int64_t i = at + 128 * j;
+    if (whole) {
+      const float4 four = __ldcs(reinterpret_cast<const float4*>(a + i));
+      v[j][0] = four.x, v[j][1] = four.y, v[j][2] = four.z, v[j][3] = four.w;
+    } else {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) v[j][k] = i + k < n ? a[i + k] : -INFINITY;
+    }
+  }
+  float most = -INFINITY;
+#pragma unroll
+  for (int j = 0; j < kEach; ++j)
+#pragma unroll
+    for (int k = 0; k < 4; ++k) most = fmaxf(most, v[j][k]);
+  for (int d = 16; d > 0; d >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, d));
+  float sum = 0;
+#pragma unroll
+  for (int j = 0; j < kEach; ++j)
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum += v[j][k] = expf(v[j][k] - most);
+  for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+  const float share = 1.0f / sum;
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) {
+    const int64_t i = at + 128 * j;
+    if (whole) {
+      __stcs(reinterpret_cast<float4*>(out + i),
+             make_float4(v[j][0] * share, v[j][1] * share, v[j][2] * share, v[j][3] * share));
+    } else {
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        if (i + k < n) out[i + k] = v[j][k] * share;
+    }
+  }
+}
+
+// The polynomial that a compiled expression uses where the argument is known to be small.
+__device__ __forceinline__ float short_sine(float x) {
+  const float t = x * x;
+  return fmaf(x * t, fmaf(fmaf(fmaf(2.69530074e-06f, t, -0.000198362104f), t, 0.008333317f), t, -0.166666672f), x);
+}
+
+template <bool small>
+__global__ void sine_kernel(float* out, int64_t n, int repeats) {
+  const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  float v[4];
+#pragma unroll
+  for (int j = 0; j < 4; ++j) v[j] = static_cast<float>((i + j) % 1024) * 1e-3f;
+  for (int r = 0; r < repeats; ++r)
+#pragma unroll
+    for (int j = 0; j < 4; ++j) v[j] = small ? short_sine(v[j]) : sinf(v[j]);
+  if (i < n) out[i] = (v[0] + v[1]) + (v[2] + v[3]);
+}
+
+template <Fn fn>
+void launch(cudaStream_t stream, Operand a, Operand b, float* out, int64_t n) {
+  const int64_t blocks = std::max<int64_t>((n + 4 * kThreads - 1) / (4 * kThreads), 1);
+  elementwise_kernel<fn><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(a, b, out, n);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+int multiprocessors_of_the_device() {
+  int device = 0, count = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
+}
+
+}  // namespace
+
+void elementwise(cudaStream_t stream, Fn fn, Operand a, Operand b, float* out, int64_t n) {
+  switch (fn) {
+#define WS_CASE(name) \
+  case Fn::name:      \
+    return launch<Fn::name>(stream, a, b, out, n);
+    WS_CASE(Add)
+    WS_CASE(Subtract)
+    WS_CASE(Multiply)
+    WS_CASE(Divide)
+    WS_CASE(Negate) WS_CASE(Sin) WS_CASE(Cos) WS_CASE(Exp) WS_CASE(Log) WS_CASE(Sqrt) WS_CASE(Tanh) WS_CASE(Abs)
+        WS_CASE(Relu) WS_CASE(Sigmoid) WS_CASE(Min) WS_CASE(Max) WS_CASE(Pow)
+#undef WS_CASE
+            default : return launch<Fn::X>(stream, a, b, out, n);
+  }
+}
+
+void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n) {
+  static const int multiprocessors = multiprocessors_of_the_device();
+  const int blocks = std::min({blocks_for((n + 3) / 4), kBlocksEach * multiprocessors, kReducePartials});
+  partial_sums<<<blocks, kThreads, 0, stream>>>(a, partials, n);
+  CUDA_CHECK(cudaGetLastError());
+  last_sum<<<1, 32, 0, stream>>>(partials, blocks, out);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void softmax_rows(cudaStream_t stream, const float* a, float* out, int64_t n) {
+  constexpr int64_t kBlock = int64_t{kSoftmaxWarps} * kSoftmaxRow;
+  softmax_kernel<<<static_cast<unsigned>((n + kBlock - 1) / kBlock), 32 * kSoftmaxWarps, 0, stream>>>(a, out, n);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n) { launch<Fn::X>(stream, {a}, {}, out, n); }
+
+void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats, bool small) {
+  const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
+  if (small)
+    sine_kernel<true><<<blocks, kThreads, 0, stream>>>(out, n, repeats);
+  else
+    sine_kernel<false><<<blocks, kThreads, 0, stream>>>(out, n, repeats);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace ws::cuda::lab

@@ -1,0 +1,137 @@
+#include "engine/lab/correctness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+namespace ws::lab {
+namespace {
+
+constexpr double kHalfUnit = 0x1p-24;   // of a float's last place
+constexpr double kElevenBits = 4e-3;    // two inputs cut to eleven bits are off by 2e-3 together
+constexpr double kLeastHalf = 0x1p-24;  // smaller ones are rounded to it or to zero
+constexpr int64_t kSoftmaxRow = 1024;
+
+// Computes outputs in float64.
+class Exact {
+ public:
+  Exact(const LabSpec& spec, int64_t size, const Inputs& inputs) : spec_(spec), n_(size), in_(inputs) {
+    if (spec.operation == Operation::Sine) expression_ = Expression::nested_sine(spec.depth);
+    if (spec.operation == Operation::Expression) expression_ = Expression::parse(spec.expression);
+  }
+
+  Sample at(int64_t i) const {
+    switch (spec_.operation) {
+      case Operation::MatMul:
+        return product(i);
+      case Operation::Add:
+        return made(i, a(i) + b(i), 4);
+      case Operation::Copy:
+        return made(i, a(i), 0);
+      case Operation::Reduce:
+        return sum(i);
+      case Operation::Softmax:
+        return softmax(i);
+      default: {
+        const double y = in_.b.empty() ? 0.0 : b(i), value = expression_->at(a(i), y);
+        return {i, value, std::abs(value), 4 * expression_->rounding_at(a(i), y)};
+      }
+    }
+  }
+
+ private:
+  double a(int64_t i) const { return static_cast<double>(in_.a[static_cast<size_t>(i)]); }
+  double b(int64_t i) const { return static_cast<double>(in_.b[static_cast<size_t>(i)]); }
+
+  // `of`: the square of the size of what was added up; a sum that happens to be near zero is no more exact for it.
+  static Sample made(int64_t i, double value, double units, double of = 0) {
+    const double magnitude = std::max(std::abs(value), std::sqrt(of));
+    return {i, value, magnitude, units * kHalfUnit * magnitude};
+  }
+
+  Sample product(int64_t i) const {
+    const int64_t k = spec_.k > 0 ? spec_.k : n_, row = i / n_, column = i % n_;
+    double value = 0, squares = 0;
+    for (int64_t j = 0; j < k; ++j) {
+      const double term = a(row * k + j) * b(j * n_ + column);
+      value += term, squares += term * term;
+    }
+    return made(i, value, 16 + 8 * std::sqrt(static_cast<double>(k)), squares);
+  }
+
+  Sample sum(int64_t i) const {
+    double value = 0, squares = 0;
+    for (int64_t j = 0; j < n_; ++j) value += a(j), squares += a(j) * a(j);
+    return made(i, value, 128 + std::sqrt(static_cast<double>(n_)) / 8, squares);
+  }
+
+  Sample softmax(int64_t i) const {
+    const int64_t first = i / kSoftmaxRow * kSoftmaxRow, last = std::min(first + kSoftmaxRow, n_);
+    double all = 0;
+    for (int64_t j = first; j < last; ++j) all += std::exp(a(j));
+    return made(i, std::exp(a(i)) / all, 128);
+  }
+
+  const LabSpec& spec_;
+  int64_t n_;
+  const Inputs& in_;
+  std::optional<Expression> expression_;
+};
+
+bool same(double got, double expected) {  // infinities, and what has no value, included
+  return got == expected || (std::isnan(got) && std::isnan(expected));
+}
+
+bool half_precision(const LabSpec& spec, Way way) {
+  return spec.operation == Operation::MatMul && (way == Way::GpuTf32 || way == Way::GpuFp16);
+}
+
+std::string wrong_text(const LabSpec& spec, Way way, const Sample& sample, double got) {
+  const char* precision = !half_precision(spec, way) ? "float32" : way == Way::GpuTf32 ? "tf32" : "fp16";
+  char text[200];
+  std::snprintf(text, sizeof text,
+                " output %lld is %.7g where float64 gives %.7g; rounding in %s explains %.1e of that.",
+                static_cast<long long>(sample.index), got, sample.value, precision, tolerance(spec, way, sample));
+  return std::string(kWrong) + text;
+}
+
+}  // namespace
+
+std::vector<Sample> expected_samples(const LabSpec& spec, int64_t size, const Inputs& inputs) {
+  const Exact exact(spec, size, inputs);
+  const int64_t outputs = output_elements(spec, size), count = std::min<int64_t>(outputs, 97);
+  std::vector<Sample> samples;
+  for (int64_t i = 0; i < count; ++i) {
+    const double share = count == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(count - 1);
+    samples.push_back(exact.at(static_cast<int64_t>(share * static_cast<double>(outputs - 1))));
+  }
+  return samples;
+}
+
+double tolerance(const LabSpec& spec, Way way, const Sample& sample) {
+  if (!half_precision(spec, way)) return sample.rounding;
+  return sample.rounding + kElevenBits * sample.magnitude + (way == Way::GpuFp16 ? kLeastHalf : 0);
+}
+
+void check_point(const LabSpec& spec, Workload& work, const std::vector<Sample>& expected, LabPoint& point) {
+  double scale = 1e-30, worst = 0, most = 1;
+  for (const Sample& s : expected)
+    if (std::isfinite(s.rounding)) scale = std::max(scale, s.magnitude);
+  std::string wrong;
+  for (const Sample& s : expected) {
+    const double got = work.output_at(s.index), allowed = tolerance(spec, point.way, s);
+    if (same(got, s.value) || !std::isfinite(allowed)) continue;
+    const double off = std::isfinite(got) ? std::abs(got - s.value) : std::numeric_limits<double>::max();
+    worst = std::max(worst, std::isfinite(got) ? off / scale : 1.0);
+    if (const double times = off / std::max(allowed, 1e-300); times > most)
+      most = times, wrong = wrong_text(spec, point.way, s, got);
+  }
+  point.error = worst;
+  if (wrong.empty()) return;
+  point.ok = false;
+  point.note = wrong;
+}
+
+}  // namespace ws::lab

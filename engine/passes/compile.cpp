@@ -1,0 +1,27 @@
+#include "engine/passes/compile.h"
+
+namespace ws {
+namespace {
+
+CompiledPlan finish(Plan before, const ExecSpec& exec) {
+  validate(before);
+  CompiledPlan made;
+  made.before = before;
+  made.before.id = plan_hash(before);
+  made.plan = insert_sync(place_memory(fuse(std::move(before), exec.fusion), exec.allocator), exec.sync);
+  validate(made.plan);
+  made.plan.id = plan_hash(made.plan);
+  return made;
+}
+
+}  // namespace
+
+CompiledPlan compile(const RunSpec& spec, const Model& model, int64_t batch) {
+  return finish(build_plan(spec, model, batch), spec.exec);
+}
+
+CompiledPlan compile_evaluation(const RunSpec& spec, const Model& model, int64_t batch) {
+  return finish(build_evaluation_plan(spec, model, batch), spec.exec);
+}
+
+}  // namespace ws

@@ -1,0 +1,171 @@
+#include "engine/passes/memory_need.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "engine/passes/compile.h"
+#include "engine/executor/executor.h"
+
+namespace ws {
+namespace {
+
+int64_t free_host_bytes() {
+  std::ifstream info("/proc/meminfo");
+  std::string key, unit;
+  for (int64_t kib = 0; info >> key >> kib; std::getline(info, unit))
+    if (key == "MemAvailable:") return kib * 1024;
+  return std::numeric_limits<int64_t>::max();
+}
+
+// Weights and the optimizer's state, in fp32.
+int64_t state_bytes(const RunSpec& spec, const Model& model) {
+  return model.parameter_count() * 4 * (1 + moments_of(spec.train.optimizer));
+}
+
+// The plan's buffers as an arena: no allocator needs less. Shadows are there for the whole run.
+int64_t step_bytes(const Plan& compiled) {
+  const Plan plan = place_memory(compiled, Allocator::Arena);
+  int64_t bytes = plan.arena_bytes;
+  for (const Buffer& b : plan.buffers)
+    if (b.role == Role::Shadow) bytes += b.bytes();
+  return bytes;
+}
+
+int64_t batch_of(const RunSpec& spec, const data::Dataset& data) {
+  const int64_t rows = data.train.rows;
+  return spec.train.batch == 0 ? rows : std::min(spec.train.batch, rows);
+}
+
+Plan step_plan(const RunSpec& spec, const Model& model, int64_t batch) {
+  return fuse(build_plan(spec, model, batch), spec.exec.fusion);
+}
+
+int64_t training_bytes(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+  return step_bytes(step_plan(spec, model, batch_of(spec, data)));
+}
+
+// The CPU keeps the plans of its evaluations: of whole blocks of rows, and of the rest.
+int64_t evaluation_bytes(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+  const int64_t rows = data.test.rows, rest = rows % kCpuEvaluationRows;
+  int64_t bytes = 0;
+  for (const int64_t part : {rows >= kCpuEvaluationRows ? kCpuEvaluationRows : 0, rest})
+    if (part > 0) bytes += step_bytes(fuse(build_evaluation_plan(spec, model, part), spec.exec.fusion));
+  return bytes;
+}
+
+int64_t set_bytes(const data::Dataset& data) { return (data.train.rows + data.test.rows) * (data.features + 1) * 4; }
+
+template <class Takes>
+std::string biggest_of(const Plan& plan, Takes takes) {
+  std::vector<const Buffer*> all;
+  for (const Buffer& b : plan.buffers)
+    if (takes(b)) all.push_back(&b);
+  std::ranges::stable_sort(all, std::greater<>{}, &Buffer::bytes);
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(3, all.size()); ++i)
+    text += (i ? ", " : "") + all[i]->name + " " + size_text(all[i]->bytes());
+  return text;
+}
+
+// Of the `needed` bytes, for which the `room` does not do.
+std::string step_advice(const RunSpec& spec, const Model& model, const data::Dataset& data, int64_t room,
+                        int64_t needed) {
+  const int64_t batch = batch_of(spec, data);
+  const Plan plan = step_plan(spec, model, batch);
+  const int64_t step = live_lower_bound(plan);
+  if (step < needed / 8)  // another batch would hardly matter
+    return "the biggest: " + biggest_of(plan, [](const Buffer&) { return true; }) + "; make the layers narrower.";
+  return "a step of " + std::to_string(batch) + " rows takes " + size_text(step) +
+         " of it (biggest: " + biggest_buffers(plan) + "); " +
+         batch_advice(largest_batch(spec, model, batch, room - (needed - step))) + ".";
+}
+
+// What a step takes at most: wherever a loader puts its rows, and with the segments of a caching pool, which are whole
+// pairs of MiB and not shared by large blocks.
+int64_t bytes_in_step(const Plan& plan) {
+  constexpr int64_t kSegment = 2 << 20;
+  const bool pool = plan.spec.exec.allocator == Allocator::Caching;
+  int64_t bytes = live_lower_bound(plan) + (pool ? kSegment : 0);
+  for (const Buffer& b : plan.buffers) {
+    if (b.role == Role::Batch) bytes += b.bytes();
+    if (pool && lives_in_step(b) && b.bytes() > kSegment / 2) bytes += kSegment;
+  }
+  return bytes;
+}
+
+// Pools round up and keep what does not fit the next request; an arena is what the plan says.
+double share_for_steps(Allocator allocator) {
+  return allocator == Allocator::Arena || allocator == Allocator::Direct ? 0.9 : 0.8;
+}
+
+}  // namespace
+
+std::string size_text(int64_t bytes) {
+  char text[32];
+  const double gib = static_cast<double>(bytes) / (1 << 30);
+  if (gib >= 1)
+    std::snprintf(text, sizeof text, "%.1f GiB", gib);
+  else
+    std::snprintf(text, sizeof text, "%.1f MiB", gib * 1024);
+  return text;
+}
+
+std::string biggest_buffers(const Plan& plan) { return biggest_of(plan, lives_in_step); }
+
+int64_t largest_batch(const RunSpec& spec, const Model& model, int64_t below, int64_t room) {
+  constexpr int64_t kRound = 64;
+  const double most = share_for_steps(spec.exec.allocator) * static_cast<double>(room);
+  int64_t fits = 0, too_large = below;
+  while (too_large - fits > 1) {
+    const int64_t middle = fits + (too_large - fits) / 2;
+    (static_cast<double>(bytes_in_step(step_plan(spec, model, middle))) <= most ? fits : too_large) = middle;
+  }
+  return fits < kRound ? fits : fits / kRound * kRound;
+}
+
+std::string batch_advice(int64_t batch) {
+  return batch > 0 ? "a batch of " + std::to_string(batch) + " fits" : "no batch fits, make the layers narrower";
+}
+
+Room room_for(const RunSpec& spec) { return {free_host_bytes(), wants_cuda(spec) ? device_info().memory_bytes : 0}; }
+
+// Beside what the executor holds, one copy of the state: the first values, or those on their way into a checkpoint.
+int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+  const int64_t state = state_bytes(spec, model);
+  if (wants_cuda(spec)) return state;
+  int64_t gradient = 0;  // the CPU makes those that are used up at once one after another
+  if (spec.exec.fusion != Fusion::Off)
+    for (const Parameter& p : model.parameters) gradient = std::max(gradient, 4 * p.elements());
+  return 2 * state + gradient + training_bytes(spec, model, data) + evaluation_bytes(spec, model, data);
+}
+
+int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+  const int64_t set = spec.exec.loader == Loader::Resident ? set_bytes(data) : 0;
+  return state_bytes(spec, model) + training_bytes(spec, model, data) + set;
+}
+
+std::string told_no_host_memory(const RunSpec& spec, const Model& model, const data::Dataset& data,
+                                int64_t free_bytes) {
+  const int64_t need = host_bytes_needed(spec, model, data);
+  const std::string start =
+      "The run needs " + size_text(need) + " of memory and " + size_text(free_bytes) + " are free; ";
+  if (wants_cuda(spec)) return start + "make the layers narrower.";  // the batch lies on the GPU
+  return start + step_advice(spec, model, data, free_bytes, need);
+}
+
+std::optional<std::string> why_no_room(const RunSpec& spec, const Model& model, const data::Dataset& data, Room room) {
+  if (room.device_bytes > 0) {
+    const int64_t need = device_bytes_needed(spec, model, data);
+    const bool resident = spec.exec.loader == Loader::Resident;
+    if (need > room.device_bytes)
+      return std::string(resident ? "The model and its data need " : "The model needs ") + size_text(need) +
+             " on the GPU, which has " + size_text(room.device_bytes) + "; " +
+             (resident && set_bytes(data) > need / 2 ? "choose the pinned loader, which keeps the data on the host."
+                                                     : step_advice(spec, model, data, room.device_bytes, need));
+  }
+  if (host_bytes_needed(spec, model, data) <= room.host_bytes) return {};
+  return told_no_host_memory(spec, model, data, room.host_bytes);
+}
+
+}  // namespace ws

@@ -1,0 +1,33 @@
+// Whether a run fits into the memory there is, asked before anything is allocated: the system would grant the memory
+// and end the program when it is touched.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "engine/plan/model.h"
+
+namespace ws {
+
+struct Room {
+  int64_t host_bytes = 0;    // free
+  int64_t device_bytes = 0;  // of the GPU; 0: the run is on the CPU
+};
+Room room_for(const RunSpec& spec);  // of this machine, now
+
+// The most that is alive at once while the run trains, the data set excepted, which is there already.
+int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data);
+int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data);
+
+// One sentence; empty when the run fits.
+std::optional<std::string> why_no_room(const RunSpec& spec, const Model& model, const data::Dataset& data, Room room);
+// The same for a run on the CPU that asked for more than there was, whatever the count said.
+std::string told_no_host_memory(const RunSpec& spec, const Model& model, const data::Dataset& data, int64_t free_bytes);
+
+// Wherever a step turns out to be too large: its biggest buffers, and the largest batch that would do.
+std::string size_text(int64_t bytes);           // "1.5 GiB", "16.0 MiB"
+std::string biggest_buffers(const Plan& plan);  // of a step: three, with their sizes
+// Below `below`, in what is left for the steps alone, of which allocators waste some; 0: not even one row fits.
+int64_t largest_batch(const RunSpec& spec, const Model& model, int64_t below, int64_t room);
+std::string batch_advice(int64_t batch);  // "a batch of 128 fits"
+
+}  // namespace ws

@@ -1,0 +1,40 @@
+// What the person asked for, as parameters and layers; and the plan of one training step, before any pass.
+#pragma once
+#include "datasets/dataset.h"
+#include "engine/plan/plan.h"
+
+namespace ws {
+
+struct Parameter {
+  std::string name;  // "W1", "b1"
+  int layer = 0;
+  int64_t rows = 0, cols = 0;  // weights (in, out); biases (1, out)
+  bool is_bias = false;
+  int64_t elements() const { return rows * cols; }
+};
+
+struct Model {
+  int64_t inputs = 0, outputs = 0;
+  std::vector<int64_t> widths;  // inputs, hidden..., outputs
+  std::vector<Parameter> parameters;
+  std::vector<std::string> layer_names;
+  int64_t parameter_count() const;
+};
+
+// Throws Failure when data and model do not fit together.
+Model make_model(const ModelSpec& spec, int64_t inputs, int64_t outputs);
+
+// The first values of parameter `id`: element i depends on the seed, the parameter and i alone, so every device makes
+// the same.
+std::vector<float> initial_values(const Model& model, const ModelSpec& spec, ParamId id, uint64_t seed);
+
+Plan build_plan(const RunSpec& spec, const Model& model, int64_t batch);
+Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch);
+
+// For the live estimate beside the choices.
+struct Estimate {
+  int64_t parameters = 0, flops_per_step = 0, step_bytes = 0, parameter_bytes = 0, data_bytes = 0;
+};
+Estimate estimate(const RunSpec& spec, int64_t inputs, int64_t outputs, int64_t train_rows);
+
+}  // namespace ws

@@ -1,0 +1,223 @@
+#include "engine/plan/plan.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ws {
+
+int64_t size_of(DType type) { return type == DType::F32 || type == DType::I32 ? 4 : 2; }
+
+bool is_bookkeeping(OpKind kind) { return kind == OpKind::Alloc || kind == OpKind::Free || kind == OpKind::Sync; }
+
+bool lives_in_step(const Buffer& buffer) { return buffer.role == Role::Temp; }
+
+BufferId Plan::find(const std::string& name) const {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].name == name) return static_cast<BufferId>(i);
+  return BufferId::None;
+}
+
+std::vector<UpdateItem> update_items(const Plan& plan, const Op& op) {
+  std::vector<UpdateItem> items;
+  for (BufferId id : op.in) {  // each parameter, then its gradient, then its moments
+    const Buffer& buffer = plan.buffer(id);
+    if (buffer.role == Role::Parameter)
+      items.push_back({buffer.param, id});
+    else if (buffer.role == Role::State)
+      items.back().moment[buffer.slot] = id;
+    else if (!items.empty())
+      items.back().gradient = id;
+  }
+  for (BufferId id : op.out)
+    if (plan.buffer(id).role == Role::Shadow)
+      for (UpdateItem& item : items)
+        if (item.param == plan.buffer(id).param) item.shadow = id;
+  return items;
+}
+
+std::vector<GradientItem> gradient_items(const Plan& plan, const Op& op) {
+  const auto updates = update_items(plan, op);
+  std::vector<GradientItem> items;
+  size_t update = 0;
+  for (size_t i = 0; i < op.in.size(); ++i) {
+    const Role role = plan.buffer(op.in[i]).role;
+    if (role == Role::State) continue;
+    if (role == Role::Parameter) {  // the first after a and dz is the weight
+      GradientItem& item = items.back();
+      (item.weight.master == BufferId::None ? item.weight : item.bias) = updates[update++];
+    } else {
+      items.push_back({op.in[i], op.in[i + 1], {}, {}});
+      ++i;
+    }
+  }
+  for (GradientItem& item : items) item.weight.gradient = item.bias.gradient = BufferId::None;
+  return items;
+}
+
+OutputParts output_parts(const Op& op) {
+  OutputParts parts{op.in[0], op.in[1], op.in[2]};
+  size_t next = 3;
+  if (op.epilogue == Epilogue::Bias) parts.bias = op.in[next++];
+  if (next < op.in.size()) parts.saved = op.in[next];
+  parts.dz = op.out[0];
+  parts.metrics = op.out[1];
+  if (op.out.size() > 2) parts.dz_before = op.out[2];
+  if (op.out.size() > 3) parts.dw = op.out[3];
+  if (op.out.size() > 5) parts.db = op.out[4], parts.db_before = op.out[5];
+  return parts;
+}
+
+namespace {
+
+int64_t inner_dimension(const Plan& plan, const Op& op) {
+  const Buffer& a = plan.buffer(op.in[0]);
+  return op.transpose_a ? a.rows : a.cols;
+}
+
+int64_t flops_per_element(const Op& op) {
+  switch (op.kind) {
+    case OpKind::Softmax:
+    case OpKind::SoftmaxCrossEntropy:
+      return 5;
+    case OpKind::Activate:
+    case OpKind::ActivateGrad:
+      return op.activation == Activation::Relu ? 1 : 8;
+    case OpKind::BiasActivate:
+      return op.activation == Activation::Gelu ? 9 : 2;
+    case OpKind::LinearStep:
+    case OpKind::LinearUpdate:
+      return 8;
+    case OpKind::SquaredError:
+    case OpKind::SquaredErrorFused:
+      return 3;
+    default:
+      return 1;
+  }
+}
+
+int64_t update_flops(const Plan& plan, const Op& op) {
+  const int64_t per_weight = plan.spec.train.optimizer == Optimizer::Adam       ? 12
+                             : plan.spec.train.optimizer == Optimizer::Momentum ? 4
+                                                                                : 2;
+  int64_t weights = 0;
+  for (BufferId id : op.out)
+    if (plan.buffer(id).role == Role::Parameter) weights += plan.buffer(id).elements();
+  return per_weight * weights;
+}
+
+int64_t gradient_flops(const Plan& plan, const Op& op) {
+  int64_t sum = 0;
+  for (const GradientItem& item : gradient_items(plan, op))
+    sum += 2 * plan.buffer(item.a).elements() * plan.buffer(item.dz).cols;
+  return sum;
+}
+
+int64_t output_flops(const Plan& plan, const Op& op) {
+  const OutputParts parts = output_parts(op);
+  const int64_t product = 2 * plan.buffer(parts.h).elements() * plan.buffer(parts.dz).cols;
+  const int64_t products = 1 + (parts.dz_before != BufferId::None) + (parts.dw != BufferId::None);
+  return products * product + 5 * plan.buffer(parts.dz).elements();
+}
+
+}  // namespace
+
+int64_t flops(const Plan& plan, const Op& op) {
+  if (op.kind == OpKind::GradientUpdate) return gradient_flops(plan, op) + update_flops(plan, op);
+  if (op.kind == OpKind::OutputLayer) return output_flops(plan, op);
+  if (is_bookkeeping(op.kind) || op.kind == OpKind::LoadBatch || op.kind == OpKind::BroadcastBias) return 0;
+  if (op.kind == OpKind::Update || op.kind == OpKind::UpdateAll) return update_flops(plan, op);
+  if (op.kind == OpKind::MatMul) return 2 * plan.buffer(op.out[0]).elements() * inner_dimension(plan, op);
+  return flops_per_element(op) * (op.in.empty() ? 0 : plan.buffer(op.in[0]).elements());
+}
+
+int64_t bytes(const Plan& plan, const Op& op) {
+  if (is_bookkeeping(op.kind)) return 0;
+  int64_t sum = 0;
+  for (BufferId id : op.in) sum += plan.buffer(id).bytes();
+  for (BufferId id : op.out) sum += plan.buffer(id).bytes();
+  return op.kind == OpKind::LoadBatch ? 2 * sum : sum;
+}
+
+namespace {
+
+std::string where(const Plan& plan, size_t i) {
+  return "plan: op " + std::to_string(i) + " (" + std::string(to_string(plan.ops[i].kind)) + " " + plan.ops[i].name +
+         ")";
+}
+
+void check_product(const Plan& plan, size_t i) {
+  const Op& op = plan.ops[i];
+  const Buffer &a = plan.buffer(op.in[0]), &b = plan.buffer(op.in[1]), &c = plan.buffer(op.out[0]);
+  const int64_t m = op.transpose_a ? a.cols : a.rows, k = op.transpose_a ? a.rows : a.cols;
+  const int64_t kb = op.transpose_b ? b.cols : b.rows, n = op.transpose_b ? b.rows : b.cols;
+  if (k != kb || m != c.rows || n != c.cols) throw Failure(where(plan, i) + ": the shapes do not fit together");
+}
+
+// Follows the ops in order and knows which step-local buffers have been placed and written.
+class Walk {
+ public:
+  explicit Walk(const Plan& plan) : plan_(plan), alive_(plan.buffers.size()), written_(plan.buffers.size()) {
+    allocates_ = std::ranges::any_of(plan.ops, [](const Op& op) { return op.kind == OpKind::Alloc; });
+    for (size_t i = 0; i < plan.buffers.size(); ++i)
+      written_[i] = plan.buffers[i].role != Role::Temp && plan.buffers[i].role != Role::Batch;
+  }
+
+  void visit(size_t i) {
+    const Op& op = plan_.ops[i];
+    if (op.kind == OpKind::Alloc) return mark(op.out, true, i);
+    if (op.kind == OpKind::Free) return mark(op.in, false, i);
+    for (BufferId id : op.in)
+      if (!written_.at(index(id))) fail(i, "reads " + plan_.buffer(id).name + " before anything wrote it");
+    for (BufferId id : op.in) check_alive(id, i);
+    for (BufferId id : op.out) check_alive(id, i), written_[index(id)] = true;
+    if (op.kind == OpKind::MatMul) check_product(plan_, i);
+  }
+
+  void finish() const {
+    for (size_t b = 0; b < alive_.size(); ++b)
+      if (alive_[b]) throw Failure("plan: buffer " + plan_.buffers[b].name + " is never freed");
+  }
+
+ private:
+  [[noreturn]] void fail(size_t i, const std::string& what) const { throw Failure(where(plan_, i) + ": " + what); }
+  void mark(const std::vector<BufferId>& ids, bool alive, size_t i) {
+    for (BufferId id : ids) {
+      if (alive_[index(id)] == alive)
+        fail(i, plan_.buffer(id).name + (alive ? " is allocated twice" : " is freed twice"));
+      alive_[index(id)] = alive;
+    }
+  }
+  void check_alive(BufferId id, size_t i) const {
+    if (allocates_ && lives_in_step(plan_.buffer(id)) && !alive_[index(id)])
+      fail(i, "uses " + plan_.buffer(id).name + " outside its life");
+  }
+
+  const Plan& plan_;
+  std::vector<bool> alive_, written_;
+  bool allocates_ = false;
+};
+
+}  // namespace
+
+void validate(const Plan& plan) {
+  Walk walk(plan);
+  for (size_t i = 0; i < plan.ops.size(); ++i) walk.visit(i);
+  walk.finish();
+}
+
+std::string plan_hash(const Plan& plan) {
+  auto spec = to_json(plan.spec);
+  for (const char* key :
+       {"lr", "epochs", "schedule", "seed", "target_accuracy", "time_limit_s", "eval_every", "warmup_steps"})
+    spec["train"].erase(key);
+  std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
+  for (const Buffer& b : plan.buffers)  // exactly: what is printed for a person is rounded
+    text += b.name + ' ' + std::to_string(b.rows) + ' ' + std::to_string(b.cols) + ' ' + std::to_string(b.offset) + ';';
+  uint64_t hash = 1469598103934665603ull;
+  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
+  char hex[17];
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash));
+  return hex;
+}
+
+}  // namespace ws

@@ -1,0 +1,175 @@
+// Names and tables: how a plan reads.
+#include <iomanip>
+#include <sstream>
+
+#include "engine/plan/plan.h"
+
+namespace ws {
+
+std::string_view to_string(OpKind kind) {
+  constexpr std::string_view names[] = {"load batch",
+                                        "matmul",
+                                        "broadcast bias",
+                                        "add",
+                                        "activate",
+                                        "activate grad",
+                                        "softmax",
+                                        "cross entropy",
+                                        "softmax grad",
+                                        "squared error",
+                                        "squared error grad",
+                                        "column sum",
+                                        "check finite",
+                                        "update",
+                                        "bias activate",
+                                        "softmax cross entropy",
+                                        "squared error fused",
+                                        "update all",
+                                        "linear step",
+                                        "output layer",
+                                        "gradient update",
+                                        "linear update",
+                                        "alloc",
+                                        "free",
+                                        "sync"};
+  return names[static_cast<size_t>(kind)];
+}
+
+std::string_view to_string(Phase phase) {
+  constexpr std::string_view names[] = {"input", "forward", "loss", "backward", "update", "evaluate"};
+  return names[static_cast<size_t>(phase)];
+}
+
+std::string_view to_string(Role role) {
+  constexpr std::string_view names[] = {"batch", "temp", "parameter", "shadow", "state", "metric"};
+  return names[static_cast<size_t>(role)];
+}
+
+std::string_view to_string(DType type) {
+  constexpr std::string_view names[] = {"fp32", "fp16", "bf16", "int32"};
+  return names[static_cast<size_t>(type)];
+}
+
+std::string_view to_string(Epilogue epilogue) {
+  constexpr std::string_view names[] = {"none", "bias", "bias+activation", "activation gradient", "bias gradient"};
+  return names[static_cast<size_t>(epilogue)];
+}
+
+namespace {
+
+std::string name_of(const Plan& plan, BufferId id) { return plan.buffer(id).name; }
+
+std::string names_of(const Plan& plan, const std::vector<BufferId>& ids) {
+  std::string text;
+  for (BufferId id : ids) text += (text.empty() ? "" : " ") + name_of(plan, id);
+  return text;
+}
+
+std::string product(const Plan& plan, const Op& op) {
+  const std::string a = name_of(plan, op.in[0]) + (op.transpose_a ? "ᵀ" : ""),
+                    b = name_of(plan, op.in[1]) + (op.transpose_b ? "ᵀ" : "");
+  const std::string c = name_of(plan, op.out[0]), ab = a + "·" + b;
+  const std::string act(to_string(op.activation));
+  switch (op.epilogue) {
+    case Epilogue::None:
+      return c + " = " + ab;
+    case Epilogue::Bias:
+      return c + " = " + ab + " + " + name_of(plan, op.in[2]);
+    case Epilogue::BiasActivate:
+      return c + " = " + act + "(" + ab + (op.in.size() > 2 ? " + " + name_of(plan, op.in[2]) : "") + ")";
+    case Epilogue::ActivateGrad:
+      return c + " = " + ab + " ⊙ " + act + "′(" + name_of(plan, op.in[2]) + ")";
+    case Epilogue::BiasGrad:
+      return c + " = " + ab + ", " + name_of(plan, op.out[1]) + " = Σ " + b;
+  }
+  return c;
+}
+
+std::string gradients_text(const Plan& plan, const Op& op) {
+  std::string text;
+  for (const GradientItem& item : gradient_items(plan, op))
+    text += (text.empty() ? "" : ", ") + name_of(plan, item.weight.master) + " ← " + name_of(plan, item.a) + "ᵀ·" +
+            name_of(plan, item.dz);
+  return text;
+}
+
+std::string fixed_width(const std::string& text, size_t width) {  // counts characters, not bytes
+  size_t shown = 0;
+  for (unsigned char c : text) shown += (c & 0xC0) != 0x80;
+  return shown >= width ? text + " " : text + std::string(width - shown, ' ');
+}
+
+std::string bytes_text(int64_t n) {
+  std::ostringstream out;
+  if (n < 10240)
+    out << n << " B";
+  else if (n < 10 << 20)
+    out << std::fixed << std::setprecision(1) << static_cast<double>(n) / 1024 << " KiB";
+  else
+    out << std::fixed << std::setprecision(1) << static_cast<double>(n) / (1 << 20) << " MiB";
+  return out.str();
+}
+
+std::string flops_text(int64_t n) {
+  if (n == 0) return "-";
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(2) << static_cast<double>(n) / 1e6 << " M";
+  return out.str();
+}
+
+std::string place_text(const Plan& plan, const Op& op) {
+  std::string text;
+  for (BufferId id : op.out)
+    if (plan.buffer(id).offset >= 0) text += (text.empty() ? "@" : " @") + std::to_string(plan.buffer(id).offset);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const Plan& plan, const Op& op) {
+  const std::string in = names_of(plan, op.in), out = names_of(plan, op.out);
+  switch (op.kind) {
+    case OpKind::MatMul:
+      return product(plan, op);
+    case OpKind::GradientUpdate:
+      return gradients_text(plan, op);
+    case OpKind::Alloc:
+      return "alloc " + out;
+    case OpKind::Free:
+      return "free " + in;
+    case OpKind::Sync:
+      return "host waits";
+    case OpKind::Add:
+      return out + " = " + name_of(plan, op.in[0]) + " + " + name_of(plan, op.in[1]);
+    case OpKind::Activate:
+      return out + " = " + std::string(to_string(op.activation)) + "(" + in + ")";
+    case OpKind::BiasActivate:
+      return name_of(plan, op.out[0]) + " = " +
+             (op.activation == Activation::None ? "" : std::string(to_string(op.activation))) + "(" +
+             name_of(plan, op.in[0]) + " + " + name_of(plan, op.in[1]) + ")";
+    default:
+      return std::string(to_string(op.kind)) + " " + in + " → " + out;
+  }
+}
+
+std::string print(const Plan& plan) {
+  std::ostringstream out;
+  out << fixed_width("#", 4) << fixed_width("phase", 10) << fixed_width("layer", 7) << fixed_width("op", 44)
+      << fixed_width("bytes", 12) << fixed_width("FLOP", 12) << "place\n";
+  Phase phase = Phase::Input;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const Op& op = plan.ops[i];
+    const bool first = i == 0 || op.phase != phase;
+    phase = op.phase;
+    const int64_t size = op.kind == OpKind::Alloc  ? plan.buffer(op.out[0]).bytes()
+                         : op.kind == OpKind::Free ? plan.buffer(op.in[0]).bytes()
+                                                   : bytes(plan, op);
+    out << fixed_width(std::to_string(i), 4) << fixed_width(first ? std::string(to_string(op.phase)) : "", 10)
+        << fixed_width(op.layer >= 0 ? plan.layer_names[static_cast<size_t>(op.layer)] : "", 7)
+        << fixed_width(describe(plan, op), 44) << fixed_width(op.kind == OpKind::Sync ? "-" : bytes_text(size), 12)
+        << fixed_width(flops_text(flops(plan, op)), 12) << place_text(plan, op) << "\n";
+  }
+  return out.str();
+}
+
+}  // namespace ws

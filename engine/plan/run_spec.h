@@ -1,0 +1,177 @@
+// Everything a person chooses about a run, as a struct of enums and numbers, and one table that describes each field.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datasets/data_spec.h"
+#include "profiling/base/failure.h"
+
+namespace ws {
+
+enum class ModelKind { Mlp, Linear };
+enum class Activation { None, Relu, Sigmoid, Tanh, Gelu };
+enum class LossKind { CrossEntropy, MeanSquared };
+enum class Init { Normal, Xavier, Kaiming, Zeros };
+enum class Optimizer { Sgd, Momentum, Adam };
+// Tensors that it keeps beside each parameter.
+constexpr int moments_of(Optimizer optimizer) {
+  return optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0;
+}
+enum class Schedule { Constant, Step, Cosine };
+enum class Device { Auto, Cpu, Cuda };
+enum class Allocator { Direct, StreamOrdered, Caching, Arena };
+enum class SyncPolicy { EveryOp, EveryStep, OnRead };
+enum class Fusion { Off, Pointwise, Epilogue };
+enum class Launch { Eager, Graph, Persistent };
+enum class Precision { Fp32, Tf32, Bf16, Fp16 };
+enum class Accumulate { Fp32, Fp16 };
+enum class Matmul { Library, Tiled, Naive };
+enum class Loader { Resident, Pinned, Pageable };
+
+struct ModelSpec {
+  ModelKind kind = ModelKind::Mlp;
+  std::vector<int64_t> hidden{128};  // widths of the hidden layers
+  Activation activation = Activation::Relu;
+  bool bias = true;
+  LossKind loss = LossKind::CrossEntropy;
+  Init init = Init::Kaiming;
+  double start_w = 0, start_b = 0;  // linear: where the line starts
+  bool operator==(const ModelSpec&) const = default;
+};
+
+struct TrainSpec {
+  int64_t epochs = 5;
+  int64_t batch = 64;  // 0: the whole training set
+  Optimizer optimizer = Optimizer::Momentum;
+  double lr = 0.05;
+  double momentum = 0.9;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;
+  Schedule schedule = Schedule::Constant;
+  int64_t warmup_steps = 0;
+  int64_t step_epochs = 10;  // schedule step: multiply by step_factor after so many epochs
+  double step_factor = 0.1;
+  bool shuffle = true;
+  uint64_t seed = 42;
+  double target_accuracy = 0;  // stop when the test accuracy reaches it; 0: never
+  double time_limit_s = 0;     // 0: none
+  int64_t eval_every = 1;      // epochs between evaluations; 0: only at the end
+  bool operator==(const TrainSpec&) const = default;
+};
+
+struct ExecSpec {
+  Device device = Device::Auto;
+  Allocator allocator = Allocator::Arena;
+  SyncPolicy sync = SyncPolicy::OnRead;
+  Fusion fusion = Fusion::Epilogue;
+  Launch launch = Launch::Eager;
+  Precision precision = Precision::Fp32;
+  Accumulate accumulate = Accumulate::Fp32;
+  Matmul matmul = Matmul::Library;
+  Loader loader = Loader::Resident;
+  int64_t streams = 1;
+  int64_t graph_steps = 16;        // most steps in one CUDA graph
+  double pool_threshold_mib = -1;  // stream-ordered: bytes the pool keeps at a sync; below 0: all
+  double cache_cap_mib = 0;        // caching: most the pool may hold; 0: no cap
+  bool operator==(const ExecSpec&) const = default;
+};
+
+struct RunSpec {
+  std::string name;  // of the preset it began as
+  data::DataSpec data;
+  ModelSpec model;
+  TrainSpec train;
+  ExecSpec exec;
+  bool operator==(const RunSpec&) const = default;
+};
+
+// A spec that cannot be read; what() begins with the path of the key.
+class SpecError : public Failure {
+ public:
+  using Failure::Failure;
+};
+
+enum class FieldKind { Choice, Integer, Number, Flag, Text, IntegerList };
+
+struct FieldValue {
+  std::string_view name;     // "stream-ordered"
+  std::string_view explain;  // one sentence: what it does
+};
+
+// One field of RunSpec as a person sees it. The window, the JSON reader, --set and the spec diff all use this table.
+struct Field {
+  std::string_view key;    // "exec.allocator"
+  std::string_view group;  // Data, Model, Training, Execution
+  std::string_view label;  // "allocator"
+  FieldKind kind;
+  std::string_view explain;            // what it does and what to look at
+  std::span<const FieldValue> values;  // of a Choice
+  double least = 0, most = 0;          // of a number, inclusive; equal: unbounded
+  bool above_least = false;            // the least value itself is not allowed
+  bool live = false;                   // may change in mid-run
+  nlohmann::json (*get)(const RunSpec&);
+  void (*set)(RunSpec&, const nlohmann::json&);  // takes a checked value; see set_field
+};
+std::span<const Field> fields();
+const Field& field(std::string_view key);  // throws SpecError
+
+nlohmann::json to_json(const RunSpec& spec);
+RunSpec spec_from_json(const nlohmann::json& json);  // missing keys keep their default; unknown keys are refused
+RunSpec parse_spec(std::string_view text);
+RunSpec load_spec(const std::string& path_or_preset);                         // a file, or the name of a shipped preset
+void set_field(RunSpec& spec, std::string_view key, std::string_view value);  // "exec.allocator", "caching"
+void set_field(RunSpec& spec, std::string_view key, const nlohmann::json& value);
+inline void set_field(RunSpec& spec, std::string_view key, const char* value) {
+  set_field(spec, key, std::string_view(value));
+}
+inline void set_field(RunSpec& spec, std::string_view key, const std::string& value) {
+  set_field(spec, key, std::string_view(value));
+}
+std::string field_text(const RunSpec& spec, std::string_view key);  // its value as --set takes it
+
+struct Preset {
+  std::string name, title, text;  // text: one sentence
+  std::string path;
+};
+std::vector<Preset> presets();
+
+struct FieldChange {
+  std::string key, from, to;
+};
+std::vector<FieldChange> diff(const RunSpec& from, const RunSpec& to);
+
+// True if the host launches steps before the GPU has done the last: then the host's marks say nothing of the GPU's time.
+inline bool host_runs_ahead(const RunSpec& spec) {
+  return spec.exec.launch != Launch::Eager || spec.exec.sync == SyncPolicy::OnRead;
+}
+
+// Why this combination cannot run, as the sentence to show beside the greyed-out choice; begins with the value's name.
+// `cuda` tells whether a GPU can be used here.
+std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda);
+// The same question for one other value of one field: the reason to grey it out.
+std::optional<std::string> why_not(const RunSpec& spec, std::string_view key, std::string_view value, bool cuda);
+// Device::Auto without a GPU: what needs one is replaced, and each replacement is said in a sentence.
+RunSpec fit_to_machine(RunSpec spec, bool cuda, std::vector<std::string>& notes);
+
+std::string_view to_string(ModelKind);
+std::string_view to_string(Activation);
+std::string_view to_string(LossKind);
+std::string_view to_string(Init);
+std::string_view to_string(Optimizer);
+std::string_view to_string(Schedule);
+std::string_view to_string(Device);
+std::string_view to_string(Allocator);
+std::string_view to_string(SyncPolicy);
+std::string_view to_string(Fusion);
+std::string_view to_string(Launch);
+std::string_view to_string(Precision);
+std::string_view to_string(Accumulate);
+std::string_view to_string(Matmul);
+std::string_view to_string(Loader);
+
+}  // namespace ws

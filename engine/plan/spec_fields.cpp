@@ -1,0 +1,348 @@
+// The table of every choice: the JSON reader, --set, the spec diff and the window's Setup dock all read it.
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "engine/plan/run_spec.h"
+
+namespace ws {
+namespace {
+
+using nlohmann::json;
+
+// The names stand in the order of the enumerators.
+constexpr FieldValue kDatasets[] = {
+    {"mnist", "60 000 handwritten digits of 28 × 28; in the box. Look at the ones it gets wrong under Weights."},
+    {"fashion-mnist",
+     "60 000 pictures of clothes; needs Debian's dataset-fashion-mnist. Look at the accuracy: below that of digits."},
+    {"iris",
+     "150 flowers, four measures, three kinds. Look at Step time: so little arithmetic that only overhead is left."},
+    {"line", "Points on a line with seeded noise, as many as you like. Look at the line finding them under Weights."},
+    {"blobs", "Round clouds in the plane, one a class. Look at the decision boundary under Weights."},
+    {"spirals", "Arms wound around each other: needs a hidden layer. Look at the boundary bending under Weights."},
+    {"circles", "A ring around a disc, not to be parted by a line. Look at the boundary closing under Weights."},
+    {"xor",
+     "Four quarters, opposite ones alike. Look at the accuracy without a hidden layer: a single one cannot learn it."},
+    {"csv", "Your own table: name the file and the column to predict. Look at the test loss: its rows were held out."},
+    {"idx", "Your own images in the IDX format of MNIST: name the folder. Look at the guesses under Weights."}};
+constexpr FieldValue kModelKinds[] = {
+    {"mlp", "Fully connected layers with an activation between them. Look at the Plan: a few ops for each layer."},
+    {"linear", "y = wx + b, from the start values you give. Look at the line turning under Weights."}};
+constexpr FieldValue kActivations[] = {
+    {"none",
+     "No activation: the layers collapse into one linear map. Look at a boundary under Weights: it stays straight."},
+    {"relu", "max(0, z): cheap, and half the gradients pass unchanged. Look at how soon the loss falls."},
+    {"sigmoid",
+     "Squashes to 0…1; gradients fade in deep networks. Look at the first layer under Weights: it hardly moves."},
+    {"tanh", "Squashes to −1…1, centred; fades less than sigmoid. Look at the first layer under Weights."},
+    {"gelu", "Smooth relu with more arithmetic per element. Look at the time of its op under Kernels."}};
+constexpr FieldValue kLosses[] = {
+    {"cross-entropy",
+     "For classes: softmax and the log of the right one. Look at the first loss: guessing costs ln(classes)."},
+    {"mean-squared",
+     "For numbers: the mean of the squared differences. Look at where the loss levels off: the noise of the data."}};
+constexpr FieldValue kInits[] = {
+    {"normal", "N(0, 1) whatever the width: sums grow with it. Look at the first loss, far above guessing."},
+    {"xavier", "Glorot uniform ±√(6/(in+out)), for linear and tanh layers. Look at the first loss, and at Weights."},
+    {"kaiming", "He: variance 2/fan-in keeps relu outputs near unit size. Look at the first loss, near guessing."},
+    {"zeros", "All zero: every unit of a layer learns the same. Look at the loss: who learns at all?"}};
+constexpr FieldValue kOptimizers[] = {
+    {"sgd",
+     "w −= rate · gradient, nothing kept. Look at the loss beside momentum's, and at the short update in the "
+     "timeline."},
+    {"momentum",
+     "A running sum of gradients carries the step on. Look at the loss, and at the bytes of the update in the Plan."},
+    {"adam",
+     "Each weight has its own step size from two running means. Look at the loss, and at the update under Kernels."}};
+constexpr FieldValue kSchedules[] = {
+    {"constant", "One rate all along. Look at the end of the loss curve: it jitters around its floor."},
+    {"step", "The rate is multiplied by a factor every few epochs. Look for a drop of the loss there."},
+    {"cosine", "The rate falls along half a cosine to zero. Look at the loss calming down towards the end."}};
+constexpr FieldValue kDevices[] = {
+    {"auto", "The GPU when one can be used, else the CPU. Look at the corner of the menu bar: it says which."},
+    {"cpu", "The reference interpreter: always right, seldom fast. Look at the row “CPU ops” in the timeline."},
+    {"cuda", "The NVIDIA GPU. Look at its streams in the timeline, and at the calls that feed them."}};
+constexpr FieldValue kAllocators[] = {
+    {"direct",
+     "cudaMalloc and cudaFree around every intermediate. Look for red in the timeline and for allocation in Step "
+     "time."},
+    {"stream-ordered",
+     "cudaMallocAsync: the driver's pool, ordered with the work. Look at the red calls: many, but short; no waits."},
+    {"caching",
+     "An own pool: size classes, best fit, freed blocks kept. Look at reserved above used memory, and at the red "
+     "going."},
+    {"arena",
+     "One block, offsets planned ahead. Look at Allocator calls: none; at Memory map: who shares an address."}};
+constexpr FieldValue kSyncs[] = {
+    {"every-op",
+     "The host waits after each launch. Look at the grey waits, and at the GPU idling while the next one is prepared."},
+    {"every-step", "The host waits once a step. Look at the grey wait at each step's end, and the gap behind it."},
+    {"on-read", "The host waits only where a value is read. Look at the launches: they run ahead of their kernels."}};
+constexpr FieldValue kFusions[] = {
+    {"off", "Each op its own kernel; the bias is broadcast into memory first. Look at the bytes in the Plan."},
+    {"pointwise",
+     "Bias + activation, softmax + loss + gradient, the whole update: one kernel each. Look at Kernels: far fewer."},
+    {"epilogue",
+     "Bias, activation and their gradients inside the matrix product. Look at the timeline: little else is left."}};
+constexpr FieldValue kLaunches[] = {
+    {"eager", "One launch per op. Look at the gaps between kernels, while the host prepares the next."},
+    {"graph", "Whole steps are one cudaGraphLaunch. Look at the gaps between kernels: they close."},
+    {"persistent", "One resident kernel runs many steps. Look for a single long block in the timeline."}};
+constexpr FieldValue kPrecisions[] = {
+    {"fp32", "Full single precision; no tensor cores. Look at the matrix products in Step time."},
+    {"tf32",
+     "Products in tf32 on tensor cores; the rest in fp32. Look at the matrix products in Step time, and at the loss: "
+     "the same?"},
+    {"bf16", "Activations in bfloat16; fp32 master weights. Look at the bytes in the Plan, and at Roofline."},
+    {"fp16",
+     "Activations in half; fp32 master weights and a loss scale. Look at the bytes in the Plan, and at the loss."}};
+constexpr FieldValue kAccumulates[] = {
+    {"fp32", "Sums of products in fp32. Look at its loss as the one to compare with."},
+    {"fp16", "Sums in half as well: faster on some cards. Look at the loss: visibly coarser."}};
+constexpr FieldValue kMatmuls[] = {
+    {"library", "cuBLASLt, or OpenBLAS on the CPU. Look at Roofline: how near the roof it comes."},
+    {"tiled", "An own kernel with tiles in shared memory. Look at its occupancy in Details, and at Roofline."},
+    {"naive", "One thread an output, straight from memory. Look at the matrix products in Step time."}};
+constexpr FieldValue kLoaders[] = {
+    {"resident", "Data set on the GPU; a batch is a view. Look at the timeline: no copy from the host."},
+    {"pinned", "Batches copied ahead on a second stream. Look at the copies in the timeline: kernels run above them."},
+    {"pageable",
+     "The naive copy: the host waits for each batch. Look at the copy before each step and the GPU idle around it."}};
+
+template <class E>
+constexpr std::span<const FieldValue> names();
+#define WS_NAMES(E, table)                                                       \
+  template <>                                                                    \
+  constexpr std::span<const FieldValue> names<E>() {                             \
+    return table;                                                                \
+  }                                                                              \
+  }                                                                              \
+  std::string_view to_string(E e) { return table[static_cast<size_t>(e)].name; } \
+  namespace {
+WS_NAMES(ModelKind, kModelKinds)
+WS_NAMES(Activation, kActivations)
+WS_NAMES(LossKind, kLosses)
+WS_NAMES(Init, kInits)
+WS_NAMES(Optimizer, kOptimizers)
+WS_NAMES(Schedule, kSchedules)
+WS_NAMES(Device, kDevices)
+WS_NAMES(Allocator, kAllocators)
+WS_NAMES(SyncPolicy, kSyncs)
+WS_NAMES(Fusion, kFusions)
+WS_NAMES(Launch, kLaunches)
+WS_NAMES(Precision, kPrecisions)
+WS_NAMES(Accumulate, kAccumulates)
+WS_NAMES(Matmul, kMatmuls)
+WS_NAMES(Loader, kLoaders)
+#undef WS_NAMES
+
+template <class T>
+json value_of(const T& value) {
+  if constexpr (std::is_enum_v<T>)
+    return std::string(to_string(value));
+  else
+    return value;
+}
+
+template <class T>
+void assign(T& target, const json& value) {
+  if constexpr (std::is_enum_v<T>) {
+    const auto& text = value.get_ref<const std::string&>();
+    const auto all = names<T>();
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i].name == text) target = static_cast<T>(i);
+  } else {
+    target = value.get<T>();
+  }
+}
+
+template <auto Section, auto Member>
+json get(const RunSpec& spec) {
+  return value_of((spec.*Section).*Member);
+}
+template <auto Section, auto Member>
+void set(RunSpec& spec, const json& value) {
+  assign((spec.*Section).*Member, value);
+}
+
+struct Limits {
+  double least = 0, most = 0;
+  bool above = false;
+};
+constexpr Limits kFrom0{0, 1e12, false};
+constexpr Limits kShare{0, 1, false};
+constexpr Limits kAny{};
+enum Live { kFixed, kLive };
+
+template <auto Section, auto Member>
+Field make(std::string_view key, std::string_view group, std::string_view label, FieldKind kind, Limits limits,
+           Live live, std::string_view explain, std::span<const FieldValue> values = {}) {
+  return {key,
+          group,
+          label,
+          kind,
+          explain,
+          values,
+          limits.least,
+          limits.most,
+          limits.above,
+          live == kLive,
+          get<Section, Member>,
+          set<Section, Member>};
+}
+
+#define FIELD(section, Type, member, group, label, kind, limits, live, explain) \
+  make<&RunSpec::section, &Type::member>(#section "." #member, group, label, FieldKind::kind, limits, live, explain)
+#define CHOICE(section, Type, member, Enum, group, label, live, explain)                                             \
+  make<&RunSpec::section, &Type::member>(#section "." #member, group, label, FieldKind::Choice, kAny, live, explain, \
+                                         names<Enum>())
+
+std::vector<Field> data_fields() {
+  using data::DataSpec;
+  return {
+      make<&RunSpec::data, &DataSpec::name>(
+          "data.name", "Data", "data set", FieldKind::Choice, kAny, kFixed,
+          "What to learn from. Look at the loss, the accuracy, and the guesses under Weights.", kDatasets),
+      FIELD(data, DataSpec, path, "Data", "file or folder", Text, kAny, kFixed,
+            "Where an own CSV file or IDX folder is. Look at the status line: it names what cannot be read."),
+      FIELD(data, DataSpec, label_column, "Data", "label column", Text, kAny, kFixed,
+            "The CSV column to predict. Look at the confusion matrix under Weights."),
+      FIELD(data, DataSpec, points, "Data", "points", Integer, (Limits{2, 2e9}), kFixed,
+            "Rows of a synthetic set. Look at the step: long enough to hide the overhead?"),
+      FIELD(data, DataSpec, classes, "Data", "classes", Integer, (Limits{2, 64}), kFixed,
+            "Clouds or arms of a synthetic set. Look at the colours of the boundary under Weights."),
+      FIELD(data, DataSpec, noise, "Data", "noise", Number, (Limits{0, 1e6}), kFixed,
+            "Spread of a synthetic set. Look at the floor that the test loss cannot pass."),
+      FIELD(data, DataSpec, slope, "Data", "slope", Number, kAny, kFixed,
+            "The w that the line should find. Look at the line under Weights getting there."),
+      FIELD(data, DataSpec, intercept, "Data", "intercept", Number, kAny, kFixed,
+            "The b that the line should find. Look at the line under Weights getting there."),
+      FIELD(data, DataSpec, validation, "Data", "held out", Number, (Limits{0, 0.9}), kFixed,
+            "Share kept for testing when the set has no test part. Look at test against train accuracy."),
+      FIELD(data, DataSpec, limit, "Data", "rows at most", Integer, kFrom0, kFixed,
+            "Train on the first rows only; 0 takes all. Look at test accuracy falling behind when there are few."),
+      FIELD(data, DataSpec, seed, "Data", "data seed", Integer, (Limits{0, 9e15}), kFixed,
+            "Of synthetic points and of the split. Look at how much the result hangs on it."),
+  };
+}
+
+std::vector<Field> model_fields() {
+  return {
+      CHOICE(model, ModelSpec, kind, ModelKind, "Model", "model", kFixed,
+             "The shape of the function to fit. Look at the Plan."),
+      FIELD(
+          model, ModelSpec, hidden, "Model", "hidden layers", IntegerList, (Limits{1, 65536}), kFixed,
+          "Widths of the layers between input and output. Look at the matrix products in Step time, and at the Plan."),
+      CHOICE(model, ModelSpec, activation, Activation, "Model", "activation", kFixed,
+             "What bends the layers. Look at the loss, and at the boundary under Weights."),
+      FIELD(model, ModelSpec, bias, "Model", "bias", Flag, kAny, kFixed,
+            "Whether each layer adds a learned offset. Look at the Plan: fewer ops without."),
+      CHOICE(model, ModelSpec, loss, LossKind, "Model", "loss", kFixed, "What is made small. Look at the loss curve."),
+      CHOICE(model, ModelSpec, init, Init, "Execution", "init", kFixed,
+             "How the first weights are drawn; the same on CPU and GPU. Look at the first loss, and at the outlines "
+             "under Weights."),
+      FIELD(model, ModelSpec, start_w, "Model", "start w", Number, kAny, kFixed,
+            "Where the slope of a linear model starts. Look at the first line under Weights."),
+      FIELD(model, ModelSpec, start_b, "Model", "start b", Number, kAny, kFixed,
+            "Where its offset starts. Look at the first line under Weights."),
+  };
+}
+
+std::vector<Field> train_fields() {
+  return {
+      CHOICE(train, TrainSpec, optimizer, Optimizer, "Training", "optimizer", kFixed,
+             "How a gradient becomes a step. Look at the loss, and at the update in the timeline."),
+      FIELD(train, TrainSpec, lr, "Training", "rate", Number, (Limits{0, 1e6, true}), kLive,
+            "The learning rate. Look at the loss: too small crawls, too large diverges."),
+      FIELD(train, TrainSpec, batch, "Training", "batch", Integer, (Limits{0, 2e9}), kFixed,
+            "Rows of one step; 0 takes the whole training set. Look at samples/s rising with it, and at the loss per "
+            "epoch."),
+      FIELD(train, TrainSpec, epochs, "Training", "epochs", Integer, (Limits{1, 1e9}), kFixed,
+            "Passes over the training rows. Look at the circles of the test: once they rise, it only learns by heart."),
+      FIELD(train, TrainSpec, momentum, "Training", "momentum", Number, (Limits{0, 0.9999}), kFixed,
+            "How much of the last step is kept. Look at the loss: near 1 it swings."),
+      FIELD(train, TrainSpec, beta1, "Training", "beta 1", Number, (Limits{0, 0.9999}), kFixed,
+            "Adam: decay of the mean. Look at how calm the loss is."),
+      FIELD(train, TrainSpec, beta2, "Training", "beta 2", Number, (Limits{0, 0.999999}), kFixed,
+            "Adam: decay of the squares. Look at the loss of the first hundred steps."),
+      FIELD(train, TrainSpec, epsilon, "Training", "epsilon", Number, (Limits{0, 1, true}), kFixed,
+            "Adam: keeps the division finite. Look at the loss: larger values tame early leaps."),
+      FIELD(
+          train, TrainSpec, weight_decay, "Training", "weight decay", Number, (Limits{0, 1}), kFixed,
+          "Pulls weights towards zero; biases are left alone. Look at the histograms under Weights getting narrower."),
+      CHOICE(train, TrainSpec, schedule, Schedule, "Training", "schedule", kLive,
+             "How the rate changes over the run. Look at the end of the loss curve."),
+      FIELD(train, TrainSpec, warmup_steps, "Training", "warm-up steps", Integer, kFrom0, kFixed,
+            "Steps over which the rate rises from zero. Look at the first steps of the loss: no leap."),
+      FIELD(train, TrainSpec, step_epochs, "Training", "drop every", Integer, (Limits{1, 1e9}), kFixed,
+            "Epochs between drops of the step schedule. Look at the stairs in the loss."),
+      FIELD(train, TrainSpec, step_factor, "Training", "drop factor", Number, (Limits{0, 1, true}), kFixed,
+            "What a drop multiplies the rate by. Look at the stairs in the loss."),
+      FIELD(train, TrainSpec, shuffle, "Training", "shuffle", Flag, kAny, kFixed,
+            "A new row order every epoch. Look at the loss without: it repeats from epoch to epoch."),
+      FIELD(train, TrainSpec, seed, "Training", "seed", Integer, (Limits{0, 9e15}), kFixed,
+            "Of the first weights and the row order. Look at two seeds over each other: what differs is chance."),
+      FIELD(train, TrainSpec, target_accuracy, "Training", "target", Number, kShare, kLive,
+            "Stop at this test accuracy; 0 goes on. Look at the time it took, in the Library."),
+      FIELD(train, TrainSpec, time_limit_s, "Training", "time limit", Number, kFrom0, kLive,
+            "Stop after so many seconds; 0 goes on. Look at how many steps that gave."),
+      FIELD(train, TrainSpec, eval_every, "Training", "test every", Integer, (Limits{0, 1e9}), kLive,
+            "Epochs between tests; 0 tests at the end only. Look at the gaps of the timeline between epochs."),
+  };
+}
+
+std::vector<Field> exec_fields() {
+  return {
+      CHOICE(exec, ExecSpec, device, Device, "Execution", "device", kFixed,
+             "What runs the plan. Look at the time of a step."),
+      CHOICE(exec, ExecSpec, allocator, Allocator, "Execution", "allocator", kLive,
+             "Where the buffers of a step come from. Look for red in the timeline."),
+      CHOICE(exec, ExecSpec, sync, SyncPolicy, "Execution", "sync", kLive,
+             "When the host waits for the GPU. Look for grey in the timeline."),
+      CHOICE(exec, ExecSpec, fusion, Fusion, "Execution", "fusion", kLive,
+             "How many ops share a kernel. Look at the number of kernels."),
+      CHOICE(exec, ExecSpec, launch, Launch, "Execution", "launch", kLive,
+             "How work reaches the GPU. Look at the gaps between kernels."),
+      CHOICE(exec, ExecSpec, precision, Precision, "Execution", "precision", kLive,
+             "The numbers that the products use. Look at the matrix products in Step time."),
+      CHOICE(exec, ExecSpec, accumulate, Accumulate, "Execution", "accumulate", kLive,
+             "The numbers that products are summed in. Look at the loss."),
+      CHOICE(exec, ExecSpec, matmul, Matmul, "Execution", "product", kLive,
+             "Which kernel multiplies matrices. Look at Roofline."),
+      CHOICE(exec, ExecSpec, loader, Loader, "Execution", "loader", kLive,
+             "How a batch gets to the GPU. Look at the copies in the timeline."),
+      FIELD(exec, ExecSpec, streams, "Execution", "streams", Integer, (Limits{1, 4}), kLive,
+            "Queues that the work is split over. Look at the streams of the timeline: do kernels overlap?"),
+      FIELD(exec, ExecSpec, graph_steps, "Execution", "steps a graph", Integer, (Limits{1, 4096}), kLive,
+            "Most steps that one graph launch runs; one where the host copies or waits between steps. Look at the gaps "
+            "between launches."),
+      FIELD(exec, ExecSpec, pool_threshold_mib, "Execution", "pool keeps", Number, (Limits{-1, 1e7}), kLive,
+            "Stream-ordered: MiB that the driver's pool keeps at a sync; −1 keeps all. Look at reserved memory after "
+            "each wait."),
+      FIELD(exec, ExecSpec, cache_cap_mib, "Execution", "cache cap", Number, kFrom0, kLive,
+            "Caching: MiB that the pool may hold; 0 sets no cap. Look at the red coming back once it is too small."),
+  };
+}
+
+const std::vector<Field>& table() {
+  static const std::vector<Field> all = [] {
+    std::vector<Field> fields;
+    for (auto group : {data_fields(), model_fields(), train_fields(), exec_fields()})
+      fields.insert(fields.end(), group.begin(), group.end());
+    return fields;
+  }();
+  return all;
+}
+#undef FIELD
+#undef CHOICE
+
+}  // namespace
+
+std::span<const Field> fields() { return table(); }
+
+const Field& field(std::string_view key) {
+  for (const Field& f : table())
+    if (f.key == key) return f;
+  throw SpecError(std::string(key) + ": there is no such choice");
+}
+
+}  // namespace ws

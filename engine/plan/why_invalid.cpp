@@ -1,0 +1,92 @@
+// Which choices exclude each other, and the sentence that says so.
+#include "engine/plan/run_spec.h"
+
+namespace ws {
+namespace {
+
+using Reason = std::optional<std::string>;
+
+Reason needs_gpu(const RunSpec& s) {
+  if (s.exec.device == Device::Cuda) return "cuda: no NVIDIA GPU can be used here.";
+  if (s.exec.launch == Launch::Graph) return "graph: a CUDA graph needs a GPU.";
+  if (s.exec.allocator == Allocator::StreamOrdered) return "stream-ordered: cudaMallocAsync needs a GPU.";
+  if (s.exec.loader != Loader::Resident)
+    return std::string(to_string(s.exec.loader)) + ": the CPU reads batches where they are, nothing is copied.";
+  if (s.exec.accumulate == Accumulate::Fp16) return "fp16: the CPU sums in fp32.";
+  return {};
+}
+
+Reason launch_conflict(const ExecSpec& e) {
+  if (e.launch == Launch::Persistent) return "persistent: this version has no resident-kernel executor.";
+  if (e.launch != Launch::Graph) return {};
+  if (e.allocator == Allocator::Direct) return "direct: a graph cannot capture cudaMalloc.";
+  if (e.sync == SyncPolicy::EveryOp) return "every-op: no host between the ops of a graph.";
+  return {};
+}
+
+Reason product_conflict(const ExecSpec& e) {
+  if (e.accumulate == Accumulate::Fp16 && e.precision != Precision::Fp16)
+    return "fp16: half-precision sums need precision fp16.";
+  if (e.matmul == Matmul::Library) return {};
+  if (e.fusion == Fusion::Epilogue)
+    return std::string(to_string(e.matmul)) +
+           ": the learner's products have no epilogue; choose fusion off or pointwise.";
+  if (e.accumulate == Accumulate::Fp16)
+    return std::string(to_string(e.matmul)) + ": the learner's products sum in fp32.";
+  return {};
+}
+
+Reason model_conflict(const RunSpec& s) {
+  if (s.model.kind == ModelKind::Linear && s.model.loss == LossKind::CrossEntropy)
+    return "cross-entropy: a line predicts a number; choose mean-squared.";
+  if (s.model.kind == ModelKind::Linear && (s.exec.precision == Precision::Bf16 || s.exec.precision == Precision::Fp16))
+    return std::string(to_string(s.exec.precision)) +
+           ": a line has no matrix product to speed up; choose fp32 or tf32.";
+  if (s.exec.streams > 1 && s.model.kind != ModelKind::Linear)
+    return std::to_string(s.exec.streams) + ": this model has nothing to split over streams.";
+  return {};
+}
+
+Reason data_conflict(const data::DataSpec& d) {
+  if ((d.name == "csv" || d.name == "idx") && d.path.empty())
+    return d.name + ": name the " + (d.name == "csv" ? "file." : "folder.");
+  if (d.name == "csv" && d.label_column.empty()) return "csv: name the column to predict.";
+  return {};
+}
+
+void replace(RunSpec& spec, std::string_view key, std::string_view value, std::vector<std::string>& notes) {
+  const std::string before = field_text(spec, key);
+  if (before == value) return;
+  set_field(spec, key, value);
+  notes.push_back("No GPU: " + std::string(field(key).label) + " " + std::string(value) + " instead of " + before +
+                  ".");
+}
+
+}  // namespace
+
+std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda) {
+  const bool on_cpu = spec.exec.device == Device::Cpu || !cuda;
+  if (auto reason = launch_conflict(spec.exec)) return reason;
+  if (on_cpu)
+    if (auto reason = needs_gpu(spec)) return reason;
+  if (auto reason = product_conflict(spec.exec)) return reason;
+  if (auto reason = model_conflict(spec)) return reason;
+  return data_conflict(spec.data);
+}
+
+std::optional<std::string> why_not(const RunSpec& spec, std::string_view key, std::string_view value, bool cuda) {
+  RunSpec other = spec;
+  set_field(other, key, value);
+  return why_invalid(other, cuda);
+}
+
+RunSpec fit_to_machine(RunSpec spec, bool cuda, std::vector<std::string>& notes) {
+  if (cuda || spec.exec.device != Device::Auto) return spec;
+  if (spec.exec.launch == Launch::Graph) replace(spec, "exec.launch", "eager", notes);
+  if (spec.exec.allocator == Allocator::StreamOrdered) replace(spec, "exec.allocator", "caching", notes);
+  replace(spec, "exec.loader", "resident", notes);
+  replace(spec, "exec.accumulate", "fp32", notes);
+  return spec;
+}
+
+}  // namespace ws

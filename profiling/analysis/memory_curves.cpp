@@ -1,0 +1,61 @@
+#include "profiling/analysis/memory_curves.h"
+
+#include <algorithm>
+#include <string>
+
+namespace ws::prof {
+namespace {
+constexpr size_t kMostPoints = 1'000'000;
+bool is_driver(const std::string& source) { return source.starts_with("cuda"); }
+}  // namespace
+
+bool MemoryCurves::update(const Trace& trace, size_t most) {
+  const auto& events = trace.memory();
+  if (trace.memory_count() < taken_) *this = MemoryCurves();  // another trace, or one that began again
+  // What a step asks of its allocator is told by the allocator; the driver's own calls say it a second time, and hold
+  // the data set and the weights too. They count only where nobody else speaks.
+  const bool own = std::ranges::any_of(trace.memory_sources, [](const auto& s) { return !is_driver(s); });
+  if (own && !own_) *this = MemoryCurves(), own_ = true;
+  const size_t fresh = std::min(events.size(), trace.memory_count() - taken_);
+  const size_t first = events.size() - fresh, last = first + std::min(fresh, most);
+  for (size_t i = first; i < last; ++i) {
+    const uint8_t source = events[i].source;
+    const bool driver = source < trace.memory_sources.size() && is_driver(trace.memory_sources[source]);
+    if (!own_ || !driver) take(events[i]);
+  }
+  taken_ = trace.memory_count() - (events.size() - last);
+  return last == events.size();
+}
+
+void MemoryCurves::take(const MemoryEvent& event) {
+  using Kind = MemoryEventKind;
+  switch (event.kind) {
+    case Kind::Reserve:
+      held_ += event.bytes, pooled_ = true;
+      break;
+    case Kind::Release:
+      held_ -= std::min(held_, event.bytes);
+      break;  // a pool gives back in parts
+    case Kind::Allocate: {
+      auto [block, fresh] = blocks_.try_emplace(event.address, event.bytes);
+      if (!fresh) live_ -= std::min(live_, block->second);  // its free fell into an untraced stretch
+      live_ += block->second = event.bytes, blocks_seen_ = true;
+      break;
+    }
+    case Kind::Free:
+      if (auto it = blocks_.find(event.address); it != blocks_.end())
+        live_ -= std::min(live_, it->second), blocks_.erase(it);
+      break;
+  }
+  // An arena hands nothing out in a step; without a pool each block is taken from the device for itself.
+  put(used_, event.time, static_cast<double>(blocks_seen_ ? live_ : held_));
+  put(reserved_, event.time, static_cast<double>(pooled_ ? held_ : live_));
+}
+
+void MemoryCurves::put(CounterTrack& track, TimeNs time, double value) {
+  if (!track.points.empty()) time = std::max(time, track.points.back().time);
+  track.points.push_back({time, value});
+  if (track.points.size() > kMostPoints) track.points.pop_front();
+}
+
+}  // namespace ws::prof

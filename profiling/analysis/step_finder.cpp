@@ -1,0 +1,162 @@
+#include "profiling/analysis/step_finder.h"
+
+#include <algorithm>
+
+namespace ws::prof {
+
+namespace {
+
+constexpr TimeNs kLongestStep = (TimeNs{1} << 40) - 1;  // what a span can hold
+
+bool allocates_on_device(const Span& span, const std::string& name) {
+  return (span.span_kind() == SpanKind::Alloc || span.span_kind() == SpanKind::Free) &&
+         name.find("Host") == std::string::npos;
+}
+
+}  // namespace
+
+std::vector<Span> FoundSteps::spans(NameId name) const {
+  std::vector<Span> spans;
+  for (const FoundStep& step : steps) {
+    Span& span = spans.emplace_back();
+    span.start = step.start;
+    span.duration = static_cast<uint64_t>(std::clamp<TimeNs>(step.end - step.start, 0, kLongestStep));
+    span.kind = static_cast<uint64_t>(SpanKind::Step);
+    span.meaning = static_cast<uint64_t>(Meaning::Other);
+    span.flags = by_ranges ? 0 : kEstimated;
+    span.name = name;
+    span.step = static_cast<uint32_t>(spans.size());
+  }
+  return spans;
+}
+
+uint32_t StepFinder::number(const std::string& name) {
+  return names_.try_emplace(name, static_cast<uint32_t>(names_.size())).first->second;
+}
+
+void StepFinder::take(TrackKind kind, const std::string& row, std::span<const Span> spans,
+                      std::span<const std::string> names) {
+  std::vector<int64_t> numbers(names.size(), -1);
+  std::vector<SeenKernel>* stream = nullptr;
+  for (const Span& span : spans) {
+    const auto at = static_cast<size_t>(span.name);
+    const FoundStep time{span.start, span.end()};
+    if (kind == TrackKind::Overhead && row.ends_with(kUntracedTrack)) untraced_.push_back(time);
+    if (kind == TrackKind::Phases && names_a_step(names[at])) ranges_.push_back(time);
+    if (kind == TrackKind::Api && allocates_on_device(span, names[at]))
+      allocations_.push_back(span.start), ++kept_, ++calls_seen_;
+    if (kind == TrackKind::Api && span.span_meaning() == Meaning::Launch && span.correlation != 0 && !let_go_)
+      launches_.push_back({span.correlation, span.start});
+    if (span.span_kind() != SpanKind::Kernel && span.span_kind() != SpanKind::GraphRun) continue;
+    if (numbers[at] < 0) numbers[at] = number(names[at]);
+    if (!stream) stream = &kernels_[row];
+    stream->push_back({span.start, span.end(), static_cast<uint32_t>(numbers[at]), span.correlation});
+    ++kept_;
+  }
+  if (kept_ >= most_kept_) settle();
+}
+
+void StepFinder::take(const StepAllocations& calls) {
+  allocator_calls_ += uint64_t{calls.allocations} + calls.frees + calls.async_allocations + calls.async_frees;
+}
+
+std::vector<SeenKernel>* StepFinder::busiest_row() {
+  if (const auto row = kernels_.find(settled_row_); row != kernels_.end() && !row->second.empty()) return &row->second;
+  std::vector<SeenKernel>* busiest = nullptr;
+  for (auto& [row, kernels] : kernels_)
+    if (!busiest || kernels.size() > busiest->size()) busiest = &kernels;
+  return busiest && !busiest->empty() ? busiest : nullptr;
+}
+
+// The steps so far take the place of the kernels they were found in, so that a recording may be of any length.
+void StepFinder::settle() {
+  let_go_ = true;
+  launches_ = {};
+  std::ranges::sort(untraced_, {}, &FoundStep::start);
+  std::vector<SeenKernel>* const row = busiest_row();
+  TimeNs until = 0;
+  if (row) {
+    std::ranges::stable_sort(*row, {}, &SeenKernel::start);
+    StepsSoFar found = find_steps_so_far(*row, untraced_, usual_);
+    if (found.steps.empty()) found.used = std::max(found.used, row->size() / 2);
+    skipped_ |= found.steps.empty();
+    until = found.used < row->size() ? (*row)[found.used].start : row->back().end;
+    until = std::max(until, row->front().start + 1);  // the last kernel of a stream that is over goes too
+    settle_allocations(found.steps, until);
+    settled_.insert(settled_.end(), found.steps.begin(), found.steps.end());
+    if (!found.steps.empty())
+      for (const auto& [name, kernels] : kernels_)
+        if (&kernels == row) settled_row_ = name;
+  } else {  // nothing but calls
+    until = *std::ranges::max_element(allocations_);
+    settle_allocations({}, until);
+  }
+  kept_ = allocations_.size();
+  for (auto& [name, kernels] : kernels_) {
+    std::erase_if(kernels, [until](const SeenKernel& kernel) { return kernel.start < until; });
+    kept_ += kernels.size();
+  }
+  if (4 * kept_ <= 3 * most_kept_ || allocations_.empty()) return;
+  const auto middle = allocations_.begin() + static_cast<std::ptrdiff_t>(allocations_.size() / 2);
+  std::ranges::nth_element(allocations_, middle);  // many calls, few kernels
+  kept_ -= allocations_.size();
+  settle_allocations({}, *middle + 1);
+  kept_ += allocations_.size();
+}
+
+// Of the calls before `until` it is only kept how many were within the steps.
+void StepFinder::settle_allocations(std::span<const FoundStep> steps, TimeNs until) {
+  std::erase_if(allocations_, [&](TimeNs time) {
+    const auto after = std::ranges::upper_bound(steps, time, {}, &FoundStep::start);
+    calls_in_steps_ += after != steps.begin() && time < std::prev(after)->end && time < until;
+    return time < until;
+  });
+}
+
+std::vector<FoundStep> StepFinder::repetitions() {
+  std::vector<FoundStep> steps = std::move(settled_);
+  settled_.clear();
+  if (std::vector<SeenKernel>* const row = busiest_row()) {
+    std::ranges::stable_sort(*row, {}, &SeenKernel::start);
+    const auto last = find_last_steps(*row, untraced_, usual_);
+    steps.insert(steps.end(), last.begin(), last.end());
+  }
+  return steps;
+}
+
+// Empty where some of their kernels may be kept no longer, or were never recorded.
+std::vector<FoundStep> StepFinder::ranges_on_gpu(std::span<const FoundStep> ranges) {
+  std::vector<SeenKernel>* const row = busiest_row();
+  if (!row || let_go_ || !untraced_.empty()) return {};
+  std::ranges::stable_sort(*row, {}, &SeenKernel::start);
+  std::ranges::sort(launches_, {}, &SeenLaunch::call);
+  return launches_.empty() ? steps_on_gpu(ranges, *row) : steps_on_gpu(ranges, *row, launches_);
+}
+
+FoundSteps StepFinder::find() {
+  std::ranges::sort(untraced_, {}, &FoundStep::start);
+  FoundSteps found;
+  found.steps = steps_of_ranges(ranges_);
+  found.by_ranges = !found.steps.empty();
+  if (!found.by_ranges) found.steps = repetitions();
+  if (found.steps.empty()) return found;
+  settle_allocations(found.steps, kAlways);  // the host called them
+  if (found.by_ranges)
+    if (std::vector<FoundStep> steps = ranges_on_gpu(found.steps); !steps.empty()) found.steps = std::move(steps);
+  const auto count = static_cast<double>(found.steps.size());
+  TimeNs ns = found.steps.back().end - found.steps.front().start;
+  auto calls = static_cast<double>(allocator_calls_);
+  const bool apart = !found.by_ranges && (!untraced_.empty() || skipped_);
+  if (apart) {  // of what is between them nothing is known
+    ns = 0;
+    for (const FoundStep& step : found.steps) ns += step.end - step.start;
+  }
+  // The calls of all the program, where it is not known when each was, or no longer.
+  const bool known = apart || calls_seen_ == allocator_calls_;
+  if (calls_seen_ > 0 && known && !(found.by_ranges && let_go_)) calls = static_cast<double>(calls_in_steps_);
+  found.us_each = static_cast<double>(ns) * 1e-3 / count;
+  found.allocator_calls_each = calls / count;
+  return found;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,93 @@
+#include "profiling/analysis/step_lanes.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+namespace {
+
+
+constexpr int kNotShown = 9;
+
+int lane_rank(TrackKind kind) {
+  switch (kind) {
+    case TrackKind::Phases:
+      return 0;
+    case TrackKind::Stream:
+      return 1;
+    case TrackKind::Copies:
+      return 2;
+    case TrackKind::Api:
+      return 3;
+    case TrackKind::CpuThread:
+      return 4;
+    default:
+      return kNotShown;
+  }
+}
+
+bool shown_in_step(const Track& track, bool gpu) {
+  if (track.spans == 0 || lane_rank(track.kind) == kNotShown || track.kind == TrackKind::Phases) return false;
+  return track.kind != TrackKind::CpuThread || (track.depth == 0 && !gpu);
+}
+
+// A stream that worked now and then only, for an evaluation or an upload, has nothing to show in most steps.
+void leave_out_quiet(std::vector<StepLane>& lanes) {
+  constexpr uint64_t kQuiet = 50;
+  uint64_t most = 0;
+  for (const StepLane& lane : lanes)
+    if (on_gpu(*lane.track)) most = std::max<uint64_t>(most, lane.track->spans);
+  std::erase_if(lanes, [&](const StepLane& l) { return on_gpu(*l.track) && l.track->spans * kQuiet < most; });
+}
+
+// Spans that are only in the run file count: they are read when they are looked at.
+bool works_in(const Track& track, StepWindowNs step) {
+  const auto from = std::partition_point(track.blocks.begin(), track.blocks.end(),
+                                         [&](const SpanBlock& b) { return b.reach <= step.begin; });
+  for (auto block = from; block != track.blocks.end() && block->first < step.end; ++block) {
+    if (!block->resident()) return true;
+    for (const Span& span : block->spans) {
+      if (span.start >= step.end) break;
+      if (span.end() > step.begin) return true;
+    }
+  }
+  return false;
+}
+
+std::string lane_name(const Track& track) {
+  if (track.kind == TrackKind::Phases) return "phase";
+  if (track.depth > 0) return {};
+  return track.kind == TrackKind::Api ? "CUDA API" : track.name;
+}
+
+}  // namespace
+
+std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWindowNs step,
+                                 size_t most) {
+  const auto& tracks = trace.tracks();
+  const bool gpu = std::any_of(tracks.begin(), tracks.end(),
+                               [](const Track& t) { return t.kind == TrackKind::Stream && t.spans > 0; });
+  std::vector<StepLane> lanes;
+  for (const Track& track : marks.tracks())
+    if (track.kind == TrackKind::Phases && track.spans > 0) lanes.push_back({&marks, &track, lane_name(track)});
+  for (const Track& track : tracks)
+    if (shown_in_step(track, gpu)) lanes.push_back({&trace, &track, lane_name(track)});
+  leave_out_quiet(lanes);
+  if (step.end > step.begin) std::erase_if(lanes, [&](const StepLane& l) { return !works_in(*l.track, step); });
+  std::map<std::pair<TrackKind, std::string>, uint64_t> spans;  // further rows of a stream stand below its first
+  for (const StepLane& lane : lanes) {
+    uint64_t& most_spans = spans[{lane.track->kind, lane.track->name}];
+    most_spans = std::max<uint64_t>(most_spans, lane.track->spans);
+  }
+  std::ranges::stable_sort(lanes, {}, [&](const StepLane& l) {
+    const uint64_t weight = spans[{l.track->kind, l.track->name}];
+    return std::tuple(lane_rank(l.track->kind), ~weight, l.track->name, l.track->depth);
+  });
+  if (lanes.size() > most) lanes.resize(most);
+  return lanes;
+}
+
+}  // namespace ws::prof

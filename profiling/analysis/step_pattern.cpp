@@ -1,0 +1,318 @@
+#include "profiling/analysis/step_pattern.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace ws::prof {
+
+namespace {
+
+constexpr size_t kWindow = 50'000;  // kernels looked at for the period
+constexpr size_t kAnchors = 16;     // names tried
+constexpr size_t kCandidates = 48;  // distances tried for each: an anchor may come several times a step
+constexpr size_t kMostOfStep = 3;   // times the usual number of kernels
+constexpr double kSame = 0.95;   // share of a step that has to match: the odd logging kernel does not break a pattern
+constexpr double kWhole = 0.8;   // share of all kernels that a loop has to be
+constexpr double kMostly = 0.5;  // share of the window that has to repeat: evaluations may come in between
+
+double matching(std::span<const uint32_t> names, size_t period) {
+  size_t same = 0;
+  for (size_t i = 0; i + period < names.size(); ++i) same += names[i] == names[i + period];
+  return static_cast<double>(same) / static_cast<double>(names.size() - period);
+}
+
+using Positions = std::vector<size_t>;
+
+// Where the rarest names are that come at least three times: most likely they come once a step.
+std::vector<Positions> anchors(std::span<const uint32_t> names) {
+  std::unordered_map<uint32_t, Positions> by_name;
+  for (size_t i = 0; i < names.size(); ++i) by_name[names[i]].push_back(i);
+  std::vector<Positions> found;
+  for (auto& [name, positions] : by_name) {
+    if (positions.size() >= 3) found.push_back(std::move(positions));
+  }
+  std::ranges::sort(found, [](const Positions& a, const Positions& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a[0] < b[0];
+  });
+  if (found.size() > kAnchors) found.resize(kAnchors);
+  return found;
+}
+
+std::set<size_t> candidates(std::span<const uint32_t> names) {
+  std::set<size_t> periods;
+  for (const Positions& at : anchors(names)) {
+    const size_t middle = at.size() / 2;
+    for (size_t j = middle + 1; j < std::min(at.size(), middle + 1 + kCandidates); ++j) {
+      if (const size_t period = at[j] - at[middle]; 2 * period <= names.size()) periods.insert(period);
+    }
+  }
+  return periods;
+}
+
+// Where in the period a step begins, from `first` on: after the gap that is longest in the middle of many periods.
+size_t find_phase(std::span<const SeenKernel> kernels, size_t first, size_t period, size_t offsets) {
+  const size_t periods = std::min<size_t>((kernels.size() - first) / period, 50);
+  size_t best = 0;
+  TimeNs longest = -1;
+  for (size_t offset = 0; offset < offsets; ++offset) {
+    std::vector<TimeNs> gaps;
+    for (size_t p = 0; p < periods; ++p) {
+      const size_t i = first + p * period + offset;
+      if (i > 0) gaps.push_back(kernels[i].start - kernels[i - 1].end);
+    }
+    if (gaps.empty()) continue;
+    std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
+    if (gaps[gaps.size() / 2] > longest) longest = gaps[gaps.size() / 2], best = offset;
+  }
+  return first + best;
+}
+
+// Whether kernels begin as the usual step does.
+bool repeats(std::span<const SeenKernel> kernels, std::span<const SeenKernel> usual) {
+  if (kernels[0].name != usual[0].name) return false;
+  size_t same = 0;
+  for (size_t i = 0; i < usual.size(); ++i) same += kernels[i].name == usual[i].name;
+  return static_cast<double>(same) >= kSame * static_cast<double>(usual.size());
+}
+
+// The longest stretch that repeats itself without a fault.
+std::pair<size_t, size_t> longest_repetition(std::span<const SeenKernel> kernels, size_t period) {
+  std::pair<size_t, size_t> best{0, 0};
+  size_t begin = 0;
+  for (size_t i = 0; i + period < kernels.size(); ++i) {
+    if (kernels[i].name != kernels[i + period].name) {
+      begin = i + 1;
+    } else if (i + 1 + period - begin > best.second - best.first) {
+      best = {begin, i + 1 + period};
+    }
+  }
+  return best;
+}
+
+// The first place from the middle on where two periods in a row are alike.
+size_t first_repetition(std::span<const SeenKernel> kernels, size_t period) {
+  for (size_t i = kernels.size() / 2; i + 3 * period <= kernels.size(); ++i) {
+    if (repeats(kernels.subspan(i + period), kernels.subspan(i, period))) return i;
+  }
+  return kernels.size() / 2;
+}
+
+// A loop that does nothing but repeat begins with a step and ends with one: whole steps fit into it. Otherwise the gaps
+// decide alone.
+size_t find_pattern(std::span<const SeenKernel> kernels, size_t period) {
+  const auto [begin, end] = longest_repetition(kernels, period);
+  if (static_cast<double>(end - begin) < kWhole * static_cast<double>(kernels.size()))
+    return find_phase(kernels, first_repetition(kernels, period), period, period);
+  return find_phase(kernels, begin, period, (end - begin) % period + 1);
+}
+
+struct Range {
+  size_t begin, end;
+};
+
+// Steps that have every kernel of the usual one, in order, and more between them: the first one, which prepares the
+// optimizer, or one that prints. Looked for from the end of the range.
+void add_irregular(std::vector<Range>& found, std::span<const SeenKernel> kernels, Range range,
+                   std::span<const SeenKernel> usual) {
+  std::vector<Range> backwards;
+  size_t end = range.end, left = usual.size();
+  for (size_t i = range.end; i > range.begin; --i) {
+    if (kernels[i - 1].name != usual[left - 1].name) continue;
+    if (left == usual.size()) end = i;
+    if (--left > 0) continue;
+    if (end - (i - 1) <= kMostOfStep * usual.size()) backwards.push_back({i - 1, end});
+    left = usual.size();
+  }
+  found.insert(found.end(), backwards.rbegin(), backwards.rend());
+}
+
+// A step lasts until the next begins, where that follows at once.
+std::vector<FoundStep> timed(const std::vector<Range>& ranges, std::span<const SeenKernel> kernels) {
+  std::vector<FoundStep> steps;
+  for (const Range& range : ranges) {
+    const bool last = range.end == kernels.size();
+    steps.push_back({kernels[range.begin].start, last ? kernels[range.end - 1].end : kernels[range.end].start});
+  }
+  return steps;
+}
+
+size_t period_of(std::span<const uint32_t> names) {
+  size_t best = 0;
+  double share = kMostly;
+  // Rising: a multiple has to be clearly better than what it is a multiple of.
+  for (size_t period : candidates(names)) {
+    const double now = matching(names, period);
+    if (now > share * (best ? 1.02 : 1)) best = period, share = now;
+  }
+  return best;
+}
+
+}  // namespace
+
+size_t find_period(std::span<const uint32_t> names) {
+  // The second half: what comes before is more likely preparation. A short trace may need all of it.
+  const size_t half = period_of(names.subspan(names.size() / 2, std::min(names.size() - names.size() / 2, kWindow)));
+  return half != 0 ? half : period_of(names.first(std::min(names.size(), kWindow)));
+}
+
+namespace {
+
+// A step as most are; empty when there is none.
+std::span<const SeenKernel> usual_step(std::span<const SeenKernel> kernels) {
+  std::vector<uint32_t> names;
+  for (const SeenKernel& kernel : kernels) names.push_back(kernel.name);
+  const size_t period = find_period(names);
+  if (period == 0 || kernels.size() < 3 * period) return {};
+  const size_t pattern = find_pattern(kernels, period);
+  return pattern + period <= kernels.size() ? kernels.subspan(pattern, period) : std::span<const SeenKernel>();
+}
+
+std::vector<FoundStep> steps_like(std::span<const SeenKernel> usual, std::span<const SeenKernel> kernels) {
+  std::vector<Range> found;
+  size_t done = 0;  // up to here steps were found or looked for
+  for (size_t i = 0; i + usual.size() <= kernels.size();) {
+    if (!repeats(kernels.subspan(i), usual)) {
+      ++i;
+      continue;
+    }
+    add_irregular(found, kernels, {done, i}, usual);
+    found.push_back({i, i + usual.size()});
+    done = i += usual.size();
+  }
+  add_irregular(found, kernels, {done, kernels.size()}, usual);
+  return timed(found, kernels);
+}
+
+// What was recorded without a break.
+std::vector<std::span<const SeenKernel>> stretches(std::span<const SeenKernel> kernels,
+                                                   std::span<const FoundStep> untraced) {
+  std::vector<std::span<const SeenKernel>> found;
+  size_t begin = 0, rest = 0;
+  for (size_t i = 1; i < kernels.size(); ++i) {
+    while (rest < untraced.size() && untraced[rest].end <= kernels[i - 1].start) ++rest;
+    if (rest == untraced.size() || untraced[rest].start >= kernels[i].start) continue;
+    found.push_back(kernels.subspan(begin, i - begin));
+    begin = i;
+  }
+  found.push_back(kernels.subspan(begin));
+  return found;
+}
+
+}  // namespace
+
+std::vector<FoundStep> find_last_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
+                                       std::vector<SeenKernel>& usual) {
+  std::vector<FoundStep> steps;
+  if (kernels.empty()) return steps;
+  const auto parts = stretches(kernels, untraced);
+  const auto look = [&] {
+    for (const auto& part : parts) {
+      const auto more = steps_like(usual, part);
+      steps.insert(steps.end(), more.begin(), more.end());
+    }
+  };
+  if (!usual.empty()) look();
+  if (!steps.empty()) return steps;
+  // The usual step is looked for in one stretch: windows that hold as many steps each would repeat themselves too.
+  const auto step = usual_step(*std::ranges::max_element(parts, {}, &std::span<const SeenKernel>::size));
+  if (step.empty()) return steps;  // the one before may come again
+  usual.assign(step.begin(), step.end());
+  look();
+  return steps;
+}
+
+std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced) {
+  std::vector<SeenKernel> usual;
+  return find_last_steps(kernels, untraced, usual);
+}
+
+// A step is certain once several more have followed it: what comes late, or between steps, is sorted in by then.
+StepsSoFar find_steps_so_far(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
+                             std::vector<SeenKernel>& usual) {
+  constexpr size_t kFew = 16;
+  if (kernels.size() < kFew) return {};
+  StepsSoFar found{find_last_steps(kernels, untraced, usual), kernels.size() / 2};
+  if (found.steps.empty()) return found;
+  const TimeNs certain = kernels[kernels.size() - kernels.size() / 8].start;
+  const auto after = std::ranges::lower_bound(found.steps, certain, {}, &FoundStep::start);
+  if (after == found.steps.begin()) return {{}, 0};  // one is as long as all that is kept
+  const FoundStep first_left = *std::prev(after);
+  found.steps.erase(std::prev(after), found.steps.end());
+  const auto left = std::ranges::lower_bound(kernels, first_left.start, {}, &SeenKernel::start);
+  found.used = static_cast<size_t>(left - kernels.begin());
+  return found;
+}
+
+std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels,
+                                    std::span<const SeenLaunch> launches) {
+  constexpr FoundStep kNone{kAlways, -kAlways};
+  constexpr double kKnown = 0.99;
+  std::vector<FoundStep> steps(ranges.size(), kNone);
+  size_t known = 0;
+  for (const SeenKernel& kernel : kernels) {
+    const auto launch = std::ranges::lower_bound(launches, kernel.call, {}, &SeenLaunch::call);
+    if (launch == launches.end() || launch->call != kernel.call) continue;
+    ++known;
+    const auto after = std::ranges::upper_bound(ranges, launch->start, {}, &FoundStep::start);
+    if (after == ranges.begin() || launch->start >= std::prev(after)->end) continue;
+    FoundStep& step = steps[static_cast<size_t>(after - ranges.begin()) - 1];
+    step = {std::min(step.start, kernel.start), std::max(step.end, kernel.end)};
+  }
+  if (static_cast<double>(known) < kKnown * static_cast<double>(kernels.size())) return {};
+  size_t behind = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const TimeNs before = i > 0 ? steps[i - 1].end : ranges[i].start;
+    if (steps[i].start > steps[i].end) steps[i] = {before, before};  // it launched nothing
+    if (i > 0 && steps[i].start < steps[i - 1].start) return {};
+    behind += steps[i].start > ranges[i].end;
+  }
+  return 2 * behind > ranges.size() ? steps : std::vector<FoundStep>();
+}
+
+std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels) {
+  if (ranges.empty()) return {};
+  const auto first = std::ranges::lower_bound(kernels, ranges.front().start, {}, &SeenKernel::start);
+  kernels = kernels.subspan(static_cast<size_t>(first - kernels.begin()));
+  std::vector<uint32_t> names;
+  for (const SeenKernel& kernel : kernels) names.push_back(kernel.name);
+  const size_t period = find_period(names);
+  const size_t each = period == 0 ? 0 : kernels.size() / (ranges.size() * period) * period;
+  if (each == 0) return {};
+  const auto launched = kernels.last(ranges.size() * each);
+  std::vector<FoundStep> steps;
+  size_t behind = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto step = launched.subspan(i * each, each);
+    if (step.front().start < ranges[i].start) return {};
+    if (!std::ranges::equal(step, launched.first(each), {}, &SeenKernel::name, &SeenKernel::name)) return {};
+    behind += step.front().start > ranges[i].end;
+    steps.push_back({step.front().start, step.back().end});
+  }
+  return 2 * behind > ranges.size() ? steps : std::vector<FoundStep>();
+}
+
+std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges) {
+  std::ranges::stable_sort(ranges, [](const FoundStep& a, const FoundStep& b) {
+    return a.start != b.start ? a.start < b.start : a.end > b.end;
+  });
+  std::vector<FoundStep> steps;
+  for (const FoundStep& range : ranges)
+    if (steps.empty() || range.start >= steps.back().end) steps.push_back(range);
+  return steps.size() >= 2 ? steps : std::vector<FoundStep>();
+}
+
+bool names_a_step(std::string_view range) {
+  std::string lower(range);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string_view head(lower);
+  const size_t digits = head.find_first_of("0123456789");
+  if (digits != std::string_view::npos) head = head.substr(0, digits);
+  while (!head.empty() && !std::isalpha(static_cast<unsigned char>(head.back()))) head.remove_suffix(1);
+  return head.ends_with("step") || head.ends_with("iter") || head.ends_with("iteration");
+}
+
+}  // namespace ws::prof

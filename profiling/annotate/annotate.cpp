@@ -1,0 +1,67 @@
+#include "profiling/annotate/annotate.h"
+
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+#include "profiling/base/failure.h"
+
+namespace ws::prof {
+
+std::atomic<Listener*> g_listener{nullptr};
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::deque<OpInfo> ops{OpInfo{}};
+  std::unordered_map<std::string, OpTag> lists;  // a plan that is compiled again keeps its tags
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+std::string key_of(const std::vector<OpInfo>& ops) {
+  std::string key;
+  for (const OpInfo& op : ops) {
+    for (const std::string* text : {&op.name, &op.detail, &op.layer, &op.phase}) key.append(*text).push_back('\0');
+    key.append(std::to_string(static_cast<int>(op.meaning)) + ',' + std::to_string(op.flops) + ',' +
+               std::to_string(op.bytes));
+    key.push_back('\n');
+  }
+  return key;
+}
+
+}  // namespace
+
+OpTag register_ops(std::vector<OpInfo> ops) {
+  if (ops.empty()) return kNoOp;
+  Registry& known = registry();
+  std::lock_guard lock(known.mutex);
+  const std::string key = key_of(ops);
+  if (const auto at = known.lists.find(key); at != known.lists.end()) return at->second;
+  if (known.ops.size() + ops.size() > 0xffff)
+    throw Failure("More than 65534 different ops were registered in this process; start it again.");
+  const auto first = static_cast<OpTag>(known.ops.size());
+  for (OpInfo& op : ops) known.ops.push_back(std::move(op));
+  known.lists.emplace(key, first);
+  return first;
+}
+
+OpInfo op_info(OpTag op) {
+  Registry& known = registry();
+  std::lock_guard lock(known.mutex);
+  return op < known.ops.size() ? known.ops[op] : OpInfo{};
+}
+
+size_t registered_ops() {
+  Registry& known = registry();
+  std::lock_guard lock(known.mutex);
+  return known.ops.size();
+}
+
+void set_listener(Listener* listener) { g_listener.store(listener, std::memory_order_release); }
+
+}  // namespace ws::prof

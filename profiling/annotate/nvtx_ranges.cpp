@@ -1,0 +1,68 @@
+#include "profiling/annotate/nvtx_ranges.h"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define WARPSCOPE_NVTX 1
+#endif
+
+namespace ws::prof::nvtx {
+
+#ifdef WARPSCOPE_NVTX
+namespace {
+
+// Names of ops, made once: a range then costs no allocation.
+const char* op_name(OpTag op) {
+  static std::array<std::atomic<const char*>, 65536> names{};
+  if (const char* name = names[op].load(std::memory_order_acquire)) return name;
+  const OpInfo info = op_info(op);
+  const char* fresh = (new std::string(info.layer.empty() ? info.name : info.layer + "/" + info.name))->c_str();
+  const char* expected = nullptr;
+  return names[op].compare_exchange_strong(expected, fresh) ? fresh : expected;
+}
+
+}  // namespace
+
+bool listened_to() { return std::getenv("NVTX_INJECTION64_PATH") != nullptr; }
+void push_step(int64_t step) { nvtxRangePushA(("step " + std::to_string(step)).c_str()); }
+void push_phase(const char* name) { nvtxRangePushA(name); }
+void push_op(OpTag op) { nvtxRangePushA(op_name(op)); }
+void pop() { nvtxRangePop(); }
+#else
+bool listened_to() { return false; }
+void push_step(int64_t) {}
+void push_phase(const char*) {}
+void push_op(OpTag) {}
+void pop() {}
+#endif
+
+namespace {
+
+class Echo final : public Listener {
+ public:
+  void step_begin(int64_t step) override { push_step(step); }
+  void step_end() override { pop(); }
+  void phase_begin(const char* name) override { push_phase(name); }
+  void phase_end() override { pop(); }
+  void op_begin(OpTag op) override { push_op(op); }
+  void op_end() override { pop(); }
+  void memory(const MemoryNote&) override {}
+  void steps_launched(int64_t, int64_t) override {}
+};
+Echo g_echo;
+
+}  // namespace
+
+Names::Names() {
+  if (listened_to() && !listener()) set_listener(&g_echo);
+}
+
+Names::~Names() {
+  if (listener() == &g_echo) set_listener(nullptr);
+}
+
+}  // namespace ws::prof::nvtx

@@ -1,0 +1,194 @@
+#include "profiling/base/byte_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "profiling/base/failure.h"
+
+namespace ws::data {
+namespace {
+
+constexpr size_t kChunk = 256 * 1024;
+constexpr size_t kFirstStep = 16 * 1024;   // of a text whose length is unknown; doubled as it grows
+constexpr uint64_t kMostInflation = 1032;  // deflate cannot do better than this
+
+std::string system_reason() { return std::strerror(errno); }
+
+// Non-blocking, so that a pipe without a writer is refused instead of waited for.
+int open_regular(const std::string& path, uint64_t& bytes) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) throw Failure(path + ": cannot be opened: " + system_reason());
+  struct stat info {};
+  const char* problem = nullptr;
+  if (fstat(descriptor, &info) != 0)
+    problem = "cannot be read";
+  else if (S_ISDIR(info.st_mode))
+    problem = "is a folder, not a file";
+  else if (!S_ISREG(info.st_mode))
+    problem = "is not a regular file";
+  else if (info.st_size == 0)
+    problem = "is empty";
+  if (problem) {
+    close(descriptor);
+    throw Failure(path + ": " + problem);
+  }
+  bytes = static_cast<uint64_t>(info.st_size);
+  return descriptor;
+}
+
+}  // namespace
+
+void ByteReader::EndInflate::operator()(z_stream_s* stream) const {
+  inflateEnd(stream);
+  delete stream;
+}
+
+ByteReader::ByteReader(const std::string& path) : name_(path), buffer_(kChunk) {
+  file_.reset(fdopen(open_regular(path, stored_bytes_), "rb"));
+  if (!file_) throw Failure(path + ": cannot be read: " + system_reason());
+  setvbuf(file_.get(), nullptr, _IONBF, 0);
+  detect_packing();
+}
+
+ByteReader::ByteReader(std::string name, std::span<const uint8_t> bytes)
+    : name_(std::move(name)), input_(bytes), stored_bytes_(bytes.size()) {
+  if (bytes.empty()) throw Failure(name_ + ": is empty");
+  detect_packing();
+}
+
+ByteReader::~ByteReader() = default;
+
+void ByteReader::detect_packing() {
+  refill();
+  if (input_.size() < 2 || input_[0] != 0x1f || input_[1] != 0x8b) return;
+  auto stream = std::make_unique<z_stream>();
+  if (inflateInit2(stream.get(), 16 + MAX_WBITS) != Z_OK) throw Failure("zlib could not start: out of memory");
+  inflate_.reset(stream.release());
+}
+
+bool ByteReader::refill() {
+  if (!input_.empty()) return true;
+  if (!file_) return false;
+  const size_t got = fread(buffer_.data(), 1, buffer_.size(), file_.get());
+  if (got == 0 && ferror(file_.get())) fail(offset_, "cannot be read: " + system_reason());
+  input_ = std::span<const uint8_t>(buffer_).first(got);
+  return got > 0;
+}
+
+size_t ByteReader::read_some(uint8_t* out, size_t count) {
+  const size_t got = inflate_ ? inflate_some(out, count) : copy_plain(out, count);
+  offset_ += got;
+  return got;
+}
+
+size_t ByteReader::copy_plain(uint8_t* out, size_t count) {
+  size_t done = 0;
+  while (done < count && refill()) {
+    const size_t part = std::min(count - done, input_.size());
+    std::memcpy(out + done, input_.data(), part);
+    input_ = input_.subspan(part);
+    done += part;
+  }
+  return done;
+}
+
+size_t ByteReader::inflate_some(uint8_t* out, size_t count) {
+  size_t done = 0;
+  while (done < count && !packed_done_) {
+    if (!refill()) fail(offset_ + done, "the gzip data stops before its end: the file is cut off");
+    const size_t room = std::min<size_t>(count - done, 1u << 30);
+    inflate_->next_in = const_cast<Bytef*>(input_.data());
+    inflate_->avail_in = static_cast<uInt>(std::min<size_t>(input_.size(), 1u << 30));
+    inflate_->next_out = out + done;
+    inflate_->avail_out = static_cast<uInt>(room);
+    const uInt offered = inflate_->avail_in;
+    const int status = ::inflate(inflate_.get(), Z_NO_FLUSH);
+    input_ = input_.subspan(offered - inflate_->avail_in);
+    done += room - inflate_->avail_out;
+    if (status == Z_STREAM_END)
+      finish_member();
+    else if (status != Z_OK && status != Z_BUF_ERROR)
+      fail(offset_ + done, std::string("the gzip data is damaged: ") + (inflate_->msg ? inflate_->msg : "unknown"));
+  }
+  return done;
+}
+
+// A gzip file may be several packed pieces one after the other; anything else behind a piece is damage.
+void ByteReader::finish_member() {
+  if (!refill()) {
+    packed_done_ = true;
+  } else if (input_[0] == 0x1f) {
+    inflateReset(inflate_.get());
+  } else {
+    fail(offset_, "there is something else behind the end of the gzip data");
+  }
+}
+
+void ByteReader::read_exact(uint8_t* out, size_t count, const char* what) {
+  const uint64_t start = offset_;
+  const size_t got = read_some(out, count);
+  if (got == count) return;
+  fail(start,
+       std::string("expected ") + std::to_string(count) + " bytes of " + what + ", found only " + std::to_string(got));
+}
+
+std::vector<uint8_t> ByteReader::read_count(uint64_t count, const char* what) {
+  const uint64_t start = offset_;
+  std::vector<uint8_t> out;
+  uint64_t room = likely_bytes();
+  while (out.size() < count) {
+    const size_t old = out.size();
+    check_memory(static_cast<double>(std::min(count, room)), name_);
+    out.resize(std::min(count, room));
+    const size_t got = read_some(out.data() + old, out.size() - old);
+    if (got < out.size() - old)
+      fail(start, "the header promises " + std::to_string(count) + " bytes of " + what + ", but the file holds only " +
+                      std::to_string(old + got));
+    room *= 2;
+  }
+  return out;
+}
+
+std::string ByteReader::read_text() {
+  std::string out;
+  size_t got = 0;
+  do {
+    const size_t old = out.size();
+    const size_t step = std::max<size_t>(kFirstStep, old);
+    check_memory(static_cast<double>(old + step), name_);
+    out.resize(old + step);
+    got = read_some(reinterpret_cast<uint8_t*>(out.data()) + old, step);
+    out.resize(old + got);
+  } while (got > 0);
+  return out;
+}
+
+bool ByteReader::at_end() {
+  uint8_t extra = 0;
+  return read_some(&extra, 1) == 0;
+}
+
+uint64_t ByteReader::likely_bytes() const { return std::max<uint64_t>(8 * stored_bytes_, 1 << 16); }
+
+uint64_t ByteReader::most_bytes_possible() const { return inflate_ ? stored_bytes_ * kMostInflation : stored_bytes_; }
+
+void ByteReader::fail(uint64_t at, const std::string& reason) const {
+  throw Failure(name_ + ": at byte " + std::to_string(at) + (inflate_ ? " of the unpacked data: " : ": ") + reason);
+}
+
+void check_memory(double bytes, const std::string& what) {
+  static const double machine =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes <= 0.8 * machine) return;
+  char sizes[80];
+  std::snprintf(sizes, sizeof sizes, "%.1f GB of memory, and this machine has %.1f GB", bytes / 1e9, machine / 1e9);
+  throw Failure(what + ": would need " + sizes);
+}
+
+}  // namespace ws::data

@@ -1,0 +1,16 @@
+#include "profiling/base/paths.h"
+
+#include <cstdlib>
+
+namespace ws {
+
+namespace fs = std::filesystem;
+
+fs::path resources_folder() {
+  if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return set;
+  std::error_code error;
+  const fs::path installed = fs::read_symlink("/proc/self/exe", error).parent_path() / "../share/warpscope/resources";
+  return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources";
+}
+
+}  // namespace ws

@@ -1,0 +1,130 @@
+// Which op and step a GPU record belongs to: by the call that launched it, by graph node, or by stamps written on the
+// device.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/trace/trace.h"
+
+namespace ws::prof {
+
+struct OpAt {
+  OpTag op = kNoOp;
+  uint32_t step = 0;  // step + 1; 0: unknown
+  bool operator==(const OpAt&) const = default;
+};
+
+// Remembers the newest value of each number, in bounded memory: numbers are handed out in rising order, so an old one
+// gives way to the new one that shares its slot.
+template <class Value>
+class RecentTable {
+ public:
+  explicit RecentTable(int bits) : slots_(size_t{1} << bits), mask_((uint32_t{1} << bits) - 1) {}
+  void put(uint32_t key, const Value& value) { slots_[key & mask_] = {key, value}; }
+  const Value* find(uint32_t key) const {
+    const Slot& slot = slots_[key & mask_];
+    return slot.key == key && key != 0 ? &slot.value : nullptr;
+  }
+
+ private:
+  struct Slot {
+    uint32_t key = 0;
+    Value value{};
+  };
+  std::vector<Slot> slots_;
+  uint32_t mask_;
+};
+
+// Which of a graph's steps a node belongs to: the n-th time that an op is marked while one graph is captured belongs to
+// its n-th step. One for each capturing thread.
+class CapturedSteps {
+ public:
+  // `session`: graphs are numbered from the start again in each. `scope`: tells two executions of an op apart.
+  uint32_t step_of(uint64_t session, uint32_t graph, OpTag op, uint64_t scope) {
+    if (session != session_ || graph != graph_) seen_.clear();
+    session_ = session, graph_ = graph;
+    Seen& seen = seen_[op];
+    if (seen.times == 0 || seen.scope != scope) seen = {scope, seen.times + 1};
+    return seen.times - 1;
+  }
+
+ private:
+  struct Seen {
+    uint64_t scope = 0;
+    uint32_t times = 0;
+  };
+  uint64_t session_ = 0;
+  uint32_t graph_ = 0;
+  std::unordered_map<OpTag, Seen> seen_;
+};
+
+class OpJoin {
+ public:
+  // The call `correlation` was made while the program marked `at`.
+  void launched(uint32_t correlation, OpAt at) { calls_.put(correlation, at); }
+  // A graph launch `correlation` runs `count` steps, the first being `first` (step + 1).
+  void graph_launched(uint32_t correlation, uint32_t first, uint32_t count) {
+    graphs_.put(correlation, {first, count});
+  }
+  // A graph node was made for `op`, in the graph's step `offset`.
+  void node_created(uint64_t node, OpTag op, uint32_t offset) { nodes_[node] = {op, offset}; }
+  void node_cloned(uint64_t original, uint64_t clone);
+
+  // The op is kNoOp when it is not known (yet): records may come in any order.
+  OpAt find(uint32_t correlation, uint64_t node) const;
+  size_t known_nodes() const { return nodes_.size(); }
+
+ private:
+  struct Launch {
+    uint32_t first = 0, count = 0;
+  };
+  struct NodeOp {
+    OpTag op = kNoOp;
+    uint32_t offset = 0;
+  };
+  OpAt in_graph(uint32_t correlation, const NodeOp& node) const;
+
+  RecentTable<OpAt> calls_{18};
+  RecentTable<Launch> graphs_{16};
+  std::unordered_map<uint64_t, NodeOp> nodes_;
+};
+
+// Written by one block of a resident kernel when it begins `op`; op 0 ends the one before.
+struct DeviceStamp {
+  uint64_t globaltimer = 0;  // ns
+  uint32_t step = 0;         // step + 1
+  OpTag op = kNoOp;
+  uint16_t block = 0;
+};
+static_assert(sizeof(DeviceStamp) == 16);
+
+// One launch of a resident kernel. `kernel_op` is the op around its launch, `first_step` (step + 1) its first step.
+struct StampedLaunch {
+  OpTag kernel_op = kNoOp;
+  uint32_t first_step = 0;
+  std::vector<DeviceStamp> stamps;
+};
+
+// Device time to trace time. The device timer counts ns, so the rate is 1 unless the stamps span more than the kernel
+// did.
+struct StampMap {
+  double rate = 1;
+  uint64_t device_zero = 0;
+  TimeNs trace_zero = 0;
+  TimeNs operator()(uint64_t globaltimer) const {
+    return trace_zero +
+           static_cast<TimeNs>(rate * static_cast<double>(static_cast<int64_t>(globaltimer - device_zero)));
+  }
+};
+StampMap map_stamps(std::span<const DeviceStamp> stamps, TimeNs kernel_start, TimeNs kernel_end);
+
+// What one block did, as spans without names, in order of time.
+struct BlockSpans {
+  uint16_t block;
+  std::vector<Span> spans;
+};
+std::vector<BlockSpans> spans_of_stamps(std::span<const DeviceStamp> stamps, const StampMap& map);
+
+}  // namespace ws::prof

@@ -1,0 +1,50 @@
+#include "profiling/recording/finish_recording.h"
+
+#include <algorithm>
+
+#include "profiling/analysis/step_finder.h"
+#include "profiling/formats/convert.h"
+
+namespace ws::prof {
+
+namespace {
+
+bool has_steps(const Trace& trace) {
+  return std::ranges::any_of(trace.tracks(), [](const Track& t) { return t.kind == TrackKind::Steps && t.spans > 0; });
+}
+
+FoundSteps steps_of(const RunData& run) {
+  StepFinder finder;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < run.trace.name_count(); ++i) names.push_back(run.trace.name(static_cast<NameId>(i)));
+  for (const StepAllocations& calls : run.allocations) finder.take(calls);
+  for (const Track& track : run.trace.tracks())
+    for (const SpanBlock& block : track.blocks)
+      finder.take(track.kind, track.group + " " + track.name, block.spans, names);
+  return finder.find();
+}
+
+void find_steps_of(RunData& run) {
+  const FoundSteps found = steps_of(run);
+  if (found.steps.empty()) return;
+  run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(run.trace.intern("step")));
+  run.summary.steps = static_cast<int64_t>(found.steps.size());
+  run.summary.us_per_step = found.us_each;
+  run.summary.allocator_calls_per_step = found.allocator_calls_each;
+  run.summary.extra["steps_from"] = found.from();
+}
+
+}  // namespace
+
+bool finish_recording(const std::string& path, const std::string& why) {
+  if (read_run_summary(path).status != "running") return false;
+  RunData run = import_run(path);
+  if (!has_steps(run.trace)) find_steps_of(run);
+  run.summary.status = "stopped";
+  run.summary.extra["message"] = why;
+  run.summary.wall_s = static_cast<double>(run.trace.last_time()) * 1e-9;
+  export_run(run, path);
+  return true;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,267 @@
+#include "profiling/recording/live_link.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "profiling/base/clock.h"
+#include "profiling/base/failure.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr uint32_t kMagic = 0x424c5357;            // "WSLB"
+constexpr size_t kMostWaiting = size_t{64} << 20;  // bytes a sender keeps for a slow follower
+constexpr uint64_t kMostPayload = uint64_t{1} << 30;
+constexpr size_t kMostReady = 4'000'000;  // spans that nobody took yet
+
+enum Kind : uint32_t { kHello = 1, kBatch = 2, kLeftOut = 3 };
+struct Header {
+  uint32_t magic, kind;
+  uint64_t size;
+};
+struct Hello {
+  uint32_t span_size;  // the other side is built alike
+  int32_t pid;
+  int64_t origin_ns;
+};
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) throw Failure("The path of a local socket is too long: " + path + ".");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
+}
+
+template <class T>
+std::string_view bytes_of(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+}  // namespace
+
+LiveSender::LiveSender(const std::string& address, int64_t origin_ns) {
+  const sockaddr_un to = address_of(address);
+  socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket_ < 0) return;
+  if (connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
+    close(socket_);
+    socket_ = -1;
+    return;
+  }
+  const int room = 4 << 20;
+  setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  queue(kHello, bytes_of(Hello{sizeof(Span), getpid(), origin_ns}));
+}
+
+LiveSender::~LiveSender() {
+  if (socket_ >= 0) close(socket_);
+}
+
+void LiveSender::queue(uint32_t kind, std::string_view payload) {
+  waiting_ += bytes_of(Header{kMagic, kind, payload.size()});
+  waiting_ += payload;
+}
+
+void LiveSender::send(const TraceBatch& batch) {
+  if (socket_ < 0) return;
+  pump(0);
+  if (waiting_.size() - sent_ > kMostWaiting) {
+    left_out_ += batch.span_count();
+    return;
+  }
+  if (left_out_ > 0) queue(kLeftOut, bytes_of(left_out_));
+  left_out_ = 0;
+  queue(kBatch, encode_batch(batch));
+  pump(20);
+}
+
+void LiveSender::finish() {
+  if (socket_ < 0) return;
+  if (left_out_ > 0) queue(kLeftOut, bytes_of(left_out_));
+  pump(2000);
+  close(socket_);
+  socket_ = -1;
+}
+
+// Sends for at most that long; whoever is gone is not waited for.
+void LiveSender::pump(int most_ms) {
+  const int64_t until = steady_ns() + int64_t{most_ms} * 1'000'000;
+  while (socket_ >= 0 && sent_ < waiting_.size()) {
+    const ssize_t went = ::send(socket_, waiting_.data() + sent_, waiting_.size() - sent_, MSG_NOSIGNAL);
+    if (went > 0) {
+      sent_ += static_cast<size_t>(went);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      const int64_t left = (until - steady_ns()) / 1'000'000;
+      pollfd wait{socket_, POLLOUT, 0};
+      if (left <= 0 || poll(&wait, 1, static_cast<int>(left)) <= 0) break;
+    } else if (errno != EINTR) {
+      close(socket_);
+      socket_ = -1;
+    }
+  }
+  if (sent_ < waiting_.size() && sent_ < waiting_.size() / 2) return;  // moved together now and then
+  waiting_.erase(0, sent_);
+  sent_ = 0;
+}
+
+LiveFollower::LiveFollower() {
+  std::string name = (std::filesystem::temp_directory_path() / "warpscope-XXXXXX").string();
+  if (!mkdtemp(name.data())) throw Failure("Cannot follow: no folder could be made for the socket.");
+  folder_ = name;  // only this user may enter it
+  address_ = folder_ + "/live";
+  const sockaddr_un here = address_of(address_);
+  listening_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listening_ < 0 || bind(listening_, reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0 ||
+      listen(listening_, 16) != 0 || pipe2(stop_pipe_, O_CLOEXEC) != 0) {
+    throw Failure("Cannot follow: no local socket could be made in " + folder_ + ".");
+  }
+  thread_ = std::thread([this] { loop(); });
+}
+
+LiveFollower::~LiveFollower() {
+  close(stop_pipe_[1]);  // wakes the thread
+  thread_.join();
+  for (const Program& program : programs_) close(program.socket);
+  close(stop_pipe_[0]);
+  close(listening_);
+  std::error_code none;
+  std::filesystem::remove_all(folder_, none);
+}
+
+TraceBatch LiveFollower::take() {
+  std::lock_guard lock(mutex_);
+  if (ready_.empty()) return {};
+  TraceBatch batch = std::move(ready_.front());
+  ready_.pop_front();
+  ready_spans_ -= batch.span_count();
+  return batch;
+}
+
+FollowStatus LiveFollower::status() const {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void LiveFollower::loop() {
+  for (;;) {
+    std::vector<pollfd> waits{{stop_pipe_[0], POLLIN, 0}, {listening_, POLLIN, 0}};
+    for (const Program& program : programs_) waits.push_back({program.socket, POLLIN, 0});
+    if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return;
+    if (waits[0].revents != 0) return;
+    for (size_t i = 2; i < waits.size(); ++i) {
+      Program& program = programs_[i - 2];
+      if (waits[i].revents == 0 || read(program)) continue;
+      close(program.socket);
+      program.socket = -1;
+    }
+    std::erase_if(programs_, [](const Program& program) { return program.socket < 0; });
+    if (waits[1].revents != 0) accept_one();
+    std::lock_guard lock(mutex_);
+    status_.running = static_cast<int>(programs_.size());
+  }
+}
+
+void LiveFollower::accept_one() {
+  const int socket = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (socket < 0) return;
+  Program& program = programs_.emplace_back();
+  program.socket = socket;
+  std::lock_guard lock(mutex_);
+  program.number = ++status_.programs;
+}
+
+bool LiveFollower::read(Program& program) {
+  char part[1 << 16];
+  for (;;) {
+    const ssize_t got = recv(program.socket, part, sizeof part, 0);
+    if (got > 0) program.bytes.append(part, static_cast<size_t>(got));
+    if (got < 0 && errno == EINTR) continue;
+    const bool later = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if (got > 0 && program.bytes.size() < (size_t{1} << 22)) continue;
+    try {
+      take_frames(program);
+    } catch (const std::exception& failure) {
+      std::lock_guard lock(mutex_);
+      status_.problem = failure.what();
+      return false;
+    }
+    return got > 0 || later;
+  }
+}
+
+void LiveFollower::take_frames(Program& program) {
+  size_t at = 0;
+  while (program.bytes.size() - at >= sizeof(Header)) {
+    Header header;
+    std::memcpy(&header, program.bytes.data() + at, sizeof header);
+    if (header.magic != kMagic || header.size > kMostPayload)
+      throw Failure("The recorded program sent what is no record.");
+    if (program.bytes.size() - at - sizeof header < header.size) break;
+    const std::string_view payload(program.bytes.data() + at + sizeof header, header.size);
+    at += sizeof header + header.size;
+    if (header.kind == kHello) take_hello(program, payload);
+    if (header.kind == kBatch) take_batch(program, payload);
+    if (header.kind != kLeftOut || payload.size() != sizeof(uint64_t)) continue;
+    uint64_t more = 0;
+    std::memcpy(&more, payload.data(), sizeof more);
+    std::lock_guard lock(mutex_);
+    status_.left_out += more;
+  }
+  program.bytes.erase(0, at);
+}
+
+void LiveFollower::take_hello(Program& program, std::string_view payload) {
+  Hello hello{};
+  if (payload.size() == sizeof hello) std::memcpy(&hello, payload.data(), sizeof hello);
+  if (hello.span_size != sizeof(Span)) throw Failure("The recorded program's collector is of another version.");
+  if (origin_ == 0) origin_ = hello.origin_ns;
+  program.pid = hello.pid;
+  program.shift = hello.origin_ns - origin_;
+}
+
+// A second process has rows of its own, and its times count from the beginning of the first.
+void LiveFollower::take_batch(const Program& program, std::string_view payload) {
+  TraceBatch batch = decode_batch(payload);
+  const std::string mark = program.number > 1 ? " · process " + std::to_string(program.pid) : "";
+  FollowStatus more;
+  for (BatchTrack& track : batch.tracks) {
+    track.group += mark;
+    for (Span& span : track.spans) {
+      span.start += program.shift;
+      const SpanKind kind = span.span_kind();
+      more.steps += kind == SpanKind::Step;
+      more.kernels += kind == SpanKind::Kernel;
+      more.copies += kind == SpanKind::Copy;
+      more.calls += track.kind == TrackKind::Api;
+    }
+  }
+  for (BatchCounter& counter : batch.counters) {
+    for (CounterPoint& point : counter.points) point.time += program.shift;
+  }
+  for (MemoryEvent& event : batch.memory) event.time += program.shift;
+  for (const StepAllocations& a : batch.allocations) more.allocations += a.allocations + a.async_allocations;
+  const size_t spans = batch.span_count();
+  std::lock_guard lock(mutex_);
+  status_.spans += spans, status_.steps += more.steps, status_.kernels += more.kernels;
+  status_.copies += more.copies, status_.calls += more.calls, status_.allocations += more.allocations;
+  status_.dropped += batch.losses.dropped_records;
+  if (ready_spans_ > kMostReady) {
+    status_.left_out += spans;
+    return;
+  }
+  ready_spans_ += spans;
+  ready_.push_back(std::move(batch));
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,89 @@
+// Follows a recorded program live: its batches come over a local socket while the run file is being written.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "profiling/trace/trace_batch.h"
+
+namespace ws::prof {
+
+// A batch as bytes and back. decode_batch throws Failure where the bytes are not those of a batch.
+std::string encode_batch(const TraceBatch& batch);
+TraceBatch decode_batch(std::string_view bytes);
+
+// In the recorded program. Never keeps it waiting: what a slow follower has no room for is in the file only.
+class LiveSender {
+ public:
+  LiveSender(const std::string& address, int64_t origin_ns);  // origin: steady clock at trace time 0
+  ~LiveSender();
+  LiveSender(const LiveSender&) = delete;
+  LiveSender& operator=(const LiveSender&) = delete;
+
+  bool connected() const { return socket_ >= 0; }
+  void send(const TraceBatch& batch);
+  void finish();  // waits for the follower to take the rest, but not long
+
+ private:
+  void queue(uint32_t kind, std::string_view payload);
+  void pump(int most_ms);
+
+  int socket_ = -1;
+  std::string waiting_;  // bytes not sent yet, from sent_ on
+  size_t sent_ = 0;
+  uint64_t left_out_ = 0;  // spans, not told yet
+};
+
+struct FollowStatus {
+  int programs = 0, running = 0;  // processes that were heard of, and those that are still there
+  uint64_t spans = 0, steps = 0, kernels = 0, copies = 0, calls = 0, allocations = 0;
+  uint64_t dropped = 0;   // records that are in no file
+  uint64_t left_out = 0;  // spans that are in the file only: the follower was too slow
+  std::string problem;    // why a program is not followed any more
+};
+
+// On the other side. Listens from its beginning to its end; the batches of all processes of a program come as one
+// trace.
+class LiveFollower {
+ public:
+  LiveFollower();  // throws Failure
+  ~LiveFollower();
+  LiveFollower(const LiveFollower&) = delete;
+  LiveFollower& operator=(const LiveFollower&) = delete;
+
+  const std::string& address() const { return address_; }
+  TraceBatch take();  // empty when nothing new is there
+  FollowStatus status() const;
+
+ private:
+  struct Program {
+    int socket = -1;
+    int number = 0, pid = 0;
+    int64_t shift = 0;  // from its origin to that of the first program
+    std::string bytes;
+  };
+  void loop();
+  void accept_one();
+  bool read(Program& program);  // false: it is gone
+  void take_frames(Program& program);
+  void take_hello(Program& program, std::string_view payload);
+  void take_batch(const Program& program, std::string_view payload);
+
+  std::string folder_, address_;
+  int listening_ = -1;
+  int stop_pipe_[2] = {-1, -1};
+  int64_t origin_ = 0;
+  std::vector<Program> programs_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::deque<TraceBatch> ready_;
+  size_t ready_spans_ = 0;
+  FollowStatus status_;
+  std::thread thread_;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,127 @@
+#include "profiling/recording/program_writer.h"
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "profiling/base/clock.h"
+#include "profiling/recording/record_program.h"
+
+namespace ws::prof {
+
+Recorder::Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
+                   const std::string& follower, std::function<TraceBatch()> source)
+    : path_(path), source_(source ? std::move(source) : [this] { return collector_.take(); }) {
+  summary_.name = name;
+  summary_.origin = "record";
+  summary_.created = utc_text();
+  summary_.extra[kRecordProcess] = this_process();
+  began_ = steady_ns();
+  const CollectorStatus status = collector_.start(options);
+  summary_.extra["traced"] = status.sentence;
+  writer_ = std::make_unique<RunFileWriter>(path, summary_);
+  if (!follower.empty()) follower_ = std::make_unique<LiveSender>(follower, status.origin_ns);
+  thread_ = std::thread([this] { loop(); });
+}
+
+Recorder::~Recorder() { finish(); }
+
+void Recorder::loop() {
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    attempt([this] {
+      take_all();
+      if (name_machine()) writer_->set_summary(summary_);  // also of a program that is killed
+      writer_->flush_if_due();
+    });
+  }
+}
+
+// The thread is one of a program that knows nothing of us: a full disk, say, must not end it. What the collector
+// gathers from then on is thrown away, so that it takes no memory.
+void Recorder::attempt(const std::function<void()>& work) {
+  try {
+    if (trouble_.empty()) work();
+  } catch (const std::exception& failure) {
+    give_up(failure.what());
+  }
+  while (!trouble_.empty() && !source_().empty()) {
+  }
+}
+
+bool Recorder::name_machine() {
+  if (!summary_.device.empty()) return false;
+  const CollectorStatus status = collector_.status();
+  if (status.device.empty()) return false;
+  summary_.device = status.device;
+  summary_.machine =
+      nlohmann::json{{"gpu", status.device}, {"driver", status.driver}, {"compute", status.compute}}.dump();
+  return true;
+}
+
+void Recorder::take_all() {
+  for (TraceBatch batch = source_(); !batch.empty(); batch = source_()) {
+    look_for_steps(batch);
+    keep(std::move(batch));
+    writer_->flush_if_due();  // they may come as fast as they are taken
+  }
+}
+
+void Recorder::keep(TraceBatch&& batch) {
+  if (follower_) follower_->send(batch);
+  writer_->add(std::move(batch));
+}
+
+void Recorder::look_for_steps(const TraceBatch& batch) {
+  for (const StepAllocations& calls : batch.allocations) steps_.take(calls);
+  for (const BatchTrack& track : batch.tracks)
+    steps_.take(track.kind, track.group + " " + track.name, track.spans, batch.names);
+}
+
+void Recorder::give_up(const std::string& why) {
+  if (trouble_.empty()) std::fprintf(stderr, "warpscope: nothing more is recorded: %s\n", why.c_str());
+  trouble_ = why;
+}
+
+void Recorder::write_steps() {
+  const FoundSteps found = steps_.find();
+  if (found.steps.empty()) return;
+  BatchBuilder builder;
+  builder.row(TrackKind::Steps, "steps", "CPU").spans = found.spans(builder.id(builder.name("step")));
+  keep(builder.finish());
+  summary_.steps = static_cast<int64_t>(found.steps.size());
+  summary_.us_per_step = found.us_each;
+  summary_.allocator_calls_per_step = found.allocator_calls_each;
+  summary_.extra["steps_from"] = found.from();
+}
+
+void Recorder::finish() {
+  if (stopping_.exchange(true)) return;
+  if (thread_.joinable()) thread_.join();
+  collector_.stop();
+  attempt([this] {
+    take_all();
+    write_steps();
+  });
+  if (follower_) follower_->finish();
+  end_file();
+}
+
+void Recorder::end_file() {
+  name_machine();
+  const CollectorStatus status = collector_.status();
+  summary_.extra["traced"] = status.sentence;
+  if (!status.counters.empty()) summary_.extra["counters"] = status.counters;
+  summary_.status = trouble_.empty() ? "finished" : "stopped";
+  if (!trouble_.empty()) summary_.extra["message"] = "The recording ended early: " + trouble_;
+  summary_.wall_s = static_cast<double>(steady_ns() - began_) * 1e-9;
+  writer_->set_summary(summary_);
+  try {
+    writer_->finish();
+  } catch (const std::exception& failure) {
+    give_up(failure.what());
+  }
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,52 @@
+// Writes what a collector gathers into a run file while the recorded program runs.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "profiling/collectors/collector.h"
+#include "profiling/recording/live_link.h"
+#include "profiling/analysis/step_finder.h"
+#include "profiling/run_file/run_file.h"
+
+namespace ws::prof {
+
+class Recorder {
+ public:
+  // `follower`: address of who follows it live; empty: nobody. `source`: where batches come from, until one is empty;
+  // without it the collector.
+  Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
+           const std::string& follower = "", std::function<TraceBatch()> source = {});
+  ~Recorder();
+  // Last records, steps, one file; the second call does nothing. A file that could not be written any more was told of
+  // on the standard error output when that began.
+  void finish();
+  const std::string& path() const { return path_; }
+
+ private:
+  void loop();
+  void attempt(const std::function<void()>& work);  // what goes wrong ends the recording, never the program
+  void give_up(const std::string& why);
+  void take_all();
+  void keep(TraceBatch&& batch);
+  void end_file();
+  void look_for_steps(const TraceBatch& batch);
+  void write_steps();
+  bool name_machine();  // true when there was news
+
+  std::string path_;
+  RunSummary summary_;
+  Collector collector_;
+  std::function<TraceBatch()> source_;
+  std::unique_ptr<RunFileWriter> writer_;
+  std::unique_ptr<LiveSender> follower_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+  int64_t began_ = 0;
+  std::string trouble_;  // why nothing more is written
+  StepFinder steps_;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,79 @@
+// Records any CUDA program into a run file, by having the driver load our collector into its process.
+#pragma once
+#include <signal.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiling/collectors/collector.h"
+#include "profiling/recording/live_link.h"
+
+namespace ws::prof {
+
+struct RecordOptions {
+  TraceLevel level = TraceLevel::Full;
+  std::string library;    // the collector to load; empty: the one beside this program
+  bool counters = false;  // sample hardware counters as well
+  std::string window;     // "200ms/5s", as clock_window() reads it: trace that much; empty: all the time
+};
+
+// Throws Failure when the window cannot be read or nothing is recorded at this level that it could open and close for.
+void check_window(const RecordOptions& options);
+
+// Runs `command` and returns its exit status (128 + signal when a signal ended it). Throws Failure when it cannot be
+// started or when nothing was recorded.
+int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
+
+// While the program runs, an interrupt is its affair: it ends, and we report.
+class IgnoreInterrupt {
+ public:
+  IgnoreInterrupt() : before_(signal(SIGINT, SIG_IGN)) {}
+  ~IgnoreInterrupt() { signal(SIGINT, before_); }
+  IgnoreInterrupt(const IgnoreInterrupt&) = delete;
+  IgnoreInterrupt& operator=(const IgnoreInterrupt&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+// The same, watched while it runs: what take() gives belongs into a Trace, and the run file has all of it.
+class FollowedRun {
+ public:
+  // Starts the program. Throws Failure when that cannot be.
+  FollowedRun(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
+  ~FollowedRun();  // a program that still runs is interrupted, and killed when it does not end within seconds
+
+  TraceBatch take();  // what came since; empty when nothing is new
+  FollowStatus status() const;
+  // Waits so long for the end; then the exit status. Call take() until it is empty afterwards.
+  std::optional<int> wait(int most_ms);
+  void interrupt();       // as Ctrl+C would
+  bool recorded() const;  // whether a run file is there: the program started CUDA
+  const std::string& path() const;
+  // Of all its processes that started CUDA, path() first: each writes a file of its own.
+  std::vector<std::string> paths() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Makes an empty file for this process and returns its name: `wanted` for the first that asks, name.PROCESS.wsrun for
+// the others; empty when none can be made.
+std::string claim_file(const std::string& wanted);
+// The process that wrote a recording, "1234 python3"; empty: not known.
+inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra
+std::string this_process();
+bool is_still_written(const std::string& path);  // its process has not ended
+
+// What is told to the library through the environment.
+inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
+inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
+inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
+inline constexpr const char* kRecordWindow = "WARPSCOPE_RECORD_WINDOW";
+inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
+inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // its local socket
+
+}  // namespace ws::prof

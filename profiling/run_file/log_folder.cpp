@@ -1,0 +1,36 @@
+#include "profiling/run_file/log_folder.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+
+#include "profiling/run_file/sqlite.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr uintmax_t kFoldFrom = 8u << 20;  // bytes of log
+constexpr auto kLookEvery = std::chrono::seconds(1);
+
+void keep_short(const std::stop_token& ended, const std::string& path) {
+  std::mutex waiting;
+  std::condition_variable_any wake;
+  std::unique_lock lock(waiting);
+  while (!wake.wait_for(lock, ended, kLookEvery, [&ended] { return ended.stop_requested(); })) {
+    std::error_code gone;
+    const uintmax_t bytes = std::filesystem::file_size(path + "-wal", gone);
+    if (gone || bytes < kFoldFrom) continue;
+    try {
+      Database(path, Database::Mode::Update).exec("PRAGMA wal_checkpoint(PASSIVE)");
+    } catch (const std::exception&) {
+    }  // a full disk, say: the log goes on, and the writer is the one to tell
+  }
+}
+
+}  // namespace
+
+WalKeeper::WalKeeper(const std::string& path)
+    : thread_([path](const std::stop_token& ended) { keep_short(ended, path); }) {}
+
+}  // namespace ws::prof

@@ -1,0 +1,71 @@
+// What the tables of a run file are called, and the summary as key/value rows.
+#pragma once
+#include <map>
+#include <string>
+
+#include "profiling/run_file/run_file.h"
+#include "profiling/run_file/sqlite.h"
+
+namespace ws::prof {
+
+inline constexpr int kApplicationId = 0x57735275;  // "WsRu"
+
+// A newer version may add tables, columns and keys; it must not change the meaning of these.
+inline constexpr const char* kRunSchema = R"sql(
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE names(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE details(id INTEGER PRIMARY KEY, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, static_shared,
+  dynamic_shared, bytes, copy_kind TEXT);
+CREATE TABLE ops(id INTEGER PRIMARY KEY, name TEXT, detail TEXT, layer TEXT, phase TEXT, meaning INTEGER, flops INTEGER, bytes INTEGER);
+CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind INTEGER, name TEXT, grp TEXT, depth INTEGER);
+CREATE TABLE blocks(id INTEGER PRIMARY KEY, track INTEGER NOT NULL, idx INTEGER NOT NULL, first INTEGER NOT NULL,
+  last INTEGER NOT NULL, count INTEGER NOT NULL, sums BLOB NOT NULL);
+CREATE TABLE block_data(id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE counters(id INTEGER PRIMARY KEY, name TEXT, unit TEXT);
+CREATE TABLE counter_data(id INTEGER PRIMARY KEY, counter INTEGER NOT NULL, first INTEGER, last INTEGER, count INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE memory_sources(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE memory_data(id INTEGER PRIMARY KEY, first INTEGER, last INTEGER, count INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE allocation_data(id INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE metric_data(id INTEGER PRIMARY KEY, count INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE metrics(id INTEGER PRIMARY KEY, step INTEGER, wall_s REAL, loss REAL, accuracy REAL);
+CREATE TABLE evaluations(id INTEGER PRIMARY KEY, step INTEGER, epoch REAL, wall_s REAL, test_loss REAL, test_accuracy REAL);
+CREATE TABLE marks(id INTEGER PRIMARY KEY, step INTEGER, wall_s REAL, text TEXT);
+CREATE TABLE step_windows(id INTEGER PRIMARY KEY, first_step INTEGER, steps INTEGER, begin INTEGER, "end" INTEGER, matrix_ns INTEGER,
+  pointwise_ns INTEGER, loss_ns INTEGER, optimizer_ns INTEGER, copy_ns INTEGER, allocation_ns INTEGER, sync_ns INTEGER,
+  launch_ns INTEGER, idle_ns INTEGER, other_ns INTEGER, allocations INTEGER, frees INTEGER);
+)sql";
+
+using MetaMap = std::map<std::string, std::string>;
+MetaMap to_meta(const RunSummary& summary);
+RunSummary from_meta(MetaMap meta);
+MetaMap read_meta(Database& db);
+
+Database open_run(const std::string& path);      // throws ws::Failure when it is no run file
+int64_t claimed_bytes(const std::string& path);  // what the database's own header says about its size
+
+// Rows of blocks and tracks as they stand in the file.
+struct StoredBlock {
+  int64_t key;
+  TimeNs first, last;
+  uint32_t count;
+  std::string sums;
+};
+// Where a block lies, in order of `first`; `reach`: the greatest end of it and of those before it.
+struct StoredRow {
+  TimeNs first, last;
+  uint32_t count;
+  int64_t key;
+  TimeNs reach = 0;
+};
+struct StoredTrack {
+  int64_t id;
+  TrackKind kind;
+  std::string name, group;
+  int depth;
+};
+
+// The sums of a block and its first span, as stored beside its place.
+std::string pack_sums(const SpanBlock& block);
+void unpack_sums(std::string_view bytes, SpanBlock& block);
+
+}  // namespace ws::prof

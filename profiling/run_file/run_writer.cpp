@@ -1,0 +1,360 @@
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+
+#include "profiling/base/failure.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/run_file/run_schema.h"
+#include "profiling/run_file/span_codec.h"
+#include "profiling/run_file/log_folder.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr size_t kPointsPerBlock = 4096;
+constexpr size_t kFewMetrics = 16;
+constexpr auto kFlushEvery = std::chrono::milliseconds(300);  // a killed program loses less than a second
+using Clock = std::chrono::steady_clock;
+
+// How much of a trace is in the file already.
+struct Saved {
+  size_t names = 0, details = 1, ops = 1, counters = 0, sources = 0, memory = 0;
+  std::vector<size_t> blocks;  // complete ones, by track
+  std::vector<size_t> points;  // by counter
+};
+
+class TraceSaver {
+ public:
+  explicit TraceSaver(Database& db)
+      : db_(db),
+        name_(db.prepare("INSERT OR REPLACE INTO names VALUES(?, ?)")),
+        detail_(db.prepare("INSERT OR REPLACE INTO details VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")),
+        op_(db.prepare("INSERT OR REPLACE INTO ops VALUES(?, ?, ?, ?, ?, ?, ?, ?)")),
+        track_(db.prepare("INSERT OR REPLACE INTO tracks VALUES(?, ?, ?, ?, ?)")),
+        block_(db.prepare("INSERT OR REPLACE INTO blocks VALUES(?, ?, ?, ?, ?, ?, ?)")),
+        data_(db.prepare("INSERT OR REPLACE INTO block_data VALUES(?, ?)")),
+        counter_(db.prepare("INSERT OR REPLACE INTO counters VALUES(?, ?, ?)")),
+        points_(db.prepare("INSERT INTO counter_data(counter, first, last, count, data) VALUES(?, ?, ?, ?, ?)")),
+        source_(db.prepare("INSERT OR REPLACE INTO memory_sources VALUES(?, ?)")),
+        memory_(db.prepare("INSERT INTO memory_data(first, last, count, data) VALUES(?, ?, ?, ?)")) {}
+
+  void save(const Trace& trace) {
+    save_names(trace);
+    for (size_t t = 0; t < trace.tracks().size(); ++t) save_track(t, trace.tracks()[t]);
+    save_counters(trace);
+    save_memory(trace);
+  }
+
+  // The counters and memory events of the trace were dropped after saving.
+  void forget_points() {
+    saved_.memory = 0;
+    std::fill(saved_.points.begin(), saved_.points.end(), 0);
+  }
+
+ private:
+  void save_names(const Trace& trace) {
+    for (; saved_.names < trace.name_count(); ++saved_.names)
+      name_.run(saved_.names, trace.name(static_cast<NameId>(saved_.names)));
+    for (; saved_.details < trace.detail_count(); ++saved_.details) {
+      const Detail& d = trace.detail(static_cast<DetailId>(saved_.details));
+      detail_.run(saved_.details, d.grid[0], d.grid[1], d.grid[2], d.block[0], d.block[1], d.block[2], d.registers,
+                  d.static_shared, d.dynamic_shared, static_cast<int64_t>(d.bytes), d.copy_kind);
+    }
+    for (; saved_.ops < trace.ops.size(); ++saved_.ops) {
+      const OpInfo& op = trace.ops[saved_.ops];
+      op_.run(saved_.ops, op.name, op.detail, op.layer, op.phase, static_cast<int>(op.meaning), op.flops, op.bytes);
+    }
+    for (; saved_.sources < trace.memory_sources.size(); ++saved_.sources) {
+      source_.run(saved_.sources, trace.memory_sources[saved_.sources]);
+    }
+  }
+
+  // The last block is still being filled: it is written again the next time.
+  void save_track(size_t id, const Track& track) {
+    if (id >= saved_.blocks.size()) {
+      saved_.blocks.push_back(0);
+      track_.run(id, static_cast<int>(track.kind), track.name, track.group, track.depth);
+    }
+    for (size_t i = saved_.blocks[id]; i < track.blocks.size(); ++i) {
+      const SpanBlock& block = track.blocks[i];
+      if (block.spans.empty()) continue;
+      const auto key = static_cast<int64_t>(id << 40 | i);
+      block_.run(key, id, i, block.first, block.last, block.count, Blob{pack_sums(block)});
+      data_.run(key, Blob{encode_spans(block.spans)});
+    }
+    saved_.blocks[id] = track.blocks.empty() ? 0 : track.blocks.size() - 1;
+  }
+
+  void save_counters(const Trace& trace) {
+    for (size_t c = 0; c < trace.counters().size(); ++c) {
+      const CounterTrack& counter = trace.counters()[c];
+      if (c >= saved_.points.size()) {
+        saved_.points.push_back(0);
+        counter_.run(c, counter.name, counter.unit);
+      }
+      size_t& at = saved_.points[c];
+      while (at < counter.points.size()) {
+        const size_t end = std::min(at + kPointsPerBlock, counter.points.size());
+        const std::vector<CounterPoint> points(counter.points.begin() + static_cast<std::ptrdiff_t>(at),
+                                               counter.points.begin() + static_cast<std::ptrdiff_t>(end));
+        points_.run(c, points.front().time, points.back().time, points.size(), Blob{encode_points(points)});
+        at = end;
+      }
+    }
+  }
+
+  void save_memory(const Trace& trace) {
+    while (saved_.memory < trace.memory().size()) {
+      const size_t end = std::min(saved_.memory + kPointsPerBlock, trace.memory().size());
+      const std::vector<MemoryEvent> events(trace.memory().begin() + static_cast<std::ptrdiff_t>(saved_.memory),
+                                            trace.memory().begin() + static_cast<std::ptrdiff_t>(end));
+      memory_.run(events.front().time, events.back().time, events.size(), Blob{encode_memory(events)});
+      saved_.memory = end;
+    }
+  }
+
+  Database& db_;
+  Statement name_, detail_, op_, track_, block_, data_, counter_, points_, source_, memory_;
+  Saved saved_;
+};
+
+// Under another name until it is a run file: a program that is killed meanwhile leaves none that cannot be opened.
+Database create(const std::string& path) {
+  const std::string made = path + ".new";
+  {
+    Database db(made, Database::Mode::Create);
+    db.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
+    db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
+    db.exec(kRunSchema);
+  }
+  std::error_code error;
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) std::filesystem::remove(path + suffix, error);
+  std::filesystem::rename(made, path, error);
+  if (error) throw Failure(path + " cannot be written: " + error.message() + ".");
+  Database db(path, Database::Mode::Update);
+  db.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
+  return db;
+}
+
+}  // namespace
+
+struct RunFileWriter::Impl {
+  explicit Impl(const std::string& path) : db(create(path)), keeper(std::in_place, path), saver(std::in_place, db) {}
+
+  // Only what changed, so that a name given from outside in the meantime stays.
+  void write_meta() {
+    MetaMap meta = to_meta(summary);
+    const Losses& lost = held.losses;
+    meta["dropped_records"] = std::to_string(lost.dropped_records);
+    meta["invalid_records"] = std::to_string(lost.invalid_records);
+    meta["unjoined_kernels"] = std::to_string(lost.unjoined_kernels);
+    meta["evicted_spans"] = std::to_string(lost.evicted_spans);
+    Statement put = db.prepare("INSERT OR REPLACE INTO meta VALUES(?, ?)");
+    for (const auto& [key, value] : meta) {
+      const auto known = written.find(key);
+      if (known == written.end() || known->second != value) put.run(key, value);
+    }
+    written = std::move(meta);
+  }
+
+  void write_rows() {
+    write_metrics();
+    Statement evaluation =
+        db.prepare("INSERT INTO evaluations(step, epoch, wall_s, test_loss, test_accuracy) VALUES(?, ?, ?, ?, ?)");
+    for (const Evaluation& e : evaluations) evaluation.run(e.step, e.epoch, e.wall_s, e.test_loss, e.test_accuracy);
+    Statement mark = db.prepare("INSERT INTO marks(step, wall_s, text) VALUES(?, ?, ?)");
+    for (const ChangeMark& m : marks) mark.run(m.step, m.wall_s, m.text);
+    write_windows();
+    for (size_t at = 0; at < allocations.size(); at += kPointsPerBlock) {
+      const auto part = std::span(allocations).subspan(at, std::min(kPointsPerBlock, allocations.size() - at));
+      db.prepare("INSERT INTO allocation_data(count, data) VALUES(?, ?)")
+          .run(part.size(), Blob{encode_allocations(part)});
+    }
+    metrics.clear();
+    evaluations.clear();
+    marks.clear();
+    windows.clear();
+    allocations.clear();
+  }
+
+  // A row costs five times what one in a block does; a few steps are not worth a block.
+  void write_metrics() {
+    Statement block = db.prepare("INSERT INTO metric_data(count, data) VALUES(?, ?)");
+    std::span<const Metric> left = metrics;
+    for (; left.size() >= kFewMetrics; left = left.subspan(std::min(kPointsPerBlock, left.size()))) {
+      const auto part = left.first(std::min(kPointsPerBlock, left.size()));
+      block.run(part.size(), Blob{encode_metrics(part)});
+    }
+    Statement metric = db.prepare("INSERT INTO metrics(step, wall_s, loss, accuracy) VALUES(?, ?, ?, ?)");
+    for (const Metric& m : left) metric.run(m.step, m.wall_s, m.loss, m.accuracy);
+  }
+
+  void write_windows() {
+    Statement window =
+        db.prepare("INSERT INTO step_windows VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (const StepWindow& w : windows) {
+      const MeaningTimes& t = w.times;
+      window.run(w.first_step, w.steps, w.begin, w.end, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9],
+                 static_cast<int64_t>(w.allocations), static_cast<int64_t>(w.frees));
+    }
+  }
+
+  template <class Work>
+  void in_transaction(const Work& work) {
+    db.exec("BEGIN IMMEDIATE");
+    try {
+      work();
+      db.exec("COMMIT");
+    } catch (...) {
+      try {
+        db.exec("ROLLBACK");
+      } catch (const std::exception&) {
+      }  // the first failure is the one to tell
+      throw;
+    }
+  }
+
+  // The losses go first and for themselves: they are few, and packing a busy trace takes a while.
+  void flush_rows() {
+    if (finished) return;
+    in_transaction([this] {
+      write_meta();
+      write_rows();
+    });
+  }
+
+  void flush() {
+    if (finished) return;
+    last_flush = Clock::now();  // when it began: what comes meanwhile waits for the next
+    flush_rows();
+    in_transaction([this] { saver->save(held); });
+    held.drop_points();
+    saver->forget_points();
+    held.evict(0);
+  }
+
+  void finish() {
+    if (finished) return;
+    flush();
+    finished = true;
+    saver.reset();
+    keeper.reset();
+    try {
+      db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      db.exec("PRAGMA journal_mode = DELETE");
+    } catch (const Failure&) {
+    }  // somebody is reading: the log is folded in when the last one closes the file
+  }
+
+  std::mutex mutex;
+  Database db;
+  std::optional<WalKeeper> keeper;
+  std::optional<TraceSaver> saver;
+  RunSummary summary;
+  MetaMap written;
+  Trace held;
+  std::vector<Metric> metrics;
+  std::vector<Evaluation> evaluations;
+  std::vector<ChangeMark> marks;
+  std::vector<StepWindow> windows;
+  std::vector<StepAllocations> allocations;
+  Clock::time_point last_flush = Clock::now();
+  bool finished = false;
+};
+
+RunFileWriter::RunFileWriter(const std::string& path, const RunSummary& summary) : impl_(std::make_unique<Impl>(path)) {
+  impl_->held.backed = true;
+  impl_->summary = summary;
+  impl_->flush();
+}
+
+RunFileWriter::~RunFileWriter() {
+  try {
+    impl_->finish();
+  } catch (const std::exception&) {
+  }  // what was flushed before is in the file
+}
+
+void RunFileWriter::set_summary(const RunSummary& summary) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->summary = summary;
+}
+
+void RunFileWriter::add(const Metric& metric) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->metrics.push_back(metric);
+}
+
+void RunFileWriter::add(const Evaluation& evaluation) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->evaluations.push_back(evaluation);
+}
+
+void RunFileWriter::add(const ChangeMark& mark) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->marks.push_back(mark);
+}
+
+void RunFileWriter::add(const StepWindow& window) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->windows.push_back(window);
+}
+
+void RunFileWriter::add(TraceBatch&& batch) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->allocations.insert(impl_->allocations.end(), batch.allocations.begin(), batch.allocations.end());
+  append(impl_->held, std::move(batch));
+}
+
+void RunFileWriter::add(const Trace& trace) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->db.exec("BEGIN IMMEDIATE");
+  impl_->saver->save(trace);
+  impl_->db.exec("COMMIT");
+  impl_->held.losses = trace.losses;
+}
+
+void RunFileWriter::flush() {
+  std::lock_guard lock(impl_->mutex);
+  impl_->flush();
+}
+
+void RunFileWriter::flush_if_due() {
+  std::lock_guard lock(impl_->mutex);
+  if (Clock::now() - impl_->last_flush >= kFlushEvery)
+    impl_->flush();
+  else if (!impl_->metrics.empty())
+    impl_->flush_rows();
+}
+
+void RunFileWriter::finish() {
+  std::lock_guard lock(impl_->mutex);
+  impl_->finish();
+}
+
+namespace {
+
+void set_meta(const std::string& path, const std::string& key, const std::string& value) {
+  Database db(path, Database::Mode::Update);
+  db.prepare("INSERT OR REPLACE INTO meta VALUES(?, ?)").run(key, value);
+}
+
+}  // namespace
+
+void rename_run(const std::string& path, const std::string& name) { set_meta(path, "name", name); }
+void annotate_run(const std::string& path, const std::string& notes) { set_meta(path, "notes", notes); }
+
+void keep_with_run(const std::string& path, const std::string& key, const std::string& value) {
+  set_meta(path, key, value);
+}
+
+void tag_run(const std::string& path, const std::vector<std::string>& tags) {
+  RunSummary summary;
+  summary.tags = tags;
+  set_meta(path, "tags", to_meta(summary)["tags"]);
+}
+
+}  // namespace ws::prof

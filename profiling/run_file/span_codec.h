@@ -1,0 +1,28 @@
+// Columns of a block, as differences and variable-length integers, then zstd: what repeats each step costs next to
+// nothing.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiling/trace/trace_batch.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/trace/trace.h"
+
+namespace ws::prof {
+
+std::string encode_spans(std::span<const Span> spans);
+std::string encode_points(std::span<const CounterPoint> points);
+std::string encode_memory(std::span<const MemoryEvent> events);
+std::string encode_allocations(std::span<const StepAllocations> steps);
+std::string encode_metrics(std::span<const Metric> metrics);  // their times to 0.1 µs
+
+// Throw ws::Failure when the bytes are damaged. Never return more than `count` items.
+std::vector<Span> decode_spans(std::string_view bytes, size_t count);
+std::vector<CounterPoint> decode_points(std::string_view bytes, size_t count);
+std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count);
+std::vector<StepAllocations> decode_allocations(std::string_view bytes, size_t count);
+std::vector<Metric> decode_metrics(std::string_view bytes, size_t count);
+
+}  // namespace ws::prof

@@ -1,0 +1,156 @@
+#include "profiling/run_file/sqlite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "profiling/base/failure.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr int64_t kShortestLimit = 64 << 10, kLongestLimit = 256 << 20;
+
+// No value can be longer than the file that holds it, unless the file's schema computes one to exhaust our memory.
+int longest_value(const std::string& path) {
+  int64_t bytes = 0;
+  for (const char* suffix : {"", "-wal"}) {
+    std::error_code missing;
+    const auto size = std::filesystem::file_size(path + suffix, missing);
+    if (!missing) bytes += static_cast<int64_t>(size);
+  }
+  return static_cast<int>(std::clamp(bytes, kShortestLimit, kLongestLimit));
+}
+
+std::string quoted(std::string_view name) {
+  std::string result = "\"";
+  for (char c : name) result.append(c == '"' ? 2 : 1, c);
+  return result + '"';
+}
+
+// A reader that may not write next to the file (read-only folder, another machine's disk) takes the file as it is.
+sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
+  sqlite3* handle = nullptr;
+  std::string uri = "file:";
+  for (char c : path) {
+    char escaped[4];
+    std::snprintf(escaped, sizeof escaped, "%%%02X", static_cast<unsigned char>(c));
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '/' || c == '.' || c == '-' || c == '_';
+    plain ? uri.push_back(c) : static_cast<void>(uri.append(escaped));
+  }
+  if (immutable) uri += "?immutable=1";
+  const int code = sqlite3_open_v2(uri.c_str(), &handle, flags | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX, nullptr);
+  if (code == SQLITE_OK) return handle;
+  const std::string reason = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+  sqlite3_close_v2(handle);
+  throw Failure("Cannot open " + path + ": " + reason + ".");
+}
+
+int try_to_read(sqlite3* handle) {
+  return sqlite3_exec(handle, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
+}
+
+}  // namespace
+
+Statement::Statement(sqlite3* db, std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) {
+    throw Failure(std::string("The database refuses a query: ") + sqlite3_errmsg(db) + ".");
+  }
+  handle_.reset(statement);
+}
+
+void Statement::check(int code) const {
+  if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
+  throw Failure(std::string("The database says: ") + sqlite3_errmsg(sqlite3_db_handle(handle_.get())) + ".");
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(handle_.get());
+  check(code);
+  return code == SQLITE_ROW;
+}
+
+std::string_view Statement::text(int column) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
+  return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column)))
+               : std::string_view();
+}
+
+std::string_view Statement::blob(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_.get(), column));
+  return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column)))
+               : std::string_view();
+}
+
+void Statement::bind(int index, double value) {
+  check(std::isnan(value) ? sqlite3_bind_null(handle_.get(), index) : sqlite3_bind_double(handle_.get(), index, value));
+}
+
+void Statement::bind(int index, std::string_view value) {
+  check(sqlite3_bind_text64(handle_.get(), index, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+void Statement::bind(int index, Blob value) {
+  check(sqlite3_bind_blob64(handle_.get(), index, value.bytes.data(), value.bytes.size(), SQLITE_TRANSIENT));
+}
+
+Database::Database(const std::string& path, Mode mode) {
+  if (mode == Mode::Create) {
+    std::error_code ignored;
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(path + suffix, ignored);
+    handle_.reset(open_handle(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, false));
+  } else if (!std::filesystem::is_regular_file(path)) {
+    throw Failure("There is no file " + path + ".");
+  } else if (mode == Mode::Update) {
+    handle_.reset(open_handle(path, SQLITE_OPEN_READWRITE, false));
+  } else {
+    handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, false));
+    harden();
+    sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value(path));
+    const int code = try_to_read(handle_.get());
+    if (code == SQLITE_OK) return;
+    if (code == SQLITE_NOTADB)
+      throw Failure(path + " holds something else than a database, or its beginning is damaged.");
+    handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, true));
+    sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value(path));
+  }
+  harden();
+}
+
+// The file may come from anywhere: nothing in its schema may run code, and a missing end does not hide the beginning.
+void Database::harden() {
+  sqlite3_busy_timeout(handle_.get(), 2000);
+  for (int option : {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW}) {
+    sqlite3_db_config(handle_.get(), option, 0, nullptr);
+  }
+  if (sqlite3_db_readonly(handle_.get(), "main") == 1)
+    sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+}
+
+void Database::exec(const char* sql) {
+  if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return;
+  throw Failure(std::string("The database says: ") + sqlite3_errmsg(handle_.get()) + ".");
+}
+
+bool Database::has_table(std::string_view name) {
+  Statement query = prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?");
+  query.bind_all(name);
+  return query.step();
+}
+
+std::vector<std::string> Database::columns(std::string_view table) {
+  std::vector<std::string> names;
+  Statement query = prepare("PRAGMA table_info(" + quoted(table) + ")");
+  while (query.step()) names.emplace_back(query.text(1));
+  return names;
+}
+
+int64_t Database::integer(std::string_view sql) {
+  Statement query = prepare(sql);
+  return query.step() ? query.integer(0) : 0;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,61 @@
+// Questions about the spans of a run file that need all of them, block by block: for a thread of its own, over files of
+// any size. Nothing that is read stays in memory.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/activity.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/trace/lod.h"
+
+namespace ws::prof {
+
+class StoredSpans {
+ public:
+  // `given_up`: set by another thread; whatever goes on then ends early.
+  explicit StoredSpans(const std::string& path, std::shared_ptr<const std::atomic<bool>> given_up = nullptr);
+
+  Trace& trace() { return trace_; }  // names, tracks and the sums of blocks
+  size_t unread() const;             // spans that were asked for and could not be read
+  bool given_up() const { return given_up_ && given_up_->load(std::memory_order_relaxed); }
+
+  using Visit = std::function<bool(const Span&)>;
+  // Visits the spans that touch [begin, end) in order of start until that answers false.
+  void each(size_t track, TimeNs begin, TimeNs end, const Visit& visit);
+
+  struct Found {
+    size_t track;
+    Span span;
+  };
+  // The first after `from` that `wanted` accepts and that starts before `until`, or the last before it that starts
+  // after `until`.
+  std::optional<Found> next(size_t track, TimeNs from, TimeNs until, const Visit& wanted);
+  std::optional<Found> previous(size_t track, TimeNs from, TimeNs until, const Visit& wanted);
+  std::optional<Found> slowest_step();
+  std::optional<Span> slowest_step_on_gpu();  // where the kernels' step numbers say which step they belong to
+  struct Gap {
+    TimeNs begin, end;
+  };
+  std::optional<Gap> longest_gap();  // on a stream, between two spans; what cannot be read is none
+  // As of a trace in memory; a stretch in which spans of the GPU cannot be read counts as untraced.
+  Activity activity(TimeNs begin, TimeNs end);
+  std::vector<RangeSum> sum_by_name(size_t track, TimeNs begin, TimeNs end);
+
+ private:
+  bool take(size_t track, size_t block, std::vector<Span>& into);
+  std::vector<TimeNs> windows(TimeNs begin, TimeNs end) const;
+  void copy(size_t track, TimeNs begin, TimeNs end, Trace& to);
+  void add_unread(Trace& to, TimeNs begin, TimeNs end) const;
+
+  RunFileReader reader_;
+  Trace trace_;
+  std::shared_ptr<const std::atomic<bool>> given_up_;
+  std::set<std::pair<size_t, size_t>> unread_;  // track and block
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,36 @@
+// Walks over the spans of a track that are in memory.
+#pragma once
+#include <algorithm>
+
+#include "profiling/trace/trace.h"
+
+namespace ws::prof {
+
+// Calls visit(span) for each span that overlaps the range, in order of start.
+template <class Visit>
+void each_span(const Track& track, TimeNs begin, TimeNs end, Visit visit) {
+  const auto from = std::partition_point(track.blocks.begin(), track.blocks.end(),
+                                         [&](const SpanBlock& b) { return b.reach <= begin; });
+  for (auto block = from; block != track.blocks.end() && block->first < end; ++block) {
+    for (const Span& span : block->spans) {
+      if (span.start >= end) break;
+      if (span.end() > begin || span.start >= begin) visit(span);
+    }
+  }
+}
+
+inline bool runs_on_gpu(TrackKind kind) {
+  return kind == TrackKind::Stream || kind == TrackKind::Copies || kind == TrackKind::GraphLaunches;
+}
+inline bool on_gpu(const Track& track) { return runs_on_gpu(track.kind); }
+// Where nothing was traced, on purpose.
+inline bool untraced(const Track& track) { return track.kind == TrackKind::Overhead && track.name == kUntracedTrack; }
+// A wait seen by the driver; the call that waited stands on its thread as well.
+inline bool is_stream_wait(const Track& track, const Span& span) {
+  return track.kind == TrackKind::Other && span.span_kind() == SpanKind::Sync;
+}
+inline bool is_kernel(const Span& span) {
+  return span.span_kind() == SpanKind::Kernel || span.span_kind() == SpanKind::GraphRun;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,302 @@
+#include "profiling/trace/trace.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "profiling/trace/meaning_times.h"
+
+namespace ws::prof {
+
+namespace {
+
+// Appends to a block whose last span starts no later.
+void push(SpanBlock& block, const Span& span) {
+  if (block.spans.size() == block.chunks.size() * block.chunk_size) {
+    block.chunk_starts[block.chunks.size()] = span.start;
+    block.chunks.push_back(block.total);
+  }
+  if (block.count == 0) {
+    block.first = span.start;
+    block.last = span.end();
+    block.head = span;
+  }
+  block.spans.push_back(span);
+  ++block.count;
+  block.last = std::max(block.last, span.end());
+  block.reach = std::max(block.reach, span.end());
+  add_time(block.total, span);
+}
+
+void rebuild(SpanBlock& block) {
+  std::vector<Span> spans = std::move(block.spans);
+  block.spans.clear();
+  block.spans.reserve(SpanBlock::kCapacity);
+  block.chunks.clear();
+  block.chunk_size = std::max(SpanBlock::kCapacity, spans.size() + SpanBlock::kChunks - 1) / SpanBlock::kChunks;
+  block.total = {};
+  block.count = 0;
+  for (const Span& span : spans) push(block, span);
+}
+
+// Sums carried from block to block, from `from` to the end.
+void carry(Track& track, size_t from) {
+  for (size_t i = from; i < track.blocks.size(); ++i) {
+    SpanBlock& block = track.blocks[i];
+    track.block_starts[i] = block.first;
+    block.reach = block.last;
+    if (i == 0) continue;
+    const SpanBlock& previous = track.blocks[i - 1];
+    block.reach = std::max(block.last, previous.reach);
+    block.count_before = previous.count_before + previous.count;
+    for (size_t m = 0; m < kMeanings; ++m) block.before[m] = previous.before[m] + previous.total[m];
+  }
+}
+
+size_t bytes_of(const SpanBlock& block) {
+  return sizeof(SpanBlock) + block.spans.capacity() * sizeof(Span) + block.chunks.capacity() * sizeof(MeaningTimes);
+}
+
+}  // namespace
+
+NameId Trace::intern(std::string_view name) {
+  if (const auto at = name_ids_.find(name); at != name_ids_.end()) return at->second;
+  const auto id = static_cast<NameId>(names_.size());
+  names_.emplace_back(name);
+  name_ids_.emplace(names_.back(), id);
+  return id;
+}
+
+size_t Trace::DetailHash::operator()(const Detail& d) const {
+  uint64_t hash = std::hash<std::string>{}(d.copy_kind);
+  const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32; };
+  for (int i = 0; i < 3; ++i) mix(static_cast<uint64_t>(d.grid[i]) << 32 | static_cast<uint32_t>(d.block[i]));
+  mix(static_cast<uint64_t>(d.registers) << 32 | static_cast<uint32_t>(d.static_shared));
+  mix(static_cast<uint64_t>(d.dynamic_shared));
+  mix(d.bytes);
+  return hash;
+}
+
+DetailId Trace::intern(const Detail& detail) {
+  if (detail == Detail{}) return DetailId{0};
+  if (const auto at = detail_ids_.find(detail); at != detail_ids_.end()) return at->second;
+  if (details_.size() > 0xffff) return DetailId{0};  // more kinds than can be told apart: shown without details
+  const auto id = static_cast<DetailId>(details_.size());
+  details_.push_back(detail);
+  detail_ids_.emplace(detail, id);
+  return id;
+}
+
+TrackId Trace::track(TrackKind kind, std::string_view name, std::string_view group, int depth) {
+  for (size_t i = 0; i < tracks_.size(); ++i) {
+    const Track& track = tracks_[i];
+    if (track.kind == kind && track.depth == depth && track.name == name && track.group == group)
+      return static_cast<TrackId>(i);
+  }
+  Track track;
+  track.kind = kind;
+  track.name = name;
+  track.group = group;
+  track.depth = depth;
+  tracks_.push_back(std::move(track));
+  return static_cast<TrackId>(tracks_.size() - 1);
+}
+
+TrackId Trace::counter(std::string_view name, std::string_view unit) {
+  for (size_t i = 0; i < counters_.size(); ++i) {
+    if (counters_[i].name == name && counters_[i].unit == unit) return static_cast<TrackId>(i);
+  }
+  counters_.push_back({std::string(name), std::string(unit), {}});
+  return static_cast<TrackId>(counters_.size() - 1);
+}
+
+SpanBlock& Trace::open_block(Track& track, const Span& span) {
+  if (!track.blocks.empty()) {
+    SpanBlock& last = track.blocks.back();
+    if (last.count < SpanBlock::kCapacity && last.resident()) return last;
+  }
+  SpanBlock block;
+  block.spans.reserve(SpanBlock::kCapacity);
+  block.first = span.start;
+  block.last = block.reach = span.end();
+  track.blocks.push_back(std::move(block));
+  track.block_starts.push_back(span.start);
+  carry(track, track.blocks.size() - 1);
+  return track.blocks.back();
+}
+
+// The block that holds the place gets one more, and is cut in two when that is too many.
+void Trace::insert_late(Track& track, const Span& span) {
+  const auto at = std::upper_bound(track.block_starts.begin(), track.block_starts.end(), span.start);
+  size_t index = at == track.block_starts.begin() ? 0 : static_cast<size_t>(at - track.block_starts.begin()) - 1;
+  while (index < track.blocks.size() && !track.blocks[index].resident()) ++index;  // not behind what was put away
+  if (index == track.blocks.size()) return push(open_block(track, span), span);
+  SpanBlock& block = track.blocks[index];
+  block.spans.insert(std::ranges::upper_bound(block.spans, span.start, {}, &Span::start), span);
+  if (block.spans.size() > SpanBlock::kCapacity) {
+    SpanBlock tail;
+    tail.spans.assign(block.spans.begin() + SpanBlock::kCapacity / 2, block.spans.end());
+    block.spans.resize(SpanBlock::kCapacity / 2);
+    rebuild(tail);
+    track.blocks.insert(track.blocks.begin() + static_cast<std::ptrdiff_t>(index) + 1, std::move(tail));
+    track.block_starts.insert(track.block_starts.begin() + static_cast<std::ptrdiff_t>(index) + 1, 0);
+  }
+  rebuild(track.blocks[index]);
+  carry(track, index);
+}
+
+void Trace::append(TrackId id, const Span& span) {
+  Track& track = tracks_[static_cast<size_t>(id)];
+  if (track.spans++ > 0 && span.start < track.last_start) return insert_late(track, span);
+  track.last_start = span.start;
+  push(open_block(track, span), span);
+}
+
+void Trace::append(TrackId track, std::span<const Span> spans) {
+  for (const Span& span : spans) append(track, span);
+}
+
+void Trace::append_counter(TrackId track, CounterPoint point) {
+  auto& points = counters_[static_cast<size_t>(track)].points;
+  if (points.empty() || points.back().time <= point.time) return points.push_back(point);
+  const auto at = std::ranges::upper_bound(points, point.time, {}, &CounterPoint::time);
+  points.insert(at, point);
+}
+
+TimeNs Trace::first_time() const {
+  TimeNs first = std::numeric_limits<TimeNs>::max();
+  for (const Track& track : tracks_) {
+    if (!track.blocks.empty()) first = std::min(first, track.blocks.front().first);
+  }
+  for (const CounterTrack& counter : counters_) {
+    if (!counter.points.empty()) first = std::min(first, counter.points.front().time);
+  }
+  return first == std::numeric_limits<TimeNs>::max() ? 0 : first;
+}
+
+TimeNs Trace::last_time() const {
+  TimeNs last = std::numeric_limits<TimeNs>::min();
+  for (const Track& track : tracks_) {
+    if (!track.blocks.empty()) last = std::max(last, track.blocks.back().reach);
+  }
+  for (const CounterTrack& counter : counters_) {
+    if (!counter.points.empty()) last = std::max(last, counter.points.back().time);
+  }
+  return last == std::numeric_limits<TimeNs>::min() ? 0 : last;
+}
+
+size_t Trace::span_count() const {
+  size_t count = 0;
+  for (const Track& track : tracks_) count += track.spans;
+  return count;
+}
+
+size_t Trace::resident_bytes() const {
+  size_t bytes = memory_.size() * sizeof(MemoryEvent);
+  for (const Track& track : tracks_) {
+    for (const SpanBlock& block : track.blocks) bytes += bytes_of(block);
+  }
+  for (const CounterTrack& counter : counters_) bytes += counter.points.size() * sizeof(CounterPoint);
+  return bytes;
+}
+
+void Trace::evict(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
+  evict_memory(budget / 4);
+  thin_counters(budget / 4);
+  evict_spans(budget, keep_begin, keep_end);
+}
+
+// Goes down to half the budget, so that it happens rarely. What is still live keeps its event: the rest of the history
+// would be wrong without it.
+void Trace::evict_memory(size_t budget) {
+  if (memory_.size() * sizeof(MemoryEvent) <= budget) return;
+  const auto old_end = memory_.end() - static_cast<std::ptrdiff_t>(budget / 2 / sizeof(MemoryEvent));
+  std::map<std::pair<bool, uint64_t>, MemoryEvent> live;
+  for (auto event = memory_.begin(); event != old_end; ++event) {
+    const bool segment = event->kind == MemoryEventKind::Reserve || event->kind == MemoryEventKind::Release;
+    const std::pair key(segment, event->address);
+    if (event->kind == MemoryEventKind::Allocate || event->kind == MemoryEventKind::Reserve)
+      live.insert_or_assign(key, *event);
+    else
+      live.erase(key);
+  }
+  std::vector<MemoryEvent> kept;
+  for (const auto& [key, event] : live) kept.push_back(event);
+  std::ranges::stable_sort(kept, {}, &MemoryEvent::time);
+  memory_.erase(memory_.begin(), old_end);
+  memory_.insert(memory_.begin(), kept.begin(), kept.end());
+}
+
+// The larger of two neighbours stays: peaks are what one looks for.
+void Trace::thin_counters(size_t budget) {
+  size_t points = 0;
+  for (const CounterTrack& counter : counters_) points += counter.points.size();
+  if (points * sizeof(CounterPoint) <= budget) return;
+  for (CounterTrack& counter : counters_) {
+    auto& list = counter.points;
+    const size_t old = list.size() / 2 / 2 * 2;
+    for (size_t i = 0; i < old; i += 2) list[i / 2] = {list[i].time, std::max(list[i].value, list[i + 1].value)};
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(old / 2), list.begin() + static_cast<std::ptrdiff_t>(old));
+  }
+}
+
+// Oldest first over all tracks; the block that is still being filled stays.
+void Trace::evict_spans(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
+  size_t bytes = resident_bytes();
+  const auto stays = [&](const SpanBlock& block) {
+    return block.spans.empty() || (block.first < keep_end && block.last >= keep_begin);
+  };
+  std::vector<size_t> next(tracks_.size(), 0);
+  while (bytes > budget) {
+    size_t oldest = tracks_.size();
+    for (size_t t = 0; t < tracks_.size(); ++t) {
+      const auto& blocks = tracks_[t].blocks;
+      while (next[t] < blocks.size() && stays(blocks[next[t]])) ++next[t];
+      if (next[t] + 1 >= blocks.size()) continue;
+      if (oldest == tracks_.size() || blocks[next[t]].first < tracks_[oldest].blocks[next[oldest]].first) oldest = t;
+    }
+    if (oldest == tracks_.size()) return;
+    SpanBlock& block = tracks_[oldest].blocks[next[oldest]];
+    bytes -= bytes_of(block) - sizeof(SpanBlock);
+    if (!backed) losses.evicted_spans += block.count;
+    std::vector<Span>().swap(block.spans);  // assigning {} would keep the memory
+    std::vector<MeaningTimes>().swap(block.chunks);
+  }
+}
+
+void Trace::shift_points(TimeNs by) {
+  for (MemoryEvent& event : memory_) event.time += by;
+  for (CounterTrack& counter : counters_) {
+    for (CounterPoint& point : counter.points) point.time += by;
+  }
+}
+
+void Trace::drop_points() {
+  memory_.clear();
+  for (CounterTrack& counter : counters_) counter.points.clear();
+}
+
+void Trace::add_stub(TrackId id, SpanBlock&& stub) {
+  Track& track = tracks_[static_cast<size_t>(id)];
+  track.spans += stub.count;
+  track.last_start = std::max(track.last_start, stub.last);
+  track.blocks.push_back(std::move(stub));
+  track.block_starts.push_back(0);
+  carry(track, track.blocks.size() - 1);
+}
+
+bool Trace::fill(TrackId id, size_t index, std::vector<Span>&& spans) {
+  Track& track = tracks_[static_cast<size_t>(id)];
+  if (index >= track.blocks.size()) return false;
+  SpanBlock& block = track.blocks[index];
+  if (block.resident()) return true;
+  if (spans.size() != block.count || spans.front().start != block.first) return false;
+  block.spans = std::move(spans);
+  if (!std::ranges::is_sorted(block.spans, {}, &Span::start)) std::ranges::stable_sort(block.spans, {}, &Span::start);
+  const auto [total, last] = std::pair(block.total, block.last);
+  rebuild(block);
+  if (block.total != total || block.last != last) carry(track, index);  // the file's sums were damaged
+  return true;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,204 @@
+// A trace: tracks of append-only span blocks, counter tracks, interned names. Times are ns since the run's origin.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/annotate/annotate.h"
+
+namespace ws::prof {
+
+using TimeNs = int64_t;
+inline constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();  // -kAlways to kAlways: a whole trace
+inline constexpr const char* kUntracedTrack = "untraced stretches";    // when the tracing rested, on purpose
+enum class NameId : uint32_t {};
+enum class TrackId : uint32_t {};
+enum class DetailId : uint16_t {};  // 0: none
+
+enum class SpanKind : uint8_t {
+  Kernel,
+  Copy,
+  Memset,
+  Api,
+  Alloc,
+  Free,
+  Sync,
+  GraphLaunch,
+  GraphRun,
+  Phase,
+  Step,
+  Op,
+  Overhead,
+  Inner,
+  Other
+};
+enum SpanFlag : uint8_t { kUnjoined = 1, kInGraph = 2, kImported = 4, kEstimated = 8 };
+
+struct Span {
+  TimeNs start = 0;
+  uint64_t duration : 40 = 0;  // ns; up to 18 minutes
+  uint64_t kind : 8 = 0;       // SpanKind
+  uint64_t meaning : 8 = 0;    // Meaning
+  uint64_t flags : 8 = 0;      // SpanFlag
+  NameId name{};
+  OpTag op = kNoOp;
+  DetailId detail{};         // launch configuration or copy kind
+  uint32_t correlation = 0;  // same number on a call and on what it launched; 0: none
+  uint32_t step = 0;         // step + 1; 0: unknown
+
+  // Also of what a damaged file says, which may be past the end of time.
+  TimeNs end() const { return static_cast<TimeNs>(static_cast<uint64_t>(start) + duration); }
+  SpanKind span_kind() const { return static_cast<SpanKind>(kind); }
+  Meaning span_meaning() const { return static_cast<Meaning>(meaning); }
+};
+static_assert(sizeof(Span) == 32);
+
+// What many spans share: kept once, referred to by DetailId.
+struct Detail {
+  int grid[3] = {0, 0, 0};
+  int block[3] = {0, 0, 0};
+  int registers = 0;
+  int static_shared = 0;
+  int dynamic_shared = 0;
+  uint64_t bytes = 0;     // copies, memsets, allocations
+  std::string copy_kind;  // "pageable → device"
+  bool operator==(const Detail&) const = default;
+};
+
+enum class TrackKind : uint8_t { Steps, Phases, Stream, Copies, GraphLaunches, Api, CpuThread, Overhead, Inner, Other };
+
+constexpr size_t kMeanings = static_cast<size_t>(Meaning::Other) + 1;
+using MeaningTimes = std::array<int64_t, kMeanings>;  // ns by Meaning
+
+// Chunks let drawing reach a place inside a block without visiting each span before it. What drawing reads of a block
+// stands together.
+struct SpanBlock {
+  static constexpr size_t kCapacity = 1024;
+  static constexpr size_t kChunks = 16;
+  std::vector<Span> spans;                     // sorted by start; empty when the block was evicted
+  std::vector<MeaningTimes> chunks;            // spans of the block before each chunk
+  std::array<TimeNs, kChunks> chunk_starts{};  // of each chunk's first span
+  size_t chunk_size = kCapacity / kChunks;     // larger in a block that a file has and that is longer than ours
+  size_t count_before = 0;                     // spans in the blocks before
+  MeaningTimes before{}, total{};
+  TimeNs first = 0, last = 0;  // min start, max end
+  TimeNs reach = 0;            // greatest end in this block and the blocks before it
+  uint32_t count = 0;          // spans that belong here, also when they are not in memory
+  Span head;                   // the first of them
+  bool resident() const { return !spans.empty() || count == 0; }
+};
+
+struct Track {
+  TrackKind kind = TrackKind::Other;
+  std::string name;   // "stream 7"
+  std::string group;  // "GPU 0", "CPU"; rows of one group stand together
+  int depth = 0;      // nested rows of one thread
+  std::deque<SpanBlock> blocks;
+  std::vector<TimeNs> block_starts;  // of each block: what a binary search reads
+  size_t spans = 0;                  // those not in memory included
+  TimeNs last_start = 0;
+};
+
+struct CounterPoint {
+  TimeNs time;
+  double value;
+};
+struct CounterTrack {
+  std::string name;                 // "memory used"
+  std::string unit;                 // "B", "%"
+  std::deque<CounterPoint> points;  // a step: the value holds until the next point
+};
+
+enum class MemoryEventKind : uint8_t { Allocate, Free, Reserve, Release };
+struct MemoryEvent {
+  TimeNs time;
+  uint64_t address;
+  uint64_t bytes;
+  uint32_t step;  // step + 1; 0: unknown
+  OpTag op;
+  MemoryEventKind kind;
+  uint8_t source;  // index into Trace::memory_sources: "cudaMalloc", "arena", ...
+};
+
+struct Losses {
+  uint64_t dropped_records = 0, invalid_records = 0, unjoined_kernels = 0, evicted_spans = 0;
+};
+
+class Trace {
+ public:
+  Trace() = default;
+  Trace(Trace&&) = default;
+  Trace& operator=(Trace&&) = default;
+
+  NameId intern(std::string_view name);
+  const std::string& name(NameId id) const {  // empty for a span that was never given one
+    static const std::string none;
+    return static_cast<size_t>(id) < names_.size() ? names_[static_cast<size_t>(id)] : none;
+  }
+  size_t name_count() const { return names_.size(); }
+  DetailId intern(const Detail& detail);
+  const Detail& detail(DetailId id) const { return details_[static_cast<size_t>(id)]; }
+  size_t detail_count() const { return details_.size(); }
+
+  TrackId track(TrackKind kind, std::string_view name, std::string_view group, int depth = 0);  // finds or adds
+  TrackId counter(std::string_view name, std::string_view unit);
+
+  // Nearly sorted input is expected; a late span is moved to its place.
+  void append(TrackId track, const Span& span);
+  void append(TrackId track, std::span<const Span> spans);
+  void append_counter(TrackId track, CounterPoint point);
+  void append_memory(const MemoryEvent& event) { memory_.push_back(event), ++memory_count_; }
+
+  const std::vector<Track>& tracks() const { return tracks_; }
+  const std::vector<CounterTrack>& counters() const { return counters_; }
+  const std::deque<MemoryEvent>& memory() const { return memory_; }
+  // How many were ever appended: the newest of them are at the end of memory(), also after older ones were dropped.
+  size_t memory_count() const { return memory_count_; }
+  std::vector<std::string> memory_sources;
+  std::vector<OpInfo> ops{{}};  // by OpTag as used in this trace; 0 is "no op"
+  Losses losses;
+
+  TimeNs first_time() const;
+  TimeNs last_time() const;
+  size_t span_count() const;
+  size_t resident_bytes() const;
+  // Drops the spans of the oldest blocks until at most `budget` bytes remain; their sums stay, so they are still drawn.
+  // Spans that no run file holds are counted in losses.evicted_spans. Memory events and counters keep to a quarter of
+  // the budget each: old events of blocks that are free again go, old points lose every second one. Spans of
+  // [keep_begin, keep_end) stay whatever the budget says: somebody looks at them.
+  void evict(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);
+  void evict_spans(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);  // these alone
+  bool backed = false;                                                          // a run file holds every span
+  void shift_points(TimeNs by);  // of counters and memory events, for an importer that finds the origin last
+  void drop_points();            // counters and memory events, once they are in a file
+  // For a reader of run files: a block that is known by its sums only, and its spans when they have been read.
+  void add_stub(TrackId track, SpanBlock&& stub);
+  bool fill(TrackId track, size_t block, std::vector<Span>&& spans);  // false: not what was evicted
+
+ private:
+  SpanBlock& open_block(Track& track, const Span& span);
+  void insert_late(Track& track, const Span& span);
+  void evict_memory(size_t budget);
+  void thin_counters(size_t budget);
+
+  struct DetailHash {
+    size_t operator()(const Detail& d) const;
+  };
+  std::deque<std::string> names_;
+  std::unordered_map<std::string_view, NameId> name_ids_;
+  std::deque<Detail> details_{Detail{}};
+  std::unordered_map<Detail, DetailId, DetailHash> detail_ids_;
+  std::vector<Track> tracks_;
+  std::vector<CounterTrack> counters_;
+  std::deque<MemoryEvent> memory_;
+  size_t memory_count_ = 0;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,199 @@
+#include "profiling/trace/trace_batch.h"
+
+#include <algorithm>
+
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr int kMaxLanes = 4;
+
+void copy_ops(Trace& trace, const std::vector<BatchTrack>& tracks) {
+  OpTag highest = 0;
+  for (const BatchTrack& track : tracks) {
+    for (const Span& span : track.spans) highest = std::max(highest, span.op);
+  }
+  for (size_t tag = trace.ops.size(); tag <= highest; ++tag) trace.ops.push_back(op_info(static_cast<OpTag>(tag)));
+}
+
+void append_memory(Trace& trace, TraceBatch& batch) {
+  std::vector<uint8_t> source_of;
+  for (const std::string& source : batch.memory_sources) {
+    auto& known = trace.memory_sources;
+    auto at = std::find(known.begin(), known.end(), source);
+    if (at == known.end()) at = known.insert(known.end(), source);
+    source_of.push_back(static_cast<uint8_t>(at - known.begin()));
+  }
+  for (MemoryEvent& event : batch.memory) {
+    event.source = source_of[event.source];
+    trace.append_memory(event);
+  }
+}
+
+void add(Losses& to, const Losses& more) {
+  to.dropped_records += more.dropped_records;
+  to.invalid_records += more.invalid_records;
+  to.unjoined_kernels += more.unjoined_kernels;
+  to.evicted_spans += more.evicted_spans;
+}
+
+}  // namespace
+
+bool TraceBatch::empty() const {
+  return tracks.empty() && counters.empty() && memory.empty() && allocations.empty() && losses.dropped_records == 0 &&
+         losses.invalid_records == 0 && losses.unjoined_kernels == 0;
+}
+
+size_t TraceBatch::span_count() const {
+  size_t count = 0;
+  for (const BatchTrack& track : tracks) count += track.spans.size();
+  return count;
+}
+
+void append(Trace& trace, TraceBatch&& batch) {
+  copy_ops(trace, batch.tracks);
+  std::vector<NameId> names;
+  for (const std::string& name : batch.names) names.push_back(trace.intern(name));
+  std::vector<DetailId> details;
+  for (const Detail& detail : batch.details) details.push_back(trace.intern(detail));
+  for (BatchTrack& track : batch.tracks) {
+    for (Span& span : track.spans) {
+      span.name = names[static_cast<size_t>(span.name)];
+      span.detail = details[static_cast<size_t>(span.detail)];
+    }
+    trace.append(trace.track(track.kind, track.name, track.group, track.depth), track.spans);
+  }
+  for (const BatchCounter& counter : batch.counters) {
+    const TrackId id = trace.counter(counter.name, counter.unit);
+    for (const CounterPoint& point : counter.points) trace.append_counter(id, point);
+  }
+  append_memory(trace, batch);
+  add(trace.losses, batch.losses);
+}
+
+BatchBuilder::Name& BatchBuilder::name(std::string_view text) {
+  const auto [at, fresh] = names_.try_emplace(std::string(text));
+  if (fresh) at->second.text = &at->first;
+  return at->second;
+}
+
+size_t BatchBuilder::DetailHash::operator()(const Detail& d) const {
+  size_t hash = std::hash<std::string>{}(d.copy_kind);
+  const auto mix = [&hash](uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  };
+  for (int i = 0; i < 3; ++i) {
+    mix(static_cast<uint64_t>(d.grid[i]));
+    mix(static_cast<uint64_t>(d.block[i]));
+  }
+  mix(static_cast<uint64_t>(d.registers));
+  mix(static_cast<uint64_t>(d.static_shared));
+  mix(static_cast<uint64_t>(d.dynamic_shared));
+  mix(d.bytes);
+  return hash;
+}
+
+BatchBuilder::Shape& BatchBuilder::shape(const Detail& detail) {
+  const auto [at, fresh] = shapes_.try_emplace(detail);
+  if (fresh) at->second.detail = &at->first;
+  return at->second;
+}
+
+BatchBuilder::Row& BatchBuilder::row(TrackKind kind, std::string_view name, std::string_view group, int depth) {
+  for (const auto& row : rows_) {
+    if (row->kind == kind && row->depth == depth && row->name == name && row->group == group) return *row;
+  }
+  rows_.push_back(std::make_unique<Row>(Row{kind, std::string(name), std::string(group), depth, {}, nullptr, 0}));
+  return *rows_.back();
+}
+
+NameId BatchBuilder::add(Name& name) {
+  name.batch = batch_;
+  name.id = static_cast<NameId>(current_.names.size());
+  current_.names.push_back(*name.text);
+  return name.id;
+}
+
+DetailId BatchBuilder::add(Shape& shape) {
+  if (current_.details.size() > 0xffff) return DetailId{0};
+  shape.batch = batch_;
+  shape.id = static_cast<DetailId>(current_.details.size());
+  current_.details.push_back(*shape.detail);
+  return shape.id;
+}
+
+void BatchBuilder::counter(std::string_view name, std::string_view unit, CounterPoint point) {
+  for (BatchCounter& counter : current_.counters) {
+    if (counter.name == name) return counter.points.push_back(point);
+  }
+  current_.counters.push_back({std::string(name), std::string(unit), {point}});
+}
+
+uint8_t BatchBuilder::memory_source(std::string_view name) {
+  auto& sources = current_.memory_sources;
+  const auto at = std::find(sources.begin(), sources.end(), name);
+  if (at != sources.end()) return static_cast<uint8_t>(at - sources.begin());
+  sources.emplace_back(name);
+  return static_cast<uint8_t>(sources.size() - 1);
+}
+
+void BatchBuilder::allocations(const StepAllocations& more) {
+  for (auto at = current_.allocations.rbegin(); at != current_.allocations.rend() && at->step >= more.step; ++at) {
+    if (at->step != more.step || at->op != more.op) continue;
+    at->allocations += more.allocations;
+    at->frees += more.frees;
+    at->async_allocations += more.async_allocations;
+    at->async_frees += more.async_frees;
+    at->host_allocations += more.host_allocations;
+    at->host_frees += more.host_frees;
+    at->time_ns += more.time_ns;
+    at->bytes += more.bytes;
+    return;
+  }
+  current_.allocations.push_back(more);
+}
+
+size_t BatchBuilder::spans() const {
+  size_t count = 0;
+  for (const auto& row : rows_) count += row->spans.size();
+  return count;
+}
+
+// Kernels of one stream can overlap (programmatic launch, branches of a graph): the second one goes to a row below, so
+// that the spans of a row never overlap.
+void BatchBuilder::spread_overlaps(Row& row) {
+  size_t kept = 0;
+  for (Span& span : row.spans) {
+    const bool overlaps = span.start < row.end && row.depth + 1 < kMaxLanes;
+    if (!overlaps) {
+      row.end = std::max(row.end, span.end());
+      row.spans[kept++] = span;
+      continue;
+    }
+    if (!row.overflow) row.overflow = &this->row(row.kind, row.name, row.group, row.depth + 1);
+    row.overflow->spans.push_back(span);
+  }
+  row.spans.resize(kept);
+}
+
+TraceBatch BatchBuilder::finish() {
+  for (size_t i = 0; i < rows_.size(); ++i) {  // by index: spreading can add rows, which are then sorted in their turn
+    Row& row = *rows_[i];
+    if (row.spans.empty()) continue;
+    if (!std::ranges::is_sorted(row.spans, {}, &Span::start)) std::ranges::stable_sort(row.spans, {}, &Span::start);
+    if (row.kind == TrackKind::Stream) spread_overlaps(row);
+    const size_t usual = row.spans.size();
+    current_.tracks.push_back({row.kind, row.name, row.group, row.depth, std::move(row.spans)});
+    row.spans = {};
+    row.spans.reserve(usual);
+  }
+  TraceBatch done = std::move(current_);
+  current_ = {};
+  ++batch_;
+  return done;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,106 @@
+// What a collector gathered since it was last asked: self-contained, so that it moves between threads and into any
+// Trace.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/trace/trace.h"
+
+namespace ws::prof {
+
+// Calls that reached the driver's allocator during one step, by op.
+struct StepAllocations {
+  uint32_t step = 0;  // step + 1; 0: outside any step
+  OpTag op = kNoOp;
+  uint32_t allocations = 0, frees = 0;              // cudaMalloc and its like, cudaFree
+  uint32_t async_allocations = 0, async_frees = 0;  // cudaMallocAsync, cudaFreeAsync
+  uint32_t host_allocations = 0, host_frees = 0;    // pinned host memory
+  int64_t time_ns = 0;                              // the host spent in them
+  uint64_t bytes = 0;                               // asked for
+};
+
+struct BatchTrack {
+  TrackKind kind = TrackKind::Other;
+  std::string name, group;
+  int depth = 0;
+  std::vector<Span> spans;  // sorted by start
+};
+
+struct BatchCounter {
+  std::string name, unit;
+  std::vector<CounterPoint> points;
+};
+
+struct TraceBatch {
+  std::vector<std::string> names;  // what the spans' NameId counts into
+  std::vector<Detail> details{Detail{}};
+  std::vector<BatchTrack> tracks;
+  std::vector<BatchCounter> counters;
+  std::vector<MemoryEvent> memory;
+  std::vector<std::string> memory_sources;
+  std::vector<StepAllocations> allocations;
+  Losses losses;  // since the batch before
+
+  bool empty() const;
+  size_t span_count() const;
+};
+
+void append(Trace& trace, TraceBatch&& batch);
+
+// Gathers spans into batches. Names, tracks and details are looked up once and then used by reference; each batch
+// carries only those it uses.
+class BatchBuilder {
+ public:
+  struct Name {
+    const std::string* text = nullptr;
+    uint32_t batch = 0;
+    NameId id{};
+  };
+  struct Shape {
+    const Detail* detail = nullptr;
+    uint32_t batch = 0;
+    DetailId id{};
+  };
+  struct Row {
+    TrackKind kind;
+    std::string name, group;
+    int depth;
+    std::vector<Span> spans;
+    Row* overflow = nullptr;  // takes spans that overlap the one before
+    TimeNs end = 0;
+  };
+
+  Name& name(std::string_view text);
+  Shape& shape(const Detail& detail);
+  Row& row(TrackKind kind, std::string_view name, std::string_view group, int depth = 0);
+  NameId id(Name& name) { return name.batch == batch_ ? name.id : add(name); }
+  DetailId id(Shape& shape) { return shape.batch == batch_ ? shape.id : add(shape); }
+
+  void counter(std::string_view name, std::string_view unit, CounterPoint point);
+  uint8_t memory_source(std::string_view name);
+  void memory(const MemoryEvent& event) { current_.memory.push_back(event); }
+  void allocations(const StepAllocations& counts);
+  Losses& losses() { return current_.losses; }
+
+  size_t spans() const;
+  TraceBatch finish();  // the batch so far; a new one begins
+
+ private:
+  NameId add(Name& name);
+  DetailId add(Shape& shape);
+  void spread_overlaps(Row& row);
+  struct DetailHash {
+    size_t operator()(const Detail& detail) const;
+  };
+
+  uint32_t batch_ = 1;
+  TraceBatch current_;
+  std::unordered_map<std::string, Name> names_;
+  std::unordered_map<Detail, Shape, DetailHash> shapes_;
+  std::vector<std::unique_ptr<Row>> rows_;
+};
+
+}  // namespace ws::prof

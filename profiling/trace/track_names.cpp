@@ -1,0 +1,126 @@
+#include "profiling/trace/track_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace ws::prof {
+
+namespace {
+
+constexpr const char* kPlaces[] = {"pageable",      "pinned",         "device",  "array", "managed",
+                                   "device static", "managed static", "unknown", "host"};
+constexpr const char* kWaits[] = {"wait", "host waits for an event", "stream waits for an event",
+                                  "host waits for the stream", "host waits for the device"};
+struct SharedMetric {
+  std::string_view counter, metric;
+};
+constexpr SharedMetric kSharedMetrics[] = {{"SM active", "SMs Active [Throughput %]"},
+                                           {"tensor pipe active", "Tensor Active [Throughput %]"},
+                                           {"DRAM read", "DRAM Read Bandwidth [Throughput %]"},
+                                           {"DRAM write", "DRAM Write Bandwidth [Throughput %]"}};
+constexpr std::string_view kArrow = " → ", kChromeArrow = " -> ";
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+CopyEnds split(std::string_view text, std::string_view arrow) {
+  const size_t at = text.find(arrow);
+  if (at == std::string_view::npos) return {};
+  return {place_of(text.substr(0, at)), place_of(text.substr(at + arrow.size()))};
+}
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+}  // namespace
+
+int64_t number_in(std::string_view text, int64_t otherwise) {
+  const size_t begin = std::min(text.find_first_of("0123456789"), text.size());
+  int64_t number = otherwise;
+  std::from_chars(text.data() + begin, text.data() + text.size(), number);
+  return number;
+}
+
+RowThread thread_of_row(std::string_view row) {
+  constexpr std::string_view kCalls = "CUDA API, ";
+  std::string_view thread = row;
+  if (thread.starts_with(kCalls)) thread.remove_prefix(kCalls.size());
+  for (const std::string_view end : {" calls", " ranges"})
+    if (thread.ends_with(end)) thread.remove_suffix(end.size());
+  const size_t space = thread.rfind(' ');
+  if (space == thread.npos || (thread.size() == row.size() && !thread.starts_with("thread ")))
+    return {std::string(row)};
+  const std::string_view digits = thread.substr(space + 1);
+  if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) return {std::string(row)};
+  const int64_t number = number_in(digits, 0);
+  if (number <= 0 || number >= kThreads) return {std::string(row)};
+  return {std::string(thread.starts_with("thread ") ? thread : thread.substr(0, space)), number};
+}
+
+std::string stream_name(int64_t stream) { return "stream " + std::to_string(stream); }
+std::string waits_name(int64_t stream) { return stream < 0 ? "waits" : stream_name(stream) + " waits"; }
+
+const char* wait_name(int64_t type) { return kWaits[type >= 0 && type < std::ssize(kWaits) ? type : 0]; }
+
+int64_t wait_type(std::string_view name) {
+  const auto at = std::ranges::find(kWaits, name);
+  return at == std::end(kWaits) ? 0 : at - std::begin(kWaits);
+}
+
+std::string gpu_name(int64_t device) { return "GPU " + std::to_string(device); }
+
+CopyEnds copy_ends(std::string_view copy_kind) { return split(copy_kind, kArrow); }
+
+std::string copy_kind_text(CopyEnds ends) {
+  return std::string(place_name(ends.from)).append(kArrow).append(place_name(ends.to));
+}
+
+const char* place_name(MemoryPlace place) { return kPlaces[static_cast<size_t>(place)]; }
+std::string place_title(MemoryPlace place) {
+  std::string title = place_name(place);
+  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  return title;
+}
+
+MemoryPlace place_of(std::string_view word) {
+  const auto at = std::ranges::find(kPlaces, lower(word));
+  return at == std::end(kPlaces) ? MemoryPlace::Unknown : static_cast<MemoryPlace>(at - std::begin(kPlaces));
+}
+
+std::string chrome_copy_name(CopyEnds ends) {
+  const char from = on_host(ends.from) ? 'H' : 'D', to = on_host(ends.to) ? 'H' : 'D';
+  return std::string("Memcpy ") + from + "to" + to + " (" + place_title(ends.from) + std::string(kChromeArrow) +
+         place_title(ends.to) + ")";
+}
+
+CopyEnds ends_of_chrome_copy(std::string_view name) {
+  const size_t open = name.find('('), close = name.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
+  return split(name.substr(open + 1, close - open - 1), kChromeArrow);
+}
+
+std::string nsys_metric_name(std::string_view counter) {
+  const auto at = std::ranges::find(kSharedMetrics, counter, &SharedMetric::counter);
+  return at == std::end(kSharedMetrics) ? std::string() : std::string(at->metric);
+}
+
+std::string counter_of_nsys_metric(std::string_view metric) {
+  const auto at = std::ranges::find(kSharedMetrics, metric, &SharedMetric::metric);
+  return at == std::end(kSharedMetrics) ? std::string() : std::string(at->counter);
+}
+
+CallClass class_of_call(std::string_view name) {
+  if (contains(name, "Malloc") || contains(name, "MemAlloc") || contains(name, "HostAlloc"))
+    return {SpanKind::Alloc, Meaning::Allocation};
+  if (contains(name, "Free") && !contains(name, "FreeArray")) return {SpanKind::Free, Meaning::Allocation};
+  if (contains(name, "Synchronize") || contains(name, "EventQuery")) return {SpanKind::Sync, Meaning::Sync};
+  if (contains(name, "GraphLaunch")) return {SpanKind::GraphLaunch, Meaning::Launch};
+  if (contains(name, "Launch")) return {SpanKind::Api, Meaning::Launch};
+  if (contains(name, "Memcpy") || contains(name, "Memset")) return {SpanKind::Api, Meaning::Copy};
+  return {SpanKind::Api, Meaning::Other};
+}
+
+}  // namespace ws::prof

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 
 #include "engine/train/trainer.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/statistics.h"
 
 namespace ws::cli {
 namespace {
@@ -77,11 +77,9 @@ BenchResult bench_steps(const RunSpec& spec, const data::Dataset& data, const Be
   result.steps = steps_for(mill, options.seconds, spec.exec.launch == Launch::Graph ? spec.exec.graph_steps : 1);
   for (int i = 0; i < options.repeats; ++i)
     result.repeats_us.push_back(mill.run(result.steps) * 1e6 / static_cast<double>(result.steps));
-  std::vector<double> sorted = result.repeats_us;
-  std::ranges::sort(sorted);
-  result.median_us = std::midpoint(sorted[(sorted.size() - 1) / 2], sorted[sorted.size() / 2]);
-  result.least_us = sorted.front();
-  result.most_us = sorted.back();
+  result.median_us = median(result.repeats_us);
+  result.least_us = std::ranges::min(result.repeats_us);
+  result.most_us = std::ranges::max(result.repeats_us);
   result.samples_per_s = static_cast<double>(mill.batch()) * 1e6 / result.median_us;
   result.device = mill.device();
   return result;

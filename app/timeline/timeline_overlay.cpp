@@ -5,6 +5,7 @@
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/timeline/timeline_view.h"
+#include "profiling/base/statistics.h"
 
 namespace ws::app {
 namespace {
@@ -23,9 +24,7 @@ double usual_top(const std::vector<prof::LodRect>& rects, double ns_per_px) {
   std::vector<double> times;
   for (const auto& rect : rects) times.push_back(step_time(rect, ns_per_px));
   if (times.empty()) return 1;
-  const auto at = times.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(times.size() - 1) * 0.98);
-  std::nth_element(times.begin(), at, times.end());
-  return *at * 1.25;
+  return percentile(std::move(times), 0.98) * 1.25;
 }
 
 void flag(QPainter& painter, double x, int y, const QString& text, const QColor& fill, const QColor& ink,

@@ -16,28 +16,6 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-double percentile(std::vector<double> values, double share) {
-  if (values.empty()) return kUnknown;
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[static_cast<size_t>(at)];
-}
-
-// Of a percentile: what blocks of steps say of it, as neighbouring steps resemble each other.
-double half_width_of(const std::vector<double>& samples, double share) {
-  constexpr size_t kSteps = 20, kBlocksAtMost = 20, kFewest = 3;
-  const size_t blocks = std::min(kBlocksAtMost, samples.size() / kSteps);
-  if (blocks < kFewest) return half_width(samples);
-  std::vector<double> each;
-  for (size_t i = 0; i < blocks; ++i) {
-    const auto at = [&](size_t block) {
-      return samples.begin() + static_cast<std::ptrdiff_t>(samples.size() * block / blocks);
-    };
-    each.push_back(percentile({at(i), at(i + 1)}, share));
-  }
-  return prof::estimate(each).half_width;
-}
-
 bool has_choices(const Run& run) { return run.origin != RunOrigin::Imported || !run.spec.name.empty(); }
 
 // So many rows of a test set say no more of an accuracy; both are shares.
@@ -95,9 +73,9 @@ void add_times(Measures& m, const Run& run, const RunSample& s, double reached) 
   const double us = step_us(run, s), noise = step_half_width(run, s), samples = rows_of_a_step(run) * 1e6 / us;
   m.group(QObject::tr("Time"));
   m.add(QObject::tr("step, mean"), "µs", us, Better::Lower, 1, noise);
-  m.add(QObject::tr("step, median"), "µs", percentile(s.step_us, 0.5), Better::Lower, 1, half_width_of(s.step_us, 0.5));
+  m.add(QObject::tr("step, median"), "µs", percentile(s.step_us, 0.5), Better::Lower, 1, percentile_of_blocks(s.step_us, 0.5).half_width);
   m.add(QObject::tr("step, 99th percentile"), "µs", percentile(s.step_us, 0.99), Better::Lower, 1,
-        half_width_of(s.step_us, 0.99));
+        percentile_of_blocks(s.step_us, 0.99).half_width);
   // As far as a step that takes so much longer brings it down: where noise is large, up is further than down.
   m.add(QObject::tr("throughput"), QObject::tr("samples/s"), samples, Better::Higher, 0,
         samples * noise / (us + noise));
@@ -133,9 +111,9 @@ double rows_of_a_step(const Run& run) {
 
 // From the steps that were traced; of a run without them from when its losses came in.
 double step_half_width(const Run& run, const RunSample& sample) {
-  if (sample.traced()) return half_width(sample.step_us);
+  if (sample.traced()) return interval_of_blocks(sample.step_us).half_width;
   const auto pace = [](const StepPoint& p) { return prof::Pace{p.step, p.wall_s}; };
-  return prof::pace_half_width_us(run.steps, pace);
+  return mean_with_interval(prof::pace_stretches_us(run.steps, pace)).half_width;
 }
 
 double driver_calls(const Run& run) {
@@ -157,7 +135,7 @@ std::vector<MeasureValue> measures_of(const Run& run, const RunSample& s, double
   m.group(QObject::tr("GPU and host"));
   m.add(QObject::tr("kernels a step"), "", s.traced() ? s.kernels_per_step : kUnknown, Better::Lower, 1);
   const double busy = busy_share(s);
-  m.add(QObject::tr("busy"), "%", busy, Better::Higher, 1, busy * half_width(s.step_us) / step_us(run, s));
+  m.add(QObject::tr("busy"), "%", busy, Better::Higher, 1, busy * interval_of_blocks(s.step_us).half_width / step_us(run, s));
   add_gpu(m, run, s);
   // Less than nothing is noise.
   m.add(QObject::tr("tracing costs"), "%", run.overheadMeasured() ? 100 * std::max(run.overhead_share, 0.0) : kUnknown,

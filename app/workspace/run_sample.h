@@ -5,7 +5,6 @@
 
 namespace ws::app {
 
-using prof::half_width;
 using prof::step_window;
 using prof::StepWindowNs;
 using prof::work_key;

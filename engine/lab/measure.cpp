@@ -8,6 +8,7 @@
 
 #include "engine/executor/executor.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/statistics.h"
 
 namespace ws::lab {
 namespace {
@@ -15,16 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kSplits = 10;  // calls that are timed by events
-
-double percentile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return percentile(values, 0.5);
-}
 
 // Steady: the half-width of the 95 % interval of the mean is under one per cent.
 bool steady(const std::vector<double>& seconds) {
@@ -65,8 +56,7 @@ class Timing {
       if (device.size() >= 3 && spent() > 2 * spec_.seconds_per_point) break;
     }
     if (device.empty()) return;
-    std::ranges::sort(device);
-    point.device_s = percentile(device, 0.5);
+    point.device_s = median(device);
     point.device_low_s = percentile(device, 0.05);
     point.device_high_s = percentile(device, 0.95);
     point.copy_s = median(copy), point.compute_s = median(compute);
@@ -115,8 +105,7 @@ void time_point(const LabSpec& spec, Workload& work, LabPoint& point, const std:
   std::vector<double> host = timing.host();
   if (host.empty()) return;
   point.repeats = static_cast<int>(host.size());
-  std::ranges::sort(host);
-  point.median_s = percentile(host, 0.5);
+  point.median_s = median(host);
   point.low_s = percentile(host, 0.05);
   point.high_s = percentile(host, 0.95);
   if (info(point.way).gpu)

@@ -1,4 +1,5 @@
 #include "profiling/analysis/step_finder.h"
+#include "profiling/base/statistics.h"
 
 #include <algorithm>
 
@@ -97,10 +98,9 @@ void StepFinder::settle() {
     kept_ += kernels.size();
   }
   if (4 * kept_ <= 3 * most_kept_ || allocations_.empty()) return;
-  const auto middle = allocations_.begin() + static_cast<std::ptrdiff_t>(allocations_.size() / 2);
-  std::ranges::nth_element(allocations_, middle);  // many calls, few kernels
+  const TimeNs middle = middle_value(allocations_);  // many calls, few kernels
   kept_ -= allocations_.size();
-  settle_allocations({}, *middle + 1);
+  settle_allocations({}, middle + 1);
   kept_ += allocations_.size();
 }
 

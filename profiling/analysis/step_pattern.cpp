@@ -1,4 +1,5 @@
 #include "profiling/analysis/step_pattern.h"
+#include "profiling/base/statistics.h"
 
 #include <algorithm>
 #include <cctype>
@@ -65,8 +66,7 @@ size_t find_phase(std::span<const SeenKernel> kernels, size_t first, size_t peri
       if (i > 0) gaps.push_back(kernels[i].start - kernels[i - 1].end);
     }
     if (gaps.empty()) continue;
-    std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
-    if (gaps[gaps.size() / 2] > longest) longest = gaps[gaps.size() / 2], best = offset;
+    if (const TimeNs gap = middle_value(gaps); gap > longest) longest = gap, best = offset;
   }
   return first + best;
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "profiling/analysis/waterfall.h"
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/base/statistics.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t kMostSpans = 30'000, kPiece = 100;
 constexpr size_t kLongRow = 20, kLongestRow = 300;
-constexpr size_t kBlocks = 20;  // of steps, for the noise
 
 const Track* steps_track(const Trace& trace) {
   for (const Track& track : trace.tracks())
@@ -119,13 +118,8 @@ struct Breaks {
       strides.push_back(int64_t{steps[i + 1].step} - int64_t{steps[i].step});
     }
     if (gaps.empty()) return;
-    const auto middle = [](std::vector<TimeNs>& values) {
-      const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-      std::nth_element(values.begin(), at, values.end());
-      return *at;
-    };
-    stride = std::max<int64_t>(1, middle(strides));
-    pause = std::max({8 * middle(gaps), 2 * middle(lengths), TimeNs{20'000}});
+    stride = std::max<int64_t>(1, middle_value(strides));
+    pause = std::max({8 * middle_value(gaps), 2 * middle_value(lengths), TimeNs{20'000}});
   }
   bool between(const Span& before, const Span& after) const {
     if (before.step > 0) {
@@ -312,16 +306,6 @@ StepSample sample_steps(const Trace& trace, double steps_per_epoch) {
 std::string work_key(const Trace& trace, const Span& span) {
   const bool work = is_kernel(span) || span.span_kind() == SpanKind::Op;
   return key_of(trace, span.name, work ? span.op : kNoOp);
-}
-
-double half_width(const std::vector<double>& samples) {
-  if (samples.size() < 2 * kBlocks) return samples.size() < 2 ? 0 : estimate(samples).half_width;
-  std::vector<double> means(kBlocks, 0);
-  for (size_t block = 0; block < kBlocks; ++block) {
-    const size_t from = samples.size() * block / kBlocks, to = samples.size() * (block + 1) / kBlocks;
-    for (size_t i = from; i < to; ++i) means[block] += samples[i] / static_cast<double>(to - from);
-  }
-  return estimate(means).half_width;
 }
 
 StepWindowNs longest_traced(const Trace& trace, StepWindowNs within) {

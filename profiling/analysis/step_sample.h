@@ -56,10 +56,6 @@ void add_parts(StepSample& sample, const Trace& trace, TimeNs begin, TimeNs end)
 std::string work_key(const Trace& trace, const Span& span);
 inline constexpr std::string_view kOpKey = "op ";  // how the work_key of a kernel begins that has an op
 
-// Half the width of the 95 % interval of the mean. Steps next to each other resemble each other, so that their spread
-// says too little: means of blocks of steps are compared instead.
-double half_width(const std::vector<double>& samples);
-
 // Where a step begins and ends: the next one's start, unless a pause or an evaluation lies between. The nearest step
 // when this one was not traced; an empty window when none was.
 StepWindowNs step_window(const Trace& marks, int64_t step);

@@ -1,4 +1,5 @@
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/base/statistics.h"
 
 #include <cmath>
 
@@ -202,9 +203,7 @@ TimeNs step_period(const Trace& marks) {
     return periods.size() < kPeriods;
   });
   if (periods.empty()) return next ? static_cast<TimeNs>(next->duration) : 0;
-  const auto middle = periods.begin() + static_cast<std::ptrdiff_t>(periods.size() / 2);
-  std::nth_element(periods.begin(), middle, periods.end());
-  return *middle;
+  return middle_value(periods);
 }
 
 void copy_trace(const Trace& from, TimeRange range, Trace& to) {

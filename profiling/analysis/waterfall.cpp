@@ -64,7 +64,7 @@ int64_t sum(const MeaningTimes& times) {
   return total;
 }
 
-MetricDelta metric(std::string name, std::string unit, Estimate a, Estimate b) {
+MetricDelta metric(std::string name, std::string unit, Interval a, Interval b) {
   MetricDelta delta{std::move(name), std::move(unit), a, b};
   delta.delta = b.value - a.value;
   delta.noise = std::hypot(a.half_width, b.half_width);
@@ -72,17 +72,17 @@ MetricDelta metric(std::string name, std::string unit, Estimate a, Estimate b) {
   return delta;
 }
 
-Estimate exact(double value) { return {value, 0}; }
+Interval exact(double value) { return {value, 0}; }
 
 // Of the steps that were compared; their spread between blocks of steps is the noise.
-Estimate step_length(const StepSample& sample) {
-  if (!sample.traced()) return estimate({});
-  return {sample.mean_step_us(), half_width(sample.step_us)};
+Interval step_length(const StepSample& sample) {
+  if (!sample.traced()) return {};
+  return {sample.mean_step_us(), interval_of_blocks(sample.step_us).half_width};
 }
 
-Estimate whole_run(const RunData& run) {
+Interval whole_run(const RunData& run) {
   const auto pace = [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; };
-  return {run.summary.us_per_step, pace_half_width_us(run.metrics, pace)};
+  return {run.summary.us_per_step, mean_with_interval(pace_stretches_us(run.metrics, pace)).half_width};
 }
 
 // The newest steps without pauses and evaluations; of a trace that names no steps, the longest part without a rest of
@@ -103,10 +103,10 @@ StepSample sample_of(const RunData& run) {
 
 std::vector<MetricDelta> metric_deltas(const RunData& a, const StepSample& x, const RunData& b, const StepSample& y) {
   std::vector<MetricDelta> rows;
-  const auto add = [&](const char* name, const char* unit, Estimate of_a, Estimate of_b) {
+  const auto add = [&](const char* name, const char* unit, Interval of_a, Interval of_b) {
     if (!std::isnan(of_a.value) && !std::isnan(of_b.value)) rows.push_back(metric(name, unit, of_a, of_b));
   };
-  const auto add_known = [&](const char* name, const char* unit, Estimate of_a, Estimate of_b) {
+  const auto add_known = [&](const char* name, const char* unit, Interval of_a, Interval of_b) {
     if (of_a.value != 0 && of_b.value != 0) add(name, unit, of_a, of_b);  // imports leave them at 0
   };
   add("step time", "µs", step_length(x), step_length(y));
@@ -121,12 +121,6 @@ std::vector<MetricDelta> metric_deltas(const RunData& a, const StepSample& x, co
   add("final loss", "", exact(a.summary.final_loss), exact(b.summary.final_loss));
   add("final accuracy", "", exact(a.summary.final_accuracy), exact(b.summary.final_accuracy));
   return rows;
-}
-
-// For 95%, two-sided.
-double student_t(size_t freedom) {
-  constexpr double kSmall[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
-  return freedom <= std::size(kSmall) ? kSmall[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
 }
 
 bool traced(const RunData& run) { return run.trace.span_count() > 0; }
@@ -188,49 +182,6 @@ double driver_calls_per_step(const RunSummary& run) {
 }
 
 bool overhead_measured(const RunSummary& run) { return run.overhead_share != 0 || run.overhead_spread > 0; }
-
-Estimate estimate(const std::vector<double>& samples) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  if (samples.empty()) return {nan, nan};
-  double mean = 0, squares = 0;
-  for (const double sample : samples) mean += sample;
-  mean /= static_cast<double>(samples.size());
-  for (const double sample : samples) squares += (sample - mean) * (sample - mean);
-  if (samples.size() < 2) return {mean, 0};
-  const double n = static_cast<double>(samples.size());
-  return {mean, student_t(samples.size() - 1) * std::sqrt(squares / (n - 1) / n)};
-}
-
-PaceSpread::PaceSpread(Pace first, Pace last)
-    : first_(first),
-      before_(first),
-      mean_s_((last.wall_s - first.wall_s) / std::max(1.0, last.step - first.step)),
-      steps_(std::max(1.0, last.step - first.step)),
-      ends_(kStretches) {}
-
-void PaceSpread::add(Pace seen) {
-  // What came before a wait was the last of its kind.
-  if (const double steps = seen.step - before_.step; steps > 0 && !seen_together(before_, seen, mean_s_)) {
-    const double share = (before_.step - first_.step) / steps_;
-    if (share >= 0 && share < 1) ends_[static_cast<size_t>(share * kStretches)] = before_;
-  }
-  before_ = seen;
-}
-
-// The first stretch warms up; the last one ends where the run does.
-double PaceSpread::half_width_us() const {
-  constexpr size_t kFewest = 6;
-  std::vector<Pace> ends;
-  for (const Pace& end : ends_)
-    if (end.step > first_.step) ends.push_back(end);
-  ends.push_back(before_);
-  std::vector<double> us;
-  for (size_t i = 1; i < ends.size(); ++i)
-    if (const double steps = ends[i].step - ends[i - 1].step; steps > 0)
-      us.push_back((ends[i].wall_s - ends[i - 1].wall_s) * 1e6 / steps);
-  std::erase_if(us, [](double value) { return !std::isfinite(value); });
-  return us.size() < kFewest ? 0 : estimate(us).half_width;
-}
 
 std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b) {
   std::map<std::string, KernelDelta> rows;

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "profiling/analysis/pace.h"
 #include "profiling/analysis/step_sample.h"
+#include "profiling/base/statistics.h"
 #include "profiling/trace/run_data.h"
 
 namespace ws::prof {
@@ -34,46 +36,9 @@ bool splits_compare(const StepSample& a, const StepSample& b);
 double driver_calls_per_step(const RunSummary& run);
 bool overhead_measured(const RunSummary& run);  // whether tracing was compared with stretches without it
 
-// A measured value with the half width of its 95% interval; NaN: not measured.
-struct Estimate {
-  double value, half_width;
-};
-Estimate estimate(const std::vector<double>& samples);  // of the mean
-
-// When a step's loss was seen, on a clock that stands still while the run is evaluated or rests.
-struct Pace {
-  double step = 0, wall_s = 0;
-};
-// Whether both were seen at once, in a run of that mean time per step, whatever time lay between them.
-inline bool seen_together(Pace before, Pace after, double mean_s) {
-  return after.wall_s - before.wall_s < mean_s * (after.step - before.step) / 2;
-}
-// The spread of a run's time per step, from when its losses were seen: what there is of a run without a trace. Losses
-// come many at a time, so only the last of those that came together says how far the run was.
-class PaceSpread {
- public:
-  PaceSpread(Pace first, Pace last);
-  void add(Pace seen);  // in order, from the first to the last
-  // Half the width of the 95 % interval of the time per step, from stretches of the run; 0: there are too few.
-  double half_width_us() const;
-
- private:
-  static constexpr size_t kStretches = 40;
-  Pace first_, before_;
-  double mean_s_, steps_;
-  std::vector<Pace> ends_;  // of stretches; 0 steps: nothing came in it
-};
-template <class Points, class ToPace>
-double pace_half_width_us(const Points& points, ToPace to_pace) {
-  if (points.empty()) return 0;
-  PaceSpread spread(to_pace(points.front()), to_pace(points.back()));
-  for (const auto& point : points) spread.add(to_pace(point));
-  return spread.half_width_us();
-}
-
 struct MetricDelta {
   std::string name, unit;
-  Estimate a, b;
+  Interval a, b;
   double delta = 0, noise = 0;  // the 95% interval of the difference is delta ± noise
   bool beyond_noise = false;
 };

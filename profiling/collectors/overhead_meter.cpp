@@ -2,18 +2,9 @@
 
 #include <algorithm>
 
+#include "profiling/base/statistics.h"
+
 namespace ws::prof {
-
-namespace {
-
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<size_t>(at);
-  const size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
-
-}  // namespace
 
 bool OverheadMeter::step(int64_t number, int64_t now_ns) {
   if (stage_step_ < 0 ||
@@ -73,7 +64,8 @@ Overhead OverheadMeter::result() const {
   }
   if (sorted.empty()) return {};
   std::ranges::sort(sorted);
-  return {static_cast<int>(sorted.size()), quantile(sorted, 0.5), quantile(sorted, 0.25), quantile(sorted, 0.75)};
+  const auto at = [&sorted](double share) { return percentile_of_sorted(sorted, share); };
+  return {static_cast<int>(sorted.size()), at(0.5), at(0.25), at(0.75)};
 }
 
 }  // namespace ws::prof

@@ -239,10 +239,10 @@ void CompareTest::noiseComesFromTheRunsOwnSpread() {
     rough.push_back(100 + 20 * ((i * 7919) % 13) / 13.0);
     drifting.push_back(100 + i / 100);  // neighbours are alike: the spread between single steps would not show it
   }
-  QVERIFY(half_width(calm) < half_width(rough));
-  QVERIFY(half_width(drifting) > 2);
-  QVERIFY(half_width(drifting) > 5 * prof::estimate(drifting).half_width);
-  QCOMPARE(half_width({}), 0.0);
+  QVERIFY(interval_of_blocks(calm).half_width < interval_of_blocks(rough).half_width);
+  QVERIFY(interval_of_blocks(drifting).half_width > 2);
+  QVERIFY(interval_of_blocks(drifting).half_width > 5 * mean_with_interval(drifting).half_width);
+  QCOMPARE(interval_of_blocks({}).half_width, 0.0);
 }
 
 void CompareTest::runsWithoutATraceHaveNoiseToo() {

@@ -53,13 +53,6 @@ TEST(Compare, CausesSumToTheDifferenceExactly) {
   }
 }
 
-TEST(Compare, IntervalsOfKnownSamples) {
-  const Estimate e = estimate({1, 2, 3, 4, 5});
-  EXPECT_DOUBLE_EQ(e.value, 3);
-  EXPECT_NEAR(e.half_width, 1.9634, 0.001);
-  EXPECT_TRUE(std::isnan(estimate({}).value));
-}
-
 TEST(Compare, TwoRunsOfWhichOneIsFaster) {
   RunData a, b;
   a.summary.name = "direct";
@@ -236,7 +229,8 @@ TEST(Compare, TracesAreSplitByOpAsByKind) {
 }
 
 double spread(const std::vector<Metric>& metrics) {
-  return pace_half_width_us(metrics, [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; });
+  const auto pace = [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; };
+  return mean_with_interval(pace_stretches_us(metrics, pace)).half_width;
 }
 
 // A recording in windows that were too short for steps: what lies between them is not idle.

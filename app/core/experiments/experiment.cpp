@@ -12,6 +12,7 @@
 
 #include "app/core/runs/traced_training.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/base/statistics.h"
 
 namespace ws::app {
 
@@ -122,13 +123,6 @@ void keep_rows(const fs::path& folder, const std::vector<TrialRun>& rows) {
   std::string text;
   for (const TrialRun& row : rows) text += to_json(row).dump() + "\n";
   if (!text.empty()) prof::write_whole((folder / "results.jsonl").string(), text);
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 template <class Get>

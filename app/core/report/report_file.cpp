@@ -33,8 +33,8 @@ void take_curves(const std::vector<prof::Metric>& metrics, const std::vector<pro
     run.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
   std::erase_if(run.accuracy, [](const ReportRun::Point& p) { return std::isnan(p.value); });
   const auto pace = [](const prof::Metric& m) { return prof::Pace{static_cast<double>(m.step), m.wall_s}; };
-  run.half_width_us =
-      run.sample.traced() ? prof::half_width(run.sample.step_us) : prof::pace_half_width_us(metrics, pace);
+  run.half_width_us = run.sample.traced() ? interval_of_blocks(run.sample.step_us).half_width
+                                          : mean_with_interval(prof::pace_stretches_us(metrics, pace)).half_width;
 }
 
 ReportRun run_of(const prof::RunSummary& s, const std::string& path) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "app/text/units.h"
+#include "profiling/base/statistics.h"
 
 namespace ws::app {
 namespace {
@@ -98,10 +99,8 @@ std::optional<Measured> measured(const TrialResult& trial, Outcome outcome) {
   for (const TrialRun& run : trial.runs)
     if (const double v = value_of(run, outcome); run.status != "failed" && std::isfinite(v)) values.push_back(v);
   if (values.empty()) return std::nullopt;
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  const double median = values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-  return Measured{median, values.front(), values.back(), static_cast<int>(values.size())};
+  const auto [least, most] = std::ranges::minmax(values);
+  return Measured{median(values), least, most, static_cast<int>(values.size())};
 }
 
 QString state_of(const TrialResult& trial) {

@@ -1,0 +1,40 @@
+#include "profiling/analysis/pace.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ws::prof {
+
+PaceSpread::PaceSpread(Pace first, Pace last)
+    : first_(first),
+      before_(first),
+      mean_s_((last.wall_s - first.wall_s) / std::max(1.0, last.step - first.step)),
+      steps_(std::max(1.0, last.step - first.step)),
+      ends_(kStretches) {}
+
+void PaceSpread::add(Pace seen) {
+  // What came before a wait was the last of its kind.
+  if (const double steps = seen.step - before_.step; steps > 0 && !seen_together(before_, seen, mean_s_)) {
+    const double share = (before_.step - first_.step) / steps_;
+    if (share >= 0 && share < 1) ends_[static_cast<size_t>(share * kStretches)] = before_;
+  }
+  before_ = seen;
+}
+
+// The first stretch warms up; the last one ends where the run does.
+std::vector<double> PaceSpread::stretches_us() const {
+  constexpr size_t kFewest = 6;
+  std::vector<Pace> ends;
+  for (const Pace& end : ends_)
+    if (end.step > first_.step) ends.push_back(end);
+  ends.push_back(before_);
+  std::vector<double> us;
+  for (size_t i = 1; i < ends.size(); ++i)
+    if (const double steps = ends[i].step - ends[i - 1].step; steps > 0)
+      us.push_back((ends[i].wall_s - ends[i - 1].wall_s) * 1e6 / steps);
+  std::erase_if(us, [](double value) { return !std::isfinite(value); });
+  if (us.size() < kFewest) us.clear();
+  return us;
+}
+
+}  // namespace ws::prof

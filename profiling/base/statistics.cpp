@@ -1,0 +1,76 @@
+#include "profiling/base/statistics.h"
+
+#include <cmath>
+#include <iterator>
+
+namespace ws {
+namespace {
+
+constexpr size_t kBlocks = 20;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> block_of(const std::vector<double>& samples, size_t block, size_t blocks) {
+  const auto at = [&](size_t i) { return samples.begin() + static_cast<std::ptrdiff_t>(samples.size() * i / blocks); };
+  return {at(block), at(block + 1)};
+}
+
+double mean(const std::vector<double>& samples) {
+  double sum = 0;
+  for (const double sample : samples) sum += sample;
+  return sum / static_cast<double>(samples.size());
+}
+
+}  // namespace
+
+double percentile_of_sorted(const std::vector<double>& sorted, double share) {
+  if (sorted.empty()) return kUnknown;
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<size_t>(at);
+  const size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+double percentile(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  return percentile_of_sorted(values, share);
+}
+
+double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }
+
+double student_t(size_t freedom) {
+  constexpr double kSmall[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+  return freedom <= std::size(kSmall) ? kSmall[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
+}
+
+Interval mean_with_interval(const std::vector<double>& samples) {
+  if (samples.empty()) return {};
+  const double middle = mean(samples), n = static_cast<double>(samples.size());
+  if (samples.size() < 2) return {middle, 0};
+  double squares = 0;
+  for (const double sample : samples) squares += (sample - middle) * (sample - middle);
+  return {middle, student_t(samples.size() - 1) * std::sqrt(squares / (n - 1) / n)};
+}
+
+Interval interval_of_blocks(const std::vector<double>& samples) {
+  if (samples.size() < 2 * kBlocks) return mean_with_interval(samples);
+  std::vector<double> means;
+  for (size_t i = 0; i < kBlocks; ++i) means.push_back(mean(block_of(samples, i, kBlocks)));
+  return {mean(samples), mean_with_interval(means).half_width};
+}
+
+Interval percentile_of_blocks(const std::vector<double>& samples, double share) {
+  constexpr size_t kSamples = 20, kFewest = 3;  // of a block; of blocks
+  const double value = percentile(samples, share);
+  const size_t blocks = std::min(kBlocks, samples.size() / kSamples);
+  if (blocks < kFewest) return {value, interval_of_blocks(samples).half_width};
+  std::vector<double> each;
+  for (size_t i = 0; i < blocks; ++i) each.push_back(percentile(block_of(samples, i, blocks), share));
+  return {value, mean_with_interval(each).half_width};
+}
+
+Difference difference(const Interval& baseline, const Interval& candidate) {
+  const double delta = candidate.value - baseline.value, noise = std::hypot(baseline.half_width, candidate.half_width);
+  return {delta, noise, std::abs(delta) > noise};
+}
+
+}  // namespace ws

@@ -80,4 +80,6 @@ QString time_axis_text(double us) {
   return fixed_text(us / 1e6, 2) + " s";
 }
 
+QChar run_letter(int slot) { return QChar('A' + slot % 8); }
+
 }  // namespace ws::app

@@ -17,5 +17,6 @@ struct ByteUnit {
 };
 ByteUnit byte_unit(double largest);  // of an axis that reaches so far: KiB, MiB or GiB
 QString time_axis_text(double us);   // "27.1 µs", "1.84 ms"
+QChar run_letter(int slot);          // 'A' for slot 0: ticked runs have letters and colours
 
 }  // namespace ws::app

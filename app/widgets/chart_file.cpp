@@ -15,8 +15,7 @@
 #include <cmath>
 
 #include "app/widgets/theme.h"
-#include "app/core/report/report.h"
-#include "app/workspace/run.h"
+#include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {
@@ -145,18 +144,6 @@ QString ask_and_write(QWidget* parent, ChartPicture chart) {
   if (picture && !ask_size(parent, chart, scale, path.endsWith(".png", Qt::CaseInsensitive))) return {};
   write_chart(chart, path, scale);
   return QObject::tr("Written: %1").arg(QFileInfo(path).fileName());
-}
-
-QString run_caption(const Run& run) {
-  QStringList parts{run.title};
-  if (run.origin != RunOrigin::Imported)
-    parts << QObject::tr("%1, batch %2, %3, %4")
-                 .arg(QString::fromStdString(run.spec.data.name),
-                      QString::fromStdString(field_text(run.spec, "train.batch")),
-                      QString::fromStdString(field_text(run.spec, "exec.precision")), short_title(run.spec));
-  if (!run.device.isEmpty()) parts << run.device;
-  const QString letter = run.slot >= 0 ? QString(run_letter(run.slot)) + "  " : QString();
-  return letter + parts.join(QStringLiteral(" · "));
 }
 
 }  // namespace ws::app

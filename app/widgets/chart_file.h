@@ -12,8 +12,6 @@ class QWidget;
 
 namespace ws::app {
 
-class Run;
-
 struct ChartPicture {
   QString name;     // proposed for the file
   QString caption;  // what it shows, of which run, on which machine
@@ -25,8 +23,6 @@ struct ChartPicture {
 void write_chart(const ChartPicture& chart, const QString& path, double scale = 2);  // throws Failure
 // Asks for the name, the size and the scale. Returns what to say, empty when nothing was chosen; throws Failure.
 QString ask_and_write(QWidget* parent, ChartPicture chart);
-
-QString run_caption(const Run& run);  // "A direct · MNIST, batch 64, fp32 · NVIDIA H200"
 
 // Writes under another name first: `write` gets that name and says whether it went well. Throws Failure.
 void write_in_place(const QString& path, const std::function<bool(const QString& temporary)>& write);

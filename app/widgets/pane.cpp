@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "app/widgets/theme.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 

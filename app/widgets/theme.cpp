@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include "app/widgets/fonts.h"
+#include "app/text/units.h"
 
 // The resources live in a static library: they must be asked for by name, outside of any namespace.
 static void load_resources() { Q_INIT_RESOURCE(resources); }
@@ -257,7 +258,5 @@ QString meaning_name(prof::Meaning meaning) {
                                       "allocation",     "sync",      "launch", "idle",      "other"};
   return QString::fromLatin1(names[static_cast<int>(meaning)]);
 }
-
-QChar run_letter(int slot) { return QChar('A' + slot % 8); }
 
 }  // namespace ws::app

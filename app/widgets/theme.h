@@ -63,6 +63,5 @@ void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled = tr
 void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill);
 QBrush meaning_brush(prof::Meaning meaning);
 QString meaning_name(prof::Meaning meaning);  // "matrix product"
-QChar run_letter(int slot);
 
 }  // namespace ws::app

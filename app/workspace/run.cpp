@@ -6,6 +6,7 @@
 
 #include "app/workspace/run_loader.h"
 #include "app/text/qt_text.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 namespace {
@@ -149,6 +150,18 @@ QString short_title(const RunSpec& spec) {
 QString spec_subtitle(const RunSpec& spec) {
   return QString::fromStdString(spec.data.name) + " · " + text(to_string(spec.model.init)) + " · " +
          text(to_string(spec.exec.precision));
+}
+
+QString run_caption(const Run& run) {
+  QStringList parts{run.title};
+  if (run.origin != RunOrigin::Imported)
+    parts << QObject::tr("%1, batch %2, %3, %4")
+                 .arg(QString::fromStdString(run.spec.data.name),
+                      QString::fromStdString(field_text(run.spec, "train.batch")),
+                      QString::fromStdString(field_text(run.spec, "exec.precision")), short_title(run.spec));
+  if (!run.device.isEmpty()) parts << run.device;
+  const QString letter = run.slot >= 0 ? QString(run_letter(run.slot)) + "  " : QString();
+  return letter + parts.join(QStringLiteral(" · "));
 }
 
 QString weights_path(const QString& run_path) { return run_path + ".wsck"; }

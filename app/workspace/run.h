@@ -135,6 +135,7 @@ class Run : public QObject {
 // "graph · arena · epilogue": what tells this run from another at a glance.
 QString short_title(const RunSpec& spec);
 QString spec_subtitle(const RunSpec& spec);
+QString run_caption(const Run& run);            // "A direct · MNIST, batch 64, fp32 · NVIDIA H200"
 RunSpec spec_now(const Run& run);               // with the changes made in mid-run
 QString weights_path(const QString& run_path);  // where the weights lie that a run ended with
 

@@ -3,6 +3,7 @@
 #include "app/core/runs/plan_times.h"
 #include "app/widgets/theme.h"
 #include "app/timeline/block_label.h"
+#include "app/text/units.h"
 
 namespace ws::app::details {
 

@@ -13,6 +13,7 @@
 #include "app/workspace/run_library.h"
 #include "app/window/main_window.h"
 #include "app/window/screenshot.h"
+#include "app/window/window_layout.h"
 #include "profiling/base/version.h"
 
 namespace {
@@ -116,11 +117,12 @@ int main(int argc, char** argv) {
   QApplication::setWindowIcon(QIcon(":/icons/warpscope.svg"));
   MainWindow window(parser.isSet("runs") ? parser.value("runs") : RunLibrary::defaultFolder());
   if (parser.isSet("screenshot")) return take_screenshot(window, parser);
-  window.restoreLayout();
+  window.windowLayout()->restore();
   prepare(window, parser);
   window.show();
   for (const QString& path : parser.positionalArguments()) window.openFile(path);
-  if (parser.isSet("train")) window.whenDevice([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
+  if (parser.isSet("train"))
+    window.workspace()->device()->whenKnown([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
   const int code = QApplication::exec();
   // What was left still has its thread, which may hang in a driver: nothing is torn down under it.
   if (!window.leftBehind()) return code;

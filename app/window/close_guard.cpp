@@ -1,11 +1,10 @@
-// A window that is closed while something goes on: it asks, says what it waits for, and never stands still.
+#include "app/window/close_guard.h"
+
 #include <QMessageBox>
 #include <QPushButton>
 #include <QTimer>
 
 #include "app/window/finishing_box.h"
-#include "app/window/main_window.h"
-#include "app/window/status_line.h"
 
 namespace ws::app {
 namespace {
@@ -25,7 +24,7 @@ Waiting waiting_for(const RunLibrary& library) {
   return w;
 }
 
-Waiting waiting_for(const MainWindow::Chore& chore) {
+Waiting waiting_for(const Chore& chore) {
   Waiting w;
   w.title = QObject::tr("Stopping…");
   w.what = [chore](qint64 seconds) {
@@ -40,18 +39,22 @@ Waiting waiting_for(const MainWindow::Chore& chore) {
 
 }  // namespace
 
-const MainWindow::Chore* MainWindow::chore() const {
+CloseGuard::CloseGuard(QWidget* window, Workspace& workspace) : window_(window), workspace_(workspace) {}
+
+bool CloseGuard::leftBehind() const { return left_ || TrainingSession::leftBehind(); }
+
+const Chore* CloseGuard::chore() const {
   for (const Chore& chore : chores_)
     if (!chore.what().isEmpty()) return &chore;
   return nullptr;
 }
 
-bool MainWindow::askToStop() {
-  const Chore* other = session_.busy() ? nullptr : chore();
+bool CloseGuard::askToStop() {
+  const Chore* other = workspace_.session()->busy() ? nullptr : chore();
   QMessageBox box(QMessageBox::Question, other ? tr("Something is running") : tr("A run is training"),
                   other ? tr("%1 Stop it and close? %2").arg(other->what(), other->kept)
                         : tr("Stop training and close? The run so far is kept."),
-                  QMessageBox::NoButton, this);
+                  QMessageBox::NoButton, window_);
   box.setObjectName("closeInMidRun");
   QPushButton* stop = box.addButton(tr("Stop and close"), QMessageBox::AcceptRole);
   QPushButton* keep = box.addButton(other ? tr("Let it run") : tr("Keep training"), QMessageBox::RejectRole);
@@ -60,18 +63,18 @@ bool MainWindow::askToStop() {
   return box.clickedButton() == stop;
 }
 
-bool MainWindow::mayClose(std::function<void()> then) {
-  if (recording_.busy()) {
-    say(tr("A program is being recorded: end it, or stop it with Run › Stop, then close."), true);
+bool CloseGuard::mayClose(std::function<void()> then) {
+  if (workspace_.recording()->busy()) {
+    workspace_.say(tr("A program is being recorded: end it, or stop it with Run › Stop, then close."), true);
     return false;
   }
   if (finishing_) return false;
   if (left_) return true;
-  if ((session_.busy() || chore()) && !askToStop()) return false;
-  if (session_.busy()) {
-    session_.stop();
-    waitToClose(waiting_for(session_), std::move(then));
-    connect(finishing_, &FinishingBox::leftUnfinished, &session_, &Session::leave);
+  if ((workspace_.session()->busy() || chore()) && !askToStop()) return false;
+  if (workspace_.session()->busy()) {
+    workspace_.session()->stop();
+    waitToClose(waiting_for(*workspace_.session()), std::move(then));
+    connect(finishing_, &FinishingBox::leftUnfinished, workspace_.session(), &TrainingSession::leave);
     return false;
   }
   if (const Chore* running = chore()) {
@@ -79,24 +82,24 @@ bool MainWindow::mayClose(std::function<void()> then) {
     waitToClose(waiting_for(*running), std::move(then));
     return false;
   }
-  if (library_.work().isEmpty()) return true;
-  waitToClose(waiting_for(library_), std::move(then));
+  if (workspace_.library()->work().isEmpty()) return true;
+  waitToClose(waiting_for(*workspace_.library()), std::move(then));
   return false;
 }
 
-void MainWindow::waitToClose(Waiting waiting, std::function<void()> then) {
-  setWindowTitle(tr("%1 – Warpscope").arg(waiting.title));
-  say(waiting.title, false);
-  auto* box = new FinishingBox(std::move(waiting), this);
+void CloseGuard::waitToClose(Waiting waiting, std::function<void()> then) {
+  window_->setWindowTitle(tr("%1 – Warpscope").arg(waiting.title));
+  workspace_.say(waiting.title, false);
+  auto* box = new FinishingBox(std::move(waiting), window_);
   finishing_ = box;
-  connect(box, &QObject::destroyed, this, [this] { setWindowTitle(tr("Warpscope")); });
+  connect(box, &QObject::destroyed, this, [this] { window_->setWindowTitle(tr("Warpscope")); });
   const auto end = [this, box] {
     box->hide();
     box->deleteLater();
     finishing_.clear();
   };
   connect(box, &FinishingBox::stayOpen, this, [this, end] {
-    say(session_.busy() ? tr("The run is being stopped; the window stays open.") : QString(), false);
+    workspace_.say(workspace_.session()->busy() ? tr("The run is being stopped; the window stays open.") : QString(), false);
     end();
   });
   connect(box, &FinishingBox::over, this, [this, end, then] {
@@ -104,7 +107,7 @@ void MainWindow::waitToClose(Waiting waiting, std::function<void()> then) {
     QMetaObject::invokeMethod(this, then, Qt::QueuedConnection);
   });
   connect(box, &FinishingBox::leftUnfinished, this, [this, end, then] {
-    if (session_.busy()) return;  // it says itself when it has been left
+    if (workspace_.session()->busy()) return;  // it says itself when it has been left
     left_ = true;
     end();
     QMetaObject::invokeMethod(this, then, Qt::QueuedConnection);

@@ -15,7 +15,7 @@ namespace ws::app {
 namespace {
 
 // Training has ended once there is a summary; the thread then folds the run file.
-QString what_ends(const Session& session) {
+QString what_ends(const TrainingSession& session) {
   const Run* run = session.run();
   if (!run || run->summary) return QObject::tr("The run file is being written.");
   return wants_cuda(run->spec) && run->device.contains("NVIDIA") ? QObject::tr("The GPU ends the step that it is in.")
@@ -24,7 +24,7 @@ QString what_ends(const Session& session) {
 
 }  // namespace
 
-Waiting waiting_for(const Session& session) {
+Waiting waiting_for(const TrainingSession& session) {
   Waiting w;
   w.title = QObject::tr("Finishing “%1”…").arg(session.run()->title);
   w.what = [&session](qint64 seconds) {

@@ -10,7 +10,7 @@ class QPushButton;
 
 namespace ws::app {
 
-class Session;
+class TrainingSession;
 
 struct Waiting {
   QString title;                                // "Finishing “MNIST”…"
@@ -19,7 +19,7 @@ struct Waiting {
   int patience_ms = 5000;       // after which there is a way out
   QString leave, what_is_left;  // its button, and what it means
 };
-Waiting waiting_for(const Session& session);
+Waiting waiting_for(const TrainingSession& session);
 
 class FinishingBox : public QDialog {
   Q_OBJECT

@@ -6,98 +6,82 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QLabel>
-#include <QMenu>
+#include <QMenuBar>
+#include <QMessageBox>
 #include <QMimeData>
-#include <QPlainTextEdit>
-#include <QProcess>
+#include <QSettings>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
 #include <QVBoxLayout>
+#include <algorithm>
 
-#include "app/widgets/table_style.h"
-#include "app/pages/library/runs_panel.h"
-#include "app/pages/setup/setup_panel.h"
+#include "app/widgets/command_palette.h"
 #include "app/widgets/theme.h"
-#include "app/text/units.h"
-#include "app/pages/live/live_page.h"
+#include "app/window/device_corner.h"
+#include "app/window/dock_column.h"
+#include "app/window/key_list.h"
 #include "app/window/notice_bar.h"
+#include "app/window/program_actions.h"
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
+#include "app/window/status_text.h"
 #include "app/window/tab_strip.h"
-#include "app/window/tabs.h"
 #include "app/window/top_bar.h"
+#include "app/window/window_layout.h"
+#include "app/window/window_menus.h"
 
 namespace ws::app {
 
 MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
-    : QMainWindow(parent),
-      library_(runs_folder),
-      session_(runs_folder),
-      recording_(runs_folder),
-      gpu_lost_(ws::gpu_lost) {
-  restarter_ = [](const QStringList& arguments) {
-    return QProcess::startDetached(QCoreApplication::applicationFilePath(), arguments);
-  };
+    : QMainWindow(parent), workspace_(runs_folder), guard_(this, workspace_) {
   setWindowTitle(tr("Warpscope"));
   setMinimumSize(1100, 680);
   setAcceptDrops(true);
   buildCentre();
-  buildMenus();
-  add_tabs(*this);
-  connectSession();
+  const AllPages pages = make_all_pages(workspace_);
+  addPages(pages);
+  layout_ = new WindowLayout(workspace_, {this, bar_, columns_, docks_, tabs_}, pages);
+  programs_ = new ProgramActions(this, workspace_, notice_, &guard_);
+  buildMenus(pages);
+  connectWorkspace();
+  connectPages();
   connectBar();
+  connectStart();
   resize(1600, 960);
-  lookForDevice();
-  library_.refresh();
+  showDevice();
+  workspace_.device()->start();
+  workspace_.library()->refresh();
   showRuns();
-  refreshBars();
 }
 
-MainWindow::~MainWindow() { session_.stopAndWait(10'000); }
+MainWindow::~MainWindow() { workspace_.session()->stopAndWait(10'000); }
 
 void MainWindow::buildCentre() {
   auto* centre = new QWidget(this);
   auto* column = new QVBoxLayout(centre);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  bar_ = new TopBar(centre);
-  column->addWidget(bar_);
+  bar_ = new TopBar(workspace_.choices(), centre);
   notice_ = new NoticeBar(centre);
-  column->addWidget(notice_);
-  auto* row = new QHBoxLayout;
-  row->setSpacing(0);
   left_rail_ = new SideRail(true, centre);
   right_rail_ = new SideRail(false, centre);
   columns_ = new QSplitter(centre);
   columns_->setHandleWidth(1);
   columns_->setChildrenCollapsible(false);
-  setup_ = new SetupPanel(columns_);
-  setup_button_ = left_rail_->add(tr("Setup"));
-  setup_button_->setChecked(true);
-  connect(setup_button_, &QAbstractButton::toggled, setup_, &QWidget::setVisible);
-  buildTabStrip();
-  buildSidePanels();
-  columns_->setSizes({312, 1200, 296});
-  columns_->setStretchFactor(1, 1);
+  status_ = new StatusLine(centre);
+  auto* row = new QHBoxLayout;
+  row->setSpacing(0);
   row->addWidget(left_rail_);
   row->addWidget(columns_, 1);
   row->addWidget(right_rail_);
+  column->addWidget(bar_);
+  column->addWidget(notice_);
   column->addLayout(row, 1);
-  status_ = new StatusLine(centre);
   column->addWidget(status_);
   setCentralWidget(centre);
-  live_stack_ = new QStackedWidget(pages_);
-  start_ = new StartPage(live_stack_);
-  live_ = new LivePage(&cursor_, live_stack_);
-  live_stack_->addWidget(start_);
-  live_stack_->addWidget(live_);
-  connect(tabs_, &QTabBar::currentChanged, this, &MainWindow::showTab);
-  addTab(
-      tr("Live"), live_stack_, [this](const std::vector<Run*>& runs) { live_->setRuns(runs); }, true);
-  addSidePanel(tr("Log"), log_panel_, false);
+  device_ = new DeviceCorner(menuBar());
 }
 
 void MainWindow::buildTabStrip() {
@@ -107,253 +91,216 @@ void MainWindow::buildTabStrip() {
   stack->setSpacing(0);
   strip_ = new TabStrip(middle);
   tabs_ = strip_->tabs();
-  tab_menu_ = new QMenu(tr("Tab"), this);
-  tab_menu_->setObjectName("tabs");
   pages_ = new QStackedWidget(middle);
+  live_stack_ = new QStackedWidget(pages_);
+  start_ = new StartPage(live_stack_);
+  live_stack_->addWidget(start_);
   stack->addWidget(strip_);
   stack->addWidget(pages_, 1);
 }
 
-void MainWindow::buildSidePanels() {
-  right_ = new QSplitter(Qt::Vertical, columns_);
-  right_->setHandleWidth(1);
-  runs_ = new RunsPanel(&library_, right_);
-  runs_->setMinimumWidth(214);
-  addSidePanel(tr("Runs"), runs_, true);
-  buildLog();
+void MainWindow::addPages(const AllPages& pages) {
+  columns_->addWidget(pages.setup.widget);
+  setup_button_ = left_rail_->add(pages.setup.title);
+  setup_button_->setChecked(true);
+  connect(setup_button_, &QAbstractButton::toggled, pages.setup.widget, &QWidget::setVisible);
+  buildTabStrip();
+  docks_ = new DockColumn(right_rail_, columns_);
+  for (const Page& dock : pages.docks) docks_->add(dock);
+  live_ = pages.tabs.front().widget;
+  live_stack_->addWidget(live_);
+  connect(tabs_, &QTabBar::currentChanged, this, &MainWindow::showTab);
+  for (const Page& page : pages.tabs) addTab(page, page.widget == live_ ? live_stack_ : page.widget);
+  for (const Page* page : pages.each()) {
+    if (page->open) openers_.push_back(page->open);
+    for (const Chore& chore : page->chores) guard_.add(chore);
+  }
 }
 
-void MainWindow::buildLog() {
-  log_panel_ = new QWidget(right_);
-  auto* title = new QLabel(tr("Log"), log_panel_);
-  style_panel_title(*title);
-  title->setFont(ui_font(12.5, 600));
-  log_ = new QPlainTextEdit(log_panel_);
-  log_->setStyleSheet(
-      "QPlainTextEdit { border: 1px solid transparent; background: transparent; }"
-      "QPlainTextEdit:focus { border: 1px solid palette(highlight); }");
-  log_->setPlaceholderText(tr("Starts, changes and problems are listed here."));
-  log_->setReadOnly(true);
-  log_->setFont(mono_font(11));
-  log_->setMaximumBlockCount(2000);
-  log_->setAccessibleName(tr("Log"));
-  auto* column = new QVBoxLayout(log_panel_);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  column->addWidget(title);
-  column->addWidget(log_);
+void MainWindow::addTab(Page page, QWidget* shown) {
+  if (page.picker) page.picker = bar_->keepPicker(page.picker);
+  tab_list_.push_back(page);
+  pages_->addWidget(shown);
+  tabs_->addTab(page.title);
 }
 
-int MainWindow::addTab(const QString& name, QWidget* page, ShowRuns show_runs, bool with_setup, QWidget* picker) {
-  if (picker) picker = bar_->keepPicker(picker);
-  tab_list_.push_back({name, std::move(show_runs), picker, with_setup});
-  pages_->addWidget(page);
-  const int index = tabs_->addTab(name);
-  QAction* show = tab_menu_->addAction(name, this, [this, index] { tabs_->setCurrentIndex(index); });
-  if (index < 9) show->setShortcut(QKeySequence(QString("Ctrl+%1").arg(index + 1)));
-  return index;
-}
-
-void MainWindow::addSidePanel(const QString& name, QWidget* panel, bool open, ShowRuns show_runs) {
-  right_->addWidget(panel);
-  right_->setStretchFactor(right_->count() - 1, right_->count() == 1 ? 3 : 1);
-  panel->setAutoFillBackground(true);
-  panel->setBackgroundRole(QPalette::Base);
-  RailButton* button = right_rail_->add(name);
-  button->setChecked(open);
-  panel->setVisible(open);
-  sides_.push_back({name, panel, button, std::move(show_runs)});
-  connect(button, &QAbstractButton::clicked, this, [this] { sides_by_hand_ = true; });
-  connect(button, &QAbstractButton::toggled, this, [this, panel](bool on) {
-    panel->setVisible(on);
-    bool any = false;
-    for (const Side& side : sides_) any = any || side.button->isChecked();
-    right_->setVisible(any);
+void MainWindow::buildMenus(const AllPages& pages) {
+  auto* menus = new WindowMenus(menuBar(), tabs_, {setup_button_, docks_->button("Runs")}, pages);
+  connect(menus, &WindowMenus::openWanted, this, &MainWindow::chooseFile);
+  connect(menus, &WindowMenus::recordWanted, programs_, &ProgramActions::askForProgram);
+  connect(menus, &WindowMenus::saveCopyWanted, this, &MainWindow::saveCopy);
+  connect(menus, &WindowMenus::quitWanted, this, &QWidget::close);
+  connect(menus, &WindowMenus::trainWanted, this, &MainWindow::train);
+  connect(menus, &WindowMenus::stopWanted, &workspace_, &Workspace::stop);
+  connect(menus, &WindowMenus::stepWanted, this, &MainWindow::stepOnce);
+  connect(menus, &WindowMenus::trainAgainWanted, this, &MainWindow::trainAgain);
+  connect(menus, &WindowMenus::themeWanted, this, &MainWindow::toggleTheme);
+  connect(menus, &WindowMenus::fullScreenWanted, this, [this] { isFullScreen() ? showNormal() : showFullScreen(); });
+  connect(menus, &WindowMenus::followWanted, workspace_.cursor(), &TimeCursor::toggleFollow);
+  connect(menus, &WindowMenus::commandsWanted, this, [this] { (new CommandPalette(menuBar(), this))->open(); });
+  connect(menus, &WindowMenus::keysWanted, this, &MainWindow::showKeys);
+  connect(menus, &WindowMenus::startPageWanted, this, [this] {
+    tabs_->setCurrentIndex(0);
+    workspace_.library()->tickOnly({});
   });
+  connect(menus, &WindowMenus::aboutWanted, this, &MainWindow::showAbout);
 }
 
-void MainWindow::setTabNote(int tab, const QString& note) {
-  const QString& name = tab_list_[static_cast<size_t>(tab)].name;
-  tabs_->setTabText(tab, note.isEmpty() ? name : name + "  " + note);
-}
-
-void MainWindow::remember(const QString& key, std::function<QByteArray()> save,
-                          std::function<void(const QByteArray&)> restore) {
-  kept_.push_back({key, std::move(save), std::move(restore)});
-}
-
-void MainWindow::showTab(int index) {
-  if (index < 0 || index >= static_cast<int>(tab_list_.size())) return;
-  const Tab& tab = tab_list_[static_cast<size_t>(index)];
-  pages_->setCurrentIndex(index);
-  setup_button_->setChecked(tab.setup);
-  bar_->setPicker(tab.picker);
-  if (tab.show_runs) tab.show_runs(library_.ticked());
-  refreshBars();
-}
-
-void MainWindow::connectSession() {
-  connect(&session_, &Session::started, this, &MainWindow::runStarted);
-  connect(&session_, &Session::ended, this, &MainWindow::runEnded);
-  connect(&session_, &Session::stateChanged, this, [this] {
-    refreshSetup();
+void MainWindow::connectWorkspace() {
+  TrainingSession* session = workspace_.session();
+  connect(session, &TrainingSession::started, this, &MainWindow::runStarted);
+  connect(session, &TrainingSession::stateChanged, this, &MainWindow::refreshBars);
+  connect(workspace_.library(), &RunLibrary::workChanged, this, &MainWindow::refreshBars);
+  connect(workspace_.library(), &RunLibrary::tickedChanged, this, &MainWindow::showRuns);
+  connect(workspace_.device(), &DeviceProbe::known, this, [this](const DeviceInfo* info) {
+    showDevice();
+    start_->setDevice(info);
     refreshBars();
   });
-  connect(&session_, &Session::failed, this, [this](const QString& sentence) { say(sentence, true); });
-  connect(&recording_, &ProgramRecording::failed, this, [this](const QString& sentence) { say(sentence, true); });
-  connect(&recording_, &ProgramRecording::ended, this, &MainWindow::recorded);
-  connect(&library_, &RunLibrary::failed, this, [this](const QString& sentence) { say(sentence, true); });
-  connect(&library_, &RunLibrary::exported, this,
-          [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
-  connect(&library_, &RunLibrary::imported, this,
-          [this](const Run* run) { say(tr("Imported: %1").arg(run->title), false); });
-  connect(&library_, &RunLibrary::workChanged, this, &MainWindow::refreshBars);
-  connect(&library_, &RunLibrary::tickedChanged, this, &MainWindow::showRuns);
-  connect(runs_, &RunsPanel::openFile, this, &MainWindow::chooseFile);
-  connect(runs_, &RunsPanel::picked, this, &MainWindow::refreshBars);
-  connect(runs_, &RunsPanel::useChoices, this, [this](Run* run) { setup_->setSpec(run->spec); });
-  connect(setup_, &SetupPanel::apply, &session_, &Session::change);
+  connect(layout_, &WindowLayout::compactChanged, this, &MainWindow::showDevice);
+  connect(programs_, &ProgramActions::aboutToRestart, layout_, &WindowLayout::remember);
+}
+
+void MainWindow::connectPages() {
+  connect(&workspace_, &Workspace::said, this, &MainWindow::tell);
+  connect(&workspace_, &Workspace::openWanted, this, &MainWindow::openFile);
+  connect(&workspace_, &Workspace::fileWanted, this, &MainWindow::chooseFile);
+  connect(&workspace_, &Workspace::picked, this, &MainWindow::refreshBars);
+  connect(&workspace_, &Workspace::liveWanted, this, [this] { tabs_->setCurrentIndex(0); });
+  connect(&workspace_, &Workspace::frontWanted, this,
+          [this](const QObject* page) { tabs_->setCurrentIndex(tabOf(page)); });
+  connect(&workspace_, &Workspace::tabNoted, this,
+          [this](const QObject* page, const QString& note) { setTabNote(tabOf(page), note); });
+}
+
+void MainWindow::connectBar() {
+  TimeCursor* cursor = workspace_.cursor();
+  connect(bar_, &TopBar::trainClicked, this, &MainWindow::train);
+  connect(bar_, &TopBar::stopClicked, &workspace_, &Workspace::stop);
+  connect(bar_, &TopBar::stepClicked, this, &MainWindow::stepOnce);
+  connect(bar_, &TopBar::followClicked, cursor, &TimeCursor::setFollow);
+  connect(cursor, &TimeCursor::followChanged, bar_, &TopBar::setFollow);
+  connect(bar_, &TopBar::findClicked, &workspace_, &Workspace::findInTimeline);
+  connect(bar_, &TopBar::themeClicked, this, &MainWindow::toggleTheme);
+}
+
+void MainWindow::connectStart() {
   connect(start_, &StartPage::start, this, &MainWindow::startFrom);
   connect(start_, &StartPage::openFile, this, &MainWindow::chooseFile);
   connect(start_, &StartPage::commands, this, &MainWindow::showKeys);
   connect(start_, &StartPage::ownData, this, [this] {
     setup_button_->setChecked(true);
-    setup_->set("data.name", "csv");
-    say(tr("Name the file and the column to predict under Data, then press Train."), false);
+    workspace_.choices()->set("data.name", "csv");
+    workspace_.say(tr("Name the file and the column to predict under Data, then press Train."), false);
   });
 }
 
-void MainWindow::connectBar() {
-  connect(bar_, &TopBar::trainClicked, this, &MainWindow::train);
-  connect(bar_, &TopBar::stopClicked, this, [this] { session_.stop(), recording_.stop(); });
-  connect(bar_, &TopBar::stepClicked, this, [this] {
-    if (session_.busy()) return session_.stepOnce();
-    StartRequest request{setup_->spec(), {}, bar_->traceLevel(), true};
-    if (session_.start(request)) session_.stepOnce();
-  });
-  connect(bar_, &TopBar::followClicked, &cursor_, &TimeCursor::setFollow);
-  connect(&cursor_, &TimeCursor::followChanged, bar_, &TopBar::setFollow);
-  connect(bar_, &TopBar::themeClicked, this, &MainWindow::toggleTheme);
-  connect(bar_, &TopBar::traceLevelPicked, &session_, &Session::setTraceLevel);
-  connect(bar_, &TopBar::traceExtrasPicked, &session_, &Session::setTraceExtras);
+int MainWindow::tabOf(const QObject* page) const {
+  const auto at = std::find_if(tab_list_.begin(), tab_list_.end(), [page](const Page& p) { return p.widget == page; });
+  return at == tab_list_.end() ? -1 : static_cast<int>(at - tab_list_.begin());
+}
+
+void MainWindow::setTabNote(int tab, const QString& note) {
+  if (tab < 0) return;
+  const QString& name = tab_list_[static_cast<size_t>(tab)].title;
+  tabs_->setTabText(tab, note.isEmpty() ? name : name + "  " + note);
+}
+
+void MainWindow::showTab(int index) {
+  if (index < 0 || index >= static_cast<int>(tab_list_.size())) return;
+  const Page& tab = tab_list_[static_cast<size_t>(index)];
+  pages_->setCurrentIndex(index);
+  setup_button_->setChecked(tab.with_setup);
+  bar_->setPicker(tab.picker);
+  if (tab.show_runs) tab.show_runs(workspace_.library()->ticked());
+  refreshBars();
 }
 
 void MainWindow::train() {
-  if (session_.busy()) return session_.paused() ? session_.resume() : session_.pause();
-  session_.start({setup_->spec(), {}, bar_->traceLevel(), false});
+  TrainingSession* session = workspace_.session();
+  if (session->busy()) return session->paused() ? session->resume() : session->pause();
+  workspace_.train(workspace_.choices()->spec());
+}
+
+void MainWindow::stepOnce() {
+  TrainingSession* session = workspace_.session();
+  const Choices& choices = *workspace_.choices();
+  if (session->busy() || session->start({choices.spec(), {}, choices.traceLevel(), true})) session->stepOnce();
 }
 
 void MainWindow::trainAgain() {
-  const Run* run = shownRun();
-  if (!run || session_.busy()) return;
-  setup_->setSpec(run->spec);
-  session_.start({run->spec, run->title, bar_->traceLevel(), false});
+  const Run* run = workspace_.shownRun();
+  if (!run || workspace_.session()->busy()) return;
+  workspace_.choices()->setSpec(run->spec);
+  workspace_.train(run->spec, run->title);
 }
 
 void MainWindow::startFrom(int start_index) {
-  if (!info_) return whenDevice([this, start_index] { startFrom(start_index); });
-  if (session_.busy()) return say(tr("A run is training: stop it first."), true);
-  library_.tickOnly({});
-  std::vector<StartRequest> requests = starts()[static_cast<size_t>(start_index)].requests(info_->cuda);
-  setup_->setSpec(requests.front().spec);
-  session_.startAll(std::move(requests));
+  const DeviceInfo* device = workspace_.device()->info();
+  if (!device) return workspace_.device()->whenKnown([this, start_index] { startFrom(start_index); });
+  if (workspace_.session()->busy()) return workspace_.say(tr("A run is training: stop it first."), true);
+  workspace_.library()->tickOnly({});
+  std::vector<StartRequest> requests = starts()[static_cast<size_t>(start_index)].requests(device->cuda);
+  workspace_.choices()->setSpec(requests.front().spec);
+  workspace_.session()->startAll(std::move(requests));
 }
 
 // The new run gets the next free letter; the oldest gives its place up when all eight are taken.
 void MainWindow::runStarted(Run* run) {
+  RunLibrary* library = workspace_.library();
   status_->say({}, false);
   notice_->dismiss();
-  if (!(run->spec == setup_->spec())) setup_->setSpec(run->spec);
-  library_.adopt(run);
-  const auto ticked = library_.ticked();
+  if (!(run->spec == workspace_.choices()->spec())) workspace_.choices()->setSpec(run->spec);
+  library->adopt(run);
+  const auto ticked = library->ticked();
   if (ticked.size() >= 8)
-    library_.setTicked(
+    library->setTicked(
         *std::min_element(ticked.begin(), ticked.end(), [](Run* a, Run* b) { return a->created < b->created; }), false);
-  library_.setTicked(run, true);
-  cursor_.clearCursor();
-  cursor_.setFollow(true);
-  if (watched_) disconnect(watched_, &Run::changed, this, nullptr);
-  watched_ = run, logged_ = 0;
-  connect(run, &Run::changed, this, [this, run] {
-    showLog(run);
-    refreshBars();
-    runs_->model()->repaintLive();
-  });
-  if (compact_ && !sides_by_hand_)
-    for (const Side& side : sides_) side.button->setChecked(false);
+  library->setTicked(run, true);
+  workspace_.cursor()->clearCursor();
+  workspace_.cursor()->setFollow(true);
+  connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
+  layout_->makeRoom();
   live_stack_->setCurrentWidget(live_);
-  log_->appendPlainText(tr("%1  started: %2").arg(run->created.toString("HH:mm:ss"), run->title));
-}
-
-void MainWindow::runEnded(Run* run) {
-  if (run == watched_) showLog(run);
-  const Summary& s = *run->summary;
-  log_->appendPlainText(tr("%1  %2: %3, %4 steps, %5 µs a step")
-                            .arg(QDateTime::currentDateTime().toString("HH:mm:ss"), run->title,
-                                 QString::fromUtf8(to_string(s.status).data()), count_text(s.steps),
-                                 us_text(s.us_per_step)));
-}
-
-// As it comes, so that a full disk is known while there is still something to do about it.
-void MainWindow::showLog(Run* run) {
-  for (; logged_ < run->log.size(); ++logged_) {
-    const QString& line = run->log[logged_];
-    if (line.contains("run file is not written any further"))
-      say(line, true);
-    else
-      log_->appendPlainText("          " + line);
-  }
-}
-
-Run* MainWindow::shownRun() const {
-  if (session_.busy()) return session_.run();
-  if (Run* picked = runs_->current()) return picked;
-  const auto ticked = library_.ticked();
-  return ticked.empty() ? nullptr : ticked.front();
 }
 
 void MainWindow::showRuns() {
-  const auto ticked = library_.ticked();
+  const auto ticked = workspace_.library()->ticked();
   for (Run* run : ticked)  // what a file holds comes later
     if (!run->live() || run->recording)
       connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
-  live_stack_->setCurrentWidget(ticked.empty() && !session_.busy() ? static_cast<QWidget*>(start_) : live_);
+  const bool nothing = ticked.empty() && !workspace_.session()->busy();
+  live_stack_->setCurrentWidget(nothing ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();
   if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs)
     tab_list_[static_cast<size_t>(index)].show_runs(ticked);
-  for (const Side& side : sides_)
-    if (side.show_runs) side.show_runs(ticked);
-  refreshSetup();
+  docks_->showRuns(ticked);
   refreshBars();
 }
 
-void MainWindow::refreshSetup() {
-  Run* live = session_.busy() ? session_.run() : nullptr;
-  std::optional<RunSpec> running;
-  if (live) {
-    running = live->spec;
-    for (const Change& change : live->changes) set_field(*running, change.key, change.to);
-  }
-  setup_->setLive(running);
-  std::optional<RunSpec> other;
-  QChar letter;
-  for (Run* run : library_.ticked())
-    if (run != live && !other && run->origin != RunOrigin::Imported)  // another program's run was given no choices
-      other = run->spec, letter = run_letter(run->slot);
-  setup_->setOther(other, letter);
+void MainWindow::showDevice() {
+  device_->show(workspace_.device()->info(), layout_->compact());
+  device_->move(width() - device_->width(), 0);
+  device_->raise();
 }
 
-void MainWindow::say(const QString& sentence, bool problem) {
+void MainWindow::refreshBars() {
+  const TrainingSession& session = *workspace_.session();
+  bar_->showRun(workspace_.shownRun(), session.busy(), session.paused(), static_cast<int>(session.waiting()));
+  show_status(*status_, workspace_);
+  status_->setKeys(live_->isVisible()
+                       ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
+                       : tr("[Ctrl R] trains with the choices on the left · [?] keys"));
+}
+
+void MainWindow::tell(const QString& sentence, bool problem) {
   status_->say(sentence, problem);
   if (sentence.isEmpty()) return notice_->dismiss();
-  log_->appendPlainText(QDateTime::currentDateTime().toString("HH:mm:ss  ") + sentence);
-  if (!problem) return;
-  if (gpu_lost_()) return offerRestart(sentence);
-  notice_->tell(sentence);
+  if (problem && !programs_->offerRestartIfGpuLost(sentence)) notice_->tell(sentence);
 }
 
 void MainWindow::chooseFile() {
-  const QString path = QFileDialog::getOpenFileName(this, tr("Open a run"), library_.folder(),
+  const QString path = QFileDialog::getOpenFileName(this, tr("Open a run"), workspace_.library()->folder(),
                                                     tr("Warpscope runs (*.wsrun);;All files (*)"));
   if (!path.isEmpty()) openFile(path);
 }
@@ -361,23 +308,63 @@ void MainWindow::chooseFile() {
 void MainWindow::openFile(const QString& path) {
   const QString suffix = QFileInfo(path).suffix().toLower();
   if (suffix == "wsrun") {
-    if (Run* run = library_.open(path)) library_.setTicked(run, true);
+    if (Run* run = workspace_.library()->open(path)) workspace_.library()->setTicked(run, true);
     return;
   }
-  for (const auto& opener : openers_)
-    if (opener(path)) return;
+  for (const auto& open : openers_)
+    if (open(path)) return;
   if (suffix == "csv") {
-    setup_->set("data.name", "csv");
-    setup_->set("data.path", path);
-    return say(tr("Name the column to predict under Data, then press Train."), false);
+    workspace_.choices()->set("data.name", "csv");
+    workspace_.choices()->set("data.path", path);
+    return workspace_.say(tr("Name the column to predict under Data, then press Train."), false);
   }
-  if (suffix != "json")
-    return say(tr("%1: not a run, a trace or a table that can be read here.").arg(QFileInfo(path).fileName()), true);
+  if (suffix == "json") return openChoices(path);
+  workspace_.say(tr("%1: not a run, a trace or a table that can be read here.").arg(QFileInfo(path).fileName()), true);
+}
+
+void MainWindow::openChoices(const QString& path) {
   try {
-    setup_->setSpec(load_spec(path.toStdString()));
+    workspace_.choices()->setSpec(load_spec(path.toStdString()));
   } catch (const std::exception& problem) {
-    say(QString::fromUtf8(problem.what()), true);
+    workspace_.say(QString::fromUtf8(problem.what()), true);
   }
+}
+
+void MainWindow::saveCopy() {
+  const Run* run = workspace_.shownRun();
+  if (!run) return workspace_.say(tr("There is no ended run to save."), true);
+  const QString to = QFileDialog::getSaveFileName(
+      this, tr("Save a copy"), QString(run->title).replace('/', '-') + ".wsrun", tr("Warpscope runs (*.wsrun)"));
+  if (!to.isEmpty()) saveCopyTo(to);
+}
+
+void MainWindow::saveCopyTo(const QString& path) {
+  Run* run = workspace_.shownRun();
+  if (!run || run->live() || run->path.isEmpty()) return workspace_.say(tr("There is no ended run to save."), true);
+  workspace_.library()->exportRun(run, path.endsWith(".wsrun") ? path : path + ".wsrun");
+}
+
+void MainWindow::toggleTheme() {
+  const ThemeName name = theme().dark() ? ThemeName::Light : ThemeName::Dark;
+  set_theme(*qApp, name);
+  QSettings().setValue("theme", name == ThemeName::Dark ? "dark" : "light");
+  bar_->refreshIcons();
+  notice_->refreshIcon();
+  start_->setDevice(workspace_.device()->info());
+  workspace_.choices()->edit(RunSpec(workspace_.choices()->spec()));  // Setup is painted again
+  showRuns();
+}
+
+void MainWindow::showKeys() {
+  KeyList list(menuBar(), this);
+  list.exec();
+}
+
+void MainWindow::showAbout() {
+  QMessageBox::about(this, tr("About Warpscope"),
+                     tr("<b>Warpscope %1</b><p>Trains small networks on a GPU and shows what each choice "
+                        "costs.</p><p>GPL-3.0-or-later, with a permission to link CUDA's libraries.</p>")
+                         .arg(QApplication::applicationVersion()));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
@@ -389,9 +376,27 @@ void MainWindow::dropEvent(QDropEvent* event) {
     if (url.isLocalFile()) openFile(url.toLocalFile());
 }
 
+// What no button, list or text field took.
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  if (event->key() != Qt::Key_Space || event->modifiers() != Qt::NoModifier || !live_->isVisible())
+    return QMainWindow::keyPressEvent(event);
+  if (!event->isAutoRepeat()) workspace_.cursor()->toggleFollow();
+}
+
+void MainWindow::resizeEvent(QResizeEvent* event) {
+  QMainWindow::resizeEvent(event);
+  layout_->resized(!event->oldSize().isValid());
+  showDevice();
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+  QMainWindow::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) refreshBars();
+}
+
 void MainWindow::closeEvent(QCloseEvent* event) {
-  if (!mayClose([this] { close(); })) return event->ignore();
-  if (keep_layout_) rememberLayout();
+  if (!guard_.mayClose([this] { close(); })) return event->ignore();
+  if (layout_->keep()) layout_->remember();
   event->accept();
 }
 

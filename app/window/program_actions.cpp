@@ -1,60 +1,84 @@
-// Other programs: one that is recorded, and this one started anew.
-#include <QFileInfo>
+#include "app/window/program_actions.h"
 
-#include "app/window/main_window.h"
+#include <QCoreApplication>
+#include <QFileInfo>
+#include <QProcess>
+
+#include "app/window/close_guard.h"
 #include "app/window/notice_bar.h"
 #include "app/window/record_dialog.h"
+#include "engine/executor/executor.h"
 
 namespace ws::app {
+namespace {
 
-void MainWindow::askForProgram() {
-  RecordDialog dialog(this);
+bool start_again(const QStringList& arguments) {
+  return QProcess::startDetached(QCoreApplication::applicationFilePath(), arguments);
+}
+
+}  // namespace
+
+ProgramActions::ProgramActions(QWidget* window, Workspace& workspace, NoticeBar* notice, CloseGuard* guard)
+    : QObject(window),
+      window_(window),
+      workspace_(workspace),
+      notice_(notice),
+      guard_(guard),
+      restarter_(start_again),
+      gpu_lost_(ws::gpu_lost) {
+  connect(workspace.recording(), &ProgramRecording::ended, this, &ProgramActions::recorded);
+}
+
+void ProgramActions::askForProgram() {
+  RecordDialog dialog(window_);
   if (dialog.exec() == QDialog::Accepted) record(dialog.command(), dialog.options());
 }
 
-Run* MainWindow::record(const QStringList& command, const prof::RecordOptions& options) {
-  if (session_.busy()) {
-    say(tr("A run is training: stop it first."), true);
+Run* ProgramActions::record(const QStringList& command, const prof::RecordOptions& options) {
+  if (workspace_.session()->busy()) {
+    workspace_.say(tr("A run is training: stop it first."), true);
     return nullptr;
   }
-  Run* run = recording_.start(command, options);
+  Run* run = workspace_.recording()->start(command, options);
   if (!run) return nullptr;
   notice_->dismiss();
-  say(tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
-  library_.adopt(run);
-  library_.tickOnly({run});
-  cursor_.clearCursor();
-  cursor_.setFollow(true);
+  workspace_.say(tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
+  workspace_.library()->adopt(run);
+  workspace_.library()->tickOnly({run});
+  workspace_.cursor()->clearCursor();
+  workspace_.cursor()->setFollow(true);
   return run;
 }
 
 // The file knows more than what came live: the steps that it found, and what a slow window left out.
-void MainWindow::recorded(Run* run, const QString& path) {
+void ProgramActions::recorded(Run* run, const QString& path) {
   const bool shown = run && run->slot >= 0;
   if (run) {
     run->path.clear();  // the file stays: it is opened below
-    library_.remove(run);
+    workspace_.library()->remove(run);
   }
   if (path.isEmpty()) return;
-  say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
-  Run* kept = library_.open(path);
-  if (kept && shown) library_.setTicked(kept, true);
-  if (kept && recording_.options().counters && kept->counters_note.isEmpty())
+  workspace_.say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
+  Run* kept = workspace_.library()->open(path);
+  if (kept && shown) workspace_.library()->setTicked(kept, true);
+  if (kept && workspace_.recording()->options().counters && kept->counters_note.isEmpty())
     kept->counters_note = tr("No hardware counters: the program ended before they were sampled.");
 }
 
 // The driver gives this process no context any more; a new process gets one.
-void MainWindow::offerRestart(const QString& sentence) {
+bool ProgramActions::offerRestartIfGpuLost(const QString& sentence) {
+  if (!gpu_lost_()) return false;
   notice_->tell(tr("%1 What was trained is kept. The GPU can be used again once Warpscope starts anew.").arg(sentence),
                 {{tr("Restart Warpscope"), [this] { restart(); }}});
+  return true;
 }
 
-void MainWindow::restart() {
-  if (!mayClose([this] { restart(); })) return;
-  rememberLayout();
-  if (!restarter_({"--runs", library_.folder()}))
+void ProgramActions::restart() {
+  if (!guard_->mayClose([this] { restart(); })) return;
+  emit aboutToRestart();
+  if (!restarter_({"--runs", workspace_.library()->folder()}))
     return notice_->tell(tr("Warpscope could not start itself again: close it and start it by hand."));
-  close();
+  window_->close();
 }
 
 }  // namespace ws::app

@@ -9,9 +9,9 @@
 #include <QTabBar>
 #include <cstdio>
 
-#include "app/pages/setup/setup_panel.h"
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
+#include "app/window/window_layout.h"
 
 namespace ws::app {
 namespace {
@@ -51,14 +51,14 @@ void prepare(MainWindow& window, const QCommandLineParser& options) {
   if (QFileInfo::exists(preset))
     window.openFile(preset);
   else if (!preset.isEmpty())
-    window.setup()->usePreset(preset);
+    window.choices()->usePreset(preset);
   for (const QString& choice : options.values("set"))
-    window.setup()->set(choice.section('=', 0, 0), choice.section('=', 1));
+    window.choices()->set(choice.section('=', 0, 0), choice.section('=', 1));
 }
 
 int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
-  window.setKeepLayout(false);
-  while (!window.deviceKnown()) turn(10);
+  window.windowLayout()->setKeep(false);
+  while (!window.workspace()->device()->info()) turn(10);
   prepare(window, options);
   window.show();
   turn(300);

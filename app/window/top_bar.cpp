@@ -119,7 +119,7 @@ void NumberCell::paintEvent(QPaintEvent*) {
   painter.drawText(QRectF(x, 22, width(), 18), Qt::AlignLeft | Qt::AlignVCenter, unit_);
 }
 
-TopBar::TopBar(QWidget* parent) : QWidget(parent) { build(); }
+TopBar::TopBar(Choices* choices, QWidget* parent) : QWidget(parent), choices_(choices) { build(); }
 
 QWidget* TopBar::separator() {
   auto* line = new QWidget(this);
@@ -231,7 +231,7 @@ void TopBar::buildTrace() {
   trace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   trace_->setMinimumContentsLength(15);
   trace_->view()->setMinimumWidth(210);
-  setTraceLevel(prof::TraceLevel::Full);
+  trace_->setCurrentIndex(shown_trace_ = trace_->findData(static_cast<int>(choices_->traceLevel())));
   setCounters(false);
   connect(trace_, &QComboBox::activated, this, &TopBar::pickTrace);
 }
@@ -242,9 +242,9 @@ void TopBar::pickTrace(int index) {
     setCounters(!counters_);
   } else {
     shown_trace_ = index;
-    emit traceLevelPicked(traceLevel());
+    choices_->setTraceLevel(traceLevel());
   }
-  emit traceExtrasPicked(traceExtras());
+  choices_->setTraceExtras(traceExtras());
 }
 
 void TopBar::setCounters(bool on) {
@@ -264,7 +264,8 @@ void TopBar::setTraceChoices(const QVariantList& choices) {
   const int at = trace_->findData(choices[0].toInt());
   if (at >= 0 && choices[0].toInt() != kTraceCounters) trace_->setCurrentIndex(shown_trace_ = at);
   setCounters(choices[1].toBool());
-  emit traceExtrasPicked(traceExtras());
+  choices_->setTraceLevel(traceLevel());
+  choices_->setTraceExtras(traceExtras());
 }
 
 void TopBar::refreshIcons() {
@@ -301,9 +302,6 @@ void TopBar::setPicker(QWidget* picker) { middle_->setCurrentWidget(picker ? pic
 prof::TraceLevel TopBar::traceLevel() const {
   const int choice = trace_->currentData().toInt();
   return choice == kTraceWindow ? prof::TraceLevel::Graph : static_cast<prof::TraceLevel>(choice);
-}
-void TopBar::setTraceLevel(prof::TraceLevel level) {
-  trace_->setCurrentIndex(shown_trace_ = trace_->findData(static_cast<int>(level)));
 }
 
 void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {

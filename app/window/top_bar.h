@@ -5,7 +5,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "app/workspace/training_session.h"
+#include "app/workspace/choices.h"
 
 class QComboBox;
 class QHBoxLayout;
@@ -53,16 +53,13 @@ class NumberCell : public QWidget {
 class TopBar : public QWidget {
   Q_OBJECT
  public:
-  explicit TopBar(QWidget* parent = nullptr);
+  explicit TopBar(Choices* choices, QWidget* parent = nullptr);
   void showRun(const Run* run, bool busy, bool paused, int waiting);
   void setCompact(bool compact);
   void setFollow(bool on);
   QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; what to give to setPicker
   void setPicker(QWidget* picker);       // what another tab puts where the progress is; nullptr: the progress
-  prof::TraceLevel traceLevel() const;
-  void setTraceLevel(prof::TraceLevel level);
-  TraceExtras traceExtras() const;
-  QVariantList traceChoices() const;  // level, window, counters: what is remembered
+  QVariantList traceChoices() const;     // level or window, counters: what is remembered
   void setTraceChoices(const QVariantList& choices);
   void refreshIcons();
   QPushButton* train() const { return train_; }
@@ -78,8 +75,6 @@ class TopBar : public QWidget {
   void followClicked(bool on);
   void findClicked();
   void themeClicked();
-  void traceLevelPicked(ws::prof::TraceLevel level);
-  void traceExtrasPicked(const ws::app::TraceExtras& extras);  // of the next run
 
  protected:
   void paintEvent(QPaintEvent*) override;
@@ -90,9 +85,12 @@ class TopBar : public QWidget {
   void buildRight(QHBoxLayout* row);
   void buildTrace();
   void pickTrace(int index);
+  prof::TraceLevel traceLevel() const;
+  TraceExtras traceExtras() const;
   void setCounters(bool on);
   QWidget* separator();
 
+  Choices* choices_;
   QPushButton *train_, *stop_, *step_, *follow_, *find_;
   QToolButton* theme_;
   QStackedWidget* middle_;

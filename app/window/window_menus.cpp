@@ -1,119 +1,91 @@
-#include <QAction>
-#include <QActionGroup>
-#include <QApplication>
-#include <QFileDialog>
-#include <QKeyEvent>
-#include <QMenuBar>
-#include <QMessageBox>
-#include <QTabBar>
+#include "app/window/window_menus.h"
 
-#include "app/pages/setup/setup_panel.h"
-#include "app/window/key_list.h"
-#include "app/pages/live/live_page.h"
-#include "app/window/main_window.h"
-#include "app/window/side_rail.h"
-#include "app/window/top_bar.h"
+#include <QAbstractButton>
+#include <QMenu>
+#include <QMenuBar>
+#include <QTabBar>
 
 namespace ws::app {
 
-QMenu* MainWindow::menu(const QString& name) {
-  if (menus_.count(name)) return menus_[name];
-  QMenu* made = new QMenu(name, this);
-  // Help stays last.
-  const auto help = menus_.find(tr("Help"));
-  if (help == menus_.end())
-    menuBar()->addMenu(made);
-  else
-    menuBar()->insertMenu(help->second->menuAction(), made);
-  return menus_[name] = made;
+WindowMenus::WindowMenus(QMenuBar* bar, QTabBar* tabs, Rails rails, const AllPages& pages)
+    : QObject(bar), bar_(bar), tabs_(tabs), rails_(rails), pages_(pages) {
+  bar_->setFixedHeight(27);
+  buildFile();
+  buildRun();
+  buildView();
+  QMenu* timeline = add(MenuName::Timeline, tr("Timeline"));
+  timeline->addAction(tr("Follow the newest step"), QKeySequence("Ctrl+L"), this, &WindowMenus::followWanted);
+  addPageEntries(MenuName::Timeline);
+  QMenu* tools = add(MenuName::Tools, tr("Tools"));
+  tools->addAction(tr("Commands…"), QKeySequence("Ctrl+Shift+P"), this, &WindowMenus::commandsWanted);
+  addPageEntries(MenuName::Tools);
+  add(MenuName::Compare, tr("Compare"));
+  addPageEntries(MenuName::Compare);
+  buildHelp();
 }
 
-void MainWindow::buildMenus() {
-  menuBar()->setFixedHeight(27);
-  buildFileMenu();
-  buildRunMenu();
-  buildViewMenu();
-  QMenu* timeline = menu(tr("Timeline"));
-  timeline->addAction(tr("Follow the newest step"), QKeySequence("Ctrl+L"), this,
-                      [this] { cursor_.setFollow(!cursor_.follow()); });
-  QMenu* help = menu(tr("Help"));
-  help->addAction(tr("Keys"), QKeySequence("?"), this, &MainWindow::showKeys);
-  help->addAction(tr("First-start page"), this, [this] {
-    tabs_->setCurrentIndex(0);
-    library_.tickOnly({});
-  });
-  help->addAction(tr("About Warpscope"), this, [this] {
-    QMessageBox::about(this, tr("About Warpscope"),
-                       tr("<b>Warpscope %1</b><p>Trains small networks on a GPU and shows what each choice "
-                          "costs.</p><p>GPL-3.0-or-later, with a permission to link CUDA's libraries.</p>")
-                           .arg(QApplication::applicationVersion()));
-  });
+QMenu* WindowMenus::add(MenuName name, const QString& title) { return menus_[name] = bar_->addMenu(title); }
+
+void WindowMenus::addPageEntries(MenuName name) {
+  for (const Page* page : pages_.each())
+    for (const MenuEntries& entries : page->menus)
+      if (entries.menu == name) menus_[name]->addActions(entries.actions);
 }
 
-void MainWindow::buildFileMenu() {
-  QMenu* file = menu(tr("File"));
-  file->addAction(tr("Open…"), QKeySequence::Open, this, &MainWindow::chooseFile);
-  file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &MainWindow::askForProgram);
-  file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, &MainWindow::saveCopy);
+void WindowMenus::buildFile() {
+  QMenu* file = add(MenuName::File, tr("File"));
+  file->addAction(tr("Open…"), QKeySequence::Open, this, &WindowMenus::openWanted);
+  file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &WindowMenus::recordWanted);
+  file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, &WindowMenus::saveCopyWanted);
+  addPageEntries(MenuName::File);
   file->addSeparator();
-  file->addAction(tr("Quit"), QKeySequence::Quit, this, &QWidget::close);
+  file->addAction(tr("Quit"), QKeySequence::Quit, this, &WindowMenus::quitWanted);
 }
 
-void MainWindow::saveCopy() {
-  const Run* run = shownRun();
-  if (!run) return say(tr("There is no ended run to save."), true);
-  const QString to = QFileDialog::getSaveFileName(
-      this, tr("Save a copy"), QString(run->title).replace('/', '-') + ".wsrun", tr("Warpscope runs (*.wsrun)"));
-  if (!to.isEmpty()) saveCopyTo(to);
-}
-
-void MainWindow::saveCopyTo(const QString& path) {
-  Run* run = shownRun();
-  if (!run || run->live() || run->path.isEmpty()) return say(tr("There is no ended run to save."), true);
-  library_.exportRun(run, path.endsWith(".wsrun") ? path : path + ".wsrun");
-}
-
-void MainWindow::buildRunMenu() {
-  QMenu* run = menu(tr("Run"));
-  run->addAction(tr("Train, pause or resume"), QKeySequence("Ctrl+R"), this, &MainWindow::train);
-  run->addAction(tr("Stop"), QKeySequence("Ctrl+."), this, [this] { session_.stop(), recording_.stop(); });
-  run->addAction(tr("One step"), QKeySequence("F10"), bar_, &TopBar::stepClicked);
-  run->addAction(tr("Train again, same seed"), QKeySequence("Ctrl+Shift+R"), this, &MainWindow::trainAgain);
+void WindowMenus::buildRun() {
+  QMenu* run = add(MenuName::Run, tr("Run"));
+  run->addAction(tr("Train, pause or resume"), QKeySequence("Ctrl+R"), this, &WindowMenus::trainWanted);
+  run->addAction(tr("Stop"), QKeySequence("Ctrl+."), this, &WindowMenus::stopWanted);
+  run->addAction(tr("One step"), QKeySequence("F10"), this, &WindowMenus::stepWanted);
+  run->addAction(tr("Train again, same seed"), QKeySequence("Ctrl+Shift+R"), this, &WindowMenus::trainAgainWanted);
   run->addSeparator();
-  QMenu* presets_menu = run->addMenu(tr("Preset"));
-  for (const Preset& preset : presets())
-    presets_menu->addAction(QString::fromStdString(preset.title), this,
-                            [this, name = preset.name] { setup_->usePreset(QString::fromStdString(name)); });
-  run->addAction(tr("Choices as JSON…"), QKeySequence("Ctrl+J"), setup_, &SetupPanel::editJson);
+  addPageEntries(MenuName::Run);
 }
 
-void MainWindow::buildViewMenu() {
-  QMenu* view = menu(tr("View"));
-  view->addAction(tr("Setup"), QKeySequence("Ctrl+B"), setup_button_, &QAbstractButton::toggle);
-  view->addAction(tr("Runs"), QKeySequence("Ctrl+Shift+B"), sides_.front().button, &QAbstractButton::toggle);
+void WindowMenus::buildView() {
+  QMenu* view = add(MenuName::View, tr("View"));
+  view->addAction(tr("Setup"), QKeySequence("Ctrl+B"), rails_.setup, &QAbstractButton::toggle);
+  view->addAction(tr("Runs"), QKeySequence("Ctrl+Shift+B"), rails_.runs, &QAbstractButton::toggle);
   view->addSeparator();
-  view->addMenu(tab_menu_);
-  view->addAction(tr("Next tab"), QKeySequence("Ctrl+Tab"), this,
-                  [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + 1) % tabs_->count()); });
-  view->addAction(tr("Previous tab"), QKeySequence("Ctrl+Shift+Tab"), this,
-                  [this] { tabs_->setCurrentIndex((tabs_->currentIndex() + tabs_->count() - 1) % tabs_->count()); });
+  view->addMenu(tabMenu());
+  const auto turn = [tabs = tabs_](int by) {
+    tabs->setCurrentIndex((tabs->currentIndex() + tabs->count() + by) % tabs->count());
+  };
+  view->addAction(tr("Next tab"), QKeySequence("Ctrl+Tab"), this, [turn] { turn(1); });
+  view->addAction(tr("Previous tab"), QKeySequence("Ctrl+Shift+Tab"), this, [turn] { turn(-1); });
   view->addSeparator();
-  view->addAction(tr("Undo zoom"), QKeySequence::Undo, live_, &LivePage::undoZoom);
-  view->addAction(tr("Light or dark"), QKeySequence("Ctrl+T"), this, &MainWindow::toggleTheme);
-  view->addAction(tr("Full screen"), QKeySequence("F11"), this,
-                  [this] { isFullScreen() ? showNormal() : showFullScreen(); });
+  addPageEntries(MenuName::View);
+  view->addAction(tr("Light or dark"), QKeySequence("Ctrl+T"), this, &WindowMenus::themeWanted);
+  view->addAction(tr("Full screen"), QKeySequence("F11"), this, &WindowMenus::fullScreenWanted);
 }
 
-// What no button, list or text field took.
-void MainWindow::keyPressEvent(QKeyEvent* event) {
-  if (event->key() != Qt::Key_Space || event->modifiers() != Qt::NoModifier || !live_->isVisible())
-    return QMainWindow::keyPressEvent(event);
-  if (!event->isAutoRepeat()) cursor_.setFollow(!cursor_.follow());
+QMenu* WindowMenus::tabMenu() {
+  auto* menu = new QMenu(tr("Tab"), bar_);
+  menu->setObjectName("tabs");
+  for (int i = 0; i < static_cast<int>(pages_.tabs.size()); ++i) {
+    QAction* show =
+        menu->addAction(pages_.tabs[static_cast<size_t>(i)].title, this, [this, i] { tabs_->setCurrentIndex(i); });
+    if (i < 9) show->setShortcut(QKeySequence(QString("Ctrl+%1").arg(i + 1)));
+  }
+  return menu;
 }
 
-void MainWindow::showKeys() {
-  KeyList list(menuBar(), this);
-  list.exec();
+void WindowMenus::buildHelp() {
+  QMenu* help = add(MenuName::Help, tr("Help"));
+  help->addAction(tr("Keys"), QKeySequence("?"), this, &WindowMenus::keysWanted);
+  help->addAction(tr("First-start page"), this, &WindowMenus::startPageWanted);
+  addPageEntries(MenuName::Help);
+  help->addAction(tr("About Warpscope"), this, &WindowMenus::aboutWanted);
 }
 
 }  // namespace ws::app

@@ -58,6 +58,8 @@ class Selection : public QObject {
     choose(std::move(choice));
     emit revealed();
   }
+  // The same, with what is around it in view: a step around its span.
+  void reveal(Choice choice, Choice around) { emit revealedIn(std::move(choice), std::move(around)); }
   void chooseRanges(std::vector<RunRange> ranges) {
     ranges_ = std::move(ranges);
     emit changed();
@@ -71,6 +73,7 @@ class Selection : public QObject {
  signals:
   void changed();
   void revealed();
+  void revealedIn(const ws::app::Choice& choice, const ws::app::Choice& around);
 
  private:
   Choice choice_;

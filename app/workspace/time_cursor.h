@@ -40,6 +40,7 @@ class TimeCursor : public QObject {
     follow_ = on;
     emit followChanged(on);
   }
+  void toggleFollow() { setFollow(!follow_); }
 
  signals:
   void rangeChanged(ws::prof::TimeNs begin, ws::prof::TimeNs end);

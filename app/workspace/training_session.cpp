@@ -74,40 +74,40 @@ RecorderOptions options_for(const Run& run, prof::TraceLevel level, const TraceE
 
 }  // namespace
 
-struct Session::Worker {
+struct TrainingSession::Worker {
   std::unique_ptr<RecordedRun> recorded;
   std::unique_ptr<QThread> thread;
   std::string failure;  // written by the thread, read once it has ended
 };
 
-Session::Session(const QString& folder, QObject* parent) : QObject(parent), folder_(folder) {
+TrainingSession::TrainingSession(const QString& folder, QObject* parent) : QObject(parent), folder_(folder) {
   timer_.setInterval(33);
-  connect(&timer_, &QTimer::timeout, this, &Session::poll);
+  connect(&timer_, &QTimer::timeout, this, &TrainingSession::poll);
 }
 
-Session::~Session() {
+TrainingSession::~TrainingSession() {
   if (!worker_) return;
   worker_->recorded->control().stop();
   worker_->thread->wait();
 }
 
-void Session::fail(const QString& sentence) {
+void TrainingSession::fail(const QString& sentence) {
   problem_ = sentence;
   emit failed(sentence);
 }
 
-void Session::setCuda(bool cuda) {
+void TrainingSession::setCuda(bool cuda) {
   cuda_ = cuda;
   nameDevice();
 }
 
 // Known once the machine has been looked at, which may be after the start.
-void Session::nameDevice() {
+void TrainingSession::nameDevice() {
   if (run_ && worker_ && cuda_ && run_->device.isEmpty() && (wants_cuda(run_->spec) || !*cuda_))
     run_->device = QString::fromStdString(device_info().name);
 }
 
-Run* Session::start(const StartRequest& request) {
+Run* TrainingSession::start(const StartRequest& request) {
   if (busy()) {
     fail(tr("A run is training: stop it first."));
     return nullptr;
@@ -158,13 +158,13 @@ Run* Session::start(const StartRequest& request) {
   return run;
 }
 
-void Session::startAll(std::vector<StartRequest> requests) {
+void TrainingSession::startAll(std::vector<StartRequest> requests) {
   if (requests.empty()) return;
   queue_.assign(requests.begin() + 1, requests.end());
   if (!start(requests.front())) queue_.clear();
 }
 
-void Session::readTraceStatus() {
+void TrainingSession::readTraceStatus() {
   const prof::CollectorStatus status = worker_->recorded->trace_status();
   run_->counters_note = QString::fromStdString(status.counters);  // also of a run that was over before it was looked at
   if (!status.running && status.records == 0) return;
@@ -174,7 +174,7 @@ void Session::readTraceStatus() {
   run_->overhead_spread = status.overhead.pairs > 0 ? status.overhead.high - status.overhead.low : 0;
 }
 
-void Session::poll() {
+void TrainingSession::poll() {
   if (!worker_) return;
   const bool over = worker_->thread->isFinished();
   readTraceStatus();
@@ -182,7 +182,7 @@ void Session::poll() {
   if (over) finish();
 }
 
-void Session::finish() {
+void TrainingSession::finish() {
   timer_.stop();
   worker_->thread->wait();
   run_->apply(worker_->recorded->take());
@@ -208,25 +208,25 @@ void Session::finish() {
   emit stateChanged();
 }
 
-void Session::pause() {
+void TrainingSession::pause() {
   if (!worker_ || paused_) return;
   worker_->recorded->control().pause();
   paused_ = true;
   emit stateChanged();
 }
 
-void Session::resume() {
+void TrainingSession::resume() {
   if (!worker_ || !paused_) return;
   worker_->recorded->control().resume();
   paused_ = false;
   emit stateChanged();
 }
 
-void Session::stepOnce() {
+void TrainingSession::stepOnce() {
   if (worker_ && paused_) worker_->recorded->control().step_once();
 }
 
-void Session::stop() {
+void TrainingSession::stop() {
   queue_.clear();
   if (!worker_) return;
   worker_->recorded->control().ask(
@@ -234,7 +234,7 @@ void Session::stop() {
   worker_->recorded->control().stop();
 }
 
-bool Session::stopAndWait(int milliseconds) {
+bool TrainingSession::stopAndWait(int milliseconds) {
   stop();
   if (!worker_) return true;
   if (!worker_->thread->wait(milliseconds)) return false;
@@ -242,7 +242,7 @@ bool Session::stopAndWait(int milliseconds) {
   return true;
 }
 
-void Session::leave() {
+void TrainingSession::leave() {
   if (!worker_) return;
   timer_.stop();
   queue_.clear();
@@ -258,9 +258,9 @@ void Session::leave() {
   emit stateChanged();
 }
 
-bool Session::leftBehind() { return !left_workers().empty(); }
+bool TrainingSession::leftBehind() { return !left_workers().empty(); }
 
-void Session::change(const QString& key, const QString& value) {
+void TrainingSession::change(const QString& key, const QString& value) {
   if (!worker_) return;
   try {
     worker_->recorded->control().change(key.toStdString(), value.toStdString());
@@ -269,10 +269,10 @@ void Session::change(const QString& key, const QString& value) {
   }
 }
 
-void Session::setTraceLevel(prof::TraceLevel level) {
+void TrainingSession::setTraceLevel(prof::TraceLevel level) {
   if (worker_) worker_->recorded->set_trace_level(level);
 }
 
-TrainControl* Session::control() { return worker_ ? &worker_->recorded->control() : nullptr; }
+TrainControl* TrainingSession::control() { return worker_ ? &worker_->recorded->control() : nullptr; }
 
 }  // namespace ws::app

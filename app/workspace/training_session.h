@@ -26,11 +26,11 @@ struct TraceExtras {
   int64_t node_window = 0, node_every = 0;  // as prof::CollectorOptions has them
 };
 
-class Session : public QObject {
+class TrainingSession : public QObject {
   Q_OBJECT
  public:
-  explicit Session(const QString& folder, QObject* parent = nullptr);
-  ~Session() override;
+  explicit TrainingSession(const QString& folder, QObject* parent = nullptr);
+  ~TrainingSession() override;
 
   // The new run, or nullptr when the spec cannot run: problem() says why.
   Run* start(const StartRequest& request);

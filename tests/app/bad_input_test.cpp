@@ -65,7 +65,7 @@ class BadInputTest : public QObject, WindowHome {
   // Trains Iris once: whatever was wrong before, the next run works.
   static void trainsStill(MainWindow& window) {
     iris(window, 2);
-    QSignalSpy ended(window.session(), &Session::ended);
+    QSignalSpy ended(window.session(), &TrainingSession::ended);
     window.train();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
     QVERIFY2(window.session()->run()->summary->status == ws::RunStatus::Finished,
@@ -97,12 +97,12 @@ void BadInputTest::aBrokenPresetIsSaid() {
   write(home_.path() + "/resources/presets/odd.json", "{\"title\": \"Odd\", \"train\": {\"epochs\": -4}}");
   const Environment resources("WARPSCOPE_RESOURCES", home_.path() + "/resources");
   auto window = open();
-  const ws::RunSpec before = window->setup()->spec();
-  QVERIFY(!window->setup()->usePreset("odd"));
-  QVERIFY2(window->setup()->message().contains("epochs"), qPrintable(window->setup()->message()));
-  QVERIFY(!window->setup()->usePreset("torn"));
-  QVERIFY(!window->setup()->message().isEmpty());
-  QVERIFY(window->setup()->spec() == before);
+  const ws::RunSpec before = window->choices()->spec();
+  QVERIFY(!window->choices()->usePreset("odd"));
+  QVERIFY2(window->findChild<SetupPanel*>()->message().contains("epochs"), qPrintable(window->findChild<SetupPanel*>()->message()));
+  QVERIFY(!window->choices()->usePreset("torn"));
+  QVERIFY(!window->findChild<SetupPanel*>()->message().isEmpty());
+  QVERIFY(window->choices()->spec() == before);
   window->openFile(home_.path() + "/resources/presets/torn.json");
   QVERIFY2(window->notice()->text().contains("torn.json"), qPrintable(window->notice()->text()));
   QVERIFY(window->isVisible());
@@ -130,11 +130,11 @@ void BadInputTest::aBrokenRunFileIsSaid() {
 void BadInputTest::aVanishedDataFolderIsSaid() {
   auto window = open();
   const QString table = home_.path() + "/was-here/points.csv";
-  window->setup()->set("data.name", "csv");
-  window->setup()->set("data.path", table);
-  window->setup()->set("data.label_column", "y");
-  window->setup()->set("exec.device", "cpu");
-  QSignalSpy ended(window->session(), &Session::ended);
+  window->choices()->set("data.name", "csv");
+  window->choices()->set("data.path", table);
+  window->choices()->set("data.label_column", "y");
+  window->choices()->set("exec.device", "cpu");
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
   window->train();
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
   QVERIFY(window->session()->run()->summary->status == ws::RunStatus::Failed);
@@ -145,7 +145,7 @@ void BadInputTest::aVanishedDataFolderIsSaid() {
 void BadInputTest::aFullDiskKeepsTheRunGoing() {
   auto window = open();
   iris(*window, 1'000'000);
-  QSignalSpy ended(window->session(), &Session::ended);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
   window->train();
   Run* run = window->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
@@ -167,7 +167,7 @@ void BadInputTest::aDiskFullFromTheStart() {
   iris(*window, 5);
   {
     const FileSizeLimit full(0);
-    QSignalSpy ended(window->session(), &Session::ended);
+    QSignalSpy ended(window->session(), &TrainingSession::ended);
     window->train();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 20'000);
     QVERIFY(!window->notice()->text().isEmpty());
@@ -179,13 +179,13 @@ void BadInputTest::aLostGpuOffersARestart() {
   auto window = open();
   bool lost = false;
   QStringList began;
-  window->setGpuProbe([&] { return lost; });
-  window->setRestarter([&](const QStringList& arguments) { return began = arguments, true; });
-  window->setup()->set("train.lr", "0.375");
-  window->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
+  window->programs()->setGpuProbe([&] { return lost; });
+  window->programs()->setRestarter([&](const QStringList& arguments) { return began = arguments, true; });
+  window->choices()->set("train.lr", "0.375");
+  window->workspace()->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
   QVERIFY(window->notice()->actions().empty());
   lost = true;
-  window->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
+  window->workspace()->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
   QVERIFY(window->notice()->text().contains("cudaErrorIllegalAddress"));
   QCOMPARE(window->notice()->actions().size(), size_t{1});
   QCOMPARE(window->notice()->actions()[0]->text(), QString("Restart Warpscope"));
@@ -193,9 +193,9 @@ void BadInputTest::aLostGpuOffersARestart() {
   QCOMPARE(began, QStringList({"--runs", window->library()->folder()}));
   QVERIFY(!window->isVisible());
   MainWindow next(runs());
-  next.setKeepLayout(false);
-  next.restoreLayout();
-  QCOMPARE(next.setup()->spec().train.lr, 0.375);
+  next.windowLayout()->setKeep(false);
+  next.windowLayout()->restore();
+  QCOMPARE(next.choices()->spec().train.lr, 0.375);
 }
 
 void BadInputTest::theRunFolderMayVanish() {

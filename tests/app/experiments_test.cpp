@@ -23,7 +23,7 @@ class ExperimentsTest : public QObject {
   Q_OBJECT
   QTemporaryDir folder_;
   QString file_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<TrainingSession> session_;
   std::unique_ptr<ExperimentsTab> tab() {
     auto made = std::make_unique<ExperimentsTab>(session_.get(), folder_.path() + "/results");
     made->resize(1200, 760);
@@ -40,7 +40,7 @@ class ExperimentsTest : public QObject {
  private slots:
   void initTestCase() {
     set_theme(*qApp, ThemeName::Dark);
-    session_ = std::make_unique<Session>(folder_.path());
+    session_ = std::make_unique<TrainingSession>(folder_.path());
     file_ = folder_.filePath("tiny.json");
     std::ofstream(file_.toStdString()) << R"({"title": "A tiny one", "text": "Why.\n\nMore.", "expect": "This.",
       "spec": {"data": {"name": "iris"}, "model": {"hidden": [5]}, "train": {"epochs": 60, "batch": 16},

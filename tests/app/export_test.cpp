@@ -19,7 +19,7 @@
 #include "app/pages/compare/step_view.h"
 #include "app/widgets/theme.h"
 #include "app/widgets/chart_file.h"
-#include "app/window/range_export.h"
+#include "app/timeline/range_export.h"
 #include "app/report/report_pages.h"
 #include "profiling/formats/convert.h"
 #include "tests/support/synthetic_trace.h"

@@ -80,15 +80,15 @@ class FitTest : public QObject, WindowHome {
   }
   static void train(MainWindow& window, const char* allocator) {
     iris(window, 30);
-    window.setup()->set("exec.allocator", allocator);
-    QSignalSpy ended(window.session(), &Session::ended);
+    window.choices()->set("exec.allocator", allocator);
+    QSignalSpy ended(window.session(), &TrainingSession::ended);
     window.train();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
   }
 
   // Two runs of a GPU and one of the CPU for each allocator, all of them ticked.
   static void fill(MainWindow& window, std::initializer_list<const char*> allocators) {
-    QTRY_VERIFY(window.deviceKnown());
+    QTRY_VERIFY(window.workspace()->device()->info());
     takeIn(window);
     for (const char* allocator : allocators) train(window, allocator);
     for (Run* run : window.library()->runs()) window.library()->setTicked(run, true);
@@ -157,16 +157,16 @@ void FitTest::aNewWindow() {
   for (const QSize size : {QSize(1280, 800), QSize(1920, 1080)}) {
     auto window = open();
     window->resize(size);
-    QTRY_VERIFY(window->deviceKnown());
+    QTRY_VERIFY(window->workspace()->device()->info());
     settle();
     QVERIFY(window->startPage()->isVisible());
     check(*window, QString("first start, %1").arg(size.width()), wrong);
-    for (Section* section : window->setup()->findChildren<Section*>()) section->setOpen(true);
-    for (QPushButton* button : window->setup()->findChildren<QPushButton*>())
+    for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
+    for (QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
       if (button->text() == "More choices") button->click();
     settle();
     check(*window, QString("all choices, %1").arg(size.width()), wrong);
-    window->say("There is no ended run to save, and this sentence says so at a length that needs the whole line.",
+    window->workspace()->say("There is no ended run to save, and this sentence says so at a length that needs the whole line.",
                 true);
     settle();
     check(*window, QString("a problem, %1").arg(size.width()), wrong);
@@ -238,7 +238,7 @@ void FitTest::besideBothDocksNothingScrollsSideways() {
 void FitTest::tabsWithNothingInThem() {
   auto window = open();
   window->resize(1280, 800);
-  QTRY_VERIFY(window->deviceKnown());
+  QTRY_VERIFY(window->workspace()->device()->info());
   QStringList wrong;
   for (int tab = 0; tab < window->tabs()->count(); ++tab) {
     window->tabs()->setCurrentIndex(tab);
@@ -251,7 +251,7 @@ void FitTest::tabsWithNothingInThem() {
 void FitTest::whatIsPointedAtAndChosen() {
   auto window = open();
   window->resize(1280, 800);
-  QTRY_VERIFY(window->deviceKnown());
+  QTRY_VERIFY(window->workspace()->device()->info());
   takeIn(*window);
   QStringList wrong;
   auto* timeline = window->findChild<TimelineView*>();
@@ -273,7 +273,7 @@ void FitTest::whatIsPointedAtAndChosen() {
   timeline->addMark();
   settle();
   check(*window, "range and mark", wrong);
-  for (QPushButton* button : window->livePage()->findChildren<QPushButton*>()) {
+  for (QPushButton* button : window->findChild<LivePage*>()->findChildren<QPushButton*>()) {
     if (button->accessibleName() != "Gauge" || !button->isVisible()) continue;
     for (QAction* gauge : button->menu()->actions()) {
       gauge->trigger();
@@ -299,13 +299,13 @@ void FitTest::whatIsPointedAtAndChosen() {
 void FitTest::boxesThatComeUp() {
   auto window = open();
   window->resize(1280, 800);
-  QTRY_VERIFY(window->deviceKnown());
+  QTRY_VERIFY(window->workspace()->device()->info());
   iris(*window, 1'000'000);
   window->train();
   QStringList wrong;
   KeyList keys(window->menuBar(), window.get());
   CommandPalette palette(window->menuBar(), window.get());
-  SpecJsonDialog json(window->setup()->spec(), window.get());
+  SpecJsonDialog json(window->choices()->spec(), window.get());
   FinishingBox finishing(waiting_for(*window->session()), window.get());
   RecordDialog record(window.get()), refused(window.get());
   for (QLineEdit* edit : record.findChildren<QLineEdit*>())

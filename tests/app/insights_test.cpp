@@ -201,11 +201,11 @@ void InsightsTest::showJumpsToTheLongestCall() {
 // Zero weights do not learn; the card offers Kaiming, trains it and says what came of it.
 void InsightsTest::anAppliedChangeIsMeasured() {
   auto window = open();
-  QVERIFY(window->setup()->usePreset("mnist"));
+  QVERIFY(window->choices()->usePreset("mnist"));
   for (const auto& [key, value] :
        {std::pair{"data.limit", "2000"}, {"train.epochs", "2"}, {"exec.device", "cpu"}, {"model.init", "zeros"}})
-    window->setup()->set(key, value);
-  QSignalSpy ended(window->session(), &Session::ended);
+    window->choices()->set(key, value);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
   window->topBar()->train()->click();
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
   Run* base = window->session()->run();

@@ -13,7 +13,7 @@ class KeepingTest : public QObject, WindowHome {
  private:
   static Run* trained(MainWindow& window) {
     iris(window, 30);
-    QSignalSpy ended(window.session(), &Session::ended);
+    QSignalSpy ended(window.session(), &TrainingSession::ended);
     window.train();
     for (int i = 0; i < 300 && ended.isEmpty(); ++i) QTest::qWait(50);
     return window.session()->run();

@@ -30,10 +30,10 @@ class KeysTest : public QObject, WindowHome {
     window->activateWindow();
     (void)QTest::qWaitForWindowActive(window.get());
     iris(*window, 20);
-    QSignalSpy ended(window->session(), &Session::ended);
+    QSignalSpy ended(window->session(), &TrainingSession::ended);
     window->train();
     for (int i = 0; i < 300 && ended.isEmpty(); ++i) QTest::qWait(50);
-    for (int i = 0; i < 100 && window->livePage()->loss()->dirty(); ++i) QTest::qWait(20);
+    for (int i = 0; i < 100 && window->findChild<LivePage*>()->loss()->dirty(); ++i) QTest::qWait(20);
     return window;
   }
   static void undo(MainWindow& window) { QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier); }
@@ -74,7 +74,7 @@ void KeysTest::slashFinds() {
 void KeysTest::spaceFollows() {
   auto window = trained();
   auto* timeline = window->findChild<TimelinePane*>();
-  for (QWidget* widget : std::initializer_list<QWidget*>{timeline->view(), window->livePage()->loss()->plot()}) {
+  for (QWidget* widget : std::initializer_list<QWidget*>{timeline->view(), window->findChild<LivePage*>()->loss()->plot()}) {
     const bool before = window->cursor()->follow();
     widget->setFocus();
     QTest::keyClick(widget, Qt::Key_Space);
@@ -115,7 +115,7 @@ void KeysTest::theListNamesEveryKey() {
 void KeysTest::undoIsOfThePaneInUse() {
   auto window = trained();
   auto* view = window->findChild<TimelinePane*>()->view();
-  Plot* loss = window->livePage()->loss()->plot();
+  Plot* loss = window->findChild<LivePage*>()->loss()->plot();
   const auto range = [&] { return std::pair(window->cursor()->begin(), window->cursor()->end()); };
   const auto before = range();
   const QCPRange x = loss->xAxis->range();
@@ -136,7 +136,7 @@ void KeysTest::undoIsOfThePaneInUse() {
 
 void KeysTest::fitCanBeUndone() {
   auto window = trained();
-  Plot* loss = window->livePage()->loss()->plot();
+  Plot* loss = window->findChild<LivePage*>()->loss()->plot();
   const QCPRange all = loss->xAxis->range();
   loss->setFocus();
   QTest::keyClick(loss, Qt::Key_W);
@@ -209,13 +209,13 @@ void KeysTest::everyTabIsReachableWhereThereIsLittleRoom() {
 
 void KeysTest::arrowsReachBlockedValues() {
   auto window = open();
-  SegmentedRow* row = window->setup()->row("exec.launch")->findChild<SegmentedRow*>();
+  SegmentedRow* row = window->findChild<SetupPanel*>()->row("exec.launch")->findChild<SegmentedRow*>();
   row->segments()[0]->setFocus();
   QTest::keyClick(row->segments()[0], Qt::Key_Right);
   QTest::keyClick(row->segments()[1], Qt::Key_Right);
   QCOMPARE(row->segments()[2]->hasFocus() || !window->isActiveWindow(), true);
   QVERIFY(row->segments()[2]->blocked());  // this version has no resident-kernel executor
-  QVERIFY(window->setup()->spec().exec.launch != ws::Launch::Persistent);
+  QVERIFY(window->choices()->spec().exec.launch != ws::Launch::Persistent);
 }
 
 QTEST_MAIN(KeysTest)

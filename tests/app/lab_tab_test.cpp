@@ -23,6 +23,8 @@
 #include "app/core/lab/recorded_lab.h"
 #include "app/widgets/theme.h"
 #include "app/window/main_window.h"
+#include "app/window/program_actions.h"
+#include "app/window/window_layout.h"
 #include "app/window/status_line.h"
 #include "engine/executor/executor.h"
 #include "profiling/run_file/run_file.h"
@@ -38,7 +40,7 @@ class LabTabTest : public QObject {
   QString folder() const { return home_.path() + "/runs"; }
   std::unique_ptr<MainWindow> open() {
     auto window = std::make_unique<MainWindow>(folder());
-    window->setKeepLayout(false);
+    window->windowLayout()->setKeep(false);
     window->resize(1500, 900);
     window->show();
     show_tab(*window, "Lab");

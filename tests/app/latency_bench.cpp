@@ -14,6 +14,8 @@
 #include "app/pages/setup/setup_panel.h"
 #include "app/widgets/theme.h"
 #include "app/window/main_window.h"
+#include "app/window/program_actions.h"
+#include "app/window/window_layout.h"
 
 using namespace ws::app;
 using Clock = std::chrono::steady_clock;
@@ -114,8 +116,8 @@ Latencies stream(MainWindow& window, Run& run) {
 
 // From Train to the first step that the window knows of.
 qint64 first_step_ms(MainWindow& window) {
-  window.setup()->usePreset("iris");
-  window.setup()->set("exec.device", "cpu");
+  window.choices()->usePreset("iris");
+  window.choices()->set("exec.device", "cpu");
   QElapsedTimer clock;
   clock.start();
   window.train();
@@ -138,12 +140,12 @@ int main(int argc, char** argv) {
   set_theme(app, ThemeName::Dark);
   QTemporaryDir folder;
   MainWindow window(folder.path());
-  window.setKeepLayout(false);
+  window.windowLayout()->setKeep(false);
   window.resize(1920, 1080);
   window.show();
   QApplication::processEvents();
   const auto visible = start.elapsed();
-  while (!window.deviceKnown()) QApplication::processEvents(QEventLoop::AllEvents, 5);
+  while (!window.workspace()->device()->info()) QApplication::processEvents(QEventLoop::AllEvents, 5);
   const qint64 first_step = first_step_ms(window);
   auto* run = new Run(&window);
   run->title = "synthetic";

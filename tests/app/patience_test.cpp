@@ -118,7 +118,7 @@ class PatienceTest : public QObject, WindowHome {
 void PatienceTest::watchImport(const QString& path, Lateness& late) {
   auto window = open();
   window->resize(1280, 800);
-  QTRY_VERIFY(window->deviceKnown());
+  QTRY_VERIFY(window->workspace()->device()->info());
   QTest::qWait(300);
   QSignalSpy imported(window->library(), &RunLibrary::imported);
   QStringList said;
@@ -165,12 +165,12 @@ void PatienceTest::anothersTraceIsTheSameAsNothing() {
   QVERIFY(file.resize(0) && file.seek(0) && file.write(text) == text.size());
   file.close();
   auto window = open();
-  QTRY_VERIFY(window->deviceKnown());
+  QTRY_VERIFY(window->workspace()->device()->info());
   QSignalSpy imported(window->library(), &RunLibrary::imported);
   window->openFile(path);
   QTRY_COMPARE_WITH_TIMEOUT(imported.count(), 1, 30'000);
   QTRY_VERIFY_WITH_TIMEOUT(window->library()->runs().front()->loaded, 30'000);
-  for (const QAbstractButton* title : window->setup()->findChildren<QAbstractButton*>())
+  for (const QAbstractButton* title : window->findChild<SetupPanel*>()->findChildren<QAbstractButton*>())
     if (title->text() == "Execution") QVERIFY(!title->accessibleDescription().contains("same"));
 }
 
@@ -179,7 +179,7 @@ void PatienceTest::watchExport(Lateness& late) {
   QDir().mkpath(runs());
   write_trace(path, 6000);
   auto window = open();
-  QTRY_VERIFY(window->deviceKnown());
+  QTRY_VERIFY(window->workspace()->device()->info());
   QSignalSpy exported(window->library(), &RunLibrary::exported), failed(window->library(), &RunLibrary::failed);
   QElapsedTimer clock;
   clock.start();
@@ -275,7 +275,7 @@ void PatienceTest::aRunCanBeLeftUnfinished() {
     QVERIFY2(boxOf(*window)->text().contains("unfinished"), qPrintable(boxOf(*window)->text()));
     boxOf(*window)->leave()->click();
     QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 2000);
-    QVERIFY(Session::leftBehind());
+    QVERIFY(TrainingSession::leftBehind());
     if_it_fails.dismiss();
     QElapsedTimer clock;
     clock.start();

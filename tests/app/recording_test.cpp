@@ -12,6 +12,8 @@
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
 #include "app/window/main_window.h"
+#include "app/window/program_actions.h"
+#include "app/window/window_layout.h"
 #include "app/window/notice_bar.h"
 #include "app/window/record_dialog.h"
 #include "app/window/top_bar.h"
@@ -91,21 +93,21 @@ class RecordingTest : public QObject {
 
 void RecordingTest::aProgramIsShownWhileItRuns() {
   MainWindow window(home_.path() + "/runs");
-  window.setKeepLayout(false);
+  window.windowLayout()->setKeep(false);
   window.show();
-  Run* live = window.record({self(), "--recorded"}, fake());
+  Run* live = window.programs()->record({self(), "--recorded"}, fake());
   QVERIFY2(live, qPrintable(window.notice()->text()));
   QVERIFY(live->live());
   window.library()->refresh();  // it has no file yet
   QCOMPARE(window.library()->runs().size(), size_t{1});
   QCOMPARE(window.library()->runs().front(), live);
   QTRY_VERIFY_WITH_TIMEOUT(live->trace.span_count() > 0, 5000);
-  QVERIFY(window.recording()->busy());
+  QVERIFY(window.workspace()->recording()->busy());
   QVERIFY(window.topBar()->stop()->isEnabled());
   QVERIFY(!window.close());  // it says that a program is being recorded
   QVERIFY(window.notice()->text().contains("recorded"));
   QPointer<Run> gone(live);
-  QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->busy() && !gone, 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy() && !gone, 10'000);
   QCOMPARE(window.library()->runs().size(), size_t{1});
   Run* kept = window.library()->runs().front();
   QCOMPARE(QFileInfo(kept->path).absolutePath(), QFileInfo(home_.path() + "/runs").absoluteFilePath());
@@ -117,10 +119,10 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
 
 void RecordingTest::everyProcessComesIntoTheLibrary() {
   MainWindow window(home_.path() + "/both");
-  window.setKeepLayout(false);
+  window.windowLayout()->setKeep(false);
   window.show();
-  QVERIFY2(window.record({self(), "--recorded-twice"}, fake()), qPrintable(window.notice()->text()));
-  QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->busy(), 15'000);
+  QVERIFY2(window.programs()->record({self(), "--recorded-twice"}, fake()), qPrintable(window.notice()->text()));
+  QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy(), 15'000);
   QTRY_COMPARE_WITH_TIMEOUT(window.library()->runs().size(), size_t{2}, 5000);
   QCOMPARE(QDir(home_.path() + "/both/.recording").entryList(QDir::Files), QStringList());
   for (Run* run : window.library()->runs()) {
@@ -149,27 +151,27 @@ void RecordingTest::aForgottenRunEndsWell() {
 
 void RecordingTest::whatCannotBeRecordedIsSaid() {
   MainWindow window(home_.path() + "/runs");
-  window.setKeepLayout(false);
+  window.windowLayout()->setKeep(false);
   window.show();
-  QVERIFY(!window.record({"/not/there"}, fake()));
+  QVERIFY(!window.programs()->record({"/not/there"}, fake()));
   QVERIFY2(window.notice()->text().contains("/not/there"), qPrintable(window.notice()->text()));
   const size_t before = window.library()->runs().size();
-  QVERIFY(window.record({"true"}, fake()));
+  QVERIFY(window.programs()->record({"true"}, fake()));
   QTRY_VERIFY_WITH_TIMEOUT(window.notice()->text().contains("nothing was recorded"), 5000);
   QCOMPARE(window.library()->runs().size(), before);
 }
 
 void RecordingTest::aProgramIsToldHowCloselyToRecord() {
   MainWindow window(home_.path() + "/told");
-  window.setKeepLayout(false);
+  window.windowLayout()->setKeep(false);
   window.show();
   prof::RecordOptions options = fake();
   options.level = prof::TraceLevel::Steps, options.window = "200ms/5s";
-  QVERIFY(!window.record({self(), "--recorded"}, options));
+  QVERIFY(!window.programs()->record({self(), "--recorded"}, options));
   QVERIFY2(window.notice()->text().contains("records no kernels"), qPrintable(window.notice()->text()));
   options.level = prof::TraceLevel::Kernels, options.counters = true;
-  QVERIFY2(window.record({self(), "--recorded"}, options), qPrintable(window.notice()->text()));
-  QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->busy(), 10'000);
+  QVERIFY2(window.programs()->record({self(), "--recorded"}, options), qPrintable(window.notice()->text()));
+  QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy(), 10'000);
   const Run* kept = window.library()->runs().front();
   QCOMPARE(kept->note.simplified(), QString("kernels 200ms/5s 1"));
   // Counters were asked for, and its file says nothing of any.

@@ -18,9 +18,9 @@ class SetupTest : public QObject, WindowHome {
   Q_OBJECT
  private:
   static LayerEditor* layersOf(MainWindow& window) {
-    for (Section* section : window.setup()->findChildren<Section*>()) section->setOpen(true);
+    for (Section* section : window.findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
     QTest::qWait(50);
-    return window.setup()->row("model.hidden")->findChild<LayerEditor*>();
+    return window.findChild<SetupPanel*>()->row("model.hidden")->findChild<LayerEditor*>();
   }
   static QAbstractButton* named(const QWidget* in, const QString& name) {
     for (QAbstractButton* button : in->findChildren<QAbstractButton*>())
@@ -33,8 +33,8 @@ class SetupTest : public QObject, WindowHome {
     QTest::keyClicks(field, text);
     QTest::keyClick(field, Qt::Key_Return);
   }
-  static QList<int64_t> hidden(const MainWindow& window) {
-    const auto& widths = window.setup()->spec().model.hidden;
+  static QList<int64_t> hidden(MainWindow& window) {
+    const auto& widths = window.choices()->spec().model.hidden;
     return {widths.begin(), widths.end()};
   }
 
@@ -61,11 +61,11 @@ void SetupTest::everyChoiceSaysWhatToLookAt() {
 void SetupTest::explanationsAreThreeLinesAtMost() {
   auto window = open();
   window->resize(1280, 800);
-  for (Section* section : window->setup()->findChildren<Section*>()) section->setOpen(true);
+  for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
   QTest::qWait(50);
   int seen = 0;
   for (const ws::Field& field : ws::fields()) {
-    FieldRow* row = window->setup()->row(field.key);
+    FieldRow* row = window->findChild<SetupPanel*>()->row(field.key);
     auto* label = row->findChild<QLabel*>("explain");
     if (!label || !row->isVisible()) continue;
     std::vector<std::string_view> sentences{field.explain};
@@ -79,9 +79,9 @@ void SetupTest::explanationsAreThreeLinesAtMost() {
   }
   QVERIFY(seen > 40);
   // What the chosen value says is shown, and another one's while the pointer is on it.
-  FieldRow* allocator = window->setup()->row("exec.allocator");
+  FieldRow* allocator = window->findChild<SetupPanel*>()->row("exec.allocator");
   auto* label = allocator->findChild<QLabel*>("explain");
-  window->setup()->set("exec.allocator", "arena");
+  window->choices()->set("exec.allocator", "arena");
   QVERIFY2(label->text().contains("planned ahead"), qPrintable(label->text()));
   Segment* direct = allocator->findChild<SegmentedRow*>()->segments().front();
   direct->setFocus();
@@ -93,16 +93,16 @@ void SetupTest::aNumberIsExplainedWhenItIsLookedAt() {
   auto window = open();
   window->activateWindow();
   (void)QTest::qWaitForWindowActive(window.get());
-  for (Section* section : window->setup()->findChildren<Section*>()) section->setOpen(true);
+  for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
   QTest::qWait(50);
   const auto shown = [&](const char* words) {
-    for (const QLabel* label : window->setup()->findChildren<QLabel*>("explain"))
+    for (const QLabel* label : window->findChild<SetupPanel*>()->findChildren<QLabel*>("explain"))
       if (label->isVisible() && label->text().contains(words)) return true;
     return false;
   };
   QVERIFY(shown("too large diverges"));  // the first of the section
   QVERIFY(!shown("Passes over"));
-  window->setup()->row("train.epochs")->findChild<QLineEdit*>()->setFocus();
+  window->findChild<SetupPanel*>()->row("train.epochs")->findChild<QLineEdit*>()->setFocus();
   QVERIFY(shown("Passes over"));
 }
 
@@ -134,7 +134,7 @@ void SetupTest::layersAreEditedAsRows() {
   QVERIFY2(counts.contains("50240") && counts.contains("16640") && counts.contains("2570"),
            qPrintable(counts.join(' ')));
   // The text form goes the same way, and back.
-  auto* text = window->setup()->row("model.hidden")->findChild<QLineEdit*>();
+  auto* text = window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>();
   QCOMPARE(text->text(), QString("64,256"));
   type(text, "32, 16, 8");
   QCOMPARE(hidden(*window), (QList<int64_t>{32, 16, 8}));
@@ -149,7 +149,7 @@ void SetupTest::layersAreEditedWithKeys() {
   window->activateWindow();
   (void)QTest::qWaitForWindowActive(window.get());
   LayerEditor* layers = layersOf(*window);
-  window->setup()->set("model.hidden", "32,16");
+  window->choices()->set("model.hidden", "32,16");
   layers->width(0)->setFocus();
   QTest::keyClick(layers->width(0), Qt::Key_Down, Qt::AltModifier);
   QCOMPARE(hidden(*window), (QList<int64_t>{16, 32}));
@@ -179,9 +179,9 @@ void SetupTest::wrongWidthsAreRefusedWithTheReason() {
   }
   type(layers->width(0), "77");
   QVERIFY(layers->wrong().isEmpty());
-  type(window->setup()->row("model.hidden")->findChild<QLineEdit*>(), "12,zero");
+  type(window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>(), "12,zero");
   QCOMPARE(hidden(*window), (QList<int64_t>{77}));
-  QVERIFY2(window->setup()->message().contains("model.hidden"), qPrintable(window->setup()->message()));
+  QVERIFY2(window->findChild<SetupPanel*>()->message().contains("model.hidden"), qPrintable(window->findChild<SetupPanel*>()->message()));
 }
 
 void SetupTest::editedLayersTrain() {
@@ -191,7 +191,7 @@ void SetupTest::editedLayersTrain() {
   type(layers->width(0), "7");
   named(layers, "Add a layer")->click();
   type(layers->width(1), "6");
-  QSignalSpy ended(window->session(), &Session::ended);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
   window->topBar()->train()->click();
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
   const Run* run = window->session()->run();

@@ -12,6 +12,8 @@
 #include "app/pages/setup/setup_panel.h"
 #include "app/widgets/theme.h"
 #include "app/window/main_window.h"
+#include "app/window/program_actions.h"
+#include "app/window/window_layout.h"
 
 // Puts the tab of this name in front; false: there is none.
 inline bool show_tab(ws::app::MainWindow& window, const QString& name) {
@@ -36,14 +38,14 @@ class WindowHome {
   QString runs() const { return home_.path() + "/runs"; }
   std::unique_ptr<ws::app::MainWindow> open() const {
     auto window = std::make_unique<ws::app::MainWindow>(runs());
-    window->setKeepLayout(false);
+    window->windowLayout()->setKeep(false);
     window->show();
     return window;
   }
   static void iris(ws::app::MainWindow& window, int epochs) {
-    QVERIFY(window.setup()->usePreset("iris"));
-    window.setup()->set("train.epochs", QString::number(epochs));
-    window.setup()->set("exec.device", "cpu");
+    QVERIFY(window.choices()->usePreset("iris"));
+    window.choices()->set("train.epochs", QString::number(epochs));
+    window.choices()->set("exec.device", "cpu");
   }
 
   void moveIn() const {

@@ -69,22 +69,22 @@ void WindowTest::everyChoiceCanBeToggled() {
   QTRY_VERIFY(window->statusLine()->text().startsWith("Ready"));
   int chosen = 0, blocked = 0;
   for (const ws::Field& field : ws::fields()) {
-    SegmentedRow* row = window->setup()->row(field.key)->findChild<SegmentedRow*>();
+    SegmentedRow* row = window->findChild<SetupPanel*>()->row(field.key)->findChild<SegmentedRow*>();
     if (!row) continue;
     for (Segment* segment : row->segments()) {
       segment->click();
-      const QString now = QString::fromStdString(ws::field_text(window->setup()->spec(), field.key));
+      const QString now = QString::fromStdString(ws::field_text(window->choices()->spec(), field.key));
       if (segment->blocked()) {
         QVERIFY2(segment->accessibleDescription() != segment->explanation(), qPrintable(segment->accessibleName()));
         QVERIFY(now != segment->value());
         ++blocked;
       } else {
         QCOMPARE(now, segment->value());
-        QVERIFY(!ws::why_invalid(window->setup()->spec(), ws::device_info().cuda));
+        QVERIFY(!ws::why_invalid(window->choices()->spec(), ws::device_info().cuda));
         ++chosen;
       }
     }
-    window->setup()->setSpec(ws::RunSpec{});
+    window->choices()->setSpec(ws::RunSpec{});
   }
   QVERIFY2(chosen > 30, qPrintable(QString::number(chosen)));
   QVERIFY(blocked > 0);
@@ -92,14 +92,14 @@ void WindowTest::everyChoiceCanBeToggled() {
 
 void WindowTest::wrongNumbersAreRefused() {
   auto window = open();
-  const double before = window->setup()->spec().train.lr;
+  const double before = window->choices()->spec().train.lr;
   for (const char* wrong : {"-1", "fast", "1e999", ""}) {
-    window->setup()->set("train.lr", wrong);
-    QCOMPARE(window->setup()->spec().train.lr, before);
-    QVERIFY(window->setup()->message().contains("train.lr"));
+    window->choices()->set("train.lr", wrong);
+    QCOMPARE(window->choices()->spec().train.lr, before);
+    QVERIFY(window->findChild<SetupPanel*>()->message().contains("train.lr"));
   }
-  window->setup()->set("train.lr", "0.25");
-  QCOMPARE(window->setup()->spec().train.lr, 0.25);
+  window->choices()->set("train.lr", "0.25");
+  QCOMPARE(window->choices()->spec().train.lr, 0.25);
 }
 
 void WindowTest::jsonRoundTrips() {
@@ -117,7 +117,7 @@ void WindowTest::jsonRoundTrips() {
 void WindowTest::trainsIrisToTheEnd() {
   auto window = open();
   iris(*window, 30);
-  QSignalSpy ended(window->session(), &Session::ended);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
   QElapsedTimer clock;
   clock.start();
   click(window->topBar()->train());
@@ -131,23 +131,23 @@ void WindowTest::trainsIrisToTheEnd() {
   QVERIFY(run->steps.back().loss < run->steps.front().loss);
   QVERIFY(!run->evals.empty());
   QCOMPARE(run->slot, 0);
-  QVERIFY(window->livePage()->isVisible());
+  QVERIFY(window->findChild<LivePage*>()->isVisible());
   QVERIFY(run->trace.span_count() > 0);
   QVERIFY(run->split.wall_us > 0);
   double parts = 0;
   for (const SplitPart& part : run->split.parts) parts += part.us;
   QVERIFY(std::abs(parts - run->split.wall_us) < 1e-6 * run->split.wall_us + 1e-9);
-  QTRY_VERIFY(!window->livePage()->loss()->dirty());
-  QVERIFY(window->livePage()->loss()->plot()->graphCount() >= 2);
+  QTRY_VERIFY(!window->findChild<LivePage*>()->loss()->dirty());
+  QVERIFY(window->findChild<LivePage*>()->loss()->plot()->graphCount() >= 2);
 }
 
 void WindowTest::trainsMnistOnTheCpu() {
   auto window = open();
-  QVERIFY(window->setup()->usePreset("mnist"));
-  window->setup()->set("data.limit", "2000");
-  window->setup()->set("train.epochs", "2");
-  window->setup()->set("exec.device", "cpu");
-  QSignalSpy ended(window->session(), &Session::ended);
+  QVERIFY(window->choices()->usePreset("mnist"));
+  window->choices()->set("data.limit", "2000");
+  window->choices()->set("train.epochs", "2");
+  window->choices()->set("exec.device", "cpu");
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
   click(window->topBar()->train());
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
   Run* run = window->session()->run();
@@ -164,7 +164,7 @@ void WindowTest::aStartTrainsItsRuns() {
     request.spec.data.limit = 640;
     request.spec.train.epochs = 1;
   }
-  QSignalSpy ended(window->session(), &Session::ended);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
   window->session()->startAll(std::move(requests));
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
   QCOMPARE(window->library()->ticked().size(), size_t(2));
@@ -203,16 +203,16 @@ void WindowTest::changesInMidRunAreMarked() {
   click(window->topBar()->train());
   Run* run = window->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
-  window->setup()->set("train.lr", "0.01");
-  auto* apply = window->setup()->findChildren<QPushButton*>().last();
-  for (QPushButton* button : window->setup()->findChildren<QPushButton*>())
+  window->choices()->set("train.lr", "0.01");
+  auto* apply = window->findChild<SetupPanel*>()->findChildren<QPushButton*>().last();
+  for (QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
     if (button->text() == "Apply") apply = button;
   QVERIFY(apply->isEnabled());
-  QCOMPARE(window->setup()->message(), QString("Changes apply at the next step"));
+  QCOMPARE(window->findChild<SetupPanel*>()->message(), QString("Changes apply at the next step"));
   click(apply);
   QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(1), 5000);
   QCOMPARE(run->changes[0].key, std::string("train.lr"));
-  window->setup()->set("exec.allocator", "direct");
+  window->choices()->set("exec.allocator", "direct");
   click(apply);
   QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(2), 5000);
   window->session()->stop();
@@ -222,12 +222,12 @@ void WindowTest::changesInMidRunAreMarked() {
 void WindowTest::cursorIsShared() {
   auto window = open();
   iris(*window, 20);
-  QSignalSpy ended(window->session(), &Session::ended);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
   click(window->topBar()->train());
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
   Run* run = window->session()->run();
   const double middle = run->steps[run->steps.size() / 2].step;
-  emit window->livePage()->accuracy()->cursorMoved(middle);
+  emit window->findChild<LivePage*>()->accuracy()->cursorMoved(middle);
   QVERIFY(window->cursor()->cursor().has_value());
   QVERIFY(std::abs(run->stepAt(*window->cursor()->cursor()) - middle) <= 1);
 }
@@ -254,7 +254,7 @@ void WindowTest::keptRunsComeBack() {
   {
     auto window = open();
     iris(*window, 10);
-    QSignalSpy ended(window->session(), &Session::ended);
+    QSignalSpy ended(window->session(), &TrainingSession::ended);
     click(window->topBar()->train());
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
     steps = window->session()->run()->steps.size();
@@ -283,7 +283,7 @@ void WindowTest::weightsOutliveTheRun() {
   {
     auto window = open();
     iris(*window, 5);
-    QSignalSpy ended(window->session(), &Session::ended);
+    QSignalSpy ended(window->session(), &TrainingSession::ended);
     click(window->topBar()->train());
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
     path = window->session()->run()->path;
@@ -327,13 +327,13 @@ void WindowTest::layoutComesBack() {
   {
     MainWindow window(runs());
     window.show();
-    window.setup()->set("train.lr", "0.375");
+    window.choices()->set("train.lr", "0.375");
     window.resize(1700, 900);
     QVERIFY(window.close());
   }
   MainWindow window(runs());
-  window.restoreLayout();
-  QCOMPARE(window.setup()->spec().train.lr, 0.375);
+  window.windowLayout()->restore();
+  QCOMPARE(window.choices()->spec().train.lr, 0.375);
   QCOMPARE(window.width(), 1700);
 }
 
@@ -351,28 +351,29 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
     QFAIL(qPrintable(part));
   };
   pick("Graphs");
-  QCOMPARE(bar->traceExtras().node_every, 0);
+  QCOMPARE(window->choices()->traceExtras().node_every, 0);
   pick("Hardware counters");
   QCOMPARE(box->currentText(), "Graphs");
-  QVERIFY(bar->traceExtras().counters);
+  QVERIFY(window->choices()->traceExtras().counters);
   pick("20 of 2 000");
-  QCOMPARE(bar->traceLevel(), ws::prof::TraceLevel::Graph);
-  QCOMPARE(bar->traceExtras().node_window, 20);
-  QCOMPARE(bar->traceExtras().node_every, 2000);
-  QVERIFY(bar->traceExtras().counters);
-  TopBar other;
+  QCOMPARE(window->choices()->traceLevel(), ws::prof::TraceLevel::Graph);
+  QCOMPARE(window->choices()->traceExtras().node_window, 20);
+  QCOMPARE(window->choices()->traceExtras().node_every, 2000);
+  QVERIFY(window->choices()->traceExtras().counters);
+  Choices choices;
+  TopBar other(&choices);
   other.setTraceChoices(bar->traceChoices());
-  QVERIFY(other.traceExtras().counters);
-  QCOMPARE(other.traceExtras().node_window, 20);
+  QVERIFY(choices.traceExtras().counters);
+  QCOMPARE(choices.traceExtras().node_window, 20);
   pick("Hardware counters");
   pick("Off");
-  QVERIFY(!bar->traceExtras().counters);
-  QCOMPARE(bar->traceLevel(), ws::prof::TraceLevel::Off);
+  QVERIFY(!window->choices()->traceExtras().counters);
+  QCOMPARE(window->choices()->traceLevel(), ws::prof::TraceLevel::Off);
   // A run that starts with them says what came of it.
   pick("Steps only");
   pick("Hardware counters");
-  window->setup()->set("data.name", "iris");
-  window->setup()->set("train.epochs", "5");
+  window->choices()->set("data.name", "iris");
+  window->choices()->set("train.epochs", "5");
   bar->train()->click();
   QTRY_VERIFY_WITH_TIMEOUT(window->session()->run() && window->session()->run()->summary, 20'000);
   QVERIFY(window->session()->run()->counters_note.contains("ardware counters"));

@@ -8,9 +8,10 @@
 #include "app/pages/compare/waterfall_view.h"
 #include "app/widgets/theme.h"
 #include "app/widgets/chart_file.h"
-#include "app/window/range_export.h"
+#include "app/timeline/range_export.h"
 #include "app/core/report/report.h"
 #include "app/report/report_pages.h"
+#include "app/text/units.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {

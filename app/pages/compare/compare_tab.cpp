@@ -14,7 +14,6 @@
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/core/comparison/compared_step.h"
-#include "app/window/main_window.h"
 
 namespace ws::app {
 namespace {
@@ -280,14 +279,6 @@ void CompareTab::showWarnings() {
 void CompareTab::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange && legend_) show_all();
   QWidget::changeEvent(event);
-}
-
-void add_compare(MainWindow& window) {
-  auto* tab = new CompareTab(&window);
-  window.addTab(
-      QObject::tr("Compare"), tab, [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); }, false, tab->picker());
-  QObject::connect(tab, &CompareTab::said, &window,
-                   [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
 }
 
 }  // namespace ws::app

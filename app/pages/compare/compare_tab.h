@@ -20,12 +20,10 @@ namespace ws::app {
 
 class BarsView;
 class CurvePane;
-class MainWindow;
 class PagedPane;
 class StepView;
 class WaterfallView;
 struct ChartPicture;
-void add_compare(MainWindow& window);
 
 class CompareTab : public QWidget {
   Q_OBJECT

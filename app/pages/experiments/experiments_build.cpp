@@ -41,7 +41,7 @@ QLabel* paragraph(QWidget* parent, QVBoxLayout* column, const QFont& font) {
 
 }  // namespace
 
-ExperimentsTab::ExperimentsTab(Session* session, const QString& folder, QWidget* parent)
+ExperimentsTab::ExperimentsTab(TrainingSession* session, const QString& folder, QWidget* parent)
     : QWidget(parent), session_(session), folder_(folder), job_(new ExperimentJob(this)) {
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(5, 5, 5, 5);

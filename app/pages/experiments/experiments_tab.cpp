@@ -12,17 +12,14 @@
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QSpinBox>
-#include <QTabBar>
 #include <QTableWidget>
 
 #include "app/pages/experiments/experiment_dialog.h"
-#include "app/pages/setup/setup_panel.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/widgets/chart_file.h"
 #include "app/core/report/report.h"
 #include "app/workspace/training_session.h"
-#include "app/window/main_window.h"
 #include "engine/executor/executor.h"
 #include "profiling/base/whole_file.h"
 
@@ -322,27 +319,6 @@ void ExperimentsTab::chooseExport() {
       QFileDialog::getSaveFileName(this, tr("Export the result"), QString::fromStdString(spec_.name) + ".csv",
                                    tr("Table (*.csv);;Chart (*.svg *.png *.pdf)"));
   if (!path.isEmpty()) exportTo(path);
-}
-
-void add_experiments(MainWindow& window) {
-  auto* tab = new ExperimentsTab(window.session(), window.library()->folder() + "/experiments", &window);
-  const int index = window.addTab(QObject::tr("Experiments"), tab, {});
-  tab->setBase([&window] { return window.setup()->spec(); });
-  QObject::connect(tab, &ExperimentsTab::said, &window,
-                   [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
-  QObject::connect(tab, &ExperimentsTab::openWanted, &window,
-                   [&window](const QString& path) { window.openFile(path); });
-  window.menu(QObject::tr("Compare"))->addAction(QObject::tr("Experiments"), &window, [&window, index] {
-    window.tabs()->setCurrentIndex(index);
-  });
-  window.addChore({[tab] { return tab->running() ? QObject::tr("An experiment is running.") : QString(); },
-                   QObject::tr("The runs that ended are kept; it goes on from there when it is started again."),
-                   [tab] { tab->stop(); }});
-  window.addOpener([&window, tab, index](const QString& path) {
-    if (!path.endsWith(".json") || !tab->open(path)) return false;
-    window.tabs()->setCurrentIndex(index);
-    return true;
-  });
 }
 
 }  // namespace ws::app

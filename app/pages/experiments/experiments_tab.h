@@ -16,15 +16,13 @@ class QTableWidget;
 
 namespace ws::app {
 
-class MainWindow;
 class Pane;
-class Session;
-void add_experiments(MainWindow& window);
+class TrainingSession;
 
 class ExperimentsTab : public QWidget {
   Q_OBJECT
  public:
-  ExperimentsTab(Session* session, const QString& folder, QWidget* parent = nullptr);
+  ExperimentsTab(TrainingSession* session, const QString& folder, QWidget* parent = nullptr);
   QListWidget* list() const { return list_; }
   QTableWidget* table() const { return table_; }
   ExperimentChart* chart() const { return chart_; }
@@ -74,7 +72,7 @@ class ExperimentsTab : public QWidget {
   void openTrial(int row);
   void chooseExport();
 
-  Session* session_;
+  TrainingSession* session_;
   std::function<RunSpec()> base_;
   QString folder_;
   ExperimentJob* job_;

@@ -4,18 +4,13 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
-#include <QTabBar>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "app/widgets/pane.h"
-#include "app/pages/library/runs_panel.h"
-#include "app/pages/setup/setup_panel.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
-#include "app/timeline/timeline_pane.h"
-#include "app/window/main_window.h"
-#include "app/window/top_bar.h"
+#include "app/workspace/training_session.h"
 #include "engine/executor/executor.h"
 
 namespace ws::app {
@@ -41,7 +36,7 @@ Tried outcome(const Run& run) {
 
 }  // namespace
 
-InsightsTab::InsightsTab(Session* session, QWidget* parent) : QWidget(parent), session_(session) {
+InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(parent), session_(session) {
   picker_ = option_button(tr("Run of this page"), this);
   picker_->setText(tr("No run"));
   menu_ = new QMenu(picker_);
@@ -75,12 +70,12 @@ InsightsTab::InsightsTab(Session* session, QWidget* parent) : QWidget(parent), s
     if (run_ && run_->live()) refresh();
   });
   due_.start();
-  connect(session_, &Session::started, this, [this](Run* run) {
+  connect(session_, &TrainingSession::started, this, [this](Run* run) {
     const bool ours = std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& a) { return a.run == run; });
     if (!ours && train_ && !trying_) showRun(run);
   });
-  connect(session_, &Session::ended, this, &InsightsTab::sessionEnded);
-  connect(session_, &Session::stateChanged, this, &InsightsTab::showAttempts);
+  connect(session_, &TrainingSession::ended, this, &InsightsTab::sessionEnded);
+  connect(session_, &TrainingSession::stateChanged, this, &InsightsTab::showAttempts);
   refresh();
 }
 
@@ -188,49 +183,5 @@ Run* InsightsTab::tryChange(size_t card) {
 }
 
 QString InsightsTab::emptyText() const { return empty_->isHidden() ? QString() : empty_->text(); }
-
-namespace {
-
-// Two or three steps around the one that holds it, and the span itself chosen.
-void show_in_timeline(MainWindow& window, Run* run, prof::Meaning meaning) {
-  const auto seen = run ? evidence_of(*run, meaning) : std::nullopt;
-  auto* timeline = window.findChild<TimelinePane*>();
-  if (!seen || !timeline) return window.say(QObject::tr("The trace in memory has none of them."), true);
-  const Evidence evidence = *seen;
-  if (run->slot < 0) window.library()->setTicked(run, true);
-  window.tabs()->setCurrentIndex(0);
-  window.cursor()->setFollow(false);
-  timeline->view()->clearSelection();
-  timeline->view()->fit();  // from everything, fit goes to what is chosen
-  window.selection()->choose(SpanChoice{run, evidence.step_track, evidence.step});
-  timeline->view()->fit();
-  window.selection()->reveal(SpanChoice{run, evidence.track, evidence.span});
-  if (evidence.waited > 0)
-    window.say(QObject::tr("Nothing ran for %1 before this one.")
-                   .arg(time_axis_text(static_cast<double>(evidence.waited) * 1e-3)),
-               false);
-}
-
-}  // namespace
-
-void add_insights(MainWindow& window) {
-  auto* tab = new InsightsTab(window.session(), &window);
-  tab->setTrainer([&window](const RunSpec& spec, const QString& title) {
-    window.setup()->setSpec(spec);
-    return window.session()->start({spec, title, window.topBar()->traceLevel(), false});
-  });
-  const int index = window.addTab(
-      QObject::tr("Insights"), tab, [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); }, false, tab->picker());
-  QObject::connect(tab, &InsightsTab::counted, &window, [&window, index](int count) {
-    window.setTabNote(index, count > 0 ? QString::number(count) : QString());
-  });
-  QObject::connect(tab, &InsightsTab::showWanted, &window,
-                   [&window](Run* run, prof::Meaning meaning) { show_in_timeline(window, run, meaning); });
-  QObject::connect(window.library(), &RunLibrary::tickedChanged, tab,
-                   [&window, tab] { tab->setRuns(window.library()->ticked()); });
-  QObject::connect(window.runsPanel(), &RunsPanel::picked, tab, [tab](Run* run) {
-    if (run && run->slot >= 0) tab->showRun(run);
-  });
-}
 
 }  // namespace ws::app

@@ -17,14 +17,12 @@ class QVBoxLayout;
 
 namespace ws::app {
 
-class MainWindow;
-class Session;
-void add_insights(MainWindow& window);
+class TrainingSession;
 
 class InsightsTab : public QWidget {
   Q_OBJECT
  public:
-  explicit InsightsTab(Session* session, QWidget* parent = nullptr);
+  explicit InsightsTab(TrainingSession* session, QWidget* parent = nullptr);
   void setRuns(const std::vector<Run*>& runs);  // the ticked ones; a run that is still among them stays
   void showRun(Run* run);
   Run* run() const { return run_; }
@@ -52,7 +50,7 @@ class InsightsTab : public QWidget {
   QString blockedBecause(const Insight& insight) const;
   void fillPicker(const std::vector<Run*>& runs);
 
-  Session* session_;
+  TrainingSession* session_;
   QPointer<Run> run_;
   std::vector<Attempt> attempts_;
   std::function<Run*(const RunSpec&, const QString&)> train_;

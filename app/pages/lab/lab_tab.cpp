@@ -24,7 +24,6 @@
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/run.h"
-#include "app/window/main_window.h"
 #include "engine/executor/executor.h"
 
 namespace ws::app {
@@ -311,57 +310,6 @@ void LabTab::chooseOverlay() {
 void LabTab::say(const QString& sentence) {
   state_->setText(sentence);
   state_->setToolTip(sentence);
-}
-
-namespace {
-
-// The timeline of a run that was just opened is there only when its trace has been read.
-void look_at(MainWindow* window, Run* run, const lab::Recorded& recorded) {
-  const int64_t room = std::max<int64_t>((recorded.end_ns - recorded.begin_ns) / 20, 1000);
-  window->cursor()->setFollow(false);
-  window->cursor()->setRange(recorded.begin_ns - room, recorded.end_ns + room);
-  run->fetch(recorded.begin_ns - room, recorded.end_ns + room);
-}
-
-void open_point(MainWindow* window, const QString& path, const lab::Recorded& recorded) {
-  Run* run = window->library()->open(path);
-  if (!run) return;
-  window->tabs()->setCurrentIndex(0);
-  window->library()->tickOnly({run});
-  if (run->loaded) return look_at(window, run, recorded);
-  auto* once = new QObject(run);
-  QObject::connect(run, &Run::changed, once, [window, run, recorded, once] {
-    once->deleteLater();
-    QTimer::singleShot(0, run, [window, run, recorded] { look_at(window, run, recorded); });
-  });
-}
-
-}  // namespace
-
-void add_lab(MainWindow& window) {
-  auto* tab = new LabTab(&window);
-  tab->setFolder(window.library()->folder());
-  const int index =
-      window.addTab(QObject::tr("Lab"), tab, [tab](const std::vector<Run*>& runs) { tab->showRuns(runs); });
-  QObject::connect(tab, &LabTab::pointWanted, &window, [&window](const QString& path, const lab::Recorded& recorded) {
-    open_point(&window, path, recorded);
-  });
-  QObject::connect(tab, &LabTab::busyChanged, &window, [&window](bool busy) {
-    window.session()->hold(busy ? QObject::tr("The laboratory is measuring: stop it under Lab first.") : QString());
-  });
-  QObject::connect(window.session(), &Session::stateChanged, tab, [tab, &window] {
-    tab->setBusyElsewhere(
-        window.session()->busy()
-            ? QObject::tr("A run is training: what is measured beside it would be wrong. Stop it first.")
-            : QString());
-  });
-  window.addChore({[tab] { return tab->running() ? QObject::tr("The laboratory is measuring.") : QString(); },
-                   QObject::tr("A recorded sweep keeps the points that it has."), [tab] { tab->stop(); }});
-  window.addOpener([&window, tab, index](const QString& path) {
-    if (!path.endsWith(".json") || !tab->openResult(path)) return false;
-    window.tabs()->setCurrentIndex(index);
-    return true;
-  });
 }
 
 }  // namespace ws::app

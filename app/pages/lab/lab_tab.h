@@ -24,11 +24,9 @@ class QVBoxLayout;
 namespace ws::app {
 
 class LabShareView;
-class MainWindow;
 class Pane;
 class Run;
 class SegmentedRow;
-void add_lab(MainWindow& window);
 
 class LabTab : public QWidget {
   Q_OBJECT

@@ -11,7 +11,6 @@
 #include <QPushButton>
 #include <QSplitter>
 #include <QStyledItemDelegate>
-#include <QTabBar>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -19,13 +18,9 @@
 #include "app/widgets/pane.h"
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/run_actions.h"
-#include "app/pages/library/torch_job.h"
 #include "app/widgets/table_style.h"
-#include "app/pages/library/runs_panel.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/run_library.h"
-#include "app/window/main_window.h"
-#include "app/window/top_bar.h"
 
 namespace ws::app {
 namespace {
@@ -323,33 +318,6 @@ void LibraryTab::contextMenu(const QPoint& at) {
   menu.addSeparator();
   menu.addAction(tr("Delete"), this, &LibraryTab::removeChosen);
   menu.exec(table_->viewport()->mapToGlobal(at));
-}
-
-void add_library(MainWindow& window) {
-  auto* tab = new LibraryTab(window.library(), &window);
-  const int index = window.addTab(QObject::tr("Library"), tab, {});
-  auto* torch = new TorchJob(&window);
-  const auto train = [&window](const RunSpec& spec, const QString& title) {
-    Run* run = window.session()->start({spec, title, window.topBar()->traceLevel(), false});
-    if (run) window.tabs()->setCurrentIndex(0);
-  };
-  QObject::connect(tab, &LibraryTab::said, &window,
-                   [&window](const QString& sentence, bool problem) { window.say(sentence, problem); });
-  QObject::connect(tab, &LibraryTab::trainWanted, &window, train);
-  QObject::connect(window.runsPanel(), &RunsPanel::trainWanted, &window, train);
-  QObject::connect(tab, &LibraryTab::torchWanted, torch, &TorchJob::start);
-  QObject::connect(window.runsPanel(), &RunsPanel::torchWanted, torch, &TorchJob::start);
-  QObject::connect(tab, &LibraryTab::opened, &window, [&window](Run* run) {
-    window.library()->setTicked(run, true);
-    window.tabs()->setCurrentIndex(0);
-  });
-  QMenu* menu = window.menu(QObject::tr("Run"));
-  menu->addSeparator();
-  menu->addAction(QObject::tr("Library"), &window, [&window, index] { window.tabs()->setCurrentIndex(index); });
-  window.addChore({[torch] { return torch->running() ? QObject::tr("PyTorch is training.") : QString(); },
-                   QObject::tr("A run of PyTorch that is stopped is not kept."), [torch] { torch->stop(); }});
-  add_torch_action(window, *torch);
-  add_trace_opener(window);
 }
 
 }  // namespace ws::app

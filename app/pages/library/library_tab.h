@@ -16,9 +16,7 @@ class QTableView;
 namespace ws::app {
 
 class LibraryFilter;
-class MainWindow;
 class RunLibrary;
-void add_library(MainWindow& window);
 
 class LibraryTab : public QWidget {
   Q_OBJECT

@@ -8,12 +8,12 @@
 
 namespace ws::app {
 
-class MainWindow;
+class Workspace;
 
 class TorchJob : public QObject {
   Q_OBJECT
  public:
-  explicit TorchJob(MainWindow* window);
+  TorchJob(Workspace& workspace, QObject* parent);
   ~TorchJob() override { cancel_ = true; }  // the thread is joined with the member
   bool running() const { return running_; }
   void setPython(const QString& python) { python_ = python; }
@@ -25,19 +25,16 @@ class TorchJob : public QObject {
 
  signals:
   void ended(const QString& problem);
+  void runningChanged();
 
  private:
   void finish(const QString& path, const QString& problem);
 
-  MainWindow* window_;
+  Workspace& workspace_;
   QString python_, script_;
   std::atomic<bool> cancel_{false};
   bool running_ = false;
   std::jthread thread_;
 };
-
-void add_torch_action(MainWindow& window, TorchJob& job);
-// Traces of other tools become runs of the library when they are opened.
-void add_trace_opener(MainWindow& window);
 
 }  // namespace ws::app

@@ -2,17 +2,90 @@
 
 #include <QApplication>
 #include <QDataStream>
+#include <QFileDialog>
 #include <QIODevice>
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <climits>
+#include <memory>
 
 #include "app/charts/plot.h"
+#include "app/timeline/range_export.h"
+#include "app/timeline/timeline_pane.h"
+#include "app/workspace/last_seconds.h"
 
 namespace ws::app {
 namespace {
+
 constexpr int kWorthAMove = 12;
+
+void export_picture(Workspace& workspace, TimelinePane* pane) {
+  try {
+    const QString done = ask_and_write(pane->window(), timeline_picture(*pane));
+    if (!done.isEmpty()) workspace.say(done, false);
+  } catch (const std::exception& problem) {
+    workspace.say(QString::fromUtf8(problem.what()), true);
+  }
 }
+
+void export_range(Workspace& workspace, TimelinePane* pane) {
+  const QString path = QFileDialog::getSaveFileName(pane->window(), QObject::tr("Range as Chrome JSON"), "timeline.json",
+                                                    QObject::tr("Chrome trace (*.json *.json.gz)"));
+  if (path.isEmpty()) return;
+  try {
+    const QStringList written =
+        write_ranges_json(selected_or_visible(*workspace.selection(), *pane->model()), path);
+    workspace.say(QObject::tr("Written: %1").arg(written.join(", ")), false);
+  } catch (const std::exception& problem) {
+    workspace.say(QString::fromUtf8(problem.what()), true);
+  }
+}
+
+// Two or three steps around the one that holds the span, and the span itself chosen.
+void reveal_in(TimelineView* view, Selection* selection, const Choice& choice, const Choice& around) {
+  view->clearSelection();
+  view->fit();  // from everything, fit goes to what is chosen
+  selection->choose(around);
+  view->fit();
+  selection->reveal(choice);
+}
+
+void join(LivePage& live, TimelinePane* timeline) {
+  live.setTimeline(
+      timeline, [timeline](const std::vector<Run*>& runs) { timeline->setRuns(runs); },
+      [timeline] { return timeline->mostHeight(); });
+  live.addZoom(
+      {timeline, [timeline] { return timeline->view()->canUndoZoom(); }, [timeline] { timeline->view()->undoZoom(); }});
+  QObject::connect(timeline->model(), &TimelineModel::lanesChanged, &live, &LivePage::balanceSoon);
+}
+
+void connect_timeline(Workspace& workspace, TimelinePane* timeline) {
+  Selection* selection = workspace.selection();
+  QObject::connect(&workspace, &Workspace::findWanted, timeline, &TimelinePane::openFind);
+  QObject::connect(timeline, &TimelinePane::findWanted, &workspace, &Workspace::showLive);
+  QObject::connect(timeline, &TimelinePane::said, &workspace,
+                   [&workspace](const QString& sentence) { workspace.say(sentence, false); });
+  QObject::connect(timeline, &TimelinePane::keepWanted, workspace.library(),
+                   [library = workspace.library()](Run* run, double seconds) {
+                     auto kept = std::make_shared<KeptSeconds>(last_seconds(*run, seconds));
+                     library->addMade(run->id + "-last", [kept] { return with_spans(std::move(*kept)); });
+                   });
+  QObject::connect(selection, &Selection::revealedIn, timeline,
+                   [timeline, selection](const Choice& choice, const Choice& around) {
+                     reveal_in(timeline->view(), selection, choice, around);
+                   });
+}
+
+QList<QAction*> timeline_actions(Workspace& workspace, TimelinePane* timeline) {
+  return timeline->commands() +
+         QList<QAction*>{page_separator(timeline),
+                         page_action(timeline, QObject::tr("Export the picture…"), {},
+                                     [&workspace, timeline] { export_picture(workspace, timeline); }),
+                         page_action(timeline, QObject::tr("Export the range as Chrome JSON…"), {},
+                                     [&workspace, timeline] { export_range(workspace, timeline); })};
+}
+
+}  // namespace
 
 LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
     : QWidget(parent),
@@ -151,6 +224,25 @@ void LivePage::restoreLayout(const QByteArray& state) {
   stream >> charts >> rows;
   if (!charts.isEmpty()) charts_->restoreState(charts);
   if (!rows.isEmpty()) dragged_ = rows_->restoreState(rows);
+}
+
+Page live_page(Workspace& workspace) {
+  auto* live = new LivePage(workspace.cursor());
+  auto* timeline = new TimelinePane(workspace.cursor(), workspace.selection(), live);
+  join(*live, timeline);
+  connect_timeline(workspace, timeline);
+  Page page;
+  page.title = QObject::tr("Live"), page.widget = live, page.with_setup = true;
+  page.show_runs = [live](const std::vector<Run*>& runs) { live->setRuns(runs); };
+  page.set_compact = [live](bool narrow) { live->setCompact(narrow); };
+  page.menus.push_back({MenuName::View, {page_action(live, QObject::tr("Undo zoom"), QKeySequence::Undo,
+                                                     [live] { live->undoZoom(); })}});
+  page.menus.push_back({MenuName::Timeline, timeline_actions(workspace, timeline)});
+  page.remembered.push_back({"live", [live] { return live->layoutState(); },
+                             [live](const QByteArray& state) { live->restoreLayout(state); }, true});
+  page.remembered.push_back({"lanes", [timeline] { return timeline->model()->saveLanes(); },
+                             [timeline](const QByteArray& state) { timeline->model()->restoreLanes(state); }});
+  return page;
 }
 
 }  // namespace ws::app

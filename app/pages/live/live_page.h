@@ -1,16 +1,17 @@
 // The live dashboard: charts above, the timeline below, one cursor through all of them.
 #pragma once
 #include <QTimer>
-#include <QWidget>
 #include <functional>
 
 #include "app/charts/curve_pane.h"
 #include "app/charts/split_pane.h"
-#include "app/workspace/time_cursor.h"
+#include "app/pages/page.h"
 
 class QSplitter;
 
 namespace ws::app {
+
+Page live_page(Workspace& workspace);
 
 class LivePage : public QWidget {
   Q_OBJECT

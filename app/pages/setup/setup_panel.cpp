@@ -8,7 +8,6 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
-#include <utility>
 
 #include "app/core/runs/data_shape.h"
 #include "app/pages/setup/field_row.h"
@@ -17,6 +16,7 @@
 #include "app/pages/setup/spec_json_dialog.h"
 #include "app/widgets/theme.h"
 #include "app/text/qt_text.h"
+#include "app/workspace/choices.h"
 
 namespace ws::app {
 namespace {
@@ -39,10 +39,14 @@ std::vector<const Field*> fields_of(const QString& group) {
 
 }  // namespace
 
-SetupPanel::SetupPanel(QWidget* parent) : QWidget(parent) {
+SetupPanel::SetupPanel(Choices* choices, QWidget* parent) : QWidget(parent), choices_(choices) {
   style_ground(*this, "panel");
   build();
-  preset_ = spec_;
+  connect(choices_, &Choices::changed, this, &SetupPanel::refresh);
+  connect(choices_, &Choices::told, this, [this](const QString& sentence, bool problem) {
+    if (problem) refresh();  // a field may show what was refused
+    say(sentence, problem);
+  });
   refresh();
 }
 
@@ -144,17 +148,17 @@ void SetupPanel::buildSection(const QString& group) {
 
 void SetupPanel::addRow(const Field& field, Section* section) {
   auto* row = new FieldRow(field, section);
-  connect(row, &FieldRow::edited, this, &SetupPanel::set);
+  connect(row, &FieldRow::edited, choices_, &Choices::set);
   connect(row, &FieldRow::focused, this, [this, group = text(field.group)](const QString& key) {
     hint_keys_[group] = key;
     showHint(group);
   });
   connect(row, &FieldRow::browse, this, [this](const QString& key) {
-    const bool folder = spec_.data.name == "idx";
+    const bool folder = choices_->spec().data.name == "idx";
     const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of IDX files"))
                                 : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
                                                                tr("Tables (*.csv *.txt);;All files (*)"));
-    if (!path.isEmpty()) set(key, path);
+    if (!path.isEmpty()) choices_->set(key, path);
   });
   rows_.push_back(row);
 }
@@ -191,8 +195,8 @@ void SetupPanel::relayout(const QString& group) {
   for (FieldRow* row : rows_) {
     if (text(row->field().group) != group) continue;
     const std::string key(row->field().key);
-    const bool shown = relevant(spec_, key) &&
-                       (show_more_[group] || !advanced(key) || field_text(spec_, key) != field_text(RunSpec{}, key));
+    const bool shown = relevant(choices_->spec(), key) &&
+                       (show_more_[group] || !advanced(key) || field_text(choices_->spec(), key) != field_text(RunSpec{}, key));
     row->setVisible(shown);
     if (!shown) continue;
     if (!row->half() && column == 1) ++line, column = 0;
@@ -214,29 +218,6 @@ FieldRow* SetupPanel::row(std::string_view key) const {
   return nullptr;
 }
 
-void SetupPanel::setSpec(const RunSpec& spec) {
-  spec_ = preset_ = spec;
-  refresh();
-  emit specChanged();
-}
-
-void SetupPanel::setCuda(bool cuda) {
-  cuda_ = cuda, cuda_known_ = true;
-  const QStringList notes = std::exchange(fit_later_, false) ? fit() : QStringList();
-  refresh();
-  if (!notes.isEmpty()) say(notes.join(' '), false), emit specChanged();
-}
-
-QStringList SetupPanel::fit() {
-  std::vector<std::string> notes, ignored;
-  const bool untouched = spec_ == preset_;
-  spec_ = fit_to_machine(spec_, cuda_, notes);
-  preset_ = untouched ? spec_ : fit_to_machine(preset_, cuda_, ignored);
-  QStringList lines;
-  for (const std::string& note : notes) lines << QString::fromStdString(note);
-  return lines;
-}
-
 void SetupPanel::setLive(std::optional<RunSpec> running) {
   if (running.has_value() == running_.has_value() && running == running_) return;
   running_ = std::move(running);
@@ -252,75 +233,37 @@ void SetupPanel::setCompact(bool compact) {
   for (const char* group : kGroups) sections_[group]->setOpen(!compact || QString(group) == "Execution");
 }
 
-bool SetupPanel::usePreset(const QString& name) {
-  try {
-    spec_ = preset_ = load_spec(name.toStdString());
-    fit_later_ = !cuda_known_;
-    const QStringList notes = cuda_known_ ? fit() : QStringList();
-    setSpec(spec_);
-    if (!notes.isEmpty()) say(notes.join(' '), false);
-    return true;
-  } catch (const Failure& problem) {
-    say(QString::fromUtf8(problem.what()), true);
-    return false;
-  }
-}
-
 void SetupPanel::fillPresets() {
   QMenu* menu = preset_button_->menu();
   menu->clear();
   for (const Preset& preset : presets()) {
     QAction* action = menu->addAction(QString::fromStdString(preset.title));
     action->setToolTip(QString::fromStdString(preset.text));
-    connect(action, &QAction::triggered, this, [this, name = preset.name] { usePreset(QString::fromStdString(name)); });
+    connect(action, &QAction::triggered, choices_,
+            [this, name = preset.name] { choices_->usePreset(QString::fromStdString(name)); });
   }
   menu->setToolTipsVisible(true);
   menu->addSeparator();
-  connect(menu->addAction(tr("Undo all changes")), &QAction::triggered, this, [this] { setSpec(preset_); });
-  connect(menu->addAction(tr("Defaults")), &QAction::triggered, this, [this] {
-    std::vector<std::string> notes;
-    setSpec(fit_to_machine(RunSpec{}, cuda_, notes));
-  });
+  connect(menu->addAction(tr("Undo all changes")), &QAction::triggered, choices_,
+          [this] { choices_->setSpec(choices_->preset()); });
+  connect(menu->addAction(tr("Defaults")), &QAction::triggered, choices_, &Choices::useDefaults);
   connect(menu->addAction(tr("Edit as JSON…")), &QAction::triggered, this, &SetupPanel::editJson);
 }
 
 void SetupPanel::editJson() {
-  SpecJsonDialog dialog(spec_, this);
-  if (dialog.exec() != QDialog::Accepted) return;
-  spec_ = dialog.spec();
-  refresh();
-  emit specChanged();
-}
-
-void SetupPanel::set(const QString& key, const QString& value) {
-  try {
-    set_field(spec_, key.toStdString(), value.toStdString());
-  } catch (const Failure& problem) {
-    refresh();
-    say(QString::fromUtf8(problem.what()), true);
-    return;
-  }
-  // A line predicts a number: the loss and the shape follow the data instead of leaving an impossible pair behind.
-  if (key == "data.name") {
-    const bool line = value == "line";
-    if (line) spec_.model.kind = ModelKind::Linear;
-    if (line != (spec_.model.loss == LossKind::MeanSquared) && value != "csv")
-      spec_.model.loss = line ? LossKind::MeanSquared : LossKind::CrossEntropy;
-    if (!line) spec_.model.kind = ModelKind::Mlp;
-  }
-  refresh();
-  emit specChanged();
+  SpecJsonDialog dialog(choices_->spec(), this);
+  if (dialog.exec() == QDialog::Accepted) choices_->edit(dialog.spec());
 }
 
 void SetupPanel::refresh() {
   for (const char* group : kGroups) relayout(group);
-  for (FieldRow* row : rows_) row->refresh(spec_, preset_, cuda_, running_ && !row->field().live);
-  const bool named = !preset_.name.empty();
+  for (FieldRow* row : rows_) row->refresh(choices_->spec(), choices_->preset(), choices_->cuda(), running_ && !row->field().live);
+  const bool named = !choices_->preset().name.empty();
   QString title = tr("No preset");
   if (named) {
-    title = QString::fromStdString(preset_.name);
+    title = QString::fromStdString(choices_->preset().name);
     for (const Preset& preset : presets())
-      if (preset.name == preset_.name) title = QString::fromStdString(preset.title);
+      if (preset.name == choices_->preset().name) title = QString::fromStdString(preset.title);
     title = tr("Preset: %1").arg(title);
   }
   const QFontMetrics metrics(ui_font(12));
@@ -334,7 +277,7 @@ void SetupPanel::refresh() {
 std::vector<FieldChange> SetupPanel::pending() const {
   std::vector<FieldChange> waiting;
   if (!running_) return waiting;
-  for (const FieldChange& change : diff(*running_, spec_))
+  for (const FieldChange& change : diff(*running_, choices_->spec()))
     if (ws::field(change.key).live) waiting.push_back(change);
   return waiting;
 }

@@ -13,30 +13,25 @@ class QPushButton;
 
 namespace ws::app {
 
+class Choices;
 class FieldRow;
 class Section;
 
 class SetupPanel : public QWidget {
   Q_OBJECT
  public:
-  explicit SetupPanel(QWidget* parent = nullptr);
+  explicit SetupPanel(Choices* choices, QWidget* parent = nullptr);
 
   QSize minimumSizeHint() const override;  // wide enough for every row in the fonts that there are
-  const RunSpec& spec() const { return spec_; }
-  void setSpec(const RunSpec& spec);  // and what "changed" compares with
-  void setCuda(bool cuda);            // once it is known; a preset chosen before is fitted to the machine then
   // While a run trains, choices that cannot change are for the next run and the others wait for Apply.
   void setLive(std::optional<RunSpec> running);
   void setOther(std::optional<RunSpec> other, QChar letter);  // the run that the Execution title compares with
   void setCompact(bool compact);                              // folds all but Execution
-  bool usePreset(const QString& name);
   void editJson();
-  void set(const QString& key, const QString& value);  // as if a person had chosen it
   FieldRow* row(std::string_view key) const;
   QString message() const;
 
  signals:
-  void specChanged();
   void apply(const QString& key, const QString& value);
 
  private:
@@ -49,7 +44,6 @@ class SetupPanel : public QWidget {
   void showHint(const QString& group);
   void fillPresets();
   void applyPending();
-  QStringList fit();  // to what this machine can run; returns what was changed
   void refresh();
   void relayout(const QString& group);
   void refreshNotes();
@@ -57,10 +51,9 @@ class SetupPanel : public QWidget {
   void say(const QString& message, bool problem);
   std::vector<FieldChange> pending() const;
 
-  RunSpec spec_, preset_;
+  Choices* choices_;
   std::optional<RunSpec> running_, other_;
   QChar other_letter_;
-  bool cuda_ = false, cuda_known_ = false, fit_later_ = false;
   std::map<QString, Section*> sections_;
   std::map<QString, QGridLayout*> grids_;
   std::map<QString, QPushButton*> more_;

@@ -1,21 +1,26 @@
 // A range of a timeline for other viewers and for paper.
 #pragma once
 #include <QString>
+#include <vector>
 
-#include "app/widgets/chart_file.h"
 #include "app/timeline/time_scale.h"
+#include "app/widgets/chart_file.h"
+#include "app/workspace/selection.h"
 
 namespace ws::app {
 
-class MainWindow;
+class TimelineModel;
 class TimelinePane;
 
 // Chrome/Perfetto JSON of what the run did in the range (its own time); spans that are only in its file are read.
 // Throws Failure.
 void write_range_json(Run& run, TimeRange range, const QString& path);
+// One file for each range, with the letter of its run in the name if there are several. Returns the names.
+// Throws Failure.
+QStringList write_ranges_json(const std::vector<RunRange>& ranges, const QString& path);
+// The selected range in each run's own time; without one, what is visible.
+std::vector<RunRange> selected_or_visible(const Selection& selection, const TimelineModel& model);
 // The lanes as the timeline shows them now, as vectors.
 ChartPicture timeline_picture(TimelinePane& pane);
-// Entries in the Timeline menu that write the selected range, or the visible one.
-void add_range_export(MainWindow& window);
 
 }  // namespace ws::app

@@ -1,8 +1,7 @@
-#include "app/window/range_export.h"
+#include "app/timeline/range_export.h"
 
-#include <QFileDialog>
+#include <QDir>
 #include <QFileInfo>
-#include <QMenu>
 #include <QPainter>
 
 #include "app/widgets/theme.h"
@@ -11,7 +10,6 @@
 #include "app/timeline/timeline_pane.h"
 #include "app/timeline/time_scale.h"
 #include "profiling/analysis/trace_queries.h"
-#include "app/window/main_window.h"
 #include "profiling/formats/convert.h"
 
 namespace ws::app {
@@ -33,34 +31,6 @@ void paint_ruler(QPainter& painter, const TimelineGeometry& geometry, const QRec
   painter.drawText(QRectF(8, geometry.top() - 22, geometry.gutter - 12, 22), Qt::AlignVCenter, marks.base_text);
   for (const Ruler::Tick& tick : marks.ticks)
     painter.drawText(QPointF(geometry.scale().x(tick.time) + 4, geometry.top() - 7), tick.text);
-}
-
-// The selected range in each run's own time; without one, what is visible.
-std::vector<RunRange> chosen_ranges(MainWindow& window, const TimelineModel& model) {
-  std::vector<RunRange> ranges = window.selection()->ranges();
-  std::erase_if(ranges, [](const RunRange& r) { return !r.run; });
-  for (int i = 0; ranges.empty() && i < static_cast<int>(model.runCount()); ++i)
-    ranges.push_back({model.run(i), model.runRange(i, model.range())});
-  return ranges;
-}
-
-void choose_json(MainWindow& window, TimelineModel& model) {
-  const QString path = QFileDialog::getSaveFileName(&window, QObject::tr("Range as Chrome JSON"), "timeline.json",
-                                                    QObject::tr("Chrome trace (*.json *.json.gz)"));
-  if (path.isEmpty()) return;
-  const std::vector<RunRange> ranges = chosen_ranges(window, model);
-  QStringList written;
-  try {
-    for (const RunRange& each : ranges) {
-      const QString ending = path.endsWith(".json.gz") ? ".json.gz" : ".json", letter = run_letter(each.run->slot);
-      const QString name = QFileInfo(path).baseName() + (ranges.size() > 1 ? "-" + letter : "") + ending;
-      write_range_json(*each.run, each.range, QFileInfo(path).dir().filePath(name));
-      written << name;
-    }
-    window.say(QObject::tr("Written: %1").arg(written.join(", ")), false);
-  } catch (const std::exception& problem) {
-    window.say(QString::fromUtf8(problem.what()), true);
-  }
 }
 
 }  // namespace
@@ -96,21 +66,24 @@ ChartPicture timeline_picture(TimelinePane& pane) {
   return {"timeline", captions.join('\n'), pane.view()->size(), paint, {}};
 }
 
-void add_range_export(MainWindow& window) {
-  auto* pane = window.findChild<TimelinePane*>();
-  if (!pane) return;
-  QMenu* menu = window.menu(QObject::tr("Timeline"));
-  menu->addSeparator();
-  menu->addAction(QObject::tr("Export the picture…"), &window, [&window, pane] {
-    try {
-      if (const QString done = ask_and_write(&window, timeline_picture(*pane)); !done.isEmpty())
-        window.say(done, false);
-    } catch (const std::exception& problem) {
-      window.say(QString::fromUtf8(problem.what()), true);
-    }
-  });
-  menu->addAction(QObject::tr("Export the range as Chrome JSON…"), &window,
-                  [&window, pane] { choose_json(window, *pane->model()); });
+std::vector<RunRange> selected_or_visible(const Selection& selection, const TimelineModel& model) {
+  std::vector<RunRange> ranges = selection.ranges();
+  std::erase_if(ranges, [](const RunRange& r) { return !r.run; });
+  for (int i = 0; ranges.empty() && i < static_cast<int>(model.runCount()); ++i)
+    ranges.push_back({model.run(i), model.runRange(i, model.range())});
+  return ranges;
+}
+
+QStringList write_ranges_json(const std::vector<RunRange>& ranges, const QString& path) {
+  const QString ending = path.endsWith(".json.gz") ? ".json.gz" : ".json";
+  QStringList written;
+  for (const RunRange& each : ranges) {
+    const QString letter = ranges.size() > 1 ? QString("-") + run_letter(each.run->slot) : QString();
+    const QString name = QFileInfo(path).baseName() + letter + ending;
+    write_range_json(*each.run, each.range, QFileInfo(path).dir().filePath(name));
+    written << name;
+  }
+  return written;
 }
 
 }  // namespace ws::app

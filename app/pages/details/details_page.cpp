@@ -1,0 +1,16 @@
+#include "app/pages/details/details_page.h"
+
+#include "app/pages/details/details_panel.h"
+
+namespace ws::app {
+
+Page details_page(Workspace& workspace) {
+  auto* panel = new DetailsPanel(workspace.selection());
+  Page page;
+  page.title = QObject::tr("Details"), page.dock = "Details", page.widget = panel;
+  page.open_at_first = page.folds_when_narrow = true;
+  page.show_runs = [panel](const std::vector<Run*>& runs) { panel->setRuns(runs); };
+  return page;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,48 @@
+#include "app/pages/insights/insights_page.h"
+
+#include "app/pages/insights/insights_tab.h"
+#include "app/text/units.h"
+
+namespace ws::app {
+namespace {
+
+void show_in_timeline(Workspace& workspace, Run* run, prof::Meaning meaning) {
+  const auto seen = run ? evidence_of(*run, meaning) : std::nullopt;
+  if (!seen) return workspace.say(QObject::tr("The trace in memory has none of them."), true);
+  if (run->slot < 0) workspace.library()->setTicked(run, true);
+  workspace.showLive();
+  workspace.cursor()->setFollow(false);
+  workspace.selection()->reveal(SpanChoice{run, seen->track, seen->span},
+                                SpanChoice{run, seen->step_track, seen->step});
+  if (seen->waited > 0)
+    workspace.say(QObject::tr("Nothing ran for %1 before this one.")
+                      .arg(time_axis_text(static_cast<double>(seen->waited) * 1e-3)),
+                  false);
+}
+
+}  // namespace
+
+Page insights_page(Workspace& workspace) {
+  auto* tab = new InsightsTab(workspace.session());
+  tab->setTrainer([&workspace](const RunSpec& spec, const QString& title) {
+    workspace.choices()->setSpec(spec);
+    return workspace.train(spec, title);
+  });
+  QObject::connect(tab, &InsightsTab::counted, &workspace, [&workspace, tab](int count) {
+    workspace.noteOnTab(tab, count > 0 ? QString::number(count) : QString());
+  });
+  QObject::connect(
+      tab, &InsightsTab::showWanted, &workspace,
+      [&workspace](Run* run, prof::Meaning meaning) { show_in_timeline(workspace, run, meaning); });
+  const auto show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); };
+  QObject::connect(workspace.library(), &RunLibrary::tickedChanged, tab,
+                   [&workspace, show_runs] { show_runs(workspace.library()->ticked()); });
+  QObject::connect(&workspace, &Workspace::picked, tab, [tab](Run* run) {
+    if (run && run->slot >= 0) tab->showRun(run);
+  });
+  Page page;
+  page.title = QObject::tr("Insights"), page.widget = tab, page.picker = tab->picker(), page.show_runs = show_runs;
+  return page;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,63 @@
+#include "app/pages/lab/lab_page.h"
+
+#include <QTimer>
+
+#include "app/core/lab/recorded_lab.h"
+#include "app/pages/lab/lab_tab.h"
+
+namespace ws::app {
+namespace {
+
+// The timeline of a run that was just opened is there only when its trace has been read.
+void look_at(TimeCursor* cursor, Run* run, const lab::Recorded& recorded) {
+  const int64_t margin = std::max<int64_t>((recorded.end_ns - recorded.begin_ns) / 20, 1000);
+  cursor->setFollow(false);
+  cursor->setRange(recorded.begin_ns - margin, recorded.end_ns + margin);
+  run->fetch(recorded.begin_ns - margin, recorded.end_ns + margin);
+}
+
+void open_point(Workspace& workspace, const QString& path, const lab::Recorded& recorded) {
+  Run* run = workspace.library()->open(path);
+  if (!run) return;
+  workspace.showLive();
+  workspace.library()->tickOnly({run});
+  TimeCursor* cursor = workspace.cursor();
+  if (run->loaded) return look_at(cursor, run, recorded);
+  auto* once = new QObject(run);
+  QObject::connect(run, &Run::changed, once, [cursor, run, recorded, once] {
+    once->deleteLater();
+    QTimer::singleShot(0, run, [cursor, run, recorded] { look_at(cursor, run, recorded); });
+  });
+}
+
+}  // namespace
+
+Page lab_page(Workspace& workspace) {
+  auto* tab = new LabTab;
+  tab->setFolder(workspace.library()->folder());
+  TrainingSession* session = workspace.session();
+  QObject::connect(
+      tab, &LabTab::pointWanted, &workspace,
+      [&workspace](const QString& path, const lab::Recorded& recorded) { open_point(workspace, path, recorded); });
+  QObject::connect(tab, &LabTab::busyChanged, session, [session](bool busy) {
+    session->hold(busy ? QObject::tr("The laboratory is measuring: stop it under Lab first.") : QString());
+  });
+  QObject::connect(session, &TrainingSession::stateChanged, tab, [tab, session] {
+    tab->setBusyElsewhere(
+        session->busy() ? QObject::tr("A run is training: what is measured beside it would be wrong. Stop it first.")
+                        : QString());
+  });
+  Page page;
+  page.title = QObject::tr("Lab"), page.widget = tab;
+  page.show_runs = [tab](const std::vector<Run*>& runs) { tab->showRuns(runs); };
+  page.chores.push_back({[tab] { return tab->running() ? QObject::tr("The laboratory is measuring.") : QString(); },
+                         QObject::tr("A recorded sweep keeps the points that it has."), [tab] { tab->stop(); }});
+  page.open = [&workspace, tab](const QString& path) {
+    if (!path.endsWith(".json") || !tab->openResult(path)) return false;
+    workspace.bringToFront(tab);
+    return true;
+  };
+  return page;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,93 @@
+#include "app/pages/library/library_page.h"
+
+#include <QFile>
+
+#include "app/pages/library/library_tab.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/pages/library/torch_job.h"
+
+namespace ws::app {
+namespace {
+
+// A trace says so near its beginning; choices, experiments and lab sheets are JSON too.
+bool is_trace(const QString& path) {
+  if (path.endsWith(".json.gz") || path.endsWith(".sqlite") || path.endsWith(".db")) return true;
+  QFile file(path);
+  if (!(path.endsWith(".json") || path.endsWith(".csv")) || !file.open(QIODevice::ReadOnly)) return false;
+  const QByteArray head = file.read(path.endsWith(".csv") ? 64 : 65536);
+  return path.endsWith(".csv") ? head.startsWith("Wall time,Step,Value") : head.contains("\"traceEvents\"");
+}
+
+// Traces of other tools become runs of the library when they are opened.
+bool import_trace(RunLibrary* library, const QString& path) {
+  if (!is_trace(path)) return false;
+  library->import(path, [library](Run* run) { library->setTicked(run, true); });
+  return true;
+}
+
+QList<QAction*> torch_actions(Workspace& workspace, QWidget* page, TorchJob* job) {
+  QAction* same = page_action(page, QObject::tr("Run the same in PyTorch"), {}, [&workspace, job] {
+    const Run* shown = workspace.shownRun();
+    job->start(shown ? shown->spec : workspace.choices()->spec());
+  });
+  QAction* stop = page_action(page, QObject::tr("Stop PyTorch"), {}, [job] { job->stop(); });
+  const auto refresh = [same, stop, job] {
+    same->setEnabled(!job->running());
+    stop->setEnabled(job->running());
+  };
+  QObject::connect(job, &TorchJob::runningChanged, page, refresh);
+  refresh();
+  return {same, stop};
+}
+
+Page runs_page(Workspace& workspace, RunsPanel* panel) {
+  panel->setMinimumWidth(214);
+  QObject::connect(panel, &RunsPanel::openFile, &workspace, &Workspace::chooseFile);
+  QObject::connect(panel, &RunsPanel::picked, &workspace, &Workspace::pick);
+  QObject::connect(panel->model(), &QAbstractItemModel::modelReset, &workspace, [&workspace] { workspace.pick(nullptr); });
+  QObject::connect(panel, &RunsPanel::useChoices, &workspace,
+                   [&workspace](Run* run) { workspace.choices()->setSpec(run->spec); });
+  QObject::connect(workspace.session(), &TrainingSession::started, panel, [panel](Run* run) {
+    QObject::connect(run, &Run::changed, panel->model(), &RunsModel::repaintLive);
+  });
+  Page page;
+  page.title = QObject::tr("Runs"), page.dock = "Runs", page.widget = panel;
+  page.open_at_first = page.folds_when_narrow = true;
+  return page;
+}
+
+Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
+  QObject::connect(tab, &LibraryTab::said, &workspace, &Workspace::say);
+  QObject::connect(tab, &LibraryTab::opened, &workspace, [&workspace](Run* run) {
+    workspace.library()->setTicked(run, true);
+    workspace.showLive();
+  });
+  Page page;
+  page.title = QObject::tr("Library"), page.widget = tab;
+  QList<QAction*> entries{page_separator(tab), page_action(tab, QObject::tr("Library"), {}, [&workspace, tab] {
+                            workspace.bringToFront(tab);
+                          })};
+  page.menus.push_back({MenuName::Run, entries + torch_actions(workspace, tab, torch)});
+  page.chores.push_back({[torch] { return torch->running() ? QObject::tr("PyTorch is training.") : QString(); },
+                         QObject::tr("A run of PyTorch that is stopped is not kept."), [torch] { torch->stop(); }});
+  page.open = [library = workspace.library()](const QString& path) { return import_trace(library, path); };
+  return page;
+}
+
+}  // namespace
+
+LibraryPages library_pages(Workspace& workspace) {
+  auto* runs = new RunsPanel(workspace.library());
+  auto* tab = new LibraryTab(workspace.library());
+  auto* torch = new TorchJob(workspace, tab);
+  const auto train = [&workspace](const RunSpec& spec, const QString& title) {
+    if (workspace.train(spec, title)) workspace.showLive();
+  };
+  QObject::connect(tab, &LibraryTab::trainWanted, &workspace, train);
+  QObject::connect(runs, &RunsPanel::trainWanted, &workspace, train);
+  QObject::connect(tab, &LibraryTab::torchWanted, torch, &TorchJob::start);
+  QObject::connect(runs, &RunsPanel::torchWanted, torch, &TorchJob::start);
+  return {runs_page(workspace, runs), library_page(workspace, tab, torch)};
+}
+
+}  // namespace ws::app

@@ -1,0 +1,13 @@
+#include "app/pages/memory/memory_page.h"
+
+#include "app/pages/one_run_page.h"
+#include "app/pages/memory/memory_map_panel.h"
+
+namespace ws::app {
+
+Page memory_page(Workspace& workspace) {
+  auto* panel = new MemoryMapPanel(workspace.selection());
+  return one_run_page(QObject::tr("Memory map"), panel, [panel](Run* run) { panel->setRun(run); });
+}
+
+}  // namespace ws::app

@@ -1,0 +1,6 @@
+#pragma once
+#include "app/pages/page.h"
+
+namespace ws::app {
+Page memory_page(Workspace& workspace);
+}  // namespace ws::app

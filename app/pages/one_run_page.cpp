@@ -1,0 +1,37 @@
+#include "app/pages/one_run_page.h"
+
+#include <QMenu>
+#include <QPointer>
+#include <QPushButton>
+#include <algorithm>
+#include <memory>
+
+#include "app/text/units.h"
+#include "app/widgets/pane.h"
+
+namespace ws::app {
+
+Page one_run_page(const QString& title, QWidget* widget, std::function<void(Run*)> show) {
+  QPushButton* picker = option_button(QObject::tr("Run of this page"), widget);
+  picker->setText(QObject::tr("No run"));
+  auto* menu = new QMenu(picker);
+  picker->setMenu(menu);
+  const auto take = [show = std::move(show), picker](Run* run) {
+    show(run);
+    picker->setText(run ? QString(run_letter(run->slot)) + "  " + run->title : QObject::tr("No run"));
+  };
+  const auto chosen = std::make_shared<QPointer<Run>>();
+  Page page;
+  page.title = title, page.widget = widget, page.picker = picker;
+  page.show_runs = [menu, take, chosen](const std::vector<Run*>& runs) {
+    menu->clear();
+    for (Run* run : runs)
+      menu->addAction(QString(run_letter(run->slot)) + "  " + run->title, menu,
+                      [take, chosen, run] { *chosen = run, take(run); });
+    const bool still = std::find(runs.begin(), runs.end(), chosen->data()) != runs.end();
+    take(still ? chosen->data() : runs.empty() ? nullptr : runs.front());
+  };
+  return page;
+}
+
+}  // namespace ws::app

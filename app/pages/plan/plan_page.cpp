@@ -1,0 +1,13 @@
+#include "app/pages/plan/plan_page.h"
+
+#include "app/pages/one_run_page.h"
+#include "app/pages/plan/plan_panel.h"
+
+namespace ws::app {
+
+Page plan_page(Workspace& workspace) {
+  auto* panel = new PlanPanel(workspace.selection());
+  return one_run_page(QObject::tr("Plan"), panel, [panel](Run* run) { panel->setRun(run); });
+}
+
+}  // namespace ws::app

@@ -1,0 +1,13 @@
+#include "app/pages/roofline/roofline_page.h"
+
+#include "app/pages/one_run_page.h"
+#include "app/pages/roofline/roofline_panel.h"
+
+namespace ws::app {
+
+Page roofline_page(Workspace& workspace) {
+  auto* panel = new RooflinePanel(workspace.selection());
+  return one_run_page(QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); });
+}
+
+}  // namespace ws::app

@@ -1,0 +1,56 @@
+#include "app/pages/setup/setup_page.h"
+
+#include <QMenu>
+
+#include "app/pages/setup/setup_panel.h"
+#include "app/text/units.h"
+
+namespace ws::app {
+namespace {
+
+std::optional<RunSpec> running_choices(TrainingSession& session) {
+  if (!session.busy()) return std::nullopt;
+  RunSpec running = session.run()->spec;
+  for (const Change& change : session.run()->changes) set_field(running, change.key, change.to);
+  return running;
+}
+
+// The run that trains, and the first other ticked run that was given choices.
+void show_runs(SetupPanel* panel, Workspace& workspace) {
+  TrainingSession* session = workspace.session();
+  const Run* live = session->busy() ? session->run() : nullptr;
+  panel->setLive(running_choices(*session));
+  std::optional<RunSpec> other;
+  QChar letter;
+  for (const Run* run : workspace.library()->ticked())
+    if (run != live && !other && run->origin != RunOrigin::Imported) other = run->spec, letter = run_letter(run->slot);
+  panel->setOther(other, letter);
+}
+
+QMenu* preset_menu(SetupPanel* panel, Choices* choices) {
+  auto* menu = new QMenu(QObject::tr("Preset"), panel);
+  for (const Preset& preset : presets())
+    menu->addAction(QString::fromStdString(preset.title), choices,
+                    [choices, name = preset.name] { choices->usePreset(QString::fromStdString(name)); });
+  return menu;
+}
+
+}  // namespace
+
+Page setup_page(Workspace& workspace) {
+  auto* panel = new SetupPanel(workspace.choices());
+  const auto refresh = [panel, &workspace] { show_runs(panel, workspace); };
+  QObject::connect(panel, &SetupPanel::apply, workspace.session(), &TrainingSession::change);
+  QObject::connect(workspace.session(), &TrainingSession::stateChanged, panel, refresh);
+  QObject::connect(workspace.library(), &RunLibrary::tickedChanged, panel, refresh);
+  Page page;
+  page.title = QObject::tr("Setup"), page.widget = panel;
+  page.set_compact = [panel](bool narrow) { panel->setCompact(narrow); };
+  page.menus.push_back({MenuName::Run,
+                        {preset_menu(panel, workspace.choices())->menuAction(),
+                         page_action(panel, QObject::tr("Choices as JSON…"), QKeySequence("Ctrl+J"),
+                                     [panel] { panel->editJson(); })}});
+  return page;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,23 @@
+// The device that trains, with a dot, in the corner of the menu bar.
+#pragma once
+#include <QWidget>
+
+#include "engine/executor/executor.h"
+
+namespace ws::app {
+
+class DeviceCorner : public QWidget {
+  Q_OBJECT
+ public:
+  explicit DeviceCorner(QWidget* parent);
+  void show(const DeviceInfo* info, bool compact);  // nullptr: still looking
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+
+ private:
+  QString text_;
+  bool good_ = false;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,66 @@
+#include "app/window/dock_column.h"
+
+#include <algorithm>
+
+#include "app/window/side_rail.h"
+
+namespace ws::app {
+
+DockColumn::DockColumn(SideRail* rail, QWidget* parent) : QSplitter(Qt::Vertical, parent), rail_(rail) {
+  setHandleWidth(1);
+}
+
+void DockColumn::add(const Page& page) {
+  QWidget* panel = page.widget;
+  addWidget(panel);
+  setStretchFactor(count() - 1, count() == 1 ? 3 : 1);
+  panel->setAutoFillBackground(true);
+  panel->setBackgroundRole(QPalette::Base);
+  RailButton* button = rail_->add(page.title);
+  button->setChecked(page.open_at_first);
+  panel->setVisible(page.open_at_first);
+  docks_.push_back({page, button});
+  connect(button, &QAbstractButton::clicked, this, [this] { by_hand_ = true; });
+  connect(button, &QAbstractButton::toggled, this, [this, panel](bool on) {
+    panel->setVisible(on);
+    showColumn();
+  });
+}
+
+void DockColumn::showColumn() {
+  setVisible(std::any_of(docks_.begin(), docks_.end(), [](const Dock& dock) { return dock.button->isChecked(); }));
+}
+
+void DockColumn::showRuns(const std::vector<Run*>& runs) {
+  for (const Dock& dock : docks_)
+    if (dock.page.show_runs) dock.page.show_runs(runs);
+}
+
+RailButton* DockColumn::button(const QString& name) const {
+  for (const Dock& dock : docks_)
+    if (dock.page.dock == name) return dock.button;
+  return nullptr;
+}
+
+QStringList DockColumn::openDocks() const {
+  QStringList open;
+  for (const Dock& dock : docks_)
+    if (dock.button->isChecked()) open << dock.page.dock;
+  return open;
+}
+
+void DockColumn::setOpenDocks(const QStringList& docks) {
+  for (const Dock& dock : docks_) dock.button->setChecked(docks.contains(dock.page.dock));
+}
+
+void DockColumn::fold(bool folded) {
+  if (by_hand_) return;
+  for (const Dock& dock : docks_)
+    if (dock.page.folds_when_narrow) dock.button->setChecked(!folded);
+}
+
+void DockColumn::closeAll() {
+  if (!by_hand_) setOpenDocks({});
+}
+
+}  // namespace ws::app

@@ -1,0 +1,39 @@
+// The right column: docks over each other, and the rail whose buttons show and hide them.
+#pragma once
+#include <QSplitter>
+#include <QStringList>
+#include <vector>
+
+#include "app/pages/page.h"
+
+namespace ws::app {
+
+class RailButton;
+class SideRail;
+
+class DockColumn : public QSplitter {
+  Q_OBJECT
+ public:
+  DockColumn(SideRail* rail, QWidget* parent);
+  void add(const Page& page);
+  void showRuns(const std::vector<Run*>& runs);
+  RailButton* button(const QString& dock) const;  // nullptr: there is none
+  QStringList openDocks() const;
+  void setOpenDocks(const QStringList& docks);
+  // For a narrow window. Neither does anything once a person has opened or closed a dock.
+  void fold(bool folded);  // those that fold
+  void closeAll();
+
+ private:
+  struct Dock {
+    Page page;
+    RailButton* button;
+  };
+  void showColumn();
+
+  SideRail* rail_;
+  std::vector<Dock> docks_;
+  bool by_hand_ = false;
+};
+
+}  // namespace ws::app

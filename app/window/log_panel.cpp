@@ -1,0 +1,79 @@
+#include "app/window/log_panel.h"
+
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QVBoxLayout>
+
+#include "app/text/units.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+namespace {
+
+QString now_text() { return QDateTime::currentDateTime().toString("HH:mm:ss  "); }
+
+}  // namespace
+
+LogPanel::LogPanel(Workspace& workspace, QWidget* parent) : QWidget(parent), workspace_(workspace) {
+  build();
+  connect(&workspace, &Workspace::said, this, [this](const QString& sentence) {
+    if (!sentence.isEmpty()) lines_->appendPlainText(now_text() + sentence);
+  });
+  connect(workspace.session(), &TrainingSession::started, this, &LogPanel::runStarted);
+  connect(workspace.session(), &TrainingSession::ended, this, [this](Run* run) { runEnded(*run); });
+}
+
+void LogPanel::build() {
+  auto* title = new QLabel(tr("Log"), this);
+  style_panel_title(*title);
+  title->setFont(ui_font(12.5, 600));
+  lines_ = new QPlainTextEdit(this);
+  lines_->setStyleSheet(
+      "QPlainTextEdit { border: 1px solid transparent; background: transparent; }"
+      "QPlainTextEdit:focus { border: 1px solid palette(highlight); }");
+  lines_->setPlaceholderText(tr("Starts, changes and problems are listed here."));
+  lines_->setReadOnly(true);
+  lines_->setFont(mono_font(11));
+  lines_->setMaximumBlockCount(2000);
+  lines_->setAccessibleName(tr("Log"));
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(title);
+  column->addWidget(lines_);
+}
+
+void LogPanel::runStarted(Run* run) {
+  if (watched_) disconnect(watched_, &Run::changed, this, nullptr);
+  watched_ = run, shown_ = 0;
+  connect(run, &Run::changed, this, [this, run] { showNew(*run); });
+  lines_->appendPlainText(tr("%1  started: %2").arg(run->created.toString("HH:mm:ss"), run->title));
+}
+
+void LogPanel::runEnded(const Run& run) {
+  if (&run == watched_) showNew(run);
+  const Summary& s = *run.summary;
+  lines_->appendPlainText(now_text() + tr("%1: %2, %3 steps, %4 µs a step")
+                                           .arg(run.title, QString::fromUtf8(to_string(s.status).data()),
+                                                count_text(s.steps), us_text(s.us_per_step)));
+}
+
+// As it comes, so that a full disk is known while there is still something to do about it.
+void LogPanel::showNew(const Run& run) {
+  for (; shown_ < run.log.size(); ++shown_) {
+    const QString& line = run.log[shown_];
+    if (line.contains("run file is not written any further"))
+      workspace_.say(line, true);
+    else
+      lines_->appendPlainText("          " + line);
+  }
+}
+
+Page log_page(Workspace& workspace) {
+  Page page;
+  page.title = QObject::tr("Log"), page.dock = "Log", page.widget = new LogPanel(workspace);
+  return page;
+}
+
+}  // namespace ws::app

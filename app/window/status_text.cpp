@@ -1,0 +1,59 @@
+#include "app/window/status_text.h"
+
+#include "app/text/units.h"
+#include "app/widgets/theme.h"
+#include "profiling/analysis/trace_stats.h"
+
+namespace ws::app {
+namespace {
+
+QString ready_text(const DeviceInfo* info) {
+  return info && info->cuda ? QObject::tr("Ready · %1").arg(QString::fromStdString(info->name))
+                            : QObject::tr("Ready · CPU");
+}
+
+QString training_text(const Run& run, bool paused) {
+  const Progress p = run.progress.value_or(Progress{});
+  return QObject::tr("%1 %2 · epoch %3 of %4 · %5 elapsed")
+      .arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), QString(run_letter(std::max(0, run.slot))),
+           count_text(p.epoch), count_text(p.epochs), duration_text(p.elapsed_s));
+}
+
+void add_trace(const Run& run, std::vector<StatusPart>& parts) {
+  const auto& losses = run.trace.losses;
+  parts.push_back({QObject::tr("records %1 · %2 dropped")
+                       .arg(count_text(static_cast<int64_t>(run.trace.span_count() + losses.evicted_spans)),
+                            count_text(static_cast<int64_t>(losses.dropped_records))),
+                   losses.dropped_records > 0});
+  if (const auto missing = prof::losses_text(losses); !missing.empty())
+    parts.push_back({QString::fromStdString(missing), true});
+  parts.push_back(
+      {QObject::tr("history %1").arg(bytes_text(static_cast<double>(run.trace.resident_bytes()))), false});
+}
+
+void add_run(const Run& run, std::vector<StatusPart>& parts) {
+  if (run.trace.span_count() > 0) add_trace(run, parts);
+  if (run.overheadSeen())
+    parts.push_back({QObject::tr("tracing costs at least %1 µs a step (%2 %)")
+                         .arg(us_text(run.usPerStep() * run.overhead_share / (1 + run.overhead_share)))
+                         .arg(run.overhead_share * 100, 0, 'f', 1),
+                     false});
+  if (!run.counters_note.isEmpty()) parts.push_back({run.counters_note, run.counters_note.startsWith("No ")});
+}
+
+}  // namespace
+
+void show_status(StatusLine& line, Workspace& workspace) {
+  const TrainingSession& session = *workspace.session();
+  const Run* run = workspace.shownRun();
+  if (session.busy() && run)
+    line.setState(training_text(*run, session.paused()), session.paused() ? theme().quiet : theme().focus);
+  else
+    line.setState(ready_text(workspace.device()->info()), theme().better);
+  std::vector<StatusPart> parts;
+  if (const QString work = workspace.library()->work(); !work.isEmpty()) parts.push_back({work, false});
+  if (run) add_run(*run, parts);
+  line.setParts(std::move(parts));
+}
+
+}  // namespace ws::app

@@ -1,0 +1,53 @@
+// How the window adapts to its size, and what of it is remembered from one start to the next.
+#pragma once
+#include <QObject>
+
+#include "app/window/all_pages.h"
+
+class QMainWindow;
+class QSplitter;
+class QTabBar;
+
+namespace ws::app {
+
+class DockColumn;
+class TopBar;
+
+class WindowLayout : public QObject {
+  Q_OBJECT
+ public:
+  struct Parts {
+    QMainWindow* window;
+    TopBar* bar;
+    QSplitter* columns;
+    DockColumn* docks;
+    QTabBar* tabs;
+  };
+  WindowLayout(Workspace& workspace, const Parts& parts, const AllPages& pages);
+  bool compact() const { return compact_; }
+  void resized(bool first);  // the window has another width
+  void makeRoom();           // a run began: in a narrow window the docks close
+  void remember();
+  void restore();
+  void setKeep(bool keep) { keep_ = keep; }
+  bool keep() const { return keep_; }  // false: a closing window remembers nothing
+
+ signals:
+  void compactChanged(bool compact);
+
+ private:
+  void setCompact(bool compact);
+  bool narrow() const;
+  void rememberRuns() const;
+  void restoreSizes();
+  void restorePages(bool layout);
+  void restoreRuns();
+
+  Workspace& workspace_;
+  Parts parts_;
+  std::vector<Remembered> remembered_;
+  std::vector<std::function<void(bool)>> set_compact_;
+  bool compact_ = false, keep_ = true;
+};
+
+}  // namespace ws::app

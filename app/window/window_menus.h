@@ -1,0 +1,56 @@
+// The menus: the window's own entries, which are signals here, and those of the pages.
+#pragma once
+#include <QObject>
+#include <map>
+
+#include "app/window/all_pages.h"
+
+class QAbstractButton;
+class QMenu;
+class QMenuBar;
+class QTabBar;
+
+namespace ws::app {
+
+class WindowMenus : public QObject {
+  Q_OBJECT
+ public:
+  struct Rails {
+    QAbstractButton *setup, *runs;
+  };
+  WindowMenus(QMenuBar* bar, QTabBar* tabs, Rails rails, const AllPages& pages);
+
+ signals:
+  void openWanted();
+  void recordWanted();
+  void saveCopyWanted();
+  void quitWanted();
+  void trainWanted();  // Train, Pause or Resume
+  void stopWanted();
+  void stepWanted();
+  void trainAgainWanted();
+  void themeWanted();
+  void fullScreenWanted();
+  void followWanted();
+  void commandsWanted();
+  void keysWanted();
+  void startPageWanted();
+  void aboutWanted();
+
+ private:
+  QMenu* add(MenuName name, const QString& title);
+  void addPageEntries(MenuName name);
+  void buildFile();
+  void buildRun();
+  void buildView();
+  QMenu* tabMenu();
+  void buildHelp();
+
+  QMenuBar* bar_;
+  QTabBar* tabs_;
+  Rails rails_;
+  const AllPages& pages_;  // only while the menus are built
+  std::map<MenuName, QMenu*> menus_;
+};
+
+}  // namespace ws::app

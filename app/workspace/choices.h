@@ -1,0 +1,49 @@
+// The choices that the next run trains with, and how it is traced. Setup and the top bar edit them, everybody reads them.
+#pragma once
+#include <QObject>
+#include <QString>
+#include <QStringList>
+
+#include "app/workspace/training_session.h"
+#include "engine/plan/run_spec.h"
+
+namespace ws::app {
+
+class Choices : public QObject {
+  Q_OBJECT
+ public:
+  explicit Choices(QObject* parent = nullptr) : QObject(parent) {}
+
+  const RunSpec& spec() const { return spec_; }
+  const RunSpec& preset() const { return preset_; }  // what "changed" compares with
+  void setSpec(const RunSpec& spec);                 // also the preset
+  void edit(const RunSpec& spec);                    // the preset stays
+  void set(const QString& key, const QString& value);
+  bool usePreset(const QString& name);  // false: there is none, told() said why
+  void useDefaults();                   // as far as this machine can run them
+
+  bool cuda() const { return cuda_; }  // false until setCuda()
+  void setCuda(bool cuda);             // fits a preset that was chosen before to the machine
+
+  prof::TraceLevel traceLevel() const { return trace_level_; }
+  const TraceExtras& traceExtras() const { return trace_extras_; }
+  void setTraceLevel(prof::TraceLevel level);
+  void setTraceExtras(const TraceExtras& extras);
+
+ signals:
+  void changed();
+  // What was changed to fit the machine, or why a choice was refused.
+  void told(const QString& sentence, bool problem);
+  void traceLevelChanged(ws::prof::TraceLevel level);
+  void traceExtrasChanged(const ws::app::TraceExtras& extras);
+
+ private:
+  QStringList fit();  // returns what was changed
+
+  RunSpec spec_, preset_;
+  bool cuda_ = false, cuda_known_ = false, fit_later_ = false;
+  prof::TraceLevel trace_level_ = prof::TraceLevel::Full;
+  TraceExtras trace_extras_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,27 @@
+// Asks on a thread of its own whether there is a GPU: waking a driver takes long, and the window is shown first.
+#pragma once
+#include <QObject>
+#include <functional>
+#include <vector>
+
+#include "engine/executor/executor.h"
+
+namespace ws::app {
+
+class DeviceProbe : public QObject {
+  Q_OBJECT
+ public:
+  explicit DeviceProbe(QObject* parent = nullptr) : QObject(parent) {}
+  void start();
+  const DeviceInfo* info() const { return info_; }  // nullptr: still looking
+  void whenKnown(std::function<void()> then);       // at once, or after known()
+
+ signals:
+  void known(const ws::DeviceInfo* info);
+
+ private:
+  const DeviceInfo* info_ = nullptr;
+  std::vector<std::function<void()>> waiting_;
+};
+
+}  // namespace ws::app

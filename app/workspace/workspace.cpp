@@ -1,0 +1,46 @@
+#include "app/workspace/workspace.h"
+
+#include <QFileInfo>
+
+namespace ws::app {
+
+Workspace::Workspace(const QString& runs_folder, QObject* parent)
+    : QObject(parent), library_(runs_folder), session_(runs_folder), recording_(runs_folder) {
+  const auto problem = [this](const QString& sentence) { say(sentence, true); };
+  connect(&session_, &TrainingSession::failed, this, problem);
+  connect(&recording_, &ProgramRecording::failed, this, problem);
+  connect(&library_, &RunLibrary::failed, this, problem);
+  connect(&library_, &RunLibrary::exported, this,
+          [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
+  connect(&library_, &RunLibrary::imported, this,
+          [this](const Run* run) { say(tr("Imported: %1").arg(run->title), false); });
+  connect(&choices_, &Choices::traceLevelChanged, &session_, &TrainingSession::setTraceLevel);
+  connect(&choices_, &Choices::traceExtrasChanged, &session_, &TrainingSession::setTraceExtras);
+  connect(&device_, &DeviceProbe::known, this, [this](const DeviceInfo* info) {
+    session_.setCuda(info->cuda);
+    choices_.setCuda(info->cuda);
+  });
+}
+
+Run* Workspace::train(const RunSpec& spec, const QString& title) {
+  return session_.start({spec, title, choices_.traceLevel(), false});
+}
+
+void Workspace::stop() {
+  session_.stop();
+  recording_.stop();
+}
+
+Run* Workspace::shownRun() const {
+  if (session_.busy()) return session_.run();
+  if (picked_) return picked_;
+  const auto ticked = library_.ticked();
+  return ticked.empty() ? nullptr : ticked.front();
+}
+
+void Workspace::pick(Run* run) {
+  picked_ = run;
+  emit picked(run);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,66 @@
+// What all pages share: the runs, the training, the time cursor, the selection, the choices; and what pages tell the
+// window, as signals.
+#pragma once
+#include <QObject>
+#include <QPointer>
+
+#include "app/workspace/choices.h"
+#include "app/workspace/device_probe.h"
+#include "app/workspace/program_recording.h"
+#include "app/workspace/run_library.h"
+#include "app/workspace/selection.h"
+#include "app/workspace/time_cursor.h"
+#include "app/workspace/training_session.h"
+
+namespace ws::app {
+
+class Workspace : public QObject {
+  Q_OBJECT
+ public:
+  explicit Workspace(const QString& runs_folder, QObject* parent = nullptr);
+
+  TimeCursor* cursor() { return &cursor_; }
+  Selection* selection() { return &selection_; }
+  RunLibrary* library() { return &library_; }
+  TrainingSession* session() { return &session_; }
+  ProgramRecording* recording() { return &recording_; }
+  Choices* choices() { return &choices_; }
+  DeviceProbe* device() { return &device_; }
+
+  // The new run with the trace level of the top bar, or nullptr: the session said why.
+  Run* train(const RunSpec& spec, const QString& title = {});
+  void stop();            // the training or the recording
+  Run* shownRun() const;  // the live one, else the picked one, else the first ticked
+  void pick(Run* run);    // in the list of runs; nullptr: none
+
+  // What a page asks the window for.
+  void say(const QString& sentence, bool problem) { emit said(sentence, problem); }
+  void open(const QString& path) { emit openWanted(path); }  // a run, or any file that a page can read
+  void chooseFile() { emit fileWanted(); }                   // asks for a file to open
+  void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
+  void showLive() { emit liveWanted(); }
+  void findInTimeline() { emit findWanted(); }
+  void noteOnTab(const QObject* page, const QString& note) { emit tabNoted(page, note); }  // "3" beside its name
+
+ signals:
+  void said(const QString& sentence, bool problem);
+  void openWanted(const QString& path);
+  void fileWanted();
+  void picked(ws::app::Run* run);
+  void frontWanted(const QObject* page);
+  void liveWanted();
+  void findWanted();
+  void tabNoted(const QObject* page, const QString& note);
+
+ private:
+  TimeCursor cursor_;
+  Selection selection_;
+  RunLibrary library_;
+  TrainingSession session_;
+  ProgramRecording recording_;
+  Choices choices_;
+  DeviceProbe device_;
+  QPointer<Run> picked_;
+};
+
+}  // namespace ws::app

@@ -7,8 +7,8 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "app/core/comparison/mismatches.h"
-#include "profiling/analysis/waterfall.h"
+#include "app/core/comparison/comparison_text.h"
+#include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/nsys_tables.h"
@@ -25,6 +25,12 @@ prof::RunData read(const std::string& path) {
   prof::RunData run = prof::import_run(path);
   say(path, run.problems);
   return run;
+}
+
+app::ComparedRun compared(const std::string& path) {
+  const prof::RunData run = app::newest_data(path);
+  say(path, run.problems);
+  return app::compared_run(run);
 }
 
 struct TwoFiles {
@@ -64,23 +70,6 @@ std::vector<std::string> fitting(std::vector<std::string> columns) {
   return columns;
 }
 
-// With what makes it unfair, which takes the choices of both.
-prof::Comparison compare_files(const prof::RunData& a, const prof::RunData& b) {
-  prof::Comparison result = prof::compare(a, b);
-  const auto a_spec = app::spec_of(a.summary), b_spec = app::spec_of(b.summary);
-  const auto compared = [](const prof::RunData& run, const std::optional<RunSpec>& spec, bool traced, bool work) {
-    return app::ComparedRun{spec ? &*spec : nullptr, run.summary.device, run.summary.steps,
-                            app::traced_as(traced, work), run.summary.origin != "run"};
-  };
-  const auto unfair = app::mismatches(compared(a, a_spec, result.a_traced, result.a_work),
-                                      compared(b, b_spec, result.b_traced, result.b_work));
-  result.warnings.insert(result.warnings.begin(), unfair.begin(), unfair.end());
-  if (a_spec && b_spec)
-    for (const FieldChange& change : diff(*a_spec, *b_spec))
-      result.choices.push_back({std::string(field(change.key).label), change.from, change.to});
-  return result;
-}
-
 // What the numbers are of: "mnist · NVIDIA H200 · 2026-11-21T05:40:34Z · stopped", and how it was traced.
 std::string heading(const prof::RunSummary& s) {
   std::string text;
@@ -97,11 +86,11 @@ std::string heading(const prof::RunSummary& s) {
 }
 
 int diff(const TwoFiles& files) {
-  prof::Comparison comparison = compare_files(read(files.a), read(files.b));
-  if (files.json) return std::printf("%s\n", prof::to_json(comparison).c_str()), kDone;
+  app::Comparison comparison = app::compare(compared(files.a), compared(files.b));
+  if (files.json) return std::printf("%s\n", app::to_json(comparison).c_str()), kDone;
   for (auto [name, file] : {std::pair{&comparison.a_name, &files.a}, {&comparison.b_name, &files.b}})
     if (*name != *file) *name = *file + (name->empty() ? "" : " · " + *name);
-  print_table(prof::to_text(comparison));
+  print_table(app::to_text(comparison));
   return kDone;
 }
 

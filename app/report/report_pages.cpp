@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/workspace/comparison_model.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/core/report/report_figures.h"
 #include "app/report/svg_painter.h"
 #include "app/workspace/run.h"
@@ -99,21 +99,21 @@ class Page {
 
 void write_runs(Page& page, const std::vector<ReportRun>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
-    const ReportRun& r = runs[i];
-    page.text(QString("%1  %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(r.title)), 13, 600);
+    const ComparedRun& r = runs[i].run;
+    page.text(QString("%1  %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(r.name)), 13, 600);
     QStringList facts;
     if (!r.device.empty()) facts << QString::fromStdString(r.device);
-    if (r.us_per_step > 0)
-      facts << QObject::tr("%1 µs a step").arg(r.us_per_step, 0, 'f', 1) +
+    if (r.time.known())
+      facts << QObject::tr("%1 µs a step").arg(r.time.us.value, 0, 'f', 1) +
                    QString::fromStdString(step_against_first(runs, i));
-    if (r.whole_us_per_step > 0 && r.sample.traced())
-      facts << QObject::tr("%1 µs over the whole run").arg(r.whole_us_per_step, 0, 'f', 1);
-    if (r.samples_per_s > 0)
-      facts << QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(r.samples_per_s)));
-    facts << QObject::tr("%1 steps").arg(r.steps);
-    if (!r.accuracy.empty()) facts << QObject::tr("%1 % test accuracy").arg(r.accuracy.back().value, 0, 'f', 2);
-    if (!std::isnan(r.allocator_calls_per_step))
-      facts << QObject::tr("%1 driver calls a step").arg(r.allocator_calls_per_step, 0, 'f', 1);
+    if (r.whole_run_us > 0 && r.sample.traced())
+      facts << QObject::tr("%1 µs, mean of the whole run").arg(r.whole_run_us, 0, 'f', 1);
+    if (const double speed = r.rows_of_a_step() * 1e6 / r.time.us.value; speed > 0)
+      facts << QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(speed)));
+    if (r.steps > 0) facts << QObject::tr("%1 steps").arg(r.steps);
+    if (!runs[i].accuracy.empty())
+      facts << QObject::tr("%1 % test accuracy").arg(runs[i].accuracy.back().value, 0, 'f', 2);
+    if (!std::isnan(r.driver_calls)) facts << QObject::tr("%1 driver calls a step").arg(r.driver_calls, 0, 'f', 1);
     if (r.peak_bytes > 0) facts << QObject::tr("peak %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
     page.text(facts.join(QStringLiteral(" · ")), 11);
   }
@@ -122,11 +122,11 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
   for (const std::string& sentence : warnings) page.text(QString::fromStdString(sentence), 11);
   const auto rows = choices_that_differ(runs);
   if (!rows.empty()) page.text(QObject::tr("What differs"), 15, 600);
-  for (const std::vector<std::string>& cells : rows) {
+  for (const ChoiceRow& choice : rows) {
     QStringList values;
-    for (size_t i = 1; i < cells.size(); ++i)
-      values << QString("%1 %2").arg(QChar('A' + static_cast<int>(i) - 1)).arg(QString::fromStdString(cells[i]));
-    page.text(QString::fromStdString(cells[0]) + ":  " + values.join(", "), 11);
+    for (size_t i = 0; i < choice.values.size(); ++i)
+      values << QString("%1 %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(choice.values[i]));
+    page.text(QString::fromStdString(choice.key) + ":  " + values.join(", "), 11);
   }
 }
 
@@ -155,33 +155,13 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
 
 ReportRun report_run(const Run& run) {
   ReportRun out;
-  out.title = run.title.toStdString();
-  out.device = run.device.toStdString();
+  out.run = compared_run(run);
   out.created = run.created.toString(Qt::ISODate).toStdString();
   out.status = run.summary ? std::string(to_string(run.summary->status)) : run.live() ? "running" : "file";
-  if (run.origin != RunOrigin::Imported || !run.spec.name.empty()) out.spec.push_back(run.spec);
   for (const StepPoint& p : run.steps) out.loss.push_back({p.step, p.wall_s, static_cast<double>(p.loss)});
   if (!run.regression())
     for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
-  out.sample = sample_of(run);
-  out.step = step_picture(run.marks(), run.trace, out.sample);
-  out.half_width_us = step_half_width(run, out.sample);
-  out.traced = traced_as(run.trace.span_count() > 0, !out.sample.work.empty());
-  out.losses = lost_records(run.trace.losses);
-  out.imported = run.origin == RunOrigin::Imported;
-  const double rows = rows_of_a_step(run);
-  take_speed(out, run.usPerStep(), std::isnan(rows) ? 0 : rows);
-  out.overhead_share = run.overheadMeasured() ? run.overhead_share : std::nan("");
-  out.overhead_spread = run.overhead_spread;
-  out.steps = run.summary ? run.summary->steps : static_cast<int64_t>(run.steps.size());
-  if (run.summary) {
-    out.wall_s = run.summary->wall_s;
-    out.peak_bytes = static_cast<double>(run.summary->peak_bytes);
-    if (out.steps > 0)
-      out.allocator_calls_per_step =
-          static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) /
-          static_cast<double>(out.steps);
-  }
+  out.step = step_picture(run.marks(), run.trace, out.run.sample);
   return out;
 }
 

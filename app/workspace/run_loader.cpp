@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/runs/data_shape.h"
-#include "app/core/comparison/compared_step.h"
+#include "app/core/runs/newest_trace.h"
 #include "app/core/runs/run_owner.h"
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/analysis/pace.h"
 #include "profiling/analysis/waterfall.h"
 
 namespace ws::app {

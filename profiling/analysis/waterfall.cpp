@@ -64,67 +64,6 @@ int64_t sum(const MeaningTimes& times) {
   return total;
 }
 
-MetricDelta metric(std::string name, std::string unit, Interval a, Interval b) {
-  MetricDelta delta{std::move(name), std::move(unit), a, b};
-  delta.delta = b.value - a.value;
-  delta.noise = std::hypot(a.half_width, b.half_width);
-  delta.beyond_noise = std::abs(delta.delta) > delta.noise;
-  return delta;
-}
-
-Interval exact(double value) { return {value, 0}; }
-
-// Of the steps that were compared; their spread between blocks of steps is the noise.
-Interval step_length(const StepSample& sample) {
-  if (!sample.traced()) return {};
-  return {sample.mean_step_us(), interval_of_blocks(sample.step_us).half_width};
-}
-
-Interval whole_run(const RunData& run) {
-  const auto pace = [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; };
-  return {run.summary.us_per_step, mean_with_interval(pace_stretches_us(run.metrics, pace)).half_width};
-}
-
-// The newest steps without pauses and evaluations; of a trace that names no steps, the longest part without a rest of
-// the tracing counts as one.
-StepSample sample_of(const RunData& run) {
-  StepSample sample = sample_steps(run.trace, steps_per_epoch(run.evaluations));
-  if (sample.traced() || run.trace.span_count() == 0) return sample;
-  const Breakdown whole = breakdown(run.trace);
-  const StepWindowNs part = longest_traced(run.trace, {whole.begin, whole.end});
-  add_parts(sample, run.trace, part.begin, part.end);
-  sample.parts.steps = part.end - part.begin == whole.wall() ? whole.steps : 1;
-  for (const KernelRow& row : work_table(run.trace, part.begin, part.end)) {
-    WorkUse& use = sample.work[row.kind == SpanKind::GraphRun ? kWholeGraphs : row.key];
-    use.count += static_cast<double>(row.time.count), use.us += static_cast<double>(row.time.total) * 1e-3;
-  }
-  return sample;
-}
-
-std::vector<MetricDelta> metric_deltas(const RunData& a, const StepSample& x, const RunData& b, const StepSample& y) {
-  std::vector<MetricDelta> rows;
-  const auto add = [&](const char* name, const char* unit, Interval of_a, Interval of_b) {
-    if (!std::isnan(of_a.value) && !std::isnan(of_b.value)) rows.push_back(metric(name, unit, of_a, of_b));
-  };
-  const auto add_known = [&](const char* name, const char* unit, Interval of_a, Interval of_b) {
-    if (of_a.value != 0 && of_b.value != 0) add(name, unit, of_a, of_b);  // imports leave them at 0
-  };
-  add("step time", "µs", step_length(x), step_length(y));
-  add_known("time per step, whole run", "µs", whole_run(a), whole_run(b));
-  if (a.summary.origin == "run" && b.summary.origin == "run") {
-    add("allocator calls per step", "", exact(a.summary.allocator_calls_per_step),
-        exact(b.summary.allocator_calls_per_step));
-  }
-  add("driver calls per step", "", exact(driver_calls_per_step(a.summary)), exact(driver_calls_per_step(b.summary)));
-  add_known("peak memory", "B", exact(static_cast<double>(a.summary.peak_bytes)),
-            exact(static_cast<double>(b.summary.peak_bytes)));
-  add("final loss", "", exact(a.summary.final_loss), exact(b.summary.final_loss));
-  add("final accuracy", "", exact(a.summary.final_accuracy), exact(b.summary.final_accuracy));
-  return rows;
-}
-
-bool traced(const RunData& run) { return run.trace.span_count() > 0; }
-
 }  // namespace
 
 Waterfall waterfall(const Breakdown& a, const Breakdown& b) {
@@ -170,10 +109,6 @@ Waterfall folded(Waterfall by_op, size_t most) {
 
 std::string cause_name(const Cause& cause) { return is_op(cause) ? cause.op : meaning_name(cause.meaning); }
 
-bool splits_compare(const StepSample& a, const StepSample& b) {
-  return a.traced() && b.traced() && a.work.empty() == b.work.empty();
-}
-
 double driver_calls_per_step(const RunSummary& run) {
   const auto counted = run.extra.find("driver_calls_per_step");
   if (counted != run.extra.end()) return std::strtod(counted->second.c_str(), nullptr);
@@ -195,28 +130,6 @@ std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b)
   std::ranges::stable_sort(result, [](const KernelDelta& p, const KernelDelta& q) {
     return std::abs(p.delta_us()) > std::abs(q.delta_us());
   });
-  return result;
-}
-
-Comparison compare(const RunData& a, const RunData& b) {
-  Comparison result;
-  result.a_name = a.summary.name;
-  result.b_name = b.summary.name;
-  const StepSample x = sample_of(a), y = sample_of(b);
-  result.a_traced = traced(a), result.b_traced = traced(b);
-  result.a_work = !x.work.empty(), result.b_work = !y.work.empty();
-  result.split = result.a_traced && result.b_traced && result.a_work == result.b_work;
-  result.metrics = metric_deltas(a, x, b, y);
-  if (result.split) {
-    result.steps = waterfall(x.parts, y.parts);
-    result.by_op = waterfall_by_op(x, y);
-    result.kernels = kernel_deltas(x, y);
-  } else {
-    result.warnings.push_back("No causes and no kernels: that takes two runs that were traced equally closely.");
-  }
-  if (traced(a) && traced(b) && (!x.traced() || !y.traced())) {
-    result.warnings.push_back("A trace without step marks counts as one step.");
-  }
   return result;
 }
 

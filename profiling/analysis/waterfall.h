@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/analysis/pace.h"
 #include "profiling/analysis/step_sample.h"
-#include "profiling/base/statistics.h"
 #include "profiling/trace/run_data.h"
 
 namespace ws::prof {
@@ -28,44 +26,18 @@ Waterfall waterfall_by_op(const StepSample& a, const StepSample& b);
 // With a bar each for the `most` ops that changed most and one for the rest of them, which comes after those.
 Waterfall folded(Waterfall by_op, size_t most);
 std::string cause_name(const Cause& cause);  // the op, or the meaning as a part of a step
-// Whether both were split, and as finely: kernels against no kernels would be told as idle time that went away.
-bool splits_compare(const StepSample& a, const StepSample& b);
 
 // Calls to the driver's allocator: all that were made in a recorded program, in a run of ours those that its own
 // allocator could not answer. NaN: not known.
 double driver_calls_per_step(const RunSummary& run);
 bool overhead_measured(const RunSummary& run);  // whether tracing was compared with stretches without it
 
-struct MetricDelta {
-  std::string name, unit;
-  Interval a, b;
-  double delta = 0, noise = 0;  // the 95% interval of the difference is delta ± noise
-  bool beyond_noise = false;
-};
 struct KernelDelta {
   std::string name;
   double a_count = 0, b_count = 0;  // per step
   double a_us = 0, b_us = 0;        // per step
   double delta_us() const { return b_us - a_us; }
 };
-struct Comparison {
-  std::string a_name, b_name;
-  struct Choice {
-    std::string name, a, b;
-  };
-  std::vector<Choice> choices;        // that differ, where those of both are known
-  std::vector<std::string> warnings;  // "A trace without step marks counts as one step."
-  bool a_traced = false, b_traced = false;
-  bool a_work = false, b_work = false;  // kernels, or ops on a CPU, were traced
-  bool split = false;                   // both were traced alike; else there are no causes and no kernels
-  Waterfall steps, by_op;
-  std::vector<MetricDelta> metrics;
-  std::vector<KernelDelta> kernels;  // largest difference first
-};
-Comparison compare(const RunData& a, const RunData& b);
-
 std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b);  // largest difference first
-std::string to_text(const Comparison& comparison);
-std::string to_json(const Comparison& comparison);
 
 }  // namespace ws::prof

@@ -1,11 +1,18 @@
 // The Compare tab: its pickers, tables and linked timelines, also of many and long runs.
 #include <QComboBox>
+#include <QLabel>
+#include <QProcess>
 #include <QSignalSpy>
 #include <QTableWidget>
+#include <QTemporaryDir>
 #include <QtTest>
 #include <ctime>
 
+#include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_tab.h"
+#include "app/workspace/compared_live_run.h"
+#include "app/workspace/run_loader.h"
+#include "profiling/formats/convert.h"
 #include "app/widgets/paged_pane.h"
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
@@ -49,6 +56,49 @@ void forget_memory(Run& run) {
   run.trace = std::move(bare);
 }
 
+QString written(const QTemporaryDir& folder, const QString& name, test::StepStyle style, int64_t steps) {
+  prof::RunData data;
+  RunSpec spec;
+  spec.name = "test";
+  data.summary.name = name.toStdString(), data.summary.status = "finished", data.summary.spec = to_json(spec).dump();
+  data.summary.steps = 400, data.summary.wall_s = 0.5, data.summary.us_per_step = 123.4, data.summary.device = "GPU";
+  data.summary.peak_bytes = 3 << 20, data.summary.extra["driver_calls_per_step"] = "2.500000";
+  test::add_steps(data.trace, style, 0, steps);
+  for (int64_t i = 0; i < 4000; ++i)
+    data.metrics.push_back({i, 1e-4 * double(i) + 1e-6 * double(i * 7919 % 101), 2.3 / (1 + 0.01 * double(i)), 0.5});
+  data.evaluations = {{200, 1, 0.2, 0.4, 0.91}, {400, 2, 0.4, 0.3, 0.95}};
+  const QString path = folder.filePath(name + ".wsrun");
+  prof::export_run(data, path.toStdString());
+  return path;
+}
+
+std::unique_ptr<Run> opened(const QString& path, int slot) {
+  auto run = std::make_unique<Run>();
+  read_summary(*run, path);
+  give_details(*run, std::move(*read_details(path)));
+  run->slot = slot;
+  return run;
+}
+
+QStringList said_by_diff(const QString& a, const QString& b) {
+  QProcess diff;
+  diff.start(WARPSCOPE_CLI, {"diff", a, b});
+  diff.waitForFinished();
+  return QString::fromUtf8(diff.readAllStandardOutput()).split('\n');
+}
+
+// Without thin spaces and the true minus, as the command line prints.
+QString plain(QString text) { return text.remove(QChar(0x202F)).remove(QChar(0x2009)).replace(QChar(0x2212), '-').trimmed(); }
+
+// "step time, median, µs" of the window is "step time, median (µs)" there.
+QString line_of(const QStringList& printed, const QString& name) {
+  for (const QString& line : printed) {
+    const QString head = line.left(line.indexOf("  ", 3)).trimmed();
+    if (head == name || QString(head).replace(" (", ", ").remove(')') == name) return line;
+  }
+  return {};
+}
+
 }  // namespace
 
 class CompareTabTest : public QObject {
@@ -62,6 +112,7 @@ class CompareTabTest : public QObject {
   void onlyDifferentChoicesAreListed();
   void theWaterfallIsSplitByOpWhenAsked();
   void memoryIsDrawnOnOneScale();
+  void theCommandLineSaysTheSame();
   void aRunThatGoesAwayIsForgotten();
   void eightRunsOfAMillionSpansStayQuick();
 };
@@ -119,7 +170,7 @@ void CompareTabTest::timelinesZoomTogether() {
   CompareTab& tab = two.tab;
   StepView* view = tab.timelines();
   const TimeRange whole = view->range();
-  const StepWindowNs step = sample_of(*tab.baseline()).median_step;
+  const prof::StepWindowNs step = sample_of(*tab.baseline()).median_step;
   QVERIFY2(whole.contains(0) && whole.contains(step.end - step.begin - 1), "the longest step is seen whole");
   QSignalSpy moved(view, &StepView::rangeChanged);
   QTest::keyClick(view, Qt::Key_W);
@@ -159,21 +210,21 @@ void CompareTabTest::timelinesAlignAtAStep() {
   const Run* runs[] = {a.get(), b.get()};
   for (size_t i = 0; i < 2; ++i) {
     const prof::TimeNs begin = view.runRange(i, {0, 1}).begin;
-    const StepWindowNs window = step_window(runs[i]->trace, 42);
+    const prof::StepWindowNs window = prof::step_window(runs[i]->trace, 42);
     QCOMPARE(begin, window.begin);
     QVERIFY(window.end > window.begin);
     QCOMPARE(runs[i]->stepAt(window.begin), 42.0);
   }
   view.setAlign(StepAlign::Start);
-  QCOMPARE(view.runRange(0, {0, 1}).begin, step_window(a->trace, 0).begin);
-  QVERIFY(step_window(a->trace, 1'000'000).end > 0);  // beyond the last: the last
+  QCOMPARE(view.runRange(0, {0, 1}).begin, prof::step_window(a->trace, 0).begin);
+  QVERIFY(prof::step_window(a->trace, 1'000'000).end > 0);  // beyond the last: the last
 }
 
 void CompareTabTest::onlyDifferentChoicesAreListed() {
   const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
   a->spec = b->spec = {};
   b->spec.exec.allocator = Allocator::Caching;
-  const auto rows = differing_choices({a.get(), b.get()});
+  const auto rows = differing_choices({&a->spec, &b->spec});
   QCOMPARE(rows.size(), size_t(1));
   QCOMPARE(rows[0].key, std::string("exec.allocator"));
   QCOMPARE(rows[0].values[1], std::string("caching"));
@@ -232,7 +283,7 @@ void CompareTabTest::memoryIsDrawnOnOneScale() {
   };
   for (Run* run : {a.get(), b.get()}) {
     run->trace.memory_sources = {"arena"};
-    const StepWindowNs step = sample_of(*run).median_step;
+    const prof::StepWindowNs step = sample_of(*run).median_step;
     hand_out(*run, 0, 0x1000, 1000);
     hand_out(*run, (step.begin + step.end) / 2, 0x9000, run == a.get() ? 3000 : 500);
     hand_out(*run, step.end + 10, 0x90000, 1 << 30);  // after the step: no part of its peak
@@ -245,6 +296,42 @@ void CompareTabTest::memoryIsDrawnOnOneScale() {
   QTRY_VERIFY(view->contentHeight() >= without + 2 * 24);  // memory comes a piece a turn
   view->setAlign(StepAlign::Start);
   QCOMPARE(view->mostBytes(), 1000.0);  // the first steps had no more
+}
+
+// `diff` and the page are asked about the same two files; every number and verdict that they print is the same.
+void CompareTabTest::theCommandLineSaysTheSame() {
+  const QTemporaryDir folder;
+  const QStringList files{written(folder, "eager", test::StepStyle::EagerDirect, 400),
+                          written(folder, "graph", test::StepStyle::GraphArena, 400),
+                          written(folder, "graph again", test::StepStyle::GraphArena, 380),
+                          written(folder, "untraced", test::StepStyle::GraphArena, 0)};
+  int rows = 0;
+  for (const auto& [a, b] : {std::pair{0, 1}, {1, 0}, {1, 2}, {0, 3}, {3, 3}}) {
+    const auto of_a = opened(files[a], 0), of_b = opened(files[b], 1);
+    CompareTab tab;
+    tab.setRuns({of_a.get(), of_b.get()});
+    tab.setPair(of_a.get(), of_b.get());
+    settle(tab);
+    const QStringList printed = said_by_diff(files[a], files[b]);
+    QCOMPARE(printed.value(2), tab.headline()->findChild<QLabel*>()->text());
+    for (int row = 0; row < tab.measures()->rowCount(); ++row) {
+      const auto cell = [&](int column) {
+        const QTableWidgetItem* item = tab.measures()->item(row, column);
+        return item ? plain(item->text()) : QString();
+      };
+      if (cell(3).isEmpty() || cell(3) == "–") continue;  // a heading, or not known of one
+      const QString line = line_of(printed, cell(0));
+      QVERIFY2(!line.isEmpty(), qPrintable("diff has no row " + cell(0)));
+      for (int column = 1; column <= 3; ++column) {
+        const QString value = cell(column).startsWith('+') ? cell(column).mid(1) : cell(column);
+        QVERIFY2(QString(line).replace('+', ' ').contains(" " + value + " "), qPrintable(line + " has no " + value));
+      }
+      const QString verdict = cell(5).mid(cell(5).indexOf(' ') + 1);
+      QVERIFY2(line.endsWith(verdict), qPrintable(line + " does not say " + verdict));
+      ++rows;
+    }
+  }
+  QVERIFY2(rows > 40, qPrintable(QString::number(rows)));
 }
 
 void CompareTabTest::aRunThatGoesAwayIsForgotten() {

@@ -3,7 +3,8 @@
 #include <QtTest>
 #include <cmath>
 
-#include "app/workspace/comparison_model.h"
+#include "app/core/comparison/comparison.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/report/report_pages.h"
 #include "app/workspace/run_loader.h"
 #include "profiling/formats/convert.h"
@@ -42,6 +43,11 @@ prof::Trace with_breaks() {
   return trace;
 }
 
+Comparison compared(const Run& a, const Run& b) { return compare(compared_run(a), compared_run(b)); }
+
+MeasureDelta step_time(const Comparison& c) { return c.of(MeasureKind::StepTime).delta; }
+bool beyond_noise(const Comparison& c) { return step_time(c).verdict != Verdict::WithinNoise; }
+
 }  // namespace
 
 class CompareTest : public QObject {
@@ -55,7 +61,6 @@ class CompareTest : public QObject {
   void swappedBaselineFlipsTheSigns();
   void aReportSaysTheStepThatCompareShows();
   void mismatchesAreNamed();
-  void noiseComesFromTheRunsOwnSpread();
   void runsWithoutATraceHaveNoiseToo();
   void eachFigureHasItsOwnNoise();
   void lossesThatComeTogetherAreNoSpeed();
@@ -64,7 +69,7 @@ class CompareTest : public QObject {
 void CompareTest::partsSumToTheStep() {
   for (const auto style : {test::StepStyle::GraphArena, test::StepStyle::EagerDirect}) {
     const auto run = made("a", style, 0);
-    const RunSample sample = sample_of(*run);
+    const prof::StepSample sample = sample_of(*run);
     QVERIFY(sample.parts.steps > 100);
     int64_t sum = 0;
     for (const int64_t part : sample.parts.times) sum += part;
@@ -74,17 +79,18 @@ void CompareTest::partsSumToTheStep() {
     QVERIFY2(std::abs(mean - sample.mean_step_us()) < 0.01 * mean, qPrintable(QString::number(mean)));
   }
   const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
-  const PairComparison c = compare_runs(*a, *b);
+  const Comparison c = compared(*a, *b);
   int64_t sum = 0;
-  for (const prof::Cause& cause : c.waterfall.causes) sum += cause.delta_ps();
-  QCOMPARE(sum, c.waterfall.b_ps - c.waterfall.a_ps);
+  for (const prof::Cause& cause : c.by_kind.causes) sum += cause.delta_ps();
+  QCOMPARE(sum, c.by_kind.b_ps - c.by_kind.a_ps);
   int64_t by_op = 0, ops = 0;
   for (const prof::Cause& cause : c.by_op.causes) by_op += cause.delta_ps(), ops += !cause.op.empty();
   QCOMPARE(by_op, sum);
   QVERIFY2(ops > 15, "each op of both runs is a cause");
-  QVERIFY(std::abs(double(c.waterfall.a_ps) * 1e-6 - c.baseline_us) < 1e-3 * c.baseline_us);
-  QVERIFY(c.beyond_noise);
-  QVERIFY(c.candidate_us < c.baseline_us);
+  const double mean = c.of(MeasureKind::SampleMean).a.value.value;
+  QVERIFY(std::abs(double(c.by_kind.a_ps) * 1e-6 - mean) < 1e-3 * mean);
+  QVERIFY(beyond_noise(c));
+  QVERIFY(step_time(c).delta < 0);
 }
 
 void CompareTest::pausesAndEvaluationsAreNoPartOfAStep() {
@@ -92,7 +98,7 @@ void CompareTest::pausesAndEvaluationsAreNoPartOfAStep() {
   run.trace = with_breaks();
   for (const double per_epoch : {0.0, 50.0}) {
     run.setStepsPerEpoch(per_epoch);
-    const RunSample sample = sample_of(run);
+    const prof::StepSample sample = sample_of(run);
     QVERIFY2(std::abs(sample.mean_step_us() - 105) < 0.01, qPrintable(QString::number(sample.mean_step_us())));
     QVERIFY(sample.parts.steps >= 180);
     QCOMPARE(sample.median_step.end - sample.median_step.begin, 105'000);
@@ -109,7 +115,7 @@ void CompareTest::oneSpanMayStandForManySteps() {
     span.step = i * 16 + 1, span.name = run.trace.intern("step");
     run.trace.append(track, span);
   }
-  const RunSample sample = sample_of(run);
+  const prof::StepSample sample = sample_of(run);
   QCOMPARE(sample.stride, 16);
   QVERIFY(std::abs(sample.mean_step_us() - 10) < 1e-9);
 }
@@ -128,44 +134,40 @@ void CompareTest::graphRunsAreComparedByTheGpusSteps() {
   };
   fill(a, slow), fill(b, fast);
   QVERIFY(a.hasGpuSteps());
-  const PairComparison c = compare_runs(a, b);
-  QCOMPARE(c.waterfall.a_ps, slow.step_ns() * 1000);
-  QCOMPARE(c.waterfall.b_ps, fast.step_ns() * 1000);
-  QCOMPARE(c.waterfall.causes.front().delta_ps(), -4'000'000);
+  const Comparison c = compared(a, b);
+  QCOMPARE(c.by_kind.a_ps, slow.step_ns() * 1000);
+  QCOMPARE(c.by_kind.b_ps, fast.step_ns() * 1000);
+  QCOMPARE(c.by_kind.causes.front().delta_ps(), -4'000'000);
   QCOMPARE(c.kernels.front().name, std::string("gemm"));
   QCOMPARE(c.kernels.front().a_count, 1.0);
   QVERIFY(std::abs(c.kernels.front().delta_us() + 4) < 1e-9);
-  const auto values = measures_of(b, sample_of(b), 0);
-  for (const MeasureValue& m : values) {
-    if (m.name.startsWith("step,")) QVERIFY2(std::abs(m.value - 18) < 1e-9, qPrintable(m.name));
-    if (m.name == "kernels a step") QCOMPARE(m.value, 2.0);
-    if (m.name == "tracing costs") QVERIFY2(std::isnan(m.value), "not measured is not nothing");
-    if (m.name == "busy") QVERIFY(std::abs(m.value - 100.0 * 16 / 18) < 1e-9);
-  }
+  const auto value = [&](MeasureKind kind) { return c.of(kind).b.value.value; };
+  for (const MeasureKind kind : {MeasureKind::StepTime, MeasureKind::SampleMean, MeasureKind::StepP95})
+    QVERIFY(std::abs(value(kind) - 18) < 1e-9);
+  QCOMPARE(value(MeasureKind::Kernels), 2.0);
+  QVERIFY2(std::isnan(value(MeasureKind::TracingCost)), "not measured is not nothing");
+  QVERIFY(std::abs(value(MeasureKind::Busy) - 100.0 * 16 / 18) < 1e-9);
 }
 
 void CompareTest::aRunDoesNotDifferFromItself() {
   const auto run = made("a", test::StepStyle::EagerDirect, 0);
-  const PairComparison c = compare_runs(*run, *run);
-  QVERIFY(!c.beyond_noise);
-  QVERIFY(c.warnings.isEmpty());
+  const Comparison c = compared(*run, *run);
+  QVERIFY(!beyond_noise(c));
+  QVERIFY(c.warnings.empty());
   QVERIFY(c.choices.empty());
-  for (const prof::Waterfall* w : {&c.waterfall, &c.by_op})
+  for (const prof::Waterfall* w : {&c.by_kind, &c.by_op})
     for (const prof::Cause& cause : w->causes) QCOMPARE(cause.delta_ps(), 0);
   for (const prof::KernelDelta& kernel : c.kernels) QCOMPARE(kernel.delta_us(), 0.0);
-  const RunSample sample = sample_of(*run);
-  for (const MeasureValue& m : measures_of(*run, sample, 0.9)) {
-    const MeasureDelta d = delta_of(m, m);
-    QVERIFY2(d.verdict != Verdict::Better && d.verdict != Verdict::Worse, qPrintable(m.name));
-  }
+  for (const ComparedMeasure& m : c.measures)
+    QVERIFY2(m.delta.verdict != Verdict::Better && m.delta.verdict != Verdict::Worse, m.a.name.c_str());
 }
 
 void CompareTest::swappedBaselineFlipsTheSigns() {
   const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
-  const PairComparison there = compare_runs(*a, *b), back = compare_runs(*b, *a);
+  const Comparison there = compared(*a, *b), back = compared(*b, *a);
   std::map<Meaning, int64_t> changes;
-  for (const prof::Cause& cause : there.waterfall.causes) changes[cause.meaning] = cause.delta_ps();
-  for (const prof::Cause& cause : back.waterfall.causes) QCOMPARE(cause.delta_ps(), -changes[cause.meaning]);
+  for (const prof::Cause& cause : there.by_kind.causes) changes[cause.meaning] = cause.delta_ps();
+  for (const prof::Cause& cause : back.by_kind.causes) QCOMPARE(cause.delta_ps(), -changes[cause.meaning]);
   QCOMPARE(there.by_op.causes.size(), back.by_op.causes.size());
   for (size_t i = 0; i < there.by_op.causes.size(); ++i) {
     QCOMPARE(there.by_op.causes[i].op, back.by_op.causes[i].op);
@@ -175,12 +177,11 @@ void CompareTest::swappedBaselineFlipsTheSigns() {
   QVERIFY(!there.kernels.empty());
   for (size_t i = 1; i < there.kernels.size(); ++i)
     QVERIFY(std::abs(there.kernels[i - 1].delta_us()) >= std::abs(there.kernels[i].delta_us()));
-  const auto of_a = measures_of(*a, sample_of(*a), 0.9), of_b = measures_of(*b, sample_of(*b), 0.9);
-  QCOMPARE(of_a.size(), of_b.size());
+  QCOMPARE(there.measures.size(), back.measures.size());
   int decided = 0;
-  for (size_t i = 0; i < of_a.size(); ++i) {
-    const MeasureDelta x = delta_of(of_a[i], of_b[i]), y = delta_of(of_b[i], of_a[i]);
-    if (std::isnan(x.delta)) continue;
+  for (size_t i = 0; i < there.measures.size(); ++i) {
+    const MeasureDelta &x = there.measures[i].delta, &y = back.measures[i].delta;
+    if (!x.known()) continue;
     QCOMPARE(x.delta, -y.delta);
     QCOMPARE(x.noise, y.noise);
     QCOMPARE(x.verdict == Verdict::Better, y.verdict == Verdict::Worse);
@@ -201,16 +202,14 @@ void CompareTest::aReportSaysTheStepThatCompareShows() {
   Run shown;
   read_summary(shown, path);
   give_details(shown, std::move(*read_details(path)));
-  const RunSample sample = sample_of(shown);
-  const auto measures = measures_of(shown, sample, 0);
-  const auto mean = std::ranges::find(measures, QString("step, mean"), &MeasureValue::name);
-  QVERIFY(mean != measures.end() && sample.traced());
-  const ReportRun of_file = report_run_of_file(path.toStdString()), of_window = report_run(shown);
-  QCOMPARE(of_file.us_per_step, mean->value);
-  QCOMPARE(of_window.us_per_step, mean->value);
-  QVERIFY(mean->value < 1000);
-  QCOMPARE(of_file.whole_us_per_step, 1234.5);
-  QCOMPARE(of_window.whole_us_per_step, 1234.5);
+  const ComparedRun compared = compared_run(shown);
+  QVERIFY(compared.sample.traced());
+  for (const ReportRun& report : {report_run_of_file(path.toStdString()), report_run(shown)}) {
+    QCOMPARE(report.run.time.us.value, compared.time.us.value);
+    QCOMPARE(report.run.time.p95_us, compared.time.p95_us);
+    QCOMPARE(report.run.whole_run_us, 1234.5);
+  }
+  QVERIFY(compared.time.us.value < 1000);
 }
 
 void CompareTest::mismatchesAreNamed() {
@@ -221,28 +220,20 @@ void CompareTest::mismatchesAreNamed() {
   b->spec.train.batch = 16;
   b->spec.exec.precision = Precision::Bf16;
   b->device = "CPU";
-  const QString all = compare_runs(*a, *b).warnings.join(" / ");
+  const auto joined = [](const Comparison& c) {
+    QString all;
+    for (const std::string& warning : c.warnings) all += QString::fromStdString(warning) + " / ";
+    return all;
+  };
+  const QString all = joined(compared(*a, *b));
   for (const char* part : {"models differ", "data sets differ", "batches differ", "NVIDIA H200 and CPU",
                            "400 and 150 steps", "precision differs"})
     QVERIFY2(all.contains(part), part);
   Run bare;
   bare.summary = Summary{};
-  QVERIFY(!compare_runs(*a, bare).traced);
-  QVERIFY(compare_runs(*a, bare).kernels.empty());
-  QVERIFY(compare_runs(*a, bare).warnings.join(' ').contains("not traced"));
-}
-
-void CompareTest::noiseComesFromTheRunsOwnSpread() {
-  std::vector<double> calm, rough, drifting;
-  for (int i = 0; i < 2000; ++i) {
-    calm.push_back(100 + (i % 2));
-    rough.push_back(100 + 20 * ((i * 7919) % 13) / 13.0);
-    drifting.push_back(100 + i / 100);  // neighbours are alike: the spread between single steps would not show it
-  }
-  QVERIFY(interval_of_blocks(calm).half_width < interval_of_blocks(rough).half_width);
-  QVERIFY(interval_of_blocks(drifting).half_width > 2);
-  QVERIFY(interval_of_blocks(drifting).half_width > 5 * mean_with_interval(drifting).half_width);
-  QCOMPARE(interval_of_blocks({}).half_width, 0.0);
+  QVERIFY(!compared(*a, bare).split);
+  QVERIFY(compared(*a, bare).kernels.empty());
+  QVERIFY(joined(compared(*a, bare)).contains("not traced"));
 }
 
 void CompareTest::runsWithoutATraceHaveNoiseToo() {
@@ -258,33 +249,22 @@ void CompareTest::runsWithoutATraceHaveNoiseToo() {
     return run;
   };
   const auto a = untraced(100, 8), b = untraced(101, 8), c = untraced(150, 8);
-  QVERIFY(compare_runs(*a, *b).half_width_us > 1);
-  QVERIFY(!compare_runs(*a, *b).beyond_noise);
-  QVERIFY(compare_runs(*a, *c).beyond_noise);
-  QVERIFY(!compare_runs(*a, *c).traced);
-  const auto verdict = [&](const Run& x, const Run& y) {
-    return delta_of(measures_of(x, sample_of(x), 0)[0], measures_of(y, sample_of(y), 0)[0]).verdict;
-  };
-  QCOMPARE(verdict(*a, *b), Verdict::WithinNoise);
-  QCOMPARE(verdict(*a, *c), Verdict::Worse);
+  QVERIFY(step_time(compared(*a, *b)).noise > 1);
+  QCOMPARE(step_time(compared(*a, *b)).verdict, Verdict::WithinNoise);
+  QCOMPARE(step_time(compared(*a, *c)).verdict, Verdict::Worse);
+  QVERIFY(!compared(*a, *c).split);
   // Beside a run with a trace the noise of both counts.
   const auto traced = made("traced", test::StepStyle::EagerDirect, 1);
-  const double own = compare_runs(*traced, *traced).half_width_us / std::sqrt(2.0);
-  QVERIFY(compare_runs(*traced, *a).half_width_us > own);
+  const double own = step_time(compared(*traced, *traced)).noise / std::sqrt(2.0);
+  QVERIFY(step_time(compared(*traced, *a)).noise > own);
 }
 
 void CompareTest::eachFigureHasItsOwnNoise() {
   const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::EagerDirect, 1);
   a->spec.data.name = b->spec.data.name = "mnist";  // 10 000 rows to test with
-  const auto named = [](const Run& run, const RunSample& sample, const char* name) {
-    for (const MeasureValue& m : measures_of(run, sample, 0))
-      if (m.name == name) return m;
-    return MeasureValue{};
-  };
   const auto verdict = [&](double first, double second) {
     a->evals.back().accuracy = first, b->evals.back().accuracy = second;
-    return delta_of(named(*a, sample_of(*a), "test accuracy, last"), named(*b, sample_of(*b), "test accuracy, last"))
-        .verdict;
+    return compared(*a, *b).of(MeasureKind::TestAccuracy).delta.verdict;
   };
   QCOMPARE(verdict(0.975, 0.977), Verdict::WithinNoise);
   QCOMPARE(verdict(0.975, 0.985), Verdict::Better);
@@ -292,9 +272,7 @@ void CompareTest::eachFigureHasItsOwnNoise() {
   QCOMPARE(verdict(1.0, 0.99), Verdict::Worse);
   // Which evaluation was the first to reach an accuracy is as certain as its rows make it.
   const auto seconds = [](const Run& run, double accuracy) {
-    for (const MeasureValue& m : measures_of(run, sample_of(run), accuracy))
-      if (m.name.startsWith("time to")) return m;
-    return MeasureValue{};
+    return measure(measures_of(compared_run(run), accuracy), MeasureKind::TimeToAccuracy).value;
   };
   a->evals = {{100, 1.0, 1, 0.3, 0.949}, {200, 2.0, 2, 0.2, 0.951}, {300, 3.0, 3, 0.1, 0.98}};
   QCOMPARE(seconds(*a, 0.95).value, 2.0);
@@ -302,11 +280,11 @@ void CompareTest::eachFigureHasItsOwnNoise() {
   QCOMPARE(seconds(*a, 0.97).value, 3.0);
   QVERIFY(seconds(*a, 0.97).half_width < 0.1);
   // A tail that comes and goes is less certain than the middle.
-  RunSample sample = sample_of(*a);
-  sample.step_us.clear();
-  for (int i = 0; i < 2000; ++i) sample.step_us.push_back(i % 50 == 0 ? 200 + i % 700 : 100 + i % 3);
-  const double middle = named(*a, sample, "step, median").half_width,
-               tail = named(*a, sample, "step, 99th percentile").half_width;
+  ComparedRun run = compared_run(*a);
+  run.sample.step_us.clear();
+  for (int i = 0; i < 2000; ++i) run.sample.step_us.push_back(i % 50 == 0 ? 200 + i % 700 : 100 + i % 3);
+  const double middle = prof::step_time(run.sample, {}, 0).us.half_width,
+               tail = measure(measures_of(run), MeasureKind::StepP99).value.half_width;
   QVERIFY2(middle < 1 && tail > 20, qPrintable(QString("%1 %2").arg(middle).arg(tail)));
 }
 

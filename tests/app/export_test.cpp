@@ -15,6 +15,7 @@
 
 #include "app/charts/curve_pane.h"
 #include "app/pages/compare/compare_tab.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/pages/experiments/experiments_chart.h"
 #include "app/pages/compare/step_view.h"
 #include "app/widgets/theme.h"
@@ -226,7 +227,7 @@ void ExportTest::csvIsReadByPython() {
       "assert rows == [['name', 'value'], ['a, b', '1.5']], rows\n"
       "rows = list(csv.DictReader(open(sys.argv[2], newline='', encoding='utf-8'), strict=True))\n"
       "assert len(rows) > 10 and None not in rows[0], rows[:1]\n"
-      "step = [r for r in rows if r['measure'] == 'step, mean'][0]\n"
+      "step = [r for r in rows if r['measure'] == 'step time, median'][0]\n"
       "names = list(step)\n"
       "a, b, delta = (float(step[names[i]]) for i in (3, 4, 5))\n"
       "assert abs((b - a) - delta) < 1e-6, step\n"
@@ -262,7 +263,7 @@ void ExportTest::curvesAreFiguresToo() {
 }
 
 void ExportTest::timelinesBecomeChromeTraces() {
-  const StepWindowNs step = step_window(a_->trace, 20);
+  const prof::StepWindowNs step = prof::step_window(a_->trace, 20);
   write_range_json(*a_, {step.begin, step.end}, at("step.json"));
   if (tool("python3").isEmpty()) QSKIP("python3 is not installed: nobody reads the JSON");
   const char* script =

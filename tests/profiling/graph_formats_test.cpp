@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "profiling/analysis/waterfall.h"
+#include "app/core/comparison/comparison_text.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/formats/chrome_trace.h"
@@ -239,7 +239,8 @@ TEST_F(GraphFormats, NoDifferenceIsLeftBetweenARunAndItsTrace) {
   for (const char* name : {"a.json", "b.json.gz"}) {
     convert(path("a.wsrun"), path(name));
     const RunData a = import_run(path("a.wsrun")), b = import_run(path(name));
-    EXPECT_EQ(to_text(compare(a, b)), to_text(compare(a, a))) << name;
+    const app::ComparedRun of_a = app::compared_run(a), of_b = app::compared_run(b);
+    EXPECT_EQ(to_text(compare(of_a, of_b)), to_text(compare(of_a, of_a))) << name;
     EXPECT_EQ(kinds(b.trace, false), kinds(a.trace, false));
     EXPECT_EQ(said(b.trace), said(a.trace)) << "steps";
     EXPECT_EQ(b.trace.losses.unjoined_kernels, 2u);

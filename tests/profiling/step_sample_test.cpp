@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "profiling/analysis/waterfall.h"
 #include "profiling/analysis/gpu_steps.h"
 #include "tests/profiling/made_spans.h"
 #include "tests/profiling/made_trace.h"
@@ -173,25 +172,6 @@ TEST(StepSample, LooksOnlyWhereEverythingIsInMemory) {
   const StepSample part_of_it = sample_steps(made.trace, 0);
   ASSERT_TRUE(part_of_it.traced());
   EXPECT_DOUBLE_EQ(part_of_it.kernels_per_step, whole.kernels_per_step);
-}
-
-TEST(Compare, GraphRunsOfKnownSteps) {
-  RunData a, b;
-  test::GraphRun slow, fast;
-  slow.update_ns = 11'500, fast.steps_a_graph = 4, fast.graphs_an_epoch = 200;
-  test::add_graph_run(a.trace, slow, 3);
-  test::add_graph_run(b.trace, fast, 3);
-  const Comparison c = compare(a, b);
-  EXPECT_EQ(c.steps.a_ps, slow.step_ns() * 1000);
-  EXPECT_EQ(c.steps.b_ps, fast.step_ns() * 1000);
-  ASSERT_EQ(c.metrics[0].name, "step time");
-  EXPECT_NEAR(c.metrics[0].delta, -4.5, 1e-9);
-  ASSERT_EQ(c.kernels.size(), 2u);
-  EXPECT_EQ(c.kernels[0].name, "update");
-  EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 1);
-  EXPECT_NEAR(c.kernels[0].delta_us(), -4.5, 1e-9);
-  EXPECT_EQ(c.steps.causes[0].meaning, Meaning::Optimizer);
-  EXPECT_EQ(c.steps.causes[0].delta_ps(), -4'500'000);
 }
 
 }  // namespace

@@ -22,25 +22,24 @@ namespace fs = std::filesystem;
 
 ReportRun made(const std::string& title, double us, int64_t matrix_ns, int64_t allocation_ns) {
   ReportRun run;
-  run.title = title;
-  run.spec.emplace_back();
-  run.us_per_step = us;
-  run.samples_per_s = 64e6 / us;
-  run.traced = Traced::Kernels;
-  run.half_width_us = 0.5;
+  run.run.name = title;
+  run.run.spec.emplace();
+  if (us > 0) run.run.time = {{us, 0.5}, us - 1, us + 1};
+  run.run.traced = Traced::Kernels;
   for (int i = 0; i < 5000; ++i) run.loss.push_back({static_cast<double>(i), i * 1e-4, 2.3 / (1 + i * 0.01)});
   run.accuracy = {{1000, 0.1, 90}, {5000, 0.5, 97}};
-  run.sample.parts.steps = 10;
-  run.sample.parts.times[static_cast<size_t>(prof::Meaning::Matrix)] = 10 * matrix_ns;
-  run.sample.parts.times[static_cast<size_t>(prof::Meaning::Allocation)] = 10 * allocation_ns;
-  run.sample.parts.end = 10 * (matrix_ns + allocation_ns);
+  prof::Breakdown& parts = run.run.sample.parts;
+  parts.steps = 10;
+  parts.times[static_cast<size_t>(prof::Meaning::Matrix)] = 10 * matrix_ns;
+  parts.times[static_cast<size_t>(prof::Meaning::Allocation)] = 10 * allocation_ns;
+  parts.end = 10 * (matrix_ns + allocation_ns);
   return run;
 }
 
 std::string page() {
   ReportRun a = made("direct <script>alert(1)</script>", 300, 100'000, 200'000),
             b = made("arena & graph", 100, 100'000, 0);
-  b.spec[0].exec.allocator = Allocator::Caching;
+  b.run.spec->exec.allocator = Allocator::Caching;
   return report_html({a, b});
 }
 
@@ -61,25 +60,25 @@ TEST(Report, SaysWhatDiffersAndEscapesWhatPeopleWrote) {
   EXPECT_THAT(html, HasSubstr("<td>arena</td><td>caching</td>"));
   EXPECT_THAT(html, Not(HasSubstr("exec.fusion")));
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;"));
-  EXPECT_THAT(html, HasSubstr("33.3 % of A"));
-  EXPECT_THAT(html, HasSubstr("100.0 (−66.7 %)"));
+  EXPECT_THAT(html, HasSubstr("B is 3.00× faster per step"));
+  EXPECT_THAT(html, HasSubstr("100.0, 99.0 to 101.0 (−66.7 %)"));
   EXPECT_THAT(html, HasSubstr("batch 64, fp32")) << "a figure says what it shows";
 }
 
 // The first steps of a run are slow; it is laid beside others by those that were sampled.
 TEST(Report, AStepIsThatOfTheSampleAndTheWholeRunIsNamed) {
-  ReportRun a = made("a", 0, 100'000, 200'000), b = made("b", 0, 100'000, 0), bare = made("bare", 0, 0, 0);
-  bare.sample = {};
-  take_speed(a, 350, 64), take_speed(b, 170, 64), take_speed(bare, 150, 64);
-  EXPECT_DOUBLE_EQ(a.us_per_step, 300);
-  EXPECT_DOUBLE_EQ(b.samples_per_s, 640'000);
-  EXPECT_DOUBLE_EQ(bare.us_per_step, 150) << "nothing was sampled";
-  EXPECT_EQ(headline({a, b}), "B takes 33.3 % of A’s time a step");
+  ReportRun a = made("a", 300, 100'000, 200'000), b = made("b", 100, 100'000, 0), bare = made("bare", 0, 0, 0);
+  bare.run.sample = {};
+  a.run.whole_run_us = 350, b.run.whole_run_us = 170, bare.run.whole_run_us = 150;
+  bare.run.time = prof::step_time({}, {}, 150);
+  EXPECT_DOUBLE_EQ(measure(measures_of(b.run), MeasureKind::Throughput).value.value, 640'000);
+  EXPECT_DOUBLE_EQ(bare.run.time.us.value, 150) << "nothing was sampled";
+  EXPECT_EQ(headline({a, b}), "B is 3.00× faster per step");
   const std::string html = report_html({a, b, bare});
-  EXPECT_THAT(html, HasSubstr("<th>µs/step</th><th>µs/step, whole run</th>"));
-  EXPECT_THAT(html, HasSubstr("<td>300.0</td><td>350.0</td>"));
-  EXPECT_THAT(html, HasSubstr("<td>100.0 (−66.7 %)</td><td>170.0</td>"));
-  EXPECT_THAT(html, HasSubstr("of the newest steps that were traced"));
+  EXPECT_THAT(html, HasSubstr("<th>step time, µs</th><th>mean of the whole run, µs</th>"));
+  EXPECT_THAT(html, HasSubstr("<td>300.0, 299.0 to 301.0</td><td>350.0</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>100.0, 99.0 to 101.0 (−66.7 %)</td><td>170.0</td>"));
+  EXPECT_THAT(html, HasSubstr("median of the newest steps that were traced"));
 }
 
 TEST(Report, LargeNumbersAreReadInThousands) {
@@ -109,32 +108,32 @@ TEST(Report, FiguresAreWellFormedAndThinned) {
 TEST(Report, WhatCannotBeComparedIsNotAndSaysSo) {
   ReportRun a = made("mnist", 30, 20'000, 10'000), b = made("iris", 26'000, 20'000, 0);
   EXPECT_THAT(report_html({a, a}), Not(HasSubstr("Read with care")));
-  b.spec[0].data.name = "iris";
+  b.run.spec->data.name = "iris";
   std::string html = report_html({a, b});
   EXPECT_THAT(html, HasSubstr("<h1>A and B train different things</h1>"));
   EXPECT_THAT(html, HasSubstr("the data sets differ"));
-  EXPECT_THAT(html, HasSubstr("<td>26000.0</td>")) << "no share of a step that does something else";
+  EXPECT_THAT(html, HasSubstr("<td>26000.0, 25999.0 to 26001.0</td>")) << "no share of a step that does something else";
   b = made("batch", 60, 20'000, 0);
-  b.spec[0].train.batch = 256, b.samples_per_s = 2 * a.samples_per_s;
+  b.run.spec->train.batch = 256;
   html = report_html({a, b});
-  EXPECT_THAT(html, HasSubstr("B trains 200.0 % of A’s samples a second"));
+  EXPECT_THAT(html, HasSubstr("B trains 2.00× as many samples per second as A"));
   EXPECT_THAT(html, HasSubstr("the batches differ"));
   b = made("slow", 26'000, 20'000, 0);
-  EXPECT_EQ(headline({a, b}), "B takes 867 times A’s time a step");
+  EXPECT_EQ(headline({a, b}), "B is 867× slower per step");
   b = made("as fast", 30.4, 20'400, 10'000);
   html = report_html({a, b});
   EXPECT_THAT(html, HasSubstr("B is as fast as A: within noise"));
-  EXPECT_THAT(html, HasSubstr("30.4 (within noise)"));
+  EXPECT_THAT(html, HasSubstr("30.4, 29.4 to 31.4 (within noise)"));
   EXPECT_THAT(html, HasSubstr("The difference is within noise."));
-  b.half_width_us = a.half_width_us = 0.1;
+  b.run.time.us.half_width = a.run.time.us.half_width = 0.1;
   EXPECT_THAT(report_html({a, b}), Not(HasSubstr("within noise")));
 }
 
 TEST(Report, AWaterfallForEachRunThatWasTracedAsCloselyAsTheFirst) {
   ReportRun a = made("a", 300, 100'000, 200'000), steps = made("steps", 200, 0, 0), bare = made("bare", 150, 0, 0);
   const ReportRun c = made("c", 100, 100'000, 0);
-  steps.traced = Traced::StepsOnly;
-  bare.traced = Traced::No, bare.sample = {};
+  steps.run.traced = Traced::StepsOnly;
+  bare.run.traced = Traced::No, bare.run.sample = {};
   std::vector<std::string> titles;
   for (const ReportFigure& f : figures({a, steps, c, bare})) {
     if (!f.name.starts_with("waterfall")) continue;
@@ -157,14 +156,14 @@ ReportRun drawn(const std::string& title, int64_t gemm_ns, uint64_t bytes) {
   test::add_graph_run(trace, shape, 3);
   prof::GpuSteps steps;
   steps.finish(trace);
-  run.sample = prof::sample_steps(steps.trace(), trace, 0);
-  const prof::TimeNs begin = run.sample.median_step.begin;
+  run.run.sample = prof::sample_steps(steps.trace(), trace, 0);
+  const prof::TimeNs begin = run.run.sample.median_step.begin;
   trace.memory_sources = {"direct"};
   trace.append_memory({begin - 50, 0x1000, bytes / 2, 1, 0, prof::MemoryEventKind::Allocate, 0});
   trace.append_memory({begin + 1000, 0x900000, bytes / 2, 1, 0, prof::MemoryEventKind::Allocate, 0});
   trace.append_memory({begin + 5000, 0x900000, 0, 1, 0, prof::MemoryEventKind::Free, 0});
-  run.step = step_picture(steps.trace(), trace, run.sample);
-  run.us_per_step = static_cast<double>(shape.step_ns()) * 1e-3;
+  run.step = step_picture(steps.trace(), trace, run.run.sample);
+  run.run.time.us.value = static_cast<double>(shape.step_ns()) * 1e-3;
   return run;
 }
 
@@ -199,8 +198,8 @@ TEST(Report, WaterfallsByOpSumToTheSame) {
 TEST(Report, KernelsStandByTheirDifference) {
   ReportRun a = made("a", 300, 100'000, 0), b = made("b", 100, 50'000, 0);
   for (int i = 0; i < 30; ++i) {
-    a.sample.work["kernel " + std::to_string(i)] = {1, 1.0};
-    b.sample.work["kernel " + std::to_string(i)] = {2, 1.0 + (i % 2 ? -0.1 : 0.1) * i};
+    a.run.sample.work["kernel " + std::to_string(i)] = {1, 1.0};
+    b.run.sample.work["kernel " + std::to_string(i)] = {2, 1.0 + (i % 2 ? -0.1 : 0.1) * i};
   }
   const auto tables = kernel_tables({a, b, b}, 10);
   ASSERT_EQ(tables.size(), 2u);
@@ -220,11 +219,12 @@ TEST(Report, KernelsStandByTheirDifference) {
 
 TEST(Report, ARunWhoseChoicesAreNotKnownDiffersInNone) {
   ReportRun a = made("a", 300, 100'000, 0), b = made("b", 100, 50'000, 0), other = made("other", 500, 50'000, 0);
-  b.spec[0].exec.allocator = Allocator::Caching;
-  other.spec.clear();
+  b.run.spec->exec.allocator = Allocator::Caching;
+  other.run.spec.reset();
   const auto rows = choices_that_differ({a, b, other});
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_THAT(rows[0], testing::ElementsAre("exec.allocator", "arena", "caching", "–"));
+  EXPECT_EQ(rows[0].key, "exec.allocator");
+  EXPECT_THAT(rows[0].values, testing::ElementsAre("arena", "caching", "–"));
   EXPECT_TRUE(choices_that_differ({a, other}).empty());
 }
 
@@ -241,13 +241,13 @@ TEST(Report, NoAxisOfSharesGoesBeyondAll) {
 TEST(Report, TracingCostsAreSaidOnlyWhenTheyWereMeasured) {
   ReportRun a = made("a", 300, 100'000, 200'000);
   EXPECT_THAT(report_html({a}), HasSubstr("<td>–</td></tr>"));
-  a.overhead_share = 0.042, a.overhead_spread = 0.02;
+  a.run.overhead_share = 0.042, a.run.overhead_spread = 0.02;
   EXPECT_THAT(report_html({a}), HasSubstr("<td>4.2 ± 1.0</td></tr>"));
 }
 
 TEST(Report, AnUntracedOrEmptyRunIsShownWithWhatItHas) {
   ReportRun bare;
-  bare.title = "bare";
+  bare.run.name = "bare";
   EXPECT_THAT(report_html({bare}), HasSubstr("not traced"));
 }
 
@@ -268,9 +268,9 @@ TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
     writer.finish();
   }
   const ReportRun run = report_run_of_file(file.string());
-  ASSERT_GT(run.sample.parts.steps, 700);
-  EXPECT_EQ(run.sample.parts.wall(), truth.step_ns() * run.sample.parts.steps);
-  EXPECT_EQ(run.sample.parts.times[static_cast<size_t>(prof::Meaning::Matrix)], truth.gemm_ns * run.sample.parts.steps);
+  ASSERT_GT(run.run.sample.parts.steps, 700);
+  EXPECT_EQ(run.run.sample.parts.wall(), truth.step_ns() * run.run.sample.parts.steps);
+  EXPECT_EQ(run.run.sample.parts.times[static_cast<size_t>(prof::Meaning::Matrix)], truth.gemm_ns * run.run.sample.parts.steps);
   EXPECT_THAT(report_html({run}), HasSubstr(">18.0 µs<"));
   fs::remove(file);
 }

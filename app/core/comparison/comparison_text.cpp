@@ -1,14 +1,16 @@
+#include "app/core/comparison/comparison_text.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/analysis/waterfall.h"
 
-namespace ws::prof {
-
+namespace ws::app {
 namespace {
+
+using prof::Cause, prof::KernelDelta, prof::Waterfall;
 
 template <class... Values>
 std::string line(const char* format, Values... values) {
@@ -24,9 +26,9 @@ nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::js
 constexpr size_t kMostOps = 12;  // of which each has a line of its own; JSON has them all
 
 std::string causes_text(const Waterfall& w) {
-  std::string text = "\nTime per step (µs)\n" + line("  %-18s %12s %12s %12s", "cause", "A", "B", "B - A");
+  std::string text = "\nMean time per step (µs)\n" + line("  %-18s %12s %12s %12s", "cause", "A", "B", "B - A");
   for (const Cause& cause : w.causes) {
-    text += line("  %-18s %12.3f %12.3f %+12.3f", meaning_name(cause.meaning), us_of_ps(cause.a_ps),
+    text += line("  %-18s %12.3f %12.3f %+12.3f", prof::meaning_name(cause.meaning), us_of_ps(cause.a_ps),
                  us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
   }
   text += line("  %-18s %12.3f %12.3f %+12.3f", "sum = wall time", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
@@ -40,14 +42,14 @@ std::string ops_text(const Waterfall& w) {
                      line("  %12s %12s %12s  %s", "A", "B", "B - A", "cause");
   for (const Cause& cause : w.causes) {
     text += line("  %12.3f %12.3f %+12.3f  %s", us_of_ps(cause.a_ps), us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()),
-                 shortened(cause_name(cause)).c_str());
+                 prof::shortened(prof::cause_name(cause)).c_str());
   }
   return text + line("  %12.3f %12.3f %+12.3f  %s", us_of_ps(w.a_ps), us_of_ps(w.b_ps), us_of_ps(w.b_ps - w.a_ps),
                      "sum = wall time");
 }
 
 nlohmann::json cause_json(const Cause& cause) {
-  return {{"name", cause_name(cause)},
+  return {{"name", prof::cause_name(cause)},
           {"a_us", us_of_ps(cause.a_ps)},
           {"b_us", us_of_ps(cause.b_ps)},
           {"delta_us", us_of_ps(cause.delta_ps())}};
@@ -58,80 +60,137 @@ std::string kernels_text(const std::vector<KernelDelta>& kernels) {
                      line("  %8s %8s %12s %12s %12s  %s", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
   for (const KernelDelta& k : kernels) {
     text += line("  %8.2f %8.2f %11.3f %11.3f %+11.3f  %s", k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(),
-                 shortened(k.name).c_str());
+                 prof::shortened(k.name).c_str());
   }
   return text;
 }
 
-// Both values and what is between them with the same digits, five of the larger one.
-int decimals_of(const MetricDelta& m) {
-  const double most = std::max({std::abs(m.a.value), std::abs(m.b.value), std::abs(m.delta)});
-  if (!std::isfinite(most) || most == 0 || m.unit == "B") return 0;
-  return std::clamp(4 - static_cast<int>(std::floor(std::log10(most))), 0, 9);
-}
-
-std::string metric_text(const MetricDelta& m) {
-  const int decimals = decimals_of(m);
-  const std::string name = m.unit.empty() ? m.name : m.name + " (" + m.unit + ")";
-  const int width = 30 + static_cast<int>(std::ranges::count_if(name, [](char c) { return (c & 0xc0) == 0x80; }));
-  const double share = m.a.value != 0 ? 100 * m.delta / std::abs(m.a.value) : 0;
-  std::string text = line("  %-*s %13.*f %13.*f %+13.*f %10.2g", width, name.c_str(), decimals, m.a.value, decimals,
-                          m.b.value, decimals, m.delta, m.noise);
+std::string measure_text(const ComparedMeasure& m) {
+  const std::string name = m.a.unit.empty() ? m.a.name : m.a.name + " (" + m.a.unit + ")";
+  const int width = 34 + static_cast<int>(std::ranges::count_if(name, [](char c) { return (c & 0xc0) == 0x80; }));
+  std::string text = line("  %-*s %13s %13s %13s %10.2g", width, name.c_str(),
+                          value_text(m.a.value.value, m.a.decimals).c_str(),
+                          value_text(m.b.value.value, m.b.decimals).c_str(),
+                          signed_value_text(m.delta.delta, m.a.decimals).c_str(), m.delta.noise);
   text.pop_back();
-  if (!m.beyond_noise) return text + "  within noise\n";
-  return text + (std::isfinite(share) && share != 0 ? line("  %+.1f %%", share) : "\n");
+  const double percent = m.delta.percent;
+  if (m.delta.verdict == Verdict::WithinNoise) return text + "  within noise\n";
+  if (!std::isfinite(percent) || percent == 0) return text + "  " + verdict_text(m.delta.verdict) + "\n";
+  return text + line("  %+.1f %%  %s", percent, verdict_text(m.delta.verdict));
 }
 
-std::string metrics_text(const std::vector<MetricDelta>& metrics) {
+std::string measures_text(const Comparison& c) {
   std::string text = "\nMeasured values; the 95 % interval of B - A is that much either way\n" +
-                     line("  %-30s %13s %13s %13s %11s", "", "A", "B", "B - A", "±");
-  for (const MetricDelta& m : metrics) text += metric_text(m);
+                     line("  %-34s %13s %13s %13s %11s", "", "A", "B", "B - A", "±");
+  for (const ComparedMeasure& m : c.measures)
+    if (m.delta.known()) text += measure_text(m);
   return text;
+}
+
+// 2.3 and 145: three digits, as far as they say something.
+std::string ratio_text(double ratio) { return value_text(ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0) + "×"; }
+
+// Shares of less than double are percents, which the table says too.
+std::string faster_text(const ComparedMeasure& time, const std::string& b) {
+  const double ratio = time.b.value.value / time.a.value.value, change = std::max(ratio, 1 / ratio);
+  const std::string how = ratio < 1 ? " faster per step" : " slower per step";
+  if (change >= 2) return b + " is " + ratio_text(change) + how;
+  return b + " is " + value_text(std::abs(time.delta.percent), 1) + " %" + how;
+}
+
+std::string samples_text(const ComparedMeasure& speed, const std::string& a, const std::string& b) {
+  const MeasureDelta& d = speed.delta;
+  if (!d.known()) return a + " and " + b + " take different batches";
+  if (d.verdict == Verdict::WithinNoise) return b + " trains as many samples per second as " + a + ": within noise";
+  const double ratio = speed.b.value.value / speed.a.value.value;
+  if (ratio >= 2) return b + " trains " + ratio_text(ratio) + " as many samples per second as " + a;
+  return b + " trains " + value_text(std::abs(d.percent), 1) + " % " + (d.delta > 0 ? "more" : "fewer") +
+         " samples per second than " + a;
+}
+
+nlohmann::json measure_json(const ComparedMeasure& m) {
+  return {{"name", m.a.name},
+          {"unit", m.a.unit},
+          {"a", number(m.a.value.value)},
+          {"b", number(m.b.value.value)},
+          {"delta", number(m.delta.delta)},
+          {"noise", number(m.delta.noise)},
+          {"beyond_noise", m.delta.verdict != Verdict::WithinNoise},
+          {"verdict", verdict_text(m.delta.verdict)}};
 }
 
 }  // namespace
 
+const char* verdict_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Better:
+      return "better";
+    case Verdict::Worse:
+      return "worse";
+    case Verdict::WithinNoise:
+      return "within noise";
+    case Verdict::Neutral:
+      break;
+  }
+  return "";
+}
+
+std::string percent_change_text(double percent) {
+  const double ratio = 1 + percent / 100;
+  if (percent >= 900) return value_text(ratio, ratio < 100 ? 1 : 0) + " times";
+  return (percent > 0 ? "+" : percent < 0 ? "−" : "") + value_text(std::abs(percent), 1) + " %";
+}
+
+std::string speed_text(const Comparison& c, const std::string& a, const std::string& b) {
+  switch (c.speed) {
+    case Speed::OtherWork:
+      return a + " and " + b + " train different things";
+    case Speed::OtherBatch:
+      return samples_text(c.of(MeasureKind::Throughput), a, b);
+    case Speed::WithinNoise:
+      return b + " is as fast as " + a + ": within noise";
+    case Speed::Differs:
+      return faster_text(c.of(MeasureKind::StepTime), b);
+    case Speed::Unknown:
+      break;
+  }
+  return a + " and " + b + " side by side";
+}
+
 std::string to_text(const Comparison& c) {
-  std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n";
-  for (const Comparison::Choice& choice : c.choices)
-    text += "Choice: " + choice.name + " " + choice.a + " -> " + choice.b + "\n";
+  std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + speed_text(c) + "\n";
+  for (const FieldChange& choice : c.choices)
+    text += "Choice: " + std::string(field(choice.key).label) + " " + choice.from + " -> " + choice.to + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
-  if (c.split) text += causes_text(c.steps) + ops_text(folded(c.by_op, kMostOps));
-  text += metrics_text(c.metrics);
-  if (c.split) text += kernels_text(c.kernels);
+  text += measures_text(c);
+  if (c.split) text += causes_text(c.by_kind) + ops_text(prof::folded(c.by_op, kMostOps)) + kernels_text(c.kernels);
   return text;
 }
 
 std::string to_json(const Comparison& c) {
   nlohmann::json json{{"a", c.a_name},
                       {"b", c.b_name},
+                      {"summary", speed_text(c)},
                       {"warnings", c.warnings},
                       {"choices", nlohmann::json::array()},
                       {"causes", nlohmann::json::array()},
                       {"causes_by_op", nlohmann::json::array()},
                       {"metrics", nlohmann::json::array()},
                       {"kernels", nlohmann::json::array()}};
-  for (const Comparison::Choice& choice : c.choices)
-    json["choices"].push_back({{"name", choice.name}, {"a", choice.a}, {"b", choice.b}});
+  for (const FieldChange& choice : c.choices)
+    json["choices"].push_back({{"name", field(choice.key).label}, {"a", choice.from}, {"b", choice.to}});
   json["step"] = nullptr;
   if (c.split)
-    json["step"] = {{"a_us", us_of_ps(c.steps.a_ps)},
-                    {"b_us", us_of_ps(c.steps.b_ps)},
-                    {"delta_us", us_of_ps(c.steps.b_ps - c.steps.a_ps)}};
-  for (const Cause& cause : c.steps.causes) json["causes"].push_back(cause_json(cause));
+    json["step"] = {{"a_us", us_of_ps(c.by_kind.a_ps)},
+                    {"b_us", us_of_ps(c.by_kind.b_ps)},
+                    {"delta_us", us_of_ps(c.by_kind.b_ps - c.by_kind.a_ps)}};
+  for (const Cause& cause : c.by_kind.causes) json["causes"].push_back(cause_json(cause));
   for (const Cause& cause : c.by_op.causes) {
     json["causes_by_op"].push_back(cause_json(cause));
     json["causes_by_op"].back()["op"] = !cause.op.empty();
   }
-  for (const MetricDelta& m : c.metrics) {
-    json["metrics"].push_back({{"name", m.name},
-                               {"unit", m.unit},
-                               {"a", number(m.a.value)},
-                               {"b", number(m.b.value)},
-                               {"delta", number(m.delta)},
-                               {"noise", number(m.noise)},
-                               {"beyond_noise", m.beyond_noise}});
-  }
+  for (const ComparedMeasure& m : c.measures)
+    if (m.delta.known()) json["metrics"].push_back(measure_json(m));
   for (const KernelDelta& k : c.kernels) {
     json["kernels"].push_back({{"name", k.name},
                                {"a_count", k.a_count},
@@ -143,4 +202,4 @@ std::string to_json(const Comparison& c) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace ws::prof
+}  // namespace ws::app

@@ -1,7 +1,5 @@
 #include "app/core/comparison/mismatches.h"
 
-#include <nlohmann/json.hpp>
-
 namespace ws::app {
 namespace {
 
@@ -29,22 +27,6 @@ void name_choices(std::vector<std::string>& out, const RunSpec& a, const RunSpec
 }
 
 }  // namespace
-
-Traced traced_as(bool any_spans, bool any_work) {
-  if (!any_spans) return Traced::No;
-  return any_work ? Traced::Kernels : Traced::StepsOnly;
-}
-
-std::optional<RunSpec> spec_of(const prof::RunSummary& file) {
-  if (file.origin != "run" && !file.origin.starts_with("PyTorch")) return std::nullopt;
-  const auto object = nlohmann::json::parse(file.spec, nullptr, false);
-  if (!object.is_object()) return std::nullopt;
-  try {
-    return spec_from_json(object);
-  } catch (const Failure&) {  // of a newer version
-    return std::nullopt;
-  }
-}
 
 std::vector<std::string> mismatches(const ComparedRun& a, const ComparedRun& b) {
   std::vector<std::string> out;

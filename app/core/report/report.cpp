@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 
 #include "app/core/report/report_figures.h"
 #include "app/core/report/svg.h"
-#include "app/core/comparison/compared_step.h"
-#include "profiling/analysis/waterfall.h"
+#include "app/core/comparison/comparison_text.h"
+#include "app/core/comparison/mismatches.h"
 #include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
@@ -21,40 +19,29 @@ using Point = ReportRun::Point;
 std::string runs_caption(const std::vector<ReportRun>& runs) {
   std::string text;
   for (size_t i = 0; i < runs.size(); ++i) {
-    const ReportRun& r = runs[i];
-    text += (i ? "; " : "") + letter(i) + ": " + r.title;
-    if (!r.spec.empty())
-      text += " (" + r.spec[0].data.name + ", batch " + std::to_string(r.spec[0].train.batch) + ", " +
-              std::string(to_string(r.spec[0].exec.precision)) + ")";
-    if (!r.device.empty() && (i == 0 || r.device != runs[i - 1].device)) text += ", " + r.device;
+    const ComparedRun& r = runs[i].run;
+    text += (i ? "; " : "") + letter(i) + ": " + r.name;
+    if (r.spec)
+      text += " (" + r.spec->data.name + ", batch " + std::to_string(r.spec->train.batch) + ", " +
+              std::string(to_string(r.spec->exec.precision)) + ")";
+    if (!r.device.empty() && (i == 0 || r.device != runs[i - 1].run.device)) text += ", " + r.device;
   }
   return text + ".";
 }
 
-const RunSpec* spec_in(const ReportRun& run) { return run.spec.empty() ? nullptr : &run.spec[0]; }
-
-ComparedRun compared(const ReportRun& r) { return {spec_in(r), r.device, r.steps, r.traced, r.imported}; }
-
 constexpr size_t kMostOps = 12;  // that have a bar of their own
 
-bool splits_compare(const ReportRun& a, const ReportRun& b) {
-  return a.sample.parts.steps > 0 && b.sample.parts.steps > 0 && a.traced == b.traced;
+MeasureDelta delta(const ReportRun& a, const ReportRun& b, MeasureKind kind) {
+  return delta_of(measure(measures_of(a.run), kind), measure(measures_of(b.run), kind));
 }
 
 bool within_noise(const ReportRun& a, const ReportRun& b) {
-  return std::abs(a.us_per_step - b.us_per_step) <= std::hypot(a.half_width_us, b.half_width_us);
+  return delta(a, b, MeasureKind::StepTime).verdict == Verdict::WithinNoise;
 }
 
-// "−42.1 %"; beyond ten times, percents are hard to read.
-std::string change(double value, double first) {
-  const double percent = 100 * (value - first) / first;
-  if (percent >= 900) return fixed(value / first, value / first < 100 ? 1 : 0) + " times";
-  return std::string(percent > 0 ? "+" : "") + fixed(percent, 1) + " %";
-}
-
-std::string against(double value, double first) {
-  if (!(first > 0) || !(value > 0) || value == first) return "";
-  return " (" + change(value, first) + ")";
+std::string in_brackets(const MeasureDelta& d) {
+  if (!d.known() || d.delta == 0) return "";
+  return d.verdict == Verdict::WithinNoise ? " (within noise)" : " (" + percent_change_text(d.percent) + ")";
 }
 
 std::string row(const std::vector<std::string>& cells, const char* tag) {
@@ -67,15 +54,20 @@ std::string known(double value, int decimals) { return value > 0 ? fixed(value, 
 
 // Samples a second say how fast a run is whatever its batch, as long as a sample takes the same work.
 std::string samples_against_first(const std::vector<ReportRun>& runs, size_t i) {
-  if (i == 0 || !same_work_a_sample(spec_in(runs[0]), spec_in(runs[i]))) return "";
-  return against(runs[i].samples_per_s, runs[0].samples_per_s);
+  if (i == 0 || !same_work_a_sample(runs[0].run.choices(), runs[i].run.choices())) return "";
+  return in_brackets(delta(runs[0], runs[i], MeasureKind::Throughput));
 }
 
 // What tracing cost, with the distance of its quartiles; most runs are too short for a measurement.
-std::string overhead_text(const ReportRun& r) {
+std::string overhead_text(const ComparedRun& r) {
   if (std::isnan(r.overhead_share)) return "–";
   return fixed(100 * std::max(r.overhead_share, 0.0), 1) +
          (r.overhead_spread > 0 ? " ± " + fixed(50 * r.overhead_spread, 1) : "");
+}
+
+std::string step_text(const ComparedRun& r) {
+  const std::string median = known(r.time.us.value, 1);
+  return r.time.has_spread() ? median + ", " + fixed(r.time.p5_us, 1) + " to " + fixed(r.time.p95_us, 1) : median;
 }
 
 std::string warnings_html(const std::vector<ReportRun>& runs) {
@@ -85,25 +77,25 @@ std::string warnings_html(const std::vector<ReportRun>& runs) {
 }
 
 constexpr const char* kWhichSteps =
-    "µs/step and samples/s are of the newest steps that were traced, whose parts are shown below; of a run without "
-    "them, of the whole run. The mean of the whole run counts its first steps too, and those that were not traced. "
-    "What "
-    "tracing costs is measured against untraced stretches of the same run, in which the profiler stays attached: where "
-    "the host's launches set the pace it costs more than that.";
+    "The step time is the median of the newest steps that were traced, with the 5th and the 95th percentile; of a run "
+    "without them, of stretches between its losses. The mean of the whole run counts its first steps too, and those "
+    "that were not traced. What tracing costs is measured against untraced stretches of the same run, in which the "
+    "profiler stays attached: where the host's launches set the pace it costs more than that.";
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
-  std::string out =
-      "<table>" + row({"", "run", "device", "status", "steps", "µs/step", "µs/step, whole run", "samples/s",
-                       "last loss", "test accuracy %", "driver calls/step", "peak", "tracing %"},
-                      "th");
+  std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean of the whole run, µs",
+                                     "samples/s", "last loss", "test accuracy %", "driver calls/step", "peak",
+                                     "tracing %"},
+                                    "th");
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
-    out += row({letter(i), r.title, r.device, r.status, std::to_string(r.steps),
-                known(r.us_per_step, 1) + step_against_first(runs, i), known(r.whole_us_per_step, 1),
-                figure::grouped(r.samples_per_s) + samples_against_first(runs, i),
+    out += row({letter(i), r.run.name, r.run.device, r.status, std::to_string(r.run.steps),
+                step_text(r.run) + step_against_first(runs, i), known(r.run.whole_run_us, 1),
+                figure::grouped(measure(measures_of(r.run), MeasureKind::Throughput).value.value) +
+                    samples_against_first(runs, i),
                 r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
-                r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.allocator_calls_per_step, 1),
-                figure::bytes_text(r.peak_bytes), overhead_text(r)},
+                r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.run.driver_calls, 1),
+                figure::bytes_text(r.run.peak_bytes), overhead_text(r.run)},
                "td");
   }
   return out + "</table>\n<p class=\"note\">" + kWhichSteps + "</p>\n";
@@ -112,8 +104,12 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
 std::string choices_table(const std::vector<ReportRun>& runs) {
   std::string head = "<th>choice</th>", body;
   for (size_t i = 0; i < runs.size(); ++i) head += "<th>" + letter(i) + "</th>";
-  for (const std::vector<std::string>& cells : choices_that_differ(runs)) body += row(cells, "td");
-  const auto known = std::ranges::count_if(runs, [](const ReportRun& r) { return !r.spec.empty(); });
+  for (const ChoiceRow& choice : choices_that_differ(runs)) {
+    std::vector<std::string> cells{choice.key};
+    cells.insert(cells.end(), choice.values.begin(), choice.values.end());
+    body += row(cells, "td");
+  }
+  const auto known = std::ranges::count_if(runs, [](const ReportRun& r) { return r.run.spec.has_value(); });
   if (known < 2) return "<p>The choices of fewer than two of the runs are known here.</p>\n";
   return body.empty() ? "<p>The same choices in all runs whose choices are known.</p>\n"
                       : "<table><tr>" + head + "</tr>\n" + body + "</table>\n";
@@ -150,19 +146,10 @@ constexpr const char* kStyle =
 
 }  // namespace
 
-std::vector<std::vector<std::string>> choices_that_differ(const std::vector<ReportRun>& runs) {
-  std::vector<std::vector<std::string>> rows;
-  for (const Field& f : fields()) {
-    std::vector<std::string> values;
-    for (const ReportRun& r : runs) values.push_back(r.spec.empty() ? "–" : field_text(r.spec[0], f.key));
-    std::set<std::string> different;
-    for (size_t i = 0; i < runs.size(); ++i)
-      if (!runs[i].spec.empty()) different.insert(values[i]);
-    if (different.size() < 2) continue;
-    values.insert(values.begin(), std::string(f.key));
-    rows.push_back(std::move(values));
-  }
-  return rows;
+std::vector<ChoiceRow> choices_that_differ(const std::vector<ReportRun>& runs) {
+  std::vector<const RunSpec*> specs;
+  for (const ReportRun& r : runs) specs.push_back(r.run.choices());
+  return differing_choices(specs);
 }
 
 std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
@@ -191,12 +178,12 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
                    "The step whose length is the median of those sampled; memory is what the allocator has handed out.",
                    std::move(steps)});
   for (size_t i = 1; i < runs.size(); ++i) {
-    if (!splits_compare(runs[0], runs[i])) continue;
+    if (!splits_compare(runs[0].run, runs[i].run)) continue;
     const std::string number = i == 1 ? "" : "-" + std::to_string(i + 1), title = "From A to " + letter(i);
     const std::string noise = within_noise(runs[0], runs[i]) ? " The difference is within noise." : "";
-    const prof::StepSample &a = runs[0].sample, &b = runs[i].sample;
+    const prof::StepSample &a = runs[0].run.sample, &b = runs[i].run.sample;
     all.push_back({"waterfall" + number, title,
-                   "Causes of the difference in µs a step; they sum to it exactly." + noise,
+                   "Causes of the difference of the mean steps, in µs; they sum to it exactly." + noise,
                    figure::waterfall(prof::waterfall(a.parts, b.parts), i)});
     if (a.op_parts.empty() && b.op_parts.empty()) continue;
     all.push_back({"waterfall-ops" + number, title + ", kernels by op",
@@ -210,8 +197,8 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
 std::vector<KernelTable> kernel_tables(const std::vector<ReportRun>& runs, size_t most) {
   std::vector<KernelTable> all;
   for (size_t i = 1; i < runs.size(); ++i) {
-    if (!splits_compare(runs[0], runs[i])) continue;
-    KernelTable table{"From A to " + letter(i), prof::kernel_deltas(runs[0].sample, runs[i].sample)};
+    if (!splits_compare(runs[0].run, runs[i].run)) continue;
+    KernelTable table{"From A to " + letter(i), prof::kernel_deltas(runs[0].run.sample, runs[i].run.sample)};
     for (size_t k = most; k < table.rows.size(); ++k) ++table.left_out, table.left_out_us += table.rows[k].delta_us();
     table.rows.resize(std::min(most, table.rows.size()));
     if (!table.rows.empty()) all.push_back(std::move(table));
@@ -219,45 +206,25 @@ std::vector<KernelTable> kernel_tables(const std::vector<ReportRun>& runs, size_
   return all;
 }
 
-void take_speed(ReportRun& run, double whole_us_per_step, double rows) {
-  run.whole_us_per_step = whole_us_per_step;
-  run.us_per_step = compared_step_us(run.sample, whole_us_per_step);
-  run.samples_per_s = run.us_per_step > 0 ? rows * 1e6 / run.us_per_step : 0;
-}
-
 std::string step_against_first(const std::vector<ReportRun>& runs, size_t i) {
-  const ReportRun &a = runs[0], &b = runs[i];
-  if (i == 0 || !same_task(spec_in(a), spec_in(b)) || !(a.us_per_step > 0 && b.us_per_step > 0)) return "";
-  const double noise = std::hypot(a.half_width_us, b.half_width_us);
-  return noise > 0 && within_noise(a, b) ? " (within noise)" : against(b.us_per_step, a.us_per_step);
+  if (i == 0 || !same_task(runs[0].run.choices(), runs[i].run.choices())) return "";
+  return in_brackets(delta(runs[0], runs[i], MeasureKind::StepTime));
 }
 
 std::string headline(const std::vector<ReportRun>& runs) {
   if (runs.size() < 2) return "Training run";
   if (runs.size() > 2) return std::to_string(runs.size()) + " runs side by side";
-  const ReportRun &a = runs[0], &b = runs[1];
-  const bool work = same_work_a_sample(spec_in(a), spec_in(b));
-  if (!work) return "A and B train different things";
-  if (!same_task(spec_in(a), spec_in(b))) {
-    if (!(a.samples_per_s > 0 && b.samples_per_s > 0)) return "A and B take different batches";
-    return "B trains " + fixed(100 * b.samples_per_s / a.samples_per_s, 1) + " % of A’s samples a second";
-  }
-  if (!(a.us_per_step > 0 && b.us_per_step > 0)) return "A and B side by side";
-  if (step_against_first(runs, 1) == " (within noise)") return "B is as fast as A: within noise";
-  const double ratio = b.us_per_step / a.us_per_step;
-  if (ratio >= 10) return "B takes " + fixed(ratio, ratio < 100 ? 1 : 0) + " times A’s time a step";
-  return "B takes " + fixed(100 * ratio, 1) + " % of A’s time a step";
+  return speed_text(compare(runs[0].run, runs[1].run));
 }
 
 std::vector<std::string> unfair(const std::vector<ReportRun>& runs) {
   std::vector<std::string> all;
   for (size_t i = 0; i < runs.size(); ++i)
-    if (!runs[i].losses.empty()) all.push_back(letter(i) + ": of the GPU’s records " + runs[i].losses);
+    if (const std::string& lost = runs[i].run.lost_records; !lost.empty())
+      all.push_back(letter(i) + ": of the GPU’s records " + lost);
   for (size_t i = 1; i < runs.size(); ++i) {
     const std::string who = runs.size() > 2 ? "A and " + letter(i) + ": " : "";
-    for (const std::string& sentence : mismatches(compared(runs[0]), compared(runs[i]))) all.push_back(who + sentence);
-    if (!splits_compare(runs[0], runs[i]))
-      all.push_back(who + "no causes of the difference: that takes two runs that were traced equally closely");
+    for (const std::string& sentence : warnings_of(runs[0].run, runs[i].run)) all.push_back(who + sentence);
   }
   return all;
 }

@@ -196,30 +196,30 @@ void legend(Svg& svg, double y, const Meanings& shown) {
 std::string split(const std::vector<ReportRun>& runs) {
   double most = 1e-9;
   for (const ReportRun& run : runs)
-    if (run.sample.parts.steps > 0)
+    if (run.run.sample.parts.steps > 0)
       most = std::max(
-          most, static_cast<double>(run.sample.parts.wall()) * 1e-3 / static_cast<double>(run.sample.parts.steps));
+          most, static_cast<double>(run.run.sample.parts.wall()) * 1e-3 / static_cast<double>(run.run.sample.parts.steps));
   Svg svg(660, 30.0 * static_cast<double>(runs.size()) + 44);
   double y = 8;
   for (size_t i = 0; i < runs.size(); ++i, y += 30) {
     svg.text(8, y + 15, letter(i), "start", 12, colour(i), 700);
-    if (runs[i].sample.parts.steps == 0) {
+    if (runs[i].run.sample.parts.steps == 0) {
       svg.text(28, y + 15, "not traced");
       continue;
     }
-    const double per_step = 1e-3 / static_cast<double>(runs[i].sample.parts.steps);
+    const double per_step = 1e-3 / static_cast<double>(runs[i].run.sample.parts.steps);
     double x = 28;
     for (size_t m = 0; m < prof::kMeanings; ++m) {
-      const double width = static_cast<double>(runs[i].sample.parts.times[m]) * per_step / most * 540;
+      const double width = static_cast<double>(runs[i].run.sample.parts.times[m]) * per_step / most * 540;
       if (width > 0) svg.rect(x, y, width, 20, kMeaningColour[m], kEdge);
       x += width;
     }
-    svg.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].sample.parts.wall()) * per_step, 1) + " µs", "start", 12,
+    svg.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].run.sample.parts.wall()) * per_step, 1) + " µs", "start", 12,
              kInk, 600);
   }
   Meanings shown{};
   for (size_t m = 0; m < prof::kMeanings; ++m)
-    shown[m] = std::ranges::any_of(runs, [m](const ReportRun& r) { return r.sample.parts.times[m] > 0; });
+    shown[m] = std::ranges::any_of(runs, [m](const ReportRun& r) { return r.run.sample.parts.times[m] > 0; });
   legend(svg, y + 8, shown);
   return std::move(svg).done();
 }

@@ -102,7 +102,7 @@ double draw_run(Svg& svg, const std::vector<ReportRun>& runs, size_t i, const Sc
   const ReportRun& run = runs[i];
   const StepPicture& step = run.step;
   svg.text(8, top + 14, letter(i), "start", 12, colour(i), 700);
-  svg.text(22, top + 14, shortened(run.title, 64), "start", 11, kInk, 600);
+  svg.text(22, top + 14, shortened(run.run.name, 64), "start", 11, kInk, 600);
   const std::string length = time_text(static_cast<double>(step.length), in_ms(scale));
   const std::string words = step.length == 0  ? "no step of it was traced"
                             : step.steps == 1 ? length + " a step"

@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "app/workspace/comparison_model.h"
+#include "profiling/analysis/step_breakdown.h"
 
 namespace ws::app {
 

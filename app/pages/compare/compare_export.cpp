@@ -1,62 +1,87 @@
-// What the Compare tab writes: reports, pictures, numbers, traces for other viewers.
+#include "app/pages/compare/compare_export.h"
+
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QMenu>
 
 #include "app/pages/compare/bars_view.h"
-#include "app/pages/compare/compare_tab.h"
+#include "app/pages/compare/compare_samples.h"
+#include "app/pages/compare/compare_tables.h"
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
-#include "app/widgets/theme.h"
-#include "app/widgets/chart_file.h"
-#include "app/timeline/range_export.h"
-#include "app/core/report/report.h"
 #include "app/report/report_pages.h"
+#include "app/widgets/chart_file.h"
+#include "app/widgets/theme.h"
+#include "app/timeline/range_export.h"
 #include "app/text/units.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {
 namespace {
 
-QByteArray quoted(const std::string& text) { return '"' + QByteArray::fromStdString(text).replace('"', "\"\"") + '"'; }
-
 QByteArray waterfall_csv(const prof::Waterfall& w) {
   QByteArray out = "cause,baseline_us,candidate_us,difference_us\n";
   const auto us = [](int64_t ps) { return QByteArray::number(static_cast<double>(ps) * 1e-6, 'f', 6); };
   for (const prof::Cause& c : w.causes)
-    out += quoted(prof::cause_name(c)) + ',' + us(c.a_ps) + ',' + us(c.b_ps) + ',' + us(c.delta_ps()) + '\n';
+    out += '"' + QByteArray::fromStdString(prof::cause_name(c)).replace('"', "\"\"") + "\"," + us(c.a_ps) + ',' +
+           us(c.b_ps) + ',' + us(c.delta_ps()) + '\n';
   return out + "sum," + us(w.a_ps) + ',' + us(w.b_ps) + ',' + us(w.b_ps - w.a_ps) + '\n';
 }
 
 }  // namespace
 
-QString CompareTab::captions() const {
+CompareExport::CompareExport(const ComparedRuns* compared, Views views, QWidget* parent)
+    : QPushButton(tr("Export"), parent), compared_(compared), views_(views) {
+  setIcon(theme_icon("export"));
+  setProperty("menu", true);
+  auto* menu = new QMenu(this);
+  menu->addAction(tr("Report as HTML or PDF…"), this, &CompareExport::chooseReport);
+  menu->addSeparator();
+  menu->addAction(tr("Timelines as a picture…"), this, [this] { exportChart(timelinePicture()); });
+  menu->addAction(tr("Timelines as Chrome JSON…"), this, &CompareExport::chooseRange);
+  menu->addAction(tr("Where it went…"), this, [this] { exportChart(waterfallPicture()); });
+  menu->addAction(tr("Bars…"), this, [this] { exportChart(barsPicture()); });
+  menu->addAction(tr("Measures as CSV…"), this, [this] {
+    exportTable(tr("Measures"), "measures.csv", CompareTables::measuresCsv(*compared_));
+  });
+  menu->addAction(tr("Kernels as CSV…"), this, [this] {
+    exportTable(tr("Kernels"), "kernels.csv", CompareTables::kernelsCsv(compared_->comparison));
+  });
+  setMenu(menu);
+}
+
+QString CompareExport::captions() const {
   QStringList lines;
-  for (const Run* run : ordered()) lines << run_caption(*run);
+  for (const Run* run : compared_->runs) lines << run_caption(*run);
   return lines.join('\n');
 }
 
-ChartPicture CompareTab::timelinePicture() const {
+ChartPicture CompareExport::timelinePicture() const {
   return {"timelines",
           captions(),
-          QSize(step_->width(), static_cast<int>(step_->contentHeight())),
-          [this](QPainter& painter, const QRectF& area) { step_->render(painter, area); },
+          QSize(views_.steps->width(), static_cast<int>(views_.steps->contentHeight())),
+          [this](QPainter& painter, const QRectF& area) { views_.steps->render(painter, area); },
           {}};
 }
 
-ChartPicture CompareTab::waterfallPicture() const {
-  return {"waterfall", captions(), waterfall_->size(),
-          [this](QPainter& painter, const QRectF& area) { waterfall_->render(painter, area); },
-          [this] { return waterfall_csv(waterfall_->byOp() ? comparison_.by_op : comparison_.waterfall); }};
+ChartPicture CompareExport::waterfallPicture() const {
+  const WaterfallView* view = views_.waterfall;
+  return {"waterfall", captions(), view->size(),
+          [view](QPainter& painter, const QRectF& area) { view->render(painter, area); },
+          [this, view] {
+            return waterfall_csv(view->byOp() ? compared_->comparison.by_op : compared_->comparison.by_kind);
+          }};
 }
 
-ChartPicture CompareTab::barsPicture() const {
-  const int height = 60 + 38 * static_cast<int>(bars_->runs().size());
+ChartPicture CompareExport::barsPicture() const {
+  const BarsView* view = views_.bars;
+  const int height = 60 + 38 * static_cast<int>(view->runs().size());
   return {"bars", captions(), QSize(1000, height),
-          [this](QPainter& painter, const QRectF& area) { bars_->render(painter, area); },
-          [this] { return bars_->csv(); }};
+          [view](QPainter& painter, const QRectF& area) { view->render(painter, area); },
+          [view] { return view->csv(); }};
 }
 
-void CompareTab::exportChart(ChartPicture chart) {
+void CompareExport::exportChart(ChartPicture chart) {
   try {
     if (const QString done = ask_and_write(this, std::move(chart)); !done.isEmpty()) emit said(done, false);
   } catch (const std::exception& problem) {
@@ -64,18 +89,7 @@ void CompareTab::exportChart(ChartPicture chart) {
   }
 }
 
-QByteArray CompareTab::kernelsCsv() const {
-  QByteArray out = "kernel,baseline_calls,candidate_calls,baseline_us,candidate_us,difference_us\n";
-  for (const prof::KernelDelta& k : comparison_.kernels) {
-    out += quoted(k.name);
-    for (const double value : {k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us()})
-      out += ',' + QByteArray::number(value, 'g', 10);
-    out += '\n';
-  }
-  return out;
-}
-
-void CompareTab::exportTable(const QString& title, const QString& name, const QByteArray& csv) {
+void CompareExport::exportTable(const QString& title, const QString& name, const QByteArray& csv) {
   const QString path = QFileDialog::getSaveFileName(this, title, name, tr("CSV (*.csv)"));
   if (path.isEmpty()) return;
   try {
@@ -86,33 +100,32 @@ void CompareTab::exportTable(const QString& title, const QString& name, const QB
   }
 }
 
-void CompareTab::exportReport(const QString& path) {
-  const std::vector<Run*> runs = ordered();
+void CompareExport::writeReport(const QString& path) {
   try {
-    write_report({runs.begin(), runs.end()}, path);
+    write_report({compared_->runs.begin(), compared_->runs.end()}, path);
     emit said(tr("Report written: %1").arg(QFileInfo(path).fileName()), false);
   } catch (const std::exception& failure) {
     emit said(QString::fromUtf8(failure.what()), true);
   }
 }
 
-void CompareTab::chooseReport() {
+void CompareExport::chooseReport() {
   const QString path =
       QFileDialog::getSaveFileName(this, tr("Export report"), "report.html", tr("Reports (*.html *.pdf)"));
-  if (!path.isEmpty()) exportReport(path);
+  if (!path.isEmpty()) writeReport(path);
 }
 
-void CompareTab::exportRange(const QString& path) {
-  const TimeRange view = step_->selected().value_or(step_->range());
-  const std::vector<Run*> runs = ordered();
+void CompareExport::writeRange(const QString& path) {
+  const TimeRange view = views_.steps->selected().value_or(views_.steps->range());
+  const auto& runs = compared_->runs;
+  const QFileInfo file(path);
+  const QString ending = path.endsWith(".json.gz") ? ".json.gz" : ".json";
   QStringList written;
   try {
     for (size_t i = 0; i < runs.size(); ++i) {
-      if (runs[i]->trace.span_count() == 0) continue;
-      const QFileInfo file(path);
-      const QString ending = path.endsWith(".json.gz") ? ".json.gz" : ".json";
+      if (!runs[i] || runs[i]->trace.span_count() == 0) continue;
       const QString name = file.baseName() + (runs.size() > 1 ? "-" + QString(run_letter(runs[i]->slot)) : "") + ending;
-      write_range_json(*runs[i], step_->runRange(i, view), file.dir().filePath(name));
+      write_range_json(*runs[i], views_.steps->runRange(i, view), file.dir().filePath(name));
       written << name;
     }
     if (written.isEmpty())
@@ -124,10 +137,10 @@ void CompareTab::exportRange(const QString& path) {
   }
 }
 
-void CompareTab::chooseRange() {
+void CompareExport::chooseRange() {
   const QString path = QFileDialog::getSaveFileName(this, tr("Timelines as Chrome JSON"), "timeline.json",
                                                     tr("Chrome trace (*.json *.json.gz)"));
-  if (!path.isEmpty()) exportRange(path);
+  if (!path.isEmpty()) writeRange(path);
 }
 
 }  // namespace ws::app

@@ -2,38 +2,203 @@
 
 #include <QComboBox>
 #include <QEvent>
+#include <QHBoxLayout>
 #include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QVBoxLayout>
 #include <algorithm>
-#include <cmath>
-#include <optional>
 
 #include "app/charts/curve_pane.h"
+#include "app/pages/compare/bars_view.h"
+#include "app/pages/compare/compare_export.h"
+#include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_table.h"
+#include "app/pages/compare/compare_tables.h"
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
+#include "app/widgets/paged_pane.h"
+#include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
-#include "app/text/units.h"
-#include "app/core/comparison/compared_step.h"
 
 namespace ws::app {
-namespace {
 
-QString colour_span(const QString& text, const QColor& colour) {
-  return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
+CompareTab::CompareTab(QWidget* parent)
+    : QWidget(parent), picker_(buildPicker()), headline_(new CompareHeadline(this)) {
+  auto* all = new QSplitter(Qt::Vertical, this);
+  all->setHandleWidth(5);
+  all->setChildrenCollapsible(false);
+  all->addWidget(buildViews());
+  all->addWidget(buildDifference());
+  all->setSizes({350, 340});
+  export_ = new CompareExport(&compared_, {step_, waterfall_, bars_}, headline_);
+  headline_->addButton(export_);
+  connect(export_, &CompareExport::said, this, &CompareTab::said);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(5, 5, 5, 5);
+  column->setSpacing(5);
+  column->addWidget(headline_);
+  column->addWidget(all, 1);
+  due_.setSingleShot(true);
+  redraw_.setInterval(40);
+  connect(&due_, &QTimer::timeout, this, &CompareTab::refresh);
+  connect(&samples_, &CompareSamples::taken, this, &CompareTab::showAll);
+  connect(&redraw_, &QTimer::timeout, this, [this] {
+    for (CurvePane* pane : {loss_, speed_})
+      if (pane->isVisible() && pane->dirty()) return pane->redraw();
+  });
+  redraw_.start();
+  refresh();
 }
 
-QString cause_name(prof::Meaning meaning) {
-  return meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning);
+QWidget* CompareTab::buildPicker() {
+  auto* box = new QWidget(this);
+  auto* row = new QHBoxLayout(box);
+  row->setContentsMargins(0, 0, 0, 0);
+  baseline_box_ = new QComboBox(box);
+  candidate_box_ = new QComboBox(box);
+  baseline_box_->setAccessibleName(tr("Baseline"));
+  candidate_box_->setAccessibleName(tr("Candidate"));
+  auto* swap = new QPushButton(box);
+  swap->setIcon(theme_icon("swap"));
+  swap->setAccessibleName(tr("Swap baseline and candidate"));
+  swap->setToolTip(swap->accessibleName());
+  for (QComboBox* combo : {baseline_box_, candidate_box_})
+    combo->setMinimumWidth(170), combo->setPlaceholderText(tr("tick a second run"));
+  row->addWidget(new QLabel(tr("Baseline"), box));
+  row->addWidget(baseline_box_);
+  row->addWidget(swap);
+  row->addWidget(new QLabel(tr("Candidate"), box));
+  row->addWidget(candidate_box_);
+  connect(swap, &QPushButton::clicked, this, &CompareTab::swapRuns);
+  const auto picked = [this] {
+    const auto at = [this](QComboBox* combo) -> Run* {
+      const auto index = static_cast<size_t>(combo->currentIndex());
+      return combo->currentIndex() >= 0 && index < runs_.size() ? runs_[index] : nullptr;
+    };
+    setPair(at(baseline_box_), at(candidate_box_));
+  };
+  connect(baseline_box_, &QComboBox::activated, this, picked);
+  connect(candidate_box_, &QComboBox::activated, this, picked);
+  return box;
 }
 
-}  // namespace
+QWidget* CompareTab::buildViews() {
+  views_ = new PagedPane(tr("Runs over each other"), this);
+  step_ = new StepView(views_);
+  bars_ = new BarsView(views_);
+  views_->addPage(tr("Timelines"), step_);
+  views_->addPage(tr("Curves"), buildCurves());
+  views_->addPage(tr("Bars"), bars_);
+  buildTimelineOptions();
+  connect(step_, &StepView::said, this, [this](const QString& sentence) { emit said(sentence, false); });
+  return views_;
+}
+
+void CompareTab::buildTimelineOptions() {
+  align_ = new QPushButton(views_);
+  align_->setProperty("small", true);
+  align_->setProperty("menu", true);
+  align_->setAccessibleName(tr("How the runs are laid over each other"));
+  step_number_ = new QSpinBox(views_);
+  step_number_->setRange(0, 1'000'000'000);
+  step_number_->setAccessibleName(tr("Step at which the runs are aligned"));
+  step_number_->setFixedWidth(86);
+  step_number_->setButtonSymbols(QAbstractSpinBox::NoButtons);
+  auto* menu = new QMenu(align_);
+  const auto choose = [this](StepAlign align, const QString& text) {
+    align_->setText(text);
+    views_->setOptionVisible(step_number_, align == StepAlign::Step);
+    step_->setAlign(align, step_number_->value());
+  };
+  for (const auto& [align, text] : {std::pair{StepAlign::Median, tr("Align: a typical step")},
+                                    {StepAlign::Step, tr("Align: at step")},
+                                    {StepAlign::Start, tr("Align: at the start")}})
+    menu->addAction(text, this, [choose, align = align, text = text] { choose(align, text); });
+  align_->setMenu(menu);
+  choose(StepAlign::Median, tr("Align: a typical step"));
+  connect(step_number_, &QSpinBox::valueChanged, this, [this](int step) { step_->setAlign(StepAlign::Step, step); });
+  auto* tint = new QPushButton(tr("Differences"), views_);
+  tint->setProperty("small", true);
+  tint->setCheckable(true);
+  tint->setChecked(true);
+  tint->setToolTip(
+      tr("A strip under each block that differs from the baseline's by more than 15 %: slower, faster, or "
+         "only in this run"));
+  legend_ = new QLabel(views_);
+  legend_->setTextFormat(Qt::RichText);
+  legend_->setFont(ui_font(11));
+  legend_->setForegroundRole(QPalette::PlaceholderText);
+  connect(tint, &QPushButton::toggled, step_, &StepView::setTinted);
+  connect(tint, &QPushButton::toggled, this, [this](bool on) { views_->setOptionVisible(legend_, on); });
+  auto* fit = new QPushButton(theme_icon("fit"), tr("Fit"), views_);
+  fit->setProperty("small", true);
+  fit->setToolTip(tr("Show the aligned step (F)"));
+  connect(fit, &QPushButton::clicked, step_, &StepView::fit);
+  for (QWidget* option : std::initializer_list<QWidget*>{legend_, tint, align_, step_number_, fit})
+    views_->addOption(0, option);
+}
+
+QWidget* CompareTab::buildCurves() {
+  auto* row = new QSplitter(Qt::Horizontal, views_);
+  row->setHandleWidth(5);
+  row->setChildrenCollapsible(false);
+  loss_ = new CurvePane({Gauge::Loss, Gauge::Accuracy}, row);
+  speed_ = new CurvePane({Gauge::Throughput, Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Memory}, row);
+  for (CurvePane* pane : {loss_, speed_}) {
+    row->addWidget(pane);
+    connect(pane, &CurvePane::xAxisChosen, this, [this](XAxis axis) {
+      for (CurvePane* each : {loss_, speed_}) each->setXAxis(axis);
+    });
+    connect(pane, &CurvePane::cursorMoved, this, [this](double step) {
+      for (CurvePane* each : {loss_, speed_}) each->setCursorStep(step);
+    });
+  }
+  return row;
+}
+
+QWidget* CompareTab::buildWaterfallSwitch(QWidget* parent) {
+  const QString kind = QStringLiteral("kind"), op = QStringLiteral("op");
+  auto* by =
+      new SegmentedRow(tr("What the difference is split by"), {{kind, tr("By kind")}, {op, tr("By op")}}, parent);
+  by->setFixedWidth(124);
+  by->setValue(kind);
+  by->setToolTip(tr("By kind of work, or with the time of kernels by the op that they belong to"));
+  connect(by, &SegmentedRow::picked, this, [this, op](const QString& value) { waterfall_->setByOp(value == op); });
+  return by;
+}
+
+QWidget* CompareTab::buildDifference() {
+  auto* falls = new Pane(tr("Where the time went"), this);
+  falls->setTitle(tr("Where the difference went"), tr("µs a step, means · parts sum to it"), tr("µs a step"));
+  falls->legend()->hide();
+  waterfall_ = new WaterfallView(falls);
+  falls->setBody(waterfall_);
+  falls->addOption(buildWaterfallSwitch(falls));
+  tables_ = new CompareTables(this);
+  auto* row = new QSplitter(Qt::Horizontal, this);
+  row->setHandleWidth(5);
+  row->setChildrenCollapsible(false);
+  row->addWidget(falls);
+  row->addWidget(tables_);
+  row->setSizes({560, 660});
+  return row;
+}
+
+QTableWidget* CompareTab::measures() const { return tables_->measures(); }
+QTableWidget* CompareTab::kernels() const { return tables_->kernels(); }
+QTableWidget* CompareTab::choices() const { return tables_->choices(); }
+QByteArray CompareTab::measuresCsv() const { return CompareTables::measuresCsv(compared_); }
+QByteArray CompareTab::kernelsCsv() const { return CompareTables::kernelsCsv(compared_.comparison); }
+void CompareTab::exportReport(const QString& path) { export_->writeReport(path); }
+void CompareTab::exportRange(const QString& path) { export_->writeRange(path); }
 
 void CompareTab::setRuns(const std::vector<Run*>& runs) {
   for (const auto& run : runs_)
     if (run) disconnect(run, nullptr, this, nullptr);
   runs_.assign(runs.begin(), runs.end());
-  std::erase_if(samples_,
-                [&](const auto& entry) { return std::find(runs.begin(), runs.end(), entry.first) == runs.end(); });
   for (Run* run : runs)
     connect(run, &Run::changed, this, [this, run] {
       // What is read from a file is there at once; what trains is looked at once a second.
@@ -90,194 +255,46 @@ std::vector<Run*> CompareTab::ordered() const {
   return all;
 }
 
-const RunSample& CompareTab::sample(const Run* run) const {
-  static const RunSample none;
-  const auto at = samples_.find(run);
-  return at == samples_.end() ? none : at->second.sample;
-}
-
-void CompareTab::refresh() {
-  stale_.clear();
-  for (Run* run : ordered()) {
-    Cached& known = samples_[run];
-    const bool same = known.spans == run->trace.span_count() && known.steps == run->steps.size() &&
-                      known.ended == run->summary.has_value();
-    if (!same) known.left = Cached::Left::All;
-    if (known.left != Cached::Left::Nothing) stale_.emplace_back(run);
-  }
-  if (stale_.empty())
-    show_all();
-  else
-    next_.start();
-}
-
-void CompareTab::sampleNext() {
-  constexpr size_t kEventsATurn = 50'000;
-  while (!stale_.empty() && !stale_.front()) stale_.erase(stale_.begin());
-  if (!stale_.empty()) {
-    const Run* run = stale_.front();
-    Cached& cached = samples_[run];
-    if (cached.left == Cached::Left::All) {
-      cached.spans = run->trace.span_count();
-      cached.steps = run->steps.size();
-      cached.ended = run->summary.has_value();
-      cached.sample = sample_of(*run);
-      cached.left = Cached::Left::Memory;
-    } else if (cached.memory->update(run->trace, kEventsATurn)) {
-      cached.left = Cached::Left::Nothing;
-      stale_.erase(stale_.begin());
-    }
-  }
-  if (!stale_.empty()) return next_.start();
-  show_all();
-}
+void CompareTab::refresh() { samples_.look(ordered()); }
 
 void CompareTab::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   refresh();
 }
 
-void CompareTab::show_all() {
-  comparison_ = baseline_ && candidate_ ? compare_runs(*baseline_, sample(baseline_), *candidate_, sample(candidate_))
-                                        : PairComparison{};
-  legend_->setText(colour_span("▂", theme().worse) + tr(" slower  ") + colour_span("▂", theme().better) +
-                   tr(" faster  ") + colour_span("▂", theme().focus) + tr(" not in the baseline"));
-  showHeadline();
-  showCauses();
-  showChoices();
-  showWarnings();
-  showMeasures();
-  showKernels();
-  showSpec();
+void CompareTab::showAll() {
+  compared_ = {};
+  for (Run* run : ordered()) compared_.runs.emplace_back(run), compared_.figures.push_back(samples_.of(run));
+  compared_.baseline = baseline_, compared_.candidate = candidate_;
+  const bool pair = compared_.pair();
+  if (pair) compared_.comparison = compare(*samples_.of(baseline_), *samples_.of(candidate_));
+  showLegend();
+  headline_->setRuns(compared_);
+  tables_->setRuns(compared_);
   showBars();
   std::vector<StepView::Shown> shown;
-  for (Run* run : ordered()) {
-    const auto cached = samples_.find(run);
-    shown.push_back({run, sample(run), cached == samples_.end() ? nullptr : cached->second.memory});
-  }
+  for (const auto& run : compared_.runs) shown.push_back({run, samples_.of(run)->sample, samples_.memory(run)});
   step_->setRuns(std::move(shown));
-  const bool pair = baseline_ && candidate_;
-  waterfall_->setComparison(comparison_, pair ? baseline_->slot : -1, pair ? candidate_->slot : -1);
+  waterfall_->setComparison(compared_.comparison, pair ? baseline_->slot : -1, pair ? candidate_->slot : -1);
 }
 
-void CompareTab::showHeadline() {
-  const PairComparison& c = comparison_;
-  times_->setVisible(baseline_ && candidate_);
-  if (!baseline_ || !candidate_) return headline_->setText(tr("Tick two runs to compare them"));
-  const QString who = QString(run_letter(candidate_->slot)), other = QString(run_letter(baseline_->slot));
-  const double ratio = c.candidate_us > 0 ? c.baseline_us / c.candidate_us : 0;
-  if (!(c.baseline_us > 0 && c.candidate_us > 0))
-    headline_->setText(tr("%1 and %2 side by side").arg(other, who));
-  else if (!c.beyond_noise)
-    headline_->setText(tr("%1 is as fast as %2: within noise").arg(who, other));
-  else
-    headline_->setText(ratio >= 1 ? tr("%1 is %2× faster a step").arg(who, significant_text(ratio))
-                                  : tr("%1 is %2× slower a step").arg(who, significant_text(1 / ratio)));
-  const double delta = c.candidate_us - c.baseline_us;
-  if (std::isnan(delta)) return times_->setText(tr("The step time of one is not known."));
-  times_->setText(
-      tr("%1 → %2 µs, %3%4 µs")
-          .arg(us_text(c.baseline_us), us_text(c.candidate_us), delta > 0 ? "+" : "", fixed_text(delta, 1)) +
-      (c.half_width_us > 0 ? tr(" ± %1 (95 % interval)").arg(fixed_text(c.half_width_us, 1)) : QString()));
+void CompareTab::showLegend() {
+  const auto strip = [](const QColor& colour) { return QString("<span style='color:%1'>▂</span>").arg(colour.name()); };
+  legend_->setText(strip(theme().worse) + tr(" slower  ") + strip(theme().better) + tr(" faster  ") +
+                   strip(theme().focus) + tr(" not in the baseline"));
 }
 
-// "A step has 20 → 3 kernels, 15 → 0 allocations."
-QString CompareTab::changedCounts() const {
-  if (!baseline_ || !candidate_ || !comparison_.traced) return {};
-  const RunSample &a = sample(baseline_), &b = sample(candidate_);
-  QStringList parts;
-  const auto add = [&parts](const QString& words, double before, double after) {
-    if (std::lround(before) == std::lround(after)) return;
-    parts << words.arg(fixed_text(before, 0), fixed_text(after, 0));
-  };
-  add(tr("%1 → %2 kernels"), a.kernels_per_step, b.kernels_per_step);
-  add(tr("%1 → %2 allocations"), a.allocations_per_step, b.allocations_per_step);
-  return parts.isEmpty() ? QString() : tr("A step has %1.").arg(parts.join(", "));
-}
-
-// The three causes that weigh most, and with more than two runs who is fastest of all.
-void CompareTab::showCauses() {
-  QStringList lines, parts, changes;
-  std::optional<QString> beyond;
-  double shown = 0;  // shares of more than the whole are made up for by others: then times say more
-  const double total = static_cast<double>(comparison_.waterfall.b_ps - comparison_.waterfall.a_ps);
-  for (const prof::Cause& cause : comparison_.waterfall.causes) {
-    const double share = total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0;
-    if (changes.size() < 3 && std::abs(share) > 0.05)
-      changes << QString("%1 %2%3 µs")
-                     .arg(cause_name(cause.meaning), cause.delta_ps() < 0 ? "−" : "+",
-                          us_text(std::abs(static_cast<double>(cause.delta_ps())) * 1e-6));
-    shown += std::max(0.0, share);
-    if (share > 1.005 && !beyond)
-      beyond = cause_name(cause.meaning);  // which others made up for in part
-    else if (parts.size() < 3 && share > 0.05)
-      parts << (parts.isEmpty() && !beyond ? tr("%1 % of the difference: %2") : tr("%2 (%1 %)"))
-                   .arg(std::lround(100 * share))
-                   .arg(cause_name(cause.meaning));
+void CompareTab::showBars() {
+  std::vector<BarRun> bars;
+  for (size_t i = 0; i < compared_.runs.size(); ++i) {
+    const ComparedRun& run = *compared_.figures[i];
+    bars.push_back({compared_.runs[i]->slot, compared_.runs[i]->title, run.sample.parts, run.peak_bytes, run.driver_calls});
   }
-  if (comparison_.beyond_noise && shown > 1.3 && changes.size() > 1) {
-    const QString first = changes.takeFirst();
-    lines << "<b>" + first.toHtmlEscaped() + "</b>" + tr(", then %1").arg(changes.join(", ")) + ".";
-  } else if ((beyond || !parts.isEmpty()) && comparison_.beyond_noise) {
-    const QString first = beyond ? tr("More than the whole difference: %1").arg(*beyond) : parts.takeFirst();
-    lines << "<b>" + first.toHtmlEscaped() + "</b>" +
-                 (parts.isEmpty() ? QString() : tr(", then %1").arg(parts.join(", "))) + ".";
-  }
-  if (const QString counts = changedCounts(); !counts.isEmpty()) lines << counts.toHtmlEscaped();
-  const std::vector<Run*> runs = ordered();
-  if (runs.size() > 2) {
-    const auto us = [this](const Run* run) {
-      const double mean = compared_step_us(sample(run), run->usPerStep());
-      return mean > 0 ? mean : 1e300;
-    };
-    const Run* best = *std::min_element(runs.begin(), runs.end(), [&](Run* a, Run* b) { return us(a) < us(b); });
-    lines << tr("Fastest of %1: %2 %3, %4 a step.")
-                 .arg(runs.size())
-                 .arg(run_letter(best->slot))
-                 .arg(best->title.toHtmlEscaped(), time_axis_text(us(best)));
-  }
-  if (!baseline_ || !candidate_)
-    lines << tr("Train a run, change one choice, train again: both are in the list at the right.");
-  causes_->setText(lines.join("<br>"));
-}
-
-void CompareTab::showChoices() {
-  QStringList parts;
-  for (const FieldChange& change : comparison_.choices)
-    parts << QString("%1 <span style='color:%2'>%3 →</span> <b>%4</b>")
-                 .arg(colour_span(QString::fromUtf8(field(change.key).label.data()), theme().secondary),
-                      theme().secondary.name(), QString::fromStdString(change.from).toHtmlEscaped(),
-                      QString::fromStdString(change.to).toHtmlEscaped());
-  const auto count = parts.size();
-  if (count > 8) parts = parts.mid(0, 8) << tr("%1 more under Choices").arg(count - 8);
-  choices_->setVisible(baseline_ && candidate_ && comparison_.choices_known);
-  choices_->setText(
-      parts.isEmpty()
-          ? tr("The same choices in both.")
-          : QString("<b>%1</b> &nbsp; ").arg(count == 1 ? tr("1 choice differs") : tr("%1 choices differ").arg(count)) +
-                parts.join(" &nbsp;·&nbsp; "));
-}
-
-// What makes a comparison with the baseline unfair, each said once with the runs it holds for.
-void CompareTab::showWarnings() {
-  std::vector<std::pair<QString, QString>> said;  // sentence, letters
-  const std::vector<Run*> runs = ordered();
-  for (size_t i = 1; i < runs.size(); ++i)
-    for (const QString& sentence : compare_runs(*runs[0], sample(runs[0]), *runs[i], sample(runs[i])).warnings) {
-      const auto at = std::find_if(said.begin(), said.end(), [&](const auto& s) { return s.first == sentence; });
-      if (at == said.end())
-        said.emplace_back(sentence, QString(run_letter(runs[i]->slot)));
-      else
-        at->second += ", " + QString(run_letter(runs[i]->slot));
-    }
-  QStringList lines;
-  for (const auto& [sentence, letters] : said) lines << (runs.size() > 2 ? letters + ": " + sentence : sentence);
-  warnings_->setVisible(!lines.isEmpty());
-  warnings_->setText(colour_span("▲ " + lines.join(" · "), theme().worse));
+  bars_->setRuns(std::move(bars));
 }
 
 void CompareTab::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange && legend_) show_all();
+  if (event->type() == QEvent::PaletteChange && legend_) showAll();
   QWidget::changeEvent(event);
 }
 

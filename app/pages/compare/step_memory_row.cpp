@@ -37,7 +37,7 @@ double StepView::memoryHeight(size_t run) const {
 }
 
 TimeRange StepView::memoryRange(size_t run) const {
-  const StepWindowNs& step = windows_[run];
+  const prof::StepWindowNs& step = windows_[run];
   const prof::TimeNs length = std::max<prof::TimeNs>(step.end - step.begin, 1);
   return {step.begin, step.begin + length * (align_ == StepAlign::Start ? 12 : 1)};
 }

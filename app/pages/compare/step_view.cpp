@@ -26,7 +26,7 @@ QString elided(const QString& name, const QFontMetricsF& metrics, double width) 
 
 std::vector<StepView::Lane> StepView::lanes(size_t index) const {
   const Run& run = *runs_[index].run;
-  const StepWindowNs step = align_ == StepAlign::Start ? StepWindowNs{} : windows_[index];
+  const prof::StepWindowNs step = align_ == StepAlign::Start ? prof::StepWindowNs{} : windows_[index];
   std::vector<Lane> all;
   for (prof::StepLane& lane : step_lanes(run.marks(), run.trace, step, small() ? 3 : 5)) {
     const bool phases = lane.track->kind == prof::TrackKind::Phases, api = lane.track->kind == prof::TrackKind::Api;
@@ -122,7 +122,7 @@ void StepView::paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, si
 // A strip under a block: longer or shorter on average than the same in the first run, or not there at all.
 void StepView::paintTint(Canvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const {
   if (!tinted_ || index == 0 || box.width() < 2) return;
-  const std::string key = work_key(runs_[index].run->trace, rect.span);
+  const std::string key = prof::work_key(runs_[index].run->trace, rect.span);
   const auto &own = runs_[index].sample.mean_us, &first = runs_[0].sample.mean_us;
   const auto mine = own.find(key);
   if (mine == own.end()) return;
@@ -145,7 +145,7 @@ void StepView::paintHead(Canvas& canvas, double top, size_t index) const {
   painter.drawText(QRectF(plot.left() - kGutter + 30, top, plot.width() * 0.6, kHead), Qt::AlignLeft | Qt::AlignVCenter,
                    run.title);
   QStringList parts;
-  const StepWindowNs& window = windows_[index];
+  const prof::StepWindowNs& window = windows_[index];
   if (window.end > window.begin) {
     const QString length = time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3);
     const int64_t stride = runs_[index].sample.stride;
@@ -154,7 +154,7 @@ void StepView::paintHead(Canvas& canvas, double top, size_t index) const {
     else
       parts << (align_ == StepAlign::Step ? tr("step %1: %2").arg(step_).arg(length) : tr("%1 a step").arg(length));
   }
-  const RunSample& sample = runs_[index].sample;
+  const prof::StepSample& sample = runs_[index].sample;
   if (sample.kernels_per_step > 0) parts << tr("%1 kernels").arg(fixed_text(sample.kernels_per_step, 0));
   if (std::lround(sample.allocations_per_step) > 0)
     parts << tr("%1 allocations").arg(fixed_text(sample.allocations_per_step, 0));
@@ -166,7 +166,7 @@ void StepView::paintHead(Canvas& canvas, double top, size_t index) const {
 
 // What follows the aligned step stands back, so that its length is seen.
 void StepView::paintAfterStep(Canvas& canvas, double top, double bottom, size_t index) const {
-  const StepWindowNs& window = windows_[index];
+  const prof::StepWindowNs& window = windows_[index];
   if (align_ == StepAlign::Start || window.end <= window.begin) return;
   QPainter& painter = canvas.painter;
   const QRectF& plot = canvas.plot;
@@ -213,7 +213,7 @@ double StepView::paintRun(Canvas& canvas, double top, size_t index) const {
 
 std::vector<StepView::Phase> StepView::phasesOf(const Canvas& canvas, size_t index) const {
   std::vector<Phase> all;
-  const StepWindowNs& window = windows_[index];
+  const prof::StepWindowNs& window = windows_[index];
   if (align_ == StepAlign::Start || window.end <= window.begin) return all;
   const prof::Trace& marks = runs_[index].run->marks();
   for (const prof::Track& track : marks.tracks()) {

@@ -8,7 +8,8 @@
 #include <memory>
 #include <optional>
 
-#include "app/workspace/run_sample.h"
+#include "app/workspace/run.h"
+#include "profiling/analysis/step_sample.h"
 #include "profiling/analysis/step_lanes.h"
 #include "profiling/analysis/memory_curves.h"
 #include "app/timeline/time_scale.h"
@@ -23,7 +24,7 @@ class StepView : public QWidget {
  public:
   struct Shown {
     QPointer<Run> run;
-    RunSample sample;
+    prof::StepSample sample;
     std::shared_ptr<const prof::MemoryCurves> memory = nullptr;  // none: not known, or not yet
   };
   explicit StepView(QWidget* parent = nullptr);
@@ -115,7 +116,7 @@ class StepView : public QWidget {
 
   std::vector<Shown> runs_;
   std::vector<prof::TimeNs> runs_at_;  // anchors: run time = view time + anchor
-  std::vector<StepWindowNs> windows_;  // the aligned step of each run
+  std::vector<prof::StepWindowNs> windows_;  // the aligned step of each run
   StepAlign align_ = StepAlign::Median;
   int64_t step_ = 0;
   bool tinted_ = true;

@@ -55,8 +55,8 @@ void StepView::align_runs() {
     const prof::Trace& marks = runs_[i].run->marks();
     if (align_ == StepAlign::Median) windows_[i] = runs_[i].sample.median_step;
     if (align_ == StepAlign::Step || (align_ == StepAlign::Median && windows_[i].end <= windows_[i].begin))
-      windows_[i] = step_window(marks, align_ == StepAlign::Step ? step_ : 0);
-    if (align_ == StepAlign::Start) windows_[i] = step_window(marks, 0);
+      windows_[i] = prof::step_window(marks, align_ == StepAlign::Step ? step_ : 0);
+    if (align_ == StepAlign::Start) windows_[i] = prof::step_window(marks, 0);
     runs_at_[i] = windows_[i].begin;
   }
   findMostBytes();
@@ -69,7 +69,7 @@ void StepView::align_runs() {
 // The aligned step of the slowest run fills the width; aligned at the start, a handful of steps does.
 void StepView::fit() {
   prof::TimeNs longest = 0;
-  for (const StepWindowNs& window : windows_) longest = std::max(longest, window.end - window.begin);
+  for (const prof::StepWindowNs& window : windows_) longest = std::max(longest, window.end - window.begin);
   if (longest <= 0) longest = 1'000'000;
   setRange({-longest / 100, longest * (align_ == StepAlign::Start ? 12 : 1) + longest / 50});
   by_hand_ = false;

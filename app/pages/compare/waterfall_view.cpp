@@ -32,7 +32,7 @@ QString change_text(double change) { return (change > 0 ? "+" : "") + us_text(ch
 
 WaterfallView::WaterfallView(QWidget* parent) : QWidget(parent) { setAccessibleName(tr("Where the difference went")); }
 
-void WaterfallView::setComparison(const PairComparison& comparison, int baseline_slot, int candidate_slot) {
+void WaterfallView::setComparison(const Comparison& comparison, int baseline_slot, int candidate_slot) {
   comparison_ = comparison;
   baseline_slot_ = baseline_slot;
   candidate_slot_ = candidate_slot;
@@ -45,7 +45,7 @@ void WaterfallView::setByOp(bool by_op) {
 }
 
 prof::Waterfall WaterfallView::shown(double height) const {
-  if (!by_op_) return comparison_.waterfall;
+  if (!by_op_) return comparison_.by_kind;
   constexpr double kFewest = 3, kEnds = 2, kRest = 1;
   const auto others = static_cast<double>(std::ranges::count_if(
       comparison_.by_op.causes, [](const prof::Cause& c) { return c.op.empty() && c.delta_ps(); }));
@@ -77,7 +77,7 @@ WaterfallView::Places WaterfallView::places(const QRectF& area, size_t bars) con
 }
 
 QString WaterfallView::explained(const QPointF& at) const {
-  if (!comparison_.traced) return {};
+  if (!comparison_.split) return {};
   const std::vector<Bar> all = bars(shown(height()));
   const auto [plot, pitch] = places(rect(), all.size());
   const double index = by_op_ ? (at.y() - plot.top()) / pitch : (at.x() - plot.left()) / pitch;
@@ -120,7 +120,7 @@ void WaterfallView::paintBar(QPainter& painter, const Bar& bar, const QRectF& bo
 }
 
 bool WaterfallView::paintsNothing(QPainter& painter, const QRectF& area) const {
-  if (comparison_.traced) return false;
+  if (comparison_.split) return false;
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(12.5));
   painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,

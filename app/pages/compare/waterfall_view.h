@@ -3,7 +3,7 @@
 #pragma once
 #include <QWidget>
 
-#include "app/workspace/comparison_model.h"
+#include "app/core/comparison/comparison.h"
 
 namespace ws::app {
 
@@ -12,7 +12,7 @@ class WaterfallView : public QWidget {
  public:
   explicit WaterfallView(QWidget* parent = nullptr);
   // Slots −1: there are no two runs to compare.
-  void setComparison(const PairComparison& comparison, int baseline_slot, int candidate_slot);
+  void setComparison(const Comparison& comparison, int baseline_slot, int candidate_slot);
   void setByOp(bool by_op);
   bool byOp() const { return by_op_; }
   prof::Waterfall shown(double height) const;  // by op: as many ops as have room, and the rest of them as one
@@ -47,7 +47,7 @@ class WaterfallView : public QWidget {
   void paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const;
   void paintBar(QPainter& painter, const Bar& bar, const QRectF& box, double zero, double scale) const;
 
-  PairComparison comparison_;
+  Comparison comparison_;
   int baseline_slot_ = -1, candidate_slot_ = -1;
   bool by_op_ = false;
 };

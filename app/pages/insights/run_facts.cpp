@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "app/workspace/run_sample.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/workspace/card_limits.h"
 #include "app/timeline/time_scale.h"
 #include "profiling/analysis/trace_queries.h"
@@ -46,7 +46,7 @@ void add_losses(RunFacts& facts, const Run& run) {
   facts.diverged = !std::isfinite(facts.last_loss);
 }
 
-void add_kernels(RunFacts& facts, const Run& run, const RunSample& sample) {
+void add_kernels(RunFacts& facts, const Run& run, const prof::StepSample& sample) {
   facts.kernels = prof::kernel_table(run.trace, sample.row.begin, sample.row.end);
   facts.kernels_per_step = sample.kernels_per_step;
   const auto limits = card_limits(run);
@@ -124,7 +124,7 @@ bool on_gpu(const Run& run) {
 }
 
 RunFacts facts_of_run(const Run& run) {
-  const RunSample sample = sample_of(run);
+  const prof::StepSample sample = sample_of(run);
   RunFacts facts = facts_of(spec_now(run), sample.parts, on_gpu(run));
   if (sample.traced()) add_kernels(facts, run, sample);
   facts.allocator_calls_per_step = driver_calls_per_step(run);
@@ -139,7 +139,7 @@ RunFacts facts_of_run(const Run& run) {
 }
 
 std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
-  const StepWindowNs row = sample_of(run).row;
+  const prof::StepWindowNs row = sample_of(run).row;
   const prof::Track* marks = first_track(run.marks(), TrackKind::Steps);
   if (!marks || row.begin >= row.end) return std::nullopt;
   const bool gap = meaning == Meaning::Launch || meaning == Meaning::Idle;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/pace.h"
 #include "tests/profiling/made_spans.h"
 #include "tests/profiling/made_trace.h"
 
@@ -38,7 +39,7 @@ int64_t change(const Waterfall& w) {
 
 bool busy(const Cause& cause) { return std::ranges::count(kKernels, cause.meaning) > 0; }
 
-TEST(Compare, CausesSumToTheDifferenceExactly) {
+TEST(Waterfall, CausesSumToTheDifferenceExactly) {
   std::mt19937 random(9);
   for (int round = 0; round < 200; ++round) {
     Breakdown a, b;
@@ -53,50 +54,7 @@ TEST(Compare, CausesSumToTheDifferenceExactly) {
   }
 }
 
-TEST(Compare, TwoRunsOfWhichOneIsFaster) {
-  RunData a, b;
-  a.summary.name = "direct";
-  b.summary.name = "arena";
-  a.trace = std::move(MadeTrace(100, 20).trace);
-  b.trace = std::move(MadeTrace(100, 10).trace);
-  const Comparison c = compare(a, b);
-  EXPECT_LT(c.steps.b_ps, c.steps.a_ps);
-  ASSERT_FALSE(c.metrics.empty());
-  EXPECT_EQ(c.metrics[0].name, "step time");
-  EXPECT_TRUE(c.metrics[0].beyond_noise);
-  EXPECT_EQ(c.kernels.size(), 20u);
-  EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 1);
-  EXPECT_DOUBLE_EQ(c.kernels[0].b_count, 0);
-  EXPECT_NE(to_text(c).find("sum = wall time"), std::string::npos);
-  EXPECT_EQ(compare(a, a).steps.a_ps, compare(a, a).steps.b_ps);
-  EXPECT_FALSE(compare(a, a).metrics[0].beyond_noise);
-}
-
-TEST(Compare, NothingIsSplitUnlessBothWereTracedAlike) {
-  RunData traced, bare, steps;
-  traced.trace = std::move(MadeTrace(100, 20).trace);
-  traced.summary.us_per_step = 20, bare.summary.us_per_step = 10;
-  const TrackId row = steps.trace.track(TrackKind::Steps, "steps", "CPU");
-  for (int i = 0; i < 50; ++i) {
-    Span span;
-    span.start = i * 1000, span.duration = 900, span.step = static_cast<uint32_t>(i + 1);
-    span.kind = static_cast<uint64_t>(SpanKind::Step);
-    steps.trace.append(row, span);
-  }
-  for (const RunData* other : {&bare, &steps}) {
-    const Comparison c = compare(traced, *other);
-    EXPECT_FALSE(c.split);
-    EXPECT_TRUE(c.kernels.empty());
-    EXPECT_TRUE(c.steps.causes.empty());
-    const std::string text = to_text(c), json = to_json(c);
-    EXPECT_EQ(text.find("sum = wall time"), std::string::npos);
-    EXPECT_NE(text.find("No causes and no kernels"), std::string::npos);
-    EXPECT_NE(json.find("\"step\": null"), std::string::npos);
-  }
-  EXPECT_EQ(compare(traced, bare).metrics.at(0).name, "time per step, whole run") << "what both know is compared";
-}
-
-TEST(Compare, DriverCallsOfRecordedAndOwnRunsAreTheSameThing) {
+TEST(Waterfall, DriverCallsOfRecordedAndOwnRunsAreTheSameThing) {
   RunSummary own, recorded, other;
   own.extra["driver_calls_per_step"] = "40";
   own.allocator_calls_per_step = 44;
@@ -107,7 +65,7 @@ TEST(Compare, DriverCallsOfRecordedAndOwnRunsAreTheSameThing) {
 }
 
 // Not within a tenth of a percent: to the ps, however the ops round, and all that is no kernel as by kind.
-TEST(Compare, CausesByOpSumToTheSameDifference) {
+TEST(Waterfall, CausesByOpSumToTheSameDifference) {
   std::mt19937 random(4);
   for (int round = 0; round < 200; ++round) {
     const StepSample a = random_sample(random), b = random_sample(random);
@@ -136,7 +94,7 @@ TEST(Compare, CausesByOpSumToTheSameDifference) {
   }
 }
 
-TEST(Compare, SwappedOrWithItselfByOp) {
+TEST(Waterfall, SwappedOrWithItselfByOp) {
   std::mt19937 random(5);
   for (int round = 0; round < 100; ++round) {
     const StepSample a = random_sample(random), b = random_sample(random);
@@ -150,7 +108,7 @@ TEST(Compare, SwappedOrWithItselfByOp) {
   }
 }
 
-TEST(Compare, OpsAreNamedAndTheSmallOnesAreOneBar) {
+TEST(Waterfall, OpsAreNamedAndTheSmallOnesAreOneBar) {
   StepSample a, b;
   a.parts.steps = b.parts.steps = 1;
   for (int op = 1; op <= 5; ++op) {
@@ -168,30 +126,7 @@ TEST(Compare, OpsAreNamedAndTheSmallOnesAreOneBar) {
   EXPECT_EQ(folded(waterfall_by_op(a, b), 5).causes.size(), 6u) << "one op alone keeps its name";
 }
 
-// Recorded as a whole, a graph has a number of the driver's: two runs of the same one have different ones.
-TEST(Compare, WholeGraphsOfTwoRunsAreTheSameWork) {
-  const auto run = [](const char* graph, TimeNs ns) {
-    Made made;
-    for (int step = 0; step < 40; ++step) {
-      const TimeNs at = step * 1000;
-      made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, at, at + 900, "step");
-      made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, at, at + ns, graph);
-    }
-    RunData data;
-    data.trace = std::move(made.trace);
-    return data;
-  };
-  const Comparison c = compare(run("graph 2", 800), run("graph 17", 600));
-  std::map<std::string, int64_t> bars;
-  for (const Cause& cause : c.by_op.causes)
-    if (cause.delta_ps() != 0) bars[cause_name(cause)] = cause.delta_ps();
-  EXPECT_EQ(bars, (std::map<std::string, int64_t>{{"whole graphs", -200'000}, {"launch gaps", 200'000}}));
-  ASSERT_EQ(c.kernels.size(), 1u);
-  EXPECT_EQ(c.kernels[0].name, "whole graphs");
-  EXPECT_NEAR(c.kernels[0].delta_us(), -0.2, 1e-9);
-}
-
-TEST(Compare, NamesThatAreNoSignatureStayWhole) {
+TEST(Waterfall, NamesThatAreNoSignatureStayWhole) {
   for (const char* name : {"graph 2", "copy pinned → device", "host waits for the stream", "memset"})
     EXPECT_EQ(short_kernel_name(name), name);
   EXPECT_EQ(short_kernel_name("void ws::cuda::relu(float*)"), "relu");
@@ -201,7 +136,7 @@ TEST(Compare, NamesThatAreNoSignatureStayWhole) {
 }
 
 // Two kernels of a meaning at a time: the time counts once, for the one that began first.
-TEST(Compare, TimeOfKernelsThatOverlapIsCountedOnce) {
+TEST(Waterfall, TimeOfKernelsThatOverlapIsCountedOnce) {
   Made made;
   made.trace.ops.push_back({"fc1", "", "", "", Meaning::Matrix});
   made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 0, 100, "first");
@@ -217,73 +152,13 @@ TEST(Compare, TimeOfKernelsThatOverlapIsCountedOnce) {
   EXPECT_EQ(parts.kernels(), 200);
 }
 
-TEST(Compare, TracesAreSplitByOpAsByKind) {
-  RunData a, b;
-  a.trace = std::move(MadeTrace(100, 20).trace);
-  b.trace = std::move(MadeTrace(100, 10).trace);
-  const Comparison c = compare(a, b);
-  EXPECT_EQ(change(c.by_op), c.steps.b_ps - c.steps.a_ps);
-  EXPECT_EQ(std::ranges::count_if(c.by_op.causes, [](const Cause& cause) { return cause.op == "fc1"; }), 1);
-  EXPECT_NE(to_text(c).find("relu1"), std::string::npos);
-  EXPECT_NE(to_json(c).find("\"causes_by_op\""), std::string::npos);
-}
-
 double spread(const std::vector<Metric>& metrics) {
   const auto pace = [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; };
   return mean_with_interval(pace_stretches_us(metrics, pace)).half_width;
 }
 
-// A recording in windows that were too short for steps: what lies between them is not idle.
-TEST(Compare, WithoutStepsTheLongestTracedPartIsCompared) {
-  RunData run;
-  run.trace.append(run.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), [&] {
-    std::vector<Span> kernels;
-    for (const TimeNs start : {0, 100, 5000, 5100, 5200}) {
-      Span kernel;
-      kernel.start = start, kernel.duration = 90;
-      kernel.name = run.trace.intern("k");
-      kernels.push_back(kernel);
-    }
-    return kernels;
-  }());
-  Span rest;
-  rest.start = 200, rest.duration = 4800;
-  rest.kind = static_cast<uint8_t>(SpanKind::Overhead);
-  run.trace.append(run.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), rest);
-  const Comparison c = compare(run, run);
-  EXPECT_EQ(c.steps.a_ps, 290'000);
-  ASSERT_EQ(c.kernels.size(), 1u);
-  EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 3);
-}
-
-// A run without a trace has the times at which its losses were seen.
-TEST(Compare, UntracedRunsHaveNoiseToo) {
-  RunData a, b;
-  const auto give = [](RunData& run, double us, double unrest) {
-    double wall = 0.4;  // the first step took long
-    run.metrics.clear();
-    for (int64_t step = 0; step < 4000; ++step) {
-      wall += (us + (step / 100 % 2 ? unrest : -unrest)) * 1e-6;
-      run.metrics.push_back({step, wall, 1, 1});
-    }
-    run.summary.us_per_step = us;
-  };
-  give(a, 100, 10), give(b, 102, 10);
-  const auto whole = [](const Comparison& c) {
-    return *std::ranges::find(c.metrics, "time per step, whole run", &MetricDelta::name);
-  };
-  EXPECT_FALSE(whole(compare(a, b)).beyond_noise);
-  EXPECT_GT(whole(compare(a, b)).noise, 2);
-  give(a, 100, 0.5), give(b, 102, 0.5);
-  EXPECT_TRUE(whole(compare(a, b)).beyond_noise);
-  EXPECT_FALSE(whole(compare(a, a)).beyond_noise);
-  a.metrics.resize(4);
-  EXPECT_EQ(spread(a.metrics), 0) << "too short to tell";
-  EXPECT_EQ(spread({}), 0);
-}
-
 // A graph of many steps, a queue that is read now and then: losses come many at a time, which is no unrest.
-TEST(Compare, LossesThatComeTogetherAreOneMeasurement) {
+TEST(Waterfall, LossesThatComeTogetherAreOneMeasurement) {
   std::vector<Metric> steady, bulks;
   for (int64_t step = 0; step < 4000; ++step) {
     const double wall = 1e-4 * static_cast<double>(step),

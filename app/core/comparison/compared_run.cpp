@@ -1,0 +1,112 @@
+#include "app/core/comparison/compared_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/core/runs/data_shape.h"
+#include "profiling/analysis/activity.h"
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/analysis/waterfall.h"
+
+namespace ws::app {
+namespace {
+
+Traced traced_as(bool any_spans, bool any_work) {
+  if (!any_spans) return Traced::No;
+  return any_work ? Traced::Kernels : Traced::StepsOnly;
+}
+
+// The longest part without a rest of the tracing counts as one step.
+void take_as_one_step(ComparedRun& run, const prof::Trace& trace) {
+  const prof::Breakdown whole = prof::breakdown(trace);
+  const prof::StepWindowNs part = prof::longest_traced(trace, {whole.begin, whole.end});
+  prof::StepSample& sample = run.sample;
+  prof::add_parts(sample, trace, part.begin, part.end);
+  sample.parts.steps = part.end - part.begin == whole.wall() ? whole.steps : 1;
+  for (const prof::KernelRow& row : prof::work_table(trace, part.begin, part.end)) {
+    prof::WorkUse& use = sample.work[row.kind == prof::SpanKind::GraphRun ? prof::kWholeGraphs : row.key];
+    use.count += static_cast<double>(row.time.count), use.us += static_cast<double>(row.time.total) * 1e-3;
+  }
+  run.one_step = true;
+}
+
+// How late work starts, and how much copying hides behind computing.
+void take_gpu_figures(ComparedRun& run, const prof::Trace& trace) {
+  const prof::StepWindowNs row = run.sample.row;
+  if (row.end <= row.begin) return;
+  const prof::DurationStats late = prof::launch_delay(trace, row.begin, row.end);
+  const prof::Activity activity = prof::activity(trace, row.begin, row.end);
+  if (late.count > 0) run.launch_delay_us = static_cast<double>(late.median) * 1e-3;
+  if (activity.copies > 0 && activity.kernels > 0) run.hidden_copies = 100 * activity.hidden_copies();
+}
+
+}  // namespace
+
+double ComparedRun::rows_of_a_step() const {
+  if (!spec) return kUnknown;
+  if (spec->train.batch > 0) return static_cast<double>(spec->train.batch);
+  const int64_t rows = data_shape(spec->data).train;  // a batch of 0 is the whole set
+  return rows > 0 ? static_cast<double>(rows) : kUnknown;
+}
+
+double ComparedRun::busy_percent() const {
+  if (!sample.traced() || sample.parts.wall() <= 0) return kUnknown;
+  const auto busy = sample.parts.kernels() + sample.parts.times[static_cast<size_t>(prof::Meaning::Copy)];
+  return 100.0 * static_cast<double>(busy) / static_cast<double>(sample.parts.wall());
+}
+
+bool ComparedRun::has_accuracy() const { return !spec || spec->model.loss != LossKind::MeanSquared; }
+
+void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch) {
+  run.sample = prof::sample_steps(marks, trace, steps_per_epoch);
+  if (!run.sample.traced() && trace.span_count() > 0) take_as_one_step(run, trace);
+  run.traced = traced_as(trace.span_count() > 0, !run.sample.work.empty());
+  run.lost_records = lost_records(trace.losses);
+  take_gpu_figures(run, trace);
+}
+
+prof::GpuSteps steps_on_gpu(const prof::Trace& trace, const RunSpec* ours) {
+  prof::GpuSteps steps;
+  if (ours ? host_runs_ahead(*ours) : prof::host_ran_ahead(trace)) steps.finish(trace);
+  return steps;
+}
+
+ComparedRun compared_run(const prof::RunData& data) {
+  const prof::RunSummary& s = data.summary;
+  ComparedRun run;
+  run.name = s.name, run.device = s.device, run.steps = s.steps;
+  run.spec = spec_of(s);
+  run.imported = s.origin != "run";
+  run.whole_run_us = s.us_per_step;
+  run.wall_s = s.wall_s > 0 ? s.wall_s : ComparedRun::kUnknown;
+  if (s.peak_bytes > 0) run.peak_bytes = static_cast<double>(s.peak_bytes);
+  run.driver_calls = prof::driver_calls_per_step(s);
+  if (prof::overhead_measured(s)) run.overhead_share = s.overhead_share, run.overhead_spread = s.overhead_spread;
+  if (!data.metrics.empty()) run.first_loss = data.metrics.front().loss;
+  run.evaluations = data.evaluations;
+  const prof::GpuSteps on_gpu = steps_on_gpu(data.trace, run.imported ? nullptr : run.choices());
+  take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace, prof::steps_per_epoch(data.evaluations));
+  const auto pace = [](const prof::Metric& m) { return prof::Pace{static_cast<double>(m.step), m.wall_s}; };
+  run.time = prof::step_time(run.sample, data.metrics, pace, run.whole_run_us);
+  return run;
+}
+
+std::optional<RunSpec> spec_of(const prof::RunSummary& file) {
+  if (file.origin != "run" && !file.origin.starts_with("PyTorch")) return std::nullopt;
+  const auto object = nlohmann::json::parse(file.spec, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
+  try {
+    return spec_from_json(object);
+  } catch (const Failure&) {  // of a newer version
+    return std::nullopt;
+  }
+}
+
+std::string lost_records(const prof::Losses& losses) {
+  const std::string wrong = prof::losses_text(losses);
+  if (losses.dropped_records == 0) return wrong;
+  return std::to_string(losses.dropped_records) + " dropped" + (wrong.empty() ? "" : ", " + wrong);
+}
+
+}  // namespace ws::app

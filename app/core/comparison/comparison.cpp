@@ -1,0 +1,75 @@
+#include "app/core/comparison/comparison.h"
+
+#include <algorithm>
+#include <set>
+
+#include "app/core/comparison/mismatches.h"
+
+namespace ws::app {
+namespace {
+
+std::vector<ComparedMeasure> compared_measures(const ComparedRun& a, const ComparedRun& b) {
+  const std::vector<Measures> both = measures_of(std::vector{&a, &b});
+  std::vector<ComparedMeasure> all;
+  for (size_t i = 0; i < both[0].size(); ++i)
+    all.push_back({both[0][i], both[1][i], delta_of(both[0][i], both[1][i])});
+  return all;
+}
+
+}  // namespace
+
+const ComparedMeasure& Comparison::of(MeasureKind kind) const {
+  return *std::ranges::find(measures, kind, [](const ComparedMeasure& m) { return m.a.kind; });
+}
+
+bool splits_compare(const ComparedRun& a, const ComparedRun& b) {
+  return a.sample.traced() && b.sample.traced() && a.traced == b.traced;
+}
+
+Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& step_time) {
+  if (!same_work_a_sample(a.choices(), b.choices())) return Speed::OtherWork;
+  if (!step_time.known()) return Speed::Unknown;
+  if (!same_task(a.choices(), b.choices())) return Speed::OtherBatch;
+  return step_time.verdict == Verdict::WithinNoise ? Speed::WithinNoise : Speed::Differs;
+}
+
+std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b) {
+  std::vector<std::string> warnings = mismatches(a, b);
+  if (!splits_compare(a, b))
+    warnings.emplace_back("no causes of the difference: that takes two runs that were traced equally closely");
+  if (a.one_step || b.one_step) warnings.emplace_back("a trace without step marks counts as one step");
+  return warnings;
+}
+
+Comparison compare(const ComparedRun& a, const ComparedRun& b) {
+  Comparison c;
+  c.a_name = a.name, c.b_name = b.name;
+  c.measures = compared_measures(a, b);
+  c.speed = speed_of(a, b, c.of(MeasureKind::StepTime).delta);
+  c.split = splits_compare(a, b);
+  if (c.split) {
+    c.by_kind = prof::waterfall(a.sample.parts, b.sample.parts);
+    c.by_op = prof::waterfall_by_op(a.sample, b.sample);
+    c.kernels = prof::kernel_deltas(a.sample, b.sample);
+  }
+  c.choices_known = a.spec && b.spec;
+  if (c.choices_known) c.choices = diff(*a.spec, *b.spec);
+  c.warnings = warnings_of(a, b);
+  return c;
+}
+
+std::vector<ChoiceRow> differing_choices(const std::vector<const RunSpec*>& runs) {
+  std::vector<ChoiceRow> rows;
+  for (const Field& f : fields()) {
+    ChoiceRow row{std::string(f.key), {}};
+    std::set<std::string> different;
+    for (const RunSpec* spec : runs) {
+      row.values.push_back(spec ? field_text(*spec, f.key) : "–");
+      if (spec) different.insert(row.values.back());
+    }
+    if (different.size() > 1) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,198 @@
+#include "app/core/comparison/measures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "app/core/runs/data_shape.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kUnknown = ComparedRun::kUnknown;
+
+// So many rows of a test set say no more of an accuracy; both are shares.
+double accuracy_half_width(const ComparedRun& run, double accuracy) {
+  const auto rows = run.spec ? static_cast<double>(data_shape(run.spec->data).test) : 0.0;
+  if (rows <= 0) return 0;
+  const double share = std::clamp(accuracy, 0.0, 1.0);
+  return 1.96 * std::sqrt((share * (1 - share) + 0.96 / rows) / rows);
+}
+
+// When the first evaluation had it. Another one may have, as far as its rows can tell: so far the time is not known.
+Interval time_to(const ComparedRun& run, double accuracy) {
+  double at = kUnknown, early = kUnknown, late = kUnknown;
+  for (const prof::Evaluation& e : run.evaluations) {
+    const double noise = accuracy_half_width(run, e.test_accuracy);
+    if (std::isnan(early) && e.test_accuracy + noise >= accuracy) early = e.wall_s;
+    if (std::isnan(at) && e.test_accuracy >= accuracy) at = e.wall_s;
+    if (std::isnan(late) && e.test_accuracy - noise >= accuracy) late = e.wall_s;
+  }
+  if (std::isnan(at)) return {};
+  if (std::isnan(late)) late = run.evaluations.back().wall_s;
+  return {at, std::max(at - early, late - at)};
+}
+
+double best_accuracy(const ComparedRun& run) {
+  double best = kUnknown;
+  for (const prof::Evaluation& e : run.evaluations) best = std::fmax(best, e.test_accuracy);
+  return run.has_accuracy() ? best : kUnknown;
+}
+
+class List {
+ public:
+  Measures all;
+  void group(const char* name) { group_ = name; }
+  void add(MeasureKind kind, std::string name, const char* unit, Interval value, Better better, int decimals) {
+    if (!std::isfinite(value.half_width)) value.half_width = 0;
+    all.push_back({kind, group_, std::move(name), unit, value, better, decimals});
+  }
+
+ private:
+  std::string group_;
+};
+
+void add_steps(List& list, const ComparedRun& run) {
+  const auto tail = [&](double share) { return percentile_of_blocks(run.sample.step_us, share); };
+  const double mean_noise = interval_of_blocks(run.sample.step_us).half_width;
+  const double mean = run.sample.traced() ? run.sample.mean_step_us() : kUnknown;
+  const double whole = run.whole_run_us > 0 ? run.whole_run_us : kUnknown;
+  list.add(MeasureKind::StepTime, "step time, median", "µs", run.time.us, Better::Lower, 1);
+  list.add(MeasureKind::StepP5, "step time, 5th percentile", "µs", {run.time.p5_us, tail(0.05).half_width},
+           Better::Lower, 1);
+  list.add(MeasureKind::StepP95, "step time, 95th percentile", "µs", {run.time.p95_us, tail(0.95).half_width},
+           Better::Lower, 1);
+  list.add(MeasureKind::StepP99, "step time, 99th percentile", "µs", tail(0.99), Better::Lower, 1);
+  list.add(MeasureKind::SampleMean, "mean of the traced steps", "µs", {mean, mean_noise}, Better::Lower, 1);
+  list.add(MeasureKind::WholeRunMean, "mean of the whole run", "µs", {whole, run.time.us.half_width}, Better::Lower, 1);
+}
+
+void add_times(List& list, const ComparedRun& run, double reached) {
+  list.group("Time");
+  add_steps(list, run);
+  const double us = run.time.us.value, noise = run.time.us.half_width, samples = run.rows_of_a_step() * 1e6 / us;
+  // As far as a step that takes so much longer brings it down: where noise is large, up is further than down.
+  list.add(MeasureKind::Throughput, "throughput", "samples/s", {samples, samples * noise / (us + noise)},
+           Better::Higher, 0);
+  // A run of more steps takes longer: neither is better.
+  list.add(MeasureKind::TrainingTime, "training time", "s", {run.wall_s, run.wall_s * noise / us}, Better::Neither, 2);
+  if (reached <= 0) return;
+  const Interval at = time_to(run, reached);
+  list.add(MeasureKind::TimeToAccuracy, "time to " + value_text(100 * reached, 1) + " % accuracy", "s",
+           {at.value, std::hypot(at.half_width, at.value * noise / us)}, Better::Lower, 2);
+}
+
+void add_gpu(List& list, const ComparedRun& run) {
+  const bool traced = run.sample.traced() && !run.one_step;
+  const double busy = run.busy_percent();
+  list.group("GPU and host");
+  list.add(MeasureKind::Kernels, "kernels per step", "", {traced ? run.sample.kernels_per_step : kUnknown},
+           Better::Lower, 1);
+  list.add(MeasureKind::Allocations, "allocations per step", "",
+           {traced ? run.sample.allocations_per_step : kUnknown}, Better::Lower, 1);
+  list.add(MeasureKind::Busy, "busy", "%",
+           {busy, busy * interval_of_blocks(run.sample.step_us).half_width / run.sample.mean_step_us()},
+           Better::Higher, 1);
+  // A host far ahead is no harm.
+  list.add(MeasureKind::LaunchDelay, "launch delay, median", "µs", {run.launch_delay_us}, Better::Neither, 2);
+  list.add(MeasureKind::HiddenCopies, "copies beside kernels", "%", {run.hidden_copies}, Better::Higher, 1);
+  // Less than nothing is noise.
+  const double cost = std::isnan(run.overhead_share) ? kUnknown : 100 * std::max(run.overhead_share, 0.0);
+  list.add(MeasureKind::TracingCost, "tracing costs", "%", {cost, 50 * run.overhead_spread}, Better::Neither, 1);
+}
+
+void add_results(List& list, const ComparedRun& run) {
+  list.group("Memory");
+  list.add(MeasureKind::DriverCalls, "driver calls per step", "", {run.driver_calls}, Better::Lower, 1);
+  list.add(MeasureKind::PeakMemory, "peak in a step", "KiB", {run.peak_bytes / 1024}, Better::Lower, 1);
+  list.group("Result");
+  list.add(MeasureKind::FirstLoss, "first loss", "", {run.first_loss}, Better::Lower, 4);
+  const bool tested = !run.evaluations.empty();
+  list.add(MeasureKind::TestLoss, "test loss, last", "", {tested ? run.evaluations.back().test_loss : kUnknown},
+           Better::Lower, 4);
+  const double accuracy = tested && run.has_accuracy() ? run.evaluations.back().test_accuracy : kUnknown;
+  list.add(MeasureKind::TestAccuracy, "test accuracy, last", "%",
+           {100 * accuracy, 100 * accuracy_half_width(run, accuracy)}, Better::Higher, 2);
+}
+
+// Units that people say: where one of the runs reaches `from`, all are shown in the larger one.
+struct LargerUnit {
+  const char *small, *large;
+  double from, factor;
+  int decimals;
+};
+constexpr LargerUnit kLargerUnits[] = {{"KiB", "MiB", 1024, 1024, 2},
+                                       {"samples/s", "M samples/s", 1e6, 1e6, 3},
+                                       {"µs", "ms", 1e4, 1e3, 2},
+                                       {"ms", "s", 1e4, 1e3, 2}};
+
+void share_units(std::vector<Measures>& runs) {
+  for (size_t row = 0; !runs.empty() && row < runs.front().size(); ++row)
+    for (const LargerUnit& unit : kLargerUnits) {
+      if (runs.front()[row].unit != unit.small) continue;
+      if (std::ranges::none_of(runs, [&](const Measures& run) { return run[row].value.value >= unit.from; })) continue;
+      for (Measures& run : runs) {
+        MeasureValue& m = run[row];
+        m.unit = unit.large, m.decimals = unit.decimals;
+        m.value.value /= unit.factor, m.value.half_width /= unit.factor;
+      }
+    }
+}
+
+}  // namespace
+
+Measures measures_of(const ComparedRun& run, double reached) {
+  List list;
+  add_times(list, run, reached);
+  add_gpu(list, run);
+  add_results(list, run);
+  return std::move(list.all);
+}
+
+std::vector<Measures> measures_of(const std::vector<const ComparedRun*>& runs) {
+  const double reached = shared_accuracy(runs);
+  std::vector<Measures> all;
+  for (const ComparedRun* run : runs) all.push_back(measures_of(*run, reached));
+  share_units(all);
+  return all;
+}
+
+double shared_accuracy(const std::vector<const ComparedRun*>& runs) {
+  double least = 1;
+  for (const ComparedRun* run : runs) {
+    const double best = best_accuracy(*run);
+    if (!std::isfinite(best)) return 0;
+    least = std::min(least, best);
+  }
+  return runs.empty() ? 0 : 0.99 * least;
+}
+
+std::string value_text(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  const std::string_view all = text;
+  return std::string(all.find_first_of("123456789") == all.npos && all[0] == '-' ? all.substr(1) : all);  // no "-0.0"
+}
+
+std::string signed_value_text(double value, int decimals) {
+  const std::string text = value_text(value, decimals);
+  return value > 0 && text.find_first_of("123456789") != text.npos ? "+" + text : text;
+}
+
+const MeasureValue& measure(const Measures& all, MeasureKind kind) { return *std::ranges::find(all, kind, &MeasureValue::kind); }
+
+MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
+  const Difference difference = ws::difference(a.value, b.value);
+  MeasureDelta d{difference.delta, difference.noise, kUnknown, Verdict::Neutral};
+  if (!d.known()) return d;
+  if (a.value.value != 0 && a.unit != "%") d.percent = 100 * d.delta / a.value.value;  // no percent of a percentage
+  constexpr double kNothing = 0.05;  // percent, which is written as none
+  const bool shown = std::abs(d.delta) > 0.5 * std::pow(10.0, -a.decimals) && !(std::abs(d.percent) < kNothing);
+  if (!difference.beyond_noise || !shown)
+    d.verdict = Verdict::WithinNoise;
+  else if (a.better != Better::Neither)
+    d.verdict = (d.delta < 0) == (a.better == Better::Lower) ? Verdict::Better : Verdict::Worse;
+  return d;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,34 @@
+#include "app/core/runs/newest_trace.h"
+
+#include <algorithm>
+
+#include "profiling/formats/convert.h"
+
+namespace ws::app {
+
+prof::Trace newest_trace(prof::RunFileReader& reader) {
+  constexpr size_t kMostBlocks = 1000;
+  constexpr prof::TimeNs kFirstPiece = 250'000'000;
+  prof::Trace trace = reader.trace();
+  const prof::TimeNs first = trace.first_time(), last = trace.last_time();
+  size_t room = kMostBlocks;
+  for (prof::TimeNs begin = last, reach = kFirstPiece; begin > first && room > 0; reach *= 2) {
+    begin = std::max(first, last - reach);
+    room -= reader.fill(trace, begin, last, room);
+  }
+  return trace;
+}
+
+prof::RunData newest_data(const std::string& path) {
+  if (!path.ends_with(".wsrun")) return prof::import_run(path);
+  prof::RunFileReader reader(path);
+  prof::RunData data;
+  data.summary = reader.summary();
+  data.trace = newest_trace(reader);
+  data.metrics = reader.metrics();
+  data.evaluations = reader.evaluations();
+  data.problems = reader.problems();
+  return data;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,205 @@
+#include "app/pages/compare/compare_headline.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "app/core/comparison/comparison_text.h"
+#include "app/pages/compare/compare_samples.h"
+#include "app/text/units.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+namespace {
+
+QLabel* rich_label(QWidget* parent, double size) {
+  auto* label = new QLabel(parent);
+  label->setWordWrap(true);
+  label->setTextFormat(Qt::RichText);
+  label->setFont(ui_font(size));
+  return label;
+}
+
+QString coloured(const QString& text, const QColor& colour) {
+  return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
+}
+
+QString name_of(prof::Meaning meaning) {
+  return meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning);
+}
+
+QString letter(const Run* run) { return QString(run_letter(run->slot)); }
+
+// "launch gaps −12.1 µs" for the three largest, and their shares of the difference where these sum to about the whole.
+struct Causes {
+  QStringList changes, shares;
+  std::optional<QString> beyond;  // a cause of more than the whole, which others made up for in part
+  double shown = 0;
+
+  explicit Causes(const prof::Waterfall& w) {
+    const double total = static_cast<double>(w.b_ps - w.a_ps);
+    for (const prof::Cause& cause : w.causes) add(cause, total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0);
+  }
+
+  // Shares of more than the whole are made up for by others: then times say more.
+  QString text() const {
+    const bool times = shown > 1.3 && changes.size() > 1;
+    QStringList parts = times ? changes : shares;
+    if (!times && beyond) parts.prepend(QObject::tr("More than the whole difference: %1").arg(*beyond));
+    if (parts.isEmpty()) return {};
+    const QString first = parts.takeFirst();
+    return "<b>" + first.toHtmlEscaped() + "</b>" +
+           (parts.isEmpty() ? QString() : QObject::tr(", then %1").arg(parts.join(", "))) + ".";
+  }
+
+ private:
+  void add(const prof::Cause& cause, double share) {
+    const QString name = name_of(cause.meaning);
+    if (changes.size() < 3 && std::abs(share) > 0.05)
+      changes << QString("%1 %2%3 µs").arg(name, cause.delta_ps() < 0 ? "−" : "+",
+                                           us_text(std::abs(static_cast<double>(cause.delta_ps())) * 1e-6));
+    shown += std::max(0.0, share);
+    if (share > 1.005 && !beyond)
+      beyond = name;
+    else if (shares.size() < 3 && share > 0.05)
+      shares << (shares.isEmpty() && !beyond ? QObject::tr("%1 % of the difference: %2") : QObject::tr("%2 (%1 %)"))
+                    .arg(std::lround(100 * share))
+                    .arg(name);
+  }
+};
+
+// "A step has 20 → 3 kernels, 15 → 0 allocations."
+QString changed_counts(const Comparison& c) {
+  QStringList parts;
+  const auto add = [&](const QString& words, MeasureKind kind) {
+    const ComparedMeasure& m = c.of(kind);
+    const double a = m.a.value.value, b = m.b.value.value;
+    if (!m.delta.known() || std::lround(a) == std::lround(b)) return;
+    parts << words.arg(fixed_text(a, 0), fixed_text(b, 0));
+  };
+  add(QObject::tr("%1 → %2 kernels"), MeasureKind::Kernels);
+  add(QObject::tr("%1 → %2 allocations"), MeasureKind::Allocations);
+  return parts.isEmpty() ? QString() : QObject::tr("A step has %1.").arg(parts.join(", "));
+}
+
+QString fastest_of(const ComparedRuns& compared) {
+  size_t best = 0;
+  const auto us = [&](size_t i) { return compared.figures[i]->time.known() ? compared.figures[i]->time.us.value : 1e300; };
+  for (size_t i = 1; i < compared.runs.size(); ++i)
+    if (us(i) < us(best)) best = i;
+  const Run& run = *compared.runs[best];
+  return QObject::tr("Fastest of %1: %2 %3, %4 a step.")
+      .arg(compared.runs.size())
+      .arg(letter(&run))
+      .arg(run.title.toHtmlEscaped(), time_axis_text(us(best)));
+}
+
+}  // namespace
+
+CompareHeadline::CompareHeadline(QWidget* parent) : QWidget(parent), top_(new QHBoxLayout) {
+  style_ground(*this, "panel");
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(14, 9, 12, 8);
+  column->setSpacing(5);
+  auto* left = new QVBoxLayout;
+  left->setSpacing(1);
+  verdict_ = new QLabel(this);
+  verdict_->setFont(ui_font(21, 600));
+  times_ = new QLabel(this);
+  times_->setFont(ui_font(12));
+  times_->setForegroundRole(QPalette::PlaceholderText);
+  left->addWidget(verdict_);
+  left->addWidget(times_);
+  causes_ = rich_label(this, 12);
+  choices_ = rich_label(this, 12);
+  warnings_ = rich_label(this, 11);
+  top_->addLayout(left);
+  top_->addSpacing(30);
+  top_->addWidget(causes_, 1);
+  column->addLayout(top_);
+  column->addWidget(choices_);
+  column->addWidget(warnings_);
+}
+
+void CompareHeadline::addButton(QWidget* button) { top_->addWidget(button, 0, Qt::AlignVCenter); }
+
+void CompareHeadline::setRuns(const ComparedRuns& compared) {
+  showVerdict(compared);
+  showCauses(compared);
+  showChoices(compared);
+  showWarnings(compared);
+}
+
+void CompareHeadline::showVerdict(const ComparedRuns& compared) {
+  times_->setVisible(compared.pair());
+  if (!compared.pair()) return verdict_->setText(tr("Tick two runs to compare them"));
+  const Comparison& c = compared.comparison;
+  const std::string a = letter(compared.baseline).toStdString(), b = letter(compared.candidate).toStdString();
+  verdict_->setText(QString::fromStdString(speed_text(c, a, b)));
+  const ComparedMeasure& time = c.of(MeasureKind::StepTime);
+  if (!time.delta.known()) return times_->setText(tr("The step time of one is not known."));
+  const double delta = time.delta.delta;
+  const auto number = [&](double value) { return fixed_text(value, time.a.decimals); };
+  times_->setText(tr("Median step %1 → %2 %5, %3%4 %5")
+                      .arg(number(time.a.value.value), number(time.b.value.value), delta > 0 ? "+" : "", number(delta),
+                           QString::fromStdString(time.a.unit)) +
+                  (time.delta.noise > 0 ? tr(" ± %1 (95 % interval)").arg(number(time.delta.noise)) : QString()));
+}
+
+// The causes that weigh most, and with more than two runs who is fastest of all.
+void CompareHeadline::showCauses(const ComparedRuns& compared) {
+  QStringList lines;
+  if (compared.pair()) {
+    const Comparison& c = compared.comparison;
+    if (c.of(MeasureKind::StepTime).delta.verdict != Verdict::WithinNoise)
+      lines << Causes(c.by_kind).text();
+    lines << changed_counts(c).toHtmlEscaped();
+  }
+  if (compared.runs.size() > 2) lines << fastest_of(compared);
+  if (!compared.pair())
+    lines << tr("Train a run, change one choice, train again: both are in the list at the right.");
+  lines.removeAll(QString());
+  causes_->setText(lines.join("<br>"));
+}
+
+void CompareHeadline::showChoices(const ComparedRuns& compared) {
+  QStringList parts;
+  for (const FieldChange& change : compared.comparison.choices)
+    parts << QString("%1 <span style='color:%2'>%3 →</span> <b>%4</b>")
+                 .arg(coloured(QString::fromUtf8(field(change.key).label.data()), theme().secondary),
+                      theme().secondary.name(), QString::fromStdString(change.from).toHtmlEscaped(),
+                      QString::fromStdString(change.to).toHtmlEscaped());
+  const auto count = parts.size();
+  if (count > 8) parts = parts.mid(0, 8) << tr("%1 more under Choices").arg(count - 8);
+  choices_->setVisible(compared.pair() && compared.comparison.choices_known);
+  choices_->setText(
+      parts.isEmpty()
+          ? tr("The same choices in both.")
+          : QString("<b>%1</b> &nbsp; ").arg(count == 1 ? tr("1 choice differs") : tr("%1 choices differ").arg(count)) +
+                parts.join(" &nbsp;·&nbsp; "));
+}
+
+// What makes a comparison with the baseline unfair, each said once with the runs it holds for.
+void CompareHeadline::showWarnings(const ComparedRuns& compared) {
+  std::vector<std::pair<QString, QString>> said;  // sentence, letters
+  for (size_t i = 1; i < compared.runs.size(); ++i)
+    for (const std::string& warning : warnings_of(*compared.figures[0], *compared.figures[i])) {
+      const QString sentence = QString::fromStdString(warning);
+      const auto at = std::ranges::find(said, sentence, &std::pair<QString, QString>::first);
+      if (at == said.end())
+        said.emplace_back(sentence, letter(compared.runs[i]));
+      else
+        at->second += ", " + letter(compared.runs[i]);
+    }
+  QStringList lines;
+  for (const auto& [sentence, letters] : said)
+    lines << (compared.runs.size() > 2 ? letters + ": " + sentence : sentence);
+  warnings_->setVisible(!lines.isEmpty());
+  warnings_->setText(coloured("▲ " + lines.join(" · "), theme().worse));
+}
+
+}  // namespace ws::app

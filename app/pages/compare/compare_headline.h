@@ -1,0 +1,29 @@
+// What the Compare page says first: the verdict, its causes, the choices that differ, what makes it unfair.
+#pragma once
+#include <QWidget>
+
+class QHBoxLayout;
+class QLabel;
+
+namespace ws::app {
+
+struct ComparedRuns;
+
+class CompareHeadline : public QWidget {
+  Q_OBJECT
+ public:
+  explicit CompareHeadline(QWidget* parent = nullptr);
+  void setRuns(const ComparedRuns& compared);
+  void addButton(QWidget* button);  // at the right of the verdict
+
+ private:
+  void showVerdict(const ComparedRuns& compared);
+  void showCauses(const ComparedRuns& compared);
+  void showChoices(const ComparedRuns& compared);
+  void showWarnings(const ComparedRuns& compared);
+
+  QHBoxLayout* top_;
+  QLabel *verdict_, *times_, *causes_, *choices_, *warnings_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,54 @@
+// The figures of the compared runs. They are taken one run a turn of the event loop, so that no turn is long.
+#pragma once
+#include <QObject>
+#include <QPointer>
+#include <QTimer>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "app/core/comparison/comparison.h"
+#include "app/workspace/run.h"
+#include "profiling/analysis/memory_curves.h"
+
+namespace ws::app {
+
+// What the parts of the page show: all runs, the baseline first and then the candidate, and the comparison of these two.
+struct ComparedRuns {
+  std::vector<QPointer<Run>> runs;
+  std::vector<std::shared_ptr<const ComparedRun>> figures;  // of each run
+  QPointer<Run> baseline, candidate;
+  Comparison comparison;
+  bool pair() const { return baseline && candidate; }
+  std::vector<Measures> measures() const;
+};
+
+class CompareSamples : public QObject {
+  Q_OBJECT
+ public:
+  explicit CompareSamples(QObject* parent = nullptr);
+  void look(const std::vector<Run*>& runs);       // takes what is new of these and forgets all others
+  bool ready() const { return stale_.empty(); }   // the newest steps of every run are taken
+  std::shared_ptr<const ComparedRun> of(const Run* run) const;  // empty if nothing was taken yet
+  std::shared_ptr<const prof::MemoryCurves> memory(const Run* run) const;
+
+ signals:
+  void taken();  // of all runs
+
+ private:
+  struct Cached {
+    enum class Left { All, Memory, Nothing };
+    Left left = Left::All;  // to be looked at
+    size_t spans = 0, steps = 0;
+    bool ended = false;
+    std::shared_ptr<const ComparedRun> run = std::make_shared<ComparedRun>();
+    std::shared_ptr<prof::MemoryCurves> memory = std::make_shared<prof::MemoryCurves>();
+  };
+  void takeNext();
+
+  std::map<const Run*, Cached> samples_;
+  std::vector<QPointer<Run>> stale_;
+  QTimer next_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,36 @@
+// The tables of the Compare page: measures, kernels and choices of the runs, against the baseline.
+#pragma once
+#include "app/core/comparison/comparison.h"
+#include "app/widgets/paged_pane.h"
+
+class QTableWidget;
+
+namespace ws::app {
+
+struct ComparedRuns;
+
+class CompareTables : public PagedPane {
+  Q_OBJECT
+ public:
+  explicit CompareTables(QWidget* parent = nullptr);
+  void setRuns(const ComparedRuns& compared);
+  QTableWidget* measures() const { return measures_; }
+  QTableWidget* kernels() const { return kernels_; }
+  QTableWidget* choices() const { return choices_; }
+  static QByteArray measuresCsv(const ComparedRuns& compared);
+  static QByteArray kernelsCsv(const Comparison& comparison);
+
+ private:
+  void showMeasures(const ComparedRuns& compared);
+  void showPairColumns(int row, const MeasureValue& a, const MeasureValue& b);
+  void showRunColumns(int row, const std::vector<MeasureValue>& values);
+  void fitColumns(bool pair);
+  void fitRows();
+  void showKernels(const ComparedRuns& compared);
+  void showChoices(const ComparedRuns& compared);
+
+  size_t runs_ = 0;
+  QTableWidget *measures_, *kernels_, *choices_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,12 @@
+// A run of the window as others are compared with it.
+#pragma once
+#include "app/core/comparison/compared_run.h"
+#include "app/workspace/run.h"
+
+namespace ws::app {
+
+ComparedRun compared_run(const Run& run);
+prof::StepSample sample_of(const Run& run);  // its newest whole steps only
+bool has_choices(const Run& run);            // false: another program's, whose choices mean nothing here
+
+}  // namespace ws::app

@@ -1,10 +1,10 @@
-// The lanes with curves: counters and memory, a line a run, painted as steps.
+#include "app/timeline/counter_painter.h"
+
 #include <QPainterPath>
 #include <cmath>
 
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
-#include "app/timeline/timeline_painter.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
@@ -17,7 +17,7 @@ double rounded_up(double value) {
   return 10 * power;
 }
 
-// The value that holds at `time`: that of the last point before it.
+// Value at `time`: the last point before it.
 std::optional<double> value_at(const prof::CounterTrack& counter, prof::TimeNs time) {
   auto it = std::partition_point(counter.points.begin(), counter.points.end(),
                                  [time](const prof::CounterPoint& p) { return p.time <= time; });
@@ -42,7 +42,7 @@ bool is_reserved(const prof::CounterTrack& counter) { return counter.name.find("
 }  // namespace
 
 // The largest value in sight, in the counter's own unit.
-double TimelinePainter::counterMost(const Lane& lane) const {
+double CounterPainter::mostInSight(const Lane& lane) const {
   double most = 0;
   for (const CounterRef& ref : lane.counters) {
     const auto& counter = model_.counter(ref);
@@ -52,9 +52,12 @@ double TimelinePainter::counterMost(const Lane& lane) const {
   return most;
 }
 
-void TimelinePainter::paintCounters(const Lane& lane, int y) {
+void CounterPainter::setTheme() { small_.setFont(ui_font(10.5)); }
+
+void CounterPainter::paint(QPainter& painter, const TimelineGeometry& geometry, const Lane& lane, int y) {
+  p_ = &painter, g_ = &geometry;
   const Theme& t = theme();
-  const double most = counterMost(lane);
+  const double most = mostInSight(lane);
   const bool bytes = !lane.counters.empty() && model_.counter(lane.counters.front()).unit == "B";
   const ByteUnit unit = bytes ? byte_unit(most) : ByteUnit{1, ""};
   const double top = rounded_up(most / unit.bytes * 1.04);
@@ -72,7 +75,6 @@ void TimelinePainter::paintCounters(const Lane& lane, int y) {
   }
   if (lane.kind == LaneKind::Memory) paintMemoryLabels(lane, band, top * unit.bytes);
   p_->restore();
-  paintGutter(lane, y);
   const QString high =
       (top >= 100 ? count_text(std::lround(top)) : significant_text(top, 2)) + (bytes ? " " : "") + unit.name;
   for (const auto& [text, at] : {std::pair{high, band.top() + 2}, std::pair{QString("0"), band.bottom() - 2}})
@@ -80,7 +82,7 @@ void TimelinePainter::paintCounters(const Lane& lane, int y) {
   p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), t.minor_grid);
 }
 
-void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted,
+void CounterPainter::paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted,
                                  bool area) {
   const TimeRange range = model_.runRange(run, g_->range);
   const auto y = [&](double value) { return band.bottom() - std::clamp(value / top, 0.0, 1.0) * band.height(); };
@@ -113,8 +115,8 @@ void TimelinePainter::paintCurve(const prof::CounterTrack& counter, int run, QRe
   p_->drawPath(path);
 }
 
-// What each run holds at the most in sight; runs that hold as much share an entry.
-std::vector<TimelinePainter::Held> TimelinePainter::heldInSight(const Lane& lane) const {
+// The most that each run holds in sight. Runs that hold as much share an entry.
+std::vector<CounterPainter::Held> CounterPainter::heldInSight(const Lane& lane) const {
   std::vector<Held> all;
   for (const CounterRef& ref : lane.counters) {
     const auto& counter = model_.counter(ref);
@@ -133,7 +135,7 @@ std::vector<TimelinePainter::Held> TimelinePainter::heldInSight(const Lane& lane
 }
 
 // A label without room is left out.
-void TimelinePainter::paintMemoryLabels(const Lane& lane, QRectF band, double top) {
+void CounterPainter::paintMemoryLabels(const Lane& lane, QRectF band, double top) {
   if (band.height() < 60) return;
   std::vector<QRectF> taken;
   for (const Held& held : heldInSight(lane)) {

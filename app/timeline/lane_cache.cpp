@@ -1,12 +1,13 @@
-#include <QFontMetricsF>
+#include "app/timeline/lane_cache.h"
 
-#include "app/timeline/timeline_painter.h"
+#include <QFontMetricsF>
+#include <cmath>
 
 namespace ws::app {
 namespace {
 
-// Where a column stands for so many spans that its neighbour looks the same, one column takes two pixels: half the
-// look-ups.
+// From this many spans a pixel, neighbouring columns look the same. One column then takes two pixels, which halves
+// the look-ups.
 constexpr double kManyPerPixel = 400;
 
 int columns_for(const prof::Track& track, TimeRange range, int pixels) {
@@ -27,8 +28,7 @@ std::vector<prof::LodRect> rects_of(const prof::Track& track, TimeRange range, i
   return rects;
 }
 
-// Whether spans that are read later change nothing that is seen: where blocks are narrower than a pixel, their sums are
-// all there is to see.
+// True if spans that are read later change no pixel. Blocks narrower than a pixel show only their sums.
 bool looks_whole(const prof::Track& track, TimeRange range, int pixels) {
   const auto& starts = track.block_starts;
   const auto blocks = std::ranges::lower_bound(starts, range.end) - std::ranges::lower_bound(starts, range.begin);

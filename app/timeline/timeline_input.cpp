@@ -1,17 +1,17 @@
-// Mouse and keys of the timeline.
+#include "app/timeline/timeline_input.h"
+
 #include <QContextMenuEvent>
 #include <QGuiApplication>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QWheelEvent>
+#include <QWidget>
 #include <cmath>
-
-#include "app/timeline/timeline_view.h"
 
 namespace ws::app {
 namespace {
 
-constexpr int kHoverMs = 150, kDragFrom = 4, kHandle = 5;
+constexpr int kRestMs = 150, kDragFrom = 4, kHandle = 5;
 constexpr double kZoomStep = 1.25, kPanStep = 0.15;
 
 // Positions of the keys, so that W A S D stay under the same fingers on every layout (evdev codes + 8).
@@ -30,182 +30,221 @@ int by_position(quint32 scan_code) {
   }
 }
 
-}  // namespace
-
-int TimelineView::keyOf(const QKeyEvent* event) const {
+int key_of(const QKeyEvent& event) {
   const QString platform = QGuiApplication::platformName();
   if (platform == "xcb" || platform.startsWith("wayland"))
-    if (const int key = by_position(event->nativeScanCode())) return key;
-  return event->key();
+    if (const int key = by_position(event.nativeScanCode())) return key;
+  return event.key();
 }
 
-bool TimelineView::moveKey(int key, Qt::KeyboardModifiers modifiers) {
+// True for letters that are keys of the timeline while it has the focus, not shortcuts of the window.
+bool is_own_key(const QKeyEvent& event) {
+  static constexpr int kOwn[] = {Qt::Key_W, Qt::Key_A,      Qt::Key_S,     Qt::Key_D,        Qt::Key_F,
+                                 Qt::Key_M, Qt::Key_Period, Qt::Key_Comma, Qt::Key_Backspace};
+  const bool plain = !(event.modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier));
+  return plain && std::ranges::find(kOwn, key_of(event)) != std::end(kOwn);
+}
+
+}  // namespace
+
+TimelineInput::TimelineInput(QWidget* surface, TimelineModel* model, TimelineViewport* viewport,
+                             TimelineOverlay* overlay, TimelineSearch* search)
+    : surface_(surface), model_(model), viewport_(viewport), overlay_(overlay), search_(search) {
+  surface->installEventFilter(this);
+}
+
+bool TimelineInput::eventFilter(QObject*, QEvent* event) {
+  switch (event->type()) {
+    case QEvent::ShortcutOverride:
+      if (!is_own_key(*static_cast<QKeyEvent*>(event))) return false;
+      return event->accept(), true;
+    case QEvent::KeyPress:
+      return keyPress(*static_cast<QKeyEvent*>(event));
+    case QEvent::Wheel:
+      return wheel(*static_cast<QWheelEvent*>(event)), true;
+    case QEvent::MouseButtonPress:
+      return press(*static_cast<QMouseEvent*>(event)), true;
+    case QEvent::MouseMove:
+      return moveTo(static_cast<QMouseEvent*>(event)->pos()), true;
+    case QEvent::MouseButtonRelease:
+      return release(*static_cast<QMouseEvent*>(event)), true;
+    case QEvent::MouseButtonDblClick:
+      return zoomTo(static_cast<QMouseEvent*>(event)->pos()), true;
+    case QEvent::ContextMenu:
+      return askForMenu(*static_cast<QContextMenuEvent*>(event)), true;
+    case QEvent::Leave:
+      rest_timer_.stop();
+      hideCard();
+      return false;
+    default:
+      return false;
+  }
+}
+
+void TimelineInput::hideCard() {
+  if (overlay_->hideCard()) surface_->update();
+}
+
+bool TimelineInput::moveKey(int key, Qt::KeyboardModifiers modifiers) {
   const double much = modifiers & Qt::ShiftModifier ? 3 : 1;
   switch (key) {
     case Qt::Key_W:
-      zoomBy(std::pow(1 / kZoomStep, much));
+      viewport_->zoomBy(std::pow(1 / kZoomStep, much));
       return true;
     case Qt::Key_S:
-      zoomBy(std::pow(kZoomStep, much));
+      viewport_->zoomBy(std::pow(kZoomStep, much));
       return true;
     case Qt::Key_A:
     case Qt::Key_Left:
-      panBy(-kPanStep * much);
+      viewport_->panBy(-kPanStep * much);
       return true;
     case Qt::Key_D:
     case Qt::Key_Right:
-      panBy(kPanStep * much);
+      viewport_->panBy(kPanStep * much);
       return true;
     case Qt::Key_Up:
-      setScroll(geometry_.scroll - 30);
+      viewport_->setScroll(geometry().scroll - 30);
       return true;
     case Qt::Key_Down:
-      setScroll(geometry_.scroll + 30);
+      viewport_->setScroll(geometry().scroll + 30);
       return true;
     case Qt::Key_PageUp:
-      setScroll(geometry_.scroll - geometry_.plot().height());
+      viewport_->setScroll(geometry().scroll - geometry().plot().height());
       return true;
     case Qt::Key_PageDown:
-      setScroll(geometry_.scroll + geometry_.plot().height());
+      viewport_->setScroll(geometry().scroll + geometry().plot().height());
       return true;
     default:
       return false;
   }
 }
 
-void TimelineView::keyPressEvent(QKeyEvent* event) {
-  const auto modifiers =
-      event->modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier | Qt::MetaModifier);
-  if (modifiers == Qt::AltModifier && event->key() == Qt::Key_Left) return undoZoom();
-  if (modifiers == Qt::AltModifier && event->key() == Qt::Key_Right) return redoZoom();
-  if (modifiers & ~Qt::ShiftModifier) return QWidget::keyPressEvent(event);
-  if (moveKey(keyOf(event), modifiers)) return;
-  switch (event->key()) {
+bool TimelineInput::commandKey(const QKeyEvent& event) {
+  switch (event.key()) {
     case Qt::Key_F:
-      return fit();
+      return viewport_->fit(), true;
     case Qt::Key_Period:
-      return nextSame(true);
+      return search_->nextSame(true), true;
     case Qt::Key_Comma:
-      return nextSame(false);
+      return search_->nextSame(false), true;
     case Qt::Key_M:
-      return addMark();
+      return search_->addMark(), true;
     case Qt::Key_Backspace:
-      return undoZoom();
+      return viewport_->undo(), true;
     case Qt::Key_BracketRight:
-      return nextMark(true);
+      return search_->nextMark(true), true;
     case Qt::Key_BracketLeft:
-      return nextMark(false);
+      return search_->nextMark(false), true;
     case Qt::Key_Home:
-      return setRange({model_->extent().begin, model_->extent().begin + model_->range().length()});
+      return viewport_->setRange({model_->extent().begin, model_->extent().begin + model_->range().length()}), true;
     case Qt::Key_End:
-      return setRange({model_->extent().end - model_->range().length(), model_->extent().end});
+      return viewport_->setRange({model_->extent().end - model_->range().length(), model_->extent().end}), true;
     case Qt::Key_Escape:
-      if (card_ || selected_ || selection_->choice().index() != 0) return clearSelection();
-      break;
+      if (!overlay_->hideCard() && !viewport_->anythingChosen()) return false;
+      return viewport_->clearSelection(), true;
     case Qt::Key_Return:
     case Qt::Key_Enter:
-      if (jump_to_) return goTo(jump_run_, *jump_to_);
-      return click(pointer_, Qt::NoModifier);
-    default:
-      break;
-  }
-  QWidget::keyPressEvent(event);
-}
-
-// Letters are keys of the timeline while it has the focus, not shortcuts of the window.
-bool TimelineView::event(QEvent* event) {
-  if (event->type() == QEvent::ShortcutOverride) {
-    auto* key = static_cast<QKeyEvent*>(event);
-    const bool plain = !(key->modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier));
-    static constexpr int kOwn[] = {Qt::Key_W, Qt::Key_A,      Qt::Key_S,     Qt::Key_D,        Qt::Key_F,
-                                   Qt::Key_M, Qt::Key_Period, Qt::Key_Comma, Qt::Key_Backspace};
-    if (plain && (std::find(std::begin(kOwn), std::end(kOwn), keyOf(key)) != std::end(kOwn))) {
-      event->accept();
+      if (const auto jump = overlay_->jump())
+        search_->goTo(jump->run, jump->to);
+      else
+        click(pointer_);
       return true;
-    }
+    default:
+      return false;
   }
-  return QWidget::event(event);
 }
 
-void TimelineView::wheelEvent(QWheelEvent* event) {
-  const QPoint turn = event->angleDelta();
+bool TimelineInput::keyPress(const QKeyEvent& event) {
+  const auto modifiers =
+      event.modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier | Qt::MetaModifier);
+  if (modifiers == Qt::AltModifier && event.key() == Qt::Key_Left) return viewport_->undo(), true;
+  if (modifiers == Qt::AltModifier && event.key() == Qt::Key_Right) return viewport_->redo(), true;
+  if (modifiers & ~Qt::ShiftModifier) return false;
+  return moveKey(key_of(event), modifiers) || commandKey(event);
+}
+
+void TimelineInput::wheel(QWheelEvent& event) {
+  const QPoint turn = event.angleDelta();
   const int along = turn.y() != 0 ? turn.y() : turn.x();
-  if (event->modifiers() & Qt::ControlModifier) {
-    const prof::TimeNs anchor = geometry_.scale().time(std::max<double>(geometry_.gutter, event->position().x()));
-    setRange(zoomed(model_->range(), anchor, std::pow(0.8, along / 120.0)));
-  } else if (event->modifiers() & (Qt::ShiftModifier | Qt::AltModifier) || (turn.x() != 0 && turn.y() == 0)) {
-    panBy(-along / 120.0 * 0.1);
+  if (event.modifiers() & Qt::ControlModifier) {
+    const prof::TimeNs anchor = geometry().scale().time(std::max<double>(geometry().gutter, event.position().x()));
+    viewport_->setRange(zoomed(model_->range(), anchor, std::pow(0.8, along / 120.0)));
+  } else if (event.modifiers() & (Qt::ShiftModifier | Qt::AltModifier) || (turn.x() != 0 && turn.y() == 0)) {
+    viewport_->panBy(-along / 120.0 * 0.1);
   } else {
-    setScroll(geometry_.scroll - along / 2);
+    viewport_->setScroll(geometry().scroll - along / 2);
   }
-  event->accept();
+  event.accept();
 }
 
-void TimelineView::mousePressEvent(QMouseEvent* event) {
-  setFocus(Qt::MouseFocusReason);
-  pressed_ = pointer_ = event->pos();
-  card_.reset();
+void TimelineInput::press(const QMouseEvent& event) {
+  surface_->setFocus(Qt::MouseFocusReason);
+  pressed_ = pointer_ = event.pos();
+  overlay_->hideCard();
   range_at_press_ = model_->range();
-  scroll_at_press_ = geometry_.scroll;
-  anchor_ = geometry_.scale().time(pressed_.x());
+  scroll_at_press_ = geometry().scroll;
+  anchor_ = geometry().scale().time(pressed_.x());
   drag_ = Drag::None;
-  if (event->button() == Qt::MiddleButton ||
-      (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier)) {
+  if (event.button() == Qt::MiddleButton ||
+      (event.button() == Qt::LeftButton && event.modifiers() & Qt::ShiftModifier)) {
     drag_ = Drag::Pan;
-    setCursor(Qt::ClosedHandCursor);
+    surface_->setCursor(Qt::ClosedHandCursor);
     return;
   }
-  if (event->button() != Qt::LeftButton) return;
+  if (event.button() != Qt::LeftButton) return;
   if (pressed_.y() < TimelineGeometry::kOverview) return drag_ = Drag::Overview, overviewTo(pressed_.x());
-  if (std::abs(pressed_.x() - geometry_.gutter) <= 3) {
+  if (std::abs(pressed_.x() - geometry().gutter) <= 3) {
     drag_ = Drag::Gutter;
     return;
   }
-  if (jump_to_ && jump_arrow_.contains(pressed_)) return goTo(jump_run_, *jump_to_);
-  if (const int mark = markAt(pressed_); mark >= 0) return emit noteWanted(mark);
-  const TimeScale scale = geometry_.scale();
-  if (selected_ && std::abs(scale.x(selected_->begin) - pressed_.x()) <= kHandle)
-    drag_ = Drag::RangeBegin;
-  else if (selected_ && std::abs(scale.x(selected_->end) - pressed_.x()) <= kHandle)
-    drag_ = Drag::RangeEnd;
-  else
-    drag_ = Drag::Press;
+  if (overlay_->onJumpArrow(pressed_)) return search_->goTo(overlay_->jump()->run, overlay_->jump()->to);
+  if (const int mark = overlay_->markAt(pressed_); mark >= 0) return emit noteWanted(mark);
+  drag_ = onHandle(pressed_).value_or(Drag::Press);
 }
 
-void TimelineView::dragTo(QPoint at) {
-  const TimeScale scale = geometry_.scale();
-  const prof::TimeNs time = scale.time(std::clamp(at.x(), geometry_.gutter, width()));
+std::optional<TimelineInput::Drag> TimelineInput::onHandle(QPoint at) const {
+  const auto& selected = viewport_->selected();
+  if (!selected) return std::nullopt;
+  const TimeScale scale = geometry().scale();
+  if (std::abs(scale.x(selected->begin) - at.x()) <= kHandle) return Drag::RangeBegin;
+  if (std::abs(scale.x(selected->end) - at.x()) <= kHandle) return Drag::RangeEnd;
+  return std::nullopt;
+}
+
+void TimelineInput::dragTo(QPoint at) {
+  const TimeScale scale = geometry().scale();
+  const TimeRange selected = viewport_->selected().value_or(TimeRange{});
+  const prof::TimeNs time = scale.time(std::clamp(at.x(), geometry().gutter, geometry().size.width()));
   switch (drag_) {
     case Drag::Press:
       if ((at - pressed_).manhattanLength() < kDragFrom) return;
-      if (pressed_.x() >= geometry_.gutter) {
+      if (pressed_.x() >= geometry().gutter) {
         drag_ = Drag::Range;
         return dragTo(at);
       }
-      if (const int lane = lane_at(model_->lanes(), pressed_.y() - geometry_.top() + geometry_.scroll); lane >= 0) {
+      if (const int lane = lane_at(model_->lanes(), pressed_.y() - geometry().top() + geometry().scroll); lane >= 0) {
         drag_ = Drag::Lane, dragged_lane_ = model_->lanes()[static_cast<size_t>(lane)].key;
-        setCursor(Qt::SizeVerCursor);
+        surface_->setCursor(Qt::SizeVerCursor);
       }
       return;
     case Drag::Range:
-      return selectRange({std::min(anchor_, time), std::max(anchor_, time) + 1});
+      return viewport_->selectRange({std::min(anchor_, time), std::max(anchor_, time) + 1});
     case Drag::RangeBegin:
-      return selectRange({std::min(time, selected_->end - 1), selected_->end});
+      return viewport_->selectRange({std::min(time, selected.end - 1), selected.end});
     case Drag::RangeEnd:
-      return selectRange({selected_->begin, std::max(time, selected_->begin + 1)});
+      return viewport_->selectRange({selected.begin, std::max(time, selected.begin + 1)});
     case Drag::Pan: {
       const auto by = static_cast<prof::TimeNs>((pressed_.x() - at.x()) * scale.ns_per_px());
-      setScroll(scroll_at_press_ + pressed_.y() - at.y());
-      if (by != 0) setRange({range_at_press_.begin + by, range_at_press_.end + by});
+      viewport_->setScroll(scroll_at_press_ + pressed_.y() - at.y());
+      if (by != 0) viewport_->setRange({range_at_press_.begin + by, range_at_press_.end + by});
       return;
     }
     case Drag::Gutter:
-      geometry_.gutter = std::clamp(at.x(), 80, width() / 2);
-      return stale();
+      return viewport_->setGutter(at.x());
     case Drag::Overview:
       return overviewTo(at.x());
     case Drag::Lane: {
-      const int target = lane_at(model_->lanes(), at.y() - geometry_.top() + geometry_.scroll);
+      const int target = lane_at(model_->lanes(), at.y() - geometry().top() + geometry().scroll);
       int own = -1;
       for (size_t i = 0; i < model_->lanes().size(); ++i)
         if (model_->lanes()[i].key == dragged_lane_) own = static_cast<int>(i);
@@ -217,92 +256,78 @@ void TimelineView::dragTo(QPoint at) {
   }
 }
 
-void TimelineView::mouseMoveEvent(QMouseEvent* event) {
-  pointer_ = event->pos();
-  if (drag_ != Drag::None) return dragTo(pointer_);
-  const bool on_edge = std::abs(pointer_.x() - geometry_.gutter) <= 3;
-  const TimeScale scale = geometry_.scale();
-  const bool on_handle = selected_ && (std::abs(scale.x(selected_->begin) - pointer_.x()) <= kHandle ||
-                                       std::abs(scale.x(selected_->end) - pointer_.x()) <= kHandle);
-  setCursor(on_edge || on_handle ? Qt::SplitHCursor : Qt::ArrowCursor);
-  if (pointer_.x() >= geometry_.gutter && pointer_.y() >= TimelineGeometry::kOverview)
-    model_->cursor()->setCursor(scale.time(pointer_.x()));
-  if (card_) card_.reset(), update();
-  hover_timer_.start(kHoverMs, this);
+void TimelineInput::moveTo(QPoint at) {
+  pointer_ = at;
+  if (drag_ != Drag::None) return dragTo(at);
+  const bool on_edge = std::abs(at.x() - geometry().gutter) <= 3;
+  surface_->setCursor(on_edge || onHandle(at) ? Qt::SplitHCursor : Qt::ArrowCursor);
+  if (at.x() >= geometry().gutter && at.y() >= TimelineGeometry::kOverview)
+    model_->cursor()->setCursor(geometry().scale().time(at.x()));
+  hideCard();
+  rest_timer_.start(kRestMs, this);
 }
 
-void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+void TimelineInput::release(const QMouseEvent& event) {
   const Drag drag = std::exchange(drag_, Drag::None);
-  setCursor(Qt::ArrowCursor);
-  last_zoom_.invalidate();
-  if (drag == Drag::Press && event->button() == Qt::LeftButton) click(event->pos(), event->modifiers());
+  surface_->setCursor(Qt::ArrowCursor);
+  viewport_->endGesture();
+  if (drag == Drag::Press && event.button() == Qt::LeftButton) click(event.pos());
 }
 
-void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
-  const auto hit = hitAt(event->pos());
+void TimelineInput::zoomTo(QPoint at) {
+  const auto hit = overlay_->hitAt(at);
   if (!hit) return;
-  const TimeScale scale{geometry_.range, 0, geometry_.scale().width};
-  setRange(
+  const TimeScale scale{geometry().range, 0, geometry().scale().width};
+  viewport_->setRange(
       padded({scale.time(static_cast<double>(hit->rect.x0)), scale.time(static_cast<double>(hit->rect.x1)) + 1}, 0.4));
 }
 
-void TimelineView::leaveEvent(QEvent*) {
-  hover_timer_.stop();
-  if (card_) card_.reset(), update();
+void TimelineInput::askForMenu(const QContextMenuEvent& event) {
+  const int lane = geometry().laneAt(model_->lanes(), event.pos().y());
+  if (lane < 0) return;
+  overlay_->hideCard();
+  emit laneMenuWanted(model_->lanes()[static_cast<size_t>(lane)].key, event.globalPos());
 }
 
-void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
-  const int lane = lane_at(model_->lanes(), event->pos().y() - geometry_.top() + geometry_.scroll);
-  if (event->pos().y() < geometry_.top() || lane < 0) return;
-  card_.reset();
-  emit laneMenuWanted(model_->lanes()[static_cast<size_t>(lane)].key, event->globalPos());
+void TimelineInput::overviewTo(int x) {
+  viewport_->setRange(centred(model_->range(), overlay_->overviewScale().time(x)));
 }
 
-void TimelineView::overviewTo(int x) {
-  const double width_px = std::max(1, width() - geometry_.gutter - 14);
-  const TimeScale scale{overview_range_, static_cast<double>(geometry_.gutter), width_px};
-  setRange(centred(model_->range(), scale.time(x)));
-}
-
-void TimelineView::click(QPoint at, Qt::KeyboardModifiers) {
-  const int index =
-      at.y() < geometry_.top() ? -1 : lane_at(model_->lanes(), at.y() - geometry_.top() + geometry_.scroll);
+void TimelineInput::click(QPoint at) {
+  const int index = geometry().laneAt(model_->lanes(), at.y());
   if (index >= 0 && model_->lanes()[static_cast<size_t>(index)].kind == LaneKind::Group)
     return model_->toggleFolded(model_->lanes()[static_cast<size_t>(index)].key);
-  const auto hit = hitAt(at);
-  if (!hit) return clearSelection();
+  const auto hit = overlay_->hitAt(at);
+  if (!hit) return overlay_->hideCard(), viewport_->clearSelection();
   const Lane& lane = model_->lanes()[static_cast<size_t>(hit->lane)];
-  if (hit->rect.count > 1) return setRange(zoomed(model_->range(), geometry_.scale().time(at.x()), 0.2));
+  if (hit->rect.count > 1) return viewport_->setRange(zoomed(model_->range(), geometry().scale().time(at.x()), 0.2));
   if (lane.gpu_steps) {  // no span of the trace: the range of that step, summed
     const prof::TimeNs offset = model_->offset(lane.run);
-    return selectRange({hit->rect.span.start - offset, hit->rect.span.end() - offset});
+    return viewport_->selectRange({hit->rect.span.start - offset, hit->rect.span.end() - offset});
   }
-  selected_.reset();
-  selection_->chooseRanges({});
-  selection_->choose(SpanChoice{model_->run(lane.run), hit->track, hit->rect.span});
+  viewport_->chooseSpan(lane.run, hit->track, hit->rect.span);
 }
 
-void TimelineView::hover(QPoint at) {
-  const auto hit = hitAt(at);
-  card_.reset();
+void TimelineInput::showCard(QPoint at) {
+  const auto hit = overlay_->hitAt(at);
+  overlay_->hideCard();
   if (hit) {
     const Lane& lane = model_->lanes()[static_cast<size_t>(hit->lane)];
     const prof::Trace& trace = model_->traceOf(lane);
-    const TimeScale scale{model_->runRange(lane.run, geometry_.range), 0, geometry_.scale().width};
+    const TimeScale scale{model_->runRange(lane.run, geometry().range), 0, geometry().scale().width};
     const TimeRange column{scale.time(static_cast<double>(hit->rect.x0)),
                            scale.time(static_cast<double>(hit->rect.x1)) + 1};
-    card_ = hit->rect.count > 1 ? folded_card(trace, hit->track, hit->rect, column)
-                                : span_card(trace, hit->track, hit->rect.span, model_->run(lane.run)->device);
-    card_lane_ = hit->box;
+    overlay_->showCard(hit->rect.count > 1
+                           ? folded_card(trace, hit->track, hit->rect, column)
+                           : span_card(trace, hit->track, hit->rect.span, model_->run(lane.run)->device),
+                       hit->box, at);
   }
-  update();
+  surface_->update();
 }
 
-int TimelineView::markAt(QPoint at) const {
-  if (at.y() < TimelineGeometry::kOverview || at.y() > geometry_.top()) return -1;
-  for (size_t i = 0; i < model_->marks().size(); ++i)
-    if (std::abs(geometry_.scale().x(model_->marks()[i].time) + 8 - at.x()) < 14) return static_cast<int>(i);
-  return -1;
+void TimelineInput::timerEvent(QTimerEvent*) {
+  rest_timer_.stop();
+  showCard(pointer_);
 }
 
 }  // namespace ws::app

@@ -127,6 +127,14 @@ const prof::Trace& TimelineModel::traceOf(const Lane& lane) const {
   return lane.gpu_steps ? of.marks() : of.trace;
 }
 
+const Lane* TimelineModel::laneOf(int run, size_t track) const {
+  for (const Lane& lane : lanes_)
+    if (lane.run == run && lane.kind == LaneKind::Spans && !lane.gpu_steps &&
+        std::find(lane.tracks.begin(), lane.tracks.end(), track) != lane.tracks.end())
+      return &lane;
+  return nullptr;
+}
+
 std::vector<Lane> TimelineModel::built() const {
   std::vector<LaneSource> sources;
   for (size_t i = 0; i < runs_.size(); ++i) {

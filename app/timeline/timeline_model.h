@@ -47,6 +47,7 @@ class TimelineModel : public QObject {
   const prof::CounterTrack& counter(CounterRef ref) const;
   const prof::Trace& traceOf(const Lane& lane) const;  // the one that its tracks are of
   const std::vector<Lane>& lanes() const { return lanes_; }
+  const Lane* laneOf(int run, size_t track) const;  // null: no lane shows the spans of that track
   const LaneSettings& settings() const { return settings_; }
   int contentHeight() const { return content_height_; }
   int mostHeight() const;  // beyond it more room helps no lane

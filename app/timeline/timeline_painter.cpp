@@ -2,9 +2,8 @@
 
 #include <cmath>
 
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
-#include "app/timeline/time_scale.h"
+#include "app/widgets/theme.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/span_walk.h"
 
@@ -27,7 +26,7 @@ bool labels_outside(TrackKind kind) { return kind == TrackKind::Api || kind == T
 
 }  // namespace
 
-TimelinePainter::TimelinePainter(const TimelineModel& model) : model_(model) { setTheme(); }
+TimelinePainter::TimelinePainter(const TimelineModel& model) : model_(model), counters_(model) { setTheme(); }
 
 void TimelinePainter::setTheme() {
   const Theme& t = theme();
@@ -43,6 +42,7 @@ void TimelinePainter::setTheme() {
   gutter_.setFont(ui_font(11));
   small_.setFont(ui_font(10.5));
   title_.setFont(ui_font(12, 600));
+  counters_.setTheme();
 }
 
 int TimelinePainter::inset(const Lane& lane) {
@@ -54,13 +54,39 @@ const std::vector<LodRect>& TimelinePainter::rects(const Lane& lane, size_t trac
                       std::max(1, geometry.size.width() - geometry.gutter));
 }
 
-QRectF TimelinePainter::spanBox(const Lane& lane, size_t track, prof::TimeNs begin, prof::TimeNs end,
-                                const TimelineGeometry& geometry) const {
+QRectF TimelinePainter::spanBox(int run, size_t track, const prof::Span& span, const TimelineGeometry& geometry) const {
+  const Lane* lane = model_.laneOf(run, track);
+  if (!lane) return {};
   const TimeScale scale = geometry.scale();
-  const prof::TimeNs offset = model_.offset(lane.run);
-  const double x0 = std::floor(scale.x(begin - offset)), x1 = std::max(x0 + 1, std::round(scale.x(end - offset)));
-  const RowInLane row = row_in(lane, track);
-  return {x0, geometry.laneY(lane) + row.top + inset(lane), x1 - x0, row.height - 2 * inset(lane)};
+  const prof::TimeNs offset = model_.offset(run);
+  const double x0 = std::floor(scale.x(span.start - offset)),
+               x1 = std::max(x0 + 1, std::round(scale.x(span.end() - offset)));
+  const RowInLane row = row_in(*lane, track);
+  return {x0, geometry.laneY(*lane) + row.top + inset(*lane), x1 - x0, row.height - 2 * inset(*lane)};
+}
+
+std::optional<TimelinePainter::Hit> TimelinePainter::hitAt(QPoint at, const TimelineGeometry& geometry) {
+  if (!geometry.plot().contains(at)) return std::nullopt;
+  Hit hit;
+  hit.lane = geometry.laneAt(model_.lanes(), at.y());
+  if (hit.lane < 0) return std::nullopt;
+  const Lane& lane = model_.lanes()[static_cast<size_t>(hit.lane)];
+  hit.box = QRect(geometry.gutter, geometry.laneY(lane), geometry.size.width() - geometry.gutter, lane.height);
+  if (lane.kind != LaneKind::Spans) return std::nullopt;
+  const auto x = static_cast<float>(at.x() - geometry.gutter);
+  for (auto track = lane.tracks.rbegin(); track != lane.tracks.rend(); ++track) {
+    const RowInLane row = row_in(lane, *track);
+    if (const double y = at.y() - hit.box.top(); y < row.top || y > row.top + row.height) continue;
+    for (float reach : {0.5F, 2.5F}) {  // a thin block is hit from beside it as well
+      const auto& all = rects(lane, *track, geometry);
+      auto it =
+          std::partition_point(all.begin(), all.end(), [&](const LodRect& r) { return r.x0 <= x + reach; });
+      if (it == all.begin() || std::max((it - 1)->x1, (it - 1)->x0 + 1) + reach < x) continue;
+      hit.track = *track, hit.rect = *(it - 1);
+      return hit;
+    }
+  }
+  return std::nullopt;
 }
 
 void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry) {
@@ -76,7 +102,7 @@ void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry)
     else if (lane.kind == LaneKind::Spans)
       paintSpans(lane, y);
     else
-      paintCounters(lane, y);
+      paintGutter(lane, y), counters_.paint(painter, geometry, lane, y);
   }
   painter.setClipping(false);
 }
@@ -156,7 +182,8 @@ void TimelinePainter::paintSpans(const Lane& lane, int y) {
   paintGutter(lane, y);
 }
 
-// While the run lasts, what no kernel covers is idle; a copy is not, although it has a lane of its own.
+// Between its first and its last span a stream is idle where no kernel runs. Copies have lanes of their own, but
+// count as busy here.
 void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
   const prof::Trace& trace = model_.run(lane.run)->trace;
   const TimeScale scale = g_->scale();
@@ -166,7 +193,7 @@ void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
   if (x1 <= x0) return;
   p_->setBrushOrigin(0, static_cast<int>(band.top()));
   p_->fillRect(QRectF(x0, band.top() + 3, x1 - x0, band.height() - 6), theme().idle);
-  // Nor is a graph that was recorded as a whole, nor what was not recorded at all.
+  // Graphs recorded as a whole are busy too; of untraced stretches nothing is known.
   const auto known_busy = [](const prof::Track& track) {
     return track.kind == TrackKind::Copies || track.kind == TrackKind::GraphLaunches || prof::untraced(track);
   };
@@ -195,11 +222,11 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     const double right = std::max(left + 1, std::round(g_->gutter + static_cast<double>(rect.x1)));
     const Fill& fill = fillOf(track, rect);
     QRectF box(left, top, right - left, height);
-    // A copy among kernels, narrower than a pixel, would hide theirs.
+    // A copy narrower than a pixel would hide the kernels around it.
     const bool beside =
         track.kind == TrackKind::Copies && lane.track_kind == TrackKind::Stream && rect.x1 - rect.x0 < 1;
     if (rect.count > 1 || beside) {
-      // A mix of spans: as high as the share of time that they cover.
+      // Several spans in one column: the height is the share of time that they cover.
       const double share = rect.count > 1 ? static_cast<double>(rect.busy) : static_cast<double>(rect.x1 - rect.x0);
       const double filled = std::max(2.0, std::round(height * share));
       p_->fillRect(QRectF(left, top + height - filled, box.width(), filled),
@@ -217,7 +244,7 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
   }
 }
 
-// One launch of a graph may be many steps: the next one's number tells, or at the end the run's.
+// Steps in one launch of a graph: up to the number of the next launch, or of the last step of the run.
 int64_t TimelinePainter::stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const {
   if (span.step == 0) return 1;
   const prof::Span* next = nullptr;
@@ -256,7 +283,7 @@ void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, con
   if (!text.isEmpty()) {
     label_.draw(*p_, left + 4, middle, text, fillOf(track, rect).ink);
   } else if (labels_outside(track.kind) && room > 70 && rect.span.span_kind() != SpanKind::Alloc) {
-    // A lone call has its name and time beside it.
+    // A call without neighbours has room for its name and time beside it.
     const QString beside = names.full + " " + span_time(static_cast<prof::TimeNs>(rect.span.duration));
     const double width = label_.width(beside);
     if (width + 12 < room) label_.draw(*p_, box.right() + 6, middle, beside, theme().quiet);

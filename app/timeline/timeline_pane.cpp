@@ -137,7 +137,7 @@ void TimelinePane::buildFind() {
   const auto hide = [this] { find_bar_->hide(), view_->setFocus(); };
   connect(close, &QPushButton::clicked, this, hide);
   connect(find_, &QLineEdit::returnPressed, this,
-          [this] { view_->find(find_->text(), !(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier)); });
+          [this] { view_->search()->find(find_->text(), !(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier)); });
   auto* escape =
       new QShortcut(QKeySequence(Qt::Key_Escape), find_bar_, nullptr, nullptr, Qt::WidgetWithChildrenShortcut);
   connect(escape, &QShortcut::activated, this, hide);
@@ -160,8 +160,8 @@ void TimelinePane::buildBody() {
   column->addLayout(row, 1);
   setBody(body);
   bar_->hide();
-  connect(bar_, &QScrollBar::valueChanged, view_, &TimelineView::setScroll);
-  connect(view_, &TimelineView::scrollChanged, this, [this](int y, int limit) {
+  connect(bar_, &QScrollBar::valueChanged, view_->viewport(), &TimelineViewport::setScroll);
+  connect(view_->viewport(), &TimelineViewport::scrolled, this, [this](int y, int limit) {
     const QSignalBlocker quiet(bar_);
     bar_->setRange(0, limit);
     bar_->setPageStep(view_->height());
@@ -184,15 +184,15 @@ void TimelinePane::buildCommands() {
   commands_.back()->setShortcut(QKeySequence("/"));  // wherever no text is typed
   addCommand(tr("Fit the selection, or everything"), "F", [this] { view_->fit(); });
   addCommand(tr("Undo zoom"), "Backspace", [this] { view_->undoZoom(); });
-  addCommand(tr("Redo zoom"), "Alt+Right", [this] { view_->redoZoom(); });
-  addCommand(tr("Next span of the same name"), ".", [this] { view_->nextSame(true); });
-  addCommand(tr("Previous span of the same name"), ",", [this] { view_->nextSame(false); });
+  addCommand(tr("Redo zoom"), "Alt+Right", [this] { view_->viewport()->redo(); });
+  addCommand(tr("Next span of the same name"), ".", [this] { view_->search()->nextSame(true); });
+  addCommand(tr("Previous span of the same name"), ",", [this] { view_->search()->nextSame(false); });
   addCommand(tr("Jump to step…"), {}, [this] { askForStep(); });
-  addCommand(tr("Jump to the slowest step"), {}, [this] { view_->jumpToSlowestStep(); });
-  addCommand(tr("Jump to the longest gap on the GPU"), {}, [this] { view_->jumpToLongestGap(); });
-  addCommand(tr("Mark here"), "M", [this] { view_->addMark(); });
-  addCommand(tr("Next mark"), "]", [this] { view_->nextMark(true); });
-  addCommand(tr("Previous mark"), "[", [this] { view_->nextMark(false); });
+  addCommand(tr("Jump to the slowest step"), {}, [this] { view_->search()->jumpToSlowestStep(); });
+  addCommand(tr("Jump to the longest gap on the GPU"), {}, [this] { view_->search()->jumpToLongestGap(); });
+  addCommand(tr("Mark here"), "M", [this] { view_->search()->addMark(); });
+  addCommand(tr("Next mark"), "]", [this] { view_->search()->nextMark(true); });
+  addCommand(tr("Previous mark"), "[", [this] { view_->search()->nextMark(false); });
   addCommand(tr("Keep the last seconds as a run…"), {}, [this] { askForSeconds(); });
   addCommand(tr("Show all lanes"), {}, [this] { filter_->clear(), model_.showAll(); });
   addCommand(tr("Align runs by step start"), {}, [this] { chooseAlign(Align::Step); });
@@ -252,7 +252,7 @@ void TimelinePane::laneMenu(const QString& key, const QPoint& at) {
     menu.addAction(tr("Hide"), this, [this, key] { model_.setHidden(key, true); });
   }
   menu.addSeparator();
-  menu.addAction(tr("Mark here"), view_, &TimelineView::addMark);
+  menu.addAction(tr("Mark here"), view_->search(), &TimelineSearch::addMark);
   menu.addAction(tr("Fit"), view_, &TimelineView::fit);
   menu.addAction(tr("Undo zoom"), view_, &TimelineView::undoZoom);
   menu.addAction(tr("Show all lanes"), this, [this] { filter_->clear(), model_.showAll(); });
@@ -289,7 +289,7 @@ void TimelinePane::askForStep() {
   bool ok = false;
   const QString text = QInputDialog::getText(this, tr("Jump to step"), tr("Step"), QLineEdit::Normal, {}, &ok);
   const int64_t step = QString(text).remove(' ').toLongLong(&ok);
-  if (ok) view_->jumpToStep(step);
+  if (ok) view_->search()->jumpToStep(step);
 }
 
 void TimelinePane::keepLast(double seconds) {

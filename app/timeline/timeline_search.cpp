@@ -1,6 +1,6 @@
-// Ways to get somewhere: the next of the same name, a step, the longest gap, a mark, what was found.
+#include "app/timeline/timeline_search.h"
+
 #include "app/text/units.h"
-#include "app/timeline/timeline_view.h"
 
 namespace ws::app {
 namespace {
@@ -11,12 +11,12 @@ bool is_stream(const prof::Track& track) { return track.kind == prof::TrackKind:
 bool is_steps_row(const prof::Track& track) { return track.kind == prof::TrackKind::Steps; }
 bool is_gpu_row(const prof::Track& track) { return is_stream(track) || track.kind == prof::TrackKind::GraphLaunches; }
 bool is_longer(const prof::Span& a, const prof::Span& b) { return a.duration > b.duration; }
-// What has to be in memory for an answer to be right; a search that goes round has looked at all of it.
+// Times that must be in memory for the answer to be right: all times if the search went round.
 TimeRange searched(const std::optional<prof::FoundSpan>& found, prof::TimeNs from, bool forward) {
   if (!found || (forward ? found->span.start <= from : found->span.start >= from)) return {-kEver, kEver};
   return forward ? TimeRange{from, found->span.start} : TimeRange{found->span.start, from};
 }
-// What has the text in its name.
+// Names and ops that contain the text.
 struct Named {
   Named(const prof::Trace& trace, const QString& text) {
     const auto holds = [&](const std::string& name) {
@@ -35,7 +35,7 @@ struct Named {
   std::vector<prof::OpTag> ops;
 };
 QString no_file_text() { return QObject::tr("older spans were dropped, and no run file holds them."); }
-// How far a search of the run file came.
+// Says how much was searched.
 QString searched_text(const QString& problem) {
   return problem.isEmpty() ? QObject::tr("All of the run was searched.")
                            : QObject::tr("Only what is in memory was searched: %1").arg(problem);
@@ -46,22 +46,24 @@ bool too_many_to_walk(const prof::Trace& trace) {
 
 }  // namespace
 
-void TimelineView::goTo(int run, const prof::FoundSpan& found) {
+TimelineSearch::TimelineSearch(TimelineModel* model, Selection* selection, TimelineViewport* viewport)
+    : model_(model), selection_(selection), viewport_(viewport) {
+  connect(selection_, &Selection::revealed, this, &TimelineSearch::showSelected);
+}
+
+void TimelineSearch::goTo(int run, const prof::FoundSpan& found) {
   const prof::TimeNs offset = model_->offset(run);
   const TimeRange view = model_->range();
   const TimeRange span{found.span.start - offset, found.span.end() - offset};
   if (span.length() > view.length())
-    setRange(padded(span, 0.05));
+    viewport_->setRange(padded(span, 0.05));
   else if (span.begin < view.begin || span.end > view.end)
-    setRange(centred(view, span.begin + span.length() / 2));
-  if (const Lane* lane = laneOf(run, found.track)) {
-    const int y = lane->y, room = height() - geometry_.top();
-    if (y < geometry_.scroll || y + lane->height > geometry_.scroll + room) setScroll(y - room / 3);
-  }
+    viewport_->setRange(centred(view, span.begin + span.length() / 2));
+  if (const Lane* lane = model_->laneOf(run, found.track)) viewport_->showLane(*lane);
   selection_->choose(SpanChoice{model_->run(run), found.track, found.span});
 }
 
-void TimelineView::nextSame(bool forward) {
+void TimelineSearch::nextSame(bool forward) {
   const auto* chosen = selection_->get<SpanChoice>();
   const int run = chosen ? model_->indexOf(chosen->run) : -1;
   if (run < 0)
@@ -81,7 +83,7 @@ void TimelineView::nextSame(bool forward) {
   goTo(run, *known);
 }
 
-void TimelineView::askNextSame(Run* run, const prof::Track& track, const prof::Span& span,
+void TimelineSearch::askNextSame(Run* run, const prof::Track& track, const prof::Span& span,
                                std::optional<prof::FoundSpan> known, bool forward, const QString& none) {
   const std::string name = run->trace.name(span.name);
   const prof::TimeNs until = known ? known->span.start : forward ? kEver : -kEver;
@@ -99,7 +101,7 @@ void TimelineView::askNextSame(Run* run, const prof::Track& track, const prof::S
       [forward](const prof::Span& a, const prof::Span& b) { return forward ? a.start < b.start : a.start > b.start; });
 }
 
-void TimelineView::askFile(Run* run, const QString& what, std::optional<prof::FoundSpan> known, const QString& none,
+void TimelineSearch::askFile(Run* run, const QString& what, std::optional<prof::FoundSpan> known, const QString& none,
                            StoredQuestion ask, const std::function<void(int run, const prof::FoundSpan& found)>& show,
                            const std::function<bool(const prof::Span& a, const prof::Span& b)>& better) {
   const auto answered = [=, this, run = QPointer<Run>(run)](const std::optional<StoredHit>& hit, size_t unread,
@@ -116,22 +118,22 @@ void TimelineView::askFile(Run* run, const QString& what, std::optional<prof::Fo
     else
       emit said(problem.isEmpty() && !best ? none : searched_text(problem));
   };
-  if (search_->ask<std::optional<StoredHit>>(*run, std::move(ask), answered)) return emit said(what);
+  if (file_.ask<std::optional<StoredHit>>(*run, std::move(ask), answered)) return emit said(what);
   answered(std::nullopt, 0, no_file_text());
 }
 
-void TimelineView::addMark() {
+void TimelineSearch::addMark() {
   const auto cursor = model_->cursor()->cursor();
-  const auto chosen = chosenTime();
+  const auto chosen = viewport_->chosenTime();
   const TimeRange view = model_->range();
   if (model_->runCount() == 0) return emit said(tr("No run is ticked: a mark belongs to a run."));
-  // That of the chosen span, else the first.
+  // The run of the chosen span, else the first.
   const auto* span = selection_->get<SpanChoice>();
   const int run = span ? std::max(0, model_->indexOf(span->run)) : 0;
   model_->addMark({chosen ? chosen->begin : cursor.value_or(view.begin + view.length() / 2), {}, run});
 }
 
-void TimelineView::nextMark(bool forward) {
+void TimelineSearch::nextMark(bool forward) {
   const TimeRange view = model_->range();
   const prof::TimeNs middle = view.begin + view.length() / 2;
   const Mark* best = nullptr;
@@ -139,16 +141,16 @@ void TimelineView::nextMark(bool forward) {
     if (forward ? mark.time <= middle + 1 : mark.time >= middle - 1) continue;
     if (!best || (forward ? mark.time < best->time : mark.time > best->time)) best = &mark;
   }
-  if (best) setRange(centred(view, best->time));
+  if (best) viewport_->setRange(centred(view, best->time));
 }
 
-// As the GPU ran it where the host ran ahead: then there is a range to show and no span of the trace to choose.
-bool TimelineView::showStep(int run, const prof::Span& step, double margin) {
+// Where the host ran ahead, steps are those of the GPU: a range to show, but no span of the trace to choose.
+bool TimelineSearch::showStep(int run, const prof::Span& step, double margin) {
   const prof::TimeNs offset = model_->offset(run);
   const TimeRange own{step.start - offset, step.end() - offset};
-  setRange(padded(own, margin));
+  viewport_->setRange(padded(own, margin));
   if (model_->run(run)->hasGpuSteps()) {
-    selectRange(own);
+    viewport_->selectRange(own);
     return true;
   }
   const auto& tracks = model_->run(run)->trace.tracks();
@@ -160,20 +162,18 @@ bool TimelineView::showStep(int run, const prof::Span& step, double margin) {
   return false;
 }
 
-bool TimelineView::jumpToStep(int64_t step) {
+bool TimelineSearch::jumpToStep(int64_t step) {
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
     const prof::Span* span = span_of_step(model_->run(i)->marks(), step);
     if (!span) continue;
     if (i == 0) model_->alignAtStep(step);
-    if (!showStep(i, *span, 0.05)) continue;
-    stale();
-    return true;
+    if (showStep(i, *span, 0.05)) return true;
   }
   emit said(tr("Step %1 is not in the history of a ticked run.").arg(count_text(step)));
   return false;
 }
 
-void TimelineView::jumpToSlowestStep() {
+void TimelineSearch::jumpToSlowestStep() {
   const auto show = [this](int index, const prof::FoundSpan& found) { showStep(index, found.span, 0.2); };
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
     Run* run = model_->run(i);
@@ -198,8 +198,8 @@ void TimelineView::jumpToSlowestStep() {
   emit said(tr("No ticked run has steps in its trace."));
 }
 
-// Steps of the GPU stand in no row of the trace: their times are all there is to show.
-void TimelineView::askStepOnGpu(Run* run, const prof::FoundSpan& known, StoredQuestion ask) {
+// Steps of the GPU are in no row of the trace: only their times can be shown.
+void TimelineSearch::askStepOnGpu(Run* run, const prof::FoundSpan& known, StoredQuestion ask) {
   const auto answered = [=, this, run = QPointer<Run>(run)](const std::optional<StoredHit>& hit, size_t,
                                                             const QString& problem) {
     const int index = run ? model_->indexOf(run) : -1;
@@ -207,19 +207,19 @@ void TimelineView::askStepOnGpu(Run* run, const prof::FoundSpan& known, StoredQu
     showStep(index, hit && is_longer(hit->span, known.span) ? hit->span : known.span, 0.2);
     emit said(searched_text(problem));
   };
-  if (search_->ask<std::optional<StoredHit>>(*run, std::move(ask), answered))
+  if (file_.ask<std::optional<StoredHit>>(*run, std::move(ask), answered))
     return emit said(tr("Looking for the slowest step in the run file…"));
   answered(std::nullopt, 0, no_file_text());
 }
 
-void TimelineView::showGap(int run, TimeRange gap) {
+void TimelineSearch::showGap(int run, TimeRange gap) {
   const prof::TimeNs offset = model_->offset(run);
   const TimeRange view{gap.begin - offset, gap.end - offset};
-  setRange(padded(view, 0.3));
-  selectRange(view);
+  viewport_->setRange(padded(view, 0.3));
+  viewport_->selectRange(view);
 }
 
-void TimelineView::jumpToLongestGap() {
+void TimelineSearch::jumpToLongestGap() {
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
     Run* run = model_->run(i);
     const auto known = longest_gap(run->trace);
@@ -239,7 +239,7 @@ void TimelineView::jumpToLongestGap() {
                                                       .arg(count_text(static_cast<int64_t>(unread)))
                                                 : searched_text(problem));
     };
-    if (search_->ask<Gap>(
+    if (file_.ask<Gap>(
             *run, [](prof::StoredSpans& file) { return file.longest_gap(); }, answered))
       return emit said(tr("Looking for the longest gap in the run file…"));
     return answered(std::nullopt, 0, no_file_text());
@@ -247,7 +247,7 @@ void TimelineView::jumpToLongestGap() {
   emit said(tr("No ticked run has GPU streams in its trace."));
 }
 
-bool TimelineView::find(const QString& text, bool forward) {
+bool TimelineSearch::find(const QString& text, bool forward) {
   if (text.trimmed().isEmpty()) return false;
   QString digits = text.trimmed();
   if (digits.startsWith("step ", Qt::CaseInsensitive)) digits = digits.mid(5).remove(' ');
@@ -283,7 +283,7 @@ bool TimelineView::find(const QString& text, bool forward) {
   return best.has_value();
 }
 
-void TimelineView::askFound(Run* run, const QString& text, prof::TimeNs from, std::optional<prof::FoundSpan> known,
+void TimelineSearch::askFound(Run* run, const QString& text, prof::TimeNs from, std::optional<prof::FoundSpan> known,
                             bool forward) {
   const auto ask = [text, from, forward](prof::StoredSpans& file) {
     const prof::Trace& trace = file.trace();
@@ -311,8 +311,8 @@ void TimelineView::askFound(Run* run, const QString& text, prof::TimeNs from, st
       [this](int index, const prof::FoundSpan& found) { goTo(index, found); }, better);
 }
 
-// A panel chose something: bring it into view.
-void TimelineView::showSelected() {
+// Brings what a panel chose into view.
+void TimelineSearch::showSelected() {
   if (const auto* span = selection_->get<SpanChoice>())
     if (const int run = model_->indexOf(span->run); run >= 0) return goTo(run, {span->track, span->span});
   const auto* op = selection_->get<OpChoice>();

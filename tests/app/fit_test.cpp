@@ -270,7 +270,7 @@ void FitTest::whatIsPointedAtAndChosen() {
   QTest::mousePress(timeline, Qt::LeftButton, {}, at);
   QTest::mouseMove(timeline, at + QPoint(120, 0));
   QTest::mouseRelease(timeline, Qt::LeftButton, {}, at + QPoint(120, 0));
-  timeline->addMark();
+  timeline->search()->addMark();
   settle();
   check(*window, "range and mark", wrong);
   for (QPushButton* button : window->findChild<LivePage*>()->findChildren<QPushButton*>()) {

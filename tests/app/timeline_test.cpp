@@ -85,11 +85,11 @@ void TimelineTest::wheelZoomsAtThePointer() {
 void TimelineTest::zoomIsUndone() {
   TwoRuns t;
   const TimeRange before = t.range();
-  t.view().jumpToSlowestStep();
+  t.view().search()->jumpToSlowestStep();
   QVERIFY(!(t.range() == before));
   QTest::keyClick(&t.view(), Qt::Key_Backspace);
   QCOMPARE(t.range(), before);
-  t.view().redoZoom();
+  t.view().viewport()->redo();
   QVERIFY(!(t.range() == before));
   QTest::keyClick(&t.view(), Qt::Key_Left, Qt::AltModifier);
   QCOMPARE(t.range(), before);
@@ -106,7 +106,7 @@ void TimelineTest::aPanStopsFollowing() {
 
 void TimelineTest::clickSelectsAndEscapeClears() {
   TwoRuns t;
-  t.view().jumpToStep(300);
+  t.view().search()->jumpToStep(300);
   t.selection.clear();
   const QPoint at = t.blockIn(t.lane(0, prof::TrackKind::Stream));
   QVERIFY(!at.isNull());
@@ -140,7 +140,7 @@ void TimelineTest::dragSumsARange() {
 
 void TimelineTest::nextOfTheSameName() {
   TwoRuns t;
-  t.view().jumpToStep(120);
+  t.view().search()->jumpToStep(120);
   QTest::mouseClick(&t.view(), Qt::LeftButton, {}, t.blockIn(t.lane(0, prof::TrackKind::Stream)));
   const prof::Span first = t.selection.get<SpanChoice>()->span;
   QTest::keyClick(&t.view(), Qt::Key_Period);
@@ -154,19 +154,19 @@ void TimelineTest::nextOfTheSameName() {
 void TimelineTest::findGoesRound() {
   TwoRuns t;
   QSignalSpy said(&t.view(), &TimelineView::said);
-  QVERIFY(t.view().find("dW1", true));
+  QVERIFY(t.view().search()->find("dW1", true));
   const auto* chosen = t.selection.get<SpanChoice>();
   QCOMPARE(QString::fromStdString(chosen->run->trace.ops[chosen->span.op].name).contains("dW1"), true);
   QVERIFY(t.range().contains(chosen->span.start - t.model().offset(t.model().indexOf(chosen->run))));
-  QVERIFY(!t.view().find("no such kernel", true));
+  QVERIFY(!t.view().search()->find("no such kernel", true));
   QCOMPARE(said.size(), 1);
-  QVERIFY(t.view().find("150", true));
+  QVERIFY(t.view().search()->find("150", true));
   QCOMPARE(t.selection.get<SpanChoice>()->span.step, 151u);
 }
 
 void TimelineTest::marksHaveNotes() {
   TwoRuns t;
-  t.view().addMark();
+  t.view().search()->addMark();
   t.cursor.setCursor(t.range().begin + 10);
   QTest::keyClick(&t.view(), Qt::Key_M);
   QCOMPARE(t.model().marks().size(), size_t{2});
@@ -179,12 +179,12 @@ void TimelineTest::marksHaveNotes() {
 
 void TimelineTest::jumpsToStepSlowestAndGap() {
   TwoRuns t;
-  QVERIFY(t.view().jumpToStep(333));
+  QVERIFY(t.view().search()->jumpToStep(333));
   QVERIFY(t.range().contains(span_of_step(t.fast.trace, 333)->start));
-  QVERIFY(!t.view().jumpToStep(5));
-  t.view().jumpToSlowestStep();
+  QVERIFY(!t.view().search()->jumpToStep(5));
+  t.view().search()->jumpToSlowestStep();
   QCOMPARE(t.selection.get<SpanChoice>()->span.duration, slowest_step(t.fast.trace)->span.duration);
-  t.view().jumpToLongestGap();
+  t.view().search()->jumpToLongestGap();
   QCOMPARE(t.selection.ranges()[0].range, *longest_gap(t.fast.trace));
 }
 
@@ -230,13 +230,13 @@ void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
                    after = *prof::next_named(t.track(), t.first.name, t.first.start);
   const QString name = QString::fromStdString(t.trace().name(t.first.name));
   t.choose(t.first);
-  QVERIFY(t.view().find(name, true));
+  QVERIFY(t.view().search()->find(name, true));
   const prof::TimeNs found = t.chosen();
   QVERIFY(t.evict());
   QSignalSpy said(&t.view(), &TimelineView::said);
   const auto go = [&](const prof::Span& from, bool forward) {
     t.choose(from);
-    t.view().nextSame(forward);
+    t.view().search()->nextSame(forward);
   };
   go(t.first, true);
   QVERIFY(said.back()[0].toString().contains("in the run file"));
@@ -246,12 +246,12 @@ void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
   go(t.first, false);
   QTRY_COMPARE_WITH_TIMEOUT(said.back()[0].toString(), QString("This was the first of that name."), 5000);
   t.choose(t.first);
-  QVERIFY(t.view().find(name, true));
+  QVERIFY(t.view().search()->find(name, true));
   QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), found, 5000);
-  QVERIFY(!t.view().find("no such kernel", true));
-  t.view().jumpToSlowestStep();
+  QVERIFY(!t.view().search()->find("no such kernel", true));
+  t.view().search()->jumpToSlowestStep();
   QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), slowest->span.start, 5000);
-  t.view().jumpToLongestGap();
+  t.view().search()->jumpToLongestGap();
   QTRY_VERIFY_WITH_TIMEOUT(!t.selection.ranges().empty() && t.selection.ranges()[0].range == *gap, 5000);
   // No file: that is said, and what is known is shown.
   t.fast.path.clear();
@@ -281,7 +281,7 @@ void TimelineTest::whatIsOutOfMemoryIsSummedFromTheFile() {
 
 void TimelineTest::hoverShowsACardAfterAWhile() {
   TwoRuns t;
-  t.view().jumpToStep(300);
+  t.view().search()->jumpToStep(300);
   const QImage before = t.view().grab().toImage();
   QTest::mouseMove(&t.view(), t.blockIn(t.lane(0, prof::TrackKind::Stream)));
   QTest::qWait(260);

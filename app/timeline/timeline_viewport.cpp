@@ -1,0 +1,127 @@
+#include "app/timeline/timeline_viewport.h"
+
+namespace ws::app {
+namespace {
+constexpr int kSmallWidth = 1040, kMostUndo = 60, kOneZoomMs = 450;
+}
+
+TimelineViewport::TimelineViewport(TimelineModel* model, Selection* selection, QObject* parent)
+    : QObject(parent), model_(model), selection_(selection) {
+  connect(model_, &TimelineModel::lanesChanged, this, [this] { setScroll(geometry_.scroll), refresh(); });
+  connect(model_, &TimelineModel::dataChanged, this, &TimelineViewport::refresh);
+  connect(model_, &TimelineModel::alignChanged, this, &TimelineViewport::refresh);
+  connect(model_->cursor(), &TimeCursor::rangeChanged, this, &TimelineViewport::refresh);
+  connect(selection_, &Selection::changed, this, [this] {
+    if (selection_->ranges().empty()) selected_.reset();
+  });
+}
+
+void TimelineViewport::refresh() {
+  geometry_.range = model_->range();
+  emit changed();
+}
+
+void TimelineViewport::resize(QSize size) {
+  const bool small = size.width() < kSmallWidth;
+  if (small != geometry_.small) geometry_.gutter = small ? 112 : 150;
+  geometry_.small = small;
+  geometry_.size = size;
+  model_->setViewport(geometry_.plot().height(), small);
+  setScroll(geometry_.scroll);
+  refresh();
+}
+
+void TimelineViewport::setGutter(int width) {
+  geometry_.gutter = std::clamp(width, 80, geometry_.size.width() / 2);
+  refresh();
+}
+
+void TimelineViewport::setScroll(int y) {
+  const int limit = scrollLimit();
+  const int wanted = std::clamp(y, 0, limit);
+  if (wanted != geometry_.scroll) geometry_.scroll = wanted, refresh();
+  emit scrolled(wanted, limit);
+}
+
+void TimelineViewport::showLane(const Lane& lane) {
+  const int room = geometry_.plot().height();
+  if (lane.y < geometry_.scroll || lane.bottom() > geometry_.scroll + room) setScroll(lane.y - room / 3);
+}
+
+// A wheel turn or a held key is one zoom to undo, not fifty.
+void TimelineViewport::setRange(TimeRange range, bool remember) {
+  const bool same_gesture = last_zoom_.isValid() && last_zoom_.elapsed() < kOneZoomMs;
+  if (remember && !same_gesture) {
+    undo_.push_back(model_->range());
+    redo_.clear();
+    if (undo_.size() > kMostUndo) undo_.erase(undo_.begin());
+  }
+  last_zoom_.start();
+  model_->cursor()->setFollow(false);
+  model_->cursor()->setRange(range.begin, range.end);
+}
+
+void TimelineViewport::undo() {
+  if (undo_.empty()) return;
+  redo_.push_back(model_->range());
+  const TimeRange range = undo_.back();
+  undo_.pop_back();
+  setRange(range, false);
+  endGesture();
+}
+
+void TimelineViewport::redo() {
+  if (redo_.empty()) return;
+  undo_.push_back(model_->range());
+  const TimeRange range = redo_.back();
+  redo_.pop_back();
+  setRange(range, false);
+  endGesture();
+}
+
+void TimelineViewport::zoomBy(double factor) {
+  const TimeRange range = model_->range();
+  const auto cursor = model_->cursor()->cursor();
+  const prof::TimeNs anchor = cursor && range.contains(*cursor) ? *cursor : range.begin + range.length() / 2;
+  setRange(zoomed(range, anchor, factor));
+}
+
+void TimelineViewport::panBy(double share) { setRange(panned(model_->range(), share)); }
+
+std::optional<TimeRange> TimelineViewport::chosenTime() const {
+  if (const auto* span = selection_->get<SpanChoice>()) {
+    const int run = model_->indexOf(span->run);
+    if (run >= 0) return TimeRange{span->span.start - model_->offset(run), span->span.end() - model_->offset(run)};
+  }
+  return std::nullopt;
+}
+
+void TimelineViewport::fit() {
+  const TimeRange all = padded(model_->extent(), 0.01);
+  std::optional<TimeRange> wanted = selected_ ? selected_ : chosenTime();
+  if (wanted) wanted = padded(*wanted, selected_ ? 0.02 : 1.0);
+  const bool there = wanted && model_->range() == *wanted;
+  setRange(wanted && !there ? *wanted : all);
+  endGesture();
+}
+
+void TimelineViewport::selectRange(TimeRange range) {
+  selected_ = range;
+  std::vector<RunRange> ranges;
+  for (int i = 0; i < static_cast<int>(model_->runCount()); ++i)
+    ranges.push_back({model_->run(i), model_->runRange(i, range)});
+  selection_->chooseRanges(std::move(ranges));
+}
+
+void TimelineViewport::chooseSpan(int run, size_t track, const prof::Span& span) {
+  selected_.reset();
+  selection_->chooseRanges({});
+  selection_->choose(SpanChoice{model_->run(run), track, span});
+}
+
+void TimelineViewport::clearSelection() {
+  selected_.reset();
+  selection_->clear();
+}
+
+}  // namespace ws::app

@@ -1,0 +1,56 @@
+// Which times and lanes of the timeline are in sight, the range that is selected, and the zooms to undo.
+#pragma once
+#include <QElapsedTimer>
+#include <QObject>
+#include <optional>
+
+#include "app/timeline/timeline_geometry.h"
+#include "app/timeline/timeline_model.h"
+#include "app/workspace/selection.h"
+
+namespace ws::app {
+
+class TimelineViewport : public QObject {
+  Q_OBJECT
+ public:
+  TimelineViewport(TimelineModel* model, Selection* selection, QObject* parent);
+
+  const TimelineGeometry& geometry() const { return geometry_; }
+  const std::optional<TimeRange>& selected() const { return selected_; }
+  std::optional<TimeRange> chosenTime() const;  // of the chosen span
+  bool canUndo() const { return !undo_.empty(); }
+  int scrollLimit() const { return std::max(0, model_->contentHeight() - geometry_.plot().height()); }
+
+  void resize(QSize size);
+  void setGutter(int width);
+  void setScroll(int y);
+  void setRange(TimeRange range, bool remember = true);
+  void endGesture() { last_zoom_.invalidate(); }  // the next zoom is one to undo by itself
+  void zoomBy(double factor);                     // around the cursor, or the middle
+  void panBy(double share);
+  void fit();  // the selection or the range; else, or again, everything
+  void undo();
+  void redo();
+  void showLane(const Lane& lane);
+
+  void selectRange(TimeRange range);
+  void chooseSpan(int run, size_t track, const prof::Span& span);  // instead of a range
+  bool anythingChosen() const { return selected_ || selection_->choice().index() != 0; }
+  void clearSelection();
+
+ signals:
+  void changed();  // the lanes are to be painted again
+  void scrolled(int y, int limit);
+
+ private:
+  void refresh();
+
+  TimelineModel* model_;
+  Selection* selection_;
+  TimelineGeometry geometry_;
+  std::optional<TimeRange> selected_;
+  std::vector<TimeRange> undo_, redo_;
+  QElapsedTimer last_zoom_;
+};
+
+}  // namespace ws::app

@@ -1,5 +1,7 @@
-#include "app/pages/kernels/kernels_panel.h"
+#include "app/pages/kernels/kernels_model.h"
+
 #include "app/text/units.h"
+#include "app/widgets/table_style.h"
 
 namespace ws::app {
 namespace {
@@ -11,7 +13,7 @@ bool is_number(int column) {
   return column != KernelModel::Name && column != KernelModel::Grid && column != KernelModel::Occupancy;
 }
 
-// What the column says of this row beyond its text.
+// Tooltip of a cell, empty if its text says all.
 QString tip(const prof::KernelRow& row, int column) {
   if (column == KernelModel::Name && row.kind == prof::SpanKind::GraphRun)
     return QObject::tr(

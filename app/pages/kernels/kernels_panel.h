@@ -1,14 +1,14 @@
 // Which kernels take the time: a sortable table, the spread of one of them, and its slowest executions.
 #pragma once
-#include <QAbstractTableModel>
 #include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QTimer>
 
+#include "app/pages/kernels/kernels_model.h"
 #include "app/widgets/pane.h"
+#include "app/widgets/histogram.h"
 #include "app/widgets/table_style.h"
 #include "app/workspace/selection.h"
-#include "profiling/analysis/kernel_table.h"
 
 class QAction;
 class QLabel;
@@ -16,42 +16,6 @@ class QLineEdit;
 class QMenu;
 
 namespace ws::app {
-
-class KernelModel : public QAbstractTableModel {
-  Q_OBJECT
- public:
-  enum Column {
-    Name,
-    Count,
-    Total,
-    Share,
-    Min,
-    Mean,
-    Sigma,
-    Median,
-    P90,
-    P95,
-    P99,
-    P999,
-    Max,
-    Grid,
-    Registers,
-    Occupancy,
-    Columns
-  };
-  using QAbstractTableModel::QAbstractTableModel;
-  void setRows(std::vector<prof::KernelRow> rows);
-  const prof::KernelRow* rowAt(int row) const;
-  int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;
-  QVariant data(const QModelIndex& index, int role) const override;
-  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
-
- private:
-  QVariant sortValue(const prof::KernelRow& row, int column) const;
-  QString text(const prof::KernelRow& row, int column) const;
-  std::vector<prof::KernelRow> rows_;
-};
 
 class KernelsPanel : public QWidget {
   Q_OBJECT

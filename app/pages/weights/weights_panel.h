@@ -7,42 +7,17 @@
 #include <functional>
 #include <memory>
 
-#include "app/widgets/table_style.h"
-#include "app/pages/weights/weights_probe.h"
+#include "app/widgets/histogram.h"
+#include "app/pages/weights/learned_view.h"
 #include "app/workspace/run.h"
 
 class QGridLayout;
 class QLabel;
-class QScrollArea;
 
 namespace ws::app {
 
 // Gives the function to the training thread of `run`; false when that run does not train now.
 using AskTrainer = std::function<bool(const Run& run, std::function<void(Executor&)>)>;
-
-// Pictures, confusion matrix, decision boundary or line, whichever the data has.
-class LearnedView : public QWidget {
-  Q_OBJECT
- public:
-  enum class Kind { Filters, Samples, Confusion, Plane };
-  LearnedView(Kind kind, const QString& name, QWidget* parent = nullptr);
-  void setContent(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> data);
-  bool hasContent() const;
-  QSize sizeHint() const override { return {420, 320}; }
-
- protected:
-  void paintEvent(QPaintEvent*) override;
-
- private:
-  void paintFilters(QPainter&, QRectF);
-  void paintSamples(QPainter&, QRectF);
-  void paintConfusion(QPainter&, QRectF);
-  void paintPlane(QPainter&, QRectF);
-
-  Kind kind_;
-  std::shared_ptr<const WeightsSnapshot> snapshot_;
-  std::shared_ptr<const data::Dataset> data_;
-};
 
 class WeightsPanel : public QWidget {
   Q_OBJECT

@@ -1,17 +1,18 @@
+#include "app/pages/weights/learned_view.h"
+
 #include <QPainter>
 #include <QPainterPath>
 #include <cmath>
 
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
-#include "app/pages/weights/weights_panel.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
 
 constexpr int kMostFilters = 40, kMostPoints = 1500;
 
-// Zero is the ground; below blue, above orange: both run colours, told apart with any colour sight.
+// Zero has the colour of the ground, negative values are blue, positive ones orange: safe for any colour sight.
 QRgb signed_colour(double share) {
   const Theme& t = theme();
   const QColor end = share < 0 ? t.of(prof::Meaning::Matrix) : t.run[0], ground = t.base;
@@ -45,7 +46,7 @@ QImage sample_image(const data::Dataset& data, const data::Split& part, int64_t 
   return image;
 }
 
-// "y = 2.00 x + 0.99 · x from −1.00 to 1.00"; of a curve or a plane its second range instead of the equation.
+// "y = 2.00 x + 0.99 · x from −1.00 to 1.00". A curve or a plane has its second range instead of the equation.
 QString plane_text(const WeightsSnapshot& s, float y_low, float y_high) {
   const auto number = [](float value) { return significant_text(static_cast<double>(value)); };
   const QString x = QObject::tr("x from %1 to %2").arg(number(s.x_low), number(s.x_high));
@@ -125,7 +126,7 @@ void LearnedView::paintFilters(QPainter& painter, QRectF area) {
     if (const double fits = std::min(area.width() / tried, area.height() / ((count + tried - 1) / tried)) - 4;
         fits > side)
       side = fits, columns = tried;
-  // More of them where the last column leaves room.
+  // One more column if there is room.
   const int rows = (count + columns - 1) / columns;
   columns = std::max(columns, static_cast<int>(area.width() / (side + 4)));
   count = static_cast<int>(std::min<int64_t>(layer.cols, static_cast<int64_t>(columns) * rows));

@@ -1,0 +1,45 @@
+// The rows of the table of kernels.
+#pragma once
+#include <QAbstractTableModel>
+
+#include "profiling/analysis/kernel_table.h"
+
+namespace ws::app {
+
+class KernelModel : public QAbstractTableModel {
+  Q_OBJECT
+ public:
+  enum Column {
+    Name,
+    Count,
+    Total,
+    Share,
+    Min,
+    Mean,
+    Sigma,
+    Median,
+    P90,
+    P95,
+    P99,
+    P999,
+    Max,
+    Grid,
+    Registers,
+    Occupancy,
+    Columns
+  };
+  using QAbstractTableModel::QAbstractTableModel;
+  void setRows(std::vector<prof::KernelRow> rows);
+  const prof::KernelRow* rowAt(int row) const;
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  QVariant sortValue(const prof::KernelRow& row, int column) const;
+  QString text(const prof::KernelRow& row, int column) const;
+  std::vector<prof::KernelRow> rows_;
+};
+
+}  // namespace ws::app

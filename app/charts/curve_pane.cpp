@@ -1,22 +1,17 @@
 #include "app/charts/curve_pane.h"
 
+#include <QMessageBox>
+#include <QPicture>
 #include <cmath>
 
 #include "app/charts/driver_calls.h"
 #include "app/charts/plot.h"
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/widgets/chart_file.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
-
-constexpr double kMiB = 1024.0 * 1024.0;
-
-double meter_value(Gauge measure, const MeterPoint& p) {
-  if (measure == Gauge::AllocatorCalls) return p.allocate + p.free;
-  if (measure == Gauge::Throughput) return p.samples_per_s;
-  return p.reserved / kMiB;
-}
 
 constexpr int kArrow = 22, kBesideTitle = kArrow + 26;
 
@@ -36,6 +31,37 @@ QString brief_title(Gauge measure) {
 }
 
 bool per_step(Gauge m) { return m == Gauge::Loss || m == Gauge::Accuracy; }
+
+constexpr double kSteepShare = 0.02;  // of the width
+
+QPen run_pen(int slot, double width) {
+  QPen pen(theme().run[std::max(0, slot) % 8], width);
+  if (slot >= 4) pen.setDashPattern({6, 2});
+  pen.setJoinStyle(Qt::RoundJoin);
+  return pen;
+}
+
+void add_graph(QCustomPlot* plot, const MinMaxSeries& series, const QPen& pen, bool steps) {
+  const QCPRange range = plot->xAxis->range();
+  const bool log = plot->yAxis->scaleType() == QCPAxis::stLogarithmic;
+  QVector<QCPGraphData> data;
+  for (const Point& p : series.sample(range.lower, range.upper, std::max(50, plot->axisRect()->width())))
+    if (!log || p.y > 0) data.push_back({p.x, p.y});
+  QCPGraph* graph = plot->addGraph();
+  graph->setPen(pen);
+  graph->setAntialiased(true);
+  graph->setAdaptiveSampling(false);
+  graph->setLineStyle(steps ? QCPGraph::lsStepRight : QCPGraph::lsLine);
+  graph->data()->set(data, true);
+}
+
+constexpr double kHead = 26, kFoot = 20;
+
+QString x_name(XAxis axis) {
+  return axis == XAxis::Step    ? QObject::tr("step")
+         : axis == XAxis::Epoch ? QObject::tr("epoch")
+                                : QObject::tr("training time, s");
+}
 
 }  // namespace
 
@@ -137,7 +163,7 @@ void CurvePane::refreshOptions() {
   nameMeasure();
 }
 
-// The values of the runs have the first right to the room beside the name.
+// The values of the runs come first; the name of the measure takes what is left.
 void CurvePane::nameMeasure() {
   if (!measure_button_) return;
   const QFontMetrics metrics(measure_button_->font());
@@ -150,11 +176,11 @@ void CurvePane::nameMeasure() {
 
 void CurvePane::setRuns(const std::vector<Run*>& runs) {
   bool same = runs.size() == curves_.size();
-  for (size_t i = 0; same && i < runs.size(); ++i) same = curves_[i].run == runs[i];
+  for (size_t i = 0; same && i < runs.size(); ++i) same = curves_[i].run() == runs[i];
   if (same) return;
   curves_.clear();
   for (Run* run : runs) {
-    curves_.push_back({run, {}, {}, {}, Ema(smoothing_)});
+    curves_.emplace_back(run, measure_, x_, smoothing_);
     connect(run, &Run::changed, this, [this] { dirty_ = true; });
   }
   dirty_ = true;
@@ -162,8 +188,7 @@ void CurvePane::setRuns(const std::vector<Run*>& runs) {
 }
 
 void CurvePane::rebuild() {
-  for (Curve& curve : curves_)
-    curve = Curve{curve.run, {}, {}, {}, Ema(measure_ == Gauge::Accuracy ? 0.97 : smoothing_)};
+  for (CurveData& curve : curves_) curve = CurveData(curve.run(), measure_, x_, smoothing_);
   dirty_ = true;
   redraw();
 }
@@ -175,7 +200,7 @@ void CurvePane::setXAxis(XAxis axis) {
   rebuild();
 }
 
-// Which line is what, where there is more than one a run.
+// Names the lines where a run has more than one.
 QString CurvePane::lineKey() const {
   if (measure_ == Gauge::Loss) return tr("train · ○ test");
   if (measure_ == Gauge::Accuracy) return tr("line test, faint train");
@@ -233,22 +258,13 @@ void CurvePane::resizeEvent(QResizeEvent* event) {
 
 void CurvePane::undoZoom() { plot_->undoZoom(); }
 
-double CurvePane::xOf(const Run& run, double step, double wall) const {
-  if (x_ == XAxis::Wall) return wall;
-  if (x_ == XAxis::Step) return step;
-  return run.stepsPerEpoch() > 0 ? step / run.stepsPerEpoch() : 0;
-}
-
 std::optional<double> CurvePane::cursorX() const {
-  if (!cursor_step_ || curves_.empty() || !curves_.front().run) return {};
-  const Run& run = *curves_.front().run;
-  return xOf(run, *cursor_step_, static_cast<double>(run.timeOfStep(*cursor_step_)) * 1e-9);
+  if (!cursor_step_ || curves_.empty() || !curves_.front().run()) return {};
+  return curves_.front().xOfStep(*cursor_step_);
 }
 
 double CurvePane::stepOfX(double x) const {
-  if (x_ == XAxis::Step || curves_.empty() || !curves_.front().run) return x;
-  const Run& run = *curves_.front().run;
-  return x_ == XAxis::Epoch ? x * run.stepsPerEpoch() : run.stepAt(static_cast<prof::TimeNs>(x * 1e9));
+  return curves_.empty() || !curves_.front().run() ? x : curves_.front().stepOf(x);
 }
 
 void CurvePane::setCursorStep(std::optional<double> step) {
@@ -258,64 +274,10 @@ void CurvePane::setCursorStep(std::optional<double> step) {
   refreshOverlay();
 }
 
-void CurvePane::takeSteps(Curve& curve) {
-  const Run& run = *curve.run;
-  const double scale = measure_ == Gauge::Accuracy ? 100 : 1;
-  for (; curve.taken < run.steps.size(); ++curve.taken) {
-    const StepPoint& p = run.steps[curve.taken];
-    const double x = xOf(run, p.step, p.wall_s), y = measure_ == Gauge::Loss ? p.loss : p.accuracy * scale;
-    curve.raw.append(x, y);
-    curve.smooth.append(x, curve.ema.add(y));
-  }
-  for (; curve.taken_test < run.evals.size(); ++curve.taken_test) {
-    const EvalPoint& p = run.evals[curve.taken_test];
-    curve.test.append(xOf(run, p.step, p.wall_s), measure_ == Gauge::Loss ? p.loss : p.accuracy * scale);
-  }
-}
-
-// Stretches of steps are merged as a run grows, so that these curves are taken whole each time.
-bool CurvePane::takeDriverCalls(Curve& curve) {
-  const Run& run = *curve.run;
-  const bool time = measure_ == Gauge::AllocatorTime;
-  if (!time && (measure_ != Gauge::AllocatorCalls || !counted_by_driver_alone(run))) return false;
-  const auto points = driver_calls_over(run);
-  if (points.empty()) return time;
-  curve.raw.clear();
-  double last = 0;
-  for (const DriverPoint& p : points) {
-    const double y = time ? p.us : p.calls;
-    if (curve.raw.empty()) curve.raw.append(0, y);
-    curve.raw.append(last = std::max(last, xOf(run, p.step, p.wall_s)), y);
-  }
-  return true;
-}
-
-void CurvePane::takeMeters(Curve& curve) {
-  if (takeDriverCalls(curve)) return;
-  const Run& run = *curve.run;
-  for (; curve.taken < run.meters.size(); ++curve.taken) {
-    const MeterPoint& p = run.meters[curve.taken];
-    if (measure_ == Gauge::Memory && p.reserved <= 0 && p.used <= 0) continue;  // not recorded
-    if (curve.raw.empty()) curve.raw.append(0, meter_value(measure_, p));
-    curve.raw.append(xOf(run, p.step, p.wall_s), meter_value(measure_, p));
-    if (measure_ == Gauge::Memory) curve.smooth.append(xOf(run, p.step, p.wall_s), p.used / kMiB);
-  }
-}
-
-void CurvePane::take(Curve& curve) {
-  if (!curve.run) return;
-  per_step(measure_) ? takeSteps(curve) : takeMeters(curve);
-}
-
-const MinMaxSeries& CurvePane::shown(const Curve& curve) const {
-  if (measure_ == Gauge::Accuracy) return curve.test;
-  return measure_ == Gauge::Loss && smoothing_ > 0 ? curve.smooth : curve.raw;
-}
-
 void CurvePane::redraw() {
   dirty_ = false;
-  for (Curve& curve : curves_) take(curve);
-  std::erase_if(curves_, [](const Curve& curve) { return !curve.run; });
+  for (CurveData& curve : curves_) curve.take();
+  std::erase_if(curves_, [](const CurveData& curve) { return !curve.run(); });
   scaleAxes();
   drawCurves();
   plot_->setEmptyText(emptyText());
@@ -325,6 +287,231 @@ void CurvePane::redraw() {
   refreshLegend();
   refreshOverlay();
   plot_->replot(QCustomPlot::rpQueuedReplot);
+}
+
+// True if both have nearly the same pixels everywhere: the lower one would not be seen.
+bool CurvePane::covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const {
+  constexpr int kProbes = 48;
+  if (upper.empty() || lower.empty()) return false;
+  const QCPRange x = plot_->xAxis->range();
+  const double end = std::min(upper.at(upper.size() - 1).x, lower.at(lower.size() - 1).x);
+  int seen = 0, same = 0;
+  for (int i = 0; i < kProbes; ++i) {
+    const double at = x.lower + x.size() * (i + 0.5) / kProbes;
+    if (at > end) break;
+    const double a = upper.nearest(at)->y, b = lower.nearest(at)->y;
+    ++seen;
+    same += a == b || std::abs(plot_->yAxis->coordToPixel(a) - plot_->yAxis->coordToPixel(b)) < 1.5;
+  }
+  return seen > 2 && same * 10 >= seen * 8;
+}
+
+void CurvePane::drawCurves() {
+  plot_->clearGraphs();
+  const bool steps = measure_ == Gauge::AllocatorCalls || measure_ == Gauge::AllocatorTime || measure_ == Gauge::Memory;
+  for (size_t i = 0; i < curves_.size(); ++i) {
+    const CurveData& curve = curves_[i];
+    const int slot = curve.run()->slot;
+    const bool above = std::any_of(curves_.begin(), curves_.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const CurveData& other) { return covers(curve.shown(), other.shown()); });
+    QColor ghost = theme().run[std::max(0, slot) % 8];
+    ghost.setAlphaF(0.3F);
+    if (measure_ == Gauge::Loss && smoothing_ > 0) add_graph(plot_, curve.raw(), QPen(ghost, 1), false);
+    if (measure_ == Gauge::Accuracy) add_graph(plot_, curve.smooth(), QPen(ghost, 1), false);
+    QPen pen = run_pen(slot, 1.7);
+    if (above) pen.setDashPattern({5, 5}), pen.setCapStyle(Qt::FlatCap);
+    add_graph(plot_, curve.shown(), pen, steps);
+    if (measure_ == Gauge::Memory) add_graph(plot_, curve.smooth(), QPen(pen.color(), 1.3, Qt::DotLine), steps);
+    if (measure_ != Gauge::Loss || curve.test().size() > 200) continue;
+    add_graph(plot_, curve.test(), Qt::NoPen, false);
+    plot_->graph()->setScatterStyle(
+        QCPScatterStyle(QCPScatterStyle::ssCircle, run_pen(slot % 4, 1.2), theme().base, above ? 3.5 : 6));
+    plot_->graph()->setLineStyle(QCPGraph::lsNone);
+  }
+}
+
+void CurvePane::scaleAxes() {
+  double first = 0, last = 0;
+  bool any = false;
+  for (const CurveData& curve : curves_) {
+    const MinMaxSeries& series = curve.raw().empty() ? curve.shown() : curve.raw();
+    if (series.empty()) continue;
+    last = std::max(
+        {last, series.at(series.size() - 1).x, curve.test().empty() ? 0 : curve.test().at(curve.test().size() - 1).x});
+    any = true;
+  }
+  if (!plot_->zoomed()) {
+    if (log_x_) first = x_ == XAxis::Step ? 1 : last * 1e-4;
+    plot_->xAxis->setRange(first, any && last > first ? last + (last - first) * 0.015 : 1);
+  }
+  const QCPRange x = plot_->xAxis->range();
+  double low = 0, high = 0;
+  bool found = false;
+  for (const CurveData& curve : curves_)
+    for (const MinMaxSeries* series : {&curve.shown(), measure_ == Gauge::Loss ? &curve.test()
+                                                      : curve.test().empty()    ? &curve.smooth()
+                                                                              : nullptr}) {
+      double a = 0, b = 0;
+      if (!series || !series->range(x.lower, x.upper, a, b, log_y_)) continue;
+      low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
+      found = true;
+    }
+  // The faint curve of the training rows may leave the range of the test curve. Its steep beginning does not count.
+  for (const CurveData& curve : curves_)
+    if (double a = 0, b = 0; measure_ == Gauge::Accuracy && found &&
+                             curve.smooth().range(x.lower + x.size() * kSteepShare, x.upper, a, b, false))
+      low = std::min(low, a), high = std::max(high, b);
+  if (!found) low = log_y_ ? 0.1 : 0, high = measure_ == Gauge::Accuracy ? 100 : log_y_ ? 10 : 1;
+  if (log_y_) {
+    low = std::max(low, high * 1e-9);
+    plot_->yAxis->setRange(low / 1.6, std::max(high, low * 2) * 1.6);
+  } else if (measure_ == Gauge::Accuracy) {
+    low = std::min(low, high - 5);
+    const double pad = (high - low) * 0.1;
+    plot_->yAxis->setRange(found ? std::max(0.0, low - pad) : 0,
+                           std::min(100.0, high + pad) + (high + pad >= 100 ? 0.5 : 0));
+  } else {
+    const double least = measure_ == Gauge::AllocatorCalls ? 4 : 0;
+    plot_->yAxis->setRange(std::min(0.0, low), high > 0 || least > 0 ? std::max(high * 1.18, least) : 1);
+  }
+}
+
+QString CurvePane::valueText(double value) const {
+  switch (measure_) {
+    case Gauge::Loss:
+      return significant_text(value);
+    case Gauge::Accuracy:
+      return fixed_text(value, 2);
+    case Gauge::AllocatorCalls:
+      return value == std::round(value) ? fixed_text(value, 0) : fixed_text(value, 1);
+    case Gauge::AllocatorTime:
+      return us_text(value);
+    case Gauge::Throughput:
+      return significant_text(value);
+    case Gauge::Memory:
+      return bytes_text(value * (1 << 20));  // with its unit: small networks need less than the axis counts in
+  }
+  return {};
+}
+
+void CurvePane::refreshLegend() {
+  std::vector<LegendItem> items;
+  const auto at = cursorX();
+  for (const CurveData& curve : curves_) {
+    const MinMaxSeries& series = curve.shown();
+    const Point* p = series.empty() ? nullptr : at ? series.nearest(*at) : &series.at(series.size() - 1);
+    items.push_back({curve.run() ? curve.run()->slot : 0, p ? valueText(p->y) : QStringLiteral("—")});
+  }
+  legend()->setItems(std::move(items));
+  std::vector<PlotValue> values;
+  if (at && !legend()->showsValues())
+    for (const LegendItem& item : legend()->items()) values.push_back({item.slot, item.value});
+  plot_->setValues(std::move(values));
+  nameMeasure();
+}
+
+void CurvePane::refreshOverlay() {
+  std::vector<PlotDot> dots;
+  std::vector<PlotMark> marks;
+  std::vector<PlotNote> notes;
+  const auto at = cursorX();
+  for (const CurveData& curve : curves_) {
+    if (!curve.run()) continue;
+    const Run& run = *curve.run();
+    const QColor colour = theme().run[std::max(0, run.slot) % 8];
+    const MinMaxSeries& series = curve.shown();
+    if (!series.empty())
+      if (const Point* p = at ? series.nearest(*at) : &series.at(series.size() - 1))
+        dots.push_back({p->x, p->y, colour});
+    if (const EvalPoint* best = measure_ == Gauge::Accuracy && run.evals.size() > 1 ? run.bestEval() : nullptr) {
+      const double x = curve.xOf(best->step, best->wall_s);
+      dots.push_back({x, best->accuracy * 100, colour, true});
+      notes.push_back({x, best->accuracy * 100, tr("best %1").arg(fixed_text(best->accuracy * 100, 2)), colour});
+    }
+    if (measure_ == Gauge::AllocatorCalls && !run.meters.empty() && !counted_by_driver_alone(run)) {
+      const MeterPoint& m = run.meters.back();
+      const QString text = m.allocate + m.free == 0
+                               ? tr("none in a step")
+                               : tr("%1 malloc + %2 free").arg(valueText(m.allocate), valueText(m.free));
+      notes.push_back({plot_->xAxis->range().lower, m.allocate + m.free, text, theme().secondary});
+    }
+    for (const Change& change : run.changes)
+      marks.push_back({curve.xOfStep(static_cast<double>(change.step)),
+                       QString::fromStdString(change.key.substr(change.key.find('.') + 1) + " " + change.to)});
+  }
+  plot_->setOverlay(std::move(dots), std::move(marks), std::move(notes));
+}
+
+QString CurvePane::emptyText() const {
+  if (curves_.empty()) return tr("Tick a run, or press Train");
+  for (const CurveData& curve : curves_)
+    if (!curve.shown().empty() || (measure_ == Gauge::Accuracy && curve.smooth().size() > 1)) return {};
+  if (measure_ == Gauge::Accuracy &&
+      std::all_of(curves_.begin(), curves_.end(), [](const CurveData& c) { return c.run()->regression(); }))
+    return tr("A line has no accuracy: look at the loss");
+  if (std::all_of(curves_.begin(), curves_.end(), [](const CurveData& c) { return c.run()->loaded && !c.run()->live(); }))
+    return measure_ == Gauge::Memory     ? tr("No memory was recorded")
+           : measure_ == Gauge::Accuracy ? tr("No test was recorded")
+           : measure_ == Gauge::Loss     ? tr("No loss was recorded")
+                                         : tr("Nothing of this was recorded");
+  if (measure_ == Gauge::Accuracy) return tr("Filled at the end of the first epoch");
+  return tr("Filled with the first steps");
+}
+
+void CurvePane::renderTo(QPainter& painter, const QRectF& area) {
+  plot_->applyTheme();
+  redraw();
+  const QRectF box = area.adjusted(0, kHead, 0, -kFoot);
+  QPicture lines;
+  QCPPainter vectors(&lines);
+  vectors.setMode(QCPPainter::pmVectorized);
+  plot_->toPainter(&vectors, static_cast<int>(box.width()), static_cast<int>(box.height()));
+  vectors.end();
+  painter.drawPicture(box.topLeft(), lines);
+  painter.setFont(ui_font(12.5, 600));
+  painter.setPen(theme().text);
+  painter.drawText(QRectF(area.left() + 10, area.top(), 200, kHead), Qt::AlignVCenter, title());
+  double x = area.left() + 24 + QFontMetricsF(painter.font()).horizontalAdvance(title());
+  painter.setFont(ui_font(12));
+  for (const CurveData& curve : curves_) {
+    if (!curve.run()) continue;
+    draw_badge(painter, QRectF(x, area.top() + 5.5, 15, 15), curve.run()->slot);
+    const double width = QFontMetricsF(painter.font()).horizontalAdvance(curve.run()->title);
+    painter.setPen(theme().text);
+    painter.drawText(QRectF(x + 20, area.top(), width + 4, kHead), Qt::AlignVCenter, curve.run()->title);
+    x += width + 40;
+  }
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(area.left(), area.bottom() - kFoot, area.width(), kFoot), Qt::AlignCenter, x_name(x_));
+}
+
+QByteArray CurvePane::csv() const {
+  QByteArray out = "run," + x_name(x_).section(',', 0, 0).replace(' ', '_').toUtf8() + "," +
+                   measure_title(measure_).toLower().replace(' ', '_').toUtf8() + "\n";
+  for (const CurveData& curve : curves_) {
+    if (!curve.run()) continue;
+    const QByteArray name = '"' + QString(curve.run()->title).replace('"', "\"\"").toUtf8() + "\",";
+    const MinMaxSeries& series = curve.raw().empty() ? curve.shown() : curve.raw();
+    for (size_t i = 0; i < series.size(); ++i)
+      out +=
+          name + QByteArray::number(series.at(i).x, 'g', 9) + ',' + QByteArray::number(series.at(i).y, 'g', 9) + '\n';
+  }
+  return out;
+}
+
+void CurvePane::exportImage() {
+  QStringList captions;
+  for (const CurveData& curve : curves_)
+    if (curve.run()) captions << run_caption(*curve.run());
+  try {
+    ask_and_write(
+        this, {title(), captions.join('\n'), QSize(900, 420),
+               [this](QPainter& painter, const QRectF& area) { renderTo(painter, area); }, [this] { return csv(); }});
+  } catch (const std::exception& problem) {
+    QMessageBox::warning(this, tr("Export the chart"), QString::fromUtf8(problem.what()));
+  }
+  plot_->applyTheme();  // the picture was drawn for paper
+  redraw();
 }
 
 }  // namespace ws::app

@@ -1,21 +1,15 @@
 // A chart of one measure over the run, for every ticked run, with the value at the shared cursor.
 #pragma once
-#include <QPointer>
-#include <map>
 #include <optional>
 
+#include "app/charts/curve_data.h"
 #include "app/widgets/pane.h"
-#include "app/charts/series.h"
-#include "app/workspace/run.h"
 
 class QMenu;
 
 namespace ws::app {
 
 class Plot;
-
-enum class Gauge { Loss, Accuracy, AllocatorCalls, AllocatorTime, Throughput, Memory };
-enum class XAxis { Step, Epoch, Wall };
 
 class CurvePane : public Pane {
   Q_OBJECT
@@ -46,29 +40,17 @@ class CurvePane : public Pane {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  struct Curve {
-    QPointer<Run> run;
-    MinMaxSeries raw, smooth, test;
-    Ema ema;
-    size_t taken = 0, taken_test = 0;
-  };
   void buildOptions();
   void fillMenu(QMenu* menu);
   void rebuild();
-  void take(Curve& curve);
-  void takeSteps(Curve& curve);
-  void takeMeters(Curve& curve);
-  bool takeDriverCalls(Curve& curve);  // false: this measure is not of the driver's counts
   void drawCurves();
   void scaleAxes();
   void refreshLegend();
   void refreshOverlay();
   void refreshOptions();
   void nameMeasure();
-  double xOf(const Run& run, double step, double wall) const;
   std::optional<double> cursorX() const;
   double stepOfX(double x) const;
-  const MinMaxSeries& shown(const Curve& curve) const;
   bool covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const;
   QString lineKey() const;
   QString valueText(double value) const;
@@ -80,7 +62,7 @@ class CurvePane : public Pane {
   XAxis x_ = XAxis::Step;
   bool log_x_ = false, log_y_ = false, compact_ = false, dirty_ = true;
   double smoothing_ = 0.9;
-  std::vector<Curve> curves_;
+  std::vector<CurveData> curves_;
   std::optional<double> cursor_step_;
   Plot* plot_;
   QPushButton *log_button_, *smooth_button_, *x_button_, *measure_button_ = nullptr;

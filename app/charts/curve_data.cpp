@@ -1,0 +1,90 @@
+#include "app/charts/curve_data.h"
+
+#include "app/charts/driver_calls.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+double meter_value(Gauge measure, const MeterPoint& p) {
+  if (measure == Gauge::AllocatorCalls) return p.allocate + p.free;
+  if (measure == Gauge::Throughput) return p.samples_per_s;
+  return p.reserved / kMiB;
+}
+
+}  // namespace
+
+CurveData::CurveData(Run* run, Gauge measure, XAxis x, double smoothing)
+    : run_(run), measure_(measure), x_(x), smoothed_(smoothing > 0), ema_(smoothing) {}
+
+double CurveData::xOf(double step, double wall) const {
+  if (x_ == XAxis::Wall) return wall;
+  if (x_ == XAxis::Step) return step;
+  return run_->stepsPerEpoch() > 0 ? step / run_->stepsPerEpoch() : 0;
+}
+
+double CurveData::xOfStep(double step) const {
+  return xOf(step, static_cast<double>(run_->timeOfStep(step)) * 1e-9);
+}
+
+double CurveData::stepOf(double x) const {
+  if (x_ == XAxis::Step) return x;
+  return x_ == XAxis::Epoch ? x * run_->stepsPerEpoch() : run_->stepAt(static_cast<prof::TimeNs>(x * 1e9));
+}
+
+const MinMaxSeries& CurveData::shown() const {
+  if (measure_ == Gauge::Accuracy) return test_;
+  return measure_ == Gauge::Loss && smoothed_ ? smooth_ : raw_;
+}
+
+void CurveData::take() {
+  if (!run_) return;
+  measure_ == Gauge::Loss || measure_ == Gauge::Accuracy ? takeSteps() : takeMeters();
+}
+
+void CurveData::takeSteps() {
+  const Run& run = *run_;
+  const double scale = measure_ == Gauge::Accuracy ? 100 : 1;
+  for (; taken_ < run.steps.size(); ++taken_) {
+    const StepPoint& p = run.steps[taken_];
+    const double x = xOf(p.step, p.wall_s), y = measure_ == Gauge::Loss ? p.loss : p.accuracy * scale;
+    raw_.append(x, y);
+    smooth_.append(x, ema_.add(y));
+  }
+  for (; taken_test_ < run.evals.size(); ++taken_test_) {
+    const EvalPoint& p = run.evals[taken_test_];
+    test_.append(xOf(p.step, p.wall_s), measure_ == Gauge::Loss ? p.loss : p.accuracy * scale);
+  }
+}
+
+// Stretches of steps are merged as a run grows, so these curves are taken whole each time.
+bool CurveData::takeDriverCalls() {
+  const Run& run = *run_;
+  const bool time = measure_ == Gauge::AllocatorTime;
+  if (!time && (measure_ != Gauge::AllocatorCalls || !counted_by_driver_alone(run))) return false;
+  const auto points = driver_calls_over(run);
+  if (points.empty()) return time;
+  raw_.clear();
+  double last = 0;
+  for (const DriverPoint& p : points) {
+    const double y = time ? p.us : p.calls;
+    if (raw_.empty()) raw_.append(0, y);
+    raw_.append(last = std::max(last, xOf(p.step, p.wall_s)), y);
+  }
+  return true;
+}
+
+void CurveData::takeMeters() {
+  if (takeDriverCalls()) return;
+  const Run& run = *run_;
+  for (; taken_ < run.meters.size(); ++taken_) {
+    const MeterPoint& p = run.meters[taken_];
+    if (measure_ == Gauge::Memory && p.reserved <= 0 && p.used <= 0) continue;  // not recorded
+    if (raw_.empty()) raw_.append(0, meter_value(measure_, p));
+    raw_.append(xOf(p.step, p.wall_s), meter_value(measure_, p));
+    if (measure_ == Gauge::Memory) smooth_.append(xOf(p.step, p.wall_s), p.used / kMiB);
+  }
+}
+
+}  // namespace ws::app

@@ -1,0 +1,41 @@
+// The points of one measure of one run, as a chart draws them: as they are, smoothed, and those of the tests.
+#pragma once
+#include <QPointer>
+
+#include "app/charts/series.h"
+#include "app/workspace/run.h"
+
+namespace ws::app {
+
+enum class Gauge { Loss, Accuracy, AllocatorCalls, AllocatorTime, Throughput, Memory };
+enum class XAxis { Step, Epoch, Wall };
+
+class CurveData {
+ public:
+  CurveData(Run* run, Gauge measure, XAxis x, double smoothing);  // smoothing 0: off
+
+  Run* run() const { return run_; }  // null: it is gone
+  void take();                       // what the run has got since
+  const MinMaxSeries& raw() const { return raw_; }
+  const MinMaxSeries& smooth() const { return smooth_; }  // of Memory: what is used of the reserved bytes
+  const MinMaxSeries& test() const { return test_; }
+  const MinMaxSeries& shown() const;  // the one that stands for the run
+  double xOf(double step, double wall) const;
+  double xOfStep(double step) const;
+  double stepOf(double x) const;
+
+ private:
+  void takeSteps();
+  void takeMeters();
+  bool takeDriverCalls();  // false: this measure does not come from the driver's counts
+
+  QPointer<Run> run_;
+  Gauge measure_;
+  XAxis x_;
+  bool smoothed_;
+  Ema ema_;
+  MinMaxSeries raw_, smooth_, test_;
+  size_t taken_ = 0, taken_test_ = 0;
+};
+
+}  // namespace ws::app

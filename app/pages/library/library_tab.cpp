@@ -1,22 +1,19 @@
 #include "app/pages/library/library_tab.h"
 
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
-#include <QPainter>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSplitter>
-#include <QStyledItemDelegate>
-#include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "app/widgets/pane.h"
 #include "app/pages/library/library_model.h"
+#include "app/pages/library/library_table.h"
 #include "app/pages/library/run_actions.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -24,31 +21,6 @@
 
 namespace ws::app {
 namespace {
-
-// Box and letter of a run.
-class TickDelegate : public QStyledItemDelegate {
- public:
-  using QStyledItemDelegate::QStyledItemDelegate;
-  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    const Theme& t = theme();
-    painter->fillRect(option.rect, option.state & QStyle::State_Selected ? t.selected_row : t.base);
-    painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
-    const int slot = index.data(LibraryModel::SlotRole).toInt();
-    const QRectF box(option.rect.left() + 9, option.rect.center().y() - 6, 13, 13);
-    painter->save();
-    painter->setRenderHint(QPainter::Antialiasing);
-    painter->setPen(slot >= 0 ? Qt::NoPen : QPen(t.field_outline, 1));
-    painter->setBrush(slot >= 0 ? t.primary : t.input);
-    painter->drawRoundedRect(box, 3, 3);
-    if (slot >= 0) {
-      painter->setPen(QPen(Qt::white, 1.6));
-      painter->drawPolyline(QPolygonF{box.topLeft() + QPointF(3, 6.8), box.topLeft() + QPointF(5.5, 9.3),
-                                      box.topLeft() + QPointF(10, 3.8)});
-    }
-    painter->restore();
-    draw_badge(*painter, QRectF(box.right() + 8, option.rect.center().y() - 7, 15, 15), slot);
-  }
-};
 
 QPushButton* small_button(const QString& text, QWidget* parent) {
   auto* button = new QPushButton(text, parent);
@@ -84,15 +56,7 @@ QWidget* LibraryTab::buildTable() {
   count_->setForegroundRole(QPalette::PlaceholderText);
   pane->addOption(count_);
   pane->addOption(buildBar());
-  table_ = new QTableView(pane);
-  table_->setModel(filter_);
-  style_table(*table_, tr("Runs of the library"));
-  table_->setItemDelegateForColumn(LibraryModel::Tick, new TickDelegate(table_));
-  table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  table_->setSortingEnabled(true);
-  table_->sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
-  table_->setContextMenuPolicy(Qt::CustomContextMenu);
-  setColumns();
+  table_ = new LibraryTable(filter_, pane);
   empty_ = put_table(*pane, table_);
   connect(table_, &QTableView::customContextMenuRequested, this, &LibraryTab::contextMenu);
   connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {

@@ -36,7 +36,6 @@ class LibraryTab : public QWidget {
 
  protected:
   void resizeEvent(QResizeEvent*) override;
-  bool eventFilter(QObject* object, QEvent* event) override;
 
  private:
   QWidget* buildTable();
@@ -49,9 +48,6 @@ class LibraryTab : public QWidget {
   void keepNote();
   void refresh();
   void contextMenu(const QPoint& at);
-  void setColumns();
-  void fitColumns();
-  void columnMenu(const QPoint& at);  // which columns stand in the table
 
   RunLibrary* library_;
   LibraryFilter* filter_;
@@ -61,7 +57,6 @@ class LibraryTab : public QWidget {
   QPlainTextEdit* note_;
   QPushButton *status_, *tag_, *again_, *export_, *delete_, *undo_, *torch_;
   QWidget *side_, *footer_;
-  bool columns_chosen_ = false;
   QPointer<Run> noted_;  // whose note stands in the field
 };
 

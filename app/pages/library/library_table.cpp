@@ -1,58 +1,91 @@
-// Which columns of the library's table have room, and which a person wants.
-#include <QEvent>
+#include "app/pages/library/library_table.h"
+
 #include <QHeaderView>
 #include <QMenu>
-#include <QTableView>
+#include <QPainter>
+#include <QStyledItemDelegate>
 
 #include "app/pages/library/library_model.h"
-#include "app/pages/library/library_tab.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
 
 constexpr int kChangesWidth = 178;
 
+// Box and letter of a run.
+class TickDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const Theme& t = theme();
+    painter->fillRect(option.rect, option.state & QStyle::State_Selected ? t.selected_row : t.base);
+    painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
+    const int slot = index.data(LibraryModel::SlotRole).toInt();
+    const QRectF box(option.rect.left() + 9, option.rect.center().y() - 6, 13, 13);
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(slot >= 0 ? Qt::NoPen : QPen(t.field_outline, 1));
+    painter->setBrush(slot >= 0 ? t.primary : t.input);
+    painter->drawRoundedRect(box, 3, 3);
+    if (slot >= 0) {
+      painter->setPen(QPen(Qt::white, 1.6));
+      painter->drawPolyline(QPolygonF{box.topLeft() + QPointF(3, 6.8), box.topLeft() + QPointF(5.5, 9.3),
+                                      box.topLeft() + QPointF(10, 3.8)});
+    }
+    painter->restore();
+    draw_badge(*painter, QRectF(box.right() + 8, option.rect.center().y() - 7, 15, 15), slot);
+  }
+};
+
 }  // namespace
 
-void LibraryTab::setColumns() {
+LibraryTable::LibraryTable(LibraryFilter* runs, QWidget* parent) : QTableView(parent) {
+  setModel(runs);
+  style_table(*this, tr("Runs of the library"));
+  setItemDelegateForColumn(LibraryModel::Tick, new TickDelegate(this));
+  setSelectionMode(QAbstractItemView::ExtendedSelection);
+  setSortingEnabled(true);
+  sortByColumn(LibraryModel::Date, Qt::DescendingOrder);
+  setContextMenuPolicy(Qt::CustomContextMenu);
   const int widths[] = {54, 172, 84, kChangesWidth, 84, 70, 72, 92, 92, 100, 88, 112, 132};
-  for (int i = 0; i < LibraryModel::kColumns; ++i) table_->setColumnWidth(i, widths[i]);
-  table_->viewport()->installEventFilter(this);
-  table_->horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
-  connect(table_->horizontalHeader(), &QWidget::customContextMenuRequested, this, &LibraryTab::columnMenu);
+  for (int i = 0; i < LibraryModel::kColumns; ++i) setColumnWidth(i, widths[i]);
+  horizontalHeader()->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(horizontalHeader(), &QWidget::customContextMenuRequested, this, &LibraryTable::columnMenu);
 }
 
-bool LibraryTab::eventFilter(QObject* object, QEvent* event) {
-  if (object == table_->viewport() && event->type() == QEvent::Resize) fitColumns();
-  return QWidget::eventFilter(object, event);
+void LibraryTable::resizeEvent(QResizeEvent* event) {
+  fitColumns();
+  QTableView::resizeEvent(event);
 }
 
-// In a narrow window what says least goes, until a person has chosen the columns.
-void LibraryTab::fitColumns() {
+// Hides the least important columns when the window is narrow, unless a person has chosen the columns.
+void LibraryTable::fitColumns() {
   if (columns_chosen_) return;
   constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags,
                             LibraryModel::Peak,   LibraryModel::Calls,  LibraryModel::Date};
-  const int room = table_->viewport()->width();
-  table_->setColumnWidth(LibraryModel::Changes, kChangesWidth);
-  for (int column : kLeast) table_->setColumnHidden(column, false);
+  const int room = viewport()->width();
+  setColumnWidth(LibraryModel::Changes, kChangesWidth);
+  for (int column : kLeast) setColumnHidden(column, false);
   for (int column : kLeast)
-    if (table_->horizontalHeader()->length() > room) table_->setColumnHidden(column, true);
-  const int left = room - table_->horizontalHeader()->length();
-  if (left > 0) table_->setColumnWidth(LibraryModel::Changes, table_->columnWidth(LibraryModel::Changes) + left);
+    if (horizontalHeader()->length() > room) setColumnHidden(column, true);
+  const int left = room - horizontalHeader()->length();
+  if (left > 0) setColumnWidth(LibraryModel::Changes, columnWidth(LibraryModel::Changes) + left);
 }
 
-void LibraryTab::columnMenu(const QPoint& at) {
+void LibraryTable::columnMenu(const QPoint& at) {
   QMenu menu(this);
   for (int column = LibraryModel::Preset; column < LibraryModel::kColumns; ++column) {
-    QAction* action = menu.addAction(table_->model()->headerData(column, Qt::Horizontal).toString());
+    QAction* action = menu.addAction(model()->headerData(column, Qt::Horizontal).toString());
     action->setCheckable(true);
-    action->setChecked(!table_->isColumnHidden(column));
+    action->setChecked(!isColumnHidden(column));
     connect(action, &QAction::toggled, this, [this, column](bool on) {
       columns_chosen_ = true;
-      table_->setColumnHidden(column, !on);
+      setColumnHidden(column, !on);
     });
   }
-  menu.exec(table_->horizontalHeader()->mapToGlobal(at));
+  menu.exec(horizontalHeader()->mapToGlobal(at));
 }
 
 }  // namespace ws::app

@@ -1,7 +1,8 @@
+#include "app/pages/library/runs_model.h"
+
 #include <QDate>
 #include <algorithm>
 
-#include "app/pages/library/runs_panel.h"
 #include "app/workspace/run_library.h"
 
 namespace ws::app {

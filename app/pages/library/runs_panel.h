@@ -1,12 +1,8 @@
 // The Runs dock: every kept run; ticked ones lie over each other in every pane.
 #pragma once
-#include <QAbstractListModel>
-#include <QPointer>
-#include <QStyledItemDelegate>
 #include <QWidget>
-#include <vector>
 
-#include "app/workspace/run.h"
+#include "app/pages/library/runs_model.h"
 
 class QLabel;
 class QLineEdit;
@@ -16,38 +12,6 @@ class QPushButton;
 class QStackedWidget;
 
 namespace ws::app {
-
-class RunLibrary;
-
-enum class RunOrder { Newest, Fastest, Name };
-
-// Runs with a heading before each day.
-class RunsModel : public QAbstractListModel {
-  Q_OBJECT
- public:
-  enum Role { RunRole = Qt::UserRole, HeadingRole };
-  explicit RunsModel(RunLibrary* library, QObject* parent = nullptr);
-  int rowCount(const QModelIndex& parent = {}) const override;
-  QVariant data(const QModelIndex& index, int role) const override;
-  bool setData(const QModelIndex& index, const QVariant& value, int role) override;
-  Qt::ItemFlags flags(const QModelIndex& index) const override;
-  Run* run(const QModelIndex& index) const;
-  QModelIndex indexOf(const Run* run) const;
-  void setFilter(const QString& filter);
-  void setOrder(RunOrder order);
-  void reload();
-  void repaintLive();
-
- private:
-  struct Row {
-    QPointer<Run> run;
-    QString heading;
-  };
-  RunLibrary* library_;
-  QString filter_;
-  RunOrder order_ = RunOrder::Newest;
-  std::vector<Row> rows_;
-};
 
 class RunsPanel : public QWidget {
   Q_OBJECT

@@ -167,7 +167,11 @@ QString buffer_details(const Run& run, BufferId id) {
 }
 
 DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
-    : QWidget(parent), selection_(selection), title_(new QLabel(this)), text_(new QTextBrowser(this)) {
+    : QWidget(parent),
+      selection_(selection),
+      title_(new QLabel(this)),
+      text_(new QTextBrowser(this)),
+      ranges_(selection) {
   setAccessibleName(tr("Details"));
   text_->setAccessibleName(tr("Details of the selection"));
   text_->setFrameShape(QFrame::NoFrame);
@@ -190,6 +194,7 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
   steps_.setInterval(kStepsMs);
   connect(&steps_, &QTimer::timeout, this, &DetailsPanel::refreshSteps);
   connect(text_, &QTextBrowser::anchorClicked, this, &DetailsPanel::follow);
+  connect(&ranges_, &RangeDetails::changed, this, &DetailsPanel::refresh);
   refresh();
 }
 
@@ -201,8 +206,7 @@ void DetailsPanel::refresh() {
   if (const auto* c = selection_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
   // Beside the name: how often, and how long.
   const int letters = std::clamp((text_->viewport()->width() - 118) / 7, kFewLetters, kManyLetters);
-  sumFromFiles();
-  if (!selection_->ranges().empty()) html_ = range_details(selection_->ranges(), letters, summed_);
+  if (const QString sums = ranges_.html(letters); !selection_->ranges().empty()) html_ = sums;
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
   const bool chosen = !html_.isEmpty();
   if (!chosen)

@@ -3,8 +3,7 @@
 #include <QTextBrowser>
 #include <QTimer>
 
-#include "app/workspace/selection.h"
-#include "app/timeline/stored_search.h"
+#include "app/pages/details/range_details.h"
 
 class QLabel;
 
@@ -15,17 +14,6 @@ QString span_details(const Run& run, size_t track, const prof::Span& span);
 QString op_details(const Run& run, prof::OpTag op);
 QString name_details(const Run& run, prof::NameId name);
 QString buffer_details(const Run& run, BufferId buffer);
-// `from_file`: sums of ranges that are not all in memory, as far as they are known. `letters`: of a name, at most.
-struct SummedRange {
-  RunRange range;
-  StoredSums sums;
-  QString problem;  // why they are not known
-};
-QString range_details(const std::vector<RunRange>& ranges, int letters, const std::vector<SummedRange>& from_file = {});
-
-// Where the time of a run's newest steps went, how busy the GPU was, how late its work began, what tracing cost.
-QString step_details(const Run& run);
-
 class DetailsPanel : public QWidget {
   Q_OBJECT
  public:
@@ -40,18 +28,16 @@ class DetailsPanel : public QWidget {
  private:
   void refresh();
   void follow(const QUrl& link);
-  void sumFromFiles();
   void refreshSteps();
 
   Selection* selection_;
   QLabel* title_;
   QTextBrowser* text_;
-  QTimer soon_;   // a dragged range changes many times a second
-  QTimer steps_;  // and a live run all the time
+  QTimer soon_;   // bundles the changes of a dragged range
+  QTimer steps_;  // bundles the changes of a live run
   QString html_;
   std::vector<QPointer<Run>> runs_;
-  StoredSearch* search_ = new StoredSearch(this);
-  std::vector<SummedRange> summed_;
+  RangeDetails ranges_;
 };
 
 }  // namespace ws::app

@@ -1,14 +1,14 @@
-// Where time went: in the steps of a run, and in a range of the timeline.
+#include "app/pages/details/range_details.h"
+
 #include "app/pages/details/details_html.h"
-#include "app/pages/details/details_panel.h"
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/time_scale.h"
-#include "profiling/analysis/trace_queries.h"
+#include "app/widgets/theme.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/lod.h"
 
 namespace ws::app {
@@ -17,7 +17,7 @@ namespace {
 using namespace details;
 
 constexpr size_t kRowsOfARange = 14;
-constexpr size_t kSpansSplit = 200'000;  // of a longer range the sums alone: a drag must not wait
+constexpr size_t kSpansSplit = 200'000;  // longer ranges have sums alone: a drag must not wait
 constexpr int64_t kNewestMarks = 200;
 constexpr size_t kNewestWork = 20'000;  // spans that the delay of launches is measured on
 
@@ -31,7 +31,7 @@ bool too_long_to_split(const prof::Trace& trace, TimeRange range) {
   return count > kSpansSplit;
 }
 
-// The steps that the split is of; of a trace without marks the newest part, with about so many records of the GPU.
+// The steps that the split counts. A trace without marks gives its newest part, limited by the records of the GPU.
 TimeRange newest_work(const Run& run) {
   const prof::TimeNs end = run.arrived();
   prof::TimeNs begin = run.trace.first_time();
@@ -54,7 +54,7 @@ TimeRange newest_work(const Run& run) {
 
 QString percent(double share) { return fixed_text(share * 100, 1) + " %"; }
 
-// Narrow: the column of details may be.
+// One line even in a narrow dock.
 QString part_row(prof::Meaning meaning, const QString& name, const QString& time, double share) {
   return QString(
              "<tr><td style='white-space:nowrap'>%1%2</td><td align='right' "
@@ -63,8 +63,7 @@ QString part_row(prof::Meaning meaning, const QString& name, const QString& time
       .arg(swatch(theme().of(meaning)), name.toHtmlEscaped(), time, fixed_text(share * 100, 0), theme().quiet.name());
 }
 
-// What only a GPU's records tell. `busy`: its share of the steps, where that is known; a range may hold more than
-// steps.
+// Rows that need records of a GPU. `busy`: its share of the steps, if known; a range may hold more than steps.
 QString gpu_rows(const prof::Trace& trace, TimeRange range, std::optional<double> busy = {}) {
   const prof::Activity activity = prof::activity(trace, range.begin, range.end);
   if (activity.busy == 0) return {};
@@ -93,7 +92,7 @@ QString range_parts(const prof::Trace& trace, TimeRange range) {
   return rows;
 }
 
-// In which nothing was traced on purpose.
+// Time that was left untraced on purpose.
 prof::TimeNs untraced_in(const prof::Trace& trace, TimeRange range) {
   prof::TimeNs all = 0;
   for (const prof::Track& track : trace.tracks())
@@ -111,7 +110,7 @@ QString busy_row(prof::TimeNs busy, prof::TimeNs idle, prof::TimeNs untraced) {
   return "<tr><td colspan='3'>" + text + "</td></tr>";
 }
 
-// Of a range that was read from the run file.
+// Rows of a range that was read from the run file.
 QString stored_gpu_rows(const prof::Activity& gpu) {
   QString rows = busy_row(gpu.busy, gpu.wall - gpu.busy, gpu.untraced);
   if (gpu.busy == 0) return rows;
@@ -178,7 +177,7 @@ QString step_details(const Run& run) {
   return rest.isEmpty() ? html : html + table(rest);
 }
 
-// Of spans that are out of memory nothing is said until they were read.
+// Spans that are out of memory count only once they were read.
 QString range_details(const std::vector<RunRange>& ranges, int letters, const std::vector<SummedRange>& from_file) {
   QString html;
   for (const RunRange& part : ranges) {
@@ -207,8 +206,13 @@ QString range_details(const std::vector<RunRange>& ranges, int letters, const st
   return html;
 }
 
-// One after the other; each that is known shows at once.
-void DetailsPanel::sumFromFiles() {
+QString RangeDetails::html(int letters) {
+  sumFromFiles();
+  return selection_->ranges().empty() ? QString() : range_details(selection_->ranges(), letters, summed_);
+}
+
+// One file after the other; each answer shows at once.
+void RangeDetails::sumFromFiles() {
   const auto& ranges = selection_->ranges();
   const auto among = [](const auto& list, const RunRange& range) {
     return std::ranges::any_of(list, [&](const auto& each) {
@@ -219,7 +223,7 @@ void DetailsPanel::sumFromFiles() {
     });
   };
   std::erase_if(summed_, [&](const SummedRange& known) { return !among(ranges, known.range); });
-  search_->giveUp();
+  search_.giveUp();
   for (const RunRange& part : ranges) {
     if (!part.run || in_memory(part.run->trace, part.range) || among(summed_, part)) continue;
     const auto done = [this, part](const StoredSums& sums, size_t unread, const QString& problem) {
@@ -227,9 +231,9 @@ void DetailsPanel::sumFromFiles() {
       if (unread > 0)
         why = tr("%1 spans cannot be read: they are not in these sums.").arg(count_text(static_cast<int64_t>(unread)));
       summed_.push_back({part, sums, why});
-      refresh();
+      emit changed();
     };
-    if (search_->ask<StoredSums>(
+    if (search_.ask<StoredSums>(
             *part.run, [range = part.range](prof::StoredSpans& file) { return sums_in(file, range); }, done))
       return;
     summed_.push_back({part, {}, tr("Not known: older spans were dropped, and no run file holds them.")});

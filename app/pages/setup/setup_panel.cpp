@@ -9,13 +9,13 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
-#include "app/core/runs/data_shape.h"
 #include "app/pages/setup/field_row.h"
-#include "app/widgets/table_style.h"
-#include "app/widgets/section.h"
+#include "app/pages/setup/setup_estimate.h"
 #include "app/pages/setup/spec_json_dialog.h"
-#include "app/widgets/theme.h"
 #include "app/text/qt_text.h"
+#include "app/widgets/section.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
 #include "app/workspace/choices.h"
 
 namespace ws::app {
@@ -23,7 +23,7 @@ namespace {
 
 const char* const kGroups[] = {"Data", "Model", "Training", "Execution"};
 
-// The table's order, with Execution in the order of the window: what is most instructive first.
+// The order of the table of fields; in Execution the most instructive fields come first.
 std::vector<const Field*> fields_of(const QString& group) {
   std::vector<const Field*> found;
   for (const Field& f : fields())
@@ -173,7 +173,7 @@ QLabel* SetupPanel::addNote(Section* section) {
   return label;
 }
 
-// Numbers stand two to a line and have no room for a sentence each: the one that was looked at last has it below them.
+// Numbers stand two to a line, without room for a sentence each. The one looked at last is explained below them.
 void SetupPanel::showHint(const QString& group) {
   const FieldRow* shown = nullptr;
   for (const FieldRow* row : rows_) {
@@ -272,6 +272,49 @@ void SetupPanel::refresh() {
   updateGeometry();
   refreshNotes();
   refreshFooter();
+}
+
+void SetupPanel::refreshNotes() {
+  const SetupEstimate e(choices_->spec());
+  sections_["Data"]->setNotes(e.rows, e.data);
+  chain_->setText(e.chain);
+  estimate_->setText(e.cost);
+  estimate_->setVisible(!e.cost.isEmpty());
+  sections_["Model"]->setNotes(e.parameters, e.short_chain);
+  sections_["Training"]->setNotes(e.steps, e.training);
+  sections_["Execution"]->setNotes(executionNote(), executionNote());
+}
+
+QString SetupPanel::executionNote() const {
+  const auto in_execution = [](const std::vector<FieldChange>& changes) {
+    return std::count_if(changes.begin(), changes.end(),
+                         [](const FieldChange& c) { return field(c.key).group == "Execution"; });
+  };
+  if (other_) {
+    const auto count = in_execution(diff(*other_, choices_->spec()));
+    return count == 0   ? tr("same as %1").arg(other_letter_)
+           : count == 1 ? tr("1 differs from %1").arg(other_letter_)
+                        : tr("%1 differ from %2").arg(count).arg(other_letter_);
+  }
+  if (const auto count = in_execution(diff(choices_->preset(), choices_->spec())); count > 0) return tr("%1 changed").arg(count);
+  return choices_->preset().name.empty() ? tr("defaults") : tr("as the preset");
+}
+
+void SetupPanel::refreshFooter() {
+  const auto waiting = pending();
+  apply_->setEnabled(!waiting.empty());
+  if (!running_) {
+    const auto why = why_invalid(choices_->spec(), choices_->cuda());
+    say(why ? QString::fromStdString(*why) : tr("Valid on this machine"), why.has_value());
+    return;
+  }
+  const auto all = diff(*running_, choices_->spec()).size();
+  if (!waiting.empty())
+    say(tr("Changes apply at the next step"), false);
+  else if (all > 0)
+    say(tr("Changed for the next run"), false);
+  else
+    say(tr("As the run that trains now"), false);
 }
 
 std::vector<FieldChange> SetupPanel::pending() const {

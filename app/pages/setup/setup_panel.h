@@ -47,6 +47,7 @@ class SetupPanel : public QWidget {
   void refresh();
   void relayout(const QString& group);
   void refreshNotes();
+  QString executionNote() const;
   void refreshFooter();
   void say(const QString& message, bool problem);
   std::vector<FieldChange> pending() const;
@@ -58,7 +59,7 @@ class SetupPanel : public QWidget {
   std::map<QString, QGridLayout*> grids_;
   std::map<QString, QPushButton*> more_;
   std::map<QString, bool> show_more_;
-  std::map<QString, QLabel*> hints_;  // what the number somebody looked at last means
+  std::map<QString, QLabel*> hints_;  // explain the number that was looked at last
   std::map<QString, QString> hint_keys_;
   std::vector<FieldRow*> rows_;
   QWidget* inside_ = nullptr;  // what scrolls

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "app/pages/lab/lab_chart.h"
+#include "app/pages/lab/lab_way_style.h"
 #include "app/text/units.h"
 
 namespace ws::app {

@@ -3,7 +3,7 @@
 #include <QPainter>
 #include <algorithm>
 
-#include "app/pages/lab/lab_chart.h"
+#include "app/pages/lab/lab_way_style.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 

@@ -1,60 +1,29 @@
 #include "app/pages/lab/lab_tab.h"
 
-#include <QCheckBox>
 #include <QDir>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHeaderView>
+#include <QHBoxLayout>
 #include <QLabel>
-#include <QLineEdit>
-#include <QListWidget>
 #include <QPushButton>
 #include <QRegularExpression>
-#include <QTableWidget>
-#include <QTimer>
 #include <nlohmann/json.hpp>
 
-#include "app/widgets/pane.h"
 #include "app/pages/lab/lab_export.h"
-#include "app/pages/lab/lab_share.h"
-#include "app/pages/lab/lab_sentences.h"
 #include "app/core/lab/recorded_lab.h"
-#include "app/widgets/segmented_row.h"
+#include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
-#include "app/text/units.h"
 #include "app/workspace/run.h"
 #include "engine/executor/executor.h"
 
 namespace ws::app {
 namespace {
 
-constexpr double kClearGain = 1.05;
-
 QString fresh_path(const QString& folder, const lab::LabSpec& spec) {
   if (folder.isEmpty() || !QDir().mkpath(folder)) return {};
   const QString stamp = QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss-zzz");
   return folder + "/lab-" + QString::fromStdString(std::string(to_string(spec.operation))) + "-" + stamp + ".wsrun";
-}
-
-QString operation_title(const lab::LabSpec& spec) {
-  switch (spec.operation) {
-    case lab::Operation::MatMul:
-      return QObject::tr("Time of one matrix product");
-    case lab::Operation::Sine:
-      return QObject::tr("Time of a sine nested %1 deep").arg(spec.depth);
-    case lab::Operation::Expression:
-      return QObject::tr("Time of %1").arg(QString::fromStdString(spec.expression).left(40));
-    case lab::Operation::Add:
-      return QObject::tr("Time of one addition");
-    case lab::Operation::Reduce:
-      return QObject::tr("Time of one sum");
-    case lab::Operation::Softmax:
-      return QObject::tr("Time of one softmax");
-    case lab::Operation::Copy:
-      return QObject::tr("Time of one copy");
-  }
-  return {};
 }
 
 // "PyTorch 2.11.0+cu130" says more than a label can hold.
@@ -64,11 +33,70 @@ QString short_source(const QString& source) {
   return match.hasMatch() ? match.captured(1) : source;
 }
 
-LabAxis throughput_axis(const lab::LabResult& result) {
-  return result.spec.operation == lab::Operation::MatMul ? LabAxis::Flops : LabAxis::Bytes;
+}  // namespace
+
+LabTab::LabTab(QWidget* parent)
+    : QWidget(parent),
+      job_(new LabJob(this)),
+      torch_(new LabTorch(this)),
+      form_(new LabForm),
+      results_(new LabResults) {
+  auto* panel = new QWidget(this);
+  panel->setObjectName("panel");
+  panel->setFixedWidth(300);
+  auto* column = new QVBoxLayout(panel);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(form_, 1);
+  column->addWidget(buildFooter());
+  auto* split = new QHBoxLayout(this);
+  split->setContentsMargins(5, 5, 5, 5);
+  split->setSpacing(5);
+  split->addWidget(panel);
+  split->addWidget(results_, 1);
+  connect(job_, &LabJob::changed, this, &LabTab::showResult);
+  connect(job_, &LabJob::progressed, this, [this](int done, int of, const QString& what) {
+    state_->setText(tr("%1 of %2: %3").arg(done).arg(of).arg(what));
+  });
+  connect(job_, &LabJob::ended, this, &LabTab::jobEnded);
+  connect(torch_, &LabTorch::said, this, [this](const QString& line) { say(tr("PyTorch: %1").arg(line)); });
+  connect(torch_, &LabTorch::measured, this, [this](const lab::LabResult& result) {
+    torch_note_ = QString::fromStdString(result.message);
+    layOver(result, tr("PyTorch"));
+  });
+  connect(torch_, &LabTorch::ended, this, &LabTab::torchEnded);
+  connect(form_, &LabForm::said, this, &LabTab::say);
+  connect(form_, &LabForm::clockChosen, results_, &LabResults::setClock);
+  connect(form_, &LabForm::pageChosen, results_, &LabResults::setPage);
+  connect(form_, &LabForm::prepared, this, [this] {
+    if (!device_info().cuda) results_->setWhyNoGpu(QString::fromStdString(device_info().why_not));
+  });
+  connect(results_, &LabResults::picked, this, &LabTab::openPoint);
+  connect(results_, &LabResults::torchWanted, this, &LabTab::runTorch);
+  connect(results_, &LabResults::overlayWanted, this, &LabTab::chooseOverlay);
+  connect(results_, &LabResults::noOverlaysWanted, this, &LabTab::removeOverlays);
 }
 
-}  // namespace
+QWidget* LabTab::buildFooter() {
+  auto* footer = new QWidget(this);
+  style_ground(*footer, "footer");
+  auto* row = new QHBoxLayout(footer);
+  row->setContentsMargins(10, 6, 10, 6);
+  state_ = new QLabel(footer);
+  state_->setWordWrap(true);
+  state_->setFont(ui_font(11));
+  state_->setMinimumHeight(44);
+  run_ = new QPushButton(tr("Measure"), footer);
+  run_->setProperty("primary", true);
+  export_ = new QPushButton(tr("Export"), footer);
+  export_->setEnabled(false);
+  row->addWidget(state_, 1);
+  row->addWidget(export_);
+  row->addWidget(run_);
+  connect(run_, &QPushButton::clicked, this, [this] { job_->running() ? job_->cancel() : run(); });
+  connect(export_, &QPushButton::clicked, this, &LabTab::chooseExport);
+  return footer;
+}
 
 void LabTab::setFolder(const QString& folder) {
   folder_ = folder;
@@ -90,7 +118,7 @@ void LabTab::stop() {
 }
 
 void LabTab::run() {
-  ready();
+  form_->prepare();
   if (!elsewhere_.isEmpty()) return say(elsewhere_);
   if (torch_->running()) return say(tr("PyTorch is measuring: stop it first."));
   try {
@@ -98,7 +126,7 @@ void LabTab::run() {
     before_.clear();
     if (!job_->result().points.empty() && job_->result().spec.operation == wanted.operation)
       before_ = {{job_->result(), tr("before"), job_->path()}};
-    const QString path = record_->isChecked() ? fresh_path(folder_, wanted) : QString();
+    const QString path = form_->recordsPoints() ? fresh_path(folder_, wanted) : QString();
     job_->start(wanted, path);
     emit busyChanged(true);
     run_->setText(tr("Stop"));
@@ -121,107 +149,33 @@ void LabTab::jobEnded(const QString& problem) {
   showResult();
 }
 
+void LabTab::torchEnded(const QString& problem) {
+  results_->setTorchRunning(false);
+  emit busyChanged(false);
+  const QStringList done{tr("PyTorch's curves lie over ours."), torch_note_};
+  say(problem.isEmpty() ? done.join(' ').trimmed() : problem);
+}
+
+// Repeats the last sweep, or without one what is chosen now.
+void LabTab::runTorch() {
+  if (torch_->running()) return torch_->stop();
+  if (!elsewhere_.isEmpty()) return say(elsewhere_);
+  if (job_->running()) return say(tr("A sweep is being measured: stop it first."));
+  try {
+    const lab::LabSpec wanted = job_->result().points.empty() ? spec() : job_->result().spec;
+    torch_->start(wanted);
+  } catch (const Failure& failure) {
+    return say(QString::fromUtf8(failure.what()));
+  }
+  emit busyChanged(true);
+  results_->setTorchRunning(true);
+  say(tr("PyTorch is being started."));
+}
+
 void LabTab::showResult() {
   const std::vector<LabShown> all = shown();
-  const bool any = !all.empty();
-  const lab::LabResult none, &result = any ? all[0].result : none;
-  chart_->setShown(all);
-  throughput_->setAxis(any ? throughput_axis(result) : LabAxis::Flops);
-  throughput_->setShown(all);
-  chooseAxis();
-  if (any)
-    times_pane_->setTitle(operation_title(result.spec),
-                          clock_->value() == "events"
-                              ? tr("GPU events, median · band: 5th to 95th percentile · CPU and pitfall: host clock")
-                              : tr("median of up to %1 · band: 5th to 95th percentile").arg(result.spec.repeats));
-  export_->setEnabled(any && !job_->running());
-  clear_->setVisible(all.size() > 1);
-  showCrossovers();
-  showStory();
-  showShares();
-}
-
-void LabTab::showCrossovers() {
-  const auto all = shown();
-  auto found = all.empty() ? std::vector<lab::Crossover>{} : lab::crossovers(all[0].result);
-  const auto last_time = [&](lab::Way way) {
-    double seconds = 0;
-    int64_t size = 0;
-    for (const lab::LabPoint& p : all[0].result.points)
-      if (p.way == way && p.ok && p.size > size) size = p.size, seconds = p.median_s;
-    return seconds;
-  };
-  // Curves that lie on each other cross without meaning.
-  std::erase_if(found, [&](const lab::Crossover& c) {
-    return last_time(c.slower_below) < kClearGain * last_time(c.faster_above);
-  });
-  crossovers_->clearSpans();
-  crossovers_->setRowCount(std::max(1, static_cast<int>(found.size())));
-  if (found.empty()) {
-    auto* none = new QTableWidgetItem(all.empty() ? tr("Ways that overtake others come here")
-                                                  : tr("No way overtakes another here"));
-    none->setFlags(Qt::NoItemFlags);
-    none->setForeground(theme().quiet);
-    crossovers_->setSpan(0, 0, 1, 5);
-    return crossovers_->setItem(0, 0, none);
-  }
-  for (int row = 0; row < crossovers_->rowCount(); ++row) {
-    const lab::Crossover& c = found[static_cast<size_t>(row)];
-    const QString cells[] = {lab_short_label(c.slower_below), lab_short_label(c.faster_above), lab_size_text(c.size),
-                             time_axis_text(c.seconds * 1e6),
-                             significant_text(last_time(c.slower_below) / last_time(c.faster_above)) + "×"};
-    for (int column = 0; column < 5; ++column) {
-      auto* item = new QTableWidgetItem(cells[column]);
-      item->setToolTip(cells[column]);
-      if (column > 1) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-      crossovers_->setItem(row, column, item);
-    }
-  }
-}
-
-// The page of the chosen sweep, and below it what this machine measured.
-void LabTab::showStory() {
-  const auto all = shown();
-  QStringList lines;
-  if (!page_.isEmpty()) lines << page_;
-  if (!all.empty()) lines << lab_findings(all[0].result);
-  if (ready_ && all.empty() && !device_info().cuda)
-    lines << tr("The CPU's curves can be measured here. The GPU's are missing: %1")
-                 .arg(QString::fromStdString(device_info().why_not));
-  if (lines.isEmpty())
-    lines << tr(
-        "Each point is checked against the CPU in float64; one that rounding does not explain is wrong, and is not "
-        "drawn. Dashed curves are pitfalls: they are shown so that "
-        "you know them. A click on a point opens the timeline of its calls.");
-  story_title_->setText(lab_headline(all.empty() ? lab::LabResult{} : all[0].result));
-  story_->setText(lines.join("\n\n"));
-  bool recorded = false;
-  if (!all.empty() && !all[0].path.isEmpty())
-    for (const lab::LabPoint& p : all[0].result.points)
-      recorded = recorded || (p.way == lab::Way::GpuUnsynced && p.recorded.steps > 0);
-  to_timeline_->setVisible(recorded && !job_->running());
-}
-
-// At the cursor, else at the largest size.
-void LabTab::showShares() {
-  const auto all = shown();
-  std::optional<int64_t> size = chart_->cursorPoint();
-  if (!size && !all.empty())
-    for (const lab::LabPoint& p : all[0].result.points)
-      if (p.ok && (!size || p.size > *size)) size = p.size;
-  if (all.empty() || !size) {
-    shares_pane_->setTitle(tr("Copies and compute"), {});
-    return shares_->setShares({}, lab::Operation::MatMul);
-  }
-  shares_pane_->setTitle(tr("Copies and compute"),
-                         tr("of one call at N = %1").arg(lab_size_text(static_cast<double>(*size))));
-  shares_->setShares(lab_shares(all[0].result, *size), all[0].result.spec.operation);
-}
-
-void LabTab::setCursorSize(double size) {
-  chart_->setCursorSize(size);
-  throughput_->setCursorSize(size);
-  showShares();
+  results_->setShown(all, job_->running());
+  export_->setEnabled(!all.empty() && !job_->running());
 }
 
 void LabTab::openPoint(const LabPick& pick) {
@@ -251,7 +205,7 @@ bool LabTab::openResult(const QString& path) {
   return true;
 }
 
-// `fallback`: its name where the result does not say where it is from.
+// `fallback`: the name of a result that does not say where it is from.
 void LabTab::layOver(lab::LabResult result, const QString& fallback) {
   const QString source = QString::fromStdString(result.source);
   opened_.push_back({std::move(result), source.isEmpty() ? fallback : short_source(source), {}});
@@ -283,7 +237,7 @@ void LabTab::exportTo(const QString& path) {
   const auto all = shown();
   if (all.empty()) return;
   try {
-    write_chart(lab_picture(*chart_, all[0].result), path);
+    write_chart(lab_picture(*chart(), all[0].result), path);
     say(tr("Written: %1").arg(QFileInfo(path).fileName()));
   } catch (const Failure& failure) {
     say(QString::fromUtf8(failure.what()));
@@ -294,17 +248,22 @@ void LabTab::chooseExport() {
   const auto all = shown();
   if (all.empty()) return;
   try {
-    if (const QString done = ask_and_write(this, lab_picture(*chart_, all[0].result)); !done.isEmpty()) say(done);
+    if (const QString done = ask_and_write(this, lab_picture(*chart(), all[0].result)); !done.isEmpty()) say(done);
   } catch (const Failure& failure) {
     say(QString::fromUtf8(failure.what()));
   }
+}
+
+void LabTab::removeOverlays() {
+  opened_.clear(), ticked_.clear(), before_.clear();
+  showResult();
 }
 
 void LabTab::chooseOverlay() {
   const QString path = QFileDialog::getOpenFileName(this, tr("Lay a result over this one"), folder_,
                                                     tr("Results of the laboratory or of PyTorch's script (*.json)"));
   if (!path.isEmpty() && !openResult(path))
-    say(tr("%1 is no result of the laboratory.").arg(QFileInfo(path).fileName()));
+    say(tr("%1 is not a laboratory result. Choose a sweep saved as .json.").arg(QFileInfo(path).fileName()));
 }
 
 void LabTab::say(const QString& sentence) {

@@ -1,23 +1,27 @@
-// The left side of the laboratory: what to run, over which sizes, in which ways, how to measure.
+#include "app/pages/lab/lab_form.h"
+
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
 #include <QDialogButtonBox>
+#include <QEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QPainter>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSpinBox>
 #include <QVBoxLayout>
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
-#include "app/pages/lab/lab_tab.h"
 #include "app/core/lab/shipped_labs.h"
-#include "app/widgets/table_style.h"
+#include "app/pages/lab/lab_way_style.h"
 #include "app/widgets/section.h"
 #include "app/widgets/segmented_row.h"
+#include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "engine/executor/executor.h"
 
@@ -74,37 +78,23 @@ QWidget* both(QWidget* a, const QString& between, QWidget* b) {
   return row;
 }
 
-}  // namespace
+constexpr size_t kMostSizes = 200;
 
-QIcon lab_way_icon(lab::Way way) {
-  QPixmap picture(52, 20);
-  picture.fill(Qt::transparent);
-  picture.setDevicePixelRatio(2);
-  QPainter painter(&picture);
-  painter.setPen(lab_pen(way, 2.2));
-  painter.drawLine(0, 5, 26, 5);
-  painter.end();
-  return QIcon(picture);
+// Large powers of two are easier to read as such.
+QString size_written(int64_t size) {
+  const auto bits = static_cast<uint64_t>(size);
+  return size >= 1 << 16 && std::has_single_bit(bits) ? "2^" + QString::number(std::countr_zero(bits))
+                                                      : QString::number(size);
 }
 
-QWidget* LabTab::buildSetup() {
-  auto* panel = new QWidget(this);
-  panel->setObjectName("panel");
-  panel->setFixedWidth(300);
-  auto* column = new QVBoxLayout(panel);
+}  // namespace
+
+LabForm::LabForm(QWidget* parent) : QWidget(parent) {
+  auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  presets_ = new QComboBox(panel);
-  presets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  presets_->addItem(tr("Own choices"));
-  for (const ShippedLab& shipped : shipped_labs())
-    presets_->addItem(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
-  connect(presets_, &QComboBox::activated, this, [this] { loadPreset(presets_->currentData().toString()); });
-  auto* head = labelled(tr("Experiment"), presets_);
-  head->layout()->setContentsMargins(12, 4, 8, 4);
-  style_ground(*head, "header");
-  column->addWidget(head);
-  auto* scroll = new QScrollArea(panel);
+  column->addWidget(buildHead());
+  auto* scroll = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -121,11 +111,35 @@ QWidget* LabTab::buildSetup() {
   sections->addStretch(1);
   scroll->setWidget(inside);
   column->addWidget(scroll, 1);
-  column->addWidget(buildFooter());
-  return panel;
 }
 
-void LabTab::buildOperations(QVBoxLayout* column) {
+QWidget* LabForm::buildHead() {
+  presets_ = new QComboBox(this);
+  presets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  presets_->addItem(tr("Own choices"));
+  for (const ShippedLab& shipped : shipped_labs())
+    presets_->addItem(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
+  connect(presets_, &QComboBox::activated, this, [this] { loadPreset(presets_->currentData().toString()); });
+  auto* head = labelled(tr("Experiment"), presets_);
+  head->layout()->setContentsMargins(12, 4, 8, 4);
+  style_ground(*head, "header");
+  return head;
+}
+
+bool LabForm::recordsPoints() const { return record_->isChecked(); }
+
+void LabForm::prepare() {
+  if (std::exchange(prepared_, true)) return;
+  connect(operations_, &QListWidget::currentRowChanged, this, &LabForm::operationChosen);
+  operations_->setCurrentRow(0);
+  if (!device_info().cuda) {
+    missing_->setText(tr("Not here: %1").arg(QString::fromStdString(device_info().why_not)));
+    missing_->show();
+  }
+  emit prepared();
+}
+
+void LabForm::buildOperations(QVBoxLayout* column) {
   auto* section = new Section(tr("Operation"), this);
   operations_ = new QListWidget(section);
   operations_->setAccessibleName(tr("Operation"));
@@ -147,7 +161,7 @@ void LabTab::buildOperations(QVBoxLayout* column) {
   auto* source = new QPushButton(tr("CUDA source…"), section);
   source->setProperty("small", true);
   source->setToolTip(tr("What the one kernel looks like that is compiled from it"));
-  connect(source, &QPushButton::clicked, this, &LabTab::showSource);
+  connect(source, &QPushButton::clicked, this, &LabForm::showSource);
   expression_row_ = labelled(tr("of x and y"), expression_);
   depth_row_ = labelled(tr("depth"), depth_);
   source_row_ = labelled(tr("one kernel"), source);
@@ -156,7 +170,7 @@ void LabTab::buildOperations(QVBoxLayout* column) {
   column->addWidget(section);
 }
 
-void LabTab::buildSizes(QVBoxLayout* column) {
+void LabForm::buildSizes(QVBoxLayout* column) {
   auto* section = new Section(tr("Sizes"), this);
   from_ = new QLineEdit("16", section);
   from_->setAccessibleName(tr("N from"));
@@ -182,11 +196,11 @@ void LabTab::buildSizes(QVBoxLayout* column) {
   for (QWidget* row : {range_row_, custom_row_, labelled(tr("points"), spacing_), shape_row_})
     section->body()->addWidget(row);
   column->addWidget(section);
-  connect(spacing_, &SegmentedRow::picked, this, &LabTab::spacingChosen);
+  connect(spacing_, &SegmentedRow::picked, this, &LabForm::spacingChosen);
   spacingChosen();
 }
 
-void LabTab::buildWays(QVBoxLayout* column) {
+void LabForm::buildWays(QVBoxLayout* column) {
   auto* section = new Section(tr("Ways of running"), this);
   auto* box = new QWidget(section);
   auto* list = new QVBoxLayout(box);
@@ -209,7 +223,7 @@ void LabTab::buildWays(QVBoxLayout* column) {
   column->addWidget(section);
 }
 
-void LabTab::buildMeasure(QVBoxLayout* column) {
+void LabForm::buildMeasure(QVBoxLayout* column) {
   auto* section = new Section(tr("Measurement"), this);
   repeats_ = new QSpinBox(section);
   repeats_->setAccessibleName(tr("repeats"));
@@ -222,6 +236,9 @@ void LabTab::buildMeasure(QVBoxLayout* column) {
   for (QSpinBox* count : {repeats_, warm_up_}) count->setButtonSymbols(QAbstractSpinBox::NoButtons);
   clock_ = new SegmentedRow(tr("clock"), {{"host", tr("host")}, {"events", tr("GPU events")}}, section);
   clock_->setValue("host");
+  connect(clock_, &SegmentedRow::picked, this, [this](const QString& clock) {
+    emit clockChosen(clock == "events" ? LabClock::Events : LabClock::Host);
+  });
   clock_->setToolTip(
       tr("Host: what a caller waits. GPU events: marks on the stream, without the launch; the CPU and what "
          "is not synchronised stay with the host's clock."));
@@ -239,7 +256,7 @@ void LabTab::buildMeasure(QVBoxLayout* column) {
   column->addWidget(section);
 }
 
-void LabTab::buildLimits() {
+void LabForm::buildLimits() {
   const auto number = [this](const QString& name, double most, int decimals, const QString& tip) {
     auto* box = new QDoubleSpinBox(this);
     box->setAccessibleName(name);
@@ -253,52 +270,19 @@ void LabTab::buildLimits() {
   const lab::LabSpec usual;
   seconds_ = number(tr("seconds a point"), 3600, 2, tr("A point is repeated no more after this many seconds."));
   longest_ = number(tr("longest call"), 3600, 2, tr("A curve ends where one call takes more seconds than this."));
-  seed_ = number(tr("seed"), 9e15, 0, tr("Of the numbers that are computed on; every way gets the same."));
+  seed_ = number(tr("seed"), 9e15, 0, tr("Seed of the input values. All ways use the same inputs."));
   seconds_->setValue(usual.seconds_per_point);
   longest_->setValue(usual.longest_call_s);
   seed_->setValue(static_cast<double>(usual.seed));
 }
 
-QWidget* LabTab::buildFooter() {
-  auto* footer = new QWidget(this);
-  style_ground(*footer, "footer");
-  auto* row = new QHBoxLayout(footer);
-  row->setContentsMargins(10, 6, 10, 6);
-  state_ = new QLabel(footer);
-  state_->setWordWrap(true);
-  state_->setFont(ui_font(11));
-  state_->setMinimumHeight(44);
-  run_ = new QPushButton(tr("Measure"), footer);
-  run_->setProperty("primary", true);
-  export_ = new QPushButton(tr("Export"), footer);
-  export_->setEnabled(false);
-  row->addWidget(state_, 1);
-  row->addWidget(export_);
-  row->addWidget(run_);
-  connect(run_, &QPushButton::clicked, this, [this] { job_->running() ? job_->cancel() : run(); });
-  connect(export_, &QPushButton::clicked, this, &LabTab::chooseExport);
-  return footer;
-}
-
-void LabTab::ready() {
-  if (ready_) return;
-  ready_ = true;
-  connect(operations_, &QListWidget::currentRowChanged, this, &LabTab::operationChosen);
-  operations_->setCurrentRow(0);
-  if (!device_info().cuda) {
-    missing_->setText(tr("Not here: %1").arg(QString::fromStdString(device_info().why_not)));
-    missing_->show();
-  }
-  showStory();
-}
-
-void LabTab::spacingChosen() {
+void LabForm::spacingChosen() {
   const bool custom = spacing_->value() == "custom";
   range_row_->setVisible(!custom);
   custom_row_->setVisible(custom);
 }
 
-void LabTab::showSource() {
+void LabForm::showSource() {
   try {
     const lab::Expression e = operation() == lab::Operation::Sine
                                   ? lab::Expression::nested_sine(depth_->value())
@@ -318,8 +302,130 @@ void LabTab::showSource() {
     column->addWidget(buttons);
     dialog.exec();
   } catch (const Failure& failure) {
-    say(QString::fromUtf8(failure.what()));
+    emit said(QString::fromUtf8(failure.what()));
   }
+}
+
+lab::Operation LabForm::operation() const {
+  return static_cast<lab::Operation>(operations_->currentItem()->data(Qt::UserRole).toInt());
+}
+
+// Offers only the ways that fit the operation and can run here.
+void LabForm::operationChosen() {
+  const lab::Operation wanted = operation();
+  const bool product = wanted == lab::Operation::MatMul, gpu = device_info().cuda;
+  expression_row_->setVisible(wanted == lab::Operation::Expression);
+  depth_row_->setVisible(wanted == lab::Operation::Sine);
+  source_row_->setVisible(wanted == lab::Operation::Expression || wanted == lab::Operation::Sine);
+  shape_row_->setVisible(product);
+  const auto possible = lab::ways_of(wanted);
+  for (auto& [way, check] : ways_) {
+    const bool fits = std::find(possible.begin(), possible.end(), way) != possible.end(),
+               here = !lab::info(way).gpu || gpu;
+    check->setVisible(fits);
+    check->setEnabled(here);
+    check->setChecked(fits && here && way != lab::Way::GpuCold);
+  }
+  from_->setText(product ? "16" : "2^10");
+  to_->setText(product ? (gpu ? "4096" : "1024") : gpu ? "2^26" : "2^22");
+}
+
+std::vector<int64_t> LabForm::chosenSizes() const {
+  std::vector<int64_t> sizes;
+  if (spacing_->value() == "custom") {
+    for (const QString& part : custom_->text().split(',', Qt::SkipEmptyParts))
+      sizes.push_back(lab::size_of_text(part.toStdString()));
+    if (sizes.empty()) throw Failure("sizes: name at least one");
+  } else {
+    const int64_t from = lab::size_of_text(from_->text().toStdString()),
+                  to = lab::size_of_text(to_->text().toStdString());
+    if (to < from) throw Failure("sizes: the second must not be smaller than the first");
+    const double factor = spacing_->value() == "root" ? std::sqrt(2.0) : 2.0;
+    for (int i = 0; sizes.empty() || sizes.back() < to; ++i) {
+      const auto size = static_cast<int64_t>(std::llround(static_cast<double>(from) * std::pow(factor, i)));
+      if (size > to) break;
+      if (sizes.empty() || size > sizes.back()) sizes.push_back(size);
+    }
+  }
+  if (sizes.size() > kMostSizes) throw Failure("sizes: more than 200");
+  return sizes;
+}
+
+lab::LabSpec LabForm::spec() const {
+  lab::LabSpec spec;
+  spec.operation = operation();
+  spec.name = lab::to_string(spec.operation);
+  spec.expression = expression_->text().toStdString();
+  spec.depth = depth_->value();
+  if (spec.operation == lab::Operation::MatMul) spec.m = m_->value(), spec.k = k_->value();
+  spec.repeats = repeats_->value();
+  spec.warm_up = warm_up_->value();
+  spec.seconds_per_point = seconds_->value();
+  spec.longest_call_s = longest_->value();
+  spec.seed = static_cast<uint64_t>(seed_->value());
+  spec.cold_cache = cold_cache_->isChecked();
+  if (spec.operation == lab::Operation::Expression) lab::Expression::parse(spec.expression);
+  spec.sizes = chosenSizes();
+  for (const auto& [way, check] : ways_)
+    if (check->isVisibleTo(this) && check->isChecked()) spec.ways.push_back(way);
+  if (spec.ways.empty()) throw Failure("ways: tick at least one");
+  return spec;
+}
+
+void LabForm::setSpec(const lab::LabSpec& spec) {
+  prepare();
+  for (int row = 0; row < operations_->count(); ++row)
+    if (operations_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(spec.operation))
+      operations_->setCurrentRow(row);
+  expression_->setText(QString::fromStdString(spec.expression));
+  depth_->setValue(spec.depth);
+  m_->setValue(static_cast<int>(spec.m));
+  k_->setValue(static_cast<int>(spec.k));
+  repeats_->setValue(spec.repeats);
+  warm_up_->setValue(spec.warm_up);
+  seconds_->setValue(spec.seconds_per_point);
+  longest_->setValue(spec.longest_call_s);
+  seed_->setValue(static_cast<double>(spec.seed));
+  cold_cache_->setChecked(spec.cold_cache);
+  bool doubling = true;
+  for (size_t i = 1; i < spec.sizes.size(); ++i) doubling = doubling && spec.sizes[i] == 2 * spec.sizes[i - 1];
+  QStringList sizes;
+  for (int64_t size : spec.sizes) sizes << size_written(size);
+  if (!sizes.empty()) {
+    from_->setText(sizes.front());
+    to_->setText(sizes.back());
+    custom_->setText(sizes.join(", "));
+    spacing_->setValue(doubling ? "2" : "custom");
+    spacingChosen();
+  }
+  if (spec.ways.empty()) return;
+  for (const auto& [way, check] : ways_)
+    check->setChecked(check->isEnabled() && std::find(spec.ways.begin(), spec.ways.end(), way) != spec.ways.end());
+}
+
+void LabForm::loadPreset(const QString& path) {
+  QString page;
+  if (!path.isEmpty()) {
+    try {
+      const nlohmann::json object = read_lab_file(path.toStdString());
+      setSpec(lab::lab_spec_from_json(object));
+      page = QString::fromStdString(lab_page(object));
+    } catch (const std::exception& failure) {
+      emit said(QString::fromUtf8(failure.what()));
+    }
+  }
+  emit pageChosen(page);
+}
+
+void LabForm::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  prepare();
+}
+
+void LabForm::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange)
+    for (const auto& [way, check] : ways_) check->setIcon(lab_way_icon(way));
 }
 
 }  // namespace ws::app

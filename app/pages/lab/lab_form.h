@@ -1,0 +1,67 @@
+// The left side of the laboratory: what to run, over which sizes, in which ways, how to measure.
+#pragma once
+#include <QWidget>
+#include <map>
+
+#include "app/pages/lab/lab_scene.h"
+
+class QCheckBox;
+class QComboBox;
+class QDoubleSpinBox;
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QSpinBox;
+class QVBoxLayout;
+
+namespace ws::app {
+
+class SegmentedRow;
+
+class LabForm : public QWidget {
+  Q_OBJECT
+ public:
+  explicit LabForm(QWidget* parent = nullptr);
+  lab::LabSpec spec() const;  // as chosen; throws Failure for an expression or a size that is wrong
+  void setSpec(const lab::LabSpec& spec);
+  bool recordsPoints() const;
+  void prepare();  // asks the machine what it can, once
+
+ signals:
+  void prepared();
+  void clockChosen(ws::app::LabClock clock);
+  void pageChosen(const QString& text);  // of a shipped sweep; empty: own choices
+  void said(const QString& sentence);
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  QWidget* buildHead();
+  void buildOperations(QVBoxLayout* column);
+  void buildSizes(QVBoxLayout* column);
+  void buildWays(QVBoxLayout* column);
+  void buildMeasure(QVBoxLayout* column);
+  void buildLimits();
+  lab::Operation operation() const;
+  std::vector<int64_t> chosenSizes() const;
+  void operationChosen();
+  void spacingChosen();
+  void showSource();
+  void loadPreset(const QString& path);
+
+  QListWidget* operations_;
+  QLineEdit *from_, *to_, *custom_, *expression_;
+  QSpinBox *depth_, *m_, *k_, *repeats_, *warm_up_;
+  QDoubleSpinBox *seconds_, *longest_, *seed_;
+  SegmentedRow *spacing_, *clock_;
+  QCheckBox *cold_cache_, *record_;
+  QWidget *expression_row_, *depth_row_, *source_row_, *range_row_, *custom_row_, *shape_row_;
+  std::map<lab::Way, QCheckBox*> ways_;
+  QLabel* missing_;
+  QComboBox* presets_;
+  bool prepared_ = false;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,72 @@
+// What the laboratory's chart shows, as data: curves, crossovers, ceilings, and where the cursor is. Pure.
+#pragma once
+#include <QPointF>
+#include <QRectF>
+#include <QString>
+#include <optional>
+#include <vector>
+
+#include "engine/lab/lab.h"
+
+namespace ws::app {
+
+enum class LabAxis { Time, Flops, Bytes };
+enum class LabClock { Host, Events };
+
+// One result in the chart: the sweep itself, or a result laid over it.
+struct LabShown {
+  lab::LabResult result;
+  QString name;  // of an overlay: "PyTorch 2.11", "earlier 14:41"
+  QString path;  // its run file; empty: none
+};
+
+// One curve. A pitfall is dashed and takes no part in comparisons.
+struct LabCurve {
+  lab::Way way;
+  QString label, end_note;  // why it ends before the last size
+  bool pitfall = false;
+  size_t shown = 0;                               // 0: the sweep itself, then the overlays
+  std::vector<QPointF> points;                    // size, value in the axis' unit
+  std::vector<std::pair<double, double>> spread;  // 5th and 95th percentile of the clock shown; empty: not known
+  bool earlier() const { return shown > 0; }
+};
+
+struct LabPick {
+  size_t shown = 0;
+  lab::Way way{};
+  int64_t size = 0;
+  bool operator==(const LabPick&) const = default;
+};
+
+// The plot in an area; both axes are logarithmic.
+struct LabFrame {
+  QRectF plot;
+  double x0 = 0, x1 = 1, y0 = 0, y1 = 1;  // decades
+  QPointF at(const QPointF& p) const;
+  double sizeAt(double x) const;
+};
+
+struct LabScene {
+  LabAxis axis = LabAxis::Time;
+  LabClock clock = LabClock::Host;
+  bool compact = false;          // no labels at the line ends, no crossovers
+  std::vector<LabShown> shown;   // the first is the sweep itself
+  std::optional<double> cursor;  // a size
+  std::optional<LabPick> ring;
+
+  // Made by rebuild() from what is above.
+  std::vector<LabCurve> curves;
+  std::vector<lab::Crossover> crossovers;
+  lab::Ceilings ceilings;
+  void rebuild();
+
+  LabFrame frame(const QRectF& area) const;
+  std::optional<int64_t> cursorPoint() const;  // the measured size nearest to the cursor
+  std::vector<std::pair<double, QString>> ceilingLines() const;
+  QString valueText(double value) const;
+  QString sizeTitle() const;
+};
+
+constexpr double kLabLabelWidth = 186;  // of the labels at the line ends
+
+}  // namespace ws::app

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/widgets/theme.h"
+#include "app/pages/experiments/parallel_coordinates.h"
 #include "app/text/units.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
@@ -99,7 +100,7 @@ void ExperimentChart::render(QPainter& painter, const QRectF& area) const {
     case ExperimentView::Lines:
       return renderLines(painter, area);
     case ExperimentView::Parallel:
-      return renderParallel(painter, area);
+      return ParallelCoordinates(result_, outcome_).render(painter, area);
   }
 }
 
@@ -116,7 +117,7 @@ void ExperimentChart::renderBars(QPainter& painter, const QRectF& area) const {
               group, scale);
 }
 
-// Values that lie more than ten times apart are drawn by their logarithm: the short bars would not be seen.
+// Values more than ten times apart are drawn by their logarithm: otherwise the short bars would not be seen.
 ExperimentChart::BarScale ExperimentChart::barScale() const {
   const Span all = span();
   if (all.least <= 0 || all.most / all.least <= 10) return {0, std::max(all.most, 1e-12), false};

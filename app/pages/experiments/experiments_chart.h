@@ -1,4 +1,5 @@
-// One measure of an experiment as bars (small multiples when there are two axes), as a heat map, or against size.
+// One measure of an experiment as bars (small multiples when there are two axes), as a heat map, against size, or as
+// parallel coordinates.
 #pragma once
 #include <QWidget>
 
@@ -36,13 +37,6 @@ class ExperimentChart : public QWidget {
     bool log = false;
     double share(double value) const;
   };
-  struct Coordinate {  // an upright line of the parallel coordinates
-    QString name;
-    QStringList values;        // of a choice, from below; empty: numbers
-    double low = 0, high = 1;  // of numbers
-    bool log = false;
-    std::vector<double> place;  // of each trial: 0 below, 1 above; NaN: nothing is known
-  };
   const TrialResult* trialAt(int group, int item) const;
   std::optional<Measured> at(int group, int item) const;
   Span span() const;  // of all medians
@@ -56,11 +50,6 @@ class ExperimentChart : public QWidget {
   void paintCell(QPainter& painter, const QRectF& box, int group, int item, const Span& span) const;
   void paintScale(QPainter& painter, const QRectF& box, const Span& span) const;
   void renderLines(QPainter& painter, const QRectF& area) const;
-  std::vector<Coordinate> coordinates() const;
-  Coordinate choiceCoordinate(const std::string& key) const;
-  Coordinate numberCoordinate(Outcome outcome) const;
-  void renderParallel(QPainter& painter, const QRectF& area) const;
-  void paintCoordinate(QPainter& painter, const Coordinate& line, double x, const QRectF& plot, bool last) const;
   void paintLineGrid(QPainter& painter, const QRectF& plot, const Span& decades) const;
 
   ExperimentResult result_;

@@ -4,46 +4,175 @@
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QHBoxLayout>
 #include <QLabel>
-#include <QListWidget>
 #include <QMenu>
 #include <QPainter>
 #include <QProgressBar>
 #include <QPushButton>
-#include <QRegularExpression>
+#include <QScrollArea>
 #include <QSpinBox>
-#include <QTableWidget>
+#include <QSplitter>
+#include <QVBoxLayout>
 
 #include "app/pages/experiments/experiment_dialog.h"
+#include "app/widgets/pane.h"
+#include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
-#include "app/text/units.h"
 #include "app/widgets/chart_file.h"
 #include "app/core/report/report.h"
 #include "app/workspace/training_session.h"
 #include "engine/executor/executor.h"
-#include "profiling/base/whole_file.h"
-
-#include <nlohmann/json.hpp>
 
 namespace ws::app {
 namespace {
 
-enum Column { kChoice, kTime, kSpread, kGain, kThroughput, kFirstLoss, kLastLoss, kAccuracy, kCalls, kPeak, kRuns };
+constexpr int kLeftWidth = 326;
 
-constexpr int kOwnRole = Qt::UserRole + 1;
-
-QTableWidgetItem* cell(const QString& text, bool number) {
-  auto* made = new QTableWidgetItem(text);
-  if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  return made;
-}
-
-QString number(const TrialResult& trial, Outcome outcome) {
-  const auto m = measured(trial, outcome);
-  return m ? outcome_text(outcome, m->median) : QStringLiteral("–");
+QLabel* paragraph(QWidget* parent, QVBoxLayout* column, const QFont& font) {
+  auto* label = new QLabel(parent);
+  label->setWordWrap(true);
+  label->setFont(font);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  column->addWidget(label);
+  return label;
 }
 
 }  // namespace
+
+ExperimentsTab::ExperimentsTab(TrainingSession* session, const QString& folder, QWidget* parent)
+    : QWidget(parent), session_(session), folder_(folder), job_(new ExperimentJob(this)) {
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(5, 5, 5, 5);
+  row->setSpacing(5);
+  QWidget* right = buildRight();
+  row->addWidget(buildLeft());
+  row->addWidget(right, 1);
+  connect(list_, &QListWidget::currentRowChanged, this, &ExperimentsTab::chosen);
+  connect(list_, &ExperimentList::said, this, &ExperimentsTab::said);
+  connect(job_, &ExperimentJob::began, this, [this](const QString& label, int repeat, int done, int of) {
+    state_->setText(tr("%1 of %2: %3, repeat %4").arg(done + 1).arg(of).arg(label).arg(repeat + 1));
+  });
+  connect(job_, &ExperimentJob::trained, this, [this] { readResult(), showResult(); });
+  connect(job_, &ExperimentJob::ended, this, &ExperimentsTab::ended);
+}
+
+QWidget* ExperimentsTab::buildLeft() {
+  auto* panel = new QWidget(this);
+  style_ground(*panel, "panel");
+  panel->setFixedWidth(kLeftWidth);
+  auto* column = new QVBoxLayout(panel);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  list_ = new ExperimentList(folder_ + "/own", panel);
+  column->addWidget(list_, 2);
+  auto* own = new QPushButton(theme_icon("plus"), tr("New experiment…"), panel);
+  own->setProperty("small", true);
+  connect(own, &QPushButton::clicked, this, &ExperimentsTab::makeNew);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(10, 4, 10, 6);
+  row->addWidget(own);
+  row->addStretch(1);
+  column->addLayout(row);
+  auto* page = new QWidget(panel);
+  auto* lines = new QVBoxLayout(page);
+  lines->setContentsMargins(12, 10, 12, 10);
+  lines->setSpacing(8);
+  title_ = paragraph(page, lines, ui_font(14, 600));
+  text_ = paragraph(page, lines, ui_font(12.5));
+  expect_ = paragraph(page, lines, ui_font(12.5));
+  measured_ = paragraph(page, lines, ui_font(12.5));
+  size_ = paragraph(page, lines, ui_font(11));
+  size_->setForegroundRole(QPalette::PlaceholderText);
+  lines->addStretch(1);
+  auto* scroll = new QScrollArea(panel);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setWidget(page);
+  scroll->viewport()->setAutoFillBackground(false);
+  page->setAutoFillBackground(false);
+  column->addWidget(scroll, 5);
+  column->addWidget(buildFooter());
+  return panel;
+}
+
+QWidget* ExperimentsTab::buildFooter() {
+  auto* footer = new QWidget(this);
+  style_ground(*footer, "footer");
+  auto* column = new QVBoxLayout(footer);
+  column->setContentsMargins(10, 8, 10, 8);
+  state_ = new QLabel(footer);
+  state_->setWordWrap(true);
+  state_->setFont(ui_font(11));
+  progress_ = new QProgressBar(footer);
+  progress_->setTextVisible(false);
+  progress_->setAccessibleName(tr("Progress of the experiment"));
+  auto* row = new QHBoxLayout;
+  repeats_ = new QSpinBox(footer);
+  repeats_->setRange(1, 1000);
+  repeats_->setMaximumWidth(44);
+  repeats_->setButtonSymbols(QAbstractSpinBox::NoButtons);
+  repeats_->setAccessibleName(tr("Repeats"));
+  export_ = new QPushButton(tr("Export"), footer);
+  run_ = new QPushButton(tr("Run"), footer);
+  run_->setProperty("primary", true);
+  run_->setMinimumWidth(106);  // of its longest text
+  row->addWidget(new QLabel(tr("Repeats"), footer));
+  row->addWidget(repeats_);
+  row->addStretch(1);
+  row->addWidget(export_);
+  row->addWidget(run_);
+  column->addWidget(state_);
+  column->addWidget(progress_);
+  column->addLayout(row);
+  connect(run_, &QPushButton::clicked, this, [this] { running() ? stop() : run(); });
+  connect(export_, &QPushButton::clicked, this, &ExperimentsTab::chooseExport);
+  connect(repeats_, &QSpinBox::valueChanged, this, [this] { showState(); });
+  return footer;
+}
+
+QWidget* ExperimentsTab::buildRight() {
+  auto* picture = new Pane(tr("Result"), this);
+  picture->setTitle(tr("Result"), tr("median of the repeats · line: least to most"));
+  picture->legend()->hide();
+  chart_ = new ExperimentChart(picture);
+  picture->setBody(chart_);
+  outcome_ = option_button(tr("What is shown"), picture);
+  outcome_->setText(info(Outcome::StepTime).name + ", µs");
+  auto* menu = new QMenu(outcome_);
+  for (const OutcomeInfo& o : outcomes()) {
+    const QString text = o.unit.isEmpty() ? o.name : o.name + ", " + o.unit;
+    menu->addAction(text, this, [this, which = o.outcome] { showOutcome(which); });
+  }
+  outcome_->setMenu(menu);
+  view_ = option_button(tr("How it is shown"), picture);
+  view_->setText(tr("Bars"));
+  auto* views = new QMenu(view_);
+  for (const auto& [view, text] : {std::pair{ExperimentView::Bars, tr("Bars")},
+                                   {ExperimentView::HeatMap, tr("Heat map")},
+                                   {ExperimentView::Lines, tr("Against size")},
+                                   {ExperimentView::Parallel, tr("Parallel coordinates")}}) {
+    QAction* action = views->addAction(
+        text, this, [this, which = view, name = text] { chart_->setView(which), view_->setText(name); });
+    action->setData(static_cast<int>(view));
+  }
+  view_->setMenu(views);
+  picture->addOption(outcome_);
+  picture->addOption(view_);
+  auto* numbers = new Pane(tr("Numbers"), this);
+  numbers->legend()->hide();
+  table_ = new TrialTable(numbers);
+  numbers->setBody(table_);
+  connect(table_, &TrialTable::noteChanged, numbers,
+          [numbers](const QString& note) { numbers->setTitle(tr("Numbers"), note); });
+  connect(table_, &QTableWidget::cellDoubleClicked, this, &ExperimentsTab::openTrial);
+  auto* split = new QSplitter(Qt::Vertical, this);
+  split->setHandleWidth(5);
+  split->addWidget(picture);
+  split->addWidget(numbers);
+  split->setSizes({480, 320});
+  return split;
+}
 
 QString ExperimentsTab::folderOf(const ExperimentSpec& spec) const {
   return QDir(folder_).filePath(QString::fromStdString(spec.name));
@@ -51,44 +180,14 @@ QString ExperimentsTab::folderOf(const ExperimentSpec& spec) const {
 
 void ExperimentsTab::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  if (list_->count() == 0) fillList();
+  list_->fill();
   showState();
-}
-
-// One's own may have the title of a shipped one: they stand apart, each kind under its name.
-void ExperimentsTab::fillList() {
-  addHeading(tr("Shipped with Warpscope"));
-  try {
-    for (const ExperimentInfo& shipped : shipped_experiments())
-      add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
-  } catch (const std::exception& problem) {
-    emit said(QString::fromUtf8(problem.what()), true);
-  }
-  for (const QFileInfo& own : QDir(ownFolder()).entryInfoList({"*.json"}, QDir::Files, QDir::Name)) try {
-      const ExperimentSpec spec = load_experiment(own.absoluteFilePath().toStdString());
-      add(QString::fromStdString(spec.title), own.absoluteFilePath(), true);
-    } catch (const std::exception& problem) {
-      emit said(QString::fromUtf8(problem.what()), true);
-    }
-  if (list_->count() > 1) list_->setCurrentRow(1);
 }
 
 bool ExperimentsTab::add(const ExperimentSpec& spec) {
   if (running()) return emit said(tr("An experiment is training: stop it first."), true), false;
-  QString name = QString::fromStdString(spec.title).toLower().replace(QRegularExpression("[^a-z0-9]+"), "-");
-  if (name.isEmpty() || name == "-") name = "experiment";
-  QDir().mkpath(ownFolder());
-  QString path = ownFolder() + "/" + name + ".json";
-  for (int i = 2; QFileInfo::exists(path); ++i) path = QString("%1/%2-%3.json").arg(ownFolder(), name).arg(i);
-  ExperimentSpec kept = spec;
-  kept.name = QFileInfo(path).completeBaseName().toStdString();
-  if (kept.title.empty()) kept.title = kept.name;
-  try {
-    prof::write_whole(path.toStdString(), to_json(kept).dump(2) + "\n");
-  } catch (const std::exception& problem) {
-    return emit said(QString::fromUtf8(problem.what()), true), false;
-  }
-  return open(path);
+  const QString path = list_->keep(spec);
+  return !path.isEmpty() && open(path);
 }
 
 void ExperimentsTab::makeNew() {
@@ -96,33 +195,11 @@ void ExperimentsTab::makeNew() {
   if (dialog.exec() == QDialog::Accepted) add(dialog.spec());
 }
 
-void ExperimentsTab::addHeading(const QString& text) {
-  auto* item = new QListWidgetItem(text, list_);
-  item->setFlags(Qt::NoItemFlags);
-  item->setFont(ui_font(11, 600));
-}
-
-void ExperimentsTab::add(const QString& title, const QString& path, bool own) {
-  const bool first_own = own && (list_->count() == 0 || !list_->item(list_->count() - 1)->data(kOwnRole).toBool());
-  if (first_own) addHeading(tr("Your own"));
-  auto* item = new QListWidgetItem(title.isEmpty() ? QFileInfo(path).completeBaseName() : title, list_);
-  item->setData(Qt::UserRole, path);
-  item->setData(kOwnRole, own);
-  item->setToolTip((own ? tr("Your own: %1") : tr("Shipped with Warpscope: %1")).arg(path));
-}
-
 bool ExperimentsTab::open(const QString& path) {
   try {
     const ExperimentSpec spec = load_experiment(path.toStdString());
     if (running()) return emit said(tr("An experiment is training: stop it first."), true), true;
-    if (list_->count() == 0) fillList();
-    const QFileInfo wanted(path);
-    for (int row = 0; row < list_->count(); ++row)
-      if (const QString known = list_->item(row)->data(Qt::UserRole).toString();
-          known == path || (!known.isEmpty() && QFileInfo(known) == wanted))
-        return list_->setCurrentRow(row), true;
-    add(QString::fromStdString(spec.title), path, true);
-    list_->setCurrentRow(list_->count() - 1);
+    list_->select(QString::fromStdString(spec.title), path);
     return true;
   } catch (const std::exception&) {
     return false;
@@ -130,11 +207,10 @@ bool ExperimentsTab::open(const QString& path) {
 }
 
 void ExperimentsTab::chosen() {
-  const QListWidgetItem* item = list_->currentItem();
-  if (!item || running() || item->data(Qt::UserRole).toString().isEmpty()) return;
+  if (running() || list_->path().isEmpty()) return;
   known_ = false;
   try {
-    spec_ = load_experiment(item->data(Qt::UserRole).toString().toStdString());
+    spec_ = load_experiment(list_->path().toStdString());
     trials_ = trials_of(spec_, device_info().cuda);
     known_ = true;
   } catch (const std::exception& problem) {
@@ -154,11 +230,12 @@ void ExperimentsTab::chosen() {
 
 void ExperimentsTab::showOutcome(Outcome outcome) {
   chart_->setOutcome(outcome);
+  table_->setOutcome(outcome);
   const OutcomeInfo& about = info(outcome);
   outcome_->setText(about.unit.isEmpty() ? about.name : about.name + ", " + about.unit);
 }
 
-// What an earlier evening left in the folder stands there at once; else the choices, without numbers.
+// Shows earlier results of the folder at once, or else the choices without numbers.
 void ExperimentsTab::readResult() {
   result_ = {};
   result_.spec = spec_;
@@ -185,10 +262,10 @@ void ExperimentsTab::run() {
   showResult();
 }
 
-// More repeats than are there: a complete result goes on too.
+// True if more repeats are asked for than a complete result has: it goes on too.
 bool ExperimentsTab::wantsMore() const { return repeats_->value() > result_.spec.repeats; }
 
-// A complete result is put aside, not thrown away.
+// Puts a complete result aside instead of throwing it away.
 void ExperimentsTab::keepEarlier() {
   const QString folder = folderOf(spec_);
   QDir().rename(folder, folder + QDateTime::currentDateTime().toString("-yyyyMMdd-HHmmss"));
@@ -206,51 +283,8 @@ void ExperimentsTab::showResult() {
   const std::string sentence = measured_text(result_);
   measured_->setVisible(!sentence.empty());
   measured_->setText(tr("<b>Measured on this machine</b> %1").arg(QString::fromStdString(sentence).toHtmlEscaped()));
-  double first = 0;
-  table_->clearSpans();
-  table_->setRowCount(static_cast<int>(result_.trials.size()));
-  for (int row = 0; row < table_->rowCount(); ++row) {
-    const TrialResult& trial = result_.trials[static_cast<size_t>(row)];
-    if (const auto time = measured(trial, Outcome::StepTime); time && first == 0) first = time->median;
-    fillRow(row, trial, first);
-  }
-  fitColumns();
+  table_->setResult(result_);
   showState();
-}
-
-void ExperimentsTab::fillRow(int row, const TrialResult& trial, double first) {
-  table_->setItem(row, kChoice, cell(QString::fromStdString(trial.trial.label), false));
-  table_->item(row, kChoice)->setToolTip(QString::fromStdString(trial.trial.label));
-  const QString state = state_of(trial);
-  if (!state.isEmpty()) {
-    table_->setItem(row, kTime, cell(state, false));
-    table_->item(row, kTime)->setToolTip(state);
-    table_->setSpan(row, kTime, 1, kRuns);
-    return;
-  }
-  const auto time = measured(trial, Outcome::StepTime);
-  table_->setItem(row, kTime, cell(number(trial, Outcome::StepTime), true));
-  const QString spread =
-      time && time->runs > 1 ? fixed_text(time->least, 1) + " – " + fixed_text(time->most, 1) : QStringLiteral("–");
-  table_->setItem(row, kSpread, cell(spread, true));
-  table_->item(row, kTime)->setToolTip(tr("Least to most of %1 runs: %2 µs").arg(trial.runs.size()).arg(spread));
-  table_->setItem(
-      row, kGain,
-      cell(time && time->median > 0 ? fixed_text(first / time->median, 2) + "×" : QStringLiteral("–"), true));
-  const std::pair<Column, Outcome> rest[] = {{kThroughput, Outcome::Throughput}, {kFirstLoss, Outcome::FirstLoss},
-                                             {kLastLoss, Outcome::FinalLoss},    {kAccuracy, Outcome::Accuracy},
-                                             {kCalls, Outcome::DriverCalls},     {kPeak, Outcome::Peak}};
-  for (const auto& [column, outcome] : rest) table_->setItem(row, column, cell(number(trial, outcome), true));
-  table_->setItem(row, kRuns, cell(QString::number(trial.runs.size()), true));
-  table_->item(row, kChoice)->setToolTip(allNumbers(row));
-}
-
-// Also those whose column has no room.
-QString ExperimentsTab::allNumbers(int row) const {
-  QStringList lines{table_->item(row, kChoice)->text()};
-  for (int column = kTime; column <= kRuns; ++column)
-    lines << columnTitle(column, false) + ": " + table_->item(row, column)->text();
-  return lines.join('\n');
 }
 
 void ExperimentsTab::showState() {
@@ -258,8 +292,7 @@ void ExperimentsTab::showState() {
   int done = 0;
   for (const TrialResult& t : result_.trials) done += static_cast<int>(t.runs.size());
   const int of = known_ ? trainings(result_.spec, trials_) : 0;
-  const QListWidgetItem* item = list_->currentItem();
-  const QString whose = item && item->data(kOwnRole).toBool() ? tr("Your own") : tr("Shipped with Warpscope");
+  const QString whose = list_->own() ? tr("Your own") : tr("Shipped with Warpscope");
   size_->setText(known_
                      ? tr("%1 · %2 choices, %3 trainings here in shuffled order").arg(whose).arg(trials_.size()).arg(of)
                      : QString());

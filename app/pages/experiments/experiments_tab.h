@@ -4,27 +4,26 @@
 #include <functional>
 #include <vector>
 
+#include "app/pages/experiments/experiment_list.h"
 #include "app/pages/experiments/experiments_chart.h"
 #include "app/pages/experiments/experiments_job.h"
+#include "app/pages/experiments/trial_table.h"
 
 class QLabel;
-class QListWidget;
 class QProgressBar;
 class QPushButton;
 class QSpinBox;
-class QTableWidget;
 
 namespace ws::app {
 
-class Pane;
 class TrainingSession;
 
 class ExperimentsTab : public QWidget {
   Q_OBJECT
  public:
   ExperimentsTab(TrainingSession* session, const QString& folder, QWidget* parent = nullptr);
-  QListWidget* list() const { return list_; }
-  QTableWidget* table() const { return table_; }
+  ExperimentList* list() const { return list_; }
+  TrialTable* table() const { return table_; }
   ExperimentChart* chart() const { return chart_; }
   QSpinBox* repeats() const { return repeats_; }
   QPushButton* runButton() const { return run_; }
@@ -44,27 +43,17 @@ class ExperimentsTab : public QWidget {
 
  protected:
   void showEvent(QShowEvent*) override;
-  bool eventFilter(QObject* object, QEvent* event) override;  // of the table's width
 
  private:
   QWidget* buildLeft();
   QWidget* buildFooter();
   QWidget* buildRight();
-  void fillList();
-  void addHeading(const QString& text);
-  void add(const QString& title, const QString& path, bool own);
   void makeNew();
-  QString ownFolder() const { return folder_ + "/own"; }
   void chosen();
   void showOutcome(Outcome outcome);
   void readResult();
   void showResult();
   void showState();
-  void fitColumns();
-  static QString columnTitle(int column, bool two_lines);
-  int widthOfNumbers(int column) const;
-  QString allNumbers(int row) const;
-  void fillRow(int row, const TrialResult& trial, double first);
   void ended(const QString& problem);
   QString folderOf(const ExperimentSpec& spec) const;
   bool wantsMore() const;
@@ -80,14 +69,13 @@ class ExperimentsTab : public QWidget {
   ExperimentResult result_;
   std::vector<Trial> trials_;
   bool known_ = false;  // spec_ was read
-  Pane* numbers_ = nullptr;
-  QListWidget* list_;
+  ExperimentList* list_;
   QLabel *title_, *text_, *expect_, *measured_, *size_, *state_;
   QSpinBox* repeats_;
   QProgressBar* progress_;
   QPushButton *run_, *export_, *outcome_, *view_;
   ExperimentChart* chart_;
-  QTableWidget* table_;
+  TrialTable* table_;
 };
 
 }  // namespace ws::app

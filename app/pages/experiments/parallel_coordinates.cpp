@@ -1,13 +1,13 @@
-// Parallel coordinates of an experiment: an upright line a choice or measure, a thread through them a trial.
+#include "app/pages/experiments/parallel_coordinates.h"
+
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
-#include "app/pages/experiments/experiments_chart.h"
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
@@ -30,7 +30,7 @@ QColor between(const QColor& a, const QColor& b, double share) {
 
 }  // namespace
 
-ExperimentChart::Coordinate ExperimentChart::choiceCoordinate(const std::string& key) const {
+ParallelCoordinates::Coordinate ParallelCoordinates::choiceCoordinate(const std::string& key) const {
   Coordinate line;
   line.name = QString::fromUtf8(field(key).label.data());
   std::vector<int> at;
@@ -44,7 +44,7 @@ ExperimentChart::Coordinate ExperimentChart::choiceCoordinate(const std::string&
   return line;
 }
 
-ExperimentChart::Coordinate ExperimentChart::numberCoordinate(Outcome outcome) const {
+ParallelCoordinates::Coordinate ParallelCoordinates::numberCoordinate(Outcome outcome) const {
   Coordinate line;
   const OutcomeInfo& about = info(outcome);
   line.name = about.unit.isEmpty() ? about.name : about.name + ", " + about.unit;
@@ -67,8 +67,8 @@ ExperimentChart::Coordinate ExperimentChart::numberCoordinate(Outcome outcome) c
   return line;
 }
 
-// The choices, then what they brought; measures that nothing has are left out.
-std::vector<ExperimentChart::Coordinate> ExperimentChart::coordinates() const {
+// The choices, then their results. Leaves out measures that no trial has.
+std::vector<ParallelCoordinates::Coordinate> ParallelCoordinates::coordinates() const {
   std::vector<Coordinate> lines;
   for (const std::string& key : varied_keys(result_)) lines.push_back(choiceCoordinate(key));
   std::vector<Outcome> order{Outcome::DriverCalls, Outcome::Peak, Outcome::FirstLoss, Outcome::Accuracy,
@@ -83,7 +83,7 @@ std::vector<ExperimentChart::Coordinate> ExperimentChart::coordinates() const {
   return lines;
 }
 
-void ExperimentChart::paintCoordinate(QPainter& painter, const Coordinate& line, double x, const QRectF& plot,
+void ParallelCoordinates::paintCoordinate(QPainter& painter, const Coordinate& line, double x, const QRectF& plot,
                                       bool last) const {
   painter.setPen(QPen(theme().strong_border, 1));
   painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
@@ -112,7 +112,7 @@ void ExperimentChart::paintCoordinate(QPainter& painter, const Coordinate& line,
   for (int i = 0; i < line.values.size(); ++i) write(line.values.size() < 2 ? 0.5 : i / steps, line.values[i]);
 }
 
-void ExperimentChart::renderParallel(QPainter& painter, const QRectF& area) const {
+void ParallelCoordinates::render(QPainter& painter, const QRectF& area) const {
   const std::vector<Coordinate> lines = coordinates();
   const QRectF plot = area.adjusted(80, 40, -130, -18);
   if (lines.size() < 2) return;

@@ -1,0 +1,89 @@
+#include "app/pages/experiments/experiment_list.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QRegularExpression>
+#include <nlohmann/json.hpp>
+
+#include "app/widgets/theme.h"
+#include "profiling/base/whole_file.h"
+
+namespace ws::app {
+namespace {
+constexpr int kPathRole = Qt::UserRole, kOwnRole = Qt::UserRole + 1;
+}
+
+ExperimentList::ExperimentList(const QString& own_folder, QWidget* parent)
+    : QListWidget(parent), own_folder_(own_folder) {
+  setAccessibleName(tr("Experiments"));
+  setMinimumHeight(176);
+  setStyleSheet("QListWidget { padding-left: 7px; } QListWidget::item { height: 24px; }");
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+}
+
+// One's own may have the title of a shipped one, so each kind stands under a heading.
+void ExperimentList::fill() {
+  if (count() > 0) return;
+  addHeading(tr("Shipped with Warpscope"));
+  try {
+    for (const ExperimentInfo& shipped : shipped_experiments())
+      add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
+  }
+  for (const QFileInfo& own : QDir(own_folder_).entryInfoList({"*.json"}, QDir::Files, QDir::Name)) try {
+      const ExperimentSpec spec = load_experiment(own.absoluteFilePath().toStdString());
+      add(QString::fromStdString(spec.title), own.absoluteFilePath(), true);
+    } catch (const std::exception& problem) {
+      emit said(QString::fromUtf8(problem.what()), true);
+    }
+  if (count() > 1) setCurrentRow(1);
+}
+
+QString ExperimentList::keep(const ExperimentSpec& spec) {
+  QString name = QString::fromStdString(spec.title).toLower().replace(QRegularExpression("[^a-z0-9]+"), "-");
+  if (name.isEmpty() || name == "-") name = "experiment";
+  QDir().mkpath(own_folder_);
+  QString path = own_folder_ + "/" + name + ".json";
+  for (int i = 2; QFileInfo::exists(path); ++i) path = QString("%1/%2-%3.json").arg(own_folder_, name).arg(i);
+  ExperimentSpec kept = spec;
+  kept.name = QFileInfo(path).completeBaseName().toStdString();
+  if (kept.title.empty()) kept.title = kept.name;
+  try {
+    prof::write_whole(path.toStdString(), to_json(kept).dump(2) + "\n");
+  } catch (const std::exception& problem) {
+    return emit said(QString::fromUtf8(problem.what()), true), QString();
+  }
+  return path;
+}
+
+void ExperimentList::select(const QString& title, const QString& wanted) {
+  fill();
+  for (int row = 0; row < count(); ++row)
+    if (const QString known = item(row)->data(kPathRole).toString();
+        known == wanted || (!known.isEmpty() && QFileInfo(known) == QFileInfo(wanted)))
+      return setCurrentRow(row);
+  add(title, wanted, true);
+  setCurrentRow(count() - 1);
+}
+
+QString ExperimentList::path() const { return currentItem() ? currentItem()->data(kPathRole).toString() : QString(); }
+
+bool ExperimentList::own() const { return currentItem() && currentItem()->data(kOwnRole).toBool(); }
+
+void ExperimentList::addHeading(const QString& text) {
+  auto* item = new QListWidgetItem(text, this);
+  item->setFlags(Qt::NoItemFlags);
+  item->setFont(ui_font(11, 600));
+}
+
+void ExperimentList::add(const QString& title, const QString& path, bool own) {
+  const bool first_own = own && (count() == 0 || !item(count() - 1)->data(kOwnRole).toBool());
+  if (first_own) addHeading(tr("Your own"));
+  auto* item = new QListWidgetItem(title.isEmpty() ? QFileInfo(path).completeBaseName() : title, this);
+  item->setData(kPathRole, path);
+  item->setData(kOwnRole, own);
+  item->setToolTip((own ? tr("Your own: %1") : tr("Shipped with Warpscope: %1")).arg(path));
+}
+
+}  // namespace ws::app

@@ -1,0 +1,149 @@
+#include "app/pages/experiments/trial_table.h"
+
+#include <QHeaderView>
+
+#include "app/text/units.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+namespace {
+
+enum Column { kChoice, kTime, kSpread, kGain, kThroughput, kFirstLoss, kLastLoss, kAccuracy, kCalls, kPeak, kRuns };
+
+constexpr int kNumberWidth = 92, kSpreadWidth = 116, kRunsWidth = 50, kChoiceWidth = 216, kLeastChoice = 120;
+// The least important columns go first.
+constexpr Column kLeastFirst[] = {kRuns, kCalls, kPeak, kLastLoss, kThroughput, kFirstLoss, kGain};
+
+Column column_of(Outcome outcome) {
+  constexpr Column kColumns[] = {kTime, kThroughput, kFirstLoss, kLastLoss, kAccuracy, kCalls, kPeak};
+  return kColumns[static_cast<size_t>(outcome)];  // in the order of the outcomes
+}
+
+QString column_title(int column, bool two_lines) {
+  using Q = QObject;
+  const QString titles[] = {Q::tr("choice"),       Q::tr("µs a step"),  Q::tr("spread"),    Q::tr("gain"),
+                            Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("last loss"), Q::tr("accuracy, %"),
+                            Q::tr("driver calls"), Q::tr("peak, MiB"),  Q::tr("runs")};
+  QString title = titles[column];
+  if (const auto space = title.lastIndexOf(' '); two_lines && space > 0) title[space] = '\n';
+  return title;
+}
+
+QTableWidgetItem* cell(const QString& text, bool number) {
+  auto* made = new QTableWidgetItem(text);
+  if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  return made;
+}
+
+QString number(const TrialResult& trial, Outcome outcome) {
+  const auto m = measured(trial, outcome);
+  return m ? outcome_text(outcome, m->median) : QStringLiteral("–");
+}
+
+}  // namespace
+
+TrialTable::TrialTable(QWidget* parent) : QTableWidget(0, kRuns + 1, parent) {
+  style_table(*this, tr("Numbers of the experiment"));
+  horizontalHeader()->setMinimumSectionSize(24);
+}
+
+void TrialTable::setResult(const ExperimentResult& result) {
+  double first = 0;
+  clearSpans();
+  setRowCount(static_cast<int>(result.trials.size()));
+  for (int row = 0; row < rowCount(); ++row) {
+    const TrialResult& trial = result.trials[static_cast<size_t>(row)];
+    if (const auto time = measured(trial, Outcome::StepTime); time && first == 0) first = time->median;
+    fillRow(row, trial, first);
+  }
+  fitColumns();
+}
+
+void TrialTable::setOutcome(Outcome outcome) {
+  outcome_ = outcome;
+  fitColumns();
+}
+
+void TrialTable::resizeEvent(QResizeEvent* event) {
+  fitColumns();
+  QTableWidget::resizeEvent(event);
+}
+
+void TrialTable::fillRow(int row, const TrialResult& trial, double first) {
+  setItem(row, kChoice, cell(QString::fromStdString(trial.trial.label), false));
+  item(row, kChoice)->setToolTip(QString::fromStdString(trial.trial.label));
+  const QString state = state_of(trial);
+  if (!state.isEmpty()) {
+    setItem(row, kTime, cell(state, false));
+    item(row, kTime)->setToolTip(state);
+    setSpan(row, kTime, 1, kRuns);
+    return;
+  }
+  const auto time = measured(trial, Outcome::StepTime);
+  setItem(row, kTime, cell(number(trial, Outcome::StepTime), true));
+  const QString spread =
+      time && time->runs > 1 ? fixed_text(time->least, 1) + " – " + fixed_text(time->most, 1) : QStringLiteral("–");
+  setItem(row, kSpread, cell(spread, true));
+  item(row, kTime)->setToolTip(tr("Least to most of %1 runs: %2 µs").arg(trial.runs.size()).arg(spread));
+  setItem(
+      row, kGain,
+      cell(time && time->median > 0 ? fixed_text(first / time->median, 2) + "×" : QStringLiteral("–"), true));
+  for (const Outcome outcome : {Outcome::Throughput, Outcome::FirstLoss, Outcome::FinalLoss, Outcome::Accuracy,
+                                Outcome::DriverCalls, Outcome::Peak})
+    setItem(row, column_of(outcome), cell(number(trial, outcome), true));
+  setItem(row, kRuns, cell(QString::number(trial.runs.size()), true));
+  item(row, kChoice)->setToolTip(allNumbers(row));
+}
+
+// Every number of the row, also of hidden columns.
+QString TrialTable::allNumbers(int row) const {
+  QStringList lines{item(row, kChoice)->text()};
+  for (int column = kTime; column <= kRuns; ++column)
+    lines << column_title(column, false) + ": " + item(row, column)->text();
+  return lines.join('\n');
+}
+
+// Nothing scrolls sideways. In a narrow table titles take two lines, columns are as wide as their numbers, and spreads
+// move into the tooltips of the times. If that is not enough, the least important columns move into the tooltips of
+// the choices.
+void TrialTable::fitColumns() {
+  const int room = viewport()->width(),
+            roomy = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
+  const bool narrow = room < roomy;
+  QHeaderView& header = *horizontalHeader();
+  header.setFixedHeight(narrow ? 36 : 24);
+  header.setTextElideMode(narrow ? Qt::ElideNone : Qt::ElideRight);  // eliding takes two lines for one
+  int left = room;
+  for (int column = 1; column < columnCount(); ++column) {
+    setHorizontalHeaderItem(column, new QTableWidgetItem(column_title(column, narrow)));
+    setColumnHidden(column, narrow && column == kSpread);
+    if (isColumnHidden(column)) continue;
+    setColumnWidth(column, narrow                    ? widthOfNumbers(column)
+                                   : column == kSpread ? kSpreadWidth
+                                   : column == kRuns   ? kRunsWidth
+                                                             : kNumberWidth);
+    left -= columnWidth(column);
+  }
+  int hidden = 0;
+  for (const int column : kLeastFirst) {
+    if (left >= kLeastChoice || column == column_of(outcome_)) continue;
+    left += columnWidth(column), ++hidden;
+    setColumnHidden(column, true);
+  }
+  setHorizontalHeaderItem(0, new QTableWidgetItem(column_title(0, narrow)));
+  setColumnWidth(0, narrow ? std::max(kLeastChoice, left) : kChoiceWidth);
+  emit noteChanged(hidden > 0 ? tr("%1 more in the tooltips of the choices").arg(hidden)
+                              : tr("double-click opens a run of the choice"));
+}
+
+int TrialTable::widthOfNumbers(int column) const {
+  const QFontMetrics plain(ui_font(12));
+  int width = horizontalHeader()->sectionSizeHint(column) + 6;  // which leaves out some of its frame
+  for (int row = 0; row < rowCount(); ++row)
+    if (const auto* shown = item(row, column); shown && columnSpan(row, column) == 1)
+      width = std::max(width, plain.horizontalAdvance(shown->text()) + 17);
+  return width;
+}
+
+}  // namespace ws::app

@@ -24,9 +24,7 @@ double CurveData::xOf(double step, double wall) const {
   return run_->stepsPerEpoch() > 0 ? step / run_->stepsPerEpoch() : 0;
 }
 
-double CurveData::xOfStep(double step) const {
-  return xOf(step, static_cast<double>(run_->timeOfStep(step)) * 1e-9);
-}
+double CurveData::xOfStep(double step) const { return xOf(step, static_cast<double>(run_->timeOfStep(step)) * 1e-9); }
 
 double CurveData::stepOf(double x) const {
   if (x_ == XAxis::Step) return x;

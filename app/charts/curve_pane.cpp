@@ -349,8 +349,8 @@ void CurvePane::scaleAxes() {
   bool found = false;
   for (const CurveData& curve : curves_)
     for (const MinMaxSeries* series : {&curve.shown(), measure_ == Gauge::Loss ? &curve.test()
-                                                      : curve.test().empty()    ? &curve.smooth()
-                                                                              : nullptr}) {
+                                                       : curve.test().empty()  ? &curve.smooth()
+                                                                               : nullptr}) {
       double a = 0, b = 0;
       if (!series || !series->range(x.lower, x.upper, a, b, log_y_)) continue;
       low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
@@ -449,7 +449,8 @@ QString CurvePane::emptyText() const {
   if (measure_ == Gauge::Accuracy &&
       std::all_of(curves_.begin(), curves_.end(), [](const CurveData& c) { return c.run()->regression(); }))
     return tr("A line has no accuracy: look at the loss");
-  if (std::all_of(curves_.begin(), curves_.end(), [](const CurveData& c) { return c.run()->loaded && !c.run()->live(); }))
+  if (std::all_of(curves_.begin(), curves_.end(),
+                  [](const CurveData& c) { return c.run()->loaded && !c.run()->live(); }))
     return measure_ == Gauge::Memory     ? tr("No memory was recorded")
            : measure_ == Gauge::Accuracy ? tr("No test was recorded")
            : measure_ == Gauge::Loss     ? tr("No loss was recorded")

@@ -10,9 +10,9 @@ struct DriverPoint {
   double step, wall_s;  // the end of a stretch of steps
   double calls, us;     // of one step in it
 };
-// Of a program that marks no steps: the calls that were recorded, by the steps that were found. Empty without either.
+// Allocator calls per step. A program that marks no steps gets the steps that were found. Empty if there are none.
 std::vector<DriverPoint> driver_calls_over(const Run& run);
-// Whether nobody but the driver counts this run's calls.
+// True if only driver callbacks counted the calls of this run.
 bool counted_by_driver_alone(const Run& run);
 
 }  // namespace ws::app

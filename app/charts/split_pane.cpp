@@ -240,7 +240,7 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   painter.fillRect(QRectF(10, top, width() - 20, 1), theme().border);
   const double room = height() - top - 6;
   const auto rows = static_cast<double>(table_.rows.size());
-  // Where the rows would stand too tight the sum is left out: it stands at the end of each bar.
+  // Rows that would be too tight leave the sum out: each bar has it at its end.
   const bool with_sum = room / (rows + 1.3) >= kTightRow;
   const double pitch = std::clamp(room / (rows + (with_sum ? 1.3 : 0)), 11.0, 21.0);
   for (const SplitRow& row : table_.rows) {

@@ -18,8 +18,8 @@ QString short_kernel_name(const std::string& name);
 QString short_call_name(const QString& call);  // "cudaMallocAsync" → "malloc"
 
 using Measure = std::function<double(const QString&)>;
-// The longest of {full, short, layer} that fits with 4 px each side; an ellipsis only over 62 px and with 6 letters
-// kept; else nothing.
+// The longest of {full, short, layer} that fits with 4 px on each side. From 62 px on it may end in an ellipsis after at
+// least 6 letters. Empty if nothing fits.
 QString fitting_label(const BlockNames& names, double width, const Measure& measure);
 
 // The op's line for the card and the panels: "gemm dW1 = xᵀ·dz1", or empty.

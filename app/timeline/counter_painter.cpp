@@ -83,7 +83,7 @@ void CounterPainter::paint(QPainter& painter, const TimelineGeometry& geometry, 
 }
 
 void CounterPainter::paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted,
-                                 bool area) {
+                                bool area) {
   const TimeRange range = model_.runRange(run, g_->range);
   const auto y = [&](double value) { return band.bottom() - std::clamp(value / top, 0.0, 1.0) * band.height(); };
   QPainterPath path;

@@ -22,7 +22,7 @@ struct LaneSettings {
   QStringList order;                     // lane keys that a person moved, in their order
   QString filter;                        // words that a lane's title or group must contain
   bool small = false;                    // lower lanes; copies join their stream
-  bool quiet_rows = false;               // rows with next to nothing in them: each for itself, not folded into one
+  bool quiet_rows = false;               // almost empty rows stand each for itself, not folded into one
 };
 
 enum class LaneKind { Group, Spans, Counter, Memory };

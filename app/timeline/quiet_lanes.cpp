@@ -1,4 +1,4 @@
-// Which rows of a run hold next to nothing, and the one row that they share.
+// Finds the almost empty rows of a run and folds them into one row.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,5 @@
-// Asks a run's file, on a thread of its own, what the trace in memory cannot answer: a search must not end, nor a sum
-// be short, because blocks are out of memory. The newest question wins.
+// Asks a run's file, on another thread, what the trace in memory cannot answer: searches and sums must cover blocks that
+// are out of memory. The newest question wins.
 #pragma once
 #include <QCoreApplication>
 #include <QObject>
@@ -16,7 +16,7 @@
 
 namespace ws::app {
 
-// A span as it is in a file, with what its numbers mean: those of the trace in memory may be others.
+// A span of a file with its names as text: the numbers of names differ from those of the trace in memory.
 struct StoredHit {
   prof::TrackKind kind{};
   std::string track, group, name;
@@ -28,7 +28,7 @@ std::optional<StoredHit> hit_of(prof::StoredSpans& file, const std::optional<pro
 std::optional<size_t> track_of(const prof::Trace& trace, const prof::Track& like);
 std::optional<prof::FoundSpan> found_in(prof::Trace& trace, const StoredHit& hit);  // none: it has no such row
 
-// Blocks of the range in every row that `wanted` accepts, or in all.
+// True if every row that `wanted` accepts has all blocks of the range in memory.
 bool in_memory(const prof::Trace& trace, TimeRange range, const std::function<bool(const prof::Track&)>& wanted = {});
 
 // What lies in a range, by row and name.
@@ -45,7 +45,7 @@ struct StoredSums {
     std::vector<StoredSum> sums;  // largest first
   };
   std::vector<Row> rows;
-  std::optional<prof::Activity> gpu;  // where a file was asked, and it has work of a GPU
+  std::optional<prof::Activity> gpu;  // set if a file was asked and has work of a GPU
 };
 StoredSums sums_in(prof::StoredSpans& file, TimeRange range);
 StoredSums sums_in(const prof::Trace& trace, TimeRange range);  // of what is in memory
@@ -60,8 +60,8 @@ class StoredSearch : public QObject {
     asked_ = nullptr;
   }
 
-  // False: no file holds the run. `done` gets the answer and how many spans could not be read; where there is no
-  // answer, why.
+  // Returns false if no file holds the run. `done` gets the answer, how many spans could not be read, and the problem
+  // if there is no answer.
   template <class Answer>
   bool ask(const Run& run, std::function<Answer(prof::StoredSpans&)> work,
            std::function<void(const Answer&, size_t unread, const QString& problem)> done) {

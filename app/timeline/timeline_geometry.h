@@ -21,7 +21,9 @@ struct TimelineGeometry {
     return {range, static_cast<double>(gutter), static_cast<double>(std::max(1, size.width() - gutter))};
   }
   int laneY(const Lane& lane) const { return top() + lane.y - scroll; }
-  int laneAt(const std::vector<Lane>& lanes, int y) const { return y < top() ? -1 : lane_at(lanes, y - top() + scroll); }
+  int laneAt(const std::vector<Lane>& lanes, int y) const {
+    return y < top() ? -1 : lane_at(lanes, y - top() + scroll);
+  }
 };
 
 }  // namespace ws::app

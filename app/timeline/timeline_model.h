@@ -5,11 +5,11 @@
 #include <memory>
 #include <optional>
 
-#include "app/workspace/run.h"
 #include "app/timeline/lane_layout.h"
-#include "profiling/analysis/memory_curves.h"
-#include "app/workspace/time_cursor.h"
 #include "app/timeline/time_scale.h"
+#include "app/workspace/run.h"
+#include "app/workspace/time_cursor.h"
+#include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
@@ -67,8 +67,8 @@ class TimelineModel : public QObject {
   void setNote(size_t mark, const QString& note);
   void removeMark(size_t mark);
 
-  // Moves the shared range to the newest steps of the run that trains, as far as all their records are in; nothing
-  // while Follow is off.
+  // Moves the shared range to the newest steps of the run that trains whose records are all in. Does nothing while
+  // Follow is off.
   void follow();
   int leader() const;           // the run that trains, else the first; −1: there is none
   TimeRange firstLook() const;  // what to show when nobody chose a range yet: a few steps

@@ -102,9 +102,9 @@ void TimelineOverlay::paintOverview() {
   const Run* run = model_->run(0);
   p_->setFont(ui_font(11));
   p_->setPen(t.quiet);
-  p_->drawText(
-      QRect(10, 0, g_->gutter - 14, strip.height()), Qt::AlignVCenter,
-      (g_->gutter < 140 ? QObject::tr("run, %1") : QObject::tr("whole run, %1")).arg(span_time(overview_range_.length())));
+  p_->drawText(QRect(10, 0, g_->gutter - 14, strip.height()), Qt::AlignVCenter,
+               (g_->gutter < 140 ? QObject::tr("run, %1") : QObject::tr("whole run, %1"))
+                   .arg(span_time(overview_range_.length())));
   const prof::Trace& marks = run->marks();
   for (size_t i = 0; i < marks.tracks().size(); ++i) {
     if (marks.tracks()[i].kind != prof::TrackKind::Steps) continue;
@@ -116,8 +116,8 @@ void TimelineOverlay::paintOverview() {
     for (const auto& rect : rects) {
       const double high = std::max(2.0, std::min(1.0, step_time(rect, ns_per_px) / top) * plot.height());
       p_->fillRect(QRectF(plot.left() + std::floor(rect.x0), plot.bottom() + 1 - high,
-                              std::max(1.0F, rect.x1 - rect.x0 - 0.5F), high),
-                       colour);
+                          std::max(1.0F, rect.x1 - rect.x0 - 0.5F), high),
+                   colour);
     }
   }
   const TimeScale scale = overviewScale();
@@ -142,8 +142,7 @@ void TimelineOverlay::paintRuler() {
   const QFont font = ui_font(11);
   p_->setFont(font);
   p_->setPen(t.quiet);
-  draw_number(*p_, QRectF(10, y, g_->gutter - 14, band.height()), Qt::AlignVCenter | Qt::AlignLeft,
-              ticks.base_text);
+  draw_number(*p_, QRectF(10, y, g_->gutter - 14, band.height()), Qt::AlignVCenter | Qt::AlignLeft, ticks.base_text);
   const auto cursor = model_->cursor()->cursor();
   const double under = cursor ? scale.x(*cursor) : -1000;
   for (const auto& tick : ticks.ticks) {
@@ -177,8 +176,7 @@ void TimelineOverlay::paintCursor() {
   p_->drawLine(QPointF(x, g_->top()), QPointF(x, g_->size.height()));
   const Ruler ticks = ruler(g_->scale(), kTickGap);
   flag(*p_, x, TimelineGeometry::kOverview + 1,
-       offset_time(*cursor - ticks.base, std::max<prof::TimeNs>(1, ticks.step / 100)), t.text, t.base,
-       g_->plot());
+       offset_time(*cursor - ticks.base, std::max<prof::TimeNs>(1, ticks.step / 100)), t.text, t.base, g_->plot());
 }
 
 void TimelineOverlay::paintRange() {
@@ -213,9 +211,9 @@ void TimelineOverlay::paintSameOp(const Lane& lane, int run, const prof::Span* s
       const bool same =
           rect.count == 1 && ((op != prof::kNoOp && rect.span.op == op) || (name && rect.span.name == *name));
       if (!same || (span && rect.span.start == span->start)) continue;
-      p_->fillRect(QRectF(std::floor(g_->gutter + rect.x0), y - 2,
-                              std::max(2.0, std::round(double(rect.x1 - rect.x0))), 2),
-                       theme().text);
+      p_->fillRect(
+          QRectF(std::floor(g_->gutter + rect.x0), y - 2, std::max(2.0, std::round(double(rect.x1 - rect.x0))), 2),
+          theme().text);
     }
   }
 }
@@ -225,8 +223,7 @@ void TimelineOverlay::paintSelection() {
   p_->setClipRect(g_->plot());
   jump_.reset();
   if (const auto* op = selection_->get<OpChoice>())
-    for (const Lane& lane : model_->lanes())
-      paintSameOp(lane, model_->indexOf(op->run), nullptr, op->op, std::nullopt);
+    for (const Lane& lane : model_->lanes()) paintSameOp(lane, model_->indexOf(op->run), nullptr, op->op, std::nullopt);
   if (const auto* name = selection_->get<NameChoice>())
     for (const Lane& lane : model_->lanes())
       paintSameOp(lane, model_->indexOf(name->run), nullptr, prof::kNoOp, name->name);
@@ -236,8 +233,7 @@ void TimelineOverlay::paintSelection() {
     const prof::Trace& trace = chosen->run->trace;
     const bool has_op = chosen->span.op != prof::kNoOp;
     for (const Lane& lane : model_->lanes())
-      paintSameOp(lane, run, &chosen->span, chosen->span.op,
-                  has_op ? std::nullopt : std::optional(chosen->span.name));
+      paintSameOp(lane, run, &chosen->span, chosen->span.op, has_op ? std::nullopt : std::optional(chosen->span.name));
     const QRectF box = painter_->spanBox(run, chosen->track, chosen->span, *g_);
     if (!box.isEmpty()) {
       p_->setBrush(Qt::NoBrush);
@@ -270,8 +266,7 @@ void TimelineOverlay::paintConnector(const QRectF& call, const QRectF& kernel) {
   const double back = call_below ? 5 : -5;
   p_->setBrush(theme().text);
   p_->setRenderHint(QPainter::Antialiasing);
-  p_->drawPolygon(
-      QPolygonF{QPointF(kx, to - back / 2), QPointF(kx - 3.5, to + back), QPointF(kx + 3.5, to + back)});
+  p_->drawPolygon(QPolygonF{QPointF(kx, to - back / 2), QPointF(kx - 3.5, to + back), QPointF(kx + 3.5, to + back)});
   p_->setRenderHint(QPainter::Antialiasing, false);
 }
 
@@ -300,8 +295,8 @@ void TimelineOverlay::paintMarks() {
     if (!g_->range.contains(mark.time)) continue;
     const double x = std::round(g_->scale().x(mark.time));
     p_->fillRect(QRectF(x, g_->top() - 6, 1, g_->size.height()), t.focus);
-    flag(*p_, x + 8, TimelineGeometry::kOverview + 2,
-         mark.note.isEmpty() ? QStringLiteral("●") : mark.note.left(24), t.focus, t.base, g_->plot());
+    flag(*p_, x + 8, TimelineGeometry::kOverview + 2, mark.note.isEmpty() ? QStringLiteral("●") : mark.note.left(24),
+         t.focus, t.base, g_->plot());
   }
 }
 
@@ -318,9 +313,9 @@ void TimelineOverlay::paintEmpty() {
   const bool filtered = !model_->settings().filter.isEmpty();
   const bool traced = model_->runCount() > 0;
   p_->drawText(g_->plot(), Qt::AlignCenter,
-                   filtered ? QObject::tr("No lane matches “%1”.").arg(model_->settings().filter)
-                   : traced ? QObject::tr("No spans yet: they appear here when the run is traced.")
-                            : QObject::tr("Train, or tick a run at the right, to see its kernels and calls here."));
+               filtered ? QObject::tr("No lane matches “%1”.").arg(model_->settings().filter)
+               : traced ? QObject::tr("No spans yet: they appear here when the run is traced.")
+                        : QObject::tr("Train, or tick a run at the right, to see its kernels and calls here."));
 }
 
 }  // namespace ws::app

@@ -79,8 +79,7 @@ std::optional<TimelinePainter::Hit> TimelinePainter::hitAt(QPoint at, const Time
     if (const double y = at.y() - hit.box.top(); y < row.top || y > row.top + row.height) continue;
     for (float reach : {0.5F, 2.5F}) {  // a thin block is hit from beside it as well
       const auto& all = rects(lane, *track, geometry);
-      auto it =
-          std::partition_point(all.begin(), all.end(), [&](const LodRect& r) { return r.x0 <= x + reach; });
+      auto it = std::partition_point(all.begin(), all.end(), [&](const LodRect& r) { return r.x0 <= x + reach; });
       if (it == all.begin() || std::max((it - 1)->x1, (it - 1)->x0 + 1) + reach < x) continue;
       hit.track = *track, hit.rect = *(it - 1);
       return hit;
@@ -248,10 +247,11 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
 int64_t TimelinePainter::stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const {
   if (span.step == 0) return 1;
   const prof::Span* next = nullptr;
-  prof::for_each_span(track, span.end(), span.end() + static_cast<prof::TimeNs>(span.duration) + 1, [&](const prof::Span& s) {
-    if (s.start >= span.end()) next = &s;
-    return next == nullptr;
-  });
+  prof::for_each_span(track, span.end(), span.end() + static_cast<prof::TimeNs>(span.duration) + 1,
+                      [&](const prof::Span& s) {
+                        if (s.start >= span.end()) next = &s;
+                        return next == nullptr;
+                      });
   if (next) return std::max<int64_t>(1, int64_t{next->step} - int64_t{span.step});
   const bool last = !track.blocks.empty() && track.blocks.back().reach <= span.end();
   const Run* run = model_.run(lane.run);

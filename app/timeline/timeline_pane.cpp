@@ -12,8 +12,8 @@
 #include <QShortcut>
 #include <climits>
 
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {
@@ -136,8 +136,9 @@ void TimelinePane::buildFind() {
   row->addWidget(close);
   const auto hide = [this] { find_bar_->hide(), view_->setFocus(); };
   connect(close, &QPushButton::clicked, this, hide);
-  connect(find_, &QLineEdit::returnPressed, this,
-          [this] { view_->search()->find(find_->text(), !(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier)); });
+  connect(find_, &QLineEdit::returnPressed, this, [this] {
+    view_->search()->find(find_->text(), !(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier));
+  });
   auto* escape =
       new QShortcut(QKeySequence(Qt::Key_Escape), find_bar_, nullptr, nullptr, Qt::WidgetWithChildrenShortcut);
   connect(escape, &QShortcut::activated, this, hide);

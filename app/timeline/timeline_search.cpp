@@ -41,7 +41,8 @@ QString searched_text(const QString& problem) {
                            : QObject::tr("Only what is in memory was searched: %1").arg(problem);
 }
 bool too_many_to_walk(const prof::Trace& trace) {
-  return std::ranges::any_of(trace.tracks(), [](const prof::Track& t) { return is_stream(t) && t.spans > prof::kWalkLimit; });
+  return std::ranges::any_of(trace.tracks(),
+                             [](const prof::Track& t) { return is_stream(t) && t.spans > prof::kWalkLimit; });
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ void TimelineSearch::nextSame(bool forward) {
 }
 
 void TimelineSearch::askNextSame(Run* run, const prof::Track& track, const prof::Span& span,
-                               std::optional<prof::FoundSpan> known, bool forward, const QString& none) {
+                                 std::optional<prof::FoundSpan> known, bool forward, const QString& none) {
   const std::string name = run->trace.name(span.name);
   const prof::TimeNs until = known ? known->span.start : forward ? kEver : -kEver;
   prof::Track like;
@@ -102,8 +103,8 @@ void TimelineSearch::askNextSame(Run* run, const prof::Track& track, const prof:
 }
 
 void TimelineSearch::askFile(Run* run, const QString& what, std::optional<prof::FoundSpan> known, const QString& none,
-                           StoredQuestion ask, const std::function<void(int run, const prof::FoundSpan& found)>& show,
-                           const std::function<bool(const prof::Span& a, const prof::Span& b)>& better) {
+                             StoredQuestion ask, const std::function<void(int run, const prof::FoundSpan& found)>& show,
+                             const std::function<bool(const prof::Span& a, const prof::Span& b)>& better) {
   const auto answered = [=, this, run = QPointer<Run>(run)](const std::optional<StoredHit>& hit, size_t unread,
                                                             const QString& problem) {
     const int index = run ? model_->indexOf(run) : -1;
@@ -284,7 +285,7 @@ bool TimelineSearch::find(const QString& text, bool forward) {
 }
 
 void TimelineSearch::askFound(Run* run, const QString& text, prof::TimeNs from, std::optional<prof::FoundSpan> known,
-                            bool forward) {
+                              bool forward) {
   const auto ask = [text, from, forward](prof::StoredSpans& file) {
     const prof::Trace& trace = file.trace();
     const Named named(trace, text);

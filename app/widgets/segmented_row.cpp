@@ -75,7 +75,7 @@ void Segment::focusOutEvent(QFocusEvent* event) {
   QAbstractButton::focusOutEvent(event);
   emit left();
 }
-// Also called by the group to switch the value before off.
+// The group calls this too, to switch the earlier value off.
 void Segment::nextCheckState() {
   if (isChecked() || !blocked_) QAbstractButton::nextCheckState();
 }

@@ -34,7 +34,7 @@ struct Theme {
 const Theme& theme();                               // the current one
 void set_theme(QApplication& app, ThemeName name);  // palette and style sheet; widgets get a PaletteChange event
 
-// While it lives painting uses this theme, whatever the window's: for pictures on paper.
+// Painting uses this theme as long as the object lives, whatever the theme of the window: for pictures on paper.
 class PaintTheme {
  public:
   explicit PaintTheme(ThemeName name);

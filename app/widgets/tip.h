@@ -6,7 +6,7 @@
 
 namespace ws::app {
 
-// Whether the event asks for a tooltip; then it is shown. `text_at` says what stands at a place, nothing: no tooltip.
+// True if the event asks for a tooltip, which is then shown. `text_at` returns the text at a place; empty: no tooltip.
 template <class TextAt>
 bool showed_tip(QEvent* event, QWidget* widget, const TextAt& text_at) {
   if (event->type() != QEvent::ToolTip) return false;

@@ -1,9 +1,9 @@
 #include "app/pages/details/details_html.h"
 
 #include "app/core/runs/plan_times.h"
-#include "app/widgets/theme.h"
-#include "app/timeline/block_label.h"
 #include "app/text/units.h"
+#include "app/timeline/block_label.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app::details {
 

@@ -4,15 +4,15 @@
 #include <QLabel>
 #include <QVBoxLayout>
 
-#include "app/pages/details/details_html.h"
-#include "app/widgets/table_style.h"
 #include "app/core/runs/plan_times.h"
-#include "app/widgets/theme.h"
+#include "app/pages/details/details_html.h"
 #include "app/text/units.h"
-#include "app/workspace/card_limits.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/hover_card.h"
 #include "app/timeline/time_scale.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+#include "app/workspace/card_limits.h"
 #include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
@@ -204,7 +204,7 @@ void DetailsPanel::refresh() {
   if (const auto* c = selection_->get<OpChoice>()) html_ = op_details(*c->run, c->op);
   if (const auto* c = selection_->get<NameChoice>()) html_ = name_details(*c->run, c->name);
   if (const auto* c = selection_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
-  // Beside the name: how often, and how long.
+  // The rest of the line is for count and time.
   const int letters = std::clamp((text_->viewport()->width() - 118) / 7, kFewLetters, kManyLetters);
   if (const QString sums = ranges_.html(letters); !selection_->ranges().empty()) html_ = sums;
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
@@ -235,7 +235,7 @@ void DetailsPanel::setRuns(const std::vector<Run*>& runs) {
   refresh();
 }
 
-// Not while something is chosen, and not under a hand that scrolls.
+// Only while nothing is chosen: otherwise the text would jump while a person reads it.
 void DetailsPanel::refreshSteps() {
   const bool chosen = selection_->choice().index() != 0 || !selection_->ranges().empty();
   if (!chosen && isVisible()) refresh();

@@ -11,9 +11,9 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/text/qt_text.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
-#include "app/text/qt_text.h"
 #include "engine/executor/executor.h"
 
 namespace ws::app {

@@ -15,12 +15,12 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "app/core/report/report.h"
 #include "app/pages/experiments/experiment_dialog.h"
+#include "app/widgets/chart_file.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
-#include "app/widgets/chart_file.h"
-#include "app/core/report/report.h"
 #include "app/workspace/training_session.h"
 #include "engine/executor/executor.h"
 

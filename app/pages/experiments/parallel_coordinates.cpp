@@ -84,7 +84,7 @@ std::vector<ParallelCoordinates::Coordinate> ParallelCoordinates::coordinates() 
 }
 
 void ParallelCoordinates::paintCoordinate(QPainter& painter, const Coordinate& line, double x, const QRectF& plot,
-                                      bool last) const {
+                                          bool last) const {
   painter.setPen(QPen(theme().strong_border, 1));
   painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
   const double room = last ? 110 : 96;

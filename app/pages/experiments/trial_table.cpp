@@ -86,9 +86,8 @@ void TrialTable::fillRow(int row, const TrialResult& trial, double first) {
       time && time->runs > 1 ? fixed_text(time->least, 1) + " – " + fixed_text(time->most, 1) : QStringLiteral("–");
   setItem(row, kSpread, cell(spread, true));
   item(row, kTime)->setToolTip(tr("Least to most of %1 runs: %2 µs").arg(trial.runs.size()).arg(spread));
-  setItem(
-      row, kGain,
-      cell(time && time->median > 0 ? fixed_text(first / time->median, 2) + "×" : QStringLiteral("–"), true));
+  setItem(row, kGain,
+          cell(time && time->median > 0 ? fixed_text(first / time->median, 2) + "×" : QStringLiteral("–"), true));
   for (const Outcome outcome : {Outcome::Throughput, Outcome::FirstLoss, Outcome::FinalLoss, Outcome::Accuracy,
                                 Outcome::DriverCalls, Outcome::Peak})
     setItem(row, column_of(outcome), cell(number(trial, outcome), true));
@@ -108,8 +107,7 @@ QString TrialTable::allNumbers(int row) const {
 // move into the tooltips of the times. If that is not enough, the least important columns move into the tooltips of
 // the choices.
 void TrialTable::fitColumns() {
-  const int room = viewport()->width(),
-            roomy = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
+  const int room = viewport()->width(), roomy = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
   const bool narrow = room < roomy;
   QHeaderView& header = *horizontalHeader();
   header.setFixedHeight(narrow ? 36 : 24);
@@ -119,10 +117,10 @@ void TrialTable::fitColumns() {
     setHorizontalHeaderItem(column, new QTableWidgetItem(column_title(column, narrow)));
     setColumnHidden(column, narrow && column == kSpread);
     if (isColumnHidden(column)) continue;
-    setColumnWidth(column, narrow                    ? widthOfNumbers(column)
-                                   : column == kSpread ? kSpreadWidth
-                                   : column == kRuns   ? kRunsWidth
-                                                             : kNumberWidth);
+    setColumnWidth(column, narrow              ? widthOfNumbers(column)
+                           : column == kSpread ? kSpreadWidth
+                           : column == kRuns   ? kRunsWidth
+                                               : kNumberWidth);
     left -= columnWidth(column);
   }
   int hidden = 0;

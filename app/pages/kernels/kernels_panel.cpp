@@ -9,11 +9,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
-#include "app/workspace/card_limits.h"
 #include "app/timeline/block_label.h"
 #include "app/timeline/time_scale.h"
+#include "app/widgets/theme.h"
+#include "app/workspace/card_limits.h"
 #include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
@@ -182,7 +182,7 @@ void KernelsPanel::setRun(Run* run) {
   if (isVisible() || !run) refresh();
 }
 
-// Of the header, and of a button for those who do not look for a menu there.
+// The menu of the header; a button opens it too, for those who do not look for a menu there.
 void KernelsPanel::buildColumnMenu(Pane* pane) {
   QPushButton* button = option_button(tr("Columns"), pane);
   button->setText(tr("Columns"));

@@ -5,8 +5,8 @@
 #include <QTimer>
 
 #include "app/pages/kernels/kernels_model.h"
-#include "app/widgets/pane.h"
 #include "app/widgets/histogram.h"
+#include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/workspace/selection.h"
 

@@ -130,11 +130,12 @@ void LabCards::paintCard(double size) {
   draw_card(p_, card);
   p_.setPen(theme().text);
   p_.setFont(ui_font(12, 600));
-  p_.drawText(card.adjusted(10, 6, -10, 0), Qt::AlignLeft | Qt::AlignTop, QObject::tr("N = %1").arg(lab_size_text(size)));
+  p_.drawText(card.adjusted(10, 6, -10, 0), Qt::AlignLeft | Qt::AlignTop,
+              QObject::tr("N = %1").arg(lab_size_text(size)));
   p_.setFont(ui_font(11));
   p_.setPen(theme().quiet);
   p_.drawText(card.adjusted(10, 7, -10, 0), Qt::AlignRight | Qt::AlignTop,
-                   reference > 0 ? QObject::tr("against the CPU's library") : QString());
+              reference > 0 ? QObject::tr("against the CPU's library") : QString());
   double y = card.top() + 27;
   for (const auto& [curve, value] : rows) {
     paintCardRow(card, y, *curve, value, reference);
@@ -142,8 +143,7 @@ void LabCards::paintCard(double size) {
   }
 }
 
-void LabCards::paintCardRow(const QRectF& card, double y, const LabCurve& curve, double value,
-                            double reference) {
+void LabCards::paintCardRow(const QRectF& card, double y, const LabCurve& curve, double value, double reference) {
   QPen line = lab_pen(curve.way, 2);
   if (curve.earlier()) line.setDashPattern({1.3, 1.3});
   p_.setPen(line);
@@ -151,7 +151,7 @@ void LabCards::paintCardRow(const QRectF& card, double y, const LabCurve& curve,
   p_.setFont(ui_font(11));
   p_.setPen(theme().text);
   p_.drawText(QRectF(card.left() + 36, y, 138, 16), Qt::AlignVCenter,
-                   p_.fontMetrics().elidedText(curve.label, Qt::ElideRight, 136));
+              p_.fontMetrics().elidedText(curve.label, Qt::ElideRight, 136));
   p_.setFont(number_font(11));
   p_.drawText(QRectF(card.left() + 170, y, 72, 16), Qt::AlignRight | Qt::AlignVCenter, s_.valueText(value));
   p_.setPen(theme().secondary);

@@ -50,7 +50,7 @@ void LabChartPainter::paintGrid() {
       last_y = y;
       p_.setPen(t.secondary);
       p_.drawText(QRectF(0, y - 8, f_.plot.left() - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                       tick_text(value, s_.axis));
+                  tick_text(value, s_.axis));
     }
   double last = -100;
   for (double size = 1; size < 1e13; size *= 2) {
@@ -104,9 +104,10 @@ void LabChartPainter::paintCurve(const LabCurve& curve) {
 
 // Says under the curve what it does not measure.
 void LabChartPainter::paintPitfall(const LabCurve& curve) {
-  const QString text = (s_.clock == LabClock::Events ? QObject::tr("not synchronised, by the host's clock: only the launch, %1")
-                                                   : QObject::tr("not synchronised: reads only the launch, %1"))
-                           .arg(s_.valueText(curve.points[0].y()));
+  const QString text =
+      (s_.clock == LabClock::Events ? QObject::tr("not synchronised, by the host's clock: only the launch, %1")
+                                    : QObject::tr("not synchronised: reads only the launch, %1"))
+          .arg(s_.valueText(curve.points[0].y()));
   p_.setFont(ui_font(11, 600));
   p_.setPen(lab_colour(curve.way));
   const double width = p_.fontMetrics().horizontalAdvance(text);
@@ -148,14 +149,16 @@ void LabChartPainter::paintEndLabels() {
     p_.setPen(lab_colour(curve.way));
     p_.setFont(ui_font(11, 600));
     p_.drawText(QRectF(x, label.y - 14, kLabLabelWidth - 18, 15), Qt::AlignLeft | Qt::AlignVCenter,
-                     p_.fontMetrics().elidedText(curve.label, Qt::ElideRight, static_cast<int>(kLabLabelWidth - 18)));
+                p_.fontMetrics().elidedText(curve.label, Qt::ElideRight, static_cast<int>(kLabLabelWidth - 18)));
     if (step < 24) continue;
     p_.setPen(theme().quiet);
     p_.setFont(ui_font(10.5));
-    QString note = QObject::tr("%1 at %2").arg(s_.valueText(curve.points.back().y()), lab_size_text(curve.points.back().x()));
-    if (!curve.end_note.isEmpty()) note = QObject::tr("%1, %2").arg(s_.valueText(curve.points.back().y()), curve.end_note);
+    QString note =
+        QObject::tr("%1 at %2").arg(s_.valueText(curve.points.back().y()), lab_size_text(curve.points.back().x()));
+    if (!curve.end_note.isEmpty())
+      note = QObject::tr("%1, %2").arg(s_.valueText(curve.points.back().y()), curve.end_note);
     p_.drawText(QRectF(x, label.y, kLabLabelWidth - 18, 14), Qt::AlignLeft | Qt::AlignVCenter,
-                     p_.fontMetrics().elidedText(note, Qt::ElideRight, static_cast<int>(kLabLabelWidth - 18)));
+                p_.fontMetrics().elidedText(note, Qt::ElideRight, static_cast<int>(kLabLabelWidth - 18)));
   }
 }
 
@@ -171,11 +174,11 @@ void LabChartPainter::paintCeilings() {
     p_.setFont(ui_font(10.5));
     const bool under = y - 4 - last < 13;  // the line above has its name there
     last = under ? y + 12 : y - 4;
-    const QString text = (s_.compact ? QObject::tr("%1: %2") : QObject::tr("%1, measured: %2")).arg(name, s_.valueText(value));
+    const QString text =
+        (s_.compact ? QObject::tr("%1: %2") : QObject::tr("%1, measured: %2")).arg(name, s_.valueText(value));
     QColor ground = theme().base;  // curves pass behind
     ground.setAlphaF(0.85F);
-    p_.fillRect(QRectF(f_.plot.left() + 4, last - 10, p_.fontMetrics().horizontalAdvance(text) + 4, 13),
-                     ground);
+    p_.fillRect(QRectF(f_.plot.left() + 4, last - 10, p_.fontMetrics().horizontalAdvance(text) + 4, 13), ground);
     p_.drawText(QPointF(f_.plot.left() + 6, last), text);
   }
 }

@@ -236,9 +236,8 @@ void LabForm::buildMeasure(QVBoxLayout* column) {
   for (QSpinBox* count : {repeats_, warm_up_}) count->setButtonSymbols(QAbstractSpinBox::NoButtons);
   clock_ = new SegmentedRow(tr("clock"), {{"host", tr("host")}, {"events", tr("GPU events")}}, section);
   clock_->setValue("host");
-  connect(clock_, &SegmentedRow::picked, this, [this](const QString& clock) {
-    emit clockChosen(clock == "events" ? LabClock::Events : LabClock::Host);
-  });
+  connect(clock_, &SegmentedRow::picked, this,
+          [this](const QString& clock) { emit clockChosen(clock == "events" ? LabClock::Events : LabClock::Host); });
   clock_->setToolTip(
       tr("Host: what a caller waits. GPU events: marks on the stream, without the launch; the CPU and what "
          "is not synchronised stay with the host's clock."));

@@ -83,7 +83,7 @@ void LabJob::start(const lab::LabSpec& spec, const QString& path) {
   const auto on_ceilings = [this, mine](const lab::Ceilings& c) {
     if (mine == generation_) result_.ceilings = c;
   };
-  // Under another name until it is whole: the library shows finished sweeps only.
+  // The file has another name until it is whole: the library shows finished sweeps only.
   const std::string file = path.isEmpty() ? std::string() : part_of(path).toStdString();
   thread_ = std::jthread([this, spec, mine, on_point, on_progress, on_ceilings, file, path] {
     lab::LabResult done;

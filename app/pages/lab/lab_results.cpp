@@ -264,7 +264,7 @@ void LabResults::showCrossovers() {
   crossovers_->setRowCount(std::max(1, static_cast<int>(found.size())));
   if (found.empty()) {
     auto* none = new QTableWidgetItem(shown_.empty() ? tr("Ways that overtake others come here")
-                                                  : tr("No way overtakes another here"));
+                                                     : tr("No way overtakes another here"));
     none->setFlags(Qt::NoItemFlags);
     none->setForeground(theme().quiet);
     crossovers_->setSpan(0, 0, 1, 5);

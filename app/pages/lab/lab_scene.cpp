@@ -110,9 +110,7 @@ QPointF LabFrame::at(const QPointF& p) const {
   return {plot.left() + (std::log10(p.x()) - x0) / (x1 - x0) * plot.width(),
           plot.bottom() - (std::log10(p.y()) - y0) / (y1 - y0) * plot.height()};
 }
-double LabFrame::sizeAt(double x) const {
-  return std::pow(10, x0 + (x - plot.left()) / plot.width() * (x1 - x0));
-}
+double LabFrame::sizeAt(double x) const { return std::pow(10, x0 + (x - plot.left()) / plot.width() * (x1 - x0)); }
 
 LabFrame LabScene::frame(const QRectF& area) const {
   LabFrame f;

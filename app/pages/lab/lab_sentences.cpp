@@ -32,7 +32,7 @@ std::optional<Pair> last_common(const lab::LabResult& result, Way a, Way b) {
 
 QString rate_text(double bytes_s) { return significant_text(bytes_s / 1e12) + " TB/s"; }
 
-// Of the largest point that has one: what limits it, and how near it comes.
+// Says what limits the largest point that has a bound, and how near it comes.
 QString bound_finding(const lab::LabResult& result) {
   const LabPoint* last = nullptr;
   for (const LabPoint& p : result.points)
@@ -59,7 +59,7 @@ QString pitfall_finding(const lab::LabResult& result) {
            time_text(pair->b->median_s), significant_text(pair->b->median_s / pair->a->median_s));
 }
 
-// Where launches cost the most: at the smallest size that both reached.
+// Compares at the smallest size that both reached: launches cost the most there.
 QString graph_finding(const lab::LabResult& result) {
   std::optional<Pair> first;
   for (const LabPoint& p : result.points)

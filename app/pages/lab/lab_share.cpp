@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "app/pages/lab/lab_way_style.h"
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {

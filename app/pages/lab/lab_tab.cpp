@@ -10,8 +10,8 @@
 #include <QRegularExpression>
 #include <nlohmann/json.hpp>
 
-#include "app/pages/lab/lab_export.h"
 #include "app/core/lab/recorded_lab.h"
+#include "app/pages/lab/lab_export.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/run.h"

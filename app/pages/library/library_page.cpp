@@ -44,7 +44,8 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
   panel->setMinimumWidth(214);
   QObject::connect(panel, &RunsPanel::openFile, &workspace, &Workspace::chooseFile);
   QObject::connect(panel, &RunsPanel::picked, &workspace, &Workspace::pick);
-  QObject::connect(panel->model(), &QAbstractItemModel::modelReset, &workspace, [&workspace] { workspace.pick(nullptr); });
+  QObject::connect(panel->model(), &QAbstractItemModel::modelReset, &workspace,
+                   [&workspace] { workspace.pick(nullptr); });
   QObject::connect(panel, &RunsPanel::useChoices, &workspace,
                    [&workspace](Run* run) { workspace.choices()->setSpec(run->spec); });
   QObject::connect(workspace.session(), &TrainingSession::started, panel, [panel](Run* run) {
@@ -64,9 +65,8 @@ Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
   });
   Page page;
   page.title = QObject::tr("Library"), page.widget = tab;
-  QList<QAction*> entries{page_separator(tab), page_action(tab, QObject::tr("Library"), {}, [&workspace, tab] {
-                            workspace.bringToFront(tab);
-                          })};
+  QList<QAction*> entries{page_separator(tab), page_action(tab, QObject::tr("Library"), {},
+                                                           [&workspace, tab] { workspace.bringToFront(tab); })};
   page.menus.push_back({MenuName::Run, entries + torch_actions(workspace, tab, torch)});
   page.chores.push_back({[torch] { return torch->running() ? QObject::tr("PyTorch is training.") : QString(); },
                          QObject::tr("A run of PyTorch that is stopped is not kept."), [torch] { torch->stop(); }});

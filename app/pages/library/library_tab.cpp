@@ -11,10 +11,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/widgets/pane.h"
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_table.h"
 #include "app/pages/library/run_actions.h"
+#include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/run_library.h"

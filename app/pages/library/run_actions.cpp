@@ -6,8 +6,8 @@
 #include <QMenu>
 #include <cmath>
 
-#include "app/workspace/run_library.h"
 #include "app/text/qt_text.h"
+#include "app/workspace/run_library.h"
 #include "engine/executor/executor.h"
 
 namespace ws::app {

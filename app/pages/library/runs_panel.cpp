@@ -16,11 +16,11 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
-#include "app/widgets/pane.h"
 #include "app/pages/library/run_actions.h"
+#include "app/text/units.h"
+#include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
-#include "app/text/units.h"
 #include "app/workspace/run_library.h"
 
 namespace ws::app {

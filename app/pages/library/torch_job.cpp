@@ -9,8 +9,7 @@
 
 namespace ws::app {
 
-TorchJob::TorchJob(Workspace& workspace, QObject* parent)
-    : QObject(parent), workspace_(workspace), python_("python3") {
+TorchJob::TorchJob(Workspace& workspace, QObject* parent) : QObject(parent), workspace_(workspace), python_("python3") {
   setObjectName("torch");
 }
 

@@ -3,14 +3,14 @@
 #pragma once
 #include <QTimer>
 
-#include "app/widgets/pane.h"
 #include "app/pages/memory/allocator_calls.h"
 #include "app/pages/memory/memory_map_view.h"
 #include "app/pages/memory/memory_time_view.h"
+#include "app/pages/plan/plan_panel.h"
 #include "app/widgets/figure_strip.h"
 #include "app/widgets/histogram.h"
+#include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
-#include "app/pages/plan/plan_panel.h"
 #include "app/workspace/selection.h"
 
 class QLabel;

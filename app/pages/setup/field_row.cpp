@@ -12,9 +12,9 @@
 #include <QStyle>
 
 #include "app/pages/setup/layer_editor.h"
+#include "app/text/qt_text.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
-#include "app/text/qt_text.h"
 
 namespace ws::app {
 namespace {
@@ -98,7 +98,7 @@ void FieldRow::build() {
   addNotes();
 }
 
-// Under both columns, so that two or three lines are enough. A number's explanation stands under its section.
+// The explanation takes both columns, so that two or three lines are enough. Numbers have theirs under the section.
 void FieldRow::addNotes() {
   if (edit_) edit_->installEventFilter(this);
   if (half_) return;

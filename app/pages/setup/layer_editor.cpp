@@ -9,8 +9,8 @@
 #include <QVBoxLayout>
 
 #include "app/core/runs/data_shape.h"
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 namespace {

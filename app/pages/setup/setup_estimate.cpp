@@ -31,21 +31,22 @@ SetupEstimate::SetupEstimate(const RunSpec& spec) {
   const int64_t batch = spec.train.batch == 0 ? shape.train : spec.train.batch;
   rows = shape.known() ? QObject::tr("%1 train · %2 test").arg(count_text(shape.train), count_text(shape.test))
                        : QObject::tr("rows known once loaded");
-  data = QObject::tr("%1 · batch %2").arg(data_name(spec.data), spec.train.batch == 0 ? QObject::tr("all") : count_text(batch));
+  data = QObject::tr("%1 · batch %2")
+             .arg(data_name(spec.data), spec.train.batch == 0 ? QObject::tr("all") : count_text(batch));
   chain = layer_chain(spec, shape, true);
   short_chain = layer_chain(spec, shape, false);
-  training = QObject::tr("%1 %2 · %3 epochs")
-                 .arg(text(to_string(spec.train.optimizer)), QString::number(spec.train.lr),
-                      count_text(spec.train.epochs));
+  training =
+      QObject::tr("%1 %2 · %3 epochs")
+          .arg(text(to_string(spec.train.optimizer)), QString::number(spec.train.lr), count_text(spec.train.epochs));
   if (!shape.known()) return;
   if (batch > 0) steps = QObject::tr("%1 steps").arg(count_text((shape.train + batch - 1) / batch * spec.train.epochs));
   try {
     const Estimate e = estimate(spec, shape.features, shape.outputs, shape.train);
     parameters = QObject::tr("%1 parameters").arg(count_text(e.parameters));
-    cost = QObject::tr("%1 FLOP a step · %2 in a step, %3 for parameters and their state, %4 data")
-               .arg(significant_text(static_cast<double>(e.flops_per_step)),
-                    bytes_text(static_cast<double>(e.step_bytes)), bytes_text(static_cast<double>(e.parameter_bytes)),
-                    bytes_text(static_cast<double>(e.data_bytes)));
+    cost =
+        QObject::tr("%1 FLOP a step · %2 in a step, %3 for parameters and their state, %4 data")
+            .arg(significant_text(static_cast<double>(e.flops_per_step)), bytes_text(static_cast<double>(e.step_bytes)),
+                 bytes_text(static_cast<double>(e.parameter_bytes)), bytes_text(static_cast<double>(e.data_bytes)));
   } catch (const Failure& problem) {
     cost = QString::fromUtf8(problem.what());
   }

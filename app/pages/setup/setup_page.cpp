@@ -46,10 +46,10 @@ Page setup_page(Workspace& workspace) {
   Page page;
   page.title = QObject::tr("Setup"), page.widget = panel;
   page.set_compact = [panel](bool narrow) { panel->setCompact(narrow); };
-  page.menus.push_back({MenuName::Run,
-                        {preset_menu(panel, workspace.choices())->menuAction(),
-                         page_action(panel, QObject::tr("Choices as JSON…"), QKeySequence("Ctrl+J"),
-                                     [panel] { panel->editJson(); })}});
+  page.menus.push_back(
+      {MenuName::Run,
+       {preset_menu(panel, workspace.choices())->menuAction(),
+        page_action(panel, QObject::tr("Choices as JSON…"), QKeySequence("Ctrl+J"), [panel] { panel->editJson(); })}});
   return page;
 }
 

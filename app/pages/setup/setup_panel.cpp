@@ -195,8 +195,9 @@ void SetupPanel::relayout(const QString& group) {
   for (FieldRow* row : rows_) {
     if (text(row->field().group) != group) continue;
     const std::string key(row->field().key);
-    const bool shown = relevant(choices_->spec(), key) &&
-                       (show_more_[group] || !advanced(key) || field_text(choices_->spec(), key) != field_text(RunSpec{}, key));
+    const bool shown =
+        relevant(choices_->spec(), key) &&
+        (show_more_[group] || !advanced(key) || field_text(choices_->spec(), key) != field_text(RunSpec{}, key));
     row->setVisible(shown);
     if (!shown) continue;
     if (!row->half() && column == 1) ++line, column = 0;
@@ -257,7 +258,8 @@ void SetupPanel::editJson() {
 
 void SetupPanel::refresh() {
   for (const char* group : kGroups) relayout(group);
-  for (FieldRow* row : rows_) row->refresh(choices_->spec(), choices_->preset(), choices_->cuda(), running_ && !row->field().live);
+  for (FieldRow* row : rows_)
+    row->refresh(choices_->spec(), choices_->preset(), choices_->cuda(), running_ && !row->field().live);
   const bool named = !choices_->preset().name.empty();
   QString title = tr("No preset");
   if (named) {
@@ -296,7 +298,8 @@ QString SetupPanel::executionNote() const {
            : count == 1 ? tr("1 differs from %1").arg(other_letter_)
                         : tr("%1 differ from %2").arg(count).arg(other_letter_);
   }
-  if (const auto count = in_execution(diff(choices_->preset(), choices_->spec())); count > 0) return tr("%1 changed").arg(count);
+  if (const auto count = in_execution(diff(choices_->preset(), choices_->spec())); count > 0)
+    return tr("%1 changed").arg(count);
   return choices_->preset().name.empty() ? tr("defaults") : tr("as the preset");
 }
 

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/widgets/theme.h"
 #include "engine/train/trainer.h"
 
 namespace ws::app {

@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 
-#include "app/widgets/histogram.h"
 #include "app/pages/weights/learned_view.h"
+#include "app/widgets/histogram.h"
 #include "app/workspace/run.h"
 
 class QGridLayout;

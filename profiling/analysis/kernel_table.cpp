@@ -83,12 +83,12 @@ struct Group {
 }  // namespace
 
 std::string shortened(const std::string& name, size_t most) {
-  if (name.size() <= most) return name;
-  const auto whole_letters = [&name](size_t at) {
-    while (at < name.size() && (name[at] & 0xc0) == 0x80) ++at;
-    return at;
-  };
-  return name.substr(0, whole_letters(most / 2)) + "…" + name.substr(whole_letters(name.size() - most / 2));
+  std::vector<size_t> letters;  // where each begins
+  for (size_t at = 0; at < name.size(); ++at)
+    if ((name[at] & 0xc0) != 0x80) letters.push_back(at);
+  if (letters.size() <= most) return name;
+  const size_t head = most / 2, tail = most - head - 1;
+  return name.substr(0, letters[head]) + "…" + (tail > 0 ? name.substr(letters[letters.size() - tail]) : "");
 }
 
 std::string plain_kernel_name(const std::string& name) {

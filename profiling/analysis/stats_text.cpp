@@ -109,6 +109,14 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
   return text;
 }
 
+// "step time    41.200 µs  median, P5 40.100, P95 44.700 µs".
+std::string time_text(const StepTime& time) {
+  if (!time.known()) return "";
+  const std::string text = "step time    " + padded(number(time.us.value, 3), 12) + " µs";
+  if (!time.has_spread()) return text + "  mean of the whole run\n";
+  return text + "  median, P5 " + number(time.p5_us, 3) + ", P95 " + number(time.p95_us, 3) + " µs\n";
+}
+
 std::string step_text(const StepSample& step, bool of_windows) {
   if (!step.traced()) return "";
   const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
@@ -188,7 +196,7 @@ std::string to_text(const TraceStats& s, const std::vector<std::string>& columns
   add("memsets", s.memsets, 0, "");
   add("API calls", s.api_calls, 0, "");
   add("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
-  text += gpu_text(s) + step_text(s.step, s.graphs > 0 && !s.step.work.contains(kWholeGraphs));
+  text += time_text(s.step_time) + gpu_text(s) + step_text(s.step, s.graphs > 0 && !s.step.work.contains(kWholeGraphs));
   if (!s.by_name.empty()) text += rows_text(s.by_name, "kernels", columns);
   if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops on the CPU", columns);
   return text + s.call_tables + s.memory_tables;

@@ -88,6 +88,12 @@ StatsJson step_json(const StepSample& step) {
   return {{"steps", step.parts.steps}, {"wall_us", step.mean_step_us()}, {"parts_us", parts}};
 }
 
+StatsJson time_json(const StepTime& time) {
+  StatsJson json{{"median", time.us.value}, {"half_width", time.us.half_width}};
+  if (time.has_spread()) json["p5"] = time.p5_us, json["p95"] = time.p95_us;
+  return json;
+}
+
 StatsJson gpu_json(const TraceStats& s) {
   StatsJson json{{"busy", s.activity.busy_share()}, {"copies_beside_kernels", s.activity.hidden_copies()}};
   if (s.delay.count > 0)
@@ -162,6 +168,8 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
   if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);
   stats.step = sample_steps(run.trace, steps_per_epoch(run.evaluations));
+  const auto pace = [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; };
+  stats.step_time = step_time(stats.step, run.metrics, pace, run.summary.us_per_step);
   stats.calls.take(run.allocations);
   stats.call_tables = allocator_text(run.trace, stats.calls, run.summary.steps);
   stats.memory = memory_accounts(run.trace);
@@ -177,6 +185,7 @@ std::string to_json(const TraceStats& s) {
                  {"api", {{"count", s.api_calls}}},
                  {"allocations", {{"count", s.allocations}, {"bytes", s.allocated_bytes}}},
                  {"by_name", rows_json(s.by_name, SpanKind::Kernel)}};
+  if (s.step_time.known()) json["step_time_us"] = time_json(s.step_time);
   if (s.graphs > 0)
     json["graphs"] = {
         {"count", s.graphs}, {"total_us", us_of_ns(s.graph_ns)}, {"by_name", rows_json(s.by_name, SpanKind::GraphRun)}};

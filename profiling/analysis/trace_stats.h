@@ -8,7 +8,7 @@
 #include "profiling/analysis/allocator_history.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_account.h"
-#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/step_time.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace.h"
 
@@ -24,6 +24,7 @@ struct TraceStats {
   std::vector<KernelRow> by_name;  // kernels, and graphs that were recorded as a whole
   std::vector<KernelRow> cpu_ops;  // of a trace of the CPU alone: what it did instead
   // Of a whole run only:
+  StepTime step_time;
   StepSample step;         // where the time of its newest steps went
   AllocatorHistory calls;  // to the driver's allocator
   std::vector<MemoryAccount> memory;

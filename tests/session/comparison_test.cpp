@@ -7,6 +7,7 @@
 
 #include "app/core/comparison/comparison_text.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/trace_stats.h"
 #include "tests/profiling/made_spans.h"
 #include "tests/profiling/made_trace.h"
 #include "tests/support/graph_run.h"
@@ -162,6 +163,19 @@ TEST(Comparison, GraphRunsOfKnownSteps) {
   EXPECT_NEAR(c.kernels[0].delta_us(), -4.5, 1e-9);
   EXPECT_EQ(c.by_kind.causes[0].meaning, Meaning::Optimizer);
   EXPECT_EQ(c.by_kind.causes[0].delta_ps(), -4'500'000);
+}
+
+TEST(Comparison, StatsSayTheSameTimeOfAStep) {
+  for (const int steps : {100, 0}) {
+    RunData run;
+    if (steps > 0) run.trace = std::move(MadeTrace(steps, 20).trace);
+    for (int64_t i = 0; i < 1000; ++i) run.metrics.push_back({i, 1e-4 * static_cast<double>(i + i % 7), 1, 1});
+    const StepTime said = run_stats(run).step_time, compared = compared_run(run).time;
+    EXPECT_TRUE(said.has_spread());
+    EXPECT_DOUBLE_EQ(said.us.value, compared.us.value);
+    EXPECT_DOUBLE_EQ(said.p5_us, compared.p5_us);
+    EXPECT_DOUBLE_EQ(said.p95_us, compared.p95_us);
+  }
 }
 
 // The verdict above the table is the one in it.

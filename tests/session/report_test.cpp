@@ -9,6 +9,7 @@
 #include "app/core/report/report_figures.h"
 #include "app/core/report/svg.h"
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/kernel_table.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/base/whole_file.h"
 #include "tests/support/graph_run.h"
@@ -90,8 +91,8 @@ TEST(Report, LargeNumbersAreReadInThousands) {
   EXPECT_EQ(figure::fixed(-0.001, 2), "0.00");
   EXPECT_EQ(figure::signed_fixed(0.001, 2), "0.00");
   EXPECT_EQ(figure::signed_fixed(-1.5, 1), "−1.5");
-  EXPECT_EQ(figure::shortened("momentum W₁ of fc2", 12), "momentum W₁…");
-  EXPECT_EQ(figure::shortened("fc2", 3), "fc2");
+  EXPECT_EQ(prof::shortened("momentum W₁ of fc2", 12), "moment…f fc2");
+  EXPECT_EQ(prof::shortened("fc2", 3), "fc2");
 }
 
 TEST(Report, FiguresAreWellFormedAndThinned) {

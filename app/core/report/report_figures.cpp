@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "app/core/report/svg.h"
+#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app::figure {
 namespace {
@@ -123,16 +124,6 @@ std::string grouped(double value) {
 std::string bytes_text(double bytes) {
   if (!(bytes > 0)) return "–";
   return bytes >= 1 << 19 ? fixed(bytes / (1 << 20), 2) + " MiB" : fixed(bytes / 1024, 1) + " KiB";
-}
-
-std::string shortened(const std::string& text, size_t letters) {
-  size_t at = 0, seen = 0, cut = 0;
-  for (; at < text.size(); ++seen) {
-    if (seen + 1 == letters) cut = at;
-    do ++at;
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
-  }
-  return seen <= letters ? text : text.substr(0, cut) + "…";
 }
 
 std::vector<Point> usable(std::vector<Point> points, bool log_y) {
@@ -275,7 +266,7 @@ std::string waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
   int64_t at = w.a_ps;
   for (const prof::Cause& cause : causes) {
     row(us_of(at), us_of(at + cause.delta_ps()), kMeaningColour[static_cast<size_t>(cause.meaning)], 1,
-        signed_fixed(us_of(cause.delta_ps()), 1), shortened(prof::cause_name(cause), kLetters), "#48505D");
+        signed_fixed(us_of(cause.delta_ps()), 1), prof::shortened(prof::cause_name(cause), kLetters), "#48505D");
     at += cause.delta_ps();
   }
   row(0, us_of(w.b_ps), colour(candidate), 0.22, fixed(us_of(w.b_ps), 1), letter(candidate), colour(candidate));

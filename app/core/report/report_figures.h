@@ -19,7 +19,6 @@ std::string fixed(double value, int decimals);  // with a real minus; "–" for 
 std::string signed_fixed(double value, int decimals);
 std::string grouped(double value);     // whole, "3 418 765" with thin spaces; "–" where it is not known
 std::string bytes_text(double bytes);  // "4.1 KiB"; "–" where it is not known
-std::string shortened(const std::string& text, size_t letters);  // with an ellipsis
 
 using Meanings = std::array<bool, prof::kMeanings>;
 void legend(Svg& svg, double y, const Meanings& shown);  // one line of 13, or two

@@ -4,6 +4,7 @@
 
 #include "app/core/report/report_figures.h"
 #include "app/core/report/svg.h"
+#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app::figure {
 namespace {
@@ -55,7 +56,7 @@ void draw_ruler(Svg& svg, const Scale& scale, double bottom) {
 void draw_lane(Svg& svg, const StepPicture::Lane& lane, const Scale& scale, double top, double height,
                prof::TimeNs length) {
   const bool phases = lane.kind == prof::TrackKind::Phases;
-  svg.text(8, top + height / 2 + 3.5, shortened(lane.name, 15), "start", 10);
+  svg.text(8, top + height / 2 + 3.5, prof::shortened(lane.name, 15), "start", 10);
   if (!phases) svg.rect(kLeft, top + 1.5, scale.x(length) - kLeft, height - 3, kWaiting);
   double drawn_until = 0;  // what is narrower than a hair is drawn once
   for (const StepPicture::Block& block : lane.blocks) {
@@ -102,7 +103,7 @@ double draw_run(Svg& svg, const std::vector<ReportRun>& runs, size_t i, const Sc
   const ReportRun& run = runs[i];
   const StepPicture& step = run.step;
   svg.text(8, top + 14, letter(i), "start", 12, colour(i), 700);
-  svg.text(22, top + 14, shortened(run.run.name, 64), "start", 11, kInk, 600);
+  svg.text(22, top + 14, prof::shortened(run.run.name, 64), "start", 11, kInk, 600);
   const std::string length = time_text(static_cast<double>(step.length), in_ms(scale));
   const std::string words = step.length == 0  ? "no step of it was traced"
                             : step.steps == 1 ? length + " a step"

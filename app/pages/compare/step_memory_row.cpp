@@ -1,9 +1,9 @@
-// The lanes of used memory: one scale for all runs, the peak of the aligned step with its number.
+#include "app/pages/compare/step_memory_row.h"
+
 #include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
 
-#include "app/pages/compare/step_view.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 
@@ -30,42 +30,42 @@ const prof::CounterPoint* greatest(const Points& points, TimeRange range) {
 
 }  // namespace
 
-double StepView::memoryHeight(size_t run) const {
-  const auto& memory = runs_[run].memory;
-  if (!memory || memory->empty() || most_bytes_ <= 0) return 0;
-  return small() || tight_ ? 24 : 38;
+double StepMemoryRow::height(size_t run) const {
+  const auto& memory = shown_.runs[run].memory;
+  if (!memory || memory->empty() || shown_.most_bytes <= 0) return 0;
+  return shown_.small() || shown_.tight ? 24 : 38;
 }
 
-TimeRange StepView::memoryRange(size_t run) const {
-  const prof::StepWindowNs& step = windows_[run];
+TimeRange StepMemoryRow::range_of(size_t run) const {
+  const prof::StepWindowNs& step = shown_.windows[run];
   const prof::TimeNs length = std::max<prof::TimeNs>(step.end - step.begin, 1);
-  return {step.begin, step.begin + length * (align_ == StepAlign::Start ? 12 : 1)};
+  return {step.begin, step.begin + length * (shown_.align == StepAlign::Start ? 12 : 1)};
 }
 
-void StepView::findMostBytes() {
-  most_bytes_ = 0;
-  for (size_t i = 0; i < runs_.size(); ++i)
-    if (runs_[i].memory)
-      if (const auto* most = greatest(runs_[i].memory->used().points, memoryRange(i)))
-        most_bytes_ = std::max(most_bytes_, most->value);
+double StepMemoryRow::mostBytes() const {
+  double bytes = 0;
+  for (size_t i = 0; i < shown_.runs.size(); ++i)
+    if (shown_.runs[i].memory)
+      if (const auto* most = greatest(shown_.runs[i].memory->used().points, range_of(i))) bytes = std::max(bytes, most->value);
+  return bytes;
 }
 
-void StepView::paintMemory(Canvas& canvas, const QRectF& row, size_t index) const {
+void StepMemoryRow::paint(StepCanvas& canvas, const QRectF& row, size_t index) const {
   QPainter& painter = canvas.painter;
-  const ByteUnit unit = byte_unit(most_bytes_);
+  const ByteUnit unit = byte_unit(shown_.most_bytes);
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(11));
-  painter.drawText(QRectF(row.left() - kGutter + 18, row.top(), kGutter - 60, row.height()),
-                   Qt::AlignLeft | Qt::AlignVCenter, tr("memory"));
+  painter.drawText(QRectF(row.left() - SteppedRuns::kGutter + 18, row.top(), SteppedRuns::kGutter - 60, row.height()),
+                   Qt::AlignLeft | Qt::AlignVCenter, QObject::tr("memory"));
   painter.setFont(ui_font(10));
   const QRectF ends(row.left() - 58, row.top() + 1, 54, row.height() - 2);
   painter.drawText(ends, Qt::AlignRight | Qt::AlignTop,
-                   tr("%1 %2").arg(significant_text(most_bytes_ / unit.bytes), QString::fromUtf8(unit.name)));
+                   QObject::tr("%1 %2").arg(significant_text(shown_.most_bytes / unit.bytes), QString::fromUtf8(unit.name)));
   painter.drawText(ends, Qt::AlignRight | Qt::AlignBottom, QStringLiteral("0"));
-  const double zero = row.bottom() - 2, scale = (row.height() - 8) / most_bytes_;
+  const double zero = row.bottom() - 2, scale = (row.height() - 8) / shown_.most_bytes;
   const auto y = [&](double bytes) { return std::max(row.top(), zero - bytes * scale); };
-  const TimeRange view = runRange(index, range_);
-  const prof::CounterTrack& used = runs_[index].memory->used();
+  const TimeRange view = shown_.runRange(index, shown_.range);
+  const prof::CounterTrack& used = shown_.runs[index].memory->used();
   const auto before = holding(used.points, view.begin);
   QPainterPath line;
   double now = before == used.points.end() ? 0 : before->value;
@@ -80,7 +80,7 @@ void StepView::paintMemory(Canvas& canvas, const QRectF& row, size_t index) cons
   QPainterPath area = line;
   area.lineTo(row.right(), zero);
   area.lineTo(row.left(), zero);
-  QColor ink = theme().run[std::clamp(runs_[index].run->slot, 0, 7)], fill = ink;
+  QColor ink = theme().run[std::clamp(shown_.runs[index].run->slot, 0, 7)], fill = ink;
   fill.setAlphaF(0.16F);
   painter.fillPath(area, fill);
   painter.setBrush(Qt::NoBrush);
@@ -88,17 +88,17 @@ void StepView::paintMemory(Canvas& canvas, const QRectF& row, size_t index) cons
   painter.drawPath(line);
 }
 
-void StepView::paintPeak(Canvas& canvas, const QRectF& row, size_t index) const {
-  const prof::CounterPoint* peak = greatest(runs_[index].memory->used().points, memoryRange(index));
+void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t index) const {
+  const prof::CounterPoint* peak = greatest(shown_.runs[index].memory->used().points, range_of(index));
   if (!peak) return;
-  const TimeRange told = memoryRange(index);
-  const auto at = [&](prof::TimeNs time) { return canvas.scale.x(time - runs_at_[index]); };
+  const TimeRange told = range_of(index);
+  const auto at = [&](prof::TimeNs time) { return canvas.scale.x(time - shown_.at[index]); };
   const double x = at(std::max(peak->time, told.begin)), end = at(told.end),
-               y = row.bottom() - 2 - peak->value * (row.height() - 8) / most_bytes_;
+               y = row.bottom() - 2 - peak->value * (row.height() - 8) / shown_.most_bytes;
   if (x < row.left() || x > row.right()) return;
   QPainter& painter = canvas.painter;
   painter.setFont(ui_font(11, 600));
-  const QString text = tr("peak %1").arg(bytes_text(peak->value));
+  const QString text = QObject::tr("peak %1").arg(bytes_text(peak->value));
   const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 8;
   const bool below = y < row.center().y();
   // Beside a step that is shorter than the words.
@@ -110,7 +110,7 @@ void StepView::paintPeak(Canvas& canvas, const QRectF& row, size_t index) const 
   painter.setPen(theme().text);
   painter.drawText(box.adjusted(4, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setBrush(theme().run[std::clamp(runs_[index].run->slot, 0, 7)]);
+  painter.setBrush(theme().run[std::clamp(shown_.runs[index].run->slot, 0, 7)]);
   painter.setPen(QPen(theme().base, 1));
   painter.drawEllipse(QPointF(x, y), 3, 3);
   painter.setRenderHint(QPainter::Antialiasing, false);

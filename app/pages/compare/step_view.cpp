@@ -1,332 +1,285 @@
 #include "app/pages/compare/step_view.h"
 
+#include <QKeyEvent>
+#include <QMouseEvent>
 #include <QPainter>
-#include <QPainterPath>
+#include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
-#include "app/text/qt_text.h"
-#include "app/timeline/block_label.h"
-#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
-
 namespace {
-constexpr double kLeastElided = 60;  // px
 
-// By the width of usual letters: measured one by one they would take longer than all else that is painted.
-QString elided(const QString& name, const QFontMetricsF& metrics, double width) {
-  const auto letters = static_cast<qsizetype>(width / metrics.averageCharWidth()) - 1;
-  return name.size() <= letters ? name : name.left(letters) + QChar(0x2026);
-}
+constexpr double kZoomStep = 1.25, kPanStep = 0.15;
+constexpr int kDragFrom = 4, kFetchMs = 120;
 
 }  // namespace
 
-std::vector<StepView::Lane> StepView::lanes(size_t index) const {
-  const Run& run = *runs_[index].run;
-  const prof::StepWindowNs step = align_ == StepAlign::Start ? prof::StepWindowNs{} : windows_[index];
-  std::vector<Lane> all;
-  for (prof::StepLane& lane : step_lanes(run.marks(), run.trace, step, small() ? 3 : 5)) {
-    const bool phases = lane.track->kind == prof::TrackKind::Phases, api = lane.track->kind == prof::TrackKind::Api;
-    const double height = phases ? 17 : small() || tight_ ? 20 : api ? 24 : 28;
-    all.push_back({std::move(lane), height});
+StepView::StepView(QWidget* parent) : QWidget(parent) {
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAccessibleName(tr("Timelines of the compared runs"));
+  setAccessibleDescription(tr("W and S zoom, A and D pan, F fits; a drag selects a range in all runs."));
+}
+
+void StepView::setRuns(std::vector<Shown> runs) {
+  const bool same =
+      runs.size() == shown_.runs.size() && std::equal(runs.begin(), runs.end(), shown_.runs.begin(),
+                                                [](const Shown& a, const Shown& b) { return a.run == b.run; });
+  shown_.runs = std::move(runs);
+  if (!same) by_hand_ = false, selected_.reset(), shown_.scroll = 0;
+  align_runs();
+}
+
+void StepView::setAlign(StepAlign align, int64_t step) {
+  shown_.align = align;
+  shown_.step = step;
+  by_hand_ = false;
+  selected_.reset();
+  align_runs();
+}
+
+void StepView::setTinted(bool on) {
+  shown_.tinted = on;
+  stale();
+}
+
+void StepView::align_runs() {
+  shown_.at.assign(shown_.runs.size(), 0);
+  shown_.windows.assign(shown_.runs.size(), {});
+  for (size_t i = 0; i < shown_.runs.size(); ++i) {
+    if (!shown_.runs[i].run) continue;
+    const prof::Trace& marks = shown_.runs[i].run->marks();
+    if (shown_.align == StepAlign::Median) shown_.windows[i] = shown_.runs[i].sample.median_step;
+    if (shown_.align == StepAlign::Step || (shown_.align == StepAlign::Median && shown_.windows[i].end <= shown_.windows[i].begin))
+      shown_.windows[i] = prof::step_window(marks, shown_.align == StepAlign::Step ? shown_.step : 0);
+    if (shown_.align == StepAlign::Start) shown_.windows[i] = prof::step_window(marks, 0);
+    shown_.at[i] = shown_.windows[i].begin;
   }
-  return all;
+  shown_.most_bytes = painter_.memory().mostBytes();
+  setTight();
+  if (!by_hand_) fit();
+  fetch_.start(kFetchMs, this);
+  stale();
 }
 
-double StepView::ribbonHeight(size_t below) const {
-  const auto phases = [this](size_t i) {
-    const auto& tracks = runs_[i].run->marks().tracks();
-    return std::ranges::any_of(tracks,
-                               [](const prof::Track& t) { return t.kind == prof::TrackKind::Phases && t.spans > 0; });
-  };
-  if (!runs_[below].run || !runs_[below - 1].run || !phases(below) || !phases(below - 1)) return 6;
-  return small() || tight_ ? 26 : 44;
+// The aligned step of the slowest run fills the width; aligned at the start, a handful of steps does.
+void StepView::fit() {
+  prof::TimeNs longest = 0;
+  for (const prof::StepWindowNs& window : shown_.windows) longest = std::max(longest, window.end - window.begin);
+  if (longest <= 0) longest = 1'000'000;
+  setRange({-longest / 100, longest * (shown_.align == StepAlign::Start ? 12 : 1) + longest / 50});
+  by_hand_ = false;
 }
 
-double StepView::runHeight(size_t run) const {
-  double height = kHead;
-  if (runs_[run].run)
-    for (const Lane& lane : lanes(run)) height += lane.height;
-  return height + memoryHeight(run);
+void StepView::setRange(TimeRange range) {
+  if (range.length() < kShortestRange || range.length() > kLongestRange) return;
+  by_hand_ = true;
+  if (range == shown_.range) return;
+  shown_.range = range;
+  fetch_.start(kFetchMs, this);
+  stale();
+  emit rangeChanged();
 }
 
-// Up to twice as tall, so that few runs do not stand over an empty half.
-void StepView::stretchInto(double height) const {
-  double lanes = 0;
-  for (size_t i = 0; i < runs_.size(); ++i)
-    if (runs_[i].run)
-      for (const Lane& lane : this->lanes(i)) lanes += lane.height;
-  stretch_ = lanes > 0 ? std::clamp(1 + (height - contentHeight()) / lanes, 1.0, 2.0) : 1;
-}
-
-double StepView::contentHeight() const {
-  double height = kRuler;
-  for (size_t i = 0; i < runs_.size(); ++i) height += runHeight(i) + (i > 0 ? ribbonHeight(i) : 0);
-  return height + 6;
-}
-
-QRectF StepView::plotOf(const QRectF& area) const {
-  return {area.left() + kGutter, area.top() + kRuler, area.width() - kGutter - 12, area.height() - kRuler};
-}
-
-void StepView::paintLane(Canvas& canvas, const QRectF& row, const Lane& lane, size_t index) const {
-  QPainter& painter = canvas.painter;
-  const Run& run = *runs_[index].run;
-  painter.setPen(theme().secondary);
-  painter.setFont(ui_font(11));
-  painter.drawText(QRectF(row.left() - kGutter + 18, row.top(), kGutter - 26, row.height()),
-                   Qt::AlignLeft | Qt::AlignVCenter, text(lane.name));
-  if (lane.track->kind == prof::TrackKind::Stream) {
-    painter.setBrushOrigin(row.topLeft());
-    painter.fillRect(row.adjusted(0, 2, 0, -2), theme().idle);
-  }
-  const TimeRange view = runRange(index, range_);
-  const bool phases = lane.track->kind == prof::TrackKind::Phases;
-  // Words begin where the step does: what is before it lies under a veil.
-  const double step_begin = canvas.scale.x(0);
-  painter.setFont(ui_font(10.5, 500));
-  const QFontMetricsF metrics(painter.font());
-  for (const prof::LodRect& r : prof::lod(*lane.track, view.begin, view.end, static_cast<int>(row.width()))) {
-    const double x0 = std::max(0.0, static_cast<double>(r.x0)),
-                 x1 = std::min(row.width(), std::max(static_cast<double>(r.x1), x0 + 1));
-    const QRectF box(row.left() + x0, row.top() + 2, x1 - x0, row.height() - 4);
-    if (phases) {
-      painter.fillRect(box, theme().raised);
-      painter.setPen(theme().strong_border);
-      painter.drawRect(box.adjusted(0, 0, -1, -1));
-    } else {
-      draw_fill(painter, box, meaning_brush(r.meaning));
-      if (r.count == 1) paintTint(canvas, box, r, index);
+// Spans that are only in the run files are read once the range has come to rest.
+void StepView::timerEvent(QTimerEvent* event) {
+  if (event->timerId() != fetch_.timerId()) return QWidget::timerEvent(event);
+  bool more = false;
+  for (size_t i = 0; i < shown_.runs.size(); ++i)
+    if (shown_.runs[i].run) {
+      const TimeRange wanted = shown_.runRange(i, shown_.range);
+      if (wanted.length() < 10'000'000'000) more = shown_.runs[i].run->fetch(wanted.begin, wanted.end) || more;
     }
-    QRectF room = box;
-    if (box.right() > step_begin) room.setLeft(std::max(box.left(), step_begin));
-    if (r.count > 1 || room.width() < 22) continue;
-    const auto& ops = run.trace.ops;
-    const bool known = !phases && r.span.op != prof::kNoOp && r.span.op < ops.size() && !ops[r.span.op].name.empty();
-    const std::string& full = lane.trace->name(r.span.name);
-    const double width = room.width() - 8;
-    QString name = QString::fromStdString(full);
-    bool fits = metrics.horizontalAdvance(name) <= width;
-    if (!fits && known)
-      name = QString::fromStdString(ops[r.span.op].name), fits = metrics.horizontalAdvance(name) <= width;
-    if (!fits && (phases || width < kLeastElided)) continue;
-    if (!fits) name = elided(known ? name : short_kernel_name(full), metrics, width);
-    painter.setPen(phases ? theme().text : theme().ink_on(theme().of(r.meaning)));
-    painter.drawText(room.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
+  if (more)
+    stale();
+  else
+    fetch_.stop();
+}
+
+void StepView::stale() {
+  stale_ = true;
+  update();
+}
+
+prof::TimeNs StepView::timeAt(double x) const { return shown_.scaleOf(painter_.plotOf(rect())).time(x); }
+
+void StepView::zoomBy(double factor) {
+  const QRectF plot = painter_.plotOf(rect());
+  const double at = cursor_ ? std::max(*cursor_, plot.left()) : plot.center().x();
+  setRange(zoomed(shown_.range, timeAt(at), factor));
+}
+
+void StepView::panBy(double share) { setRange(panned(shown_.range, share)); }
+
+void StepView::wheelEvent(QWheelEvent* event) {
+  const QPoint turn = event->angleDelta();
+  const int along = turn.y() != 0 ? turn.y() : turn.x();
+  const bool scrolls = painter_.contentHeight() > height() && !(event->modifiers() & Qt::ControlModifier);
+  if (event->modifiers() & (Qt::ShiftModifier | Qt::AltModifier) || (turn.x() != 0 && turn.y() == 0)) {
+    panBy(-along / 120.0 * 0.1);
+  } else if (scrolls) {
+    shown_.scroll = std::clamp(shown_.scroll - along / 2.0, 0.0, painter_.contentHeight() - height());
+    stale();
+  } else {
+    cursor_ = event->position().x();
+    zoomBy(std::pow(0.8, along / 120.0));
   }
+  event->accept();
 }
 
-// A strip under a block: longer or shorter on average than the same in the first run, or not there at all.
-void StepView::paintTint(Canvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const {
-  if (!tinted_ || index == 0 || box.width() < 2) return;
-  const std::string key = prof::work_key(runs_[index].run->trace, rect.span);
-  const auto &own = runs_[index].sample.mean_us, &first = runs_[0].sample.mean_us;
-  const auto mine = own.find(key);
-  if (mine == own.end()) return;
-  const auto theirs = first.find(key);
-  const double ratio = theirs == first.end() || theirs->second <= 0 ? 0 : mine->second / theirs->second;
-  if (ratio > 0.87 && ratio < 1.15) return;
-  const QColor colour = ratio == 0 ? theme().focus : ratio > 1 ? theme().worse : theme().better;
-  canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 2.5, box.width(), 4.5), theme().base);
-  canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 1.5, box.width(), 3), colour);
+void StepView::mousePressEvent(QMouseEvent* event) {
+  setFocus(Qt::MouseFocusReason);
+  pressed_ = event->position();
+  range_at_press_ = shown_.range;
+  scroll_at_press_ = shown_.scroll;
+  const bool pan = event->button() == Qt::MiddleButton ||
+                   (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier);
+  drag_ = pan ? Drag::Pan : event->button() == Qt::LeftButton ? Drag::Press : Drag::None;
+  if (pan) setCursor(Qt::ClosedHandCursor);
 }
 
-void StepView::paintHead(Canvas& canvas, double top, size_t index) const {
-  QPainter& painter = canvas.painter;
-  const Run& run = *runs_[index].run;
-  const QRectF& plot = canvas.plot;
-  painter.fillRect(QRectF(plot.left() - kGutter, top, plot.width() + kGutter + 12, kHead), theme().header);
-  draw_badge(painter, QRectF(plot.left() - kGutter + 8, top + 2.5, 15, 15), run.slot);
-  painter.setFont(ui_font(12, 600));
-  painter.setPen(theme().text);
-  painter.drawText(QRectF(plot.left() - kGutter + 30, top, plot.width() * 0.6, kHead), Qt::AlignLeft | Qt::AlignVCenter,
-                   run.title);
+void StepView::mouseMoveEvent(QMouseEvent* event) {
+  const QPointF at = event->position();
+  cursor_ = at.x();
+  if (drag_ == Drag::Press && std::abs(at.x() - pressed_.x()) >= kDragFrom) drag_ = Drag::Select;
+  if (drag_ == Drag::Select) {
+    const prof::TimeNs a = timeAt(pressed_.x()), b = timeAt(at.x());
+    selected_ = TimeRange{std::min(a, b), std::max(a, b) + 1};
+  } else if (drag_ == Drag::Pan) {
+    const auto by = static_cast<prof::TimeNs>((pressed_.x() - at.x()) * shown_.scaleOf(painter_.plotOf(rect())).ns_per_px());
+    if (painter_.contentHeight() > height())
+      shown_.scroll = std::clamp(scroll_at_press_ + pressed_.y() - at.y(), 0.0, painter_.contentHeight() - height());
+    stale();
+    setRange({range_at_press_.begin + by, range_at_press_.end + by});
+  }
+  update();
+}
+
+void StepView::mouseReleaseEvent(QMouseEvent*) {
+  const Drag drag = std::exchange(drag_, Drag::None);
+  unsetCursor();
+  if (drag == Drag::Press) selected_.reset(), update();
+  if (drag == Drag::Select) sumSelection();
+}
+
+// What each run did in the selected time, in one line.
+void StepView::sumSelection() {
   QStringList parts;
-  const prof::StepWindowNs& window = windows_[index];
-  if (window.end > window.begin) {
-    const QString length = time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3);
-    const int64_t stride = runs_[index].sample.stride;
-    if (stride > 1)
-      parts << tr("%1 for the %2 steps of a graph").arg(length).arg(stride);
-    else
-      parts << (align_ == StepAlign::Step ? tr("step %1: %2").arg(step_).arg(length) : tr("%1 a step").arg(length));
+  for (size_t i = 0; i < shown_.runs.size() && selected_; ++i) {
+    if (!shown_.runs[i].run) continue;
+    const TimeRange range = shown_.runRange(i, *selected_);
+    const prof::Breakdown sum = prof::breakdown(shown_.runs[i].run->trace, range.begin, range.end);
+    const auto us = [&](prof::Meaning m) { return static_cast<double>(sum.times[static_cast<size_t>(m)]) * 1e-3; };
+    parts << tr("%1: kernels %2, allocation %3, sync %4 µs")
+                 .arg(run_letter(shown_.runs[i].run->slot))
+                 .arg(us_text(static_cast<double>(sum.kernels()) * 1e-3), us_text(us(prof::Meaning::Allocation)),
+                      us_text(us(prof::Meaning::Sync)));
   }
-  const prof::StepSample& sample = runs_[index].sample;
-  if (sample.kernels_per_step > 0) parts << tr("%1 kernels").arg(fixed_text(sample.kernels_per_step, 0));
-  if (std::lround(sample.allocations_per_step) > 0)
-    parts << tr("%1 allocations").arg(fixed_text(sample.allocations_per_step, 0));
-  painter.setFont(ui_font(11));
-  painter.setPen(theme().secondary);
-  painter.drawText(QRectF(plot.left(), top, plot.width() - 8, kHead), Qt::AlignRight | Qt::AlignVCenter,
-                   parts.isEmpty() ? tr("no trace of its steps") : parts.join(" · "));
+  if (selected_)
+    emit said(
+        tr("%1 selected · %2").arg(time_axis_text(static_cast<double>(selected_->length()) * 1e-3), parts.join(" · ")));
 }
 
-// What follows the aligned step stands back, so that its length is seen.
-void StepView::paintAfterStep(Canvas& canvas, double top, double bottom, size_t index) const {
-  const prof::StepWindowNs& window = windows_[index];
-  if (align_ == StepAlign::Start || window.end <= window.begin) return;
-  QPainter& painter = canvas.painter;
-  const QRectF& plot = canvas.plot;
-  const double begin = canvas.scale.x(0), end = canvas.scale.x(window.end - window.begin);
-  QColor veil = theme().base;
-  veil.setAlphaF(0.72F);
-  const double from = std::clamp(end, plot.left(), plot.right()), until = std::clamp(begin, plot.left(), plot.right());
-  painter.fillRect(QRectF(from, top, plot.right() - from, bottom - top), veil);
-  painter.fillRect(QRectF(plot.left(), top, until - plot.left(), bottom - top), veil);
-  if (end <= plot.left() || end >= plot.right()) return;
-  painter.setPen(QPen(theme().run[std::clamp(runs_[index].run->slot, 0, 7)], 1.5));
-  painter.drawLine(QPointF(end, top), QPointF(end, bottom));
-  if (index == 0 || windows_[0].end <= windows_[0].begin) return;
-  const double us = static_cast<double>((window.end - window.begin) - (windows_[0].end - windows_[0].begin)) * 1e-3;
-  const QString text =
-      us < 0 ? tr("ends %1 sooner").arg(time_axis_text(-us)) : tr("ends %1 later").arg(time_axis_text(us));
+void StepView::mouseDoubleClickEvent(QMouseEvent*) { fit(); }
+
+void StepView::keyPressEvent(QKeyEvent* event) {
+  if (event->modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier))
+    return QWidget::keyPressEvent(event);
+  const double much = event->modifiers() & Qt::ShiftModifier ? 3 : 1;
+  switch (event->key()) {
+    case Qt::Key_W:
+      return zoomBy(std::pow(1 / kZoomStep, much));
+    case Qt::Key_S:
+      return zoomBy(std::pow(kZoomStep, much));
+    case Qt::Key_A:
+    case Qt::Key_Left:
+      return panBy(-kPanStep * much);
+    case Qt::Key_D:
+    case Qt::Key_Right:
+      return panBy(kPanStep * much);
+    case Qt::Key_F:
+      return fit();
+    case Qt::Key_Escape:
+      selected_.reset();
+      return update();
+    default:
+      QWidget::keyPressEvent(event);
+  }
+}
+
+void StepView::leaveEvent(QEvent*) {
+  cursor_.reset();
+  update();
+}
+
+// Where the whole would not fit everything is a little lower, before there is something to scroll.
+void StepView::setTight() {
+  shown_.tight = false;
+  shown_.tight = painter_.contentHeight() > height();
+}
+
+void StepView::resizeEvent(QResizeEvent*) {
+  setTight();
+  shown_.scroll = std::clamp(shown_.scroll, 0.0, std::max(0.0, painter_.contentHeight() - height()));
+  stale_ = true;
+}
+
+void StepView::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) stale();
+  QWidget::changeEvent(event);
+}
+
+void StepView::paintSelection(QPainter& painter) const {
+  if (!selected_) return;
+  const QRectF plot = painter_.plotOf(rect());
+  const TimeScale scale = shown_.scaleOf(plot);
+  const double x0 = std::clamp(scale.x(selected_->begin), plot.left(), plot.right()),
+               x1 = std::clamp(scale.x(selected_->end), plot.left(), plot.right());
+  QColor fill = theme().focus;
+  fill.setAlphaF(0.12F);
+  painter.fillRect(QRectF(x0, plot.top(), x1 - x0, plot.height()), fill);
+  painter.setPen(QPen(theme().focus, 1));
+  for (double x : {x0, x1}) painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
+}
+
+void StepView::paintCursor(QPainter& painter) const {
+  const QRectF plot = painter_.plotOf(rect());
+  if (!cursor_ || *cursor_ < plot.left() || *cursor_ > plot.right()) return;
+  QPen pen(theme().text, 1);
+  pen.setDashPattern({3, 2});
+  painter.setPen(pen);
+  painter.drawLine(QPointF(*cursor_, plot.top()), QPointF(*cursor_, plot.bottom()));
+  const QString text = time_axis_text(static_cast<double>(timeAt(*cursor_)) * 1e-3);
   painter.setFont(ui_font(11, 600));
-  const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
-  if (end + width + 14 > plot.right()) return;
-  const QRectF box(end + 4, bottom - memoryHeight(index) - 21, width + 10, 17);
-  painter.fillRect(box, theme().base);
-  painter.setPen(theme().text);
-  painter.drawText(box.adjusted(5, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
+  const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 12;
+  const QRectF flag(std::clamp(*cursor_ - width / 2, 0.0, this->width() - width), 2, width, 18);
+  painter.fillRect(flag, theme().text);
+  painter.setPen(theme().base);
+  painter.drawText(flag, Qt::AlignCenter, text);
 }
 
-double StepView::paintRun(Canvas& canvas, double top, size_t index) const {
-  const double begin = top + kHead;
-  double y = begin;
-  for (const Lane& lane : lanes(index)) {
-    const double height = lane.height * (lane.track->kind == prof::TrackKind::Phases ? 1 : stretch_);
-    paintLane(canvas, QRectF(canvas.plot.left(), y, canvas.plot.width(), height), lane, index);
-    y += height;
+void StepView::paintEvent(QPaintEvent*) {
+  const qreal ratio = devicePixelRatioF();
+  if (stale_ || picture_.size() != size() * ratio) {
+    picture_ = QPixmap(size() * ratio);
+    picture_.setDevicePixelRatio(ratio);
+    QPainter painter(&picture_);
+    painter_.render(painter, rect());
+    stale_ = false;
   }
-  const QRectF memory(canvas.plot.left(), y, canvas.plot.width(), memoryHeight(index));
-  if (memory.height() > 0) paintMemory(canvas, memory, index);
-  y += memory.height();
-  paintAfterStep(canvas, begin, y, index);
-  if (memory.height() > 0) paintPeak(canvas, memory, index);
-  canvas.painter.setPen(theme().grid);
-  canvas.painter.drawLine(QPointF(canvas.plot.left() - kGutter, y), QPointF(canvas.plot.right(), y));
-  paintHead(canvas, top, index);
-  return y;
-}
-
-std::vector<StepView::Phase> StepView::phasesOf(const Canvas& canvas, size_t index) const {
-  std::vector<Phase> all;
-  const prof::StepWindowNs& window = windows_[index];
-  if (align_ == StepAlign::Start || window.end <= window.begin) return all;
-  const prof::Trace& marks = runs_[index].run->marks();
-  for (const prof::Track& track : marks.tracks()) {
-    if (track.kind != prof::TrackKind::Phases) continue;
-    prof::each_span(track, window.begin, window.end, [&](const prof::Span& span) {
-      if (span.start < window.begin || all.size() >= 12) return;
-      const auto x = [&](prof::TimeNs t) {
-        return std::clamp(canvas.scale.x(t - runs_at_[index]), canvas.plot.left(), canvas.plot.right());
-      };
-      all.push_back({QString::fromStdString(marks.name(span.name)), x(span.start), x(span.end()),
-                     static_cast<double>(span.duration) * 1e-3});
-    });
+  QPainter painter(this);
+  painter.drawPixmap(0, 0, picture_);
+  if (shown_.runs.empty()) return;
+  if (const double all = painter_.contentHeight(); all > height()) {  // there is more below: a bar says where
+    const double length = height() * height() / all, at = shown_.scroll / (all - height()) * (height() - length);
+    painter.fillRect(QRectF(width() - 5, at, 4, length), theme().strong_border);
   }
-  return all;
-}
-
-// Each phase of the upper run flows into the same phase of the lower one.
-void StepView::paintRibbons(Canvas& canvas, double top, double height, const std::vector<Phase>& above,
-                            const std::vector<Phase>& below) const {
-  QPainter& painter = canvas.painter;
-  const double bottom = top + height, middle = (top + bottom) / 2;
-  int shade = 0;
-  for (const Phase& a : above) {
-    const auto b = std::find_if(below.begin(), below.end(), [&](const Phase& x) { return x.name == a.name; });
-    if (b == below.end() || (a.x1 <= a.x0 && b->x1 <= b->x0)) continue;
-    QPainterPath path(QPointF(a.x0, top));
-    path.lineTo(a.x1, top);
-    path.cubicTo(a.x1, middle, b->x1, middle, b->x1, bottom);
-    path.lineTo(b->x0, bottom);
-    path.cubicTo(b->x0, middle, a.x0, middle, a.x0, top);
-    QColor fill = theme().secondary;
-    fill.setAlphaF(shade++ % 2 ? 0.16F : 0.30F);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillPath(path, fill);
-    painter.setRenderHint(QPainter::Antialiasing, false);
-    const QString text = tr("%1 %2 → %3").arg(a.name, us_text(a.us), time_axis_text(b->us));
-    painter.setFont(ui_font(11));
-    if (QFontMetricsF(painter.font()).horizontalAdvance(text) > a.x1 - a.x0 - 12) continue;
-    painter.setPen(theme().text);
-    painter.drawText(QRectF(a.x0, top + 2, a.x1 - a.x0, 18), Qt::AlignCenter, text);
-  }
-}
-
-// Ticks at 1, 2 or 5 times a power of ten, counted from where the aligned step begins.
-std::vector<prof::TimeNs> StepView::ticksOf(const TimeScale& scale) const {
-  constexpr double kApart = 90;
-  prof::TimeNs step = 1;
-  for (prof::TimeNs decade = 1; static_cast<double>(step) < kApart * scale.ns_per_px(); decade *= 10)
-    for (const int factor : {1, 2, 5})
-      if (static_cast<double>(step) < kApart * scale.ns_per_px()) step = decade * factor;
-  std::vector<prof::TimeNs> ticks;
-  const prof::TimeNs first = scale.range.begin / step - 1;
-  for (prof::TimeNs i = first; i * step <= scale.range.end && ticks.size() < 200; ++i)
-    if (i * step >= scale.range.begin) ticks.push_back(i * step);
-  return ticks;
-}
-
-void StepView::paintRuler(Canvas& canvas, double top) const {
-  QPainter& painter = canvas.painter;
-  const QRectF& plot = canvas.plot;
-  painter.fillRect(QRectF(plot.left() - kGutter, top, plot.width() + kGutter + 12, kRuler), theme().base);
-  painter.setFont(ui_font(11));
-  painter.setPen(theme().secondary);
-  const std::vector<prof::TimeNs> ticks = ticksOf(canvas.scale);
-  const prof::TimeNs step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
-  for (const prof::TimeNs tick : ticks) {
-    const double x = canvas.scale.x(tick);
-    if (x > plot.right() - 40) continue;
-    const QString sign = tick < 0 ? QStringLiteral("−") : QString();
-    draw_number(painter, QRectF(x + 4, top, 84, kRuler), Qt::AlignLeft | Qt::AlignVCenter,
-                tick == 0 ? tr("0") : sign + offset_time(std::abs(tick), step));
-  }
-}
-
-void StepView::paintRuns(Canvas& canvas, double top) const {
-  canvas.painter.setPen(theme().grid);
-  for (const prof::TimeNs tick : ticksOf(canvas.scale)) {
-    const double x = canvas.scale.x(tick);
-    if (x >= canvas.plot.left() && x <= canvas.plot.right())
-      canvas.painter.drawLine(QPointF(x, canvas.plot.top()), QPointF(x, canvas.plot.bottom()));
-  }
-  double y = top;
-  for (size_t i = 0; i < runs_.size(); ++i) {
-    if (!runs_[i].run) continue;
-    if (i > 0 && runs_[i - 1].run) {
-      paintRibbons(canvas, y, ribbonHeight(i), phasesOf(canvas, i - 1), phasesOf(canvas, i));
-      y += ribbonHeight(i);
-    }
-    y = paintRun(canvas, y, i);
-  }
-}
-
-void StepView::paintEmpty(QPainter& painter, const QRectF& area) const {
-  painter.setPen(theme().secondary);
-  painter.setFont(ui_font(12.5));
-  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                   runs_.empty()
-                       ? tr("Tick two or more runs in the list at the right: they are laid out here on one time scale.")
-                       : tr("None of these runs has a trace of its steps; their losses and times are compared below."));
-}
-
-void StepView::render(QPainter& painter, const QRectF& area) const {
-  painter.fillRect(area, theme().base);
-  if (std::none_of(runs_.begin(), runs_.end(), [](const Shown& s) { return s.run && s.run->trace.span_count() > 0; }))
-    return paintEmpty(painter, area);
-  const QRectF plot = plotOf(area);
-  Canvas canvas{painter, plot, scaleOf(plot)};
-  stretchInto(area.height());
-  painter.save();
-  painter.setClipRect(area);
-  paintRuns(canvas, plot.top() - (area.height() < contentHeight() ? scroll_ : 0));
-  paintRuler(canvas, area.top());
-  painter.restore();
+  paintSelection(painter);
+  paintCursor(painter);
 }
 
 }  // namespace ws::app

@@ -1,0 +1,332 @@
+#include "app/pages/compare/step_painter.h"
+
+#include <QPainter>
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/text/qt_text.h"
+#include "app/timeline/block_label.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::app {
+
+namespace {
+constexpr double kLeastElided = 60;  // px
+
+// By the width of usual letters: measured one by one they would take longer than all else that is painted.
+QString elided(const QString& name, const QFontMetricsF& metrics, double width) {
+  const auto letters = static_cast<qsizetype>(width / metrics.averageCharWidth()) - 1;
+  return name.size() <= letters ? name : name.left(letters) + QChar(0x2026);
+}
+
+}  // namespace
+
+std::vector<StepPainter::Lane> StepPainter::lanes(size_t index) const {
+  const Run& run = *shown_.runs[index].run;
+  const prof::StepWindowNs step = shown_.align == StepAlign::Start ? prof::StepWindowNs{} : shown_.windows[index];
+  std::vector<Lane> all;
+  for (prof::StepLane& lane : step_lanes(run.marks(), run.trace, step, shown_.small() ? 3 : 5)) {
+    const bool phases = lane.track->kind == prof::TrackKind::Phases, api = lane.track->kind == prof::TrackKind::Api;
+    const double height = phases ? 17 : shown_.small() || shown_.tight ? 20 : api ? 24 : 28;
+    all.push_back({std::move(lane), height});
+  }
+  return all;
+}
+
+double StepPainter::ribbonHeight(size_t below) const {
+  const auto phases = [this](size_t i) {
+    const auto& tracks = shown_.runs[i].run->marks().tracks();
+    return std::ranges::any_of(tracks,
+                               [](const prof::Track& t) { return t.kind == prof::TrackKind::Phases && t.spans > 0; });
+  };
+  if (!shown_.runs[below].run || !shown_.runs[below - 1].run || !phases(below) || !phases(below - 1)) return 6;
+  return shown_.small() || shown_.tight ? 26 : 44;
+}
+
+double StepPainter::runHeight(size_t run) const {
+  double height = SteppedRuns::kHead;
+  if (shown_.runs[run].run)
+    for (const Lane& lane : lanes(run)) height += lane.height;
+  return height + memory_.height(run);
+}
+
+// Up to twice as tall, so that few runs do not stand over an empty half.
+void StepPainter::stretchInto(double height) const {
+  double lanes = 0;
+  for (size_t i = 0; i < shown_.runs.size(); ++i)
+    if (shown_.runs[i].run)
+      for (const Lane& lane : this->lanes(i)) lanes += lane.height;
+  stretch_ = lanes > 0 ? std::clamp(1 + (height - contentHeight()) / lanes, 1.0, 2.0) : 1;
+}
+
+double StepPainter::contentHeight() const {
+  double height = SteppedRuns::kRuler;
+  for (size_t i = 0; i < shown_.runs.size(); ++i) height += runHeight(i) + (i > 0 ? ribbonHeight(i) : 0);
+  return height + 6;
+}
+
+QRectF StepPainter::plotOf(const QRectF& area) const {
+  return {area.left() + SteppedRuns::kGutter, area.top() + SteppedRuns::kRuler, area.width() - SteppedRuns::kGutter - 12, area.height() - SteppedRuns::kRuler};
+}
+
+void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& lane, size_t index) const {
+  QPainter& painter = canvas.painter;
+  const Run& run = *shown_.runs[index].run;
+  painter.setPen(theme().secondary);
+  painter.setFont(ui_font(11));
+  painter.drawText(QRectF(row.left() - SteppedRuns::kGutter + 18, row.top(), SteppedRuns::kGutter - 26, row.height()),
+                   Qt::AlignLeft | Qt::AlignVCenter, text(lane.name));
+  if (lane.track->kind == prof::TrackKind::Stream) {
+    painter.setBrushOrigin(row.topLeft());
+    painter.fillRect(row.adjusted(0, 2, 0, -2), theme().idle);
+  }
+  const TimeRange view = shown_.runRange(index, shown_.range);
+  const bool phases = lane.track->kind == prof::TrackKind::Phases;
+  // Words begin where the step does: what is before it lies under a veil.
+  const double step_begin = canvas.scale.x(0);
+  painter.setFont(ui_font(10.5, 500));
+  const QFontMetricsF metrics(painter.font());
+  for (const prof::LodRect& r : prof::lod(*lane.track, view.begin, view.end, static_cast<int>(row.width()))) {
+    const double x0 = std::max(0.0, static_cast<double>(r.x0)),
+                 x1 = std::min(row.width(), std::max(static_cast<double>(r.x1), x0 + 1));
+    const QRectF box(row.left() + x0, row.top() + 2, x1 - x0, row.height() - 4);
+    if (phases) {
+      painter.fillRect(box, theme().raised);
+      painter.setPen(theme().strong_border);
+      painter.drawRect(box.adjusted(0, 0, -1, -1));
+    } else {
+      draw_fill(painter, box, meaning_brush(r.meaning));
+      if (r.count == 1) paintTint(canvas, box, r, index);
+    }
+    QRectF room = box;
+    if (box.right() > step_begin) room.setLeft(std::max(box.left(), step_begin));
+    if (r.count > 1 || room.width() < 22) continue;
+    const auto& ops = run.trace.ops;
+    const bool known = !phases && r.span.op != prof::kNoOp && r.span.op < ops.size() && !ops[r.span.op].name.empty();
+    const std::string& full = lane.trace->name(r.span.name);
+    const double width = room.width() - 8;
+    QString name = QString::fromStdString(full);
+    bool fits = metrics.horizontalAdvance(name) <= width;
+    if (!fits && known)
+      name = QString::fromStdString(ops[r.span.op].name), fits = metrics.horizontalAdvance(name) <= width;
+    if (!fits && (phases || width < kLeastElided)) continue;
+    if (!fits) name = elided(known ? name : short_kernel_name(full), metrics, width);
+    painter.setPen(phases ? theme().text : theme().ink_on(theme().of(r.meaning)));
+    painter.drawText(room.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
+  }
+}
+
+// A strip under a block: longer or shorter on average than the same in the first run, or not there at all.
+void StepPainter::paintTint(StepCanvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const {
+  if (!shown_.tinted || index == 0 || box.width() < 2) return;
+  const std::string key = prof::work_key(shown_.runs[index].run->trace, rect.span);
+  const auto &own = shown_.runs[index].sample.mean_us, &first = shown_.runs[0].sample.mean_us;
+  const auto mine = own.find(key);
+  if (mine == own.end()) return;
+  const auto theirs = first.find(key);
+  const double ratio = theirs == first.end() || theirs->second <= 0 ? 0 : mine->second / theirs->second;
+  if (ratio > 0.87 && ratio < 1.15) return;
+  const QColor colour = ratio == 0 ? theme().focus : ratio > 1 ? theme().worse : theme().better;
+  canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 2.5, box.width(), 4.5), theme().base);
+  canvas.painter.fillRect(QRectF(box.left(), box.bottom() - 1.5, box.width(), 3), colour);
+}
+
+void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const {
+  QPainter& painter = canvas.painter;
+  const Run& run = *shown_.runs[index].run;
+  const QRectF& plot = canvas.plot;
+  painter.fillRect(QRectF(plot.left() - SteppedRuns::kGutter, top, plot.width() + SteppedRuns::kGutter + 12, SteppedRuns::kHead), theme().header);
+  draw_badge(painter, QRectF(plot.left() - SteppedRuns::kGutter + 8, top + 2.5, 15, 15), run.slot);
+  painter.setFont(ui_font(12, 600));
+  painter.setPen(theme().text);
+  painter.drawText(QRectF(plot.left() - SteppedRuns::kGutter + 30, top, plot.width() * 0.6, SteppedRuns::kHead), Qt::AlignLeft | Qt::AlignVCenter,
+                   run.title);
+  QStringList parts;
+  const prof::StepWindowNs& window = shown_.windows[index];
+  if (window.end > window.begin) {
+    const QString length = time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3);
+    const int64_t stride = shown_.runs[index].sample.stride;
+    if (stride > 1)
+      parts << QObject::tr("%1 for the %2 steps of a graph").arg(length).arg(stride);
+    else
+      parts << (shown_.align == StepAlign::Step ? QObject::tr("step %1: %2").arg(shown_.step).arg(length) : QObject::tr("%1 a step").arg(length));
+  }
+  const prof::StepSample& sample = shown_.runs[index].sample;
+  if (sample.kernels_per_step > 0) parts << QObject::tr("%1 kernels").arg(fixed_text(sample.kernels_per_step, 0));
+  if (std::lround(sample.allocations_per_step) > 0)
+    parts << QObject::tr("%1 allocations").arg(fixed_text(sample.allocations_per_step, 0));
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(plot.left(), top, plot.width() - 8, SteppedRuns::kHead), Qt::AlignRight | Qt::AlignVCenter,
+                   parts.isEmpty() ? QObject::tr("no trace of its steps") : parts.join(" · "));
+}
+
+// What follows the aligned step stands back, so that its length is seen.
+void StepPainter::paintAfterStep(StepCanvas& canvas, double top, double bottom, size_t index) const {
+  const prof::StepWindowNs& window = shown_.windows[index];
+  if (shown_.align == StepAlign::Start || window.end <= window.begin) return;
+  QPainter& painter = canvas.painter;
+  const QRectF& plot = canvas.plot;
+  const double begin = canvas.scale.x(0), end = canvas.scale.x(window.end - window.begin);
+  QColor veil = theme().base;
+  veil.setAlphaF(0.72F);
+  const double from = std::clamp(end, plot.left(), plot.right()), until = std::clamp(begin, plot.left(), plot.right());
+  painter.fillRect(QRectF(from, top, plot.right() - from, bottom - top), veil);
+  painter.fillRect(QRectF(plot.left(), top, until - plot.left(), bottom - top), veil);
+  if (end <= plot.left() || end >= plot.right()) return;
+  painter.setPen(QPen(theme().run[std::clamp(shown_.runs[index].run->slot, 0, 7)], 1.5));
+  painter.drawLine(QPointF(end, top), QPointF(end, bottom));
+  if (index == 0 || shown_.windows[0].end <= shown_.windows[0].begin) return;
+  const double us = static_cast<double>((window.end - window.begin) - (shown_.windows[0].end - shown_.windows[0].begin)) * 1e-3;
+  const QString text =
+      us < 0 ? QObject::tr("ends %1 sooner").arg(time_axis_text(-us)) : QObject::tr("ends %1 later").arg(time_axis_text(us));
+  painter.setFont(ui_font(11, 600));
+  const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
+  if (end + width + 14 > plot.right()) return;
+  const QRectF box(end + 4, bottom - memory_.height(index) - 21, width + 10, 17);
+  painter.fillRect(box, theme().base);
+  painter.setPen(theme().text);
+  painter.drawText(box.adjusted(5, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
+}
+
+double StepPainter::paintRun(StepCanvas& canvas, double top, size_t index) const {
+  const double begin = top + SteppedRuns::kHead;
+  double y = begin;
+  for (const Lane& lane : lanes(index)) {
+    const double height = lane.height * (lane.track->kind == prof::TrackKind::Phases ? 1 : stretch_);
+    paintLane(canvas, QRectF(canvas.plot.left(), y, canvas.plot.width(), height), lane, index);
+    y += height;
+  }
+  const QRectF memory(canvas.plot.left(), y, canvas.plot.width(), memory_.height(index));
+  if (memory.height() > 0) memory_.paint(canvas, memory, index);
+  y += memory.height();
+  paintAfterStep(canvas, begin, y, index);
+  if (memory.height() > 0) memory_.paintPeak(canvas, memory, index);
+  canvas.painter.setPen(theme().grid);
+  canvas.painter.drawLine(QPointF(canvas.plot.left() - SteppedRuns::kGutter, y), QPointF(canvas.plot.right(), y));
+  paintHead(canvas, top, index);
+  return y;
+}
+
+std::vector<StepPainter::Phase> StepPainter::phasesOf(const StepCanvas& canvas, size_t index) const {
+  std::vector<Phase> all;
+  const prof::StepWindowNs& window = shown_.windows[index];
+  if (shown_.align == StepAlign::Start || window.end <= window.begin) return all;
+  const prof::Trace& marks = shown_.runs[index].run->marks();
+  for (const prof::Track& track : marks.tracks()) {
+    if (track.kind != prof::TrackKind::Phases) continue;
+    prof::each_span(track, window.begin, window.end, [&](const prof::Span& span) {
+      if (span.start < window.begin || all.size() >= 12) return;
+      const auto x = [&](prof::TimeNs t) {
+        return std::clamp(canvas.scale.x(t - shown_.at[index]), canvas.plot.left(), canvas.plot.right());
+      };
+      all.push_back({QString::fromStdString(marks.name(span.name)), x(span.start), x(span.end()),
+                     static_cast<double>(span.duration) * 1e-3});
+    });
+  }
+  return all;
+}
+
+// Each phase of the upper run flows into the same phase of the lower one.
+void StepPainter::paintRibbons(StepCanvas& canvas, double top, double height, const std::vector<Phase>& above,
+                            const std::vector<Phase>& below) const {
+  QPainter& painter = canvas.painter;
+  const double bottom = top + height, middle = (top + bottom) / 2;
+  int shade = 0;
+  for (const Phase& a : above) {
+    const auto b = std::find_if(below.begin(), below.end(), [&](const Phase& x) { return x.name == a.name; });
+    if (b == below.end() || (a.x1 <= a.x0 && b->x1 <= b->x0)) continue;
+    QPainterPath path(QPointF(a.x0, top));
+    path.lineTo(a.x1, top);
+    path.cubicTo(a.x1, middle, b->x1, middle, b->x1, bottom);
+    path.lineTo(b->x0, bottom);
+    path.cubicTo(b->x0, middle, a.x0, middle, a.x0, top);
+    QColor fill = theme().secondary;
+    fill.setAlphaF(shade++ % 2 ? 0.16F : 0.30F);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.fillPath(path, fill);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    const QString text = QObject::tr("%1 %2 → %3").arg(a.name, us_text(a.us), time_axis_text(b->us));
+    painter.setFont(ui_font(11));
+    if (QFontMetricsF(painter.font()).horizontalAdvance(text) > a.x1 - a.x0 - 12) continue;
+    painter.setPen(theme().text);
+    painter.drawText(QRectF(a.x0, top + 2, a.x1 - a.x0, 18), Qt::AlignCenter, text);
+  }
+}
+
+// Ticks at 1, 2 or 5 times a power of ten, counted from where the aligned step begins.
+std::vector<prof::TimeNs> StepPainter::ticksOf(const TimeScale& scale) const {
+  constexpr double kApart = 90;
+  prof::TimeNs step = 1;
+  for (prof::TimeNs decade = 1; static_cast<double>(step) < kApart * scale.ns_per_px(); decade *= 10)
+    for (const int factor : {1, 2, 5})
+      if (static_cast<double>(step) < kApart * scale.ns_per_px()) step = decade * factor;
+  std::vector<prof::TimeNs> ticks;
+  const prof::TimeNs first = scale.range.begin / step - 1;
+  for (prof::TimeNs i = first; i * step <= scale.range.end && ticks.size() < 200; ++i)
+    if (i * step >= scale.range.begin) ticks.push_back(i * step);
+  return ticks;
+}
+
+void StepPainter::paintRuler(StepCanvas& canvas, double top) const {
+  QPainter& painter = canvas.painter;
+  const QRectF& plot = canvas.plot;
+  painter.fillRect(QRectF(plot.left() - SteppedRuns::kGutter, top, plot.width() + SteppedRuns::kGutter + 12, SteppedRuns::kRuler), theme().base);
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  const std::vector<prof::TimeNs> ticks = ticksOf(canvas.scale);
+  const prof::TimeNs step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
+  for (const prof::TimeNs tick : ticks) {
+    const double x = canvas.scale.x(tick);
+    if (x > plot.right() - 40) continue;
+    const QString sign = tick < 0 ? QStringLiteral("−") : QString();
+    draw_number(painter, QRectF(x + 4, top, 84, SteppedRuns::kRuler), Qt::AlignLeft | Qt::AlignVCenter,
+                tick == 0 ? QObject::tr("0") : sign + offset_time(std::abs(tick), step));
+  }
+}
+
+void StepPainter::paintRuns(StepCanvas& canvas, double top) const {
+  canvas.painter.setPen(theme().grid);
+  for (const prof::TimeNs tick : ticksOf(canvas.scale)) {
+    const double x = canvas.scale.x(tick);
+    if (x >= canvas.plot.left() && x <= canvas.plot.right())
+      canvas.painter.drawLine(QPointF(x, canvas.plot.top()), QPointF(x, canvas.plot.bottom()));
+  }
+  double y = top;
+  for (size_t i = 0; i < shown_.runs.size(); ++i) {
+    if (!shown_.runs[i].run) continue;
+    if (i > 0 && shown_.runs[i - 1].run) {
+      paintRibbons(canvas, y, ribbonHeight(i), phasesOf(canvas, i - 1), phasesOf(canvas, i));
+      y += ribbonHeight(i);
+    }
+    y = paintRun(canvas, y, i);
+  }
+}
+
+void StepPainter::paintEmpty(QPainter& painter, const QRectF& area) const {
+  painter.setPen(theme().secondary);
+  painter.setFont(ui_font(12.5));
+  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                   shown_.runs.empty()
+                       ? QObject::tr("Tick two or more runs in the list at the right: they are laid out here on one time scale.")
+                       : QObject::tr("None of these runs has a trace of its steps; their losses and times are compared below."));
+}
+
+void StepPainter::render(QPainter& painter, const QRectF& area) const {
+  painter.fillRect(area, theme().base);
+  if (std::none_of(shown_.runs.begin(), shown_.runs.end(), [](const SteppedRun& s) { return s.run && s.run->trace.span_count() > 0; }))
+    return paintEmpty(painter, area);
+  const QRectF plot = plotOf(area);
+  StepCanvas canvas{painter, plot, shown_.scaleOf(plot)};
+  stretchInto(area.height());
+  painter.save();
+  painter.setClipRect(area);
+  paintRuns(canvas, plot.top() - (area.height() < contentHeight() ? shown_.scroll : 0));
+  paintRuler(canvas, area.top());
+  painter.restore();
+}
+
+}  // namespace ws::app

@@ -1,0 +1,49 @@
+// What the linked timelines show: the runs, how they are aligned, and the visible range.
+#pragma once
+#include <QPointer>
+#include <memory>
+#include <vector>
+
+#include "app/timeline/time_scale.h"
+#include "app/workspace/run.h"
+#include "profiling/analysis/memory_curves.h"
+#include "profiling/analysis/step_sample.h"
+
+class QPainter;
+
+namespace ws::app {
+
+enum class StepAlign { Median, Step, Start };
+
+struct SteppedRun {
+  QPointer<Run> run;
+  prof::StepSample sample;
+  std::shared_ptr<const prof::MemoryCurves> memory = nullptr;  // none: not known, or not yet
+};
+
+struct SteppedRuns {
+  static constexpr double kGutter = 124, kRuler = 22, kHead = 20;
+
+  std::vector<SteppedRun> runs;            // the first is what the others are tinted against
+  std::vector<prof::TimeNs> at;            // anchors: run time = view time + anchor
+  std::vector<prof::StepWindowNs> windows;  // the aligned step of each run
+  StepAlign align = StepAlign::Median;
+  int64_t step = 0;
+  bool tinted = true;
+  TimeRange range{0, 1'000'000};  // view time: 0 is where the aligned step begins in each run
+  double scroll = 0;
+  bool tight = false;     // all is lower where there is little room
+  double most_bytes = 0;  // what the memory rows of all runs reach up to
+
+  bool small() const { return runs.size() > 2; }
+  TimeRange runRange(size_t run, TimeRange view) const { return {view.begin + at[run], view.end + at[run]}; }
+  TimeScale scaleOf(const QRectF& plot) const { return {range, plot.left(), plot.width()}; }
+};
+
+struct StepCanvas {
+  QPainter& painter;
+  QRectF plot;  // lanes; the ruler stands above
+  TimeScale scale;
+};
+
+}  // namespace ws::app

@@ -1,6 +1,7 @@
 // What the linked timelines show: the runs, how they are aligned, and the visible range.
 #pragma once
 #include <QPointer>
+#include <QRectF>
 #include <memory>
 #include <vector>
 

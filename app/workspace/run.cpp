@@ -7,9 +7,12 @@
 #include "app/workspace/run_loader.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "profiling/trace/lod.h"
 
 namespace ws::app {
 namespace {
+
+constexpr size_t kFetchBlocks = 64;
 
 const prof::Track* steps_track(const prof::Trace& trace) {
   for (const auto& track : trace.tracks())
@@ -132,6 +135,51 @@ void Run::apply(RunUpdate&& update) {
   if (update.summary) summary = std::move(update.summary);
   emit changed();
   if (summary) emit ended();
+}
+
+void Run::applyTrace(RunUpdate& update) {
+  trace.backed = !path.isEmpty();
+  for (prof::TraceBatch& batch : update.traces) {
+    allocator_calls.take(batch.allocations);
+    prof::append(trace, std::move(batch));
+  }
+  if (!update.traces.empty()) trace.evict(history_bytes, looked_begin_, looked_end_);
+  for (const Change& change : update.changes) host_ahead_ |= change.key == "exec.launch" || change.key == "exec.sync";
+  if (host_ahead_ || host_runs_ahead(spec)) {
+    gpu_steps_.update(trace, arrived());
+    if (update.summary) gpu_steps_.finish(trace);
+  }
+  if (trace.span_count() == 0 || (!split_due_.hasExpired() && !update.summary)) return;
+  split = split_of(marks(), trace, update.summary ? trace.last_time() : arrived(), steps_per_epoch_);
+  split_due_.setRemainingTime(300);
+}
+
+// The file of a run of this session is opened once something of it is asked for; it may still be written.
+prof::RunFileReader* Run::file() {
+  if (unreadable_) return nullptr;
+  if (reader) return reader.get();
+  if (!written_ && !path.isEmpty()) written_ = std::make_shared<prof::RunFileReader>(path.toStdString());
+  return written_.get();
+}
+
+bool Run::fetch(prof::TimeNs begin, prof::TimeNs end, size_t most) {
+  size_t missing = 0, all = 0;
+  for (const prof::Track& track : trace.tracks()) {
+    missing += prof::spans_out_of_memory(track, begin, end);
+    all += prof::spans_about(track, begin, end);
+  }
+  if (missing == 0 || all > most) return false;
+  looked_begin_ = begin, looked_end_ = end;
+  try {
+    prof::RunFileReader* const from = file();
+    if (!from || from->fill(trace, begin, end, kFetchBlocks) == 0) return false;
+    trace.evict_spans(history_bytes, begin, end);
+    return true;
+  } catch (const std::exception& problem) {
+    log << QString::fromUtf8(problem.what());
+    unreadable_ = true;  // said once
+    return false;
+  }
 }
 
 RunSpec spec_now(const Run& run) {

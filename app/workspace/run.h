@@ -11,6 +11,7 @@
 
 #include "profiling/analysis/gpu_steps.h"
 #include "app/core/runs/traced_training.h"
+#include "app/workspace/step_split.h"
 #include "profiling/analysis/allocator_history.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/trace.h"
@@ -29,17 +30,6 @@ struct EvalPoint {
 struct MeterPoint {
   double step, wall_s;
   double allocate, free, samples_per_s, used, reserved;
-};
-struct SplitPart {
-  prof::Meaning meaning;
-  QString name;
-  double us = 0;
-};  // of one step; parts sum to the wall time
-struct StepSplit {
-  std::vector<SplitPart> parts;
-  double wall_us = 0;
-  int64_t steps = 0;
-  double kernels = 0, allocations = 0, busy = 0;  // per step; the share of time that the GPU had work
 };
 
 // A moment that a person marked, in the run's own time; kept with the run.

@@ -31,9 +31,4 @@ void give_details(Run& run, RunDetails&& details);              // on the window
 std::string marks_text(const std::vector<TimeMark>& marks);
 std::vector<TimeMark> marks_from(const std::string& text);  // what cannot be read is left out
 
-// Where the time of the newest steps before `until` goes; the parts sum to the wall time, evaluations are left out.
-// `marks` has the steps: the trace itself, or those of the GPU.
-StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::TimeNs until, double steps_per_epoch);
-StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps);
-
 }  // namespace ws::app

@@ -40,15 +40,31 @@ int rank(TrackKind kind) {
 // Below what the GPU did, above the calls, when the GPU has steps of its own.
 constexpr int kHostStepRank = 6, kHostPhaseRank = 7;
 
+// The rows of calls, by the depth of their track.
+enum class CallRow { Runtime, Driver, Allocator };
+
+CallRow call_row(const prof::Track& track) {
+  return track.depth == 0 ? CallRow::Runtime : track.depth == 1 ? CallRow::Driver : CallRow::Allocator;
+}
+
+QString call_row_title(CallRow row) {
+  switch (row) {
+    case CallRow::Runtime:
+      return QStringLiteral("CUDA API");
+    case CallRow::Driver:
+      return QStringLiteral("driver API");
+    case CallRow::Allocator:
+      return QStringLiteral("allocator");
+  }
+  return {};
+}
+
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
   if (track.kind == TrackKind::Phases)
     return track.depth > 0 ? QString() : beside ? QStringLiteral("host phase") : QStringLiteral("phase");
-  if (track.kind == TrackKind::Api)
-    return track.depth == 0   ? QStringLiteral("CUDA API")
-           : track.depth == 1 ? QStringLiteral("driver API")
-                              : QStringLiteral("allocator");
+  if (track.kind == TrackKind::Api) return call_row_title(call_row(track));
   if (track.kind == TrackKind::Copies) return QStringLiteral("memcpy");
   if (track.kind == TrackKind::GraphLaunches && track.depth == 0)  // "stream 13 graphs" has no room
     return QStringLiteral("graphs %1").arg(prof::number_in(track.name, 0));
@@ -130,8 +146,10 @@ void name_only_thread(std::vector<Lane>& lanes, const prof::Trace& trace) {
 }
 
 // More than one thread calls: PyTorch's backward pass has one of its own.
-void number_callers(std::vector<Lane>& lanes) {
-  const auto calls = [](const Lane& lane) { return lane.track_kind == TrackKind::Api && lane.title == "CUDA API"; };
+void number_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
+  const auto calls = [&tracks](const Lane& lane) {
+    return lane.track_kind == TrackKind::Api && call_row(tracks[lane.tracks[0]]) == CallRow::Runtime;
+  };
   if (std::count_if(lanes.begin(), lanes.end(), calls) < 2) return;
   int number = 0;
   for (Lane& lane : lanes)
@@ -176,7 +194,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   });
   join_rows(lanes, tracks);
   name_only_thread(lanes, *source.trace);
-  number_callers(lanes);
+  number_callers(lanes, tracks);
   keep_some_inner(lanes, settings);
   if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
   if (settings.small) join_copies(lanes);

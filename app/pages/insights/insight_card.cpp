@@ -43,22 +43,26 @@ EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) {
 
 QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() * kRowHeight + 20}; }
 
+QString EvidenceBars::nameOf(RowKind kind) {
+  return kind == RowKind::Now ? tr("now") : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
+}
+
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
   look_at_ = insight.look_at;
   if (facts.step_us > 0) {
-    Row now{tr("now"), time_axis_text(facts.step_us), facts.step_us, {}, {}};
+    Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
       if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
     rows_.push_back(std::move(now));
-    const auto against_now = [&](const QString& name, double us) {
-      if (us > 0) rows_.push_back({name, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
+    const auto against_now = [&](RowKind kind, double us) {
+      if (us > 0) rows_.push_back({kind, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
     };
-    against_now(tr("predicted"), insight.predicted_us);
-    if (tried) against_now(tr("measured"), tried->measured_us);
+    against_now(RowKind::Predicted, insight.predicted_us);
+    if (tried) against_now(RowKind::Measured, tried->measured_us);
   }
   QStringList words;
-  for (const Row& row : rows_) words << (row.name + " " + row.value + " " + row.change).trimmed();
+  for (const Row& row : rows_) words << (nameOf(row.kind) + " " + row.value + " " + row.change).trimmed();
   setAccessibleName(tr("A step: %1").arg(words.join(", ")));
   updateGeometry();
   update();
@@ -69,7 +73,7 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
   painter.setFont(ui_font(11));
   painter.setPen(t.secondary);
   painter.drawText(QRectF(box.left(), box.top(), kNameWidth - 8, box.height()), Qt::AlignLeft | Qt::AlignVCenter,
-                   row.name);
+                   nameOf(row.kind));
   double x = box.left() + kNameWidth;
   const QRectF bar(x, box.top() + 4, row.us * scale, box.height() - 8);
   for (const Part& part : row.parts) {
@@ -79,7 +83,7 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
   }
   painter.setOpacity(1);
   if (row.parts.empty()) {
-    QPen outline(t.strong_border, 1, row.name == tr("predicted") ? Qt::DashLine : Qt::SolidLine);
+    QPen outline(t.strong_border, 1, row.kind == RowKind::Predicted ? Qt::DashLine : Qt::SolidLine);
     painter.setPen(outline);
     painter.setBrush(t.chosen);
     painter.drawRect(bar.adjusted(0.5, 0.5, -0.5, -0.5));

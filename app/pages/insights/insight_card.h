@@ -35,12 +35,15 @@ class EvidenceBars : public QWidget {
     prof::Meaning meaning;
     double us;
   };
+  enum class RowKind { Now, Predicted, Measured };
   struct Row {
-    QString name, value;
+    RowKind kind;
+    QString value;
     double us = 0;
     std::vector<Part> parts;
     QString change;  // against now
   };
+  static QString nameOf(RowKind kind);
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
   prof::Meaning look_at_ = prof::Meaning::Other;

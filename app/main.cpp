@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   const int code = QApplication::exec();
   // What was left still has its thread, which may hang in a driver: nothing is torn down under it.
   if (!window.leftBehind()) return code;
-  window.library()->giveUpWork();
+  window.workspace()->jobs()->abandon();
   QSettings().sync();
   std::_Exit(code);
 }

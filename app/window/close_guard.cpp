@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kBoxAfterMs = 150;  // most ends sooner: nothing has to come up for it
 
-Waiting waiting_for(const RunLibrary& library) {
+Waiting waiting_for(const LibraryJobs& jobs) {
   Waiting w;
   w.title = QObject::tr("A file is not whole yet");
-  w.what = [&library](qint64) {
-    return library.work() + QObject::tr("\nThe window closes by itself when it is done.");
+  w.what = [&jobs](qint64) {
+    return jobs.text() + QObject::tr("\nThe window closes by itself when it is done.");
   };
-  w.busy = [&library] { return !library.work().isEmpty(); };
+  w.busy = [&jobs] { return jobs.busy(); };
   w.patience_ms = 0;
   w.leave = QObject::tr("Close now, give it up");
   w.what_is_left = QObject::tr("Given up, nothing of it is left behind; the file that it comes from stays as it is.");
@@ -82,8 +82,8 @@ bool CloseGuard::mayClose(std::function<void()> then) {
     waitToClose(waiting_for(*running), std::move(then));
     return false;
   }
-  if (workspace_.library()->work().isEmpty()) return true;
-  waitToClose(waiting_for(*workspace_.library()), std::move(then));
+  if (!workspace_.jobs()->busy()) return true;
+  waitToClose(waiting_for(*workspace_.jobs()), std::move(then));
   return false;
 }
 

@@ -150,7 +150,7 @@ void MainWindow::connectWorkspace() {
   TrainingSession* session = workspace_.session();
   connect(session, &TrainingSession::started, this, &MainWindow::runStarted);
   connect(session, &TrainingSession::stateChanged, this, &MainWindow::refreshBars);
-  connect(workspace_.library(), &RunLibrary::workChanged, this, &MainWindow::refreshBars);
+  connect(workspace_.jobs(), &LibraryJobs::changed, this, &MainWindow::refreshBars);
   connect(workspace_.library(), &RunLibrary::tickedChanged, this, &MainWindow::showRuns);
   connect(workspace_.device(), &DeviceProbe::known, this, [this](const DeviceInfo* info) {
     showDevice();
@@ -339,9 +339,9 @@ void MainWindow::saveCopy() {
 }
 
 void MainWindow::saveCopyTo(const QString& path) {
-  Run* run = workspace_.shownRun();
+  const Run* run = workspace_.shownRun();
   if (!run || run->live() || run->path.isEmpty()) return workspace_.say(tr("There is no ended run to save."), true);
-  workspace_.library()->exportRun(run, path.endsWith(".wsrun") ? path : path + ".wsrun");
+  workspace_.jobs()->exportRun(*run, path.endsWith(".wsrun") ? path : path + ".wsrun");
 }
 
 void MainWindow::toggleTheme() {

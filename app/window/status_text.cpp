@@ -51,7 +51,7 @@ void show_status(StatusLine& line, Workspace& workspace) {
   else
     line.setState(ready_text(workspace.device()->info()), theme().better);
   std::vector<StatusPart> parts;
-  if (const QString work = workspace.library()->work(); !work.isEmpty()) parts.push_back({work, false});
+  if (const QString work = workspace.jobs()->text(); !work.isEmpty()) parts.push_back({work, false});
   if (run) add_run(*run, parts);
   line.setParts(std::move(parts));
 }

@@ -1,5 +1,5 @@
-// Files that come into the library and go out of it. Big ones take a while: all of it happens on another thread, one
-// file after the other, and work() says what is going on.
+#include "app/workspace/library_jobs.h"
+
 #include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "app/text/units.h"
-#include "app/workspace/run_library.h"
-#include "profiling/formats/convert.h"
+#include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/formats/convert.h"
 
 namespace ws::app {
 namespace {
@@ -48,26 +48,21 @@ void read_in(const QString& from, const QString& to) {
 
 }  // namespace
 
-// Of no file, and of none that is still to be written.
-QString RunLibrary::freeName(const QString& folder, const QString& base) const {
-  const auto taken = [this](const QString& path) {
-    return QFileInfo::exists(path) ||
-           std::any_of(works_.begin(), works_.end(), [&](const Work& work) { return work.target == path; });
-  };
-  QString path = QDir(folder).filePath(base + ".wsrun");
-  for (int i = 2; taken(path); ++i) path = QDir(folder).filePath(QString("%1-%2.wsrun").arg(base).arg(i));
-  return path;
+LibraryJobs::LibraryJobs(RunLibrary& library, QObject* parent) : QObject(parent), library_(library) {
+  clock_.setInterval(1000);  // how long the import or export goes on by now
+  connect(&clock_, &QTimer::timeout, this, &LibraryJobs::changed);
 }
 
-// Runs `work` on another thread; that it has written `target`, or its problem in a sentence, comes back while the
-// library is there.
-void RunLibrary::later(const QString& what, const QString& target, std::function<void()> work,
-                       std::function<void(const QString& path)> done) {
-  works_.push_back({what, target, {}});
-  works_.back().since.start();
-  if (works_.size() == 1) clock_.start();
-  emit workChanged();
-  file_thread().start([guard = QPointer<RunLibrary>(this), target, work = std::move(work), done = std::move(done)] {
+// Runs `work` on another thread; that it has written `target`, or its problem in a sentence, comes back while this is
+// there.
+void LibraryJobs::later(const QString& what, const QString& target, std::function<void()> work,
+                        std::function<void(const QString& path)> done) {
+  jobs_.push_back({what, target, {}});
+  jobs_.back().since.start();
+  library_.reserve(target);
+  if (jobs_.size() == 1) clock_.start();
+  emit changed();
+  file_thread().start([guard = QPointer<LibraryJobs>(this), target, work = std::move(work), done = std::move(done)] {
     QString problem;
     try {
       work();
@@ -76,62 +71,64 @@ void RunLibrary::later(const QString& what, const QString& target, std::function
     }
     QMetaObject::invokeMethod(qApp, [guard, done, target, problem] {
       if (!guard) return;
-      guard->workEnded();
+      guard->firstEnded();
       problem.isEmpty() ? done(target) : emit guard->failed(problem);
     });
   });
 }
 
-void RunLibrary::giveUpWork() {
-  for (const Work& work : works_) prof::remove_part_of(work.target.toStdString());
+void LibraryJobs::abandon() {
+  for (const Job& job : jobs_) prof::remove_part_of(job.target.toStdString());
 }
 
 // They end in the order in which they came.
-void RunLibrary::workEnded() {
-  works_.pop_front();
-  if (works_.empty())
+void LibraryJobs::firstEnded() {
+  library_.release(jobs_.front().target);
+  jobs_.pop_front();
+  if (jobs_.empty())
     clock_.stop();
   else
-    works_.front().since.restart();
-  emit workChanged();
+    jobs_.front().since.restart();
+  emit changed();
 }
 
-QString RunLibrary::work() const {
-  if (works_.empty()) return {};
-  QString said = works_.front().what + QString::fromUtf8("…");
-  if (const qint64 seconds = works_.front().since.elapsed() / 1000; seconds > 0) said += tr(" %1 s").arg(seconds);
-  if (works_.size() > 1) said += tr(" · %1 more to come").arg(works_.size() - 1);
+QString LibraryJobs::text() const {
+  if (jobs_.empty()) return {};
+  QString said = jobs_.front().what + QString::fromUtf8("…");
+  if (const qint64 seconds = jobs_.front().since.elapsed() / 1000; seconds > 0) said += tr(" %1 s").arg(seconds);
+  if (jobs_.size() > 1) said += tr(" · %1 more to come").arg(jobs_.size() - 1);
   return said;
 }
 
-void RunLibrary::import(const QString& path, const std::function<void(Run* run)>& done) {
+void LibraryJobs::import(const QString& path, const std::function<void(Run* run)>& done) {
   const auto opened = [this, done](const QString& file) {
-    Run* run = open(file);
+    Run* run = library_.open(file);
     if (run && done) done(run);
     if (run) emit imported(run);
   };
   const QFileInfo from(path);
-  if (path.endsWith(".wsrun") && from.absolutePath() == QFileInfo(folder_).absoluteFilePath()) return opened(path);
-  const QString target = freeName(folder_, from.baseName());
+  if (path.endsWith(".wsrun") && from.absolutePath() == QFileInfo(library_.folder()).absoluteFilePath())
+    return opened(path);
+  const QString target = library_.freePath(from.baseName());
   later(
       tr("Importing %1, %2").arg(from.fileName(), bytes_text(static_cast<double>(from.size()))), target,
       [path, target] { read_in(path, target); }, opened);
 }
 
-void RunLibrary::exportRun(Run* run, const QString& path) {
+void LibraryJobs::exportRun(const Run& run, const QString& path) {
   later(
-      tr("Writing %1").arg(QFileInfo(path).fileName()), path, [from = run->path, path] { write_copy(from, path); },
+      tr("Writing %1").arg(QFileInfo(path).fileName()), path, [from = run.path, path] { write_copy(from, path); },
       [this](const QString& written) { emit exported(written); });
 }
 
-void RunLibrary::addMade(const QString& name, std::function<prof::RunData()> make) {
-  const QString target = freeName(folder_, name);
-  const auto work = [folder = folder_, target, make = std::move(make)] {
+void LibraryJobs::addMade(const QString& name, std::function<prof::RunData()> make) {
+  const QString target = library_.freePath(name);
+  const auto work = [folder = library_.folder(), target, make = std::move(make)] {
     QDir().mkpath(folder);
     prof::export_run(make(), target.toStdString());
   };
   later(tr("Writing %1").arg(name), target, work, [this](const QString& path) {
-    if (Run* run = open(path)) setTicked(run, true), emit exported(path);
+    if (Run* run = library_.open(path)) library_.setTicked(run, true), emit exported(path);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "app/workspace/run_loader.h"
+#include "profiling/base/failure.h"
 
 namespace ws::app {
 namespace {
@@ -19,7 +20,7 @@ QString unreadable(const QString& path, const QString& why) {
 
 }  // namespace
 
-RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent), folder_(QDir(folder).absolutePath()) {
+RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent), folder_(QDir(folder).absolutePath()), trash_(folder_) {
   QDir().mkpath(folder_);
   settle_.setSingleShot(true);
   settle_.setInterval(500);  // a file is being written: look once it is quiet
@@ -28,9 +29,6 @@ RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent)
   watcher_.addPath(folder_);
   elsewhere_.setInterval(2000);  // a run that another program trains: what its file says by now
   connect(&elsewhere_, &QTimer::timeout, this, &RunLibrary::refresh);
-  clock_.setInterval(1000);  // how long the import or export goes on by now
-  connect(&clock_, &QTimer::timeout, this, &RunLibrary::workChanged);
-  emptyTrash();
 }
 
 RunLibrary::~RunLibrary() { QThreadPool::globalInstance()->waitForDone(2000); }
@@ -213,6 +211,95 @@ void RunLibrary::loadDetails(Run* run) {
         emit failed(problem);
     });
   });
+}
+
+bool RunLibrary::write(Run* run, const std::function<void(const std::string& path)>& change) {
+  try {
+    change(run->path.toStdString());
+  } catch (const std::exception& problem) {
+    emit failed(tr("%1 cannot be changed: %2").arg(QFileInfo(run->path).fileName(), QString::fromUtf8(problem.what())));
+    return false;
+  }
+  written_.insert(QFileInfo(run->path).absoluteFilePath(), QFileInfo(run->path).lastModified().toMSecsSinceEpoch());
+  return true;
+}
+
+bool RunLibrary::rename(Run* run, const QString& title) {
+  const QString wanted = title.simplified();
+  if (wanted.isEmpty() || wanted == run->title) return false;
+  if (!write(run, [&](const std::string& path) { prof::rename_run(path, wanted.toStdString()); })) return false;
+  run->title = wanted;
+  run->announce();
+  emit changed();
+  emit tickedChanged();
+  return true;
+}
+
+bool RunLibrary::setTags(Run* run, const QStringList& tags) {
+  QStringList clean;
+  for (const QString& tag : tags)
+    if (!tag.simplified().isEmpty() && !clean.contains(tag.simplified())) clean << tag.simplified();
+  std::vector<std::string> list;
+  for (const QString& tag : clean) list.push_back(tag.toStdString());
+  if (clean == run->tags || !write(run, [&](const std::string& path) { prof::tag_run(path, list); })) return false;
+  run->tags = clean;
+  emit changed();
+  return true;
+}
+
+bool RunLibrary::setNote(Run* run, const QString& note) {
+  if (note == run->note) return false;
+  if (!write(run, [&](const std::string& path) { prof::annotate_run(path, note.toStdString()); })) return false;
+  run->note = note;
+  emit changed();
+  return true;
+}
+
+QStringList RunLibrary::allTags() const {
+  QStringList tags;
+  for (const Run* run : runs_)
+    for (const QString& tag : run->tags)
+      if (!tags.contains(tag)) tags << tag;
+  tags.sort(Qt::CaseInsensitive);
+  return tags;
+}
+
+bool RunLibrary::remove(Run* run) {
+  if (run->live() || run->elsewhere) {
+    emit failed(tr("%1 is training: stop it first.").arg(run->title));
+    return false;
+  }
+  if (QFileInfo::exists(run->path) && !trash_.take(run->path, run->title)) {
+    emit failed(
+        tr("%1 could not be deleted: its folder cannot be written to.").arg(QFileInfo(run->path).fileName()));
+    return false;
+  }
+  std::erase(runs_, run);
+  run->slot = -1;
+  emit changed();
+  emit tickedChanged();
+  run->deleteLater();
+  return true;
+}
+
+Run* RunLibrary::undoRemove() {
+  if (trash_.empty()) return nullptr;
+  try {
+    const QString path = trash_.putBack([this](const QString& base) { return freePath(base); });
+    broken_.remove(path);
+    return open(path);
+  } catch (const Failure& problem) {
+    emit failed(QString::fromUtf8(problem.what()));
+    emit changed();
+    return nullptr;
+  }
+}
+
+QString RunLibrary::freePath(const QString& base) const {
+  const auto taken = [this](const QString& path) { return QFileInfo::exists(path) || reserved_.contains(path); };
+  QString path = QDir(folder_).filePath(base + ".wsrun");
+  for (int i = 2; taken(path); ++i) path = QDir(folder_).filePath(QString("%1-%2.wsrun").arg(base).arg(i));
+  return path;
 }
 
 }  // namespace ws::app

@@ -5,14 +5,15 @@
 namespace ws::app {
 
 Workspace::Workspace(const QString& runs_folder, QObject* parent)
-    : QObject(parent), library_(runs_folder), session_(runs_folder), recording_(runs_folder) {
+    : QObject(parent), library_(runs_folder), jobs_(library_), session_(runs_folder), recording_(runs_folder) {
   const auto problem = [this](const QString& sentence) { say(sentence, true); };
   connect(&session_, &TrainingSession::failed, this, problem);
   connect(&recording_, &ProgramRecording::failed, this, problem);
   connect(&library_, &RunLibrary::failed, this, problem);
-  connect(&library_, &RunLibrary::exported, this,
+  connect(&jobs_, &LibraryJobs::failed, this, problem);
+  connect(&jobs_, &LibraryJobs::exported, this,
           [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
-  connect(&library_, &RunLibrary::imported, this,
+  connect(&jobs_, &LibraryJobs::imported, this,
           [this](const Run* run) { say(tr("Imported: %1").arg(run->title), false); });
   connect(&choices_, &Choices::traceLevelChanged, &session_, &TrainingSession::setTraceLevel);
   connect(&choices_, &Choices::traceExtrasChanged, &session_, &TrainingSession::setTraceExtras);

@@ -6,8 +6,8 @@
 
 #include "app/workspace/choices.h"
 #include "app/workspace/device_probe.h"
+#include "app/workspace/library_jobs.h"
 #include "app/workspace/program_recording.h"
-#include "app/workspace/run_library.h"
 #include "app/workspace/selection.h"
 #include "app/workspace/time_cursor.h"
 #include "app/workspace/training_session.h"
@@ -22,6 +22,7 @@ class Workspace : public QObject {
   TimeCursor* cursor() { return &cursor_; }
   Selection* selection() { return &selection_; }
   RunLibrary* library() { return &library_; }
+  LibraryJobs* jobs() { return &jobs_; }
   TrainingSession* session() { return &session_; }
   ProgramRecording* recording() { return &recording_; }
   Choices* choices() { return &choices_; }
@@ -56,6 +57,7 @@ class Workspace : public QObject {
   TimeCursor cursor_;
   Selection selection_;
   RunLibrary library_;
+  LibraryJobs jobs_;
   TrainingSession session_;
   ProgramRecording recording_;
   Choices choices_;

@@ -98,7 +98,7 @@ void KeepingTest::aCopyHasItsWeights() {
   const Run* run = trained(*window);
   QTemporaryDir outside;
   const QString to = outside.filePath("copy");
-  QSignalSpy exported(window->library(), &RunLibrary::exported);
+  QSignalSpy exported(window->workspace()->jobs(), &LibraryJobs::exported);
   window->saveCopyTo(to);
   QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, 10'000);
   QCOMPARE(exported[0][0].toString(), to + ".wsrun");

@@ -11,7 +11,7 @@
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_tab.h"
 #include "app/widgets/theme.h"
-#include "app/workspace/run_library.h"
+#include "app/workspace/library_jobs.h"
 #include "app/core/runs/run_owner.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/run_file.h"
@@ -91,7 +91,8 @@ void LibraryTest::twoHundredRunsOpenInUnderASecond() {
   timer.start();
   RunLibrary library(folder_.path());
   library.refresh();
-  LibraryTab tab(&library);
+  LibraryJobs jobs(library);
+  LibraryTab tab(&library, &jobs);
   tab.resize(1300, 800);
   tab.show();
   QCoreApplication::processEvents();
@@ -138,15 +139,15 @@ void LibraryTest::whatIsDeletedComesBack() {
   library.refresh();
   QCOMPARE(library.runs().size(), size_t(2));
   QVERIFY(library.remove(library.runs()[0]));
-  QVERIFY(library.canUndo());
+  QVERIFY(!library.trash().empty());
   library.undoRemove();
-  QCOMPARE(library.lastRemoved(), title);
+  QCOMPARE(library.trash().lastTitle(), title);
   Run* back = library.undoRemove();
   QVERIFY(back);
   QCOMPARE(back->title, title);
   QCOMPARE(back->tags, QStringList("keep"));
   QVERIFY(QFile::exists(path));
-  QVERIFY(!library.canUndo());
+  QVERIFY(library.trash().empty());
   QCOMPARE(library.runs().size(), size_t(3));
   // Its place was taken meanwhile: both stay.
   Run* again = library.byPath(path);
@@ -161,17 +162,18 @@ void LibraryTest::filesGoOutAndComeIn() {
   make(1);
   QTemporaryDir outside;
   RunLibrary library(folder_.path());
+  LibraryJobs jobs(library);
   library.refresh();
   Run* run = library.runs().front();
-  QSignalSpy exported(&library, &RunLibrary::exported), failed(&library, &RunLibrary::failed);
+  QSignalSpy exported(&jobs, &LibraryJobs::exported), failed(&jobs, &LibraryJobs::failed);
   const QStringList names{"a.wsrun", "a.json", "a.json.gz", "a.scalars.csv"};
-  for (const QString& name : names) library.exportRun(run, outside.filePath(name));
-  QVERIFY(!library.work().isEmpty());
+  for (const QString& name : names) jobs.exportRun(*run, outside.filePath(name));
+  QVERIFY(jobs.busy());
   QTRY_COMPARE_WITH_TIMEOUT(exported.count(), names.size(), 20'000);
   for (const QString& name : names) QVERIFY2(QFileInfo(outside.filePath(name)).size() > 0, qPrintable(name));
   Run *same = nullptr, *trace = nullptr;
-  library.import(outside.filePath("a.wsrun"), [&](Run* came) { same = came; });
-  library.import(outside.filePath("a.json.gz"), [&](Run* came) { trace = came; });
+  jobs.import(outside.filePath("a.wsrun"), [&](Run* came) { same = came; });
+  jobs.import(outside.filePath("a.json.gz"), [&](Run* came) { trace = came; });
   QTRY_VERIFY_WITH_TIMEOUT(same && trace, 20'000);
   QVERIFY(same != run);
   QCOMPARE(same->title, run->title);
@@ -180,9 +182,9 @@ void LibraryTest::filesGoOutAndComeIn() {
   QCOMPARE(library.runs().size(), size_t(3));
   QCOMPARE(failed.count(), 0);
   QVERIFY(QFile(outside.filePath("no.wsrun")).open(QIODevice::WriteOnly));
-  library.import(outside.filePath("no.wsrun"), [](Run*) { QFAIL("an empty file is no run"); });
+  jobs.import(outside.filePath("no.wsrun"), [](Run*) { QFAIL("an empty file is no run"); });
   QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 20'000);
-  QVERIFY(library.work().isEmpty());
+  QVERIFY(!jobs.busy());
   QVERIFY(QDir(folder_.path()).entryList({"*.part"}).isEmpty());
 }
 
@@ -190,11 +192,12 @@ void LibraryTest::aFailedExportLeavesNothing() {
   make(1);
   QTemporaryDir outside;
   RunLibrary library(folder_.path());
+  LibraryJobs jobs(library);
   library.refresh();
-  QSignalSpy failed(&library, &RunLibrary::failed), exported(&library, &RunLibrary::exported);
+  QSignalSpy failed(&jobs, &LibraryJobs::failed), exported(&jobs, &LibraryJobs::exported);
   for (const QString& path :
        {outside.filePath("none/a.json"), outside.filePath("a.what"), library.runs().front()->path})
-    library.exportRun(library.runs().front(), path);
+    jobs.exportRun(*library.runs().front(), path);
   QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 3, 20'000);
   QCOMPARE(exported.count(), 0);
   QCOMPARE(QDir(outside.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot).size(), 0);
@@ -242,7 +245,8 @@ void LibraryTest::theTableFindsFiltersAndSorts() {
   write_run(at("x.wsrun"), {.status = "failed", .index = 40});
   RunLibrary library(folder_.path());
   library.refresh();
-  LibraryTab tab(&library);
+  LibraryJobs jobs(library);
+  LibraryTab tab(&library, &jobs);
   LibraryFilter* filter = tab.filter();
   library.setTags(library.byPath(at("run-003.wsrun")), {"paper"});
   library.setNote(library.byPath(at("run-004.wsrun")), "a strange spike");

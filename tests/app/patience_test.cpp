@@ -120,10 +120,10 @@ void PatienceTest::watchImport(const QString& path, Lateness& late) {
   window->resize(1280, 800);
   QTRY_VERIFY(window->workspace()->device()->info());
   QTest::qWait(300);
-  QSignalSpy imported(window->library(), &RunLibrary::imported);
+  QSignalSpy imported(window->workspace()->jobs(), &LibraryJobs::imported);
   QStringList said;
-  connect(window->library(), &RunLibrary::workChanged, this,
-          [&] { said << window->library()->work() << window->statusLine()->text(); });
+  connect(window->workspace()->jobs(), &LibraryJobs::changed, this,
+          [&] { said << window->workspace()->jobs()->text() << window->statusLine()->text(); });
   QElapsedTimer clock;
   clock.start();
   Pulse pulse(window.get());
@@ -137,7 +137,7 @@ void PatienceTest::watchImport(const QString& path, Lateness& late) {
   QVERIFY(returned < 100);
   late = {pulse.prompt(), pulse.text()};
   QVERIFY2(said.join('\n').contains("Importing " + QFileInfo(path).fileName()), qPrintable(said.join('\n')));
-  QVERIFY(window->library()->work().isEmpty());
+  QVERIFY(window->workspace()->jobs()->text().isEmpty());
   QTRY_VERIFY(window->statusLine()->text().contains("Imported"));
   Run* run = window->library()->runs().front();
   QCOMPARE(run->slot, 0);
@@ -166,7 +166,7 @@ void PatienceTest::anothersTraceIsTheSameAsNothing() {
   file.close();
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  QSignalSpy imported(window->library(), &RunLibrary::imported);
+  QSignalSpy imported(window->workspace()->jobs(), &LibraryJobs::imported);
   window->openFile(path);
   QTRY_COMPARE_WITH_TIMEOUT(imported.count(), 1, 30'000);
   QTRY_VERIFY_WITH_TIMEOUT(window->library()->runs().front()->loaded, 30'000);
@@ -180,13 +180,13 @@ void PatienceTest::watchExport(Lateness& late) {
   write_trace(path, 6000);
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  QSignalSpy exported(window->library(), &RunLibrary::exported), failed(window->library(), &RunLibrary::failed);
+  QSignalSpy exported(window->workspace()->jobs(), &LibraryJobs::exported), failed(window->workspace()->jobs(), &LibraryJobs::failed);
   QElapsedTimer clock;
   clock.start();
   Pulse pulse(window.get());
-  window->library()->exportRun(window->library()->runs().front(), home_.filePath("out.json"));
-  window->library()->exportRun(window->library()->runs().front(), home_.filePath("no/such/folder.json"));
-  QVERIFY2(window->library()->work().contains("1 more"), qPrintable(window->library()->work()));
+  window->workspace()->jobs()->exportRun(*window->library()->runs().front(), home_.filePath("out.json"));
+  window->workspace()->jobs()->exportRun(*window->library()->runs().front(), home_.filePath("no/such/folder.json"));
+  QVERIFY2(window->workspace()->jobs()->text().contains("1 more"), qPrintable(window->workspace()->jobs()->text()));
   QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, 60'000);
   const qint64 took = clock.elapsed();
   QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 60'000);
@@ -230,7 +230,7 @@ void PatienceTest::closingWaitsForAnImport() {
   QFile begun(runs() + "/.part-long-2.wsrun");  // as if the writing had begun
   QVERIFY(begun.open(QIODevice::WriteOnly));
   begun.close();
-  window->library()->giveUpWork();
+  window->workspace()->jobs()->abandon();
   QVERIFY(QDir(runs()).entryList({".part-*"}, QDir::Files | QDir::Hidden).isEmpty());
 }
 

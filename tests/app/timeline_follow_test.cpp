@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "app/widgets/theme.h"
+#include "app/workspace/run_loader.h"
 #include "app/workspace/step_split.h"
 #include "app/workspace/last_seconds.h"
 #include "tests/app/two_runs.h"

@@ -6,7 +6,6 @@
 
 #include "app/workspace/compared_live_run.h"
 #include "app/workspace/card_limits.h"
-#include "app/timeline/time_scale.h"
 #include "profiling/analysis/trace_queries.h"
 #include "engine/executor/executor.h"
 

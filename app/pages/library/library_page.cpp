@@ -19,9 +19,9 @@ bool is_trace(const QString& path) {
 }
 
 // Traces of other tools become runs of the library when they are opened.
-bool import_trace(RunLibrary* library, const QString& path) {
+bool import_trace(Workspace& workspace, const QString& path) {
   if (!is_trace(path)) return false;
-  library->import(path, [library](Run* run) { library->setTicked(run, true); });
+  workspace.jobs()->import(path, [library = workspace.library()](Run* run) { library->setTicked(run, true); });
   return true;
 }
 
@@ -70,15 +70,15 @@ Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
   page.menus.push_back({MenuName::Run, entries + torch_actions(workspace, tab, torch)});
   page.chores.push_back({[torch] { return torch->running() ? QObject::tr("PyTorch is training.") : QString(); },
                          QObject::tr("A run of PyTorch that is stopped is not kept."), [torch] { torch->stop(); }});
-  page.open = [library = workspace.library()](const QString& path) { return import_trace(library, path); };
+  page.open = [&workspace](const QString& path) { return import_trace(workspace, path); };
   return page;
 }
 
 }  // namespace
 
 LibraryPages library_pages(Workspace& workspace) {
-  auto* runs = new RunsPanel(workspace.library());
-  auto* tab = new LibraryTab(workspace.library());
+  auto* runs = new RunsPanel(workspace.library(), workspace.jobs());
+  auto* tab = new LibraryTab(workspace.library(), workspace.jobs());
   auto* torch = new TorchJob(workspace, tab);
   const auto train = [&workspace](const RunSpec& spec, const QString& title) {
     if (workspace.train(spec, title)) workspace.showLive();

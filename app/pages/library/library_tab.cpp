@@ -17,7 +17,7 @@
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
-#include "app/workspace/run_library.h"
+#include "app/workspace/library_jobs.h"
 
 namespace ws::app {
 namespace {
@@ -30,8 +30,8 @@ QPushButton* small_button(const QString& text, QWidget* parent) {
 
 }  // namespace
 
-LibraryTab::LibraryTab(RunLibrary* library, QWidget* parent)
-    : QWidget(parent), library_(library), filter_(new LibraryFilter(new LibraryModel(library, this), this)) {
+LibraryTab::LibraryTab(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
+    : QWidget(parent), library_(library), jobs_(jobs), filter_(new LibraryFilter(new LibraryModel(library, this), this)) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(5, 5, 5, 5);
   column->setSpacing(0);
@@ -97,7 +97,7 @@ QWidget* LibraryTab::buildBar() {
   status_->setText(tr("Any status"));
   tag_->setText(tr("Any tag"));
   auto* import = small_button(tr("Import…"), bar);
-  connect(import, &QPushButton::clicked, this, [this] { ask_import(this, *library_); });
+  connect(import, &QPushButton::clicked, this, [this] { ask_import(this, *jobs_); });
   for (QWidget* each : std::initializer_list<QWidget*>{find, status_, tag_, import}) row->addWidget(each);
   return bar;
 }
@@ -180,7 +180,7 @@ void LibraryTab::connectSide() {
   connect(torch_, &QPushButton::clicked, this, [this] {
     if (noted_) emit torchWanted(noted_->spec);
   });
-  connect(export_, &QPushButton::clicked, this, [this] { ask_export(this, *library_, chosen()); });
+  connect(export_, &QPushButton::clicked, this, [this] { ask_export(this, *jobs_, chosen()); });
   connect(delete_, &QPushButton::clicked, this, &LibraryTab::removeChosen);
 }
 
@@ -261,8 +261,8 @@ void LibraryTab::refresh() {
   table_->setVisible(filter_->rowCount() > 0), empty_->setVisible(filter_->rowCount() == 0);
   empty_->setText(all > 0 ? tr("No run fits what is asked for above.")
                           : tr("No runs yet: press Train, or drop a run file or another tool's trace on the window."));
-  footer_->setVisible(library_->canUndo());
-  removed_->setText(tr("Deleted “%1”.").arg(library_->lastRemoved()));
+  footer_->setVisible(!library_->trash().empty());
+  removed_->setText(tr("Deleted “%1”.").arg(library_->trash().lastTitle()));
   showChosen();
 }
 

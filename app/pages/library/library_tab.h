@@ -16,12 +16,13 @@ class QTableView;
 namespace ws::app {
 
 class LibraryFilter;
+class LibraryJobs;
 class RunLibrary;
 
 class LibraryTab : public QWidget {
   Q_OBJECT
  public:
-  explicit LibraryTab(RunLibrary* library, QWidget* parent = nullptr);
+  LibraryTab(RunLibrary* library, LibraryJobs* jobs, QWidget* parent = nullptr);
   QTableView* table() const { return table_; }
   LibraryFilter* filter() const { return filter_; }
   std::vector<Run*> chosen() const;  // the selected rows
@@ -50,6 +51,7 @@ class LibraryTab : public QWidget {
   void contextMenu(const QPoint& at);
 
   RunLibrary* library_;
+  LibraryJobs* jobs_;
   LibraryFilter* filter_;
   QTableView* table_;
   QLabel *count_, *empty_, *title_, *facts_, *removed_;

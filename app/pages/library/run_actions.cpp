@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "app/text/qt_text.h"
-#include "app/workspace/run_library.h"
+#include "app/workspace/library_jobs.h"
 #include "engine/executor/executor.h"
 
 namespace ws::app {
@@ -95,7 +95,7 @@ void ask_note(QWidget* parent, RunLibrary& library, Run* run) {
   if (ok && kept) library.setNote(kept, note);
 }
 
-void ask_export(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs) {
+void ask_export(QWidget* parent, LibraryJobs& jobs, const std::vector<Run*>& runs) {
   if (runs.empty()) return;
   const std::vector<QPointer<Run>> kept(runs.begin(), runs.end());
   if (runs.size() == 1) {
@@ -103,20 +103,20 @@ void ask_export(QWidget* parent, RunLibrary& library, const std::vector<Run*>& r
         parent, QObject::tr("Export a run"), QString(runs.front()->title).replace('/', '-') + ".wsrun",
         QObject::tr("Run file (*.wsrun);;Chrome trace (*.json *.json.gz);;Nsight Systems tables (*.sqlite);;Kernels "
                     "(*.csv);;Losses and accuracies for TensorBoard (*.scalars.csv)"));
-    if (!path.isEmpty() && kept.front()) library.exportRun(kept.front(), path);
+    if (!path.isEmpty() && kept.front()) jobs.exportRun(*kept.front(), path);
     return;
   }
   const QString folder =
       QFileDialog::getExistingDirectory(parent, QObject::tr("Export %1 runs to a folder").arg(runs.size()));
   for (const auto& run : kept)
-    if (!folder.isEmpty() && run) library.exportRun(run, folder + "/" + QFileInfo(run->path).fileName());
+    if (!folder.isEmpty() && run) jobs.exportRun(*run, folder + "/" + QFileInfo(run->path).fileName());
 }
 
-void ask_import(QWidget* parent, RunLibrary& library) {
+void ask_import(QWidget* parent, LibraryJobs& jobs) {
   const QStringList paths = QFileDialog::getOpenFileNames(
       parent, QObject::tr("Import runs"), {},
       QObject::tr("Runs and traces (*.wsrun *.json *.json.gz *.sqlite *.db *.csv);;All files (*)"));
-  for (const QString& path : paths) library.import(path);
+  for (const QString& path : paths) jobs.import(path);
 }
 
 }  // namespace ws::app

@@ -10,6 +10,7 @@ class QWidget;
 
 namespace ws::app {
 
+class LibraryJobs;
 class RunLibrary;
 
 // Every choice with its other values: "train again with one change". What cannot run is greyed with its reason.
@@ -19,8 +20,8 @@ void fill_change_menu(QMenu& menu, const Run& run, const OneChange& chosen);
 void ask_title(QWidget* parent, RunLibrary& library, Run* run);
 void ask_tags(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs);
 void ask_note(QWidget* parent, RunLibrary& library, Run* run);
-// Both only ask: the library does it on another thread and says when it is done.
-void ask_export(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs);
-void ask_import(QWidget* parent, RunLibrary& library);
+// Both only ask: the jobs are done on another thread and say when they have ended.
+void ask_export(QWidget* parent, LibraryJobs& jobs, const std::vector<Run*>& runs);
+void ask_import(QWidget* parent, LibraryJobs& jobs);
 
 }  // namespace ws::app

@@ -21,7 +21,7 @@
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
-#include "app/workspace/run_library.h"
+#include "app/workspace/library_jobs.h"
 
 namespace ws::app {
 namespace {
@@ -141,9 +141,10 @@ class RunDelegate : public QStyledItemDelegate {
 
 }  // namespace
 
-RunsPanel::RunsPanel(RunLibrary* library, QWidget* parent)
+RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
     : QWidget(parent),
       library_(library),
+      jobs_(jobs),
       model_(new RunsModel(library, this)),
       view_(new QListView(this)),
       pages_(new QStackedWidget(this)) {
@@ -286,7 +287,7 @@ void RunsPanel::fillMenu(QMenu& menu, Run* run) {
   menu.addAction(tr("Rename…"), this, [this, run] { ask_title(this, *library_, run); });
   menu.addAction(tr("Tags…"), this, [this, run] { ask_tags(this, *library_, {run}); });
   menu.addAction(tr("Notes…"), this, [this, run] { ask_note(this, *library_, run); });
-  menu.addAction(tr("Export…"), this, [this, run] { ask_export(this, *library_, {run}); });
+  menu.addAction(tr("Export…"), this, [this, run] { ask_export(this, *jobs_, {run}); });
   menu.addAction(tr("Delete"), this, [this, run] { library_->remove(run); })
       ->setEnabled(!run->live() && !run->elsewhere);
   menu.addSeparator();
@@ -312,8 +313,8 @@ void RunsPanel::refresh() {
   pages_->setCurrentIndex(total == 0 ? 1 : 0);
   footer_->setVisible(total == 0);
   filter_->setVisible(total != 0);
-  undo_->setVisible(library_->canUndo());
-  removed_->setText(tr("Deleted “%1”").arg(library_->lastRemoved()));
+  undo_->setVisible(!library_->trash().empty());
+  removed_->setText(tr("Deleted “%1”").arg(library_->trash().lastTitle()));
 }
 
 }  // namespace ws::app

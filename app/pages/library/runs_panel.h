@@ -13,10 +13,12 @@ class QStackedWidget;
 
 namespace ws::app {
 
+class LibraryJobs;
+
 class RunsPanel : public QWidget {
   Q_OBJECT
  public:
-  explicit RunsPanel(RunLibrary* library, QWidget* parent = nullptr);
+  RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent = nullptr);
   QListView* view() const { return view_; }
   RunsModel* model() const { return model_; }
   Run* current() const;
@@ -38,6 +40,7 @@ class RunsPanel : public QWidget {
   void refresh();
 
   RunLibrary* library_;
+  LibraryJobs* jobs_;
   RunsModel* model_;
   QListView* view_;
   QLabel* count_;

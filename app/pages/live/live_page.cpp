@@ -65,10 +65,10 @@ void connect_timeline(Workspace& workspace, TimelinePane* timeline) {
   QObject::connect(timeline, &TimelinePane::findWanted, &workspace, &Workspace::showLive);
   QObject::connect(timeline, &TimelinePane::said, &workspace,
                    [&workspace](const QString& sentence) { workspace.say(sentence, false); });
-  QObject::connect(timeline, &TimelinePane::keepWanted, workspace.library(),
-                   [library = workspace.library()](Run* run, double seconds) {
+  QObject::connect(timeline, &TimelinePane::keepWanted, workspace.jobs(),
+                   [jobs = workspace.jobs()](Run* run, double seconds) {
                      auto kept = std::make_shared<KeptSeconds>(last_seconds(*run, seconds));
-                     library->addMade(run->id + "-last", [kept] { return with_spans(std::move(*kept)); });
+                     jobs->addMade(run->id + "-last", [kept] { return with_spans(std::move(*kept)); });
                    });
   QObject::connect(selection, &Selection::revealedIn, timeline,
                    [timeline, selection](const Choice& choice, const Choice& around) {

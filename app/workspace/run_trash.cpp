@@ -1,0 +1,53 @@
+#include "app/workspace/run_trash.h"
+
+#include <QDateTime>
+#include <QDir>
+#include <QFileInfo>
+#include <QUuid>
+
+#include "profiling/base/failure.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kTrashDays = 1;
+
+// SQLite keeps beside the file what it has not folded in yet.
+constexpr const char* kBeside[] = {"-wal", "-shm", ".wsck"};
+
+bool move_run(const QString& from, const QString& to) {
+  if (!QFile::rename(from, to)) return false;
+  for (const char* ending : kBeside)
+    if (QFile::exists(from + ending)) QFile::rename(from + ending, to + ending);
+  return true;
+}
+
+}  // namespace
+
+RunTrash::RunTrash(const QString& library_folder) : folder_(library_folder + "/.deleted") { deleteOld(); }
+
+bool RunTrash::take(const QString& path, const QString& title) {
+  QDir().mkpath(folder_);
+  const QString id = QUuid::createUuid().toString(QUuid::WithoutBraces).left(8);
+  const QString file = folder_ + "/" + id + "-" + QFileInfo(path).fileName();
+  if (!move_run(path, file)) return false;
+  removed_.push_back({title, file, path});
+  return true;
+}
+
+QString RunTrash::putBack(const std::function<QString(const QString& base)>& free_path) {
+  const Removed last = removed_.back();
+  removed_.pop_back();
+  const QString path = QFileInfo::exists(last.was) ? free_path(QFileInfo(last.was).completeBaseName()) : last.was;
+  if (!move_run(last.file, path))
+    throw Failure(QObject::tr("“%1” cannot be brought back: %2 cannot be moved.").arg(last.title, last.file).toStdString());
+  return path;
+}
+
+void RunTrash::deleteOld() const {
+  for (const QFileInfo& file : QDir(folder_).entryInfoList(QDir::Files))
+    if (file.metadataChangeTime().daysTo(QDateTime::currentDateTime()) > kTrashDays)
+      QFile::remove(file.absoluteFilePath());
+}
+
+}  // namespace ws::app

@@ -54,6 +54,7 @@ struct BoundPlan {
     const bool host_between = feed == Feed::Staged || plan.spec.exec.sync != SyncPolicy::OnRead;
     return host_between ? 1 : plan.spec.exec.graph_steps;
   }
+  bool is_persistent() const { return plan.spec.exec.launch == Launch::Persistent; }
   bool launches_graphs() const { return plan.spec.exec.launch == Launch::Graph; }
 };
 

@@ -9,6 +9,7 @@
 #include "engine/cuda/advice.h"
 #include "engine/cuda/evaluator.h"
 #include "engine/cuda/graph_executor.h"
+#include "engine/cuda/persistent/persistent_executor.h"
 
 namespace ws::cuda {
 namespace {
@@ -40,6 +41,7 @@ class CudaExecutor final : public Executor {
       place_->create(model_, data, spec);
       stream_ = std::make_unique<StreamExecutor>(*place_);
       graphs_ = std::make_unique<GraphExecutor>(*place_, *stream_);
+      persistent_ = std::make_unique<PersistentExecutor>(*place_, model_, data);
       evaluator_ = std::make_unique<Evaluator>(*place_, model_, data);
     } catch (const OutOfMemory& problem) {
       throw OutOfMemory(problem.call, problem.code, advice_for_load(model_, data, spec));
@@ -55,6 +57,7 @@ class CudaExecutor final : public Executor {
   TrainState state() override {
     TrainState state;
     place_->storage.get(place_->stream, state);
+    persistent_->check_fault();
     state.step = next_step_;
     return state;
   }
@@ -78,7 +81,10 @@ class CudaExecutor final : public Executor {
                       row = first_row + static_cast<int64_t>(done) * bound.rows_onward();
         place_->tables.announce(place_->stream, step, part);
         const auto count = static_cast<int64_t>(part.size());
-        bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count)
+        if (bound.is_persistent())
+          persistent_->run(bound, step, row, count);
+        else
+          bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count)
                                 : stream_->run(bound, *memory_, step, row, count);
         done += part.size();
       }
@@ -86,10 +92,14 @@ class CudaExecutor final : public Executor {
     });
   }
 
-  void results(std::vector<StepResult>& out, bool wait) override { place_->tables.results(place_->stream, out, wait); }
+  void results(std::vector<StepResult>& out, bool wait) override {
+    place_->tables.results(place_->stream, out, wait);
+    persistent_->check_fault();
+  }
 
   void catch_up(std::vector<StepResult>& out, int64_t steps) override {
     place_->tables.catch_up(place_->stream, out, steps);
+    persistent_->check_fault();
   }
 
   Evaluation evaluate(Part part) override { return evaluator_->evaluate(spec_, part); }
@@ -102,7 +112,8 @@ class CudaExecutor final : public Executor {
     if (memory_) memory_->add_to(use);
     use.peak = std::max(use.peak, earlier_peak_);
     if (!evaluator_) return use;  // never loaded, or the load failed half-way: a failed run is still summed up
-    use.parameter_bytes = place_->storage.bytes() + place_->feed.bytes() + place_->tables.bytes() + evaluator_->bytes();
+    use.parameter_bytes = place_->storage.bytes() + place_->feed.bytes() + place_->tables.bytes() + evaluator_->bytes() +
+                          persistent_->bytes();
     return use;
   }
 
@@ -175,7 +186,10 @@ class CudaExecutor final : public Executor {
     fill_shadows(plan);
     bound.address.assign(plan.buffers.size(), nullptr);
     place_buffers(bound);
-    place_->feed.attach(bound, prepare_products(bound));
+    if (bound.is_persistent())
+      persistent_->bind(bound);
+    else
+      place_->feed.attach(bound, prepare_products(bound));
   }
 
   void fill_shadows(const Plan& plan) {
@@ -239,6 +253,7 @@ class CudaExecutor final : public Executor {
   BoundPlan* current_ = nullptr;
   std::unique_ptr<StreamExecutor> stream_;
   std::unique_ptr<GraphExecutor> graphs_;
+  std::unique_ptr<PersistentExecutor> persistent_;
   std::unique_ptr<Evaluator> evaluator_;
   int64_t next_step_ = 0;
   AllocatorCalls earlier_calls_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace ws::cuda::persistent {
 namespace {
@@ -70,7 +71,7 @@ ClusterShape cluster_shape(const Network& n) {
   s.row_bytes = s.row_values * (halves(n.precision) ? 2 : 4);
   s.math_groups = static_cast<int>(up(s.hidden, 64) / 64);
   s.threads = 128 * (s.math_groups + 1);
-  s.half_partials = halves(n.precision) || (n.precision == Precision::Tf32 && s.batch > 64);
+  s.half_partials = halves(n.precision) || (n.precision == Precision::Tf32 && (s.batch > 64 || std::getenv("WS_HALF")));
   return s;
 }
 
@@ -114,7 +115,7 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
                                                  {"partials_each", partials_each},
                                                  {"half_partials", s.half_partials},
                                                  {"shared_bytes", out.shared_bytes},
-                                                 {"load_at", 1},
+                                                 {"load_at", std::getenv("WS_LOAD_AT") ? std::atoi(std::getenv("WS_LOAD_AT")) : 1},
                                                  {"stamps", 0}})
     out.constants.push_back(c);
 }
@@ -268,7 +269,7 @@ std::string_view to_string(Residency residency) {
   return names[static_cast<size_t>(residency)];
 }
 
-Network network_of(const RunSpec& spec, const Plan& plan) {
+Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows) {
   Network n;
   for (const Buffer& b : plan.buffers) {
     if (b.role != Role::Parameter || b.name.front() != 'W') continue;
@@ -276,7 +277,7 @@ Network network_of(const RunSpec& spec, const Plan& plan) {
     n.widths.push_back(b.cols);
   }
   n.batch = plan.batch;
-  n.all_rows = spec.train.batch == 0;
+  n.all_rows = plan.batch >= train_rows;
   n.bias = spec.model.bias;
   n.activation = spec.model.activation;
   n.loss = spec.model.loss;
@@ -304,11 +305,14 @@ Placement place(const Network& network, const Limits& limits) {
   return none;
 }
 
+std::string summary(const Placement& placement) {
+  return "residency " + std::string(to_string(placement.residency)) + ", " + std::to_string(placement.blocks) +
+         (placement.blocks == 1 ? " block of " : " blocks of ") + std::to_string(placement.threads) + " threads";
+}
+
 std::string text(const Placement& placement) {
   if (placement.residency == Residency::None) return placement.why_not + "\n";
-  std::string out = "One kernel trains many steps: residency " + std::string(to_string(placement.residency)) + ", " +
-                    std::to_string(placement.blocks) + (placement.blocks == 1 ? " block of " : " blocks of ") +
-                    std::to_string(placement.threads) + " threads\n";
+  std::string out = "One kernel trains many steps: " + summary(placement) + "\n";
   for (const BudgetLine& l : placement.budget) out += "  " + l.what + ": " + l.text + "\n";
   if (placement.row_bytes)
     out += "  rows in device memory, cut and padded for the blocks: " + std::to_string(placement.row_bytes) +

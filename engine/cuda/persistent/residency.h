@@ -30,7 +30,7 @@ struct Network {
   Precision precision = Precision::Fp32;
   bool decays = false;
 };
-Network network_of(const RunSpec& spec, const Plan& plan);
+Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows);
 
 struct Limits {
   int compute = 90;            // capability times ten
@@ -61,6 +61,7 @@ struct Placement {
 };
 Placement place(const Network& network, const Limits& limits);
 
+std::string summary(const Placement& placement);  // "cluster of 16 blocks of 384 threads"
 // Several lines for the plan's page and `warpscope-cli plan`.
 std::string text(const Placement& placement);
 

@@ -71,7 +71,7 @@ ClusterShape cluster_shape(const Network& n) {
   s.row_bytes = s.row_values * (halves(n.precision) ? 2 : 4);
   s.math_groups = static_cast<int>(up(s.hidden, 64) / 64);
   s.threads = 128 * (s.math_groups + 1);
-  s.half_partials = halves(n.precision) || (n.precision == Precision::Tf32 && (s.batch > 64 || std::getenv("WS_HALF")));
+  s.half_partials = halves(n.precision) || n.precision == Precision::Tf32;
   return s;
 }
 
@@ -97,7 +97,7 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   memory.part("at_sums", warps * rows * 80);
   memory.part("at_small", 4 * 16 * 48);
   memory.part("at_barriers", 16 * 8);
-  memory.part("at_dead", 4);
+  memory.part("at_dead", 8);
   out.shared_bytes = memory.bytes();
   for (const Constant& c : std::vector<Constant>{{"inputs", s.inputs},
                                                  {"hidden", s.hidden},
@@ -115,8 +115,8 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
                                                  {"partials_each", partials_each},
                                                  {"half_partials", s.half_partials},
                                                  {"shared_bytes", out.shared_bytes},
-                                                 {"load_at", std::getenv("WS_LOAD_AT") ? std::atoi(std::getenv("WS_LOAD_AT")) : 1},
-                                                 {"stamps", 0}})
+                                                 {"load_at", std::getenv("WS_LOAD_AT") ? std::atoi(std::getenv("WS_LOAD_AT")) : 0},
+                                                 {"stamps", std::getenv("WS_STAMPS") ? 1 : 0}})
     out.constants.push_back(c);
 }
 

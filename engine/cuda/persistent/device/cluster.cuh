@@ -57,11 +57,12 @@ WS_DEVICE ulong matrix(uint address, uint leading, uint stride) {
 
 struct Block {
   uint shared, rank;
+  volatile int* verdict;  // fp16: whether this step's gradients are not finite
   Watch watch;
   WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
   WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
 };
-enum Barriers { kPartials, kGradients, kHidden, kWeights, kMiddle, kRows0, kRows1, kTurned0, kTurned1, kFree0, kFree1 };
+enum Barriers { kPartials, kGradients, kHidden, kWeights, kMiddle, kVerdict, kRows0, kRows1, kTurned0, kTurned1, kFree0, kFree1 };
 
 // The dynamic loss scale: every thread follows it, since every thread hears every verdict.
 struct LossScaling {
@@ -309,12 +310,12 @@ struct Middle {
     for (int i = 0; i < 4; ++i) exact[i] = activated(z[i]), h[i] = rounded(exact[i]);
     float out[4];
     output_sums(h, out);
-    if (lane == 0) barrier_arrive(block.barrier(kMiddle));
-    send_slopes(z, exact);
-    send_hidden(h);
+    if (lane == 0 && block.watch.alive) barrier_arrive(block.barrier(kMiddle));
+    const bool sends = block.watch.alive;
+    if (sends) send_slopes(z, exact), send_hidden(h);
     float top = 0.f, sum = 0.f;
     if constexpr (kClasses) {
-      top = -INFINITY;
+      top = __int_as_float(0xff800000);  // minus infinity
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         if (4 * t + i < O) top = fmaxf(top, out[i]);
@@ -336,7 +337,7 @@ struct Middle {
       for (int i = 0; i < 4; ++i)
         d[i] = valid && 4 * t + i < O ? rounded((out[i] - target[i]) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
     }
-    send_gradient(d);
+    if (sends) send_gradient(d);
     if (warp == kMathWarps - 1) note_loss(step, out, top, sum);
     take_target();
     if (step + 2 < a.steps) fetch_target();
@@ -465,14 +466,14 @@ struct BigLayer {
               send4(base + inbox + (hidden + 8 * second) * R * 4 + row * 4, barrier, bits(sum(row, second)),
                     bits(sum(row + 1, second)), bits(sum(row + 2, second)), bits(sum(row + 3, second)));
         } else if constexpr (R == 4) {
-          send4(base + inbox + warp * 128 + g * 16, barrier, fp16_pair(sum(0, 0), sum(1, 0)),
-                fp16_pair(sum(2, 0), sum(3, 0)), fp16_pair(sum(0, 1), sum(1, 1)), fp16_pair(sum(2, 1), sum(3, 1)));
+          send4(base + inbox + warp * 128 + g * 16, barrier, fp16_pair_limited(sum(0, 0), sum(1, 0)),
+                fp16_pair_limited(sum(2, 0), sum(3, 0)), fp16_pair_limited(sum(0, 1), sum(1, 1)), fp16_pair_limited(sum(2, 1), sum(3, 1)));
         } else {
 #pragma unroll
           for (int second = 0; second < 2; ++second)
-            send4(base + inbox + (hidden + 8 * second) * 16, barrier, fp16_pair(sum(0, second), sum(1, second)),
-                  fp16_pair(sum(2, second), sum(3, second)), fp16_pair(sum(4, second), sum(5, second)),
-                  fp16_pair(sum(6, second), sum(7, second)));
+            send4(base + inbox + (hidden + 8 * second) * 16, barrier, fp16_pair_limited(sum(0, second), sum(1, second)),
+                  fp16_pair_limited(sum(2, second), sum(3, second)), fp16_pair_limited(sum(4, second), sum(5, second)),
+                  fp16_pair_limited(sum(6, second), sum(7, second)));
         }
       }
   }
@@ -503,6 +504,7 @@ struct BigLayer {
   // is not finite in fp16.
   WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, Operand& high, Operand& low) const {
     bool bad = false;
+    uint check = 0;
 #pragma unroll
     for (int j = 0; j < B / 8; ++j) {
       const uint from = block.at(choice::at_gradients) + (column_owner(j, g) * R + column_row(j, g)) * OW * 4 + t * 16;
@@ -512,14 +514,15 @@ struct BigLayer {
       multiply(c, w2t[0], d.x, d.y);
       multiply(c, w2t[1], d.z, d.w);
       apply_slopes(warp, j, c);
-      if constexpr (choice::precision == kFp16) {
-        bad |= !(fabsf(d.x) <= 65504.f && fabsf(d.y) <= 65504.f && fabsf(d.z) <= 65504.f && fabsf(d.w) <= 65504.f);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) bad |= !(fabsf(c[k]) < 65520.f);
-      }
       if constexpr (kHalves) {
         high.v[j / 2][2 * (j & 1)] = half_pair(c[0], c[1]);
         high.v[j / 2][2 * (j & 1) + 1] = half_pair(c[2], c[3]);
+        if constexpr (choice::precision == kFp16) {
+          // Zero times what is not finite is not a number, which every further sum keeps.
+          add_zero_times(check, high.v[j / 2][2 * (j & 1)]);
+          add_zero_times(check, high.v[j / 2][2 * (j & 1) + 1]);
+          if ((j & (kMathWarps - 1)) == warp) bad |= !(fabsf(d.x) + fabsf(d.y) + fabsf(d.z) + fabsf(d.w) < 4e5f);
+        }
       } else {
         const int order[4] = {0, 2, 1, 3};
 #pragma unroll
@@ -529,7 +532,7 @@ struct BigLayer {
         }
       }
     }
-    return bad;
+    return bad || (check & 0x7fff7fffu) != 0;
   }
 
   WS_DEVICE void multiply_gradient(float (&sums)[4 * kTiles], const Operand& dz, uint tile, bool first) const {
@@ -625,7 +628,7 @@ struct Rows {
       make_rest(step);
     }
     stores_for_tensor_cores();
-    barrier_arrive(block.barrier(kRows0 + (step & 1)));
+    if (block.watch.alive) barrier_arrive(block.barrier(kRows0 + (step & 1)));
     if constexpr (kHalves) return;
     turn(tile(step), turned(step));
     if constexpr (kPasses == 3) {
@@ -633,7 +636,7 @@ struct Rows {
       turn(rest(step), turned_rest(step));
     }
     stores_for_tensor_cores();
-    barrier_arrive(block.barrier(kTurned0 + (step & 1)));
+    if (block.watch.alive) barrier_arrive(block.barrier(kTurned0 + (step & 1)));
   }
 };
 
@@ -729,6 +732,7 @@ WS_DEVICE void prepare_block(const Arguments& a, const Block& block, float* memo
   if (threadIdx.x == 0) {
     for (int i = kPartials; i <= kWeights; ++i) barrier_init(block.barrier(i), 1);
     barrier_init(block.barrier(kMiddle), kMathWarps);
+    barrier_init(block.barrier(kVerdict), 1);
     for (int i = 0; i < 2; ++i) {
       barrier_init(block.barrier(kRows0 + i), 128);
       barrier_init(block.barrier(kTurned0 + i), 128);
@@ -765,7 +769,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
       float sums[B / 2];
       layer.forward(sums, rows.tile(s), rows.rest(s));
       stamp(a, s, kPhaseSend);
-      if (!(a.lose_message_at == s && block.rank == 1)) layer.send_partials(sums, warp);
+      if (block.watch.alive && !(a.lose_message_at == s && block.rank == 1)) layer.send_partials(sums, warp);
     }
     if (s > 0) wait<true>(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
     middle.load_weights();
@@ -773,10 +777,10 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     wait<true>(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
     stamp(a, s, kPhaseMiddle);
     middle.run(s, scaling.scale * per_row);
-    if (threadIdx.x == 0) barrier_expect(block.barrier(kPartials), kPartialBytes);
+    if (threadIdx.x == 0 && block.watch.alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
     stamp(a, s, kPhaseWaitGradients);
     wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && block.watch.alive) {
       barrier_expect(block.barrier(kGradients), kGradientBytes);
       if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
     }
@@ -798,12 +802,16 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     wgmma_commit();
     bool skip = false;
     if constexpr (choice::precision == kFp16) {
-      skip = warps_meet_any(3, kThreads, bad);
+      skip = warps_meet_any(3, kMathThreads, bad);
+      if (threadIdx.x == 0) {
+        *block.verdict = skip;
+        if (block.watch.alive) barrier_arrive(block.barrier(kVerdict));
+      }
       scaling.decide(skip);
     }
     wgmma_wait<0>();
     __syncwarp();
-    if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
+    if (lane == 0 && block.watch.alive) barrier_arrive(block.barrier(kFree0 + (s & 1)));
     if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
     stamp(a, s, kPhaseEnd);
   }
@@ -841,14 +849,15 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
     wait<true>(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
     layer.sum_quarter();
     warps_meet(2, 128);
-    if (thread == 0) barrier_expect(block.barrier(kHidden), kHiddenBytes);
+    if (thread == 0 && block.watch.alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
     bool skip = false;
     if constexpr (choice::precision == kFp16) {
-      skip = warps_meet_any(3, kThreads, false);
+      wait<false>(block.watch, block.barrier(kVerdict), s & 1, kWaitGradients, s);
+      skip = *block.verdict;
       scaling.decide(skip);
     }
     layer.move(step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
-    layer.send();
+    if (block.watch.alive) layer.send();
   }
   if (!*block.watch.dead) layer.store();
 }
@@ -868,7 +877,7 @@ WS_DEVICE void write_metrics(const Arguments& a) {
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   extern __shared__ __align__(1024) unsigned char memory[];
-  const Block block{shared_address(memory), cluster_rank(),
+  const Block block{shared_address(memory), cluster_rank(), reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
                     {reinterpret_cast<volatile int*>(memory + choice::at_dead), a.limit, a.fault}};
   prepare_block(a, block, reinterpret_cast<float*>(memory));
   LossScaling scaling;

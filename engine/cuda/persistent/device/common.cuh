@@ -117,36 +117,40 @@ WS_DEVICE bool barrier_passed(uint a, uint parity) {
 }
 
 // Ends every wait of the block once one of them has outlasted its limit. The kernel then runs through its steps with
-// values that mean nothing, stores no state, and the host reads the report.
+// values that mean nothing and without messages, stores no state, and the host reads the report.
 struct Watch {
   volatile int* dead;  // in shared memory
   ulong limit;
   FaultReport* report;
+  mutable bool alive = true;  // for this thread
 };
 
-static __device__ __noinline__ void wait_on(const Watch watch, uint barrier, uint parity, bool from_cluster, int what,
-                                            int step) {
+// Returns false if the wait was given up.
+static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, FaultReport* report, uint barrier, uint parity,
+                                            bool from_cluster, int what, int step) {
   const long long begin = clock64();
   while (!(from_cluster ? barrier_passed<true>(barrier, parity) : barrier_passed<false>(barrier, parity))) {
-    if (*watch.dead) return;
-    if (static_cast<ulong>(clock64() - begin) < watch.limit) continue;
-    *watch.dead = 1;
-    if (atomicCAS_system(&watch.report->code, 0u, static_cast<uint>(what)) == 0u) {
-      watch.report->block = blockIdx.x;
-      watch.report->thread = threadIdx.x;
-      watch.report->step = static_cast<uint>(step);
+    if (*dead) return false;
+    if (static_cast<ulong>(clock64() - begin) < limit) continue;
+    *dead = 1;
+    if (atomicCAS_system(&report->code, 0u, static_cast<uint>(what)) == 0u) {
+      report->block = blockIdx.x;
+      report->thread = threadIdx.x;
+      report->step = static_cast<uint>(step);
       __threadfence_system();
     }
-    return;
+    return false;
   }
+  return true;
 }
 
 template <bool FromCluster>
 WS_DEVICE void wait(const Watch& watch, uint barrier, uint parity, int what, int step) {
+  if (!watch.alive) return;
 #pragma unroll 1
   for (int i = 0; i < 64; ++i)
     if (barrier_passed<FromCluster>(barrier, parity)) return;
-  wait_on(watch, barrier, parity, FromCluster, what, step);
+  watch.alive = wait_on(watch.dead, watch.limit, watch.report, barrier, parity, FromCluster, what, step);
 }
 
 WS_DEVICE void copy16(uint to, const void* from) {
@@ -175,6 +179,12 @@ WS_DEVICE uint fp16_pair(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0,%1,%2;" : "=r"(v) : "f"(high), "f"(low));
   return v;
 }
+// The same, but what is too large becomes the largest number.
+WS_DEVICE uint fp16_pair_limited(float low, float high) {
+  uint v;
+  asm("cvt.rn.satfinite.f16x2.f32 %0,%1,%2;" : "=r"(v) : "f"(high), "f"(low));
+  return v;
+}
 WS_DEVICE float fp16_low(uint pair) {
   float v;
   asm("{.reg .b16 l,h;\nmov.b32 {l,h},%1;\ncvt.f32.f16 %0,l;\n}" : "=f"(v) : "r"(pair));
@@ -184,6 +194,9 @@ WS_DEVICE float fp16_high(uint pair) {
   float v;
   asm("{.reg .b16 l,h;\nmov.b32 {l,h},%1;\ncvt.f32.f16 %0,h;\n}" : "=f"(v) : "r"(pair));
   return v;
+}
+WS_DEVICE void add_zero_times(uint& sum, uint pair) {
+  asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(pair), "r"(0u));
 }
 // The tensor cores drop the low 13 bits of a tf32 operand: adding half of their unit makes that rounding.
 WS_DEVICE float to_tf32(float v) { return __uint_as_float(__float_as_uint(v) + 0x1000u); }
@@ -253,8 +266,7 @@ WS_DEVICE StepFactors step_factors(const Arguments& a, float lr, float unscale, 
   if constexpr (choice::optimizer == kAdam) {
     const float t = static_cast<float>(step + 1);
     f.correction1 = lr / (1.f - powf(a.beta1, t));
-    f.correction2 = rsqrtf(1.f - powf(a.beta2, t));
-    if (choice::precision == kFp32) f.correction2 = 1.f / sqrtf(1.f - powf(a.beta2, t));
+    f.correction2 = 1.f / sqrtf(1.f - powf(a.beta2, t));
   }
   return f;
 }
@@ -269,8 +281,10 @@ WS_DEVICE void move(const Arguments& a, const StepFactors& f, bool decays, float
   if constexpr (choice::optimizer == kAdam) {
     m = a.beta1 * m + (1.f - a.beta1) * g;
     v = a.beta2 * v + (1.f - a.beta2) * g * g;
-    const float denominator = sqrtf(v) * f.correction2 + a.epsilon;
-    w -= f.correction1 * m / denominator;
+    // Both are right to about two units in the last place, of a small change of w.
+    float root;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(v));
+    w -= __fdividef(f.correction1 * m, root * f.correction2 + a.epsilon);
   }
 }
 

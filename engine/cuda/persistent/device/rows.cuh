@@ -178,10 +178,10 @@ struct OwnParameter {
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   __shared__ Shared shared;
   const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
-  const Watch watch{&shared.dead, a.limit, a.fault};
-  uint barrier = 0;
   if (thread == 0) shared.dead = 0;
 #if __CUDA_ARCH__ >= 900
+  const Watch watch{&shared.dead, a.limit, a.fault};
+  uint barrier = 0;
   if constexpr (kBlocks > 1) {
     barrier = shared_address(shared.barrier);
     if (thread == 0) {
@@ -260,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
 #if __CUDA_ARCH__ >= 900
     if constexpr (kBlocks > 1) {
       if (thread < kSums) {
-        if (!(a.lose_message_at == s && blockIdx.x == 1)) {
+        if (watch.alive && !(a.lose_message_at == s && blockIdx.x == 1)) {
           const uint where = shared_address(&shared.inbox[s & 1][blockIdx.x][thread]);
 #pragma unroll
           for (int i = 0; i < kBlocks; ++i) {
@@ -285,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     }
     __syncthreads();
 #if __CUDA_ARCH__ >= 900
-    if (kBlocks > 1 && thread == 0) barrier_expect(barrier + 8 * (s & 1), kBlocks * kSums * 4);
+    if (kBlocks > 1 && thread == 0 && watch.alive) barrier_expect(barrier + 8 * (s & 1), kBlocks * kSums * 4);
 #endif
     if constexpr (!choice::all_rows) {
 #pragma unroll

@@ -247,7 +247,7 @@ WS_DEVICE void find_rows(const Arguments& a, const Memory& memory, int step) {
 }
 
 // One warp, always in the same order.
-WS_DEVICE void write_metrics(const Arguments& a, const Memory& memory, int step) {
+WS_DEVICE void write_metrics(const Arguments& a, const Memory& memory, int slot) {
   if (threadIdx.x >= 32) return;
   float loss = 0.f, correct = 0.f;
   for (int r = static_cast<int>(threadIdx.x); r < B; r += 32) loss += memory.sums[2 * r], correct += memory.sums[2 * r + 1];
@@ -256,7 +256,7 @@ WS_DEVICE void write_metrics(const Arguments& a, const Memory& memory, int step)
     loss += __shfl_xor_sync(~0u, loss, d);
     correct += __shfl_xor_sync(~0u, correct, d);
   }
-  float* out = a.metrics + 3 * ((a.first_step + step) % a.ring);
+  float* out = a.metrics + 3 * slot;
   if (threadIdx.x == 0) out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
 }
 
@@ -276,9 +276,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   fetch_rows(a, memory, 0);
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
+  Rates rates(a);
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
-    const float rate = a.rates[(a.first_step + s) % a.ring];
+    const int slot = rates.at;
+    const float rate = rates.take();
     if (!choice::all_rows && s + 1 < a.steps) fetch_rows(a, memory, s + 1);
     forward<0>(memory, s);
     losses(a, memory, s);
@@ -286,7 +288,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     if (!choice::all_rows && s + 2 < a.steps) find_rows(a, memory, s + 2);
     const StepFactors f = step_factors(a, rate, 1.f, a.first_step + s);
     for (int i = static_cast<int>(threadIdx.x); i < tiles_below(kLayers); i += kThreads) update<0>(a, f, memory, s, i);
-    write_metrics(a, memory, s);
+    write_metrics(a, memory, slot);
     if (!choice::all_rows) asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
   }

@@ -73,7 +73,7 @@ struct LossScaling {
     inverse = 1.f / scale;
   }
   WS_DEVICE void decide(bool bad) {
-    inverse = 1.f / scale;
+    inverse = __uint_as_float(0x7f000000u - __float_as_uint(scale));  // of a power of two
     found = bad;
     if (bad) {
       scale = fmaxf(scale * 0.5f, 1.f);
@@ -230,7 +230,8 @@ struct Middle {
   }
 
   // z of this lane's row and outputs 4t.., the whole sum over hidden units.
-  WS_DEVICE void output_sums(const float (&h)[4], float (&z)[4]) const {
+  // Returns true if a warp has given up waiting: then all of them leave after this step.
+  WS_DEVICE bool output_sums(const float (&h)[4], float (&z)[4], bool alive) const {
     float c[4] = {0, 0, 0, 0};
     multiply(c, w2[0], h[0], h[1]);
     multiply(c, w2[1], h[2], h[3]);
@@ -240,7 +241,7 @@ struct Middle {
       store_f(mine, c[0]), store_f(mine + 80, c[1]);
       store_f(mine + 32, c[2]), store_f(mine + 112, c[3]);
     }
-    warps_meet(1, kMathThreads);
+    const bool lost = warps_meet_any(1, kMathThreads, !alive);
     const uint from = sums + part * R * 80 + row * 80 + t * 16;
 #pragma unroll
     for (int i = 0; i < 4; ++i) z[i] = 0.f;
@@ -254,6 +255,7 @@ struct Middle {
       if (R == 4) z[i] += __shfl_xor_sync(~0u, z[i], 16);
       z[i] += bias[i];
     }
+    return lost;
   }
 
   WS_DEVICE void send_gradient(const float (&d)[4]) const {
@@ -303,16 +305,16 @@ struct Middle {
     out[0] = loss, out[1] = correct;
   }
 
-  WS_DEVICE void run(int step, float gradient_scale) {
+  WS_DEVICE bool run(int step, float gradient_scale, bool alive) {
     float z[4], exact[4], h[4], d[4];
     add_partials(z);
 #pragma unroll
     for (int i = 0; i < 4; ++i) exact[i] = activated(z[i]), h[i] = rounded(exact[i]);
     float out[4];
-    output_sums(h, out);
-    if (lane == 0 && block.watch.alive) barrier_arrive(block.barrier(kMiddle));
-    const bool sends = block.watch.alive;
-    if (sends) send_slopes(z, exact), send_hidden(h);
+    const bool lost = output_sums(h, out, alive);
+    if (lane == 0) barrier_arrive(block.barrier(kMiddle));
+    send_slopes(z, exact);
+    send_hidden(h);
     float top = 0.f, sum = 0.f;
     if constexpr (kClasses) {
       top = __int_as_float(0xff800000);  // minus infinity
@@ -337,11 +339,12 @@ struct Middle {
       for (int i = 0; i < 4; ++i)
         d[i] = valid && 4 * t + i < O ? rounded((out[i] - target[i]) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
     }
-    if (sends) send_gradient(d);
+    send_gradient(d);
     if (warp == kMathWarps - 1) note_loss(step, out, top, sum);
     take_target();
     if (step + 2 < a.steps) fetch_target();
     if (step + 3 < a.steps) next_row = row_of(step + 3);
+    return lost;
   }
 };
 
@@ -506,33 +509,44 @@ struct BigLayer {
     bool bad = false;
     uint check = 0;
 #pragma unroll
-    for (int j = 0; j < B / 8; ++j) {
-      const uint from = block.at(choice::at_gradients) + (column_owner(j, g) * R + column_row(j, g)) * OW * 4 + t * 16;
-      float4 d = make_float4(0.f, 0.f, 0.f, 0.f);
-      if (OW == 16 || 4 * t < OW) d = load_f4(from);
-      float c[4] = {0.f, 0.f, 0.f, 0.f};
-      multiply(c, w2t[0], d.x, d.y);
-      multiply(c, w2t[1], d.z, d.w);
-      apply_slopes(warp, j, c);
-      if constexpr (kHalves) {
-        high.v[j / 2][2 * (j & 1)] = half_pair(c[0], c[1]);
-        high.v[j / 2][2 * (j & 1) + 1] = half_pair(c[2], c[3]);
+    for (int first = 0; first < B / 8; first += 8) {
+      float4 d[8];
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const int owner = column_owner(first + j, g), row = column_row(first + j, g);
+        d[j] = make_float4(0.f, 0.f, 0.f, 0.f);
+        if (OW == 16 || 4 * t < OW) d[j] = load_f4(block.at(choice::at_gradients) + (owner * R + row) * OW * 4 + t * 16);
+      }
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        float c[4] = {0.f, 0.f, 0.f, 0.f};
+        multiply(c, w2t[0], d[j].x, d[j].y);
+        multiply(c, w2t[1], d[j].z, d[j].w);
+        apply_slopes(warp, first + j, c);
+        operand_of(first + j, c, high, low);
         if constexpr (choice::precision == kFp16) {
           // Zero times what is not finite is not a number, which every further sum keeps.
-          add_zero_times(check, high.v[j / 2][2 * (j & 1)]);
-          add_zero_times(check, high.v[j / 2][2 * (j & 1) + 1]);
-          if ((j & (kMathWarps - 1)) == warp) bad |= !(fabsf(d.x) + fabsf(d.y) + fabsf(d.z) + fabsf(d.w) < 4e5f);
-        }
-      } else {
-        const int order[4] = {0, 2, 1, 3};
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          high.v[j][k] = choice::precision == kTf32 ? bits(to_tf32(c[order[k]])) : bits(c[order[k]]);
-          if constexpr (kPasses == 3) low.v[j][k] = bits(below_tf32(c[order[k]]));
+          add_zero_times(check, high.v[(first + j) / 2][2 * (j & 1)]);
+          add_zero_times(check, high.v[(first + j) / 2][2 * (j & 1) + 1]);
+          const float sum = fabsf(d[j].x) + fabsf(d[j].y) + fabsf(d[j].z) + fabsf(d[j].w);
+          if ((j & (kMathWarps - 1)) == warp) bad |= !(sum < 4e5f);
         }
       }
     }
     return bad || (check & 0x7fff7fffu) != 0;
+  }
+  WS_DEVICE static void operand_of(int j, const float (&c)[4], Operand& high, Operand& low) {
+    if constexpr (kHalves) {
+      high.v[j / 2][2 * (j & 1)] = half_pair(c[0], c[1]);
+      high.v[j / 2][2 * (j & 1) + 1] = half_pair(c[2], c[3]);
+    } else {
+      const int order[4] = {0, 2, 1, 3};
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        high.v[j][k] = choice::precision == kTf32 ? bits(to_tf32(c[order[k]])) : bits(c[order[k]]);
+        if constexpr (kPasses == 3) low.v[j][k] = bits(below_tf32(c[order[k]]));
+      }
+    }
   }
 
   WS_DEVICE void multiply_gradient(float (&sums)[4 * kTiles], const Operand& dz, uint tile, bool first) const {
@@ -628,7 +642,7 @@ struct Rows {
       make_rest(step);
     }
     stores_for_tensor_cores();
-    if (block.watch.alive) barrier_arrive(block.barrier(kRows0 + (step & 1)));
+    barrier_arrive(block.barrier(kRows0 + (step & 1)));
     if constexpr (kHalves) return;
     turn(tile(step), turned(step));
     if constexpr (kPasses == 3) {
@@ -636,7 +650,7 @@ struct Rows {
       turn(rest(step), turned_rest(step));
     }
     stores_for_tensor_cores();
-    if (block.watch.alive) barrier_arrive(block.barrier(kTurned0 + (step & 1)));
+    barrier_arrive(block.barrier(kTurned0 + (step & 1)));
   }
 };
 
@@ -748,8 +762,6 @@ WS_DEVICE void prepare_block(const Arguments& a, const Block& block, float* memo
   cluster_meets();
 }
 
-WS_DEVICE float rate_of(const Arguments& a, int step) { return a.rates[(a.first_step + step) % a.ring]; }
-
 WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& scaling) {
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0), lane = static_cast<int>(threadIdx.x) & 31;
   BigLayer layer{a, block, warp >> 2, lane, lane >> 2, lane & 3, 16 * warp + (lane >> 2)};
@@ -757,30 +769,30 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
   Middle middle(a, block, warp, lane);
   const Rows rows{a, block, 0, 0};
   const float per_row = 1.f / static_cast<float>(a.batch);
-  float next_rate = rate_of(a, 0);
+  Rates rates(a);
+  bool alive = true;
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
-    const float rate = next_rate;
-    if (s + 1 < a.steps) next_rate = rate_of(a, s + 1);
+    const float rate = rates.take();
     stamp(a, s, kPhaseRows);
-    wait<false>(block.watch, block.barrier(kRows0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
+    alive &= wait<false>(block.watch, block.barrier(kRows0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
     stamp(a, s, kPhaseForward);
     {
       float sums[B / 2];
       layer.forward(sums, rows.tile(s), rows.rest(s));
       stamp(a, s, kPhaseSend);
-      if (block.watch.alive && !(a.lose_message_at == s && block.rank == 1)) layer.send_partials(sums, warp);
+      if (!(a.lose_message_at == s && block.rank == 1)) layer.send_partials(sums, warp);
     }
-    if (s > 0) wait<true>(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
+    if (s > 0) alive &= wait<true>(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
     middle.load_weights();
     stamp(a, s, kPhaseWaitSums);
-    wait<true>(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
+    alive &= wait<true>(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
     stamp(a, s, kPhaseMiddle);
-    middle.run(s, scaling.scale * per_row);
-    if (threadIdx.x == 0 && block.watch.alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
+    const bool lost = middle.run(s, scaling.scale * per_row, alive);
+    if (threadIdx.x == 0 && alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
     stamp(a, s, kPhaseWaitGradients);
-    wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
-    if (threadIdx.x == 0 && block.watch.alive) {
+    alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
+    if (threadIdx.x == 0 && alive) {
       barrier_expect(block.barrier(kGradients), kGradientBytes);
       if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
     }
@@ -788,7 +800,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     Operand high, low;
     const bool bad = layer.hidden_gradient(middle.w2t, warp, high, low);
     if constexpr (!kHalves)
-      wait<false>(block.watch, block.barrier(kTurned0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
+      alive &= wait<false>(block.watch, block.barrier(kTurned0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
     float sums[4 * kTiles];
     const uint x = kHalves ? rows.tile(s) : rows.turned(s);
     settle<kBackwardSteps>(high);
@@ -805,15 +817,16 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
       skip = warps_meet_any(3, kMathThreads, bad);
       if (threadIdx.x == 0) {
         *block.verdict = skip;
-        if (block.watch.alive) barrier_arrive(block.barrier(kVerdict));
+        barrier_arrive(block.barrier(kVerdict));
       }
       scaling.decide(skip);
     }
     wgmma_wait<0>();
     __syncwarp();
-    if (lane == 0 && block.watch.alive) barrier_arrive(block.barrier(kFree0 + (s & 1)));
+    if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
     if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
     stamp(a, s, kPhaseEnd);
+    if (lost) break;
   }
   if (!*block.watch.dead) layer.store();
 }
@@ -828,36 +841,37 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   if (a.steps > 2) rows.find(2);
   copies_wait<1>();
   rows.hand_over(0);
-  float next_rate = rate_of(a, 0);
+  Rates rates(a);
+  bool alive = true;
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
-    const float rate = next_rate;
-    if (s + 1 < a.steps) next_rate = rate_of(a, s + 1);
+    const float rate = rates.take();
     const auto load_ahead = [&] {
       if (s + 2 < a.steps) rows.load(s + 2);
       copies_commit();
       if (s + 3 < a.steps) rows.find(s + 3);
     };
-    if (s > 0) wait<false>(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
+    if (s > 0) alive &= wait<false>(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
     if constexpr (choice::load_at == 0) load_ahead();
     copies_wait<choice::load_at == 0 ? 1 : 0>();
     if (s + 1 < a.steps) rows.hand_over(s + 1);
-    wait<false>(block.watch, block.barrier(kMiddle), s & 1, kWaitPartials, s);
+    alive &= wait<false>(block.watch, block.barrier(kMiddle), s & 1, kWaitPartials, s);
     if constexpr (choice::load_at == 1) load_ahead();
-    wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
+    alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
     if constexpr (choice::load_at == 2) load_ahead();
-    wait<true>(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
+    alive &= wait<true>(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
     layer.sum_quarter();
-    warps_meet(2, 128);
-    if (thread == 0 && block.watch.alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
+    const bool lost = warps_meet_any(2, 128, !alive);
+    if (thread == 0 && alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
     bool skip = false;
     if constexpr (choice::precision == kFp16) {
-      wait<false>(block.watch, block.barrier(kVerdict), s & 1, kWaitGradients, s);
+      alive &= wait<false>(block.watch, block.barrier(kVerdict), s & 1, kWaitGradients, s);
       skip = *block.verdict;
       scaling.decide(skip);
     }
     layer.move(step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
-    if (block.watch.alive) layer.send();
+    layer.send();
+    if (lost) break;
   }
   if (!*block.watch.dead) layer.store();
 }

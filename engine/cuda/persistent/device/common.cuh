@@ -116,13 +116,12 @@ WS_DEVICE bool barrier_passed(uint a, uint parity) {
   return passed;
 }
 
-// Ends every wait of the block once one of them has outlasted its limit. The kernel then runs through its steps with
-// values that mean nothing and without messages, stores no state, and the host reads the report.
+// Ends every wait of the block once one of them has outlasted its limit. The warps then leave together, the block stores
+// no state, and the host reads the report.
 struct Watch {
   volatile int* dead;  // in shared memory
   ulong limit;
   FaultReport* report;
-  mutable bool alive = true;  // for this thread
 };
 
 // Returns false if the wait was given up.
@@ -145,12 +144,11 @@ static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, Fau
 }
 
 template <bool FromCluster>
-WS_DEVICE void wait(const Watch& watch, uint barrier, uint parity, int what, int step) {
-  if (!watch.alive) return;
+WS_DEVICE bool wait(const Watch& watch, uint barrier, uint parity, int what, int step) {
 #pragma unroll 1
   for (int i = 0; i < 64; ++i)
-    if (barrier_passed<FromCluster>(barrier, parity)) return;
-  watch.alive = wait_on(watch.dead, watch.limit, watch.report, barrier, parity, FromCluster, what, step);
+    if (barrier_passed<FromCluster>(barrier, parity)) return true;
+  return wait_on(watch.dead, watch.limit, watch.report, barrier, parity, FromCluster, what, step);
 }
 
 WS_DEVICE void copy16(uint to, const void* from) {
@@ -215,8 +213,7 @@ struct Fragment {
   uint v[4];
 };
 WS_DEVICE void mma_tf32(float (&c)[4], uint a0, uint a1, uint a2, uint a3, uint b0, uint b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
@@ -236,12 +233,20 @@ WS_DEVICE void multiply(float (&c)[4], const float (&a)[4], float b0, float b1) 
 WS_DEVICE float exp_of(float x) { return choice::precision == kFp32 ? expf(x) : __expf(x); }
 WS_DEVICE float log_of(float x) { return choice::precision == kFp32 ? logf(x) : __logf(x); }
 
+WS_DEVICE float tanh_of(float z) {
+  if constexpr (choice::precision == kFp32) return tanhf(z);
+  return 1.f - __fdividef(2.f, 1.f + __expf(2.f * fminf(z, 20.f)));
+}
+WS_DEVICE float sigmoid_of(float z) {
+  if constexpr (choice::precision == kFp32) return 1.f / (1.f + expf(-z));
+  return __fdividef(1.f, 1.f + __expf(-fmaxf(z, -80.f)));
+}
 constexpr float kGeluA = 0.7978845608028654f, kGeluB = 0.044715f;  // tanh form
 WS_DEVICE float activated(float z) {
   if constexpr (choice::activation == kRelu) return z > 0.f ? z : (z != z ? z : 0.f);
-  if constexpr (choice::activation == kSigmoid) return 1.f / (1.f + expf(-z));
-  if constexpr (choice::activation == kTanh) return tanhf(z);
-  if constexpr (choice::activation == kGelu) return 0.5f * z * (1.f + tanhf(kGeluA * (z + kGeluB * z * z * z)));
+  if constexpr (choice::activation == kSigmoid) return sigmoid_of(z);
+  if constexpr (choice::activation == kTanh) return tanh_of(z);
+  if constexpr (choice::activation == kGelu) return 0.5f * z * (1.f + tanh_of(kGeluA * (z + kGeluB * z * z * z)));
   return z;
 }
 // f'(z), where h = f(z).
@@ -250,7 +255,7 @@ WS_DEVICE float slope_at(float z, float h) {
   if constexpr (choice::activation == kSigmoid) return h * (1.f - h);
   if constexpr (choice::activation == kTanh) return 1.f - h * h;
   if constexpr (choice::activation == kGelu) {
-    const float t = tanhf(kGeluA * (z + kGeluB * z * z * z));
+    const float t = tanh_of(kGeluA * (z + kGeluB * z * z * z));
     return 0.5f * (1.f + t) + 0.5f * z * (1.f - t * t) * kGeluA * (1.f + 3.f * kGeluB * z * z);
   }
   return 1.f;
@@ -287,6 +292,21 @@ WS_DEVICE void move(const Arguments& a, const StepFactors& f, bool decays, float
     w -= __fdividef(f.correction1 * m, root * f.correction2 + a.epsilon);
   }
 }
+
+// Walks along the ring of learning rates, one step ahead.
+struct Rates {
+  const Arguments& a;
+  int at;
+  float next;
+  WS_DEVICE explicit Rates(const Arguments& args)
+      : a(args), at(static_cast<int>(args.first_step % args.ring)), next(args.rates[at]) {}
+  WS_DEVICE float take() {
+    const float rate = next;
+    at = at + 1 == static_cast<int>(a.ring) ? 0 : at + 1;
+    next = a.rates[at];
+    return rate;
+  }
+};
 
 WS_DEVICE long long row_index(const Arguments& a, long long place) {
   return a.order ? static_cast<long long>(a.order[place]) : place;

@@ -213,12 +213,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     if (!choice::all_rows && a.steps > 1) ahead[k] = index_of(a, 1, place);
   }
   const float per_row = 1.f / static_cast<float>(a.batch);
-  float next_rate = a.rates[a.first_step % a.ring];
+  Rates rates(a);
+  float* metrics = a.metrics + 3 * (a.first_step % a.ring);
   __syncthreads();
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
-    const float rate = next_rate;
-    if (s + 1 < a.steps) next_rate = a.rates[(a.first_step + s + 1) % a.ring];
+    const float rate = rates.take();
     if constexpr (!choice::all_rows) {
 #pragma unroll
       for (int k = 0; k < kRowsEach; ++k) {
@@ -253,6 +253,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       if (first + i < end) shared.sums[warp][first + i] = sums[i];
     __syncthreads();
     float total = 0.f;
+    bool lost = false;
     if (thread < kSums) {
 #pragma unroll
       for (int i = 0; i < kWarps; ++i) total += shared.sums[i][thread];
@@ -260,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
 #if __CUDA_ARCH__ >= 900
     if constexpr (kBlocks > 1) {
       if (thread < kSums) {
-        if (watch.alive && !(a.lose_message_at == s && blockIdx.x == 1)) {
+        if (!(a.lose_message_at == s && blockIdx.x == 1)) {
           const uint where = shared_address(&shared.inbox[s & 1][blockIdx.x][thread]);
 #pragma unroll
           for (int i = 0; i < kBlocks; ++i) {
@@ -268,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
             send(in_block(where, to), in_block(barrier + 8 * (s & 1), to), total);
           }
         }
-        wait<true>(watch, barrier + 8 * (s & 1), (s >> 1) & 1, kWaitSums, s);
+        lost = !wait<true>(watch, barrier + 8 * (s & 1), (s >> 1) & 1, kWaitSums, s);
         total = 0.f;
 #pragma unroll
         for (int i = 0; i < kBlocks; ++i) total += shared.inbox[s & 1][i][thread];
@@ -279,14 +280,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       move(a, step_factors(a, rate, 1.f, a.first_step + s), own.is_weight, w, m, v, total);
       shared.parameters[thread] = w;
     } else if (thread < kSums && blockIdx.x == 0) {
-      float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
-      out[thread - kParameters] = total;
-      if (thread == kParameters) out[2] = static_cast<float>(a.batch);
+      metrics[thread - kParameters] = total;
+      if (thread == kParameters) metrics[2] = static_cast<float>(a.batch);
     }
-    __syncthreads();
+    if constexpr (kBlocks > 1) {
+      if (__syncthreads_or(lost)) break;
 #if __CUDA_ARCH__ >= 900
-    if (kBlocks > 1 && thread == 0 && watch.alive) barrier_expect(barrier + 8 * (s & 1), kBlocks * kSums * 4);
+      if (thread == 0) barrier_expect(barrier + 8 * (s & 1), kBlocks * kSums * 4);
 #endif
+    } else {
+      __syncthreads();
+    }
+    metrics = rates.at == 0 ? a.metrics : metrics + 3;
     if constexpr (!choice::all_rows) {
 #pragma unroll
       for (int k = 0; k < kRowsEach; ++k) rows[k] = next[k];

@@ -94,7 +94,7 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   memory.part("at_hidden", batch * own * 4);
   memory.part("at_w2", 16 * (hidden + 4) * 4);
   memory.part("at_b2", 64);
-  memory.part("at_sums", warps * rows * 80);
+  memory.part("at_sums", warps * 8 * 80);
   memory.part("at_small", 4 * 16 * 48);
   memory.part("at_barriers", 16 * 8);
   memory.part("at_dead", 8);

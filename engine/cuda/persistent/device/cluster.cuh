@@ -30,7 +30,8 @@ constexpr int kDepth = kHalves ? 16 : 8;         // inputs of one wgmma
 constexpr int kForwardSteps = choice::row_values / kDepth, kBackwardSteps = B / kDepth;
 constexpr int kPasses = choice::precision == kFp32 ? 3 : 1;  // products of parts that make one of fp32
 constexpr int kChunkStride = B * 16, kChunks = choice::row_bytes / 16;
-constexpr int kHalfRows = 8 / R;  // groups of lanes that share a row in the middle: 2 or 1
+constexpr int kHalfRows = 8 / R;     // groups of lanes that share a row in the middle: 2 or 1
+constexpr int kValues = 4 / kHalfRows;  // hidden units of a lane there
 constexpr int kW2Stride = H + 4;
 constexpr bool kSlopes = choice::activation != kNone && choice::activation != kRelu;
 constexpr bool kBits = choice::activation == kRelu;
@@ -99,7 +100,8 @@ WS_DEVICE void stamp(const Arguments& a, int step, uint phase) {
 struct Middle {
   const Arguments& a;
   const Block& block;
-  int warp, lane, g, t, row, part;  // part: which half of the sources this lane adds, where two lanes share a row
+  // A lane has one row. With four rows, two groups of lanes share them: `part` says which hidden units it has.
+  int warp, lane, g, t, row, part;
   int label = 0, next_label = 0;
   float target[4] = {}, next_target[4] = {};
   long long next_row = 0;
@@ -139,10 +141,11 @@ struct Middle {
     const uint w = block.at(choice::at_w2) + 64u * static_cast<uint>(warp);
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
-      w2[k][0] = load_f(w + (g * kW2Stride + 8 * k + t) * 4);
-      w2[k][1] = load_f(w + ((g + 8) * kW2Stride + 8 * k + t) * 4);
-      w2[k][2] = load_f(w + (g * kW2Stride + 8 * k + t + 4) * 4);
-      w2[k][3] = load_f(w + ((g + 8) * kW2Stride + 8 * k + t + 4) * 4);
+      const int first = unit_of_product(k, 0), second = unit_of_product(k, 1);
+      w2[k][0] = load_f(w + (g * kW2Stride + first) * 4);
+      w2[k][1] = load_f(w + ((g + 8) * kW2Stride + first) * 4);
+      w2[k][2] = load_f(w + (g * kW2Stride + second) * 4);
+      w2[k][3] = load_f(w + ((g + 8) * kW2Stride + second) * 4);
       w2t[k][0] = load_f(w + ((4 * t + 2 * k) * kW2Stride + g) * 4);
       w2t[k][1] = load_f(w + ((4 * t + 2 * k) * kW2Stride + g + 8) * 4);
       w2t[k][2] = load_f(w + ((4 * t + 2 * k + 1) * kW2Stride + g) * 4);
@@ -152,54 +155,100 @@ struct Middle {
     for (int i = 0; i < 4; ++i) bias[i] = load_f(block.at(choice::at_b2) + (4 * t + i) * 4);
   }
 
-  // z1 of hidden units t + 4i of this warp's sixteen.
-  WS_DEVICE void add_partials(float (&z)[4]) {
-    constexpr int each = choice::partials_each, sources = kBlocks / kHalfRows;
-    const uint from = block.at(choice::at_partials) + part * each;
+  // Which of this warp's sixteen units operand `i` of product `k` belongs to.
+  WS_DEVICE int unit_of_product(int k, int i) const { return R == 4 ? t + 4 * k + 8 * i : t + 8 * k + 4 * i; }
+
+  // z1 of this lane's row. Four rows: units t + 4·part + 8i; eight rows: t + 4i.
+  WS_DEVICE void add_partials(float (&z)[kValues]) const {
+    if constexpr (R == 4)
+      add_partials_of_four_rows(z);
+    else
+      add_partials_of_eight_rows(z);
+  }
+  // Each lane adds all four rows of a quarter of the sources; then lanes exchange rows.
+  WS_DEVICE void add_partials_of_four_rows(float (&z)[kValues]) const {
+    constexpr int each = choice::partials_each;
+    float sum[2][4] = {};
+    const uint from = block.at(choice::at_partials) + row * each;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) z[i] = 0.f;
-    if constexpr (!choice::half_partials) {
-      const uint mine = from + (16 * warp + t) * R * 4 + row * 4;
-#pragma unroll
-      for (int k = 0; k < sources; ++k)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) z[i] += load_f(mine + k * kHalfRows * each + i * R * 16);
-    } else {
-      // Rows lie in pairs: both lanes of a pair read the same word.
-      const uint mine = R == 4 ? from + warp * 128 + t * 16 + (row >> 1) * 4 : from + (16 * warp + t) * 16 + (row >> 1) * 4;
-#pragma unroll
-      for (int k = 0; k < sources; ++k)
+    for (int k = 0; k < 4; ++k) {
+      if constexpr (choice::half_partials) {
+        const uint4 q = load_u4(from + 4 * k * each + warp * 128 + (t + 4 * part) * 16);
+        const uint words[4] = {q.x, q.y, q.z, q.w};
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const uint pair = load_u(mine + k * kHalfRows * each + (R == 4 ? (i & 1) * 64 + (i >> 1) * 8 : i * 64));
-          z[i] += fp16_low(row & 1 ? pair >> 16 : pair);
+          sum[i >> 1][2 * (i & 1)] += fp16_low(words[i]);
+          sum[i >> 1][2 * (i & 1) + 1] += fp16_high(words[i]);
         }
-    }
-    if constexpr (R == 4) {
+      } else {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) z[i] += __shfl_xor_sync(~0u, z[i], 16);
+        for (int i = 0; i < 2; ++i) {
+          const float4 q = load_f4(from + 4 * k * each + (16 * warp + t + 4 * part + 8 * i) * 16);
+          sum[i][0] += q.x, sum[i][1] += q.y, sum[i][2] += q.z, sum[i][3] += q.w;
+        }
+      }
+    }
+    const bool upper = row & 2, odd = row & 1;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float a0 = upper ? sum[i][2] : sum[i][0], a1 = upper ? sum[i][3] : sum[i][1];
+      const float b0 = upper ? sum[i][0] : sum[i][2], b1 = upper ? sum[i][1] : sum[i][3];
+      const float c0 = a0 + __shfl_xor_sync(~0u, b0, 8), c1 = a1 + __shfl_xor_sync(~0u, b1, 8);
+      z[i] = (odd ? c1 : c0) + __shfl_xor_sync(~0u, odd ? c0 : c1, 4);
+    }
+  }
+  WS_DEVICE void add_partials_of_eight_rows(float (&z)[kValues]) const {
+    constexpr int each = choice::partials_each;
+    const uint from = block.at(choice::at_partials);
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) z[i] = 0.f;
+    // In half precision rows lie in pairs: both lanes of a pair read the same word.
+    const uint mine = choice::half_partials ? from + (16 * warp + t) * 16 + (row >> 1) * 4
+                                            : from + (16 * warp + t) * 32 + row * 4;
+#pragma unroll
+    for (int k = 0; k < kBlocks; ++k)
+#pragma unroll
+      for (int i = 0; i < kValues; ++i) {
+        if constexpr (choice::half_partials) {
+          const uint pair = load_u(mine + k * each + i * 64);
+          z[i] += fp16_low(row & 1 ? pair >> 16 : pair);
+        } else {
+          z[i] += load_f(mine + k * each + i * 128);
+        }
+      }
+  }
+  // Values of units t + 4i, from those of this lane and, with four rows, of its partner.
+  WS_DEVICE void gather(const float (&mine)[kValues], float (&all)[4]) const {
+    if constexpr (R == 4) {
+      const float first = __shfl_xor_sync(~0u, mine[0], 16), second = __shfl_xor_sync(~0u, mine[1], 16);
+      all[0] = part ? first : mine[0], all[1] = part ? mine[0] : first;
+      all[2] = part ? second : mine[1], all[3] = part ? mine[1] : second;
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) all[i] = mine[i];
     }
   }
 
-  WS_DEVICE void send_slopes(const float (&z)[4], const float (&h)[4]) const {
+  WS_DEVICE void send_slopes(const float (&z)[kValues], const float (&h)[kValues]) const {
     if constexpr (kBits) {
-      uint word[4];
+      uint word[kValues];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) word[i] = __ballot_sync(~0u, h[i] > 0.f);
+      for (int i = 0; i < kValues; ++i) word[i] = __ballot_sync(~0u, h[i] > 0.f);
       if (lane >= kBlocks) return;
       const uint to = static_cast<uint>(lane), base = in_block(block.shared, to) - block.shared;
       const uint place_of_owner = block.rank ^ to;
       const uint where = base + block.at(choice::at_slopes) + (warp * kBlocks + place_of_owner) * (R * 2);
       const uint barrier = base + block.barrier(kGradients);
       if constexpr (R == 4)
-        send2(where, barrier, __byte_perm(word[0], word[1], 0x5410), __byte_perm(word[2], word[3], 0x5410));
+        send2(where, barrier, word[0], word[1]);
       else
-        send4(where, barrier, word[0], word[1], word[2], word[3]);
+        send4(where, barrier, word[0], word[1], word[kValues - 2], word[kValues - 1]);
     }
     if constexpr (kSlopes) {
-      float slope[4];
+      float mine[kValues], slope[4];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) slope[i] = slope_at(z[i], h[i]);
+      for (int i = 0; i < kValues; ++i) mine[i] = slope_at(z[i], h[i]);
+      gather(mine, slope);
 #pragma unroll 4
       for (int k = 0; k < kBlocks / kHalfRows; ++k) {
         const uint to = static_cast<uint>(k * kHalfRows + part), base = in_block(block.shared, to) - block.shared;
@@ -211,7 +260,9 @@ struct Middle {
     }
   }
 
-  WS_DEVICE void send_hidden(const float (&h)[4]) const {
+  WS_DEVICE void send_hidden(const float (&mine)[kValues]) const {
+    float h[4];
+    gather(mine, h);
     constexpr int targets = 4 / kSend;  // blocks that move W2 of this warp's sixteen units
 #pragma unroll
     for (int q = 0; q < targets / kHalfRows; ++q) {
@@ -231,23 +282,25 @@ struct Middle {
 
   // z of this lane's row and outputs 4t.., the whole sum over hidden units.
   // Returns true if a warp has given up waiting: then all of them leave after this step.
-  WS_DEVICE bool output_sums(const float (&h)[4], float (&z)[4], bool alive) const {
+  WS_DEVICE bool output_sums(const float (&h)[kValues], float (&z)[4], bool alive) const {
     float c[4] = {0, 0, 0, 0};
-    multiply(c, w2[0], h[0], h[1]);
-    multiply(c, w2[1], h[2], h[3]);
-    const uint sums = block.at(choice::at_sums);
-    if (R == 8 || t < 2) {
-      const uint mine = sums + (warp * R + 2 * t) * 80 + g * 4;
-      store_f(mine, c[0]), store_f(mine + 80, c[1]);
-      store_f(mine + 32, c[2]), store_f(mine + 112, c[3]);
+    if constexpr (R == 4) {
+      multiply(c, w2[0], part ? 0.f : h[0], part ? 0.f : h[1]);
+      multiply(c, w2[1], part ? h[0] : 0.f, part ? h[1] : 0.f);
+    } else {
+      multiply(c, w2[0], h[0], h[1]);
+      multiply(c, w2[1], h[kValues - 2], h[kValues - 1]);
     }
+    const uint sums = block.at(choice::at_sums), mine = sums + (warp * 8 + 2 * t) * 80 + g * 4;
+    store_f(mine, c[0]), store_f(mine + 80, c[1]);
+    store_f(mine + 32, c[2]), store_f(mine + 112, c[3]);
     const bool lost = warps_meet_any(1, kMathThreads, !alive);
-    const uint from = sums + part * R * 80 + row * 80 + t * 16;
+    const uint from = sums + g * 80 + t * 16;
 #pragma unroll
     for (int i = 0; i < 4; ++i) z[i] = 0.f;
 #pragma unroll
-    for (int k = 0; k < kMathWarps / kHalfRows; ++k) {
-      const float4 v = load_f4(from + k * kHalfRows * R * 80);
+    for (int k = 0; k < kMathWarps; ++k) {
+      const float4 v = load_f4(from + k * 640);
       z[0] += v.x, z[1] += v.y, z[2] += v.z, z[3] += v.w;
     }
 #pragma unroll
@@ -306,10 +359,10 @@ struct Middle {
   }
 
   WS_DEVICE bool run(int step, float gradient_scale, bool alive) {
-    float z[4], exact[4], h[4], d[4];
+    float z[kValues], exact[kValues], h[kValues], d[4];
     add_partials(z);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) exact[i] = activated(z[i]), h[i] = rounded(exact[i]);
+    for (int i = 0; i < kValues; ++i) exact[i] = activated(z[i]), h[i] = rounded(exact[i]);
     float out[4];
     const bool lost = output_sums(h, out, alive);
     if (lane == 0) barrier_arrive(block.barrier(kMiddle));

@@ -133,9 +133,9 @@ std::vector<Case> all_cases() {
   RunSpec smooth = network({128}, 64, Precision::Tf32);
   smooth.model.activation = Activation::Tanh;
   cases.push_back({"mnist 784-128-10 b64 tf32 tanh", smooth});
-  RunSpec spirals = load_spec("spirals");
-  spirals.exec.device = Device::Cuda, spirals.exec.graph_steps = 100;
-  cases.push_back({"spirals 2-64-64-3 b64 fp32 adam", spirals});
+  RunSpec blobs = network({16, 16}, 64, Precision::Fp32);
+  blobs.data.name = "blobs";
+  cases.push_back({"blobs 2-16-16-3 b64 fp32", blobs});
   for (const int64_t points : {1000, 50'000}) {
     RunSpec line = network({}, 0, Precision::Fp32);
     line.data.name = "line";

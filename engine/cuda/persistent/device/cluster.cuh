@@ -104,30 +104,30 @@ struct Middle {
   int warp, lane, g, t, row, part;
   int label = 0, next_label = 0;
   float target[4] = {}, next_target[4] = {};
-  long long next_row = 0;
+  uint next_row = 0;
   bool valid, has_labels;
   float w2[2][4], w2t[2][4], bias[4];
 
   WS_DEVICE Middle(const Arguments& args, const Block& b, int w, int l)
       : a(args), block(b), warp(w), lane(l), g(l >> 2), t(l & 3), row(g & (R - 1)), part(R == 4 ? g >> 2 : 0) {
     valid = place() < a.batch;
-    next_row = row_of(0);
+    find(0);
     fetch_target();
     take_target();
-    if (a.steps > 1) next_row = row_of(1), fetch_target();
-    if (a.steps > 2) next_row = row_of(2);
+    if (a.steps > 1) find(1), fetch_target();
+    if (a.steps > 2) find(2);
   }
   WS_DEVICE int place() const { return static_cast<int>(block.rank) + kBlocks * row; }
-  WS_DEVICE long long row_of(int step) const {
-    return valid ? row_index(a, a.first_row + step * a.rows_onward + place()) : 0;
+  WS_DEVICE void find(int step) {
+    find_row(a, a.first_row + step * a.rows_onward + (valid ? place() : 0), next_row);
   }
   WS_DEVICE void fetch_target() {
     if constexpr (kClasses) {
-      next_label = valid ? static_cast<const int*>(a.targets)[next_row] : -1;
+      next_label = static_cast<const int*>(a.targets)[next_row];
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        next_target[i] = valid && 4 * t + i < O ? static_cast<const float*>(a.targets)[next_row * O + 4 * t + i] : 0.f;
+        if (4 * t + i < O) next_target[i] = static_cast<const float*>(a.targets)[static_cast<size_t>(next_row) * O + 4 * t + i];
     }
   }
   WS_DEVICE void take_target() {
@@ -291,16 +291,24 @@ struct Middle {
       multiply(c, w2[0], h[0], h[1]);
       multiply(c, w2[1], h[kValues - 2], h[kValues - 1]);
     }
-    const uint sums = block.at(choice::at_sums), mine = sums + (warp * 8 + 2 * t) * 80 + g * 4;
-    store_f(mine, c[0]), store_f(mine + 80, c[1]);
-    store_f(mine + 32, c[2]), store_f(mine + 112, c[3]);
+    // Rows of 64 bytes; every second pair of rows has its halves exchanged, which keeps the banks apart.
+    const uint sums = block.at(choice::at_sums);
+    if constexpr (R == 4) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) c[i] += __shfl_xor_sync(~0u, c[i], 2);
+    }
+    if (R == 8 || t < 2) {
+      const uint mine = sums + warp * (R * 64) + 2 * t * 64, half = (t & 1) * 32;
+      store_f(mine + (g * 4 ^ half), c[0]), store_f(mine + 64 + (g * 4 ^ half), c[1]);
+      store_f(mine + (32 + g * 4 ^ half), c[2]), store_f(mine + 64 + (32 + g * 4 ^ half), c[3]);
+    }
     const bool lost = warps_meet_any(1, kMathThreads, !alive);
-    const uint from = sums + g * 80 + t * 16;
+    const uint from = sums + part * (R * 64) + row * 64 + (t * 16 ^ (row >> 1 & 1) * 32);
 #pragma unroll
     for (int i = 0; i < 4; ++i) z[i] = 0.f;
 #pragma unroll
-    for (int k = 0; k < kMathWarps; ++k) {
-      const float4 v = load_f4(from + k * 640);
+    for (int k = 0; k < kMathWarps / kHalfRows; ++k) {
+      const float4 v = load_f4(from + k * kHalfRows * (R * 64));
       z[0] += v.x, z[1] += v.y, z[2] += v.z, z[3] += v.w;
     }
 #pragma unroll
@@ -396,7 +404,7 @@ struct Middle {
     if (warp == kMathWarps - 1) note_loss(step, out, top, sum);
     take_target();
     if (step + 2 < a.steps) fetch_target();
-    if (step + 3 < a.steps) next_row = row_of(step + 3);
+    if (step + 3 < a.steps) find(step + 3);
     return lost;
   }
 };
@@ -534,49 +542,65 @@ struct BigLayer {
       }
   }
 
-  WS_DEVICE void apply_slopes(int warp, int tile, float (&c)[4]) const {
+  // The slopes of four values of dz1: of two rows and two hidden units.
+  struct Slopes {
+    uint word[4];
+  };
+  WS_DEVICE Slopes load_slopes(int warp, int tile) const {
     const int owner = column_owner(tile, kHalves ? 2 * t : 0), row = column_row(tile, 2 * t);
+    Slopes s{};
     if constexpr (kBits && R == 4) {
       const uint4 words = load_u4(block.at(choice::at_slopes) + (warp * kBlocks + owner) * 8);
-      const uint bit = 1u << ((g >> 2) * 16 + row * 4 + (g & 3));
-      c[0] = words.x & bit ? c[0] : 0.f, c[2] = words.y & bit ? c[2] : 0.f;
-      c[1] = words.z & bit ? c[1] : 0.f, c[3] = words.w & bit ? c[3] : 0.f;
+      s = {{words.x, words.z, words.y, words.w}};
     }
     if constexpr (kBits && R == 8) {
       const uint from = block.at(choice::at_slopes) + (warp * kBlocks + owner) * 16 + (g >> 2) * 4;
-      const uint bit = 1u << (row * 4 + (g & 3));
-      c[0] = load_u(from) & bit ? c[0] : 0.f, c[2] = load_u(from + 8) & bit ? c[2] : 0.f;
-      c[1] = load_u(from + 16) & bit ? c[1] : 0.f, c[3] = load_u(from + 24) & bit ? c[3] : 0.f;
+      s = {{load_u(from), load_u(from + 16), load_u(from + 8), load_u(from + 24)}};
     }
     if constexpr (kSlopes) {
       const uint from =
           block.at(choice::at_slopes) + ((warp * kBlocks + owner) * kSlopeOwner + row * 16 + (g & 3) * 4 + (g >> 2)) * 4;
-      c[0] *= load_f(from), c[2] *= load_f(from + 8);
-      c[1] *= load_f(from + kSlopeOwner * 4), c[3] *= load_f(from + kSlopeOwner * 4 + 8);
+      s = {{load_u(from), load_u(from + kSlopeOwner * 4), load_u(from + 8), load_u(from + kSlopeOwner * 4 + 8)}};
+    }
+    return s;
+  }
+  WS_DEVICE void apply_slopes(int tile, const Slopes& s, float (&c)[4]) const {
+    const int row = column_row(tile, 2 * t);
+    const uint bit = R == 4 ? 1u << ((g >> 2) * 16 + row * 4 + (g & 3)) : 1u << (row * 4 + (g & 3));
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if constexpr (kBits) c[k] = s.word[k] & bit ? c[k] : 0.f;
+      if constexpr (kSlopes) c[k] *= __uint_as_float(s.word[k]);
     }
   }
 
   // dz1 of this warp's sixteen units and of all rows, as the register operand of the backward product. True if a value
   // is not finite in fp16.
   WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, Operand& high, Operand& low) const {
+    constexpr int together = kPasses == 3 ? 4 : 8;  // tiles: all loads, then all products
     bool bad = false;
     uint check = 0;
 #pragma unroll
-    for (int first = 0; first < B / 8; first += 8) {
-      float4 d[8];
+    for (int first = 0; first < B / 8; first += together) {
+      float4 d[together];
+      Slopes slopes[together];
+      float c[together][4] = {};
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
+      for (int j = 0; j < together; ++j) {
         const int owner = column_owner(first + j, g), row = column_row(first + j, g);
         d[j] = make_float4(0.f, 0.f, 0.f, 0.f);
         if (OW == 16 || 4 * t < OW) d[j] = load_f4(block.at(choice::at_gradients) + (owner * R + row) * OW * 4 + t * 16);
       }
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        float c[4] = {0.f, 0.f, 0.f, 0.f};
-        multiply(c, w2t[0], d[j].x, d[j].y);
-        multiply(c, w2t[1], d[j].z, d[j].w);
-        apply_slopes(warp, first + j, c);
-        operand_of(first + j, c, high, low);
+      for (int j = 0; j < together; ++j) slopes[j] = load_slopes(warp, first + j);
+#pragma unroll
+      for (int j = 0; j < together; ++j) multiply(c[j], w2t[0], d[j].x, d[j].y);
+#pragma unroll
+      for (int j = 0; j < together; ++j) multiply(c[j], w2t[1], d[j].z, d[j].w);
+#pragma unroll
+      for (int j = 0; j < together; ++j) {
+        apply_slopes(first + j, slopes[j], c[j]);
+        operand_of(first + j, c[j], high, low);
         if constexpr (choice::precision == kFp16) {
           // Zero times what is not finite is not a number, which every further sum keeps.
           add_zero_times(check, high.v[(first + j) / 2][2 * (j & 1)]);
@@ -630,7 +654,7 @@ struct Rows {
   const Arguments& a;
   const Block& block;
   int warp, lane;
-  long long row[B / 32];
+  uint row[B / 32];
 
   WS_DEVICE int batch_row(int k) const {
     const int place = warp * (B / 4) + (lane & 7) + 8 * k;
@@ -640,7 +664,7 @@ struct Rows {
 #pragma unroll
     for (int k = 0; k < B / 32; ++k) {
       const int b = batch_row(k);
-      row[k] = row_index(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0));
+      find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), row[k]);
     }
   }
   WS_DEVICE uint tile(int step) const { return block.at(choice::at_rows) + (step % 3) * choice::rows_bytes; }
@@ -654,7 +678,7 @@ struct Rows {
     const uint to = tile(step) + (warp * (B / 4) + (lane & 7)) * 16;
 #pragma unroll
     for (int k = 0; k < B / 32; ++k) {
-      const char* mine = from + row[k] * (kBlocks * choice::row_bytes);
+      const char* mine = from + static_cast<size_t>(row[k]) * (kBlocks * choice::row_bytes);
 #pragma unroll
       for (int i = 0; i < (kChunks + 3) / 4; ++i) {
         const int c = (lane >> 3) + 4 * i;
@@ -816,7 +840,8 @@ WS_DEVICE void prepare_block(const Arguments& a, const Block& block, float* memo
 }
 
 WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& scaling) {
-  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0), lane = static_cast<int>(threadIdx.x) & 31;
+  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0), lane = kept(static_cast<int>(threadIdx.x) & 31);
+  const bool leads = kept(threadIdx.x == 0);
   BigLayer layer{a, block, warp >> 2, lane, lane >> 2, lane & 3, 16 * warp + (lane >> 2)};
   layer.load();
   Middle middle(a, block, warp, lane);
@@ -842,10 +867,10 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     alive &= wait<true>(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
     stamp(a, s, kPhaseMiddle);
     const bool lost = middle.run(s, scaling.scale * per_row, alive);
-    if (threadIdx.x == 0 && alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
+    if (leads && alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
     stamp(a, s, kPhaseWaitGradients);
     alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
-    if (threadIdx.x == 0 && alive) {
+    if (leads && alive) {
       barrier_expect(block.barrier(kGradients), kGradientBytes);
       if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
     }
@@ -868,7 +893,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     bool skip = false;
     if constexpr (choice::precision == kFp16) {
       skip = warps_meet_any(3, kMathThreads, bad);
-      if (threadIdx.x == 0) {
+      if (leads) {
         *block.verdict = skip;
         barrier_arrive(block.barrier(kVerdict));
       }
@@ -885,7 +910,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
 }
 
 WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& scaling) {
-  const int thread = static_cast<int>(threadIdx.x) - kMathThreads, warp = thread >> 5, lane = thread & 31;
+  const int thread = kept(static_cast<int>(threadIdx.x) - kMathThreads), warp = thread >> 5, lane = thread & 31;
   Rows rows{a, block, warp, lane};
   SmallLayer layer(a, block, thread);
   rows.find(0), rows.load(0), copies_commit();
@@ -944,7 +969,8 @@ WS_DEVICE void write_metrics(const Arguments& a) {
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   extern __shared__ __align__(1024) unsigned char memory[];
-  const Block block{shared_address(memory), cluster_rank(), reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
+  const Block block{static_cast<uint>(kept(static_cast<int>(shared_address(memory)))),
+                    static_cast<uint>(kept(static_cast<int>(cluster_rank()))), reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
                     {reinterpret_cast<volatile int*>(memory + choice::at_dead), a.limit, a.fault}};
   prepare_block(a, block, reinterpret_cast<float*>(memory));
   LossScaling scaling;

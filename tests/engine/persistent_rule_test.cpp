@@ -108,7 +108,7 @@ TEST(PersistentRule, ReadsTheNetworkFromThePlan) {
 
 TEST(PersistentSource, HoldsTheShapesOfItsProducts) {
   const std::string source = kernel_source(place(network({784, 128, 10}, 64, Precision::Tf32), Limits{}));
-  EXPECT_THAT(source, HasSubstr("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32"));
+  EXPECT_THAT(source, HasSubstr("wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32"));
   EXPECT_THAT(source, HasSubstr("wgmma.mma_async.sync.aligned.m64n56k8.f32.tf32.tf32"));
   EXPECT_THAT(source, HasSubstr("constexpr int inputs = 784;"));
   const std::string halves = kernel_source(place(network({784, 128, 10}, 64, Precision::Bf16), Limits{}));

@@ -1,7 +1,6 @@
 #include "engine/cuda/persistent/persistent_executor.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/cuda/persistent/kernel_source.h"
 #include "engine/executor.h"
@@ -13,15 +12,6 @@ using persistent::Arguments;
 using persistent::Placement;
 
 static_assert(sizeof(persistent::ScaleState) == sizeof(LossScale));
-
-int compute_of(const DeviceInfo& device) {
-  const double number = std::atof(device.compute.c_str());
-  return static_cast<int>(std::lround(10 * number));
-}
-
-persistent::Limits limits_of(const DeviceInfo& device) {
-  return {compute_of(device), device.shared_per_block, device.registers_per_sm};
-}
 
 // What the thread that gave up was waiting for, by Waits in device/common.cuh.
 std::string waited_for(unsigned code) {
@@ -49,13 +39,15 @@ std::atomic<double> PersistentExecutor::seconds_to_wait{1};
 
 void PersistentExecutor::bind(BoundPlan& bound) {
   const DeviceInfo& device = device_info();
+  const persistent::Limits limits =
+      persistent::make_limits(device.compute, device.shared_per_block, device.registers_per_sm);
   bound.all_rows = bound.rows() >= data_.train.rows;
   bound.feed = Feed::Whole;
   const persistent::Network network = persistent::network_of(bound.plan.spec, bound.plan, data_.train.rows);
-  Bound made{persistent::place(network, limits_of(device)), nullptr, nullptr};
+  Bound made{persistent::place(network, limits), nullptr, nullptr};
   if (made.placement.residency == persistent::Residency::None) throw Failure(made.placement.why_not);
   auto& kernel = kernels_[persistent::kernel_source(made.placement)];
-  if (!kernel) kernel = std::make_shared<persistent::CompiledKernel>(made.placement, compute_of(device));
+  if (!kernel) kernel = std::make_shared<persistent::CompiledKernel>(made.placement, limits.compute);
   made.kernel = kernel;
   make_buffers();
   made.rows = rows_for(made, network.precision);

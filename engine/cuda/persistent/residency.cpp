@@ -115,8 +115,8 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
                                                  {"partials_each", partials_each},
                                                  {"half_partials", s.half_partials},
                                                  {"shared_bytes", out.shared_bytes},
-                                                 {"load_at", std::getenv("WS_LOAD_AT") ? std::atoi(std::getenv("WS_LOAD_AT")) : 0},
-                                                 {"stamps", std::getenv("WS_STAMPS") ? 1 : 0}})
+                                                 {"load_at", n.precision == Precision::Fp16 ? 2 : 0},
+                                                 {"stamps", 0}})
     out.constants.push_back(c);
 }
 
@@ -267,6 +267,10 @@ Placement place_block(const Network& n, const Limits& limits) {
 std::string_view to_string(Residency residency) {
   constexpr std::string_view names[] = {"none", "rows", "block", "cluster"};
   return names[static_cast<size_t>(residency)];
+}
+
+Limits make_limits(const std::string& compute, int shared_bytes, int registers) {
+  return {static_cast<int>(std::lround(10 * std::atof(compute.c_str()))), shared_bytes, registers};
 }
 
 Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows) {

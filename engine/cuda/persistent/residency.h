@@ -38,6 +38,9 @@ struct Limits {
   int registers = 65536;       // of a multiprocessor
 };
 
+// `compute` as the driver says it: "9.0".
+Limits make_limits(const std::string& compute, int shared_bytes, int registers);
+
 struct Constant {
   std::string name;
   int64_t value;

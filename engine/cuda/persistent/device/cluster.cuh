@@ -488,58 +488,68 @@ struct BigLayer {
     }
   }
 
-  WS_DEVICE void multiply_rows(float (&sums)[B / 2], const Operand& weights, uint tile, bool first) const {
+  WS_DEVICE void multiply_rows(float (&sums)[B / 4], const Operand& weights, uint tile, bool first) const {
     const ulong x = matrix(tile, kChunkStride, 128);
 #pragma unroll
     for (int s = 0; s < kForwardSteps; ++s)
       forward_product(sums, weights.v[s][0], weights.v[s][1], weights.v[s][2], weights.v[s][3],
                       x + ((2 * s * kChunkStride) >> 4), !first || s > 0);
   }
-
-  // Partial z1 of the whole batch. `rows`, `rest`: tiles of the batch; rest only for fp32.
-  WS_DEVICE void forward(float (&sums)[B / 2], uint rows, uint rest) const {
-    Operand weights, low;
-    operand<0>(weights);
-    settle<kForwardSteps>(weights);
-    if constexpr (kPasses == 3) operand<1>(low), settle<kForwardSteps>(low);
-    wgmma_fence();
+  WS_DEVICE void multiply_half(float (&sums)[B / 4], const Operand& weights, const Operand& low, uint rows,
+                               uint rest) const {
     if constexpr (kPasses == 3) {
       multiply_rows(sums, low, rows, true);
       multiply_rows(sums, weights, rest, false);
     }
     multiply_rows(sums, weights, rows, kPasses == 1);
     wgmma_commit();
-    wgmma_wait<0>();
   }
 
-  // To the owners of the rows: hidden units `hidden` and `hidden` + 8 of R rows each.
-  WS_DEVICE void send_partials(const float (&sums)[B / 2], int warp) const {
+  // Partial z1 of the whole batch, to the owners of the rows: one half of the batch travels while the other is
+  // multiplied. `rows`, `rest`: tiles of the batch; rest only for fp32.
+  WS_DEVICE void forward(uint rows, uint rest, int warp, bool sends) const {
+    constexpr uint half = B / 2 * 16;  // bytes of half of the places in a chunk
+    Operand weights, low;
+    operand<0>(weights);
+    settle<kForwardSteps>(weights);
+    if constexpr (kPasses == 3) operand<1>(low), settle<kForwardSteps>(low);
+    float first[B / 4], second[B / 4];
+    wgmma_fence();
+    multiply_half(first, weights, low, rows, rest);
+    multiply_half(second, weights, low, rows + half, rest + half);
+    wgmma_wait<1>();
+    if (sends) send_partials(first, 0, warp);
+    wgmma_wait<0>();
+    if (sends) send_partials(second, 1, warp);
+  }
+
+  // Hidden units `hidden` and `hidden` + 8 of the R rows of each owner in this half of the places.
+  WS_DEVICE void send_partials(const float (&sums)[B / 4], int half, int warp) const {
     const uint inbox = block.at(choice::at_partials) + block.rank * choice::partials_each;
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
+    for (int e = 0; e < 2; ++e) {
+      const uint to = static_cast<uint>(8 * half + 2 * t + e) ^ block.rank;
+      const uint base = in_block(block.shared, to) - block.shared, barrier = base + block.barrier(kPartials);
+      const auto sum = [&](int row, int second) { return sums[4 * row + 2 * second + e]; };
+      if constexpr (!choice::half_partials) {
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const uint to = static_cast<uint>(8 * half + 2 * t + e) ^ block.rank;
-        const uint base = in_block(block.shared, to) - block.shared, barrier = base + block.barrier(kPartials);
-        const auto sum = [&](int row, int second) { return sums[4 * (half * R + row) + 2 * second + e]; };
-        if constexpr (!choice::half_partials) {
+        for (int second = 0; second < 2; ++second)
 #pragma unroll
-          for (int second = 0; second < 2; ++second)
+          for (int row = 0; row < R; row += 4)
+            send4(base + inbox + (hidden + 8 * second) * R * 4 + row * 4, barrier, bits(sum(row, second)),
+                  bits(sum(row + 1, second)), bits(sum(row + 2, second)), bits(sum(row + 3, second)));
+      } else if constexpr (R == 4) {
+        send4(base + inbox + warp * 128 + g * 16, barrier, fp16_pair_limited(sum(0, 0), sum(1, 0)),
+              fp16_pair_limited(sum(2, 0), sum(3, 0)), fp16_pair_limited(sum(0, 1), sum(1, 1)),
+              fp16_pair_limited(sum(2, 1), sum(3, 1)));
+      } else {
 #pragma unroll
-            for (int row = 0; row < R; row += 4)
-              send4(base + inbox + (hidden + 8 * second) * R * 4 + row * 4, barrier, bits(sum(row, second)),
-                    bits(sum(row + 1, second)), bits(sum(row + 2, second)), bits(sum(row + 3, second)));
-        } else if constexpr (R == 4) {
-          send4(base + inbox + warp * 128 + g * 16, barrier, fp16_pair_limited(sum(0, 0), sum(1, 0)),
-                fp16_pair_limited(sum(2, 0), sum(3, 0)), fp16_pair_limited(sum(0, 1), sum(1, 1)), fp16_pair_limited(sum(2, 1), sum(3, 1)));
-        } else {
-#pragma unroll
-          for (int second = 0; second < 2; ++second)
-            send4(base + inbox + (hidden + 8 * second) * 16, barrier, fp16_pair_limited(sum(0, second), sum(1, second)),
-                  fp16_pair_limited(sum(2, second), sum(3, second)), fp16_pair_limited(sum(4, second), sum(5, second)),
-                  fp16_pair_limited(sum(6, second), sum(7, second)));
-        }
+        for (int second = 0; second < 2; ++second)
+          send4(base + inbox + (hidden + 8 * second) * 16, barrier,
+                fp16_pair_limited(sum(0, second), sum(1, second)), fp16_pair_limited(sum(2, second), sum(3, second)),
+                fp16_pair_limited(sum(4, second), sum(5, second)), fp16_pair_limited(sum(6, second), sum(7, second)));
       }
+    }
   }
 
   // The slopes of four values of dz1: of two rows and two hidden units.
@@ -579,7 +589,7 @@ struct BigLayer {
   WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, Operand& high, Operand& low) const {
     constexpr int together = kPasses == 3 ? 4 : 8;  // tiles: all loads, then all products
     bool bad = false;
-    uint check = 0;
+    uint check[4] = {};
 #pragma unroll
     for (int first = 0; first < B / 8; first += together) {
       float4 d[together];
@@ -603,14 +613,14 @@ struct BigLayer {
         operand_of(first + j, c[j], high, low);
         if constexpr (choice::precision == kFp16) {
           // Zero times what is not finite is not a number, which every further sum keeps.
-          add_zero_times(check, high.v[(first + j) / 2][2 * (j & 1)]);
-          add_zero_times(check, high.v[(first + j) / 2][2 * (j & 1) + 1]);
+          add_zero_times(check[2 * (j & 1)], high.v[(first + j) / 2][2 * (j & 1)]);
+          add_zero_times(check[2 * (j & 1) + 1], high.v[(first + j) / 2][2 * (j & 1) + 1]);
           const float sum = fabsf(d[j].x) + fabsf(d[j].y) + fabsf(d[j].z) + fabsf(d[j].w);
           if ((j & (kMathWarps - 1)) == warp) bad |= !(sum < 4e5f);
         }
       }
     }
-    return bad || (check & 0x7fff7fffu) != 0;
+    return bad || ((check[0] | check[1] | check[2] | check[3]) & 0x7fff7fffu) != 0;
   }
   WS_DEVICE static void operand_of(int j, const float (&c)[4], Operand& high, Operand& low) {
     if constexpr (kHalves) {
@@ -855,12 +865,8 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     stamp(a, s, kPhaseRows);
     alive &= wait<false>(block.watch, block.barrier(kRows0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
     stamp(a, s, kPhaseForward);
-    {
-      float sums[B / 2];
-      layer.forward(sums, rows.tile(s), rows.rest(s));
-      stamp(a, s, kPhaseSend);
-      if (!(a.lose_message_at == s && block.rank == 1)) layer.send_partials(sums, warp);
-    }
+    layer.forward(rows.tile(s), rows.rest(s), warp, !(a.lose_message_at == s && block.rank == 1));
+    stamp(a, s, kPhaseSend);
     if (s > 0) alive &= wait<true>(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
     middle.load_weights();
     stamp(a, s, kPhaseWaitSums);

@@ -113,8 +113,8 @@ void expect_every_choice(std::vector<int64_t> hidden, int64_t features, int64_t 
       for (const LossKind loss : kLosses) {
         const Precision precision = precisions.begin()[static_cast<size_t>(number++) % precisions.size()];
         if ((number - 1) % every != 0 || combinations.leave_out()) continue;
-        Training t = persistent_training(hidden, batch,
-                                         random_data(3 * batch + batch / 2, features, outputs, loss == LossKind::CrossEntropy));
+        Training t = persistent_training(
+            hidden, batch, random_data(3 * batch + batch / 2, features, outputs, loss == LossKind::CrossEntropy));
         t.spec.model.activation = activation;
         t.spec.model.loss = loss;
         t.spec.train.optimizer = optimizer;
@@ -132,7 +132,8 @@ TEST(Persistent, EveryChoiceInRows) {
 }
 TEST(Persistent, EveryChoiceInABlock) {
   NEEDS_GPU();
-  expect_every_choice({40, 24}, 27, 9, 35, {Precision::Fp32, Precision::Tf32}, 5);  // of 30: each loss with each optimizer
+  expect_every_choice({40, 24}, 27, 9, 35, {Precision::Fp32, Precision::Tf32},
+                      5);  // of 30: each loss with each optimizer
 }
 TEST(Persistent, EveryChoiceInAClusterOfTf32) {
   NEEDS_GPU();

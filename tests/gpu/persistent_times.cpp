@@ -73,7 +73,7 @@ class Side {
   Json json() {
     std::ranges::sort(times_);
     Json out{{"us_per_step", times_[kRepeats / 2]}, {"fastest", times_.front()}, {"slowest", times_.back()},
-             {"bind_seconds", bind_seconds_}, {"first_loss", first_loss_}, {"last_loss", last_loss_}};
+             {"bind_seconds", bind_seconds_},       {"first_loss", first_loss_}, {"last_loss", last_loss_}};
     for (const std::string& note : executor_->notes())
       if (!note.empty() && spec_.exec.launch == Launch::Persistent) out["note"] = note;
     return out;
@@ -98,9 +98,9 @@ Json measure(const Case& c) {
   row["graph"] = graph.json(), row["persistent"] = persistent.json();
   const double a = row["graph"]["us_per_step"], b = row["persistent"]["us_per_step"];
   std::printf("%-36s graph %7.2f  persistent %6.2f (%.2f to %.2f) us/step, bind %.2f s; last loss %.5f %.5f\n",
-              c.name.c_str(), a, b, row["persistent"]["fastest"].get<double>(), row["persistent"]["slowest"].get<double>(),
-              row["persistent"]["bind_seconds"].get<double>(), row["graph"]["last_loss"].get<double>(),
-              row["persistent"]["last_loss"].get<double>());
+              c.name.c_str(), a, b, row["persistent"]["fastest"].get<double>(),
+              row["persistent"]["slowest"].get<double>(), row["persistent"]["bind_seconds"].get<double>(),
+              row["graph"]["last_loss"].get<double>(), row["persistent"]["last_loss"].get<double>());
   std::fflush(stdout);
   return row;
 }

@@ -119,7 +119,8 @@ CompiledKernel::CompiledKernel(const Placement& placement, int compute) : placem
   if (placement_.shared_bytes > 48 << 10)
     CUDA_CHECK(cudaFuncSetAttribute(train_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(placement_.shared_bytes)));
-  if (placement_.blocks > 8) CUDA_CHECK(cudaFuncSetAttribute(train_, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  if (placement_.blocks > 8)
+    CUDA_CHECK(cudaFuncSetAttribute(train_, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
   seconds_ = prof::seconds_since(begin);
 }
 

@@ -24,7 +24,8 @@ std::string wgmma_functions(const Placement& placement) {
   const auto precision = static_cast<Precision>(value_of(placement, "precision"));
   const bool halves = precision == Precision::Bf16 || precision == Precision::Fp16;
   return "namespace ws::cuda::persistent {\n"
-         "__device__ __forceinline__ void wgmma_fence() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }\n"
+         "__device__ __forceinline__ void wgmma_fence() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); "
+         "}\n"
          "__device__ __forceinline__ void wgmma_commit() {\n"
          "  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n"
          "template <int Left>\n__device__ __forceinline__ void wgmma_wait() {\n"
@@ -51,8 +52,8 @@ std::string wgmma_function(const std::string& name, int columns, Precision preci
          "  asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, " +
          operand(sums + 5) + ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k" +
          (halves ? "16" : "8") + ".f32." + type + "." + type + " {" + list + "}, {" + operand(sums) + "," +
-         operand(sums + 1) + "," + operand(sums + 2) + "," + operand(sums + 3) + "}, " + operand(sums + 4) + ", p, 1, 1" +
-         (halves ? (second_is_transposed ? ", 1" : ", 0") : "") + ";\\n}\\n\"\n      : " + outputs +
+         operand(sums + 1) + "," + operand(sums + 2) + "," + operand(sums + 3) + "}, " + operand(sums + 4) +
+         ", p, 1, 1" + (halves ? (second_is_transposed ? ", 1" : ", 0") : "") + ";\\n}\\n\"\n      : " + outputs +
          "\n      : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"l\"(b), \"r\"(accumulate));\n}\n";
 }
 

@@ -27,8 +27,8 @@ std::string waited_for(unsigned code) {
 }
 
 prof::OpTag launch_tag() {
-  static const prof::OpTag tag = prof::register_ops(
-      {{"steps", "one kernel runs all ops of many steps", "", "update", prof::Meaning::Matrix}});
+  static const prof::OpTag tag =
+      prof::register_ops({{"steps", "one kernel runs all ops of many steps", "", "update", prof::Meaning::Matrix}});
   return tag;
 }
 
@@ -99,7 +99,6 @@ Arguments PersistentExecutor::arguments(const BoundPlan& bound, const Bound& fou
   a.scale = reinterpret_cast<persistent::ScaleState*>(place_.storage.scale());
   a.fault = fault_.data();
   a.rows_onward = bound.rows_onward();
-  a.all_rows = data_.train.rows;
   a.limit = static_cast<unsigned long long>(2e9 * seconds_to_wait.load());
   a.lose_message_at = lose_message_at.load();
   a.batch = static_cast<int>(bound.rows());

@@ -25,7 +25,6 @@ class PersistentExecutor {
   // Throws Failure if a wait in the kernel outlasted its limit. The state is then that of the last whole launch.
   void check_fault();
   int64_t bytes() const;
-  void forget() { kernels_.clear(), bound_.clear(); }
 
   // For tests: block 1 sends nothing in the step of this number within each launch; -1: all messages are sent.
   static std::atomic<int> lose_message_at;
@@ -50,7 +49,7 @@ class PersistentExecutor {
   const Model& model_;
   const data::Dataset& data_;
   std::map<std::string, std::shared_ptr<persistent::CompiledKernel>> kernels_;  // by source
-  std::map<std::string, Bound> bound_;                                         // by plan id
+  std::map<std::string, Bound> bound_;                                          // by plan id
   std::vector<PreparedRows> prepared_;
   DeviceBlock<float> partials_;
   PinnedBlock<persistent::FaultReport> fault_;

@@ -32,8 +32,8 @@ void add_choices(const Network& n, std::vector<Constant>& to) {
 
 BudgetLine line(std::string what, int64_t used, int64_t limit, bool bytes) {
   BudgetLine made{std::move(what), "", used, limit};
-  made.text = bytes ? kilobytes(used) + " of " + kilobytes(limit)
-                    : std::to_string(used) + " of " + std::to_string(limit);
+  made.text =
+      bytes ? kilobytes(used) + " of " + kilobytes(limit) : std::to_string(used) + " of " + std::to_string(limit);
   return made;
 }
 
@@ -115,8 +115,7 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
                                                  {"partials_each", partials_each},
                                                  {"half_partials", s.half_partials},
                                                  {"shared_bytes", out.shared_bytes},
-                                                 {"load_at", n.precision == Precision::Fp16 ? 2 : 0},
-                                                 {"stamps", 0}})
+                                                 {"load_at", n.precision == Precision::Fp16 ? 2 : 0}})
     out.constants.push_back(c);
 }
 
@@ -169,8 +168,7 @@ Placement place_cluster(const Network& n, const Limits& limits) {
 
 void add_widths(const Network& n, std::vector<Constant>& to) {
   to.push_back({"layers", static_cast<int64_t>(n.widths.size()) - 1});
-  for (size_t l = 0; l < 7; ++l)
-    to.push_back({"width" + std::to_string(l), l < n.widths.size() ? n.widths[l] : 0});
+  for (size_t l = 0; l < 7; ++l) to.push_back({"width" + std::to_string(l), l < n.widths.size() ? n.widths[l] : 0});
 }
 
 Placement place_rows(const Network& n, const Limits& limits) {
@@ -235,8 +233,8 @@ Placement place_block(const Network& n, const Limits& limits) {
   memory.part("at_places", 2 * batch * 4);
   out.threads = parameters > 1024 ? 512 : 256;
   out.shared_bytes = memory.bytes();
-  out.budget.push_back(line("shared memory of the block (weights, state, activations)", out.shared_bytes,
-                            limits.shared_bytes, true));
+  out.budget.push_back(
+      line("shared memory of the block (weights, state, activations)", out.shared_bytes, limits.shared_bytes, true));
   if (out.shared_bytes > limits.shared_bytes) {
     out.why_not = "one block would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
                   kilobytes(limits.shared_bytes);

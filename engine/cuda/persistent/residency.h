@@ -33,9 +33,9 @@ struct Network {
 Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows);
 
 struct Limits {
-  int compute = 90;            // capability times ten
-  int shared_bytes = 232448;   // of a block
-  int registers = 65536;       // of a multiprocessor
+  int compute = 90;           // capability times ten
+  int shared_bytes = 232448;  // of a block
+  int registers = 65536;      // of a multiprocessor
 };
 
 // `compute` as the driver says it: "9.0".
@@ -57,7 +57,7 @@ struct Placement {
   std::string why_not;  // one sentence when nothing fits
   int blocks = 1, threads = 0;
   int64_t shared_bytes = 0;
-  int64_t row_bytes = 0;  // of a prepared row over all blocks; 0: the kernel reads the rows as they lie
+  int64_t row_bytes = 0;            // of a prepared row over all blocks; 0: the kernel reads the rows as they lie
   std::vector<Constant> constants;  // of the source
   std::vector<BudgetLine> budget;
   int64_t most_steps = 2048;  // of one launch, so that it ends within about 20 ms

@@ -6,7 +6,7 @@ namespace ws::cuda::persistent {
 constexpr int kMostLayers = 6;
 
 struct LayerState {
-  float *w, *b;    // weights (in, out); biases (1, out), null: none
+  float *w, *b;      // weights (in, out); biases (1, out), null: none
   float *w_m, *b_m;  // first moments, null: none
   float *w_v, *b_v;  // second moments, null: none
 };
@@ -23,12 +23,6 @@ struct FaultReport {
   unsigned block, thread, step;
 };
 
-// One record of a phase: where a step stands at a clock.
-struct Stamp {
-  unsigned long long time;  // %globaltimer for the first and the last of a launch, else clock64
-  unsigned phase, step;
-};
-
 struct Arguments {
   const void* rows;       // prepared features; see each kernel
   const void* targets;    // int labels (rows), or float targets (rows, outputs)
@@ -39,16 +33,13 @@ struct Arguments {
   float* partials;     // (steps, blocks, 2): loss sum and correct rows of each block
   ScaleState* scale;
   FaultReport* fault;
-  Stamp* stamps;              // null: none are written
-  long long first_step;       // of the run
-  long long first_row;        // of the first step, in the order
-  long long rows_onward;      // from one step to the next
-  long long all_rows;         // of the training set
-  long long ring;             // entries of rates and metrics
-  unsigned long long limit;   // clock cycles that a wait may last
-  int steps, batch;           // batch: rows of a step
-  int lose_message_at;        // for tests: the step in which block 1 sends nothing; -1: none
-  int stamp_steps;            // stamps of so many steps are kept: a ring
+  long long first_step;      // of the run
+  long long first_row;       // of the first step, in the order
+  long long rows_onward;     // from one step to the next
+  long long ring;            // entries of rates and metrics
+  unsigned long long limit;  // clock cycles that a wait may last
+  int steps, batch;          // batch: rows of a step
+  int lose_message_at;       // for tests: the step in which block 1 sends nothing; -1: none
   float momentum, beta1, beta2, epsilon, weight_decay;
 };
 

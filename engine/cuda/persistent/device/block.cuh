@@ -1,8 +1,8 @@
 // A network whose weights, state and activations fit into the shared memory of one block. Products run in fp32: at this
 // size a step waits for shared memory, and tensor cores would gain nothing.
 //
-// All widths are padded to four with zeros. A thread makes tiles of four by four: rows of a tile lie batch / 4 apart, so
-// that neighbouring threads read neighbouring rows.
+// All widths are padded to four with zeros. A thread makes tiles of four by four: rows of a tile lie batch / 4 apart,
+// so that neighbouring threads read neighbouring rows.
 #pragma once
 
 namespace ws::cuda::persistent {
@@ -26,9 +26,7 @@ WS_BOTH constexpr int row_of(int l) { return padded(l) + 4; }  // floats of a ro
 WS_BOTH constexpr int weight_at(int l) { return l == 0 ? 0 : weight_at(l - 1) + (padded(l - 1) + 1) * padded(l); }
 WS_BOTH constexpr int bias_at(int l) { return weight_at(l) + padded(l) * padded(l + 1); }
 // Units: two buffers of inputs, then h, slope and dz of each layer.
-WS_BOTH constexpr int units_at(int l) {
-  return l == 0 ? 0 : units_at(l - 1) + (l == 1 ? 2 : 3) * B * row_of(l - 1);
-}
+WS_BOTH constexpr int units_at(int l) { return l == 0 ? 0 : units_at(l - 1) + (l == 1 ? 2 : 3) * B * row_of(l - 1); }
 constexpr int kOutputs = width(kLayers), kTargets = kClasses ? 1 : kOutputs;
 
 struct Memory {
@@ -69,7 +67,8 @@ WS_DEVICE void forward(const Memory& memory, int step) {
           const float xs[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
           for (int j = 0; j < 4; ++j)
-            z[r][0] += xs[j] * wk[j].x, z[r][1] += xs[j] * wk[j].y, z[r][2] += xs[j] * wk[j].z, z[r][3] += xs[j] * wk[j].w;
+            z[r][0] += xs[j] * wk[j].x, z[r][1] += xs[j] * wk[j].y, z[r][2] += xs[j] * wk[j].z,
+                z[r][3] += xs[j] * wk[j].w;
         }
       }
 #pragma unroll
@@ -160,7 +159,8 @@ WS_DEVICE void backward(const Memory& memory) {
   }
 }
 
-WS_DEVICE void move_at(const Arguments& a, const StepFactors& f, const Memory& memory, int at, bool decays, float gradient) {
+WS_DEVICE void move_at(const Arguments& a, const StepFactors& f, const Memory& memory, int at, bool decays,
+                       float gradient) {
   float none = 0.f;
   move(a, f, decays, memory.parameters[at], kMoves ? memory.parameters[choice::parameters + at] : none,
        kSquares ? memory.parameters[2 * choice::parameters + at] : none, gradient);
@@ -238,8 +238,8 @@ WS_DEVICE void fetch_rows(const Arguments& a, const Memory& memory, int step) {
           static_cast<const float*>(a.rows) + static_cast<long long>(places[r]) * width(0) + k);
   }
   for (int i = static_cast<int>(threadIdx.x); i < a.batch * kTargets; i += kThreads)
-    copy4(memory.target(step) + i,
-          static_cast<const float*>(a.targets) + static_cast<long long>(places[i / kTargets]) * kTargets + i % kTargets);
+    copy4(memory.target(step) + i, static_cast<const float*>(a.targets) +
+                                       static_cast<long long>(places[i / kTargets]) * kTargets + i % kTargets);
 }
 WS_DEVICE void find_rows(const Arguments& a, const Memory& memory, int step) {
   for (int r = static_cast<int>(threadIdx.x); r < a.batch; r += kThreads)
@@ -250,7 +250,8 @@ WS_DEVICE void find_rows(const Arguments& a, const Memory& memory, int step) {
 WS_DEVICE void write_metrics(const Arguments& a, const Memory& memory, int slot) {
   if (threadIdx.x >= 32) return;
   float loss = 0.f, correct = 0.f;
-  for (int r = static_cast<int>(threadIdx.x); r < B; r += 32) loss += memory.sums[2 * r], correct += memory.sums[2 * r + 1];
+  for (int r = static_cast<int>(threadIdx.x); r < B; r += 32)
+    loss += memory.sums[2 * r], correct += memory.sums[2 * r + 1];
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) {
     loss += __shfl_xor_sync(~0u, loss, d);
@@ -262,10 +263,10 @@ WS_DEVICE void write_metrics(const Arguments& a, const Memory& memory, int slot)
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   extern __shared__ __align__(128) unsigned char bytes[];
-  const Memory memory{reinterpret_cast<float*>(bytes + choice::at_parameters),
-                      reinterpret_cast<float*>(bytes + choice::at_units),
-                      reinterpret_cast<float*>(bytes + choice::at_targets),
-                      reinterpret_cast<float*>(bytes + choice::at_sums), reinterpret_cast<int*>(bytes + choice::at_places)};
+  const Memory memory{
+      reinterpret_cast<float*>(bytes + choice::at_parameters), reinterpret_cast<float*>(bytes + choice::at_units),
+      reinterpret_cast<float*>(bytes + choice::at_targets), reinterpret_cast<float*>(bytes + choice::at_sums),
+      reinterpret_cast<int*>(bytes + choice::at_places)};
   for (int i = static_cast<int>(threadIdx.x); i < choice::shared_bytes / 4; i += kThreads)
     reinterpret_cast<float*>(bytes)[i] = 0.f;
   __syncthreads();

@@ -22,15 +22,15 @@ constexpr int kBlocks = 16;
 constexpr int B = choice::batch, R = B / kBlocks, H = choice::hidden_padded, O = choice::outputs;
 constexpr int kMathGroups = H / 64, kMathThreads = 128 * kMathGroups, kMathWarps = 4 * kMathGroups;
 constexpr int kThreads = kMathThreads + 128;
-constexpr int OW = choice::outputs_padded;       // floats of a row of dz2
-constexpr int kOwn = H / kBlocks;                // hidden units whose W2 this block moves
-constexpr int kSend = kOwn / 4;                  // of them, those that one lane of the middle has
-constexpr int kTiles = choice::tiles;            // of 8 inputs
-constexpr int kDepth = kHalves ? 16 : 8;         // inputs of one wgmma
+constexpr int OW = choice::outputs_padded;  // floats of a row of dz2
+constexpr int kOwn = H / kBlocks;           // hidden units whose W2 this block moves
+constexpr int kSend = kOwn / 4;             // of them, those that one lane of the middle has
+constexpr int kTiles = choice::tiles;       // of 8 inputs
+constexpr int kDepth = kHalves ? 16 : 8;    // inputs of one wgmma
 constexpr int kForwardSteps = choice::row_values / kDepth, kBackwardSteps = B / kDepth;
 constexpr int kPasses = choice::precision == kFp32 ? 3 : 1;  // products of parts that make one of fp32
 constexpr int kChunkStride = B * 16, kChunks = choice::row_bytes / 16;
-constexpr int kHalfRows = 8 / R;     // groups of lanes that share a row in the middle: 2 or 1
+constexpr int kHalfRows = 8 / R;        // groups of lanes that share a row in the middle: 2 or 1
 constexpr int kValues = 4 / kHalfRows;  // hidden units of a lane there
 constexpr int kW2Stride = H + 4;
 constexpr bool kSlopes = choice::activation != kNone && choice::activation != kRelu;
@@ -63,7 +63,20 @@ struct Block {
   WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
   WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
 };
-enum Barriers { kPartials, kGradients, kHidden, kWeights, kMiddle, kVerdict, kRows0, kRows1, kTurned0, kTurned1, kFree0, kFree1 };
+enum Barriers {
+  kPartials,
+  kGradients,
+  kHidden,
+  kWeights,
+  kMiddle,
+  kVerdict,
+  kRows0,
+  kRows1,
+  kTurned0,
+  kTurned1,
+  kFree0,
+  kFree1
+};
 
 // The dynamic loss scale: every thread follows it, since every thread hears every verdict.
 struct LossScaling {
@@ -87,15 +100,6 @@ struct LossScaling {
   }
 };
 
-// ---- stamps ----
-enum Phases { kPhaseRows, kPhaseForward, kPhaseSend, kPhaseWaitSums, kPhaseMiddle, kPhaseWaitGradients, kPhaseBackward, kPhaseEnd };
-WS_DEVICE void stamp(const Arguments& a, int step, uint phase) {
-  if constexpr (!choice::stamps) return;
-  if (threadIdx.x != 0 || !a.stamps) return;
-  const size_t slot = (static_cast<size_t>(blockIdx.x) * a.stamp_steps + step % a.stamp_steps) * 8 + phase;
-  a.stamps[slot] = {static_cast<ulong>(clock64()), phase, static_cast<uint>(step)};
-}
-
 // ---- the middle: the owner's rows ----
 struct Middle {
   const Arguments& a;
@@ -118,16 +122,15 @@ struct Middle {
     if (a.steps > 2) find(2);
   }
   WS_DEVICE int place() const { return static_cast<int>(block.rank) + kBlocks * row; }
-  WS_DEVICE void find(int step) {
-    find_row(a, a.first_row + step * a.rows_onward + (valid ? place() : 0), next_row);
-  }
+  WS_DEVICE void find(int step) { find_row(a, a.first_row + step * a.rows_onward + (valid ? place() : 0), next_row); }
   WS_DEVICE void fetch_target() {
     if constexpr (kClasses) {
       next_label = static_cast<const int*>(a.targets)[next_row];
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        if (4 * t + i < O) next_target[i] = static_cast<const float*>(a.targets)[static_cast<size_t>(next_row) * O + 4 * t + i];
+        if (4 * t + i < O)
+          next_target[i] = static_cast<const float*>(a.targets)[static_cast<size_t>(next_row) * O + 4 * t + i];
     }
   }
   WS_DEVICE void take_target() {
@@ -203,8 +206,8 @@ struct Middle {
 #pragma unroll
     for (int i = 0; i < kValues; ++i) z[i] = 0.f;
     // In half precision rows lie in pairs: both lanes of a pair read the same word.
-    const uint mine = choice::half_partials ? from + (16 * warp + t) * 16 + (row >> 1) * 4
-                                            : from + (16 * warp + t) * 32 + row * 4;
+    const uint mine =
+        choice::half_partials ? from + (16 * warp + t) * 16 + (row >> 1) * 4 : from + (16 * warp + t) * 32 + row * 4;
 #pragma unroll
     for (int k = 0; k < kBlocks; ++k)
 #pragma unroll
@@ -252,8 +255,8 @@ struct Middle {
 #pragma unroll 4
       for (int k = 0; k < kBlocks / kHalfRows; ++k) {
         const uint to = static_cast<uint>(k * kHalfRows + part), base = in_block(block.shared, to) - block.shared;
-        const uint where = block.at(choice::at_slopes) +
-                           ((warp * kBlocks + (block.rank ^ to)) * kSlopeOwner + row * 16 + t * 4) * 4;
+        const uint where =
+            block.at(choice::at_slopes) + ((warp * kBlocks + (block.rank ^ to)) * kSlopeOwner + row * 16 + t * 4) * 4;
         send4(base + where, base + block.barrier(kGradients), bits(slope[0]), bits(slope[1]), bits(slope[2]),
               bits(slope[3]));
       }
@@ -268,11 +271,11 @@ struct Middle {
     for (int q = 0; q < targets / kHalfRows; ++q) {
       const int j = kHalfRows * q + part;
       const uint to = static_cast<uint>(warp * targets + j), base = in_block(block.shared, to) - block.shared;
-      const uint where =
-          base + block.at(choice::at_hidden) + ((block.rank ^ to) * R + row) * kOwn * 4 + t * kSend * 4;
+      const uint where = base + block.at(choice::at_hidden) + ((block.rank ^ to) * R + row) * kOwn * 4 + t * kSend * 4;
       const uint barrier = base + block.barrier(kHidden);
       if constexpr (kSend == 2) {
-        const float first = R == 4 ? (part ? h[2] : h[0]) : h[2 * q], second = R == 4 ? (part ? h[3] : h[1]) : h[2 * q + 1];
+        const float first = R == 4 ? (part ? h[2] : h[0]) : h[2 * q],
+                    second = R == 4 ? (part ? h[3] : h[1]) : h[2 * q + 1];
         send2(where, barrier, bits(first), bits(second));
       } else {
         send(where, barrier, R == 4 ? (part ? h[2 * q + 1] : h[2 * q]) : h[q]);
@@ -398,7 +401,8 @@ struct Middle {
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        d[i] = valid && 4 * t + i < O ? rounded((out[i] - target[i]) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
+        d[i] =
+            valid && 4 * t + i < O ? rounded((out[i] - target[i]) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
     }
     send_gradient(d);
     if (warp == kMathWarps - 1) note_loss(step, out, top, sum);
@@ -545,9 +549,9 @@ struct BigLayer {
       } else {
 #pragma unroll
         for (int second = 0; second < 2; ++second)
-          send4(base + inbox + (hidden + 8 * second) * 16, barrier,
-                fp16_pair_limited(sum(0, second), sum(1, second)), fp16_pair_limited(sum(2, second), sum(3, second)),
-                fp16_pair_limited(sum(4, second), sum(5, second)), fp16_pair_limited(sum(6, second), sum(7, second)));
+          send4(base + inbox + (hidden + 8 * second) * 16, barrier, fp16_pair_limited(sum(0, second), sum(1, second)),
+                fp16_pair_limited(sum(2, second), sum(3, second)), fp16_pair_limited(sum(4, second), sum(5, second)),
+                fp16_pair_limited(sum(6, second), sum(7, second)));
       }
     }
   }
@@ -568,8 +572,8 @@ struct BigLayer {
       s = {{load_u(from), load_u(from + 16), load_u(from + 8), load_u(from + 24)}};
     }
     if constexpr (kSlopes) {
-      const uint from =
-          block.at(choice::at_slopes) + ((warp * kBlocks + owner) * kSlopeOwner + row * 16 + (g & 3) * 4 + (g >> 2)) * 4;
+      const uint from = block.at(choice::at_slopes) +
+                        ((warp * kBlocks + owner) * kSlopeOwner + row * 16 + (g & 3) * 4 + (g >> 2)) * 4;
       s = {{load_u(from), load_u(from + kSlopeOwner * 4), load_u(from + 8), load_u(from + kSlopeOwner * 4 + 8)}};
     }
     return s;
@@ -599,7 +603,8 @@ struct BigLayer {
       for (int j = 0; j < together; ++j) {
         const int owner = column_owner(first + j, g), row = column_row(first + j, g);
         d[j] = make_float4(0.f, 0.f, 0.f, 0.f);
-        if (OW == 16 || 4 * t < OW) d[j] = load_f4(block.at(choice::at_gradients) + (owner * R + row) * OW * 4 + t * 16);
+        if (OW == 16 || 4 * t < OW)
+          d[j] = load_f4(block.at(choice::at_gradients) + (owner * R + row) * OW * 4 + t * 16);
       }
 #pragma unroll
       for (int j = 0; j < together; ++j) slopes[j] = load_slopes(warp, first + j);
@@ -653,8 +658,8 @@ struct BigLayer {
         bool bias = false;
         if constexpr (choice::decays) is_input(j, k, bias);
         float none = 0.f;
-        persistent::move(a, f, !bias, w[j][k], kMoves ? m[kMoves ? j : 0][k] : none, kSquares ? v[kSquares ? j : 0][k] : none,
-             sums[4 * j + k]);
+        persistent::move(a, f, !bias, w[j][k], kMoves ? m[kMoves ? j : 0][k] : none,
+                         kSquares ? v[kSquares ? j : 0][k] : none, sums[4 * j + k]);
       }
   }
 };
@@ -806,11 +811,11 @@ struct SmallLayer {
     const float v0 = __shfl_sync(~0u, value, first), v1 = __shfl_sync(~0u, value, first + 1),
                 v2 = __shfl_sync(~0u, value, first + 2), v3 = __shfl_sync(~0u, value, first + 3);
     if (out < O) {
-      const uint where =
-          block.at(choice::at_w2) + (out * kW2Stride + block.rank * kOwn + (thread % kOwn & ~3)) * 4;
+      const uint where = block.at(choice::at_w2) + (out * kW2Stride + block.rank * kOwn + (thread % kOwn & ~3)) * 4;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const uint to = static_cast<uint>((thread & 3) * 4 + i) ^ block.rank, base = in_block(block.shared, to) - block.shared;
+        const uint to = static_cast<uint>((thread & 3) * 4 + i) ^ block.rank,
+                   base = in_block(block.shared, to) - block.shared;
         send4(base + where, base + block.barrier(kWeights), bits(v0), bits(v1), bits(v2), bits(v3));
       }
     }
@@ -850,7 +855,8 @@ WS_DEVICE void prepare_block(const Arguments& a, const Block& block, float* memo
 }
 
 WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& scaling) {
-  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0), lane = kept(static_cast<int>(threadIdx.x) & 31);
+  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0),
+            lane = kept(static_cast<int>(threadIdx.x) & 31);
   const bool leads = kept(threadIdx.x == 0);
   BigLayer layer{a, block, warp >> 2, lane, lane >> 2, lane & 3, 16 * warp + (lane >> 2)};
   layer.load();
@@ -862,25 +868,18 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
     const float rate = rates.take();
-    stamp(a, s, kPhaseRows);
     alive &= wait<false>(block.watch, block.barrier(kRows0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
-    stamp(a, s, kPhaseForward);
     layer.forward(rows.tile(s), rows.rest(s), warp, !(a.lose_message_at == s && block.rank == 1));
-    stamp(a, s, kPhaseSend);
     if (s > 0) alive &= wait<true>(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
     middle.load_weights();
-    stamp(a, s, kPhaseWaitSums);
     alive &= wait<true>(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
-    stamp(a, s, kPhaseMiddle);
     const bool lost = middle.run(s, scaling.scale * per_row, alive);
     if (leads && alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
-    stamp(a, s, kPhaseWaitGradients);
     alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
     if (leads && alive) {
       barrier_expect(block.barrier(kGradients), kGradientBytes);
       if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
     }
-    stamp(a, s, kPhaseBackward);
     Operand high, low;
     const bool bad = layer.hidden_gradient(middle.w2t, warp, high, low);
     if constexpr (!kHalves)
@@ -909,7 +908,6 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     __syncwarp();
     if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
     if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
-    stamp(a, s, kPhaseEnd);
     if (lost) break;
   }
   if (!*block.watch.dead) layer.store();
@@ -935,7 +933,8 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
       copies_commit();
       if (s + 3 < a.steps) rows.find(s + 3);
     };
-    if (s > 0) alive &= wait<false>(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
+    if (s > 0)
+      alive &= wait<false>(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
     if constexpr (choice::load_at == 0) load_ahead();
     copies_wait<choice::load_at == 0 ? 1 : 0>();
     if (s + 1 < a.steps) rows.hand_over(s + 1);
@@ -976,7 +975,8 @@ WS_DEVICE void write_metrics(const Arguments& a) {
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   extern __shared__ __align__(1024) unsigned char memory[];
   const Block block{static_cast<uint>(kept(static_cast<int>(shared_address(memory)))),
-                    static_cast<uint>(kept(static_cast<int>(cluster_rank()))), reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
+                    static_cast<uint>(kept(static_cast<int>(cluster_rank()))),
+                    reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
                     {reinterpret_cast<volatile int*>(memory + choice::at_dead), a.limit, a.fault}};
   prepare_block(a, block, reinterpret_cast<float*>(memory));
   LossScaling scaling;

@@ -50,11 +50,10 @@ WS_DEVICE void warps_meet(int id, int threads) { asm volatile("bar.sync %0, %1;"
 // The same, and whether the condition holds for any thread.
 WS_DEVICE bool warps_meet_any(int id, int threads, bool condition) {
   uint out;
-  asm volatile(
-      "{\n.reg .pred p, q;\nsetp.ne.u32 p, %3, 0;\nbar.red.or.pred q, %1, %2, p;\nselp.u32 %0, 1, 0, q;\n}\n"
-      : "=r"(out)
-      : "r"(id), "r"(threads), "r"(static_cast<uint>(condition))
-      : "memory");
+  asm volatile("{\n.reg .pred p, q;\nsetp.ne.u32 p, %3, 0;\nbar.red.or.pred q, %1, %2, p;\nselp.u32 %0, 1, 0, q;\n}\n"
+               : "=r"(out)
+               : "r"(id), "r"(threads), "r"(static_cast<uint>(condition))
+               : "memory");
   return out;
 }
 
@@ -76,7 +75,8 @@ WS_DEVICE void cluster_meets() {
 }
 // Stores into another block that count their bytes at a barrier there.
 WS_DEVICE void send(uint a, uint barrier, float x) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(a), "f"(x), "r"(barrier)
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(a), "f"(x),
+               "r"(barrier)
                : "memory");
 }
 WS_DEVICE void send2(uint a, uint barrier, uint x, uint y) {
@@ -108,16 +108,15 @@ WS_DEVICE bool barrier_passed(uint a, uint parity) {
         : "r"(a), "r"(parity)
         : "memory");
   else
-    asm volatile(
-        "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0,1,0,p;\n}\n"
-        : "=r"(passed)
-        : "r"(a), "r"(parity)
-        : "memory");
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0,1,0,p;\n}\n"
+                 : "=r"(passed)
+                 : "r"(a), "r"(parity)
+                 : "memory");
   return passed;
 }
 
-// Ends every wait of the block once one of them has outlasted its limit. The warps then leave together, the block stores
-// no state, and the host reads the report.
+// Ends every wait of the block once one of them has outlasted its limit. The warps then leave together, the block
+// stores no state, and the host reads the report.
 struct Watch {
   volatile int* dead;  // in shared memory
   ulong limit;
@@ -125,8 +124,8 @@ struct Watch {
 };
 
 // Returns false if the wait was given up.
-static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, FaultReport* report, uint barrier, uint parity,
-                                            bool from_cluster, int what, int step) {
+static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, FaultReport* report, uint barrier,
+                                            uint parity, bool from_cluster, int what, int step) {
   const long long begin = clock64();
   while (!(from_cluster ? barrier_passed<true>(barrier, parity) : barrier_passed<false>(barrier, parity))) {
     if (*dead) return false;
@@ -216,21 +215,18 @@ WS_DEVICE float rounded(float v) {
 WS_DEVICE float below_tf32(float v) { return to_tf32(v - __uint_as_float(__float_as_uint(v) & 0xffffe000u)); }
 
 // ---- mma.sync m16n8k8 ----
-struct Fragment {
-  uint v[4];
-};
 WS_DEVICE void mma_tf32(float (&c)[4], uint a0, uint a1, uint a2, uint a3, uint b0, uint b1) {
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 WS_DEVICE uint bits(float v) { return __float_as_uint(v); }
 // c += a·b. Operands were rounded where they were made; fp32 is split into two tf32 each.
 WS_DEVICE void multiply(float (&c)[4], const float (&a)[4], float b0, float b1) {
   if constexpr (choice::precision == kFp32) {
     const float lb0 = below_tf32(b0), lb1 = below_tf32(b1);
-    mma_tf32(c, bits(below_tf32(a[0])), bits(below_tf32(a[1])), bits(below_tf32(a[2])), bits(below_tf32(a[3])), bits(b0),
-             bits(b1));
+    mma_tf32(c, bits(below_tf32(a[0])), bits(below_tf32(a[1])), bits(below_tf32(a[2])), bits(below_tf32(a[3])),
+             bits(b0), bits(b1));
     mma_tf32(c, bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3]), bits(lb0), bits(lb1));
   }
   mma_tf32(c, bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3]), bits(b0), bits(b1));
@@ -282,7 +278,8 @@ WS_DEVICE StepFactors step_factors(const Arguments& a, float lr, float unscale, 
   }
   return f;
 }
-WS_DEVICE void move(const Arguments& a, const StepFactors& f, bool decays, float& w, float& m, float& v, float gradient) {
+WS_DEVICE void move(const Arguments& a, const StepFactors& f, bool decays, float& w, float& m, float& v,
+                    float gradient) {
   float g = choice::precision == kFp16 ? gradient * f.unscale : gradient;
   if constexpr (choice::decays) g += decays ? a.weight_decay * w : 0.f;
   if constexpr (choice::optimizer == kSgd) w -= f.lr * g;

@@ -1,8 +1,8 @@
 // A network so small that every thread holds all of its weights, and some rows of the batch.
 //
 // A step: each thread runs its rows forward and backward in registers and sums its gradients; a warp adds the sums of
-// its lanes, the block those of its warps, and the blocks of a cluster send theirs to each other. Then every block moves
-// the weights in the same way.
+// its lanes, the block those of its warps, and the blocks of a cluster send theirs to each other. Then every block
+// moves the weights in the same way.
 #pragma once
 
 namespace ws::cuda::persistent {
@@ -164,7 +164,8 @@ struct OwnParameter {
 #pragma unroll
     for (int l = 0; l < kLayers; ++l) {
       const LayerState& s = a.layers[l];
-      if (i >= weight_at(l) && i < bias_at(l)) w = s.w, m = s.w_m, v = s.w_v, is_weight = true, place = i - weight_at(l);
+      if (i >= weight_at(l) && i < bias_at(l))
+        w = s.w, m = s.w_m, v = s.w_v, is_weight = true, place = i - weight_at(l);
       if (choice::bias && i >= bias_at(l) && i < weight_at(l + 1))
         w = s.b, m = s.b_m, v = s.b_v, is_weight = false, place = i - bias_at(l);
     }

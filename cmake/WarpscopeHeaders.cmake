@@ -1,11 +1,13 @@
 # Sets of heavy headers, each parsed once and shared by all folders of its kind: plain, the same for code that is compiled
-# with more optimization (GCC cannot mix the two), with Qt's core, with widgets.
+# with more optimization (GCC cannot mix the two), with Qt's widgets.
 function(_warpscope_headers kind)
   cmake_parse_arguments(arg "FAST" "" "LIBRARIES;HEADERS" ${ARGN})
   add_library(headers_${kind} OBJECT ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
   target_link_libraries(headers_${kind} PRIVATE warpscope_flags nlohmann_json::nlohmann_json ${arg_LIBRARIES})
-  if(NOT arg_FAST)
-    warpscope_compile_lightly(headers_${kind})
+  if(arg_FAST)
+    warpscope_optimize(headers_${kind} 2)
+  else()
+    warpscope_optimize(headers_${kind} 1)
   endif()
   warpscope_precompile(headers_${kind} ${arg_HEADERS} ${WARPSCOPE_COMMON_HEADERS})
 endfunction()
@@ -15,6 +17,5 @@ _warpscope_headers(fast FAST)
 if(WARPSCOPE_HAVE_APP)
   set(WARPSCOPE_QT_core Qt6::Core)
   set(WARPSCOPE_QT_widgets Qt6::Widgets Qt6::Svg QCustomPlotQt6::QCustomPlotQt6)
-  _warpscope_headers(core LIBRARIES ${WARPSCOPE_QT_core} HEADERS <QtCore>)
   _warpscope_headers(widgets LIBRARIES ${WARPSCOPE_QT_widgets} HEADERS <QtWidgets> <qcustomplot.h>)
 endif()

@@ -8,6 +8,7 @@
 # cmake/check_layout.cmake compares every #include with these lists.
 set(_layout_file ${PROJECT_BINARY_DIR}/layout.txt)
 file(WRITE ${_layout_file} "")
+file(WRITE ${PROJECT_BINARY_DIR}/meta_objects.txt "")
 
 function(warpscope_folder)
   cmake_parse_arguments(arg "FAST" "QT" "SOURCES;USES;LIBRARIES" ${ARGN})
@@ -17,6 +18,9 @@ function(warpscope_folder)
   set(_used "")
   foreach(_folder IN LISTS arg_USES)
     string(REPLACE "/" "_" _name ${_folder})
+    if(NOT TARGET warpscope_${_name})
+      message(FATAL_ERROR "${folder} uses ${_folder}, which stands above it or does not exist")
+    endif()
     list(APPEND _used warpscope_${_name})
   endforeach()
   file(GLOB _headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
@@ -25,13 +29,19 @@ function(warpscope_folder)
     target_link_libraries(${target} PUBLIC warpscope_flags ${_used} PRIVATE ${arg_LIBRARIES})
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${_headers})
     warpscope_unity(${target})
-    if(NOT arg_FAST)
-      warpscope_compile_lightly(${target})
+    if(arg_FAST)
+      warpscope_optimize(${target} 2)
+    else()
+      warpscope_optimize(${target} 1)
     endif()
     if(arg_QT)
-      set_target_properties(${target} PROPERTIES AUTOMOC ON)
       target_link_libraries(${target} PUBLIC ${WARPSCOPE_QT_${arg_QT}})
-      warpscope_precompile(${target} REUSE_FROM headers_${arg_QT})
+      warpscope_moc(${target} ${_headers})
+    endif()
+    if(arg_QT STREQUAL "core")
+      # Two small folders: a precompiled header would cost more than it saves.
+    elseif(arg_QT)
+      warpscope_precompile(${target} REUSE_FROM headers_widgets)
     elseif(arg_FAST)
       warpscope_precompile(${target} REUSE_FROM headers_fast)
     else()
@@ -50,6 +60,21 @@ function(warpscope_folder)
   warpscope_allow(${folder} ${arg_USES})
 endfunction()
 
+# warpscope_moc(TARGET HEADERS...): meta-objects of the headers that declare some, compiled with the target's other sources.
+# Qt's AUTOMOC would start a program for every folder in every build.
+function(warpscope_moc target)
+  set(_declaring "")
+  foreach(_header IN LISTS ARGN)
+    file(STRINGS ${_header} _found REGEX "^ *Q_OBJECT" LIMIT_COUNT 1)
+    if(_found)
+      list(APPEND _declaring ${_header})
+    endif()
+  endforeach()
+  file(APPEND ${PROJECT_BINARY_DIR}/meta_objects.txt "${_declaring};")
+  qt6_wrap_cpp(_made ${_declaring} TARGET ${target})
+  target_sources(${target} PRIVATE ${_made})
+endfunction()
+
 # warpscope_allow(FOLDER FOLDERS...): a folder's row of the layout; for programs, which are made by add_executable.
 function(warpscope_allow folder)
   list(JOIN ARGN " " _uses)
@@ -63,7 +88,7 @@ function(warpscope_check_layout)
     ${PROJECT_SOURCE_DIR}/engine/*.h ${PROJECT_SOURCE_DIR}/engine/*.cpp ${PROJECT_SOURCE_DIR}/engine/*.cu ${PROJECT_SOURCE_DIR}/engine/*.cuh
     ${PROJECT_SOURCE_DIR}/app/*.h ${PROJECT_SOURCE_DIR}/app/*.cpp)
   add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/layout.stamp
-    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLAYOUT=${_layout_file} -P ${PROJECT_SOURCE_DIR}/cmake/check_layout.cmake
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLAYOUT=${_layout_file} -DMETA=${PROJECT_BINARY_DIR}/meta_objects.txt -P ${PROJECT_SOURCE_DIR}/cmake/check_layout.cmake
     COMMAND ${CMAKE_COMMAND} -E touch ${PROJECT_BINARY_DIR}/layout.stamp
     DEPENDS ${_sources} ${PROJECT_SOURCE_DIR}/cmake/check_layout.cmake ${_layout_file}
     COMMENT "Checking that every include follows the layout" VERBATIM)

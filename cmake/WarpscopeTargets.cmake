@@ -38,9 +38,9 @@ function(warpscope_unity target)
   endif()
 endfunction()
 
-# warpscope_compile_lightly(TARGET): code that waits for disks or the engine is not worth the last optimizations.
-function(warpscope_compile_lightly target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
+# warpscope_optimize(TARGET LEVEL): in release builds. Code that waits for disks, people or the GPU is not worth more than 1.
+function(warpscope_optimize target level)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O${level}>)
 endfunction()
 
 # warpscope_precompile(TARGET HEADERS...): the heavy headers of a target are parsed once.
@@ -72,7 +72,7 @@ function(warpscope_test name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE warpscope_flags ${arg_LIBS} GTest::gmock GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE WARPSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  warpscope_compile_lightly(${name})
+  warpscope_optimize(${name} 1)
   warpscope_unity(${name})
   warpscope_precompile(${name} REUSE_FROM test_headers)
   if(NOT arg_TIMEOUT)

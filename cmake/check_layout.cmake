@@ -1,6 +1,6 @@
 # Fails, with a line for each fault, when a file includes a folder that its own folder does not name under USES, when two
 # headers have one name, when folders use each other in a circle, or when a foreign header is included outside its home.
-#   cmake -DROOT=SOURCES -DLAYOUT=BUILD/layout.txt -P check_layout.cmake
+#   cmake -DROOT=SOURCES -DLAYOUT=BUILD/layout.txt [-DMETA=BUILD/meta_objects.txt] -P check_layout.cmake
 cmake_minimum_required(VERSION 3.25)
 set(_faults "")
 set(_header_names "")
@@ -69,6 +69,19 @@ foreach(_file IN LISTS _files)
   endforeach()
 endforeach()
 
+# Which headers declare meta-objects is asked when CMake runs.
+if(META AND EXISTS ${META})
+  file(READ ${META} _known)
+  foreach(_file IN LISTS _files)
+    if(_file MATCHES "^app/.*\\.h$")
+      file(STRINGS ${ROOT}/${_file} _found REGEX "^ *Q_OBJECT" LIMIT_COUNT 1)
+      if(_found AND NOT ";${_known}" MATCHES ";${ROOT}/${_file};")
+        fault("${_file}: declares a Q_OBJECT since CMake last ran; run cmake again")
+      endif()
+    endif()
+  endforeach()
+endif()
+
 if(_faults)
-  message("The layout is broken:\n${_faults}")
+  message(FATAL_ERROR "The layout is broken:\n${_faults}")
 endif()

@@ -7,6 +7,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/step_bench.h"
 #include "app/core/runs/machine.h"
+#include "engine/devices/devices.h"
 
 namespace ws::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "app/core/report/experiment_figure.h"
 #include "app/core/report/report.h"
 #include "app/core/experiments/experiment.h"
+#include "engine/devices/devices.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::cli {

@@ -14,6 +14,7 @@
 #include "app/core/lab/shipped_labs.h"
 #include "app/core/runs/torch_run.h"
 #include "engine/lab/ceilings.h"
+#include "engine/workloads/expression_source.h"
 
 namespace ws::cli {
 namespace {
@@ -116,7 +117,7 @@ int show(const LabArguments& a) {
 int print_source(const LabSpec& spec) {
   const Expression e =
       spec.operation == Operation::Sine ? Expression::nested_sine(spec.depth) : Expression::parse(spec.expression);
-  std::printf("%s", e.cuda_source("ws_fused_expression").c_str());
+  std::printf("%s", cuda_source(e, "ws_fused_expression").c_str());
   return kDone;
 }
 

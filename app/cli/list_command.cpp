@@ -4,7 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 
 namespace ws::cli {
 namespace {

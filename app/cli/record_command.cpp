@@ -46,7 +46,7 @@ std::string micros(double us) {
 }
 
 // The program's own output goes on between our lines, so on a terminal ours is taken away before the next.
-int watch(prof::FollowedRun& run, bool live) {
+int watch(prof::RecordedProgram& run, bool live) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto begin = Clock::now();
   auto due = begin;
@@ -121,7 +121,7 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
 }
 
 int record(const RecordArguments& a) {
-  prof::FollowedRun run(a.command, a.out, options_of(a));
+  prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
   if (!run.recorded()) {

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "app/cli/commands.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 
 namespace ws::cli {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/devices/devices.h"
+#include "engine/train/schedule.h"
 #include "engine/train/trainer.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/statistics.h"

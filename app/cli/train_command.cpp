@@ -10,6 +10,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
 #include "app/core/runs/training_folder.h"
+#include "engine/train/checkpoint.h"
 
 namespace ws::cli {
 namespace {
@@ -40,7 +41,7 @@ Job resumed_job(const TrainArguments& a) {
   if (a.out.empty()) throw UsageError("--resume needs --out DIR: the folder of the run to go on with");
   Job job;
   job.folder = a.out;
-  job.options.checkpoint = job.options.resume_from = app::RunOutput::checkpoint_path(a.out);
+  job.options.checkpoint = job.options.resume_from = app::TrainingFolder::checkpoint_path(a.out);
   const Checkpoint checkpoint = load_checkpoint(job.options.resume_from);
   job.spec = checkpoint.spec;
   job.steps_done = checkpoint.state.step;
@@ -56,7 +57,7 @@ Job new_job(const TrainArguments& a) {
   job.spec = a.spec.spec();
   if (a.no_output) return job;
   job.folder = a.out.empty() ? default_folder(job.spec) : a.out;
-  job.options.checkpoint = app::RunOutput::checkpoint_path(job.folder);
+  job.options.checkpoint = app::TrainingFolder::checkpoint_path(job.folder);
   return job;
 }
 
@@ -66,7 +67,7 @@ int64_t steps_per_epoch(const RunSpec& spec, const data::Dataset& data) {
 }
 
 // Trains on a thread of its own; this one shows and keeps what comes.
-Summary follow(app::RecordedRun& run, const data::Dataset& data, app::RunOutput* output, ProgressLine& line) {
+Summary follow(app::TracedTraining& run, const data::Dataset& data, app::TrainingFolder* output, ProgressLine& line) {
   auto result = std::async(std::launch::async, [&] { return run.run(data); });
   catch_interrupts();
   bool over = false;
@@ -109,7 +110,7 @@ std::string conclusion(const Summary& s, const std::string& folder) {
   return text;
 }
 
-std::string counters_said(const app::RecordedRun& run) {
+std::string counters_said(const app::TracedTraining& run) {
   const std::string said = run.trace_status().counters;
   return said.empty() ? "No hardware counters: tracing is off; choose --trace steps or more." : said;
 }
@@ -117,9 +118,9 @@ std::string counters_said(const app::RecordedRun& run) {
 int train(const TrainArguments& a) {
   Job job = a.resume ? resumed_job(a) : new_job(a);
   const data::Dataset data = data::load(job.spec.data);
-  std::unique_ptr<app::RunOutput> output;
+  std::unique_ptr<app::TrainingFolder> output;
   if (!job.folder.empty())
-    output = std::make_unique<app::RunOutput>(job.folder, steps_per_epoch(job.spec, data), job.steps_done);
+    output = std::make_unique<app::TrainingFolder>(job.folder, steps_per_epoch(job.spec, data), job.steps_done);
   app::RecorderOptions record;
   record.path = a.run_file;
   record.title = job.spec.name;
@@ -128,7 +129,7 @@ int train(const TrainArguments& a) {
   set_window(record.trace, a);
   record.trace.untraced_share = 0.03;  // so that what tracing costs is known
   record.keep_traces = false;
-  app::RecordedRun run(job.spec, record, job.options);
+  app::TracedTraining run(job.spec, record, job.options);
   ProgressLine line(a.json ? stderr : stdout);
   const Summary summary = follow(run, data, output.get(), line);
   if (output) output->finish(summary);

@@ -1,5 +1,6 @@
 #include "app/text/units.h"
 
+#include <QStringList>
 #include <cmath>
 
 namespace ws::app {

@@ -2,7 +2,7 @@
 #pragma once
 #include <QWidget>
 
-#include "engine/executor/executor.h"
+#include "app/workspace/device_probe.h"
 
 namespace ws::app {
 

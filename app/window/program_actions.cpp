@@ -7,7 +7,7 @@
 #include "app/window/close_guard.h"
 #include "app/window/notice_bar.h"
 #include "app/window/record_dialog.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 
 namespace ws::app {
 namespace {

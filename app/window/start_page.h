@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "app/workspace/device_probe.h"
 #include "app/workspace/training_session.h"
 
 class QGridLayout;

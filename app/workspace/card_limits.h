@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "app/workspace/run.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 #include "profiling/analysis/occupancy.h"
 
 namespace ws::app {

@@ -1,5 +1,7 @@
 #include "app/workspace/device_probe.h"
 
+#include "engine/devices/devices.h"
+
 #include <QCoreApplication>
 #include <QPointer>
 #include <QThreadPool>

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "engine/executor/executor.h"
+#include "engine/executor/device_info.h"
 
 namespace ws::app {
 

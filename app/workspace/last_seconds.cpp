@@ -1,5 +1,6 @@
 #include "app/workspace/last_seconds.h"
 
+#include <nlohmann/json.hpp>
 #include <QFileInfo>
 #include <map>
 
@@ -39,7 +40,7 @@ prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range
 
 // With the blocks that were held when the range began: without them the memory of an arena would seem to be nothing.
 void copy_range(const prof::Trace& from, TimeRange range, prof::Trace& to) {
-  using Kind = prof::MemoryEventKind;
+  using Kind = prof::MemoryAction;
   std::map<std::pair<bool, uint64_t>, prof::MemoryEvent> held;  // taken from the device, or handed out of it
   for (const prof::MemoryEvent& event : from.memory()) {
     if (event.time >= range.begin) break;

@@ -32,7 +32,7 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
   std::vector<std::string> words;
   for (const QString& word : command) words.push_back(word.toStdString());
   try {
-    program_ = std::make_unique<prof::FollowedRun>(words, path.toStdString(), options);
+    program_ = std::make_unique<prof::RecordedProgram>(words, path.toStdString(), options);
   } catch (const std::exception& problem) {
     emit failed(QString::fromUtf8(problem.what()));
     return nullptr;

@@ -36,7 +36,7 @@ class ProgramRecording : public QObject {
 
   QString folder_;
   prof::RecordOptions options_;
-  std::unique_ptr<prof::FollowedRun> program_;
+  std::unique_ptr<prof::RecordedProgram> program_;
   QPointer<Run> run_;
   QTimer timer_;
 };

@@ -5,6 +5,8 @@
 #include <QUuid>
 
 #include "datasets/dataset.h"
+#include "engine/devices/devices.h"
+#include "engine/train/checkpoint.h"
 
 namespace ws::app {
 namespace {
@@ -75,7 +77,7 @@ RecorderOptions options_for(const Run& run, prof::TraceLevel level, const TraceE
 }  // namespace
 
 struct TrainingSession::Worker {
-  std::unique_ptr<RecordedRun> recorded;
+  std::unique_ptr<TracedTraining> recorded;
   std::unique_ptr<QThread> thread;
   std::string failure;  // written by the thread, read once it has ended
 };
@@ -131,7 +133,7 @@ Run* TrainingSession::start(const StartRequest& request) {
   worker_ = std::make_unique<Worker>();
   Worker* worker = worker_.get();
   try {
-    worker->recorded = std::make_unique<RecordedRun>(request.spec, options_for(*run, request.trace, extras_));
+    worker->recorded = std::make_unique<TracedTraining>(request.spec, options_for(*run, request.trace, extras_));
   } catch (const std::exception& problem) {
     worker_.reset();
     delete run;

@@ -1,4 +1,6 @@
 // The reference interpreter: walks the plan's ops in order and does what each says, on the CPU.
+#include "engine/cpu/cpu_executor.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -7,7 +9,7 @@
 
 #include "engine/passes/compile.h"
 #include "engine/cpu/host_plan.h"
-#include "engine/executor/executor.h"
+#include "engine/passes/memory_need.h"
 #include "profiling/base/clock.h"
 
 namespace ws {
@@ -22,7 +24,8 @@ constexpr int64_t kScaleGrowEvery = 2000;
 template <class Real>
 class Interpreter final : public Executor {
  public:
-  std::string device_name() const override { return device_info().cuda ? "CPU" : device_info().name; }
+  explicit Interpreter(std::string name) : name_(std::move(name)) {}
+  std::string device_name() const override { return name_; }
 
   void load(const Model& model, const data::Dataset& data, const RunSpec& spec) override {
     model_ = model;
@@ -119,7 +122,7 @@ class Interpreter final : public Executor {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Bound = cpu::BoundPlan<Real>;
+  using Bound = cpu::HostPlan<Real>;
 
   template <class To, class From>
   static void assign(std::vector<std::vector<To>>& to, const std::vector<std::vector<From>>& from) {
@@ -357,7 +360,7 @@ class Interpreter final : public Executor {
       return item.moment[slot] == BufferId::None ? nullptr : bound.pointer(item.moment[slot]);
     };
     const Matrix<Real> w = bound.matrix(item.master);
-    cpu::update(hyper, !model_.parameters[index(item.param)].is_bias, w, gradient, moment(0), moment(1));
+    cpu::update(hyper, bound.plan.buffer(item.master).decays, w, gradient, moment(0), moment(1));
     if (item.shadow == BufferId::None) return;
     const Matrix<Real> shadow = bound.matrix(item.shadow);
     std::copy_n(w.data, w.size(), shadow.data);
@@ -377,6 +380,7 @@ class Interpreter final : public Executor {
   std::vector<uint32_t> order_;
   cpu::Weights<Real> weights_;
   int64_t state_step_ = 0, good_steps_ = 0;
+  std::string name_;
   double loss_scale_ = 65536, step_scale_ = 65536, lr_ = 0;
   bool finite_ = true;
   Bound bound_;
@@ -389,7 +393,9 @@ class Interpreter final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cpu_executor() { return std::make_unique<Interpreter<float>>(); }
-std::unique_ptr<Executor> make_oracle() { return std::make_unique<Interpreter<double>>(); }
+std::unique_ptr<Executor> make_cpu_executor(std::string name) {
+  return std::make_unique<Interpreter<float>>(std::move(name));
+}
+std::unique_ptr<Executor> make_oracle() { return std::make_unique<Interpreter<double>>("float64 oracle"); }
 
 }  // namespace ws

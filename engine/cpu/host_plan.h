@@ -25,11 +25,11 @@ struct Rows {
 };
 
 template <class Real>
-class BoundPlan {
+class HostPlan {
  public:
   Plan plan;
   OpTags tags;
-  StepMemory memory;
+  StepBlocks memory;
   std::vector<int32_t> labels;
 
   void bind(const Plan& to, const Model& model, LossKind loss, Weights<Real>& weights) {
@@ -60,7 +60,7 @@ class BoundPlan {
     const Buffer& b = plan.buffer(id);
     switch (b.role) {
       case Role::Batch:
-        return b.name == "x" ? (view_ ? view_ : x_.data()) : y_.data();
+        return b.slot == 0 ? (view_ ? view_ : x_.data()) : y_.data();
       case Role::Parameter:
         return weights_->parameters[index(b.param)].data();
       case Role::Shadow:
@@ -104,14 +104,14 @@ class BoundPlan {
 
  private:
   void round_features() {
-    const DType type = stored_as(plan.buffer(plan.find("x")));
+    const DType type = stored_as(plan.buffer(plan.features()));
     round_all(type, Matrix<Real>{x_.data(), plan.batch, features_});
   }
 
   // Rows that stand together in the data set are read where they lie; the interpreter never writes to its inputs.
   bool view_rows(Rows rows) {
     if constexpr (std::is_same_v<Real, float>) {
-      if (plan.buffer(plan.find("x")).type != DType::F32) return false;
+      if (plan.buffer(plan.features()).type != DType::F32) return false;
       for (int64_t r = 1; r < plan.batch; ++r)
         if (rows.order[r] != rows.order[0] + static_cast<uint32_t>(r)) return false;
       view_ = const_cast<float*>(rows.split->x.data()) + static_cast<int64_t>(rows.order[0]) * features_;

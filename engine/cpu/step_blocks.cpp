@@ -17,13 +17,13 @@ void* new_block(int64_t bytes) {
 
 }  // namespace
 
-void StepMemory::note(prof::MemoryAction action, const void* data, int64_t bytes, prof::OpTag op) const {
+void StepBlocks::note(prof::MemoryAction action, const void* data, int64_t bytes, prof::OpTag op) const {
   if (!told) return;
   const char* owner = kind_ == Allocator::Direct ? "malloc" : kind_ == Allocator::Arena ? "arena" : "caching";
   prof::note_memory({action, reinterpret_cast<uint64_t>(data), static_cast<uint64_t>(bytes), op, owner});
 }
 
-void StepMemory::clear() {
+void StepBlocks::clear() {
   for (Block& block : blocks_)
     if (block.data && !arena_) std::free(block.data);
   for (auto& [bytes, data] : pool_) std::free(data);
@@ -46,7 +46,7 @@ int64_t scale_of(const Plan& plan, int64_t bytes_per_element) {
 
 }  // namespace
 
-void StepMemory::reset(const Plan& plan, int64_t bytes_per_element) {
+void StepBlocks::reset(const Plan& plan, int64_t bytes_per_element) {
   clear();
   kind_ = plan.spec.exec.allocator;
   blocks_.resize(plan.buffers.size());
@@ -62,7 +62,7 @@ void StepMemory::reset(const Plan& plan, int64_t bytes_per_element) {
     if (plan.buffers[i].offset >= 0) blocks_[i].data = static_cast<char*>(arena_) + plan.buffers[i].offset * scale;
 }
 
-void* StepMemory::take(int64_t bytes) {
+void* StepBlocks::take(int64_t bytes) {
   const auto found = kind_ == Allocator::Caching ? pool_.lower_bound(rounded(bytes)) : pool_.end();
   if (found != pool_.end() && found->first <= 2 * rounded(bytes)) {
     void* data = found->second;
@@ -75,7 +75,7 @@ void* StepMemory::take(int64_t bytes) {
   return new_block(bytes);
 }
 
-void StepMemory::allocate(BufferId id, prof::OpTag op) {
+void StepBlocks::allocate(BufferId id, prof::OpTag op) {
   Block& block = blocks_[index(id)];
   block.data = take(block.bytes);
   ++calls.allocate;
@@ -84,7 +84,7 @@ void StepMemory::allocate(BufferId id, prof::OpTag op) {
   note(prof::MemoryAction::Allocate, block.data, block.bytes, op);
 }
 
-void StepMemory::free(BufferId id, prof::OpTag op) {
+void StepBlocks::free(BufferId id, prof::OpTag op) {
   Block& block = blocks_[index(id)];
   note(prof::MemoryAction::Free, block.data, block.bytes, op);
   ++calls.free;

@@ -9,12 +9,12 @@
 
 namespace ws::cpu {
 
-class StepMemory {
+class StepBlocks {
  public:
-  StepMemory() = default;
-  StepMemory(const StepMemory&) = delete;
-  StepMemory& operator=(const StepMemory&) = delete;
-  ~StepMemory() { clear(); }
+  StepBlocks() = default;
+  StepBlocks(const StepBlocks&) = delete;
+  StepBlocks& operator=(const StepBlocks&) = delete;
+  ~StepBlocks() { clear(); }
 
   // For a new plan: drops all blocks. Element sizes differ from the plan's (a half is kept as a float), so every offset
   // and size is scaled by the same factor, which keeps what was disjoint disjoint.

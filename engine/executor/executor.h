@@ -84,26 +84,7 @@ class Executor {
   virtual AllocatorCalls allocator_calls() const = 0;
 };
 
-struct DeviceInfo {
-  bool cuda = false;    // a GPU can be used
-  std::string why_not;  // one sentence when not
-  std::string name;     // "NVIDIA H200" or the CPU's name
-  int multiprocessors = 0;
-  int64_t memory_bytes = 0;
-  std::string driver, runtime, compute;  // "580.159", "13.0", "9.0"
-  int cpu_threads = 0;
-  // Limits that theoretical occupancy needs.
-  int max_threads_per_sm = 0, max_blocks_per_sm = 0, registers_per_sm = 0, shared_per_sm = 0, shared_per_block = 0,
-      warp = 32;
-};
-const DeviceInfo& device_info();  // asked once
-bool gpu_lost();                  // a fault took the GPU away from this process: only a new one can use it
-
-bool add_notes(Plan& plan, const std::vector<std::string>& notes);  // of an executor; false when none was new
-bool wants_cuda(const RunSpec& spec);                               // after resolving Device::Auto
-std::unique_ptr<Executor> make_executor(const RunSpec& spec);       // throws Failure with why_invalid's sentence
-std::unique_ptr<Executor> make_cpu_executor();
-std::unique_ptr<Executor> make_oracle();             // the CPU interpreter in float64
-inline constexpr int64_t kCpuEvaluationRows = 8192;  // that both take at a time
+// Appends an executor's notes to the ops of its plan. False if none was new.
+bool add_notes(Plan& plan, const std::vector<std::string>& notes);
 
 }  // namespace ws

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/lab/lab.h"
+#include "engine/workloads/expression_source.h"
 
 namespace ws::lab {
 namespace {
@@ -15,7 +16,7 @@ double flops_rate(Way way, const Ceilings& c) {
 
 // Sines and cosines only: they cost so much more than the rest that leaving that out keeps the bound a bound.
 double sine_seconds(const Expression& e, int64_t size, const Ceilings& c) {
-  const std::vector<bool> small = e.short_steps();
+  const std::vector<bool> small = short_steps(e);
   double of_any = 0, of_small = 0;
   for (size_t i = 0; i < small.size(); ++i) {
     const Fn fn = e.steps()[i].fn;

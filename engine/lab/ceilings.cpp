@@ -6,7 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "engine/executor/executor.h"
+#include "engine/devices/device_workloads.h"
+#include "engine/devices/devices.h"
 #include "engine/workloads/workload.h"
 
 namespace ws::lab {
@@ -81,19 +82,17 @@ void remember_ceilings(const std::string& device, const std::string& driver, con
   if (!out || failed) fs::remove(part, failed);
 }
 
-Ceilings measure_ceilings([[maybe_unused]] const std::atomic<bool>& cancel) {
+Ceilings measure_ceilings(const std::atomic<bool>& cancel) {
   const DeviceInfo& device = device_info();
   if (!device.cuda) throw Failure("There is no GPU to measure: " + device.why_not);
   Ceilings measured;
-#ifdef WARPSCOPE_HAVE_CUDA
   for (const Operation operation : {Operation::MatMul, Operation::Sine}) {
     LabSpec all;
     all.operation = operation;
     all.ways = {Way::GpuResident, Way::GpuTf32, Way::GpuFp16};
-    measure_cuda_ceilings(measured, all, cancel);
+    measure_device_ceilings(measured, all, cancel);
   }
   if (!cancel) remember_ceilings(device.name, device.driver, measured);
-#endif
   return measured;
 }
 

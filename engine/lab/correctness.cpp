@@ -36,7 +36,7 @@ class Exact {
         return softmax(i);
       default: {
         const double y = in_.b.empty() ? 0.0 : b(i), value = expression_->at(a(i), y);
-        return {i, value, std::abs(value), 4 * expression_->rounding_at(a(i), y)};
+        return {i, value, std::abs(value), 4 * rounding_at(*expression_, a(i), y)};
       }
     }
   }

@@ -6,7 +6,8 @@
 #include <map>
 #include <mutex>
 
-#include "engine/executor/executor.h"
+#include "engine/devices/device_workloads.h"
+#include "engine/devices/devices.h"
 #include "engine/lab/ceilings.h"
 #include "engine/lab/correctness.h"
 #include "engine/lab/measure.h"
@@ -16,17 +17,6 @@ namespace ws::lab {
 namespace {
 
 constexpr int kRecordedCalls = 3;
-
-std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
-                                        const std::atomic<bool>& cancel) {
-  if (!info(way).gpu) return make_cpu_workload(spec, way, size, inputs, cancel);
-  if (!device_info().cuda) throw Failure("no GPU: " + device_info().why_not);
-#ifdef WARPSCOPE_HAVE_CUDA
-  return make_cuda_workload(spec, way, size, inputs);
-#else
-  return nullptr;
-#endif
-}
 
 std::string duration(double s) {
   char text[32];
@@ -73,22 +63,16 @@ class Sweep {
     result_.device = device_info().cuda ? device_info().name : "";
     if (!device_info().cuda) result_.message = "Only the CPU's curves: " + device_info().why_not;
   }
-  ~Sweep() {
-#ifdef WARPSCOPE_HAVE_CUDA
-    if (device_info().cuda) release_cuda_memory();
-#endif
-  }
+  ~Sweep() { release_device_memory(); }
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
 
   LabResult run() {
-#ifdef WARPSCOPE_HAVE_CUDA
     if (device_info().cuda) {
       result_.ceilings = remembered_ceilings(device_info().name, device_info().driver);
       find_ceilings();
+      sink_.ceilings(result_.ceilings);
     }
-    sink_.ceilings(result_.ceilings);
-#endif
     const int total = static_cast<int>(result_.spec.sizes.size() * result_.spec.ways.size());
     int done = 0;
     for (int64_t size : result_.spec.sizes) {
@@ -105,16 +89,14 @@ class Sweep {
   }
 
  private:
-#ifdef WARPSCOPE_HAVE_CUDA
   // Lines to hold the curves against: the curves themselves do without.
   void find_ceilings() {
     try {
-      measure_cuda_ceilings(result_.ceilings, result_.spec, cancel_);
+      measure_device_ceilings(result_.ceilings, result_.spec, cancel_);
     } catch (const Failure& failure) {
       result_.message = std::string("What the card can do at most is not known: ") + failure.what();
     }
   }
-#endif
   // A ceiling is the best that was seen: no point may stand above it.
   void raise_ceilings() {
     if (result_.spec.operation == Operation::MatMul) raise_to_products();
@@ -222,17 +204,6 @@ class Sweep {
 };
 
 }  // namespace
-
-#ifndef WARPSCOPE_HAVE_CUDA
-bool run_cold_call_if_asked() { return false; }
-#endif
-
-std::vector<int64_t> default_sizes(Operation operation) {
-  std::vector<int64_t> sizes;
-  const int from = operation == Operation::MatMul ? 4 : 10, to = operation == Operation::MatMul ? 12 : 26;
-  for (int p = from; p <= to; ++p) sizes.push_back(int64_t{1} << p);
-  return sizes;
-}
 
 LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink) {
   if (spec.operation == Operation::Expression) Expression::parse(spec.expression);

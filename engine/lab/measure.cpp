@@ -6,7 +6,8 @@
 #include <fstream>
 #include <limits>
 
-#include "engine/executor/executor.h"
+#include "engine/devices/device_workloads.h"
+#include "engine/devices/devices.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/statistics.h"
 
@@ -118,10 +119,8 @@ void must_fit(const LabSpec& spec, Way way, int64_t size) {
   const int64_t most = spec.operation == Operation::MatMul ? int64_t{1} << 20 : int64_t{1} << 40;
   check_room(size, free_host_bytes() / 10 * 9, "the computer's", most,
              [&](int64_t n) { return host_memory_of(spec, way, n); });
-#ifdef WARPSCOPE_HAVE_CUDA
   if (info(way).gpu && device_info().cuda)
     check_room(size, free_device_bytes() / 20 * 19, "the GPU's", most, [&](int64_t n) { return memory_of(spec, n); });
-#endif
 }
 
 }  // namespace ws::lab

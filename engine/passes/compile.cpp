@@ -1,5 +1,7 @@
 #include "engine/passes/compile.h"
 
+#include "engine/passes/passes.h"
+
 namespace ws {
 namespace {
 

@@ -1,8 +1,8 @@
 // Fusion as a table of named rules. A rule matches consecutive ops whose intermediate results nobody else reads.
 #include <algorithm>
 
-#include "engine/passes/compile.h"
 #include "engine/passes/fuse_layers.h"
+#include "engine/passes/passes.h"
 
 namespace ws {
 namespace {

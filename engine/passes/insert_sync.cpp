@@ -1,5 +1,5 @@
 // Puts the host's waits into the plan, where a person can see them.
-#include "engine/passes/compile.h"
+#include "engine/passes/passes.h"
 
 namespace ws {
 namespace {

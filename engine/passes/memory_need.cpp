@@ -1,22 +1,13 @@
 #include "engine/passes/memory_need.h"
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
 
-#include "engine/passes/compile.h"
-#include "engine/executor/executor.h"
+#include "engine/passes/lifetimes.h"
+#include "engine/passes/passes.h"
+#include "engine/plan/model.h"
 
 namespace ws {
 namespace {
-
-int64_t free_host_bytes() {
-  std::ifstream info("/proc/meminfo");
-  std::string key, unit;
-  for (int64_t kib = 0; info >> key >> kib; std::getline(info, unit))
-    if (key == "MemAvailable:") return kib * 1024;
-  return std::numeric_limits<int64_t>::max();
-}
 
 // Weights and the optimizer's state, in fp32.
 int64_t state_bytes(const RunSpec& spec, const Model& model) {
@@ -68,8 +59,8 @@ std::string biggest_of(const Plan& plan, Takes takes) {
   return text;
 }
 
-// Of the `needed` bytes, for which the `room` does not do.
-std::string step_advice(const RunSpec& spec, const Model& model, const data::Dataset& data, int64_t room,
+// Advice when a step needs more memory than is free.
+std::string step_advice(const RunSpec& spec, const Model& model, const data::Dataset& data, int64_t free_bytes,
                         int64_t needed) {
   const int64_t batch = batch_of(spec, data);
   const Plan plan = step_plan(spec, model, batch);
@@ -78,7 +69,7 @@ std::string step_advice(const RunSpec& spec, const Model& model, const data::Dat
     return "the biggest: " + biggest_of(plan, [](const Buffer&) { return true; }) + "; make the layers narrower.";
   return "a step of " + std::to_string(batch) + " rows takes " + size_text(step) +
          " of it (biggest: " + biggest_buffers(plan) + "); " +
-         batch_advice(largest_batch(spec, model, batch, room - (needed - step))) + ".";
+         batch_advice(largest_batch(spec, model, batch, free_bytes - (needed - step))) + ".";
 }
 
 // What a step takes at most: wherever a loader puts its rows, and with the segments of a caching pool, which are whole
@@ -113,9 +104,9 @@ std::string size_text(int64_t bytes) {
 
 std::string biggest_buffers(const Plan& plan) { return biggest_of(plan, lives_in_step); }
 
-int64_t largest_batch(const RunSpec& spec, const Model& model, int64_t below, int64_t room) {
+int64_t largest_batch(const RunSpec& spec, const Model& model, int64_t below, int64_t free_bytes) {
   constexpr int64_t kRound = 64;
-  const double most = share_for_steps(spec.exec.allocator) * static_cast<double>(room);
+  const double most = share_for_steps(spec.exec.allocator) * static_cast<double>(free_bytes);
   int64_t fits = 0, too_large = below;
   while (too_large - fits > 1) {
     const int64_t middle = fits + (too_large - fits) / 2;
@@ -128,12 +119,10 @@ std::string batch_advice(int64_t batch) {
   return batch > 0 ? "a batch of " + std::to_string(batch) + " fits" : "no batch fits, make the layers narrower";
 }
 
-Room room_for(const RunSpec& spec) { return {free_host_bytes(), wants_cuda(spec) ? device_info().memory_bytes : 0}; }
-
 // Beside what the executor holds, one copy of the state: the first values, or those on their way into a checkpoint.
-int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data, bool on_gpu) {
   const int64_t state = state_bytes(spec, model);
-  if (wants_cuda(spec)) return state;
+  if (on_gpu) return state;
   int64_t gradient = 0;  // the CPU makes those that are used up at once one after another
   if (spec.exec.fusion != Fusion::Off)
     for (const Parameter& p : model.parameters) gradient = std::max(gradient, 4 * p.elements());
@@ -145,27 +134,27 @@ int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const data:
   return state_bytes(spec, model) + training_bytes(spec, model, data) + set;
 }
 
-std::string told_no_host_memory(const RunSpec& spec, const Model& model, const data::Dataset& data,
-                                int64_t free_bytes) {
-  const int64_t need = host_bytes_needed(spec, model, data);
+std::string out_of_memory_message(const RunSpec& spec, const Model& model, const data::Dataset& data, FreeMemory free) {
+  const int64_t need = host_bytes_needed(spec, model, data, free.on_gpu());
   const std::string start =
-      "The run needs " + size_text(need) + " of memory and " + size_text(free_bytes) + " are free; ";
-  if (wants_cuda(spec)) return start + "make the layers narrower.";  // the batch lies on the GPU
-  return start + step_advice(spec, model, data, free_bytes, need);
+      "The run needs " + size_text(need) + " of memory and " + size_text(free.host_bytes) + " are free; ";
+  if (free.on_gpu()) return start + "make the layers narrower.";  // the batch lies on the GPU
+  return start + step_advice(spec, model, data, free.host_bytes, need);
 }
 
-std::optional<std::string> why_no_room(const RunSpec& spec, const Model& model, const data::Dataset& data, Room room) {
-  if (room.device_bytes > 0) {
+std::optional<std::string> why_it_does_not_fit(const RunSpec& spec, const Model& model, const data::Dataset& data,
+                                               FreeMemory free) {
+  if (free.on_gpu()) {
     const int64_t need = device_bytes_needed(spec, model, data);
     const bool resident = spec.exec.loader == Loader::Resident;
-    if (need > room.device_bytes)
+    if (need > free.device_bytes)
       return std::string(resident ? "The model and its data need " : "The model needs ") + size_text(need) +
-             " on the GPU, which has " + size_text(room.device_bytes) + "; " +
+             " on the GPU, which has " + size_text(free.device_bytes) + "; " +
              (resident && set_bytes(data) > need / 2 ? "choose the pinned loader, which keeps the data on the host."
-                                                     : step_advice(spec, model, data, room.device_bytes, need));
+                                                     : step_advice(spec, model, data, free.device_bytes, need));
   }
-  if (host_bytes_needed(spec, model, data) <= room.host_bytes) return {};
-  return told_no_host_memory(spec, model, data, room.host_bytes);
+  if (host_bytes_needed(spec, model, data, free.on_gpu()) <= free.host_bytes) return {};
+  return out_of_memory_message(spec, model, data, free);
 }
 
 }  // namespace ws

@@ -8,26 +8,29 @@
 
 namespace ws {
 
-struct Room {
-  int64_t host_bytes = 0;    // free
+struct FreeMemory {
+  int64_t host_bytes = 0;
   int64_t device_bytes = 0;  // of the GPU; 0: the run is on the CPU
+  bool on_gpu() const { return device_bytes > 0; }
 };
-Room room_for(const RunSpec& spec);  // of this machine, now
+
+inline constexpr int64_t kCpuEvaluationRows = 8192;  // the CPU evaluates so many rows at a time
 
 // The most that is alive at once while the run trains, the data set excepted, which is there already.
-int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data);
+int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data, bool on_gpu);
 int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data);
 
 // One sentence; empty when the run fits.
-std::optional<std::string> why_no_room(const RunSpec& spec, const Model& model, const data::Dataset& data, Room room);
-// The same for a run on the CPU that asked for more than there was, whatever the count said.
-std::string told_no_host_memory(const RunSpec& spec, const Model& model, const data::Dataset& data, int64_t free_bytes);
+std::optional<std::string> why_it_does_not_fit(const RunSpec& spec, const Model& model, const data::Dataset& data,
+                                               FreeMemory free);
+// The same for a run that asked the host for more than there was, whatever the count said.
+std::string out_of_memory_message(const RunSpec& spec, const Model& model, const data::Dataset& data, FreeMemory free);
 
 // Wherever a step turns out to be too large: its biggest buffers, and the largest batch that would do.
 std::string size_text(int64_t bytes);           // "1.5 GiB", "16.0 MiB"
 std::string biggest_buffers(const Plan& plan);  // of a step: three, with their sizes
 // Below `below`, in what is left for the steps alone, of which allocators waste some; 0: not even one row fits.
-int64_t largest_batch(const RunSpec& spec, const Model& model, int64_t below, int64_t room);
+int64_t largest_batch(const RunSpec& spec, const Model& model, int64_t below, int64_t free_bytes);
 std::string batch_advice(int64_t batch);  // "a batch of 128 fits"
 
 }  // namespace ws

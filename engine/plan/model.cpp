@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "profiling/base/philox.h"
-#include "engine/passes/compile.h"
 
 namespace ws {
 
@@ -113,6 +112,7 @@ class Builder {
   void add_parameter(ParamId id) {
     const Parameter& p = model_.parameters[index(id)];
     master_.push_back(add(p.name, Role::Parameter, p.rows, p.cols, DType::F32, id));
+    plan_.buffer(master_.back()).decays = !p.is_bias;
     const bool shadowed = type_ != DType::F32 && !(p.is_bias && p.layer == layers() - 1);
     used_.push_back(shadowed ? add(p.name + "'", Role::Shadow, p.rows, p.cols, type_, id) : master_.back());
     std::vector<BufferId> moments;
@@ -133,7 +133,7 @@ class Builder {
 
   void load() {
     x_ = add("x", Role::Batch, batch_, model_.inputs, type_);
-    y_ = add("y", Role::Batch, batch_, classes() ? 1 : model_.outputs, classes() ? DType::I32 : DType::F32);
+    y_ = add("y", Role::Batch, batch_, classes() ? 1 : model_.outputs, classes() ? DType::I32 : DType::F32, ParamId::None, 1);
     op(OpKind::LoadBatch, Phase::Input, -1, "batch", {}, {x_, y_});
   }
 
@@ -251,20 +251,6 @@ Plan build_plan(const RunSpec& spec, const Model& model, int64_t batch) {
 
 Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch) {
   return Builder(spec, model, batch).evaluation();
-}
-
-Estimate estimate(const RunSpec& spec, int64_t inputs, int64_t outputs, int64_t train_rows) {
-  const Model model = make_model(spec.model, inputs, outputs);
-  const int64_t batch = spec.train.batch == 0 ? train_rows : std::min(spec.train.batch, train_rows);
-  const Plan plan = place_memory(fuse(build_plan(spec, model, batch), spec.exec.fusion), Allocator::Arena);
-  Estimate e;
-  e.parameters = model.parameter_count();
-  e.step_bytes = plan.arena_bytes;
-  e.data_bytes = train_rows * (inputs + 1) * 4;
-  for (const Op& op : plan.ops) e.flops_per_step += flops(plan, op);
-  for (const Buffer& b : plan.buffers)
-    if (b.role == Role::Parameter || b.role == Role::Shadow || b.role == Role::State) e.parameter_bytes += b.bytes();
-  return e;
 }
 
 }  // namespace ws

@@ -31,10 +31,4 @@ std::vector<float> initial_values(const Model& model, const ModelSpec& spec, Par
 Plan build_plan(const RunSpec& spec, const Model& model, int64_t batch);
 Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch);
 
-// For the live estimate beside the choices.
-struct Estimate {
-  int64_t parameters = 0, flops_per_step = 0, step_bytes = 0, parameter_bytes = 0, data_bytes = 0;
-};
-Estimate estimate(const RunSpec& spec, int64_t inputs, int64_t outputs, int64_t train_rows);
-
 }  // namespace ws

@@ -17,6 +17,19 @@ BufferId Plan::find(const std::string& name) const {
   return BufferId::None;
 }
 
+namespace {
+
+BufferId batch_buffer(const Plan& plan, int slot) {
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.buffers[i].role == Role::Batch && plan.buffers[i].slot == slot) return static_cast<BufferId>(i);
+  return BufferId::None;
+}
+
+}  // namespace
+
+BufferId Plan::features() const { return batch_buffer(*this, 0); }
+BufferId Plan::targets() const { return batch_buffer(*this, 1); }
+
 std::vector<UpdateItem> update_items(const Plan& plan, const Op& op) {
   std::vector<UpdateItem> items;
   for (BufferId id : op.in) {  // each parameter, then its gradient, then its moments

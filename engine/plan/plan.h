@@ -31,8 +31,9 @@ struct Buffer {
   DType type = DType::F32;
   int64_t rows = 0, cols = 0;
   ParamId param = ParamId::None;  // the parameter that it is, shadows, or is a moment of
-  int slot = 0;                   // State: 0 first moment, 1 second moment
+  int slot = 0;                   // State: 0 first moment, 1 second moment. Batch: 0 features, 1 targets
   int64_t offset = -1;            // in the arena, set by place_memory
+  bool decays = false;            // Parameter: weight decay pulls it to zero; biases do not decay
   int64_t elements() const { return rows * cols; }
   int64_t bytes() const { return elements() * size_of(type); }
 };
@@ -102,6 +103,8 @@ struct Plan {
   const Buffer& buffer(BufferId which) const { return buffers[index(which)]; }
   Buffer& buffer(BufferId which) { return buffers[index(which)]; }
   BufferId find(const std::string& buffer_name) const;  // None when absent
+  BufferId features() const;                            // the batch buffers; None when absent
+  BufferId targets() const;
 };
 
 int64_t flops(const Plan& plan, const Op& op);

@@ -9,6 +9,7 @@ using Reason = std::optional<std::string>;
 Reason needs_gpu(const RunSpec& s) {
   if (s.exec.device == Device::Cuda) return "cuda: no NVIDIA GPU can be used here.";
   if (s.exec.launch == Launch::Graph) return "graph: a CUDA graph needs a GPU.";
+  if (s.exec.launch == Launch::Persistent) return "persistent: a resident kernel needs a GPU.";
   if (s.exec.allocator == Allocator::StreamOrdered) return "stream-ordered: cudaMallocAsync needs a GPU.";
   if (s.exec.loader != Loader::Resident)
     return std::string(to_string(s.exec.loader)) + ": the CPU reads batches where they are, nothing is copied.";
@@ -16,8 +17,23 @@ Reason needs_gpu(const RunSpec& s) {
   return {};
 }
 
+// Whether the network fits is known only with the data: the executor says so when it binds the plan.
+Reason persistent_conflict(const ExecSpec& e) {
+  if (e.allocator != Allocator::Arena)
+    return std::string(to_string(e.allocator)) + ": a persistent kernel calls no allocator; choose allocator arena.";
+  if (e.sync != SyncPolicy::OnRead)
+    return std::string(to_string(e.sync)) + ": no host between the steps of a persistent kernel; choose sync on-read.";
+  if (e.fusion != Fusion::Epilogue)
+    return std::string(to_string(e.fusion)) + ": a persistent kernel fuses all ops; choose fusion epilogue.";
+  if (e.loader != Loader::Resident)
+    return std::string(to_string(e.loader)) + ": a persistent kernel reads rows on the GPU; choose loader resident.";
+  if (e.streams > 1) return std::to_string(e.streams) + ": a persistent kernel uses one stream.";
+  if (e.accumulate == Accumulate::Fp16) return "fp16: a persistent kernel sums in fp32.";
+  return {};
+}
+
 Reason launch_conflict(const ExecSpec& e) {
-  if (e.launch == Launch::Persistent) return "persistent: this version has no resident-kernel executor.";
+  if (e.launch == Launch::Persistent) return persistent_conflict(e);
   if (e.launch != Launch::Graph) return {};
   if (e.allocator == Allocator::Direct) return "direct: a graph cannot capture cudaMalloc.";
   if (e.sync == SyncPolicy::EveryOp) return "every-op: no host between the ops of a graph.";
@@ -82,7 +98,7 @@ std::optional<std::string> why_not(const RunSpec& spec, std::string_view key, st
 
 RunSpec fit_to_machine(RunSpec spec, bool cuda, std::vector<std::string>& notes) {
   if (cuda || spec.exec.device != Device::Auto) return spec;
-  if (spec.exec.launch == Launch::Graph) replace(spec, "exec.launch", "eager", notes);
+  if (spec.exec.launch != Launch::Eager) replace(spec, "exec.launch", "eager", notes);
   if (spec.exec.allocator == Allocator::StreamOrdered) replace(spec, "exec.allocator", "caching", notes);
   replace(spec, "exec.loader", "resident", notes);
   replace(spec, "exec.accumulate", "fp32", notes);

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "engine/train/trainer.h"
+#include "engine/train/checkpoint.h"
 
 namespace ws {
 namespace {

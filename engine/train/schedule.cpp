@@ -1,11 +1,9 @@
-// The learning rate of a step and the row order of an epoch: pure functions of the spec, so that a resumed run meets
-// the same.
+#include "engine/train/schedule.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
-
-#include "engine/train/trainer.h"
 
 namespace ws {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/train/trainer.h"
+#include "engine/train/train_control.h"
 
 namespace ws {
 
@@ -51,22 +51,6 @@ void TrainControl::ask(std::function<void(Executor&)> question) {
   questions_.push_back(std::move(question));
   attention_ = true;
   wake_.notify_all();
-}
-
-std::string_view to_string(RunStatus status) {
-  switch (status) {
-    case RunStatus::Finished:
-      return "finished";
-    case RunStatus::Stopped:
-      return "stopped";
-    case RunStatus::Failed:
-      return "failed";
-    case RunStatus::TargetReached:
-      return "target-reached";
-    case RunStatus::TimeUp:
-      return "time-up";
-  }
-  return "";
 }
 
 }  // namespace ws

@@ -1,16 +1,108 @@
-// The training loop: hands the executor chunks of steps, collects what comes back, and heeds the control between two
-// chunks.
+#include "engine/train/trainer.h"
+
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <new>
+#include <utility>
 
+#include "engine/devices/devices.h"
 #include "engine/passes/memory_need.h"
-#include "engine/train/trainer_impl.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/schedule.h"
+#include "engine/train/train_clock.h"
 
 namespace ws {
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+
+// Hands the executor chunks of steps, collects what comes back, and answers the control between two chunks.
+class Trainer {
+ public:
+  Trainer(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,
+          const TrainOptions& options)
+      : spec_(spec), data_(data), control_(control), sink_(sink), options_(options) {}
+  Summary run();
+
+ private:
+  void prepare();
+  std::string out_of_memory_text() const;
+  TrainState continue_from(Checkpoint checkpoint);  // where to go on
+  void open_executor(const TrainState& state);
+  void compile_plans();
+
+  void train_epochs();
+  void begin_epoch();
+  void run_chunk();
+  void bind(const Plan& plan);
+  void take_notes();
+  void pace();
+  void end_epoch();
+  bool test_due(int64_t epochs) const;  // after so many
+  int64_t whole_batches_ahead() const;
+
+  void collect(int64_t steps);
+  void add(const StepResult& result);
+  void flush_epochs();
+  void report_progress(bool now);
+
+  bool handle_requests();
+  void wait_while_paused();
+  void answer_requests(std::unique_lock<std::mutex>& lock);
+  void apply_changes(const std::vector<std::pair<std::string, std::string>>& changes);
+  std::string try_switch(const RunSpec& next, const std::vector<FieldChange>& differences);
+  void replace_executor(const TrainState& state);
+  void keep_counts();
+  void settle();
+
+  void test(EpochResult* into);
+  void save(bool last);
+  void close();
+  void count_up();
+
+  int64_t rows_of(int64_t step) const {
+    return (step + 1) % steps_per_epoch_ ? batch_ : rows_ - (steps_per_epoch_ - 1) * batch_;
+  }
+  int64_t graph_unit() const { return spec_.exec.launch == Launch::Graph ? spec_.exec.graph_steps : 1; }
+  int64_t total_steps() const { return spec_.train.epochs * steps_per_epoch_; }
+
+  RunSpec spec_;
+  const data::Dataset& data_;
+  TrainControl& control_;
+  TrainSink& sink_;
+  const TrainOptions& options_;
+
+  Model model_;
+  std::unique_ptr<Executor> executor_;
+  CompiledPlan full_, tail_;  // for a whole batch, and for the rows left over at an epoch's end
+  const Plan* bound_ = nullptr;
+  int64_t rows_ = 0, batch_ = 0, steps_per_epoch_ = 0;
+  std::vector<uint32_t> order_;
+  bool order_given_ = false;
+
+  int64_t step_ = 0, epoch_ = 0, row_ = 0;  // what has been handed to the executor
+  int64_t first_step_ = 0, seen_ = 0;       // where this session began; steps whose results have arrived
+  int64_t chunk_ = 1;
+  bool single_ = false, ended_ = false;
+  RunStatus status_ = RunStatus::Finished;
+
+  std::vector<StepResult> fresh_;
+  std::vector<EpochResult> complete_;  // epochs whose results have all arrived and that were not yet reported
+  double epoch_loss_ = 0, epoch_correct_ = 0, last_loss_ = kNotANumber, last_finished_s_ = 0;
+  std::optional<Evaluation> last_test_;
+  int64_t last_test_step_ = -1;
+
+  TrainClock clock_;
+  double warm_s_ = 0, paced_s_ = 0, progress_s_ = -1, saved_at_ = 0;
+  int64_t warm_steps_ = 0, paced_steps_ = 0, progress_steps_ = 0;
+  AllocatorCalls earlier_calls_;  // of executors that a change replaced
+  int64_t earlier_peak_ = 0;
+  std::string save_problem_;
+  Summary summary_;
+};
+
 namespace {
 
-constexpr double kChunkSeconds = 0.008;     // how long a chunk should keep the host, so that a person is heeded at once
+constexpr double kChunkSeconds = 0.008;     // how long a chunk should keep the host, so that a request is answered at once
 constexpr int64_t kLongestChunk = 1024;     // steps
 constexpr double kCheckpointSeconds = 1.0;  // least time between two checkpoints during a run
 
@@ -35,6 +127,14 @@ void require_same_shapes(const TrainState& found, const Model& model, Optimizer 
   if (!same) throw Failure("the checkpoint's tensors do not have the sizes of this model");
 }
 
+// A change of these is a new plan for the same executor; any other execution choice makes a new executor.
+constexpr std::array<std::string_view, 3> kPlanOnly = {"exec.allocator", "exec.sync", "exec.fusion"};
+
+bool executes(const FieldChange& change) { return change.key.starts_with("exec."); }
+bool needs_new_executor(const FieldChange& change) {
+  return executes(change) && std::ranges::find(kPlanOnly, change.key) == kPlanOnly.end();
+}
+
 }  // namespace
 
 TrainState first_state(const Model& model, const RunSpec& spec) {
@@ -54,7 +154,7 @@ Summary Trainer::run() {
     close();
   } catch (const std::bad_alloc&) {
     summary_.status = RunStatus::Failed;
-    summary_.message = told_out_of_memory();
+    summary_.message = out_of_memory_text();
   } catch (const std::exception& problem) {
     summary_.status = RunStatus::Failed;
     summary_.message = problem.what();
@@ -66,13 +166,15 @@ Summary Trainer::run() {
 }
 
 // The host's memory; the GPU's has a sentence of its own. To find what would fit takes memory, too.
-std::string Trainer::told_out_of_memory() const {
+std::string Trainer::out_of_memory_text() const {
   constexpr const char* kBriefly = "There is not enough memory for this model and data set.";
   if (model_.parameters.empty()) return kBriefly;
   try {
     const MemoryUse use = executor_ ? executor_->memory() : MemoryUse{};
     const int64_t ours = wants_cuda(spec_) ? 0 : use.reserved + use.parameter_bytes;
-    return told_no_host_memory(spec_, model_, data_, room_for(spec_).host_bytes + ours);
+    FreeMemory free = free_memory_for(spec_);
+    free.host_bytes += ours;
+    return out_of_memory_message(spec_, model_, data_, free);
   } catch (const std::exception&) {
     return kBriefly;
   }
@@ -85,7 +187,7 @@ void Trainer::prepare() {
   batch_ = spec_.train.batch == 0 ? rows_ : std::min(spec_.train.batch, rows_);
   steps_per_epoch_ = (rows_ + batch_ - 1) / batch_;
   model_ = make_model(spec_.model, data_.features, data_.outputs);
-  if (const auto reason = why_no_room(spec_, model_, data_, room_for(spec_))) throw Failure(*reason);
+  if (const auto reason = why_it_does_not_fit(spec_, model_, data_, free_memory_for(spec_))) throw Failure(*reason);
   const bool fresh = options_.resume_from.empty();
   compile_plans();
   open_executor(fresh ? first_state(model_, spec_) : continue_from(load_checkpoint(options_.resume_from)));
@@ -127,7 +229,7 @@ void Trainer::train_epochs() {
   clock_.start();
   while (epoch_ < spec_.train.epochs && !ended_) {
     begin_epoch();
-    while (row_ < rows_ && heed()) run_chunk();
+    while (row_ < rows_ && handle_requests()) run_chunk();
     if (row_ == rows_) end_epoch();
   }
 }
@@ -329,6 +431,132 @@ void Trainer::count_up() {
   keep_counts();
   summary_.calls = earlier_calls_;
   summary_.peak_bytes = earlier_peak_;
+}
+
+// False when the run should end here.
+bool Trainer::handle_requests() {
+  if (control_.attention_.exchange(false)) wait_while_paused();
+  const double limit = spec_.train.time_limit_s;
+  if (control_.stopping()) {
+    status_ = RunStatus::Stopped;
+    ended_ = true;
+  } else if (limit > 0 && clock_.seconds() >= limit) {
+    status_ = RunStatus::TimeUp;
+    ended_ = true;
+  }
+  return !ended_;
+}
+
+void Trainer::wait_while_paused() {
+  clock_.stop();
+  std::unique_lock lock(control_.mutex_);
+  bool settled = false;
+  for (;;) {
+    answer_requests(lock);
+    single_ = false;
+    if (!control_.paused_ || control_.stopping()) break;
+    if (control_.single_steps_ > 0) {
+      --control_.single_steps_;
+      single_ = control_.attention_ = true;
+      break;
+    }
+    if (!std::exchange(settled, true)) {
+      lock.unlock();
+      settle();
+      lock.lock();
+      continue;  // something may have come in meanwhile
+    }
+    if (control_.changes_.empty() && control_.questions_.empty()) control_.wake_.wait(lock);
+  }
+  lock.unlock();
+  clock_.start();
+}
+
+// Called and returns with the lock held; lets go of it while working.
+void Trainer::answer_requests(std::unique_lock<std::mutex>& lock) {
+  const auto changes = std::exchange(control_.changes_, {});
+  const auto questions = std::exchange(control_.questions_, {});
+  if (changes.empty() && questions.empty()) return;
+  lock.unlock();
+  if (!changes.empty()) apply_changes(changes);
+  for (const auto& question : questions) question(*executor_);
+  lock.lock();
+}
+
+// Paused: everything that is known is shown.
+void Trainer::settle() {
+  collect(step_);
+  flush_epochs();
+  report_progress(true);
+}
+
+void Trainer::apply_changes(const std::vector<std::pair<std::string, std::string>>& changes) {
+  RunSpec next = spec_;
+  for (const auto& [key, value] : changes) set_field(next, key, value);
+  const auto differences = diff(spec_, next);
+  if (differences.empty()) return;
+  collect(step_);
+  const std::string refusal = try_switch(next, differences);
+  for (const FieldChange& c : differences) {
+    const Change change{step_, c.key, c.from, c.to};
+    if (refusal.empty())
+      sink_.changed(change);
+    else
+      sink_.refused(change, refusal);
+  }
+}
+
+// Returns why it went back to the old choices; empty when the new ones run.
+std::string Trainer::try_switch(const RunSpec& next, const std::vector<FieldChange>& differences) {
+  if (auto reason = why_invalid(next, device_info().cuda)) return *reason;
+  const RunSpec before = std::exchange(spec_, next);
+  if (std::ranges::none_of(differences, executes)) return {};
+  const TrainState state = executor_->state();
+  try {
+    compile_plans();
+    if (std::ranges::any_of(differences, needs_new_executor)) replace_executor(state);
+    bind(full_.plan);
+    sink_.recompiled(full_);
+    return {};
+  } catch (const Failure& problem) {
+    spec_ = before;
+    compile_plans();
+    replace_executor(state);
+    return problem.what();
+  }
+}
+
+void Trainer::replace_executor(const TrainState& state) {
+  keep_counts();
+  executor_.reset();  // its memory goes back before the next one asks for its own
+  open_executor(state);
+}
+
+// So that the summary counts over every executor of the run.
+void Trainer::keep_counts() {
+  if (!executor_) return;
+  const AllocatorCalls calls = executor_->allocator_calls();
+  earlier_calls_.allocate += calls.allocate;
+  earlier_calls_.free += calls.free;
+  earlier_calls_.device_allocate += calls.device_allocate;
+  earlier_calls_.device_free += calls.device_free;
+  earlier_peak_ = std::max(earlier_peak_, executor_->memory().peak);
+}
+
+std::string_view to_string(RunStatus status) {
+  switch (status) {
+    case RunStatus::Finished:
+      return "finished";
+    case RunStatus::Stopped:
+      return "stopped";
+    case RunStatus::Failed:
+      return "failed";
+    case RunStatus::TargetReached:
+      return "target-reached";
+    case RunStatus::TimeUp:
+      return "time-up";
+  }
+  return "";
 }
 
 Summary train(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,

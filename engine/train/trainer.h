@@ -1,15 +1,12 @@
 // Epochs, batches, evaluation, control and checkpoints over any executor.
 #pragma once
-#include <atomic>
-#include <condition_variable>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
-#include "engine/passes/compile.h"
 #include "engine/executor/executor.h"
+#include "engine/passes/compile.h"
+#include "engine/train/train_control.h"
 
 namespace ws {
 
@@ -67,31 +64,6 @@ class TrainSink {
   virtual void finished(const Summary&) {}
 };
 
-// Shared between the training thread and whoever steers it; every function may be called from any thread.
-class TrainControl {
- public:
-  void pause();
-  void resume();
-  void step_once();  // while paused: one more step
-  void stop();
-  // Takes effect at the next step; throws SpecError when the field cannot change in mid-run.
-  void change(std::string key, std::string value);
-  bool paused() const;
-  bool stopping() const { return stop_.load(std::memory_order_relaxed); }
-  // Runs on the training thread between two steps, e.g. to read weights or predict.
-  void ask(std::function<void(Executor&)> question);
-
- private:
-  friend class Trainer;
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  std::atomic<bool> stop_{false}, attention_{false};
-  bool paused_ = false;
-  int single_steps_ = 0;
-  std::vector<std::pair<std::string, std::string>> changes_;
-  std::vector<std::function<void(Executor&)>> questions_;
-};
-
 struct TrainOptions {
   std::string checkpoint;   // written here at epochs' ends (at most once a second) and at the end; empty: none
   std::string resume_from;  // continue exactly from this checkpoint
@@ -102,19 +74,6 @@ struct TrainOptions {
 Summary train(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,
               const TrainOptions& options = {});
 
-double learning_rate(const TrainSpec& spec, int64_t step, int64_t steps_per_epoch);
 TrainState first_state(const Model& model, const RunSpec& spec);  // before any step
-std::vector<uint32_t> epoch_order(const TrainSpec& spec, int64_t rows, int64_t epoch);
-
-struct Checkpoint {
-  RunSpec spec;
-  TrainState state;
-  int64_t epoch = 0, row = 0;  // where in the epoch it stands
-  double wall_s = 0;
-  double epoch_loss = 0, epoch_correct = 0;  // sums over the rows of the running epoch
-};
-void save_checkpoint(const Checkpoint&, const std::string& path);  // temporary name, fsync, rename
-Checkpoint load_checkpoint(const std::string& path);
-Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name);  // name: for the messages
 
 }  // namespace ws

@@ -1,5 +1,4 @@
-// An expression that a person typed, such as sin(sin(x))*2+y: parsed safely, run on the CPU, written out as CUDA
-// source.
+// An expression that a person typed, such as sin(sin(x))*2+y: parsed safely and run on the CPU.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -40,15 +39,6 @@ struct Step {
   double constant = 0;
 };
 
-// What a value can be, whatever x and y are.
-struct Interval {
-  double low, high;
-};
-
-// sin and cos for |x| <= 1, as the compiled kernels compute them: within two units in the last place.
-float short_sine(float x);
-float short_cosine(float x);
-
 class Expression {
  public:
   // Throws Failure that says what is wrong and at which character. At most 64 deep and 256 operations.
@@ -62,20 +52,16 @@ class Expression {
   int stack_depth() const;  // most values held at once
 
   double at(double x, double y) const;
-  // How far float32 may end from that, rounding by rounding to first order; infinite
-  // where a float cannot hold a value on the way or where rounding can make anything of the result.
-  double rounding_at(double x, double y) const;
   void evaluate(std::span<const float> x, std::span<const float> y, std::span<float> out) const;  // y may be empty
-
-  std::vector<Interval> ranges() const;                         // of each step's value
-  std::vector<bool> short_steps() const;                        // sines and cosines of arguments known to be small
-  std::string cuda_source(std::string_view kernel_name) const;  // one kernel: everything in registers
-  std::string identity() const;                                 // equal for equal meaning; cache key
 
  private:
   std::vector<Step> steps_;
   std::string text_;
 };
+
+// How far float32 may end from expression.at(x, y), rounding by rounding to first order. Infinite where a float cannot
+// hold a value on the way, or where rounding can make anything of the result.
+double rounding_at(const Expression& expression, double x, double y);
 
 int operands(Fn fn);
 double value_of(Fn fn, double a, double b);  // of one operation

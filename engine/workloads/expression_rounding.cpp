@@ -92,9 +92,9 @@ Rounded after(Fn fn, const Rounded& a, const Rounded& b) {
 
 }  // namespace
 
-double Expression::rounding_at(double x, double y) const {
+double rounding_at(const Expression& expression, double x, double y) {
   std::vector<Rounded> stack;
-  for (const Step& step : steps_) {
+  for (const Step& step : expression.steps()) {
     if (operands(step.fn) == 0) {
       stack.push_back(step.fn == Fn::Constant ? constant(step.constant) : Rounded{step.fn == Fn::X ? x : y, 0});
       continue;

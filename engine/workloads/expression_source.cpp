@@ -1,10 +1,8 @@
-// An expression as CUDA source. Where the argument of a sine or cosine is known to be small, a short polynomial takes
-// the place of the library's function, which has to reduce arguments of any size first.
+#include "engine/workloads/expression_source.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-
-#include "engine/workloads/expression.h"
 
 namespace ws::lab {
 namespace {
@@ -166,9 +164,9 @@ constexpr const char* kLoop =
 float short_sine(float x) { return std::fma(x * (x * x), polynomial(kSine, x * x), x); }
 float short_cosine(float x) { return std::fma(x * x, polynomial(kCosine, x * x), 1.0F); }
 
-std::vector<Interval> Expression::ranges() const {
+std::vector<Interval> ranges(const Expression& expression) {
   std::vector<Interval> stack, found;
-  for (const Step& step : steps_) {
+  for (const Step& step : expression.steps()) {
     Interval range = everything();
     if (step.fn == Fn::Constant) range = widened(step.constant, step.constant);
     Interval b = range;
@@ -180,20 +178,22 @@ std::vector<Interval> Expression::ranges() const {
   return found;
 }
 
-std::vector<bool> Expression::short_steps() const {
-  const std::vector<Interval> known = ranges();
-  std::vector<bool> small(steps_.size());
-  for (size_t i = 1; i < steps_.size(); ++i) small[i] = is_short(steps_[i].fn, known[i - 1]);
+std::vector<bool> short_steps(const Expression& expression) {
+  const std::vector<Step>& steps = expression.steps();
+  const std::vector<Interval> known = ranges(expression);
+  std::vector<bool> small(steps.size());
+  for (size_t i = 1; i < steps.size(); ++i) small[i] = is_short(steps[i].fn, known[i - 1]);
   return small;
 }
 
-std::string Expression::cuda_source(std::string_view kernel_name) const {
-  const std::vector<bool> small = short_steps();
+std::string cuda_source(const Expression& expression, std::string_view kernel_name) {
+  const std::vector<Step>& steps = expression.steps();
+  const std::vector<bool> small = short_steps(expression);
   std::string body;
   std::vector<std::string> stack;
   int next = 0;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
     if (operands(step.fn) == 0) {
       stack.push_back(step.fn == Fn::X ? "x" : step.fn == Fn::Y ? "y" : literal(step.constant));
       continue;
@@ -204,16 +204,16 @@ std::string Expression::cuda_source(std::string_view kernel_name) const {
     body += "  const float " + name + " = " + cuda_call(step.fn, stack.back(), b, small[i]) + ";\n";
     stack.back() = name;
   }
-  std::string source = "// " + text_ + "\n";
+  std::string source = "// " + expression.text() + "\n";
   if (body.find("short_sine") != std::string::npos) source += polynomial_source("short_sine", kSine, "fmaf(x * t, ");
   if (body.find("short_cosine") != std::string::npos) source += polynomial_source("short_cosine", kCosine, "fmaf(t, ");
   return source + "__device__ __forceinline__ float value(float x, float y) {\n" + body + "  return " + stack.back() +
          ";\n}\n\nextern \"C\" __global__ void " + std::string(kernel_name) + kLoop;
 }
 
-std::string Expression::identity() const {
+std::string identity(const Expression& expression) {
   std::string out;
-  for (const Step& step : steps_)
+  for (const Step& step : expression.steps())
     out += std::string(name_of(step.fn)) + (step.fn == Fn::Constant ? literal(step.constant) : "") + " ";
   return out;
 }

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "engine/lab/lab.h"
+#include "engine/workloads/lab_spec.h"
 
 namespace ws::lab {
 

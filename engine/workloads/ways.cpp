@@ -1,7 +1,7 @@
 // The names and sentences of operations and ways.
 #include <charconv>
 
-#include "engine/lab/lab.h"
+#include "engine/workloads/lab_spec.h"
 
 namespace ws::lab {
 namespace {
@@ -80,6 +80,13 @@ std::vector<Way> ways_of(Operation operation) {
     all.insert(all.end(), {Way::GpuOpByOp, Way::GpuGraphOps, Way::GpuOverlap});
   if (operation == Operation::Add || operation == Operation::Copy) all.push_back(Way::GpuOverlap);
   return all;
+}
+
+std::vector<int64_t> default_sizes(Operation operation) {
+  std::vector<int64_t> sizes;
+  const int from = operation == Operation::MatMul ? 4 : 10, to = operation == Operation::MatMul ? 12 : 26;
+  for (int p = from; p <= to; ++p) sizes.push_back(int64_t{1} << p);
+  return sizes;
 }
 
 }  // namespace ws::lab

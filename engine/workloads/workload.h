@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/lab/lab.h"
+#include "engine/workloads/lab_spec.h"
 
 namespace ws::lab {
 
@@ -47,11 +47,8 @@ int64_t host_memory_of(const LabSpec& spec, Way way, int64_t size);
 // A call that was cancelled returns early with a wrong result.
 std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
                                             const std::atomic<bool>& cancel);
-// Throws Failure when the machine cannot; defined where CUDA is built in.
-std::unique_ptr<Workload> make_cuda_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs);
-// Those that the sweep is held against and that are not known yet.
-void measure_cuda_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel);
-int64_t free_device_bytes();
-void release_cuda_memory();  // what workloads share; none may be left
+
+// Where a recorded first call, made by another process, is to write its trace.
+inline constexpr const char* kChildTrace = "WARPSCOPE_LAB_TRACE";
 
 }  // namespace ws::lab

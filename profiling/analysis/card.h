@@ -4,7 +4,7 @@
 #include <string>
 
 #include "profiling/analysis/occupancy.h"
-#include "profiling/run_file/run_file.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 

@@ -70,13 +70,13 @@ std::vector<MemoryAccount> memory_accounts(const Trace& trace, size_t moments) {
   std::vector<MemoryAccount> accounts;
   const auto& names = trace.memory_sources;
   for (size_t i = 0; i < names.size(); ++i)
-    if (!of_driver(names[i]))
+    if (!is_driver_source(names[i]))
       accounts.push_back(account_of(
           trace, names[i], [i](const MemoryEvent& event) { return event.source == i; }, moments));
   const auto by_driver = [&](const MemoryEvent& event) {
-    return event.source < names.size() && of_driver(names[event.source]);
+    return event.source < names.size() && is_driver_source(names[event.source]);
   };
-  if (std::ranges::any_of(names, of_driver))
+  if (std::ranges::any_of(names, is_driver_source))
     accounts.push_back(account_of(trace, MemoryAccount::kDriver, by_driver, moments));
   std::erase_if(accounts, [](const MemoryAccount& account) { return account.history.points.empty(); });
   return accounts;

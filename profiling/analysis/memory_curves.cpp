@@ -6,7 +6,6 @@
 namespace ws::prof {
 namespace {
 constexpr size_t kMostPoints = 1'000'000;
-bool is_driver(const std::string& source) { return source.starts_with("cuda"); }
 }  // namespace
 
 bool MemoryCurves::update(const Trace& trace, size_t most) {
@@ -14,13 +13,13 @@ bool MemoryCurves::update(const Trace& trace, size_t most) {
   if (trace.memory_count() < taken_) *this = MemoryCurves();  // another trace, or one that began again
   // What a step asks of its allocator is told by the allocator; the driver's own calls say it a second time, and hold
   // the data set and the weights too. They count only where nobody else speaks.
-  const bool own = std::ranges::any_of(trace.memory_sources, [](const auto& s) { return !is_driver(s); });
+  const bool own = std::ranges::any_of(trace.memory_sources, [](const auto& s) { return !is_driver_source(s); });
   if (own && !own_) *this = MemoryCurves(), own_ = true;
   const size_t fresh = std::min(events.size(), trace.memory_count() - taken_);
   const size_t first = events.size() - fresh, last = first + std::min(fresh, most);
   for (size_t i = first; i < last; ++i) {
     const uint8_t source = events[i].source;
-    const bool driver = source < trace.memory_sources.size() && is_driver(trace.memory_sources[source]);
+    const bool driver = source < trace.memory_sources.size() && is_driver_source(trace.memory_sources[source]);
     if (!own_ || !driver) take(events[i]);
   }
   taken_ = trace.memory_count() - (events.size() - last);
@@ -28,7 +27,7 @@ bool MemoryCurves::update(const Trace& trace, size_t most) {
 }
 
 void MemoryCurves::take(const MemoryEvent& event) {
-  using Kind = MemoryEventKind;
+  using Kind = MemoryAction;
   switch (event.kind) {
     case Kind::Reserve:
       held_ += event.bytes, pooled_ = true;

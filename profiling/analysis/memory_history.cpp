@@ -43,16 +43,16 @@ struct Builder {
 
   void add(const MemoryEvent& event) {
     switch (event.kind) {
-      case MemoryEventKind::Allocate:
+      case MemoryAction::Allocate:
         open(event, false);
         break;
-      case MemoryEventKind::Free:
+      case MemoryAction::Free:
         close(event, false);
         break;
-      case MemoryEventKind::Reserve:
+      case MemoryAction::Reserve:
         open(event, true);
         break;
-      case MemoryEventKind::Release:
+      case MemoryAction::Release:
         close(event, true);
         break;
     }

@@ -37,8 +37,6 @@ struct MemoryHistory {
 MemoryHistory memory_history(const Trace& trace, int source = -1);
 using MemoryFilter = std::function<bool(const MemoryEvent&)>;
 MemoryHistory memory_history(const Trace& trace, const MemoryFilter& belongs);
-// Whether a source of memory events is the driver, under whatever pool of the program.
-inline bool of_driver(std::string_view source) { return source.starts_with("cu"); }
 
 std::vector<SizeBin> size_histogram(const MemoryHistory& history);  // powers of two
 

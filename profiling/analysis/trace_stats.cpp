@@ -146,10 +146,10 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
   }
   if (stats.steps == 0) stats.steps = steps.size();
   // Where the driver's calls were recorded, what a pool hands out of its own memory is no allocation.
-  const bool driver = std::ranges::any_of(trace.memory_sources, of_driver);
+  const bool driver = std::ranges::any_of(trace.memory_sources, is_driver_source);
   for (const MemoryEvent& event : trace.memory()) {
-    if (event.kind != MemoryEventKind::Allocate) continue;
-    if (driver && !(event.source < trace.memory_sources.size() && of_driver(trace.memory_sources[event.source])))
+    if (event.kind != MemoryAction::Allocate) continue;
+    if (driver && !(event.source < trace.memory_sources.size() && is_driver_source(trace.memory_sources[event.source])))
       continue;
     ++stats.allocations;
     stats.allocated_bytes += event.bytes;

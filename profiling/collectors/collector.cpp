@@ -1,21 +1,87 @@
 #include "profiling/collectors/collector.h"
 
 #include <algorithm>
-#include <iterator>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "profiling/trace/span_walk.h"
 #include "profiling/base/clock.h"
-#include "profiling/collectors/collector_impl.h"
 #include "profiling/annotate/nvtx_ranges.h"
 #include "profiling/collectors/trace_levels.h"
 #include "profiling/base/failure.h"
+#include "profiling/collectors/gpu_tracer.h"
+#include "profiling/collectors/host_spans.h"
+#include "profiling/collectors/overhead_meter.h"
+#include "profiling/collectors/stamp_spans.h"
 
 namespace ws::prof {
 
 namespace {
 std::atomic<bool> g_running{false};  // of the process
 }
+
+struct Collector::Impl {
+  CollectorOptions options;
+  TraceContext context;
+  std::unique_ptr<HostSpans> host;
+  Listener* listened_before = nullptr;
+  GpuTracer* gpu = nullptr;
+  std::string gpu_refused;
+  std::unique_ptr<HardwareCounters> counters;  // guarded by mutex
+  bool sampling_over = false;                  // guarded by mutex: whoever starts them now comes too late
+  bool sampled = false;                        // by the counters
+  std::unique_ptr<OverheadMeter> meter;
+
+  std::thread thread, flush_thread, memory_thread;
+  mutable std::mutex mutex;  // guards what follows; held for moves only
+  std::condition_variable wake;
+  bool running = false, stop_asking = false, stopping = false;
+  std::deque<TraceBatch> ready;
+  std::vector<StampedLaunch> stamps;
+  CollectorStatus status;
+
+  std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
+  std::atomic<TraceLevel> level{TraceLevel::Off};
+  std::atomic<bool> window_open{false}, clock_shut{false}, paused{false};
+  std::atomic<bool> quiet{false};  // paused, or between windows
+  std::atomic<int> settle_steps{0};
+  std::atomic<int64_t> relevel_by{0};   // a level is to be applied at the next step, or by then; 0: none is
+  std::atomic<bool> gpu_worked{false};  // as far as batches tell
+  std::mutex step_mutex;
+  int64_t hooked_step = -1;
+  int64_t quiet_since = 0;
+  std::vector<std::pair<int64_t, int64_t>> pauses;
+  int64_t last_clock = 0;
+  std::vector<GpuTracer::MemoryReading> memory_readings;  // guarded by mutex
+  StampSpans inner{context};
+
+  void begin();
+  void signal(bool& flag);
+  void configure(bool between_steps);
+  void relevel(bool between_steps);
+  void apply_kinds(GpuKinds kinds, bool between_steps);
+  bool rests(bool window) const;
+  void prepare_counters();
+  void start_counters() noexcept;
+  void take_samples(bool last);
+  void on_step(int64_t step);
+  void set_quiet(bool nothing, int64_t now);
+  void follow_clock(int64_t since_begin);
+  bool sleep_until_cycle();  // whether it is the last
+  void loop();
+  void take_marks();
+  void cycle(bool last);
+  void housekeeping();
+  void flush_regularly();
+  void watch_memory();
+  void learn_device();
+  void draw_pauses(bool last);
+  void publish(bool last);
+};
 
 void Collector::Impl::signal(bool& flag) {
   {
@@ -102,7 +168,7 @@ bool Collector::Impl::rests(bool window) const {
 
 // Also called by the driver, which nothing may be thrown through.
 void Collector::Impl::start_counters() noexcept {
-  auto sampling = make_hardware_counters();
+  auto sampling = options.gpu.make_counters();
   std::string why;
   try {
     why = sampling->start(gpu->device_number(), options.counter_interval_ns);
@@ -147,7 +213,7 @@ void Collector::Impl::take_samples(bool last) {
 void Collector::Impl::begin() {
   context.origin = options.origin_ns ? options.origin_ns : steady_ns();
   host = std::make_unique<HostSpans>(context);
-  gpu = level == TraceLevel::Off ? nullptr : gpu_tracer();
+  gpu = level == TraceLevel::Off || !options.gpu.tracer ? nullptr : options.gpu.tracer();
   gpu_refused = gpu ? gpu->open(options.inside_driver_start) : "built without CUDA";
   if (!gpu_refused.empty()) gpu = nullptr;
   if (gpu) {
@@ -161,6 +227,30 @@ void Collector::Impl::begin() {
   Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // of a collection before
   std::lock_guard lock(switch_mutex);
   configure(false);
+}
+
+// A gap in the trace that we made ourselves says so.
+void Collector::Impl::draw_pauses(bool last) {
+  std::vector<std::pair<int64_t, int64_t>> done;
+  {
+    std::lock_guard lock(switch_mutex);
+    done.swap(pauses);
+    // A stretch between windows is long: what there is of it is said at once, so that its steps are not taken for idle.
+    // One that is still open at the end ends there.
+    if (quiet && (last || !paused)) {
+      const int64_t now = steady_ns();
+      done.emplace_back(std::exchange(quiet_since, now), now);
+    }
+  }
+  for (const auto& [begin_ns, end_ns] : done) {
+    Span span;
+    span.start = context.from_steady(begin_ns);
+    span.duration = static_cast<uint64_t>(end_ns - begin_ns);
+    span.kind = static_cast<uint64_t>(SpanKind::Overhead);
+    span.meaning = static_cast<uint64_t>(Meaning::Other);
+    span.name = context.batch.id(context.batch.name("untraced on purpose"));
+    context.batch.row(TrackKind::Overhead, kUntracedTrack, "CPU").spans.push_back(span);
+  }
 }
 
 Collector::Collector() : impl_(std::make_unique<Impl>()) {}
@@ -287,7 +377,12 @@ void Collector::Impl::cycle(bool last) {
   if (gpu) gpu->drain(last);
   take_samples(last);
   draw_pauses(last);
-  draw_stamps(last);
+  std::vector<StampedLaunch> launches;
+  {
+    const std::lock_guard lock(mutex);
+    launches.swap(stamps);
+  }
+  inner.draw(std::move(launches), last);
   publish(last);
   if (gpu && last) gpu->end();
 }

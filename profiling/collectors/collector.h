@@ -5,6 +5,7 @@
 #include <string>
 
 #include "profiling/collectors/clock_window.h"
+#include "profiling/collectors/gpu_tracer.h"
 #include "profiling/trace/trace_batch.h"
 #include "profiling/collectors/op_join.h"
 
@@ -19,6 +20,7 @@ enum class TraceLevel : uint8_t {
 };
 
 struct CollectorOptions {
+  GpuSource gpu;  // empty: the host alone
   TraceLevel level = TraceLevel::Kernels;
   // At level Graph: every kernel for `node_window` steps out of every `node_every`; 0: never. Between them graphs leave
   // one record a launch, and steps that launch kernel by kernel leave nothing.

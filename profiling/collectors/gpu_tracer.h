@@ -1,6 +1,7 @@
-// The GPU side of a collector; there is one in a process, or none when built without CUDA.
+// The GPU side of a collector, as interfaces: profiling/cupti has them.
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,10 +69,6 @@ class GpuTracer {
   virtual void detach() = 0;  // leaves the driver, so that the program runs as if nobody had traced
 };
 
-GpuTracer* gpu_tracer();  // nullptr when built without CUDA
-// The file of the CUPTI library that this process calls, which is to be told of NVTX ranges too; empty without CUDA.
-std::string gpu_tracer_library();
-
 // Hardware counters (SM active, tensor pipe, DRAM) of one card sampled while everything runs; one in a process.
 class HardwareCounters {
  public:
@@ -84,6 +81,13 @@ class HardwareCounters {
   virtual bool drain(TraceContext& context) = 0;                   // whether there were samples
   virtual std::string stop() = 0;                                  // empty, or what went wrong on the way
 };
-std::unique_ptr<HardwareCounters> make_hardware_counters();  // nullptr when built without CUDA
+
+// Where a collector gets its GPU side from; empty without CUDA.
+struct GpuSource {
+  GpuTracer* (*tracer)() = nullptr;  // the one of this process
+  std::unique_ptr<HardwareCounters> (*make_counters)() = nullptr;
+  // The file of the CUPTI library that this process calls, which is to be told of NVTX ranges too.
+  std::string library;
+};
 
 }  // namespace ws::prof

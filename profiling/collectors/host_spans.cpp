@@ -8,26 +8,26 @@ namespace {
 
 struct CallInfo {
   const char* name;
-  MemoryEventKind kind;
+  MemoryAction kind;
   bool on_device;
 };
 
 CallInfo info_of(AllocatorCall call) {
   switch (call) {
     case AllocatorCall::Allocate:
-      return {"cudaMalloc", MemoryEventKind::Allocate, true};
+      return {"cudaMalloc", MemoryAction::Allocate, true};
     case AllocatorCall::Free:
-      return {"cudaFree", MemoryEventKind::Free, true};
+      return {"cudaFree", MemoryAction::Free, true};
     case AllocatorCall::AllocateAsync:
-      return {"cudaMallocAsync", MemoryEventKind::Allocate, true};
+      return {"cudaMallocAsync", MemoryAction::Allocate, true};
     case AllocatorCall::FreeAsync:
-      return {"cudaFreeAsync", MemoryEventKind::Free, true};
+      return {"cudaFreeAsync", MemoryAction::Free, true};
     case AllocatorCall::AllocateHost:
-      return {"cudaMallocHost", MemoryEventKind::Allocate, false};
+      return {"cudaMallocHost", MemoryAction::Allocate, false};
     case AllocatorCall::FreeHost:
-      return {"cudaFreeHost", MemoryEventKind::Free, false};
+      return {"cudaFreeHost", MemoryAction::Free, false};
   }
-  return {"allocator call", MemoryEventKind::Allocate, false};
+  return {"allocator call", MemoryAction::Allocate, false};
 }
 
 StepAllocations counted(const HostEvent& event) {
@@ -126,7 +126,7 @@ void HostSpans::op(const MarkedThread& thread, const HostEvent& event) {
 // Counts are exact even where there is no room for another span.
 void HostSpans::allocation(const MarkedThread& thread, const HostEvent& event) {
   const CallInfo info = info_of(static_cast<AllocatorCall>(event.what));
-  const bool frees = info.kind == MemoryEventKind::Free;
+  const bool frees = info.kind == MemoryAction::Free;
   uint64_t bytes = event.b;
   if (!frees) {
     bytes_at_[event.a] = bytes;
@@ -180,11 +180,9 @@ void HostSpans::call(const MarkedThread& thread, const HostEvent& event) {
 }
 
 void HostSpans::memory(const HostEvent& event) {
-  constexpr MemoryEventKind kKinds[] = {MemoryEventKind::Allocate, MemoryEventKind::Free, MemoryEventKind::Reserve,
-                                        MemoryEventKind::Release};
   const auto* owner = reinterpret_cast<const char*>(static_cast<uintptr_t>(event.end));
   context_.batch.memory({context_.from_steady(event.start), event.a, event.b, event.step, event.op,
-                         kKinds[event.what & 3], context_.batch.memory_source(owner ? owner : "program")});
+                         static_cast<MemoryAction>(event.what & 3), context_.batch.memory_source(owner ? owner : "program")});
 }
 
 }  // namespace ws::prof

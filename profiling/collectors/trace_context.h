@@ -55,8 +55,4 @@ struct TraceContext {
   std::vector<BatchBuilder::Name*> names_;
 };
 
-// What a kernel of a program without marks most likely does, by its name.
-Meaning meaning_of_kernel(std::string_view name);
-std::string readable_kernel_name(const char* mangled);
-
 }  // namespace ws::prof

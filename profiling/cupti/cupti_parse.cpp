@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "profiling/trace/kernel_names.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {

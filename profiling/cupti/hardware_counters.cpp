@@ -1,3 +1,5 @@
+#include "profiling/cupti/hardware_counters.h"
+
 // Samples hardware counters by PM sampling: the GPU writes a sample each interval, a thread of ours decodes them.
 #include <cuda_runtime_api.h>
 #include <cupti.h>

@@ -347,8 +347,8 @@ class ChromeWriter {
   void memory() {
     int64_t allocated = 0, reserved = 0;
     for (const MemoryEvent& e : trace_.memory()) {
-      const bool block = e.kind == MemoryEventKind::Allocate || e.kind == MemoryEventKind::Free;
-      const bool more = e.kind == MemoryEventKind::Allocate || e.kind == MemoryEventKind::Reserve;
+      const bool block = e.kind == MemoryAction::Allocate || e.kind == MemoryAction::Free;
+      const bool more = e.kind == MemoryAction::Allocate || e.kind == MemoryAction::Reserve;
       const int64_t bytes = more ? static_cast<int64_t>(e.bytes) : -static_cast<int64_t>(e.bytes);
       (block ? allocated : reserved) += bytes;
       const std::string source = e.source < trace_.memory_sources.size() ? trace_.memory_sources[e.source] : "";

@@ -268,12 +268,12 @@ class ChromeReader final : public ChromeSink {
                        static_cast<uint64_t>(std::abs(bytes)),
                        0,
                        kNoOp,
-                       MemoryEventKind::Free,
+                       MemoryAction::Free,
                        0};
     if (reserve)
-      memory.kind = bytes < 0 ? MemoryEventKind::Release : MemoryEventKind::Reserve;
+      memory.kind = bytes < 0 ? MemoryAction::Release : MemoryAction::Reserve;
     else
-      memory.kind = bytes < 0 ? MemoryEventKind::Free : MemoryEventKind::Allocate;
+      memory.kind = bytes < 0 ? MemoryAction::Free : MemoryAction::Allocate;
     const std::string source = e.text("source");
     builder_.add_memory(memory, source.empty() ? "imported" : source);
     if (source.empty()) add_totals(e);

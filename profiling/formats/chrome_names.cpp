@@ -5,7 +5,7 @@
 
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
-#include "profiling/collectors/trace_context.h"
+#include "profiling/trace/kernel_names.h"
 
 namespace ws::prof {
 

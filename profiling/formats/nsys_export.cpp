@@ -237,9 +237,9 @@ class NsysWriter {
         "memoryOperationType, name) VALUES(?, ?, 0, 1, ?, 0, ?, 2, ?, ?)");
     const auto& sources = run_.trace.memory_sources;
     for (const MemoryEvent& e : run_.trace.memory()) {
-      if (e.kind != MemoryEventKind::Allocate && e.kind != MemoryEventKind::Free) continue;
+      if (e.kind != MemoryAction::Allocate && e.kind != MemoryAction::Free) continue;
       insert.run(e.time, global_pid_, static_cast<int64_t>(e.address), static_cast<int64_t>(e.bytes),
-                 e.kind == MemoryEventKind::Free ? 1 : 0,
+                 e.kind == MemoryAction::Free ? 1 : 0,
                  e.source < sources.size() ? sources[e.source] : std::string());
     }
   }

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "profiling/base/clock.h"
-#include "profiling/collectors/trace_context.h"
 #include "profiling/base/failure.h"
 #include "profiling/analysis/card.h"
 #include "profiling/formats/nsys_ours.h"
@@ -15,6 +14,7 @@
 #include "profiling/formats/nsys_threads.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/formats/trace_builder.h"
+#include "profiling/trace/kernel_names.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {
@@ -363,7 +363,7 @@ class NsysReader {
                         static_cast<uint64_t>(std::max<int64_t>(rows.integer(2), 0)),
                         0,
                         kNoOp,
-                        rows.integer(3) == 1 ? MemoryEventKind::Free : MemoryEventKind::Allocate,
+                        rows.integer(3) == 1 ? MemoryAction::Free : MemoryAction::Allocate,
                         0};
       builder_.add_memory(event, name.empty() || name.size() > 100 ? "cuda" : name);
     }

@@ -4,6 +4,7 @@
 
 #include "profiling/analysis/step_finder.h"
 #include "profiling/formats/convert.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::prof {
 

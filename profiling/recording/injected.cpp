@@ -6,12 +6,13 @@
 #include <string>
 
 #include "profiling/collectors/gpu_tracer.h"
+#include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/recording/program_writer.h"
 
 namespace {
 
-ws::prof::Recorder* g_recorder = nullptr;  // never destroyed: the program may end in any way
+ws::prof::ProgramWriter* g_recorder = nullptr;  // never destroyed: the program may end in any way
 pid_t g_owner = 0;
 
 // Only the process that made the recorder ends it: a forked child has none of its threads.
@@ -41,14 +42,14 @@ void begin() {
   options.nvtx_ranges = true;
   options.libraries_loaded = [] { std::atexit(finish_at_exit); };
   // A program can bring a CUPTI of its own, as PyTorch does: ranges told to another copy would not be heard.
-  if (const std::string cupti = ws::prof::gpu_tracer_library(); !cupti.empty())
-    setenv("NVTX_INJECTION64_PATH", cupti.c_str(), 1);
+  options.gpu = ws::prof::cupti_gpu_source();
+  if (!options.gpu.library.empty()) setenv("NVTX_INJECTION64_PATH", options.gpu.library.c_str(), 1);
   const std::string path = ws::prof::claim_file(wanted);
   if (path.empty()) return;
   g_owner = getpid();
   std::string name = environment(ws::prof::kRecordName, "recorded program");
   if (path != wanted) name += " · process " + std::to_string(g_owner);
-  g_recorder = new ws::prof::Recorder(path, name, options, environment(ws::prof::kRecordFollower, ""));
+  g_recorder = new ws::prof::ProgramWriter(path, name, options, environment(ws::prof::kRecordFollower, ""));
   std::atexit(finish_at_exit);
 }
 

@@ -11,9 +11,11 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
+#include "profiling/trace/batch_codec.h"
 
 namespace ws::prof {
 
@@ -116,8 +118,18 @@ void LiveSender::pump(int most_ms) {
 }
 
 LiveFollower::LiveFollower() {
+  try {
+    listen_here();
+    thread_ = std::thread([this] { loop(); });
+  } catch (...) {
+    close_all();
+    throw;
+  }
+}
+
+void LiveFollower::listen_here() {
   std::string name = (std::filesystem::temp_directory_path() / "warpscope-XXXXXX").string();
-  if (!mkdtemp(name.data())) throw Failure("Cannot follow: no folder could be made for the socket.");
+  if (!mkdtemp(name.data())) throw Failure("Cannot follow: no folder could be made for the socket in " + name + ".");
   folder_ = name;  // only this user may enter it
   address_ = folder_ + "/live";
   const sockaddr_un here = address_of(address_);
@@ -126,17 +138,20 @@ LiveFollower::LiveFollower() {
       listen(listening_, 16) != 0 || pipe2(stop_pipe_, O_CLOEXEC) != 0) {
     throw Failure("Cannot follow: no local socket could be made in " + folder_ + ".");
   }
-  thread_ = std::thread([this] { loop(); });
 }
 
 LiveFollower::~LiveFollower() {
-  close(stop_pipe_[1]);  // wakes the thread
+  close(std::exchange(stop_pipe_[1], -1));  // wakes the thread
   thread_.join();
+  close_all();
+}
+
+void LiveFollower::close_all() {
   for (const Program& program : programs_) close(program.socket);
-  close(stop_pipe_[0]);
-  close(listening_);
+  for (const int end : {stop_pipe_[0], stop_pipe_[1], listening_})
+    if (end >= 0) close(end);
   std::error_code none;
-  std::filesystem::remove_all(folder_, none);
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, none);
 }
 
 TraceBatch LiveFollower::take() {

@@ -13,10 +13,6 @@
 
 namespace ws::prof {
 
-// A batch as bytes and back. decode_batch throws Failure where the bytes are not those of a batch.
-std::string encode_batch(const TraceBatch& batch);
-TraceBatch decode_batch(std::string_view bytes);
-
 // In the recorded program. Never keeps it waiting: what a slow follower has no room for is in the file only.
 class LiveSender {
  public:
@@ -67,6 +63,8 @@ class LiveFollower {
     int64_t shift = 0;  // from its origin to that of the first program
     std::string bytes;
   };
+  void listen_here();
+  void close_all();
   void loop();
   void accept_one();
   bool read(Program& program);  // false: it is gone

@@ -10,7 +10,7 @@
 
 namespace ws::prof {
 
-Recorder::Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
+ProgramWriter::ProgramWriter(const std::string& path, const std::string& name, const CollectorOptions& options,
                    const std::string& follower, std::function<TraceBatch()> source)
     : path_(path), source_(source ? std::move(source) : [this] { return collector_.take(); }) {
   summary_.name = name;
@@ -25,9 +25,9 @@ Recorder::Recorder(const std::string& path, const std::string& name, const Colle
   thread_ = std::thread([this] { loop(); });
 }
 
-Recorder::~Recorder() { finish(); }
+ProgramWriter::~ProgramWriter() { finish(); }
 
-void Recorder::loop() {
+void ProgramWriter::loop() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     attempt([this] {
@@ -40,7 +40,7 @@ void Recorder::loop() {
 
 // The thread is one of a program that knows nothing of us: a full disk, say, must not end it. What the collector
 // gathers from then on is thrown away, so that it takes no memory.
-void Recorder::attempt(const std::function<void()>& work) {
+void ProgramWriter::attempt(const std::function<void()>& work) {
   try {
     if (trouble_.empty()) work();
   } catch (const std::exception& failure) {
@@ -50,7 +50,7 @@ void Recorder::attempt(const std::function<void()>& work) {
   }
 }
 
-bool Recorder::name_machine() {
+bool ProgramWriter::name_machine() {
   if (!summary_.device.empty()) return false;
   const CollectorStatus status = collector_.status();
   if (status.device.empty()) return false;
@@ -60,7 +60,7 @@ bool Recorder::name_machine() {
   return true;
 }
 
-void Recorder::take_all() {
+void ProgramWriter::take_all() {
   for (TraceBatch batch = source_(); !batch.empty(); batch = source_()) {
     look_for_steps(batch);
     keep(std::move(batch));
@@ -68,23 +68,23 @@ void Recorder::take_all() {
   }
 }
 
-void Recorder::keep(TraceBatch&& batch) {
+void ProgramWriter::keep(TraceBatch&& batch) {
   if (follower_) follower_->send(batch);
   writer_->add(std::move(batch));
 }
 
-void Recorder::look_for_steps(const TraceBatch& batch) {
+void ProgramWriter::look_for_steps(const TraceBatch& batch) {
   for (const StepAllocations& calls : batch.allocations) steps_.take(calls);
   for (const BatchTrack& track : batch.tracks)
     steps_.take(track.kind, track.group + " " + track.name, track.spans, batch.names);
 }
 
-void Recorder::give_up(const std::string& why) {
+void ProgramWriter::give_up(const std::string& why) {
   if (trouble_.empty()) std::fprintf(stderr, "warpscope: nothing more is recorded: %s\n", why.c_str());
   trouble_ = why;
 }
 
-void Recorder::write_steps() {
+void ProgramWriter::write_steps() {
   const FoundSteps found = steps_.find();
   if (found.steps.empty()) return;
   BatchBuilder builder;
@@ -96,7 +96,7 @@ void Recorder::write_steps() {
   summary_.extra["steps_from"] = found.from();
 }
 
-void Recorder::finish() {
+void ProgramWriter::finish() {
   if (stopping_.exchange(true)) return;
   if (thread_.joinable()) thread_.join();
   collector_.stop();
@@ -108,7 +108,7 @@ void Recorder::finish() {
   end_file();
 }
 
-void Recorder::end_file() {
+void ProgramWriter::end_file() {
   name_machine();
   const CollectorStatus status = collector_.status();
   summary_.extra["traced"] = status.sentence;

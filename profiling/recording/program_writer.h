@@ -13,13 +13,13 @@
 
 namespace ws::prof {
 
-class Recorder {
+class ProgramWriter {
  public:
   // `follower`: address of who follows it live; empty: nobody. `source`: where batches come from, until one is empty;
   // without it the collector.
-  Recorder(const std::string& path, const std::string& name, const CollectorOptions& options,
+  ProgramWriter(const std::string& path, const std::string& name, const CollectorOptions& options,
            const std::string& follower = "", std::function<TraceBatch()> source = {});
-  ~Recorder();
+  ~ProgramWriter();
   // Last records, steps, one file; the second call does nothing. A file that could not be written any more was told of
   // on the standard error output when that began.
   void finish();

@@ -18,6 +18,7 @@
 
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/base/failure.h"
+#include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/finish_recording.h"
 #include "profiling/run_file/run_file.h"
 
@@ -76,7 +77,7 @@ std::map<std::string, std::string> settings(const std::string& library, const st
   std::map<std::string, std::string> all{
       {"CUDA_INJECTION64_PATH", library}, {kRecordFile, out}, {kRecordLevel, to_string(level)}, {kRecordName, name}};
   // Ours, for ranges before the program uses the GPU; the library we load into it names the one that it finds there.
-  if (const std::string cupti = gpu_tracer_library(); !cupti.empty()) all["NVTX_INJECTION64_PATH"] = cupti;
+  if (const std::string cupti = cupti_gpu_source().library; !cupti.empty()) all["NVTX_INJECTION64_PATH"] = cupti;
   return all;
 }
 
@@ -243,7 +244,7 @@ void check_window(const RecordOptions& options) {
   clock_window(options.window);
 }
 
-struct FollowedRun::Impl {
+struct RecordedProgram::Impl {
   explicit Impl(const std::string& out) : path(out), before(further_files(out)), earlier(out) {}
   std::vector<std::string> files() const {
     std::vector<std::string> all{path};
@@ -261,7 +262,7 @@ struct FollowedRun::Impl {
   std::future<void> ending;  // of the file; the program is gone by then
 };
 
-FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::string& out_path,
+RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const std::string& out_path,
                          const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
   check_window(options);  // here, where somebody reads what it throws
@@ -277,7 +278,7 @@ FollowedRun::FollowedRun(const std::vector<std::string>& command, const std::str
   impl_->child = start(command, environment);
 }
 
-FollowedRun::~FollowedRun() {
+RecordedProgram::~RecordedProgram() {
   if (!impl_ || impl_->status) return;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     if (impl_->ending.valid()) return;  // gone: its number may be another's, and the future waits for the file
@@ -286,17 +287,17 @@ FollowedRun::~FollowedRun() {
   }
 }
 
-TraceBatch FollowedRun::take() { return impl_->follower.take(); }
-FollowStatus FollowedRun::status() const { return impl_->follower.status(); }
-const std::string& FollowedRun::path() const { return impl_->path; }
-bool FollowedRun::recorded() const { return fs::exists(impl_->path); }
-std::vector<std::string> FollowedRun::paths() const { return impl_->files(); }
+TraceBatch RecordedProgram::take() { return impl_->follower.take(); }
+FollowStatus RecordedProgram::status() const { return impl_->follower.status(); }
+const std::string& RecordedProgram::path() const { return impl_->path; }
+bool RecordedProgram::recorded() const { return fs::exists(impl_->path); }
+std::vector<std::string> RecordedProgram::paths() const { return impl_->files(); }
 
-void FollowedRun::interrupt() {
+void RecordedProgram::interrupt() {
   if (!impl_->status && !impl_->ending.valid()) kill(impl_->child, SIGINT);
 }
 
-std::optional<int> FollowedRun::wait(int most_ms) {
+std::optional<int> RecordedProgram::wait(int most_ms) {
   constexpr int kSliceMs = 5;
   for (int waited = 0; !impl_->status; waited += kSliceMs) {
     if (impl_->ending.valid()) {
@@ -325,7 +326,7 @@ std::optional<int> FollowedRun::wait(int most_ms) {
 }
 
 int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options) {
-  FollowedRun run(command, out_path, options);
+  RecordedProgram run(command, out_path, options);
   const IgnoreInterrupt ignore;
   std::optional<int> status;
   while (!(status = run.wait(100))) {

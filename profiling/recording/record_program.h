@@ -39,11 +39,11 @@ class IgnoreInterrupt {
 };
 
 // The same, watched while it runs: what take() gives belongs into a Trace, and the run file has all of it.
-class FollowedRun {
+class RecordedProgram {
  public:
   // Starts the program. Throws Failure when that cannot be.
-  FollowedRun(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
-  ~FollowedRun();  // a program that still runs is interrupted, and killed when it does not end within seconds
+  RecordedProgram(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
+  ~RecordedProgram();  // a program that still runs is interrupted, and killed when it does not end within seconds
 
   TraceBatch take();  // what came since; empty when nothing is new
   FollowStatus status() const;

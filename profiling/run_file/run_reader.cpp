@@ -1,6 +1,13 @@
+#include <algorithm>
+#include <deque>
 #include <filesystem>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
 
-#include "profiling/run_file/run_reader_impl.h"
+#include "profiling/base/failure.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/span_codec.h"
 
 namespace ws::prof {
@@ -19,7 +26,93 @@ int64_t log_bytes(const std::string& path) {
   return none ? 0 : static_cast<int64_t>(bytes);
 }
 
+constexpr size_t kMostBlocks = 20'000'000;
+constexpr int64_t kMostSpansPerBlock = 1 << 16;
+constexpr TimeNs kFarthest = TimeNs{1} << 61;  // 73 years either way: sums and differences cannot overflow
+
+bool possible(TimeNs time) { return time > -kFarthest && time < kFarthest; }
+
 }  // namespace
+
+struct RunFileReader::Impl {
+  explicit Impl(const std::string& path) : db(open_run(path)) {}
+
+  void add_problem(std::string text) {
+    for (auto& [known, times] : problems) {
+      if (known == text) return void(++times);
+    }
+    if (problems.size() < 100) problems.emplace_back(std::move(text), 1);
+  }
+
+  // Runs a part of the reading; when the file is damaged there, says so and goes on with the rest.
+  template <class Part>
+  void guard(const char* what, Part part) {
+    try {
+      part();
+    } catch (const Failure& failure) {
+      add_problem(std::string(what) + ": " + failure.what());
+    }
+  }
+
+  // Rows in order of id; when a damaged page stops us, the rows behind it are read from the other end.
+  template <class Row>
+  void each_row(const char* what, const std::string& table, const std::string& columns, Row row) {
+    int64_t highest = std::numeric_limits<int64_t>::min();
+    bool whole = false;
+    guard(what, [&] {
+      Statement query = db.prepare("SELECT id, " + columns + " FROM " + table + " ORDER BY id");
+      for (; query.step(); row(query)) highest = query.integer(0);
+      whole = true;
+    });
+    if (whole) return;
+    guard(what, [&] {
+      Statement query = db.prepare("SELECT id, " + columns + " FROM " + table + " ORDER BY id DESC");
+      while (query.step() && query.integer(0) > highest) row(query);
+    });
+  }
+
+  void read_header(const std::string& path);
+  void read_tracks();
+  void read_names();
+  std::unordered_map<int64_t, std::vector<StoredBlock>> read_index();
+  void read_sums(const std::string& bytes, SpanBlock& block);
+  void add_stubs(Trace& trace);
+  void add_points(Trace& trace);
+  const StoredTrack* find(const Track& track) const;
+
+  // Name and detail numbers of the file become those of the trace.
+  struct Renumbering {
+    std::vector<NameId> names;
+    std::vector<DetailId> details;
+  };
+  Renumbering renumber(Trace& trace) const;
+  static void put_in_order(std::vector<StoredRow>& list);
+  void read_new_rows();
+  int64_t key_of(int64_t stored_track, const SpanBlock& block);
+  const std::vector<Span>& decoded(int64_t key);
+  void renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to) const;
+  std::vector<Span> gathered(const Track& track, size_t index, int64_t stored_track);
+  bool read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track, const Renumbering& to);
+  size_t fill(Trace& trace, TimeNs begin, TimeNs end, size_t most);
+  static size_t first_block(const Track& track, TimeNs begin);
+
+  Database db;
+  int64_t file_bytes = 0;
+  MetaMap meta;
+  RunSummary summary;
+  Losses losses;
+  std::vector<std::pair<std::string, int>> problems;  // and how often
+  std::vector<std::string> names;
+  std::vector<Detail> details;
+  std::vector<OpInfo> ops{{}};
+  std::vector<StoredTrack> tracks;
+  std::unordered_map<int64_t, std::vector<StoredRow>> rows;     // by track
+  std::deque<std::pair<int64_t, std::vector<Span>>> just_read;  // the newest few, by key and in the file's numbers
+  Renumbering outline_to;                                       // of what outline() gave
+  bool looked_again = false;
+  int64_t summed = 0;                      // over all blocks of the trace
+  std::unordered_set<int64_t> unreadable;  // damaged blocks are tried once
+};
 
 void RunFileReader::Impl::read_header(const std::string& path) {
   guard("The file's version", [&] {
@@ -166,6 +259,302 @@ std::vector<StepAllocations> RunFileReader::allocations() {
     });
   });
   return all;
+}
+
+// The trace: blocks known by their sums, and their spans when they are asked for.
+std::unordered_map<int64_t, std::vector<StoredBlock>> RunFileReader::Impl::read_index() {
+  std::unordered_map<int64_t, std::vector<StoredBlock>> index;
+  size_t blocks = 0;
+  each_row("The list of span blocks", "blocks", "track, first, last, count, sums", [&](Statement& row) {
+    if (row.integer(4) <= 0 || row.integer(4) > kMostSpansPerBlock || ++blocks > kMostBlocks) return;
+    index[row.integer(1)].push_back({row.integer(0), row.integer(2), row.integer(3),
+                                     static_cast<uint32_t>(row.integer(4)), std::string(row.blob(5))});
+  });
+  rows.clear();
+  for (auto& [track, list] : index) {
+    std::ranges::stable_sort(list, {}, &StoredBlock::first);
+    for (const StoredBlock& block : list) rows[track].push_back({block.first, block.last, block.count, block.key});
+    put_in_order(rows[track]);
+  }
+  return index;
+}
+
+// The list of blocks has no checksum of its own: sums that cannot be are taken as 0.
+void RunFileReader::Impl::read_sums(const std::string& bytes, SpanBlock& block) {
+  SpanBlock read;
+  unpack_sums(bytes, read);
+  int64_t sum = 0;
+  for (const int64_t time : read.total) {
+    if (time < 0 || time > int64_t{block.count} << 40) throw Failure("Its sums are damaged.");
+    sum += time;
+  }
+  if (summed + sum >= kFarthest) throw Failure("Its sums are damaged.");
+  summed += sum;
+  block.total = read.total;
+  block.head = read.head;
+}
+
+void RunFileReader::Impl::add_stubs(Trace& trace) {
+  auto index = read_index();
+  for (const StoredTrack& track : tracks) {
+    const TrackId id = trace.track(track.kind, track.name, track.group, track.depth);
+    for (const StoredBlock& stored : index[track.id]) {
+      if (!possible(stored.first) || !possible(stored.last)) {
+        add_problem("A span block: Its times are damaged.");
+        continue;
+      }
+      SpanBlock block;
+      block.first = stored.first;
+      block.last = std::max(stored.first, stored.last);
+      block.count = stored.count;
+      guard("A span block", [&] { read_sums(stored.sums, block); });
+      block.head.start = stored.first;
+      if (static_cast<size_t>(block.head.name) >= trace.name_count()) block.head.name = trace.intern("");
+      if (static_cast<size_t>(block.head.detail) >= trace.detail_count()) block.head.detail = DetailId{0};
+      if (block.head.op >= trace.ops.size()) block.head.op = kNoOp;
+      trace.add_stub(id, std::move(block));
+    }
+  }
+}
+
+void RunFileReader::Impl::add_points(Trace& trace) {
+  std::unordered_map<int64_t, TrackId> counters;
+  each_row("The counters", "counters", "name, unit",
+           [&](Statement& row) { counters[row.integer(0)] = trace.counter(row.text(1), row.text(2)); });
+  each_row("A counter's values", "counter_data", "counter, count, data", [&](Statement& row) {
+    const auto at = counters.find(row.integer(1));
+    if (at == counters.end()) return;
+    guard("A counter's values", [&] {
+      for (const CounterPoint& point : decode_points(row.blob(3), static_cast<size_t>(row.integer(2)))) {
+        if (possible(point.time)) trace.append_counter(at->second, point);
+      }
+    });
+  });
+  each_row("The names of allocators", "memory_sources", "value", [&](Statement& row) {
+    if (row.integer(0) < 0 || row.integer(0) > 255) return;
+    trace.memory_sources.resize(std::max(trace.memory_sources.size(), static_cast<size_t>(row.integer(0)) + 1));
+    trace.memory_sources[static_cast<size_t>(row.integer(0))] = row.text(1);
+  });
+  each_row("The memory events", "memory_data", "count, data", [&](Statement& row) {
+    guard("The memory events", [&] {
+      for (MemoryEvent event : decode_memory(row.blob(2), static_cast<size_t>(row.integer(1)))) {
+        if (event.source >= trace.memory_sources.size()) trace.memory_sources.resize(event.source + 1u, "unknown");
+        if (event.op >= trace.ops.size()) event.op = kNoOp;
+        if (possible(event.time)) trace.append_memory(event);
+      }
+    });
+  });
+}
+
+const StoredTrack* RunFileReader::Impl::find(const Track& track) const {
+  for (const StoredTrack& stored : tracks) {
+    if (stored.kind == track.kind && stored.depth == track.depth && stored.name == track.name &&
+        stored.group == track.group)
+      return &stored;
+  }
+  return nullptr;
+}
+
+RunFileReader::Impl::Renumbering RunFileReader::Impl::renumber(Trace& trace) const {
+  Renumbering to;
+  for (const std::string& name : names) to.names.push_back(trace.intern(name));
+  for (const Detail& detail : details) to.details.push_back(trace.intern(detail));
+  return to;
+}
+
+void RunFileReader::Impl::put_in_order(std::vector<StoredRow>& list) {
+  std::ranges::stable_sort(list, {}, &StoredRow::first);
+  TimeNs reach = std::numeric_limits<TimeNs>::min();
+  for (StoredRow& row : list) row.reach = reach = std::max(reach, row.last);
+}
+
+// A file that is being written has grown since we looked; the newest block of a track is written again and again.
+void RunFileReader::Impl::read_new_rows() {
+  constexpr int64_t kTrackBits = 40;
+  for (const StoredTrack& track : tracks) {
+    auto& list = rows[track.id];
+    int64_t from = track.id << kTrackBits;
+    for (const StoredRow& row : list) from = std::max(from, row.key);
+    std::erase_if(list, [from](const StoredRow& row) { return row.key == from; });
+    guard("The list of span blocks", [&] {
+      Statement query = db.prepare("SELECT id, first, last, count FROM blocks WHERE id >= ? AND id < ? AND track = ?");
+      query.bind_all(from, (track.id + 1) << kTrackBits, track.id);
+      while (query.step())
+        if (query.integer(3) > 0 && query.integer(3) <= kMostSpansPerBlock)
+          list.push_back(
+              {query.integer(1), query.integer(2), static_cast<uint32_t>(query.integer(3)), query.integer(0)});
+    });
+    put_in_order(list);
+  }
+  just_read.clear();
+}
+
+// Which row holds the block; -1: none.
+int64_t RunFileReader::Impl::key_of(int64_t stored_track, const SpanBlock& block) {
+  const auto find_key = [&] {
+    const auto at = std::ranges::equal_range(rows[stored_track], block.first, {}, &StoredRow::first);
+    const auto row = std::ranges::find_if(
+        at, [&](const StoredRow& r) { return r.count == block.count && std::max(r.first, r.last) == block.last; });
+    return row == at.end() ? int64_t{-1} : row->key;
+  };
+  const int64_t key = find_key();
+  if (key >= 0 || looked_again) return key;
+  looked_again = true;
+  read_new_rows();
+  return find_key();
+}
+
+// The newest block of a file that is being written may hold more than when it was listed.
+const std::vector<Span>& RunFileReader::Impl::decoded(int64_t key) {
+  constexpr size_t kFew = 4;
+  for (const auto& [known, spans] : just_read)
+    if (known == key) return spans;
+  Statement query = db.prepare("SELECT data, count FROM block_data JOIN blocks USING(id) WHERE id = ?");
+  query.bind_all(key);
+  if (!query.step()) throw Failure("Its data is missing.");
+  const int64_t count = query.integer(1);
+  if (count <= 0 || count > kMostSpansPerBlock) throw Failure("Its number of spans is damaged.");
+  std::vector<Span> spans = decode_spans(query.blob(0), static_cast<size_t>(count));
+  if (!std::ranges::all_of(spans, [](const Span& span) { return possible(span.start); }))
+    throw Failure("Its times are damaged.");
+  if (just_read.size() == kFew) just_read.pop_front();
+  return just_read.emplace_back(key, std::move(spans)).second;
+}
+
+void RunFileReader::Impl::renumber(Trace& trace, std::vector<Span>& spans, const Renumbering& to) const {
+  for (Span& span : spans) {
+    const auto name = static_cast<size_t>(span.name), detail = static_cast<size_t>(span.detail);
+    span.name = name < to.names.size() ? to.names[name] : trace.intern("");
+    span.detail = detail < to.details.size() ? to.details[detail] : DetailId{0};
+    if (span.op >= trace.ops.size()) span.op = kNoOp;
+  }
+}
+
+namespace {
+
+// How many spans that start then are in the blocks before, as far as those are in memory.
+size_t starting_at(const Track& track, size_t index, TimeNs time) {
+  size_t count = 0;
+  for (size_t i = index; i-- > 0;) {
+    const auto& spans = track.blocks[i].spans;
+    const auto same = std::ranges::equal_range(spans, time, {}, &Span::start);
+    count += same.size();
+    if (spans.empty() || same.size() < spans.size()) break;
+  }
+  return count;
+}
+
+}  // namespace
+
+// A span that came late stands in its place in a live trace, and in the block that was open then in the file: the
+// blocks of both begin elsewhere from there on. The spans of a live block are those that start in its time; of several
+// that start at its very beginning or end, some may be its neighbours'.
+std::vector<Span> RunFileReader::Impl::gathered(const Track& track, size_t index, int64_t stored_track) {
+  constexpr size_t kMostRows = 256;
+  const SpanBlock& block = track.blocks[index];
+  const TimeNs begin = block.first, end = index + 1 < track.blocks.size() ? track.blocks[index + 1].first : kAlways;
+  const auto& list = rows[stored_track];
+  std::vector<StoredRow> about;
+  for (auto row = std::ranges::upper_bound(list, end, {}, &StoredRow::first);
+       row != list.begin() && std::prev(row)->reach >= begin && about.size() < kMostRows; --row)
+    if (std::prev(row)->last >= begin) about.push_back(*std::prev(row));
+  std::ranges::sort(about, {}, &StoredRow::key);  // as they came: the order of several at one moment
+  std::vector<Span> spans;
+  for (const StoredRow& row : about)
+    std::ranges::copy_if(decoded(row.key), std::back_inserter(spans),
+                         [&](const Span& s) { return s.start >= begin && s.start <= end; });
+  std::ranges::stable_sort(spans, {}, &Span::start);
+  const auto at_begin = static_cast<size_t>(std::ranges::count(spans, begin, &Span::start));
+  const auto at_end = begin == end ? 0 : static_cast<size_t>(std::ranges::count(spans, end, &Span::start));
+  const size_t inside = spans.size() - at_begin - at_end;
+  if (block.count <= inside || block.count > spans.size()) return {};
+  const size_t own = at_begin - std::min(at_begin, starting_at(track, index, begin));
+  const size_t from_begin = std::min<size_t>(own, block.count - inside);
+  if (from_begin == 0 || at_begin - from_begin + block.count > spans.size()) return {};
+  const auto first = spans.begin() + static_cast<std::ptrdiff_t>(at_begin - from_begin);
+  return {first, first + block.count};
+}
+
+// False: there is nothing to read.
+bool RunFileReader::Impl::read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track,
+                                     const Renumbering& to) {
+  const Track& track = trace.tracks()[static_cast<size_t>(id)];
+  const SpanBlock& block = track.blocks[index];
+  const int64_t key = key_of(stored_track, block);
+  if (key >= 0 && !unreadable.insert(key).second) return false;
+  std::vector<Span> spans = key >= 0 ? decoded(key) : gathered(track, index, stored_track);
+  if (spans.empty() && key < 0) return false;
+  renumber(trace, spans, to);
+  if (!trace.fill(id, index, std::move(spans))) throw Failure("It does not match its entry in the list.");
+  unreadable.erase(key);
+  return true;
+}
+
+size_t RunFileReader::Impl::fill(Trace& trace, TimeNs begin, TimeNs end, size_t most) {
+  read_names();  // a live file may know more by now
+  read_tracks();
+  const Renumbering to = renumber(trace);
+  looked_again = false;
+  size_t filled = 0, tried = 0;
+  for (size_t t = 0; t < trace.tracks().size(); ++t) {
+    const Track& track = trace.tracks()[t];
+    const StoredTrack* stored = find(track);
+    if (!stored) continue;
+    for (size_t i = first_block(track, begin);
+         i < track.blocks.size() && track.blocks[i].first < end && filled < most && tried / 4 < most; ++i) {
+      if (track.blocks[i].resident()) continue;
+      ++tried;
+      guard("A span block", [&] { filled += read_block(trace, static_cast<TrackId>(t), i, stored->id, to); });
+    }
+  }
+  return filled;
+}
+
+size_t RunFileReader::Impl::first_block(const Track& track, TimeNs begin) {
+  const auto at = std::partition_point(track.blocks.begin(), track.blocks.end(),
+                                       [&](const SpanBlock& b) { return b.reach <= begin; });
+  return static_cast<size_t>(at - track.blocks.begin());
+}
+
+Trace RunFileReader::outline() {
+  Trace trace;
+  impl_->summed = 0;
+  impl_->read_names();
+  impl_->read_tracks();
+  impl_->outline_to = impl_->renumber(trace);
+  trace.ops = impl_->ops;
+  trace.losses = impl_->losses;
+  impl_->add_stubs(trace);
+  trace.backed = true;
+  return trace;
+}
+
+Trace RunFileReader::trace() {
+  Trace trace = outline();
+  impl_->add_points(trace);
+  return trace;
+}
+
+std::vector<Span> RunFileReader::spans(Trace& trace, TrackId id, size_t index) {
+  const Track& track = trace.tracks()[static_cast<size_t>(id)];
+  const SpanBlock& block = track.blocks[index];
+  if (!block.spans.empty()) return block.spans;
+  const StoredTrack* stored = impl_->find(track);
+  impl_->looked_again = true;  // the list is that of outline()
+  const int64_t key = stored ? impl_->key_of(stored->id, block) : -1;
+  if (key < 0) throw Failure("A span block: It is not in the file.");
+  std::vector<Span> spans = impl_->decoded(key);
+  impl_->renumber(trace, spans, impl_->outline_to);
+  return spans;
+}
+
+size_t RunFileReader::fill(Trace& trace, TimeNs begin, TimeNs end, size_t most_blocks) {
+  return impl_->fill(trace, begin, end, most_blocks);
+}
+
+size_t RunFileReader::fill(Trace& trace) {
+  return impl_->fill(trace, std::numeric_limits<TimeNs>::min(), std::numeric_limits<TimeNs>::max(),
+                     std::numeric_limits<size_t>::max());
 }
 
 }  // namespace ws::prof

@@ -50,12 +50,6 @@ void each_field(Summary& s, Text text, Number number) {
 
 }  // namespace
 
-double steps_per_epoch(const std::vector<Evaluation>& evaluations) {
-  for (auto e = evaluations.rbegin(); e != evaluations.rend(); ++e)
-    if (e->epoch > 0) return static_cast<double>(e->step) / e->epoch;
-  return 0;
-}
-
 MetaMap to_meta(const RunSummary& summary) {
   MetaMap meta = summary.extra;
   each_field(

@@ -239,7 +239,7 @@ std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count) {
     event.bytes = in.number();
     event.op = static_cast<OpTag>(in.number());
     const uint64_t rest = in.number();
-    event.kind = static_cast<MemoryEventKind>(rest & 3);
+    event.kind = static_cast<MemoryAction>(rest & 3);
     event.source = static_cast<uint8_t>(rest >> 2);
     event.step = static_cast<uint32_t>(step.take(in.difference()));
   }

@@ -1,3 +1,5 @@
+#include "profiling/trace/kernel_names.h"
+
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -5,8 +7,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <utility>
-
-#include "profiling/collectors/trace_context.h"
 
 namespace ws::prof {
 

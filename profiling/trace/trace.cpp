@@ -213,9 +213,9 @@ void Trace::evict_memory(size_t budget) {
   const auto old_end = memory_.end() - static_cast<std::ptrdiff_t>(budget / 2 / sizeof(MemoryEvent));
   std::map<std::pair<bool, uint64_t>, MemoryEvent> live;
   for (auto event = memory_.begin(); event != old_end; ++event) {
-    const bool segment = event->kind == MemoryEventKind::Reserve || event->kind == MemoryEventKind::Release;
+    const bool segment = event->kind == MemoryAction::Reserve || event->kind == MemoryAction::Release;
     const std::pair key(segment, event->address);
-    if (event->kind == MemoryEventKind::Allocate || event->kind == MemoryEventKind::Reserve)
+    if (event->kind == MemoryAction::Allocate || event->kind == MemoryAction::Reserve)
       live.insert_or_assign(key, *event);
     else
       live.erase(key);

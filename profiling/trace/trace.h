@@ -116,14 +116,16 @@ struct CounterTrack {
   std::deque<CounterPoint> points;  // a step: the value holds until the next point
 };
 
-enum class MemoryEventKind : uint8_t { Allocate, Free, Reserve, Release };
+// True if a memory source is CUDA itself ("cudaMalloc", "cuMemAlloc") and not an allocator above it ("caching").
+inline bool is_driver_source(std::string_view source) { return source.starts_with("cu"); }
+
 struct MemoryEvent {
   TimeNs time;
   uint64_t address;
   uint64_t bytes;
   uint32_t step;  // step + 1; 0: unknown
   OpTag op;
-  MemoryEventKind kind;
+  MemoryAction kind;
   uint8_t source;  // index into Trace::memory_sources: "cudaMalloc", "arena", ...
 };
 

@@ -279,7 +279,7 @@ void CompareTabTest::memoryIsDrawnOnOneScale() {
   QCOMPARE(view->mostBytes(), 0.0);
   const double without = view->contentHeight();
   const auto hand_out = [](Run& run, prof::TimeNs time, uint64_t address, uint64_t bytes) {
-    run.trace.append_memory({time, address, bytes, 1, 0, prof::MemoryEventKind::Allocate, 0});
+    run.trace.append_memory({time, address, bytes, 1, 0, prof::MemoryAction::Allocate, 0});
   };
   for (Run* run : {a.get(), b.get()}) {
     run->trace.memory_sources = {"arena"};
@@ -357,7 +357,7 @@ void CompareTabTest::eightRunsOfAMillionSpansStayQuick() {
     trace.memory_sources = {"direct"};
     for (uint64_t k = 0; k < 300'000; ++k)
       trace.append_memory({static_cast<prof::TimeNs>(k * 1000), k / 2 % 40, 512, 1, 0,
-                           k % 2 ? prof::MemoryEventKind::Free : prof::MemoryEventKind::Allocate, 0});
+                           k % 2 ? prof::MemoryAction::Free : prof::MemoryAction::Allocate, 0});
     ticked.push_back(runs.back().get());
   }
   const auto now = [] { return 1000.0 * double(std::clock()) / CLOCKS_PER_SEC; };

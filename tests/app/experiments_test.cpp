@@ -14,6 +14,7 @@
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/training_session.h"
+#include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
 
 using namespace ws;

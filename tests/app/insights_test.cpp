@@ -11,6 +11,7 @@
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/insights/insights_tab.h"
 #include "app/window/top_bar.h"
+#include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
 #include "tests/app/window_home.h"
 #include "tests/support/graph_run.h"

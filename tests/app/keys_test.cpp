@@ -214,7 +214,7 @@ void KeysTest::arrowsReachBlockedValues() {
   QTest::keyClick(row->segments()[0], Qt::Key_Right);
   QTest::keyClick(row->segments()[1], Qt::Key_Right);
   QCOMPARE(row->segments()[2]->hasFocus() || !window->isActiveWindow(), true);
-  QVERIFY(row->segments()[2]->blocked());  // this version has no resident-kernel executor
+  QVERIFY(row->segments()[2]->blocked());  // a resident kernel needs a GPU
   QVERIFY(window->choices()->spec().exec.launch != ws::Launch::Persistent);
 }
 

@@ -26,6 +26,7 @@
 #include "app/window/program_actions.h"
 #include "app/window/window_layout.h"
 #include "app/window/status_line.h"
+#include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/window_home.h"

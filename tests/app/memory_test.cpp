@@ -14,7 +14,7 @@
 
 using namespace ws;
 using namespace ws::app;
-using prof::MemoryEventKind;
+using prof::MemoryAction;
 
 class MemoryTest : public QObject {
   Q_OBJECT
@@ -37,17 +37,17 @@ class MemoryTest : public QObject {
 
 namespace {
 
-void remember(prof::Trace& trace, prof::TimeNs time, uint64_t address, uint64_t bytes, MemoryEventKind kind,
+void remember(prof::Trace& trace, prof::TimeNs time, uint64_t address, uint64_t bytes, MemoryAction kind,
               uint8_t source = 0) {
   trace.append_memory({time, address, bytes, 1, prof::kNoOp, kind, source});
 }
 
 // A pool of 4 KiB: a block in its middle leaves two holes.
 void fill_pool(prof::Trace& trace, uint8_t source) {
-  remember(trace, 10, 4096, 4096, MemoryEventKind::Reserve, source);
-  remember(trace, 20, 4096, 1024, MemoryEventKind::Allocate, source);
-  remember(trace, 30, 5120, 1024, MemoryEventKind::Allocate, source);
-  remember(trace, 40, 4096, 1024, MemoryEventKind::Free, source);
+  remember(trace, 10, 4096, 4096, MemoryAction::Reserve, source);
+  remember(trace, 20, 4096, 1024, MemoryAction::Allocate, source);
+  remember(trace, 30, 5120, 1024, MemoryAction::Allocate, source);
+  remember(trace, 40, 4096, 1024, MemoryAction::Free, source);
 }
 
 std::unique_ptr<Run> program(int64_t steps) {
@@ -87,7 +87,7 @@ void MemoryTest::mapOfThePlanDoesNotOverlap() {
 
 void MemoryTest::mapOfTheEventsClosesBlocks() {
   prof::Trace trace;
-  using Kind = prof::MemoryEventKind;
+  using Kind = prof::MemoryAction;
   trace.append_memory({100, 0x1000, 64, 1, 0, Kind::Allocate, 0});
   trace.append_memory({150, 0x90000000, 128, 1, 0, Kind::Allocate, 0});
   trace.append_memory({200, 0x1000, 0, 1, 0, Kind::Free, 0});
@@ -107,7 +107,7 @@ void MemoryTest::mapOfEventsWithoutStepsSaysTimes() {
   prof::Trace trace;
   for (int i = 0; i < 40; ++i)
     trace.append_memory({i * prof::TimeNs{100'000'000}, 0x1000u + 64u * static_cast<unsigned>(i), 64, 0, prof::kNoOp,
-                         prof::MemoryEventKind::Allocate, 0});
+                         prof::MemoryAction::Allocate, 0});
   const MemoryMap map = event_map(trace, 2);
   QCOMPARE(map.blocks.size(), size_t{40});
   QCOMPARE(map.steps, int64_t{0});
@@ -174,7 +174,7 @@ void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {
   Run run;
   run.summary = Summary{};
   run.trace.memory_sources = {"cudaMalloc", "caching"};
-  remember(run.trace, 1, 1 << 20, 1 << 16, MemoryEventKind::Allocate);
+  remember(run.trace, 1, 1 << 20, 1 << 16, MemoryAction::Allocate);
   QCOMPARE(event_story(run.trace).of, QString("cudaMalloc and its like"));
   fill_pool(run.trace, 1);
   QCOMPARE(event_story(run.trace).of, QString("caching"));

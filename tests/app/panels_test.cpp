@@ -15,8 +15,9 @@
 #include "app/widgets/theme.h"
 #include "app/pages/weights/weights_panel.h"
 #include "app/core/runs/run_ceilings.h"
-#include "engine/passes/compile.h"
+#include "engine/cpu/cpu_executor.h"
 #include "engine/lab/ceilings.h"
+#include "engine/plan/model.h"
 #include "tests/app/made_run.h"
 #include "tests/support/synthetic_trace.h"
 

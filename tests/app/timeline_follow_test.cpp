@@ -4,9 +4,9 @@
 #include <QtTest>
 
 #include "app/widgets/theme.h"
-#include "app/workspace/run_loader.h"
 #include "app/workspace/step_split.h"
 #include "app/workspace/last_seconds.h"
+#include "app/workspace/run_loader.h"
 #include "tests/app/two_runs.h"
 
 using namespace ws;

@@ -235,7 +235,7 @@ void TimelinePartsTest::manyBlocksShowSome() {
 }
 
 void TimelinePartsTest::allocationsBecomeCurves() {
-  using Kind = prof::MemoryEventKind;
+  using Kind = prof::MemoryAction;
   prof::Trace trace;
   prof::MemoryCurves curves;
   curves.update(trace);

@@ -20,6 +20,7 @@
 #include "app/window/start_page.h"
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"
+#include "engine/devices/devices.h"
 #include "tests/app/window_home.h"
 
 using namespace ws::app;

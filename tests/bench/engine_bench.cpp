@@ -1,6 +1,8 @@
 // A training step on the CPU: the interpreter with OpenBLAS, by network and fusion level.
 #include <benchmark/benchmark.h>
 
+#include "engine/cpu/cpu_executor.h"
+#include "engine/train/schedule.h"
 #include "engine/train/trainer.h"
 
 namespace {

@@ -52,14 +52,14 @@ class Program {
       now_ += 4000;
       const auto address = static_cast<uint64_t>(0x7000'0000 + step_ % 512 * 4096);
       put(calls, SpanKind::Alloc, "cudaMalloc", now_ - 900, 400);
-      b.memory({now_ - 700, address, 4096, 0, kNoOp, MemoryEventKind::Allocate, source});
+      b.memory({now_ - 700, address, 4096, 0, kNoOp, MemoryAction::Allocate, source});
       for (int k = 0; k < kKernels; ++k) {
         put(calls, SpanKind::Api, "cudaLaunchKernel", now_ - 400, 350);
         put(stream, SpanKind::Kernel, kNames[k], now_, 1500 + jitter() % 64);
         now_ += 1600;
       }
       put(calls, SpanKind::Free, "cudaFree", now_ - 1200, 300);
-      b.memory({now_ - 1000, address, 4096, 0, kNoOp, MemoryEventKind::Free, source});
+      b.memory({now_ - 1000, address, 4096, 0, kNoOp, MemoryAction::Free, source});
       ++counted.allocations, ++counted.frees;
     }
     b.counter("memory used", "B", {now_, static_cast<double>(step_)});
@@ -127,7 +127,7 @@ int measure(int64_t spans, const char* result) {
   double looked_s = 0;
   RunSummary summary;
   {
-    Recorder recorder(path, "made", {.level = TraceLevel::Steps}, "", [&] { return program.next(); });
+    ProgramWriter recorder(path, "made", {.level = TraceLevel::Steps}, "", [&] { return program.next(); });
     while (!program.over()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     looked_s = seconds_of(steady_ns() - begin);
     recorder.finish();

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/train/checkpoint.h"
 #include "tests/engine/train_support.h"
 #include "tests/support/small_data.h"
 

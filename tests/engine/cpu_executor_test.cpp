@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "engine/cpu/cpu_executor.h"
 #include "engine/cpu/cpu_ops.h"
 #include "tests/support/one_step.h"
 #include "tests/support/small_data.h"

@@ -2,6 +2,7 @@
 // depth and fusion level, so that every op that the plan can hold is covered.
 #include <gtest/gtest.h>
 
+#include "engine/cpu/cpu_executor.h"
 #include "tests/support/one_step.h"
 #include "tests/support/small_data.h"
 

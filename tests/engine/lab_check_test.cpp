@@ -224,9 +224,9 @@ TEST(LabMeasure, EventsHaveASpreadOfTheirOwn) {
   const std::atomic<bool> cancel{false};
   time_point(spec, work, point, cancel);
   EXPECT_EQ(point.repeats, 5);
-  EXPECT_NEAR(point.device_low_s, 1e-6, 1e-12);
+  EXPECT_NEAR(point.device_low_s, 1.45e-6, 1e-12);
   EXPECT_GT(point.device_s, point.device_low_s);
-  EXPECT_NEAR(point.device_high_s, 10e-6, 1e-12);
+  EXPECT_NEAR(point.device_high_s, 9.55e-6, 1e-12);
   LabResult result;
   result.points = {point};
   const LabPoint back = lab_result_from_json(to_json(result)).points.at(0);

@@ -1,6 +1,7 @@
 // What must be learned, on the real data, as the presets do it.
 #include <gtest/gtest.h>
 
+#include "engine/train/checkpoint.h"
 #include "tests/engine/train_support.h"
 
 namespace ws {

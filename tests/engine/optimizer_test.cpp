@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "engine/cpu/cpu_executor.h"
 #include "tests/support/one_step.h"
 
 namespace ws {

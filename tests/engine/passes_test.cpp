@@ -3,7 +3,9 @@
 
 #include <random>
 
-#include "engine/passes/compile.h"
+#include "engine/passes/lifetimes.h"
+#include "engine/passes/passes.h"
+#include "engine/plan/model.h"
 #include "tests/support/op_kinds.h"
 
 namespace ws {

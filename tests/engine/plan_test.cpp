@@ -5,6 +5,8 @@
 
 #include "engine/passes/compile.h"
 #include "engine/executor/executor.h"
+#include "engine/passes/estimate.h"
+#include "engine/passes/passes.h"
 #include "tests/support/op_kinds.h"
 
 namespace ws {
@@ -100,8 +102,8 @@ TEST(Plan, TakesNotesOfAnExecutor) {
   EXPECT_EQ(plan.ops[1].note, "from rule bias+activation; cuBLASLt");
 }
 
-TEST(Estimate, CountsParametersAndStep) {
-  const Estimate e = estimate({}, 784, 10, 60000);
+TEST(PlanEstimate, CountsParametersAndStep) {
+  const PlanEstimate e = estimate({}, 784, 10, 60000);
   EXPECT_EQ(e.parameters, 784 * 128 + 128 + 128 * 10 + 10);
   EXPECT_EQ(e.parameter_bytes, 2 * 4 * e.parameters);  // weights and one moment
   EXPECT_GT(e.flops_per_step, 3 * 2 * 64 * 784 * 128 / 2);

@@ -109,7 +109,12 @@ TEST(RunSpec, ConflictsBeginWithTheValue) {
   EXPECT_EQ(*why_not(spec, "exec.allocator", "direct", true), "direct: a graph cannot capture cudaMalloc.");
   EXPECT_THAT(*why_not(spec, "exec.sync", "every-op", true), StartsWith("every-op: "));
   EXPECT_FALSE(why_not(spec, "exec.allocator", "caching", true));
-  EXPECT_THAT(*why_not(RunSpec{}, "exec.launch", "persistent", true), StartsWith("persistent: "));
+  EXPECT_FALSE(why_not(RunSpec{}, "exec.launch", "persistent", true));
+  EXPECT_THAT(*why_not(RunSpec{}, "exec.launch", "persistent", false), StartsWith("persistent: "));
+  spec.exec.launch = Launch::Persistent;
+  EXPECT_THAT(*why_not(spec, "exec.allocator", "caching", true), StartsWith("caching: "));
+  EXPECT_THAT(*why_not(spec, "exec.sync", "every-step", true), StartsWith("every-step: "));
+  EXPECT_THAT(*why_not(spec, "exec.loader", "pinned", true), StartsWith("pinned: "));
   EXPECT_THAT(*why_not(RunSpec{}, "exec.streams", "3", true), StartsWith("3: "));
 }
 

@@ -1,3 +1,6 @@
+#include "engine/cpu/cpu_executor.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/schedule.h"
 #include "engine/train/trainer.h"
 
 #include <gtest/gtest.h>

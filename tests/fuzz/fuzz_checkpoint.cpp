@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "engine/train/checkpoint.h"
 #include "engine/train/trainer.h"
 #include "profiling/base/failure.h"
 #include "tests/fuzz/fuzz.h"

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "engine/workloads/expression.h"
+#include "engine/workloads/expression_source.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -22,12 +23,12 @@ void check_range(const Expression& expression, const Interval& range, double x, 
 }
 
 void check_values(const Expression& expression) {
-  const auto ranges = expression.ranges();
-  require(ranges.size() == expression.steps().size(), "every step has a range");
-  require(expression.short_steps().size() == expression.steps().size(), "every step is short or not");
+  const auto known = ws::lab::ranges(expression);
+  require(known.size() == expression.steps().size(), "every step has a range");
+  require(short_steps(expression).size() == expression.steps().size(), "every step is short or not");
   for (const float x : kValues)
     for (const float y : kValues) {
-      check_range(expression, ranges.back(), x, y);
+      check_range(expression, known.back(), x, y);
       float out = 0;
       expression.evaluate({&x, 1}, {&y, 1}, {&out, 1});
     }
@@ -40,8 +41,8 @@ int fuzz_one(const uint8_t* bytes, size_t count) {
     const auto expression = Expression::parse({reinterpret_cast<const char*>(bytes), count});
     require(!expression.steps().empty() && expression.steps().size() <= 256, "at most 256 operations");
     require(expression.stack_depth() >= 1 && expression.stack_depth() <= 64, "at most 64 values at once");
-    require(Expression::parse(expression.text()).identity() == expression.identity(), "its own text means the same");
-    require(expression.cuda_source("kernel").find("kernel(") != std::string::npos, "the source holds the kernel");
+    require(identity(Expression::parse(expression.text())) == identity(expression), "its own text means the same");
+    require(cuda_source(expression, "kernel").find("kernel(") != std::string::npos, "the source holds the kernel");
     check_values(expression);
   } catch (const ws::Failure&) {
   }

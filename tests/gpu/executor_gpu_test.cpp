@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/cpu/cpu_executor.h"
+#include "engine/devices/devices.h"
 #include "tests/gpu/executor_support.h"
 
 namespace ws::test {
@@ -125,7 +127,7 @@ TEST(ExecutorGpu, TellsWhichKernelsProductsTake) {
   Training t = small_training(256);
   t.spec.model.hidden = {1536, 1536};
   t.data = random_data(600, 784, 10, true);
-  const auto executor = cuda::make_cuda_executor(t.spec);
+  const auto executor = cuda::make_cuda_executor(device_info().name);
   train_on(*executor, t);
   const Model model = make_model(t.spec.model, 784, 10);
   const Plan plan = compile(t.spec, model, 256).plan;
@@ -297,7 +299,7 @@ TEST(ExecutorGpu, PlansChangeBetweenSteps) {
   Training t = small_training(32);
   const Outcome want = train_on_oracle(t);
   const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
-  const auto executor = cuda::make_cuda_executor(t.spec);
+  const auto executor = cuda::make_cuda_executor(device_info().name);
   executor->load(model, t.data, t.spec);
   executor->set_state(initial_state(model, t.spec));
   executor->begin_epoch(shuffled(t.data.train.rows, t.order_seed));
@@ -324,7 +326,7 @@ TEST(ExecutorGpu, EvaluatesAndPredictsLikeTheOracle) {
       t.spec.model.loss = classes ? LossKind::CrossEntropy : LossKind::MeanSquared;
       t.spec.exec.precision = precision;
       const Model model = make_model(t.spec.model, 28, 10);
-      const auto gpu = cuda::make_cuda_executor(t.spec), cpu = make_oracle();
+      const auto gpu = cuda::make_cuda_executor(device_info().name), cpu = make_oracle();
       for (Executor* executor : {gpu.get(), cpu.get()}) {
         executor->load(model, t.data, t.spec);
         executor->set_state(initial_state(model, t.spec));

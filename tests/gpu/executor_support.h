@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/cpu/cpu_executor.h"
 #include "engine/cuda/executor/cuda_executor.h"
+#include "engine/devices/devices.h"
 #include "tests/support/gpu.h"
 #include "tests/support/one_step.h"
 #include "tests/support/small_data.h"
@@ -67,7 +69,7 @@ inline Outcome train_on(Executor& executor, const Training& t) {
 
 inline Outcome train_on_gpu(const Training& t) {
   try {
-    const auto executor = cuda::make_cuda_executor(t.spec);
+    const auto executor = cuda::make_cuda_executor(device_info().name);
     return train_on(*executor, t);
   } catch (const OutOfMemory&) {
     throw;

@@ -2,6 +2,8 @@
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
+#include "engine/cpu/cpu_executor.h"
+#include "engine/devices/devices.h"
 #include "engine/train/trainer.h"
 #include "tests/gpu/failure_support.h"
 #include "tests/gpu/poison.h"
@@ -159,7 +161,7 @@ TEST(FailureGpu, AnEvaluationTakesSmallerBatchesWhereMemoryIsShort) {
     small = executor->evaluate(Part::Test);
     ready.run(1, 64, 0.f);
   }
-  const auto fresh = cuda::make_cuda_executor(t.spec);
+  const auto fresh = cuda::make_cuda_executor(device_info().name);
   fresh->load(ready.model, t.data, t.spec);
   fresh->set_state(executor->state());
   const Evaluation whole = fresh->evaluate(Part::Test);
@@ -175,7 +177,7 @@ TEST(FailureGpu, AnEvaluationOfWhichACallFindsNoMemoryIsRepeated) {
   Training t = tiny_training();
   t.data = random_data(2000, 8, 4, true);
   t.data.test = t.data.train;
-  const auto executor = cuda::make_cuda_executor(t.spec);
+  const auto executor = cuda::make_cuda_executor(device_info().name);
   train_on(*executor, t);
   for (int64_t n = 1; n <= 3; ++n) {
     cuda::faults::fail_at(n, cudaErrorMemoryAllocation);
@@ -211,7 +213,7 @@ TEST(FailureGpuZ, AStickyErrorEndsTheRunAndTheProcessGoesOn) {
   const Training t = tiny_training();
   const Outcome want = train_on_gpu(t);
   {
-    const auto executor = cuda::make_cuda_executor(t.spec);
+    const auto executor = cuda::make_cuda_executor(device_info().name);
     const Outcome good = train_on(*executor, t);
     const auto steps = static_cast<int64_t>(good.results.size());
     write_to_nowhere();
@@ -227,7 +229,7 @@ TEST(FailureGpuZ, AStickyErrorEndsTheRunAndTheProcessGoesOn) {
   }
   bool again = false;
   try {
-    const auto executor = cuda::make_cuda_executor(t.spec);
+    const auto executor = cuda::make_cuda_executor(device_info().name);
     again = true;
     EXPECT_TRUE(same_bits(train_on(*executor, t), want)) << "after the reset";
   } catch (const Failure& problem) {

@@ -7,6 +7,7 @@
 
 #include "engine/cuda/runtime/faults.h"
 #include "engine/cuda/runtime/handles.h"
+#include "engine/devices/devices.h"
 #include "tests/gpu/executor_support.h"
 
 namespace ws::test {
@@ -22,7 +23,7 @@ inline Training tiny_training() {
 // An executor that could run the first step of an epoch; its plan is of `batch` rows, or of the training's.
 struct Ready {
   explicit Ready(const Training& t, int64_t batch = 0)
-      : model(make_model(t.spec.model, t.data.features, t.data.outputs)), executor(cuda::make_cuda_executor(t.spec)) {
+      : model(make_model(t.spec.model, t.data.features, t.data.outputs)), executor(cuda::make_cuda_executor(device_info().name)) {
     executor->load(model, t.data, t.spec);
     executor->set_state(initial_state(model, t.spec));
     bind(t, batch > 0 ? batch : t.batch);
@@ -37,7 +38,7 @@ struct Ready {
 
 // A whole life: load, train, evaluate, predict, end.
 inline void live(const Training& t) {
-  const auto executor = cuda::make_cuda_executor(t.spec);
+  const auto executor = cuda::make_cuda_executor(device_info().name);
   try {
     train_on(*executor, t);
     executor->evaluate(Part::Test);

@@ -8,6 +8,7 @@
 #include "app/core/lab/first_call.h"
 #include "app/core/lab/recorded_lab.h"
 #include "engine/cuda/runtime/faults.h"
+#include "engine/devices/devices.h"
 #include "engine/lab/lab.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/gpu.h"

@@ -11,6 +11,7 @@
 
 #include "engine/cuda/runtime/handles.h"
 #include "engine/cuda/workloads/product.h"
+#include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
 #include "engine/workloads/workload.h"
 

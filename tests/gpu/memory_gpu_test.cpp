@@ -105,7 +105,7 @@ TEST(MemoryGpu, NothingStaysBehind) {
   size_t before = 0, after = 0, total = 0;
   CUDA_CHECK(cudaMemGetInfo(&before, &total));
   for (const Allocator kind : {Allocator::Direct, Allocator::StreamOrdered, Allocator::Caching, Allocator::Arena}) {
-    StepMemory memory(kind, ExecSpec{});
+    AllocatorStack memory(kind, ExecSpec{});
     if (kind == Allocator::Arena) {
       memory.reserve_arena(stream, 64 << 20);
       continue;

@@ -39,7 +39,7 @@ Trained train(prof::TraceLevel level) {
   spec.train.batch = 16, spec.train.epochs = 4;
   RecorderOptions options;
   options.trace.level = level;
-  RecordedRun run(spec, options);
+  TracedTraining run(spec, options);
   Trained trained;
   trained.summary = run.run(test::random_data(64, 6, 3, true));
   RunUpdate update = run.take();

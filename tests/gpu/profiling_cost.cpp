@@ -17,6 +17,7 @@
 
 #include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
+#include "profiling/cupti/gpu_source.h"
 #include "tests/gpu/bare_cupti.h"
 #include "tests/gpu/profiling_kernels.h"
 
@@ -160,7 +161,7 @@ json one(const std::string& how) {
   }
   Collector collector;
   const bool after = how == "after-kernels";
-  collector.start({.level = trace_level(after ? "kernels" : how)});
+  collector.start({.gpu = cupti_gpu_source(), .level = trace_level(after ? "kernels" : how)});
   Reader reader(collector);
   json result = measure();
   const CollectorStatus status = collector.status();
@@ -210,7 +211,7 @@ int all(const std::string& program, const std::string& path, int rounds) {
 int long_run(int millions) {
   cudaStream_t stream = nullptr;
   Collector collector;
-  const auto start = collector.start({.level = TraceLevel::Kernels});
+  const auto start = collector.start({.gpu = cupti_gpu_source(), .level = TraceLevel::Kernels});
   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   Reader reader(collector);
   cudaGraphExec_t exec = capture(stream, 200, 0);

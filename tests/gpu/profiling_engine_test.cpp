@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/cuda/executor/cuda_executor.h"
+#include "engine/devices/devices.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/base/clock.h"
 #include "tests/gpu/profiling_support.h"
@@ -32,7 +33,7 @@ RunSpec small_spec(Allocator allocator) {
 class Trained {
  public:
   explicit Trained(const RunSpec& spec) : spec_(spec), data_(ws::test::random_data(2048, 100, 10, true)) {
-    executor_ = cuda::make_cuda_executor(spec_);
+    executor_ = cuda::make_cuda_executor(device_info().name);
     model_ = make_model(spec_.model, data_.features, data_.outputs);
     executor_->load(model_, data_, spec_);
     executor_->set_state(ws::test::initial_state(model_, spec_));
@@ -89,8 +90,8 @@ std::map<int64_t, Calls> as_collected(const Gathered& g, Allocator allocator) {
   }
   for (const MemoryEvent& event : g.trace.memory()) {
     if (event.step == 0 || g.trace.memory_sources[event.source] != to_string(allocator)) continue;
-    by_step[int64_t{event.step} - 1].blocks += event.kind == MemoryEventKind::Allocate;
-    by_step[int64_t{event.step} - 1].freed += event.kind == MemoryEventKind::Free;
+    by_step[int64_t{event.step} - 1].blocks += event.kind == MemoryAction::Allocate;
+    by_step[int64_t{event.step} - 1].freed += event.kind == MemoryAction::Free;
   }
   return by_step;
 }

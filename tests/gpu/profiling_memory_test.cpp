@@ -59,7 +59,7 @@ TEST_F(MemoryGpuTest, FreesCarryTheBytesOfTheirAllocation) {
     const std::string& source = g.trace.memory_sources[event.source];
     if (source == "cudaMalloc" && event.bytes == 12'345'678) ++allocations;
     if (source == "cudaFree" && event.bytes == 12'345'678) ++frees;
-    if (source == "arena" && event.bytes == 256 && event.kind == MemoryEventKind::Allocate) ++notes;
+    if (source == "arena" && event.bytes == 256 && event.kind == MemoryAction::Allocate) ++notes;
   }
   EXPECT_EQ(allocations, 1);
   EXPECT_EQ(frees, 1);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiling/collectors/collector.h"
+#include "profiling/cupti/gpu_source.h"
 #include "tests/gpu/profiling_kernels.h"
 
 #define CUDA_OK(call) ASSERT_EQ(call, cudaSuccess) << #call
@@ -41,7 +42,8 @@ inline void take_all(Collector& collector, Gathered& gathered) {
   }
 }
 
-inline Gathered gather(const CollectorOptions& options, const std::function<void(Collector&)>& work) {
+inline Gathered gather(CollectorOptions options, const std::function<void(Collector&)>& work) {
+  options.gpu = cupti_gpu_source();
   Collector collector;
   Gathered gathered;
   collector.start(options);

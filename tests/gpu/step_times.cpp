@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "engine/devices/devices.h"
 #include "engine/passes/compile.h"
 #include "engine/executor/executor.h"
 #include "tests/gpu/read_speed.h"

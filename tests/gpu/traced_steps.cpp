@@ -13,10 +13,12 @@
 #include <numeric>
 #include <thread>
 
+#include "engine/devices/devices.h"
 #include "engine/passes/compile.h"
 #include "engine/executor/executor.h"
 #include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
+#include "profiling/cupti/gpu_source.h"
 #include "tests/gpu/bare_cupti.h"
 #include "tests/support/one_step.h"
 
@@ -98,7 +100,8 @@ double under_bare_cupti(const Way& way, const data::Dataset& data, const char* k
   return us;
 }
 
-Traced traced(const Way& way, const data::Dataset& data, const prof::CollectorOptions& options) {
+Traced traced(const Way& way, const data::Dataset& data, prof::CollectorOptions options) {
+  options.gpu = prof::cupti_gpu_source();
   Traced result;
   prof::Collector collector;
   collector.start(options);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/cuda/executor/step_tables.h"
+#include "engine/devices/devices.h"
 #include "engine/train/trainer.h"
 #include "tests/gpu/executor_support.h"
 #include "tests/gpu/held_gpu.h"
@@ -31,7 +32,7 @@ struct Warm {
     t.data = random_data(64 * kSteps, 28, 10, true);
     rates.assign(kSteps, 0.01f);
     const Model model = make_model(t.spec.model, 28, 10);
-    executor = cuda::make_cuda_executor(t.spec);
+    executor = cuda::make_cuda_executor(device_info().name);
     executor->load(model, t.data, t.spec);
     executor->set_state(initial_state(model, t.spec));
     executor->bind(compile(t.spec, model, 64).plan);

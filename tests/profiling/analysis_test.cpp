@@ -237,12 +237,12 @@ TEST(Roofline, RatesOfAnOp) {
 TEST(MemoryHistory, FollowsBlocksAndHoles) {
   Trace trace;
   trace.memory_sources = {"arena"};
-  trace.append_memory({0, 1000, 400, 1, 0, MemoryEventKind::Reserve, 0});
-  trace.append_memory({10, 1000, 100, 1, 0, MemoryEventKind::Allocate, 0});
-  trace.append_memory({20, 1100, 100, 1, 0, MemoryEventKind::Allocate, 0});
-  trace.append_memory({30, 1200, 100, 1, 0, MemoryEventKind::Allocate, 0});
-  trace.append_memory({40, 1100, 0, 1, 0, MemoryEventKind::Free, 0});
-  trace.append_memory({50, 7777, 0, 1, 0, MemoryEventKind::Free, 0});
+  trace.append_memory({0, 1000, 400, 1, 0, MemoryAction::Reserve, 0});
+  trace.append_memory({10, 1000, 100, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({20, 1100, 100, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({30, 1200, 100, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({40, 1100, 0, 1, 0, MemoryAction::Free, 0});
+  trace.append_memory({50, 7777, 0, 1, 0, MemoryAction::Free, 0});
   const MemoryHistory history = memory_history(trace);
   EXPECT_EQ(history.peak_live, 300u);
   EXPECT_EQ(history.peak_reserved, 400u);
@@ -264,14 +264,14 @@ TEST(MemoryHistory, HolesWithoutSegmentsLieBetweenTheBlocks) {
   Trace trace;
   trace.memory_sources = {"cudaMalloc", "caching"};
   const uint64_t far = uint64_t{1} << 40;
-  trace.append_memory({0, 1000, 100, 1, 0, MemoryEventKind::Allocate, 0});
-  trace.append_memory({1, 1100, 300, 1, 0, MemoryEventKind::Allocate, 0});
-  trace.append_memory({2, 1400, 100, 1, 0, MemoryEventKind::Allocate, 0});
-  trace.append_memory({3, far, 50, 1, 0, MemoryEventKind::Allocate, 0});  // elsewhere: what lies between is no hole
-  trace.append_memory({4, 1100, 0, 1, 0, MemoryEventKind::Free, 0});
-  trace.append_memory({5, far, 0, 1, 0, MemoryEventKind::Free, 0});
-  trace.append_memory({6, 4096, 4096, 1, 0, MemoryEventKind::Reserve, 1});
-  trace.append_memory({7, 5120, 1024, 1, 0, MemoryEventKind::Allocate, 1});
+  trace.append_memory({0, 1000, 100, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({1, 1100, 300, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({2, 1400, 100, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({3, far, 50, 1, 0, MemoryAction::Allocate, 0});  // elsewhere: what lies between is no hole
+  trace.append_memory({4, 1100, 0, 1, 0, MemoryAction::Free, 0});
+  trace.append_memory({5, far, 0, 1, 0, MemoryAction::Free, 0});
+  trace.append_memory({6, 4096, 4096, 1, 0, MemoryAction::Reserve, 1});
+  trace.append_memory({7, 5120, 1024, 1, 0, MemoryAction::Allocate, 1});
   const auto accounts = memory_accounts(trace);
   ASSERT_EQ(accounts.size(), 2u);
   EXPECT_EQ(accounts[0].allocator, "caching");
@@ -305,11 +305,11 @@ TEST(MemoryHistory, BlocksThatAreTheirOwnSegmentsAreNoPool) {
     for (uint64_t i = 0; i < 3; ++i) {
       const uint64_t address = 1000 + i * 100, bytes = round == 0 ? 100 : 50;
       const auto time = static_cast<TimeNs>(round * 100 + i * 10);
-      trace.append_memory({time, address, bytes, 1, 0, MemoryEventKind::Reserve, 0});
-      trace.append_memory({time, address, bytes, 1, 0, MemoryEventKind::Allocate, 0});
+      trace.append_memory({time, address, bytes, 1, 0, MemoryAction::Reserve, 0});
+      trace.append_memory({time, address, bytes, 1, 0, MemoryAction::Allocate, 0});
       if (i == 1) continue;
-      trace.append_memory({time + 5, address, bytes, 1, 0, MemoryEventKind::Free, 0});
-      trace.append_memory({time + 5, address, bytes, 1, 0, MemoryEventKind::Release, 0});
+      trace.append_memory({time + 5, address, bytes, 1, 0, MemoryAction::Free, 0});
+      trace.append_memory({time + 5, address, bytes, 1, 0, MemoryAction::Release, 0});
     }
   const MemoryHistory history = memory_history(trace);
   EXPECT_DOUBLE_EQ(fragmentation(history, 50), 0.5) << "a hole before and one behind the second block";

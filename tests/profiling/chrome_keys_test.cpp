@@ -142,8 +142,8 @@ TEST_F(ChromeKeys, MemoryEventsSayWhereAndHowMuch) {
       event("[OutOfMemory]", R"({"Bytes": 99})") +
       R"({"ph": "X", "cat": "cpu_op", "name": "a", "tid": 1, "ts": 1, "dur": 1})");
   ASSERT_EQ(read.trace.memory().size(), 2u) << "the host's memory is none of the GPU's";
-  EXPECT_EQ(read.trace.memory()[0].kind, MemoryEventKind::Allocate);
-  EXPECT_EQ(read.trace.memory()[1].kind, MemoryEventKind::Free);
+  EXPECT_EQ(read.trace.memory()[0].kind, MemoryAction::Allocate);
+  EXPECT_EQ(read.trace.memory()[1].kind, MemoryAction::Free);
   EXPECT_EQ(read.trace.memory()[1].bytes, 512u);
   ASSERT_EQ(read.trace.counters().size(), 2u);
   EXPECT_EQ(read.trace.counters()[0].points.size(), 2u);

@@ -15,6 +15,7 @@
 #include "profiling/cupti/pool_questions.h"
 #include "profiling/collectors/pool_sizes.h"
 #include "profiling/base/failure.h"
+#include "profiling/cupti/gpu_source.h"
 
 namespace ws::prof {
 namespace {
@@ -236,7 +237,7 @@ TEST(PoolQuestions, APoolThatIsNotKnownYetMayBeAny) {
 
 TEST(Collector, CountersThatCannotBeSampledSayWhy) {
   Collector collector;
-  const CollectorStatus status = collector.start({.level = TraceLevel::Steps, .hardware_counters = true});
+  const CollectorStatus status = collector.start({.gpu = cupti_gpu_source(), .level = TraceLevel::Steps, .hardware_counters = true});
   EXPECT_FALSE(status.counters.empty());
   if (!status.gpu) {
     EXPECT_EQ(status.counters.rfind("No hardware counters: ", 0), 0u) << status.counters;
@@ -267,7 +268,7 @@ TEST(Collector, LevelCanChangeWhileItRuns) {
 
 TEST(Collector, SaysWhatItTracesWithoutAGpu) {
   Collector collector;
-  const CollectorStatus status = collector.start({});
+  const CollectorStatus status = collector.start({.gpu = cupti_gpu_source()});
   if (status.gpu) GTEST_SKIP() << "there is a GPU";
   EXPECT_EQ(status.sentence.rfind("Traces the CPU only: ", 0), 0u) << status.sentence;
 }
@@ -308,7 +309,7 @@ TEST(Collector, MemoryNotesKeepOwnerBytesOpAndStep) {
     note_memory({MemoryAction::Free, 0x1000, 256, kNoOp, "caching"});
   });
   ASSERT_EQ(trace.memory().size(), 3u);
-  EXPECT_EQ(trace.memory()[0].kind, MemoryEventKind::Reserve);
+  EXPECT_EQ(trace.memory()[0].kind, MemoryAction::Reserve);
   EXPECT_EQ(trace.memory()[1].bytes, 256u);
   EXPECT_EQ(trace.memory()[1].op, test_ops());
   EXPECT_EQ(trace.memory()[1].step, 42u);

@@ -1,5 +1,6 @@
 // Records become spans; damaged, unordered, unknown and late ones are handled and counted. No GPU is needed.
 #include "profiling/cupti/cupti_parse.h"
+#include "profiling/trace/kernel_names.h"
 
 #include <gtest/gtest.h>
 

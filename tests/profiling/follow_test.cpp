@@ -16,6 +16,7 @@
 #include "profiling/recording/record_program.h"
 #include "profiling/recording/program_writer.h"
 #include "profiling/base/failure.h"
+#include "profiling/trace/batch_codec.h"
 
 namespace ws::prof {
 namespace {
@@ -36,7 +37,7 @@ TraceBatch made_batch(int kernels, TimeNs from = 0) {
     row.spans.push_back(span);
   }
   builder.counter("pool used", "B", {from + 5, 2.5});
-  builder.memory({from + 7, 0x7000, 512, 3, 1, MemoryEventKind::Allocate, builder.memory_source("cudaMalloc")});
+  builder.memory({from + 7, 0x7000, 512, 3, 1, MemoryAction::Allocate, builder.memory_source("cudaMalloc")});
   builder.allocations({.step = 3, .allocations = 2, .bytes = 1024});
   builder.losses().dropped_records = 9;
   return builder.finish();
@@ -147,7 +148,7 @@ TEST(Following, ASlowFollowerCostsTheProgramLittle) {
 TEST(Following, RecorderTellsWhatItWrites) {
   LiveFollower follower;
   const std::string path = ::testing::TempDir() + "followed-" + std::to_string(getpid()) + ".wsrun";
-  Recorder recorder(path, "made", {.level = TraceLevel::Kernels}, follower.address());
+  ProgramWriter recorder(path, "made", {.level = TraceLevel::Kernels}, follower.address());
   for (int step = 0; step < 100; ++step) {
     const StepScope scope(step);
     const PhaseScope phase("forward");
@@ -166,7 +167,7 @@ TEST(Following, RecorderTellsWhatItWrites) {
 // The disk is full after a few kilobytes: the program goes on, and says once that nothing more is recorded.
 TEST(Following, AFullDiskEndsTheRecordingAndNotTheProgram) {
   const std::string path = ::testing::TempDir() + "full-" + std::to_string(getpid()) + ".wsrun";
-  Recorder recorder(path, "made", {.level = TraceLevel::Kernels});
+  ProgramWriter recorder(path, "made", {.level = TraceLevel::Kernels});
   const auto before = signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
@@ -192,12 +193,12 @@ TEST(Following, AProgramThatIsNotInterruptedIsEnded) {
   const std::string path = ::testing::TempDir() + "ended-" + std::to_string(getpid()) + ".wsrun";
   const int64_t begin = steady_ns();
   {
-    FollowedRun run({"sh", "-c", "trap '' INT; while :; do sleep 0.1; done"}, path, {.library = "/no/library"});
+    RecordedProgram run({"sh", "-c", "trap '' INT; while :; do sleep 0.1; done"}, path, {.library = "/no/library"});
     EXPECT_FALSE(run.wait(300).has_value());
     EXPECT_FALSE(run.recorded());
   }
   EXPECT_LT(steady_ns() - begin, 40'000'000'000);
-  FollowedRun run({"sh", "-c", "exit 7"}, path, {.library = "/no/library"});
+  RecordedProgram run({"sh", "-c", "exit 7"}, path, {.library = "/no/library"});
   EXPECT_EQ(run.wait(20'000), 7);
 }
 
@@ -248,7 +249,7 @@ TEST(Following, TheFileOfAKilledProgramIsEnded) {
   const std::string kept = path + ".kept";
   make_unfinished(kept, kNoProcess);
   ASSERT_EQ(read_run_summary(kept).status, "running");
-  FollowedRun run({"sh", "-c", moving(kept, path) + "kill -9 $$"}, path, {.library = "/no/library"});
+  RecordedProgram run({"sh", "-c", moving(kept, path) + "kill -9 $$"}, path, {.library = "/no/library"});
   EXPECT_EQ(run.wait(20'000), 128 + 9);
   RunFileReader reader(path);
   EXPECT_EQ(reader.summary().status, "stopped");
@@ -290,7 +291,7 @@ TEST(Following, TheFilesOfAllProcessesAreEnded) {
   make_unfinished(folder + "out.7.wsrun", kNoProcess);
   make_unfinished(folder + "outer.8.wsrun", kNoProcess);
   make_unfinished(folder + "out.x8.wsrun", kNoProcess);
-  FollowedRun run({"sh", "-c", move + "kill -9 $$"}, path, {.library = "/no/library"});
+  RecordedProgram run({"sh", "-c", move + "kill -9 $$"}, path, {.library = "/no/library"});
   EXPECT_EQ(run.wait(30'000), 128 + 9);
   EXPECT_EQ(run.paths(), wanted);
   for (size_t i = 0; i < 3; ++i) {

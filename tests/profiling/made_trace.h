@@ -33,7 +33,7 @@ struct MadeTrace {
       trace.append_counter(counter, {begin, 1e6 + step});
       trace.append_memory({begin, 0x7f0000000000u + static_cast<uint64_t>(step % 8) * 512, 512,
                            static_cast<uint32_t>(step + 1), 1,
-                           step % 16 < 8 ? MemoryEventKind::Allocate : MemoryEventKind::Free, 0});
+                           step % 16 < 8 ? MemoryAction::Allocate : MemoryAction::Free, 0});
       time += 4000;
     }
   }

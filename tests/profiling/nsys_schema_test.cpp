@@ -186,7 +186,7 @@ TEST_F(NsysSchema, Of2024) {
                            }));
   ASSERT_EQ(e.trace.memory().size(), 2u) << "pinned memory is none of the GPU's";
   EXPECT_EQ(e.trace.memory()[0].bytes, 1024u);
-  EXPECT_EQ(e.trace.memory()[1].kind, MemoryEventKind::Free);
+  EXPECT_EQ(e.trace.memory()[1].kind, MemoryAction::Free);
   ASSERT_EQ(e.trace.counters().size(), 2u);
   EXPECT_EQ(e.trace.counters()[0].name, "pool reserved");
   EXPECT_DOUBLE_EQ(e.trace.counters()[0].points.at(0).value, 33554432);

@@ -89,8 +89,8 @@ TEST(TorchTrace, HasTheFrameworksOpsAndItsMemory) {
   EXPECT_EQ(sorted_spans(run.trace, SpanKind::Op).size(), 300u);
   size_t allocated = 0, freed = 0;
   for (const MemoryEvent& event : run.trace.memory()) {
-    allocated += event.kind == MemoryEventKind::Allocate;
-    freed += event.kind == MemoryEventKind::Free;
+    allocated += event.kind == MemoryAction::Allocate;
+    freed += event.kind == MemoryAction::Free;
   }
   EXPECT_EQ(allocated + freed, 102u);
   EXPECT_EQ(allocated, 51u);

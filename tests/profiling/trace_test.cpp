@@ -102,7 +102,7 @@ TEST(Trace, LosesNothingWhenAFileHoldsTheSpans) {
   EXPECT_EQ(trace.last_time(), 9999 * 100 + 50);
 }
 
-MemoryEvent event_at(TimeNs time, uint64_t address, MemoryEventKind kind) {
+MemoryEvent event_at(TimeNs time, uint64_t address, MemoryAction kind) {
   return {time, address, 64, 0, kNoOp, kind, 0};
 }
 
@@ -111,10 +111,10 @@ TEST(Trace, MemoryEventsKeepToTheirShareAndToTheTruth) {
   Trace trace;
   trace.backed = true;
   constexpr int kPairs = 200'000;
-  for (uint64_t i = 0; i < 10; ++i) trace.append_memory(event_at(i, 0x1000 + i * 64, MemoryEventKind::Allocate));
+  for (uint64_t i = 0; i < 10; ++i) trace.append_memory(event_at(i, 0x1000 + i * 64, MemoryAction::Allocate));
   for (int i = 0; i < kPairs; ++i) {
-    trace.append_memory(event_at(100 + 2 * i, 0x90000, MemoryEventKind::Allocate));
-    trace.append_memory(event_at(101 + 2 * i, 0x90000, MemoryEventKind::Free));
+    trace.append_memory(event_at(100 + 2 * i, 0x90000, MemoryAction::Allocate));
+    trace.append_memory(event_at(101 + 2 * i, 0x90000, MemoryAction::Free));
     if (i % 1000 == 0) trace.evict(1 << 20);
   }
   trace.evict(1 << 20);

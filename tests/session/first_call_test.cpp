@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "engine/lab/lab.h"
+#include "engine/workloads/workload.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 

@@ -39,7 +39,7 @@ class Recording : public testing::Test {
 TEST_F(Recording, TheInboxGetsEverythingOnce) {
   RecorderOptions options;
   options.trace.level = prof::TraceLevel::Full;
-  RecordedRun run(small(), options);
+  TracedTraining run(small(), options);
   auto result = std::async(std::launch::async, [&] { return run.run(data_); });
   size_t steps = 0, epochs = 0, spans = 0, plans = 0;
   std::optional<Summary> summary;
@@ -64,7 +64,7 @@ TEST_F(Recording, TheRunFileHoldsLossesTraceAndSummary) {
   options.path = path("a.wsrun");
   options.title = "A title";
   options.trace.level = prof::TraceLevel::Full;
-  RecordedRun run(small(), options);
+  TracedTraining run(small(), options);
   EXPECT_EQ(run.run(data_).status, RunStatus::Finished);
   prof::RunFileReader reader(options.path);
   EXPECT_EQ(reader.summary().name, "A title");
@@ -86,7 +86,7 @@ TEST_F(Recording, TheRunFileHoldsLossesTraceAndSummary) {
 TEST_F(Recording, AFileThatCannotBeWrittenIsSaidBeforeTraining) {
   RecorderOptions options;
   options.path = path("no/such/folder/a.wsrun");
-  RecordedRun run(small(), options);
+  TracedTraining run(small(), options);
   EXPECT_THROW(run.run(data_), Failure);
 }
 
@@ -108,8 +108,8 @@ std::vector<Row> rows_of(const std::string& csv) {
 }
 
 TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
-  RecordedRun run(small(), {});
-  RunOutput output(folder_.string(), 4, 0);
+  TracedTraining run(small(), {});
+  TrainingFolder output(folder_.string(), 4, 0);
   const Summary summary = run.run(data_);
   const RunUpdate update = run.take();
   // In pieces, as they would come while training.
@@ -135,7 +135,7 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
   EXPECT_EQ(json["status"], "finished");
   // Going on from step 41 keeps what was before it, once there is something to write.
   {
-    RunOutput again(folder_.string(), 4, 41);
+    TrainingFolder again(folder_.string(), 4, 41);
     EXPECT_EQ(rows_of(path("metrics.csv")).size(), 80u);
     again.finish(summary);
   }
@@ -143,11 +143,11 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
 }
 
 TEST_F(Recording, ARunWithoutAStepLeavesTheEarlierOneAlone) {
-  RecordedRun run(small(), {});
+  TracedTraining run(small(), {});
   const Summary summary = run.run(data_);
   const RunUpdate update = run.take();
   {
-    RunOutput output(folder_.string(), 4, 0);
+    TrainingFolder output(folder_.string(), 4, 0);
     output.add(update.steps, update.epochs);
     output.finish(summary);
   }
@@ -155,14 +155,14 @@ TEST_F(Recording, ARunWithoutAStepLeavesTheEarlierOneAlone) {
   refused.status = RunStatus::Failed;
   for (const int64_t from : {0, 80}) {
     refused.steps = from;
-    RunOutput output(folder_.string(), 4, from);
+    TrainingFolder output(folder_.string(), 4, from);
     output.finish(refused);
   }
   EXPECT_EQ(rows_of(path("metrics.csv")).size(), 80u);
   std::ifstream in(path("summary.json"));
   EXPECT_EQ(nlohmann::json::parse(in)["status"], "finished");
   {
-    RunOutput output(path("fresh"), 4, 0);
+    TrainingFolder output(path("fresh"), 4, 0);
     output.finish(Summary{});
   }
   EXPECT_FALSE(std::filesystem::exists(path("fresh"))) << "an empty folder is no run";

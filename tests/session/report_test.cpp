@@ -160,9 +160,9 @@ ReportRun drawn(const std::string& title, int64_t gemm_ns, uint64_t bytes) {
   run.run.sample = prof::sample_steps(steps.trace(), trace, 0);
   const prof::TimeNs begin = run.run.sample.median_step.begin;
   trace.memory_sources = {"direct"};
-  trace.append_memory({begin - 50, 0x1000, bytes / 2, 1, 0, prof::MemoryEventKind::Allocate, 0});
-  trace.append_memory({begin + 1000, 0x900000, bytes / 2, 1, 0, prof::MemoryEventKind::Allocate, 0});
-  trace.append_memory({begin + 5000, 0x900000, 0, 1, 0, prof::MemoryEventKind::Free, 0});
+  trace.append_memory({begin - 50, 0x1000, bytes / 2, 1, 0, prof::MemoryAction::Allocate, 0});
+  trace.append_memory({begin + 1000, 0x900000, bytes / 2, 1, 0, prof::MemoryAction::Allocate, 0});
+  trace.append_memory({begin + 5000, 0x900000, 0, 1, 0, prof::MemoryAction::Free, 0});
   run.step = step_picture(steps.trace(), trace, run.run.sample);
   run.run.time.us.value = static_cast<double>(shape.step_ns()) * 1e-3;
   return run;

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "datasets/dataset.h"
+#include "engine/train/schedule.h"
 #include "engine/train/trainer.h"
 #include "profiling/formats/convert.h"
 

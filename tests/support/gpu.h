@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
 
 #define NEEDS_GPU() \

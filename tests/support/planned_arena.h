@@ -1,7 +1,8 @@
 // The arena as an allocator: what will be asked for is known, the plan's offsets are handed out.
 #pragma once
-#include "engine/passes/compile.h"
 #include "engine/cuda/memory/arena.h"
+#include "engine/passes/lifetimes.h"
+#include "engine/passes/passes.h"
 #include "tests/support/fake_device.h"
 
 namespace ws::test {

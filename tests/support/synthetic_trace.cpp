@@ -173,7 +173,7 @@ void eager_step(Writer& w) {
     if (op.bytes > 0) {
       w.call(6500, SpanKind::Alloc, Meaning::Allocation, "cudaMalloc", tag, 0, w.sized(op.bytes, ""));
       w.trace.append_memory(
-          {w.now, 0x7f0000000000ULL + i * 0x100000, op.bytes, w.step, tag, prof::MemoryEventKind::Allocate, 0});
+          {w.now, 0x7f0000000000ULL + i * 0x100000, op.bytes, w.step, tag, prof::MemoryAction::Allocate, 0});
       w.bytes_used += static_cast<double>(op.bytes);
     }
     correlation = ++w.correlation;
@@ -190,7 +190,7 @@ void eager_step(Writer& w) {
       const auto freed = static_cast<prof::OpTag>(i);
       w.call(4800, SpanKind::Free, Meaning::Allocation, "cudaFree", freed);
       w.trace.append_memory({w.now, 0x7f0000000000ULL + (i - 1) * 0x100000, kNaive[i - 1].bytes, w.step, freed,
-                             prof::MemoryEventKind::Free, 0});
+                             prof::MemoryAction::Free, 0});
       w.bytes_used -= static_cast<double>(kNaive[i - 1].bytes);
     }
     w.memory(w.now, w.bytes_used, w.bytes_used);
@@ -198,7 +198,7 @@ void eager_step(Writer& w) {
   for (size_t i = 0; i < std::size(kNaive); ++i)
     if (kNaive[i].bytes > 0 && (i + 1) % 3 != 2) {
       w.trace.append_memory(
-          {w.now, 0x7f0000000000ULL + i * 0x100000, kNaive[i].bytes, w.step, 0, prof::MemoryEventKind::Free, 0});
+          {w.now, 0x7f0000000000ULL + i * 0x100000, kNaive[i].bytes, w.step, 0, prof::MemoryAction::Free, 0});
       w.bytes_used -= static_cast<double>(kNaive[i].bytes);
       w.call(4600, SpanKind::Free, Meaning::Allocation, "cudaFree");
     }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "app/core/runs/traced_training.h"
+#include "engine/devices/devices.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/base/statistics.h"
 
@@ -198,7 +199,7 @@ class Runner {
       options.trace.level = prof::TraceLevel::Steps;
       fs::remove(options.path);
       out.file = fs::path(options.path).filename();
-      RecordedRun recorded(trial.spec, options);
+      TracedTraining recorded(trial.spec, options);
       const std::jthread watch([&](const std::stop_token& done) {
         while (!done.stop_requested() && !cancel) std::this_thread::sleep_for(std::chrono::milliseconds(20));
         if (cancel) recorded.control().stop();
@@ -217,7 +218,7 @@ class Runner {
     return loaded_->second;
   }
 
-  static void fill(TrialRun& out, const Summary& summary, RecordedRun& recorded) {
+  static void fill(TrialRun& out, const Summary& summary, TracedTraining& recorded) {
     const RunUpdate update = recorded.take();
     out.status = to_string(summary.status);
     out.message = summary.message;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 #include "engine/train/trainer.h"
 
 namespace ws::app {

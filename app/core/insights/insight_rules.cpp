@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "engine/passes/lifetimes.h"
+#include "engine/passes/passes.h"
+
 namespace ws::app {
 
 using prof::Meaning;

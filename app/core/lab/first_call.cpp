@@ -6,9 +6,11 @@
 #include <fstream>
 #include <iterator>
 
+#include "engine/devices/device_workloads.h"
 #include "engine/lab/lab.h"
 #include "profiling/collectors/collector.h"
-#include "profiling/recording/live_link.h"
+#include "profiling/cupti/gpu_source.h"
+#include "profiling/trace/batch_codec.h"
 
 namespace ws::app {
 namespace {
@@ -57,7 +59,7 @@ bool run_first_call_if_asked() {
   if (order.file.empty()) return lab::run_cold_call_if_asked();
   prof::Collector collector;
   try {
-    prof::CollectorOptions options{.level = prof::TraceLevel::Full};
+    prof::CollectorOptions options{.gpu = prof::cupti_gpu_source(), .level = prof::TraceLevel::Full};
     options.poll_memory = false;
     options.origin_ns = order.origin_ns;
     collector.start(options);

@@ -12,10 +12,11 @@
 #include "app/core/runs/machine.h"
 #include "profiling/base/repeat.h"
 #include "app/core/runs/run_owner.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
+#include "profiling/cupti/gpu_source.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::app {
@@ -42,7 +43,7 @@ class Recorder final : public lab::LabSink {
   Recorder(const lab::LabSpec& spec, const std::string& path, lab::LabSink& sink)
       : sink_(sink), summary_(first_summary(spec)), writer_(path, summary_) {
     partial_.spec = spec;
-    prof::CollectorOptions options{.level = prof::TraceLevel::Full};
+    prof::CollectorOptions options{.gpu = prof::cupti_gpu_source(), .level = prof::TraceLevel::Full};
     options.poll_memory = false;
     origin_ns_ = collector_.start(options).origin_ns;
     trace_no_more();

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 #include "profiling/base/version.h"
 
 namespace ws::app {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/devices/devices.h"
 #include "engine/lab/ceilings.h"
 #include "profiling/base/failure.h"
 

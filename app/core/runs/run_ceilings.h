@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/executor/executor.h"
+#include "engine/executor/device_info.h"
 #include "engine/lab/lab.h"
 #include "profiling/run_file/run_file.h"
 

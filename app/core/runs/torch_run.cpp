@@ -18,9 +18,10 @@
 
 #include "app/core/runs/machine.h"
 #include "app/core/runs/run_ceilings.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 #include "engine/lab/lab.h"
 #include "engine/plan/model.h"
+#include "engine/train/schedule.h"
 #include "profiling/base/paths.h"
 #include "engine/train/trainer.h"
 #include "profiling/trace/span_walk.h"

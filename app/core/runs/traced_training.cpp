@@ -6,12 +6,13 @@
 #include "profiling/base/repeat.h"
 #include "app/core/runs/training_writer.h"
 #include "profiling/annotate/nvtx_ranges.h"
+#include "profiling/cupti/gpu_source.h"
 
 namespace ws::app {
 
 // The training thread and the pump both append to the inbox; nobody holds its lock while working. What goes to the file
 // waits in a second queue for the pump: the training thread never waits for the disk.
-struct RecordedRun::Impl final : TrainSink {
+struct TracedTraining::Impl final : TrainSink {
   Impl(RunSpec s, RecorderOptions o, TrainOptions t) : spec(std::move(s)), options(std::move(o)), train(std::move(t)) {}
 
   void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
@@ -55,6 +56,7 @@ struct RecordedRun::Impl final : TrainSink {
   void start_tracing(prof::TraceLevel level) {
     prof::CollectorOptions wanted = options.trace;
     wanted.level = level;
+    wanted.gpu = prof::cupti_gpu_source();
     if (wanted.origin_ns == 0) wanted.origin_ns = origin_ns;
     auto fresh = std::make_unique<prof::Collector>();
     try {
@@ -123,23 +125,23 @@ struct RecordedRun::Impl final : TrainSink {
   mutable std::mutex mutex;  // of the inbox and of the collector's pointer
   RunUpdate inbox, unwritten;
   std::unique_ptr<prof::Collector> collector;
-  std::unique_ptr<RunRecording> recording;  // used by the pump only, once the run began
+  std::unique_ptr<TrainingWriter> recording;  // used by the pump only, once the run began
   std::string file_problem;
 };
 
-RecordedRun::RecordedRun(RunSpec spec, RecorderOptions options, TrainOptions train)
+TracedTraining::TracedTraining(RunSpec spec, RecorderOptions options, TrainOptions train)
     : impl_(std::make_unique<Impl>(std::move(spec), std::move(options), std::move(train))) {}
-RecordedRun::~RecordedRun() = default;
+TracedTraining::~TracedTraining() = default;
 
-TrainControl& RecordedRun::control() { return impl_->control; }
+TrainControl& TracedTraining::control() { return impl_->control; }
 
-Summary RecordedRun::run(const data::Dataset& data) {
+Summary TracedTraining::run(const data::Dataset& data) {
   Impl& run = *impl_;
   const prof::nvtx::Names names;
   run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
   if (!run.options.path.empty())
-    run.recording = std::make_unique<RunRecording>(run.options.path, run.options.title, run.spec);
+    run.recording = std::make_unique<TrainingWriter>(run.options.path, run.options.title, run.spec);
   std::jthread pump([&run](const std::stop_token& ended) { pump_until(ended, [&run] { run.drain(); }); });
   Summary summary = ws::train(run.spec, data, run.control, run, run.train);
   pump.request_stop();
@@ -156,21 +158,21 @@ Summary RecordedRun::run(const data::Dataset& data) {
   return summary;
 }
 
-RunUpdate RecordedRun::take() {
+RunUpdate TracedTraining::take() {
   RunUpdate out;
   std::lock_guard lock(impl_->mutex);
   std::swap(out, impl_->inbox);
   return out;
 }
 
-void RecordedRun::set_trace_level(prof::TraceLevel level) {
+void TracedTraining::set_trace_level(prof::TraceLevel level) {
   if (auto* tracer = impl_->tracer())
     tracer->set_level(level);
   else if (level != prof::TraceLevel::Off)
     impl_->start_tracing(level);
 }
 
-prof::CollectorStatus RecordedRun::trace_status() const {
+prof::CollectorStatus TracedTraining::trace_status() const {
   auto* tracer = impl_->tracer();
   return tracer ? tracer->status() : prof::CollectorStatus{};
 }

@@ -34,10 +34,10 @@ struct RunUpdate {
 };
 
 // A training run with its tracing; run() blocks on the thread that calls it.
-class RecordedRun {
+class TracedTraining {
  public:
-  RecordedRun(RunSpec spec, RecorderOptions options, TrainOptions train = {});
-  ~RecordedRun();
+  TracedTraining(RunSpec spec, RecorderOptions options, TrainOptions train = {});
+  ~TracedTraining();
   Summary run(const data::Dataset& data);
   TrainControl& control();
   RunUpdate take();                              // any thread

@@ -53,7 +53,7 @@ json summary_json(const Summary& s) {
   return out;
 }
 
-RunOutput::RunOutput(const std::string& folder, int64_t steps_per_epoch, int64_t keep_steps)
+TrainingFolder::TrainingFolder(const std::string& folder, int64_t steps_per_epoch, int64_t keep_steps)
     : folder_(folder),
       metrics_path_(folder + "/metrics.csv"),
       steps_per_epoch_(std::max<int64_t>(1, steps_per_epoch)),
@@ -67,7 +67,7 @@ RunOutput::RunOutput(const std::string& folder, int64_t steps_per_epoch, int64_t
     throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
 }
 
-void RunOutput::open() {
+void TrainingFolder::open() {
   if (keep_steps_ > 0) keep_rows();
   metrics_.open(metrics_path_, keep_steps_ > 0 ? std::ios::app : std::ios::trunc);
   if (!metrics_) throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
@@ -75,7 +75,7 @@ void RunOutput::open() {
 }
 
 // A run that was killed may have written more rows than its last checkpoint knows.
-void RunOutput::keep_rows() const {
+void TrainingFolder::keep_rows() const {
   std::string kept = kHeader;
   {
     std::ifstream old(metrics_path_);
@@ -86,7 +86,7 @@ void RunOutput::keep_rows() const {
   prof::write_whole(metrics_path_, kept);
 }
 
-void RunOutput::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs) {
+void TrainingFolder::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs) {
   for (const StepResult& step : steps) held_.push_back({step, step.step / steps_per_epoch_ + 1, {}});
   auto epoch = epochs.begin();
   for (Row& row : held_) {
@@ -103,7 +103,7 @@ void RunOutput::add(const std::vector<StepResult>& steps, const std::vector<Epoc
   metrics_.flush();
 }
 
-void RunOutput::write(const Row& row) {
+void TrainingFolder::write(const Row& row) {
   const StepResult& r = row.result;
   metrics_ << r.step + 1 << ',' << row.epoch << ',' << cell(r.finished_s) << ',' << cell(static_cast<double>(r.loss))
            << ',' << cell(static_cast<double>(r.accuracy)) << ',';
@@ -114,7 +114,7 @@ void RunOutput::write(const Row& row) {
   metrics_ << '\n';
 }
 
-void RunOutput::finish(const Summary& summary) {
+void TrainingFolder::finish(const Summary& summary) {
   if (summary.steps <= keep_steps_) {
     std::error_code error;
     if (made_) fs::remove(folder_, error);  // an empty one only
@@ -131,7 +131,7 @@ void RunOutput::finish(const Summary& summary) {
   write_summary(summary);
 }
 
-void RunOutput::write_summary(const Summary& summary) const {
+void TrainingFolder::write_summary(const Summary& summary) const {
   prof::write_whole(folder_ + "/summary.json", summary_json(summary).dump(2) + '\n');
 }
 

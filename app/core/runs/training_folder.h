@@ -10,11 +10,11 @@ namespace ws::app {
 
 nlohmann::json summary_json(const Summary& summary);  // not-a-number becomes null
 
-class RunOutput {
+class TrainingFolder {
  public:
   // Makes the folder and touches nothing in it: what an earlier run left stays until this one has a row to write. Going
   // on from a checkpoint at `keep_steps`, the rows up to it stay. Throws Failure.
-  RunOutput(const std::string& folder, int64_t steps_per_epoch, int64_t keep_steps);
+  TrainingFolder(const std::string& folder, int64_t steps_per_epoch, int64_t keep_steps);
   static std::string checkpoint_path(const std::string& folder) { return folder + "/checkpoint.wsck"; }
 
   // In the order in which they came; an epoch's test values go to the row of its last step.

@@ -7,6 +7,7 @@
 #include "app/core/runs/machine.h"
 #include "app/core/runs/run_ceilings.h"
 #include "app/core/runs/run_owner.h"
+#include "engine/devices/devices.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/base/clock.h"
@@ -54,10 +55,10 @@ int64_t steps_in(const std::vector<prof::Span>& marks) {
 
 }  // namespace
 
-RunRecording::RunRecording(const std::string& path, const std::string& title, const RunSpec& spec)
+TrainingWriter::TrainingWriter(const std::string& path, const std::string& title, const RunSpec& spec)
     : summary_(first_summary(title, spec)), writer_(path, summary_) {}
 
-void RunRecording::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
+void TrainingWriter::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
                        const std::vector<Change>& changes) {
   for (const StepResult& r : steps)
     writer_.add(prof::Metric{r.step, r.finished_s, static_cast<double>(r.loss), static_cast<double>(r.accuracy)});
@@ -68,13 +69,13 @@ void RunRecording::add(const std::vector<StepResult>& steps, const std::vector<E
     writer_.add(prof::ChangeMark{c.step, progress_.elapsed_s, c.key + ": " + c.from + " → " + c.to});
 }
 
-void RunRecording::add(prof::TraceBatch batch) {
+void TrainingWriter::add(prof::TraceBatch batch) {
   prof::append(recent_, prof::TraceBatch(batch));
   writer_.add(std::move(batch));
   if (recent_.last_time() - std::max(window_end_, recent_.first_time()) >= kWindow) add_window();
 }
 
-void RunRecording::add_window() {
+void TrainingWriter::add_window() {
   const auto marks = marks_in(recent_, std::max(window_end_, recent_.first_time()), recent_.last_time());
   if (marks.empty()) return;
   const prof::TimeNs begin = marks.front().start, end = marks.back().end();
@@ -89,7 +90,7 @@ void RunRecording::add_window() {
 }
 
 // What a list shows of the run so far, for the case that it never ends well.
-void RunRecording::progress(const Progress& progress) {
+void TrainingWriter::progress(const Progress& progress) {
   progress_ = progress;
   summary_.steps = progress.step;
   summary_.wall_s = progress.elapsed_s;
@@ -98,9 +99,9 @@ void RunRecording::progress(const Progress& progress) {
   writer_.set_summary(summary_);
 }
 
-void RunRecording::flush_if_due() { writer_.flush_if_due(); }
+void TrainingWriter::flush_if_due() { writer_.flush_if_due(); }
 
-void RunRecording::finish(const Summary& s, const prof::CollectorStatus& traced) {
+void TrainingWriter::finish(const Summary& s, const prof::CollectorStatus& traced) {
   if (recent_.span_count() > 0) add_window();
   summary_.status = to_string(s.status);
   summary_.device = s.device;

@@ -10,9 +10,9 @@
 
 namespace ws::app {
 
-class RunRecording {
+class TrainingWriter {
  public:
-  RunRecording(const std::string& path, const std::string& title, const RunSpec& spec);  // throws Failure
+  TrainingWriter(const std::string& path, const std::string& title, const RunSpec& spec);  // throws Failure
 
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
            const std::vector<Change>& changes);

@@ -10,6 +10,7 @@
 #include "app/timeline/block_label.h"
 #include "app/timeline/hover_card.h"
 #include "app/timeline/time_scale.h"
+#include "engine/passes/lifetimes.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"

@@ -14,7 +14,7 @@
 #include "app/text/qt_text.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 
 namespace ws::app {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <QMetaObject>
 
+#include "engine/devices/devices.h"
+
 namespace ws::app {
 namespace {
 

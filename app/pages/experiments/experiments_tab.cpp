@@ -22,7 +22,9 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/training_session.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
+#include "profiling/base/whole_file.h"
+#include <nlohmann/json.hpp>
 
 namespace ws::app {
 namespace {

@@ -11,7 +11,7 @@
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/training_session.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 
 namespace ws::app {
 namespace {

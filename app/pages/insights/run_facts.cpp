@@ -6,8 +6,8 @@
 
 #include "app/workspace/compared_live_run.h"
 #include "app/workspace/card_limits.h"
+#include "engine/devices/devices.h"
 #include "profiling/analysis/trace_queries.h"
-#include "engine/executor/executor.h"
 
 namespace ws::app {
 namespace {

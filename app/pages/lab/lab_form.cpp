@@ -23,7 +23,8 @@
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
+#include "engine/workloads/expression_source.h"
 
 namespace ws::app {
 namespace {
@@ -290,7 +291,7 @@ void LabForm::showSource() {
     dialog.setWindowTitle(tr("CUDA source of %1").arg(QString::fromStdString(e.text()).left(60)));
     dialog.resize(820, 560);
     auto* column = new QVBoxLayout(&dialog);
-    auto* text = new QPlainTextEdit(QString::fromStdString(e.cuda_source("ws_fused_expression")), &dialog);
+    auto* text = new QPlainTextEdit(QString::fromStdString(cuda_source(e, "ws_fused_expression")), &dialog);
     text->setReadOnly(true);
     text->setFont(mono_font(12));
     text->setLineWrapMode(QPlainTextEdit::NoWrap);

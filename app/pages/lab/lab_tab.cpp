@@ -15,7 +15,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/run.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 
 namespace ws::app {
 namespace {

@@ -6,9 +6,10 @@
 #include <QMenu>
 #include <cmath>
 
-#include "app/text/qt_text.h"
 #include "app/workspace/library_jobs.h"
-#include "engine/executor/executor.h"
+#include "app/text/qt_text.h"
+#include "engine/devices/devices.h"
+#include "app/workspace/run_library.h"
 
 namespace ws::app {
 namespace {

@@ -22,6 +22,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/library_jobs.h"
+#include "app/workspace/run_library.h"
 
 namespace ws::app {
 namespace {

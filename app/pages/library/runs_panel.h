@@ -14,6 +14,7 @@ class QStackedWidget;
 namespace ws::app {
 
 class LibraryJobs;
+class RunLibrary;
 
 class RunsPanel : public QWidget {
   Q_OBJECT

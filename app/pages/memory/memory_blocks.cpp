@@ -5,6 +5,7 @@
 
 #include "app/pages/plan/plan_model.h"
 #include "app/timeline/time_scale.h"
+#include "engine/passes/lifetimes.h"
 #include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
@@ -109,7 +110,7 @@ namespace {
 // What a step asks of its allocator; the driver's own calls would say most of it a second time.
 std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace) {
   const auto driver = [&](const prof::MemoryEvent& event) {
-    return event.source < trace.memory_sources.size() && trace.memory_sources[event.source].starts_with("cuda");
+    return event.source < trace.memory_sources.size() && prof::is_driver_source(trace.memory_sources[event.source]);
   };
   const auto& all = trace.memory();
   const auto newest = all.end() - static_cast<std::ptrdiff_t>(std::min(all.size(), kMostEvents));
@@ -150,10 +151,10 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
   std::map<uint64_t, MapBlock> open;
   for (size_t i = first; i < events.size(); ++i) {
     const prof::MemoryEvent& event = events[i];
-    if (event.kind == prof::MemoryEventKind::Allocate)
+    if (event.kind == prof::MemoryAction::Allocate)
       open[event.address] = block_of(trace, event), ++map.allocations, map.sum_bytes += event.bytes;
-    if (event.kind == prof::MemoryEventKind::Reserve) map.reserved += event.bytes;
-    if (event.kind != prof::MemoryEventKind::Free) continue;
+    if (event.kind == prof::MemoryAction::Reserve) map.reserved += event.bytes;
+    if (event.kind != prof::MemoryAction::Free) continue;
     auto it = open.find(event.address);
     if (it == open.end()) continue;
     it->second.x1 = static_cast<double>(event.time);

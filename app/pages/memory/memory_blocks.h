@@ -4,7 +4,6 @@
 #include <QString>
 #include <vector>
 
-#include "engine/passes/compile.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::app {

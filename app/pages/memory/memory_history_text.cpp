@@ -19,8 +19,8 @@ void judge(MemoryStory& story, uint64_t peak) {
 bool tells_of_blocks(const prof::Trace& trace) {
   const auto& events = trace.memory();
   const auto own = [&](const prof::MemoryEvent& event) {
-    return event.kind == prof::MemoryEventKind::Allocate && event.source < trace.memory_sources.size() &&
-           !prof::of_driver(trace.memory_sources[event.source]);
+    return event.kind == prof::MemoryAction::Allocate && event.source < trace.memory_sources.size() &&
+           !prof::is_driver_source(trace.memory_sources[event.source]);
   };
   return std::any_of(events.rbegin(),
                      events.rbegin() + static_cast<std::ptrdiff_t>(std::min(events.size(), kNewestEvents)), own);
@@ -60,8 +60,8 @@ MemoryStory event_story(const prof::Trace& trace) {
   QString name;
   const prof::MemoryHistory history = prof::memory_history(trace, [&](const prof::MemoryEvent& event) {
     const bool known = event.source < trace.memory_sources.size();
-    if ((known && !prof::of_driver(trace.memory_sources[event.source])) != own) return false;
-    const bool held = event.kind == prof::MemoryEventKind::Reserve || event.kind == prof::MemoryEventKind::Release;
+    if ((known && !prof::is_driver_source(trace.memory_sources[event.source])) != own) return false;
+    const bool held = event.kind == prof::MemoryAction::Reserve || event.kind == prof::MemoryAction::Release;
     if (event.time < from && !held) return false;
     if (own && name.isEmpty()) name = QString::fromStdString(trace.memory_sources[event.source]);
     return true;

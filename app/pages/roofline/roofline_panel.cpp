@@ -11,7 +11,7 @@
 #include "app/text/units.h"
 #include "app/core/runs/run_ceilings.h"
 #include "app/timeline/time_scale.h"
-#include "engine/executor/executor.h"
+#include "engine/devices/devices.h"
 #include "engine/lab/ceilings.h"
 
 namespace ws::app {

@@ -2,6 +2,8 @@
 
 #include "app/core/runs/data_shape.h"
 #include "app/text/qt_text.h"
+#include "app/workspace/choices.h"
+#include "engine/passes/estimate.h"
 #include "app/text/units.h"
 #include "engine/plan/model.h"
 
@@ -41,7 +43,7 @@ SetupEstimate::SetupEstimate(const RunSpec& spec) {
   if (!shape.known()) return;
   if (batch > 0) steps = QObject::tr("%1 steps").arg(count_text((shape.train + batch - 1) / batch * spec.train.epochs));
   try {
-    const Estimate e = estimate(spec, shape.features, shape.outputs, shape.train);
+    const PlanEstimate e = estimate(spec, shape.features, shape.outputs, shape.train);
     parameters = QObject::tr("%1 parameters").arg(count_text(e.parameters));
     cost =
         QObject::tr("%1 FLOP a step · %2 in a step, %3 for parameters and their state, %4 data")

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "app/text/units.h"
+#include "engine/cpu/cpu_executor.h"
+#include "engine/train/checkpoint.h"
 #include "app/widgets/theme.h"
 #include "engine/train/trainer.h"
 

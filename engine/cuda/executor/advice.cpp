@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "engine/passes/compile.h"
+#include "engine/passes/lifetimes.h"
 #include "engine/passes/memory_need.h"
 
 namespace ws::cuda {

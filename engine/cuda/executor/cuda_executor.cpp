@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "engine/passes/compile.h"
 #include "engine/cuda/executor/advice.h"
 #include "engine/cuda/executor/evaluator.h"
 #include "engine/cuda/executor/graph_executor.h"
+#include "engine/cuda/executor/persistent_executor.h"
+#include "engine/plan/model.h"
 
 namespace ws::cuda {
 namespace {
@@ -25,12 +26,13 @@ constexpr size_t kPlansKept = 6;
 
 class CudaExecutor final : public Executor {
  public:
+  explicit CudaExecutor(std::string name) : name_(std::move(name)) {}
   ~CudaExecutor() override {
     if (place_) cudaStreamSynchronize(place_->stream);  // nothing is freed under running work
     cudaGetLastError();
   }
 
-  std::string device_name() const override { return device_info().name; }
+  std::string device_name() const override { return name_; }
 
   void load(const Model& model, const data::Dataset& data, const RunSpec& spec) override {
     model_ = model;
@@ -40,6 +42,7 @@ class CudaExecutor final : public Executor {
       place_->create(model_, data, spec);
       stream_ = std::make_unique<StreamExecutor>(*place_);
       graphs_ = std::make_unique<GraphExecutor>(*place_, *stream_);
+      persistent_ = std::make_unique<PersistentExecutor>(*place_, model_, data);
       evaluator_ = std::make_unique<Evaluator>(*place_, model_, data);
     } catch (const OutOfMemory& problem) {
       throw OutOfMemory(problem.call, problem.code, advice_for_load(model_, data, spec));
@@ -55,6 +58,7 @@ class CudaExecutor final : public Executor {
   TrainState state() override {
     TrainState state;
     place_->storage.get(place_->stream, state);
+    persistent_->check_fault();
     state.step = next_step_;
     return state;
   }
@@ -69,7 +73,7 @@ class CudaExecutor final : public Executor {
   void begin_epoch(std::span<const uint32_t> order) override { place_->feed.order(place_->stream, order); }
 
   void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) override {
-    BoundPlan& bound = *current_;
+    DevicePlan& bound = *current_;
     guarded(bound.plan, [&] {
       const int64_t most = StepTables::kCapacity / 2;
       for (size_t done = 0; done < lrs.size();) {
@@ -78,7 +82,10 @@ class CudaExecutor final : public Executor {
                       row = first_row + static_cast<int64_t>(done) * bound.rows_onward();
         place_->tables.announce(place_->stream, step, part);
         const auto count = static_cast<int64_t>(part.size());
-        bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count)
+        if (bound.is_persistent())
+          persistent_->run(bound, step, row, count);
+        else
+          bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count)
                                 : stream_->run(bound, *memory_, step, row, count);
         done += part.size();
       }
@@ -86,10 +93,14 @@ class CudaExecutor final : public Executor {
     });
   }
 
-  void results(std::vector<StepResult>& out, bool wait) override { place_->tables.results(place_->stream, out, wait); }
+  void results(std::vector<StepResult>& out, bool wait) override {
+    place_->tables.results(place_->stream, out, wait);
+    persistent_->check_fault();
+  }
 
   void catch_up(std::vector<StepResult>& out, int64_t steps) override {
     place_->tables.catch_up(place_->stream, out, steps);
+    persistent_->check_fault();
   }
 
   Evaluation evaluate(Part part) override { return evaluator_->evaluate(spec_, part); }
@@ -102,7 +113,8 @@ class CudaExecutor final : public Executor {
     if (memory_) memory_->add_to(use);
     use.peak = std::max(use.peak, earlier_peak_);
     if (!evaluator_) return use;  // never loaded, or the load failed half-way: a failed run is still summed up
-    use.parameter_bytes = place_->storage.bytes() + place_->feed.bytes() + place_->tables.bytes() + evaluator_->bytes();
+    use.parameter_bytes = place_->storage.bytes() + place_->feed.bytes() + place_->tables.bytes() + evaluator_->bytes() +
+                          persistent_->bytes();
     return use;
   }
 
@@ -125,7 +137,7 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  BoundPlan& bound_for(const Plan& plan) {
+  DevicePlan& bound_for(const Plan& plan) {
     const ExecSpec& exec = plan.spec.exec;
     if (!memory_ || memory_->kind() != exec.allocator) change_allocator(exec);
     if (!(spec_.exec == exec)) evaluator_->forget();
@@ -133,7 +145,7 @@ class CudaExecutor final : public Executor {
     if (const auto found = plans_.find(plan.id); found != plans_.end()) return found->second;
     if (plans_.size() >= kPlansKept) forget_plans();
     if (exec.allocator == Allocator::Arena) grow_arena(plan);
-    BoundPlan& bound = plans_[plan.id];
+    DevicePlan& bound = plans_[plan.id];
     try {
       fill(bound, plan);
     } catch (...) {
@@ -152,7 +164,7 @@ class CudaExecutor final : public Executor {
       earlier_peak_ = std::max(earlier_peak_, use.peak);
       memory_.reset();
     }
-    memory_ = std::make_unique<StepMemory>(exec.allocator, exec);
+    memory_ = std::make_unique<AllocatorStack>(exec.allocator, exec);
   }
 
   // Captured graphs hold addresses: they go before the memory does.
@@ -163,7 +175,7 @@ class CudaExecutor final : public Executor {
     memory_->pin(false);
   }
 
-  void fill(BoundPlan& bound, const Plan& plan) {
+  void fill(DevicePlan& bound, const Plan& plan) {
     bound.plan = plan;
     bound.tags = OpTags(plan);
     bound.items.resize(plan.ops.size());
@@ -175,7 +187,10 @@ class CudaExecutor final : public Executor {
     fill_shadows(plan);
     bound.address.assign(plan.buffers.size(), nullptr);
     place_buffers(bound);
-    place_->feed.attach(bound, prepare_products(bound));
+    if (bound.is_persistent())
+      persistent_->bind(bound);
+    else
+      place_->feed.attach(bound, prepare_products(bound));
   }
 
   void fill_shadows(const Plan& plan) {
@@ -184,7 +199,7 @@ class CudaExecutor final : public Executor {
     place_->storage.refresh_shadows({place_->stream.get()});
   }
 
-  void place_buffers(BoundPlan& bound) {
+  void place_buffers(DevicePlan& bound) {
     for (size_t i = 0; i < bound.plan.buffers.size(); ++i) {
       const Buffer& b = bound.plan.buffers[i];
       if (b.role == Role::Parameter) bound.address[i] = place_->storage.parameter(b.param);
@@ -211,8 +226,8 @@ class CudaExecutor final : public Executor {
   }
 
   // Lets the library choose its algorithms; true when every reader of x can find its rows by the clock.
-  bool prepare_products(BoundPlan& bound) {
-    BoundPlan shapes;  // addresses that only say "here is something, aligned like everything"
+  bool prepare_products(DevicePlan& bound) {
+    DevicePlan shapes;  // addresses that only say "here is something, aligned like everything"
     shapes.plan = bound.plan;
     shapes.address.assign(bound.plan.buffers.size(), reinterpret_cast<void*>(uintptr_t{1} << 20));
     const Launching with{shapes, {place_->stream.get()}, {}, place_->blas, {}, place_->storage, place_->sides};
@@ -234,12 +249,14 @@ class CudaExecutor final : public Executor {
   Model model_;
   RunSpec spec_;
   std::unique_ptr<Workplace> place_;
-  std::unique_ptr<StepMemory> memory_;
-  std::unordered_map<std::string, BoundPlan> plans_;  // by plan id
-  BoundPlan* current_ = nullptr;
+  std::unique_ptr<AllocatorStack> memory_;
+  std::unordered_map<std::string, DevicePlan> plans_;  // by plan id
+  DevicePlan* current_ = nullptr;
   std::unique_ptr<StreamExecutor> stream_;
   std::unique_ptr<GraphExecutor> graphs_;
+  std::unique_ptr<PersistentExecutor> persistent_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::string name_;
   int64_t next_step_ = 0;
   AllocatorCalls earlier_calls_;
   int64_t earlier_peak_ = 0;
@@ -249,15 +266,13 @@ class CudaExecutor final : public Executor {
 
 bool gpu_lost() { return context_is_lost(); }
 
-std::unique_ptr<Executor> make_cuda_executor(const RunSpec&) {
-  const DeviceInfo& info = device_info();
-  if (!info.cuda) throw Failure(info.why_not);
+std::unique_ptr<Executor> make_cuda_executor(const std::string& device_name) {
   reset_lost_context();
   if (context_is_lost())
     throw Failure(
         "A fault on the GPU ended an earlier run and the driver gives this program no new context: start the program "
         "again to use the GPU, or choose device cpu.");
-  return std::make_unique<CudaExecutor>();
+  return std::make_unique<CudaExecutor>(device_name);
 }
 
 }  // namespace ws::cuda

@@ -2,11 +2,12 @@
 #pragma once
 #include <memory>
 
+#include "engine/executor/device_info.h"
 #include "engine/executor/executor.h"
 
 namespace ws::cuda {
 
-std::unique_ptr<Executor> make_cuda_executor(const RunSpec& spec);  // throws Failure when no GPU can be used
+std::unique_ptr<Executor> make_cuda_executor(const std::string& device_name);  // throws Failure after a lost GPU
 bool gpu_lost();
 DeviceInfo query_device();  // never throws; cuda is false and why_not says it in one sentence
 

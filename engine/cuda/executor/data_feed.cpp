@@ -79,7 +79,7 @@ void DataFeed::order(cudaStream_t stream, std::span<const uint32_t> order) {
   order_in_flight_ = true;
 }
 
-void DataFeed::attach(BoundPlan& bound, bool views) {
+void DataFeed::attach(DevicePlan& bound, bool views) {
   const Buffer &x = bound.plan.buffer(bound.x), &y = bound.plan.buffer(bound.y);
   const int64_t rows = data_->train.rows, batch = bound.rows();
   const bool aligned = (x.cols * size_of(x.type)) % 16 == 0 || views;
@@ -143,7 +143,7 @@ DataFeed::Slot DataFeed::make_slot(size_t bytes) const {
   return slot;
 }
 
-int DataFeed::stage(BoundPlan& bound, cudaStream_t stream, int64_t row) {
+int DataFeed::stage(DevicePlan& bound, cudaStream_t stream, int64_t row) {
   const Buffer& x = bound.plan.buffer(bound.x);
   if (bound.feed == Feed::Gather) {
     bound.address[index(bound.x)] = bound.own_x.data();
@@ -209,7 +209,7 @@ void DataFeed::staged_step_enqueued(cudaStream_t stream, int slot) {
 }
 
 void DataFeed::launch(const Launching& with) {
-  BoundPlan& bound = with.bound;
+  DevicePlan& bound = with.bound;
   const Tensor x = with.tensor(bound.x), y = with.tensor(bound.y);
   if (bound.feed == Feed::Staged && x.type != DType::F32) {
     const char* staged = static_cast<const char*>(y.data) - round_up(x.rows * row_bytes_x(), kAlignment);

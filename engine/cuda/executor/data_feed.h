@@ -23,11 +23,11 @@ class DataFeed {
 
   // Chooses how the plan gets its rows and gives its batch buffers what memory they need. `views`: every reader can
   // find its rows by the clock.
-  void attach(BoundPlan& bound, bool views);
+  void attach(DevicePlan& bound, bool views);
 
   // Before a step, or a graph of steps, that begins at `row`: everything that is not the same in every step. Sets the
   // addresses of x and y. Returns the staging slot, -1 without one.
-  int stage(BoundPlan& bound, cudaStream_t stream, int64_t row);
+  int stage(DevicePlan& bound, cudaStream_t stream, int64_t row);
   // The LoadBatch op itself: a kernel, or nothing where the rows are a view.
   void launch(const Launching& with);
   void staged_step_enqueued(cudaStream_t stream, int slot);  // the slot is free again when the stream gets here

@@ -34,7 +34,7 @@ struct CapturedGraph {
   GraphExec exec;
 };
 
-struct BoundPlan {
+struct DevicePlan {
   Plan plan;
   OpTags tags;
   std::vector<void*> address;                  // by buffer
@@ -54,6 +54,7 @@ struct BoundPlan {
     const bool host_between = feed == Feed::Staged || plan.spec.exec.sync != SyncPolicy::OnRead;
     return host_between ? 1 : plan.spec.exec.graph_steps;
   }
+  bool is_persistent() const { return plan.spec.exec.launch == Launch::Persistent; }
   bool launches_graphs() const { return plan.spec.exec.launch == Launch::Graph; }
 };
 

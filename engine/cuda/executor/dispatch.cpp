@@ -84,7 +84,7 @@ ParamRef param_of(const Launching& with, const UpdateItem& item) {
   if (item.moment[0] != BufferId::None) ref.m = with.storage.moment(0, item.param);
   if (item.moment[1] != BufferId::None) ref.v = with.storage.moment(1, item.param);
   ref.n = with.bound.plan.buffer(item.master).elements();
-  ref.decays = with.bound.plan.buffer(item.master).name.front() == 'W';  // biases do not
+  ref.decays = with.bound.plan.buffer(item.master).decays;
   return ref;
 }
 
@@ -239,7 +239,7 @@ constexpr std::array kTable = {
 
 }  // namespace
 
-bool takes_many_steps(const BoundPlan& bound) {
+bool takes_many_steps(const DevicePlan& bound) {
   const Buffer& x = bound.plan.buffer(bound.x);
   const auto others = [](const Op& op) {
     return op.kind != OpKind::LinearUpdate && op.kind != OpKind::LoadBatch && op.kind != OpKind::Sync;

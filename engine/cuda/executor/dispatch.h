@@ -29,7 +29,7 @@ class SideStreams {
 
 // Everything that a launcher may need of the executor.
 struct Launching {
-  BoundPlan& bound;
+  DevicePlan& bound;
   Queue queue;
   StepAt at;
   Blas& blas;
@@ -46,7 +46,7 @@ struct Launching {
 Product product_of(const Launching& with, const Op& op);
 // Whether one launch of the plan's only kernel can run many steps: what a step leaves behind is then the parameters
 // only.
-bool takes_many_steps(const BoundPlan& bound);
+bool takes_many_steps(const DevicePlan& bound);
 void launch_op(const Launching& with, size_t op);  // neither LoadBatch, Alloc, Free nor Sync: the stream executor's own
 
 }  // namespace ws::cuda

@@ -53,8 +53,8 @@ auto Evaluator::in_batches(const RunSpec& spec, int64_t rows, Work&& work) {
   }
 }
 
-BoundPlan& Evaluator::bound(const RunSpec& spec, int64_t rows) {
-  BoundPlan& made = plans_[rows];
+DevicePlan& Evaluator::bound(const RunSpec& spec, int64_t rows) {
+  DevicePlan& made = plans_[rows];
   if (made.plan.ops.empty()) {
     made.plan = compile_evaluation(evaluation_spec(spec), model_, rows).plan;
     made.tags = OpTags(made.plan);
@@ -75,7 +75,7 @@ BoundPlan& Evaluator::bound(const RunSpec& spec, int64_t rows) {
   return made;
 }
 
-void Evaluator::place_x(BoundPlan& plan, const Rows& rows) {
+void Evaluator::place_x(DevicePlan& plan, const Rows& rows) {
   const Buffer& x = plan.plan.buffer(plan.x);
   const float* source = rows.device;
   const auto bytes = static_cast<size_t>(x.elements()) * sizeof(float);
@@ -93,7 +93,7 @@ void Evaluator::place_x(BoundPlan& plan, const Rows& rows) {
 }
 
 // Everything up to the loss.
-Evaluator::Output Evaluator::forward(BoundPlan& plan, const Rows& rows) {
+Evaluator::Output Evaluator::forward(DevicePlan& plan, const Rows& rows) {
   const Launching with{plan,           {place_.stream.get()}, place_.tables.at(0), place_.blas, {place_.scratch.data()},
                        place_.storage, place_.sides};
   PhaseWalk phases;
@@ -132,7 +132,7 @@ Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, int64_t batch)
   }
   for (int64_t first = 0; first < split.rows; first += batch) {
     const int64_t count = std::min(batch, split.rows - first);
-    BoundPlan& plan = bound(spec, count);
+    DevicePlan& plan = bound(spec, count);
     const float* device = place_.feed.resident_x(part);
     const Output out = forward(
         plan, {split.x.data() + first * model_.inputs, device ? device + first * model_.inputs : nullptr, count});

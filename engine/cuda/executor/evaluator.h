@@ -30,18 +30,18 @@ class Evaluator {
   auto in_batches(const RunSpec& spec, int64_t rows, Work&& work);
   void release() noexcept;
   int64_t batch_for(const RunSpec& spec, int64_t rows);
-  BoundPlan& bound(const RunSpec& spec, int64_t rows);
+  DevicePlan& bound(const RunSpec& spec, int64_t rows);
   struct Output {
     Tensor z;
     prof::OpTag loss = prof::kNoOp;
   };
-  Output forward(BoundPlan& plan, const Rows& rows);
-  void place_x(BoundPlan& plan, const Rows& rows);
+  Output forward(DevicePlan& plan, const Rows& rows);
+  void place_x(DevicePlan& plan, const Rows& rows);
 
   Workplace& place_;
   const Model& model_;
   const data::Dataset& data_;
-  std::map<int64_t, BoundPlan> plans_;  // by rows
+  std::map<int64_t, DevicePlan> plans_;  // by rows
   DeviceBlock<char> arena_, staging_;
   DeviceBlock<double> sums_;
   int64_t most_rows_ = kMostRows;  // less once memory was short

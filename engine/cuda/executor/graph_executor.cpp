@@ -10,7 +10,7 @@ constexpr size_t kGraphsKept = 24;  // of a plan: full ones, the epoch's rest, a
 // Ends the capture however the scope is left, so that the stream can be used again after a failure inside.
 class Capture {
  public:
-  Capture(cudaStream_t stream, StepMemory& memory) : stream_(stream), memory_(memory) {
+  Capture(cudaStream_t stream, AllocatorStack& memory) : stream_(stream), memory_(memory) {
     // Relaxed: a caching pool may have to ask the device for a segment while the step is recorded.
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     open_ = true;
@@ -31,7 +31,7 @@ class Capture {
 
  private:
   cudaStream_t stream_;
-  StepMemory& memory_;
+  AllocatorStack& memory_;
   bool open_ = false;
 };
 
@@ -45,7 +45,7 @@ prof::OpTag clock_tag() {
 
 }  // namespace
 
-void GraphExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
+void GraphExecutor::run(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps) {
   const int64_t most = std::clamp<int64_t>(bound.steps_a_graph(), 1, StepTables::kCapacity / 4);
   for (int64_t done = 0; done < steps;) {
     const int64_t count = std::min(most, steps - done);
@@ -55,7 +55,7 @@ void GraphExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step
   }
 }
 
-void GraphExecutor::launch(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
+void GraphExecutor::launch(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps) {
   const cudaStream_t stream = place_.stream;
   const int slot = place_.feed.stage(bound, stream, row);
   const BufferId rows =
@@ -74,7 +74,7 @@ void GraphExecutor::launch(BoundPlan& bound, StepMemory& memory, int64_t first_s
   if (bound.plan.spec.exec.sync != SyncPolicy::OnRead) CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
-cudaGraphExec_t GraphExecutor::find_or_capture(BoundPlan& bound, StepMemory& memory, const GraphKey& key) {
+cudaGraphExec_t GraphExecutor::find_or_capture(DevicePlan& bound, AllocatorStack& memory, const GraphKey& key) {
   auto& graphs = bound.graphs;
   const auto found = std::ranges::find(graphs, key, &CapturedGraph::key);
   if (found != graphs.end()) {
@@ -89,7 +89,7 @@ cudaGraphExec_t GraphExecutor::find_or_capture(BoundPlan& bound, StepMemory& mem
   return graphs.front().exec;
 }
 
-GraphExec GraphExecutor::capture(BoundPlan& bound, StepMemory& memory, int64_t steps) {
+GraphExec GraphExecutor::capture(DevicePlan& bound, AllocatorStack& memory, int64_t steps) {
   const prof::PhaseScope phase("capture");
   Capture scope(place_.stream, memory);
   const int64_t together = takes_many_steps(bound) ? steps : 1;

@@ -8,12 +8,12 @@ class GraphExecutor {
  public:
   GraphExecutor(Workplace& place, StreamExecutor& stream) : place_(place), stream_(stream) {}
 
-  void run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps);
+  void run(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps);
 
  private:
-  void launch(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps);
-  cudaGraphExec_t find_or_capture(BoundPlan& bound, StepMemory& memory, const GraphKey& key);
-  GraphExec capture(BoundPlan& bound, StepMemory& memory, int64_t steps);
+  void launch(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps);
+  cudaGraphExec_t find_or_capture(DevicePlan& bound, AllocatorStack& memory, const GraphKey& key);
+  GraphExec capture(DevicePlan& bound, AllocatorStack& memory, int64_t steps);
 
   Workplace& place_;
   StreamExecutor& stream_;

@@ -12,7 +12,7 @@ void Workplace::create(const Model& model, const data::Dataset& data, const RunS
   CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above is on the default stream, which ours do not wait for
 }
 
-void StreamExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps) {
+void StreamExecutor::run(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps) {
   StepTables& tables = place_.tables;
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t step_row = row + i * bound.rows_onward();
@@ -30,13 +30,13 @@ void StreamExecutor::run(BoundPlan& bound, StepMemory& memory, int64_t first_ste
 }
 
 // Kernels may overlap in fused plans and graphs; the step-by-step ones are to be seen one by one.
-Queue StreamExecutor::queue(const BoundPlan& bound, bool capturing) const {
+Queue StreamExecutor::queue(const DevicePlan& bound, bool capturing) const {
   const bool overlap =
       runs_clusters() && (capturing || bound.plan.spec.exec.fusion != Fusion::Off) && place_.sides.count() == 1;
   return {place_.stream.get(), overlap};
 }
 
-void StreamExecutor::step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing, int64_t steps) {
+void StreamExecutor::step(DevicePlan& bound, AllocatorStack& memory, StepAt at, bool capturing, int64_t steps) {
   const Launching with{
       bound, queue(bound, capturing), at, place_.blas, {place_.scratch.data()}, place_.storage, place_.sides, steps};
   PhaseWalk phases;
@@ -58,7 +58,7 @@ void StreamExecutor::step(BoundPlan& bound, StepMemory& memory, StepAt at, bool 
   }
 }
 
-void StreamExecutor::bookkeeping(BoundPlan& bound, StepMemory& memory, size_t i, bool capturing) {
+void StreamExecutor::bookkeeping(DevicePlan& bound, AllocatorStack& memory, size_t i, bool capturing) {
   const Op& op = bound.plan.ops[i];
   const prof::OpTag tag = bound.tags.of(i);
   if (op.kind == OpKind::Sync) {
@@ -76,7 +76,7 @@ void StreamExecutor::bookkeeping(BoundPlan& bound, StepMemory& memory, size_t i,
 }
 
 // A step that failed half-way leaves nothing behind.
-void StreamExecutor::free_leftovers(BoundPlan& bound, StepMemory& memory) noexcept {
+void StreamExecutor::free_leftovers(DevicePlan& bound, AllocatorStack& memory) noexcept {
   if (memory.kind() == Allocator::Arena) return;
   for (size_t i = 0; i < bound.address.size(); ++i) {
     const Buffer& buffer = bound.plan.buffers[i];

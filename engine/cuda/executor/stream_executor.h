@@ -25,16 +25,16 @@ class StreamExecutor {
   explicit StreamExecutor(Workplace& place) : place_(place) {}
 
   // Steps one after the other; `row` is the first's first row.
-  void run(BoundPlan& bound, StepMemory& memory, int64_t first_step, int64_t row, int64_t steps);
+  void run(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps);
 
   // The ops of one step, with the batch already staged. Capturing: waits are left out, the graph's launcher does them.
   // More `steps` than one where takes_many_steps says so.
-  void step(BoundPlan& bound, StepMemory& memory, StepAt at, bool capturing, int64_t steps = 1);
+  void step(DevicePlan& bound, AllocatorStack& memory, StepAt at, bool capturing, int64_t steps = 1);
 
  private:
-  void bookkeeping(BoundPlan& bound, StepMemory& memory, size_t op, bool capturing);
-  void free_leftovers(BoundPlan& bound, StepMemory& memory) noexcept;
-  Queue queue(const BoundPlan& bound, bool capturing) const;
+  void bookkeeping(DevicePlan& bound, AllocatorStack& memory, size_t op, bool capturing);
+  void free_leftovers(DevicePlan& bound, AllocatorStack& memory) noexcept;
+  Queue queue(const DevicePlan& bound, bool capturing) const;
 
   Workplace& place_;
 };

@@ -19,7 +19,7 @@ int64_t graph_memory(cudaGraphMemAttributeType which) {
 
 }  // namespace
 
-StepMemory::StepMemory(Allocator kind, const ExecSpec& exec)
+AllocatorStack::AllocatorStack(Allocator kind, const ExecSpec& exec)
     : kind_(kind),
       reservations_(driver_, literal(kind), Level::Reservations),
       pool_(kind == Allocator::StreamOrdered
@@ -34,13 +34,13 @@ StepMemory::StepMemory(Allocator kind, const ExecSpec& exec)
               literal(kind), Level::Blocks) {}
 
 // What graphs allocated from the driver's pool stays with the driver after they are gone, out of everybody's reach.
-StepMemory::~StepMemory() {
+AllocatorStack::~AllocatorStack() {
   int device = 0;
   if (!pool_) return;
   if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGraphMemTrim(device) != cudaSuccess) cudaGetLastError();
 }
 
-void StepMemory::graph_launched() {
+void AllocatorStack::graph_launched() {
   if (!pool_) return;
   const int64_t now = graph_memory(cudaGraphMemAttrReservedMemCurrent);
   if (now <= graph_reserved_) return;
@@ -48,17 +48,17 @@ void StepMemory::graph_launched() {
   graph_reserved_ = now;
 }
 
-void* StepMemory::allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op) {
+void* AllocatorStack::allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op) {
   blocks_.set_op(op);
   return blocks_.allocate(stream, std::max<int64_t>(bytes, 1));
 }
 
-void StepMemory::deallocate(cudaStream_t stream, void* ptr, int64_t bytes, prof::OpTag op) noexcept {
+void AllocatorStack::deallocate(cudaStream_t stream, void* ptr, int64_t bytes, prof::OpTag op) noexcept {
   blocks_.set_op(op);
   blocks_.deallocate(stream, ptr, std::max<int64_t>(bytes, 1));
 }
 
-bool StepMemory::reserve_arena(cudaStream_t stream, int64_t bytes) {
+bool AllocatorStack::reserve_arena(cudaStream_t stream, int64_t bytes) {
   const bool moves = bytes > arena_.bytes();
   if (moves) arena_used_ = 0;
   arena_.reserve(stream, bytes);
@@ -66,7 +66,7 @@ bool StepMemory::reserve_arena(cudaStream_t stream, int64_t bytes) {
   return moves;
 }
 
-void StepMemory::add_to(MemoryUse& use) const {
+void AllocatorStack::add_to(MemoryUse& use) const {
   const MemoryCounts &blocks = blocks_.counts(), &reserved = reservations_.counts();
   use.used += blocks.live + arena_used_;
   use.peak += std::max(blocks.peak, arena_.bytes());
@@ -79,7 +79,7 @@ void StepMemory::add_to(MemoryUse& use) const {
   }
 }
 
-void StepMemory::add_to(AllocatorCalls& calls) const {
+void AllocatorStack::add_to(AllocatorCalls& calls) const {
   calls.allocate += blocks_.counts().allocations;
   calls.free += blocks_.counts().frees;
   calls.device_allocate += pool_ ? pool_->growths() + graph_growths_ : reservations_.counts().allocations;

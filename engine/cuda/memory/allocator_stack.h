@@ -10,12 +10,12 @@
 
 namespace ws::cuda {
 
-class StepMemory {
+class AllocatorStack {
  public:
-  StepMemory(Allocator kind, const ExecSpec& exec);
-  ~StepMemory();
-  StepMemory(const StepMemory&) = delete;
-  StepMemory& operator=(const StepMemory&) = delete;
+  AllocatorStack(Allocator kind, const ExecSpec& exec);
+  ~AllocatorStack();
+  AllocatorStack(const AllocatorStack&) = delete;
+  AllocatorStack& operator=(const AllocatorStack&) = delete;
 
   Allocator kind() const { return kind_; }
   void* allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op);

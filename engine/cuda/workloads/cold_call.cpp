@@ -1,5 +1,7 @@
 #include "engine/cuda/workloads/cold_call.h"
 
+#include "engine/cuda/workloads/cuda_workloads.h"
+
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -125,7 +127,7 @@ std::unique_ptr<Workload> make_cold_workload(const LabSpec& spec, int64_t size) 
   return std::make_unique<ColdWorkload>(spec, size);
 }
 
-bool run_cold_call_if_asked() {
+bool run_cuda_cold_call_if_asked() {
   const char* job = std::getenv(kVariable);
   if (!job) return false;
   try {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/workloads/expression_source.h"
 #include "profiling/base/clock.h"
 
 namespace ws::cuda::lab {
@@ -53,7 +54,7 @@ constexpr const char* kName = "ws_fused_expression";
 
 }  // namespace
 
-CompiledExpression::CompiledExpression(const ws::lab::Expression& expression) : source_(expression.cuda_source(kName)) {
+CompiledExpression::CompiledExpression(const ws::lab::Expression& expression) : source_(cuda_source(expression, kName)) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<char> cubin = compile(source_);
   CUDA_CHECK(cudaLibraryLoadData(library_.out(), cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
@@ -65,7 +66,7 @@ std::shared_ptr<const CompiledExpression> CompiledExpression::get(const ws::lab:
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const CompiledExpression>> known;
   const std::lock_guard lock(mutex);
-  auto& entry = known[expression.identity()];
+  auto& entry = known[identity(expression)];
   if (!entry) entry = std::make_shared<const CompiledExpression>(expression);
   return entry;
 }

@@ -1,6 +1,7 @@
 // What this card can do at most: the lines that the curves are held against.
 #include <algorithm>
 
+#include "engine/cuda/workloads/cuda_workloads.h"
 #include "engine/cuda/workloads/workload_kernels.h"
 #include "engine/cuda/workloads/device_operation.h"
 

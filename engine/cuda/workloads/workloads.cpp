@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/cuda/workloads/cold_call.h"
+#include "engine/cuda/workloads/cuda_workloads.h"
 #include "engine/cuda/workloads/device_operation.h"
 #include "profiling/base/clock.h"
 
@@ -274,7 +275,7 @@ class Captured final : public GpuWorkload {
 
 }  // namespace
 
-int64_t free_device_bytes() {
+int64_t free_cuda_bytes() {
   size_t free = 0, total = 0;
   CUDA_CHECK(cudaMemGetInfo(&free, &total));
   return static_cast<int64_t>(free);

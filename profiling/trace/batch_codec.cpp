@@ -1,9 +1,9 @@
-// Batches as bytes, for a process of the same program on the same machine: plain memory, lengths checked on reading.
+#include "profiling/trace/batch_codec.h"
+
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "profiling/recording/live_link.h"
 #include "profiling/base/failure.h"
 
 namespace ws::prof {
@@ -125,7 +125,7 @@ void check(TraceBatch& batch) {
     }
   }
   for (MemoryEvent& event : batch.memory) {
-    if (event.source >= batch.memory_sources.size() || event.kind > MemoryEventKind::Release) Reader::fail();
+    if (event.source >= batch.memory_sources.size() || event.kind > MemoryAction::Release) Reader::fail();
     event.op = kNoOp;
   }
 }

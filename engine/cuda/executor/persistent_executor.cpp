@@ -1,0 +1,148 @@
+#include "engine/cuda/executor/persistent_executor.h"
+
+#include <algorithm>
+
+#include "engine/cuda/persistent/kernel_source.h"
+#include "engine/cuda/executor/cuda_executor.h"
+
+namespace ws::cuda {
+namespace {
+
+using persistent::Arguments;
+using persistent::Placement;
+
+static_assert(sizeof(persistent::ScaleState) == sizeof(LossScale));
+
+// What the thread that gave up was waiting for, by Waits in device/common.cuh.
+std::string waited_for(unsigned code) {
+  constexpr const char* names[] = {"",
+                                   "the rows of the batch",
+                                   "partial sums of the other blocks",
+                                   "output gradients of the other blocks",
+                                   "hidden units of the other blocks",
+                                   "output weights of the other blocks",
+                                   "a buffer of the batch",
+                                   "gradient sums of the other blocks"};
+  return code < std::size(names) ? names[code] : "something unknown";
+}
+
+prof::OpTag launch_tag() {
+  static const prof::OpTag tag =
+      prof::register_ops({{"steps", "one kernel runs all ops of many steps", "", "update", prof::Meaning::Matrix}});
+  return tag;
+}
+
+}  // namespace
+
+std::atomic<int> PersistentExecutor::lose_message_at{-1};
+std::atomic<double> PersistentExecutor::seconds_to_wait{1};
+
+void PersistentExecutor::bind(DevicePlan& bound) {
+  static const DeviceInfo device = query_device();
+  const persistent::Limits limits =
+      persistent::make_limits(device.compute, device.shared_per_block, device.registers_per_sm);
+  bound.all_rows = bound.rows() >= data_.train.rows;
+  bound.feed = Feed::Whole;
+  const persistent::Network network = persistent::network_of(bound.plan.spec, bound.plan, data_.train.rows);
+  Bound made{persistent::place(network, limits), nullptr, nullptr};
+  if (made.placement.residency == persistent::Residency::None) throw Failure(made.placement.why_not);
+  auto& kernel = kernels_[persistent::kernel_source(made.placement)];
+  if (!kernel) kernel = std::make_shared<persistent::CompiledKernel>(made.placement, limits.compute);
+  made.kernel = kernel;
+  make_buffers();
+  made.rows = rows_for(made, network.precision);
+  bound.notes.assign(bound.plan.ops.size(), {});
+  if (!bound.notes.empty()) {
+    std::string& note = bound.notes.front();
+    note = "in one kernel with all other ops: " + persistent::summary(made.placement) + "; " +
+           std::to_string(kernel->registers()) + " registers a thread" +
+           (kernel->local_bytes() > 32 ? ", " + std::to_string(kernel->local_bytes()) + " bytes in local memory" : "");
+  }
+  bound_[bound.plan.id] = std::move(made);
+}
+
+const void* PersistentExecutor::rows_for(const Bound& bound, Precision precision) {
+  const int64_t row_bytes = bound.placement.row_bytes;
+  if (row_bytes == 0) return place_.feed.resident_x(Part::Train);
+  for (const PreparedRows& p : prepared_)
+    if (p.precision == precision && p.row_bytes == row_bytes) return p.bytes.data();
+  PreparedRows made{precision, row_bytes, DeviceBlock<char>::device(static_cast<size_t>(row_bytes * data_.train.rows))};
+  bound.kernel->prepare_rows(place_.stream, place_.feed.resident_x(Part::Train), made.bytes.data(), data_.train.rows);
+  prepared_.push_back(std::move(made));
+  return prepared_.back().bytes.data();
+}
+
+void PersistentExecutor::make_buffers() {
+  if (fault_) return;
+  partials_ = DeviceBlock<float>::filled(2048 * 16 * 2);
+  fault_ = PinnedBlock<persistent::FaultReport>::pinned(1);
+  fault_[0] = {};
+}
+
+Arguments PersistentExecutor::arguments(const DevicePlan& bound, const Bound& found) const {
+  Arguments a{};
+  a.rows = found.rows;
+  a.targets = place_.feed.resident_y(Part::Train);
+  a.order = bound.all_rows ? nullptr : static_cast<const unsigned*>(place_.feed.order_address());
+  const int moments = moments_of(bound.plan.spec.train.optimizer);
+  for (size_t i = 0; i < model_.parameters.size(); ++i) {
+    const Parameter& p = model_.parameters[i];
+    const auto id = static_cast<ParamId>(i);
+    persistent::LayerState& layer = a.layers[p.layer];
+    (p.is_bias ? layer.b : layer.w) = place_.storage.parameter(id);
+    if (moments > 0) (p.is_bias ? layer.b_m : layer.w_m) = place_.storage.moment(0, id);
+    if (moments > 1) (p.is_bias ? layer.b_v : layer.w_v) = place_.storage.moment(1, id);
+  }
+  const StepAt at = place_.tables.at(0);
+  a.rates = at.lr, a.metrics = at.metrics, a.ring = at.capacity;
+  a.partials = partials_.data();
+  a.scale = reinterpret_cast<persistent::ScaleState*>(place_.storage.scale());
+  a.fault = fault_.data();
+  a.rows_onward = bound.rows_onward();
+  a.limit = static_cast<unsigned long long>(2e9 * seconds_to_wait.load());
+  a.lose_message_at = lose_message_at.load();
+  a.batch = static_cast<int>(bound.rows());
+  const TrainSpec& t = bound.plan.spec.train;
+  a.momentum = static_cast<float>(t.momentum);
+  a.beta1 = static_cast<float>(t.beta1), a.beta2 = static_cast<float>(t.beta2);
+  a.epsilon = static_cast<float>(t.epsilon);
+  a.weight_decay = static_cast<float>(t.weight_decay);
+  return a;
+}
+
+void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_t row, int64_t steps) {
+  check_fault();
+  const Bound& found = bound_.at(bound.plan.id);
+  Arguments a = arguments(bound, found);
+  for (int64_t done = 0; done < steps;) {
+    const int64_t count = std::min(found.placement.most_steps, steps - done);
+    a.first_step = first_step + done;
+    a.first_row = row + done * bound.rows_onward();
+    a.steps = static_cast<int>(count);
+    if (auto* listener = prof::listener()) listener->steps_launched(first_step + done, count);
+    const prof::StepScope step(first_step + done);
+    const prof::OpScope op(launch_tag());
+    found.kernel->launch(place_.stream, &a);
+    done += count;
+    place_.tables.steps_enqueued(first_step + done);
+  }
+  place_.storage.refresh_shadows({place_.stream.get()});  // tests read them
+}
+
+void PersistentExecutor::check_fault() {
+  if (!fault_ || fault_[0].code == 0) return;
+  CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+  const persistent::FaultReport report = fault_[0];
+  fault_[0] = {};
+  throw Failure("The persistent kernel ended itself: block " + std::to_string(report.block) + " waited too long for " +
+                waited_for(report.code) + " in step " + std::to_string(report.step) +
+                " of its launch. The weights are those before this launch. Choose launch graph, and report this.");
+}
+
+int64_t PersistentExecutor::bytes() const {
+  size_t sum = partials_.bytes();
+  for (const PreparedRows& p : prepared_) sum += p.bytes.bytes();
+  return static_cast<int64_t>(sum);
+}
+
+}  // namespace ws::cuda

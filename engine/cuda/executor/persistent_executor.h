@@ -1,0 +1,58 @@
+// Runs many steps of a network in one kernel that keeps the weights on the chip, where the network fits.
+//
+// Weights and optimizer state are read from the storage when a launch begins and written back when it ends, so another
+// launch mode can go on from there. A launch lasts at most about 20 ms.
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+
+#include "engine/cuda/persistent/arguments.h"
+#include "engine/cuda/persistent/compiled_kernel.h"
+#include "engine/cuda/executor/stream_executor.h"
+
+namespace ws::cuda {
+
+class PersistentExecutor {
+ public:
+  PersistentExecutor(Workplace& place, const Model& model, const data::Dataset& data)
+      : place_(place), model_(model), data_(data) {}
+
+  // Places the network, compiles its kernel and prepares the rows. Throws Failure with the reason and its numbers when
+  // the network does not fit.
+  void bind(DevicePlan& bound);
+  void run(const DevicePlan& bound, int64_t first_step, int64_t row, int64_t steps);
+  // Throws Failure if a wait in the kernel outlasted its limit. The state is then that of the last whole launch.
+  void check_fault();
+  int64_t bytes() const;
+
+  // For tests: block 1 sends nothing in the step of this number within each launch; -1: all messages are sent.
+  static std::atomic<int> lose_message_at;
+  static std::atomic<double> seconds_to_wait;  // limit of each wait in the kernel
+
+ private:
+  struct Bound {
+    persistent::Placement placement;
+    std::shared_ptr<persistent::CompiledKernel> kernel;
+    const void* rows = nullptr;
+  };
+  struct PreparedRows {
+    Precision precision;
+    int64_t row_bytes;
+    DeviceBlock<char> bytes;
+  };
+  const void* rows_for(const Bound& bound, Precision precision);
+  void make_buffers();
+  persistent::Arguments arguments(const DevicePlan& bound, const Bound& found) const;
+
+  Workplace& place_;
+  const Model& model_;
+  const data::Dataset& data_;
+  std::map<std::string, std::shared_ptr<persistent::CompiledKernel>> kernels_;  // by source
+  std::map<std::string, Bound> bound_;                                          // by plan id
+  std::vector<PreparedRows> prepared_;
+  DeviceBlock<float> partials_;
+  PinnedBlock<persistent::FaultReport> fault_;
+};
+
+}  // namespace ws::cuda

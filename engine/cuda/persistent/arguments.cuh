@@ -1,0 +1,46 @@
+// What one launch of a persistent kernel is given. The host includes this file; the run-time compiler reads its text.
+#pragma once
+
+namespace ws::cuda::persistent {
+
+constexpr int kMostLayers = 6;
+
+struct LayerState {
+  float *w, *b;      // weights (in, out); biases (1, out), null: none
+  float *w_m, *b_m;  // first moments, null: none
+  float *w_v, *b_v;  // second moments, null: none
+};
+
+// The loss scale of fp16, as the other launch modes keep it in device memory.
+struct ScaleState {
+  float scale, inverse;
+  int good_steps, found_inf, skipped;
+};
+
+// Written by the first thread whose wait outlasts its limit.
+struct FaultReport {
+  unsigned code;  // 0: none; else what the thread waited for
+  unsigned block, thread, step;
+};
+
+struct Arguments {
+  const void* rows;       // prepared features; see each kernel
+  const void* targets;    // int labels (rows), or float targets (rows, outputs)
+  const unsigned* order;  // null: the rows as they lie
+  LayerState layers[kMostLayers];
+  const float* rates;  // ring over the step number
+  float* metrics;      // ring of (loss sum, correct rows, rows)
+  float* partials;     // (steps, blocks, 2): loss sum and correct rows of each block
+  ScaleState* scale;
+  FaultReport* fault;
+  long long first_step;      // of the run
+  long long first_row;       // of the first step, in the order
+  long long rows_onward;     // from one step to the next
+  long long ring;            // entries of rates and metrics
+  unsigned long long limit;  // clock cycles that a wait may last
+  int steps, batch;          // batch: rows of a step
+  int lose_message_at;       // for tests: the step in which block 1 sends nothing; -1: none
+  float momentum, beta1, beta2, epsilon, weight_decay;
+};
+
+}  // namespace ws::cuda::persistent

@@ -1,0 +1,1020 @@
+// One hidden layer in one cluster of 16 blocks. Its weights stay in registers from the first step of a launch to the
+// last.
+//
+// Each block owns a slice of the inputs, and of each batch the R rows whose place modulo 16 is its rank. A step:
+//   1. forward: the block multiplies its slice of the batch with its slice of W1 (wgmma, weights as register operand)
+//      and sends partial sums of z1 to the owners of the rows;
+//   2. middle: an owner adds the partial sums, activates, runs the output layer and the loss for its rows, and sends
+//      dz2 and the slopes of the activation to all;
+//   3. backward: each block makes dz1 of all rows again in registers, multiplies it with its slice of the batch and
+//      moves its weights. The sums have the layout of the weights in registers.
+// W2 is split by hidden units: a helper warp group makes its gradient, moves it and sends it to all. The same group
+// loads the rows of the next step.
+//
+// A place is where a row of the batch lies in this block: places are permuted by the rank, so that messages of all
+// blocks go to different targets at a time. Inputs within a tile of 8 are permuted where the layouts of operand and sum
+// differ (tf32).
+#pragma once
+
+namespace ws::cuda::persistent {
+
+constexpr int kBlocks = 16;
+constexpr int B = choice::batch, R = B / kBlocks, H = choice::hidden_padded, O = choice::outputs;
+constexpr int kMathGroups = H / 64, kMathThreads = 128 * kMathGroups, kMathWarps = 4 * kMathGroups;
+constexpr int kThreads = kMathThreads + 128;
+constexpr int OW = choice::outputs_padded;  // floats of a row of dz2
+constexpr int kOwn = H / kBlocks;           // hidden units whose W2 this block moves
+constexpr int kSend = kOwn / 4;             // of them, those that one lane of the middle has
+constexpr int kTiles = choice::tiles;       // of 8 inputs
+constexpr int kDepth = kHalves ? 16 : 8;    // inputs of one wgmma
+constexpr int kForwardSteps = choice::row_values / kDepth, kBackwardSteps = B / kDepth;
+constexpr int kPasses = choice::precision == kFp32 ? 3 : 1;  // products of parts that make one of fp32
+constexpr int kChunkStride = B * 16, kChunks = choice::row_bytes / 16;
+constexpr int kHalfRows = 8 / R;        // groups of lanes that share a row in the middle: 2 or 1
+constexpr int kValues = 4 / kHalfRows;  // hidden units of a lane there
+constexpr int kW2Stride = H + 4;
+constexpr bool kSlopes = choice::activation != kNone && choice::activation != kRelu;
+constexpr bool kBits = choice::activation == kRelu;
+constexpr bool kClasses = choice::loss == kCrossEntropy;
+constexpr bool kMoves = choice::optimizer != kSgd, kSquares = choice::optimizer == kAdam;
+
+constexpr int kPartialBytes = kBlocks * H * R * (choice::half_partials ? 2 : 4);
+constexpr int kSlopeBytes = kBits ? kBlocks * kMathWarps * R * 2 : kSlopes ? kBlocks * kMathWarps * R * 64 : 0;
+constexpr int kGradientBytes = B * OW * 4 + kSlopeBytes;
+constexpr int kHiddenBytes = B * kOwn * 4;
+constexpr int kWeightBytes = kBlocks * O * kOwn * 4 + (choice::bias ? O * 4 : 0);
+constexpr int kSlopeOwner = R * 16 + 4;  // floats of one owner's slopes for 16 hidden units
+
+// Where a column of a tile of dz1 comes from.
+WS_DEVICE int column_owner(int tile, int column) {
+  return kHalves ? 8 * (tile / R) + column : (2 * tile + (column & 1)) & 15;
+}
+WS_DEVICE int column_row(int tile, int column) { return kHalves ? tile % R : 4 * (tile >> 3) + (column >> 1); }
+
+WS_DEVICE ulong matrix(uint address, uint leading, uint stride) {
+  return static_cast<ulong>((address & 0x3FFFF) >> 4) | (static_cast<ulong>(leading >> 4) << 16) |
+         (static_cast<ulong>(stride >> 4) << 32);
+}
+
+struct Block {
+  uint shared, rank;
+  volatile int* verdict;  // fp16: whether this step's gradients are not finite
+  Watch watch;
+  WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
+  WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
+};
+enum Barriers {
+  kPartials,
+  kGradients,
+  kHidden,
+  kWeights,
+  kMiddle,
+  kVerdict,
+  kRows0,
+  kRows1,
+  kTurned0,
+  kTurned1,
+  kFree0,
+  kFree1
+};
+
+// The dynamic loss scale: every thread follows it, since every thread hears every verdict.
+struct LossScaling {
+  float scale = 1.f, inverse = 1.f;
+  int good = 0, skipped = 0, found = 0;
+  WS_DEVICE void load(const Arguments& a) {
+    if (choice::precision == kFp16) scale = a.scale->scale, good = a.scale->good_steps, skipped = a.scale->skipped;
+    inverse = 1.f / scale;
+  }
+  WS_DEVICE void decide(bool bad) {
+    inverse = __uint_as_float(0x7f000000u - __float_as_uint(scale));  // of a power of two
+    found = bad;
+    if (bad) {
+      scale = fmaxf(scale * 0.5f, 1.f);
+      good = 0;
+      skipped += 1;
+    } else if (++good == 2000) {
+      scale *= 2.f;
+      good = 0;
+    }
+  }
+};
+
+// ---- the middle: the owner's rows ----
+struct Middle {
+  const Arguments& a;
+  const Block& block;
+  // A lane has one row. With four rows, two groups of lanes share them: `part` says which hidden units it has.
+  int warp, lane, g, t, row, part;
+  int label = 0, next_label = 0;
+  float target[4] = {}, next_target[4] = {};
+  uint next_row = 0;
+  bool valid, has_labels;
+  float w2[2][4], w2t[2][4], bias[4];
+
+  WS_DEVICE Middle(const Arguments& args, const Block& b, int w, int l)
+      : a(args), block(b), warp(w), lane(l), g(l >> 2), t(l & 3), row(g & (R - 1)), part(R == 4 ? g >> 2 : 0) {
+    valid = place() < a.batch;
+    find(0);
+    fetch_target();
+    take_target();
+    if (a.steps > 1) find(1), fetch_target();
+    if (a.steps > 2) find(2);
+  }
+  WS_DEVICE int place() const { return static_cast<int>(block.rank) + kBlocks * row; }
+  WS_DEVICE void find(int step) { find_row(a, a.first_row + step * a.rows_onward + (valid ? place() : 0), next_row); }
+  WS_DEVICE void fetch_target() {
+    if constexpr (kClasses) {
+      next_label = static_cast<const int*>(a.targets)[next_row];
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (4 * t + i < O)
+          next_target[i] = static_cast<const float*>(a.targets)[static_cast<size_t>(next_row) * O + 4 * t + i];
+    }
+  }
+  WS_DEVICE void take_target() {
+    label = next_label;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) target[i] = next_target[i];
+  }
+
+  // What of W2 this warp needs in the middle, and in the backward product for hidden units [first, first + 16).
+  WS_DEVICE void load_weights() {
+    const uint w = block.at(choice::at_w2) + 64u * static_cast<uint>(warp);
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const int first = unit_of_product(k, 0), second = unit_of_product(k, 1);
+      w2[k][0] = load_f(w + (g * kW2Stride + first) * 4);
+      w2[k][1] = load_f(w + ((g + 8) * kW2Stride + first) * 4);
+      w2[k][2] = load_f(w + (g * kW2Stride + second) * 4);
+      w2[k][3] = load_f(w + ((g + 8) * kW2Stride + second) * 4);
+      w2t[k][0] = load_f(w + ((4 * t + 2 * k) * kW2Stride + g) * 4);
+      w2t[k][1] = load_f(w + ((4 * t + 2 * k) * kW2Stride + g + 8) * 4);
+      w2t[k][2] = load_f(w + ((4 * t + 2 * k + 1) * kW2Stride + g) * 4);
+      w2t[k][3] = load_f(w + ((4 * t + 2 * k + 1) * kW2Stride + g + 8) * 4);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) bias[i] = load_f(block.at(choice::at_b2) + (4 * t + i) * 4);
+  }
+
+  // Which of this warp's sixteen units operand `i` of product `k` belongs to.
+  WS_DEVICE int unit_of_product(int k, int i) const { return R == 4 ? t + 4 * k + 8 * i : t + 8 * k + 4 * i; }
+
+  // z1 of this lane's row. Four rows: units t + 4·part + 8i; eight rows: t + 4i.
+  WS_DEVICE void add_partials(float (&z)[kValues]) const {
+    if constexpr (R == 4)
+      add_partials_of_four_rows(z);
+    else
+      add_partials_of_eight_rows(z);
+  }
+  // Each lane adds all four rows of a quarter of the sources; then lanes exchange rows.
+  WS_DEVICE void add_partials_of_four_rows(float (&z)[kValues]) const {
+    constexpr int each = choice::partials_each;
+    float sum[2][4] = {};
+    const uint from = block.at(choice::at_partials) + row * each;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if constexpr (choice::half_partials) {
+        const uint4 q = load_u4(from + 4 * k * each + warp * 128 + (t + 4 * part) * 16);
+        const uint words[4] = {q.x, q.y, q.z, q.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          sum[i >> 1][2 * (i & 1)] += fp16_low(words[i]);
+          sum[i >> 1][2 * (i & 1) + 1] += fp16_high(words[i]);
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const float4 q = load_f4(from + 4 * k * each + (16 * warp + t + 4 * part + 8 * i) * 16);
+          sum[i][0] += q.x, sum[i][1] += q.y, sum[i][2] += q.z, sum[i][3] += q.w;
+        }
+      }
+    }
+    const bool upper = row & 2, odd = row & 1;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float a0 = upper ? sum[i][2] : sum[i][0], a1 = upper ? sum[i][3] : sum[i][1];
+      const float b0 = upper ? sum[i][0] : sum[i][2], b1 = upper ? sum[i][1] : sum[i][3];
+      const float c0 = a0 + __shfl_xor_sync(~0u, b0, 8), c1 = a1 + __shfl_xor_sync(~0u, b1, 8);
+      z[i] = (odd ? c1 : c0) + __shfl_xor_sync(~0u, odd ? c0 : c1, 4);
+    }
+  }
+  WS_DEVICE void add_partials_of_eight_rows(float (&z)[kValues]) const {
+    constexpr int each = choice::partials_each;
+    const uint from = block.at(choice::at_partials);
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) z[i] = 0.f;
+    // In half precision rows lie in pairs: both lanes of a pair read the same word.
+    const uint mine =
+        choice::half_partials ? from + (16 * warp + t) * 16 + (row >> 1) * 4 : from + (16 * warp + t) * 32 + row * 4;
+#pragma unroll
+    for (int k = 0; k < kBlocks; ++k)
+#pragma unroll
+      for (int i = 0; i < kValues; ++i) {
+        if constexpr (choice::half_partials) {
+          const uint pair = load_u(mine + k * each + i * 64);
+          z[i] += fp16_low(row & 1 ? pair >> 16 : pair);
+        } else {
+          z[i] += load_f(mine + k * each + i * 128);
+        }
+      }
+  }
+  // Values of units t + 4i, from those of this lane and, with four rows, of its partner.
+  WS_DEVICE void gather(const float (&mine)[kValues], float (&all)[4]) const {
+    if constexpr (R == 4) {
+      const float first = __shfl_xor_sync(~0u, mine[0], 16), second = __shfl_xor_sync(~0u, mine[1], 16);
+      all[0] = part ? first : mine[0], all[1] = part ? mine[0] : first;
+      all[2] = part ? second : mine[1], all[3] = part ? mine[1] : second;
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) all[i] = mine[i];
+    }
+  }
+
+  WS_DEVICE void send_slopes(const float (&z)[kValues], const float (&h)[kValues]) const {
+    if constexpr (kBits) {
+      uint word[kValues];
+#pragma unroll
+      for (int i = 0; i < kValues; ++i) word[i] = __ballot_sync(~0u, h[i] > 0.f);
+      if (lane >= kBlocks) return;
+      const uint to = static_cast<uint>(lane), base = in_block(block.shared, to) - block.shared;
+      const uint place_of_owner = block.rank ^ to;
+      const uint where = base + block.at(choice::at_slopes) + (warp * kBlocks + place_of_owner) * (R * 2);
+      const uint barrier = base + block.barrier(kGradients);
+      if constexpr (R == 4)
+        send2(where, barrier, word[0], word[1]);
+      else
+        send4(where, barrier, word[0], word[1], word[kValues - 2], word[kValues - 1]);
+    }
+    if constexpr (kSlopes) {
+      float mine[kValues], slope[4];
+#pragma unroll
+      for (int i = 0; i < kValues; ++i) mine[i] = slope_at(z[i], h[i]);
+      gather(mine, slope);
+#pragma unroll 4
+      for (int k = 0; k < kBlocks / kHalfRows; ++k) {
+        const uint to = static_cast<uint>(k * kHalfRows + part), base = in_block(block.shared, to) - block.shared;
+        const uint where =
+            block.at(choice::at_slopes) + ((warp * kBlocks + (block.rank ^ to)) * kSlopeOwner + row * 16 + t * 4) * 4;
+        send4(base + where, base + block.barrier(kGradients), bits(slope[0]), bits(slope[1]), bits(slope[2]),
+              bits(slope[3]));
+      }
+    }
+  }
+
+  WS_DEVICE void send_hidden(const float (&mine)[kValues]) const {
+    float h[4];
+    gather(mine, h);
+    constexpr int targets = 4 / kSend;  // blocks that move W2 of this warp's sixteen units
+#pragma unroll
+    for (int q = 0; q < targets / kHalfRows; ++q) {
+      const int j = kHalfRows * q + part;
+      const uint to = static_cast<uint>(warp * targets + j), base = in_block(block.shared, to) - block.shared;
+      const uint where = base + block.at(choice::at_hidden) + ((block.rank ^ to) * R + row) * kOwn * 4 + t * kSend * 4;
+      const uint barrier = base + block.barrier(kHidden);
+      if constexpr (kSend == 2) {
+        const float first = R == 4 ? (part ? h[2] : h[0]) : h[2 * q],
+                    second = R == 4 ? (part ? h[3] : h[1]) : h[2 * q + 1];
+        send2(where, barrier, bits(first), bits(second));
+      } else {
+        send(where, barrier, R == 4 ? (part ? h[2 * q + 1] : h[2 * q]) : h[q]);
+      }
+    }
+  }
+
+  // z of this lane's row and outputs 4t.., the whole sum over hidden units.
+  // Returns true if a warp has given up waiting: then all of them leave after this step.
+  WS_DEVICE bool output_sums(const float (&h)[kValues], float (&z)[4], bool alive) const {
+    float c[4] = {0, 0, 0, 0};
+    if constexpr (R == 4) {
+      multiply(c, w2[0], part ? 0.f : h[0], part ? 0.f : h[1]);
+      multiply(c, w2[1], part ? h[0] : 0.f, part ? h[1] : 0.f);
+    } else {
+      multiply(c, w2[0], h[0], h[1]);
+      multiply(c, w2[1], h[kValues - 2], h[kValues - 1]);
+    }
+    // Rows of 64 bytes; every second pair of rows has its halves exchanged, which keeps the banks apart.
+    const uint sums = block.at(choice::at_sums);
+    if constexpr (R == 4) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) c[i] += __shfl_xor_sync(~0u, c[i], 2);
+    }
+    if (R == 8 || t < 2) {
+      const uint mine = sums + warp * (R * 64) + 2 * t * 64, half = (t & 1) * 32;
+      store_f(mine + (g * 4 ^ half), c[0]), store_f(mine + 64 + (g * 4 ^ half), c[1]);
+      store_f(mine + (32 + g * 4 ^ half), c[2]), store_f(mine + 64 + (32 + g * 4 ^ half), c[3]);
+    }
+    const bool lost = warps_meet_any(1, kMathThreads, !alive);
+    const uint from = sums + part * (R * 64) + row * 64 + (t * 16 ^ (row >> 1 & 1) * 32);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) z[i] = 0.f;
+#pragma unroll
+    for (int k = 0; k < kMathWarps / kHalfRows; ++k) {
+      const float4 v = load_f4(from + k * kHalfRows * (R * 64));
+      z[0] += v.x, z[1] += v.y, z[2] += v.z, z[3] += v.w;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (R == 4) z[i] += __shfl_xor_sync(~0u, z[i], 16);
+      z[i] += bias[i];
+    }
+    return lost;
+  }
+
+  WS_DEVICE void send_gradient(const float (&d)[4]) const {
+    constexpr int targets = kBlocks / kMathWarps;
+    if (4 * t >= OW) return;
+#pragma unroll
+    for (int k = 0; k < targets / kHalfRows; ++k) {
+      const uint to = static_cast<uint>(warp * targets + k * kHalfRows + part);
+      const uint base = in_block(block.shared, to) - block.shared;
+      send4(base + block.at(choice::at_gradients) + ((block.rank ^ to) * R + row) * OW * 4 + t * 16,
+            base + block.barrier(kGradients), bits(d[0]), bits(d[1]), bits(d[2]), bits(d[3]));
+    }
+  }
+
+  // The loss and the correct rows of this block, for the host; one warp does it.
+  WS_DEVICE void note_loss(int step, const float (&z)[4], float top, float sum) const {
+    float loss = 0.f, correct = 0.f;
+    if constexpr (kClasses) {
+      int best = O;
+#pragma unroll
+      for (int i = 3; i >= 0; --i) {
+        if (4 * t + i < O && z[i] == top) best = 4 * t + i;
+        if (4 * t + i == label) loss = top - z[i];
+      }
+#pragma unroll
+      for (int d = 1; d < 4; d *= 2) {
+        best = min(best, __shfl_xor_sync(~0u, best, d));
+        loss += __shfl_xor_sync(~0u, loss, d);
+      }
+      loss += log_of(sum);
+      correct = best == label;
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (4 * t + i < O) loss += (z[i] - target[i]) * (z[i] - target[i]) / static_cast<float>(O);
+      loss += __shfl_xor_sync(~0u, loss, 1);
+      loss += __shfl_xor_sync(~0u, loss, 2);
+    }
+    if (!valid) loss = correct = 0.f;
+#pragma unroll
+    for (int d = 4; d < 4 * R; d *= 2) {
+      loss += __shfl_xor_sync(~0u, loss, d);
+      correct += __shfl_xor_sync(~0u, correct, d);
+    }
+    if (lane != 0) return;
+    float* out = a.partials + (static_cast<size_t>(step) * kBlocks + block.rank) * 2;
+    out[0] = loss, out[1] = correct;
+  }
+
+  WS_DEVICE bool run(int step, float gradient_scale, bool alive) {
+    float z[kValues], exact[kValues], h[kValues], d[4];
+    add_partials(z);
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) exact[i] = activated(z[i]), h[i] = rounded(exact[i]);
+    float out[4];
+    const bool lost = output_sums(h, out, alive);
+    if (lane == 0) barrier_arrive(block.barrier(kMiddle));
+    send_slopes(z, exact);
+    send_hidden(h);
+    float top = 0.f, sum = 0.f;
+    if constexpr (kClasses) {
+      top = __int_as_float(0xff800000);  // minus infinity
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (4 * t + i < O) top = fmaxf(top, out[i]);
+      top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        d[i] = 4 * t + i < O ? exp_of(out[i] - top) : 0.f;
+        sum += d[i];
+      }
+      sum += __shfl_xor_sync(~0u, sum, 1);
+      sum += __shfl_xor_sync(~0u, sum, 2);
+      const float factor = choice::precision == kFp32 ? gradient_scale / sum : __fdividef(gradient_scale, sum);
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        d[i] = valid ? rounded(d[i] * factor - (4 * t + i == label ? gradient_scale : 0.f)) : 0.f;
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        d[i] =
+            valid && 4 * t + i < O ? rounded((out[i] - target[i]) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
+    }
+    send_gradient(d);
+    if (warp == kMathWarps - 1) note_loss(step, out, top, sum);
+    take_target();
+    if (step + 2 < a.steps) fetch_target();
+    if (step + 3 < a.steps) find(step + 3);
+    return lost;
+  }
+};
+
+// ---- the big layer ----
+struct Operand {
+  uint v[kForwardSteps > kBackwardSteps ? kForwardSteps : kBackwardSteps][4];
+};
+// Operands are in their registers before the first product starts: else the compiler separates the products.
+template <int Steps>
+WS_DEVICE void settle(Operand& o) {
+#pragma unroll
+  for (int s = 0; s < Steps; ++s)
+#pragma unroll
+    for (int k = 0; k < 4; ++k) asm volatile("" : "+r"(o.v[s][k]));
+}
+
+struct BigLayer {
+  const Arguments& a;
+  const Block& block;
+  int group, lane, g, t, hidden;  // hidden: of this lane's first row of sums
+  float w[kTiles][4], m[kMoves ? kTiles : 1][4], v[kSquares ? kTiles : 1][4];
+
+  WS_DEVICE int input_of(int tile, int k) const {
+    const int within = kHalves ? 2 * t + (k & 1) : t + 4 * (k & 1);
+    return static_cast<int>(block.rank) * choice::inputs_each + 8 * tile + within;
+  }
+  // Whether tile and k hold an input of this block; `bias`: it is the input that is always 1.
+  WS_DEVICE bool is_input(int tile, int k, bool& bias) const {
+    const int within = 8 * tile + (kHalves ? 2 * t + (k & 1) : t + 4 * (k & 1));
+    const int input = input_of(tile, k);
+    bias = choice::bias && input == choice::inputs;
+    return within < choice::inputs_each && (input < choice::inputs || bias) && hidden + 8 * (k >> 1) < choice::hidden;
+  }
+  WS_DEVICE float* element(float* weights, float* biases, int tile, int k, bool bias) const {
+    const int unit = hidden + 8 * (k >> 1);
+    return bias ? biases + unit : weights + static_cast<size_t>(input_of(tile, k)) * choice::hidden + unit;
+  }
+  template <class F>
+  WS_DEVICE void each(F f) {
+    const LayerState& l = a.layers[0];
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j)
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        bool bias;
+        const bool is = is_input(j, k, bias);
+        f(is, w[j][k], element(l.w, l.b, j, k, bias));
+        if constexpr (kMoves) f(is, m[j][k], element(l.w_m, l.b_m, j, k, bias));
+        if constexpr (kSquares) f(is, v[j][k], element(l.w_v, l.b_v, j, k, bias));
+      }
+  }
+  WS_DEVICE void load() {
+    each([](bool is, float& value, const float* from) { value = is ? *from : 0.f; });
+  }
+  WS_DEVICE void store() {
+    each([](bool is, float& value, float* to) {
+      if (is) *to = value;
+    });
+  }
+
+  // The weights as the register operand of the forward product.
+  template <int Part>
+  WS_DEVICE void operand(Operand& out) const {
+    const auto part = [](float x) {
+      if constexpr (Part == 1) return bits(below_tf32(x));
+      return choice::precision == kTf32 ? bits(to_tf32(x)) : bits(x);
+    };
+#pragma unroll
+    for (int s = 0; s < kForwardSteps; ++s) {
+      if constexpr (kHalves) {
+        const int j = 2 * s;
+        out.v[s][0] = half_pair(w[j][0], w[j][1]), out.v[s][1] = half_pair(w[j][2], w[j][3]);
+        const bool more = j + 1 < kTiles;
+        out.v[s][2] = more ? half_pair(w[more ? j + 1 : 0][0], w[more ? j + 1 : 0][1]) : 0u;
+        out.v[s][3] = more ? half_pair(w[more ? j + 1 : 0][2], w[more ? j + 1 : 0][3]) : 0u;
+      } else {
+        out.v[s][0] = part(w[s][0]), out.v[s][1] = part(w[s][2]);
+        out.v[s][2] = part(w[s][1]), out.v[s][3] = part(w[s][3]);
+      }
+    }
+  }
+
+  WS_DEVICE void multiply_rows(float (&sums)[B / 4], const Operand& weights, uint tile, bool first) const {
+    const ulong x = matrix(tile, kChunkStride, 128);
+#pragma unroll
+    for (int s = 0; s < kForwardSteps; ++s)
+      forward_product(sums, weights.v[s][0], weights.v[s][1], weights.v[s][2], weights.v[s][3],
+                      x + ((2 * s * kChunkStride) >> 4), !first || s > 0);
+  }
+  WS_DEVICE void multiply_half(float (&sums)[B / 4], const Operand& weights, const Operand& low, uint rows,
+                               uint rest) const {
+    if constexpr (kPasses == 3) {
+      multiply_rows(sums, low, rows, true);
+      multiply_rows(sums, weights, rest, false);
+    }
+    multiply_rows(sums, weights, rows, kPasses == 1);
+    wgmma_commit();
+  }
+
+  // Partial z1 of the whole batch, to the owners of the rows: one half of the batch travels while the other is
+  // multiplied. `rows`, `rest`: tiles of the batch; rest only for fp32.
+  WS_DEVICE void forward(uint rows, uint rest, int warp, bool sends) const {
+    constexpr uint half = B / 2 * 16;  // bytes of half of the places in a chunk
+    Operand weights, low;
+    operand<0>(weights);
+    settle<kForwardSteps>(weights);
+    if constexpr (kPasses == 3) operand<1>(low), settle<kForwardSteps>(low);
+    float first[B / 4], second[B / 4];
+    wgmma_fence();
+    multiply_half(first, weights, low, rows, rest);
+    multiply_half(second, weights, low, rows + half, rest + half);
+    wgmma_wait<1>();
+    if (sends) send_partials(first, 0, warp);
+    wgmma_wait<0>();
+    if (sends) send_partials(second, 1, warp);
+  }
+
+  // Hidden units `hidden` and `hidden` + 8 of the R rows of each owner in this half of the places.
+  WS_DEVICE void send_partials(const float (&sums)[B / 4], int half, int warp) const {
+    const uint inbox = block.at(choice::at_partials) + block.rank * choice::partials_each;
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const uint to = static_cast<uint>(8 * half + 2 * t + e) ^ block.rank;
+      const uint base = in_block(block.shared, to) - block.shared, barrier = base + block.barrier(kPartials);
+      const auto sum = [&](int row, int second) { return sums[4 * row + 2 * second + e]; };
+      if constexpr (!choice::half_partials) {
+#pragma unroll
+        for (int second = 0; second < 2; ++second)
+#pragma unroll
+          for (int row = 0; row < R; row += 4)
+            send4(base + inbox + (hidden + 8 * second) * R * 4 + row * 4, barrier, bits(sum(row, second)),
+                  bits(sum(row + 1, second)), bits(sum(row + 2, second)), bits(sum(row + 3, second)));
+      } else if constexpr (R == 4) {
+        send4(base + inbox + warp * 128 + g * 16, barrier, fp16_pair_limited(sum(0, 0), sum(1, 0)),
+              fp16_pair_limited(sum(2, 0), sum(3, 0)), fp16_pair_limited(sum(0, 1), sum(1, 1)),
+              fp16_pair_limited(sum(2, 1), sum(3, 1)));
+      } else {
+#pragma unroll
+        for (int second = 0; second < 2; ++second)
+          send4(base + inbox + (hidden + 8 * second) * 16, barrier, fp16_pair_limited(sum(0, second), sum(1, second)),
+                fp16_pair_limited(sum(2, second), sum(3, second)), fp16_pair_limited(sum(4, second), sum(5, second)),
+                fp16_pair_limited(sum(6, second), sum(7, second)));
+      }
+    }
+  }
+
+  // The slopes of four values of dz1: of two rows and two hidden units.
+  struct Slopes {
+    uint word[4];
+  };
+  WS_DEVICE Slopes load_slopes(int warp, int tile) const {
+    const int owner = column_owner(tile, kHalves ? 2 * t : 0), row = column_row(tile, 2 * t);
+    Slopes s{};
+    if constexpr (kBits && R == 4) {
+      const uint4 words = load_u4(block.at(choice::at_slopes) + (warp * kBlocks + owner) * 8);
+      s = {{words.x, words.z, words.y, words.w}};
+    }
+    if constexpr (kBits && R == 8) {
+      const uint from = block.at(choice::at_slopes) + (warp * kBlocks + owner) * 16 + (g >> 2) * 4;
+      s = {{load_u(from), load_u(from + 16), load_u(from + 8), load_u(from + 24)}};
+    }
+    if constexpr (kSlopes) {
+      const uint from = block.at(choice::at_slopes) +
+                        ((warp * kBlocks + owner) * kSlopeOwner + row * 16 + (g & 3) * 4 + (g >> 2)) * 4;
+      s = {{load_u(from), load_u(from + kSlopeOwner * 4), load_u(from + 8), load_u(from + kSlopeOwner * 4 + 8)}};
+    }
+    return s;
+  }
+  WS_DEVICE void apply_slopes(int tile, const Slopes& s, float (&c)[4]) const {
+    const int row = column_row(tile, 2 * t);
+    const uint bit = R == 4 ? 1u << ((g >> 2) * 16 + row * 4 + (g & 3)) : 1u << (row * 4 + (g & 3));
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if constexpr (kBits) c[k] = s.word[k] & bit ? c[k] : 0.f;
+      if constexpr (kSlopes) c[k] *= __uint_as_float(s.word[k]);
+    }
+  }
+
+  // dz1 of this warp's sixteen units and of all rows, as the register operand of the backward product. True if a value
+  // is not finite in fp16.
+  WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, Operand& high, Operand& low) const {
+    constexpr int together = kPasses == 3 ? 4 : 8;  // tiles: all loads, then all products
+    bool bad = false;
+    uint check[4] = {};
+#pragma unroll
+    for (int first = 0; first < B / 8; first += together) {
+      float4 d[together];
+      Slopes slopes[together];
+      float c[together][4] = {};
+#pragma unroll
+      for (int j = 0; j < together; ++j) {
+        const int owner = column_owner(first + j, g), row = column_row(first + j, g);
+        d[j] = make_float4(0.f, 0.f, 0.f, 0.f);
+        if (OW == 16 || 4 * t < OW)
+          d[j] = load_f4(block.at(choice::at_gradients) + (owner * R + row) * OW * 4 + t * 16);
+      }
+#pragma unroll
+      for (int j = 0; j < together; ++j) slopes[j] = load_slopes(warp, first + j);
+#pragma unroll
+      for (int j = 0; j < together; ++j) multiply(c[j], w2t[0], d[j].x, d[j].y);
+#pragma unroll
+      for (int j = 0; j < together; ++j) multiply(c[j], w2t[1], d[j].z, d[j].w);
+#pragma unroll
+      for (int j = 0; j < together; ++j) {
+        apply_slopes(first + j, slopes[j], c[j]);
+        operand_of(first + j, c[j], high, low);
+        if constexpr (choice::precision == kFp16) {
+          // Zero times what is not finite is not a number, which every further sum keeps.
+          add_zero_times(check[2 * (j & 1)], high.v[(first + j) / 2][2 * (j & 1)]);
+          add_zero_times(check[2 * (j & 1) + 1], high.v[(first + j) / 2][2 * (j & 1) + 1]);
+          const float sum = fabsf(d[j].x) + fabsf(d[j].y) + fabsf(d[j].z) + fabsf(d[j].w);
+          if ((j & (kMathWarps - 1)) == warp) bad |= !(sum < 4e5f);
+        }
+      }
+    }
+    return bad || ((check[0] | check[1] | check[2] | check[3]) & 0x7fff7fffu) != 0;
+  }
+  WS_DEVICE static void operand_of(int j, const float (&c)[4], Operand& high, Operand& low) {
+    if constexpr (kHalves) {
+      high.v[j / 2][2 * (j & 1)] = half_pair(c[0], c[1]);
+      high.v[j / 2][2 * (j & 1) + 1] = half_pair(c[2], c[3]);
+    } else {
+      const int order[4] = {0, 2, 1, 3};
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        high.v[j][k] = choice::precision == kTf32 ? bits(to_tf32(c[order[k]])) : bits(c[order[k]]);
+        if constexpr (kPasses == 3) low.v[j][k] = bits(below_tf32(c[order[k]]));
+      }
+    }
+  }
+
+  WS_DEVICE void multiply_gradient(float (&sums)[4 * kTiles], const Operand& dz, uint tile, bool first) const {
+#pragma unroll
+    for (int s = 0; s < kBackwardSteps; ++s) {
+      const ulong x = kHalves ? matrix(tile + s * 256, 128, kChunkStride)
+                              : matrix(tile + 2 * s * choice::turned_stride, choice::turned_stride, 128);
+      backward_product(sums, dz.v[s][0], dz.v[s][1], dz.v[s][2], dz.v[s][3], x, !first || s > 0);
+    }
+  }
+
+  WS_DEVICE void move_weights(const float (&sums)[4 * kTiles], const StepFactors& f) {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j)
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        bool bias = false;
+        if constexpr (choice::decays) is_input(j, k, bias);
+        float none = 0.f;
+        persistent::move(a, f, !bias, w[j][k], kMoves ? m[kMoves ? j : 0][k] : none,
+                         kSquares ? v[kSquares ? j : 0][k] : none, sums[4 * j + k]);
+      }
+  }
+};
+
+// ---- the helper: rows of the next step, and W2 ----
+struct Rows {
+  const Arguments& a;
+  const Block& block;
+  int warp, lane;
+  uint row[B / 32];
+
+  WS_DEVICE int batch_row(int k) const {
+    const int place = warp * (B / 4) + (lane & 7) + 8 * k;
+    return ((8 * (place / (8 * R)) + (place & 7)) ^ static_cast<int>(block.rank)) + kBlocks * ((place >> 3) % R);
+  }
+  WS_DEVICE void find(int step) {
+#pragma unroll
+    for (int k = 0; k < B / 32; ++k) {
+      const int b = batch_row(k);
+      find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), row[k]);
+    }
+  }
+  WS_DEVICE uint tile(int step) const { return block.at(choice::at_rows) + (step % 3) * choice::rows_bytes; }
+  WS_DEVICE uint rest(int step) const { return block.at(choice::at_rest) + (step & 1) * choice::rows_bytes; }
+  WS_DEVICE uint turned(int step) const { return block.at(choice::at_turned) + (step & 1) * choice::turned_bytes; }
+  WS_DEVICE uint turned_rest(int step) const {
+    return block.at(choice::at_turned_rest) + (step & 1) * choice::turned_bytes;
+  }
+  WS_DEVICE void load(int step) {
+    const char* from = static_cast<const char*>(a.rows) + block.rank * choice::row_bytes;
+    const uint to = tile(step) + (warp * (B / 4) + (lane & 7)) * 16;
+#pragma unroll
+    for (int k = 0; k < B / 32; ++k) {
+      const char* mine = from + static_cast<size_t>(row[k]) * (kBlocks * choice::row_bytes);
+#pragma unroll
+      for (int i = 0; i < (kChunks + 3) / 4; ++i) {
+        const int c = (lane >> 3) + 4 * i;
+        if (c < kChunks) copy16(to + k * 128 + c * kChunkStride, mine + 16 * c);
+      }
+    }
+  }
+  // fp32: what the tensor cores do not see of the rows.
+  WS_DEVICE void make_rest(int step) const {
+    const uint from = tile(step), to = rest(step);
+    for (int i = static_cast<int>(threadIdx.x) - kMathThreads; i < choice::rows_bytes / 16; i += 128) {
+      const float4 x = load_f4(from + 16 * i);
+      store_f4(to + 16 * i, below_tf32(x.x), below_tf32(x.y), below_tf32(x.z), below_tf32(x.w));
+    }
+  }
+  // Rows by inputs become inputs by rows: four rows of one owner make a chunk.
+  WS_DEVICE void turn(uint from, uint to) const {
+#pragma unroll
+    for (int part = 0; part < B / 64; ++part) {
+      const int q = (lane & 15) + 16 * part, owner = q & 15, row0 = 4 * (q >> 4);
+      const int place = 8 * R * (owner >> 3) + 8 * row0 + (owner & 7);
+#pragma unroll
+      for (int i = 0; i < (kChunks / 2 + 3) / 4; ++i) {
+        const int pair = warp + 4 * i, c = 2 * pair + (lane >> 4);
+        if (pair >= kChunks / 2) break;
+        const uint x = from + c * kChunkStride + place * 16;
+        const float4 r0 = load_f4(x), r1 = load_f4(x + 128), r2 = load_f4(x + 256), r3 = load_f4(x + 384);
+        const uint y = to + q * choice::turned_stride + (8 * pair + (lane >> 4)) * 16;
+        store_f4(y, r0.x, r1.x, r2.x, r3.x), store_f4(y + 32, r0.y, r1.y, r2.y, r3.y);
+        store_f4(y + 64, r0.z, r1.z, r2.z, r3.z), store_f4(y + 96, r0.w, r1.w, r2.w, r3.w);
+      }
+    }
+  }
+  // The rows of `step` have landed: they become what the products read.
+  WS_DEVICE void hand_over(int step) const {
+    warps_meet(2, 128);
+    if constexpr (kPasses == 3) {
+      make_rest(step);
+    }
+    stores_for_tensor_cores();
+    barrier_arrive(block.barrier(kRows0 + (step & 1)));
+    if constexpr (kHalves) return;
+    turn(tile(step), turned(step));
+    if constexpr (kPasses == 3) {
+      warps_meet(2, 128);
+      turn(rest(step), turned_rest(step));
+    }
+    stores_for_tensor_cores();
+    barrier_arrive(block.barrier(kTurned0 + (step & 1)));
+  }
+};
+
+struct SmallLayer {
+  const Arguments& a;
+  const Block& block;
+  int thread, warp, lane, g, t, out, unit;  // out, unit: the weight that this thread moves
+  bool has_weight, has_bias;
+  float w = 0.f, m = 0.f, v = 0.f, b = 0.f, bm = 0.f, bv = 0.f;
+
+  WS_DEVICE SmallLayer(const Arguments& args, const Block& bl, int th)
+      : a(args), block(bl), thread(th), warp(th >> 5), lane(th & 31), g(lane >> 2), t(lane & 3) {
+    out = thread / kOwn, unit = static_cast<int>(block.rank) * kOwn + thread % kOwn;
+    has_weight = out < O && unit < choice::hidden;
+    has_bias = choice::bias && thread == 0 && block.rank < O;
+    each([](float& value, const float* from) { value = *from; });
+  }
+  template <class F>
+  WS_DEVICE void each(F f) {
+    const LayerState& l = a.layers[1];
+    if (has_weight) {
+      f(w, l.w + unit * O + out);
+      if constexpr (kMoves) f(m, l.w_m + unit * O + out);
+      if constexpr (kSquares) f(v, l.w_v + unit * O + out);
+    }
+    if (has_bias) {
+      f(b, l.b + block.rank);
+      if constexpr (kMoves) f(bm, l.b_m + block.rank);
+      if constexpr (kSquares) f(bv, l.b_v + block.rank);
+    }
+  }
+  WS_DEVICE void store() {
+    each([](float& value, float* to) { *to = value; });
+  }
+  // Gradients of all outputs for this block's hidden units, over the batch: each warp a quarter of it.
+  WS_DEVICE void sum_quarter() const {
+    float c[4] = {0, 0, 0, 0}, e[4] = {0, 0, 0, 0};
+    const float one = 1.f;
+#pragma unroll
+    for (int k = 0; k < B / 32; ++k) {
+      const int entry = warp * (B / 4) + 8 * k + t;
+      const uint d = block.at(choice::at_gradients) + entry * OW * 4 + g * 4;
+      const uint h = block.at(choice::at_hidden) + entry * kOwn * 4 + ((g & 3) * kSend + (kSend == 2 ? g >> 2 : 0)) * 4;
+      const float dz[4] = {load_f(d), load_f(d + 32), load_f(d + 16 * OW), load_f(d + 16 * OW + 32)};
+      multiply(c, dz, load_f(h), load_f(h + 16 * kOwn));
+      multiply(e, dz, one, one);
+    }
+    const uint to = block.at(choice::at_small) + (warp * 16 + g) * 48;
+    store_f(to + 8 * t, c[0]), store_f(to + 8 * t + 4, c[1]);
+    store_f(to + 384 + 8 * t, c[2]), store_f(to + 384 + 8 * t + 4, c[3]);
+    if (t == 0) store_f(to + 32, e[0]), store_f(to + 416, e[2]);
+  }
+  WS_DEVICE float sum_of(int o, int column) const {
+    const uint from = block.at(choice::at_small) + o * 48 + column * 4;
+    return load_f(from) + load_f(from + 768) + load_f(from + 1536) + load_f(from + 2304);
+  }
+  WS_DEVICE void move(const StepFactors& f, bool skip) {
+    if (skip) return;
+    if (has_weight) persistent::move(a, f, true, w, m, v, sum_of(out, thread % kOwn));
+    if (has_bias) persistent::move(a, f, false, b, bm, bv, sum_of(static_cast<int>(block.rank), 8));
+  }
+  // Four neighbours gather four hidden units of one output, and each sends them to four blocks.
+  WS_DEVICE void send() const {
+    const float value = has_weight ? rounded(w) : 0.f;
+    const int first = lane & ~3;
+    const float v0 = __shfl_sync(~0u, value, first), v1 = __shfl_sync(~0u, value, first + 1),
+                v2 = __shfl_sync(~0u, value, first + 2), v3 = __shfl_sync(~0u, value, first + 3);
+    if (out < O) {
+      const uint where = block.at(choice::at_w2) + (out * kW2Stride + block.rank * kOwn + (thread % kOwn & ~3)) * 4;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const uint to = static_cast<uint>((thread & 3) * 4 + i) ^ block.rank,
+                   base = in_block(block.shared, to) - block.shared;
+        send4(base + where, base + block.barrier(kWeights), bits(v0), bits(v1), bits(v2), bits(v3));
+      }
+    }
+    if (choice::bias && block.rank < O && thread < kBlocks) {
+      const float bias = __shfl_sync(0xffffu, b, 0);
+      const uint to = static_cast<uint>(thread) ^ block.rank, base = in_block(block.shared, to) - block.shared;
+      persistent::send(base + block.at(choice::at_b2) + block.rank * 4, base + block.barrier(kWeights), bias);
+    }
+  }
+};
+
+// ---- the kernel ----
+WS_DEVICE void prepare_block(const Arguments& a, const Block& block, float* memory) {
+  for (int i = static_cast<int>(threadIdx.x); i < choice::shared_bytes / 4; i += kThreads) memory[i] = 0.f;
+  __syncthreads();
+  float* w2 = memory + choice::at_w2 / 4;
+  for (int i = static_cast<int>(threadIdx.x); i < O * choice::hidden; i += kThreads)
+    w2[i % O * kW2Stride + i / O] = rounded(a.layers[1].w[i]);
+  if (choice::bias && threadIdx.x < O) memory[choice::at_b2 / 4 + threadIdx.x] = a.layers[1].b[threadIdx.x];
+  if (threadIdx.x == 0) {
+    for (int i = kPartials; i <= kWeights; ++i) barrier_init(block.barrier(i), 1);
+    barrier_init(block.barrier(kMiddle), kMathWarps);
+    barrier_init(block.barrier(kVerdict), 1);
+    for (int i = 0; i < 2; ++i) {
+      barrier_init(block.barrier(kRows0 + i), 128);
+      barrier_init(block.barrier(kTurned0 + i), 128);
+      barrier_init(block.barrier(kFree0 + i), kMathWarps);
+    }
+    barriers_are_ready();
+    barrier_expect(block.barrier(kPartials), kPartialBytes);
+    barrier_expect(block.barrier(kGradients), kGradientBytes);
+    barrier_expect(block.barrier(kHidden), kHiddenBytes);
+    barrier_expect(block.barrier(kWeights), kWeightBytes);
+  }
+  __syncthreads();
+  cluster_meets();
+}
+
+WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& scaling) {
+  const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0),
+            lane = kept(static_cast<int>(threadIdx.x) & 31);
+  const bool leads = kept(threadIdx.x == 0);
+  BigLayer layer{a, block, warp >> 2, lane, lane >> 2, lane & 3, 16 * warp + (lane >> 2)};
+  layer.load();
+  Middle middle(a, block, warp, lane);
+  const Rows rows{a, block, 0, 0};
+  const float per_row = 1.f / static_cast<float>(a.batch);
+  Rates rates(a);
+  bool alive = true;
+#pragma unroll 1
+  for (int s = 0; s < a.steps; ++s) {
+    const float rate = rates.take();
+    alive &= wait<false>(block.watch, block.barrier(kRows0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
+    layer.forward(rows.tile(s), rows.rest(s), warp, !(a.lose_message_at == s && block.rank == 1));
+    if (s > 0) alive &= wait<true>(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
+    middle.load_weights();
+    alive &= wait<true>(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
+    const bool lost = middle.run(s, scaling.scale * per_row, alive);
+    if (leads && alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
+    alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
+    if (leads && alive) {
+      barrier_expect(block.barrier(kGradients), kGradientBytes);
+      if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
+    }
+    Operand high, low;
+    const bool bad = layer.hidden_gradient(middle.w2t, warp, high, low);
+    if constexpr (!kHalves)
+      alive &= wait<false>(block.watch, block.barrier(kTurned0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
+    float sums[4 * kTiles];
+    const uint x = kHalves ? rows.tile(s) : rows.turned(s);
+    settle<kBackwardSteps>(high);
+    if constexpr (kPasses == 3) settle<kBackwardSteps>(low);
+    wgmma_fence();
+    if constexpr (kPasses == 3) {
+      layer.multiply_gradient(sums, low, x, true);
+      layer.multiply_gradient(sums, high, rows.turned_rest(s), false);
+    }
+    layer.multiply_gradient(sums, high, x, kPasses == 1);
+    wgmma_commit();
+    bool skip = false;
+    if constexpr (choice::precision == kFp16) {
+      skip = warps_meet_any(3, kMathThreads, bad);
+      if (leads) {
+        *block.verdict = skip;
+        barrier_arrive(block.barrier(kVerdict));
+      }
+      scaling.decide(skip);
+    }
+    wgmma_wait<0>();
+    __syncwarp();
+    if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
+    if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
+    if (lost) break;
+  }
+  if (!*block.watch.dead) layer.store();
+}
+
+WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& scaling) {
+  const int thread = kept(static_cast<int>(threadIdx.x) - kMathThreads), warp = thread >> 5, lane = thread & 31;
+  Rows rows{a, block, warp, lane};
+  SmallLayer layer(a, block, thread);
+  rows.find(0), rows.load(0), copies_commit();
+  if (a.steps > 1) rows.find(1), rows.load(1);
+  copies_commit();
+  if (a.steps > 2) rows.find(2);
+  copies_wait<1>();
+  rows.hand_over(0);
+  Rates rates(a);
+  bool alive = true;
+#pragma unroll 1
+  for (int s = 0; s < a.steps; ++s) {
+    const float rate = rates.take();
+    const auto load_ahead = [&] {
+      if (s + 2 < a.steps) rows.load(s + 2);
+      copies_commit();
+      if (s + 3 < a.steps) rows.find(s + 3);
+    };
+    if (s > 0)
+      alive &= wait<false>(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
+    if constexpr (choice::load_at == 0) load_ahead();
+    copies_wait<choice::load_at == 0 ? 1 : 0>();
+    if (s + 1 < a.steps) rows.hand_over(s + 1);
+    alive &= wait<false>(block.watch, block.barrier(kMiddle), s & 1, kWaitPartials, s);
+    if constexpr (choice::load_at == 1) load_ahead();
+    alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
+    if constexpr (choice::load_at == 2) load_ahead();
+    alive &= wait<true>(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
+    layer.sum_quarter();
+    const bool lost = warps_meet_any(2, 128, !alive);
+    if (thread == 0 && alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
+    bool skip = false;
+    if constexpr (choice::precision == kFp16) {
+      alive &= wait<false>(block.watch, block.barrier(kVerdict), s & 1, kWaitGradients, s);
+      skip = *block.verdict;
+      scaling.decide(skip);
+    }
+    layer.move(step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
+    layer.send();
+    if (lost) break;
+  }
+  if (!*block.watch.dead) layer.store();
+}
+
+// The sums of the blocks, always in the same order.
+WS_DEVICE void write_metrics(const Arguments& a) {
+  for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += kThreads) {
+    float loss = 0.f, correct = 0.f;
+    for (int i = 0; i < kBlocks; ++i) {
+      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2);
+      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2 + 1);
+    }
+    float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
+    out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  const Block block{static_cast<uint>(kept(static_cast<int>(shared_address(memory)))),
+                    static_cast<uint>(kept(static_cast<int>(cluster_rank()))),
+                    reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
+                    {reinterpret_cast<volatile int*>(memory + choice::at_dead), a.limit, a.fault}};
+  prepare_block(a, block, reinterpret_cast<float*>(memory));
+  LossScaling scaling;
+  scaling.load(a);
+  // The compiler keeps products in flight only where it sees that whole warps take the branch.
+  if (__shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0) < kMathWarps)
+    run_math(a, block, scaling);
+  else
+    run_helper(a, block, scaling);
+  __syncwarp();
+  // Nobody leaves while messages are under way.
+  if (a.steps > 0) wait<true>(block.watch, block.barrier(kWeights), (a.steps - 1) & 1, kWaitWeights, a.steps);
+  __syncwarp();
+  cluster_meets();
+  if (block.rank != 0) return;
+  write_metrics(a);
+  if (choice::precision == kFp16 && threadIdx.x == 0 && !*block.watch.dead)
+    *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};
+}
+
+// The rows as the kernel reads them: cut into the blocks' slices, padded, in the type of the products, with an input
+// that is always 1 behind the last one where the network has biases.
+extern "C" __global__ void ws_prepare(const float* from, void* to, long long rows) {
+  const long long all = rows * kBlocks * choice::row_values;
+  for (long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; i < all;
+       i += static_cast<long long>(gridDim.x) * blockDim.x) {
+    const int within = static_cast<int>(i % choice::row_values);
+    const int slice = static_cast<int>(i / choice::row_values % kBlocks);
+    const long long row = i / (choice::row_values * kBlocks);
+    const int input = slice * choice::inputs_each + within;
+    float value = 0.f;
+    if (within < choice::inputs_each && input < choice::inputs) value = from[row * choice::inputs + input];
+    if (choice::bias && within < choice::inputs_each && input == choice::inputs) value = 1.f;
+    if constexpr (kHalves)
+      static_cast<unsigned short*>(to)[i] = static_cast<unsigned short>(half_pair(value, 0.f));
+    else
+      static_cast<float*>(to)[i] = choice::precision == kTf32 ? to_tf32(value) : value;
+  }
+}
+
+}  // namespace ws::cuda::persistent

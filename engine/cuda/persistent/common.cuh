@@ -1,0 +1,324 @@
+// What every persistent kernel uses: PTX in small functions, waits that end, rounding, activations, the optimizer.
+// The generated head of the source defines the constants in namespace `choice`.
+#pragma once
+
+namespace ws::cuda::persistent {
+
+using uint = unsigned int;
+using ulong = unsigned long long;
+#define WS_DEVICE __device__ __forceinline__
+#define WS_BOTH __host__ __device__
+
+enum Activations { kNone, kRelu, kSigmoid, kTanh, kGelu };
+enum Losses { kCrossEntropy, kMeanSquared };
+enum Optimizers { kSgd, kMomentum, kAdam };
+enum Precisions { kFp32, kTf32, kBf16, kFp16 };
+
+// What a thread can wait for; the host has a sentence for each.
+enum Waits { kWaitRows = 1, kWaitPartials, kWaitGradients, kWaitHidden, kWaitWeights, kWaitBuffers, kWaitSums };
+
+constexpr bool kHalves = choice::precision == kBf16 || choice::precision == kFp16;
+
+// ---- shared memory and clusters ----
+WS_DEVICE uint shared_address(const void* p) { return static_cast<uint>(__cvta_generic_to_shared(p)); }
+WS_DEVICE float load_f(uint a) {
+  float v;
+  asm volatile("ld.shared.f32 %0,[%1];" : "=f"(v) : "r"(a) : "memory");
+  return v;
+}
+WS_DEVICE uint load_u(uint a) {
+  uint v;
+  asm volatile("ld.shared.b32 %0,[%1];" : "=r"(v) : "r"(a) : "memory");
+  return v;
+}
+WS_DEVICE float4 load_f4(uint a) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3},[%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(a) : "memory");
+  return v;
+}
+WS_DEVICE uint4 load_u4(uint a) {
+  uint4 v;
+  asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3},[%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(a) : "memory");
+  return v;
+}
+WS_DEVICE void store_f(uint a, float v) { asm volatile("st.shared.f32 [%0],%1;" ::"r"(a), "f"(v) : "memory"); }
+WS_DEVICE void store_f4(uint a, float x, float y, float z, float w) {
+  asm volatile("st.shared.v4.f32 [%0],{%1,%2,%3,%4};" ::"r"(a), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
+}
+// A barrier of some warps of the block.
+WS_DEVICE void warps_meet(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+// The same, and whether the condition holds for any thread.
+WS_DEVICE bool warps_meet_any(int id, int threads, bool condition) {
+  uint out;
+  asm volatile("{\n.reg .pred p, q;\nsetp.ne.u32 p, %3, 0;\nbar.red.or.pred q, %1, %2, p;\nselp.u32 %0, 1, 0, q;\n}\n"
+               : "=r"(out)
+               : "r"(id), "r"(threads), "r"(static_cast<uint>(condition))
+               : "memory");
+  return out;
+}
+
+#if __CUDA_ARCH__ >= 900
+WS_DEVICE uint cluster_rank() {
+  uint r;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
+// The address of `a` in another block of the cluster.
+WS_DEVICE uint in_block(uint a, uint rank) {
+  uint out;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(out) : "r"(a), "r"(rank));
+  return out;
+}
+WS_DEVICE void cluster_meets() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// Stores into another block that count their bytes at a barrier there.
+WS_DEVICE void send(uint a, uint barrier, float x) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(a), "f"(x),
+               "r"(barrier)
+               : "memory");
+}
+WS_DEVICE void send2(uint a, uint barrier, uint x, uint y) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];" ::"r"(a), "r"(x),
+               "r"(y), "r"(barrier)
+               : "memory");
+}
+WS_DEVICE void send4(uint a, uint barrier, uint x, uint y, uint z, uint w) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(a),
+               "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+               : "memory");
+}
+WS_DEVICE void barrier_init(uint a, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(a), "r"(arrivals) : "memory");
+}
+WS_DEVICE void barriers_are_ready() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+WS_DEVICE void barrier_expect(uint a, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(a), "r"(bytes) : "memory");
+}
+WS_DEVICE void barrier_arrive(uint a) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(a) : "memory"); }
+template <bool FromCluster>
+WS_DEVICE bool barrier_passed(uint a, uint parity) {
+  uint passed;
+  if (FromCluster)
+    asm volatile(
+        "{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0,1,0,p;\n}\n"
+        : "=r"(passed)
+        : "r"(a), "r"(parity)
+        : "memory");
+  else
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0,1,0,p;\n}\n"
+                 : "=r"(passed)
+                 : "r"(a), "r"(parity)
+                 : "memory");
+  return passed;
+}
+
+// Ends every wait of the block once one of them has outlasted its limit. The warps then leave together, the block
+// stores no state, and the host reads the report.
+struct Watch {
+  volatile int* dead;  // in shared memory
+  ulong limit;
+  FaultReport* report;
+};
+
+// Returns false if the wait was given up.
+static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, FaultReport* report, uint barrier,
+                                            uint parity, bool from_cluster, int what, int step) {
+  const long long begin = clock64();
+  while (!(from_cluster ? barrier_passed<true>(barrier, parity) : barrier_passed<false>(barrier, parity))) {
+    if (*dead) return false;
+    if (static_cast<ulong>(clock64() - begin) < limit) continue;
+    *dead = 1;
+    if (atomicCAS_system(&report->code, 0u, static_cast<uint>(what)) == 0u) {
+      report->block = blockIdx.x;
+      report->thread = threadIdx.x;
+      report->step = static_cast<uint>(step);
+      __threadfence_system();
+    }
+    return false;
+  }
+  return true;
+}
+
+template <bool FromCluster>
+WS_DEVICE bool wait(const Watch& watch, uint barrier, uint parity, int what, int step) {
+#pragma unroll 1
+  for (int i = 0; i < 64; ++i)
+    if (barrier_passed<FromCluster>(barrier, parity)) return true;
+  return wait_on(watch.dead, watch.limit, watch.report, barrier, parity, FromCluster, what, step);
+}
+
+WS_DEVICE void copy16(uint to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+WS_DEVICE void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Left>
+WS_DEVICE void copies_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
+}
+// Ordinary stores to shared memory become visible to wgmma.
+WS_DEVICE void stores_for_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+#endif
+
+// Keeps a value in its register: the compiler would read the special register again in every step, which takes as long
+// as a message (0.1 µs on an H200).
+WS_DEVICE int kept(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+// ---- rounding of operands ----
+WS_DEVICE uint half_pair(float low, float high) {
+  uint v;
+  if constexpr (choice::precision == kBf16)
+    asm("cvt.rn.bf16x2.f32 %0,%1,%2;" : "=r"(v) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0,%1,%2;" : "=r"(v) : "f"(high), "f"(low));
+  return v;
+}
+WS_DEVICE uint fp16_pair(float low, float high) {
+  uint v;
+  asm("cvt.rn.f16x2.f32 %0,%1,%2;" : "=r"(v) : "f"(high), "f"(low));
+  return v;
+}
+// The same, but what is too large becomes the largest number.
+WS_DEVICE uint fp16_pair_limited(float low, float high) {
+  uint v;
+  asm("cvt.rn.satfinite.f16x2.f32 %0,%1,%2;" : "=r"(v) : "f"(high), "f"(low));
+  return v;
+}
+WS_DEVICE float fp16_low(uint pair) {
+  float v;
+  asm("{.reg .b16 l,h;\nmov.b32 {l,h},%1;\ncvt.f32.f16 %0,l;\n}" : "=f"(v) : "r"(pair));
+  return v;
+}
+WS_DEVICE float fp16_high(uint pair) {
+  float v;
+  asm("{.reg .b16 l,h;\nmov.b32 {l,h},%1;\ncvt.f32.f16 %0,h;\n}" : "=f"(v) : "r"(pair));
+  return v;
+}
+WS_DEVICE void add_zero_times(uint& sum, uint pair) {
+  asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(pair), "r"(0u));
+}
+// The tensor cores drop the low 13 bits of a tf32 operand: adding half of their unit makes that rounding.
+WS_DEVICE float to_tf32(float v) { return __uint_as_float(__float_as_uint(v) + 0x1000u); }
+// A value as the products of this precision see it, as a float.
+WS_DEVICE float rounded(float v) {
+  if constexpr (choice::precision == kFp16) return fp16_low(fp16_pair(v, 0.f));
+  if constexpr (choice::precision == kBf16) return __uint_as_float(half_pair(v, 0.f) << 16);
+  if constexpr (choice::precision == kTf32) return to_tf32(v);
+  return v;
+}
+// fp32 as a sum of two tf32: what the tensor cores see of v, and the rest.
+WS_DEVICE float below_tf32(float v) { return to_tf32(v - __uint_as_float(__float_as_uint(v) & 0xffffe000u)); }
+
+// ---- mma.sync m16n8k8 ----
+WS_DEVICE void mma_tf32(float (&c)[4], uint a0, uint a1, uint a2, uint a3, uint b0, uint b1) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+WS_DEVICE uint bits(float v) { return __float_as_uint(v); }
+// c += a·b. Operands were rounded where they were made; fp32 is split into two tf32 each.
+WS_DEVICE void multiply(float (&c)[4], const float (&a)[4], float b0, float b1) {
+  if constexpr (choice::precision == kFp32) {
+    const float lb0 = below_tf32(b0), lb1 = below_tf32(b1);
+    mma_tf32(c, bits(below_tf32(a[0])), bits(below_tf32(a[1])), bits(below_tf32(a[2])), bits(below_tf32(a[3])),
+             bits(b0), bits(b1));
+    mma_tf32(c, bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3]), bits(lb0), bits(lb1));
+  }
+  mma_tf32(c, bits(a[0]), bits(a[1]), bits(a[2]), bits(a[3]), bits(b0), bits(b1));
+}
+
+// ---- functions ----
+WS_DEVICE float exp_of(float x) { return choice::precision == kFp32 ? expf(x) : __expf(x); }
+WS_DEVICE float log_of(float x) { return choice::precision == kFp32 ? logf(x) : __logf(x); }
+
+WS_DEVICE float tanh_of(float z) {
+  if constexpr (choice::precision == kFp32) return tanhf(z);
+  return 1.f - __fdividef(2.f, 1.f + __expf(2.f * fminf(z, 20.f)));
+}
+WS_DEVICE float sigmoid_of(float z) {
+  if constexpr (choice::precision == kFp32) return 1.f / (1.f + expf(-z));
+  return __fdividef(1.f, 1.f + __expf(-fmaxf(z, -80.f)));
+}
+constexpr float kGeluA = 0.7978845608028654f, kGeluB = 0.044715f;  // tanh form
+WS_DEVICE float activated(float z) {
+  if constexpr (choice::activation == kRelu) return z > 0.f ? z : (z != z ? z : 0.f);
+  if constexpr (choice::activation == kSigmoid) return sigmoid_of(z);
+  if constexpr (choice::activation == kTanh) return tanh_of(z);
+  if constexpr (choice::activation == kGelu) return 0.5f * z * (1.f + tanh_of(kGeluA * (z + kGeluB * z * z * z)));
+  return z;
+}
+// f'(z), where h = f(z).
+WS_DEVICE float slope_at(float z, float h) {
+  if constexpr (choice::activation == kRelu) return h > 0.f ? 1.f : 0.f;
+  if constexpr (choice::activation == kSigmoid) return h * (1.f - h);
+  if constexpr (choice::activation == kTanh) return 1.f - h * h;
+  if constexpr (choice::activation == kGelu) {
+    const float t = tanh_of(kGeluA * (z + kGeluB * z * z * z));
+    return 0.5f * (1.f + t) + 0.5f * z * (1.f - t * t) * kGeluA * (1.f + 3.f * kGeluB * z * z);
+  }
+  return 1.f;
+}
+
+// ---- optimizer ----
+// What is the same for all elements of a step.
+struct StepFactors {
+  float lr, unscale, correction1, correction2;
+};
+WS_DEVICE StepFactors step_factors(const Arguments& a, float lr, float unscale, long long step) {
+  StepFactors f{lr, unscale, 1.f, 1.f};
+  if constexpr (choice::optimizer == kAdam) {
+    const float t = static_cast<float>(step + 1);
+    f.correction1 = lr / (1.f - powf(a.beta1, t));
+    f.correction2 = 1.f / sqrtf(1.f - powf(a.beta2, t));
+  }
+  return f;
+}
+WS_DEVICE void move(const Arguments& a, const StepFactors& f, bool decays, float& w, float& m, float& v,
+                    float gradient) {
+  float g = choice::precision == kFp16 ? gradient * f.unscale : gradient;
+  if constexpr (choice::decays) g += decays ? a.weight_decay * w : 0.f;
+  if constexpr (choice::optimizer == kSgd) w -= f.lr * g;
+  if constexpr (choice::optimizer == kMomentum) {
+    m = a.momentum * m + g;
+    w -= f.lr * m;
+  }
+  if constexpr (choice::optimizer == kAdam) {
+    m = a.beta1 * m + (1.f - a.beta1) * g;
+    v = a.beta2 * v + (1.f - a.beta2) * g * g;
+    // Both are right to about two units in the last place, of a small change of w.
+    float root;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(v));
+    w -= __fdividef(f.correction1 * m, root * f.correction2 + a.epsilon);
+  }
+}
+
+// Walks along the ring of learning rates, one step ahead.
+struct Rates {
+  const Arguments& a;
+  int at;
+  float next;
+  WS_DEVICE explicit Rates(const Arguments& args)
+      : a(args), at(static_cast<int>(args.first_step % args.ring)), next(args.rates[at]) {}
+  WS_DEVICE float take() {
+    const float rate = next;
+    at = at + 1 == static_cast<int>(a.ring) ? 0 : at + 1;
+    next = a.rates[at];
+    return rate;
+  }
+};
+
+// The number of a row, not touched before it is used: the load behind it may take its time.
+WS_DEVICE void find_row(const Arguments& a, long long place, uint& row) {
+  row = static_cast<uint>(place);
+  if (a.order) row = a.order[place];
+}
+WS_DEVICE long long row_index(const Arguments& a, long long place) {
+  return a.order ? static_cast<long long>(a.order[place]) : place;
+}
+
+}  // namespace ws::cuda::persistent

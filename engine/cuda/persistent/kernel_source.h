@@ -1,0 +1,15 @@
+// The text of a persistent kernel, specialised for one network: constants, the wgmma shapes that it needs, and the CUDA
+// source that is embedded in the program.
+#pragma once
+#include <string>
+
+#include "engine/cuda/persistent/residency.h"
+
+namespace ws::cuda::persistent {
+
+std::string kernel_source(const Placement& placement);
+
+// One wgmma with the first operand in registers, as a device function. `columns` is a multiple of 8.
+std::string wgmma_function(const std::string& name, int columns, Precision precision, bool second_is_transposed);
+
+}  // namespace ws::cuda::persistent

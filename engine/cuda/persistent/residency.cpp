@@ -1,0 +1,325 @@
+#include "engine/cuda/persistent/residency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace ws::cuda::persistent {
+namespace {
+
+constexpr int kBlocks = 16;  // of a cluster
+
+int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+std::string kilobytes(int64_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KB"; }
+
+bool halves(Precision p) { return p == Precision::Bf16 || p == Precision::Fp16; }
+
+int64_t parameters_of(const Network& n) {
+  int64_t sum = 0;
+  for (size_t l = 0; l + 1 < n.widths.size(); ++l) sum += (n.widths[l] + (n.bias ? 1 : 0)) * n.widths[l + 1];
+  return sum;
+}
+
+void add_choices(const Network& n, std::vector<Constant>& to) {
+  to.push_back({"activation", static_cast<int64_t>(n.activation)});
+  to.push_back({"loss", static_cast<int64_t>(n.loss)});
+  to.push_back({"optimizer", static_cast<int64_t>(n.optimizer)});
+  to.push_back({"precision", static_cast<int64_t>(n.precision)});
+  to.push_back({"decays", n.decays});
+  to.push_back({"bias", n.bias});
+}
+
+BudgetLine line(std::string what, int64_t used, int64_t limit, bool bytes) {
+  BudgetLine made{std::move(what), "", used, limit};
+  made.text =
+      bytes ? kilobytes(used) + " of " + kilobytes(limit) : std::to_string(used) + " of " + std::to_string(limit);
+  return made;
+}
+
+// ---- one hidden layer in a cluster of 16 blocks: kernel cluster.cuh ----
+
+// Gives parts of the shared memory one after the other.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::vector<Constant>& constants) : constants_(constants) {}
+  void part(const char* name, int64_t bytes) {
+    constants_.push_back({name, bytes_});
+    bytes_ += up(bytes, 128);
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<Constant>& constants_;
+  int64_t bytes_ = 0;
+};
+
+struct ClusterShape {
+  int64_t inputs, hidden, outputs, batch, rows_each, inputs_each, tiles, row_values, row_bytes;
+  int math_groups, threads;
+  bool half_partials;
+};
+
+ClusterShape cluster_shape(const Network& n) {
+  ClusterShape s{};
+  s.inputs = n.widths[0], s.hidden = n.widths[1], s.outputs = n.widths[2];
+  s.batch = up(n.batch, 64);
+  s.rows_each = s.batch / kBlocks;
+  s.inputs_each = up(s.inputs + (n.bias ? 1 : 0), kBlocks) / kBlocks;
+  s.tiles = up(s.inputs_each, 8) / 8;
+  s.row_values = halves(n.precision) ? up(s.inputs_each, 16) : s.tiles * 8;
+  s.row_bytes = s.row_values * (halves(n.precision) ? 2 : 4);
+  s.math_groups = static_cast<int>(up(s.hidden, 64) / 64);
+  s.threads = 128 * (s.math_groups + 1);
+  s.half_partials = halves(n.precision) || n.precision == Precision::Tf32;
+  return s;
+}
+
+void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& out) {
+  const int64_t hidden = s.math_groups * 64, batch = s.batch, rows = s.rows_each, warps = 4 * s.math_groups;
+  const int64_t outputs_padded = up(s.outputs, 4), own = hidden / kBlocks;
+  const int64_t rows_bytes = batch * s.row_bytes;
+  const int64_t turned_stride = s.tiles * 8 * 16 + 16, turned_bytes = up(batch / 4 * turned_stride, 128);
+  const int64_t partials_each = hidden * rows * (s.half_partials ? 2 : 4) + 64;
+  const bool turns = !halves(n.precision), splits = n.precision == Precision::Fp32;
+  const bool bits = n.activation == Activation::Relu, slopes = !bits && n.activation != Activation::None;
+  SharedMemory memory(out.constants);
+  memory.part("at_rows", 3 * rows_bytes);
+  memory.part("at_rest", splits ? 2 * rows_bytes : 0);
+  memory.part("at_turned", turns ? 2 * turned_bytes : 0);
+  memory.part("at_turned_rest", splits ? 2 * turned_bytes : 0);
+  memory.part("at_partials", kBlocks * partials_each);
+  memory.part("at_gradients", batch * outputs_padded * 4 + 128);
+  memory.part("at_slopes", kBlocks * warps * (bits ? rows * 2 : slopes ? (rows * 16 + 4) * 4 : 0));
+  memory.part("at_hidden", batch * own * 4);
+  memory.part("at_w2", 16 * (hidden + 4) * 4);
+  memory.part("at_b2", 64);
+  memory.part("at_sums", warps * 8 * 80);
+  memory.part("at_small", 4 * 16 * 48);
+  memory.part("at_barriers", 16 * 8);
+  memory.part("at_dead", 8);
+  out.shared_bytes = memory.bytes();
+  for (const Constant& c : std::vector<Constant>{{"inputs", s.inputs},
+                                                 {"hidden", s.hidden},
+                                                 {"outputs", s.outputs},
+                                                 {"batch", batch},
+                                                 {"hidden_padded", hidden},
+                                                 {"outputs_padded", outputs_padded},
+                                                 {"tiles", s.tiles},
+                                                 {"inputs_each", s.inputs_each},
+                                                 {"row_values", s.row_values},
+                                                 {"row_bytes", s.row_bytes},
+                                                 {"rows_bytes", rows_bytes},
+                                                 {"turned_stride", turned_stride},
+                                                 {"turned_bytes", turned_bytes},
+                                                 {"partials_each", partials_each},
+                                                 {"half_partials", s.half_partials},
+                                                 {"shared_bytes", out.shared_bytes},
+                                                 {"load_at", n.precision == Precision::Fp16 ? 2 : 0}})
+    out.constants.push_back(c);
+}
+
+// Registers of a thread that multiplies, by what it must hold at once. The constant covers addresses and counters; it
+// was read from the compiler for sm_90.
+int64_t cluster_registers(const Network& n, const ClusterShape& s) {
+  const int64_t weights = 4 * s.tiles * (1 + moments_of(n.optimizer));
+  const int64_t passes = n.precision == Precision::Fp32 ? 2 : 1, width = halves(n.precision) ? 2 : 1;
+  const int64_t forward = s.batch / 2 + passes * 4 * s.tiles / width;
+  const int64_t backward = passes * s.batch / 2 / width + 4 * s.tiles;
+  return weights + std::max(forward, backward) + 18;
+}
+
+Placement place_cluster(const Network& n, const Limits& limits) {
+  Placement out;
+  if (limits.compute < 90) {
+    out.why_not = "clusters of blocks need compute capability 9.0";
+    return out;
+  }
+  if (n.widths.size() != 3) {
+    out.why_not = "a cluster holds networks of one hidden layer, this one has " + std::to_string(n.widths.size() - 2);
+    return out;
+  }
+  const ClusterShape s = cluster_shape(n);
+  if (s.hidden > 128 || s.outputs > 16 || s.batch > 128) {
+    out.why_not = "a cluster holds at most 128 hidden units, 16 outputs and a batch of 128, this network has " +
+                  std::to_string(s.hidden) + ", " + std::to_string(s.outputs) + " and " + std::to_string(n.batch);
+    return out;
+  }
+  out.blocks = kBlocks, out.threads = s.threads, out.row_bytes = kBlocks * s.row_bytes;
+  add_choices(n, out.constants);
+  share_cluster_memory(n, s, out);
+  const int64_t registers = cluster_registers(n, s),
+                most = std::min<int64_t>(255, limits.registers / s.threads / 8 * 8);
+  out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
+  out.budget.push_back(line("shared memory a block", out.shared_bytes, limits.shared_bytes, true));
+  // Up to about 30 values of a thread may lie in local memory: that costs less than another launch mode.
+  if (registers > most + 32)
+    out.why_not = "a thread of the cluster would need " + std::to_string(registers) + " registers and has " +
+                  std::to_string(most);
+  else if (out.shared_bytes > limits.shared_bytes)
+    out.why_not = "a block of the cluster would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
+                  kilobytes(limits.shared_bytes);
+  else
+    out.residency = Residency::Cluster;
+  return out;
+}
+
+// ---- all weights in every thread: kernel rows.cuh ----
+
+void add_widths(const Network& n, std::vector<Constant>& to) {
+  to.push_back({"layers", static_cast<int64_t>(n.widths.size()) - 1});
+  for (size_t l = 0; l < 7; ++l) to.push_back({"width" + std::to_string(l), l < n.widths.size() ? n.widths[l] : 0});
+}
+
+Placement place_rows(const Network& n, const Limits& limits) {
+  constexpr int64_t kMostParameters = 64, kMostUnits = 40, kMostKept = 24;
+  Placement out;
+  int64_t units = 0;
+  for (const int64_t w : n.widths) units += w;
+  const int64_t parameters = parameters_of(n);
+  if (parameters > kMostParameters || units > kMostUnits) {
+    out.why_not = "a thread holds at most " + std::to_string(kMostParameters) + " parameters, this network has " +
+                  std::to_string(parameters);
+    return out;
+  }
+  const int64_t values = n.widths.front() + (n.loss == LossKind::CrossEntropy ? 1 : n.widths.back());
+  out.blocks = n.batch > 1024 && limits.compute >= 90 ? kBlocks : 1;
+  const int64_t rows = (n.batch + out.blocks - 1) / out.blocks;
+  out.threads = static_cast<int>(std::clamp<int64_t>(up(rows, 32), 64, 512));
+  const int64_t rows_each = (rows + out.threads - 1) / out.threads, kept = rows_each * values * (n.all_rows ? 1 : 2);
+  out.budget.push_back(line("parameters in each thread", parameters, kMostParameters, false));
+  out.budget.push_back(line("values of the batch in each thread", kept, kMostKept, false));
+  if (kept > kMostKept && rows_each > 1) {
+    out.why_not = "a batch of " + std::to_string(n.batch) + " rows needs " + std::to_string(kept) +
+                  " values in each thread of " + std::to_string(out.blocks) + " blocks, at most " +
+                  std::to_string(kMostKept) + " fit";
+    return out;
+  }
+  out.residency = Residency::Rows;
+  add_choices(n, out.constants);
+  add_widths(n, out.constants);
+  out.constants.push_back({"rows_each", rows_each});
+  out.constants.push_back({"threads", out.threads});
+  out.constants.push_back({"blocks", out.blocks});
+  out.constants.push_back({"all_rows", n.all_rows});
+  return out;
+}
+
+// ---- one block: kernel block.cuh ----
+
+Placement place_block(const Network& n, const Limits& limits) {
+  Placement out;
+  if (n.widths.size() > 7) {
+    out.why_not = "a block holds at most 6 layers, this network has " + std::to_string(n.widths.size() - 1);
+    return out;
+  }
+  const int64_t batch = up(n.batch, 4);
+  std::vector<Constant> offsets;
+  SharedMemory memory(offsets);
+  int64_t parameters = 0, units = 0, hidden_units = 0, work = 0;
+  for (size_t l = 0; l < n.widths.size(); ++l) {
+    const int64_t width = up(n.widths[l], 4);
+    units += width + 4;
+    if (l == 0) continue;
+    hidden_units += width + 4;
+    parameters += (up(n.widths[l - 1], 4) + 1) * width;
+    work += 3 * n.batch * up(n.widths[l - 1], 4) * width;
+  }
+  const int64_t copies = 1 + moments_of(n.optimizer);
+  memory.part("at_parameters", parameters * copies * 4);
+  memory.part("at_units", batch * (units + up(n.widths[0], 4) + 4 + 2 * hidden_units) * 4);
+  memory.part("at_targets", 2 * batch * 4 * (n.loss == LossKind::CrossEntropy ? 1 : n.widths.back()));
+  memory.part("at_sums", batch * 2 * 4);
+  memory.part("at_places", 2 * batch * 4);
+  out.threads = parameters > 1024 ? 512 : 256;
+  out.shared_bytes = memory.bytes();
+  out.budget.push_back(
+      line("shared memory of the block (weights, state, activations)", out.shared_bytes, limits.shared_bytes, true));
+  if (out.shared_bytes > limits.shared_bytes) {
+    out.why_not = "one block would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
+                  kilobytes(limits.shared_bytes);
+    return out;
+  }
+  // Read on an H200: 2-64-64-3 with a batch of 64 takes 18 µs a step, in a CUDA graph 17.
+  const double microseconds = 3 + static_cast<double>(work) / 56e3;
+  if (microseconds > 12) {
+    out.why_not = "one block would need about " + std::to_string(std::lround(microseconds)) +
+                  " µs a step, which is longer than a CUDA graph takes";
+    return out;
+  }
+  out.residency = Residency::Block;
+  add_choices(n, out.constants);
+  add_widths(n, out.constants);
+  out.constants.insert(out.constants.end(), offsets.begin(), offsets.end());
+  out.constants.push_back({"batch", batch});
+  out.constants.push_back({"parameters", parameters});
+  out.constants.push_back({"threads", out.threads});
+  out.constants.push_back({"all_rows", n.all_rows});
+  out.constants.push_back({"shared_bytes", out.shared_bytes});
+  out.most_steps = std::clamp<int64_t>(static_cast<int64_t>(10e3 / microseconds), 1, 2048);
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_string(Residency residency) {
+  constexpr std::string_view names[] = {"none", "rows", "block", "cluster"};
+  return names[static_cast<size_t>(residency)];
+}
+
+Limits make_limits(const std::string& compute, int shared_bytes, int registers) {
+  return {static_cast<int>(std::lround(10 * std::atof(compute.c_str()))), shared_bytes, registers};
+}
+
+Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows) {
+  Network n;
+  for (const Buffer& b : plan.buffers) {
+    if (b.role != Role::Parameter || b.name.front() != 'W') continue;
+    if (n.widths.empty()) n.widths.push_back(b.rows);
+    n.widths.push_back(b.cols);
+  }
+  n.batch = plan.batch;
+  n.all_rows = plan.batch >= train_rows;
+  n.bias = spec.model.bias;
+  n.activation = spec.model.activation;
+  n.loss = spec.model.loss;
+  n.optimizer = spec.train.optimizer;
+  n.precision = spec.exec.precision;
+  n.decays = spec.train.weight_decay != 0;
+  return n;
+}
+
+Placement place(const Network& network, const Limits& limits) {
+  Placement rows = place_rows(network, limits);
+  const bool halved = halves(network.precision);
+  if (rows.residency != Residency::None && !halved) return rows;
+  Placement cluster = place_cluster(network, limits);
+  Placement block = place_block(network, limits);
+  // A block alone is faster while its products take less time than the messages of a cluster.
+  const bool small = block.residency != Residency::None && !halved && parameters_of(network) <= 2048;
+  if (small) return block;
+  if (cluster.residency != Residency::None) return cluster;
+  if (block.residency != Residency::None && !halved) return block;
+  Placement none;
+  none.why_not = "persistent: " + cluster.why_not + "; " +
+                 (halved ? "one block computes in fp32 or tf32 only" : block.why_not) +
+                 ". Choose launch graph, or a smaller network or batch.";
+  return none;
+}
+
+std::string summary(const Placement& placement) {
+  return "residency " + std::string(to_string(placement.residency)) + ", " + std::to_string(placement.blocks) +
+         (placement.blocks == 1 ? " block of " : " blocks of ") + std::to_string(placement.threads) + " threads";
+}
+
+std::string text(const Placement& placement) {
+  if (placement.residency == Residency::None) return placement.why_not + "\n";
+  std::string out = "One kernel trains many steps: " + summary(placement) + "\n";
+  for (const BudgetLine& l : placement.budget) out += "  " + l.what + ": " + l.text + "\n";
+  if (placement.row_bytes)
+    out += "  rows in device memory, cut and padded for the blocks: " + std::to_string(placement.row_bytes) +
+           " bytes each\n";
+  return out;
+}
+
+}  // namespace ws::cuda::persistent

@@ -1,0 +1,71 @@
+// Decides where the weights of a network live while one kernel trains many steps, and says in numbers why a network
+// does not fit. Needs no CUDA.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/plan.h"
+
+namespace ws::cuda::persistent {
+
+enum class Residency {
+  None,     // does not fit
+  Rows,     // every thread holds all weights and some rows of the batch: up to 16 blocks
+  Block,    // weights in the shared memory of one block
+  Cluster,  // weights in the registers of 16 blocks
+};
+std::string_view to_string(Residency residency);
+
+// What the kernel is specialised for.
+struct Network {
+  std::vector<int64_t> widths;  // inputs, hidden..., outputs
+  int64_t batch = 0;            // rows of a step
+  bool all_rows = false;        // the batch is the whole training set
+  bool bias = true;
+  Activation activation = Activation::Relu;
+  LossKind loss = LossKind::CrossEntropy;
+  Optimizer optimizer = Optimizer::Sgd;
+  Precision precision = Precision::Fp32;
+  bool decays = false;
+};
+Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows);
+
+struct Limits {
+  int compute = 90;           // capability times ten
+  int shared_bytes = 232448;  // of a block
+  int registers = 65536;      // of a multiprocessor
+};
+
+// `compute` as the driver says it: "9.0".
+Limits make_limits(const std::string& compute, int shared_bytes, int registers);
+
+struct Constant {
+  std::string name;
+  int64_t value;
+};
+
+// One line of the budget: "shared memory  118 KB of 227 KB".
+struct BudgetLine {
+  std::string what, text;
+  int64_t used = 0, limit = 0;
+};
+
+struct Placement {
+  Residency residency = Residency::None;
+  std::string why_not;  // one sentence when nothing fits
+  int blocks = 1, threads = 0;
+  int64_t shared_bytes = 0;
+  int64_t row_bytes = 0;            // of a prepared row over all blocks; 0: the kernel reads the rows as they lie
+  std::vector<Constant> constants;  // of the source
+  std::vector<BudgetLine> budget;
+  int64_t most_steps = 2048;  // of one launch, so that it ends within about 20 ms
+};
+Placement place(const Network& network, const Limits& limits);
+
+std::string summary(const Placement& placement);  // "cluster of 16 blocks of 384 threads"
+// Several lines for the plan's page and `warpscope-cli plan`.
+std::string text(const Placement& placement);
+
+}  // namespace ws::cuda::persistent

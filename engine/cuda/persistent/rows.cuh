@@ -1,0 +1,310 @@
+// A network so small that every thread holds all of its weights, and some rows of the batch.
+//
+// A step: each thread runs its rows forward and backward in registers and sums its gradients; a warp adds the sums of
+// its lanes, the block those of its warps, and the blocks of a cluster send theirs to each other. Then every block
+// moves the weights in the same way.
+#pragma once
+
+namespace ws::cuda::persistent {
+
+constexpr int kLayers = choice::layers, kBlocks = choice::blocks, kThreads = choice::threads;
+constexpr int kWarps = kThreads / 32, kRowsEach = choice::rows_each;
+constexpr bool kClasses = choice::loss == kCrossEntropy;
+constexpr bool kMoves = choice::optimizer != kSgd, kSquares = choice::optimizer == kAdam;
+
+WS_BOTH constexpr int width(int l) {
+  return l == 0   ? choice::width0
+         : l == 1 ? choice::width1
+         : l == 2 ? choice::width2
+         : l == 3 ? choice::width3
+         : l == 4 ? choice::width4
+         : l == 5 ? choice::width5
+                  : choice::width6;
+}
+WS_BOTH constexpr int unit_at(int l) { return l == 0 ? 0 : unit_at(l - 1) + width(l - 1); }
+// Weights (in, out) of a layer, then its biases.
+WS_BOTH constexpr int weight_at(int l) {
+  return l == 0 ? 0 : weight_at(l - 1) + width(l - 1) * width(l) + (choice::bias ? width(l) : 0);
+}
+WS_BOTH constexpr int bias_at(int l) { return weight_at(l) + width(l) * width(l + 1); }
+constexpr int kInputs = width(0), kOutputs = width(kLayers), kUnits = unit_at(kLayers) + kOutputs;
+constexpr int kParameters = weight_at(kLayers), kSums = kParameters + 2;  // and loss, correct rows
+constexpr int kPadded = (kSums + 3) / 4 * 4;
+constexpr int kTargets = kClasses ? 1 : kOutputs;
+
+struct Row {
+  float x[kInputs];
+  float target[kTargets];  // the label's bits, or numbers
+};
+
+template <int L>
+WS_DEVICE void forward(const float (&p)[kPadded], float (&h)[kUnits], float (&slope)[kUnits]) {
+  if constexpr (L < kLayers) {
+#pragma unroll
+    for (int o = 0; o < width(L + 1); ++o) {
+      float z = choice::bias ? p[bias_at(L) + o] : 0.f;
+#pragma unroll
+      for (int i = 0; i < width(L); ++i) z += h[unit_at(L) + i] * p[weight_at(L) + i * width(L + 1) + o];
+      const float out = L + 1 < kLayers ? activated(z) : z;
+      if (L + 1 < kLayers) slope[unit_at(L + 1) + o] = slope_at(z, out);
+      h[unit_at(L + 1) + o] = out;
+    }
+    forward<L + 1>(p, h, slope);
+  }
+}
+
+// dz: of the units of layer L + 1 on entry.
+template <int L>
+WS_DEVICE void backward(const float (&p)[kPadded], const float (&h)[kUnits], const float (&slope)[kUnits],
+                        float (&dz)[kUnits], float (&sums)[kPadded]) {
+  if constexpr (L >= 0) {
+#pragma unroll
+    for (int i = 0; i < width(L); ++i) {
+      float back = 0.f;
+#pragma unroll
+      for (int o = 0; o < width(L + 1); ++o) {
+        const float d = dz[unit_at(L + 1) + o];
+        sums[weight_at(L) + i * width(L + 1) + o] += h[unit_at(L) + i] * d;
+        if (L > 0) back += d * p[weight_at(L) + i * width(L + 1) + o];
+      }
+      if (L > 0) dz[unit_at(L) + i] = back * slope[unit_at(L) + i];
+    }
+    if constexpr (choice::bias) {
+#pragma unroll
+      for (int o = 0; o < width(L + 1); ++o) sums[bias_at(L) + o] += dz[unit_at(L + 1) + o];
+    }
+    backward<L - 1>(p, h, slope, dz, sums);
+  }
+}
+
+// The loss of a row and dz of the outputs.
+WS_DEVICE void loss_of(const float (&h)[kUnits], const Row& row, float per_row, float (&dz)[kUnits],
+                       float (&sums)[kPadded]) {
+  constexpr int first = unit_at(kLayers);
+  if constexpr (kClasses) {
+    const int label = __float_as_int(row.target[0]);
+    float top = h[first];
+    int best = 0;
+#pragma unroll
+    for (int o = 1; o < kOutputs; ++o)
+      if (h[first + o] > top) top = h[first + o], best = o;
+    float sum = 0.f, at_label = 0.f;
+#pragma unroll
+    for (int o = 0; o < kOutputs; ++o) {
+      dz[first + o] = expf(h[first + o] - top);
+      sum += dz[first + o];
+      if (o == label) at_label = h[first + o];
+    }
+    const float factor = per_row / sum;
+#pragma unroll
+    for (int o = 0; o < kOutputs; ++o) dz[first + o] = dz[first + o] * factor - (o == label ? per_row : 0.f);
+    sums[kParameters] += logf(sum) + top - at_label;
+    sums[kParameters + 1] += best == label;
+  } else {
+#pragma unroll
+    for (int o = 0; o < kOutputs; ++o) {
+      const float difference = h[first + o] - row.target[o];
+      dz[first + o] = difference * 2.f * per_row / static_cast<float>(kOutputs);
+      sums[kParameters] += difference * difference / static_cast<float>(kOutputs);
+    }
+  }
+}
+
+// Sums of N values over a warp with about N shuffles: at each level a lane hands half of its values to its partner.
+// Leaves value `first` + i in v[i] of each lane, for those below `end`.
+template <int N, int Distance>
+WS_DEVICE void add_lanes(float* v, int& first, int& end) {
+  constexpr int half = (N + 1) / 2;
+  const bool upper = threadIdx.x & Distance;
+#pragma unroll
+  for (int i = 0; i < half; ++i) {
+    const float second = half + i < N ? v[half + i] : 0.f;
+    const float mine = upper ? second : v[i], other = upper ? v[i] : second;
+    v[i] = mine + __shfl_xor_sync(~0u, other, Distance);
+  }
+  if (upper)
+    first += half;
+  else
+    end = min(end, first + half);
+  if constexpr (Distance > 1) add_lanes<half, Distance / 2>(v, first, end);
+}
+WS_BOTH constexpr int left_after(int n, int levels) { return levels == 0 ? n : left_after((n + 1) / 2, levels - 1); }
+
+struct Shared {
+  float parameters[kPadded];
+  float sums[kWarps][kPadded];
+  float inbox[2][kBlocks][kPadded];
+  ulong barrier[2];
+  int dead;
+};
+
+WS_DEVICE bool has_row(const Arguments& a, int k, int& place) {
+  place = static_cast<int>(blockIdx.x) + kBlocks * (static_cast<int>(threadIdx.x) + kThreads * k);
+  return place < a.batch;
+}
+
+WS_DEVICE void read_row(const Arguments& a, long long index, Row& row) {
+  const float* x = static_cast<const float*>(a.rows) + index * kInputs;
+#pragma unroll
+  for (int i = 0; i < kInputs; ++i) row.x[i] = x[i];
+  const float* y = static_cast<const float*>(a.targets) + index * kTargets;
+#pragma unroll
+  for (int i = 0; i < kTargets; ++i) row.target[i] = y[i];
+}
+
+WS_DEVICE long long index_of(const Arguments& a, int step, int place) {
+  return row_index(a, a.first_row + step * a.rows_onward + place);
+}
+
+struct OwnParameter {
+  float *w, *m, *v;
+  bool is_weight;
+  // Parameter i of the network in the state's tensors.
+  WS_DEVICE OwnParameter(const Arguments& a, int i) {
+#pragma unroll
+    for (int l = 0; l < kLayers; ++l) {
+      const LayerState& s = a.layers[l];
+      if (i >= weight_at(l) && i < bias_at(l))
+        w = s.w, m = s.w_m, v = s.w_v, is_weight = true, place = i - weight_at(l);
+      if (choice::bias && i >= bias_at(l) && i < weight_at(l + 1))
+        w = s.b, m = s.b_m, v = s.b_v, is_weight = false, place = i - bias_at(l);
+    }
+    w += place, m = kMoves ? m + place : nullptr, v = kSquares ? v + place : nullptr;
+  }
+
+ private:
+  int place = 0;
+};
+
+extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
+  __shared__ Shared shared;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
+  if (thread == 0) shared.dead = 0;
+#if __CUDA_ARCH__ >= 900
+  const Watch watch{&shared.dead, a.limit, a.fault};
+  uint barrier = 0;
+  if constexpr (kBlocks > 1) {
+    barrier = shared_address(shared.barrier);
+    if (thread == 0) {
+      barrier_init(barrier, 1), barrier_init(barrier + 8, 1);
+      barriers_are_ready();
+      barrier_expect(barrier, kBlocks * kSums * 4), barrier_expect(barrier + 8, kBlocks * kSums * 4);
+    }
+    __syncthreads();
+    cluster_meets();
+  }
+#endif
+  const bool owns = thread < kParameters;
+  const OwnParameter own(a, owns ? thread : 0);
+  float w = 0.f, m = 0.f, v = 0.f;
+  if (owns) {
+    w = *own.w;
+    if (kMoves) m = *own.m;
+    if (kSquares) v = *own.v;
+    shared.parameters[thread] = w;
+  }
+  Row rows[kRowsEach], next[choice::all_rows ? 1 : kRowsEach];
+  long long ahead[kRowsEach];
+#pragma unroll
+  for (int k = 0; k < kRowsEach; ++k) {
+    int place;
+    ahead[k] = 0;
+    if (!has_row(a, k, place)) continue;
+    read_row(a, index_of(a, 0, place), rows[k]);
+    if (!choice::all_rows && a.steps > 1) ahead[k] = index_of(a, 1, place);
+  }
+  const float per_row = 1.f / static_cast<float>(a.batch);
+  Rates rates(a);
+  float* metrics = a.metrics + 3 * (a.first_step % a.ring);
+  __syncthreads();
+#pragma unroll 1
+  for (int s = 0; s < a.steps; ++s) {
+    const float rate = rates.take();
+    if constexpr (!choice::all_rows) {
+#pragma unroll
+      for (int k = 0; k < kRowsEach; ++k) {
+        int place;
+        if (!has_row(a, k, place) || s + 1 >= a.steps) continue;
+        read_row(a, ahead[k], next[k]);
+        if (s + 2 < a.steps) ahead[k] = index_of(a, s + 2, place);
+      }
+    }
+    float p[kPadded], sums[kPadded];
+#pragma unroll
+    for (int i = 0; i < kPadded; i += 4) {
+      const float4 q = *reinterpret_cast<const float4*>(shared.parameters + i);
+      p[i] = q.x, p[i + 1] = q.y, p[i + 2] = q.z, p[i + 3] = q.w;
+      sums[i] = sums[i + 1] = sums[i + 2] = sums[i + 3] = 0.f;
+    }
+#pragma unroll
+    for (int k = 0; k < kRowsEach; ++k) {
+      int place;
+      if (!has_row(a, k, place)) continue;
+      float h[kUnits], slope[kUnits], dz[kUnits];
+#pragma unroll
+      for (int i = 0; i < kInputs; ++i) h[i] = rows[k].x[i];
+      forward<0>(p, h, slope);
+      loss_of(h, rows[k], per_row, dz, sums);
+      backward<kLayers - 1>(p, h, slope, dz, sums);
+    }
+    int first = 0, end = kSums;
+    add_lanes<kSums, 16>(sums, first, end);
+#pragma unroll
+    for (int i = 0; i < left_after(kSums, 5); ++i)
+      if (first + i < end) shared.sums[warp][first + i] = sums[i];
+    __syncthreads();
+    float total = 0.f;
+    bool lost = false;
+    if (thread < kSums) {
+#pragma unroll
+      for (int i = 0; i < kWarps; ++i) total += shared.sums[i][thread];
+    }
+#if __CUDA_ARCH__ >= 900
+    if constexpr (kBlocks > 1) {
+      if (thread < kSums) {
+        if (!(a.lose_message_at == s && blockIdx.x == 1)) {
+          const uint where = shared_address(&shared.inbox[s & 1][blockIdx.x][thread]);
+#pragma unroll
+          for (int i = 0; i < kBlocks; ++i) {
+            const uint to = static_cast<uint>(i) ^ blockIdx.x;
+            send(in_block(where, to), in_block(barrier + 8 * (s & 1), to), total);
+          }
+        }
+        lost = !wait<true>(watch, barrier + 8 * (s & 1), (s >> 1) & 1, kWaitSums, s);
+        total = 0.f;
+#pragma unroll
+        for (int i = 0; i < kBlocks; ++i) total += shared.inbox[s & 1][i][thread];
+      }
+    }
+#endif
+    if (owns) {
+      move(a, step_factors(a, rate, 1.f, a.first_step + s), own.is_weight, w, m, v, total);
+      shared.parameters[thread] = w;
+    } else if (thread < kSums && blockIdx.x == 0) {
+      metrics[thread - kParameters] = total;
+      if (thread == kParameters) metrics[2] = static_cast<float>(a.batch);
+    }
+    if constexpr (kBlocks > 1) {
+      if (__syncthreads_or(lost)) break;
+#if __CUDA_ARCH__ >= 900
+      if (thread == 0) barrier_expect(barrier + 8 * (s & 1), kBlocks * kSums * 4);
+#endif
+    } else {
+      __syncthreads();
+    }
+    metrics = rates.at == 0 ? a.metrics : metrics + 3;
+    if constexpr (!choice::all_rows) {
+#pragma unroll
+      for (int k = 0; k < kRowsEach; ++k) rows[k] = next[k];
+    }
+  }
+#if __CUDA_ARCH__ >= 900
+  if constexpr (kBlocks > 1) cluster_meets();
+#endif
+  if (!owns || blockIdx.x != 0 || shared.dead) return;
+  *own.w = w;
+  if (kMoves) *own.m = m;
+  if (kSquares) *own.v = v;
+}
+
+}  // namespace ws::cuda::persistent

@@ -1,0 +1,86 @@
+// What a sweep of the laboratory measures: an operation, its sizes, and the ways of running it.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/workloads/expression.h"
+
+namespace ws::lab {
+
+enum class Operation { MatMul, Sine, Add, Reduce, Softmax, Copy, Expression };
+
+// A way of running: one curve in the chart.
+enum class Way {
+  CpuLoops,     // plain loops, one thread
+  CpuLibrary,   // OpenBLAS, or vectorised loops on all cores
+  GpuPageable,  // copy in from pageable memory, compute, copy out
+  GpuPinned,    // the same from pinned memory
+  GpuResident,  // data already there: the work alone
+  GpuUnsynced,  // the clock stops before the work does: a pitfall
+  GpuOpByOp,    // one kernel an operation, intermediates in memory
+  GpuOverlap,   // chunks on three streams: copies behind compute
+  GpuGraph,     // the kernel of GpuResident as a graph
+  GpuGraphOps,  // the kernels of GpuOpByOp as one graph
+  GpuCold,      // the first call in a fresh process: context, module load
+  GpuNaive,     // matrix product: one thread an output
+  GpuTiled,     // matrix product: tiles in shared memory
+  GpuTf32,      // tensor cores, tf32
+  GpuFp16,      // tensor cores, half inputs
+};
+
+struct WayInfo {
+  Way way;
+  std::string_view name;     // "gpu-pinned"
+  std::string_view label;    // "GPU, pinned copies"
+  std::string_view explain;  // one sentence
+  bool gpu = false;
+  bool pitfall = false;  // drawn dashed, never in a speed-up
+};
+std::span<const WayInfo> ways();
+const WayInfo& info(Way way);
+std::vector<Way> ways_of(Operation operation);
+std::vector<int64_t> default_sizes(Operation operation);
+int64_t size_of_text(std::string_view text);  // "4096", "2^12", "64M"; throws Failure
+std::string_view to_string(Operation operation);
+std::string_view explain(Operation operation);
+
+struct LabSpec {
+  std::string name = "matmul";
+  Operation operation = Operation::MatMul;
+  std::vector<int64_t> sizes;  // n of an n × n product, elements otherwise; empty: the operation's default range
+  int64_t m = 0, k = 0;        // matrix product m × k × size; 0: square
+  int depth = 4;               // nested sine
+  std::string expression = "sin(sin(x))*2+y";
+  std::vector<Way> ways;  // empty: all that the machine can run
+  int repeats = 50, warm_up = 5;
+  double seconds_per_point = 0.5;  // no more repeats after this
+  double longest_call_s = 5;       // a curve ends where one call takes longer
+  bool cold_cache = false;         // inputs are pushed out of the caches before each call
+  uint64_t seed = 42;
+};
+
+// Where the time of one call went, by events on the stream; 0: not known.
+struct CallSplit {
+  double device_s = 0;
+  double copy_s = 0;     // of it: copies; where they overlap with kernels, what the kernels do not hide
+  double compute_s = 0;  // of it: kernels
+};
+
+struct Ceilings {
+  double read_write_bytes_s = 0;  // device memory, copy of a large block
+  double fp32_flops_s = 0, tf32_flops_s = 0, fp16_flops_s = 0, pinned_bytes_s = 0;
+  double sine_per_s = 0, short_sine_per_s = 0;  // of any argument; of arguments known to be within [-1, 1]
+};
+
+int64_t flops_of(const LabSpec& spec, int64_t size);
+int64_t bytes_of(const LabSpec& spec, int64_t size);   // inputs and outputs once
+int64_t memory_of(const LabSpec& spec, int64_t size);  // of the GPU: bytes that the largest way needs
+
+LabSpec lab_spec_from_json(const nlohmann::json& json);  // refusals name the key
+nlohmann::json to_json(const LabSpec& spec);
+
+}  // namespace ws::lab

@@ -1,0 +1,9 @@
+// CUPTI as the GPU side of collectors.
+#pragma once
+#include "profiling/collectors/gpu_tracer.h"
+
+namespace ws::prof {
+
+GpuSource cupti_gpu_source();  // empty when built without CUDA
+
+}  // namespace ws::prof

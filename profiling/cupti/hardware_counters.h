@@ -1,0 +1,11 @@
+// Hardware counters by CUPTI's sampling of performance monitors.
+#pragma once
+#include <memory>
+
+#include "profiling/collectors/gpu_tracer.h"
+
+namespace ws::prof {
+
+std::unique_ptr<HardwareCounters> make_hardware_counters();
+
+}  // namespace ws::prof

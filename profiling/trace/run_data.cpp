@@ -1,0 +1,11 @@
+#include "profiling/trace/run_data.h"
+
+namespace ws::prof {
+
+double steps_per_epoch(const std::vector<Evaluation>& evaluations) {
+  for (auto e = evaluations.rbegin(); e != evaluations.rend(); ++e)
+    if (e->epoch > 0) return static_cast<double>(e->step) / e->epoch;
+  return 0;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,76 @@
+// The kernels compile for GPUs with and without clusters. The run-time compiler needs no GPU.
+#include <gmock/gmock.h>
+
+#if WARPSCOPE_HAVE_CUDA
+#include "engine/cuda/persistent/compiled_kernel.h"
+#include "engine/cuda/persistent/kernel_source.h"
+#endif
+
+namespace ws::cuda::persistent {
+namespace {
+
+#if WARPSCOPE_HAVE_CUDA
+void expect_compiles(const Network& n, int compute) {
+  Limits limits;
+  limits.compute = compute;
+  const Placement made = place(n, limits);
+  ASSERT_NE(made.residency, Residency::None) << made.why_not;
+  try {
+    EXPECT_GT(compile_source(kernel_source(made), compute).size(), 1000u);
+  } catch (const Failure& problem) {
+    ADD_FAILURE() << text(made) << problem.what();
+  }
+}
+
+Network network(std::vector<int64_t> widths, int64_t batch, bool all_rows) {
+  Network n;
+  n.widths = std::move(widths), n.batch = batch, n.all_rows = all_rows;
+  return n;
+}
+
+TEST(PersistentCompile, ClustersForHopper) {
+  for (const Precision p : {Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16}) {
+    Network n = network({784, 128, 10}, 64, false);
+    n.precision = p;
+    n.optimizer = p == Precision::Bf16 ? Optimizer::Adam : Optimizer::Momentum;
+    expect_compiles(n, 90);
+    n.widths = {60, 50, 4}, n.batch = 100, n.activation = Activation::Gelu, n.loss = LossKind::MeanSquared;
+    n.bias = false, n.decays = true;
+    expect_compiles(n, 90);
+  }
+}
+
+TEST(PersistentCompile, BlocksAndRowsForEveryGpu) {
+  for (const int compute : {80, 90})
+    for (const bool all_rows : {false, true}) {
+      Network block = network({20, 33, 7, 5}, 30, all_rows);
+      block.optimizer = Optimizer::Adam;
+      expect_compiles(block, compute);
+      expect_compiles(network({4, 5, 3}, 120, all_rows), compute);
+    }
+  Network line = network({1, 1}, 50'000, true);
+  line.loss = LossKind::MeanSquared;
+  expect_compiles(line, 90);
+}
+
+TEST(PersistentCompile, TheCacheNamesSourceAndGpu) {
+  EXPECT_EQ(kernel_cache_name("a", 90), kernel_cache_name("a", 90));
+  EXPECT_NE(kernel_cache_name("a", 90), kernel_cache_name("b", 90));
+  EXPECT_NE(kernel_cache_name("a", 90), kernel_cache_name("a", 80));
+}
+
+TEST(PersistentCompile, SaysWhatTheCompilerSaid) {
+  try {
+    compile_source("this is no kernel", 90);
+    ADD_FAILURE() << "it compiled";
+  } catch (const Failure& problem) {
+    EXPECT_THAT(problem.what(), testing::HasSubstr("could not be compiled"));
+    EXPECT_THAT(problem.what(), testing::HasSubstr("error"));
+  }
+}
+#else
+TEST(PersistentCompile, NeedsTheRunTimeCompiler) { GTEST_SKIP() << "This build has no CUDA toolkit, so no NVRTC."; }
+#endif
+
+}  // namespace
+}  // namespace ws::cuda::persistent

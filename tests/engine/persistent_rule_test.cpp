@@ -1,0 +1,121 @@
+// Where a network is placed for one kernel of many steps, and what the reason says when it does not fit. Needs no GPU.
+#include <gmock/gmock.h>
+
+#include "engine/passes/compile.h"
+#include "engine/cuda/persistent/kernel_source.h"
+#include "engine/cuda/persistent/residency.h"
+
+namespace ws::cuda::persistent {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+Network network(std::vector<int64_t> widths, int64_t batch, Precision precision, Optimizer optimizer = Optimizer::Sgd) {
+  Network n;
+  n.widths = std::move(widths);
+  n.batch = batch;
+  n.precision = precision;
+  n.optimizer = optimizer;
+  return n;
+}
+
+Residency residency_of(const Network& n) { return place(n, Limits{}).residency; }
+
+TEST(PersistentRule, PlacesTheNetworksOfThePresets) {
+  Network iris = network({4, 5, 3}, 120, Precision::Fp32);
+  iris.all_rows = true;
+  EXPECT_EQ(residency_of(iris), Residency::Rows);
+  EXPECT_EQ(residency_of(network({2, 24, 24, 3}, 64, Precision::Fp32, Optimizer::Adam)), Residency::Block);
+  for (const Precision p : {Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16})
+    EXPECT_EQ(residency_of(network({784, 128, 10}, 64, p, Optimizer::Momentum)), Residency::Cluster) << to_string(p);
+  EXPECT_EQ(residency_of(network({784, 128, 10}, 128, Precision::Tf32)), Residency::Cluster);
+}
+
+TEST(PersistentRule, OneRowBlockBecomesSixteenWithManyRows) {
+  Network line = network({1, 1}, 1000, Precision::Fp32);
+  line.all_rows = true, line.loss = LossKind::MeanSquared;
+  EXPECT_EQ(place(line, Limits{}).blocks, 1);
+  line.batch = 50'000;
+  EXPECT_EQ(place(line, Limits{}).blocks, 16);
+  line.batch = 5'000'000;
+  EXPECT_EQ(place(line, Limits{}).residency, Residency::None);
+}
+
+TEST(PersistentRule, SaysInNumbersWhyNothingFits) {
+  const Placement wide = place(network({784, 784, 784, 10}, 64, Precision::Tf32), Limits{});
+  EXPECT_EQ(wide.residency, Residency::None);
+  EXPECT_THAT(wide.why_not, StartsWith("persistent: "));
+  EXPECT_THAT(wide.why_not, HasSubstr("one hidden layer, this one has 2"));
+  EXPECT_THAT(wide.why_not, HasSubstr("KB of shared memory and has 227 KB"));
+  const Placement large = place(network({784, 128, 10}, 512, Precision::Fp16), Limits{});
+  EXPECT_THAT(large.why_not, HasSubstr("128, 10 and 512"));
+  EXPECT_THAT(large.why_not, HasSubstr("fp32 or tf32"));
+}
+
+TEST(PersistentRule, LeavesToGraphsWhatTheyDoFaster) {
+  const Placement spirals = place(network({2, 64, 64, 3}, 64, Precision::Fp32, Optimizer::Adam), Limits{});
+  EXPECT_EQ(spirals.residency, Residency::None);
+  EXPECT_THAT(spirals.why_not, HasSubstr("µs a step, which is longer than a CUDA graph takes"));
+}
+
+TEST(PersistentRule, GpusWithoutClustersKeepTheBlock) {
+  Limits older;
+  older.compute = 80, older.shared_bytes = 163 << 10;
+  EXPECT_EQ(place(network({784, 128, 10}, 64, Precision::Tf32), older).residency, Residency::None);
+  EXPECT_THAT(place(network({784, 128, 10}, 64, Precision::Tf32), older).why_not, HasSubstr("compute capability 9.0"));
+  EXPECT_EQ(place(network({2, 24, 24, 3}, 64, Precision::Tf32), older).residency, Residency::Block);
+}
+
+TEST(PersistentRule, BudgetFitsTheLimits) {
+  for (const int64_t inputs : {10, 100, 300, 784, 2000})
+    for (const int64_t hidden : {20, 64, 100, 128})
+      for (const int64_t batch : {1, 64, 100, 128})
+        for (const Precision p : {Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16})
+          for (const Optimizer o : {Optimizer::Sgd, Optimizer::Adam}) {
+            const Placement made = place(network({inputs, hidden, 10}, batch, p, o), Limits{});
+            if (made.residency == Residency::None) {
+              EXPECT_THAT(made.why_not, StartsWith("persistent: "));
+              continue;
+            }
+            EXPECT_LE(made.shared_bytes, Limits{}.shared_bytes);
+            EXPECT_GT(made.threads, 0);
+            EXPECT_FALSE(made.budget.empty());
+            EXPECT_FALSE(kernel_source(made).empty());
+          }
+}
+
+TEST(PersistentRule, TextNamesResidencyAndBudget) {
+  const std::string told = text(place(network({784, 128, 10}, 64, Precision::Tf32), Limits{}));
+  EXPECT_THAT(told, HasSubstr("residency cluster, 16 blocks of 384 threads"));
+  EXPECT_THAT(told, HasSubstr("registers a thread"));
+  EXPECT_THAT(told, HasSubstr("KB of 227 KB"));
+}
+
+TEST(PersistentRule, ReadsTheNetworkFromThePlan) {
+  RunSpec spec;
+  spec.model.hidden = {20, 30};
+  spec.train.weight_decay = 0.1;
+  const Model model = make_model(spec.model, 7, 3);
+  const Network n = network_of(spec, compile(spec, model, 16).plan, 100);
+  EXPECT_EQ(n.widths, (std::vector<int64_t>{7, 20, 30, 3}));
+  EXPECT_EQ(n.batch, 16);
+  EXPECT_TRUE(n.decays);
+  EXPECT_FALSE(n.all_rows);
+  EXPECT_TRUE(network_of(spec, compile(spec, model, 100).plan, 100).all_rows);
+}
+
+TEST(PersistentSource, HoldsTheShapesOfItsProducts) {
+  const std::string source = kernel_source(place(network({784, 128, 10}, 64, Precision::Tf32), Limits{}));
+  EXPECT_THAT(source, HasSubstr("wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32"));
+  EXPECT_THAT(source, HasSubstr("wgmma.mma_async.sync.aligned.m64n56k8.f32.tf32.tf32"));
+  EXPECT_THAT(source, HasSubstr("constexpr int inputs = 784;"));
+  const std::string halves = kernel_source(place(network({784, 128, 10}, 64, Precision::Bf16), Limits{}));
+  EXPECT_THAT(halves, HasSubstr("m64n56k16.f32.bf16.bf16"));
+  const std::string block = kernel_source(place(network({2, 24, 24, 3}, 64, Precision::Fp32), Limits{}));
+  EXPECT_THAT(block, Not(HasSubstr("wgmma.mma_async")));
+}
+
+}  // namespace
+}  // namespace ws::cuda::persistent

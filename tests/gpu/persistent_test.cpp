@@ -1,0 +1,261 @@
+// One kernel for many steps ends where the CPU interpreter in float64 ends, and where the other launch modes end.
+#include <cuda_runtime_api.h>
+
+#include "engine/cuda/executor/persistent_executor.h"
+#include "engine/devices/devices.h"
+#include "tests/gpu/executor_support.h"
+
+namespace ws::test {
+namespace {
+
+Training persistent_training(std::vector<int64_t> hidden, int64_t batch, data::Dataset data) {
+  Training t;
+  t.spec.exec.device = Device::Cuda;
+  t.spec.exec.launch = Launch::Persistent;
+  t.spec.model.hidden = std::move(hidden);
+  t.spec.train.optimizer = Optimizer::Sgd;
+  t.spec.train.lr = 0.05;
+  t.batch = batch;
+  t.data = std::move(data);
+  return t;
+}
+
+double largest_loss_error(const Outcome& got, const Outcome& want) {
+  if (got.results.size() != want.results.size() || got.results.empty()) return INFINITY;
+  double worst = 0;
+  for (size_t i = 0; i < want.results.size(); ++i) {
+    const double error = std::abs(double{got.results[i].loss} - double{want.results[i].loss});
+    const double relative = error / std::max(1e-3, std::abs(double{want.results[i].loss}));
+    worst = relative <= worst ? worst : relative;
+  }
+  return worst;
+}
+
+data::Dataset images(int64_t rows) {
+  data::DataSpec spec;
+  spec.name = "mnist";
+  spec.limit = rows;
+  return data::load(spec);
+}
+
+// 200 steps of real images, whole batches and one that is not whole.
+void expect_images_as_oracle(int64_t batch, Optimizer optimizer, std::initializer_list<Precision> precisions) {
+  Training t = persistent_training({128}, batch, images(100 * batch - 40));
+  t.epochs = 2;
+  t.spec.train.optimizer = optimizer;
+  // At these rates a relu that rounding turns on or off does not change the losses that follow.
+  t.spec.train.lr = optimizer == Optimizer::Adam ? 1e-4 : optimizer == Optimizer::Momentum ? 1e-3 : 1e-2;
+  const Outcome want = train_on_oracle(t);
+  for (const Precision precision : precisions) {
+    t.spec.exec.precision = precision;
+    const Outcome got = train_on_gpu(t);
+    const double error = largest_loss_error(got, want), apart = distance(got, want, t);
+    Training other = t;
+    other.spec.exec.launch = Launch::Graph;
+    std::printf("784-128-10 b%lld %s %s: loss %.2e, weights %.2e from float64; in graphs loss %.2e\n",
+                static_cast<long long>(batch), std::string(to_string(optimizer)).c_str(),
+                std::string(to_string(precision)).c_str(), error, apart, largest_loss_error(train_on_gpu(other), want));
+    EXPECT_LT(error, precision == Precision::Fp32 ? 1e-5 : precision == Precision::Bf16 ? 2e-2 : 2e-3);
+    ASSERT_EQ(got.results.size(), want.results.size());
+    for (size_t i = 0; i < got.results.size(); ++i)
+      EXPECT_NEAR(got.results[i].accuracy, want.results[i].accuracy, precision == Precision::Fp32 ? 0.016 : 0.07);
+  }
+}
+
+TEST(Persistent, ImagesInFp32) {
+  NEEDS_GPU();
+  expect_images_as_oracle(64, Optimizer::Sgd, {Precision::Fp32});
+}
+TEST(Persistent, ImagesInTf32) {
+  NEEDS_GPU();
+  expect_images_as_oracle(64, Optimizer::Sgd, {Precision::Tf32});
+}
+TEST(Persistent, ImagesInSixteenBits) {
+  NEEDS_GPU();
+  expect_images_as_oracle(64, Optimizer::Sgd, {Precision::Fp16, Precision::Bf16});
+}
+TEST(Persistent, ImagesWithMomentum) {
+  NEEDS_GPU();
+  expect_images_as_oracle(64, Optimizer::Momentum, {Precision::Fp32, Precision::Tf32, Precision::Fp16});
+}
+TEST(Persistent, ImagesWithAdam) {
+  NEEDS_GPU();
+  expect_images_as_oracle(64, Optimizer::Adam, {Precision::Tf32, Precision::Fp16});
+}
+TEST(Persistent, ImagesInLargerBatches) {
+  NEEDS_GPU();
+  expect_images_as_oracle(128, Optimizer::Sgd, {Precision::Tf32, Precision::Fp16});
+}
+
+constexpr Activation kActivations[] = {Activation::None, Activation::Relu, Activation::Sigmoid, Activation::Tanh,
+                                       Activation::Gelu};
+constexpr Optimizer kOptimizers[] = {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam};
+constexpr LossKind kLosses[] = {LossKind::CrossEntropy, LossKind::MeanSquared};
+
+void expect_as_oracle(const Training& t) {
+  SCOPED_TRACE(std::string(to_string(t.spec.model.activation)) + " " + std::string(to_string(t.spec.train.optimizer)) +
+               " " + std::string(to_string(t.spec.model.loss)) + " " + std::string(to_string(t.spec.exec.precision)) +
+               " batch " + std::to_string(t.batch));
+  const Outcome want = train_on_oracle(t), got = train_on_gpu(t);
+  const double allowed = tolerance(t.spec.exec.precision);
+  // The first steps of adam divide a gradient by its own size: what rounding adds to a small one counts in full.
+  EXPECT_LT(distance(got, want, t), t.spec.train.optimizer == Optimizer::Adam ? 4 * allowed : allowed);
+  expect_same_losses(got, want, allowed);
+}
+
+// Every activation, optimizer and loss, the precisions in turn. Each combination is compiled: `every` of more than 1
+// leaves out all but every so-manieth.
+void expect_every_choice(std::vector<int64_t> hidden, int64_t features, int64_t outputs, int64_t batch,
+                         std::initializer_list<Precision> precisions, int every = 1) {
+  Combinations combinations;
+  int number = 0;
+  for (const Activation activation : kActivations)
+    for (const Optimizer optimizer : kOptimizers)
+      for (const LossKind loss : kLosses) {
+        const Precision precision = precisions.begin()[static_cast<size_t>(number++) % precisions.size()];
+        if ((number - 1) % every != 0 || combinations.leave_out()) continue;
+        Training t = persistent_training(
+            hidden, batch, random_data(3 * batch + batch / 2, features, outputs, loss == LossKind::CrossEntropy));
+        t.spec.model.activation = activation;
+        t.spec.model.loss = loss;
+        t.spec.train.optimizer = optimizer;
+        t.spec.train.weight_decay = number % 2 ? 0.01 : 0;
+        t.spec.model.bias = number % 7 != 0;
+        t.spec.exec.precision = precision;
+        if (optimizer == Optimizer::Adam) t.spec.train.lr = 1e-3;
+        expect_as_oracle(t);
+      }
+}
+
+TEST(Persistent, EveryChoiceInRows) {
+  NEEDS_GPU();
+  expect_every_choice({5}, 4, 3, 33, {Precision::Fp32, Precision::Tf32});
+}
+TEST(Persistent, EveryChoiceInABlock) {
+  NEEDS_GPU();
+  expect_every_choice({40, 24}, 27, 9, 35, {Precision::Fp32, Precision::Tf32},
+                      5);  // of 30: each loss with each optimizer
+}
+TEST(Persistent, EveryChoiceInAClusterOfTf32) {
+  NEEDS_GPU();
+  expect_every_choice({120}, 60, 10, 64, {Precision::Tf32, Precision::Fp32, Precision::Tf32});
+}
+TEST(Persistent, EveryChoiceInAClusterOfHalves) {
+  NEEDS_GPU();
+  expect_every_choice({120}, 60, 10, 50, {Precision::Fp16, Precision::Bf16, Precision::Fp16});
+}
+TEST(Persistent, EveryChoiceInANarrowCluster) {
+  NEEDS_GPU();
+  expect_every_choice({50}, 300, 5, 100, {Precision::Tf32, Precision::Fp16, Precision::Fp32});
+}
+
+TEST(Persistent, ALineInOneBlockAndInSixteen) {
+  NEEDS_GPU();
+  for (const int64_t rows : {50, 1000, 50000}) {
+    Training t = persistent_training({}, rows, random_data(rows, 1, 1, false));
+    t.spec.model.kind = ModelKind::Linear;
+    t.spec.model.loss = LossKind::MeanSquared;
+    t.steps_an_epoch = 50;
+    expect_as_oracle(t);
+  }
+}
+
+TEST(Persistent, TwoRunsAreTheSameBits) {
+  NEEDS_GPU();
+  for (const Precision precision : kPrecisions) {
+    Training t = persistent_training({128}, 64, random_data(2000, 784, 10, true));
+    t.spec.exec.precision = precision;
+    t.spec.train.optimizer = Optimizer::Momentum;
+    t.spec.train.lr = 0.001;
+    t.epochs = 3;
+    EXPECT_TRUE(same_bits(train_on_gpu(t), train_on_gpu(t))) << to_string(precision);
+  }
+}
+
+// An executor that changes its launch mode goes on where it was, with the optimizer's state.
+TEST(Persistent, ModesChangeInMidRun) {
+  NEEDS_GPU();
+  for (const std::vector<int64_t>& hidden : {std::vector<int64_t>{128}, std::vector<int64_t>{16, 16}}) {
+    Training t = persistent_training(hidden, 64, random_data(640, 100, 10, true));
+    t.spec.train.optimizer = Optimizer::Adam;
+    t.spec.train.lr = 1e-3;
+    Training graph = t;
+    graph.spec.exec.launch = Launch::Graph;
+    graph.epochs = 3;
+    const Outcome want = train_on_gpu(graph);
+    const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+    const auto executor = cuda::make_cuda_executor(device_info().name);
+    executor->load(model, t.data, t.spec);
+    executor->set_state(initial_state(model, t.spec));
+    Outcome got;
+    const Launch modes[] = {Launch::Persistent, Launch::Eager, Launch::Persistent};
+    int64_t step = 0;
+    for (unsigned epoch = 0; epoch < 3; ++epoch) {
+      RunSpec spec = t.spec;
+      spec.exec.launch = modes[epoch];
+      executor->begin_epoch(shuffled(640, t.order_seed + epoch));
+      executor->bind(compile(spec, model, 64).plan);
+      const auto lr = static_cast<float>(t.spec.train.lr);
+      std::vector<float> rates;
+      for (int64_t i = 0; i < 10; ++i) rates.push_back(lr * (1.f - 0.05f * static_cast<float>((step + i) % 7)));
+      executor->run(step, 0, std::span(rates).first(4));
+      executor->run(step + 4, 4 * 64, std::span(rates).subspan(4));
+      step += 10;
+      EXPECT_EQ(executor->evaluate(Part::Test).rows, 640);
+    }
+    executor->results(got.results, true);
+    got.state = executor->state();
+    EXPECT_LT(distance(got, want, t), tolerance(Precision::Fp32));
+    expect_same_losses(got, want, tolerance(Precision::Fp32));
+  }
+}
+
+TEST(Persistent, ALostMessageEndsTheKernelWithASentence) {
+  NEEDS_GPU();
+  Training t = persistent_training({128}, 64, random_data(640, 784, 10, true));
+  const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+  const auto executor = cuda::make_cuda_executor(device_info().name);
+  executor->load(model, t.data, t.spec);
+  executor->set_state(initial_state(model, t.spec));
+  executor->begin_epoch(shuffled(640, 0));
+  executor->bind(compile(t.spec, model, 64).plan);
+  const TrainState before = executor->state();
+  const std::vector<float> rates(10, 0.001f);
+  std::vector<StepResult> results;
+  cuda::PersistentExecutor::seconds_to_wait = 0.02;
+  cuda::PersistentExecutor::lose_message_at = 3;
+  executor->run(0, 0, rates);
+  cuda::PersistentExecutor::lose_message_at = -1;
+  cuda::PersistentExecutor::seconds_to_wait = 1;
+  try {
+    executor->results(results, true);
+    ADD_FAILURE() << "the kernel did not end itself";
+  } catch (const Failure& problem) {
+    EXPECT_THAT(problem.what(), testing::HasSubstr("waited too long for partial sums"));
+  }
+  EXPECT_EQ(executor->state().parameters, before.parameters);
+  executor->set_state(before);
+  executor->run(0, 0, rates);  // the GPU is as it was
+  results.clear();
+  executor->results(results, true);
+  EXPECT_EQ(results.size(), 10u);
+}
+
+TEST(Persistent, SaysWhyANetworkDoesNotFit) {
+  NEEDS_GPU();
+  const Training t = persistent_training({784, 784}, 64, random_data(640, 784, 10, true));
+  const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+  const auto executor = cuda::make_cuda_executor(device_info().name);
+  executor->load(model, t.data, t.spec);
+  executor->set_state(initial_state(model, t.spec));
+  try {
+    executor->bind(compile(t.spec, model, 64).plan);
+    ADD_FAILURE() << "a network of two large layers was bound";
+  } catch (const Failure& problem) {
+    EXPECT_THAT(problem.what(), testing::StartsWith("persistent: "));
+    EXPECT_THAT(problem.what(), testing::HasSubstr("KB of shared memory"));
+  }
+}
+
+}  // namespace
+}  // namespace ws::test

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "profiling/cupti/cupti_parse.h"
-#include "tests/profiling/fake_records.h"
+#include "tests/profiling/cupti/fake_records.h"
 
 namespace ws::prof {
 namespace {

@@ -1,0 +1,349 @@
+// What the charts compute before they draw: extremes kept, smoothing, sums that add up.
+#include <QAbstractItemModelTester>
+#include <QMenu>
+#include <QPushButton>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <cmath>
+
+#include "app/charts/curve_pane.h"
+#include "app/charts/plot.h"
+#include "app/charts/series.h"
+#include "app/charts/split_pane.h"
+#include "app/core/runs/data_shape.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/widgets/theme.h"
+#include "app/text/units.h"
+#include "app/workspace/run_library.h"
+#include "app/pages/live/live_page.h"
+#include "tests/app/support/painted_text.h"
+
+using namespace ws::app;
+
+class ChartsTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void samplingKeepsEverySpike();
+  void samplingAgreesWithEveryPoint();
+  void smoothingStartsAtTheFirstValue();
+  void roundedPartsAddUp();
+  void splitTableAddsUpAndMerges();
+  void numbersReadAsWritten();
+  void estimateKnowsTheSets();
+  void runsModelBehaves();
+  void curvesOfEqualRunsAreBothSeen();
+  void theTrainingCurveStaysInThePlot();
+  void theKeyOfTheLinesStandsBesideThem();
+  void valuesOfManyRunsStandAtTheCursor();
+  void eightRunsFitIntoASmallSplit();
+  void aPaneOffersItsMeasures();
+  void theChartsTakeWhatTheTimelineLeaves();
+};
+
+void ChartsTest::samplingKeepsEverySpike() {
+  MinMaxSeries series;
+  for (int i = 0; i < 100'000; ++i) series.append(i, i == 41'234 ? 1e6 : i == 77'001 ? -1e6 : std::sin(i * 0.01));
+  const auto points = series.sample(0, 99'999, 500);
+  QVERIFY(points.size() <= 1002);
+  const auto has = [&](double y) {
+    return std::any_of(points.begin(), points.end(), [y](const Point& p) { return p.y == y; });
+  };
+  QVERIFY(has(1e6));
+  QVERIFY(has(-1e6));
+  QVERIFY(std::is_sorted(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; }));
+}
+
+// The block sums must give what a walk over every point gives, on any range.
+void ChartsTest::samplingAgreesWithEveryPoint() {
+  MinMaxSeries series;
+  uint32_t state = 7;
+  std::vector<double> values;
+  for (int i = 0; i < 5000; ++i) {
+    state = state * 1664525u + 1013904223u;
+    values.push_back(static_cast<double>(state >> 8));
+    series.append(i, values.back());
+  }
+  for (const auto& [from, to] : {std::pair{0, 4999}, std::pair{1, 130}, std::pair{127, 129}, std::pair{300, 4711}}) {
+    double low = 0, high = 0;
+    QVERIFY(series.range(from, to, low, high, false));
+    const auto [a, b] = std::minmax_element(values.begin() + from, values.begin() + to + 1);
+    QCOMPARE(low, *a);
+    QCOMPARE(high, *b);
+  }
+  QCOMPARE(series.nearest(17.9)->x, 17.0);
+  QCOMPARE(series.nearest(-5)->x, 0.0);
+}
+
+void ChartsTest::smoothingStartsAtTheFirstValue() {
+  Ema ema(0.9);
+  QCOMPARE(ema.add(5), 5.0);
+  double last = 0;
+  for (int i = 0; i < 400; ++i) last = ema.add(1);
+  QVERIFY(std::abs(last - 1) < 1e-6);
+  QVERIFY(std::isnan(ema.add(std::nan(""))));
+}
+
+void ChartsTest::roundedPartsAddUp() {
+  const std::vector<double> parts{1.04, 2.04, 3.04, 0.08};
+  const auto rounded = round_to_sum(parts, 6.2, 1);
+  double sum = 0;
+  for (double value : rounded) sum += value;
+  QVERIFY(std::abs(sum - 6.2) < 1e-9);
+  for (size_t i = 0; i < parts.size(); ++i) QVERIFY(std::abs(rounded[i] - parts[i]) <= 0.1);
+}
+
+void ChartsTest::splitTableAddsUpAndMerges() {
+  using ws::prof::Meaning;
+  const StepSplit a{{{Meaning::Matrix, {}, 18.23}, {Meaning::Loss, {}, 2.31}, {Meaning::Idle, {}, 6.56}}, 27.1, 10};
+  const StepSplit b{{{Meaning::Matrix, {}, 21.54}, {Meaning::Allocation, {}, 347.66}}, 369.2, 10};
+  for (bool merged : {false, true}) {
+    const SplitTable table = split_table({&a, &b}, merged);
+    for (size_t column = 0; column < 2; ++column) {
+      double sum = 0;
+      for (const SplitRow& row : table.rows) sum += row.us[column];
+      QVERIFY(std::abs(sum - table.wall[column]) < 0.051);
+    }
+    QCOMPARE(table.rows.size(), size_t(merged ? 3 : 4));
+  }
+}
+
+void ChartsTest::numbersReadAsWritten() {
+  const QString thin(QChar(0x2009)), minus(QChar(0x2212));
+  QCOMPARE(count_text(56280), "56" + thin + "280");
+  QCOMPARE(fixed_text(-0.31, 2), minus + "0.31");
+  QCOMPARE(fixed_text(-0.001, 1), QString("0.0"));
+  QCOMPARE(significant_text(0.01934), QString("0.0193"));
+  QCOMPARE(significant_text(2360000), QString("2.36 M"));
+  QCOMPARE(significant_text(3.24e-5), QString::fromUtf8("3.2·10⁻⁵"));
+  QCOMPARE(significant_text(-1.5e-12), QString::fromUtf8("−1.5·10⁻¹²"));
+  QCOMPARE(duration_text(725), QString("12 min 5 s"));
+  QCOMPARE(duration_text(28 * 60 + 20), QString("28 min"));
+  QCOMPARE(duration_text(3599), QString("60 min"));
+  QCOMPARE(bytes_text(671089), QString("655.4 KiB"));
+  QCOMPARE(us_text(1842.3), "1" + thin + "842");
+}
+
+void ChartsTest::estimateKnowsTheSets() {
+  ws::data::DataSpec spec;
+  QCOMPARE(data_shape(spec).train, int64_t(60000));
+  spec.limit = 1000;
+  QCOMPARE(data_shape(spec).train, int64_t(1000));
+  spec = {};
+  spec.name = "csv";
+  QVERIFY(!data_shape(spec).known());
+  ws::RunSpec run;
+  QVERIFY(!relevant(run, "data.slope"));
+  run.data.name = "line";
+  QVERIFY(relevant(run, "data.slope"));
+}
+
+void ChartsTest::runsModelBehaves() {
+  QTemporaryDir folder;
+  RunLibrary library(folder.path());
+  RunsModel model(&library);
+  QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+  connect(&library, &RunLibrary::changed, &model, &RunsModel::reload);
+  for (int i = 0; i < 10; ++i) {
+    auto* run = new Run(&library);
+    run->title = QString("run %1").arg(i);
+    run->created = QDateTime::currentDateTime().addDays(-i / 3);
+    library.adopt(run);
+    library.setTicked(run, true);
+  }
+  QCOMPARE(library.ticked().size(), size_t(8));  // eight letters, no more
+  QCOMPARE(model.rowCount(), 10 + 4);            // and a heading for each of four days
+  model.setFilter("run 7");
+  QCOMPARE(model.rowCount(), 2);
+  model.setFilter({});
+  Run* first = library.ticked().front();
+  QVERIFY(model.setData(model.indexOf(first), Qt::Unchecked, Qt::CheckStateRole));
+  QCOMPARE(first->slot, -1);
+}
+
+namespace {
+
+// Runs with the first letters, of which nothing is known yet.
+std::vector<Run*> lettered(int count, QObject* owner) {
+  std::vector<Run*> runs;
+  for (int slot = 0; slot < count; ++slot) {
+    runs.push_back(new Run(owner));
+    runs.back()->slot = slot;
+  }
+  return runs;
+}
+
+// Losses that fall, accuracies that rise from `lowest` on, an evaluation every hundred steps.
+void fill(Run& run, int slot, double lowest) {
+  run.slot = slot;
+  for (int i = 0; i < 1000; ++i) {
+    const double share = 1 - std::exp(-i / 200.0);
+    run.steps.push_back(
+        {double(i), i * 1e-3, 0, float(2.3 * (1 - share) + 0.1), float(lowest + (0.9 - lowest) * share)});
+    if (i % 100 == 99) run.evals.push_back({double(i), i * 1e-3, (i + 1) / 100.0, 0.3, 0.85 + i * 5e-5});
+    if (i % 10 == 0) run.meters.push_back({double(i), i * 1e-3, 3, 3, 1e5, 512.0 * 1024, 1024.0 * 1024});
+  }
+}
+
+std::vector<Qt::PenStyle> lines(const Plot& plot) {
+  std::vector<Qt::PenStyle> styles;
+  for (int i = 0; i < plot.graphCount(); ++i)
+    if (plot.graph(i)->lineStyle() != QCPGraph::lsNone && plot.graph(i)->pen().color().alphaF() > 0.9F)
+      styles.push_back(plot.graph(i)->pen().style());
+  return styles;
+}
+
+}  // namespace
+
+void ChartsTest::curvesOfEqualRunsAreBothSeen() {
+  Run a, b, c;
+  fill(a, 0, 0.1), fill(b, 1, 0.1), fill(c, 2, 0.1);
+  for (StepPoint& p : c.steps) p.loss *= 2;
+  CurvePane pane({Gauge::Loss});
+  pane.resize(500, 240);
+  pane.show();
+  pane.setRuns({&a, &b, &c});
+  QCOMPARE(lines(*pane.plot()), (std::vector<Qt::PenStyle>{Qt::SolidLine, Qt::CustomDashLine, Qt::SolidLine}));
+}
+
+void ChartsTest::theTrainingCurveStaysInThePlot() {
+  Run a;
+  fill(a, 0, 0.4);
+  CurvePane pane({Gauge::Accuracy});
+  pane.resize(400, 240);
+  pane.show();
+  pane.setRuns({&a});
+  const QCPRange y = pane.plot()->yAxis->range();
+  QVERIFY2(y.lower < 45 && y.lower > 30, qPrintable(QString::number(y.lower)));
+  QVERIFY(y.upper > 90);
+}
+
+void ChartsTest::theKeyOfTheLinesStandsBesideThem() {
+  Plot plot;
+  plot.resize(300, 200);
+  plot.show();
+  plot.setEmptyText({});
+  plot.addGraph();
+  plot.xAxis->setRange(0, 100), plot.yAxis->setRange(0, 100);
+  plot.setCaption("line test, faint train", Qt::AlignRight | Qt::AlignBottom);
+  plot.replot();
+  const QRect area = plot.axisRect()->rect();
+  QVERIFY(plot.captionBox().bottom() > area.center().y() && plot.captionBox().right() > area.center().x());
+  // Two points only: the line between them counts too.
+  plot.graph(0)->setData({0, 100}, {6, 6});
+  plot.replot();
+  QVERIFY(plot.captionBox().bottom() < area.center().y());
+  plot.addGraph();
+  plot.graph(1)->setData({0, 100}, {96, 96});
+  plot.replot();
+  const QRectF box = plot.captionBox();
+  for (double y : {6.0, 96.0}) {
+    const double at = plot.yAxis->coordToPixel(y);
+    QVERIFY(at < box.top() || at > box.bottom());
+  }
+}
+
+void ChartsTest::valuesOfManyRunsStandAtTheCursor() {
+  QObject owner;
+  const std::vector<Run*> shown = lettered(5, &owner);
+  for (Run* run : shown)
+    for (int step = 0; step < 50; ++step)
+      run->steps.push_back({double(step), step * 1e-3, 0, float(5 - run->slot), 0.5F});
+  CurvePane pane({Gauge::Loss});
+  pane.resize(500, 260);
+  pane.setRuns({shown[0], shown[1]});
+  pane.show();
+  QVERIFY(QTest::qWaitForWindowExposed(&pane));
+  auto* plot = pane.findChild<Plot*>();
+  pane.setCursorStep(20);
+  QTRY_VERIFY(pane.legend()->showsValues());
+  QVERIFY(plot->values().empty());
+  pane.setRuns(shown);
+  pane.setCursorStep(21);
+  QTRY_COMPARE(plot->values().size(), size_t{5});
+  QCOMPARE(plot->values()[4].text, QString("1.00"));
+}
+
+void ChartsTest::eightRunsFitIntoASmallSplit() {
+  QObject owner;
+  const std::vector<Run*> shown = lettered(8, &owner);
+  for (Run* run : shown)
+    run->split = {{{ws::prof::Meaning::Matrix, {}, 50.5},
+                   {ws::prof::Meaning::Allocation, {}, 30.0},
+                   {ws::prof::Meaning::Sync, {}, 10.0},
+                   {ws::prof::Meaning::Idle, {}, 9.5}},
+                  100,
+                  7};
+  SplitPane pane;
+  pane.setCompact(true);
+  pane.resize(236, 190);
+  for (size_t count : {2, 4, 8}) {
+    pane.setRuns({shown.begin(), shown.begin() + static_cast<std::ptrdiff_t>(count)});
+    const auto all = painted_texts(pane);
+    size_t letters = 0;
+    for (const PaintedText& text : all) {
+      letters += text.text.size() == 1 && text.box.left() < 30 && text.box.bottom() <= pane.height();
+      QVERIFY2(text.box.bottom() <= pane.height() + 1, qPrintable(text.text));
+      QVERIFY2(text.text.count('.') <= 1, qPrintable(text.text));  // numbers do not run into each other
+    }
+    QCOMPARE(letters, count);
+    QVERIFY2(unreadable(pane).isEmpty(), qPrintable(unreadable(pane).join('\n')));
+  }
+}
+
+void ChartsTest::aPaneOffersItsMeasures() {
+  Run a;
+  fill(a, 0, 0.1);
+  CurvePane pane({Gauge::AllocatorCalls, Gauge::Throughput, Gauge::Memory});
+  pane.resize(300, 200);
+  pane.show();
+  pane.setRuns({&a});
+  QPushButton* picker = nullptr;
+  for (QPushButton* button : pane.findChildren<QPushButton*>())
+    if (button->accessibleName() == "Gauge") picker = button;
+  QVERIFY(picker && picker->isVisible() && picker->menu());
+  QCOMPARE(picker->text(), QString("Allocator calls"));
+  QCOMPARE(picker->menu()->actions().size(), 3);
+  picker->menu()->actions()[2]->trigger();
+  QCOMPARE(pane.measure(), Gauge::Memory);
+  QCOMPARE(picker->text(), QString("Memory"));
+  QCOMPARE(lines(*pane.plot()), (std::vector<Qt::PenStyle>{Qt::SolidLine, Qt::DotLine}));  // reserved, used
+  QCOMPARE(pane.plot()->graph(1)->data()->at(5)->value, 0.5);
+  Run quiet;
+  fill(quiet, 0, 0.1);
+  for (MeterPoint& p : quiet.meters) p.used = p.reserved = 0;  // no one measured it
+  pane.setRuns({&quiet});
+  QCOMPARE(pane.plot()->graph(0)->data()->size(), 0);
+}
+
+void ChartsTest::theChartsTakeWhatTheTimelineLeaves() {
+  TimeCursor cursor;
+  LivePage page(&cursor);
+  auto* timeline = new QWidget;
+  int wanted = 5000;
+  page.setTimeline(
+      timeline, [](const auto&) {}, [&] { return wanted; });
+  page.resize(1200, 1000);
+  page.show();
+  const auto settled = [&] {
+    page.balanceSoon();
+    QTest::qWait(150);
+    return page.loss()->height();
+  };
+  const int least = settled();
+  QVERIFY(least >= 120);
+  wanted = 640;
+  Run other;
+  page.setRuns({&other});
+  QTRY_VERIFY(settled() > least + 60);
+  const int more = page.loss()->height();
+  QVERIFY(timeline->height() >= wanted);
+  wanted = 200;  // a lane was folded: nothing moves
+  QCOMPARE(settled(), more);
+  wanted = 5000;  // more lanes than there is room for
+  QTRY_COMPARE(settled(), least);
+  page.setRuns({});
+}
+
+QTEST_MAIN(ChartsTest)
+#include "charts_test.moc"

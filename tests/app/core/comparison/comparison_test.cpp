@@ -1,0 +1,203 @@
+#include "app/core/comparison/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "app/core/comparison/comparison_text.h"
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/trace_stats.h"
+#include "tests/profiling/trace/made_spans.h"
+#include "tests/profiling/trace/made_trace.h"
+#include "tests/support/graph_run.h"
+
+namespace ws::app {
+namespace {
+
+using namespace prof;
+
+Comparison compared(const RunData& a, const RunData& b) { return compare(compared_run(a), compared_run(b)); }
+
+int64_t change(const Waterfall& w) {
+  int64_t delta = 0;
+  for (const Cause& cause : w.causes) delta += cause.delta_ps();
+  return delta;
+}
+
+TEST(Comparison, TwoRunsOfWhichOneIsFaster) {
+  RunData a, b;
+  a.summary.name = "direct";
+  b.summary.name = "arena";
+  a.trace = std::move(MadeTrace(100, 20).trace);
+  b.trace = std::move(MadeTrace(100, 10).trace);
+  const Comparison c = compared(a, b);
+  EXPECT_LT(c.by_kind.b_ps, c.by_kind.a_ps);
+  EXPECT_EQ(c.measures.at(0).a.kind, MeasureKind::StepTime);
+  EXPECT_EQ(c.measures[0].delta.verdict, Verdict::Better);
+  EXPECT_EQ(c.kernels.size(), 20u);
+  EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 1);
+  EXPECT_DOUBLE_EQ(c.kernels[0].b_count, 0);
+  EXPECT_NE(to_text(c).find("sum = wall time"), std::string::npos);
+  EXPECT_EQ(compared(a, a).by_kind.a_ps, compared(a, a).by_kind.b_ps);
+  EXPECT_EQ(compared(a, a).measures[0].delta.verdict, Verdict::WithinNoise);
+}
+
+TEST(Comparison, NothingIsSplitUnlessBothWereTracedAlike) {
+  RunData traced, bare, steps;
+  traced.trace = std::move(MadeTrace(100, 20).trace);
+  traced.summary.us_per_step = 20, bare.summary.us_per_step = 10;
+  const TrackId row = steps.trace.track(TrackKind::Steps, "steps", "CPU");
+  for (int i = 0; i < 50; ++i) {
+    Span span;
+    span.start = i * 1000, span.duration = 900, span.step = static_cast<uint32_t>(i + 1);
+    span.kind = static_cast<uint64_t>(SpanKind::Step);
+    steps.trace.append(row, span);
+  }
+  for (const RunData* other : {&bare, &steps}) {
+    const Comparison c = compared(traced, *other);
+    EXPECT_FALSE(c.split);
+    EXPECT_TRUE(c.kernels.empty());
+    EXPECT_TRUE(c.by_kind.causes.empty());
+    const std::string text = to_text(c), json = to_json(c);
+    EXPECT_EQ(text.find("sum = wall time"), std::string::npos);
+    EXPECT_NE(text.find("no causes of the difference"), std::string::npos);
+    EXPECT_NE(json.find("\"step\": null"), std::string::npos);
+  }
+  EXPECT_TRUE(compared(traced, bare).of(MeasureKind::WholeRunMean).delta.known()) << "what both know is compared";
+}
+
+// Recorded as a whole, a graph has a number of the driver's: two runs of the same one have different ones.
+TEST(Comparison, WholeGraphsOfTwoRunsAreTheSameWork) {
+  const auto run = [](const char* graph, TimeNs ns) {
+    Made made;
+    for (int step = 0; step < 40; ++step) {
+      const TimeNs at = step * 1000;
+      made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, at, at + 900, "step");
+      made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, at, at + ns, graph);
+    }
+    RunData data;
+    data.trace = std::move(made.trace);
+    return data;
+  };
+  const Comparison c = compared(run("graph 2", 800), run("graph 17", 600));
+  std::map<std::string, int64_t> bars;
+  for (const Cause& cause : c.by_op.causes)
+    if (cause.delta_ps() != 0) bars[cause_name(cause)] = cause.delta_ps();
+  EXPECT_EQ(bars, (std::map<std::string, int64_t>{{"whole graphs", -200'000}, {"launch gaps", 200'000}}));
+  ASSERT_EQ(c.kernels.size(), 1u);
+  EXPECT_EQ(c.kernels[0].name, "whole graphs");
+  EXPECT_NEAR(c.kernels[0].delta_us(), -0.2, 1e-9);
+}
+
+TEST(Comparison, TracesAreSplitByOpAsByKind) {
+  RunData a, b;
+  a.trace = std::move(MadeTrace(100, 20).trace);
+  b.trace = std::move(MadeTrace(100, 10).trace);
+  const Comparison c = compared(a, b);
+  EXPECT_EQ(change(c.by_op), c.by_kind.b_ps - c.by_kind.a_ps);
+  EXPECT_EQ(std::ranges::count_if(c.by_op.causes, [](const Cause& cause) { return cause.op == "fc1"; }), 1);
+  EXPECT_NE(to_text(c).find("relu1"), std::string::npos);
+  EXPECT_NE(to_json(c).find("\"causes_by_op\""), std::string::npos);
+}
+
+// A recording in windows that were too short for steps: what lies between them is not idle.
+TEST(Comparison, WithoutStepsTheLongestTracedPartIsCompared) {
+  RunData run;
+  run.trace.append(run.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), [&] {
+    std::vector<Span> kernels;
+    for (const TimeNs start : {0, 100, 5000, 5100, 5200}) {
+      Span kernel;
+      kernel.start = start, kernel.duration = 90;
+      kernel.name = run.trace.intern("k");
+      kernels.push_back(kernel);
+    }
+    return kernels;
+  }());
+  Span rest;
+  rest.start = 200, rest.duration = 4800;
+  rest.kind = static_cast<uint8_t>(SpanKind::Overhead);
+  run.trace.append(run.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), rest);
+  const Comparison c = compared(run, run);
+  EXPECT_EQ(c.by_kind.a_ps, 290'000);
+  ASSERT_EQ(c.kernels.size(), 1u);
+  EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 3);
+}
+
+// A run without a trace has the times at which its losses were seen.
+TEST(Comparison, UntracedRunsHaveNoiseToo) {
+  RunData a, b;
+  const auto give = [](RunData& run, double us, double unrest) {
+    double wall = 0.4;  // the first step took long
+    run.metrics.clear();
+    for (int64_t step = 0; step < 4000; ++step) {
+      wall += (us + (step / 100 % 2 ? unrest : -unrest)) * 1e-6;
+      run.metrics.push_back({step, wall, 1, 1});
+    }
+    run.summary.us_per_step = us;
+  };
+  give(a, 100, 10), give(b, 102, 10);
+  const auto time = [](const Comparison& c) { return c.of(MeasureKind::StepTime).delta; };
+  EXPECT_EQ(time(compared(a, b)).verdict, Verdict::WithinNoise);
+  EXPECT_GT(time(compared(a, b)).noise, 2);
+  give(a, 100, 0.5), give(b, 102, 0.5);
+  EXPECT_EQ(time(compared(a, b)).verdict, Verdict::Worse);
+  EXPECT_EQ(time(compared(a, a)).verdict, Verdict::WithinNoise);
+  a.metrics.resize(4);
+  EXPECT_FALSE(compared_run(a).time.has_spread()) << "too short to tell";
+}
+
+TEST(Comparison, GraphRunsOfKnownSteps) {
+  RunData a, b;
+  test::GraphRun slow, fast;
+  slow.update_ns = 11'500, fast.steps_a_graph = 4, fast.graphs_an_epoch = 200;
+  test::add_graph_run(a.trace, slow, 3);
+  test::add_graph_run(b.trace, fast, 3);
+  const Comparison c = compared(a, b);
+  EXPECT_EQ(c.by_kind.a_ps, slow.step_ns() * 1000);
+  EXPECT_EQ(c.by_kind.b_ps, fast.step_ns() * 1000);
+  EXPECT_NEAR(c.of(MeasureKind::StepTime).delta.delta, -4.5, 1e-9);
+  ASSERT_EQ(c.kernels.size(), 2u);
+  EXPECT_EQ(c.kernels[0].name, "update");
+  EXPECT_DOUBLE_EQ(c.kernels[0].a_count, 1);
+  EXPECT_NEAR(c.kernels[0].delta_us(), -4.5, 1e-9);
+  EXPECT_EQ(c.by_kind.causes[0].meaning, Meaning::Optimizer);
+  EXPECT_EQ(c.by_kind.causes[0].delta_ps(), -4'500'000);
+}
+
+TEST(Comparison, StatsSayTheSameTimeOfAStep) {
+  for (const int steps : {100, 0}) {
+    RunData run;
+    if (steps > 0) run.trace = std::move(MadeTrace(steps, 20).trace);
+    for (int64_t i = 0; i < 1000; ++i) run.metrics.push_back({i, 1e-4 * static_cast<double>(i + i % 7), 1, 1});
+    const StepTime said = run_stats(run).step_time, compared = compared_run(run).time;
+    EXPECT_TRUE(said.has_spread());
+    EXPECT_DOUBLE_EQ(said.us.value, compared.us.value);
+    EXPECT_DOUBLE_EQ(said.p5_us, compared.p5_us);
+    EXPECT_DOUBLE_EQ(said.p95_us, compared.p95_us);
+  }
+}
+
+// The verdict above the table is the one in it.
+TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
+  const auto run = [](double us, double noise, int64_t batch = 64) {
+    ComparedRun out;
+    out.spec.emplace();
+    out.spec->train.batch = batch;
+    out.time.us = {us, noise};
+    return out;
+  };
+  const auto said = [](const ComparedRun& a, const ComparedRun& b) { return speed_text(compare(a, b)); };
+  EXPECT_EQ(said(run(100, 0.5), run(121.7, 0.5)), "B is 21.7 % slower per step");
+  EXPECT_EQ(said(run(121.7, 0.5), run(100, 0.5)), "B is 17.8 % faster per step");
+  EXPECT_EQ(said(run(100, 0.5), run(30, 0.5)), "B is 3.33× faster per step");
+  EXPECT_EQ(said(run(100, 5), run(103, 5)), "B is as fast as A: within noise");
+  EXPECT_EQ(said(run(100, 0.5), run(100, 0.5, 128)), "B trains 2.00× as many samples per second as A");
+  EXPECT_EQ(said(run(100, 0.5), ComparedRun{}), "A and B side by side");
+  ComparedRun other = run(100, 0.5);
+  other.spec->data.name = "iris";
+  EXPECT_EQ(said(run(100, 0.5), other), "A and B train different things");
+}
+
+}  // namespace
+}  // namespace ws::app

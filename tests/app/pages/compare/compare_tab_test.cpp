@@ -1,0 +1,395 @@
+// The Compare tab: its pickers, tables and linked timelines, also of many and long runs.
+#include <QComboBox>
+#include <QLabel>
+#include <QProcess>
+#include <QSignalSpy>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <ctime>
+
+#include "app/pages/compare/compare_headline.h"
+#include "app/pages/compare/compare_tab.h"
+#include "app/workspace/compared_live_run.h"
+#include "app/workspace/run_loader.h"
+#include "profiling/formats/convert.h"
+#include "app/widgets/paged_pane.h"
+#include "app/pages/compare/step_view.h"
+#include "app/pages/compare/waterfall_view.h"
+#include "app/widgets/segmented_row.h"
+#include "app/widgets/theme.h"
+#include "app/timeline/time_scale.h"
+#include "profiling/analysis/trace_queries.h"
+#include "tests/app/support/made_run.h"
+
+using namespace ws;
+using namespace ws::app;
+using test::made;
+
+namespace {
+
+void settle(CompareTab& tab) {
+  for (int i = 0; i < 500 && !tab.ready(); ++i) QTest::qWait(2);
+  QVERIFY(tab.ready());
+}
+
+// Two runs, compared in a window of that size.
+struct TwoCompared {
+  explicit TwoCompared(QSize size) {
+    tab.resize(size);
+    tab.show();
+    compare();
+  }
+  void compare() {
+    tab.setRuns({a.get(), b.get()});
+    settle(tab);
+  }
+  std::unique_ptr<Run> a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
+  CompareTab tab;
+};
+
+// Steps whose allocations are not known, in which the test hands out what it likes.
+void forget_memory(Run& run) {
+  prof::Trace bare;
+  copy_trace(run.trace, {0, run.trace.last_time() + 1}, bare);
+  bare.drop_points();
+  run.trace = std::move(bare);
+}
+
+QString written(const QTemporaryDir& folder, const QString& name, test::StepStyle style, int64_t steps) {
+  prof::RunData data;
+  RunSpec spec;
+  spec.name = "test";
+  data.summary.name = name.toStdString(), data.summary.status = "finished", data.summary.spec = to_json(spec).dump();
+  data.summary.steps = 400, data.summary.wall_s = 0.5, data.summary.us_per_step = 123.4, data.summary.device = "GPU";
+  data.summary.peak_bytes = 3 << 20, data.summary.extra["driver_calls_per_step"] = "2.500000";
+  test::add_steps(data.trace, style, 0, steps);
+  for (int64_t i = 0; i < 4000; ++i)
+    data.metrics.push_back({i, 1e-4 * double(i) + 1e-6 * double(i * 7919 % 101), 2.3 / (1 + 0.01 * double(i)), 0.5});
+  data.evaluations = {{200, 1, 0.2, 0.4, 0.91}, {400, 2, 0.4, 0.3, 0.95}};
+  const QString path = folder.filePath(name + ".wsrun");
+  prof::export_run(data, path.toStdString());
+  return path;
+}
+
+std::unique_ptr<Run> opened(const QString& path, int slot) {
+  auto run = std::make_unique<Run>();
+  read_summary(*run, path);
+  give_details(*run, std::move(*read_details(path)));
+  run->slot = slot;
+  return run;
+}
+
+QStringList said_by_diff(const QString& a, const QString& b) {
+  QProcess diff;
+  diff.start(WARPSCOPE_CLI, {"diff", a, b});
+  diff.waitForFinished();
+  return QString::fromUtf8(diff.readAllStandardOutput()).split('\n');
+}
+
+// Without thin spaces and the true minus, as the command line prints.
+QString plain(QString text) { return text.remove(QChar(0x202F)).remove(QChar(0x2009)).replace(QChar(0x2212), '-').trimmed(); }
+
+// "step time, median, µs" of the window is "step time, median (µs)" there.
+QString line_of(const QStringList& printed, const QString& name) {
+  for (const QString& line : printed) {
+    const QString head = line.left(line.indexOf("  ", 3)).trimmed();
+    if (head == name || QString(head).replace(" (", ", ").remove(')') == name) return line;
+  }
+  return {};
+}
+
+}  // namespace
+
+class CompareTabTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void oneRunIsNotComparedWithItself();
+  void theTableKnowsEveryRun();
+  void timelinesZoomTogether();
+  void timelinesAlignAtAStep();
+  void onlyDifferentChoicesAreListed();
+  void theWaterfallIsSplitByOpWhenAsked();
+  void memoryIsDrawnOnOneScale();
+  void theCommandLineSaysTheSame();
+  void aRunThatGoesAwayIsForgotten();
+  void eightRunsOfAMillionSpansStayQuick();
+};
+
+void CompareTabTest::oneRunIsNotComparedWithItself() {
+  CompareTab tab;
+  const auto one = made("one", test::StepStyle::GraphArena, 0), two = made("two", test::StepStyle::EagerDirect, 1);
+  const auto pickers = tab.picker()->findChildren<QComboBox*>();
+  QCOMPARE(pickers.size(), 2);
+  tab.setRuns({one.get()});
+  QCOMPARE(pickers[0]->currentIndex(), -1);
+  QCOMPARE(pickers[0]->placeholderText(), QString("tick a second run"));
+  QCOMPARE(pickers[1]->currentIndex(), 0);
+  tab.setRuns({one.get(), two.get()});
+  QVERIFY(pickers[0]->currentIndex() != pickers[1]->currentIndex());
+  const Run* before = tab.baseline();
+  tab.setPair(tab.baseline(), tab.baseline());  // the same in both: they change places
+  QCOMPARE(tab.candidate(), before);
+  QVERIFY(tab.baseline() && tab.baseline() != before);
+  tab.setRuns({});
+}
+
+void CompareTabTest::theTableKnowsEveryRun() {
+  std::vector<std::unique_ptr<Run>> runs;
+  std::vector<Run*> ticked;
+  for (int i = 0; i < 8; ++i) {
+    runs.push_back(
+        made(QString("run %1").arg(i), i % 2 ? test::StepStyle::GraphArena : test::StepStyle::EagerDirect, i));
+    ticked.push_back(runs.back().get());
+  }
+  CompareTab tab;
+  tab.resize(1300, 900);
+  for (const size_t count : {2U, 3U, 8U}) {
+    tab.setRuns({ticked.begin(), ticked.begin() + static_cast<std::ptrdiff_t>(count)});
+    settle(tab);
+    QCOMPARE(tab.ordered().size(), count);
+    QCOMPARE(tab.ordered().front(), tab.baseline());
+    QCOMPARE(tab.measures()->columnCount(), count == 2 ? 6 : 1 + int(count));
+    QVERIFY(tab.measures()->rowCount() > 10);
+  }
+  // The widest name fits its column.
+  const QFontMetrics metrics(ui_font(12));
+  for (int row = 0; row < tab.measures()->rowCount(); ++row)
+    QVERIFY(metrics.horizontalAdvance(tab.measures()->item(row, 0)->text()) <= tab.measures()->columnWidth(0) - 16);
+  tab.setRuns({});
+  settle(tab);
+  QCOMPARE(tab.measures()->rowCount(), 0);
+  tab.setRuns({ticked[0]});
+  settle(tab);
+  QVERIFY(!tab.baseline());
+}
+
+void CompareTabTest::timelinesZoomTogether() {
+  TwoCompared two({1300, 900});
+  CompareTab& tab = two.tab;
+  StepView* view = tab.timelines();
+  const TimeRange whole = view->range();
+  const prof::StepWindowNs step = sample_of(*tab.baseline()).median_step;
+  QVERIFY2(whole.contains(0) && whole.contains(step.end - step.begin - 1), "the longest step is seen whole");
+  QSignalSpy moved(view, &StepView::rangeChanged);
+  QTest::keyClick(view, Qt::Key_W);
+  QVERIFY(view->range().length() < whole.length());
+  QTest::keyClick(view, Qt::Key_D);
+  QCOMPARE(moved.count(), 2);
+  // One range for both: the same view time is a fixed distance apart in the two runs.
+  const TimeRange in_a = view->runRange(0, view->range()), in_b = view->runRange(1, view->range());
+  QCOMPARE(in_a.length(), in_b.length());
+  const TimeRange before = view->range();
+  QWheelEvent wheel(QPointF(600, 60), view->mapToGlobal(QPointF(600, 60)), {}, {0, 120}, Qt::NoButton,
+                    Qt::ControlModifier, Qt::NoScrollPhase, false);
+  QCoreApplication::sendEvent(view, &wheel);
+  QVERIFY(view->range().length() < before.length());
+  const TimeRange at_press = view->range();
+  QTest::mousePress(view, Qt::LeftButton, Qt::ShiftModifier, {600, 60});
+  QTest::mouseMove(view, {500, 60});
+  QTest::mouseRelease(view, Qt::LeftButton, Qt::ShiftModifier, {500, 60});
+  QVERIFY2(view->range().begin > at_press.begin, "dragging to the left shows what comes later");
+  QCOMPARE(view->range().length(), at_press.length());
+  QSignalSpy said(&tab, &CompareTab::said);
+  QTest::mousePress(view, Qt::LeftButton, {}, {300, 60});
+  QTest::mouseMove(view, {500, 60});
+  QTest::mouseRelease(view, Qt::LeftButton, {}, {500, 60});
+  QVERIFY(view->selected().has_value());
+  QVERIFY(said.count() == 1 && said[0][0].toString().contains("A: kernels"));
+  view->fit();
+  QCOMPARE(view->range(), whole);
+}
+
+void CompareTabTest::timelinesAlignAtAStep() {
+  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
+  StepView view;
+  view.resize(900, 400);
+  view.setRuns({{a.get(), sample_of(*a)}, {b.get(), sample_of(*b)}});
+  view.setAlign(StepAlign::Step, 42);
+  const Run* runs[] = {a.get(), b.get()};
+  for (size_t i = 0; i < 2; ++i) {
+    const prof::TimeNs begin = view.runRange(i, {0, 1}).begin;
+    const prof::StepWindowNs window = prof::step_window(runs[i]->trace, 42);
+    QCOMPARE(begin, window.begin);
+    QVERIFY(window.end > window.begin);
+    QCOMPARE(runs[i]->stepAt(window.begin), 42.0);
+  }
+  view.setAlign(StepAlign::Start);
+  QCOMPARE(view.runRange(0, {0, 1}).begin, prof::step_window(a->trace, 0).begin);
+  QVERIFY(prof::step_window(a->trace, 1'000'000).end > 0);  // beyond the last: the last
+}
+
+void CompareTabTest::onlyDifferentChoicesAreListed() {
+  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
+  a->spec = b->spec = {};
+  b->spec.exec.allocator = Allocator::Caching;
+  const auto rows = differing_choices({&a->spec, &b->spec});
+  QCOMPARE(rows.size(), size_t(1));
+  QCOMPARE(rows[0].key, std::string("exec.allocator"));
+  QCOMPARE(rows[0].values[1], std::string("caching"));
+  CompareTab tab;
+  tab.setRuns({a.get(), b.get()});
+  settle(tab);
+  QCOMPARE(tab.choices()->rowCount(), 1);
+}
+
+void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
+  TwoCompared two({1300, 900});
+  CompareTab& tab = two.tab;
+  WaterfallView* view = tab.waterfall();
+  const QImage by_kind = view->grab().toImage();
+  const auto segments = tab.findChildren<Segment*>();
+  QCOMPARE(segments.size(), 2);
+  QVERIFY(segments[0]->isChecked() && !view->byOp());
+  QTest::mouseClick(segments[1], Qt::LeftButton);
+  QVERIFY(view->byOp());
+  QVERIFY(view->grab().toImage() != by_kind);
+  // As many ops as there is room for, in one waterfall that ends where the candidate does.
+  size_t fewer = 0;
+  for (const double height : {150.0, 300.0, 900.0}) {
+    const prof::Waterfall w = view->shown(height);
+    int64_t at = w.a_ps;
+    size_t ops = 0;
+    for (const prof::Cause& cause : w.causes) at += cause.delta_ps(), ops += !cause.op.empty();
+    QCOMPARE(at, w.b_ps);
+    QVERIFY(ops >= 4 && ops >= fewer);
+    fewer = ops;
+  }
+  QVERIFY(fewer > 15);
+  const prof::Cause first = view->shown(view->height()).causes.front();
+  const QString said = view->explained({10, 3 + 1.5 * std::min(26.0, 18.0)});
+  QVERIFY2(said.contains("µs a step") && said.contains(QString::number(double(first.a_ps) * 1e-6, 'f', 2)),
+           qPrintable(said));
+  QVERIFY(view->explained({10, 1e5}).isEmpty());
+  QTest::mouseClick(segments[0], Qt::LeftButton);
+  QVERIFY(!view->byOp());
+  QCOMPARE(view->grab().toImage(), by_kind);
+}
+
+void CompareTabTest::memoryIsDrawnOnOneScale() {
+  const auto a = made("a", test::StepStyle::EagerDirect, 0), b = made("b", test::StepStyle::GraphArena, 1);
+  for (Run* run : {a.get(), b.get()}) forget_memory(*run);
+  CompareTab tab;
+  tab.resize(1300, 1600);  // so tall that no lane has to give way
+  tab.show();
+  tab.setRuns({a.get(), b.get()});
+  settle(tab);
+  StepView* view = tab.timelines();
+  QCOMPARE(view->mostBytes(), 0.0);
+  const double without = view->contentHeight();
+  const auto hand_out = [](Run& run, prof::TimeNs time, uint64_t address, uint64_t bytes) {
+    run.trace.append_memory({time, address, bytes, 1, 0, prof::MemoryAction::Allocate, 0});
+  };
+  for (Run* run : {a.get(), b.get()}) {
+    run->trace.memory_sources = {"arena"};
+    const prof::StepWindowNs step = sample_of(*run).median_step;
+    hand_out(*run, 0, 0x1000, 1000);
+    hand_out(*run, (step.begin + step.end) / 2, 0x9000, run == a.get() ? 3000 : 500);
+    hand_out(*run, step.end + 10, 0x90000, 1 << 30);  // after the step: no part of its peak
+    run->steps.push_back({500, 1, 0, 0.1F, 0.5F});
+    run->announce();
+  }
+  tab.setRuns({a.get(), b.get()});
+  settle(tab);
+  QCOMPARE(view->mostBytes(), 4000.0);
+  QTRY_VERIFY(view->contentHeight() >= without + 2 * 24);  // memory comes a piece a turn
+  view->setAlign(StepAlign::Start);
+  QCOMPARE(view->mostBytes(), 1000.0);  // the first steps had no more
+}
+
+// `diff` and the page are asked about the same two files; every number and verdict that they print is the same.
+void CompareTabTest::theCommandLineSaysTheSame() {
+  const QTemporaryDir folder;
+  const QStringList files{written(folder, "eager", test::StepStyle::EagerDirect, 400),
+                          written(folder, "graph", test::StepStyle::GraphArena, 400),
+                          written(folder, "graph again", test::StepStyle::GraphArena, 380),
+                          written(folder, "untraced", test::StepStyle::GraphArena, 0)};
+  int rows = 0;
+  for (const auto& [a, b] : {std::pair{0, 1}, {1, 0}, {1, 2}, {0, 3}, {3, 3}}) {
+    const auto of_a = opened(files[a], 0), of_b = opened(files[b], 1);
+    CompareTab tab;
+    tab.setRuns({of_a.get(), of_b.get()});
+    tab.setPair(of_a.get(), of_b.get());
+    settle(tab);
+    const QStringList printed = said_by_diff(files[a], files[b]);
+    QCOMPARE(printed.value(2), tab.headline()->findChild<QLabel*>()->text());
+    for (int row = 0; row < tab.measures()->rowCount(); ++row) {
+      const auto cell = [&](int column) {
+        const QTableWidgetItem* item = tab.measures()->item(row, column);
+        return item ? plain(item->text()) : QString();
+      };
+      if (cell(3).isEmpty() || cell(3) == "–") continue;  // a heading, or not known of one
+      const QString line = line_of(printed, cell(0));
+      QVERIFY2(!line.isEmpty(), qPrintable("diff has no row " + cell(0)));
+      for (int column = 1; column <= 3; ++column) {
+        const QString value = cell(column).startsWith('+') ? cell(column).mid(1) : cell(column);
+        QVERIFY2(QString(line).replace('+', ' ').contains(" " + value + " "), qPrintable(line + " has no " + value));
+      }
+      const QString verdict = cell(5).mid(cell(5).indexOf(' ') + 1);
+      QVERIFY2(line.endsWith(verdict), qPrintable(line + " does not say " + verdict));
+      ++rows;
+    }
+  }
+  QVERIFY2(rows > 40, qPrintable(QString::number(rows)));
+}
+
+void CompareTabTest::aRunThatGoesAwayIsForgotten() {
+  TwoCompared two({1000, 800});
+  two.b.reset();
+  QTest::qWait(20);
+  two.tab.grab();
+  two.tab.setRuns({two.a.get()});
+  settle(two.tab);
+  QVERIFY(!two.tab.candidate() || two.tab.candidate() == two.a.get());
+}
+
+// Processor time, so that a busy machine does not decide. The limits are those of the window: no turn of the event loop
+// over 50 ms, repaints at 60 a second.
+void CompareTabTest::eightRunsOfAMillionSpansStayQuick() {
+  std::vector<std::unique_ptr<Run>> runs;
+  std::vector<Run*> ticked;
+  for (int i = 0; i < 8; ++i) {
+    runs.push_back(made(QString("run %1").arg(i), test::StepStyle::EagerDirect, i, 0));
+    test::add_many_spans(runs.back()->trace, 1'000'000, 0);
+    QVERIFY(runs.back()->trace.span_count() > 1'000'000);
+    auto& trace = runs.back()->trace;
+    trace.memory_sources = {"direct"};
+    for (uint64_t k = 0; k < 300'000; ++k)
+      trace.append_memory({static_cast<prof::TimeNs>(k * 1000), k / 2 % 40, 512, 1, 0,
+                           k % 2 ? prof::MemoryAction::Free : prof::MemoryAction::Allocate, 0});
+    ticked.push_back(runs.back().get());
+  }
+  const auto now = [] { return 1000.0 * double(std::clock()) / CLOCKS_PER_SEC; };
+  CompareTab tab;
+  tab.resize(1500, 900);
+  tab.show();
+  double longest = 0;
+  const auto turn = [&](auto work) {
+    const double begun = now();
+    work();
+    longest = std::max(longest, now() - begun);
+  };
+  turn([&] { tab.setRuns(ticked); });
+  while (!tab.ready()) turn([] { QCoreApplication::processEvents(); });
+  std::vector<double> frames;
+  tab.views()->setPage(0);
+  for (int i = 0; i < 40; ++i) {
+    const double begun = now();
+    tab.timelines()->zoomBy(i < 20 ? 1.4 : 0.7);
+    tab.timelines()->repaint();
+    frames.push_back(now() - begun);
+  }
+  std::sort(frames.begin(), frames.end());
+  qInfo("longest turn %.1f ms, repaint median %.1f ms, slowest %.1f ms", longest, frames[20], frames.back());
+#ifdef __SANITIZE_ADDRESS__
+  constexpr double kSlower = 16;
+#else
+  constexpr double kSlower = 2;  // test machines are slow
+#endif
+  QVERIFY2(longest < 50 * kSlower, "a turn of the event loop takes long");
+  QVERIFY2(frames[36] < 16 * kSlower, "zooming is not smooth");
+}
+
+QTEST_MAIN(CompareTabTest)
+#include "compare_tab_test.moc"

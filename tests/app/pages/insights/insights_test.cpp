@@ -1,0 +1,368 @@
+// Advice and experiments in the real window: what is found, the jump to it, a change that is tried, an experiment that
+// goes on.
+#include <QApplication>
+#include <QLabel>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTableWidget>
+#include <QtTest>
+
+#include "app/pages/experiments/experiments_tab.h"
+#include "app/pages/insights/insights_tab.h"
+#include "app/window/top_bar.h"
+#include "engine/devices/devices.h"
+#include "engine/executor/executor.h"
+#include "tests/app/support/window_home.h"
+#include "tests/support/graph_run.h"
+
+using namespace ws::app;
+namespace prof = ws::prof;
+
+namespace {
+
+prof::Span span(prof::TimeNs start, uint64_t ns, prof::SpanKind kind, prof::Meaning meaning, uint32_t step) {
+  prof::Span s;
+  s.start = start;
+  s.duration = ns;
+  s.kind = static_cast<uint64_t>(kind);
+  s.meaning = static_cast<uint64_t>(meaning);
+  s.step = step;
+  return s;
+}
+
+// Steps of 100 µs as a naive library makes them: 60 µs in the allocator, a kernel of 30, and gaps.
+void fill_naive(prof::Trace& trace, int steps) {
+  const auto marks = trace.track(prof::TrackKind::Steps, "steps", "CPU"),
+             calls = trace.track(prof::TrackKind::Api, "API", "CPU"),
+             stream = trace.track(prof::TrackKind::Stream, "stream 7", "GPU 0");
+  for (int i = 0; i < steps; ++i) {
+    const prof::TimeNs t = i * 100'000;
+    const auto step = static_cast<uint32_t>(i + 1);
+    trace.append(marks, span(t, 99'000, prof::SpanKind::Step, prof::Meaning::Other, step));
+    trace.append(calls,
+                 span(t, i == steps / 2 ? 25'000 : 20'000, prof::SpanKind::Alloc, prof::Meaning::Allocation, step));
+    trace.append(calls, span(t + 30'000, 40'000, prof::SpanKind::Free, prof::Meaning::Allocation, step));
+    trace.append(stream, span(t + 70'000, 30'000, prof::SpanKind::Kernel, prof::Meaning::Matrix, step));
+  }
+}
+
+Run* naive_run(QObject* parent) {
+  auto* run = new Run(parent);
+  run->title = "naive";
+  run->path = "/nowhere/naive.wsrun";
+  run->created = QDateTime::currentDateTime();
+  run->spec.exec.allocator = ws::Allocator::Direct;
+  run->spec.exec.device = ws::Device::Cuda;
+  fill_naive(run->trace, 50);
+  run->steps.push_back({0, 0, 0, 2.3F, 0.1F});
+  ws::Summary summary;
+  summary.steps = 50;
+  summary.us_per_step = 100;
+  summary.calls.device_allocate = summary.calls.device_free = 50;
+  run->summary = summary;
+  return run;
+}
+
+const char* const kExperiment =
+    R"({"title": "Iris, small", "text": "Batches and first weights.", "expect": "Small batches take longer.",
+  "preset": "iris", "set": {"exec.device": "cpu", "train.epochs": 2},
+  "axes": {"model.init": ["kaiming", "zeros"], "train.batch": [8, 16, 32]}, "repeats": 2})";
+
+}  // namespace
+
+class InsightsTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  QString write(const QString& name, const QByteArray& text) {
+    QFile file(home_.path() + "/" + name);
+    if (file.open(QIODevice::WriteOnly)) file.write(text);
+    return file.fileName();
+  }
+  // Begins the experiment with so many epochs a run.
+  ExperimentsTab* begin(MainWindow& window, const QString& name, int epochs) {
+    QByteArray text = kExperiment;
+    text.replace("\"train.epochs\": 2", "\"train.epochs\": " + QByteArray::number(epochs));
+    window.openFile(write(name, text));
+    auto* tab = window.findChild<ExperimentsTab*>();
+    tab->runButton()->click();
+    return tab;
+  }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void saysOneSentenceWithoutARun();
+  void factsComeFromTheNewestSteps();
+  void factsOfGraphsAreOfTheGpusSteps();
+  void cardsShowWhatWasFound();
+  void showJumpsToTheLongestCall();
+  void anAppliedChangeIsMeasured();
+  void importedTracesGetNoAdvice();
+  void gridPutsTheLongestAxisAcross();
+  void experimentRunsInTheWindow();
+  void experimentGoesOnAfterAStop();
+  void noRunStartsBesideAnExperiment();
+  void closingAsksWhetherTheExperimentStops();
+  void shippedExperimentsAreListed();
+};
+
+void InsightsTest::saysOneSentenceWithoutARun() {
+  auto window = open();
+  auto* tab = window->findChild<InsightsTab*>();
+  QVERIFY(tab->cards().empty());
+  QCOMPARE(tab->emptyText().count('.'), 1);
+}
+
+void InsightsTest::factsComeFromTheNewestSteps() {
+  std::unique_ptr<Run> run(naive_run(nullptr));
+  const RunFacts facts = facts_of_run(*run);
+  QVERIFY(facts.gpu);
+  QCOMPARE(facts.step_us, 100.0);
+  QVERIFY(std::abs(facts.part(prof::Meaning::Matrix) - 30) < 0.01);
+  QVERIFY(std::abs(facts.part(prof::Meaning::Allocation) - 60) < 0.2);
+  QCOMPARE(facts.kernels_per_step, 1.0);
+  QCOMPARE(facts.allocator_calls_per_step, 2.0);
+  double parts = 0;
+  for (double us : facts.part_us) parts += us;
+  QVERIFY(std::abs(parts - facts.step_us) < 1e-6);
+  const auto evidence = evidence_of(*run, prof::Meaning::Allocation);
+  QVERIFY(evidence);
+  QCOMPARE(uint64_t(evidence->span.duration), uint64_t(40'000));
+  QVERIFY(evidence->step.start <= evidence->span.start && evidence->span.end() <= evidence->step.end());
+  QVERIFY(!evidence_of(*run, prof::Meaning::Copy));
+  // An evaluation between the epochs is no part of a step.
+  const auto marks = run->trace.track(prof::TrackKind::Steps, "steps", "CPU");
+  for (int i = 0; i < 30; ++i)
+    run->trace.append(marks, span(50'000'000 + i * 100'000, 99'000, prof::SpanKind::Step, prof::Meaning::Other,
+                                  static_cast<uint32_t>(51 + i)));
+  QCOMPARE(facts_of_run(*run).step_us, 100.0);
+}
+
+void InsightsTest::factsOfGraphsAreOfTheGpusSteps() {
+  const ws::test::GraphRun truth;
+  Run run;
+  run.spec.exec.launch = ws::Launch::Graph;
+  run.spec.exec.device = ws::Device::Cuda;
+  ws::test::add_graph_run(run.trace, truth, 3);
+  RunUpdate last;
+  last.summary = ws::Summary{};
+  run.apply(std::move(last));
+  const RunFacts facts = facts_of_run(run);
+  QVERIFY(std::abs(facts.step_us - 18) < 1e-9);
+  QVERIFY(std::abs(facts.part(prof::Meaning::Matrix) - 9) < 1e-9);
+  QVERIFY(std::abs(facts.part(prof::Meaning::Launch) - 2) < 1e-9);
+  QCOMPARE(facts.part(prof::Meaning::Sync), 0.0);
+  QCOMPARE(facts.kernels_per_step, 2.0);
+  const auto evidence = evidence_of(run, prof::Meaning::Matrix);
+  QVERIFY(evidence);
+  QCOMPARE(run.trace.name(evidence->span.name), std::string("gemm"));
+  QVERIFY(evidence->step.start <= evidence->span.start && evidence->span.end() <= evidence->step.end());
+  QVERIFY(evidence->step.duration <= uint64_t(truth.step_ns()));
+}
+
+void InsightsTest::cardsShowWhatWasFound() {
+  auto window = open();
+  Run* run = naive_run(window.get());
+  window->library()->adopt(run);
+  window->library()->setTicked(run, true);
+  auto* tab = window->findChild<InsightsTab*>();
+  QCOMPARE(tab->run(), run);
+  QVERIFY(!tab->cards().empty());
+  InsightCard* card = tab->cards().front();
+  QCOMPARE(card->insight().rule, std::string("allocator stalls"));
+  QVERIFY(std::abs(card->insight().predicted_us - 40) < 0.2);
+  QVERIFY(tab->emptyText().isEmpty());
+  QCOMPARE(card->applyButton()->isEnabled(), ws::device_info().cuda);  // the run needs a GPU
+  QVERIFY(ws::device_info().cuda || !card->applyButton()->toolTip().isEmpty());
+  QStringList notes;
+  for (int i = 0; i < window->tabs()->count(); ++i) notes << window->tabs()->tabText(i);
+  QVERIFY2(notes.contains("Insights  " + QString::number(tab->cards().size())), qPrintable(notes.join("|")));
+  window->library()->setTicked(run, false);
+  QVERIFY(tab->cards().empty());
+}
+
+void InsightsTest::showJumpsToTheLongestCall() {
+  auto window = open();
+  Run* run = naive_run(window.get());
+  window->library()->adopt(run);
+  window->library()->setTicked(run, true);
+  auto* tab = window->findChild<InsightsTab*>();
+  window->tabs()->setCurrentIndex(3);
+  tab->cards().front()->showButton()->click();
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+  const auto* chosen = window->selection()->get<SpanChoice>();
+  QVERIFY(chosen);
+  QCOMPARE(chosen->span.span_kind(), prof::SpanKind::Free);
+  QVERIFY(!window->cursor()->follow());
+  const prof::TimeNs length = window->cursor()->end() - window->cursor()->begin();
+  QVERIFY2(length < 1'000'000, qPrintable(QString::number(length)));  // a few steps, not the whole run
+}
+
+// Zero weights do not learn; the card offers Kaiming, trains it and says what came of it.
+void InsightsTest::anAppliedChangeIsMeasured() {
+  auto window = open();
+  QVERIFY(window->choices()->usePreset("mnist"));
+  for (const auto& [key, value] :
+       {std::pair{"data.limit", "2000"}, {"train.epochs", "2"}, {"exec.device", "cpu"}, {"model.init", "zeros"}})
+    window->choices()->set(key, value);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  window->topBar()->train()->click();
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
+  Run* base = window->session()->run();
+  auto* tab = window->findChild<InsightsTab*>();
+  QCOMPARE(tab->run(), base);
+  const auto found = std::find_if(tab->cards().begin(), tab->cards().end(),
+                                  [](InsightCard* c) { return c->insight().rule == "zero weights"; });
+  QVERIFY(found != tab->cards().end());
+  QVERIFY((*found)->applyButton()->isEnabled());
+  (*found)->applyButton()->click();
+  Run* after = window->session()->run();
+  QVERIFY(after != base);
+  QCOMPARE(after->spec.model.init, ws::Init::Kaiming);
+  QCOMPARE(tab->run(), base);  // the cards stay with the run that they are about
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
+  const auto card = std::find_if(tab->cards().begin(), tab->cards().end(),
+                                 [](InsightCard* c) { return c->insight().rule == "zero weights"; });
+  QVERIFY(card != tab->cards().end());
+  QVERIFY2((*card)->resultText().contains("measured"), qPrintable((*card)->resultText()));
+  for (int i = 0; i < window->tabs()->count(); ++i)
+    if (window->tabs()->tabText(i).startsWith("Insights")) window->tabs()->setCurrentIndex(i);
+  QVERIFY(tab->isVisible());
+  if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES"))
+    window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") + "/insights.png");
+  QVERIFY(facts_of_run(*after).last_loss < 0.5 * facts_of_run(*base).last_loss);
+}
+
+void InsightsTest::importedTracesGetNoAdvice() {
+  auto window = open();
+  Run* run = naive_run(window.get());
+  run->origin = RunOrigin::Imported;
+  window->library()->adopt(run);
+  window->library()->setTicked(run, true);
+  auto* tab = window->findChild<InsightsTab*>();
+  QVERIFY(tab->cards().empty());
+  QVERIFY(tab->emptyText().contains("imported"));
+}
+
+void InsightsTest::gridPutsTheLongestAxisAcross() {
+  ExperimentResult result;
+  result.spec = load_experiment(write("iris-small.json", kExperiment).toStdString());
+  for (const Trial& trial : trials_of(result.spec, false)) {
+    result.trials.push_back({trial, {}});
+    TrialRun run;
+    run.us_per_step = trial.index + 1;
+    result.trials.back().runs = {run};
+  }
+  const OutcomeGrid grid = grid_of(result);
+  QCOMPARE(grid.items, QStringList({"8", "16", "32"}));
+  QCOMPARE(grid.groups, QStringList({"kaiming", "zeros"}));
+  QCOMPARE(grid.numbers, std::vector<double>({8, 16, 32}));
+  QCOMPARE(result.trials[size_t(grid.at(1, 2))].trial.label, std::string("zeros · 32"));
+  QCOMPARE(measured(result.trials[size_t(grid.at(1, 2))], Outcome::StepTime)->median, 6.0);
+}
+
+void InsightsTest::experimentRunsInTheWindow() {
+  auto window = open();
+  auto* tab = window->findChild<ExperimentsTab*>();
+  window->openFile(write("iris-small.json", kExperiment));
+  QVERIFY(tab->isVisible());
+  QCOMPARE(tab->table()->rowCount(), 6);
+  QCOMPARE(tab->repeats()->value(), 2);
+  tab->repeats()->setValue(1);
+  QSignalSpy said(tab, &ExperimentsTab::said);
+  tab->runButton()->click();
+  QVERIFY(tab->running());
+  QCOMPARE(tab->runButton()->text(), QString("Stop"));
+  QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 60'000);
+  QVERIFY2(said.isEmpty(), qPrintable(said.value(0).value(0).toString()));
+  QVERIFY(tab->result().complete);
+  for (const TrialResult& trial : tab->result().trials) {
+    QCOMPARE(trial.runs.size(), size_t(1));
+    QVERIFY(measured(trial, Outcome::StepTime)->median > 0);
+  }
+  QCOMPARE(tab->runButton()->text(), QString("Run again"));
+  QVERIFY(tab->chart()->allows(ExperimentView::HeatMap));
+  for (ExperimentView view : {ExperimentView::Bars, ExperimentView::HeatMap, ExperimentView::Lines}) {
+    tab->chart()->setView(view);
+    const QImage picture = tab->chart()->grab().toImage();
+    QVERIFY(!picture.isNull());
+    if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES"))
+      window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") +
+                          QString("/experiments-%1.png").arg(int(view)));
+  }
+  const QString csv = home_.path() + "/table.csv";
+  QVERIFY(tab->exportTo(csv));
+  QFile file(csv);
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  QCOMPARE(file.readAll().count('\n'), 7);
+  QVERIFY(tab->exportTo(home_.path() + "/chart.svg"));
+  QVERIFY(!tab->exportTo("/nowhere/table.csv"));
+}
+
+void InsightsTest::experimentGoesOnAfterAStop() {
+  auto window = open();
+  auto* tab = begin(*window, "iris-stopped.json", 60);
+  const auto done = [&] {
+    size_t all = 0;
+    for (const TrialResult& t : tab->result().trials) all += t.runs.size();
+    return all;
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(done() >= 2, 60'000);
+  tab->runButton()->click();
+  QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 20'000);
+  const size_t kept = done();
+  QVERIFY(kept >= 2 && kept < 12);
+  QCOMPARE(tab->runButton()->text(), QString("Go on"));
+  tab->runButton()->click();
+  QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 120'000);
+  QCOMPARE(done(), size_t(12));
+  for (const TrialResult& t : tab->result().trials) QCOMPARE(t.runs.size(), size_t(2));
+}
+
+void InsightsTest::noRunStartsBesideAnExperiment() {
+  auto window = open();
+  auto* tab = begin(*window, "iris-long.json", 100'000);
+  QVERIFY(tab->running());
+  ws::RunSpec spec = ws::load_spec("iris");
+  spec.exec.device = ws::Device::Cpu;
+  QVERIFY(!window->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
+  QVERIFY(window->session()->problem().contains("experiment"));
+  tab->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 20'000);
+  spec.train.epochs = 1;
+  QVERIFY(window->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
+}
+
+void InsightsTest::closingAsksWhetherTheExperimentStops() {
+  auto window = open();
+  auto* tab = begin(*window, "iris-closed.json", 100'000);
+  QVERIFY(tab->running());
+  QString asked;
+  answer("Let it run", &asked);
+  QVERIFY(!window->close());
+  QVERIFY2(asked.contains("experiment"), qPrintable(asked));
+  QVERIFY(tab->running() && window->isVisible());
+  answer("Stop and close");
+  QVERIFY(!window->close());
+  QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 20'000);
+  QVERIFY(!tab->running() && !window->leftBehind());
+}
+
+void InsightsTest::shippedExperimentsAreListed() {
+  auto window = open();
+  auto* tab = window->findChild<ExperimentsTab*>();
+  QVERIFY(show_tab(*window, "Experiments"));
+  QVERIFY(tab->isVisible());
+  size_t listed = 0;
+  for (int row = 0; row < tab->list()->count(); ++row) {
+    if (!(tab->list()->item(row)->flags() & Qt::ItemIsSelectable)) continue;  // a heading
+    ++listed;
+    tab->list()->setCurrentRow(row);
+    QVERIFY(tab->table()->rowCount() > 1);
+  }
+  QCOMPARE(listed, shipped_experiments().size());
+}
+
+QTEST_MAIN(InsightsTest)
+#include "insights_test.moc"

@@ -1,0 +1,199 @@
+// The Kernels tab: its sums are those of the trace, it sorts, filters and shows what each execution belongs to.
+#include <QAbstractItemModelTester>
+#include <QLineEdit>
+#include <QMenu>
+#include <QtTest>
+#include <algorithm>
+
+#include "app/pages/kernels/kernels_panel.h"
+#include "app/widgets/theme.h"
+#include "tests/app/support/made_run.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+// A run, and the panel that may show it.
+struct Kernels {
+  void show() {
+    panel.setRun(run.get());
+    panel.refresh();
+  }
+  std::unique_ptr<Run> run = test::traced(test::StepStyle::EagerDirect);
+  Selection selection;
+  KernelsPanel panel{&selection};
+};
+
+bool largest_first(const QAbstractItemModel& rows, int column) {
+  for (int row = 1; row < rows.rowCount(); ++row)
+    if (rows.index(row - 1, column).data(kSortRole).toDouble() < rows.index(row, column).data(kSortRole).toDouble())
+      return false;
+  return true;
+}
+
+}  // namespace
+
+class KernelsTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void kernelsSumToTheTrace();
+  void kernelsSortAndFilter();
+  void slowestExecutionComesFirst();
+  void executionsOutsideOfStepsAreEvaluations();
+  void columnsFitOrAreChosen();
+  void statisticsAndOccupancyAreColumns();
+  void graphsHaveRows();
+};
+
+void KernelsTest::kernelsSumToTheTrace() {
+  Kernels kernels;
+  auto& [run, selection, panel] = kernels;
+  QAbstractItemModelTester tester(panel.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  kernels.show();
+  int64_t shown = 0, expected = 0;
+  double share = 0;
+  for (int row = 0; row < panel.model()->rowCount(); ++row)
+    shown += panel.model()->rowAt(row)->time.total, share += panel.model()->rowAt(row)->share;
+  for (const auto& track : run->trace.tracks())
+    if (track.kind == prof::TrackKind::Stream)
+      for (const auto& block : track.blocks)
+        for (const auto& span : block.spans) expected += static_cast<int64_t>(span.duration);
+  QCOMPARE(shown, expected);
+  QVERIFY(std::abs(share - 1) < 1e-9);
+}
+
+void KernelsTest::kernelsSortAndFilter() {
+  Kernels kernels;
+  kernels.show();
+  KernelsPanel& panel = kernels.panel;
+  auto* shown = panel.table()->model();
+  for (int column : {int(KernelModel::Total), int(KernelModel::Count), int(KernelModel::Max)}) {
+    panel.table()->sortByColumn(column, Qt::DescendingOrder);
+    QVERIFY(largest_first(*shown, column));
+  }
+  const int all = shown->rowCount();
+  panel.findChild<QLineEdit*>()->setText("softmax");
+  QVERIFY(shown->rowCount() > 0 && shown->rowCount() < all);
+}
+
+void KernelsTest::slowestExecutionComesFirst() {
+  Kernels kernels;
+  auto& [run, selection, panel] = kernels;
+  QSignalSpy revealed(&selection, &Selection::revealed);
+  kernels.show();
+  double total = 0;
+  for (double count : panel.histogram()->data().counts) total += count;
+  const auto* row = panel.model()->rowAt(0);
+  QCOMPARE(static_cast<uint64_t>(total), row->time.count);
+  panel.instances()->setCurrentIndex(panel.instances()->model()->index(0, 0));
+  QCOMPARE(revealed.size(), 1);
+  QCOMPARE(static_cast<int64_t>(selection.get<SpanChoice>()->span.duration), row->time.max);
+}
+
+// What a run does outside of its steps is evaluation; of another program's trace nobody knows.
+void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
+  Kernels kernels;
+  Run* run = kernels.run.get();
+  KernelsPanel& panel = kernels.panel;
+  const auto stream = std::ranges::find(run->trace.tracks(), prof::TrackKind::Stream, &prof::Track::kind);
+  prof::Span span = stream->blocks.front().spans.front();
+  span.start = run->trace.last_time() + 1000, span.duration = 9'000'000, span.step = 0;
+  const prof::TrackId track = run->trace.track(prof::TrackKind::Stream, stream->name, stream->group);
+  run->trace.append(track, span);
+  const auto slowest = [&] { return panel.instances()->model()->index(0, 1).data().toString(); };
+  kernels.show();
+  QCOMPARE(slowest(), QString("evaluation"));
+  QVERIFY(panel.instances()->model()->index(1, 1).data().toString() != "evaluation");
+  run->origin = RunOrigin::Imported;
+  panel.refresh();
+  QCOMPARE(slowest(), QString::fromUtf8("—"));
+}
+
+// Where there is room all usual columns stand; in a narrow window the names have it.
+void KernelsTest::columnsFitOrAreChosen() {
+  Kernels kernels;
+  auto& [run, selection, panel] = kernels;
+  panel.setRun(run.get());
+  panel.show();
+  const auto hidden = [&](int column) { return panel.table()->isColumnHidden(column); };
+  const auto shown = [&] {
+    int width = 0;
+    for (int c = 0; c < KernelModel::Columns; ++c) width += panel.table()->columnWidth(c);
+    return width;
+  };
+  panel.resize(1500, 600);
+  QVERIFY(!hidden(KernelModel::Registers) && !hidden(KernelModel::Grid) && !hidden(KernelModel::Occupancy));
+  QVERIFY(hidden(KernelModel::Sigma) && hidden(KernelModel::P999));
+  panel.resize(1000, 600);
+  QVERIFY(hidden(KernelModel::Registers));
+  QVERIFY(!hidden(KernelModel::Occupancy));
+  QVERIFY(panel.table()->columnWidth(KernelModel::Name) >= 300);
+  QVERIFY2(shown() <= panel.table()->viewport()->width(), "nothing is cut off");
+  // What a person picks stands whatever the width, and is what the menu ticks.
+  const auto action = [&](const QString& name) {
+    for (QAction* each : panel.columnMenu()->actions())
+      if (each->text() == name) return each;
+    return static_cast<QAction*>(nullptr);
+  };
+  QVERIFY(action("σ, µs") && !action("σ, µs")->isChecked());
+  action("σ, µs")->trigger();
+  action("p99.9, µs")->trigger();
+  action("share, %")->trigger();
+  QVERIFY(!hidden(KernelModel::Sigma) && !hidden(KernelModel::P999) && hidden(KernelModel::Share));
+  QVERIFY(action("σ, µs")->isChecked() && !action("share, %")->isChecked());
+  panel.resize(1500, 600);
+  QVERIFY(hidden(KernelModel::Share));
+  KernelsPanel again(&selection);
+  again.setColumns(panel.columns());
+  QVERIFY(!again.table()->isColumnHidden(KernelModel::P999) && again.table()->isColumnHidden(KernelModel::Share));
+  panel.showUsualColumns();
+  QVERIFY(hidden(KernelModel::Sigma) && !hidden(KernelModel::Share));
+  QVERIFY(panel.columns().isEmpty());
+}
+
+void KernelsTest::statisticsAndOccupancyAreColumns() {
+  Kernels kernels;
+  kernels.show();
+  KernelsPanel& panel = kernels.panel;
+  const auto* row = panel.model()->rowAt(0);
+  QVERIFY(row && row->occupancy);
+  const auto text = [&](int column) { return panel.model()->index(0, column).data().toString(); };
+  QVERIFY2(text(KernelModel::Occupancy).contains(" % · "), qPrintable(text(KernelModel::Occupancy)));
+  for (const int column :
+       {KernelModel::Min, KernelModel::Sigma, KernelModel::P90, KernelModel::P95, KernelModel::P999}) {
+    QVERIFY(text(column).toDouble() > 0);
+    panel.table()->sortByColumn(column, Qt::DescendingOrder);
+    QVERIFY(largest_first(*panel.table()->model(), column));
+  }
+  kernels.run->device = "a card of tomorrow";
+  panel.refresh();
+  QCOMPARE(text(KernelModel::Occupancy), QString::fromUtf8("—"));
+  QVERIFY(panel.table()->isColumnHidden(KernelModel::Occupancy));
+}
+
+// At level Graphs the launches are what was recorded; marks of the capture are no kernels.
+void KernelsTest::graphsHaveRows() {
+  Run run;
+  run.slot = 0, run.summary = Summary{}, run.device = "NVIDIA H200";
+  const auto add = [&](prof::TrackKind kind, prof::SpanKind what, prof::TimeNs start, const char* name) {
+    prof::Span span;
+    span.start = start, span.duration = 300, span.kind = static_cast<uint64_t>(what),
+    span.name = run.trace.intern(name);
+    run.trace.append(run.trace.track(kind, "row " + std::to_string(static_cast<int>(kind)), "GPU 0"), span);
+  };
+  add(prof::TrackKind::CpuThread, prof::SpanKind::Op, 0, "fc1");
+  for (int i = 1; i <= 5; ++i) add(prof::TrackKind::GraphLaunches, prof::SpanKind::GraphRun, i * 1000, "graph 3");
+  Selection selection;
+  KernelsPanel panel(&selection);
+  panel.setRun(&run);
+  panel.refresh();
+  QCOMPARE(panel.model()->rowCount(), 1);
+  QCOMPARE(panel.model()->index(0, KernelModel::Name).data().toString(), QString("graph 3 · whole graph"));
+  QCOMPARE(panel.instances()->model()->rowCount(), 5);
+}
+
+QTEST_MAIN(KernelsTest)
+#include "kernels_test.moc"

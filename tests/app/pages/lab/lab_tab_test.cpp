@@ -1,0 +1,386 @@
+// The laboratory's tab, driven as a person would: a real sweep on the CPU, its curves, its timeline, its exports.
+#include <QApplication>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFile>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QStandardPaths>
+#include <QTabBar>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/pages/lab/lab_share.h"
+#include "app/pages/lab/lab_sentences.h"
+#include "app/pages/lab/lab_tab.h"
+#include "app/core/lab/recorded_lab.h"
+#include "app/widgets/theme.h"
+#include "app/window/main_window.h"
+#include "app/window/program_actions.h"
+#include "app/window/window_layout.h"
+#include "app/window/status_line.h"
+#include "engine/devices/devices.h"
+#include "engine/executor/executor.h"
+#include "profiling/run_file/run_file.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws;
+using namespace ws::app;
+
+class LabTabTest : public QObject {
+  Q_OBJECT
+ private:
+  QTemporaryDir home_;
+  QString folder() const { return home_.path() + "/runs"; }
+  std::unique_ptr<MainWindow> open() {
+    auto window = std::make_unique<MainWindow>(folder());
+    window->windowLayout()->setKeep(false);
+    window->resize(1500, 900);
+    window->show();
+    show_tab(*window, "Lab");
+    return window;
+  }
+  static QPushButton* button(QWidget& tab, const QString& text) {
+    for (QPushButton* one : tab.findChildren<QPushButton*>())
+      if (one->text() == text) return one;
+    return nullptr;
+  }
+  static QLineEdit* field(QWidget& tab, const QString& name) {
+    for (QLineEdit* one : tab.findChildren<QLineEdit*>())
+      if (one->accessibleName() == name) return one;
+    return nullptr;
+  }
+  static bool says(QWidget& tab, const QString& words) {
+    for (QLabel* label : tab.findChildren<QLabel*>())
+      if (label->text().contains(words)) return true;
+    return false;
+  }
+  static lab::LabSpec small() {
+    lab::LabSpec spec;
+    spec.operation = lab::Operation::Add;
+    spec.sizes = {1024, 2048, 4096, 8192};
+    spec.ways = {lab::Way::CpuLoops, lab::Way::CpuLibrary};
+    return spec;
+  }
+  static void sweep(LabTab& tab, const lab::LabSpec& spec) {
+    tab.setSpec(spec);
+    tab.run();
+    QVERIFY(tab.job().running());
+    QTRY_VERIFY_WITH_TIMEOUT(!tab.job().running(), 30'000);
+  }
+
+ private slots:
+  void initTestCase();
+  void cleanup();
+  void aSweepDrawsItsCurvesAndKeepsThem();
+  void aClickOpensTheTimelineOfAPoint();
+  void tickedSweepsLieOverEachOther();
+  void stoppingKeepsWhatWasMeasured();
+  void wrongSizesAndExpressionsAreSaid();
+  void sizesAreReadInThreeWays();
+  void withoutAGpuItSaysSo();
+  void everyPresetCanBeChosen();
+  void howAPresetIsMeasuredStays();
+  void resultsOfPyTorchLieOver();
+  void theSameInPyTorchIsStartedFromTheTab();
+  void figuresAndDataAreWritten();
+  void sharesSumToTheWhole();
+  void aKilledSweepIsFoundAgain();
+};
+
+void LabTabTest::initTestCase() {
+  qputenv("XDG_CONFIG_HOME", (home_.path() + "/config").toUtf8());
+  qputenv("WARPSCOPE_RESOURCES", WARPSCOPE_SOURCE_DIR "/resources");
+  QApplication::setOrganizationName("warpscope-test");
+  set_theme(*qApp, ThemeName::Light);
+}
+
+void LabTabTest::cleanup() {
+  QDir(folder()).removeRecursively();
+  QSettings().clear();
+}
+
+void LabTabTest::aSweepDrawsItsCurvesAndKeepsThem() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  sweep(tab, small());
+  QCOMPARE(tab.chart()->curves().size(), size_t(2));
+  for (const LabCurve& curve : tab.chart()->curves()) QCOMPARE(curve.points.size(), size_t(4));
+  const auto kept = read_lab(tab.job().path().toStdString());
+  QVERIFY(kept.has_value());
+  QCOMPARE(kept->points.size(), size_t(8));
+  for (const lab::LabPoint& p : kept->points) QCOMPARE(p.recorded.steps, int64_t(3));
+  QVERIFY(says(tab, "8 points"));
+}
+
+void LabTabTest::aClickOpensTheTimelineOfAPoint() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  sweep(tab, small());
+  const LabPick pick{0, lab::Way::CpuLibrary, 4096};
+  QTest::mouseClick(tab.chart(), Qt::LeftButton, {}, tab.chart()->placeOf(pick).toPoint());
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+  Run* run = window->library()->byPath(tab.job().path());
+  QVERIFY(run && run->slot >= 0);
+  QTRY_VERIFY(run->loaded);
+  lab::Recorded recorded;
+  for (const lab::LabPoint& p : tab.job().result().points)
+    if (p.way == pick.way && p.size == pick.size) recorded = p.recorded;
+  QTRY_VERIFY(window->cursor()->begin() <= recorded.begin_ns && window->cursor()->end() >= recorded.end_ns);
+  QVERIFY(window->cursor()->end() - window->cursor()->begin() < 2 * (recorded.end_ns - recorded.begin_ns) + 10'000);
+  QVERIFY(run->trace.span_count() > 0);
+  QTest::qWait(900);  // the library looks at its folder again meanwhile: the view stays
+  QVERIFY(window->cursor()->begin() <= recorded.begin_ns && window->cursor()->end() >= recorded.end_ns);
+}
+
+void LabTabTest::tickedSweepsLieOverEachOther() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  sweep(tab, small());
+  const QString first = tab.job().path();
+  auto other = small();
+  other.operation = lab::Operation::Copy;
+  sweep(tab, other);
+  QCOMPARE(tab.shown().size(), size_t(1));
+  window->library()->setTicked(window->library()->open(first), true);
+  QCOMPARE(tab.shown().size(), size_t(2));
+  QCOMPARE(tab.shown()[1].result.spec.operation, lab::Operation::Add);
+  window->library()->tickOnly({});
+  QCOMPARE(tab.shown().size(), size_t(1));
+}
+
+void LabTabTest::stoppingKeepsWhatWasMeasured() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  auto spec = small();
+  spec.operation = lab::Operation::MatMul;
+  spec.sizes = {16, 32};
+  for (int64_t n = 400; n < 440; ++n) spec.sizes.push_back(n);  // enough to be stopped in, on any machine
+  tab.setSpec(spec);
+  tab.run();
+  QTRY_VERIFY_WITH_TIMEOUT(tab.job().result().points.size() >= 4, 20'000);
+  QVERIFY(window->session()->start({}) == nullptr);  // nothing trains beside a measurement
+  QTest::mouseClick(button(tab, "Stop"), Qt::LeftButton);
+  QTRY_VERIFY_WITH_TIMEOUT(!tab.job().running(), 20'000);
+  QVERIFY(tab.job().result().cancelled);
+  QVERIFY(tab.job().result().points.size() >= 4);
+  QCOMPARE(read_lab(tab.job().path().toStdString())->points.size(), tab.job().result().points.size());
+  QVERIFY(says(tab, "points kept"));
+}
+
+void LabTabTest::wrongSizesAndExpressionsAreSaid() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  const auto refused = [&](const QString& words) {
+    tab.run();
+    return !tab.job().running() && says(tab, words);
+  };
+  field(tab, "N to")->setText("many");
+  QVERIFY(refused("expected a whole number such as 4096"));
+  field(tab, "N to")->setText("8");
+  QVERIFY(refused("must not be smaller"));
+  field(tab, "N to")->setText("99999999999999999999");
+  QVERIFY(refused("expected a whole number"));
+  auto spec = small();
+  spec.operation = lab::Operation::Expression;
+  for (const auto& [text, words] : std::map<QString, QString>{{"launch(x)", "neither x, y, pi nor a function"},
+                                                              {QString(300, '('), "nested more than 64 deep"},
+                                                              {"1e99*x", "not a number that a float can hold"},
+                                                              {"", "something is missing"}}) {
+    spec.expression = text.toStdString();
+    tab.setSpec(spec);
+    QVERIFY2(refused(words), qPrintable(text.left(20)));
+  }
+}
+
+void LabTabTest::sizesAreReadInThreeWays() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  tab.setSpec(small());
+  field(tab, "N from")->setText("2^20");
+  field(tab, "N to")->setText("4M");
+  QCOMPARE(tab.spec().sizes, (std::vector<int64_t>{1 << 20, 1 << 21, 1 << 22}));
+  auto spec = small();
+  spec.operation = lab::Operation::MatMul;
+  spec.sizes = {100, 1000, 1500};
+  spec.m = 64;
+  spec.k = 128;
+  tab.setSpec(spec);
+  QCOMPARE(tab.spec().sizes, spec.sizes);
+  QCOMPARE(tab.spec().m, int64_t(64));
+  QCOMPARE(tab.spec().k, int64_t(128));
+}
+
+void LabTabTest::withoutAGpuItSaysSo() {
+  if (device_info().cuda) QSKIP("this machine has a GPU");
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  QVERIFY(says(tab, "Not here: " + QString::fromStdString(device_info().why_not)));
+  for (QCheckBox* check : tab.findChildren<QCheckBox*>())
+    if (check->text().startsWith("GPU")) QVERIFY2(!check->isEnabled(), qPrintable(check->text()));
+}
+
+void LabTabTest::everyPresetCanBeChosen() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  auto* presets = tab.findChild<QComboBox*>();
+  QCOMPARE(presets->count(), 6);
+  for (int i = 1; i < presets->count(); ++i) {
+    presets->setCurrentIndex(i);
+    emit presets->activated(i);
+    const bool some = std::ranges::any_of(tab.findChildren<QCheckBox*>(), [](QCheckBox* c) {
+      return c->isVisible() && c->isChecked() && (c->text().startsWith("CPU") || c->text().startsWith("GPU"));
+    });
+    if (some) QVERIFY(tab.spec().sizes.size() >= 3);
+    QFile file(presets->currentData().toString());
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const auto page = nlohmann::json::parse(file.readAll().toStdString()).at("text").get<std::string>();
+    QVERIFY2(says(tab, QString::fromStdString(page)), qPrintable(presets->currentText()));
+  }
+}
+
+void LabTabTest::howAPresetIsMeasuredStays() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  auto* presets = tab.findChild<QComboBox*>();
+  const int first_call = presets->findText("The first call");
+  QVERIFY(first_call > 0);
+  presets->setCurrentIndex(first_call);
+  emit presets->activated(first_call);
+  for (QCheckBox* check : tab.findChildren<QCheckBox*>())
+    if (check->isVisible() && check->text().startsWith("CPU")) check->setChecked(true);  // without a GPU none is left
+  QCOMPARE(tab.spec().seconds_per_point, 0.2);
+  auto spec = small();
+  spec.seconds_per_point = 1.25;
+  spec.longest_call_s = 0.5;
+  spec.seed = 9'000'000'000'000'000;
+  spec.warm_up = 0;
+  tab.setSpec(spec);
+  QCOMPARE(tab.spec().seconds_per_point, 1.25);
+  QCOMPARE(tab.spec().longest_call_s, 0.5);
+  QCOMPARE(tab.spec().seed, spec.seed);
+  QCOMPARE(tab.spec().warm_up, 0);
+}
+
+void LabTabTest::resultsOfPyTorchLieOver() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  sweep(tab, small());
+  const QString path = home_.path() + "/torch.json";
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(R"({"framework": "PyTorch 2.11.0+cu130", "operation": "add", "points": [
+      {"way": "gpu", "size": 1024, "median_s": 1e-5}, {"way": "gpu", "size": 8192, "median_s": 1e-5}]})");
+  file.close();
+  window->openFile(path);
+  QCOMPARE(tab.shown().size(), size_t(2));
+  const auto& curves = tab.chart()->curves();
+  QVERIFY(std::ranges::any_of(curves, [](const LabCurve& c) {
+    return c.earlier() && c.label == "PyTorch 2.11: data there" && c.points.size() == 2;
+  }));
+  QVERIFY(!tab.openResult(WARPSCOPE_SOURCE_DIR "/CMakePresets.json"));
+}
+
+void LabTabTest::theSameInPyTorchIsStartedFromTheTab() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  auto spec = small();
+  spec.ways.push_back(lab::Way::GpuPinned);
+  tab.setSpec(spec);
+  tab.torch()->setPython("/no/such/python3");
+  QPushButton* same = button(tab, "The same in PyTorch");
+  QVERIFY(same && same->isVisible());
+  QTest::mouseClick(same, Qt::LeftButton);
+  QTRY_VERIFY(!tab.torch()->running());
+  QVERIFY(says(tab, "is not installed"));
+  QCOMPARE(same->text(), QString("The same in PyTorch"));
+  if (QStandardPaths::findExecutable("python3").isEmpty()) QSKIP("python3 is not installed");
+  QFile script(home_.path() + "/peer.py");
+  QVERIFY(script.open(QIODevice::WriteOnly));
+  script.write(R"(import sys, json
+a = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+print("gpu, 1024", flush=True)
+json.dump({"framework": "PyTorch 2.11.0+cu130", "operation": a["--operation"], "points":
+           [{"way": "gpu-pinned", "size": int(n), "median_s": 1e-6} for n in a["--sizes"].split(",")]}, open(a["--out"], "w"))
+)");
+  script.close();
+  tab.torch()->setPython("python3");
+  tab.torch()->setScript(script.fileName());
+  QTest::mouseClick(same, Qt::LeftButton);
+  QCOMPARE(same->text(), QString("Stop PyTorch"));
+  QVERIFY(window->session()->start({}) == nullptr);  // nothing trains beside a measurement
+  tab.run();
+  QVERIFY(!tab.job().running());
+  QTRY_VERIFY_WITH_TIMEOUT(!tab.torch()->running(), 20'000);
+  QCOMPARE(tab.shown().size(), size_t(1));
+  QCOMPARE(tab.shown()[0].name, QString("PyTorch 2.11"));
+  QCOMPARE(tab.shown()[0].result.points.size(), size_t(4));
+  QVERIFY(says(tab, "PyTorch's sweep has no cpu-loops, cpu."));
+}
+
+void LabTabTest::figuresAndDataAreWritten() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  sweep(tab, small());
+  const std::map<QString, QByteArray> starts{
+      {"png", "\x89PNG"}, {"svg", "<?xml"}, {"pdf", "%PDF"}, {"csv", "way,size,"}};
+  for (const auto& [ending, start] : starts) {
+    const QString path = home_.path() + "/figure." + ending;
+    tab.exportTo(path);
+    QFile file(path);
+    QVERIFY2(file.open(QIODevice::ReadOnly), qPrintable(path));
+    QVERIFY2(file.read(16).startsWith(start), qPrintable(path));
+  }
+  tab.exportTo("/proc/none/figure.png");
+  QVERIFY(says(tab, "cannot be written"));
+  tab.exportTo(home_.path() + "/figure.gif");
+  QVERIFY(says(tab, "name it .png, .svg, .pdf or .csv"));
+}
+
+void LabTabTest::sharesSumToTheWhole() {
+  lab::LabResult result;
+  lab::LabPoint p;
+  p.way = lab::Way::GpuPinned, p.size = 64, p.median_s = 10e-6, p.device_s = 8e-6, p.copy_s = 6e-6, p.compute_s = 2e-6;
+  result.points.push_back(p);
+  p.way = lab::Way::CpuLibrary, p.median_s = 4e-6, p.device_s = p.copy_s = 0, p.compute_s = 4e-6;
+  result.points.push_back(p);
+  const auto shares = lab_shares(result, 64);
+  QCOMPARE(shares.size(), size_t(2));
+  QCOMPARE(shares[0].copy, 0.6);
+  QCOMPARE(shares[0].compute, 0.2);
+  QVERIFY(std::abs(shares[0].rest - 0.2) < 1e-9);
+  QCOMPARE(shares[1].compute, 1.0);
+  QVERIFY(lab_shares(result, 65).empty());
+}
+
+// What a killed window leaves: the file under its unfinished name, with a writer that is gone.
+void LabTabTest::aKilledSweepIsFoundAgain() {
+  const QString whole = folder() + "/lab-add-1.wsrun", part = whole + ".part";
+  QVERIFY(QDir().mkpath(folder()));
+  {
+    struct Quiet : lab::LabSink {
+    } sink;
+    std::atomic<bool> cancel{false};
+    run_recorded_lab(small(), part.toStdString(), cancel, sink);
+    prof::RunSummary summary = prof::read_run_summary(part.toStdString());
+    QVERIFY(summary.extra.contains("writer"));
+    LabJob::recover(folder());
+    QVERIFY2(QFile::exists(part), "this process still lives");
+    summary.status = "running";
+    summary.extra["writer"] = "";
+    prof::RunFileWriter(part.toStdString(), summary).flush();
+  }
+  LabJob::recover(folder());
+  QVERIFY(!QFile::exists(part));
+  QCOMPARE(read_lab(whole.toStdString())->points.size(), size_t(8));
+}
+
+QTEST_MAIN(LabTabTest)
+#include "lab_tab_test.moc"

@@ -1,0 +1,314 @@
+// The map of memory, memory over time, the driver's calls by op and by step, and where a step's time goes: what the
+// panels say is what was recorded.
+#include <QAbstractItemModelTester>
+#include <QtTest>
+
+#include "app/charts/curve_pane.h"
+#include "app/charts/driver_calls.h"
+#include "app/charts/plot.h"
+#include "app/pages/details/details_panel.h"
+#include "app/pages/memory/memory_map_panel.h"
+#include "app/widgets/theme.h"
+#include "tests/app/support/made_run.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws;
+using namespace ws::app;
+using prof::MemoryAction;
+
+class MemoryTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void mapOfThePlanDoesNotOverlap();
+  void mapOfTheEventsClosesBlocks();
+  void mapOfEventsWithoutStepsSaysTimes();
+  void mapIsDrawnAndChosen();
+  void holesAndSizesOverTime();
+  void theProgramsOwnAllocatorSpeaksFirst();
+  void anArenaIsToldByItsPlan();
+  void callsByOpAreThoseThatWereCounted();
+  void callsOfARecordedProgramHaveACurve();
+  void timeInTheAllocatorByStep();
+  void aStepsPartsStandInDetails();
+  void aRangeHasPartsAndDelay();
+  void aStoredRangeSaysHowBusyTheGpuWas();
+};
+
+namespace {
+
+void remember(prof::Trace& trace, prof::TimeNs time, uint64_t address, uint64_t bytes, MemoryAction kind,
+              uint8_t source = 0) {
+  trace.append_memory({time, address, bytes, 1, prof::kNoOp, kind, source});
+}
+
+// A pool of 4 KiB: a block in its middle leaves two holes.
+void fill_pool(prof::Trace& trace, uint8_t source) {
+  remember(trace, 10, 4096, 4096, MemoryAction::Reserve, source);
+  remember(trace, 20, 4096, 1024, MemoryAction::Allocate, source);
+  remember(trace, 30, 5120, 1024, MemoryAction::Allocate, source);
+  remember(trace, 40, 4096, 1024, MemoryAction::Free, source);
+}
+
+std::unique_ptr<Run> program(int64_t steps) {
+  auto run = std::make_unique<Run>();
+  run->slot = 0, run->origin = RunOrigin::Imported, run->summary = Summary{};
+  run->summary->steps = steps;
+  const auto marks = run->trace.track(prof::TrackKind::Steps, "steps", ""),
+             calls = run->trace.track(prof::TrackKind::Api, "thread 1 calls", "CPU");
+  for (int64_t i = 0; i < steps; ++i) {
+    prof::Span span;
+    span.start = (i + 1) * 1'000'000, span.duration = 900'000, span.kind = static_cast<uint64_t>(prof::SpanKind::Step);
+    span.step = static_cast<uint32_t>(i + 1);
+    run->trace.append(marks, span);
+    span.start += 1000, span.duration = 20'000, span.step = 0, span.kind = static_cast<uint64_t>(prof::SpanKind::Alloc);
+    run->trace.append(calls, span);
+  }
+  return run;
+}
+
+}  // namespace
+
+void MemoryTest::mapOfThePlanDoesNotOverlap() {
+  const auto run = test::planned(Allocator::Arena, Fusion::Off);
+  const MemoryMap map = plan_map(run->plan->plan);
+  QVERIFY(!map.empty());
+  QCOMPARE(map.reserved, static_cast<uint64_t>(run->plan->plan.arena_bytes));
+  QVERIFY(map.peak <= map.reserved && map.peak > 0);
+  for (const MapBlock& a : map.blocks)
+    for (const MapBlock& b : map.blocks)
+      if (&a != &b) QVERIFY(a.x1 <= b.x0 || b.x1 <= a.x0 || a.y1 <= b.y0 || b.y1 <= a.y0);
+  for (const MapBlock& block : map.blocks) {
+    QVERIFY(block.x0 + 0.5 < block.x1 && block.y0 < block.y1);
+    QVERIFY(used_at(map, block.x0) >= block.bytes);
+  }
+  QVERIFY(plan_map(test::planned(Allocator::Direct, Fusion::Off)->plan->plan).empty());  // nothing has an offset
+}
+
+void MemoryTest::mapOfTheEventsClosesBlocks() {
+  prof::Trace trace;
+  using Kind = prof::MemoryAction;
+  trace.append_memory({100, 0x1000, 64, 1, 0, Kind::Allocate, 0});
+  trace.append_memory({150, 0x90000000, 128, 1, 0, Kind::Allocate, 0});
+  trace.append_memory({200, 0x1000, 0, 1, 0, Kind::Free, 0});
+  trace.append_memory({250, 0x5555, 0, 1, 0, Kind::Free, 0});  // of a block from before: left out
+  trace.append_memory({300, 0x1000, 32, 1, 0, Kind::Allocate, 0});
+  const MemoryMap map = event_map(trace, 2);
+  QCOMPARE(map.blocks.size(), size_t{3});
+  QCOMPARE(map.blocks[0].x1, 200.0);
+  QCOMPARE(map.peak, uint64_t{192});
+  QCOMPARE(map.seams.size(), size_t{1});
+  QVERIFY(map.height < 4096);  // the empty addresses between are left out
+  QCOMPARE(map.steps, int64_t{2});
+  QVERIFY(event_map(prof::Trace{}, 2).empty());
+}
+
+void MemoryTest::mapOfEventsWithoutStepsSaysTimes() {
+  prof::Trace trace;
+  for (int i = 0; i < 40; ++i)
+    trace.append_memory({i * prof::TimeNs{100'000'000}, 0x1000u + 64u * static_cast<unsigned>(i), 64, 0, prof::kNoOp,
+                         prof::MemoryAction::Allocate, 0});
+  const MemoryMap map = event_map(trace, 2);
+  QCOMPARE(map.blocks.size(), size_t{40});
+  QCOMPARE(map.steps, int64_t{0});
+  QCOMPARE(map.sections.size(), size_t{4});
+  QCOMPARE(map.sections[2].second, QStringLiteral("2 s"));
+  QCOMPARE(map.sections[2].first, 2e9);
+}
+
+void MemoryTest::mapIsDrawnAndChosen() {
+  const auto run = test::planned(Allocator::Arena, Fusion::Off);
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.resize(1400, 860);
+  panel.show();
+  panel.setRun(run.get());
+  QVERIFY(!panel.view()->map().empty());
+  const MapBlock& block = panel.view()->map().blocks.back();
+  const QPoint centre = panel.view()->boxOf(block).center().toPoint();
+  QTest::mouseClick(panel.view(), Qt::LeftButton, {}, centre);
+  QVERIFY(selection.get<BufferChoice>());
+  QCOMPARE(selection.get<BufferChoice>()->buffer, block.buffer);
+  QHelpEvent asks(QEvent::ToolTip, centre, panel.view()->mapToGlobal(centre));
+  QApplication::sendEvent(panel.view(), &asks);
+  QVERIFY2(QToolTip::text().startsWith(block.name + "\n"), qPrintable(QToolTip::text()));
+  QVERIFY(panel.figures()->figures().size() >= 4);
+  panel.grab();
+}
+
+void MemoryTest::holesAndSizesOverTime() {
+  Run run;
+  run.slot = 1, run.summary = Summary{};
+  run.trace.memory_sources = {"caching"};
+  fill_pool(run.trace, 0);
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.resize(1000, 700);
+  panel.setRun(&run);
+  panel.show();
+  const MemoryStory& story = panel.overTime()->story();
+  QCOMPARE(story.of, QString("caching"));
+  QCOMPARE(story.moments.size(), size_t{4});
+  QCOMPARE(story.moments[3].holes, 2u);
+  QVERIFY(std::abs(story.worst - (1 - 2048.0 / 3072)) < 1e-9);
+  QCOMPARE(story.at_peak, 0.0);  // one hole behind both blocks
+  QCOMPARE(story.moments[2].sizes.size(), size_t{1});
+  QCOMPARE(story.moments[2].sizes[0].count, uint64_t{2});
+  QVERIFY(panel.figures()->accessibleName().contains("broken up"));
+  const QString tip = panel.overTime()->tipAt({panel.overTime()->width() - 12.0, 40});
+  QVERIFY2(tip.contains("in 2 places") && tip.contains("33.3"), qPrintable(tip));
+  QVERIFY(panel.overTime()->tipAt({2, 2}).isEmpty());
+  const auto point_at = [view = panel.findChild<MemoryTimeView*>()](QPoint at) {
+    QHelpEvent asks(QEvent::ToolTip, at, view->mapToGlobal(at));
+    QApplication::sendEvent(view, &asks);
+  };
+  const QPoint inside(panel.overTime()->width() - 14, 40);
+  point_at(inside);
+  QVERIFY(!QToolTip::text().isEmpty());
+  QCOMPARE(QToolTip::text(), panel.overTime()->tipAt(inside));
+  point_at({2, 2});
+  QTRY_VERIFY(!QToolTip::isVisible());
+}
+
+void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {
+  Run run;
+  run.summary = Summary{};
+  run.trace.memory_sources = {"cudaMalloc", "caching"};
+  remember(run.trace, 1, 1 << 20, 1 << 16, MemoryAction::Allocate);
+  QCOMPARE(event_story(run.trace).of, QString("cudaMalloc and its like"));
+  fill_pool(run.trace, 1);
+  QCOMPARE(event_story(run.trace).of, QString("caching"));
+  QVERIFY(event_story(prof::Trace()).empty());
+}
+
+void MemoryTest::anArenaIsToldByItsPlan() {
+  MemoryMap map;
+  map.x_end = 3, map.reserved = 300, map.height = 300, map.peak = 200;
+  map.blocks = {{0, 2, 0, 100, prof::Meaning::Matrix, "a", 100}, {1, 3, 100, 200, prof::Meaning::Matrix, "b", 100}};
+  const MemoryStory story = plan_story(map);
+  QVERIFY(story.by_op);
+  QCOMPARE(story.moments.size(), size_t{3});
+  QCOMPARE(story.moments[1].live, uint64_t{200});
+  QCOMPARE(story.moments[2].holes, 2u);
+  QCOMPARE(story.worst, 0.5);
+}
+
+void MemoryTest::callsByOpAreThoseThatWereCounted() {
+  auto run = test::traced(test::StepStyle::EagerDirect);
+  run->summary->steps = 4;
+  for (uint32_t step = 1; step <= 4; ++step)
+    run->allocator_calls.take(
+        prof::StepAllocations{.step = step, .op = 1, .allocations = 1, .frees = 2, .time_ns = 6000, .bytes = 1024});
+  run->allocator_calls.take(prof::StepAllocations{.step = 0, .op = 0, .allocations = 5, .time_ns = 900'000});
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  QAbstractItemModelTester tester(panel.calls(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  panel.setRun(run.get());
+  panel.refresh();
+  QCOMPARE(panel.calls()->rowCount(), 2);
+  const auto text = [&](int row, int column) { return panel.calls()->index(row, column).data().toString(); };
+  QCOMPARE(text(0, AllocatorCallsModel::Op), QString("outside of any op"));
+  QCOMPARE(text(0, AllocatorCallsModel::CallsAStep), QString("0.00"));
+  QCOMPARE(text(1, AllocatorCallsModel::Op), QString::fromStdString(run->trace.ops[1].name));
+  QCOMPARE(text(1, AllocatorCallsModel::Calls), QString("12"));
+  QCOMPARE(text(1, AllocatorCallsModel::CallsAStep), QString("3.00"));
+  QCOMPARE(text(1, AllocatorCallsModel::UsAStep), QString("6.0"));
+  QCOMPARE(text(1, AllocatorCallsModel::UsACall), QString("2.0"));
+}
+
+// It marks no steps, so that the driver's counts name none: the calls that were recorded stand by the steps found.
+void MemoryTest::callsOfARecordedProgramHaveACurve() {
+  const auto run = program(20);
+  run->allocator_calls.take(prof::StepAllocations{.step = 0, .allocations = 20, .time_ns = 400'000});
+  CurvePane pane({Gauge::AllocatorCalls, Gauge::AllocatorTime});
+  pane.resize(400, 200);
+  pane.show();
+  pane.setRuns({run.get()});
+  QVERIFY(pane.plot()->graph(0)->data()->size() > 1);
+  QCOMPARE(pane.plot()->graph(0)->data()->at(1)->value, 1.0);
+  pane.setMeasure(Gauge::AllocatorTime);
+  QCOMPARE(pane.plot()->graph(0)->data()->at(1)->value, 20.0);
+}
+
+void MemoryTest::timeInTheAllocatorByStep() {
+  auto run = test::made("direct", test::StepStyle::EagerDirect, 0, 100);
+  run->meters.push_back({100, 1, 15, 15, 0, 0, 0});
+  for (uint32_t step = 1; step <= 50; ++step)
+    run->allocator_calls.take(
+        prof::StepAllocations{.step = step, .op = 1, .allocations = 1, .frees = 1, .time_ns = 8000});
+  const auto points = driver_calls_over(*run);
+  QCOMPARE(points.size(), size_t{100});
+  QCOMPARE(points[10].us, 8.0);
+  QCOMPARE(points[99].us, 0.0);  // nothing was called there
+  CurvePane pane({Gauge::AllocatorCalls, Gauge::AllocatorTime});
+  pane.resize(400, 200);
+  pane.show();
+  pane.setRuns({run.get()});
+  QCOMPARE(pane.plot()->graph(0)->data()->at(1)->value, 30.0);  // our own runs: what the executor counts
+  pane.setMeasure(Gauge::AllocatorTime);
+  QCOMPARE(pane.plot()->graph(0)->data()->at(1)->value, 8.0);
+}
+
+void MemoryTest::aStepsPartsStandInDetails() {
+  auto run = test::traced(test::StepStyle::EagerDirect);
+  run->split.parts = {{prof::Meaning::Matrix, {}, 30}, {prof::Meaning::Idle, {}, 70}};
+  run->split.wall_us = 100, run->split.steps = 10;
+  run->overhead_share = 0.038;
+  Selection selection;
+  DetailsPanel panel(&selection);
+  panel.setRuns({run.get()});
+  for (const char* said : {"matrix product", "30&nbsp;%", "gaps, idle", "GPU busy", "launch delay", "≥ 3.8 %"})
+    QVERIFY2(panel.html().contains(said), said);
+  run->overhead_share = -0.268, run->overhead_spread = 0.6;  // faster with tracing: that is noise
+  panel.setRuns({run.get()});
+  QVERIFY(panel.html().contains("not seen, noise ± 30 %") && !panel.html().contains("≥"));
+  selection.choose(OpChoice{run.get(), 1});
+  QTRY_VERIFY(!panel.html().contains("gaps, idle"));
+  selection.clear();
+  QTRY_VERIFY(panel.html().contains("gaps, idle"));
+  panel.setRuns({});
+  QVERIFY(!panel.html().contains("GPU busy"));
+}
+
+void MemoryTest::aRangeHasPartsAndDelay() {
+  const auto run = test::traced(test::StepStyle::EagerDirect);
+  const RunRange range{run.get(), {run->trace.first_time(), run->trace.last_time()}};
+  const QString html = range_details({range}, 20);
+  for (const char* said : {"allocation", "launch gaps", "launch delay", "GPU busy"})
+    QVERIFY2(html.contains(said), said);
+}
+
+// Out of memory, a range is read from the file: the GPU was as busy as it is said to be of the same range in memory.
+void MemoryTest::aStoredRangeSaysHowBusyTheGpuWas() {
+  QTemporaryDir folder;
+  const std::string path = folder.filePath("a.wsrun").toStdString();
+  const auto run = test::traced(test::StepStyle::EagerDirect);
+  prof::Span rest;
+  rest.start = run->trace.last_time() - 3000, rest.duration = 2000;
+  rest.kind = static_cast<uint64_t>(prof::SpanKind::Overhead), rest.name = run->trace.intern("untraced on purpose");
+  run->trace.append(run->trace.track(prof::TrackKind::Overhead, prof::kUntracedTrack, "CPU"), rest);
+  {
+    prof::RunFileWriter writer(path, {});
+    writer.add(run->trace);
+    writer.finish();
+  }
+  const RunRange range{run.get(), {run->trace.first_time() + 500'000, run->trace.last_time()}};
+  const QString here = range_details({range}, 20);
+  prof::StoredSpans file(path);
+  const StoredSums sums = sums_in(file, range.range);
+  QVERIFY(sums.gpu && sums.gpu->busy > 0);
+  run->trace.backed = true;
+  run->trace.evict_spans(0);
+  const QString there = range_details({range}, 20, {{range, sums, {}}});
+  const auto said = [](const QString& html) {
+    const qsizetype at = html.indexOf("GPU busy ");
+    return at < 0 ? QString() : html.mid(at, html.indexOf("<", at) - at);
+  };
+  QVERIFY2(said(there).contains("not traced 2"), qPrintable(there));
+  QCOMPARE(said(there), said(here));
+  QVERIFY(there.contains("overlap"));
+  QVERIFY(!range_details({range}, 20).contains("GPU busy"));  // not read yet
+}
+
+QTEST_MAIN(MemoryTest)
+#include "memory_test.moc"

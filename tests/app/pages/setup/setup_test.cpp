@@ -1,0 +1,207 @@
+// The Setup dock: what each choice says of itself, and the layers as rows.
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QToolButton>
+#include <QtTest>
+
+#include "app/pages/setup/field_row.h"
+#include "app/pages/setup/layer_editor.h"
+#include "app/widgets/section.h"
+#include "app/widgets/segmented_row.h"
+#include "app/window/top_bar.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws::app;
+
+class SetupTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  static LayerEditor* layersOf(MainWindow& window) {
+    for (Section* section : window.findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
+    QTest::qWait(50);
+    return window.findChild<SetupPanel*>()->row("model.hidden")->findChild<LayerEditor*>();
+  }
+  static QAbstractButton* named(const QWidget* in, const QString& name) {
+    for (QAbstractButton* button : in->findChildren<QAbstractButton*>())
+      if (button->accessibleName() == name || button->text() == name) return button;
+    return nullptr;
+  }
+  static void type(QLineEdit* field, const QString& text) {
+    field->setFocus();
+    field->selectAll();
+    QTest::keyClicks(field, text);
+    QTest::keyClick(field, Qt::Key_Return);
+  }
+  static QList<int64_t> hidden(MainWindow& window) {
+    const auto& widths = window.choices()->spec().model.hidden;
+    return {widths.begin(), widths.end()};
+  }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void everyChoiceSaysWhatToLookAt();
+  void explanationsAreThreeLinesAtMost();
+  void aNumberIsExplainedWhenItIsLookedAt();
+  void layersAreEditedAsRows();
+  void layersAreEditedWithKeys();
+  void wrongWidthsAreRefusedWithTheReason();
+  void editedLayersTrain();
+};
+
+void SetupTest::everyChoiceSaysWhatToLookAt() {
+  for (const ws::Field& field : ws::fields()) {
+    QVERIFY2(field.explain.find("Look ") != std::string_view::npos, field.key.data());
+    for (const ws::FieldValue& value : field.values)
+      QVERIFY2(value.explain.find("Look ") != std::string_view::npos, value.name.data());
+  }
+}
+
+void SetupTest::explanationsAreThreeLinesAtMost() {
+  auto window = open();
+  window->resize(1280, 800);
+  for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
+  QTest::qWait(50);
+  int seen = 0;
+  for (const ws::Field& field : ws::fields()) {
+    FieldRow* row = window->findChild<SetupPanel*>()->row(field.key);
+    auto* label = row->findChild<QLabel*>("explain");
+    if (!label || !row->isVisible()) continue;
+    std::vector<std::string_view> sentences{field.explain};
+    for (const ws::FieldValue& value : field.values) sentences.push_back(value.explain);
+    for (std::string_view sentence : sentences) {
+      label->setText(explained(sentence));
+      const int lines = label->heightForWidth(label->width()) / QFontMetrics(label->font()).lineSpacing();
+      QVERIFY2(lines >= 1 && lines <= 3, sentence.data());
+      ++seen;
+    }
+  }
+  QVERIFY(seen > 40);
+  // What the chosen value says is shown, and another one's while the pointer is on it.
+  FieldRow* allocator = window->findChild<SetupPanel*>()->row("exec.allocator");
+  auto* label = allocator->findChild<QLabel*>("explain");
+  window->choices()->set("exec.allocator", "arena");
+  QVERIFY2(label->text().contains("planned ahead"), qPrintable(label->text()));
+  Segment* direct = allocator->findChild<SegmentedRow*>()->segments().front();
+  direct->setFocus();
+  QVERIFY2(label->text().contains("red"), qPrintable(label->text()));
+  QVERIFY(direct->toolTip().contains("Look for red"));
+}
+
+void SetupTest::aNumberIsExplainedWhenItIsLookedAt() {
+  auto window = open();
+  window->activateWindow();
+  (void)QTest::qWaitForWindowActive(window.get());
+  for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
+  QTest::qWait(50);
+  const auto shown = [&](const char* words) {
+    for (const QLabel* label : window->findChild<SetupPanel*>()->findChildren<QLabel*>("explain"))
+      if (label->isVisible() && label->text().contains(words)) return true;
+    return false;
+  };
+  QVERIFY(shown("too large diverges"));  // the first of the section
+  QVERIFY(!shown("Passes over"));
+  window->findChild<SetupPanel*>()->row("train.epochs")->findChild<QLineEdit*>()->setFocus();
+  QVERIFY(shown("Passes over"));
+}
+
+void SetupTest::layersAreEditedAsRows() {
+  auto window = open();
+  LayerEditor* layers = layersOf(*window);
+  QVERIFY(layers && layers->isVisible());
+  QCOMPARE(layers->layers(), size_t(1));
+  type(layers->width(0), "256");
+  QCOMPARE(hidden(*window), (QList<int64_t>{256}));
+  named(layers, "Add a layer")->click();
+  QCOMPARE(hidden(*window), (QList<int64_t>{256, 128}));
+  QCOMPARE(QApplication::focusWidget(), layers->width(1));
+  type(layers->width(1), "64");
+  named(layers, "Another layer like layer 1")->click();
+  QCOMPARE(hidden(*window), (QList<int64_t>{256, 256, 64}));
+  named(layers, "Move layer 3 towards the input")->click();
+  QCOMPARE(hidden(*window), (QList<int64_t>{256, 64, 256}));
+  named(layers, "Move layer 1 towards the output")->click();
+  QCOMPARE(hidden(*window), (QList<int64_t>{64, 256, 256}));
+  QVERIFY(!named(layers, "Move layer 1 towards the input")->isEnabled());
+  QVERIFY(!named(layers, "Move layer 3 towards the output")->isEnabled());
+  named(layers, "Remove layer 2")->click();
+  QCOMPARE(hidden(*window), (QList<int64_t>{64, 256}));
+  // 784 inputs, 10 outputs, an offset each.
+  QStringList counts;
+  for (const QLabel* label : layers->findChildren<QLabel*>())
+    if (label->isVisible()) counts << label->text().remove(QRegularExpression("\\D"));
+  QVERIFY2(counts.contains("50240") && counts.contains("16640") && counts.contains("2570"),
+           qPrintable(counts.join(' ')));
+  // The text form goes the same way, and back.
+  auto* text = window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>();
+  QCOMPARE(text->text(), QString("64,256"));
+  type(text, "32, 16, 8");
+  QCOMPARE(hidden(*window), (QList<int64_t>{32, 16, 8}));
+  QCOMPARE(layers->width(2)->text(), QString("8"));
+  for (int i = 0; i < 3; ++i) named(layers, "Remove layer 1")->click();
+  QVERIFY(hidden(*window).empty());
+  QCOMPARE(QApplication::focusWidget(), named(layers, "Add a layer"));
+}
+
+void SetupTest::layersAreEditedWithKeys() {
+  auto window = open();
+  window->activateWindow();
+  (void)QTest::qWaitForWindowActive(window.get());
+  LayerEditor* layers = layersOf(*window);
+  window->choices()->set("model.hidden", "32,16");
+  layers->width(0)->setFocus();
+  QTest::keyClick(layers->width(0), Qt::Key_Down, Qt::AltModifier);
+  QCOMPARE(hidden(*window), (QList<int64_t>{16, 32}));
+  QCOMPARE(QApplication::focusWidget(), layers->width(1));  // goes along with its layer
+  QTest::keyClick(layers->width(1), Qt::Key_Return, Qt::AltModifier);
+  QCOMPARE(hidden(*window), (QList<int64_t>{16, 32, 32}));
+  QTest::keyClick(layers->width(2), Qt::Key_Delete, Qt::AltModifier);
+  QTest::keyClick(layers->width(1), Qt::Key_Up, Qt::AltModifier);
+  QCOMPARE(hidden(*window), (QList<int64_t>{32, 16}));
+  // Tab walks from a width over the buttons of its row to the next width.
+  layers->width(0)->setFocus();
+  for (int i = 0; i < 6 && QApplication::focusWidget() != layers->width(1); ++i)
+    QTest::keyClick(QApplication::focusWidget(), Qt::Key_Tab);
+  QCOMPARE(QApplication::focusWidget(), layers->width(1));
+  for (const QToolButton* button : layers->findChildren<QToolButton*>()) QVERIFY(!button->accessibleName().isEmpty());
+}
+
+void SetupTest::wrongWidthsAreRefusedWithTheReason() {
+  auto window = open();
+  LayerEditor* layers = layersOf(*window);
+  const auto before = hidden(*window);
+  for (const char* wrong : {"0", "-5", "wide", "65537", "1.5"}) {
+    type(layers->width(0), wrong);
+    QCOMPARE(hidden(*window), before);
+    QVERIFY2(layers->wrong().contains(wrong) && layers->wrong().contains("Layer 1"), qPrintable(layers->wrong()));
+    QCOMPARE(layers->width(0)->text(), QString::number(before[0]));
+  }
+  type(layers->width(0), "77");
+  QVERIFY(layers->wrong().isEmpty());
+  type(window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>(), "12,zero");
+  QCOMPARE(hidden(*window), (QList<int64_t>{77}));
+  QVERIFY2(window->findChild<SetupPanel*>()->message().contains("model.hidden"), qPrintable(window->findChild<SetupPanel*>()->message()));
+}
+
+void SetupTest::editedLayersTrain() {
+  auto window = open();
+  iris(*window, 3);
+  LayerEditor* layers = layersOf(*window);
+  type(layers->width(0), "7");
+  named(layers, "Add a layer")->click();
+  type(layers->width(1), "6");
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  window->topBar()->train()->click();
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+  const Run* run = window->session()->run();
+  QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
+  QCOMPARE(run->spec.model.hidden, (std::vector<int64_t>{7, 6}));
+  QVERIFY(run->plan);
+  int layers_of_plan = 0;
+  for (const ws::Buffer& buffer : run->plan->plan.buffers) layers_of_plan += buffer.name == "W3";
+  QCOMPARE(layers_of_plan, 1);
+}
+
+QTEST_MAIN(SetupTest)
+#include "setup_test.moc"

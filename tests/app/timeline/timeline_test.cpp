@@ -1,0 +1,358 @@
+// The timeline, driven as a person would.
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "app/pages/details/details_panel.h"
+#include "app/widgets/theme.h"
+#include "tests/app/support/two_runs.h"
+
+using namespace ws;
+using namespace ws::app;
+
+class TimelineTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void runsAreAlignedByStep();
+  void keysMoveTheRange();
+  void wheelZoomsAtThePointer();
+  void zoomIsUndone();
+  void aPanStopsFollowing();
+  void clickSelectsAndEscapeClears();
+  void dragSumsARange();
+  void nextOfTheSameName();
+  void findGoesRound();
+  void marksHaveNotes();
+  void jumpsToStepSlowestAndGap();
+  void whatIsOutOfMemoryIsFoundInTheFile();
+  void whatIsOutOfMemoryIsSummedFromTheFile();
+  void hoverShowsACardAfterAWhile();
+  void foldedSpansSayTheirCount();
+  void groupsFoldOnClick();
+  void changingRunsDropsTheOld();
+  void everyPixelIsPainted();
+};
+
+void TimelineTest::runsAreAlignedByStep() {
+  TwoRuns t;
+  for (int64_t step : {100, 150, 290}) {
+    t.model().alignAtStep(step);
+    QCOMPARE(span_of_step(t.fast.trace, step)->start, span_of_step(t.slow.trace, step)->start - t.model().offset(1));
+  }
+  t.model().setAlign(Align::RunStart);
+  QCOMPARE(t.model().offset(1), t.slow.trace.first_time() - t.fast.trace.first_time());
+  t.fast.created = QDateTime::fromMSecsSinceEpoch(1000), t.slow.created = QDateTime::fromMSecsSinceEpoch(1004);
+  t.model().setAlign(Align::Wall);
+  QCOMPARE(t.model().offset(1), -4'000'000);
+  QCOMPARE(t.model().offset(0), 0);
+}
+
+void TimelineTest::keysMoveTheRange() {
+  TwoRuns t;
+  t.view().setFocus();
+  const TimeRange before = t.range();
+  QTest::keyClick(&t.view(), Qt::Key_W);
+  QVERIFY(t.range().length() < before.length());
+  QTest::keyClick(&t.view(), Qt::Key_S);
+  QVERIFY(std::abs(t.range().length() - before.length()) < before.length() / 50);
+  QTest::keyClick(&t.view(), Qt::Key_D);
+  QVERIFY(t.range().begin > before.begin);
+  QTest::keyClick(&t.view(), Qt::Key_A);
+  QTest::keyClick(&t.view(), Qt::Key_F);
+  QVERIFY(t.range().begin <= t.model().extent().begin && t.range().end >= t.model().extent().end);
+}
+
+void TimelineTest::wheelZoomsAtThePointer() {
+  TwoRuns t;
+  const QPoint at(700, 200);
+  const prof::TimeNs under = t.view().timelineGeometry().scale().time(at.x());
+  const TimeRange before = t.range();
+  QWheelEvent zoom(at, t.view().mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase,
+                   false);
+  QApplication::sendEvent(&t.view(), &zoom);
+  QVERIFY(t.range().length() < before.length() * 0.7);
+  const TimeScale scale{t.range(), double(t.view().timelineGeometry().gutter),
+                        double(t.view().width() - t.view().timelineGeometry().gutter)};
+  QVERIFY(std::abs(scale.x(under) - at.x()) < 1.5);
+  QWheelEvent pan(at, t.view().mapToGlobal(at), {}, {0, -120}, Qt::NoButton, Qt::ShiftModifier, Qt::NoScrollPhase,
+                  false);
+  const prof::TimeNs begin = t.range().begin;
+  QApplication::sendEvent(&t.view(), &pan);
+  QVERIFY(t.range().begin > begin);
+}
+
+void TimelineTest::zoomIsUndone() {
+  TwoRuns t;
+  const TimeRange before = t.range();
+  t.view().search()->jumpToSlowestStep();
+  QVERIFY(!(t.range() == before));
+  QTest::keyClick(&t.view(), Qt::Key_Backspace);
+  QCOMPARE(t.range(), before);
+  t.view().viewport()->redo();
+  QVERIFY(!(t.range() == before));
+  QTest::keyClick(&t.view(), Qt::Key_Left, Qt::AltModifier);
+  QCOMPARE(t.range(), before);
+}
+
+void TimelineTest::aPanStopsFollowing() {
+  TwoRuns t;
+  t.cursor.setFollow(true);
+  QTest::mousePress(&t.view(), Qt::MiddleButton, {}, {600, 200});
+  QTest::mouseMove(&t.view(), {500, 200});
+  QTest::mouseRelease(&t.view(), Qt::MiddleButton, {}, {500, 200});
+  QVERIFY(!t.cursor.follow());
+}
+
+void TimelineTest::clickSelectsAndEscapeClears() {
+  TwoRuns t;
+  t.view().search()->jumpToStep(300);
+  t.selection.clear();
+  const QPoint at = t.blockIn(t.lane(0, prof::TrackKind::Stream));
+  QVERIFY(!at.isNull());
+  QTest::mouseClick(&t.view(), Qt::LeftButton, {}, at);
+  const auto* chosen = t.selection.get<SpanChoice>();
+  QVERIFY(chosen);
+  QCOMPARE(chosen->span.span_kind(), prof::SpanKind::Kernel);
+  QVERIFY(t.view().accessibleDescription().contains("stream 7"));
+  QTest::keyClick(&t.view(), Qt::Key_Escape);
+  QVERIFY(!t.selection.get<SpanChoice>());
+}
+
+void TimelineTest::dragSumsARange() {
+  TwoRuns t;
+  QTest::mousePress(&t.view(), Qt::LeftButton, {}, {500, 300});
+  QTest::mouseMove(&t.view(), {560, 300});
+  QTest::mouseMove(&t.view(), {700, 300});
+  QTest::mouseRelease(&t.view(), Qt::LeftButton, {}, {700, 300});
+  QCOMPARE(t.selection.ranges().size(), size_t{2});
+  const TimeScale scale = t.view().timelineGeometry().scale();
+  const TimeRange expected{scale.time(500), scale.time(700)};
+  QVERIFY(std::abs(t.selection.ranges()[0].range.begin - expected.begin) < 200);
+  QVERIFY(std::abs(t.selection.ranges()[0].range.end - expected.end) < 200);
+  // The handle at its right edge moves that edge alone.
+  QTest::mousePress(&t.view(), Qt::LeftButton, {}, {700, 300});
+  QTest::mouseMove(&t.view(), {800, 300});
+  QTest::mouseRelease(&t.view(), Qt::LeftButton, {}, {800, 300});
+  QVERIFY(std::abs(t.selection.ranges()[0].range.end - scale.time(800)) < 200);
+  QVERIFY(std::abs(t.selection.ranges()[0].range.begin - expected.begin) < 200);
+}
+
+void TimelineTest::nextOfTheSameName() {
+  TwoRuns t;
+  t.view().search()->jumpToStep(120);
+  QTest::mouseClick(&t.view(), Qt::LeftButton, {}, t.blockIn(t.lane(0, prof::TrackKind::Stream)));
+  const prof::Span first = t.selection.get<SpanChoice>()->span;
+  QTest::keyClick(&t.view(), Qt::Key_Period);
+  const prof::Span next = t.selection.get<SpanChoice>()->span;
+  QCOMPARE(next.name, first.name);
+  QVERIFY(next.start > first.start);
+  QTest::keyClick(&t.view(), Qt::Key_Comma);
+  QCOMPARE(t.selection.get<SpanChoice>()->span.start, first.start);
+}
+
+void TimelineTest::findGoesRound() {
+  TwoRuns t;
+  QSignalSpy said(&t.view(), &TimelineView::said);
+  QVERIFY(t.view().search()->find("dW1", true));
+  const auto* chosen = t.selection.get<SpanChoice>();
+  QCOMPARE(QString::fromStdString(chosen->run->trace.ops[chosen->span.op].name).contains("dW1"), true);
+  QVERIFY(t.range().contains(chosen->span.start - t.model().offset(t.model().indexOf(chosen->run))));
+  QVERIFY(!t.view().search()->find("no such kernel", true));
+  QCOMPARE(said.size(), 1);
+  QVERIFY(t.view().search()->find("150", true));
+  QCOMPARE(t.selection.get<SpanChoice>()->span.step, 151u);
+}
+
+void TimelineTest::marksHaveNotes() {
+  TwoRuns t;
+  t.view().search()->addMark();
+  t.cursor.setCursor(t.range().begin + 10);
+  QTest::keyClick(&t.view(), Qt::Key_M);
+  QCOMPARE(t.model().marks().size(), size_t{2});
+  QVERIFY(t.model().marks()[0].time < t.model().marks()[1].time);
+  t.model().setNote(0, "here");
+  QCOMPARE(t.model().marks()[0].note, QString("here"));
+  t.model().removeMark(1);
+  QCOMPARE(t.model().marks().size(), size_t{1});
+}
+
+void TimelineTest::jumpsToStepSlowestAndGap() {
+  TwoRuns t;
+  QVERIFY(t.view().search()->jumpToStep(333));
+  QVERIFY(t.range().contains(span_of_step(t.fast.trace, 333)->start));
+  QVERIFY(!t.view().search()->jumpToStep(5));
+  t.view().search()->jumpToSlowestStep();
+  QCOMPARE(t.selection.get<SpanChoice>()->span.duration, slowest_step(t.fast.trace)->span.duration);
+  t.view().search()->jumpToLongestGap();
+  QCOMPARE(t.selection.ranges()[0].range, *longest_gap(t.fast.trace));
+}
+
+// A run that lies in a file; of its trace only the end stays in memory once it was evicted.
+struct KeptRun : TwoRuns {
+  KeptRun() {
+    test::add_steps(trace(), test::StepStyle::GraphArena, 500, 4000);
+    fast.path = folder.filePath("fast.wsrun");
+    {
+      prof::RunFileWriter writer(fast.path.toStdString(), {});
+      writer.add(trace());
+      writer.finish();
+    }
+    pane.setRuns({&fast});
+    while (trace().tracks()[stream].kind != prof::TrackKind::Stream) ++stream;
+    first = track().blocks.front().spans.front(), last = track().blocks.back().spans.back();
+  }
+  prof::Trace& trace() { return fast.trace; }
+  const prof::Track& track() { return trace().tracks()[stream]; }
+  bool evict() {
+    trace().backed = true;
+    trace().evict(0);
+    return !prof::in_memory(track(), first.start, last.start);
+  }
+  void choose(const prof::Span& span) { selection.choose(SpanChoice{&fast, stream, span}); }
+  prof::TimeNs chosen() {
+    const auto* choice = selection.get<SpanChoice>();
+    return choice ? choice->span.start : -1;
+  }
+
+  QTemporaryDir folder;
+  size_t stream = 0;
+  prof::Span first, last;  // of the stream
+};
+
+// What lies before is asked of the file, and the answers are those of the whole.
+void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
+  KeptRun t;
+  const auto slowest = slowest_step(t.trace());
+  const auto gap = longest_gap(t.trace());
+  const prof::Span middle = t.track().blocks[1].spans[5],
+                   before = *prof::previous_named(t.track(), middle.name, middle.start),
+                   after = *prof::next_named(t.track(), t.first.name, t.first.start);
+  const QString name = QString::fromStdString(t.trace().name(t.first.name));
+  t.choose(t.first);
+  QVERIFY(t.view().search()->find(name, true));
+  const prof::TimeNs found = t.chosen();
+  QVERIFY(t.evict());
+  QSignalSpy said(&t.view(), &TimelineView::said);
+  const auto go = [&](const prof::Span& from, bool forward) {
+    t.choose(from);
+    t.view().search()->nextSame(forward);
+  };
+  go(t.first, true);
+  QVERIFY(said.back()[0].toString().contains("in the run file"));
+  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), after.start, 5000);
+  go(middle, false);
+  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), before.start, 5000);
+  go(t.first, false);
+  QTRY_COMPARE_WITH_TIMEOUT(said.back()[0].toString(), QString("This was the first of that name."), 5000);
+  t.choose(t.first);
+  QVERIFY(t.view().search()->find(name, true));
+  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), found, 5000);
+  QVERIFY(!t.view().search()->find("no such kernel", true));
+  t.view().search()->jumpToSlowestStep();
+  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), slowest->span.start, 5000);
+  t.view().search()->jumpToLongestGap();
+  QTRY_VERIFY_WITH_TIMEOUT(!t.selection.ranges().empty() && t.selection.ranges()[0].range == *gap, 5000);
+  // No file: that is said, and what is known is shown.
+  t.fast.path.clear();
+  go(t.first, true);
+  QVERIFY(said.back()[0].toString().contains("no run file holds them"));
+}
+
+// The sums of a range: nothing is said of it before all of it was read.
+void TimelineTest::whatIsOutOfMemoryIsSummedFromTheFile() {
+  KeptRun t;
+  const RunRange range{&t.fast, {t.first.start, t.last.start}};
+  const QString sums = range_details({range}, 20);
+  QVERIFY(sums.contains("×"));
+  QVERIFY(t.evict());
+  t.selection.chooseRanges({range});
+  DetailsPanel details(&t.selection);
+  QVERIFY(details.html().contains("being summed"));
+  const auto summed = [&] { return !details.html().contains("being summed") && details.html().contains("×"); };
+  QTRY_VERIFY_WITH_TIMEOUT(summed(), 5000);
+  for (const QString& row : sums.split("<tr>"))
+    if (row.contains("×")) QVERIFY2(details.html().contains(row.section("×", 1)), qPrintable(row));
+  t.selection.clear();
+  QTRY_VERIFY(!details.html().contains("×"));
+  t.selection.chooseRanges({range});
+  QTRY_VERIFY_WITH_TIMEOUT(summed(), 5000);
+}
+
+void TimelineTest::hoverShowsACardAfterAWhile() {
+  TwoRuns t;
+  t.view().search()->jumpToStep(300);
+  const QImage before = t.view().grab().toImage();
+  QTest::mouseMove(&t.view(), t.blockIn(t.lane(0, prof::TrackKind::Stream)));
+  QTest::qWait(260);
+  const HoverCard card = span_card(t.fast.trace, 2, t.fast.trace.tracks()[2].blocks.front().spans[5]);
+  QVERIFY(card.rows.size() >= 4);
+  QCOMPARE(card.title, QString("dW1"));
+  const auto row = [](const HoverCard& of, const QString& name) {
+    const auto at = std::ranges::find(of.rows, name, &std::pair<QString, QString>::first);
+    return at == of.rows.end() ? QString() : at->second;
+  };
+  QVERIFY(row(card, "occupancy").isEmpty());  // of an unknown device
+  const HoverCard on_h200 = span_card(t.fast.trace, 2, t.fast.trace.tracks()[2].blocks.front().spans[5], "NVIDIA H200");
+  QVERIFY2(row(on_h200, "occupancy").startsWith("18.8 % · limited by "), qPrintable(row(on_h200, "occupancy")));
+  QVERIFY(t.view().grab().toImage() != before);
+}
+
+void TimelineTest::foldedSpansSayTheirCount() {
+  TwoRuns t;
+  t.view().fit();
+  bool any = false;
+  for (int x = 200; x < t.view().width() && !any; ++x)
+    if (const auto hit = t.view().hitAt(t.middleOf(t.lane(1, prof::TrackKind::Api), x)); hit && hit->rect.count > 1) {
+      const HoverCard card = folded_card(t.slow.trace, hit->track, hit->rect, {0, 1'000'000});
+      QVERIFY(card.title.contains(QString::number(hit->rect.count)));
+      QVERIFY(card.title.contains("% busy"));
+      any = true;
+    }
+  QVERIFY(any);
+}
+
+void TimelineTest::groupsFoldOnClick() {
+  TwoRuns t;
+  const size_t before = t.model().lanes().size();
+  QTest::mouseClick(&t.view(), Qt::LeftButton, {}, {60, t.view().timelineGeometry().top() + 8});
+  QVERIFY(t.model().lanes().size() < before);
+  QVERIFY(t.model().lanes()[0].folded);
+  const QByteArray saved = t.model().saveLanes();
+  QTest::mouseClick(&t.view(), Qt::LeftButton, {}, {60, t.view().timelineGeometry().top() + 8});
+  QCOMPARE(t.model().lanes().size(), before);
+  t.model().restoreLanes(saved);
+  QVERIFY(t.model().lanes()[0].folded);
+  t.model().restoreLanes("not a state");
+  QVERIFY(t.model().lanes()[0].folded);
+}
+
+void TimelineTest::changingRunsDropsTheOld() {
+  TwoRuns t;
+  t.pane.setRuns({&t.slow});
+  QCOMPARE(t.model().runCount(), size_t{1});
+  t.view().grab();
+  t.pane.setRuns({});
+  QCOMPARE(t.model().lanes().size(), size_t{0});
+  t.view().grab();
+  {
+    Run gone;
+    test::add_steps(gone.trace, test::StepStyle::Persistent, 0, 10);
+    t.pane.setRuns({&gone});
+    QVERIFY(t.model().lanes().size() > 2);
+  }
+  QCOMPARE(t.model().runCount(), size_t{0});
+  t.view().grab();
+}
+
+void TimelineTest::everyPixelIsPainted() {
+  TwoRuns t;
+  QImage image(t.view().size(), QImage::Format_ARGB32);
+  image.fill(Qt::transparent);
+  t.view().render(&image, {}, {}, QWidget::RenderFlags{});
+  for (int y = 0; y < image.height(); y += 3)
+    for (int x = 0; x < image.width(); x += 3) QCOMPARE(qAlpha(image.pixel(x, y)), 255);
+}
+
+QTEST_MAIN(TimelineTest)
+#include "timeline_test.moc"

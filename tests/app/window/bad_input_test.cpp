@@ -1,0 +1,234 @@
+// What the window does with what can go wrong around it: each is a sentence, nothing is lost, nothing freezes.
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QtTest>
+#include <csignal>
+
+#include <sys/resource.h>
+
+#include "app/pages/setup/setup_panel.h"
+#include "app/pages/live/live_page.h"
+#include "app/window/notice_bar.h"
+#include "app/window/status_line.h"
+#include "app/window/top_bar.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws::app;
+
+namespace {
+
+// For as long as it lives, no file of this process can grow beyond so many bytes: what a full disk does to a writer.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+class Environment {
+ public:
+  Environment(const char* name, const QString& value)
+      : name_(name), before_(qgetenv(name)), set_(qEnvironmentVariableIsSet(name)) {
+    qputenv(name, value.toUtf8());
+  }
+  ~Environment() { set_ ? qputenv(name_, before_) : qunsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+  QByteArray before_;
+  bool set_;
+};
+
+void write(const QString& path, const QByteArray& bytes) {
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(bytes);
+}
+
+}  // namespace
+
+class BadInputTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  // Trains Iris once: whatever was wrong before, the next run works.
+  static void trainsStill(MainWindow& window) {
+    iris(window, 2);
+    QSignalSpy ended(window.session(), &TrainingSession::ended);
+    window.train();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+    QVERIFY2(window.session()->run()->summary->status == ws::RunStatus::Finished,
+             window.session()->run()->summary->message.c_str());
+    QVERIFY(window.notice()->text().isEmpty());
+  }
+
+ private slots:
+  void initTestCase();
+  void cleanup();
+  void aBrokenPresetIsSaid();
+  void aBrokenRunFileIsSaid_data();
+  void aBrokenRunFileIsSaid();
+  void aVanishedDataFolderIsSaid();
+  void aFullDiskKeepsTheRunGoing();
+  void aDiskFullFromTheStart();
+  void aLostGpuOffersARestart();
+  void theRunFolderMayVanish();
+  void twoWindowsShareALibrary();
+};
+
+void BadInputTest::initTestCase() { moveIn(); }
+
+void BadInputTest::cleanup() { clear(); }
+
+void BadInputTest::aBrokenPresetIsSaid() {
+  QDir(home_.path()).mkpath("resources/presets");
+  write(home_.path() + "/resources/presets/torn.json", "{\"title\": \"Torn\", \"train\": {\"epo");
+  write(home_.path() + "/resources/presets/odd.json", "{\"title\": \"Odd\", \"train\": {\"epochs\": -4}}");
+  const Environment resources("WARPSCOPE_RESOURCES", home_.path() + "/resources");
+  auto window = open();
+  const ws::RunSpec before = window->choices()->spec();
+  QVERIFY(!window->choices()->usePreset("odd"));
+  QVERIFY2(window->findChild<SetupPanel*>()->message().contains("epochs"), qPrintable(window->findChild<SetupPanel*>()->message()));
+  QVERIFY(!window->choices()->usePreset("torn"));
+  QVERIFY(!window->findChild<SetupPanel*>()->message().isEmpty());
+  QVERIFY(window->choices()->spec() == before);
+  window->openFile(home_.path() + "/resources/presets/torn.json");
+  QVERIFY2(window->notice()->text().contains("torn.json"), qPrintable(window->notice()->text()));
+  QVERIFY(window->isVisible());
+}
+
+void BadInputTest::aBrokenRunFileIsSaid_data() {
+  QTest::addColumn<QByteArray>("bytes");
+  QTest::newRow("empty") << QByteArray();
+  QTest::newRow("text") << QByteArray("this is no run file");
+  QTest::newRow("torn database") << QByteArray("SQLite format 3\0", 16) + QByteArray(2000, 'x');
+}
+
+void BadInputTest::aBrokenRunFileIsSaid() {
+  QFETCH(QByteArray, bytes);
+  QDir().mkpath(runs());
+  const QString path = home_.path() + "/broken.wsrun";
+  write(path, bytes);
+  auto window = open();
+  window->openFile(path);
+  QVERIFY2(window->notice()->text().contains("broken.wsrun"), qPrintable(window->notice()->text()));
+  QVERIFY(window->library()->runs().empty());
+  trainsStill(*window);
+}
+
+void BadInputTest::aVanishedDataFolderIsSaid() {
+  auto window = open();
+  const QString table = home_.path() + "/was-here/points.csv";
+  window->choices()->set("data.name", "csv");
+  window->choices()->set("data.path", table);
+  window->choices()->set("data.label_column", "y");
+  window->choices()->set("exec.device", "cpu");
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  window->train();
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+  QVERIFY(window->session()->run()->summary->status == ws::RunStatus::Failed);
+  QVERIFY2(window->notice()->text().contains("points.csv"), qPrintable(window->notice()->text()));
+  trainsStill(*window);
+}
+
+void BadInputTest::aFullDiskKeepsTheRunGoing() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  window->train();
+  Run* run = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  {
+    const FileSizeLimit full(96 << 10);
+    QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("not written any further"), 20'000);
+    const size_t steps = run->steps.size();
+    QTRY_VERIFY_WITH_TIMEOUT(run->steps.size() > steps + 100, 10'000);  // it trains on
+    window->session()->stop();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 20'000);
+  }
+  QVERIFY(!run->steps.empty());
+  QVERIFY(!window->notice()->text().isEmpty());
+  trainsStill(*window);
+}
+
+void BadInputTest::aDiskFullFromTheStart() {
+  auto window = open();
+  iris(*window, 5);
+  {
+    const FileSizeLimit full(0);
+    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    window->train();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 20'000);
+    QVERIFY(!window->notice()->text().isEmpty());
+  }
+  trainsStill(*window);
+}
+
+void BadInputTest::aLostGpuOffersARestart() {
+  auto window = open();
+  bool lost = false;
+  QStringList began;
+  window->programs()->setGpuProbe([&] { return lost; });
+  window->programs()->setRestarter([&](const QStringList& arguments) { return began = arguments, true; });
+  window->choices()->set("train.lr", "0.375");
+  window->workspace()->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
+  QVERIFY(window->notice()->actions().empty());
+  lost = true;
+  window->workspace()->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
+  QVERIFY(window->notice()->text().contains("cudaErrorIllegalAddress"));
+  QCOMPARE(window->notice()->actions().size(), size_t{1});
+  QCOMPARE(window->notice()->actions()[0]->text(), QString("Restart Warpscope"));
+  QTest::mouseClick(window->notice()->actions()[0], Qt::LeftButton);
+  QCOMPARE(began, QStringList({"--runs", window->library()->folder()}));
+  QVERIFY(!window->isVisible());
+  MainWindow next(runs());
+  next.windowLayout()->setKeep(false);
+  next.windowLayout()->restore();
+  QCOMPARE(next.choices()->spec().train.lr, 0.375);
+}
+
+void BadInputTest::theRunFolderMayVanish() {
+  auto window = open();
+  trainsStill(*window);
+  QVERIFY(QDir(runs()).removeRecursively());
+  QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("gone"), 10'000);
+  trainsStill(*window);
+  QVERIFY(QFileInfo::exists(window->session()->run()->path));
+}
+
+void BadInputTest::twoWindowsShareALibrary() {
+  auto first = open();
+  auto second = open();
+  iris(*first, 1'000'000);
+  first->train();
+  Run* live = first->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(live->progress && live->progress->step > 10, 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(second->library()->runs().size() == 1, 10'000);
+  Run* seen = second->library()->runs().front();
+  QVERIFY(seen->elsewhere);
+  QVERIFY(!second->library()->remove(seen));  // it is being written
+  QVERIFY(second->notice()->text().contains("train"));
+  QVERIFY(QFileInfo::exists(live->path));
+  trainsStill(*second);  // both may train
+  QTRY_COMPARE_WITH_TIMEOUT(first->library()->runs().size(), second->library()->runs().size(), 5000);
+  first->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!first->session()->busy(), 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(!second->library()->byPath(live->path)->elsewhere, 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(second->library()->byPath(live->path)->summary->status == ws::RunStatus::Stopped &&
+                               second->library()->byPath(live->path)->summary->steps == live->summary->steps,
+                           10'000);
+}
+
+QTEST_MAIN(BadInputTest)
+#include "bad_input_test.moc"

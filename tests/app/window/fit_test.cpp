@@ -1,0 +1,327 @@
+// Nothing is cut off: in each tab of a small window every label, button, choice and column title has the room that its
+// text needs. With WARPSCOPE_PICTURES=folder each state that is looked at leaves a picture there.
+#include <QAbstractScrollArea>
+#include <QComboBox>
+#include <QDialog>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QTabBar>
+#include <QTableView>
+#include <QToolButton>
+#include <QtTest>
+#include <fstream>
+#include <map>
+#include <utility>
+
+#include "app/pages/experiments/experiments_tab.h"
+#include "app/widgets/paged_pane.h"
+#include "app/pages/library/library_tab.h"
+#include "app/widgets/command_palette.h"
+#include "app/widgets/section.h"
+#include "app/widgets/segmented_row.h"
+#include "app/pages/setup/spec_json_dialog.h"
+#include "app/timeline/timeline_pane.h"
+#include "app/timeline/timeline_view.h"
+#include "app/window/finishing_box.h"
+#include "app/window/key_list.h"
+#include "app/pages/live/live_page.h"
+#include "app/window/record_dialog.h"
+#include "app/window/side_rail.h"
+#include "app/window/start_page.h"
+#include "tests/app/support/cut_off.h"
+#include "tests/app/support/made_run.h"
+#include "tests/app/support/painted_text.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws::app;
+
+using namespace ws::test;
+
+class FitTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  static std::map<QWidget*, QRect> places() {
+    std::map<QWidget*, QRect> all;
+    for (QWidget* w : QApplication::allWidgets())
+      if (w->isVisible()) all[w] = w->geometry();
+    return all;
+  }
+  // Until nothing moves: on a busy machine a layout takes its time.
+  static void settle() {
+    std::map<QWidget*, QRect> before;
+    for (int turn = 0; turn < 40; ++turn) {
+      for (int event = 0; event < 5; ++event) QTest::qWait(30);
+      if (const auto now = places(); std::exchange(before, now) == now) return;
+    }
+  }
+  static void check(QWidget& window, const QString& where, QStringList& wrong) {
+    for (const QString& line : cut_off(window)) wrong << where + ": " + line;
+    const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
+    if (!folder.isEmpty()) window.grab().save(folder + "/" + QString(where).replace(' ', '-') + ".png");
+  }
+  // Two runs of a GPU, as far as the window can tell.
+  static void takeIn(MainWindow& window) {
+    for (auto style : {ws::test::StepStyle::EagerDirect, ws::test::StepStyle::GraphArena}) {
+      const bool direct = style == ws::test::StepStyle::EagerDirect;
+      Run* run = ws::test::made(direct ? "direct" : "arena", style, direct).release();
+      run->slot = -1;
+      run->created = QDateTime::currentDateTime();
+      run->loaded = true;
+      window.library()->adopt(run);
+      window.library()->setTicked(run, true);
+    }
+    settle();
+  }
+  static void openDock(MainWindow& window, const QString& dock) {
+    for (RailButton* button : window.findChildren<RailButton*>())
+      if (button->text() == dock) button->setChecked(true);
+  }
+  static void train(MainWindow& window, const char* allocator) {
+    iris(window, 30);
+    window.choices()->set("exec.allocator", allocator);
+    QSignalSpy ended(window.session(), &TrainingSession::ended);
+    window.train();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+  }
+
+  // Two runs of a GPU and one of the CPU for each allocator, all of them ticked.
+  static void fill(MainWindow& window, std::initializer_list<const char*> allocators) {
+    QTRY_VERIFY(window.workspace()->device()->info());
+    takeIn(window);
+    for (const char* allocator : allocators) train(window, allocator);
+    for (Run* run : window.library()->runs()) window.library()->setTicked(run, true);
+  }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void init() {  // each other test in the other theme
+    static bool light = false;
+    set_theme(*qApp, (light = !light) ? ThemeName::Light : ThemeName::Dark);
+  }
+  void cleanup() { clear(); }
+  void whatIsCutOffIsFound();
+  void aNewWindow();
+  void everyTab_data();
+  void everyTab();
+  void tabsWithNothingInThem();
+  void besideBothDocksNothingScrollsSideways_data();
+  void besideBothDocksNothingScrollsSideways();
+  void whatIsPointedAtAndChosen();
+  void boxesThatComeUp();
+};
+
+// The check itself can fail.
+void FitTest::whatIsCutOffIsFound() {
+  QWidget window;
+  QLabel label("a text of some length", &window);
+  QPushButton button("Press here", &window);
+  label.move(4, 4), button.move(4, 60);
+  window.resize(300, 100);
+  window.show();
+  QVERIFY2(cut_off(window).isEmpty(), qPrintable(cut_off(window).join('\n')));
+  label.resize(label.width() - 20, label.height());
+  QCOMPARE(cut_off(window).size(), 1);
+  button.resize(button.width() / 2, button.height());
+  QCOMPARE(cut_off(window).size(), 2);
+  label.adjustSize();
+  label.move(290 - label.width() / 2, 4);  // half of it outside
+  QCOMPARE(cut_off(window).size(), 2);
+  class Letters : public QWidget {
+   public:
+    using QWidget::QWidget;
+    int second = 60;
+
+   protected:
+    void paintEvent(QPaintEvent*) override {
+      QPainter painter(this);
+      painter.drawText(4, 20, "first");
+      painter.drawText(second, 20, "second");
+    }
+  } letters(&window);
+  letters.resize(160, 40);
+  QVERIFY(unreadable(letters).isEmpty());
+  QCOMPARE(painted_texts(letters).size(), size_t{2});
+  letters.second = 20;
+  QCOMPARE(unreadable(letters).size(), 1);
+  letters.second = 140;
+  QCOMPARE(unreadable(letters).size(), 1);
+  label.setText(QString::fromUtf8("a text of…"));
+  label.move(4, 4), label.adjustSize(), button.adjustSize();
+  QCOMPARE(cut_off(window).size(), 1);
+}
+
+void FitTest::aNewWindow() {
+  QStringList wrong;
+  for (const QSize size : {QSize(1280, 800), QSize(1920, 1080)}) {
+    auto window = open();
+    window->resize(size);
+    QTRY_VERIFY(window->workspace()->device()->info());
+    settle();
+    QVERIFY(window->startPage()->isVisible());
+    check(*window, QString("first start, %1").arg(size.width()), wrong);
+    for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
+    for (QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
+      if (button->text() == "More choices") button->click();
+    settle();
+    check(*window, QString("all choices, %1").arg(size.width()), wrong);
+    window->workspace()->say("There is no ended run to save, and this sentence says so at a length that needs the whole line.",
+                true);
+    settle();
+    check(*window, QString("a problem, %1").arg(size.width()), wrong);
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::everyTab_data() {
+  QTest::addColumn<QSize>("size");
+  QTest::newRow("small window") << QSize(1280, 800);
+  QTest::newRow("large window") << QSize(1920, 1080);
+}
+
+void FitTest::everyTab() {
+  QFETCH(QSize, size);
+  auto window = open();
+  window->resize(size);
+  fill(*window, {"direct", "arena"});
+  QStringList wrong;
+  size_t letters = 0;  // painted ones: that they are looked at is seen from their number
+  for (int tab = 0; tab < window->tabs()->count(); ++tab) {
+    window->tabs()->setCurrentIndex(tab);
+    settle();
+    for (QWidget* w : window->findChildren<QWidget*>())
+      if (w->isVisible() && paints_letters(*w)) letters += painted_texts(*w).size();
+    check(*window, QString("%1, %2").arg(window->tabs()->tabText(tab)).arg(size.width()), wrong);
+  }
+  QVERIFY2(letters > 400, qPrintable(QString::number(letters)));
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::besideBothDocksNothingScrollsSideways_data() {
+  QTest::addColumn<QSize>("size");
+  QTest::newRow("small") << QSize(1280, 800);
+  QTest::newRow("large") << QSize(1920, 1080);
+  QTest::newRow("small, in the other theme") << QSize(1280, 800);
+  QTest::newRow("large, in the other theme") << QSize(1920, 1080);
+}
+
+// An experiment with numbers, and three runs that are compared.
+void FitTest::besideBothDocksNothingScrollsSideways() {
+  QFETCH(QSize, size);
+  auto window = open();
+  window->resize(size);
+  fill(*window, {"direct"});
+  for (const char* dock : {"Setup", "Runs", "Details"}) openDock(*window, dock);
+  auto* experiments = window->findChild<ExperimentsTab*>();
+  QStringList wrong;
+  for (const char* name : {"Experiments", "Compare"}) {
+    for (int tab = 0; tab < window->tabs()->count(); ++tab)
+      if (window->tabs()->tabText(tab).startsWith(name)) window->tabs()->setCurrentIndex(tab);
+    settle();
+    if (experiments->isVisible()) {
+      const QString file = window->library()->folder() + "/tiny.json";
+      std::ofstream(file.toStdString()) << R"({"title": "Of a title that is rather long to be read here", "spec":
+        {"data": {"name": "iris"}, "train": {"epochs": 300}, "exec": {"device": "cpu"}}, "axes": {"exec.fusion":
+        ["off", "epilogue"], "train.batch": [8, 16]}, "repeats": 2})";
+      QVERIFY(experiments->open(file));
+      experiments->run();
+      QTRY_VERIFY_WITH_TIMEOUT(!experiments->running(), 60'000);
+      settle();
+    }
+    check(*window, QString("%1 beside docks, %2%3").arg(name).arg(size.width()).arg(theme().dark() ? "" : ", light"),
+          wrong);
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::tabsWithNothingInThem() {
+  auto window = open();
+  window->resize(1280, 800);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QStringList wrong;
+  for (int tab = 0; tab < window->tabs()->count(); ++tab) {
+    window->tabs()->setCurrentIndex(tab);
+    settle();
+    check(*window, "empty " + window->tabs()->tabText(tab), wrong);
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::whatIsPointedAtAndChosen() {
+  auto window = open();
+  window->resize(1280, 800);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  takeIn(*window);
+  QStringList wrong;
+  auto* timeline = window->findChild<TimelineView*>();
+  QPoint at;
+  for (int y = timeline->timelineGeometry().top(); y < timeline->height() && at.isNull(); y += 4)
+    for (int x = timeline->timelineGeometry().gutter + 200; x < timeline->width() && at.isNull(); x += 3)
+      if (const auto hit = timeline->hitAt({x, y}); hit && hit->box.height() > 24) at = {x, y};
+  QVERIFY(!at.isNull());
+  QTest::mouseMove(timeline, at);
+  settle();
+  check(*window, "hover", wrong);
+  QTest::mouseClick(timeline, Qt::LeftButton, {}, at);
+  openDock(*window, "Details"), openDock(*window, "Log");
+  settle();
+  check(*window, "chosen, details and log open", wrong);
+  QTest::mousePress(timeline, Qt::LeftButton, {}, at);
+  QTest::mouseMove(timeline, at + QPoint(120, 0));
+  QTest::mouseRelease(timeline, Qt::LeftButton, {}, at + QPoint(120, 0));
+  timeline->search()->addMark();
+  settle();
+  check(*window, "range and mark", wrong);
+  for (QPushButton* button : window->findChild<LivePage*>()->findChildren<QPushButton*>()) {
+    if (button->accessibleName() != "Gauge" || !button->isVisible()) continue;
+    for (QAction* gauge : button->menu()->actions()) {
+      gauge->trigger();
+      settle();
+      check(*window, "gauge " + gauge->text(), wrong);
+    }
+  }
+  QVERIFY(show_tab(*window, "Compare"));
+  for (auto* pane : window->findChildren<PagedPane*>())
+    for (int page = 0; pane->isVisible() && page < pane->strip()->count(); ++page) {
+      pane->setPage(page);
+      settle();
+      check(*window, "compare " + pane->strip()->tabText(page), wrong);
+    }
+  auto* library = window->findChild<LibraryTab*>();
+  QVERIFY(show_tab(*window, "Library"));
+  library->table()->selectRow(0);
+  settle();
+  check(*window, "a run of the library", wrong);
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::boxesThatComeUp() {
+  auto window = open();
+  window->resize(1280, 800);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  iris(*window, 1'000'000);
+  window->train();
+  QStringList wrong;
+  KeyList keys(window->menuBar(), window.get());
+  CommandPalette palette(window->menuBar(), window.get());
+  SpecJsonDialog json(window->choices()->spec(), window.get());
+  FinishingBox finishing(waiting_for(*window->session()), window.get());
+  RecordDialog record(window.get()), refused(window.get());
+  for (QLineEdit* edit : record.findChildren<QLineEdit*>())
+    edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : "200ms/5s");
+  for (QLineEdit* edit : refused.findChildren<QLineEdit*>()) edit->setText("5s/200ms");
+  refused.setObjectName("refused");
+  for (QDialog* box : std::initializer_list<QDialog*>{&keys, &palette, &json, &finishing, &record, &refused}) {
+    box->setModal(false);
+    box->show();
+    settle();
+    const QString name = box->windowTitle().isEmpty() ? QString(box->metaObject()->className()) : box->windowTitle();
+    check(*box, (name + " " + box->objectName()).trimmed(), wrong);
+    box->hide();
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+QTEST_MAIN(FitTest)
+#include "fit_test.moc"

@@ -1,0 +1,132 @@
+// What a person keeps of a run: its last seconds as a run of their own, a copy with its weights.
+#include <QtTest>
+
+#include "app/timeline/timeline_pane.h"
+#include "app/window/notice_bar.h"
+#include "app/window/status_line.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws::app;
+
+class KeepingTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  static Run* trained(MainWindow& window) {
+    iris(window, 30);
+    QSignalSpy ended(window.session(), &TrainingSession::ended);
+    window.train();
+    for (int i = 0; i < 300 && ended.isEmpty(); ++i) QTest::qWait(50);
+    return window.session()->run();
+  }
+  static QByteArray bytes(const QString& path) {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+  }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void theLastSecondsStay();
+  void theLastSecondsOfWhatTrains();
+  void nothingToKeepIsSaid();
+  void aCopyHasItsWeights();
+  void aRunIsNotCopiedOntoItself();
+};
+
+void KeepingTest::theLastSecondsStay() {
+  size_t spans = 0;
+  QString path;
+  {
+    auto window = open();
+    Run* whole = trained(*window);
+    // By steps: on a busy machine the start of a run takes most of its time.
+    const ws::prof::TimeNs from = whole->timeOfStep(0.75 * static_cast<double>(whole->summary->steps));
+    window->findChild<TimelinePane*>()->keepLast(static_cast<double>(whole->trace.last_time() - from) * 1e-9);
+    QTRY_COMPARE_WITH_TIMEOUT(window->library()->ticked().size(), size_t{2}, 10'000);
+    Run* kept = window->library()->ticked()[1];
+    QTRY_VERIFY_WITH_TIMEOUT(kept->loaded, 5000);
+    spans = kept->trace.span_count(), path = kept->path;
+    QVERIFY(spans > 0 && spans < whole->trace.span_count() / 2);
+    QCOMPARE(kept->trace.last_time(), whole->trace.last_time());
+    QCOMPARE(kept->steps.size(), whole->steps.size());
+    QVERIFY(kept->plan);
+    window->library()->refresh();
+    QCOMPARE(window->library()->runs().size(), size_t{2});
+    QCOMPARE(window->library()->byPath(path), kept);
+  }
+  auto window = open();
+  Run* again = window->library()->byPath(path);
+  QVERIFY(again);
+  QVERIFY2(again->title.contains("last"), qPrintable(again->title));
+  window->library()->setTicked(again, true);
+  QTRY_VERIFY_WITH_TIMEOUT(again->loaded, 5000);
+  QCOMPARE(again->trace.span_count(), spans);
+  QVERIFY(!again->meters.empty() && again->meters.back().reserved > 0);
+  QVERIFY(again->meters.back().used <= again->meters.back().reserved);
+}
+
+void KeepingTest::theLastSecondsOfWhatTrains() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  window->train();
+  Run* live = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(live->trace.span_count() > 1000, 10'000);
+  window->findChild<TimelinePane*>()->keepLast(0.05);
+  QTRY_COMPARE_WITH_TIMEOUT(window->library()->runs().size(), size_t{2}, 10'000);
+  window->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  for (Run* run : window->library()->runs()) {
+    if (run == live) continue;
+    QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 5000);
+    QVERIFY(!run->live() && !run->unfinished);
+    QVERIFY(run->trace.span_count() > 0);
+    QVERIFY(run->trace.last_time() - run->trace.first_time() < 100'000'000);
+  }
+}
+
+void KeepingTest::nothingToKeepIsSaid() {
+  auto window = open();
+  auto* timeline = window->findChild<TimelinePane*>();
+  QSignalSpy said(timeline, &TimelinePane::said);
+  timeline->keepLast(1);
+  QCOMPARE(said.count(), 1);
+  QVERIFY(window->library()->runs().empty());
+}
+
+void KeepingTest::aCopyHasItsWeights() {
+  auto window = open();
+  const Run* run = trained(*window);
+  QTemporaryDir outside;
+  const QString to = outside.filePath("copy");
+  QSignalSpy exported(window->workspace()->jobs(), &LibraryJobs::exported);
+  window->saveCopyTo(to);
+  QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, 10'000);
+  QCOMPARE(exported[0][0].toString(), to + ".wsrun");
+  QVERIFY(QFileInfo::exists(weights_path(to + ".wsrun")));
+  QCOMPARE(bytes(weights_path(to + ".wsrun")), bytes(weights_path(run->path)));
+  Run* copy = window->library()->open(to + ".wsrun");
+  QVERIFY(copy);
+  QCOMPARE(copy->title, run->title);
+  QCOMPARE(copy->summary->steps, run->summary->steps);
+  QCOMPARE(QDir(outside.path()).entryList(QDir::Files | QDir::Hidden).size(), 2);
+}
+
+void KeepingTest::aRunIsNotCopiedOntoItself() {
+  auto window = open();
+  const Run* run = trained(*window);
+  const QByteArray before = bytes(run->path), weights = bytes(weights_path(run->path));
+  QVERIFY(!before.isEmpty() && !weights.isEmpty());
+  const QString link = home_.path() + "/link.wsrun";
+  QFile::remove(link);
+  QVERIFY(QFile::link(run->path, link));
+  for (const QString& path : {run->path, link}) {
+    window->notice()->dismiss();
+    window->saveCopyTo(path);
+    QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("the run itself"), 5000);
+    QCOMPARE(bytes(run->path), before);
+    QCOMPARE(bytes(weights_path(run->path)), weights);
+  }
+}
+
+QTEST_MAIN(KeepingTest)
+#include "keeping_test.moc"

@@ -1,0 +1,353 @@
+// The panels about one run: their models, what they show of a run, and how they lead to each other.
+#include <QAbstractItemModelTester>
+#include <QComboBox>
+#include <QMenuBar>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "app/widgets/command_palette.h"
+#include "app/pages/details/details_panel.h"
+#include "app/pages/kernels/kernels_panel.h"
+#include "app/pages/memory/memory_map_panel.h"
+#include "app/pages/plan/plan_panel.h"
+#include "app/pages/roofline/roofline_panel.h"
+#include "app/widgets/theme.h"
+#include "app/pages/weights/weights_panel.h"
+#include "app/core/runs/run_ceilings.h"
+#include "engine/cpu/cpu_executor.h"
+#include "engine/lab/ceilings.h"
+#include "engine/plan/model.h"
+#include "tests/app/support/made_run.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws;
+using namespace ws::app;
+using test::iris_spec;
+using test::planned;
+
+namespace {
+
+// A CPU executor with the weights as the init made them.
+std::unique_ptr<Executor> ready(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+  auto executor = make_cpu_executor();
+  executor->load(model, data, spec);
+  TrainState state;
+  for (size_t i = 0; i < model.parameters.size(); ++i)
+    state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
+  if (spec.train.optimizer != Optimizer::Sgd)
+    for (const auto& p : state.parameters) state.moments[0].emplace_back(p.size(), 0.0F);
+  executor->set_state(state);
+  return executor;
+}
+
+const prof::Span& some_kernel(const Run& run, size_t& track) {
+  for (track = 0; run.trace.tracks()[track].kind != prof::TrackKind::Stream; ++track) {
+  }
+  return run.trace.tracks()[track].blocks.front().spans[3];
+}
+
+}  // namespace
+
+class PanelsTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+
+  void planShowsEveryOpOnce();
+  void planBeforeAndAfterDiffer();
+  void aPassSaysEachThingOnce();
+  void planAndTimelineSelectEachOther();
+  void tagsFollowTheNewestRegistration();
+  void detailsOfSpanOpBufferAndRange();
+  void detailsEscapeNames();
+  void rooflineStaysUnderTheRoof();
+  void theRoofIsWhatWasMeasured();
+  void theRoofOfAFileIsThatOfItsCard();
+  void weightsOfARealRun();
+  void weightsOfALineAndAPlane();
+  void paletteFindsAndRuns();
+  void panelsLiveWithoutARun();
+};
+
+void PanelsTest::planShowsEveryOpOnce() {
+  const auto run = planned(Allocator::Direct, Fusion::Off);
+  PlanModel model;
+  QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+  model.setRun(run.get(), PlanStage::After);
+  std::vector<int> seen;
+  for (int row = 0; row < model.rowCount(); ++row)
+    if (model.opAt(row) >= 0) seen.push_back(model.opAt(row));
+  QCOMPARE(seen.size(), run->plan->plan.ops.size());
+  for (size_t i = 0; i < seen.size(); ++i) {
+    QCOMPARE(seen[i], static_cast<int>(i));
+    QCOMPARE(model.opAt(model.rowOf(static_cast<int>(i))), static_cast<int>(i));
+  }
+  bool alloc = false;
+  for (const Op& op : run->plan->plan.ops) alloc = alloc || op.kind == OpKind::Alloc;
+  QVERIFY(alloc);  // allocations are ops that the person sees
+  model.setRun(nullptr, PlanStage::After);
+  QCOMPARE(model.rowCount(), 0);
+}
+
+void PanelsTest::planBeforeAndAfterDiffer() {
+  const auto run = planned(Allocator::Arena, Fusion::Pointwise);
+  Selection selection;
+  PlanPanel panel(&selection);
+  panel.setRun(run.get());
+  const size_t after = run->plan->plan.ops.size(), before = run->plan->before.ops.size();
+  QVERIFY(after < before);
+  QVERIFY(panel.model()->plan() == &run->plan->plan);
+  panel.setStage(PlanStage::Before);
+  QVERIFY(panel.model()->plan() == &run->plan->before);
+}
+
+void PanelsTest::planAndTimelineSelectEachOther() {
+  auto run = planned(Allocator::Arena, Fusion::Off);
+  const Plan& plan = run->plan->plan;
+  run->trace.ops.resize(1);
+  for (const Op& op : plan.ops)
+    run->trace.ops.push_back({op.name, describe(plan, op), "", std::string(to_string(op.phase)), meaning_of(op), 0, 0});
+  Selection selection;
+  PlanPanel panel(&selection);
+  panel.setRun(run.get());
+  panel.table()->setCurrentIndex(panel.model()->index(panel.model()->rowOf(2), 0));
+  QVERIFY(selection.get<OpChoice>());
+  QCOMPARE(selection.get<OpChoice>()->op, prof::OpTag{3});
+  selection.choose(OpChoice{run.get(), 5});
+  QCOMPARE(panel.model()->opAt(panel.table()->currentIndex().row()), 4);
+}
+
+void PanelsTest::tagsFollowTheNewestRegistration() {
+  const auto run = planned(Allocator::Arena, Fusion::Off);
+  const Plan& plan = run->plan->plan;
+  prof::Trace trace;
+  for (int round = 0; round < 2; ++round)
+    for (const Op& op : plan.ops) trace.ops.push_back({op.name, "", "", "", prof::Meaning::Other, 0, 0});
+  const auto tags = op_tags(plan, trace);
+  for (size_t i = 0; i < tags.size(); ++i) QCOMPARE(tags[i], static_cast<prof::OpTag>(1 + plan.ops.size() + i));
+  QVERIFY(op_tags(plan, prof::Trace{}).front() == prof::kNoOp);
+}
+
+void PanelsTest::detailsOfSpanOpBufferAndRange() {
+  const auto run = planned(Allocator::Arena, Fusion::Off);
+  Selection selection;
+  DetailsPanel panel(&selection);
+  panel.resize(320, 400);
+  panel.show();
+  size_t track = 0;
+  const prof::Span span = some_kernel(*run, track);
+  selection.choose(SpanChoice{run.get(), track, span});
+  QTRY_VERIFY(panel.html().contains("median"));
+  for (const char* word : {"occupancy", "registers", "launched by", "backward", "step"})
+    QVERIFY2(panel.html().contains(word), word);
+  selection.choose(OpChoice{run.get(), 6});
+  QTRY_VERIFY(panel.html().contains("mean of"));
+  selection.choose(BufferChoice{run.get(), run->plan->plan.find("h1")});
+  QTRY_VERIFY(panel.html().contains("written by"));
+  QVERIFY(panel.html().contains("alive"));
+  selection.chooseRanges({{run.get(), {0, run->trace.last_time()}}});
+  QTRY_VERIFY(panel.html().contains("cudaGraphLaunch"));
+  QVERIFY(panel.html().contains("100 ×"));
+  selection.clear();
+  QTRY_VERIFY(panel.html().contains("Click a span"));
+}
+
+void PanelsTest::detailsEscapeNames() {
+  Run run;
+  const auto track = run.trace.track(prof::TrackKind::Stream, "stream <b>1</b>", "GPU 0");
+  prof::Span span;
+  span.start = 5, span.duration = 10, span.name = run.trace.intern("k<img src=x>(int)");
+  run.trace.append(track, span);
+  const QString html = span_details(run, 0, span);
+  QVERIFY(!html.contains("<img") && !html.contains("<b>1</b>"));
+}
+
+void PanelsTest::rooflineStaysUnderTheRoof() {
+  const auto run = test::traced(test::StepStyle::GraphArena);
+  Selection selection;
+  RooflinePanel panel(&selection);
+  panel.resize(800, 500);
+  panel.show();
+  panel.setRun(run.get());
+  QVERIFY(panel.view()->points().size() >= 5);
+  for (const auto& point : panel.view()->points())
+    QVERIFY(panel.view()->rect().contains(panel.view()->placeOf(point).toPoint()));
+  QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->placeOf(panel.view()->points()[0]).toPoint());
+  QVERIFY(selection.get<OpChoice>());
+  QCOMPARE(roof_of("a card nobody knows", Precision::Fp32).ceilings.flops_per_s, 0.0);
+}
+
+void PanelsTest::theRoofIsWhatWasMeasured() {
+  QTemporaryDir cache;
+  qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
+  const auto run = test::traced(test::StepStyle::GraphArena);
+  run->device = "NVIDIA H200";
+  const Roof of_sheet = roof_of(run->device, Precision::Tf32);
+  QVERIFY(!of_sheet.measured && of_sheet.ceilings.flops_per_s > 0);
+  Selection selection;
+  RooflinePanel panel(&selection);
+  panel.resize(800, 500);
+  panel.show();
+  panel.setRun(run.get());
+  const QImage before = panel.view()->grab().toImage();
+  lab::remember_ceilings(
+      "NVIDIA H200", "580.1",
+      {.read_write_bytes_s = 4.1e12, .fp32_flops_s = 5e13, .tf32_flops_s = 3.6e14, .fp16_flops_s = 7e14});
+  const Roof seen = roof_of(run->device, Precision::Tf32);
+  QVERIFY(seen.measured);
+  QCOMPARE(seen.ceilings.flops_per_s, 3.6e14);
+  QCOMPARE(seen.ceilings.bytes_per_s, 4.1e12);
+  QCOMPARE(roof_of(run->device, Precision::Bf16).ceilings.flops_per_s, 7e14);
+  panel.refresh();
+  QVERIFY(panel.view()->grab().toImage() != before);
+  if (const QByteArray folder = qgetenv("WARPSCOPE_PICTURES"); !folder.isEmpty())
+    panel.grab().save(QString::fromUtf8(folder) + "/roofline-measured.png");
+  qunsetenv("XDG_CACHE_HOME");
+}
+
+// A file says what its card reached, wherever it is opened; one of before says nothing.
+void PanelsTest::theRoofOfAFileIsThatOfItsCard() {
+  QTemporaryDir folder;
+  qputenv("XDG_CACHE_HOME", folder.path().toUtf8());
+  const lab::Ceilings there{
+      .read_write_bytes_s = 4.1e12, .fp32_flops_s = 5e13, .tf32_flops_s = 3.6e14, .fp16_flops_s = 7e14};
+  lab::remember_ceilings("A card", "580.1", there);
+  const std::string path = folder.filePath("a.wsrun").toStdString();
+  const auto opened = [&](const DeviceInfo& here) {
+    prof::RunSummary summary;
+    summary.device = "A card";
+    keep_ceilings(summary, here);
+    prof::RunFileWriter(path, summary).finish();
+    auto run = test::traced(test::StepStyle::GraphArena);
+    run->device = "A card", run->spec.exec.precision = Precision::Tf32;
+    run->reader = std::make_shared<prof::RunFileReader>(path);
+    return run;
+  };
+  DeviceInfo card;
+  card.cuda = true, card.name = "A card", card.driver = "580.1";
+  const auto kept = opened(card);
+  // Opened on a machine whose card of that name reaches less, and on one that knows none.
+  lab::remember_ceilings("A card", "600", {.read_write_bytes_s = 1e12, .fp32_flops_s = 1e12, .tf32_flops_s = 1e12});
+  for (const bool empty : {false, true}) {
+    if (empty) qputenv("XDG_CACHE_HOME", folder.filePath("empty").toUtf8());
+    const Roof roof = roof_of(*kept);
+    QVERIFY(roof.measured && roof.recorded);
+    QCOMPARE(roof.ceilings.flops_per_s, 3.6e14);
+    QCOMPARE(roof.ceilings.bytes_per_s, 4.1e12);
+    QVERIFY2(roof.whose.contains("recorded") && roof.whose.contains("580.1"), qPrintable(roof.whose));
+  }
+  qputenv("XDG_CACHE_HOME", folder.path().toUtf8());
+  card.driver = "580.1";  // whose ceilings the newer driver's replaced
+  const auto without = opened(card);
+  QVERIFY(!kept_ceilings(without->reader->summary()));
+  const Roof here = roof_of(*without);
+  QVERIFY(here.measured && !here.recorded);
+  QCOMPARE(here.ceilings.flops_per_s, 1e12);
+  QVERIFY2(here.whose.contains("this machine"), qPrintable(here.whose));
+  for (const char* damaged : {"", "[]", "{", R"({"tf32_flops_s": "much", "driver": 5})", R"({"memory_bytes_s": -1})"}) {
+    prof::keep_with_run(path, "ceilings", damaged);
+    without->reader = std::make_shared<prof::RunFileReader>(path);
+    QVERIFY2(!roof_of(*without).recorded, damaged);
+  }
+  card.driver = "600", card.name = "Another card";
+  QVERIFY(!kept_ceilings(opened(card)->reader->summary()));
+  qunsetenv("XDG_CACHE_HOME");
+}
+
+void PanelsTest::weightsOfARealRun() {
+  const RunSpec spec = iris_spec();
+  const auto data = std::make_shared<const data::Dataset>(data::load(spec.data));
+  const Model model = make_model(spec.model, data->features, data->outputs);
+  auto executor = ready(spec, model, *data);
+  auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *data, spec));
+  QCOMPARE(snapshot->layers[0].now, snapshot->layers[0].first);  // not a step was made
+  int rows = 0;
+  for (const auto& line : snapshot->confusion)
+    for (int count : line) rows += count;
+  QCOMPARE(rows, static_cast<int>(snapshot->confusion_rows));
+  WeightsPanel panel([](const Run&, std::function<void(Executor&)>) { return false; });
+  panel.resize(1200, 800);
+  panel.show();
+  panel.setSnapshot(snapshot, data);
+  const auto histograms = panel.findChildren<HistogramView*>();
+  QCOMPARE(static_cast<size_t>(histograms.size()), snapshot->layers.size());
+  for (const auto* h : histograms) QCOMPARE(h->data().counts, h->data().ghost);
+}
+
+void PanelsTest::weightsOfALineAndAPlane() {
+  for (const char* name : {"line", "spirals"}) {
+    RunSpec spec = iris_spec();
+    spec.data.name = name, spec.data.points = 200;
+    const bool line = std::string_view(name) == "line";
+    if (line)
+      spec.model.kind = ModelKind::Linear, spec.model.hidden.clear(), spec.model.loss = LossKind::MeanSquared,
+      spec.train.optimizer = Optimizer::Sgd;
+    const auto data = std::make_shared<const data::Dataset>(data::load(spec.data));
+    auto executor = ready(spec, make_model(spec.model, data->features, data->outputs), *data);
+    const auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *data, spec));
+    QCOMPARE(!snapshot->line_y.empty(), line);
+    QCOMPARE(!snapshot->boundary.empty(), !line);
+    QCOMPARE(straight_line(*snapshot).has_value(), line);
+    LearnedView view(LearnedView::Kind::Plane, "plane");
+    view.resize(420, 320);
+    view.setContent(snapshot, data);
+    QVERIFY(view.hasContent());
+    view.grab();
+  }
+  WeightsSnapshot fitted;
+  fitted.line_x = {-1, 0, 1, 3}, fitted.line_y = {3, 1, -1, -5};
+  const auto line = straight_line(fitted);
+  QVERIFY(line && line->slope == -2 && line->at_zero == 1);
+  fitted.line_y = {3, 2, -1, -5};  // as hidden layers bend it
+  QVERIFY(!straight_line(fitted));
+  fitted.line_y[2] = NAN;
+  QVERIFY(!straight_line(fitted));
+}
+
+void PanelsTest::paletteFindsAndRuns() {
+  QMenuBar bar;
+  int ran = 0;
+  bar.addMenu("&Run")->addAction("&Train", [&] { ++ran; });
+  bar.addMenu("&View")->addAction("Toggle theme", [] {});
+  auto* palette = new CommandPalette(&bar, nullptr);
+  QAbstractItemModelTester tester(palette->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  palette->show();
+  QCOMPARE(palette->model()->rowCount(), 2);
+  QTest::keyClicks(palette->line(), "trn");
+  QCOMPARE(palette->model()->rowCount(), 1);
+  QTest::keyClick(palette->line(), Qt::Key_Return);
+  QTRY_COMPARE(ran, 1);
+  QVERIFY(match_score("Run › Train", "train") > match_score("View › Toggle rain", "train"));
+  QCOMPARE(match_score("Run › Train", "xyz"), 0);
+}
+
+void PanelsTest::aPassSaysEachThingOnce() {
+  const QStringList lines = pass_lines({"fuse applied “bias + relu” 2 times.", "fuse applied “bias + relu” 2 times.",
+                                        "fuse left 20 of 34 ops.", "insert_sync inserted 3 waits."});
+  QCOMPARE(lines, QStringList({"fuse: “bias + relu” × 2, left 20 of 34 ops", "insert_sync: inserted 3 waits"}));
+  auto run = planned(Allocator::Arena, Fusion::Epilogue);
+  QVERIFY(run->plan->plan.log.size() > 3);
+  QVERIFY(pass_lines(run->plan->plan.log).size() <= 3);  // as many as there are passes
+}
+
+void PanelsTest::panelsLiveWithoutARun() {
+  Selection selection;
+  PlanPanel plan(&selection);
+  KernelsPanel kernels(&selection);
+  MemoryMapPanel map(&selection);
+  RooflinePanel roofline(&selection);
+  WeightsPanel weights([](const Run&, std::function<void(Executor&)>) { return false; });
+  for (QWidget* panel : std::initializer_list<QWidget*>{&plan, &kernels, &map, &roofline, &weights}) {
+    panel->resize(700, 500);
+    panel->show();
+    QVERIFY(!panel->grab().isNull());
+  }
+  auto run = planned(Allocator::Arena, Fusion::Off);
+  plan.setRun(run.get()), kernels.setRun(run.get()), map.setRun(run.get()), roofline.setRun(run.get());
+  run.reset();
+  plan.setRun(nullptr), kernels.setRun(nullptr), map.setRun(nullptr), roofline.setRun(nullptr);
+}
+
+QTEST_MAIN(PanelsTest)
+#include "panels_test.moc"

@@ -1,0 +1,311 @@
+// What takes long and must not make the window stand still: big files coming in and going out, and a run that does not
+// come to its end when the window is closed.
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <QPushButton>
+#include <QtTest>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <semaphore>
+#include <thread>
+
+#include "app/window/finishing_box.h"
+#include "app/window/status_line.h"
+#include "app/window/top_bar.h"
+#include "profiling/formats/convert.h"
+#include "profiling/run_file/run_file.h"
+#include "tests/app/support/window_home.h"
+#include "tests/support/synthetic_trace.h"
+
+using namespace ws::app;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// How long a thread of ours has waited for a processor that others had; 0 where the system does not tell.
+double waited_ms(long thread) {
+  double ran_ns = 0, waited_ns = 0;
+  std::ifstream("/proc/self/task/" + std::to_string(thread) + "/schedstat") >> ran_ns >> waited_ns;
+  return waited_ns * 1e-6;
+}
+
+// Posts an event every few milliseconds; how late each is handled is how long a person would have waited. What the
+// window's thread waited for a processor is the machine's doing and not counted.
+class Pulse {
+ public:
+  explicit Pulse(QObject* window) : window_(window), thread_([this] { beat(); }) {}
+  ~Pulse() { end(); }
+  void end() {
+    over_ = true;
+    if (thread_.joinable()) thread_.join();
+    QApplication::processEvents();
+  }
+  double at(double share) {
+    std::sort(ms_.begin(), ms_.end());
+    return ms_.empty() ? 0
+                       : ms_[std::min(ms_.size() - 1, static_cast<size_t>(share * static_cast<double>(ms_.size())))];
+  }
+  bool prompt() { return at(0.99) <= 33 && at(1) <= 250; }
+  QString text() {
+    return QString("the window was late by %1 ms (p99), %2 ms at worst, %3 events")
+        .arg(at(0.99), 0, 'f', 1)
+        .arg(at(1), 0, 'f', 1)
+        .arg(ms_.size());
+  }
+
+ private:
+  void beat() {
+    while (!over_) {
+      QMetaObject::invokeMethod(window_, [this, sent = Clock::now(), waited = waited_ms(window_thread_)] {
+        const double late = std::chrono::duration<double, std::milli>(Clock::now() - sent).count();
+        ms_.push_back(std::max(0.0, late - (waited_ms(window_thread_) - waited)));
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+  }
+  QObject* window_;
+  const long window_thread_ = syscall(SYS_gettid);
+  std::vector<double> ms_;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+void write_trace(const QString& path, int64_t steps) {
+  ws::prof::RunData run;
+  run.summary.name = "a long trace", run.summary.status = "finished", run.summary.steps = steps;
+  ws::test::add_steps(run.trace, ws::test::StepStyle::EagerDirect, 0, steps);
+  ws::prof::export_run(run, path.toStdString());
+}
+
+}  // namespace
+
+class PatienceTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  // A run whose thread stays in one step until it is let go.
+  Run* stuck(MainWindow& window, std::counting_semaphore<8>& let_go) const {
+    iris(window, 1'000'000);
+    window.topBar()->train()->click();
+    Run* run = window.session()->run();
+    for (int i = 0; i < 200 && !(run->progress && run->progress->step > 10); ++i) QTest::qWait(50);
+    window.session()->control()->ask([&](ws::Executor&) { let_go.acquire(); });
+    return run;
+  }
+  static FinishingBox* boxOf(const MainWindow& window) { return window.findChild<FinishingBox*>("finishing"); }
+
+  // What a neighbour of the machine takes away is seen nowhere: late each time is late.
+  static constexpr int kAttempts = 3;
+  struct Lateness {
+    bool prompt = false;
+    QString text;
+  };
+  void watchImport(const QString& path, Lateness& late);
+  void watchExport(Lateness& late);
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void theWindowGoesOnDuringAnImport();
+  void anothersTraceIsTheSameAsNothing();
+  void theWindowGoesOnDuringAnExport();
+  void closingWaitsForAnImport();
+  void closingSaysWhatItWaitsFor();
+  void aRunCanBeLeftUnfinished();
+  void closingCanBeTakenBack();
+};
+
+void PatienceTest::watchImport(const QString& path, Lateness& late) {
+  auto window = open();
+  window->resize(1280, 800);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QTest::qWait(300);
+  QSignalSpy imported(window->workspace()->jobs(), &LibraryJobs::imported);
+  QStringList said;
+  connect(window->workspace()->jobs(), &LibraryJobs::changed, this,
+          [&] { said << window->workspace()->jobs()->text() << window->statusLine()->text(); });
+  QElapsedTimer clock;
+  clock.start();
+  Pulse pulse(window.get());
+  window->openFile(path);
+  const qint64 returned = clock.elapsed();
+  QTRY_COMPARE_WITH_TIMEOUT(imported.count(), 1, 60'000);
+  const qint64 took = clock.elapsed();
+  pulse.end();
+  qInfo("import of %lld MiB: %lld ms; %s", QFileInfo(path).size() >> 20, took, qPrintable(pulse.text()));
+  QVERIFY2(took > 600, qPrintable(QString::number(took)));  // else nothing is shown by what follows
+  QVERIFY(returned < 100);
+  late = {pulse.prompt(), pulse.text()};
+  QVERIFY2(said.join('\n').contains("Importing " + QFileInfo(path).fileName()), qPrintable(said.join('\n')));
+  QVERIFY(window->workspace()->jobs()->text().isEmpty());
+  QTRY_VERIFY(window->statusLine()->text().contains("Imported"));
+  Run* run = window->library()->runs().front();
+  QCOMPARE(run->slot, 0);
+  QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 30'000);
+}
+
+void PatienceTest::theWindowGoesOnDuringAnImport() {
+  Lateness late;
+  for (int attempt = 0; attempt < kAttempts && !late.prompt && !QTest::currentTestFailed(); ++attempt) {
+    clear();
+    const QString path = home_.filePath(QString("long-%1.json").arg(attempt));
+    write_trace(path, 3000);
+    watchImport(path, late);
+  }
+  QVERIFY2(late.prompt, qPrintable(late.text));
+}
+
+// Another program's trace comes without choices, so there is nothing that those of the dock could be the same as.
+void PatienceTest::anothersTraceIsTheSameAsNothing() {
+  const QString path = home_.filePath("short.json");
+  write_trace(path, 10);
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::ReadWrite));
+  const QByteArray text = file.readAll().replace("\"warpscope\":", "\"another\":");
+  QVERIFY(file.resize(0) && file.seek(0) && file.write(text) == text.size());
+  file.close();
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QSignalSpy imported(window->workspace()->jobs(), &LibraryJobs::imported);
+  window->openFile(path);
+  QTRY_COMPARE_WITH_TIMEOUT(imported.count(), 1, 30'000);
+  QTRY_VERIFY_WITH_TIMEOUT(window->library()->runs().front()->loaded, 30'000);
+  for (const QAbstractButton* title : window->findChild<SetupPanel*>()->findChildren<QAbstractButton*>())
+    if (title->text() == "Execution") QVERIFY(!title->accessibleDescription().contains("same"));
+}
+
+void PatienceTest::watchExport(Lateness& late) {
+  const QString path = runs() + "/long.wsrun";
+  QDir().mkpath(runs());
+  write_trace(path, 6000);
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QSignalSpy exported(window->workspace()->jobs(), &LibraryJobs::exported), failed(window->workspace()->jobs(), &LibraryJobs::failed);
+  QElapsedTimer clock;
+  clock.start();
+  Pulse pulse(window.get());
+  window->workspace()->jobs()->exportRun(*window->library()->runs().front(), home_.filePath("out.json"));
+  window->workspace()->jobs()->exportRun(*window->library()->runs().front(), home_.filePath("no/such/folder.json"));
+  QVERIFY2(window->workspace()->jobs()->text().contains("1 more"), qPrintable(window->workspace()->jobs()->text()));
+  QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, 60'000);
+  const qint64 took = clock.elapsed();
+  QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 60'000);
+  pulse.end();
+  qInfo("export: %lld ms; %s", took, qPrintable(pulse.text()));
+  QVERIFY(took > 300);
+  late = {pulse.prompt(), pulse.text()};
+  QVERIFY(failed[0][0].toString().contains("folder.json"));
+}
+
+void PatienceTest::theWindowGoesOnDuringAnExport() {
+  Lateness late;
+  for (int attempt = 0; attempt < kAttempts && !late.prompt && !QTest::currentTestFailed(); ++attempt) {
+    clear();
+    watchExport(late);
+  }
+  QVERIFY2(late.prompt, qPrintable(late.text));
+}
+
+void PatienceTest::closingWaitsForAnImport() {
+  const QString path = home_.filePath("long.json");
+  if (!QFileInfo::exists(path)) write_trace(path, 3000);
+  {
+    auto window = open();
+    window->openFile(path);
+    QVERIFY(!window->close());
+    QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+    QVERIFY2(boxOf(*window)->text().contains("Importing long.json"), qPrintable(boxOf(*window)->text()));
+    QVERIFY(boxOf(*window)->leave()->isVisible());
+    QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 60'000);
+    QVERIFY(!window->leftBehind());
+    QVERIFY(QFileInfo::exists(runs() + "/long.wsrun"));
+  }
+  auto window = open();
+  window->openFile(path);
+  QVERIFY(!window->close());
+  QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+  boxOf(*window)->leave()->click();
+  QTRY_VERIFY(!window->isVisible());
+  QVERIFY(window->leftBehind());
+  QFile begun(runs() + "/.part-long-2.wsrun");  // as if the writing had begun
+  QVERIFY(begun.open(QIODevice::WriteOnly));
+  begun.close();
+  window->workspace()->jobs()->abandon();
+  QVERIFY(QDir(runs()).entryList({".part-*"}, QDir::Files | QDir::Hidden).isEmpty());
+}
+
+void PatienceTest::closingSaysWhatItWaitsFor() {
+  std::counting_semaphore<8> let_go(0);
+  auto window = open();
+  const auto in_any_case = qScopeGuard([&] { let_go.release(2); });  // a window waits for its run
+  Run* run = stuck(*window, let_go);
+  answer("Stop and close");
+  QElapsedTimer clock;
+  clock.start();
+  QVERIFY(!window->close());
+  QVERIFY2(clock.elapsed() < 1500, qPrintable(QString::number(clock.elapsed())));
+  QVERIFY2(window->windowTitle().contains("Finishing"), qPrintable(window->windowTitle()));
+  Pulse pulse(window.get());
+  QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+  QVERIFY2(boxOf(*window)->text().contains(run->title) && boxOf(*window)->text().contains("step"),
+           qPrintable(boxOf(*window)->text()));
+  QVERIFY(!boxOf(*window)->leave()->isVisible());
+  QTest::qWait(1200);
+  QVERIFY(window->isVisible());
+  pulse.end();
+  QVERIFY2(pulse.at(1) < 600, qPrintable(QString::number(pulse.at(1))));  // half of the time it was watched
+  let_go.release();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 10'000);
+  QVERIFY(!window->session()->busy());
+  QVERIFY(run->summary->status == ws::RunStatus::Stopped);
+  QCOMPARE(QString::fromStdString(ws::prof::read_run_summary(run->path.toStdString()).status), QString("stopped"));
+}
+
+void PatienceTest::aRunCanBeLeftUnfinished() {
+  std::counting_semaphore<8> let_go(0);
+  std::string path;
+  {
+    auto window = open();
+    auto if_it_fails = qScopeGuard([&] { let_go.release(2); });
+    path = stuck(*window, let_go)->path.toStdString();
+    answer("Stop and close");
+    QVERIFY(!window->close());
+    QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+    QTRY_VERIFY_WITH_TIMEOUT(boxOf(*window)->leave()->isVisible(), 8000);
+    QVERIFY2(boxOf(*window)->text().contains("unfinished"), qPrintable(boxOf(*window)->text()));
+    boxOf(*window)->leave()->click();
+    QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 2000);
+    QVERIFY(TrainingSession::leftBehind());
+    if_it_fails.dismiss();
+    QElapsedTimer clock;
+    clock.start();
+    window.reset();
+    QVERIFY2(clock.elapsed() < 3000, qPrintable(QString::number(clock.elapsed())));
+  }
+  QCOMPARE(ws::prof::read_run_summary(path).status, std::string("running"));
+  QVERIFY(ws::prof::read_run_summary(path).steps >= 0);
+  let_go.release();  // its thread still ends by itself, into the file
+  QTRY_COMPARE_WITH_TIMEOUT(ws::prof::read_run_summary(path).status, std::string("stopped"), 10'000);
+  QTest::qWait(500);
+}
+
+void PatienceTest::closingCanBeTakenBack() {
+  std::counting_semaphore<8> let_go(0);
+  auto window = open();
+  const auto in_any_case = qScopeGuard([&] { let_go.release(2); });  // a window waits for its run
+  Run* run = stuck(*window, let_go);
+  answer("Stop and close");
+  QVERIFY(!window->close());
+  QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
+  boxOf(*window)->keepOpen()->click();
+  QTRY_VERIFY(!boxOf(*window));
+  QVERIFY(!window->windowTitle().contains("Finishing"));
+  let_go.release();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QVERIFY(run->summary.has_value());
+  QTest::qWait(100);
+  QVERIFY(window->isVisible());
+}
+
+QTEST_MAIN(PatienceTest)
+#include "patience_test.moc"

@@ -1,0 +1,393 @@
+// The real window, driven as a person would: a first start, training, steering in mid-run, closing, coming back.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QtTest>
+#include <nlohmann/json.hpp>
+
+#include "app/charts/curve_pane.h"
+#include "app/charts/plot.h"
+#include "app/pages/setup/field_row.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/widgets/segmented_row.h"
+#include "app/pages/setup/setup_panel.h"
+#include "app/pages/setup/spec_json_dialog.h"
+#include "app/pages/weights/weights_panel.h"
+#include "app/pages/live/live_page.h"
+#include "app/window/start_page.h"
+#include "app/window/status_line.h"
+#include "app/window/top_bar.h"
+#include "engine/devices/devices.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws::app;
+
+class WindowTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  static void click(QAbstractButton* button) { QTest::mouseClick(button, Qt::LeftButton); }
+
+ private slots:
+  void initTestCase();
+  void cleanup();
+  void firstStartOffersThreeStarts();
+  void theTraceBoxHoldsWindowsAndCounters();
+  void everyChoiceCanBeToggled();
+  void wrongNumbersAreRefused();
+  void jsonRoundTrips();
+  void trainsIrisToTheEnd();
+  void trainsMnistOnTheCpu();
+  void aStartTrainsItsRuns();
+  void pauseStepResumeStop();
+  void changesInMidRunAreMarked();
+  void cursorIsShared();
+  void closeInMidRunAsksAndKeepsTheRun();
+  void keptRunsComeBack();
+  void weightsOutliveTheRun();
+  void unreadableFilesAreSaid();
+  void layoutComesBack();
+  void bothThemes();
+};
+
+void WindowTest::initTestCase() { moveIn(); }
+
+void WindowTest::cleanup() { clear(); }
+
+void WindowTest::firstStartOffersThreeStarts() {
+  auto window = open();
+  QVERIFY(window->startPage()->isVisible());
+  QCOMPARE(window->startPage()->cards().size(), size_t(3));
+  QCOMPARE(window->topBar()->train()->text(), QString("Train"));
+  QVERIFY(!window->topBar()->stop()->isEnabled());
+}
+
+// Each value of each segmented choice: a click either chooses it, or leaves the choice and the reason is there to read.
+void WindowTest::everyChoiceCanBeToggled() {
+  auto window = open();
+  QTRY_VERIFY(window->statusLine()->text().startsWith("Ready"));
+  int chosen = 0, blocked = 0;
+  for (const ws::Field& field : ws::fields()) {
+    SegmentedRow* row = window->findChild<SetupPanel*>()->row(field.key)->findChild<SegmentedRow*>();
+    if (!row) continue;
+    for (Segment* segment : row->segments()) {
+      segment->click();
+      const QString now = QString::fromStdString(ws::field_text(window->choices()->spec(), field.key));
+      if (segment->blocked()) {
+        QVERIFY2(segment->accessibleDescription() != segment->explanation(), qPrintable(segment->accessibleName()));
+        QVERIFY(now != segment->value());
+        ++blocked;
+      } else {
+        QCOMPARE(now, segment->value());
+        QVERIFY(!ws::why_invalid(window->choices()->spec(), ws::device_info().cuda));
+        ++chosen;
+      }
+    }
+    window->choices()->setSpec(ws::RunSpec{});
+  }
+  QVERIFY2(chosen > 30, qPrintable(QString::number(chosen)));
+  QVERIFY(blocked > 0);
+}
+
+void WindowTest::wrongNumbersAreRefused() {
+  auto window = open();
+  const double before = window->choices()->spec().train.lr;
+  for (const char* wrong : {"-1", "fast", "1e999", ""}) {
+    window->choices()->set("train.lr", wrong);
+    QCOMPARE(window->choices()->spec().train.lr, before);
+    QVERIFY(window->findChild<SetupPanel*>()->message().contains("train.lr"));
+  }
+  window->choices()->set("train.lr", "0.25");
+  QCOMPARE(window->choices()->spec().train.lr, 0.25);
+}
+
+void WindowTest::jsonRoundTrips() {
+  ws::RunSpec spec;
+  spec.model.hidden = {64, 32};
+  spec.train.lr = 0.125;
+  SpecJsonDialog dialog(spec);
+  QVERIFY(dialog.spec() == spec);
+  dialog.editor()->setPlainText(dialog.editor()->toPlainText().replace("0.125", "0.5"));
+  QCOMPARE(dialog.spec().train.lr, 0.5);
+  dialog.editor()->setPlainText("{\"train\": {\"lr\": \"no\"}}");
+  QCOMPARE(dialog.spec().train.lr, 0.5);  // what can be read stays
+}
+
+void WindowTest::trainsIrisToTheEnd() {
+  auto window = open();
+  iris(*window, 30);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QElapsedTimer clock;
+  clock.start();
+  click(window->topBar()->train());
+  Run* run = window->session()->run();
+  QVERIFY(run);
+  QTRY_VERIFY_WITH_TIMEOUT(!run->steps.empty(), 5000);
+  qInfo("first step shown after %lld ms", clock.elapsed());
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+  QVERIFY(run->summary->status == ws::RunStatus::Finished);
+  QCOMPARE(int64_t(run->steps.size()), run->summary->steps);
+  QVERIFY(run->steps.back().loss < run->steps.front().loss);
+  QVERIFY(!run->evals.empty());
+  QCOMPARE(run->slot, 0);
+  QVERIFY(window->findChild<LivePage*>()->isVisible());
+  QVERIFY(run->trace.span_count() > 0);
+  QVERIFY(run->split.wall_us > 0);
+  double parts = 0;
+  for (const SplitPart& part : run->split.parts) parts += part.us;
+  QVERIFY(std::abs(parts - run->split.wall_us) < 1e-6 * run->split.wall_us + 1e-9);
+  QTRY_VERIFY(!window->findChild<LivePage*>()->loss()->dirty());
+  QVERIFY(window->findChild<LivePage*>()->loss()->plot()->graphCount() >= 2);
+}
+
+void WindowTest::trainsMnistOnTheCpu() {
+  auto window = open();
+  QVERIFY(window->choices()->usePreset("mnist"));
+  window->choices()->set("data.limit", "2000");
+  window->choices()->set("train.epochs", "2");
+  window->choices()->set("exec.device", "cpu");
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  click(window->topBar()->train());
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
+  Run* run = window->session()->run();
+  QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
+  QVERIFY(run->summary->test_accuracy > 0.75);
+}
+
+void WindowTest::aStartTrainsItsRuns() {
+  auto window = open();
+  auto requests = starts()[0].requests(false);
+  QCOMPARE(requests.size(), size_t(2));
+  for (StartRequest& request : requests) {
+    QVERIFY(!ws::why_invalid(request.spec, false));
+    request.spec.data.limit = 640;
+    request.spec.train.epochs = 1;
+  }
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  window->session()->startAll(std::move(requests));
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
+  QCOMPARE(window->library()->ticked().size(), size_t(2));
+  for (const Start& start : starts())
+    for (bool cuda : {false, true})
+      for (const StartRequest& request : start.requests(cuda)) QVERIFY(!ws::why_invalid(request.spec, cuda));
+}
+
+void WindowTest::pauseStepResumeStop() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  TopBar* bar = window->topBar();
+  click(bar->train());
+  Run* run = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  click(bar->train());
+  QVERIFY(window->session()->paused());
+  QCOMPARE(bar->train()->text(), QString("Resume"));
+  QTest::qWait(300);
+  const size_t held = run->steps.size();
+  QTest::qWait(200);
+  QCOMPARE(run->steps.size(), held);
+  click(bar->step());
+  QTRY_COMPARE(run->steps.size(), held + 1);
+  click(bar->train());
+  QTRY_VERIFY(run->steps.size() > held + 10);
+  click(bar->stop());
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QVERIFY(run->summary->status == ws::RunStatus::Stopped);
+  QCOMPARE(bar->train()->text(), QString("Train"));
+}
+
+void WindowTest::changesInMidRunAreMarked() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  click(window->topBar()->train());
+  Run* run = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  window->choices()->set("train.lr", "0.01");
+  auto* apply = window->findChild<SetupPanel*>()->findChildren<QPushButton*>().last();
+  for (QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
+    if (button->text() == "Apply") apply = button;
+  QVERIFY(apply->isEnabled());
+  QCOMPARE(window->findChild<SetupPanel*>()->message(), QString("Changes apply at the next step"));
+  click(apply);
+  QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(1), 5000);
+  QCOMPARE(run->changes[0].key, std::string("train.lr"));
+  window->choices()->set("exec.allocator", "direct");
+  click(apply);
+  QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(2), 5000);
+  window->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+}
+
+void WindowTest::cursorIsShared() {
+  auto window = open();
+  iris(*window, 20);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  click(window->topBar()->train());
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+  Run* run = window->session()->run();
+  const double middle = run->steps[run->steps.size() / 2].step;
+  emit window->findChild<LivePage*>()->accuracy()->cursorMoved(middle);
+  QVERIFY(window->cursor()->cursor().has_value());
+  QVERIFY(std::abs(run->stepAt(*window->cursor()->cursor()) - middle) <= 1);
+}
+
+void WindowTest::closeInMidRunAsksAndKeepsTheRun() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  click(window->topBar()->train());
+  Run* run = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  answer("Keep training");
+  QVERIFY(!window->close());
+  QVERIFY(window->session()->busy());
+  answer("Stop and close");
+  window->close();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 10'000);
+  QVERIFY(!window->session()->busy());
+  QVERIFY(run->summary->status == ws::RunStatus::Stopped);
+}
+
+void WindowTest::keptRunsComeBack() {
+  size_t steps = 0;
+  QString path;
+  {
+    auto window = open();
+    iris(*window, 10);
+    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    click(window->topBar()->train());
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+    steps = window->session()->run()->steps.size();
+    path = window->session()->run()->path;
+  }
+  QVERIFY2(QFileInfo::exists(path), qPrintable(path));
+  auto window = open();
+  QCOMPARE(window->library()->runs().size(), size_t(1));
+  Run* run = window->library()->runs().front();
+  QVERIFY(!run->loaded);
+  window->library()->setTicked(run, true);
+  QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 5000);
+  QCOMPARE(run->steps.size(), steps);
+  QCOMPARE(run->spec.data.name, std::string("iris"));
+  QVERIFY(run->trace.span_count() > 0);
+}
+
+void WindowTest::weightsOutliveTheRun() {
+  WeightsPanel panel([](const Run&, auto) { return false; });
+  panel.show();
+  Run imported;
+  imported.origin = RunOrigin::Imported;
+  panel.setRun(&imported);
+  QVERIFY(panel.findChild<QLabel*>()->text().contains("no weights"));
+  QString path;
+  {
+    auto window = open();
+    iris(*window, 5);
+    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    click(window->topBar()->train());
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+    path = window->session()->run()->path;
+    iris(*window, 1'000'000);
+    click(window->topBar()->train());
+    QTRY_VERIFY_WITH_TIMEOUT(window->session()->run()->progress && window->session()->run()->progress->step > 10, 9000);
+    window->session()->stop();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 30'000);
+    QVERIFY(QFileInfo::exists(weights_path(window->session()->run()->path)));  // a stopped one keeps them too
+  }
+  auto window = open();
+  Run* run = window->library()->byPath(path);
+  QVERIFY(run);
+  panel.setRun(run);
+  QTRY_VERIFY_WITH_TIMEOUT(panel.snapshot() != nullptr, 10'000);
+  QCOMPARE(panel.snapshot()->step, run->summary->steps);
+  QCOMPARE(panel.snapshot()->layers.front().name, std::string("W1"));
+  QVERIFY(panel.snapshot()->layers.front().now != panel.snapshot()->layers.front().first);
+  QVERIFY(panel.snapshot()->confusion_rows > 0);
+  panel.setRun(nullptr);
+  QVERIFY(QFile::remove(weights_path(path)));
+  panel.setRun(run);
+  QTRY_VERIFY_WITH_TIMEOUT(panel.findChild<QLabel*>()->text().contains("kept no weights"), 5000);
+}
+
+void WindowTest::unreadableFilesAreSaid() {
+  auto window = open();
+  const QString path = home_.path() + "/broken.wsrun";
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write("this is no run file");
+  file.close();
+  window->openFile(path);
+  QVERIFY2(window->statusLine()->text().contains("broken.wsrun"), qPrintable(window->statusLine()->text()));
+  window->openFile(home_.path() + "/picture.bmp");
+  QVERIFY(window->statusLine()->text().contains("picture.bmp"));
+  QVERIFY(window->library()->runs().empty());
+}
+
+void WindowTest::layoutComesBack() {
+  {
+    MainWindow window(runs());
+    window.show();
+    window.choices()->set("train.lr", "0.375");
+    window.resize(1700, 900);
+    QVERIFY(window.close());
+  }
+  MainWindow window(runs());
+  window.windowLayout()->restore();
+  QCOMPARE(window.choices()->spec().train.lr, 0.375);
+  QCOMPARE(window.width(), 1700);
+}
+
+// What can be had beside any level is ticked, the level stays; both are remembered.
+void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
+  auto window = open();
+  TopBar* bar = window->topBar();
+  QComboBox* box = nullptr;
+  for (QComboBox* each : bar->findChildren<QComboBox*>())
+    if (each->accessibleName() == "Trace level") box = each;
+  QVERIFY(box);
+  const auto pick = [box](const QString& part) {
+    for (int i = 0; i < box->count(); ++i)
+      if (box->itemText(i).contains(part)) return box->setCurrentIndex(i), emit box->activated(i);
+    QFAIL(qPrintable(part));
+  };
+  pick("Graphs");
+  QCOMPARE(window->choices()->traceExtras().node_every, 0);
+  pick("Hardware counters");
+  QCOMPARE(box->currentText(), "Graphs");
+  QVERIFY(window->choices()->traceExtras().counters);
+  pick("20 of 2 000");
+  QCOMPARE(window->choices()->traceLevel(), ws::prof::TraceLevel::Graph);
+  QCOMPARE(window->choices()->traceExtras().node_window, 20);
+  QCOMPARE(window->choices()->traceExtras().node_every, 2000);
+  QVERIFY(window->choices()->traceExtras().counters);
+  Choices choices;
+  TopBar other(&choices);
+  other.setTraceChoices(bar->traceChoices());
+  QVERIFY(choices.traceExtras().counters);
+  QCOMPARE(choices.traceExtras().node_window, 20);
+  pick("Hardware counters");
+  pick("Off");
+  QVERIFY(!window->choices()->traceExtras().counters);
+  QCOMPARE(window->choices()->traceLevel(), ws::prof::TraceLevel::Off);
+  // A run that starts with them says what came of it.
+  pick("Steps only");
+  pick("Hardware counters");
+  window->choices()->set("data.name", "iris");
+  window->choices()->set("train.epochs", "5");
+  bar->train()->click();
+  QTRY_VERIFY_WITH_TIMEOUT(window->session()->run() && window->session()->run()->summary, 20'000);
+  QVERIFY(window->session()->run()->counters_note.contains("ardware counters"));
+}
+
+void WindowTest::bothThemes() {
+  auto window = open();
+  window->toggleTheme();
+  QVERIFY(!theme().dark());
+  QCOMPARE(QApplication::palette().color(QPalette::Base), theme().base);
+  window->toggleTheme();
+  QVERIFY(theme().dark());
+}
+
+QTEST_MAIN(WindowTest)
+#include "window_test.moc"

@@ -1,0 +1,178 @@
+// Which steps a run is measured by, and where the GPU ran those of a graph.
+#include "profiling/analysis/step_sample.h"
+
+#include <gtest/gtest.h>
+
+#include "profiling/analysis/gpu_steps.h"
+#include "tests/profiling/trace/made_spans.h"
+#include "tests/profiling/trace/made_trace.h"
+#include "tests/support/graph_run.h"
+
+namespace ws::prof {
+namespace {
+
+TEST(Breakdown, InsideAGraphNothingWaitsForTheHost) {
+  Made made;
+  const auto in_graph = [&](TimeNs start, TimeNs end) {
+    made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, end, "k", 9);
+  };
+  made.add(TrackKind::Api, SpanKind::GraphLaunch, Meaning::Launch, 0, 50, "launch", 9);
+  made.add(TrackKind::Api, SpanKind::Sync, Meaning::Sync, 60, 1000);
+  in_graph(100, 300), in_graph(400, 600);
+  const auto flagged = [&] {
+    Trace marked;
+    for (const Track& track : made.trace.tracks())
+      for (const SpanBlock& block : track.blocks)
+        for (Span span : block.spans) {
+          span.name = marked.intern("x");
+          if (track.kind == TrackKind::Stream) span.flags = kInGraph;
+          marked.append(marked.track(track.kind, track.name, track.group), span);
+        }
+    return marked;
+  };
+  EXPECT_EQ(part(breakdown(made.trace, 0, 1000), Meaning::Sync), 40 + 100 + 400) << "as far as is known";
+  const Breakdown b = breakdown(flagged(), 0, 1000);
+  EXPECT_EQ(part(b, Meaning::Matrix), 400);
+  EXPECT_EQ(part(b, Meaning::Launch), 100 + 100) << "until its first kernel, and between the two";
+  EXPECT_EQ(part(b, Meaning::Sync), 400) << "after its last kernel the host may be what is waited for";
+  EXPECT_EQ(sum(b.times), 1000);
+}
+
+void expect_known_steps(const StepSample& sample, const test::GraphRun& truth) {
+  const double step_us = static_cast<double>(truth.step_ns()) * 1e-3;
+  EXPECT_NEAR(sample.mean_step_us(), step_us, 1e-9);
+  EXPECT_EQ(sample.stride, 1);
+  EXPECT_GT(sample.parts.steps, 700);
+  EXPECT_EQ(part(sample.parts, Meaning::Matrix), truth.gemm_ns * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Optimizer), truth.update_ns * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Launch), 2 * truth.gap_ns * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Sync), 0);
+  EXPECT_DOUBLE_EQ(sample.kernels_per_step, 2);
+  EXPECT_DOUBLE_EQ(sample.work.at("gemm").us, static_cast<double>(truth.gemm_ns) * 1e-3);
+  EXPECT_EQ(sample.work.count("evaluate"), 0u) << "an evaluation is no part of a step";
+  for (const double us : sample.step_us) ASSERT_NEAR(us, step_us, 1e-9);
+  EXPECT_EQ(sample.median_step.end - sample.median_step.begin, truth.step_ns());
+}
+
+TEST(StepSample, StepsOfGraphsAreThoseOfTheGpu) {
+  const test::GraphRun truth;
+  Trace trace;
+  test::add_graph_run(trace, truth, 3);
+  EXPECT_TRUE(host_ran_ahead(trace));
+  for (const double steps_per_epoch : {0.0, 16.0 * truth.graphs_an_epoch})
+    expect_known_steps(sample_steps(trace, steps_per_epoch), truth);
+  EXPECT_FALSE(host_ran_ahead(MadeTrace(50).trace));
+}
+
+TEST(StepSample, AMarkOfTheHostStandsForTheStepsOfItsGraph) {
+  Trace trace;
+  test::add_graph_run(trace, {}, 1);
+  const auto marks = step_times(trace, -kAlways, kAlways);
+  ASSERT_EQ(marks.size(), 50u);
+  for (const StepTimes& mark : marks) EXPECT_EQ(mark.parts.steps, 16);
+}
+
+// One record a graph and none of its kernels: the steps between two graphs' starts are known all the same.
+TEST(StepSample, WholeGraphsSayHowLongTheirStepsTook) {
+  Trace trace;
+  const TrackId marks = trace.track(TrackKind::Steps, "steps", "CPU"),
+                graphs = trace.track(TrackKind::GraphLaunches, "stream 13 graphs", "GPU 0");
+  for (uint32_t i = 0; i < 100; ++i) {
+    Span mark;
+    mark.start = i * 30'000, mark.duration = 29'000, mark.kind = static_cast<uint64_t>(SpanKind::Step);
+    mark.step = 1 + 16 * i;
+    Span graph = mark;
+    graph.start = 50'000 + i * 160'000, graph.duration = 150'000;
+    graph.kind = static_cast<uint64_t>(SpanKind::GraphRun), graph.meaning = static_cast<uint64_t>(Meaning::Launch);
+    trace.append(marks, mark), trace.append(graphs, graph);
+  }
+  const StepSample sample = sample_steps(trace, 0);
+  EXPECT_EQ(sample.stride, 16);
+  EXPECT_NEAR(sample.mean_step_us(), 10, 1e-9);
+  EXPECT_EQ(part(sample.parts, Meaning::Other) * 16, 15 * sample.parts.wall());
+}
+
+// While the tracing rests on purpose the host goes on to mark its steps: they seem to have done nothing.
+TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
+  Made made;
+  for (uint32_t step = 1; step <= 300; ++step) {
+    const TimeNs start = step * 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990, "step", step);
+    if (step <= 100 || step > 200)
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 800, "gemm", step);
+  }
+  Span rest;
+  rest.start = 100'995, rest.duration = 99'995, rest.kind = static_cast<uint64_t>(SpanKind::Overhead);
+  made.trace.append(made.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), rest);
+  const StepSample sample = sample_steps(made.trace, 0);
+  EXPECT_EQ(sample.parts.steps, 99 + 99) << "the last of each row only ends the one before it";
+  EXPECT_EQ(part(sample.parts, Meaning::Matrix), 800 * sample.parts.steps);
+  EXPECT_DOUBLE_EQ(sample.mean_step_us(), 1.0);
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 50}).parts.steps, 49);
+}
+
+// A window of steps kernel by kernel, whole graphs between: a mean over both would tell of no step there was.
+TEST(StepSample, WhatAStepIsMadeOfIsKnownFromThoseWhoseGraphsHaveKernels) {
+  Made made;
+  for (uint32_t step = 0; step < 300; ++step) {
+    const TimeNs start = 1000 + step * 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990);
+    if (step % 100 == 20) continue;  // recorded neither way: how a window ends
+    if (step % 100 < 20) {
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 600, "gemm", 1, kInGraph);
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Loss, start + 700, start + 900, "loss", 1, kInGraph);
+    } else {
+      made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, start, start + 900, "graph 2");
+    }
+  }
+  const StepSample sample = sample_steps(made.trace, made.trace, 0);
+  EXPECT_EQ(sample.parts.steps, 3 * 19) << "the last of each window only ends the one before it";
+  EXPECT_EQ(part(sample.parts, Meaning::Matrix), 600 * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Loss), 200 * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Other), 0);
+  EXPECT_DOUBLE_EQ(sample.kernels_per_step, 2);
+  EXPECT_EQ(sample.work.count(kWholeGraphs), 0u);
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 20}).parts.steps, 19) << "of the newest window";
+}
+
+// The first steps were launched kernel by kernel, to warm up, and no graph's kernels are known.
+TEST(StepSample, WarmingUpSaysNothingOfGraphs) {
+  Made made;
+  for (uint32_t step = 0; step < 100; ++step) {
+    const TimeNs start = 1000 + step * 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990);
+    if (step < 5)
+      made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 600, "gemm");
+    else
+      made.add(TrackKind::GraphLaunches, SpanKind::GraphRun, Meaning::Launch, start, start + 900, "graph 2");
+  }
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0).parts.steps, 99);
+}
+
+// It ended while the tracing rested, before the rest was written down.
+TEST(StepSample, LeavesOutLastStepsOfWhichNothingWasRecorded) {
+  Made made;
+  for (int step = 1; step <= 100; ++step) {
+    const TimeNs start = step * 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + 990, "step");
+    made.add(TrackKind::Phases, SpanKind::Phase, Meaning::Other, start, start + 990, "forward");
+    if (step <= 80) made.add(TrackKind::CpuThread, SpanKind::Op, Meaning::Matrix, start, start + 800, "gemm");
+  }
+  const StepSample sample = sample_steps(made.trace, 0);
+  EXPECT_EQ(sample.parts.steps, 79) << "the last one only ends the one before it";
+  EXPECT_EQ(part(sample.parts, Meaning::Matrix), 800 * sample.parts.steps);
+  EXPECT_EQ(part(sample.parts, Meaning::Idle), 200 * sample.parts.steps);
+}
+
+// Of a long run only a part is in memory; steps without their kernels would look idle.
+TEST(StepSample, LooksOnlyWhereEverythingIsInMemory) {
+  MadeTrace made(3000);
+  StepSample whole = sample_steps(made.trace, 0);
+  made.trace.evict(made.trace.resident_bytes() / 5);
+  const StepSample part_of_it = sample_steps(made.trace, 0);
+  ASSERT_TRUE(part_of_it.traced());
+  EXPECT_DOUBLE_EQ(part_of_it.kernels_per_step, whole.kernels_per_step);
+}
+
+}  // namespace
+}  // namespace ws::prof

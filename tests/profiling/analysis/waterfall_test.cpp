@@ -1,0 +1,176 @@
+#include "profiling/analysis/waterfall.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/pace.h"
+#include "tests/profiling/trace/made_spans.h"
+#include "tests/profiling/trace/made_trace.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr Meaning kKernels[] = {Meaning::Matrix, Meaning::Pointwise, Meaning::Loss, Meaning::Optimizer, Meaning::Other};
+
+StepSample random_sample(std::mt19937& random) {
+  StepSample sample;
+  sample.parts.steps = 1 + random() % 997;
+  for (const Meaning meaning : {Meaning::Copy, Meaning::Allocation, Meaning::Sync, Meaning::Launch, Meaning::Idle})
+    sample.parts.times[static_cast<size_t>(meaning)] = random() % 100'000'000;
+  for (const Meaning meaning : kKernels)
+    for (unsigned op = random() % 6; op > 0; --op) {
+      const auto ns = static_cast<int64_t>(random() % 10'000'000);
+      const std::string name = (random() % 4 ? "op " : "") + std::string("work ") + std::to_string(random() % 12);
+      sample.op_parts[{meaning, name}] += ns;
+      sample.parts.times[static_cast<size_t>(meaning)] += ns;
+    }
+  return sample;
+}
+
+int64_t change(const Waterfall& w) {
+  int64_t delta = 0;
+  for (const Cause& cause : w.causes) delta += cause.delta_ps();
+  return delta;
+}
+
+bool busy(const Cause& cause) { return std::ranges::count(kKernels, cause.meaning) > 0; }
+
+TEST(Waterfall, CausesSumToTheDifferenceExactly) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 200; ++round) {
+    Breakdown a, b;
+    a.steps = 1 + random() % 997;
+    b.steps = 1 + random() % 997;
+    for (size_t m = 0; m < kMeanings; ++m) a.times[m] = random() % 100000000, b.times[m] = random() % 100000000;
+    const Waterfall w = waterfall(a, b);
+    int64_t delta = 0;
+    for (const Cause& cause : w.causes) delta += cause.delta_ps();
+    EXPECT_EQ(delta, w.b_ps - w.a_ps);
+    EXPECT_EQ(w.a_ps, sum(a.times) * 1000 / a.steps);
+  }
+}
+
+TEST(Waterfall, DriverCallsOfRecordedAndOwnRunsAreTheSameThing) {
+  RunSummary own, recorded, other;
+  own.extra["driver_calls_per_step"] = "40";
+  own.allocator_calls_per_step = 44;
+  recorded.origin = "record", recorded.steps = 10, recorded.allocator_calls_per_step = 12;
+  EXPECT_DOUBLE_EQ(driver_calls_per_step(own), 40);
+  EXPECT_DOUBLE_EQ(driver_calls_per_step(recorded), 12);
+  EXPECT_TRUE(std::isnan(driver_calls_per_step(other)));
+}
+
+// Not within a tenth of a percent: to the ps, however the ops round, and all that is no kernel as by kind.
+TEST(Waterfall, CausesByOpSumToTheSameDifference) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 200; ++round) {
+    const StepSample a = random_sample(random), b = random_sample(random);
+    const Waterfall kinds = waterfall(a.parts, b.parts), ops = waterfall_by_op(a, b);
+    EXPECT_EQ(ops.a_ps, kinds.a_ps);
+    EXPECT_EQ(ops.b_ps, kinds.b_ps);
+    EXPECT_EQ(change(ops), kinds.b_ps - kinds.a_ps);
+    int64_t by_kind = 0, by_op = 0;
+    std::map<Meaning, int64_t> rest;
+    for (const Cause& cause : kinds.causes)
+      busy(cause) ? by_kind += cause.a_ps : rest[cause.meaning] = cause.delta_ps();
+    for (const Cause& cause : ops.causes) {
+      if (cause.op.empty()) {
+        EXPECT_EQ(cause.delta_ps(), rest[cause.meaning]) << meaning_name(cause.meaning);
+      } else {
+        by_op += cause.a_ps;
+      }
+    }
+    EXPECT_EQ(by_op, by_kind);
+    for (const size_t most : {0U, 1U, 3U, 50U}) {
+      const Waterfall few = folded(ops, most);
+      EXPECT_EQ(change(few), change(ops));
+      const auto bars = std::ranges::count_if(few.causes, [](const Cause& cause) { return !cause.op.empty(); });
+      EXPECT_LE(static_cast<size_t>(bars), most + 1);
+    }
+  }
+}
+
+TEST(Waterfall, SwappedOrWithItselfByOp) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 100; ++round) {
+    const StepSample a = random_sample(random), b = random_sample(random);
+    const Waterfall there = waterfall_by_op(a, b), back = waterfall_by_op(b, a);
+    ASSERT_EQ(there.causes.size(), back.causes.size());
+    for (size_t i = 0; i < there.causes.size(); ++i) {
+      EXPECT_EQ(there.causes[i].op, back.causes[i].op);
+      EXPECT_EQ(there.causes[i].delta_ps(), -back.causes[i].delta_ps());
+    }
+    for (const Cause& cause : waterfall_by_op(a, a).causes) EXPECT_EQ(cause.delta_ps(), 0) << cause_name(cause);
+  }
+}
+
+TEST(Waterfall, OpsAreNamedAndTheSmallOnesAreOneBar) {
+  StepSample a, b;
+  a.parts.steps = b.parts.steps = 1;
+  for (int op = 1; op <= 5; ++op) {
+    b.op_parts[{Meaning::Matrix, "op dW" + std::to_string(op)}] = 100 * op;
+    b.parts.times[0] += 100 * op;
+  }
+  b.op_parts[{Meaning::Other, "volta_sgemm"}] = 50;  // of a program whose ops are not known
+  b.parts.times[static_cast<size_t>(Meaning::Other)] = 50;
+  const Waterfall w = folded(waterfall_by_op(a, b), 2);
+  ASSERT_EQ(w.causes.size(), 3u);
+  EXPECT_EQ(cause_name(w.causes[0]), "dW5");
+  EXPECT_EQ(cause_name(w.causes[1]), "dW4");
+  EXPECT_EQ(cause_name(w.causes[2]), "4 other ops");
+  EXPECT_EQ(w.causes[2].delta_ps(), 650'000);
+  EXPECT_EQ(folded(waterfall_by_op(a, b), 5).causes.size(), 6u) << "one op alone keeps its name";
+}
+
+TEST(Waterfall, NamesThatAreNoSignatureStayWhole) {
+  for (const char* name : {"graph 2", "copy pinned → device", "host waits for the stream", "memset"})
+    EXPECT_EQ(short_kernel_name(name), name);
+  EXPECT_EQ(short_kernel_name("void ws::cuda::relu(float*)"), "relu");
+  EXPECT_EQ(short_kernel_name("unsigned int scan<int>(int*)"), "scan");
+  EXPECT_EQ(short_kernel_name("void plain"), "plain");
+  EXPECT_EQ(short_kernel_name("ws::plain"), "plain");
+}
+
+// Two kernels of a meaning at a time: the time counts once, for the one that began first.
+TEST(Waterfall, TimeOfKernelsThatOverlapIsCountedOnce) {
+  Made made;
+  made.trace.ops.push_back({"fc1", "", "", "", Meaning::Matrix});
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 0, 100, "first");
+  made.add(TrackKind::Copies, SpanKind::Kernel, Meaning::Matrix, 60, 150, "second");
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Pointwise, 140, 200, "third");
+  made.add(TrackKind::Stream, SpanKind::Copy, Meaning::Copy, 210, 250, "copy");
+  WorkTimes work;
+  const Breakdown parts = breakdown(made.trace, 0, 300, &work);
+  std::map<std::string, int64_t> ns;
+  for (const auto& [id, time] : work) ns[made.trace.name(id.name)] = time;
+  EXPECT_EQ(ns, (std::map<std::string, int64_t>{{"first", 100}, {"second", 50}, {"third", 50}}));
+  EXPECT_EQ(part(parts, Meaning::Matrix), 150);
+  EXPECT_EQ(parts.kernels(), 200);
+}
+
+double spread(const std::vector<Metric>& metrics) {
+  const auto pace = [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; };
+  return mean_with_interval(pace_stretches_us(metrics, pace)).half_width;
+}
+
+// A graph of many steps, a queue that is read now and then: losses come many at a time, which is no unrest.
+TEST(Waterfall, LossesThatComeTogetherAreOneMeasurement) {
+  std::vector<Metric> steady, bulks;
+  for (int64_t step = 0; step < 4000; ++step) {
+    const double wall = 1e-4 * static_cast<double>(step),
+                 seen = 1e-4 * static_cast<double>(std::min<int64_t>((step / 64 + 1) * 64, 4000));
+    steady.push_back({step, wall, 1, 1});
+    bulks.push_back({step, seen + 1e-7 * static_cast<double>(step % 64), 1, 1});
+  }
+  EXPECT_LT(spread(steady), 0.01);
+  EXPECT_LT(spread(bulks), 0.1);
+  for (size_t i = 2000; i < bulks.size(); ++i) bulks[i].wall_s += 0.5e-4 * static_cast<double>(i / 64 - 31) * 64;
+  EXPECT_GT(spread(bulks), 5) << "the second half takes half as long again";
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -1,0 +1,327 @@
+// Records become spans; damaged, unordered, unknown and late ones are handled and counted. No GPU is needed.
+#include "profiling/cupti/cupti_parse.h"
+#include "profiling/trace/kernel_names.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/profiling/cupti/fake_records.h"
+
+namespace ws::prof {
+namespace {
+
+using testing::FakeRecords;
+
+struct Parsed : ::testing::Test {
+  TraceContext context;
+  RecordParser parser{context};
+  FakeRecords records;
+
+  Trace finish() {
+    parser.parse(records.data(), records.size(), FakeRecords::next);
+    parser.retry_waiting(true);
+    Trace trace;
+    append(trace, context.batch.finish());
+    return trace;
+  }
+  static std::vector<Span> spans(const Trace& trace, TrackKind kind) {
+    std::vector<Span> all;
+    for (const Track& track : trace.tracks()) {
+      if (track.kind != kind) continue;
+      for (const SpanBlock& block : track.blocks) all.insert(all.end(), block.spans.begin(), block.spans.end());
+    }
+    return all;
+  }
+};
+
+TEST_F(Parsed, KernelsKeepNameTimesAndLaunchConfiguration) {
+  context.origin = 1000;
+  context.gpu_clock.offset = 500;
+  records.kernel("_Z9my_kernelPfi", 2500, 2800, 3).dynamicSharedMemory = 1024;
+  const Trace trace = finish();
+  const auto kernels = spans(trace, TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(trace.name(kernels[0].name), "my_kernel(float*, int)");
+  EXPECT_EQ(kernels[0].start, 1000);
+  EXPECT_EQ(kernels[0].duration, 300u);
+  EXPECT_EQ(kernels[0].correlation, 3u);
+  EXPECT_EQ(trace.detail(kernels[0].detail).dynamic_shared, 1024);
+  EXPECT_EQ(trace.detail(kernels[0].detail).block[0], 128);
+  EXPECT_EQ(trace.tracks()[0].name, "stream 7");
+  EXPECT_EQ(trace.tracks()[0].group, "GPU 0");
+}
+
+// What ran between windows by the clock is recorded all the same, and nobody asked for it.
+TEST_F(Parsed, WhatRanBetweenWindowsIsLeftOut) {
+  context.origin = 1000;
+  context.gpu_clock.offset = 500;
+  context.shut.shut(5000);
+  context.shut.open(9000);
+  const auto at = [](uint64_t steady) { return steady + 500; };
+  records.kernel("in the first", at(4000), at(4900), 1);
+  records.kernel("begun in it", at(4950), at(6000), 2);
+  records.kernel("between", at(5000), at(5900), 3);
+  records.kernel("begun between", at(8900), at(9900), 4);
+  records.kernel("in the second", at(9000), at(9100), 5);
+  records.graph_run(at(6000), at(7000));
+  records.graph_run(at(9500), at(9600));
+  const Trace trace = finish();
+  std::vector<std::string> names;
+  for (const Span& kernel : spans(trace, TrackKind::Stream)) names.push_back(trace.name(kernel.name));
+  EXPECT_EQ(names, (std::vector<std::string>{"in the first", "begun in it", "in the second"}));
+  EXPECT_EQ(spans(trace, TrackKind::GraphLaunches).size(), 1u);
+  EXPECT_EQ(trace.losses.invalid_records + trace.losses.dropped_records, 0u) << "not lost, left out";
+}
+
+// The driver gives kernels of a graph that were on their way at a switch the ends of the graph's next run.
+TEST_F(Parsed, GraphKernelsThatASwitchCutOffAreLeftOut) {
+  const uint32_t before = 0xfffffff0, after = 5;  // numbers of launches go round
+  parser.cut({.time = 2000, .launch = before});
+  records.kernel("whole", 1000, 1900, before, 11);
+  records.kernel("running", 1950, 9000, before, 12);
+  records.kernel("queued", 2100, 9500, before, 13);
+  records.kernel("eager", 1950, 2200, before);
+  records.kernel("next window", 8000, 8500, after, 11);
+  records.kernel("much later", 80'000'000'000, 80'000'000'500, 0xf0000000, 11);
+  const Trace trace = finish();
+  std::vector<std::string> names;
+  for (const Span& span : spans(trace, TrackKind::Stream)) names.push_back(trace.name(span.name));
+  EXPECT_EQ(names, (std::vector<std::string>{"whole", "eager", "next window", "much later"}));
+  EXPECT_EQ(trace.losses.dropped_records, 0u) << "nothing was to be recorded any more";
+}
+
+TEST_F(Parsed, GraphKernelsCutOffInTheMiddleAreCountedAsLost) {
+  parser.cut({.time = 2000, .launch = 7, .counts = true});
+  records.kernel("running", 1950, 9000, 7, 12);
+  records.kernel("later", 3000, 3100, 8, 12);
+  const Trace trace = finish();
+  EXPECT_EQ(spans(trace, TrackKind::Stream).size(), 1u);
+  EXPECT_EQ(trace.losses.dropped_records, 1u);
+}
+
+TEST_F(Parsed, UnorderedRecordsAreSortedByStart) {
+  for (uint64_t start : {500, 100, 900, 300, 700}) records.kernel("k", start, start + 50, 1);
+  const auto kernels = spans(finish(), TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 5u);
+  EXPECT_TRUE(std::ranges::is_sorted(kernels, {}, &Span::start));
+}
+
+TEST_F(Parsed, OverlappingKernelsOfAStreamTakeAFurtherRow) {
+  records.kernel("a", 100, 300, 1);
+  records.kernel("b", 200, 400, 2);
+  records.kernel("c", 310, 500, 3);
+  const Trace trace = finish();
+  ASSERT_EQ(trace.tracks().size(), 2u);
+  EXPECT_EQ(trace.tracks()[0].spans, 2u);
+  EXPECT_EQ(trace.tracks()[1].depth, 1);
+  EXPECT_EQ(trace.tracks()[1].spans, 1u);
+}
+
+TEST_F(Parsed, RecordsWithoutSensibleTimesAreCountedNotDrawn) {
+  records.kernel("zero", 0, 0, 1);
+  records.kernel("running", 100, 0, 2);
+  records.kernel("backwards", 300, 200, 3);
+  records.kernel("good", 300, 400, 4);
+  const Trace trace = finish();
+  EXPECT_EQ(trace.losses.invalid_records, 3u);
+  EXPECT_EQ(trace.span_count(), 1u);
+}
+
+TEST_F(Parsed, KindsThatAreNotDrawnAreSkipped) {
+  records.add<CUpti_ActivityDevice5>(CUPTI_ACTIVITY_KIND_DEVICE);
+  records.kernel("k", 100, 200, 1);
+  const Trace trace = finish();
+  EXPECT_EQ(trace.span_count(), 1u);
+  EXPECT_EQ(trace.losses.invalid_records, 0u);
+}
+
+TEST_F(Parsed, ATruncatedBufferGivesWhatCameBefore) {
+  records.kernel("a", 100, 200, 1);
+  records.kernel("b", 300, 400, 2);
+  parser.parse(records.data(), records.size() - 8, FakeRecords::next);
+  Trace trace;
+  append(trace, context.batch.finish());
+  EXPECT_EQ(trace.span_count(), 1u);
+  EXPECT_EQ(trace.losses.invalid_records, 1u);
+}
+
+TEST_F(Parsed, WaitsStandWithTheStreamThatWasWaitedFor) {
+  records.kernel("k", 100, 200, 1).contextId = 5;
+  records.kernel("k", 100, 200, 2).deviceId = 1;
+  auto& sync = records.add<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  sync.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
+  sync.start = 300, sync.end = 900, sync.contextId = 5, sync.streamId = 7, sync.correlationId = 44;
+  auto& event = records.add<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  event.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
+  event.start = 1000, event.end = 1010, event.contextId = 5, event.streamId = 8;
+  auto& device = records.add<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  device.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE;
+  device.start = 2000, device.end = 2500, device.contextId = 5, device.streamId = 0xffffffff;
+  const Trace trace = finish();
+  std::map<std::string, std::string> waits;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::Other) continue;
+    const Span& span = track.blocks[0].spans[0];
+    EXPECT_EQ(span.span_kind(), SpanKind::Sync);
+    waits[track.group + ", " + track.name] = trace.name(span.name);
+  }
+  EXPECT_EQ(waits, (std::map<std::string, std::string>{{"GPU 0, stream 7 waits", "host waits for the stream"},
+                                                       {"GPU 0, stream 8 waits", "stream waits for an event"},
+                                                       {"GPU 0, waits", "host waits for the device"}}));
+}
+
+TEST_F(Parsed, GarbageEndsTheBufferWithoutHarm) {
+  records.kernel("a", 100, 200, 1);
+  records.add<CUpti_ActivityMarker2>(static_cast<CUpti_ActivityKind>(0x5a5a5a));
+  records.kernel("b", 300, 400, 2);
+  const Trace trace = finish();
+  EXPECT_EQ(trace.span_count(), 1u);
+  EXPECT_EQ(trace.losses.invalid_records, 1u);
+}
+
+TEST_F(Parsed, KernelsWaitForTheirOpAndAreJoinedWhenItComes) {
+  const OpTag op = register_ops({{"gemm", "", "fc1", "forward", Meaning::Matrix}});
+  context.expects_ops = true;
+  records.kernel("k", 100, 200, 11);
+  parser.parse(records.data(), records.size(), FakeRecords::next);
+  EXPECT_TRUE(context.batch.finish().tracks.empty());  // it waits, and its name survives the batch
+  context.join.launched(11, {op, 5});
+  parser.retry_waiting(false);
+  Trace trace;
+  append(trace, context.batch.finish());
+  const auto kernels = spans(trace, TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].op, op);
+  EXPECT_EQ(kernels[0].step, 5u);
+  EXPECT_EQ(kernels[0].span_meaning(), Meaning::Matrix);
+  EXPECT_EQ(trace.name(kernels[0].name), "k");
+  EXPECT_EQ(trace.losses.unjoined_kernels, 0u);
+}
+
+TEST_F(Parsed, KernelsThatNobodyExplainsAreShownAsUnjoined) {
+  context.expects_ops = true;
+  records.kernel("k", 100, 200, 11);
+  const Trace trace = finish();
+  const auto kernels = spans(trace, TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_TRUE(kernels[0].flags & kUnjoined);
+  EXPECT_EQ(trace.losses.unjoined_kernels, 1u);
+}
+
+TEST_F(Parsed, GraphKernelsAreJoinedByNode) {
+  context.expects_ops = true;
+  context.join.node_created(1, 9, 1);
+  context.join.node_cloned(1, 77);
+  context.join.graph_launched(30, 100, 4);
+  records.kernel("k", 100, 200, 30, 77);
+  const auto kernels = spans(finish(), TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].op, 9);
+  EXPECT_EQ(kernels[0].step, 101u);
+  EXPECT_TRUE(kernels[0].flags & kInGraph);
+}
+
+TEST_F(Parsed, ANameThatMovedIntoAnothersPlaceIsNotMixedUp) {
+  char name[16] = "first";
+  records.kernel(name, 100, 200, 1);
+  parser.parse(records.data(), records.size(), FakeRecords::next);
+  std::strcpy(name, "second");  // a module was unloaded and another took its memory
+  FakeRecords later;
+  later.kernel(name, 300, 400, 2);
+  parser.parse(later.data(), later.size(), FakeRecords::next);
+  Trace trace;
+  append(trace, context.batch.finish());
+  const auto kernels = spans(trace, TrackKind::Stream);
+  EXPECT_EQ(trace.name(kernels[0].name), "first");
+  EXPECT_EQ(trace.name(kernels[1].name), "second");
+}
+
+TEST_F(Parsed, CopiesMemsetsGraphRunsAndOverhead) {
+  auto& copy = records.add<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
+  copy.srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, copy.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  copy.bytes = 4096, copy.start = 10, copy.end = 20;
+  auto& set = records.add<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET);
+  set.bytes = 64, set.start = 30, set.end = 35;
+  auto& run = records.add<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  run.graphId = 3, run.start = 40, run.end = 90, run.correlationId = 5;
+  context.join.graph_launched(5, 12, 1);
+  auto& overhead = records.add<CUpti_ActivityOverhead3>(CUPTI_ACTIVITY_KIND_OVERHEAD);
+  overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, overhead.start = 1, overhead.end = 2;
+  overhead.overheadData = std::malloc(8);  // ours to free
+  const Trace trace = finish();
+  const auto copies = spans(trace, TrackKind::Copies);
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_EQ(trace.name(copies[0].name), "copy pageable → device");
+  EXPECT_EQ(trace.detail(copies[0].detail).bytes, 4096u);
+  EXPECT_EQ(copies[1].span_kind(), SpanKind::Memset);
+  ASSERT_EQ(spans(trace, TrackKind::GraphLaunches).size(), 1u);
+  EXPECT_EQ(spans(trace, TrackKind::GraphLaunches)[0].step, 12u);
+  EXPECT_EQ(spans(trace, TrackKind::Overhead).size(), 1u);
+}
+
+TEST_F(Parsed, RangesArePairedByTheirNumberAndNest) {
+  const auto mark = [&](uint32_t id, uint64_t time, const char* name) {
+    auto& m = records.add<CUpti_ActivityMarker2>(CUPTI_ACTIVITY_KIND_MARKER);
+    m.flags = name ? CUPTI_ACTIVITY_FLAG_MARKER_START : CUPTI_ACTIVITY_FLAG_MARKER_END;
+    m.id = id, m.timestamp = time, m.name = name;
+  };
+  mark(1, 100, "step 1");
+  mark(2, 120, "forward");
+  mark(2, 180, nullptr);
+  mark(1, 300, nullptr);
+  mark(9, 400, nullptr);  // opened before we listened
+  const Trace trace = finish();
+  ASSERT_EQ(spans(trace, TrackKind::Phases).size(), 2u);
+  for (const Track& track : trace.tracks()) {
+    EXPECT_EQ(trace.name(track.blocks[0].spans[0].name), track.depth == 0 ? "step 1" : "forward");
+  }
+}
+
+TEST_F(Parsed, WhereThereIsNoRoomRecordsAreDroppedAndCounted) {
+  context.full = true;
+  records.kernel("k", 100, 200, 1);
+  records.kernel("k", 300, 400, 2);
+  const Trace trace = finish();
+  EXPECT_EQ(trace.span_count(), 0u);
+  EXPECT_EQ(trace.losses.dropped_records, 2u);
+}
+
+TEST_F(Parsed, SizesOfAllPoolsAreSummed) {
+  records.pool_call(0xa0, 50, 1 << 20, 4096);
+  records.pool_call(0xb0, 60, 1 << 21, 512);
+  records.pool_call(0xa0, 70, 1 << 20, 0);
+  auto& gone = records.add<CUpti_ActivityMemoryPool3>(CUPTI_ACTIVITY_KIND_MEMORY_POOL);
+  gone.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL, gone.timestamp = 80, gone.address = 0xa0;
+  gone.memoryPoolOperationType = CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED;
+  auto& imported = records.pool_call(0xc0, 90, 77, 77);
+  imported.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED;
+  const Trace trace = finish();
+  std::map<std::string, std::vector<double>> values;
+  for (const CounterTrack& counter : trace.counters())
+    for (const CounterPoint& point : counter.points) values[counter.name].push_back(point.value);
+  EXPECT_EQ(values, (std::map<std::string, std::vector<double>>{{"pool reserved", {1 << 20, 3 << 20, 3 << 20, 1 << 21}},
+                                                                {"pool used", {4096, 4608, 512, 512}}}));
+}
+
+// CUPTI's own walker accepts the layout that the tests use.
+TEST_F(Parsed, CuptiWalksTheSameBuffer) {
+  records.kernel("a", 100, 200, 1);
+  records.kernel("b", 300, 400, 2);
+  parser.parse(records.data(), records.size());
+  EXPECT_EQ(parser.records(), 2u);
+  EXPECT_EQ(context.batch.spans(), 2u);
+}
+
+TEST(KernelNames, TellWhatForeignKernelsDo) {
+  EXPECT_EQ(meaning_of_kernel("ampere_sgemm_128x64_tn"), Meaning::Matrix);
+  EXPECT_EQ(meaning_of_kernel("void at::native::vectorized_elementwise_kernel<4, ...>"), Meaning::Pointwise);
+  EXPECT_EQ(meaning_of_kernel("multi_tensor_apply_kernel<FusedAdamMathFunctor>"), Meaning::Optimizer);
+  EXPECT_EQ(meaning_of_kernel("cunn_SoftMaxForward"), Meaning::Loss);
+  EXPECT_EQ(meaning_of_kernel("mystery"), Meaning::Other);
+  EXPECT_EQ(readable_kernel_name(nullptr), "(unnamed kernel)");
+}
+
+}  // namespace
+}  // namespace ws::prof

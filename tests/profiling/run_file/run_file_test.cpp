@@ -1,0 +1,326 @@
+#include <bit>
+#include <chrono>
+#include <cmath>
+
+#include "profiling/base/failure.h"
+#include "profiling/run_file/span_codec.h"
+#include "profiling/run_file/sqlite.h"
+#include "profiling/run_file/stored_spans.h"
+#include "tests/profiling/run_file/run_file_support.h"
+
+namespace ws::prof {
+namespace {
+
+TEST_F(RunFile, KeepsEverything) {
+  const MadeTrace made(3000);
+  {
+    RunFileWriter writer(path, summary_of_test());
+    writer.add(Metric{1, 0.5, 2.3, std::nan("")});
+    writer.add(Evaluation{100, 1.0, 2.0, 0.4, 0.91});
+    writer.add(ChangeMark{7, 0.7, "learning rate 0.1 → 0.01"});
+    StepWindow window{0, 10, 5, 1005, {}, 3, 4};
+    window.times[2] = 1000;
+    writer.add(window);
+    writer.add(made.trace);
+    writer.finish();
+  }
+  EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
+  RunFileReader reader(path);
+  EXPECT_EQ(reader.summary().name, "arena · graph");
+  EXPECT_EQ(reader.summary().tags, summary_of_test().tags);
+  EXPECT_EQ(reader.summary().final_loss, 0.0625);
+  EXPECT_EQ(reader.summary().peak_bytes, 1ull << 34);
+  EXPECT_EQ(reader.summary().extra.at("later"), "kept");
+  ASSERT_EQ(reader.metrics().size(), 1u);
+  EXPECT_TRUE(std::isnan(reader.metrics()[0].accuracy));
+  EXPECT_EQ(reader.evaluations().at(0).test_accuracy, 0.91);
+  EXPECT_EQ(reader.marks().at(0).text, "learning rate 0.1 → 0.01");
+  EXPECT_EQ(reader.step_windows().at(0).times[2], 1000);
+  Trace trace = reader.trace();
+  EXPECT_EQ(trace.span_count(), made.trace.span_count());
+  EXPECT_EQ(trace.last_time(), made.trace.last_time());
+  EXPECT_GT(reader.fill(trace), 0u);
+  expect_same_trace(made.trace, trace);
+  EXPECT_EQ(trace.ops[1].layer, "fc1");
+  ASSERT_EQ(trace.memory().size(), made.trace.memory().size());
+  EXPECT_EQ(trace.memory()[9].address, made.trace.memory()[9].address);
+  EXPECT_EQ(trace.counters()[0].points.back().value, made.trace.counters()[0].points.back().value);
+  EXPECT_TRUE(reader.problems().empty());
+}
+
+// Losses as they come while training: floats that wander, accuracies of a batch, a time that grows unevenly.
+std::vector<Metric> made_metrics(size_t count) {
+  std::vector<Metric> metrics;
+  uint32_t random = 7;
+  for (size_t i = 0; i < count; ++i) {
+    random = random * 1664525 + 1013904223;
+    const auto step = static_cast<int64_t>(i);
+    metrics.push_back({step, static_cast<double>(step) * 17.8e-6 + static_cast<double>(random >> 24) * 1e-7,
+                       static_cast<double>(2.3F / (1.0F + static_cast<float>(random >> 8) * 1e-6F)),
+                       static_cast<double>(random >> 26) / 64});
+  }
+  metrics[3].accuracy = std::nan("");
+  metrics[5].loss = std::numeric_limits<double>::infinity();
+  return metrics;
+}
+
+TEST_F(RunFile, KeepsLossesInFewBytes) {
+  const auto metrics = made_metrics(10'000);
+  for (const size_t block : {size_t{1}, size_t{10}, size_t{999}}) {
+    SCOPED_TRACE(block);
+    {
+      RunFileWriter writer(path, summary_of_test());
+      for (size_t i = 0; i < metrics.size(); ++i) {
+        writer.add(metrics[i]);
+        if (i % 1000 < 10 && i % block == 0) writer.flush();
+      }
+    }
+    const auto read = RunFileReader(path).metrics();
+    ASSERT_EQ(read.size(), metrics.size());
+    for (size_t i = 0; i < read.size(); ++i) {
+      ASSERT_EQ(read[i].step, metrics[i].step);
+      ASSERT_EQ(std::bit_cast<uint64_t>(read[i].loss), std::bit_cast<uint64_t>(metrics[i].loss)) << i;
+      ASSERT_EQ(std::bit_cast<uint64_t>(read[i].accuracy), std::bit_cast<uint64_t>(metrics[i].accuracy)) << i;
+      ASSERT_NEAR(read[i].wall_s, metrics[i].wall_s, 1e-7);
+    }
+  }
+  const std::string packed = encode_metrics(std::span(metrics).first(4096));
+  EXPECT_LT(packed.size(), 4096u * 10);
+  EXPECT_THROW(decode_metrics(packed.substr(0, packed.size() / 2), 4096), Failure);
+  EXPECT_THROW(decode_metrics(packed, 4097), Failure);
+}
+
+TEST_F(RunFile, NeedsFewBytesPerSpan) {
+  const MadeTrace made(5000);
+  write_run(path, made.trace);
+  const double bytes =
+      static_cast<double>(std::filesystem::file_size(path)) / static_cast<double>(made.trace.span_count());
+  RecordProperty("bytes_per_span", std::to_string(bytes));
+  EXPECT_LT(bytes, 12);
+}
+
+TEST_F(RunFile, ReadsOnlyTheRangeThatIsAskedFor) {
+  const MadeTrace made(3000);
+  write_run(path, made.trace);
+  RunFileReader reader(path);
+  Trace trace = reader.trace();
+  const TimeNs middle = made.trace.last_time() / 2;
+  const size_t read = reader.fill(trace, middle, middle + 1000);
+  EXPECT_GE(read, 2u);
+  EXPECT_LE(read, 6u);
+  EXPECT_EQ(reader.fill(trace, middle, middle + 1000), 0u);
+}
+
+TEST_F(RunFile, TakesBatchesWhileTheRunGoes) {
+  RunFileWriter writer(path, summary_of_test());
+  Trace live;
+  for (int i = 0; i < 40; ++i) {
+    writer.add(batch_of(i * 300, 300));
+    append(live, batch_of(i * 300, 300));
+    if (i % 3 == 0) writer.flush();
+  }
+  writer.flush();
+  live.backed = true;
+  live.evict(0);
+  RunFileReader during(path);  // the file is still open for writing
+  EXPECT_GT(during.fill(live), 0u);
+  EXPECT_EQ(spans_of(live.tracks()[0]).size(), 12000u);
+  writer.finish();
+  RunFileReader reader(path);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  expect_same_trace(live, trace);
+  EXPECT_EQ(trace.counters().at(0).points.size(), 40u);
+  ASSERT_EQ(reader.allocations().size(), 40u);
+  EXPECT_EQ(reader.allocations()[3].allocations, 20u);
+}
+
+// Records of two buffers overlap in time: in a live trace a late span stands in its place, in the file in the block
+// that was open when it came, and from there on the blocks of both begin elsewhere.
+TraceBatch late_batch(int number) {
+  TraceBatch batch = batch_of(number * 500, 500);
+  std::vector<Span>& spans = batch.tracks[0].spans;
+  if (number > 2) {
+    Span late = spans.front();
+    late.start -= 700'000 + number, late.duration = 3;
+    spans.insert(spans.begin(), late);
+  }
+  for (int twin = 0; twin < 40; ++twin) {  // many at one moment, over the end of a block too
+    Span same = spans.back();
+    same.duration = 0;
+    spans.push_back(same);
+  }
+  return batch;
+}
+
+TEST_F(RunFile, BlocksOfALiveTraceComeBackWhereSpansCameLate) {
+  RunFileWriter writer(path, summary_of_test());
+  Trace live, whole;
+  live.backed = true;
+  std::unique_ptr<RunFileReader> reader;
+  for (int i = 0; i < 120; ++i) {
+    writer.add(late_batch(i));
+    append(live, late_batch(i)), append(whole, late_batch(i));
+    writer.flush();
+    if (i % 40 != 39) continue;  // looked at while it grows
+    live.evict(0);
+    ASSERT_FALSE(live.tracks()[0].blocks[1].resident());
+    if (!reader) reader = std::make_unique<RunFileReader>(path);
+    EXPECT_GT(reader->fill(live), 10u);
+    ASSERT_TRUE(in_memory(live.tracks()[0], -kAlways, kAlways)) << i;
+    expect_same_trace(live, whole);
+  }
+  EXPECT_TRUE(reader->problems().empty());
+  writer.finish();
+  live.evict(0);
+  EXPECT_GT(reader->fill(live), 10u);
+  expect_same_trace(live, whole);
+}
+
+TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {
+  const MadeTrace made(20000);
+  write_run(path, made.trace);
+  StoredSpans file(path);
+  ASSERT_EQ(file.trace().tracks().size(), made.trace.tracks().size());
+  for (size_t t = 0; t < made.trace.tracks().size(); ++t) {
+    const Track& track = made.trace.tracks()[t];
+    const auto all = spans_of(track);
+    if (all.size() < 100) continue;
+    const Span &early = all[all.size() / 10], &late = all[all.size() * 9 / 10];
+    const std::string name = made.trace.name(late.name);
+    const auto same_name = [&](const Span& s) { return file.trace().name(s.name) == name; };
+    const Span* next = next_named(track, late.name, early.start);
+    const auto found = file.next(t, early.start, kAlways, same_name);
+    ASSERT_TRUE(next && found);
+    EXPECT_EQ(found->span.start, next->start);
+    const Span* previous = previous_named(track, late.name, late.start);
+    const auto before = file.previous(t, late.start, -kAlways, same_name);
+    ASSERT_TRUE(previous && before);
+    EXPECT_EQ(before->span.start, previous->start);
+    EXPECT_FALSE(file.previous(t, all.front().start, -kAlways, same_name));
+    const auto sums = sum_by_name(track, early.start + 1, late.start),
+               read = file.sum_by_name(t, early.start + 1, late.start);
+    ASSERT_EQ(sums.size(), read.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      EXPECT_EQ(sums[i].count, read[i].count);
+      EXPECT_EQ(sums[i].total_ns, read[i].total_ns);
+    }
+  }
+  EXPECT_EQ(file.unread(), 0u);
+  auto stop = std::make_shared<std::atomic<bool>>(true);
+  EXPECT_FALSE(StoredSpans(path, stop).longest_gap());  // given up before it began
+}
+
+// In pieces, so that nothing of a file of any size stays in memory: the sum is that of the whole.
+TEST_F(RunFile, TheGpusActivityIsThatOfTheWholeTrace) {
+  const MadeTrace made(8000);
+  write_run(path, made.trace);
+  StoredSpans file(path);
+  const TimeNs last = made.trace.last_time();
+  for (const auto& [begin, end] : {std::pair<TimeNs, TimeNs>{0, last},
+                                   {last / 3 + 7, last / 2},
+                                   {last / 2, last / 2 + 5000},
+                                   {last + 10, last + 20}}) {
+    const Activity whole = activity(made.trace, begin, end), read = file.activity(begin, end);
+    EXPECT_EQ(read.wall, whole.wall);
+    EXPECT_EQ(read.busy, whole.busy);
+    EXPECT_EQ(read.kernels, whole.kernels);
+    EXPECT_EQ(read.copies, whole.copies);
+    EXPECT_EQ(read.overlap, whole.overlap);
+    EXPECT_EQ(read.untraced, 0);
+  }
+}
+
+// The newest block is written again and again: it is another one than when the search began.
+TEST_F(RunFile, AnswersWhileTheNewestBlockGrows) {
+  RunFileWriter writer(path, summary_of_test());
+  writer.add(batch_of(0, 300));
+  writer.flush();
+  StoredSpans file(path);
+  writer.add(batch_of(300, 300));
+  writer.flush();
+  TimeNs seen = 0;
+  file.each(0, -kAlways / 2, kAlways / 2, [&](const Span& span) {
+    EXPECT_EQ(span.start, seen * 1000);
+    EXPECT_EQ(file.trace().name(span.name), seen % 2 == 0 ? "gemm" : "relu");
+    return ++seen, true;
+  });
+  EXPECT_GE(seen, 300);
+  EXPECT_EQ(file.unread(), 0u);
+}
+
+TEST_F(RunFile, ReadsWhatANewerVersionWrote) {
+  write_run(path, MadeTrace(10).trace);
+  {
+    Database db(path, Database::Mode::Update);
+    db.exec(
+        "PRAGMA user_version = 9; CREATE TABLE holograms(x); ALTER TABLE metrics ADD COLUMN perplexity; INSERT INTO "
+        "metrics VALUES(NULL, 1, 2, 3, 4, 5)");
+  }
+  RunFileReader reader(path);
+  EXPECT_EQ(reader.metrics().size(), 1u);
+  EXPECT_NE(reader.problems().at(0).find("newer version"), std::string::npos);
+}
+
+TEST_F(RunFile, NamesTagsAndNotesChangeAlsoWhileItIsWritten) {
+  RunSummary summary = summary_of_test();
+  RunFileWriter writer(path, summary);
+  rename_run(path, "Robert'); DROP TABLE meta;--");
+  tag_run(path, {"baseline"});
+  annotate_run(path, "two\nlines");
+  summary.steps = 4000;
+  writer.set_summary(summary);
+  writer.finish();
+  const RunSummary read = read_run_summary(path);
+  EXPECT_EQ(read.name, "Robert'); DROP TABLE meta;--");
+  EXPECT_EQ(read.tags, std::vector<std::string>{"baseline"});
+  EXPECT_EQ(read.notes, "two\nlines");
+  EXPECT_EQ(read.steps, 4000);
+}
+
+TEST_F(RunFile, TenMillionSpansOpenInUnderASecond) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "times mean nothing under a sanitizer";
+#endif
+  {
+    RunFileWriter writer(path, summary_of_test());
+    for (int i = 0; i < 100; ++i) {
+      writer.add(batch_of(i * 100000, 100000));
+      writer.flush();
+    }
+    writer.finish();
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  RunFileReader reader(path);
+  const Trace trace = reader.trace();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(trace.span_count(), 10'000'000u);
+  EXPECT_LT(took.count(), 1.0);
+}
+
+TEST(SpanCodec, KeepsExtremes) {
+  std::vector<Span> spans(3);
+  spans[0].start = std::numeric_limits<TimeNs>::min();
+  spans[1].start = std::numeric_limits<TimeNs>::max();
+  spans[1].duration = (1ull << 40) - 1;
+  spans[1].name = NameId{0xffffffff};
+  spans[1].correlation = spans[1].step = 0xffffffff;
+  spans[1].op = 0xffff;
+  spans[1].flags = 0xff;
+  const auto back = decode_spans(encode_spans(spans), 3);
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(same(spans[i], back[i])) << i;
+  EXPECT_THROW(decode_spans(encode_spans(spans), 1 << 30), Failure);
+  EXPECT_THROW(decode_spans("", 3), Failure);
+  std::string damaged = encode_spans(spans);
+  damaged[damaged.size() / 2] ^= 1;
+  EXPECT_THROW(decode_spans(damaged, 3), Failure);
+}
+
+TEST(SpanCodec, KeepsPoints) {
+  const std::vector<CounterPoint> points{{-5, 0.1}, {7, std::numeric_limits<double>::infinity()}, {7, -1e300}};
+  const auto back = decode_points(encode_points(points), 3);
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(back[i].time == points[i].time && back[i].value == points[i].value);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -55,6 +55,10 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   c.choices_known = a.spec && b.spec;
   if (c.choices_known) c.choices = diff(*a.spec, *b.spec);
   c.warnings = warnings_of(a, b);
+  const double median = c.of(MeasureKind::StepTime).delta.delta;
+  c.causes_explain = c.split && median * static_cast<double>(c.by_kind.b_ps - c.by_kind.a_ps) > 0;
+  if (c.split && !c.causes_explain && c.of(MeasureKind::StepTime).delta.verdict != Verdict::WithinNoise)
+    c.warnings.emplace_back("a few slow steps move the mean against the median: the causes below explain the mean");
   return c;
 }
 

@@ -155,7 +155,7 @@ void CompareHeadline::showCauses(const ComparedRuns& compared) {
   QStringList lines;
   if (compared.pair()) {
     const Comparison& c = compared.comparison;
-    if (c.of(MeasureKind::StepTime).delta.verdict != Verdict::WithinNoise)
+    if (c.causes_explain && c.of(MeasureKind::StepTime).delta.verdict != Verdict::WithinNoise)
       lines << Causes(c.by_kind).text();
     lines << changed_counts(c).toHtmlEscaped();
   }

@@ -103,7 +103,9 @@ void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t inde
   const bool below = y < row.center().y();
   // Beside a step that is shorter than the words.
   const double left = end - at(told.begin) < width + 10 ? end + 3 : x + 5;
-  const QRectF box(std::min(left, row.right() - width), below ? y + 2 : y - 15, width, 14);
+  constexpr double kHeight = 14;
+  const double top = std::clamp(below ? y + 2 : y - 15, row.top(), std::max(row.top(), row.bottom() - kHeight));
+  const QRectF box(std::min(left, row.right() - width), top, width, kHeight);
   QColor veil = theme().base;
   veil.setAlphaF(0.75F);
   painter.fillRect(box, veil);

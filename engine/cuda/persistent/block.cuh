@@ -8,18 +8,7 @@
 namespace ws::cuda::persistent {
 
 constexpr int kLayers = choice::layers, kThreads = choice::threads, B = choice::batch;
-constexpr bool kClasses = choice::loss == kCrossEntropy;
-constexpr bool kMoves = choice::optimizer != kSgd, kSquares = choice::optimizer == kAdam;
 
-WS_BOTH constexpr int width(int l) {
-  return l == 0   ? choice::width0
-         : l == 1 ? choice::width1
-         : l == 2 ? choice::width2
-         : l == 3 ? choice::width3
-         : l == 4 ? choice::width4
-         : l == 5 ? choice::width5
-                  : choice::width6;
-}
 WS_BOTH constexpr int padded(int l) { return (width(l) + 3) / 4 * 4; }
 WS_BOTH constexpr int row_of(int l) { return padded(l) + 4; }  // floats of a row of units in shared memory
 // Places in floats. Weights (in, out) of a layer, then its biases.

@@ -35,8 +35,6 @@ constexpr int kValues = 4 / kHalfRows;  // hidden units of a lane there
 constexpr int kW2Stride = H + 4;
 constexpr bool kSlopes = choice::activation != kNone && choice::activation != kRelu;
 constexpr bool kBits = choice::activation == kRelu;
-constexpr bool kClasses = choice::loss == kCrossEntropy;
-constexpr bool kMoves = choice::optimizer != kSgd, kSquares = choice::optimizer == kAdam;
 
 constexpr int kPartialBytes = kBlocks * H * R * (choice::half_partials ? 2 : 4);
 constexpr int kSlopeBytes = kBits ? kBlocks * kMathWarps * R * 2 : kSlopes ? kBlocks * kMathWarps * R * 64 : 0;

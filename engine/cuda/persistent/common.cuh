@@ -18,6 +18,8 @@ enum Precisions { kFp32, kTf32, kBf16, kFp16 };
 enum Waits { kWaitRows = 1, kWaitPartials, kWaitGradients, kWaitHidden, kWaitWeights, kWaitBuffers, kWaitSums };
 
 constexpr bool kHalves = choice::precision == kBf16 || choice::precision == kFp16;
+constexpr bool kClasses = choice::loss == kCrossEntropy;
+constexpr bool kMoves = choice::optimizer != kSgd, kSquares = choice::optimizer == kAdam;
 
 // ---- shared memory and clusters ----
 WS_DEVICE uint shared_address(const void* p) { return static_cast<uint>(__cvta_generic_to_shared(p)); }

@@ -64,9 +64,9 @@ std::string kernel_source(const Placement& placement) {
     case Residency::Cluster:
       return out + wgmma_functions(placement) + text_of("cluster.cuh");
     case Residency::Rows:
-      return out + text_of("rows.cuh");
+      return out + text_of("widths.cuh") + text_of("rows.cuh");
     case Residency::Block:
-      return out + text_of("block.cuh");
+      return out + text_of("widths.cuh") + text_of("block.cuh");
     case Residency::None:
       break;
   }

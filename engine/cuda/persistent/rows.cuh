@@ -9,18 +9,7 @@ namespace ws::cuda::persistent {
 
 constexpr int kLayers = choice::layers, kBlocks = choice::blocks, kThreads = choice::threads;
 constexpr int kWarps = kThreads / 32, kRowsEach = choice::rows_each;
-constexpr bool kClasses = choice::loss == kCrossEntropy;
-constexpr bool kMoves = choice::optimizer != kSgd, kSquares = choice::optimizer == kAdam;
 
-WS_BOTH constexpr int width(int l) {
-  return l == 0   ? choice::width0
-         : l == 1 ? choice::width1
-         : l == 2 ? choice::width2
-         : l == 3 ? choice::width3
-         : l == 4 ? choice::width4
-         : l == 5 ? choice::width5
-                  : choice::width6;
-}
 WS_BOTH constexpr int unit_at(int l) { return l == 0 ? 0 : unit_at(l - 1) + width(l - 1); }
 // Weights (in, out) of a layer, then its biases.
 WS_BOTH constexpr int weight_at(int l) {

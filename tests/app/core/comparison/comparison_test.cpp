@@ -43,6 +43,39 @@ TEST(Comparison, TwoRunsOfWhichOneIsFaster) {
   EXPECT_EQ(compared(a, a).measures[0].delta.verdict, Verdict::WithinNoise);
 }
 
+// Steps as a graph leaves them: `slow_every`-th steps take a hundred times as long.
+RunData steps_of(TimeNs step_ns, int slow_every) {
+  RunData run;
+  const TrackId steps = run.trace.track(TrackKind::Steps, "steps", "CPU"), stream = run.trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  TimeNs at = 0;
+  for (int i = 0; i < 200; ++i) {
+    const TimeNs takes = slow_every && i % slow_every == 0 ? 100 * step_ns : step_ns;
+    Span step;
+    step.start = at, step.duration = static_cast<uint64_t>(takes), step.step = static_cast<uint32_t>(i + 1);
+    step.kind = static_cast<uint64_t>(SpanKind::Step);
+    run.trace.append(steps, step);
+    Span kernel = step;
+    kernel.duration = static_cast<uint64_t>(takes / 2);
+    kernel.kind = static_cast<uint64_t>(SpanKind::Kernel);
+    run.trace.append(stream, kernel);
+    at += takes;
+  }
+  return run;
+}
+
+TEST(Comparison, CausesOfTheMeanAreNotGivenForAMedianThatGoesTheOtherWay) {
+  const RunData even = steps_of(1000, 0), uneven = steps_of(800, 40);
+  const Comparison c = compared(even, uneven);
+  ASSERT_TRUE(c.split);
+  EXPECT_EQ(c.of(MeasureKind::StepTime).delta.verdict, Verdict::Better);
+  EXPECT_GT(c.by_kind.b_ps, c.by_kind.a_ps) << "the mean is worse";
+  EXPECT_FALSE(c.causes_explain);
+  EXPECT_NE(to_text(c).find("explain the mean"), std::string::npos);
+  const Comparison plain = compared(even, steps_of(800, 0));
+  EXPECT_TRUE(plain.causes_explain);
+  EXPECT_EQ(to_text(plain).find("explain the mean"), std::string::npos);
+}
+
 TEST(Comparison, NothingIsSplitUnlessBothWereTracedAlike) {
   RunData traced, bare, steps;
   traced.trace = std::move(MadeTrace(100, 20).trace);

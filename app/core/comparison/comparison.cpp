@@ -4,6 +4,7 @@
 #include <set>
 
 #include "app/core/comparison/mismatches.h"
+#include "profiling/base/statistics.h"
 
 namespace ws::app {
 namespace {
@@ -14,6 +15,13 @@ std::vector<ComparedMeasure> compared_measures(const ComparedRun& a, const Compa
   for (size_t i = 0; i < both[0].size(); ++i)
     all.push_back({both[0][i], both[1][i], delta_of(both[0][i], both[1][i])});
   return all;
+}
+
+// A few slow steps can do that. Beyond noise only; both must have been traced alike.
+bool mean_goes_the_other_way(const ComparedRun& a, const ComparedRun& b) {
+  const Difference median = difference(a.time.us, b.time.us);
+  const prof::Waterfall mean = prof::waterfall(a.sample.parts, b.sample.parts);
+  return median.beyond_noise && median.delta * static_cast<double>(mean.b_ps - mean.a_ps) < 0;
 }
 
 }  // namespace
@@ -37,6 +45,8 @@ std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b)
   std::vector<std::string> warnings = mismatches(a, b);
   if (!splits_compare(a, b))
     warnings.emplace_back("no causes of the difference: that takes two runs that were traced equally closely");
+  else if (mean_goes_the_other_way(a, b))
+    warnings.emplace_back("a few slow steps move the mean against the median; the causes explain the mean");
   if (a.one_step || b.one_step) warnings.emplace_back("a trace without step marks counts as one step");
   return warnings;
 }
@@ -55,10 +65,7 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   c.choices_known = a.spec && b.spec;
   if (c.choices_known) c.choices = diff(*a.spec, *b.spec);
   c.warnings = warnings_of(a, b);
-  const double median = c.of(MeasureKind::StepTime).delta.delta;
-  c.causes_explain = c.split && median * static_cast<double>(c.by_kind.b_ps - c.by_kind.a_ps) > 0;
-  if (c.split && !c.causes_explain && c.of(MeasureKind::StepTime).delta.verdict != Verdict::WithinNoise)
-    c.warnings.emplace_back("a few slow steps move the mean against the median: the causes below explain the mean");
+  c.causes_explain = c.split && !mean_goes_the_other_way(a, b);
   return c;
 }
 

@@ -29,7 +29,7 @@ struct Comparison {
   Speed speed = Speed::Unknown;
   bool split = false;                      // both were traced alike; else there are no causes and no kernels
   prof::Waterfall by_kind, by_op;          // of means per step; the parts sum to their difference exactly
-  bool causes_explain = false;             // the means differ in the same direction as the medians
+  bool causes_explain = false;             // false: the mean changes against the median, beyond noise
   std::vector<prof::KernelDelta> kernels;  // largest difference first
   std::vector<FieldChange> choices;        // that differ
   bool choices_known = false;              // of both

@@ -1,14 +1,13 @@
 #include "engine/lab/ceilings.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "engine/devices/device_workloads.h"
 #include "engine/devices/devices.h"
 #include "engine/workloads/workload.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::lab {
 
@@ -52,9 +51,8 @@ Ceilings ceilings_from_json(const json& object) {
 }
 
 fs::path ceilings_file() {
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  if (cache && *cache) return fs::path(cache) / "warpscope/ceilings.json";
-  return home && *home ? fs::path(home) / ".cache/warpscope/ceilings.json" : fs::path();
+  const fs::path cache = cache_folder();
+  return cache.empty() ? cache : cache / "ceilings.json";
 }
 
 Ceilings remembered_ceilings(const std::string& device, const std::string& driver) {
@@ -72,14 +70,7 @@ void remember_ceilings(const std::string& device, const std::string& driver, con
   json card = to_json(ceilings);
   card["driver"] = driver;
   cards[device] = card;
-  std::error_code failed;
-  fs::create_directories(file.parent_path(), failed);
-  const fs::path part = file.string() + "." + std::to_string(getpid());
-  std::ofstream out(part);
-  out << cards.dump(1) << "\n";
-  out.close();
-  if (out) fs::rename(part, file, failed);
-  if (!out || failed) fs::remove(part, failed);
+  prof::write_shared(file.string(), cards.dump(1) + "\n");
 }
 
 Ceilings measure_ceilings(const std::atomic<bool>& cancel) {

@@ -13,4 +13,10 @@ fs::path resources_folder() {
   return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources";
 }
 
+fs::path cache_folder() {
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (cache && *cache) return fs::path(cache) / "warpscope";
+  return home && *home ? fs::path(home) / ".cache/warpscope" : fs::path();
+}
+
 }  // namespace ws

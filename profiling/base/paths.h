@@ -1,10 +1,12 @@
-// What is shipped beside the programs: presets, experiments, pages of the laboratory, scripts.
+// Folders of the program: what is shipped beside it, and what it may forget.
 #pragma once
 #include <filesystem>
 
 namespace ws {
 
-// As WARPSCOPE_RESOURCES says, else of what is installed, else of the source.
+// Presets, experiments, pages of the laboratory, scripts: $WARPSCOPE_RESOURCES, else what is installed, else the source.
 std::filesystem::path resources_folder();
+// Of this program in the user's cache; empty where there is none.
+std::filesystem::path cache_folder();
 
 }  // namespace ws

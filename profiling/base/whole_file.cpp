@@ -69,4 +69,18 @@ void write_whole(const std::string& path, std::string_view text) {
   write_whole_file(path, [text](const std::string& part) { write_all(part, text); });
 }
 
+bool write_shared(const std::string& path, std::string_view bytes) {
+  std::error_code failed;
+  fs::create_directories(fs::path(path).parent_path(), failed);
+  const std::string part = path + "." + std::to_string(getpid());
+  try {
+    write_all(part, bytes);
+    fs::rename(part, path);
+    return true;
+  } catch (const std::exception&) {
+    fs::remove(part, failed);
+    return false;
+  }
+}
+
 }  // namespace ws::prof

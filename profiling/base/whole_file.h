@@ -11,5 +11,8 @@ void write_whole_file(const std::string& path, const std::function<void(const st
 // What a write that will not come to its end has left beside `path`.
 void remove_part_of(const std::string& path);
 void write_whole(const std::string& path, std::string_view text);
+// For caches, which several processes may write at once: the last one wins, and a reader never sees half of a file.
+// Makes the folder. False where nothing can be written.
+bool write_shared(const std::string& path, std::string_view bytes);
 
 }  // namespace ws::prof

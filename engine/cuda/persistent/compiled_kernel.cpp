@@ -1,7 +1,5 @@
 #include "engine/cuda/persistent/compiled_kernel.h"
 
-#include <nvrtc.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -9,46 +7,18 @@
 #include <iterator>
 
 #include "engine/cuda/runtime/check.h"
+#include "engine/cuda/runtime/nvrtc.h"
 #include "engine/cuda/persistent/kernel_source.h"
 #include "profiling/base/clock.h"
-
-#if !defined(_WIN32)
-#include <unistd.h>
-#endif
+#include "profiling/base/paths.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::cuda::persistent {
 namespace {
 
-struct Program {
-  nvrtcProgram value = nullptr;
-  ~Program() {
-    if (value) nvrtcDestroyProgram(&value);
-  }
-};
-
-std::string log_of(nvrtcProgram program) {
-  size_t size = 0;
-  if (nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size < 2) return {};
-  std::string log(size, '\0');
-  if (nvrtcGetProgramLog(program, log.data()) != NVRTC_SUCCESS) return {};
-  return log.substr(0, 600);
-}
-
-void check_nvrtc(nvrtcResult code, const char* call, nvrtcProgram program = nullptr) {
-  if (code == NVRTC_SUCCESS) return;
-  const std::string log = program ? log_of(program) : std::string();
-  throw CallFailure(call, nvrtcGetErrorString(code), "the persistent kernel could not be compiled. " + log);
-}
-
 // wgmma is code for one architecture alone, which the letter a says.
 std::string architecture(int compute) {
   return "--gpu-architecture=sm_" + std::to_string(compute) + (compute == 90 ? "a" : "");
-}
-
-std::string version() {
-  int major = 0, minor = 0;
-  nvrtcVersion(&major, &minor);
-  return std::to_string(major) + "." + std::to_string(minor);
 }
 
 uint64_t hash_of(const std::string& text, uint64_t hash) {
@@ -61,48 +31,21 @@ std::vector<char> read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Under a temporary name first: another process never reads half of a file. A cache that cannot be written is no error.
-void write_file(const std::filesystem::path& path, const std::vector<char>& bytes) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  const std::filesystem::path other = path.string() + "." + std::to_string(getpid());
-  {
-    std::ofstream file(other, std::ios::binary);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush()) error = std::make_error_code(std::errc::io_error);
-  }
-  if (!error) std::filesystem::rename(other, path, error);
-  if (error) std::filesystem::remove(other, error);
-}
-
 }  // namespace
 
 std::vector<char> compile_source(const std::string& source, int compute) {
-  const std::string arch = architecture(compute);
-  const char* options[] = {arch.c_str(), "--std=c++17", "--disable-warnings"};
-  Program program;
-  check_nvrtc(nvrtcCreateProgram(&program.value, source.c_str(), "persistent.cu", 0, nullptr, nullptr),
-              "nvrtcCreateProgram");
-  check_nvrtc(nvrtcCompileProgram(program.value, static_cast<int>(std::size(options)), options), "nvrtcCompileProgram",
-              program.value);
-  size_t size = 0;
-  check_nvrtc(nvrtcGetCUBINSize(program.value, &size), "nvrtcGetCUBINSize");
-  std::vector<char> code(size);
-  check_nvrtc(nvrtcGetCUBIN(program.value, code.data()), "nvrtcGetCUBIN");
-  return code;
+  return compile_to_cubin(source, "persistent.cu", {architecture(compute), "--std=c++17", "--disable-warnings"},
+                          "the persistent kernel could not be compiled");
 }
 
 std::filesystem::path kernel_cache_folder() {
   if (const char* given = std::getenv("WARPSCOPE_KERNEL_CACHE")) return given;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-    return std::filesystem::path(cache) / "warpscope" / "kernels";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return std::filesystem::path(home) / ".cache" / "warpscope" / "kernels";
-  return {};
+  const std::filesystem::path cache = cache_folder();
+  return cache.empty() ? cache : cache / "kernels";
 }
 
 std::string kernel_cache_name(const std::string& source, int compute) {
-  const std::string all = architecture(compute) + "|" + version() + "|" + source;
+  const std::string all = architecture(compute) + "|" + nvrtc_version() + "|" + source;
   char name[40];
   std::snprintf(name, sizeof name, "%016llx%016llx.cubin",
                 static_cast<unsigned long long>(hash_of(all, 14695981039346656037ull)),
@@ -133,7 +76,7 @@ std::vector<char> CompiledKernel::code(const std::string& source, int compute) {
     if (from_cache_) return found;
   }
   std::vector<char> made = compile_source(source, compute);
-  if (!path.empty()) write_file(path, made);
+  if (!path.empty()) prof::write_shared(path.string(), {made.data(), made.size()});
   return made;
 }
 

@@ -1,26 +1,17 @@
 #include "engine/cuda/workloads/compiled_expression.h"
 
-#include <nvrtc.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "engine/cuda/runtime/nvrtc.h"
 #include "engine/workloads/expression_source.h"
 #include "profiling/base/clock.h"
 
 namespace ws::cuda::lab {
 namespace {
-
-void check_nvrtc(nvrtcResult code, const std::string& call) {
-  if (code != NVRTC_SUCCESS)
-    throw CallFailure(call.substr(0, call.find('(')), nvrtcGetErrorString(code),
-                      "the expression could not be compiled for this GPU");
-}
-
-#define NVRTC_CHECK(call) check_nvrtc(faults::hit(#call) ? NVRTC_ERROR_INTERNAL_ERROR : (call), #call)
 
 std::string architecture() {
   int device = 0, major = 0, minor = 0;
@@ -30,33 +21,14 @@ std::string architecture() {
   return "--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor);
 }
 
-struct Program {
-  nvrtcProgram value = nullptr;
-  ~Program() {
-    if (value) nvrtcDestroyProgram(&value);
-  }
-};
-
-std::vector<char> compile(const std::string& source) {
-  const std::string arch = architecture();
-  const char* options[] = {arch.c_str(), "--std=c++17"};
-  Program program;
-  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), "expression.cu", 0, nullptr, nullptr));
-  NVRTC_CHECK(nvrtcCompileProgram(program.value, 2, options));
-  size_t size = 0;
-  NVRTC_CHECK(nvrtcGetCUBINSize(program.value, &size));
-  std::vector<char> cubin(size);
-  NVRTC_CHECK(nvrtcGetCUBIN(program.value, cubin.data()));
-  return cubin;
-}
-
 constexpr const char* kName = "ws_fused_expression";
 
 }  // namespace
 
 CompiledExpression::CompiledExpression(const ws::lab::Expression& expression) : source_(cuda_source(expression, kName)) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<char> cubin = compile(source_);
+  const std::vector<char> cubin = compile_to_cubin(source_, "expression.cu", {architecture(), "--std=c++17"},
+                                                   "the expression could not be compiled for this GPU");
   CUDA_CHECK(cudaLibraryLoadData(library_.out(), cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   CUDA_CHECK(cudaLibraryGetKernel(&kernel_, library_, kName));
   seconds_ = prof::seconds_since(begin);

@@ -1,0 +1,57 @@
+#include "engine/cuda/runtime/nvrtc.h"
+
+#include <nvrtc.h>
+
+#include "engine/cuda/runtime/check.h"
+
+namespace ws::cuda {
+namespace {
+
+constexpr size_t kLogShown = 600;  // characters
+
+struct Program {
+  nvrtcProgram value = nullptr;
+  ~Program() {
+    if (value) nvrtcDestroyProgram(&value);
+  }
+};
+
+std::string log_of(nvrtcProgram program) {
+  size_t size = 0;
+  if (!program || nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size < 2) return {};
+  std::string log(size, '\0');
+  if (nvrtcGetProgramLog(program, log.data()) != NVRTC_SUCCESS) return {};
+  return ": " + log.substr(0, kLogShown);
+}
+
+void check_nvrtc(nvrtcResult code, const std::string& call, const Program& program, const std::string& failed) {
+  if (code != NVRTC_SUCCESS)
+    throw CallFailure(call.substr(0, call.find('(')), nvrtcGetErrorString(code), failed + log_of(program.value));
+}
+
+#define NVRTC_CHECK(call) \
+  check_nvrtc(faults::hit(#call) ? NVRTC_ERROR_INTERNAL_ERROR : (call), #call, program, failed)
+
+}  // namespace
+
+std::vector<char> compile_to_cubin(const std::string& source, const char* file_name,
+                                   const std::vector<std::string>& options, const std::string& failed) {
+  std::vector<const char*> words;
+  for (const std::string& option : options) words.push_back(option.c_str());
+  Program program;
+  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
+  NVRTC_CHECK(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
+  size_t size = 0;
+  NVRTC_CHECK(nvrtcGetCUBINSize(program.value, &size));
+  std::vector<char> cubin(size);
+  NVRTC_CHECK(nvrtcGetCUBIN(program.value, cubin.data()));
+  return cubin;
+}
+
+std::string nvrtc_version() {
+  int major = 0, minor = 0;
+  nvrtcVersion(&major, &minor);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,14 @@
+// Compiles CUDA source at run time. Needs no GPU.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace ws::cuda {
+
+// Machine code for the architecture that `options` name. Throws CallFailure with `failed` ("the expression could not be
+// compiled for this GPU") and the compiler's first words.
+std::vector<char> compile_to_cubin(const std::string& source, const char* file_name,
+                                   const std::vector<std::string>& options, const std::string& failed);
+std::string nvrtc_version();  // "13.0"
+
+}  // namespace ws::cuda

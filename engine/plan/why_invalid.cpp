@@ -9,7 +9,7 @@ using Reason = std::optional<std::string>;
 Reason needs_gpu(const RunSpec& s) {
   if (s.exec.device == Device::Cuda) return "cuda: no NVIDIA GPU can be used here.";
   if (s.exec.launch == Launch::Graph) return "graph: a CUDA graph needs a GPU.";
-  if (s.exec.launch == Launch::Persistent) return "persistent: a resident kernel needs a GPU.";
+  if (s.exec.launch == Launch::Persistent) return "persistent: a kernel for many steps needs a GPU.";
   if (s.exec.allocator == Allocator::StreamOrdered) return "stream-ordered: cudaMallocAsync needs a GPU.";
   if (s.exec.loader != Loader::Resident)
     return std::string(to_string(s.exec.loader)) + ": the CPU reads batches where they are, nothing is copied.";

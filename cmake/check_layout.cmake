@@ -44,6 +44,7 @@ foreign("nvtx3/[A-Za-z]+" profiling/annotate)
 foreign("sqlite3|zstd" profiling/run_file)
 foreign("cblas" engine/cpu)
 foreign("CLI/CLI" app/cli)
+foreign("fmt/[a-z]+" profiling/base)
 
 file(GLOB_RECURSE _files RELATIVE ${ROOT} ${ROOT}/profiling/*.h ${ROOT}/profiling/*.cpp ${ROOT}/datasets/*.h ${ROOT}/datasets/*.cpp
   ${ROOT}/engine/*.h ${ROOT}/engine/*.cpp ${ROOT}/engine/*.cu ${ROOT}/engine/*.cuh ${ROOT}/app/*.h ${ROOT}/app/*.cpp)

@@ -4,8 +4,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <future>
+
+#include "profiling/base/text.h"
 
 namespace ws::data {
 namespace {
@@ -40,9 +41,8 @@ void read_magic(ByteReader& reader, IdxHeader& header) {
   header.type = static_cast<IdxType>(magic[2]);
   const int dimensions = magic[3];
   if (magic[0] || magic[1] || bytes_of(header.type) == 0 || dimensions < 1 || dimensions > kMostDimensions) {
-    char seen[16];
-    std::snprintf(seen, sizeof seen, "0x%08X", big_endian(magic));
-    reader.fail(0, std::string("not an IDX file: its magic number is ") + seen + ", expected for example 0x00000803");
+    reader.fail(0, formatted("not an IDX file: its magic number is 0x{:08X}, expected for example 0x00000803",
+                             big_endian(magic)));
   }
   header.sizes.resize(static_cast<size_t>(dimensions));
 }
@@ -175,10 +175,9 @@ std::vector<int32_t> read_idx_labels(ByteReader& reader, int64_t classes) {
     const double label = value_at(header.type, values.data() + at);
     // Written so that NaN fails too.
     if (!(label >= 0 && label < static_cast<double>(bound)) || label != std::floor(label)) {
-      char seen[32];
-      std::snprintf(seen, sizeof seen, "%g", label);
-      reader.fail(header.values_offset + at, "row " + std::to_string(i + 1) + " has the label " + seen +
-                                                 ", expected a whole number from 0 to " + std::to_string(bound - 1));
+      reader.fail(
+          header.values_offset + at,
+          formatted("row {} has the label {:g}, expected a whole number from 0 to {}", i + 1, label, bound - 1));
     }
     labels[i] = static_cast<int32_t>(label);
   }

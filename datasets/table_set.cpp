@@ -10,6 +10,7 @@
 #include "datasets/locate.h"
 #include "datasets/split.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::data {
 namespace {
@@ -142,12 +143,6 @@ void refuse_one_class(const CsvTable& table, int64_t label, size_t classes) {
                 std::string(table.field(0, label)) + "; at least two are needed");
 }
 
-std::string as_text(float value) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.0f", static_cast<double>(value));
-  return text;
-}
-
 void take_numbers(const CsvTable& table, int64_t label, std::vector<float> numbers, Dataset& set) {
   std::vector<float> different = numbers;
   std::sort(different.begin(), different.end());
@@ -161,7 +156,7 @@ void take_numbers(const CsvTable& table, int64_t label, std::vector<float> numbe
   }
   refuse_one_class(table, label, different.size());
   set.outputs = static_cast<int64_t>(different.size());
-  for (float value : different) set.class_names.push_back(as_text(value));
+  for (float value : different) set.class_names.push_back(fixed(static_cast<double>(value), 0));
   for (float value : numbers) set.train.labels.push_back(static_cast<int32_t>(position(different, value)));
 }
 

@@ -80,11 +80,6 @@ std::string wrapped(const std::string& text, size_t first, size_t indent) {
   return result;
 }
 
-std::string column(const std::string& text, size_t width) {
-  const size_t used = columns(text);
-  return std::string(used < width ? width - used : 0, ' ') + text;
-}
-
 std::string Help::make_usage(const CLI::App* app, std::string name) const {
   std::string line = "Usage: ";
   if (app->get_parent())

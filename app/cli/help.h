@@ -20,7 +20,6 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& problem, i
 std::optional<size_t> terminal_width();  // of the standard output; none where that is no terminal
 // Text in lines of at most 100 columns, or as the terminal is narrower; further ones begin `indent` columns in.
 std::string wrapped(const std::string& text, size_t first, size_t indent);
-std::string column(const std::string& text, size_t width);  // at its right end, counted in letters
 // On a terminal, lines are cut where it ends; names of kernels would spoil a table otherwise. Elsewhere nothing is.
 void print_table(const std::string& text);
 

@@ -7,6 +7,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/core/lab/shipped_labs.h"
+#include "profiling/base/text.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
@@ -18,21 +19,13 @@ namespace {
 std::string text_of(std::string_view view) { return std::string(view); }
 
 std::string rate_text(double per_s, const char* unit) {
-  char text[48];
-  if (per_s >= 1e12)
-    std::snprintf(text, sizeof text, "%.2f T%s", per_s * 1e-12, unit);
-  else
-    std::snprintf(text, sizeof text, "%.1f G%s", per_s * 1e-9, unit);
-  return text;
+  return per_s >= 1e12 ? fixed(per_s * 1e-12, 2) + " T" + unit : fixed(per_s * 1e-9, 1) + " G" + unit;
 }
 
 std::string bound_text(const LabPoint& p) {
   // The bound is of the work alone; for the smallest sizes the launch is all there is.
   if (p.bound_s <= 0 || p.device_s <= 0 || p.copy_s > 0 || p.bound_s < 0.01 * p.device_s) return "";
-  char text[64];
-  std::snprintf(text, sizeof text, "  %.0f %% of its bound %s", 100 * p.bound_s / p.device_s,
-                seconds_text(p.bound_s).c_str());
-  return text;
+  return "  " + percent(p.bound_s / p.device_s, 0) + " of its bound " + seconds_text(p.bound_s);
 }
 
 const LabPoint& find_point(const LabResult& result, const std::string& which) {
@@ -67,34 +60,23 @@ std::vector<Line> lines_between(const prof::Trace& trace, prof::TimeNs begin, pr
 }  // namespace
 
 std::string seconds_text(double s) {
-  char text[32];
-  if (s < 1e-3)
-    std::snprintf(text, sizeof text, "%.2f µs", s * 1e6);
-  else if (s < 1)
-    std::snprintf(text, sizeof text, "%.3f ms", s * 1e3);
-  else
-    std::snprintf(text, sizeof text, "%.3f s", s);
-  return text;
+  if (s < 1e-3) return fixed(s * 1e6, 2) + " µs";
+  return s < 1 ? fixed(s * 1e3, 3) + " ms" : fixed(s, 3) + " s";
 }
 
 void LabLines::point(const LabPoint& p) {
   const WayInfo& way = info(p.way);
   const std::string label = text_of(way.label);
   if (!headed_)
-    std::fprintf(
-        out_, "%s  %-24s%s\n", column("size", 12).c_str(), "way",
-        (column("median", 13) + column("5 %", 13) + column("95 %", 13) + column("on GPU", 13) + column("error", 10))
-            .c_str());
+    std::fprintf(out_, "%12s  %-24s%13s%13s%13s%13s%10s\n", "size", "way", "median", "5 %", "95 %", "on GPU", "error");
   headed_ = true;
   if (!p.ok) {
     std::fprintf(out_, "%12lld  %-24s   %s\n", static_cast<long long>(p.size), label.c_str(), p.note.c_str());
     return;
   }
-  char error[24];
-  std::snprintf(error, sizeof error, "%.1e", p.error);
-  std::string times;
-  for (const double s : {p.median_s, p.low_s, p.high_s}) times += column(seconds_text(s), 13);
-  times += column(p.device_s > 0 ? seconds_text(p.device_s) : "-", 13) + column(error, 10) + bound_text(p);
+  std::string times = formatted("{:>13}{:>13}{:>13}{:>13}{:>10.1e}", seconds_text(p.median_s), seconds_text(p.low_s),
+                                seconds_text(p.high_s), p.device_s > 0 ? seconds_text(p.device_s) : "-", p.error) +
+                      bound_text(p);
   if (!p.note.empty()) times += "  " + p.note;
   if (way.pitfall) times += "  (reads the launch, not the work)";
   std::fprintf(out_, "%12lld  %-24s%s\n", static_cast<long long>(p.size), label.c_str(), times.c_str());

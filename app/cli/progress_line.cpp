@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "profiling/base/text.h"
+
 namespace ws::cli {
 namespace {
 
@@ -17,12 +19,6 @@ double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock:
 size_t terminal_width(std::FILE* out) {
   winsize size{};
   return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
-}
-
-std::string format(const char* pattern, auto... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
 }
 
 std::string drawn_bar(double share, int width) {
@@ -39,32 +35,11 @@ std::string accuracy_text(const char* label, double accuracy) {
 
 }  // namespace
 
-std::string grouped(double value) {
-  const std::string digits = format("%.0f", value);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && digits[i - 1] != '-' && (digits.size() - i) % 3 == 0) text += ' ';
-    text += digits[i];
-  }
-  return text;
-}
-
-std::string duration(double seconds) {
-  if (!std::isfinite(seconds)) return "?";
-  if (seconds < 10) return format("%.1f s", seconds);
-  if (seconds < 60) return format("%.0f s", seconds);
-  if (seconds < 3600) return format("%.0f m %02.0f s", std::floor(seconds / 60), std::fmod(seconds, 60));
-  return format("%.0f h %02.0f m", std::floor(seconds / 3600), std::floor(std::fmod(seconds, 3600) / 60));
-}
-
-std::string percent(double share) { return std::isfinite(share) ? format("%.1f %%", 100 * share) : "?"; }
-
 ProgressLine::ProgressLine(std::FILE* out) : out_(out), terminal_(isatty(fileno(out))) {}
 
 void ProgressLine::show(const app::RunUpdate& update) {
   for (const std::string& message : update.messages) say(message);
-  for (const Change& c : update.changes)
-    say("step " + grouped(static_cast<double>(c.step)) + ": " + c.key + " " + c.from + " → " + c.to);
+  for (const Change& c : update.changes) say("step " + count_text(c.step) + ": " + c.key + " " + c.from + " → " + c.to);
   if (update.progress) epochs_ = update.progress->epochs;
   for (size_t i = 0; i < update.epochs.size(); ++i) epoch_line(update.epochs[i], update.epochs[i].epoch == epochs_);
   if (!update.steps.empty()) {
@@ -89,16 +64,16 @@ void ProgressLine::epoch_line(const EpochResult& e, bool last) {
   if (!last && now_s() - last_line_s_ < kLineEvery) return;
   last_line_s_ = now_s();
   std::string line = "epoch " + std::to_string(e.epoch) + (epochs_ ? "/" + std::to_string(epochs_) : "") +
-                     format("  loss %.4g", e.train_loss) + accuracy_text("accuracy", e.train_accuracy);
-  if (e.test) line += format("  test loss %.4g", e.test->loss) + accuracy_text("test accuracy", e.test->accuracy);
-  say(line + "  " + duration(e.wall_s));
+                     formatted("  loss {:.4g}", e.train_loss) + accuracy_text("accuracy", e.train_accuracy);
+  if (e.test) line += formatted("  test loss {:.4g}", e.test->loss) + accuracy_text("test accuracy", e.test->accuracy);
+  say(line + "  " + duration_text(e.wall_s));
 }
 
 void ProgressLine::bar(const Progress& p) {
   const double share = p.steps ? static_cast<double>(p.step) / static_cast<double>(p.steps) : 0;
   std::string line = "epoch " + std::to_string(p.epoch) + "/" + std::to_string(p.epochs) + " " + drawn_bar(share, 24) +
-                     format(" loss %.4g", loss_) + accuracy_text("accuracy", accuracy_) + "  " +
-                     grouped(p.samples_per_s) + " samples/s  " + duration(p.left_s) + " left";
+                     formatted(" loss {:.4g}", loss_) + accuracy_text("accuracy", accuracy_) + "  " +
+                     count_text(p.samples_per_s) + " samples/s  " + duration_text(p.left_s) + " left";
   const int width = static_cast<int>(terminal_width(out_)) - 1;
   std::fprintf(out_, "\r\033[K%.*s", width, line.c_str());
   std::fflush(out_);

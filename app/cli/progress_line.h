@@ -26,8 +26,4 @@ class ProgressLine {
   int64_t epochs_ = 0;
 };
 
-std::string grouped(double value);     // 12 345
-std::string duration(double seconds);  // 1 m 20 s
-std::string percent(double share);     // 97.6 %
-
 }  // namespace ws::cli

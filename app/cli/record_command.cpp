@@ -10,8 +10,9 @@
 #include "app/cli/progress_line.h"
 #include "app/core/runs/run_ceilings.h"
 #include "profiling/base/clock.h"
-#include "profiling/recording/record_program.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
+#include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
@@ -26,23 +27,17 @@ struct RecordArguments {
   std::vector<std::string> command;
 };
 
-std::string counted(uint64_t number, const char* what) { return grouped(static_cast<double>(number)) + " " + what; }
+std::string counted(uint64_t number, const char* what) { return count_text(number) + " " + what; }
 
 // Steps are there only when the program marks them; otherwise they are found at the end.
 std::string news(const prof::FollowStatus& now, double seconds) {
-  std::string line = duration(seconds);
+  std::string line = duration_text(seconds);
   if (now.steps > 0) line += " · " + counted(now.steps, "steps");
   line += " · " + counted(now.kernels, "kernels") + " · " + counted(now.copies, "copies") + " · " +
           counted(now.calls, "calls") + " · " + counted(now.allocations, "allocations");
   if (now.programs > 1) line += " · " + counted(static_cast<uint64_t>(now.running), "processes");
   if (now.dropped > 0) line += " · " + counted(now.dropped, "dropped");
-  return now.programs == 0 ? duration(seconds) + " · CUDA not started yet" : line;
-}
-
-std::string micros(double us) {
-  char text[32];
-  std::snprintf(text, sizeof text, us < 1000 ? "%.1f µs" : "%.2f ms", us < 1000 ? us : us * 1e-3);
-  return text;
+  return now.programs == 0 ? duration_text(seconds) + " · CUDA not started yet" : line;
 }
 
 // The program's own output goes on between our lines, so on a terminal ours is taken away before the next.
@@ -84,8 +79,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   if (prof::is_still_written(path))
     text += "still being written: its process runs on";
   else if (run.steps > 0)
-    text += grouped(static_cast<double>(run.steps)) + " steps of " + micros(run.us_per_step) + ", found in " +
-            said("steps_from");
+    text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + ", found in " + said("steps_from");
   else
     text += "no steps were found";
   const auto add = [&text](const std::string& line) { text += line.empty() ? "" : "\n" + line; };

@@ -11,6 +11,7 @@
 #include "app/cli/progress_line.h"
 #include "app/core/runs/training_folder.h"
 #include "engine/train/checkpoint.h"
+#include "profiling/base/text.h"
 
 namespace ws::cli {
 namespace {
@@ -103,8 +104,9 @@ void set_window(prof::CollectorOptions& trace, const TrainArguments& a) {
 
 std::string conclusion(const Summary& s, const std::string& folder) {
   const std::string status(to_string(s.status));
-  std::string text = status + ": " + grouped(static_cast<double>(s.steps)) + " steps in " + duration(s.wall_s) + " (" +
-                     grouped(s.us_per_step) + " µs a step, " + grouped(s.samples_per_s) + " samples/s) on " + s.device;
+  std::string text =
+      formatted("{}: {} steps in {} ({} µs a step, {} samples/s) on {}", status, count_text(s.steps),
+                duration_text(s.wall_s), count_text(s.us_per_step), count_text(s.samples_per_s), s.device);
   if (std::isfinite(s.test_accuracy)) text += "\ntest accuracy " + percent(s.test_accuracy);
   if (!folder.empty()) text += "\nkept in " + folder;
   return text;
@@ -137,7 +139,7 @@ int train(const TrainArguments& a) {
   if (summary.status == RunStatus::Failed)
     std::fprintf(stderr, "warpscope-cli: %s\n", summary.message.c_str());
   else if (a.resume && summary.steps <= job.steps_done)
-    line.say("nothing was left to train: its " + grouped(static_cast<double>(job.steps_done)) +
+    line.say("nothing was left to train: its " + count_text(job.steps_done) +
              " steps are done; for more, --set train.epochs=…");
   else
     line.say(conclusion(summary, summary.steps > job.steps_done ? job.folder : ""));

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <optional>
+
+#include "profiling/base/text.h"
 
 namespace ws::lab {
 namespace {
@@ -90,11 +91,9 @@ bool half_precision(const LabSpec& spec, Way way) {
 
 std::string wrong_text(const LabSpec& spec, Way way, const Sample& sample, double got) {
   const char* precision = !half_precision(spec, way) ? "float32" : way == Way::GpuTf32 ? "tf32" : "fp16";
-  char text[200];
-  std::snprintf(text, sizeof text,
-                " output %lld is %.7g where float64 gives %.7g; rounding in %s explains %.1e of that.",
-                static_cast<long long>(sample.index), got, sample.value, precision, tolerance(spec, way, sample));
-  return std::string(kWrong) + text;
+  return std::string(kWrong) +
+         formatted(" output {} is {:.7g} where float64 gives {:.7g}; rounding in {} explains {:.1e} of that.",
+                   sample.index, got, sample.value, precision, tolerance(spec, way, sample));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "engine/lab/lab.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <mutex>
 
@@ -12,22 +11,12 @@
 #include "engine/lab/correctness.h"
 #include "engine/lab/measure.h"
 #include "profiling/annotate/annotate.h"
+#include "profiling/base/text.h"
 
 namespace ws::lab {
 namespace {
 
 constexpr int kRecordedCalls = 3;
-
-std::string duration(double s) {
-  char text[32];
-  if (s < 120)
-    std::snprintf(text, sizeof text, "%.0f s", s);
-  else if (s < 7200)
-    std::snprintf(text, sizeof text, "%.0f min", s / 60);
-  else
-    std::snprintf(text, sizeof text, "%.3g h", s / 3600);
-  return text;
-}
 
 prof::Meaning meaning_of(Operation operation) {
   if (operation == Operation::MatMul) return prof::Meaning::Matrix;
@@ -160,7 +149,7 @@ class Sweep {
     const double expected =
         known ? last->second.median_s * work(point) / std::max(1.0, work(last->second)) : work(point) / rate;
     if (expected > 4 * std::max(result_.spec.longest_call_s, 0.25))
-      throw Failure("left out: one call would take about " + duration(expected));
+      throw Failure("left out: one call would take about " + duration_text(expected));
   }
 
   // Some more calls for the timeline: tracing costs the figures above nothing.

@@ -5,6 +5,7 @@
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/passes.h"
 #include "engine/plan/model.h"
+#include "profiling/base/text.h"
 
 namespace ws {
 namespace {
@@ -55,7 +56,7 @@ std::string biggest_of(const Plan& plan, Takes takes) {
   std::ranges::stable_sort(all, std::greater<>{}, &Buffer::bytes);
   std::string text;
   for (size_t i = 0; i < std::min<size_t>(3, all.size()); ++i)
-    text += (i ? ", " : "") + all[i]->name + " " + size_text(all[i]->bytes());
+    text += (i ? ", " : "") + all[i]->name + " " + bytes_text(all[i]->bytes());
   return text;
 }
 
@@ -67,7 +68,7 @@ std::string step_advice(const RunSpec& spec, const Model& model, const data::Dat
   const int64_t step = live_lower_bound(plan);
   if (step < needed / 8)  // another batch would hardly matter
     return "the biggest: " + biggest_of(plan, [](const Buffer&) { return true; }) + "; make the layers narrower.";
-  return "a step of " + std::to_string(batch) + " rows takes " + size_text(step) +
+  return "a step of " + std::to_string(batch) + " rows takes " + bytes_text(step) +
          " of it (biggest: " + biggest_buffers(plan) + "); " +
          batch_advice(largest_batch(spec, model, batch, free_bytes - (needed - step))) + ".";
 }
@@ -91,16 +92,6 @@ double share_for_steps(Allocator allocator) {
 }
 
 }  // namespace
-
-std::string size_text(int64_t bytes) {
-  char text[32];
-  const double gib = static_cast<double>(bytes) / (1 << 30);
-  if (gib >= 1)
-    std::snprintf(text, sizeof text, "%.1f GiB", gib);
-  else
-    std::snprintf(text, sizeof text, "%.1f MiB", gib * 1024);
-  return text;
-}
 
 std::string biggest_buffers(const Plan& plan) { return biggest_of(plan, lives_in_step); }
 
@@ -137,7 +128,7 @@ int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const data:
 std::string out_of_memory_message(const RunSpec& spec, const Model& model, const data::Dataset& data, FreeMemory free) {
   const int64_t need = host_bytes_needed(spec, model, data, free.on_gpu());
   const std::string start =
-      "The run needs " + size_text(need) + " of memory and " + size_text(free.host_bytes) + " are free; ";
+      "The run needs " + bytes_text(need) + " of memory and " + bytes_text(free.host_bytes) + " are free; ";
   if (free.on_gpu()) return start + "make the layers narrower.";  // the batch lies on the GPU
   return start + step_advice(spec, model, data, free.host_bytes, need);
 }
@@ -148,8 +139,8 @@ std::optional<std::string> why_it_does_not_fit(const RunSpec& spec, const Model&
     const int64_t need = device_bytes_needed(spec, model, data);
     const bool resident = spec.exec.loader == Loader::Resident;
     if (need > free.device_bytes)
-      return std::string(resident ? "The model and its data need " : "The model needs ") + size_text(need) +
-             " on the GPU, which has " + size_text(free.device_bytes) + "; " +
+      return std::string(resident ? "The model and its data need " : "The model needs ") + bytes_text(need) +
+             " on the GPU, which has " + bytes_text(free.device_bytes) + "; " +
              (resident && set_bytes(data) > need / 2 ? "choose the pinned loader, which keeps the data on the host."
                                                      : step_advice(spec, model, data, free.device_bytes, need));
   }

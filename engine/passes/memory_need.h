@@ -27,7 +27,6 @@ std::optional<std::string> why_it_does_not_fit(const RunSpec& spec, const Model&
 std::string out_of_memory_message(const RunSpec& spec, const Model& model, const data::Dataset& data, FreeMemory free);
 
 // Wherever a step turns out to be too large: its biggest buffers, and the largest batch that would do.
-std::string size_text(int64_t bytes);           // "1.5 GiB", "16.0 MiB"
 std::string biggest_buffers(const Plan& plan);  // of a step: three, with their sizes
 // Below `below`, in what is left for the steps alone, of which allocators waste some; 0: not even one row fits.
 int64_t largest_batch(const RunSpec& spec, const Model& model, int64_t below, int64_t free_bytes);

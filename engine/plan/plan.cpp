@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "profiling/base/text.h"
+
 namespace ws {
 
 int64_t size_of(DType type) { return type == DType::F32 || type == DType::I32 ? 4 : 2; }
@@ -228,9 +230,7 @@ std::string plan_hash(const Plan& plan) {
     text += b.name + ' ' + std::to_string(b.rows) + ' ' + std::to_string(b.cols) + ' ' + std::to_string(b.offset) + ';';
   uint64_t hash = 1469598103934665603ull;
   for (unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
-  char hex[17];
-  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(hash));
-  return hex;
+  return formatted("{:016x}", hash);
 }
 
 }  // namespace ws

@@ -1,8 +1,8 @@
 // Names and tables: how a plan reads.
-#include <iomanip>
 #include <sstream>
 
 #include "engine/plan/plan.h"
+#include "profiling/base/text.h"
 
 namespace ws {
 
@@ -93,28 +93,11 @@ std::string gradients_text(const Plan& plan, const Op& op) {
   return text;
 }
 
-std::string fixed_width(const std::string& text, size_t width) {  // counts characters, not bytes
-  size_t shown = 0;
-  for (unsigned char c : text) shown += (c & 0xC0) != 0x80;
-  return shown >= width ? text + " " : text + std::string(width - shown, ' ');
-}
+std::string flops_text(int64_t n) { return n == 0 ? "-" : fixed(static_cast<double>(n) / 1e6, 2) + " M"; }
 
-std::string bytes_text(int64_t n) {
-  std::ostringstream out;
-  if (n < 10240)
-    out << n << " B";
-  else if (n < 10 << 20)
-    out << std::fixed << std::setprecision(1) << static_cast<double>(n) / 1024 << " KiB";
-  else
-    out << std::fixed << std::setprecision(1) << static_cast<double>(n) / (1 << 20) << " MiB";
-  return out.str();
-}
-
-std::string flops_text(int64_t n) {
-  if (n == 0) return "-";
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(2) << static_cast<double>(n) / 1e6 << " M";
-  return out.str();
+std::string row(const std::string& number, const std::string& phase, const std::string& layer, const std::string& op,
+                const std::string& bytes, const std::string& flops) {
+  return formatted("{:<3} {:<9} {:<6} {:<43} {:<11} {:<11} ", number, phase, layer, op, bytes, flops);
 }
 
 std::string place_text(const Plan& plan, const Op& op) {
@@ -154,8 +137,7 @@ std::string describe(const Plan& plan, const Op& op) {
 
 std::string print(const Plan& plan) {
   std::ostringstream out;
-  out << fixed_width("#", 4) << fixed_width("phase", 10) << fixed_width("layer", 7) << fixed_width("op", 44)
-      << fixed_width("bytes", 12) << fixed_width("FLOP", 12) << "place\n";
+  out << row("#", "phase", "layer", "op", "bytes", "FLOP") << "place\n";
   Phase phase = Phase::Input;
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const Op& op = plan.ops[i];
@@ -164,10 +146,10 @@ std::string print(const Plan& plan) {
     const int64_t size = op.kind == OpKind::Alloc  ? plan.buffer(op.out[0]).bytes()
                          : op.kind == OpKind::Free ? plan.buffer(op.in[0]).bytes()
                                                    : bytes(plan, op);
-    out << fixed_width(std::to_string(i), 4) << fixed_width(first ? std::string(to_string(op.phase)) : "", 10)
-        << fixed_width(op.layer >= 0 ? plan.layer_names[static_cast<size_t>(op.layer)] : "", 7)
-        << fixed_width(describe(plan, op), 44) << fixed_width(op.kind == OpKind::Sync ? "-" : bytes_text(size), 12)
-        << fixed_width(flops_text(flops(plan, op)), 12) << place_text(plan, op) << "\n";
+    out << row(std::to_string(i), first ? std::string(to_string(op.phase)) : "",
+               op.layer >= 0 ? plan.layer_names[static_cast<size_t>(op.layer)] : "", describe(plan, op),
+               op.kind == OpKind::Sync ? "-" : bytes_text(static_cast<double>(size)), flops_text(flops(plan, op)))
+        << place_text(plan, op) << "\n";
   }
   return out.str();
 }

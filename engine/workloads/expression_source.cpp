@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "profiling/base/text.h"
 
 namespace ws::lab {
 namespace {
@@ -15,9 +16,7 @@ constexpr double kShort = 1.0001;  // a little more than 1: what was rounded on 
 float polynomial(const float (&c)[4], float t) { return std::fma(std::fma(std::fma(c[3], t, c[2]), t, c[1]), t, c[0]); }
 
 std::string literal(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9gf", value);
-  std::string out = text;
+  std::string out = formatted("{:.9g}f", value);
   if (out.find_first_of(".en") == std::string::npos) out.insert(out.size() - 1, ".0");
   return out;
 }

@@ -1,7 +1,8 @@
 #include "profiling/analysis/allocator_history.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "profiling/base/text.h"
 
 namespace ws::prof {
 
@@ -15,30 +16,23 @@ double us(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 std::string op_table(const Trace& trace, const AllocatorHistory& calls) {
   std::vector<std::pair<OpTag, AllocatorHistory::OpCalls>> rows(calls.by_op().begin(), calls.by_op().end());
   std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second.all.ns > b.second.all.ns; });
-  char buffer[400];
-  std::snprintf(buffer, sizeof buffer, "\n%10s %10s %13s %13s %10s  %s\n", "allocated", "freed", "total µs",
-                "µs a call", "MB", "allocator calls of");
-  std::string text = buffer;
+  std::string text = formatted("\n{:>10} {:>10} {:>12} {:>12} {:>10}  {}\n", "allocated", "freed", "total µs",
+                               "µs a call", "MB", "allocator calls of");
   for (const auto& [op, sums] : rows) {
     const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
     const CallSums& all = sums.all;
-    std::snprintf(buffer, sizeof buffer, "%10llu %10llu %12.3f %12.3f %10.3f  %.200s\n",
-                  static_cast<unsigned long long>(all.allocations), static_cast<unsigned long long>(all.frees),
-                  us(all.ns), all.calls() > 0 ? us(all.ns) / static_cast<double>(all.calls()) : 0,
-                  static_cast<double>(all.bytes) * 1e-6,
-                  op == kNoOp || info.name.empty() ? "(no op)" : info.name.c_str());
-    text += buffer;
+    text += formatted("{:>10} {:>10} {:12.3f} {:12.3f} {:10.3f}  {:.200}\n", all.allocations, all.frees, us(all.ns),
+                      all.calls() > 0 ? us(all.ns) / static_cast<double>(all.calls()) : 0,
+                      static_cast<double>(all.bytes) * 1e-6, op == kNoOp || info.name.empty() ? "(no op)" : info.name);
   }
   return text;
 }
 
 std::string step_row(const CallSums& sums, int64_t steps, const std::string& name) {
-  char buffer[200];
   const auto each = static_cast<double>(std::max<int64_t>(1, steps));
-  std::snprintf(buffer, sizeof buffer, "%11.2f %11.2f %12.3f %11.3f  %s\n",
-                static_cast<double>(sums.allocations) / each, static_cast<double>(sums.frees) / each,
-                us(sums.ns) / each, static_cast<double>(sums.bytes) * 1e-6 / each, name.c_str());
-  return buffer;
+  return formatted("{:11.2f} {:11.2f} {:12.3f} {:11.3f}  {}\n", static_cast<double>(sums.allocations) / each,
+                   static_cast<double>(sums.frees) / each, us(sums.ns) / each,
+                   static_cast<double>(sums.bytes) * 1e-6 / each, name);
 }
 
 std::string step_table(const AllocatorHistory& calls, int64_t steps) {
@@ -46,10 +40,8 @@ std::string step_table(const AllocatorHistory& calls, int64_t steps) {
   steps = std::max(steps, static_cast<int64_t>(calls.by_step().size()) * each);
   const int64_t entries = (steps + each - 1) / each;
   const int64_t together = (entries + kMostRows - 1) / kMostRows;  // entries in a row
-  char buffer[200];
-  std::snprintf(buffer, sizeof buffer, "\n%11s %11s %13s %11s  %s\n", "allocated", "freed", "µs", "MB",
-                "a step, over the steps");
-  std::string text = buffer;
+  std::string text =
+      formatted("\n{:>11} {:>11} {:>12} {:>11}  {}\n", "allocated", "freed", "µs", "MB", "a step, over the steps");
   const auto sums_from = [&](int64_t entry) {
     CallSums sums;
     for (int64_t i = entry; i < std::min(entry + together, static_cast<int64_t>(calls.by_step().size())); ++i)

@@ -1,8 +1,9 @@
 #include "profiling/analysis/memory_account.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
+
+#include "profiling/base/text.h"
 
 namespace ws::prof {
 
@@ -20,22 +21,9 @@ MemoryAccount account_of(const Trace& trace, const std::string& name, const Memo
   return account;
 }
 
-std::string size_text(uint64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  char text[40];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
-}
-
 // An arena takes its block and hands out nothing: its plan says what lies where.
 std::string share_text(const MemoryAccount& account, const MemoryMoment& moment) {
-  if (account.history.allocations == 0) return "planned";
-  char text[20];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * moment.fragmentation());
-  return text;
+  return account.history.allocations == 0 ? "planned" : percent(moment.fragmentation());
 }
 
 std::string sizes_text(const std::vector<MemoryAccount>& accounts) {
@@ -43,21 +31,15 @@ std::string sizes_text(const std::vector<MemoryAccount>& accounts) {
   for (const MemoryAccount& account : accounts)
     for (const SizeBin& bin : account.sizes) classes[bin.from] = bin.to;
   if (classes.empty()) return "";
-  char buffer[120];
   std::string text = "\n       blocks of";
-  for (const MemoryAccount& account : accounts) {
-    std::snprintf(buffer, sizeof buffer, " %16.16s", account.allocator.c_str());
-    text += buffer;
-  }
+  for (const MemoryAccount& account : accounts) text += formatted(" {:>16.16}", account.allocator);
   text += "\n";
   for (const auto& [from, to] : classes) {
-    std::snprintf(buffer, sizeof buffer, "%16s", ("< " + size_text(to)).c_str());
-    text += buffer;
+    text += formatted("{:>16}", "< " + bytes_text(static_cast<double>(to)));
     for (const MemoryAccount& account : accounts) {
       const auto bin = std::ranges::find(account.sizes, from, &SizeBin::from);
       const uint64_t count = bin == account.sizes.end() ? 0 : bin->count;
-      std::snprintf(buffer, sizeof buffer, " %16llu", static_cast<unsigned long long>(count));
-      text += count == 0 ? std::string(16, ' ') + "–" : buffer;
+      text += formatted(" {:>16}", count == 0 ? "–" : std::to_string(count));
     }
     text += "\n";
   }
@@ -92,25 +74,19 @@ double counter_peak(const Trace& trace, const std::string& name) {
 
 std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& accounts) {
   std::string text;
-  char buffer[200];
-  if (!accounts.empty()) {
-    std::snprintf(buffer, sizeof buffer, "\n%16s %11s %11s %12s %13s %12s %12s\n", "memory of", "allocated", "freed",
-                  "peak live", "peak reserved", "broken up", "at worst");
-    text += buffer;
-  }
+  if (!accounts.empty())
+    text += formatted("\n{:>16} {:>11} {:>11} {:>12} {:>13} {:>12} {:>12}\n", "memory of", "allocated", "freed",
+                      "peak live", "peak reserved", "broken up", "at worst");
   for (const MemoryAccount& a : accounts) {
-    const std::string reserved = a.history.peak_reserved > 0 ? size_text(a.history.peak_reserved) : "–";
-    std::snprintf(buffer, sizeof buffer, "%16.16s %11llu %11llu %12s %*s %12s %12s\n", a.allocator.c_str(),
-                  static_cast<unsigned long long>(a.history.allocations),
-                  static_cast<unsigned long long>(a.history.frees), size_text(a.history.peak_live).c_str(),
-                  reserved == "–" ? 15 : 13, reserved.c_str(), share_text(a, a.at_peak).c_str(),
-                  share_text(a, a.worst).c_str());
-    text += buffer;
+    const auto reserved = static_cast<double>(a.history.peak_reserved);
+    text += formatted("{:>16.16} {:>11} {:>11} {:>12} {:>13} {:>12} {:>12}\n", a.allocator, a.history.allocations,
+                      a.history.frees, bytes_text(static_cast<double>(a.history.peak_live)),
+                      reserved > 0 ? bytes_text(reserved) : "–", share_text(a, a.at_peak), share_text(a, a.worst));
   }
   static constexpr const char* kCounters[] = {"pool used", "pool reserved", "device memory used"};
   for (const char* name : kCounters)
     if (const double most = counter_peak(trace, name); most > 0)
-      text += std::string(name) + ", at most: " + size_text(static_cast<uint64_t>(most)) + "\n";
+      text += std::string(name) + ", at most: " + bytes_text(most) + "\n";
   if (!accounts.empty())
     text += "Broken up: 1 - the largest free piece / all that is free, when most was live, and at worst.\n";
   return text + sizes_text(accounts);

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstdio>
 
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::prof {
 
@@ -10,27 +10,15 @@ namespace {
 
 double us_of(double ns) { return ns * 1e-3; }
 
-std::string number(double value, int digits) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-std::string us_number(double ns) { return number(us_of(ns), 3); }
+std::string us_number(double ns) { return fixed(us_of(ns), 3); }
 std::string us_number(int64_t ns) { return us_number(static_cast<double>(ns)); }
-
-// Bytes and letters differ in "µs".
-std::string padded(const std::string& text, size_t width) {
-  const auto letters = static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-  return std::string(width > letters ? width - letters : 0, ' ') + text;
-}
 
 // Leads to the line below the table.
 const char* star(const KernelRow& row) { return row.several_shapes ? "*" : ""; }
 
 std::string occupancy_text(const KernelRow& row) {
   if (!row.occupancy) return "–";
-  return number(100 * row.occupancy->share, 1) + " % " + limit_name(row.occupancy->limit) + star(row);
+  return percent(row.occupancy->share) + " " + limit_name(row.occupancy->limit) + star(row);
 }
 
 std::string launch_text(const KernelRow& row) {
@@ -91,17 +79,16 @@ std::string row_name(const KernelRow& row) {
 
 std::string rows_text(const std::vector<KernelRow>& rows, const char* what, const std::vector<std::string>& names) {
   const auto columns = shown(rows, names);
-  std::string text = "\n" + padded("time %", 7) + " " + padded("total µs", 12) + " " + padded("count", 10);
-  for (const Column* column : columns) text += " " + padded(column->heading, column->width);
+  std::string text = "\n" + formatted("{:>7} {:>12} {:>10}", "time %", "total µs", "count");
+  for (const Column* column : columns) text += formatted(" {:>{}}", column->heading, column->width);
   text += std::string("  ") + what + "\n";
   bool several = false;
   for (const KernelRow& row : rows) {
-    text += padded(number(100 * row.share, 2), 7) + " " + padded(us_number(row.time.total), 12) + " " +
-            padded(std::to_string(row.time.count), 10);
+    text += formatted("{:7.2f} {:>12} {:>10}", 100 * row.share, us_number(row.time.total), row.time.count);
     for (const Column* column : columns) {
       const std::string cell = column->text(row);
       several = several || cell.ends_with("*");
-      text += " " + padded(cell, column->width);
+      text += formatted(" {:>{}}", cell, column->width);
     }
     text += "  " + row_name(row) + "\n";
   }
@@ -112,20 +99,19 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
 // "step time    41.200 µs  median, P5 40.100, P95 44.700 µs".
 std::string time_text(const StepTime& time) {
   if (!time.known()) return "";
-  const std::string text = "step time    " + padded(number(time.us.value, 3), 12) + " µs";
+  const std::string text = formatted("step time    {:12.3f} µs", time.us.value);
   if (!time.has_spread()) return text + "  mean of the whole run\n";
-  return text + "  median, P5 " + number(time.p5_us, 3) + ", P95 " + number(time.p95_us, 3) + " µs\n";
+  return text + formatted("  median, P5 {:.3f}, P95 {:.3f} µs\n", time.p5_us, time.p95_us);
 }
 
 std::string step_text(const StepSample& step, bool of_windows) {
   if (!step.traced()) return "";
   const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
-  std::string text = "\n" + padded("µs", 12) + " " + padded("%", 7) + "  of a step, mean of " +
+  std::string text = formatted("\n{:>12} {:>7}", "µs", "%") + "  of a step, mean of " +
                      (of_windows ? "" : "the newest ") + std::to_string(step.parts.steps) +
                      (of_windows ? " recorded kernel by kernel" : "") + "\n";
   const auto add = [&](double ns, const std::string& name) {
-    text += padded(us_number(ns / steps), 12) + " " + padded(number(wall > 0 ? 100 * ns / wall : 0, 2), 7) + "  " +
-            name + "\n";
+    text += formatted("{:>12} {:7.2f}  {}\n", us_number(ns / steps), wall > 0 ? 100 * ns / wall : 0, name);
   };
   for (size_t m = 0; m < kMeanings; ++m)
     if (step.parts.times[m] > 0) add(static_cast<double>(step.parts.times[m]), meaning_name(static_cast<Meaning>(m)));
@@ -136,27 +122,16 @@ std::string step_text(const StepSample& step, bool of_windows) {
 // What only a trace with GPU records has.
 std::string gpu_text(const TraceStats& s) {
   std::string text;
-  char buffer[200];
-  if (s.activity.untraced > 0) {
-    std::snprintf(buffer, sizeof buffer, "traced       %12.3f s   of %.3f s; allocations are of all of it\n",
-                  static_cast<double>(s.activity.wall) * 1e-9,
-                  static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
-    text += buffer;
-  }
-  if (s.activity.busy > 0) {
-    std::snprintf(buffer, sizeof buffer, "GPU busy     %12.1f %%\n", 100 * s.activity.busy_share());
-    text += buffer;
-  }
-  if (s.activity.copies > 0 && s.activity.kernels > 0) {
-    std::snprintf(buffer, sizeof buffer, "overlap      %12.1f %%   of the copies ran beside kernels\n",
-                  100 * s.activity.hidden_copies());
-    text += buffer;
-  }
-  if (s.delay.count > 0) {
-    std::snprintf(buffer, sizeof buffer, "launch delay %12.3f µs  median, P99 %.3f µs\n",
-                  us_of(static_cast<double>(s.delay.median)), us_of(static_cast<double>(s.delay.p99)));
-    text += buffer;
-  }
+  if (s.activity.untraced > 0)
+    text += formatted("traced       {:12.3f} s   of {:.3f} s; allocations are of all of it\n",
+                      static_cast<double>(s.activity.wall) * 1e-9,
+                      static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
+  if (s.activity.busy > 0) text += formatted("GPU busy     {:12.1f} %\n", 100 * s.activity.busy_share());
+  if (s.activity.copies > 0 && s.activity.kernels > 0)
+    text += formatted("overlap      {:12.1f} %   of the copies ran beside kernels\n", 100 * s.activity.hidden_copies());
+  if (s.delay.count > 0)
+    text += formatted("launch delay {:12.3f} µs  median, P99 {:.3f} µs\n", us_of(static_cast<double>(s.delay.median)),
+                      us_of(static_cast<double>(s.delay.p99)));
   if (s.losses.dropped_records > 0) text += "records      " + std::to_string(s.losses.dropped_records) + " dropped\n";
   if (const std::string wrong = losses_text(s.losses); !wrong.empty()) text += "records      " + wrong + "\n";
   return text;
@@ -183,11 +158,7 @@ std::string losses_text(const Losses& losses) {
 std::string to_text(const TraceStats& s, const std::vector<std::string>& columns) {
   std::string text;
   const auto add = [&text](const char* what, uint64_t count, double amount, const char* unit) {
-    char buffer[100];
-    std::snprintf(buffer, sizeof buffer, "%-12s %12llu", what, static_cast<unsigned long long>(count));
-    text += buffer;
-    std::snprintf(buffer, sizeof buffer, " %14.3f %s", amount, unit);
-    text += *unit ? std::string(buffer) + "\n" : "\n";
+    text += formatted("{:<12} {:12}", what, count) + (*unit ? formatted(" {:14.3f} {}\n", amount, unit) : "\n");
   };
   add("steps", s.steps, 0, "");
   add("kernels", s.kernels, static_cast<double>(s.kernel_ns) * 1e-6, "ms");

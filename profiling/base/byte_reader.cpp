@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::data {
 namespace {
@@ -186,9 +187,7 @@ void check_memory(double bytes, const std::string& what) {
   static const double machine =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (bytes <= 0.8 * machine) return;
-  char sizes[80];
-  std::snprintf(sizes, sizeof sizes, "%.1f GB of memory, and this machine has %.1f GB", bytes / 1e9, machine / 1e9);
-  throw Failure(what + ": would need " + sizes);
+  throw Failure(what + ": would need " + bytes_text(bytes) + " of memory, and this machine has " + bytes_text(machine));
 }
 
 }  // namespace ws::data

@@ -1,20 +1,20 @@
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "profiling/trace/span_walk.h"
-#include "profiling/analysis/step_breakdown.h"
 #include "profiling/analysis/card.h"
+#include "profiling/analysis/step_breakdown.h"
+#include "profiling/base/packed_output.h"
+#include "profiling/base/text.h"
 #include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/external_ids.h"
 #include "profiling/formats/graph_numbers.h"
-#include "profiling/base/packed_output.h"
-#include "profiling/run_file/run_schema.h"
 #include "profiling/formats/scalar_times.h"
+#include "profiling/run_file/run_schema.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {
@@ -35,17 +35,8 @@ std::string json_name(std::string name) {
 
 // Microseconds with the ns as three digits: a double would lose them.
 std::string microseconds(int64_t ns) {
-  char text[40];
   const uint64_t size = ns < 0 ? 0 - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
-  std::snprintf(text, sizeof text, "%s%llu.%03llu", ns < 0 ? "-" : "", static_cast<unsigned long long>(size / 1000),
-                static_cast<unsigned long long>(size % 1000));
-  return text;
-}
-
-std::string number_text(const char* format, double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
+  return formatted("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
 }
 
 struct Place {
@@ -261,8 +252,8 @@ class ChromeWriter {
     if (moves || d.bytes > 0) add("bytes", std::to_string(d.bytes));
     if (!moves) return;
     add("memory bandwidth (GB/s)",
-        number_text("%.6g",
-                    span.duration > 0 ? static_cast<double>(d.bytes) / static_cast<double>(span.duration) : 0.0));
+        formatted("{:.6g}",
+                  span.duration > 0 ? static_cast<double>(d.bytes) / static_cast<double>(span.duration) : 0.0));
     if (span.span_kind() == SpanKind::Copy && copy_kind_text(copy_ends(d.copy_kind)) != d.copy_kind)
       add("copy kind", json_text(d.copy_kind));  // between two cards, say
   }
@@ -290,12 +281,12 @@ class ChromeWriter {
     const auto fill = fill_of(d, card_);
     add("registers per thread", std::to_string(d.registers));
     add("shared memory", std::to_string(int64_t{d.static_shared} + d.dynamic_shared));
-    if (fill) add("blocks per SM", number_text("%.6f", fill->blocks_per_sm));
-    if (fill) add("warps per SM", number_text("%.6f", fill->warps_per_sm));
+    if (fill) add("blocks per SM", formatted("{:.6f}", fill->blocks_per_sm));
+    if (fill) add("warps per SM", formatted("{:.6f}", fill->warps_per_sm));
     add("grid", triple(d.grid));
     add("block", triple(d.block));
     if (fill && fill->occupancy)
-      add("est. achieved occupancy %", number_text("%.0f", std::floor(*fill->occupancy * 100 + 0.5)));
+      add("est. achieved occupancy %", formatted("{:.0f}", std::floor(*fill->occupancy * 100 + 0.5)));
     return text;
   }
 
@@ -305,7 +296,7 @@ class ChromeWriter {
     if (!std::isfinite(value)) return;
     event("\"ph\": \"C\", \"cat\": \"counter\", \"name\": " + json_text(name) +
           ", \"pid\": " + std::to_string(kHostPid) + ", \"tid\": 0, \"ts\": " + microseconds(time) + more +
-          ", \"args\": {" + json_text(key) + ": " + number_text("%.17g", value) + "}");
+          ", \"args\": {" + json_text(key) + ": " + formatted("{:.17g}", value) + "}");
   }
 
   void counters() {
@@ -317,7 +308,7 @@ class ChromeWriter {
 
   static std::string step_keys(int64_t step, double wall_s) {
     return ", \"step\": " + std::to_string(step) +
-           (std::isfinite(wall_s) ? ", \"wall_s\": " + number_text("%.17g", wall_s) : std::string());
+           (std::isfinite(wall_s) ? ", \"wall_s\": " + formatted("{:.17g}", wall_s) : std::string());
   }
 
   void scalars() {
@@ -329,7 +320,7 @@ class ChromeWriter {
       put("accuracy", m, m.accuracy, "");
     }
     for (const Evaluation& e : run_.evaluations) {
-      const std::string more = std::isfinite(e.epoch) ? ", \"epoch\": " + number_text("%.17g", e.epoch) : std::string();
+      const std::string more = std::isfinite(e.epoch) ? ", \"epoch\": " + formatted("{:.17g}", e.epoch) : std::string();
       put("test loss", e, e.test_loss, more);
       put("test accuracy", e, e.test_accuracy, more);
     }

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdarg>
-#include <cstdio>
 #include <fstream>
 #include <map>
 
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/trace/span_walk.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {
@@ -24,24 +23,13 @@ std::string csv_text(const std::string& text) {
   return quoted + '"';
 }
 
-std::string printed(const char* format, ...) __attribute__((format(printf, 1, 2)));
-std::string printed(const char* format, ...) {
-  char text[400];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
-
 // Share, total, count, mean, median, least, most, deviation: what the reports of times begin with.
 std::string times(const DurationStats& t, double share) {
-  return printed("%.1f,%lld,%llu,%.1f,%.1f,%lld,%lld,%.1f", 100 * share, static_cast<long long>(t.total),
-                 static_cast<unsigned long long>(t.count), t.mean, static_cast<double>(t.median),
-                 static_cast<long long>(t.min), static_cast<long long>(t.max), t.stddev);
+  return formatted("{:.1f},{},{},{:.1f},{:.1f},{},{},{:.1f}", 100 * share, t.total, t.count, t.mean,
+                   static_cast<double>(t.median), t.min, t.max, t.stddev);
 }
 
-std::string three(const int (&size)[3]) { return printed("%4d %4d %4d", size[0], size[1], size[2]); }
+std::string three(const int (&size)[3]) { return formatted("{:4} {:4} {:4}", size[0], size[1], size[2]); }
 
 void kernels(const RunData& run, std::ostream& out) {
   out << "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n";
@@ -133,19 +121,19 @@ void memory_sizes(const RunData& run, std::ostream& out) {
   for (auto& [name, bytes] : groups) {
     const DurationStats s = stats_of(bytes);
     const auto mb = [](auto value) { return static_cast<double>(value) / kMega; };
-    out << printed("%.3f,%llu,%.3f,%.3f,%.3f,%.3f,%.3f,", mb(s.total), static_cast<unsigned long long>(s.count),
-                   mb(s.mean), mb(s.median), mb(s.min), mb(s.max), mb(s.stddev))
+    out << formatted("{:.3f},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},", mb(s.total), s.count, mb(s.mean), mb(s.median),
+                     mb(s.min), mb(s.max), mb(s.stddev))
         << csv_text(name) << '\n';
   }
 }
 
 std::string launch_columns(const Detail& d) {
-  return printed("%d,%d,%d,%d,%d,%d,%d,%.3f,%.3f,,", d.grid[0], d.grid[1], d.grid[2], d.block[0], d.block[1],
-                 d.block[2], d.registers, d.static_shared / kMega, d.dynamic_shared / kMega);
+  return formatted("{},{},{},{},{},{},{},{:.3f},{:.3f},,", d.grid[0], d.grid[1], d.grid[2], d.block[0], d.block[1],
+                   d.block[2], d.registers, d.static_shared / kMega, d.dynamic_shared / kMega);
 }
 std::string copy_columns(const Detail& d, uint64_t duration) {
   const double mb = static_cast<double>(d.bytes) / kMega;
-  return printed(",,,,,,,,,%.3f,%.3f", mb, duration > 0 ? mb / (static_cast<double>(duration) * 1e-9) : 0.0);
+  return formatted(",,,,,,,,,{:.3f},{:.3f}", mb, duration > 0 ? mb / (static_cast<double>(duration) * 1e-9) : 0.0);
 }
 
 // Each kernel, copy and memset, in order of time.
@@ -165,8 +153,7 @@ void gpu_trace(const RunData& run, std::ostream& out) {
     const Detail& detail = run.trace.detail(span.detail);
     const bool kernel = span.span_kind() == SpanKind::Kernel;
     const CopyEnds ends = copy_ends(detail.copy_kind);
-    out << printed("%lld,%llu,%u,", static_cast<long long>(start), static_cast<unsigned long long>(span.duration),
-                   span.correlation)
+    out << formatted("{},{},{},", start, span.duration, span.correlation)
         << (kernel ? launch_columns(detail) : copy_columns(detail, span.duration)) << ','
         << (span.span_kind() == SpanKind::Copy ? place_title(ends.from) + "," + place_title(ends.to) : ",") << ','
         << csv_text(run.summary.device + " (" + std::to_string(number_in(track->group, 0)) + ")") << ','

@@ -6,13 +6,13 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::prof {
@@ -81,10 +81,7 @@ void put_scalar(std::ostream& file, double wall, int64_t step, const char* tag, 
 }
 
 std::string events_name(double start) {
-  char name[120];
-  std::snprintf(name, sizeof name, "events.out.tfevents.%010lld.warpscope.%d.0", static_cast<long long>(start),
-                static_cast<int>(getpid()));
-  return name;
+  return formatted("events.out.tfevents.{:010}.warpscope.{}.0", static_cast<int64_t>(start), getpid());
 }
 
 // All that a run measured, under the tags of the events file, each tag's values in a row.
@@ -160,10 +157,8 @@ void export_scalars_csv(const RunData& run, const std::string& path) {
   std::ofstream file = open_for_writing(path);
   const double start = seconds_of(run.summary.created);
   file << "Wall time,Step,Value" << (one ? "\n" : ",Tag\n");
-  char line[120];
   for (const Scalar& s : list) {
-    std::snprintf(line, sizeof line, "%.6f,%lld,%.9g", start + s.wall_s, static_cast<long long>(s.step), s.value);
-    file << line;
+    file << formatted("{:.6f},{},{:.9g}", start + s.wall_s, s.step, s.value);
     if (!one) file << ',' << s.tag;
     file << '\n';
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::prof {
 
@@ -35,10 +36,9 @@ sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
   sqlite3* handle = nullptr;
   std::string uri = "file:";
   for (char c : path) {
-    char escaped[4];
-    std::snprintf(escaped, sizeof escaped, "%%%02X", static_cast<unsigned char>(c));
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '/' || c == '.' || c == '-' || c == '_';
-    plain ? uri.push_back(c) : static_cast<void>(uri.append(escaped));
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = std::isalnum(byte) || c == '/' || c == '.' || c == '-' || c == '_';
+    uri += plain ? std::string(1, c) : formatted("%{:02X}", byte);
   }
   if (immutable) uri += "?immutable=1";
   const int code = sqlite3_open_v2(uri.c_str(), &handle, flags | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX, nullptr);

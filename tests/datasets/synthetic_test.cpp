@@ -101,7 +101,7 @@ TEST(Plane, ClassesAreEvenInBothParts) {
 TEST(Synthetic, RefusesWhatCannotBeMade) {
   EXPECT_THAT(failure_of([] { load({.name = "line", .points = 1}); }), HasSubstr("at least 2 points"));
   EXPECT_THAT(failure_of([] { load({.name = "line", .points = -5}); }), HasSubstr("at least 2 points"));
-  EXPECT_THAT(failure_of([] { load({.name = "line", .points = int64_t{1} << 60}); }), HasSubstr("GB of memory"));
+  EXPECT_THAT(failure_of([] { load({.name = "line", .points = int64_t{1} << 60}); }), HasSubstr("TiB of memory"));
   EXPECT_THAT(failure_of([] { load({.name = "line", .noise = NAN}); }), HasSubstr("noise"));
   EXPECT_THAT(failure_of([] { load({.name = "line", .slope = INFINITY}); }), HasSubstr("slope"));
   EXPECT_THAT(failure_of([] { load({.name = "blobs", .classes = 1}); }), HasSubstr("between 2 and 1000 classes"));

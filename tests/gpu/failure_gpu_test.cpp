@@ -199,7 +199,7 @@ TEST(FailureGpu, TheCachesCapIsTold) {
     train_on_gpu(t);
     FAIL() << "the cap was passed";
   } catch (const OutOfMemory& problem) {
-    EXPECT_THAT(problem.what(), HasSubstr("16.0 MiB are allowed"));
+    EXPECT_THAT(problem.what(), HasSubstr("16.00 MiB are allowed"));
     t.batch = batch_named(problem.what());
   }
   ASSERT_GT(t.batch, 0) << "no batch was named";

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -7,6 +6,7 @@
 
 #include "app/core/experiments/experiment.h"
 #include "profiling/base/paths.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 
@@ -81,9 +81,7 @@ std::string identity_of(RunSpec spec) {
     text += std::to_string(fs::file_size(spec.data.path, none));
   uint64_t hash = 14695981039346656037u;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
+  return formatted("{:016x}", hash);
 }
 
 bool sets(const std::vector<Setting>& settings, std::string_view key) {

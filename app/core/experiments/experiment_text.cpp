@@ -4,28 +4,12 @@
 #include <sstream>
 
 #include "app/core/experiments/experiment.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
 
-std::string cell(double value, int decimals) {
-  if (std::isnan(value)) return "-";
-  std::ostringstream out;
-  out.precision(decimals);
-  out << std::fixed << value;
-  return out.str();
-}
-
-struct Columns {
-  size_t label = 10;
-  std::ostringstream out;
-  void text(const std::string& value, size_t width, bool left = false) {
-    size_t shown = 0;
-    for (unsigned char c : value) shown += (c & 0xC0) != 0x80;
-    const std::string pad(shown < width ? width - shown : 0, ' ');
-    out << (left ? value + pad : pad + value) << "  ";
-  }
-};
+std::string cell(double value, int decimals) { return std::isnan(value) ? "-" : fixed(value, decimals); }
 
 struct Story {
   double TrialResult::*value;
@@ -85,31 +69,29 @@ std::string measured_text(const ExperimentResult& result) {
 }
 
 std::string experiment_table(const ExperimentResult& result) {
-  Columns c;
-  for (const TrialResult& t : result.trials) c.label = std::max(c.label, t.trial.label.size());
-  c.text("choice", c.label, true);
+  size_t width = 10;
+  for (const TrialResult& t : result.trials) width = std::max(width, t.trial.label.size());
+  std::string text = formatted("{:<{}}  ", "choice", width);
   for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc/step", "peak MiB"})
-    c.text(head, 12);
-  c.out << "\n";
+    text += formatted("{:>12}  ", head);
+  text += "\n";
   double first = 0;
   for (const TrialResult& t : result.trials) {
-    c.text(t.trial.label, c.label, true);
+    text += formatted("{:<{}}  ", t.trial.label, width);
     if (!t.trial.skipped.empty() && t.runs.empty()) {
-      c.out << "skipped: " << t.trial.skipped << "\n";
+      text += "skipped: " + t.trial.skipped + "\n";
       continue;
     }
     if (first == 0) first = t.us_per_step;
-    c.text(cell(t.us_per_step, 1), 12);
-    c.text(cell(t.low, 1) + "–" + cell(t.high, 1), 12);
-    c.text(t.us_per_step > 0 ? cell(first / t.us_per_step, 2) + "×" : "-", 12);
-    c.text(cell(t.first_loss, 3), 12);
-    c.text(cell(100 * t.test_accuracy, 2), 12);
-    c.text(cell(t.allocator_calls_per_step, 1), 12);
     const double peak = static_cast<double>(t.peak_bytes) / (1 << 20);
-    c.text(cell(peak, peak < 0.1 ? 4 : 2), 12);
-    c.out << "\n";
+    for (const std::string& value :
+         {cell(t.us_per_step, 1), cell(t.low, 1) + "–" + cell(t.high, 1),
+          t.us_per_step > 0 ? cell(first / t.us_per_step, 2) + "×" : "-", cell(t.first_loss, 3),
+          cell(100 * t.test_accuracy, 2), cell(t.allocator_calls_per_step, 1), cell(peak, peak < 0.1 ? 4 : 2)})
+      text += formatted("{:>12}  ", value);
+    text += "\n";
   }
-  return c.out.str();
+  return text;
 }
 
 namespace {

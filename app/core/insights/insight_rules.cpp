@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/passes.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 
@@ -19,23 +19,7 @@ using Found = std::optional<Insight>;
 constexpr double kWorthSaying = 0.10;  // share of the step below which nothing is said
 constexpr double kGraphNodeUs = 0.6;   // what one more kernel costs inside a graph, at the least
 
-std::string us(double value) {
-  char text[32];
-  const bool ms = value >= 1000;  // as the bars beside it are written
-  if (ms) value /= 1000;
-  std::snprintf(text, sizeof text, ms ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value);
-  return std::string(text) + (ms ? " ms" : " µs");
-}
-std::string percent(double share) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
-  return text;
-}
-std::string plain(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
+std::string plain(double value) { return formatted("{:.3g}", value); }
 
 bool can(const RunFacts& f, const std::vector<std::pair<std::string, std::string>>& change) {
   RunSpec spec = f.spec;
@@ -52,7 +36,7 @@ Found allocator_stalls(const RunFacts& f) {
   const double spent = f.part(Meaning::Allocation);
   if (spent < kWorthSaying * f.step_us || f.allocator_calls_per_step < 1) return {};
   return offer(f, {"allocator stalls",
-                   us(spent) + " of " + us(f.step_us) +
+                   time_text(spent) + " of " + time_text(f.step_us) +
                        " a step go into the allocator: " + plain(f.allocator_calls_per_step) + " calls",
                    "Each buffer is taken from the driver and given back within the step. A block planned ahead needs "
                    "no call at all.",
@@ -66,7 +50,7 @@ Found needless_sync(const RunFacts& f) {
   if (f.spec.exec.sync == SyncPolicy::OnRead || spent < kWorthSaying * f.step_us) return {};
   return offer(
       f, {"needless waits",
-          us(spent) + " of " + us(f.step_us) + " a step the host waits for the GPU",
+          time_text(spent) + " of " + time_text(f.step_us) + " a step the host waits for the GPU",
           "Nothing reads a value there. Waiting only where one is read lets the next launches queue up meanwhile.",
           {{"exec.sync", "on-read"}},
           f.step_us - spent,
@@ -79,7 +63,7 @@ Found launch_bound(const RunFacts& f) {
   if (!f.gpu || f.spec.exec.launch != Launch::Eager || gaps - left < kWorthSaying * f.step_us) return {};
   Insight insight{
       "launch-bound step",
-      "the GPU waits " + us(gaps) + " of " + us(f.step_us) + " a step for its next kernel",
+      "the GPU waits " + time_text(gaps) + " of " + time_text(f.step_us) + " a step for its next kernel",
       plain(f.kernels_per_step) +
           " launches a step, each dearer than the kernel it starts. A CUDA graph launches all of them at once.",
       {{"exec.launch", "graph"}},
@@ -119,7 +103,7 @@ Found pageable_copies(const RunFacts& f) {
   const double spent = f.part(Meaning::Copy);
   if (f.spec.exec.loader != Loader::Pageable || spent < kWorthSaying * f.step_us) return {};
   return offer(f, {"pageable copies",
-                   us(spent) + " of " + us(f.step_us) + " a step copy batches from pageable memory",
+                   time_text(spent) + " of " + time_text(f.step_us) + " a step copy batches from pageable memory",
                    "The driver copies twice and the host waits. The data set fits on the GPU: keep it there.",
                    {{"exec.loader", "resident"}},
                    f.step_us - spent,
@@ -132,9 +116,9 @@ Found tiny_batch(const RunFacts& f) {
   const std::string bigger = std::to_string(f.spec.train.batch * 4);
   const double longest = f.step_us + 3 * f.kernel_us();  // if every kernel took four times as long; few do
   return offer(f, {"tiny batch",
-                   "kernels fill only " + percent(f.kernel_us() / f.step_us) + " of a step of " +
+                   "kernels fill only " + percent(f.kernel_us() / f.step_us, 0) + " of a step of " +
                        std::to_string(f.spec.train.batch) + " rows",
-                   "A step of " + bigger + " rows takes " + us(longest) + " at the most, so at least " +
+                   "A step of " + bigger + " rows takes " + time_text(longest) + " at the most, so at least " +
                        plain(4 * f.step_us / longest) +
                        " times the samples a second; raise the rate with it and watch the accuracy.",
                    {{"train.batch", bigger}},
@@ -148,7 +132,7 @@ Found memory_peak(const RunFacts& f) {
   const auto wanted = static_cast<double>(packed.arena_bytes), used = static_cast<double>(f.peak_bytes);
   if (used < 1.25 * wanted || used < 64 << 20) return {};
   return offer(f, {"memory peak",
-                   plain(used / (1 << 20)) + " MiB at the peak where " + plain(wanted / (1 << 20)) + " MiB would do",
+                   bytes_text(used) + " at the peak where " + bytes_text(wanted) + " would do",
                    "Buffers that are never alive together can share a place; the arena plans it from their lifetimes.",
                    {{"exec.allocator", "arena"}},
                    f.part(Meaning::Allocation) > 0 ? f.step_us - f.part(Meaning::Allocation) : 0,
@@ -161,7 +145,8 @@ Found low_occupancy(const RunFacts& f) {
     if (row.share < 0.3 || f.occupancy[i] < 0 || f.occupancy[i] >= 0.25 || f.kernel_us() < 0.5 * f.step_us) continue;
     return Insight{
         "low occupancy",
-        row.key + " takes " + percent(row.share) + " of the kernels' time at " + percent(f.occupancy[i]) + " occupancy",
+        row.key + " takes " + percent(row.share, 0) + " of the kernels' time at " + percent(f.occupancy[i], 0) +
+            " occupancy",
         std::to_string(row.detail.registers) + " registers a thread and " +
             std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
             " KiB of shared memory a block leave room for few warps. For products that is often right; for others look "
@@ -178,7 +163,7 @@ Found idle_tensor_cores(const RunFacts& f) {
   if (!f.gpu || f.spec.exec.precision != Precision::Fp32 || matrix < 0.4 * f.step_us) return {};
   return offer(
       f, {"idle tensor cores",
-          us(matrix) + " of " + us(f.step_us) + " a step are fp32 products",
+          time_text(matrix) + " of " + time_text(f.step_us) + " a step are fp32 products",
           "They run without tensor cores. In tf32 the same products take half the time or less; the losses stay close.",
           {{"exec.precision", "tf32"}},
           f.step_us - matrix / 2,
@@ -212,8 +197,8 @@ Found diverging(const RunFacts& f) {
 Found heavy_tracing(const RunFacts& f) {
   if (f.overhead_share < 0.10) return {};
   return Insight{"tracing weighs",
-                 "tracing makes a step at least " + percent(f.overhead_share) + " longer",
-                 "Untraced, a step takes at most about " + us(f.step_us / (1 + f.overhead_share)) +
+                 "tracing makes a step at least " + percent(f.overhead_share, 0) + " longer",
+                 "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.overhead_share)) +
                      ". Read shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above: the "
                      "others then run untraced, or with one record a graph launch.",
                  {},

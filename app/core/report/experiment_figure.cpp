@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "app/core/report/svg.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
 
 constexpr double kLabel = 230, kBars = 420, kRow = 24, kTop = 34;
 constexpr const char *kQuiet = "#48505D", *kFill = "#D5E5FC", *kEdge = "#1F6FEB";
-
-std::string us_text(double us) {
-  char text[32];
-  std::snprintf(text, sizeof text, us < 1000 ? "%.1f" : "%.0f", us);
-  return text;
-}
 
 }  // namespace
 
@@ -45,7 +39,8 @@ std::string experiment_svg(const ExperimentResult& result) {
     if (t.us_per_step > 0) {
       svg.rect(kLabel, y + 4, std::max(1.0, x(t.us_per_step) - kLabel), kRow - 8, kFill, kEdge);
       if (t.high > t.low) svg.line(x(t.low), y + kRow / 2, x(t.high), y + kRow / 2, kInk, 1.4);
-      svg.text(x(std::max(t.us_per_step, t.high)) + 6, y + 16, us_text(t.us_per_step), "start", 11, kInk, 600);
+      svg.text(x(std::max(t.us_per_step, t.high)) + 6, y + 16, fixed(t.us_per_step, t.us_per_step < 1000 ? 1 : 0),
+               "start", 11, kInk, 600);
     } else {
       svg.text(kLabel + 6, y + 16, t.trial.skipped.empty() ? "not trained" : "skipped", "start", 11, kQuiet);
     }

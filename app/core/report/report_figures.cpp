@@ -6,6 +6,7 @@
 
 #include "app/core/report/svg.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/base/text.h"
 
 namespace ws::app::figure {
 namespace {
@@ -94,37 +95,22 @@ double highest(const prof::Waterfall& w, const std::vector<prof::Cause>& causes)
   return most;
 }
 
+// A true minus, and thin spaces that do not break between the thousands.
+std::string for_print(std::string plain) {
+  if (plain[0] == '-') plain.replace(0, 1, "−");
+  for (size_t at = 0; (at = plain.find(' ', at)) != plain.npos;) plain.replace(at, 1, "\u202F");
+  return plain;
+}
+
 }  // namespace
 
 std::string letter(size_t run) { return std::string(1, static_cast<char>('A' + run)); }
 std::string colour(size_t run) { return kRunColour[run % std::size(kRunColour)]; }
 
-std::string fixed(double value, int decimals) {
-  if (std::isnan(value)) return "–";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  std::string out = text;
-  if (out[0] != '-') return out;
-  return out.find_first_of("123456789") == std::string::npos ? out.substr(1) : "−" + out.substr(1);
-}
-
-std::string signed_fixed(double value, int decimals) {
-  const std::string text = fixed(value, decimals);
-  return value > 0 && text.find_first_of("123456789") != std::string::npos ? "+" + text : text;
-}
-
-std::string grouped(double value) {
-  if (!(value > 0)) return "–";
-  std::string digits = fixed(value, 0);
-  if (digits.size() > 4)
-    for (size_t left = digits.size(); left > 3;) digits.insert(left -= 3, "\u202F");
-  return digits;
-}
-
-std::string bytes_text(double bytes) {
-  if (!(bytes > 0)) return "–";
-  return bytes >= 1 << 19 ? fixed(bytes / (1 << 20), 2) + " MiB" : fixed(bytes / 1024, 1) + " KiB";
-}
+std::string fixed(double value, int decimals) { return for_print(ws::fixed(value, decimals)); }
+std::string signed_fixed(double value, int decimals) { return for_print(ws::signed_fixed(value, decimals)); }
+std::string grouped(double value) { return value > 0 ? for_print(count_text(value)) : "–"; }
+std::string bytes_text(double bytes) { return bytes > 0 ? ws::bytes_text(bytes) : "–"; }
 
 std::vector<Point> usable(std::vector<Point> points, bool log_y) {
   std::erase_if(points, [&](const Point& p) { return !std::isfinite(p.value) || (log_y && p.value <= 0); });

@@ -1,16 +1,13 @@
 #include "app/core/report/svg.h"
 
 #include <cmath>
-#include <cstdio>
+
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
+std::string number(double value) { return formatted("{:.2f}", value); }
 
 std::string attribute(const char* name, const std::string& value) {
   return std::string(" ") + name + "=\"" + value + "\"";
@@ -93,12 +90,7 @@ std::vector<double> ticks(double low, double high, bool log, int about) {
 }
 
 std::string tick_text(double value) {
-  char text[32];
-  if (std::abs(value) >= 10000)
-    std::snprintf(text, sizeof text, "%.3gk", value / 1000);
-  else
-    std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
+  return std::abs(value) >= 10000 ? formatted("{:.3g}k", value / 1000) : formatted("{:.4g}", value);
 }
 
 }  // namespace ws::app

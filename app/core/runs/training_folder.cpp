@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "app/core/runs/machine.h"
+#include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {
@@ -21,12 +22,7 @@ constexpr const char* kHeader = "step,epoch,wall_s,train_loss,train_accuracy,tes
 
 json finite(double value) { return std::isfinite(value) ? json(value) : json(); }
 
-std::string cell(double value) {
-  if (!std::isfinite(value)) return std::isnan(value) ? "" : value > 0 ? "inf" : "-inf";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
+std::string cell(double value) { return std::isnan(value) ? "" : formatted("{:.9g}", value); }
 
 }  // namespace
 

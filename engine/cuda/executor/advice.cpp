@@ -5,6 +5,7 @@
 #include "engine/passes/compile.h"
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/memory_need.h"
+#include "profiling/base/text.h"
 
 namespace ws::cuda {
 namespace {
@@ -28,17 +29,17 @@ int64_t cap_of(const ExecSpec& exec) {
 
 std::string advice_for_step(const Plan& plan, const Model& model, int64_t ours) {
   const int64_t cap = cap_of(plan.spec.exec), room = cap ? cap : free_memory() + ours;
-  return "a step of " + std::to_string(plan.batch) + " rows needs " + size_text(live_lower_bound(plan)) +
-         " (biggest: " + biggest_buffers(plan) + ") and " + size_text(room) + (cap ? " are allowed; " : " are free; ") +
-         batch_advice(largest_batch(plan.spec, model, plan.batch, room));
+  return "a step of " + std::to_string(plan.batch) + " rows needs " + bytes_text(live_lower_bound(plan)) +
+         " (biggest: " + biggest_buffers(plan) + ") and " + bytes_text(room) +
+         (cap ? " are allowed; " : " are free; ") + batch_advice(largest_batch(plan.spec, model, plan.batch, room));
 }
 
 std::string advice_for_load(const Model& model, const data::Dataset& data, const RunSpec& spec) {
   const int64_t rows = data.train.rows + data.test.rows;
   const int64_t set = rows * (data.features + 1) * 4, weights = model.parameter_count() * 4;
   const bool resident = spec.exec.loader == Loader::Resident;
-  const std::string what = "the model needs " + size_text(weights) +
-                           (resident ? ", the data set " + size_text(set) : "") + " and " + size_text(free_memory()) +
+  const std::string what = "the model needs " + bytes_text(weights) +
+                           (resident ? ", the data set " + bytes_text(set) : "") + " and " + bytes_text(free_memory()) +
                            " are free";
   return what + (resident && set > weights ? "; choose the pinned loader" : "; choose narrower layers");
 }
@@ -47,8 +48,8 @@ std::string advice_for_evaluation(const RunSpec& spec, const Model& model, int64
   RunSpec arena = spec;
   arena.exec.allocator = Allocator::Arena;
   const Plan plan = compile_evaluation(arena, model, rows).plan;
-  return "an evaluation of " + std::to_string(rows) + " rows at a time needs " + size_text(plan.arena_bytes) +
-         " beside the training (biggest: " + biggest_buffers(plan) + ") and " + size_text(free_memory()) +
+  return "an evaluation of " + std::to_string(rows) + " rows at a time needs " + bytes_text(plan.arena_bytes) +
+         " beside the training (biggest: " + biggest_buffers(plan) + ") and " + bytes_text(free_memory()) +
          " are free; choose a smaller training batch or narrower layers";
 }
 

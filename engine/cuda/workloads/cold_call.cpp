@@ -14,6 +14,7 @@
 #include "engine/cuda/runtime/check.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/text.h"
 
 namespace ws::lab {
 namespace {
@@ -106,10 +107,8 @@ class ColdWorkload final : public Workload {
     return warm_->output_at(index);
   }
   std::string note() const override {
-    char text[96];
-    std::snprintf(text, sizeof text, "context %.0f ms, first call %.1f ms, second %.3f ms", last_.context_s * 1e3,
-                  last_.first_s * 1e3, last_.second_s * 1e3);
-    return text;
+    return formatted("context {:.0f} ms, first call {:.1f} ms, second {:.3f} ms", last_.context_s * 1e3,
+                     last_.first_s * 1e3, last_.second_s * 1e3);
   }
 
  private:

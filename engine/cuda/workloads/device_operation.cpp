@@ -2,9 +2,8 @@
 
 #include <cuda_fp16.h>
 
-#include <cstdio>
-
 #include "engine/cuda/workloads/workload_kernels.h"
+#include "profiling/base/text.h"
 
 namespace ws::cuda::lab {
 
@@ -124,11 +123,7 @@ void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t cou
 }
 
 std::string Operation::note() const {
-  if (compiled_) {
-    char text[64];
-    std::snprintf(text, sizeof text, "compiled in %.0f ms", compiled_->compile_seconds() * 1e3);
-    return text;
-  }
+  if (compiled_) return formatted("compiled in {:.0f} ms", compiled_->compile_seconds() * 1e3);
   if (fastest_) return fastest_->describe();
   return product_.c ? describe(how_, product_) : "";
 }

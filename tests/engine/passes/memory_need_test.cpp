@@ -96,7 +96,7 @@ TEST(MemoryNeed, ATooLargeBatchIsToldItsBuffersAndOneThatFits) {
       ASSERT_TRUE(reason);
       EXPECT_THAT(*reason, HasSubstr("a step of 400000 rows takes "));
       EXPECT_THAT(*reason, HasSubstr("(biggest: ")) << *reason;
-      EXPECT_THAT(*reason, HasSubstr("6.1 GiB")) << "one layer's values for 400,000 rows: " << *reason;
+      EXPECT_THAT(*reason, HasSubstr("6.10 GiB")) << "one layer's values for 400,000 rows: " << *reason;
       RunSpec other = spec;
       other.train.batch = batch_named(*reason);
       EXPECT_GT(other.train.batch, 0) << *reason;
@@ -120,7 +120,7 @@ TEST(MemoryNeed, TheBiggestBuffersAreNamedWithTheirSizes) {
   spec.model.hidden = {4096};
   const Model model = make_model(spec.model, 784, 10);
   const Plan plan = compile(spec, model, 65536).plan;
-  EXPECT_THAT(biggest_buffers(plan), HasSubstr("1.0 GiB"));
+  EXPECT_THAT(biggest_buffers(plan), HasSubstr("1.00 GiB"));
   const int64_t fits = largest_batch(spec, model, 65536, kGiB / 2);
   EXPECT_GT(fits, 1000);
   EXPECT_LT(fits, 65536);
@@ -135,7 +135,7 @@ TEST(MemoryNeed, MemoryThatTheSystemRefusesIsToldInTheSameWords) {
   data::Dataset data = test::random_data(64, 784, 10, true);
   data.train.rows = 400'000;
   const std::string text = out_of_memory_message(spec, make_model(spec.model, 784, 10), data, {3 * kGiB, 0});
-  EXPECT_THAT(text, HasSubstr("3.0 GiB are free"));
+  EXPECT_THAT(text, HasSubstr("3.00 GiB are free"));
   EXPECT_THAT(text, HasSubstr("biggest: "));
   EXPECT_GT(batch_named(text), 1000);
 }

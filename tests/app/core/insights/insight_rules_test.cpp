@@ -114,7 +114,7 @@ TEST(Insights, TensorCoresAndTracing) {
   f.part_us[static_cast<size_t>(Meaning::Matrix)] = 300;
   f.overhead_share = 0.4;
   EXPECT_THAT(rules(f), testing::IsSupersetOf({"idle tensor cores", "tracing weighs"}));
-  EXPECT_THAT(named(insights(f), "tracing weighs").why, testing::HasSubstr("about 264 µs"));
+  EXPECT_THAT(named(insights(f), "tracing weighs").why, testing::HasSubstr("about 263.7 µs"));
   f.spec.exec.precision = Precision::Tf32;
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("idle tensor cores")));
 }

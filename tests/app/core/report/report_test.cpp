@@ -86,7 +86,7 @@ TEST(Report, LargeNumbersAreReadInThousands) {
   EXPECT_EQ(figure::grouped(3418765), "3\u202F418\u202F765");
   EXPECT_EQ(figure::grouped(214701.4), "214\u202F701");
   EXPECT_EQ(figure::grouped(123456789), "123\u202F456\u202F789");
-  EXPECT_EQ(figure::grouped(9999), "9999");
+  EXPECT_EQ(figure::grouped(9999), "9\u202F999");
   EXPECT_EQ(figure::grouped(0), "–");
   EXPECT_EQ(figure::fixed(-0.001, 2), "0.00");
   EXPECT_EQ(figure::signed_fixed(0.001, 2), "0.00");

@@ -1,0 +1,72 @@
+// Compiled with FMT_HEADER_ONLY, so that the library that is loaded into other programs needs no libfmt.
+#include "profiling/base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ws {
+namespace {
+
+constexpr const char* kUnknown = "–";
+
+}  // namespace
+
+std::string text_of_pattern(fmt::string_view pattern, fmt::format_args values) { return fmt::vformat(pattern, values); }
+
+std::string fixed(double value, int decimals) {
+  if (!std::isfinite(value)) return kUnknown;
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  const bool zero = text.find_first_of("123456789") == text.npos;
+  return zero && text[0] == '-' ? text.substr(1) : text;
+}
+
+std::string signed_fixed(double value, int decimals) {
+  const std::string text = fixed(value, decimals);
+  return value > 0 && text.find_first_of("123456789") != text.npos ? "+" + text : text;
+}
+
+std::string significant(double value, int digits) {
+  if (!std::isfinite(value)) return kUnknown;
+  if (value == 0) return "0";
+  const double size = std::abs(value);
+  if (size >= 1e9) return fixed(value / 1e9, 2) + " G";
+  if (size >= 1e6) return fixed(value / 1e6, 2) + " M";
+  if (size < 1e-4) return fmt::format("{:.1e}", value);
+  const int before = static_cast<int>(std::floor(std::log10(size))) + 1;
+  return fixed(value, std::clamp(digits - before, 0, 6));
+}
+
+std::string count_text(double value) {
+  std::string text = fixed(value, 0);
+  for (size_t at = text.size(), first = value < 0; std::isfinite(value) && at > first + 3;) text.insert(at -= 3, " ");
+  return text;
+}
+
+std::string bytes_text(double bytes) {
+  static constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+  size_t unit = 0;
+  for (; std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
+  return fixed(bytes, std::min(static_cast<int>(unit), 2)) + kUnits[unit];
+}
+
+std::string duration_text(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return kUnknown;
+  if (seconds < 59.5) return fixed(seconds, seconds < 1 ? 2 : seconds < 10 ? 1 : 0) + " s";
+  const auto whole = static_cast<int64_t>(seconds < 60 ? 60 : seconds);
+  if (whole >= 20 * 60 && whole < 3600) return fmt::format("{} min", std::lround(seconds / 60));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string time_text(double us) {
+  const double size = std::abs(us);
+  if (size < 1000) return fixed(us, 1) + " µs";
+  if (size < 1e6) return fixed(us / 1000, 2) + " ms";
+  return fixed(us / 1e6, 2) + " s";
+}
+
+std::string percent(double share, int decimals) { return fixed(100 * share, decimals) + " %"; }
+
+}  // namespace ws

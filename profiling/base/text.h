@@ -1,0 +1,29 @@
+// Numbers as text: one formatter of each kind for the command line, reports, importers and exporters. Plain digits and a
+// hyphen; app/text gives the window its thin spaces and true minus.
+#pragma once
+#include <fmt/core.h>  // 0.12 s a source; <fmt/format.h> takes 1.4 to 3 s, so that text.cpp alone includes it
+
+#include <cstdint>
+#include <string>
+
+namespace ws {
+
+std::string text_of_pattern(fmt::string_view pattern, fmt::format_args values);
+
+// formatted("{:>10} {:.3f} µs", name, us): the syntax of {fmt}, checked by the compiler. Widths count letters, not bytes.
+template <class... Values>
+std::string formatted(fmt::format_string<Values...> pattern, Values&&... values) {
+  return text_of_pattern(pattern, fmt::make_format_args(values...));
+}
+
+// "–" stands for a value that is not known.
+std::string fixed(double value, int decimals);           // "-0.31"; never "-0.00"
+std::string signed_fixed(double value, int decimals);    // "+0.4", "0.0"
+std::string significant(double value, int digits = 3);   // "0.0193", "12345", "2.36 M", "3.2e-05"
+std::string count_text(double value);                    // "56 280"
+std::string bytes_text(double bytes);                    // "512 B", "4.1 KiB", "0.64 MiB", "1.50 GiB"
+std::string duration_text(double seconds);               // "0.40 s", "12 s", "12 min 5 s", "1 h 2 min"
+std::string time_text(double us);                        // "27.1 µs", "1.84 ms", "2.00 s"
+std::string percent(double share, int decimals = 1);     // "97.6 %"
+
+}  // namespace ws

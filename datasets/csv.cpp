@@ -115,7 +115,7 @@ void check_header(const CsvParser& parser, const std::vector<std::string>& heade
 
 }  // namespace
 
-CsvTable read_csv(ByteReader& reader) {
+CsvTable read_csv(PackedReader& reader) {
   CsvTable table{.name = reader.name()};
   table.text = std::make_unique<std::string>(reader.read_text());
   // A field of one letter takes two bytes of text, a pointer with a length, and a number.

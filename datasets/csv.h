@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiling/base/byte_reader.h"
+#include "profiling/base/packed_file.h"
 #include "datasets/dataset.h"
 
 namespace ws::data {
@@ -25,7 +25,7 @@ struct CsvTable {
 };
 
 // The separator is whichever of comma, semicolon and tab the header uses most. Fields may be quoted.
-CsvTable read_csv(ByteReader& reader);
+CsvTable read_csv(PackedReader& reader);
 
 // All rows as the training part. The label column (empty: the last one) decides the task: words or at most 20 different
 // whole numbers are classes, anything else is a number to predict. A feature column of words becomes one of 0 and 1 for

@@ -35,7 +35,7 @@ int64_t bytes_of(IdxType type) {
   return 0;
 }
 
-void read_magic(ByteReader& reader, IdxHeader& header) {
+void read_magic(PackedReader& reader, IdxHeader& header) {
   uint8_t magic[4];
   reader.read_exact(magic, 4, "IDX magic number");
   header.type = static_cast<IdxType>(magic[2]);
@@ -47,7 +47,7 @@ void read_magic(ByteReader& reader, IdxHeader& header) {
   header.sizes.resize(static_cast<size_t>(dimensions));
 }
 
-uint64_t read_sizes(ByteReader& reader, IdxHeader& header) {
+uint64_t read_sizes(PackedReader& reader, IdxHeader& header) {
   uint64_t total = static_cast<uint64_t>(header.value_bytes());
   for (uint32_t& size : header.sizes) {
     const uint64_t at = reader.offset();
@@ -103,7 +103,7 @@ void append_floats(const IdxHeader& header, const std::vector<uint8_t>& block, i
 }
 
 // Refuses infinities and NaN, which would silently spoil every weight.
-void check_finite(const ByteReader& reader, const IdxHeader& header, const std::vector<float>& values) {
+void check_finite(const PackedReader& reader, const IdxHeader& header, const std::vector<float>& values) {
   if (header.type != IdxType::Float32 && header.type != IdxType::Float64) return;
   for (size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
@@ -111,7 +111,7 @@ void check_finite(const ByteReader& reader, const IdxHeader& header, const std::
                   "a value is not a finite number");
 }
 
-void check_end(ByteReader& reader, uint64_t end) {
+void check_end(PackedReader& reader, uint64_t end) {
   if (!reader.at_end()) reader.fail(end, "there are more values than the header says");
 }
 
@@ -129,7 +129,7 @@ int64_t IdxHeader::values_per_row() const {
   return count;
 }
 
-IdxHeader read_idx_header(ByteReader& reader) {
+IdxHeader read_idx_header(PackedReader& reader) {
   IdxHeader header;
   read_magic(reader, header);
   const uint64_t total = read_sizes(reader, header);
@@ -139,7 +139,7 @@ IdxHeader read_idx_header(ByteReader& reader) {
   return header;
 }
 
-std::vector<float> read_idx_floats(ByteReader& reader, const IdxHeader& header, int64_t rows) {
+std::vector<float> read_idx_floats(PackedReader& reader, const IdxHeader& header, int64_t rows) {
   const uint64_t total = total_bytes(header);
   const int64_t wanted = std::min(rows, header.rows()) * header.values_per_row();
   const auto read_block = [&] {
@@ -161,7 +161,7 @@ std::vector<float> read_idx_floats(ByteReader& reader, const IdxHeader& header, 
   return out;
 }
 
-std::vector<int32_t> read_idx_labels(ByteReader& reader, int64_t classes) {
+std::vector<int32_t> read_idx_labels(PackedReader& reader, int64_t classes) {
   const IdxHeader header = read_idx_header(reader);
   if (header.values_per_row() != 1)
     reader.fail(8, "holds " + std::to_string(header.values_per_row()) + " values a row, not one label");

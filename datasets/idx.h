@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/base/byte_reader.h"
+#include "profiling/base/packed_file.h"
 
 namespace ws::data {
 
@@ -21,12 +21,12 @@ struct IdxHeader {
 };
 
 // Throws unless the sizes are ones that a file of this length can hold.
-IdxHeader read_idx_header(ByteReader& reader);
+IdxHeader read_idx_header(PackedReader& reader);
 
 // The first `rows` rows as floats; 8-bit grey levels become 0..1. Reads and checks the file to its end all the same.
-std::vector<float> read_idx_floats(ByteReader& reader, const IdxHeader& header, int64_t rows);
+std::vector<float> read_idx_floats(PackedReader& reader, const IdxHeader& header, int64_t rows);
 
 // One label a row, each in 0..classes-1. `classes` 0: any label that is not absurd.
-std::vector<int32_t> read_idx_labels(ByteReader& reader, int64_t classes);
+std::vector<int32_t> read_idx_labels(PackedReader& reader, int64_t classes);
 
 }  // namespace ws::data

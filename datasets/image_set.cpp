@@ -72,14 +72,14 @@ void take_shape(const IdxHeader& images, Part& part) {
 }
 
 std::vector<int32_t> read_labels(const std::string& path, int64_t classes) {
-  ByteReader reader(path);
+  PackedReader reader(path);
   return read_idx_labels(reader, classes);
 }
 
 Part read_part(const std::string& images_file, const std::string& labels_file, int64_t classes, int64_t limit) {
   Part part{.images_file = images_file};
   part.split.labels = read_labels(labels_file, classes);
-  ByteReader reader(images_file);
+  PackedReader reader(images_file);
   const IdxHeader images = read_idx_header(reader);
   const int64_t labels = static_cast<int64_t>(part.split.labels.size());
   if (labels != images.rows())

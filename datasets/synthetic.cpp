@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "profiling/base/byte_reader.h"
+#include "profiling/base/packed_file.h"
 #include "profiling/base/failure.h"
 
 namespace ws::data {

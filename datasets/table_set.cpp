@@ -192,7 +192,7 @@ Dataset to_dataset(const CsvTable& table, const std::string& label_column) {
 
 Dataset load_csv(const DataSpec& spec) {
   if (spec.path.empty()) throw Failure("The data set csv needs the path of a CSV file");
-  ByteReader reader(spec.path);
+  PackedReader reader(spec.path);
   Dataset set = to_dataset(read_csv(reader), spec.label_column);
   hold_out(set, spec.validation, spec.seed);
   standardise_features(set);
@@ -204,7 +204,7 @@ Dataset load_csv(const DataSpec& spec) {
 }
 
 Dataset load_iris(const DataSpec& spec) {
-  ByteReader reader(locate("iris/iris.csv"));
+  PackedReader reader(locate("iris/iris.csv"));
   Dataset set = to_dataset(read_csv(reader), "species");
   hold_out(set, spec.validation, spec.seed);
   standardise_features(set);

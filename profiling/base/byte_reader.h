@@ -1,62 +1,118 @@
-// Reads a plain or gzip-packed file front to back; every failure names the file, the offset and the reason.
+// Bytes in memory that nobody vouches for, and how they are written. A reader checks every length against what is left
+// before anything is allocated; its failures name what was read and where. Numbers lie as they do in memory (little-endian
+// machines only, as CUDA's are).
 #pragma once
 #include <cstdint>
-#include <cstdio>
-#include <memory>
-#include <span>
+#include <cstring>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
-struct z_stream_s;
+#include "profiling/base/failure.h"
 
-namespace ws::data {
+namespace ws {
+
+class ByteWriter {
+ public:
+  void raw(std::string_view bytes) { bytes_.append(bytes); }
+  template <class T>
+  void value(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    raw({reinterpret_cast<const char*>(&value), sizeof value});
+  }
+  void text(std::string_view text) {
+    value(uint64_t{text.size()});
+    raw(text);
+  }
+  template <class T>
+  void list(const std::vector<T>& values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    value(uint64_t{values.size()});
+    raw({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+  }
+  template <class T, class Each>
+  void each(const std::vector<T>& values, Each each) {
+    value(uint64_t{values.size()});
+    for (const T& one : values) each(one);
+  }
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
+    bytes_.push_back(static_cast<char>(value));
+  }
+  // Short for small values of either sign.
+  void signed_varint(int64_t value) { varint((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63)); }
+  const std::string& bytes() const { return bytes_; }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
 
 class ByteReader {
  public:
-  explicit ByteReader(const std::string& path);
-  ByteReader(std::string name, std::span<const uint8_t> bytes);  // reads from memory, packed or plain
-  ~ByteReader();
-  ByteReader(const ByteReader&) = delete;
-  ByteReader& operator=(const ByteReader&) = delete;
+  // `name` begins the sentence of a failure. The bytes must outlive the reader.
+  ByteReader(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
 
-  size_t read_some(uint8_t* out, size_t count);  // fewer than `count` only at the end
-  void read_exact(uint8_t* out, size_t count, const char* what);
+  std::string_view raw(uint64_t count, const char* what) {
+    if (count > left()) fail(std::string("ends inside ") + what);
+    const auto part = bytes_.substr(at_, count);
+    at_ += count;
+    return part;
+  }
+  template <class T>
+  T value(const char* what) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    std::memcpy(&value, raw(sizeof value, what).data(), sizeof value);
+    return value;
+  }
+  // How many elements follow, each of at least `smallest` bytes, so that a lie about their number costs nothing.
+  uint64_t count(size_t smallest, const char* what) {
+    const auto count = value<uint64_t>(what);
+    if (count > left() / smallest) fail("claims more " + std::string(what) + " than it holds");
+    return count;
+  }
+  std::string_view text(const char* what) { return raw(count(1, what), what); }
+  template <class T>
+  std::vector<T> list(const char* what) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::vector<T> values(count(sizeof(T), what));
+    const auto bytes = raw(values.size() * sizeof(T), what);
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+  template <class Each>
+  void each(size_t smallest, const char* what, Each each) {
+    for (uint64_t left = count(smallest, what); left > 0; --left) each();
+  }
+  uint64_t varint(const char* what) {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (at_ == bytes_.size()) fail(std::string("ends inside ") + what);
+      const auto byte = static_cast<uint8_t>(bytes_[at_++]);
+      value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    fail("holds a number that is too long in " + std::string(what));
+  }
+  int64_t signed_varint(const char* what) {
+    const uint64_t value = varint(what);
+    return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+  }
 
-  // Memory grows with the bytes that arrive, never with a number that a header claims.
-  std::vector<uint8_t> read_count(uint64_t count, const char* what);
-  std::string read_text();
-
-  bool at_end();  // for a packed file also checks its checksum
-  uint64_t offset() const { return offset_; }
-  uint64_t likely_bytes() const;         // a first guess at the unpacked size, in proportion to the file
-  uint64_t most_bytes_possible() const;  // no file of this size can unpack to more
-  const std::string& name() const { return name_; }
-  [[noreturn]] void fail(uint64_t at, const std::string& reason) const;
+  uint64_t left() const { return bytes_.size() - at_; }
+  void expect_end() const {
+    if (left() > 0) fail("has something behind its end");
+  }
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw Failure(name_ + ": " + reason + " (byte " + std::to_string(at_) + ")");
+  }
 
  private:
-  struct EndInflate {
-    void operator()(z_stream_s* stream) const;
-  };
-  struct CloseFile {
-    void operator()(FILE* file) const { fclose(file); }
-  };
-  void detect_packing();
-  bool refill();
-  size_t copy_plain(uint8_t* out, size_t count);
-  size_t inflate_some(uint8_t* out, size_t count);
-  void finish_member();
-
+  std::string_view bytes_;
   std::string name_;
-  std::unique_ptr<FILE, CloseFile> file_;
-  std::vector<uint8_t> buffer_;
-  std::span<const uint8_t> input_;  // read, not yet used
-  std::unique_ptr<z_stream_s, EndInflate> inflate_;
-  uint64_t stored_bytes_ = 0;
-  uint64_t offset_ = 0;
-  bool packed_done_ = false;
+  size_t at_ = 0;
 };
 
-// Throws ws::Failure when `bytes` is more than this machine could hold; `what` starts the sentence.
-void check_memory(double bytes, const std::string& what);
-
-}  // namespace ws::data
+}  // namespace ws

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "profiling/base/failure.h"
 
@@ -31,18 +32,42 @@ void remove_part(const std::string& part) {
 }
 
 void write_all(const std::string& path, std::string_view text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) fail(path, std::strerror(errno));
-  ssize_t wrote = 0;
-  while (!text.empty() && ((wrote = write(file, text.data(), text.size())) > 0 || errno == EINTR))
-    text.remove_prefix(static_cast<size_t>(std::max<ssize_t>(wrote, 0)));
-  const bool good = text.empty() && fsync(file) == 0;
-  const int problem = errno;
-  close(file);
-  if (!good) fail(path, std::strerror(problem));
+  SyncedFile file(path);
+  file.write(text);
+  file.close();
+}
+
+void sync_folder_of(const std::string& path) {
+  const int folder = open(fs::absolute(path).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  fsync(folder);
+  close(folder);
 }
 
 }  // namespace
+
+SyncedFile::SyncedFile(std::string path)
+    : path_(std::move(path)), handle_(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+  if (handle_ < 0) throw Failure(path_ + ": cannot be created: " + std::strerror(errno));
+}
+
+SyncedFile::~SyncedFile() {
+  if (handle_ >= 0) ::close(handle_);
+}
+
+void SyncedFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(handle_, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail(path_, std::strerror(errno));
+    bytes.remove_prefix(static_cast<size_t>(wrote));
+  }
+}
+
+void SyncedFile::close() {
+  if (fsync(handle_) != 0) fail(path_, std::strerror(errno));
+  ::close(std::exchange(handle_, -1));
+}
 
 void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write) {
   const std::string part = part_of(path);
@@ -58,7 +83,7 @@ void write_whole_file(const std::string& path, const std::function<void(const st
   std::error_code error, ignored;
   for (const char* suffix : {"-wal", "-shm"}) fs::remove(path + suffix, ignored);  // of the database that it replaces
   fs::rename(part, path, error);
-  if (!error) return;
+  if (!error) return sync_folder_of(path);
   remove_part(part);
   fail(path, error.message());
 }

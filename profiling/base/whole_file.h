@@ -6,6 +6,21 @@
 
 namespace ws::prof {
 
+// A file that is written piece by piece and lies on the disk after close(). Failures name it and the reason.
+class SyncedFile {
+ public:
+  explicit SyncedFile(std::string path);
+  ~SyncedFile();
+  SyncedFile(const SyncedFile&) = delete;
+  SyncedFile& operator=(const SyncedFile&) = delete;
+  void write(std::string_view bytes);
+  void close();
+
+ private:
+  std::string path_;
+  int handle_;
+};
+
 // `write` gets the name to write to, with the same ending. What was at `path` before stays when it throws.
 void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write);
 // What a write that will not come to its end has left beside `path`.

@@ -6,7 +6,7 @@
 
 #include "profiling/analysis/card.h"
 #include "profiling/analysis/step_breakdown.h"
-#include "profiling/base/packed_output.h"
+#include "profiling/base/packed_file.h"
 #include "profiling/base/text.h"
 #include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
@@ -358,7 +358,7 @@ class ChromeWriter {
   GraphNumbers graphs_;
   ExternalIds external_;
   const ScalarTimes times_;
-  PackedOutput out_;
+  PackedWriter out_;
   std::unordered_map<size_t, std::string> kernel_args_;  // by detail
   std::vector<Place> places_;
   std::unordered_set<uint32_t> on_gpu_, on_host_;

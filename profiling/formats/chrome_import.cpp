@@ -19,7 +19,7 @@
 #include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
-#include "profiling/base/packed_input.h"
+#include "profiling/base/packed_file.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/trace/track_names.h"
@@ -32,7 +32,7 @@ using Json = nlohmann::json;
 using Handler = ChromeHandler;
 using Event = ChromeEvent;
 constexpr size_t kMostOpen = 1 << 16;  // B events without their E, on one thread
-constexpr int64_t kMostBytes = int64_t{4} << 30, kMostGrowth = 200;
+constexpr uint64_t kMostBytes = uint64_t{4} << 30, kMostGrowth = 200;
 
 // The sum as a date, or nothing where the sum is no time of this century.
 std::string begin_text(int64_t base, int64_t began) {
@@ -323,17 +323,15 @@ RunData parse_chrome(const char* begin, const char* end) { return parse(begin, e
 
 RunData import_chrome(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) throw Failure("There is no file " + path + ".");
-  const auto size = static_cast<int64_t>(std::filesystem::file_size(path));
-  PackedBuffer buffer(path, std::min(kMostBytes, std::max<int64_t>(64 << 20, size * kMostGrowth)));
+  const uint64_t size = std::filesystem::file_size(path);
+  PackedStream buffer(path, std::min(kMostBytes, std::max<uint64_t>(64 << 20, size * kMostGrowth)));
   std::istream stream(&buffer);
   try {
     RunData run = parse(stream);
     if (run.summary.name.empty()) run.summary.name = std::filesystem::path(path).filename().string();
     return run;
   } catch (const Failure& failure) {
-    if (buffer.too_long()) throw Failure(path + " unpacks to more than a trace can be; it is refused.");
-    if (buffer.damaged()) throw Failure(path + " is damaged: it cannot be unpacked to the end.");
-    throw Failure(path + ": " + failure.what());
+    throw Failure(buffer.problem().empty() ? path + ": " + failure.what() : buffer.problem() + ".");
   }
 }
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "profiling/base/failure.h"
+#include "profiling/base/byte_reader.h"
 
 namespace ws::prof {
 
@@ -18,41 +18,12 @@ namespace {
 constexpr size_t kMostItems = 1 << 20;  // of one block
 constexpr size_t kMostBytesPerItem = 100;
 
-class ColumnWriter {
- public:
-  void number(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
-    bytes_.push_back(static_cast<char>(value));
-  }
-  // Small for small values of either sign.
-  void difference(int64_t value) { number((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63)); }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-class ColumnReader {
- public:
-  explicit ColumnReader(std::string_view bytes) : bytes_(bytes) {}
-  uint64_t number() {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      if (at_ == bytes_.size()) throw Failure("A block of the run file ends too early.");
-      const auto byte = static_cast<uint8_t>(bytes_[at_++]);
-      value |= uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return value;
-    }
-    throw Failure("A block of the run file holds a number that is too long.");
-  }
-  int64_t difference() {
-    const uint64_t value = number();
-    return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
-  }
-
- private:
-  std::string_view bytes_;
-  size_t at_ = 0;
+// A column is a list of variable-length integers.
+struct ColumnReader {
+  explicit ColumnReader(std::string_view bytes) : in(bytes, "A block of the run file") {}
+  uint64_t number() { return in.varint("a column"); }
+  int64_t difference() { return in.signed_varint("a column"); }
+  ByteReader in;
 };
 
 int64_t wrapping_add(int64_t a, int64_t b) {
@@ -113,37 +84,37 @@ struct Sequence {
 }  // namespace
 
 std::string encode_spans(std::span<const Span> spans) {
-  ColumnWriter out;
+  ByteWriter out;
   std::unordered_map<uint32_t, Last> known;
-  for (const Span& span : spans) out.number(static_cast<uint32_t>(span.name));
+  for (const Span& span : spans) out.varint(static_cast<uint32_t>(span.name));
   TimeNs end = 0;
   for (const Span& span : spans) {
     Last& last = known[static_cast<uint32_t>(span.name)];
     const int64_t gap = wrapping_sub(span.start, end);
-    out.difference(wrapping_sub(gap, last.gap));
+    out.signed_varint(wrapping_sub(gap, last.gap));
     last.gap = gap;
     end = span.end();
   }
   for (const Span& span : spans) {
     Last& last = known[static_cast<uint32_t>(span.name)];
-    out.difference(static_cast<int64_t>(span.duration) - last.duration);
+    out.signed_varint(static_cast<int64_t>(span.duration) - last.duration);
     last.duration = static_cast<int64_t>(span.duration);
   }
   for (const Span& span : spans) {
     Last& last = known[static_cast<uint32_t>(span.name)];
-    out.number(rest_of(span) ^ last.rest);
-    out.number(static_cast<uint64_t>(span.detail) ^ last.detail);
+    out.varint(rest_of(span) ^ last.rest);
+    out.varint(static_cast<uint64_t>(span.detail) ^ last.detail);
     last.rest = rest_of(span);
     last.detail = static_cast<uint64_t>(span.detail);
   }
   for (const Span& span : spans) {
     Last& last = known[static_cast<uint32_t>(span.name)];
-    out.number(span.op ^ last.op);
+    out.varint(span.op ^ last.op);
     last.op = span.op;
   }
   Sequence correlation, step;
-  for (const Span& span : spans) out.difference(correlation.put(span.correlation));
-  for (const Span& span : spans) out.difference(step.put(span.step));
+  for (const Span& span : spans) out.signed_varint(correlation.put(span.correlation));
+  for (const Span& span : spans) out.signed_varint(step.put(span.step));
   return compress(out.bytes());
 }
 
@@ -186,13 +157,13 @@ std::vector<Span> decode_spans(std::string_view bytes, size_t count) {
 }
 
 std::string encode_points(std::span<const CounterPoint> points) {
-  ColumnWriter out;
+  ByteWriter out;
   Sequence time;
   uint64_t last = 0;
-  for (const CounterPoint& point : points) out.difference(time.put(point.time));
+  for (const CounterPoint& point : points) out.signed_varint(time.put(point.time));
   for (const CounterPoint& point : points) {
     const auto bits = std::bit_cast<uint64_t>(point.value);
-    out.number(std::rotl(bits ^ last, 16));  // small for values that share sign, exponent and a short mantissa
+    out.varint(std::rotl(bits ^ last, 16));  // small for values that share sign, exponent and a short mantissa
     last = bits;
   }
   return compress(out.bytes());
@@ -210,18 +181,18 @@ std::vector<CounterPoint> decode_points(std::string_view bytes, size_t count) {
 }
 
 std::string encode_memory(std::span<const MemoryEvent> events) {
-  ColumnWriter out;
+  ByteWriter out;
   Sequence time, address, step;
   for (const MemoryEvent& event : events) {
-    out.difference(time.put(event.time));
-    out.difference(wrapping_sub(static_cast<int64_t>(event.address), address.last));
+    out.signed_varint(time.put(event.time));
+    out.signed_varint(wrapping_sub(static_cast<int64_t>(event.address), address.last));
     address.last = static_cast<int64_t>(event.address);
   }
   for (const MemoryEvent& event : events) {
-    out.number(event.bytes);
-    out.number(event.op);
-    out.number(uint64_t{event.source} << 2 | static_cast<uint64_t>(event.kind));
-    out.difference(step.put(event.step));
+    out.varint(event.bytes);
+    out.varint(event.op);
+    out.varint(uint64_t{event.source} << 2 | static_cast<uint64_t>(event.kind));
+    out.signed_varint(step.put(event.step));
   }
   return compress(out.bytes());
 }
@@ -247,16 +218,16 @@ std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count) {
 }
 
 std::string encode_allocations(std::span<const StepAllocations> steps) {
-  ColumnWriter out;
+  ByteWriter out;
   Sequence step;
   for (const StepAllocations& item : steps) {
-    out.difference(step.put(item.step));
+    out.signed_varint(step.put(item.step));
     for (const uint32_t value : {uint32_t{item.op}, item.allocations, item.frees, item.async_allocations,
                                  item.async_frees, item.host_allocations, item.host_frees}) {
-      out.number(value);
+      out.varint(value);
     }
-    out.difference(item.time_ns);
-    out.number(item.bytes);
+    out.signed_varint(item.time_ns);
+    out.varint(item.bytes);
   }
   return compress(out.bytes());
 }
@@ -296,16 +267,16 @@ struct FloatColumn {
 }  // namespace
 
 std::string encode_metrics(std::span<const Metric> metrics) {
-  ColumnWriter out;
+  ByteWriter out;
   Sequence step, time;
   FloatColumn loss, accuracy;
-  for (const Metric& m : metrics) out.difference(step.put(m.step));
+  for (const Metric& m : metrics) out.signed_varint(step.put(m.step));
   for (const Metric& m : metrics) {
     const double seconds = std::isfinite(m.wall_s) ? std::clamp(m.wall_s, -kLongestRun, kLongestRun) : 0;
-    out.difference(time.put(std::llround(seconds * kTicksPerSecond)));
+    out.signed_varint(time.put(std::llround(seconds * kTicksPerSecond)));
   }
-  for (const Metric& m : metrics) out.number(loss.put(m.loss));
-  for (const Metric& m : metrics) out.number(accuracy.put(m.accuracy));
+  for (const Metric& m : metrics) out.varint(loss.put(m.loss));
+  for (const Metric& m : metrics) out.varint(accuracy.put(m.accuracy));
   return compress(out.bytes());
 }
 

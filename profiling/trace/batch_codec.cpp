@@ -1,93 +1,19 @@
 #include "profiling/trace/batch_codec.h"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
-#include "profiling/base/failure.h"
+#include "profiling/base/byte_reader.h"
 
 namespace ws::prof {
 
 namespace {
-
-class Writer {
- public:
-  template <class T>
-  void value(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  void text(const std::string& text) {
-    value(static_cast<uint64_t>(text.size()));
-    bytes_ += text;
-  }
-  template <class T>
-  void list(const std::vector<T>& values) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    value(static_cast<uint64_t>(values.size()));
-    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  }
-  template <class T, class Each>
-  void each(const std::vector<T>& values, Each each) {
-    value(static_cast<uint64_t>(values.size()));
-    for (const T& one : values) each(one);
-  }
-  std::string take() { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-  template <class T>
-  T value() {
-    T value;
-    std::memcpy(&value, need(sizeof value), sizeof value);
-    return value;
-  }
-  std::string text() {
-    const auto size = count(1);
-    return std::string(need(size), size);
-  }
-  template <class T>
-  std::vector<T> list() {
-    std::vector<T> values(count(sizeof(T)));
-    if (!values.empty()) std::memcpy(values.data(), need(values.size() * sizeof(T)), values.size() * sizeof(T));
-    return values;
-  }
-  // Each element takes a byte at least, so that a lie about their number costs nothing.
-  template <class Each>
-  void each(Each each) {
-    for (size_t left = count(1); left > 0; --left) each();
-  }
-  void end() const {
-    if (!bytes_.empty()) fail();
-  }
-  [[noreturn]] static void fail() { throw Failure("What came from the recorded program is no batch of records."); }
-
- private:
-  size_t count(size_t each) {
-    const auto number = value<uint64_t>();
-    if (number > bytes_.size() / each) fail();
-    return number;
-  }
-  const char* need(size_t size) {
-    if (size > bytes_.size()) fail();
-    const char* at = bytes_.data();
-    bytes_.remove_prefix(size);
-    return at;
-  }
-  std::string_view bytes_;
-};
 
 struct PlainDetail {
   int grid[3], block[3], registers, static_shared, dynamic_shared;
   uint64_t bytes;
 };
 
-void write(Writer& to, const Detail& d) {
+void write(ByteWriter& to, const Detail& d) {
   to.value(PlainDetail{{d.grid[0], d.grid[1], d.grid[2]},
                        {d.block[0], d.block[1], d.block[2]},
                        d.registers,
@@ -97,35 +23,37 @@ void write(Writer& to, const Detail& d) {
   to.text(d.copy_kind);
 }
 
-Detail read_detail(Reader& from) {
-  const auto plain = from.value<PlainDetail>();
+Detail read_detail(ByteReader& from) {
+  const auto plain = from.value<PlainDetail>("details");
   Detail d;
   for (int i = 0; i < 3; ++i) d.grid[i] = plain.grid[i], d.block[i] = plain.block[i];
   d.registers = plain.registers;
   d.static_shared = plain.static_shared;
   d.dynamic_shared = plain.dynamic_shared;
   d.bytes = plain.bytes;
-  d.copy_kind = from.text();
+  d.copy_kind = from.text("details");
   return d;
 }
 
-TrackKind track_kind(uint8_t number) {
-  if (number > static_cast<uint8_t>(TrackKind::Other)) Reader::fail();
+TrackKind read_track_kind(ByteReader& from) {
+  const auto number = from.value<uint8_t>("a track");
+  if (number > static_cast<uint8_t>(TrackKind::Other)) from.fail("holds an unknown kind of track");
   return static_cast<TrackKind>(number);
 }
 
 // Numbers into lists must lie within them; ops are those of the other process and mean nothing here.
-void check(TraceBatch& batch) {
-  if (batch.details.empty()) Reader::fail();
+void check(TraceBatch& batch, const ByteReader& from) {
+  if (batch.details.empty()) from.fail("holds no details");
   for (BatchTrack& track : batch.tracks) {
     for (Span& span : track.spans) {
-      if (static_cast<size_t>(span.name) >= batch.names.size()) Reader::fail();
-      if (static_cast<size_t>(span.detail) >= batch.details.size()) Reader::fail();
+      if (static_cast<size_t>(span.name) >= batch.names.size()) from.fail("refers to a name that it lacks");
+      if (static_cast<size_t>(span.detail) >= batch.details.size()) from.fail("refers to details that it lacks");
       span.op = kNoOp;
     }
   }
   for (MemoryEvent& event : batch.memory) {
-    if (event.source >= batch.memory_sources.size() || event.kind > MemoryAction::Release) Reader::fail();
+    if (event.source >= batch.memory_sources.size() || event.kind > MemoryAction::Release)
+      from.fail("holds an unknown memory event");
     event.op = kNoOp;
   }
 }
@@ -133,7 +61,7 @@ void check(TraceBatch& batch) {
 }  // namespace
 
 std::string encode_batch(const TraceBatch& batch) {
-  Writer to;
+  ByteWriter to;
   const auto text = [&to](const std::string& one) { to.text(one); };
   to.each(batch.names, text);
   to.each(batch.details, [&to](const Detail& one) { write(to, one); });
@@ -157,31 +85,31 @@ std::string encode_batch(const TraceBatch& batch) {
 }
 
 TraceBatch decode_batch(std::string_view bytes) {
-  Reader from(bytes);
+  ByteReader from(bytes, "A batch from the recorded program");
   TraceBatch batch;
   batch.details.clear();
-  from.each([&] { batch.names.push_back(from.text()); });
-  from.each([&] { batch.details.push_back(read_detail(from)); });
-  from.each([&] {
+  from.each(1, "names", [&] { batch.names.emplace_back(from.text("names")); });
+  from.each(sizeof(PlainDetail), "details", [&] { batch.details.push_back(read_detail(from)); });
+  from.each(1, "tracks", [&] {
     BatchTrack& track = batch.tracks.emplace_back();
-    track.kind = track_kind(from.value<uint8_t>());
-    track.depth = std::clamp(from.value<int32_t>(), 0, 64);
-    track.name = from.text();
-    track.group = from.text();
-    track.spans = from.list<Span>();
+    track.kind = read_track_kind(from);
+    track.depth = std::clamp(from.value<int32_t>("a track"), 0, 64);
+    track.name = from.text("a track");
+    track.group = from.text("a track");
+    track.spans = from.list<Span>("spans");
   });
-  from.each([&] {
+  from.each(1, "counters", [&] {
     BatchCounter& counter = batch.counters.emplace_back();
-    counter.name = from.text();
-    counter.unit = from.text();
-    counter.points = from.list<CounterPoint>();
+    counter.name = from.text("a counter");
+    counter.unit = from.text("a counter");
+    counter.points = from.list<CounterPoint>("points");
   });
-  batch.memory = from.list<MemoryEvent>();
-  from.each([&] { batch.memory_sources.push_back(from.text()); });
-  batch.allocations = from.list<StepAllocations>();
-  batch.losses = from.value<Losses>();
-  from.end();
-  check(batch);
+  batch.memory = from.list<MemoryEvent>("memory events");
+  from.each(1, "allocators", [&] { batch.memory_sources.emplace_back(from.text("allocators")); });
+  batch.allocations = from.list<StepAllocations>("allocations");
+  batch.losses = from.value<Losses>("losses");
+  from.expect_end();
+  check(batch, from);
   return batch;
 }
 

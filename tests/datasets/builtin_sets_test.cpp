@@ -19,7 +19,7 @@ uint64_t fingerprint(const std::vector<float>& x) {
 
 // The means that Fisher's paper gives for each species, in centimetres.
 TEST(Iris, HasTheMeansOfThePaper) {
-  ByteReader reader(locate("iris/iris.csv"));
+  PackedReader reader(locate("iris/iris.csv"));
   const Dataset set = to_dataset(read_csv(reader), "species");
   ASSERT_EQ(set.train.rows, 150);
   EXPECT_THAT(set.class_names, testing::ElementsAre("setosa", "versicolor", "virginica"));

@@ -9,7 +9,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 CsvTable parse(const std::string& text) {
-  ByteReader reader("table.csv", {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  PackedReader reader("table.csv", {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   return read_csv(reader);
 }
 

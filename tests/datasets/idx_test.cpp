@@ -12,13 +12,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::vector<float> floats_of(const std::string& bytes, int64_t rows = 1000) {
-  ByteReader reader("file", {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  PackedReader reader("file", {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
   const IdxHeader header = read_idx_header(reader);
   return read_idx_floats(reader, header, rows);
 }
 
 std::vector<int32_t> labels_of(const std::string& bytes, int64_t classes) {
-  ByteReader reader("file", {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  PackedReader reader("file", {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
   return read_idx_labels(reader, classes);
 }
 

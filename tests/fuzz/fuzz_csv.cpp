@@ -24,7 +24,7 @@ void check(const ws::data::Dataset& set, const ws::data::Split& split) {
 
 int fuzz_one(const uint8_t* bytes, size_t count) {
   try {
-    ws::data::ByteReader reader("fuzz", {bytes, count});
+    ws::PackedReader reader("fuzz", {bytes, count});
     const ws::data::CsvTable table = ws::data::read_csv(reader);
     ws::data::Dataset set = ws::data::to_dataset(table, "");
     ws::data::hold_out(set, 0.2, 1);

@@ -9,7 +9,7 @@ namespace {
 using ws::fuzz::require;
 
 void read_images(const uint8_t* bytes, size_t count) {
-  ws::data::ByteReader reader("fuzz", {bytes, count});
+  ws::PackedReader reader("fuzz", {bytes, count});
   const ws::data::IdxHeader header = ws::data::read_idx_header(reader);
   const std::vector<float> values = ws::data::read_idx_floats(reader, header, header.rows());
   require(static_cast<int64_t>(values.size()) == header.rows() * header.values_per_row(), "as many values as promised");
@@ -17,7 +17,7 @@ void read_images(const uint8_t* bytes, size_t count) {
 }
 
 void read_labels(const uint8_t* bytes, size_t count) {
-  ws::data::ByteReader reader("fuzz", {bytes, count});
+  ws::PackedReader reader("fuzz", {bytes, count});
   for (int32_t label : ws::data::read_idx_labels(reader, 10)) require(label >= 0 && label < 10, "labels are in range");
 }
 

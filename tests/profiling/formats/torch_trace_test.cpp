@@ -12,7 +12,7 @@
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/chrome_trace.h"
-#include "profiling/base/packed_input.h"
+#include "profiling/base/packed_file.h"
 #include "tests/profiling/trace/made_trace.h"
 
 namespace ws::prof {
@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kFile = WARPSCOPE_TEST_DATA "/torch_steps.json.gz";
 
 std::string text_of_file() {
-  PackedBuffer buffer(kFile, 64 << 20);
+  PackedStream buffer(kFile, 64 << 20);
   return {std::istreambuf_iterator<char>(&buffer), std::istreambuf_iterator<char>()};
 }
 

@@ -1,4 +1,4 @@
-#include "profiling/base/byte_reader.h"
+#include "profiling/base/packed_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
 
-namespace ws::data {
+namespace ws {
 namespace {
 
 constexpr size_t kChunk = 256 * 1024;
@@ -45,27 +46,27 @@ int open_regular(const std::string& path, uint64_t& bytes) {
 
 }  // namespace
 
-void ByteReader::EndInflate::operator()(z_stream_s* stream) const {
+void PackedReader::EndInflate::operator()(z_stream_s* stream) const {
   inflateEnd(stream);
   delete stream;
 }
 
-ByteReader::ByteReader(const std::string& path) : name_(path), buffer_(kChunk) {
+PackedReader::PackedReader(const std::string& path) : name_(path), buffer_(kChunk) {
   file_.reset(fdopen(open_regular(path, stored_bytes_), "rb"));
   if (!file_) throw Failure(path + ": cannot be read: " + system_reason());
   setvbuf(file_.get(), nullptr, _IONBF, 0);
   detect_packing();
 }
 
-ByteReader::ByteReader(std::string name, std::span<const uint8_t> bytes)
+PackedReader::PackedReader(std::string name, std::span<const uint8_t> bytes)
     : name_(std::move(name)), input_(bytes), stored_bytes_(bytes.size()) {
   if (bytes.empty()) throw Failure(name_ + ": is empty");
   detect_packing();
 }
 
-ByteReader::~ByteReader() = default;
+PackedReader::~PackedReader() = default;
 
-void ByteReader::detect_packing() {
+void PackedReader::detect_packing() {
   refill();
   if (input_.size() < 2 || input_[0] != 0x1f || input_[1] != 0x8b) return;
   auto stream = std::make_unique<z_stream>();
@@ -73,7 +74,7 @@ void ByteReader::detect_packing() {
   inflate_.reset(stream.release());
 }
 
-bool ByteReader::refill() {
+bool PackedReader::refill() {
   if (!input_.empty()) return true;
   if (!file_) return false;
   const size_t got = fread(buffer_.data(), 1, buffer_.size(), file_.get());
@@ -82,13 +83,13 @@ bool ByteReader::refill() {
   return got > 0;
 }
 
-size_t ByteReader::read_some(uint8_t* out, size_t count) {
+size_t PackedReader::read_some(uint8_t* out, size_t count) {
   const size_t got = inflate_ ? inflate_some(out, count) : copy_plain(out, count);
   offset_ += got;
   return got;
 }
 
-size_t ByteReader::copy_plain(uint8_t* out, size_t count) {
+size_t PackedReader::copy_plain(uint8_t* out, size_t count) {
   size_t done = 0;
   while (done < count && refill()) {
     const size_t part = std::min(count - done, input_.size());
@@ -99,7 +100,7 @@ size_t ByteReader::copy_plain(uint8_t* out, size_t count) {
   return done;
 }
 
-size_t ByteReader::inflate_some(uint8_t* out, size_t count) {
+size_t PackedReader::inflate_some(uint8_t* out, size_t count) {
   size_t done = 0;
   while (done < count && !packed_done_) {
     if (!refill()) fail(offset_ + done, "the gzip data stops before its end: the file is cut off");
@@ -121,7 +122,7 @@ size_t ByteReader::inflate_some(uint8_t* out, size_t count) {
 }
 
 // A gzip file may be several packed pieces one after the other; anything else behind a piece is damage.
-void ByteReader::finish_member() {
+void PackedReader::finish_member() {
   if (!refill()) {
     packed_done_ = true;
   } else if (input_[0] == 0x1f) {
@@ -131,7 +132,7 @@ void ByteReader::finish_member() {
   }
 }
 
-void ByteReader::read_exact(uint8_t* out, size_t count, const char* what) {
+void PackedReader::read_exact(uint8_t* out, size_t count, const char* what) {
   const uint64_t start = offset_;
   const size_t got = read_some(out, count);
   if (got == count) return;
@@ -139,7 +140,7 @@ void ByteReader::read_exact(uint8_t* out, size_t count, const char* what) {
        std::string("expected ") + std::to_string(count) + " bytes of " + what + ", found only " + std::to_string(got));
 }
 
-std::vector<uint8_t> ByteReader::read_count(uint64_t count, const char* what) {
+std::vector<uint8_t> PackedReader::read_count(uint64_t count, const char* what) {
   const uint64_t start = offset_;
   std::vector<uint8_t> out;
   uint64_t room = likely_bytes();
@@ -156,7 +157,7 @@ std::vector<uint8_t> ByteReader::read_count(uint64_t count, const char* what) {
   return out;
 }
 
-std::string ByteReader::read_text() {
+std::string PackedReader::read_text() {
   std::string out;
   size_t got = 0;
   do {
@@ -170,18 +171,53 @@ std::string ByteReader::read_text() {
   return out;
 }
 
-bool ByteReader::at_end() {
+bool PackedReader::at_end() {
   uint8_t extra = 0;
   return read_some(&extra, 1) == 0;
 }
 
-uint64_t ByteReader::likely_bytes() const { return std::max<uint64_t>(8 * stored_bytes_, 1 << 16); }
+uint64_t PackedReader::likely_bytes() const { return std::max<uint64_t>(8 * stored_bytes_, 1 << 16); }
 
-uint64_t ByteReader::most_bytes_possible() const { return inflate_ ? stored_bytes_ * kMostInflation : stored_bytes_; }
+uint64_t PackedReader::most_bytes_possible() const { return inflate_ ? stored_bytes_ * kMostInflation : stored_bytes_; }
 
-void ByteReader::fail(uint64_t at, const std::string& reason) const {
+void PackedReader::fail(uint64_t at, const std::string& reason) const {
   throw Failure(name_ + ": at byte " + std::to_string(at) + (inflate_ ? " of the unpacked data: " : ": ") + reason);
 }
+
+PackedStream::int_type PackedStream::underflow() {
+  if (!problem_.empty()) return traits_type::eof();
+  try {
+    const size_t got = reader_.read_some(reinterpret_cast<uint8_t*>(bytes_.data()), bytes_.size());
+    if (got > left_) throw Failure(reader_.name() + ": unpacks to more than such a file can hold; it is refused");
+    left_ -= got;
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + got);
+    return got == 0 ? traits_type::eof() : traits_type::to_int_type(bytes_[0]);
+  } catch (const Failure& failure) {
+    problem_ = failure.what();
+    return traits_type::eof();
+  }
+}
+
+PackedWriter::PackedWriter(const std::string& path)
+    : path_(path), file_(gzopen(path.c_str(), path.ends_with(".gz") ? "wb6" : "wbT")) {
+  if (!file_) throw Failure("Cannot write " + path + ".");
+}
+
+PackedWriter::~PackedWriter() {
+  if (file_) gzclose(file_);
+}
+
+void PackedWriter::close() {
+  flush();
+  if (gzclose(std::exchange(file_, nullptr)) != Z_OK) fail();
+}
+
+void PackedWriter::flush() {
+  if (!buffer_.empty() && gzwrite(file_, buffer_.data(), static_cast<unsigned>(buffer_.size())) <= 0) fail();
+  buffer_.clear();
+}
+
+void PackedWriter::fail() const { throw Failure("Cannot write " + path_ + ": the disk may be full."); }
 
 void check_memory(double bytes, const std::string& what) {
   static const double machine =
@@ -190,4 +226,4 @@ void check_memory(double bytes, const std::string& what) {
   throw Failure(what + ": would need " + bytes_text(bytes) + " of memory, and this machine has " + bytes_text(machine));
 }
 
-}  // namespace ws::data
+}  // namespace ws

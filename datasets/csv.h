@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "profiling/base/packed_file.h"
 #include "datasets/dataset.h"
+#include "profiling/base/packed_file.h"
 
 namespace ws::data {
 

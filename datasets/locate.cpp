@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
 
 namespace ws::data {
 namespace fs = std::filesystem;
@@ -11,9 +12,8 @@ namespace fs = std::filesystem;
 std::vector<std::string> data_roots() {
   std::vector<std::string> roots;
   if (const char* chosen = std::getenv("WARPSCOPE_DATA"); chosen && *chosen) roots.emplace_back(chosen);
-  std::error_code unreadable;
-  const fs::path program = fs::read_symlink("/proc/self/exe", unreadable);
-  if (!unreadable) roots.push_back((program.parent_path().parent_path() / "share/warpscope/datasets").string());
+  const fs::path program = program_file();
+  if (!program.empty()) roots.push_back((program.parent_path().parent_path() / "share/warpscope/datasets").string());
   roots.emplace_back(WARPSCOPE_DATA_SOURCE);
   return roots;
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <thread>
 
-#include "profiling/base/packed_file.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/packed_file.h"
 
 namespace ws::data {
 namespace {

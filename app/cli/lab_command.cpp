@@ -15,6 +15,7 @@
 #include "app/core/runs/torch_run.h"
 #include "engine/lab/ceilings.h"
 #include "engine/workloads/expression_source.h"
+#include "profiling/base/paths.h"
 
 namespace ws::cli {
 namespace {
@@ -123,8 +124,7 @@ int print_source(const LabSpec& spec) {
 
 // The same sweep by PyTorch's script: the result can be laid over ours.
 LabResult in_torch(const LabArguments& a, const LabSpec& spec, const std::atomic<bool>& cancel, LabLines& lines) {
-  std::error_code none;
-  app::TorchTools tools = app::find_torch(a.python, std::filesystem::read_symlink("/proc/self/exe", none).string());
+  app::TorchTools tools = app::find_torch(a.python, program_file());
   if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // it says itself what it misses
   LabResult result = app::run_torch_lab(spec, tools, cancel,
                                         [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });

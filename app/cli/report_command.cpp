@@ -1,15 +1,14 @@
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
 #include "app/cli/commands.h"
 #include "app/core/report/report.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/process.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::cli {
@@ -20,34 +19,23 @@ struct ReportArguments {
   std::string out = "report.html", figures;
 };
 
-// Ends with the child's exit code; its sentences go where ours go.
-int run_and_wait(std::vector<std::string> words) {
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  if (const int error = posix_spawn(&child, arguments[0], nullptr, nullptr, arguments.data(), environ); error != 0)
-    throw Failure(words[0] + " cannot be started: " + std::strerror(error) + ".");
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFSIGNALED(status)) throw Failure(words[0] + " was ended by signal " + std::to_string(WTERMSIG(status)) + ".");
-  return WEXITSTATUS(status);
-}
-
 // Pages need letters and their widths, which the window's program has and this one does without.
 int write_pdf(const ReportArguments& a) {
   namespace fs = std::filesystem;
-  std::error_code none;
-  const fs::path window = fs::read_symlink("/proc/self/exe", none).parent_path() / "warpscope";
+  const fs::path window = program_file().parent_path() / "warpscope";
   if (access(window.c_str(), X_OK) != 0)
     throw Failure(a.out + ": a PDF is written by the window's program, which is not installed beside this one (" +
                   window.string() + "); an .html report needs nothing else.");
-  setenv("QT_QPA_PLATFORM", "offscreen", 1);
-  setenv("QT_LOGGING_RULES", "default.warning=false", 0);  // what Qt says of a session it does not need
   std::vector<std::string> words{window.string(), "--report", a.out, "--"};
   words.insert(words.end(), a.files.begin(), a.files.end());
-  return run_and_wait(std::move(words));
+  Process::Environment settings{{"QT_QPA_PLATFORM", "offscreen"}};
+  // What Qt says of a session that it does not need.
+  if (!std::getenv("QT_LOGGING_RULES")) settings["QT_LOGGING_RULES"] = "default.warning=false";
+  Process process(words, Process::Output::Ours, settings);
+  const int status = process.wait();
+  if (const int signal = process.ended_by(); signal != 0)
+    throw Failure(words[0] + " was ended by signal " + std::to_string(signal) + ".");
+  return status;
 }
 
 int report(const ReportArguments& a) {

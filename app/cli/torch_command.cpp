@@ -5,6 +5,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/core/runs/torch_run.h"
+#include "profiling/base/paths.h"
 
 namespace ws::cli {
 namespace {
@@ -17,8 +18,7 @@ struct TorchArguments {
 
 int run_torch(const TorchArguments& a) {
   app::TorchRequest request{a.spec.spec(), a.out, a.title, a.compile, !a.plain};
-  std::error_code none;
-  app::TorchTools tools = app::find_torch(a.python, std::filesystem::read_symlink("/proc/self/exe", none).string());
+  app::TorchTools tools = app::find_torch(a.python, program_file());
   if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // it says itself what it misses
   CancelOnInterrupt interrupt;
   app::run_torch(request, tools, interrupt.cancel,

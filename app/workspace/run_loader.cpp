@@ -7,11 +7,11 @@
 
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/newest_trace.h"
-#include "app/core/runs/run_owner.h"
 #include "profiling/analysis/memory_curves.h"
-#include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/pace.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/waterfall.h"
+#include "profiling/base/process.h"
 
 namespace ws::app {
 namespace {
@@ -184,7 +184,7 @@ void read_summary(Run& run, const QString& path) {
   run.tags.clear();
   for (const std::string& tag : file.tags) run.tags << QString::fromStdString(tag);
   const auto writer = file.extra.find("writer");
-  run.elsewhere = file.status == "running" && writer != file.extra.end() && writer_is_alive(writer->second);
+  run.elsewhere = file.status == "running" && writer != file.extra.end() && is_alive(writer->second);
   run.unfinished = file.status == "running" && !run.elsewhere;
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
   run.lab = file.origin == "lab";

@@ -1,6 +1,6 @@
 // Bytes in memory that nobody vouches for, and how they are written. A reader checks every length against what is left
-// before anything is allocated; its failures name what was read and where. Numbers lie as they do in memory (little-endian
-// machines only, as CUDA's are).
+// before anything is allocated; its failures name what was read and where. Numbers lie as they do in memory
+// (little-endian machines only, as CUDA's are).
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -41,7 +41,9 @@ class ByteWriter {
     bytes_.push_back(static_cast<char>(value));
   }
   // Short for small values of either sign.
-  void signed_varint(int64_t value) { varint((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63)); }
+  void signed_varint(int64_t value) {
+    varint((static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63));
+  }
   const std::string& bytes() const { return bytes_; }
   std::string take() { return std::move(bytes_); }
 

@@ -4,6 +4,9 @@
 
 namespace ws {
 
+std::filesystem::path program_file();  // the program that runs; empty where that is unknown
+// The library that records other programs; empty: it is not installed beside `program`.
+std::filesystem::path collector_library(const std::filesystem::path& program);
 // Presets, experiments, pages of the laboratory, scripts: $WARPSCOPE_RESOURCES, else what is installed, else the source.
 std::filesystem::path resources_folder();
 // Of this program in the user's cache; empty where there is none.

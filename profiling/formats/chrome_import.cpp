@@ -11,17 +11,17 @@
 #include <streambuf>
 #include <unordered_map>
 
-#include "profiling/trace/span_walk.h"
+#include "profiling/analysis/card.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
-#include "profiling/analysis/card.h"
+#include "profiling/base/packed_file.h"
 #include "profiling/formats/chrome_event.h"
 #include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
-#include "profiling/base/packed_file.h"
-#include "profiling/run_file/run_schema.h"
 #include "profiling/formats/trace_builder.h"
+#include "profiling/run_file/run_schema.h"
+#include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "profiling/base/process.h"
 #include "profiling/base/clock.h"
 #include "profiling/recording/record_program.h"
 

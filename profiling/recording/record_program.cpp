@@ -2,22 +2,21 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <future>
 #include <map>
 
-#include "profiling/collectors/gpu_tracer.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/process.h"
+#include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/finish_recording.h"
 #include "profiling/run_file/run_file.h"
@@ -28,49 +27,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kLibrary = "libwarpscope_inject.so";
-
 std::string find_library(const RecordOptions& options) {
   if (!options.library.empty()) return options.library;
-  std::error_code none;
-  const fs::path here = fs::read_symlink("/proc/self/exe", none).parent_path();
-  for (const fs::path& folder : {here, here / "../lib", here / "../lib/warpscope", here / "../profiling/collectors",
-                                 here / "../../profiling/collectors"}) {
-    if (fs::exists(folder / kLibrary, none)) return fs::canonical(folder / kLibrary, none);
-  }
-  throw Failure(std::string("Cannot record: ") + kLibrary +
-                " is not beside this program; it is built where CUDA 13 is.");
+  const fs::path library = collector_library(program_file());
+  if (library.empty())
+    throw Failure("Cannot record: libwarpscope_inject.so is not beside this program; it is built where CUDA 13 is.");
+  return library;
 }
-
-// The child of a program with threads may not allocate before it becomes the other program: all is made ready here.
-class Launch {
- public:
-  Launch(const std::vector<std::string>& command, const std::map<std::string, std::string>& more) : words_(command) {
-    for (char** own = environ; *own; ++own) {
-      const std::string entry = *own;
-      if (!more.contains(entry.substr(0, entry.find('=')))) settings_.push_back(entry);
-    }
-    for (const auto& [key, value] : more) settings_.push_back(key + "=" + value);
-    arguments_ = pointers(words_);
-    environment_ = pointers(settings_);
-  }
-  [[noreturn]] void become(int report) {
-    execvpe(arguments_[0], arguments_.data(), environment_.data());
-    const int error = errno;
-    [[maybe_unused]] const auto written = write(report, &error, sizeof error);
-    _exit(127);
-  }
-
- private:
-  static std::vector<char*> pointers(std::vector<std::string>& texts) {
-    std::vector<char*> list;
-    for (std::string& text : texts) list.push_back(text.data());
-    list.push_back(nullptr);
-    return list;
-  }
-  std::vector<std::string> words_, settings_;
-  std::vector<char*> arguments_, environment_;
-};
 
 std::map<std::string, std::string> settings(const std::string& library, const std::string& out, const std::string& name,
                                             TraceLevel level) {
@@ -79,23 +42,6 @@ std::map<std::string, std::string> settings(const std::string& library, const st
   // Ours, for ranges before the program uses the GPU; the library we load into it names the one that it finds there.
   if (const std::string cupti = cupti_gpu_source().library; !cupti.empty()) all["NVTX_INJECTION64_PATH"] = cupti;
   return all;
-}
-
-// A running program. Throws Failure when it cannot be started.
-pid_t start(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment) {
-  Launch launch(command, environment);
-  std::array<int, 2> pipe_ends{};
-  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw Failure("Cannot record: no pipe could be made.");
-  const pid_t child = fork();
-  if (child == 0) launch.become(pipe_ends[1]);
-  close(pipe_ends[1]);
-  int error = 0;
-  const bool failed = child > 0 && read(pipe_ends[0], &error, sizeof error) == sizeof error;
-  close(pipe_ends[0]);
-  if (child < 0) throw Failure("Cannot record: no process could be started.");
-  if (!failed) return child;
-  waitpid(child, nullptr, 0);
-  throw Failure("Cannot start " + command[0] + ": " + std::strerror(error) + ".");
 }
 
 void must_be_writable(const fs::path& out) {
@@ -175,32 +121,22 @@ std::vector<std::string> further_files(const std::string& path) {
   return files;
 }
 
-bool is_running(int64_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string line;
-  if (!std::getline(file, line)) return false;
-  const size_t name_end = line.rfind(')');  // the name may hold anything
-  const char state = name_end + 2 < line.size() ? line[name_end + 2] : 'X';
-  return state != 'Z' && state != 'X';
-}
-
 // A program that was killed, or that left without its exit handlers, did not end its file.
-void end_file(const std::string& path, int status) {
+void end_file(const std::string& path, int ended_by) {
   if (!holds_something(path) || is_still_written(path)) return;
   try {
-    finish_recording(path, WIFSIGNALED(status)
-                               ? std::string("The program was ended by signal ") + std::to_string(WTERMSIG(status)) +
-                                     " (" + strsignal(WTERMSIG(status)) + "); what was written is shown."
-                               : "The program left at once; what was written is shown.");
+    finish_recording(path, ended_by != 0 ? "The program was ended by signal " + std::to_string(ended_by) + " (" +
+                                               strsignal(ended_by) + "); what was written is shown."
+                                         : "The program left at once; what was written is shown.");
   } catch (const std::exception&) {  // it stays as it is: unfinished, and shown as such
   }
 }
 
 // The other processes of a program may end a moment after the first, or go on without it.
-void end_files(const std::vector<std::string>& paths, int status) {
+void end_files(const std::vector<std::string>& paths, int ended_by) {
   constexpr int kWaits = 40;
   for (int i = 0; i < kWaits && std::ranges::any_of(paths, is_still_written); ++i) usleep(50'000);
-  for (const std::string& path : paths) end_file(path, status);
+  for (const std::string& path : paths) end_file(path, ended_by);
 }
 
 }  // namespace
@@ -218,19 +154,13 @@ std::string claim_file(const std::string& wanted) {
   return "";
 }
 
-std::string this_process() {
-  std::string name;
-  std::ifstream("/proc/self/comm") >> name;
-  return std::to_string(getpid()) + " " + name;
-}
-
 bool is_still_written(const std::string& path) {
   if (!holds_something(path)) return false;
   try {
     const RunSummary run = read_run_summary(path);
     const auto process = run.extra.find(kRecordProcess);
     return run.status == "running" && process != run.extra.end() &&
-           is_running(std::strtoll(process->second.c_str(), nullptr, 10));
+           is_alive(int64_t{std::strtoll(process->second.c_str(), nullptr, 10)});
   } catch (const std::exception&) {
     return false;
   }
@@ -256,10 +186,9 @@ struct RecordedProgram::Impl {
   std::string name, path;
   std::vector<std::string> before;  // files of an earlier recording by that name
   Earlier earlier;
-  pid_t child = 0;
+  std::optional<Process> child;
   std::optional<int> status;  // once its file is ended too
-  int left_with = 0;
-  std::future<void> ending;  // of the file; the program is gone by then
+  std::future<void> ending;   // of the file; the program is gone by then
 };
 
 RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const std::string& out_path,
@@ -275,14 +204,14 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
   environment[kRecordFollower] = impl_->follower.address();
   environment[kRecordWindow] = options.window;
   environment[kRecordCounters] = options.counters ? "1" : "0";
-  impl_->child = start(command, environment);
+  impl_->child.emplace(command, Process::Output::Ours, environment);
 }
 
 RecordedProgram::~RecordedProgram() {
   if (!impl_ || impl_->status) return;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     if (impl_->ending.valid()) return;  // gone: its number may be another's, and the future waits for the file
-    kill(impl_->child, signal);
+    impl_->child->signal(signal);
     if (wait(4000)) return;
   }
 }
@@ -293,51 +222,20 @@ const std::string& RecordedProgram::path() const { return impl_->path; }
 bool RecordedProgram::recorded() const { return fs::exists(impl_->path); }
 std::vector<std::string> RecordedProgram::paths() const { return impl_->files(); }
 
-void RecordedProgram::interrupt() {
-  if (!impl_->status && !impl_->ending.valid()) kill(impl_->child, SIGINT);
-}
+void RecordedProgram::interrupt() { impl_->child->signal(SIGINT); }
 
 std::optional<int> RecordedProgram::wait(int most_ms) {
-  constexpr int kSliceMs = 5;
-  for (int waited = 0; !impl_->status; waited += kSliceMs) {
-    if (impl_->ending.valid()) {
-      if (impl_->ending.wait_for(std::chrono::milliseconds(std::min(kSliceMs, most_ms))) == std::future_status::ready)
-        impl_->status = impl_->left_with;
-      else if (waited >= most_ms)
-        break;
-      continue;
-    }
-    int status = 0;
-    const pid_t ended = waitpid(impl_->child, &status, WNOHANG);
-    if (ended == impl_->child) {
-      impl_->left_with = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-      impl_->ending = std::async(std::launch::async, [impl = impl_.get(), status] {
-        end_files(impl->files(), status);  // a long recording takes a while
-      });
-    } else if (ended < 0 && errno != EINTR) {
-      impl_->status = 127;  // somebody else has taken its end
-    } else if (waited >= most_ms) {
-      break;
-    } else {
-      usleep(kSliceMs * 1000);
-    }
-  }
+  if (impl_->status) return impl_->status;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::optional<int> left_with = impl_->child->wait(most_ms);
+  if (!left_with) return std::nullopt;
+  if (!impl_->ending.valid())
+    impl_->ending = std::async(std::launch::async, [impl = impl_.get()] {
+      end_files(impl->files(), impl->child->ended_by());  // a long recording takes a while
+    });
+  if (impl_->ending.wait_until(begin + std::chrono::milliseconds(most_ms)) == std::future_status::ready)
+    impl_->status = left_with;
   return impl_->status;
-}
-
-int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options) {
-  RecordedProgram run(command, out_path, options);
-  const IgnoreInterrupt ignore;
-  std::optional<int> status;
-  while (!(status = run.wait(100))) {
-    while (!run.take().empty()) {
-    }
-  }
-  if (!run.recorded()) {
-    throw Failure("Nothing was recorded: " + command[0] + " (exit status " + std::to_string(*status) +
-                  ") did not start CUDA.");
-  }
-  return *status;
 }
 
 }  // namespace ws::prof

@@ -22,10 +22,6 @@ struct RecordOptions {
 // Throws Failure when the window cannot be read or nothing is recorded at this level that it could open and close for.
 void check_window(const RecordOptions& options);
 
-// Runs `command` and returns its exit status (128 + signal when a signal ended it). Throws Failure when it cannot be
-// started or when nothing was recorded.
-int record(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
-
 // While the program runs, an interrupt is its affair: it ends, and we report.
 class IgnoreInterrupt {
  public:
@@ -38,7 +34,8 @@ class IgnoreInterrupt {
   void (*before_)(int);
 };
 
-// The same, watched while it runs: what take() gives belongs into a Trace, and the run file has all of it.
+// A program that is recorded, watched while it runs: what take() gives belongs into a Trace, and the run file has all
+// of it.
 class RecordedProgram {
  public:
   // Starts the program. Throws Failure when that cannot be.
@@ -63,9 +60,8 @@ class RecordedProgram {
 // Makes an empty file for this process and returns its name: `wanted` for the first that asks, name.PROCESS.wsrun for
 // the others; empty when none can be made.
 std::string claim_file(const std::string& wanted);
-// The process that wrote a recording, "1234 python3"; empty: not known.
+// The process that wrote a recording, as this_process() names it; empty: not known.
 inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra
-std::string this_process();
 bool is_still_written(const std::string& path);  // its process has not ended
 
 // What is told to the library through the environment.

@@ -19,6 +19,15 @@
 namespace ws::prof {
 namespace {
 
+int record_program(const std::vector<std::string>& command, const std::string& path, const RecordOptions& options) {
+  RecordedProgram run(command, path, options);
+  std::optional<int> status;
+  while (!(status = run.wait(100)))
+    while (!run.take().empty()) {
+    }
+  return *status;
+}
+
 class Recording : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -33,7 +42,7 @@ class Recording : public ::testing::Test {
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "no GPU";
   }
   int run(const std::string& mode) {
-    return record({RECORDED_PROGRAM, mode}, file_, {.level = TraceLevel::Full, .library = INJECT_LIBRARY});
+    return record_program({RECORDED_PROGRAM, mode}, file_, {.level = TraceLevel::Full, .library = INJECT_LIBRARY});
   }
 
   struct Read {
@@ -163,7 +172,7 @@ TEST_F(Recording, HoldsWhatTheNodesOfAGraphTimesItsLaunchesComeTo) {
   for (const TraceLevel level : {TraceLevel::Kernels, TraceLevel::Full, TraceLevel::Graph}) {
     SCOPED_TRACE(to_string(level));
     std::filesystem::remove(file_);
-    ASSERT_EQ(record({RECORDED_PROGRAM, "counted"}, file_, {.level = level, .library = INJECT_LIBRARY}), 0);
+    ASSERT_EQ(record_program({RECORDED_PROGRAM, "counted"}, file_, {.level = level, .library = INJECT_LIBRARY}), 0);
     uint64_t launches = 0, kernels = 0, copies = 0, memsets = 0;
     std::ifstream(counted) >> launches >> kernels >> copies >> memsets;
     ASSERT_GT(launches * kernels * copies * memsets, 0u);
@@ -218,7 +227,7 @@ TEST_P(Windows, RecordPartOfALongRun) {
   const auto [mode, level] = GetParam();
   RecordOptions options{.level = level, .library = INJECT_LIBRARY};
   options.window = "100ms/400ms";
-  ASSERT_EQ(record({RECORDED_PROGRAM, mode}, file_, options), 0);
+  ASSERT_EQ(record_program({RECORDED_PROGRAM, mode}, file_, options), 0);
   RunFileReader reader(file_);
   Trace trace = reader.trace();
   reader.fill(trace);
@@ -286,7 +295,7 @@ TEST_F(Recording, SamplesHardwareCountersUntilTheProgramEnds) {
   RecordOptions options{.level = TraceLevel::Full, .library = INJECT_LIBRARY};
   options.counters = true;
   for (int time = 0; time < 3; ++time) {
-    ASSERT_EQ(record({RECORDED_PROGRAM, "long"}, file_, options), 0);
+    ASSERT_EQ(record_program({RECORDED_PROGRAM, "long"}, file_, options), 0);
     RunFileReader reader(file_);
     EXPECT_EQ(reader.summary().status, "finished");
     Trace trace = reader.trace();
@@ -306,7 +315,8 @@ TEST_F(Recording, UsesNoCardThatTheProgramDoesNotUse) {
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) GTEST_SKIP() << "fewer than two GPUs";
   RecordOptions options{.level = TraceLevel::Full, .library = INJECT_LIBRARY};
   options.counters = true;
-  ASSERT_EQ(record({RECORDED_PROGRAM, "second"}, file_, options), 0) << "4: something was begun on the first card";
+  ASSERT_EQ(record_program({RECORDED_PROGRAM, "second"}, file_, options), 0)
+      << "4: something was begun on the first card";
   RunFileReader reader(file_);
   Trace trace = reader.trace();
   reader.fill(trace);
@@ -344,8 +354,8 @@ TEST_F(Recording, SaysThatAProgramDidNotStartCuda) {
 }
 
 TEST_F(Recording, SaysThatAProgramCannotBeStarted) {
-  EXPECT_THROW(record({"/no/such/program"}, file_, {.library = INJECT_LIBRARY}), Failure);
-  EXPECT_THROW(record({}, file_, {.library = INJECT_LIBRARY}), Failure);
+  EXPECT_THROW(record_program({"/no/such/program"}, file_, {.library = INJECT_LIBRARY}), Failure);
+  EXPECT_THROW(record_program({}, file_, {.library = INJECT_LIBRARY}), Failure);
 }
 
 }  // namespace

@@ -10,11 +10,11 @@
 
 #include "app/core/lab/first_call.h"
 #include "app/core/runs/machine.h"
-#include "profiling/base/repeat.h"
-#include "app/core/runs/run_owner.h"
 #include "engine/devices/devices.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/process.h"
+#include "profiling/base/repeat.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/run_file/run_file.h"
@@ -33,7 +33,7 @@ prof::RunSummary first_summary(const lab::LabSpec& spec) {
   s.device = device_info().cuda ? device_info().name : "CPU";
   s.spec = to_json(spec).dump();
   s.machine = machine_json().dump();
-  s.extra["writer"] = writer_mark();
+  s.extra["writer"] = process_mark();
   return s;
 }
 

@@ -1,11 +1,6 @@
 #include "app/core/runs/torch_run.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,13 +17,12 @@
 #include "engine/lab/lab.h"
 #include "engine/plan/model.h"
 #include "engine/train/schedule.h"
-#include "profiling/base/paths.h"
 #include "engine/train/trainer.h"
-#include "profiling/trace/span_walk.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/process.h"
 #include "profiling/formats/convert.h"
-
-extern char** environ;
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -43,66 +37,29 @@ struct Output {
   std::string text;
 };
 
-// A child whose output comes line by line; a cancel ends it.
-class Child {
- public:
-  explicit Child(std::vector<std::string> command) : words_(std::move(command)) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw Failure("No pipe could be made for " + words_[0] + ".");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    std::vector<char*> arguments;
-    for (std::string& word : words_) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    const int error = posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    out_ = ends[0];
-    if (error == 0) return;
-    close(out_);
-    throw Failure(words_[0] + " cannot be started: " + std::strerror(error) + ".");
-  }
-  ~Child() {
-    if (out_ >= 0) close(out_);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  Output wait(const std::atomic<bool>& cancel, const std::function<void(const std::string&)>& said) {
-    Output all;
-    std::string line;
-    bool asked = false;
-    for (;;) {
-      pollfd ready{out_, POLLIN, 0};
-      if (cancel && !asked) kill(pid_, SIGINT), asked = true;
-      if (poll(&ready, 1, 100) <= 0) continue;
-      char piece[4096];
-      const ssize_t got = read(out_, piece, sizeof piece);
-      if (got <= 0) break;
-      for (const char c : std::string_view(piece, static_cast<size_t>(got))) {
-        if (c != '\n') {
-          line += c;
-          continue;
-        }
-        if (said && !line.empty()) said(line);
-        all.text += line + "\n";
-        line.clear();
+// A program whose output comes line by line; a cancel interrupts it.
+Output run_program(const std::vector<std::string>& command, const std::atomic<bool>& cancel,
+                   const std::function<void(const std::string&)>& said) {
+  Process process(command, Process::Output::HeardWithErrors);
+  Output all;
+  std::string line;
+  bool asked = false;
+  while (const auto piece = process.output(100)) {
+    if (cancel && !asked) process.signal(SIGINT), asked = true;
+    for (const char c : *piece) {
+      if (c != '\n') {
+        line += c;
+        continue;
       }
+      if (said && !line.empty()) said(line);
+      all.text += line + "\n";
+      line.clear();
     }
-    all.text += line;
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    all.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    return all;
   }
-
- private:
-  std::vector<std::string> words_;
-  pid_t pid_ = 0;
-  int out_ = -1;
-};
+  all.text += line;
+  all.status = process.wait();
+  return all;
+}
 
 std::string last_line(const std::string& text) {
   std::istringstream lines(text);
@@ -114,14 +71,11 @@ std::string last_line(const std::string& text) {
 
 fs::path shipped_script(const fs::path& name) { return resources_folder() / "torch" / name; }
 
-// The collector lies beside the program that records, as record.cpp looks for it.
 std::string find_recorder(const std::string& program) {
   std::error_code none;
-  const fs::path here = fs::path(program).parent_path();
-  if (!device_info().cuda || !fs::exists(here / "warpscope-cli", none)) return {};
-  for (const char* place : {".", "../lib", "../lib/warpscope", "../profiling/collectors", "../../profiling/collectors"})
-    if (fs::exists(here / place / "libwarpscope_inject.so", none)) return here / "warpscope-cli";
-  return {};
+  const fs::path recorder = fs::path(program).parent_path() / "warpscope-cli";
+  return device_info().cuda && fs::exists(recorder, none) && !collector_library(program).empty() ? recorder.string()
+                                                                                                 : "";
 }
 
 template <class T>
@@ -267,8 +221,8 @@ TorchTools find_torch(const std::string& python, const std::string& program) {
   tools.python = python.empty() ? "python3" : python;
   const std::atomic<bool> never{false};
   try {
-    Child child({tools.python, "-c", "import torch; print('torch', torch.__version__, torch.cuda.is_available())"});
-    const Output said = child.wait(never, {});
+    const Output said = run_program(
+        {tools.python, "-c", "import torch; print('torch', torch.__version__, torch.cuda.is_available())"}, never, {});
     std::istringstream words(last_line(said.text));
     std::string word, cuda;
     words >> word >> tools.version >> cuda;
@@ -339,7 +293,7 @@ void run_torch(const TorchRequest& request, const TorchTools& tools, const std::
                  {tools.python, tools.script.empty() ? shipped_script("train.py").string() : tools.script, "--data",
                   (place.path / "data").string(), "--out", (place.path / "out").string()});
   if (request.compile) command.push_back("--compile");
-  const Output result = Child(command).wait(cancel, said);
+  const Output result = run_program(command, cancel, said);
   if (cancel) throw Failure("Stopped: PyTorch's run is not kept.");
   if (result.status != 0)
     throw Failure("PyTorch's run failed (exit status " + std::to_string(result.status) +
@@ -374,7 +328,7 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
   if (!spec.ways.empty())
     command.insert(command.end(), {"--ways", joined(spec.ways, [](lab::Way way) { return lab::info(way).name; })});
   if (spec.cold_cache) command.push_back("--cold-cache");
-  const Output result = Child(command).wait(cancel, said);
+  const Output result = run_program(command, cancel, said);
   std::error_code none;
   if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch had a point.");
   if (result.status != 0) throw Failure("PyTorch's sweep failed: " + last_line(result.text));

@@ -6,11 +6,11 @@
 
 #include "app/core/runs/machine.h"
 #include "app/core/runs/run_ceilings.h"
-#include "app/core/runs/run_owner.h"
 #include "engine/devices/devices.h"
-#include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/process.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -26,7 +26,7 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   s.spec = to_json(spec).dump();
   s.machine = machine_json().dump();
   if (wants_cuda(spec) || !device_info().cuda) s.device = device_info().name;
-  s.extra["writer"] = writer_mark();
+  s.extra["writer"] = process_mark();
   keep_ceilings(s);
   return s;
 }

@@ -5,7 +5,7 @@
 #include <QMetaObject>
 
 #include "app/core/lab/recorded_lab.h"
-#include "app/core/runs/run_owner.h"
+#include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::app {
@@ -52,7 +52,7 @@ void LabJob::recover(const QString& folder) {
     try {
       const auto extra = prof::read_run_summary(part.filePath().toStdString()).extra;
       const auto writer = extra.find("writer");
-      if (writer != extra.end() && writer_is_alive(writer->second)) continue;
+      if (writer != extra.end() && is_alive(writer->second)) continue;
     } catch (const std::exception&) {
       continue;  // not even begun
     }

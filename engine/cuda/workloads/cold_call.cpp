@@ -3,7 +3,6 @@
 #include "engine/cuda/workloads/cuda_workloads.h"
 
 #include <cuda_runtime_api.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +13,8 @@
 #include "engine/cuda/runtime/check.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/process.h"
 #include "profiling/base/text.h"
 
 namespace ws::lab {
@@ -58,28 +59,16 @@ FirstCall first_call(const LabSpec& spec, int64_t size) {
   return out;
 }
 
-// Everything that is not a letter, digit or dot is quoted, so that no character of the description reaches the shell.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 FirstCall ask_child(const LabSpec& spec, int64_t size, const std::string& trace) {
   if (std::getenv(kVariable)) throw Failure("first call: this program does not answer the question for one");
-  char self[4096] = {};
-  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
-    throw Failure("first call: this program cannot find itself");
   nlohmann::json job = to_json(spec);
   job["sizes"] = {size};
-  std::string command = std::string(kVariable) + "=" + quoted(job.dump()) + " " + quoted(self);
-  if (!trace.empty()) command = std::string(kChildTrace) + "=" + quoted(trace) + " " + command;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) throw Failure("first call: a second process could not be started");
+  Process::Environment settings{{kVariable, job.dump()}};
+  if (!trace.empty()) settings[kChildTrace] = trace;
+  Process child({program_file()}, Process::Output::Heard, settings);
   std::string answer;
-  char part[512];
-  while (const size_t read = std::fread(part, 1, sizeof part, pipe)) answer.append(part, read);
-  pclose(pipe);
+  while (const auto piece = child.output(1000)) answer += *piece;
+  child.wait();
   if (answer.starts_with(kNo))
     throw Failure("first call: " + answer.substr(kNo.size(), answer.find('\n') - kNo.size()));
   FirstCall out;

@@ -17,6 +17,7 @@
 #include "app/window/notice_bar.h"
 #include "app/window/record_dialog.h"
 #include "app/window/top_bar.h"
+#include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 
 using namespace ws;
@@ -42,7 +43,7 @@ prof::TraceBatch batch(int number) {
 int recorded_program() {
   prof::LiveSender sender(std::getenv(prof::kRecordFollower), 0);
   prof::RunSummary summary;
-  summary.extra[prof::kRecordProcess] = prof::this_process();
+  summary.extra[prof::kRecordProcess] = this_process();
   summary.name = "saxpy", summary.origin = "record", summary.us_per_step = 80;
   for (const char* told : {prof::kRecordLevel, prof::kRecordWindow, prof::kRecordCounters})
     summary.notes += std::string(std::getenv(told)) + " ";

@@ -41,8 +41,9 @@ TEST(ByteReader, GivesBackWhatWasWritten) {
 TEST(ByteReader, RefusesLengthsBeyondTheEnd) {
   ByteWriter out;
   out.value(uint64_t{1} << 62);
-  for (const auto& read : {+[](ByteReader& in) { in.list<double>("doubles"); }, +[](ByteReader& in) { in.text("a name"); },
-                           +[](ByteReader& in) { in.each(1, "tracks", [] {}); }}) {
+  for (const auto& read :
+       {+[](ByteReader& in) { in.list<double>("doubles"); }, +[](ByteReader& in) { in.text("a name"); },
+        +[](ByteReader& in) { in.each(1, "tracks", [] {}); }}) {
     ByteReader in(out.bytes(), "a.file");
     const std::string sentence = failure_of([&] { read(in); });
     EXPECT_THAT(sentence, HasSubstr("a.file: claims more "));

@@ -9,10 +9,10 @@
 #include <set>
 #include <sstream>
 
-#include "profiling/trace/span_walk.h"
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/formats/chrome_trace.h"
 #include "profiling/base/packed_file.h"
+#include "profiling/formats/chrome_trace.h"
+#include "profiling/trace/span_walk.h"
 #include "tests/profiling/trace/made_trace.h"
 
 namespace ws::prof {

@@ -1,4 +1,5 @@
 // A recorded program tells whoever follows it what it does, and never waits for them.
+#include "profiling/base/process.h"
 #include "profiling/recording/live_link.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include "app/pages/library/library_tab.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/library_jobs.h"
-#include "app/core/runs/run_owner.h"
+#include "profiling/base/process.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/synthetic_trace.h"
@@ -207,7 +207,7 @@ void LibraryTest::aFailedExportLeavesNothing() {
 void LibraryTest::killedRunsAreUnfinished() {
   write_run(at("dead.wsrun"), {.status = "running", .writer = "0-0-0 1 2", .index = 1});
   write_run(at("old.wsrun"), {.status = "running", .index = 2});
-  write_run(at("alive.wsrun"), {.status = "running", .writer = writer_mark(), .index = 3});
+  write_run(at("alive.wsrun"), {.status = "running", .writer = process_mark(), .index = 3});
   RunLibrary library(folder_.path());
   library.refresh();
   QVERIFY(library.byPath(at("dead.wsrun"))->unfinished);
@@ -224,7 +224,7 @@ void LibraryTest::killedRunsAreUnfinished() {
 
 void LibraryTest::twoWindowsShareAFolder() {
   make(2);
-  write_run(at("live.wsrun"), {.status = "running", .writer = writer_mark(), .index = 9});
+  write_run(at("live.wsrun"), {.status = "running", .writer = process_mark(), .index = 9});
   RunLibrary one(folder_.path()), two(folder_.path());
   one.refresh();
   two.refresh();

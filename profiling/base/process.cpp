@@ -1,0 +1,132 @@
+#include "profiling/base/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "profiling/base/failure.h"
+
+namespace ws {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+// Word `index` of /proc/PID/stat, counted from 0 behind the name, which may hold spaces and brackets.
+std::string stat_word(const std::string& process, int index) {
+  const std::string line = first_line("/proc/" + process + "/stat");
+  const size_t name_end = line.rfind(')');
+  std::istringstream words(name_end == line.npos ? "" : line.substr(name_end + 1));
+  std::string word;
+  for (int i = 0; i <= index; ++i)
+    if (!(words >> word)) return "";
+  return word;
+}
+
+std::string mark_of(const std::string& process) {
+  const std::string start = stat_word(process, 19);
+  return start.empty() ? "" : first_line("/proc/sys/kernel/random/boot_id") + " " + process + " " + start;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& command, Output output, const Environment& more) {
+  std::vector<std::string> words = command, settings;
+  for (char** own = environ; *own; ++own) {
+    const std::string entry = *own;
+    if (!more.contains(entry.substr(0, entry.find('=')))) settings.push_back(entry);
+  }
+  for (const auto& [key, value] : more) settings.push_back(key + "=" + value);
+  int ends[2] = {-1, -1};
+  if (output != Output::Ours && pipe2(ends, O_CLOEXEC) != 0)
+    throw Failure("No pipe could be made for " + command[0] + ".");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (output != Output::Ours) posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  if (output == Output::HeardWithErrors) posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  const int error =
+      posix_spawnp(&child_, words[0].c_str(), &actions, nullptr, pointers(words).data(), pointers(settings).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (ends[1] >= 0) close(ends[1]);
+  out_ = ends[0];
+  if (error == 0) return;
+  if (out_ >= 0) close(out_);
+  throw Failure(command[0] + " cannot be started: " + std::strerror(error) + ".");
+}
+
+Process::~Process() {
+  if (out_ >= 0) close(out_);
+}
+
+std::optional<std::string> Process::output(int most_ms) {
+  pollfd ready{out_, POLLIN, 0};
+  if (poll(&ready, 1, most_ms) <= 0) return "";
+  char piece[4096];
+  const ssize_t got = read(out_, piece, sizeof piece);
+  if (got < 0 && errno == EINTR) return "";
+  return got > 0 ? std::optional<std::string>(std::in_place, piece, static_cast<size_t>(got)) : std::nullopt;
+}
+
+std::optional<int> Process::wait(int most_ms) {
+  constexpr int kSliceMs = 5;
+  for (int waited = 0; !status_; waited += kSliceMs) {
+    int status = 0;
+    const pid_t ended = waitpid(child_, &status, WNOHANG);
+    if (ended == child_) {
+      ended_by_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      status_ = ended_by_ != 0 ? 128 + ended_by_ : WEXITSTATUS(status);
+    } else if (ended < 0 && errno != EINTR) {
+      status_ = 127;  // somebody else has taken its end
+    } else if (waited >= most_ms) {
+      break;
+    } else {
+      usleep(kSliceMs * 1000);
+    }
+  }
+  return status_;
+}
+
+int Process::wait() {
+  while (!wait(1000)) {
+  }
+  return *status_;
+}
+
+void Process::signal(int number) {
+  if (!status_) kill(child_, number);
+}
+
+bool is_alive(int64_t process) {
+  const std::string state = stat_word(std::to_string(process), 0);
+  return !state.empty() && state != "Z" && state != "X";
+}
+
+std::string this_process() { return std::to_string(getpid()) + " " + first_line("/proc/self/comm"); }
+
+std::string process_mark() { return mark_of(std::to_string(getpid())); }
+
+bool is_alive(const std::string& mark) {
+  const size_t first = mark.find(' '), second = mark.find(' ', first + 1);
+  return second != mark.npos && mark_of(mark.substr(first + 1, second - first - 1)) == mark;
+}
+
+}  // namespace ws

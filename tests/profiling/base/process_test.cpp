@@ -1,0 +1,66 @@
+#include "profiling/base/process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profiling/base/failure.h"
+
+namespace ws {
+namespace {
+
+std::string everything(Process& process) {
+  std::string all;
+  while (const auto piece = process.output(1000)) all += *piece;
+  return all;
+}
+
+TEST(Process, TellsWhatItWroteAndHowItEnded) {
+  Process shell({"sh", "-c", "echo $GREETING; echo aside >&2; exit 3"}, Process::Output::HeardWithErrors,
+                {{"GREETING", "good day"}});
+  EXPECT_EQ(everything(shell), "good day\naside\n");
+  EXPECT_EQ(shell.wait(), 3);
+  EXPECT_EQ(shell.ended_by(), 0);
+}
+
+TEST(Process, ReplacesASettingAndKeepsTheOthers) {
+  Process shell({"sh", "-c", "echo $HOME; test -n \"$PATH\""}, Process::Output::Heard, {{"HOME", "/nowhere"}});
+  EXPECT_EQ(everything(shell), "/nowhere\n");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
+TEST(Process, EndsByASignal) {
+  Process sleeper({"sleep", "60"});
+  EXPECT_EQ(sleeper.wait(20), std::nullopt);
+  sleeper.signal(SIGTERM);
+  EXPECT_EQ(sleeper.wait(), 128 + SIGTERM);
+  EXPECT_EQ(sleeper.ended_by(), SIGTERM);
+  sleeper.signal(SIGTERM);  // its number may be another's by now
+}
+
+TEST(Process, SaysWhyItCannotBeStarted) {
+  try {
+    Process process({"/no/such/program"});
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_THAT(failure.what(), testing::HasSubstr("/no/such/program cannot be started: No such file"));
+  }
+}
+
+TEST(Process, KnowsWhoIsAlive) {
+  EXPECT_TRUE(is_alive(int64_t{getpid()}));
+  EXPECT_TRUE(is_alive(process_mark()));
+  EXPECT_FALSE(is_alive(std::string()));
+  EXPECT_FALSE(is_alive(process_mark() + "1")) << "same number, other start";
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t ended;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(is_alive(int64_t{child})) << "a zombie";
+  waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace ws

@@ -1,6 +1,7 @@
 // Marks that a program sets around its own work. With nobody listening a mark costs one relaxed load.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ enum class Meaning : uint8_t {
   Other,
   Communication,  // between GPUs; last, since files keep the numbers
 };
+constexpr size_t kMeanings = static_cast<size_t>(Meaning::Communication) + 1;
 
 // What a span in a trace can be traced back to. The engine registers its plan's ops; ids are unique in the process.
 struct OpInfo {

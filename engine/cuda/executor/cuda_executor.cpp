@@ -26,7 +26,7 @@ constexpr size_t kPlansKept = 6;
 
 class CudaExecutor final : public Executor {
  public:
-  CudaExecutor(std::string name, std::unique_ptr<RankLink> link) : name_(std::move(name)), link_(std::move(link)) {
+  CudaExecutor(std::string name, std::unique_ptr<RankLink> link) : link_(std::move(link)), name_(std::move(name)) {
     if (link_) CUDA_CHECK(cudaSetDevice(link_->device()));
   }
   ~CudaExecutor() override {

@@ -42,8 +42,9 @@ std::string residency(const RunSpec& spec, const Plan& plan, int64_t rows) {
   if (spec.exec.launch != Launch::Persistent) return {};
   namespace one = cuda::persistent;
   const DeviceInfo& device = device_info();
-  const one::Limits limits =
-      device.cuda ? one::make_limits(device.compute, device.shared_per_block, device.registers_per_sm) : one::Limits{};
+  const one::Limits limits = device.cuda ? one::make_limits(device.compute, device.shared_per_block,
+                                                            device.registers_per_sm, device.multiprocessors)
+                                         : one::Limits{};
   return "\n" + one::text(one::place(one::network_of(spec, plan, rows), limits));
 }
 

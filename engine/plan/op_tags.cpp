@@ -28,8 +28,6 @@ prof::Meaning meaning_of(const Op& op) {
     case OpKind::UpdateAll:
     case OpKind::GradientUpdate:
       return Meaning::Optimizer;
-    case OpKind::AllReduce:
-      return Meaning::Communication;
     case OpKind::Alloc:
     case OpKind::Free:
       return Meaning::Allocation;

@@ -12,9 +12,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Meaning>, 20> kHints{{
-    {"nccl", Meaning::Communication},  // first: their names say what they reduce as well
-    {"nvshmem", Meaning::Communication},
+constexpr std::array<std::pair<std::string_view, Meaning>, 18> kHints{{
     {"gemm", Meaning::Matrix},
     {"cutlass", Meaning::Matrix},
     {"xmma", Meaning::Matrix},

@@ -39,8 +39,11 @@ data::Dataset images(int64_t rows) {
 }
 
 // 200 steps of real images, whole batches and one that is not whole.
-void expect_images_as_oracle(int64_t batch, Optimizer optimizer, std::initializer_list<Precision> precisions) {
-  Training t = persistent_training({128}, batch, images(100 * batch - 40));
+void expect_images_as_oracle(int64_t batch, Optimizer optimizer, std::initializer_list<Precision> precisions,
+                             std::vector<int64_t> hidden = {128}) {
+  std::string name = "784";
+  for (const int64_t units : hidden) name += "-" + std::to_string(units);
+  Training t = persistent_training(std::move(hidden), batch, images(100 * batch - 40));
   t.epochs = 2;
   t.spec.train.optimizer = optimizer;
   // At these rates a relu that rounding turns on or off does not change the losses that follow.
@@ -52,7 +55,7 @@ void expect_images_as_oracle(int64_t batch, Optimizer optimizer, std::initialize
     const double error = largest_loss_error(got, want), apart = distance(got, want, t);
     Training other = t;
     other.spec.exec.launch = Launch::Graph;
-    std::printf("784-128-10 b%lld %s %s: loss %.2e, weights %.2e from float64; in graphs loss %.2e\n",
+    std::printf("%s-10 b%lld %s %s: loss %.2e, weights %.2e from float64; in graphs loss %.2e\n", name.c_str(),
                 static_cast<long long>(batch), std::string(to_string(optimizer)).c_str(),
                 std::string(to_string(precision)).c_str(), error, apart, largest_loss_error(train_on_gpu(other), want));
     EXPECT_LT(error, precision == Precision::Fp32 ? 1e-5 : precision == Precision::Bf16 ? 2e-2 : 2e-3);
@@ -85,6 +88,12 @@ TEST(Persistent, ImagesWithAdam) {
 TEST(Persistent, ImagesInLargerBatches) {
   NEEDS_GPU();
   expect_images_as_oracle(128, Optimizer::Sgd, {Precision::Tf32, Precision::Fp16});
+}
+
+TEST(Persistent, ImagesInAGrid) {
+  NEEDS_GPU();
+  expect_images_as_oracle(32, Optimizer::Momentum, {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16},
+                          {160, 160});
 }
 
 constexpr Activation kActivations[] = {Activation::None, Activation::Relu, Activation::Sigmoid, Activation::Tanh,
@@ -149,9 +158,19 @@ TEST(Persistent, EveryChoiceInANarrowCluster) {
   expect_every_choice({50}, 300, 5, 100, {Precision::Tf32, Precision::Fp16, Precision::Fp32});
 }
 
-TEST(Persistent, ALineInOneBlockAndInSixteen) {
+TEST(Persistent, EveryChoiceInADeepGrid) {
   NEEDS_GPU();
-  for (const int64_t rows : {50, 1000, 50000}) {
+  expect_every_choice({72, 200, 40}, 60, 10, 64, {Precision::Tf32, Precision::Fp16, Precision::Fp32, Precision::Bf16},
+                      3);
+}
+TEST(Persistent, EveryChoiceInAWideGrid) {
+  NEEDS_GPU();
+  expect_every_choice({300}, 30, 21, 50, {Precision::Fp32, Precision::Tf32, Precision::Fp16}, 4);
+}
+
+TEST(Persistent, ALineInOneBlockAndInAll) {
+  NEEDS_GPU();
+  for (const int64_t rows : {50, 1000, 50000, 700001, 3000000}) {
     Training t = persistent_training({}, rows, random_data(rows, 1, 1, false));
     t.spec.model.kind = ModelKind::Linear;
     t.spec.model.loss = LossKind::MeanSquared;
@@ -162,20 +181,22 @@ TEST(Persistent, ALineInOneBlockAndInSixteen) {
 
 TEST(Persistent, TwoRunsAreTheSameBits) {
   NEEDS_GPU();
-  for (const Precision precision : kPrecisions) {
-    Training t = persistent_training({128}, 64, random_data(2000, 784, 10, true));
-    t.spec.exec.precision = precision;
-    t.spec.train.optimizer = Optimizer::Momentum;
-    t.spec.train.lr = 0.001;
-    t.epochs = 3;
-    EXPECT_TRUE(same_bits(train_on_gpu(t), train_on_gpu(t))) << to_string(precision);
-  }
+  for (const Precision precision : kPrecisions)
+    for (const std::vector<int64_t>& hidden : {std::vector<int64_t>{128}, std::vector<int64_t>{160, 160}}) {
+      Training t = persistent_training(hidden, 64, random_data(2000, 784, 10, true));
+      t.spec.exec.precision = precision;
+      t.spec.train.optimizer = Optimizer::Momentum;
+      t.spec.train.lr = 0.001;
+      t.epochs = 3;
+      EXPECT_TRUE(same_bits(train_on_gpu(t), train_on_gpu(t))) << to_string(precision);
+    }
 }
 
 // An executor that changes its launch mode goes on where it was, with the optimizer's state.
 TEST(Persistent, ModesChangeInMidRun) {
   NEEDS_GPU();
-  for (const std::vector<int64_t>& hidden : {std::vector<int64_t>{128}, std::vector<int64_t>{16, 16}}) {
+  for (const std::vector<int64_t>& hidden :
+       {std::vector<int64_t>{128}, std::vector<int64_t>{16, 16}, std::vector<int64_t>{160, 160}}) {
     Training t = persistent_training(hidden, 64, random_data(640, 100, 10, true));
     t.spec.train.optimizer = Optimizer::Adam;
     t.spec.train.lr = 1e-3;
@@ -210,9 +231,8 @@ TEST(Persistent, ModesChangeInMidRun) {
   }
 }
 
-TEST(Persistent, ALostMessageEndsTheKernelWithASentence) {
-  NEEDS_GPU();
-  Training t = persistent_training({128}, 64, random_data(640, 784, 10, true));
+void expect_end_after_a_lost_message(std::vector<int64_t> hidden) {
+  Training t = persistent_training(std::move(hidden), 64, random_data(640, 784, 10, true));
   const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
   const auto executor = cuda::make_cuda_executor(device_info().name);
   executor->load(model, t.data, t.spec);
@@ -231,7 +251,7 @@ TEST(Persistent, ALostMessageEndsTheKernelWithASentence) {
     executor->results(results, true);
     ADD_FAILURE() << "the kernel did not end itself";
   } catch (const Failure& problem) {
-    EXPECT_THAT(problem.what(), testing::HasSubstr("waited too long for partial sums"));
+    EXPECT_THAT(problem.what(), testing::HasSubstr("waited too long for "));
   }
   EXPECT_EQ(executor->state().parameters, before.parameters);
   executor->set_state(before);
@@ -240,10 +260,18 @@ TEST(Persistent, ALostMessageEndsTheKernelWithASentence) {
   executor->results(results, true);
   EXPECT_EQ(results.size(), 10u);
 }
+TEST(Persistent, ALostMessageEndsTheClusterWithASentence) {
+  NEEDS_GPU();
+  expect_end_after_a_lost_message({128});
+}
+TEST(Persistent, ALostMessageEndsTheGridWithASentence) {
+  NEEDS_GPU();
+  expect_end_after_a_lost_message({160, 160});
+}
 
 TEST(Persistent, SaysWhyANetworkDoesNotFit) {
   NEEDS_GPU();
-  const Training t = persistent_training({784, 784}, 64, random_data(640, 784, 10, true));
+  const Training t = persistent_training({4096, 4096}, 64, random_data(640, 784, 10, true));
   const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
   const auto executor = cuda::make_cuda_executor(device_info().name);
   executor->load(model, t.data, t.spec);

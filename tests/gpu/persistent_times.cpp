@@ -51,7 +51,14 @@ std::vector<Case> all_cases() {
   RunSpec blobs = network({16, 16}, 64, Precision::Fp32);
   blobs.data.name = "blobs";
   cases.push_back({"blobs 2-16-16-3 b64 fp32", blobs});
-  for (const int64_t points : {1000, 50'000}) cases.push_back({"line " + std::to_string(points), line(points)});
+  RunSpec deep = network({784, 784, 784, 784}, 64, Precision::Tf32);
+  deep.model.bias = false;
+  cases.push_back({"mnist 784x5-10 b64 tf32", deep});
+  for (const int64_t w : {16, 128, 1024})
+    cases.push_back({"mnist 784-w-w-w-10 b32 fp16 w" + std::to_string(w), network({w, w, w}, 32, Precision::Fp16)});
+  cases.push_back({"mnist 784-w-w-w-10 b32 tf32 w1024", network({1024, 1024, 1024}, 32, Precision::Tf32)});
+  for (const int64_t points : {1000, 50'000, 5'000'000})
+    cases.push_back({"line " + std::to_string(points), line(points)});
   return cases;
 }
 

@@ -26,9 +26,7 @@ constexpr size_t kPlansKept = 6;
 
 class CudaExecutor final : public Executor {
  public:
-  CudaExecutor(std::string name, std::unique_ptr<RankLink> link) : link_(std::move(link)), name_(std::move(name)) {
-    if (link_) CUDA_CHECK(cudaSetDevice(link_->device()));
-  }
+  explicit CudaExecutor(std::string name) : name_(std::move(name)) {}
   ~CudaExecutor() override {
     if (place_) cudaStreamSynchronize(place_->stream);  // nothing is freed under running work
     cudaGetLastError();
@@ -42,7 +40,6 @@ class CudaExecutor final : public Executor {
     try {
       place_ = std::make_unique<Workplace>();
       place_->create(model_, data, spec);
-      place_->ranks.link = link_.get();
       stream_ = std::make_unique<StreamExecutor>(*place_);
       graphs_ = std::make_unique<GraphExecutor>(*place_, *stream_);
       persistent_ = std::make_unique<PersistentExecutor>(*place_, model_, data);
@@ -106,7 +103,7 @@ class CudaExecutor final : public Executor {
     persistent_->check_fault();
   }
 
-  Evaluation evaluate(Part part, RankRows rows) override { return evaluator_->evaluate(spec_, part, rows); }
+  Evaluation evaluate(Part part) override { return evaluator_->evaluate(spec_, part); }
   std::vector<float> predict(std::span<const float> x, int64_t rows) override {
     return evaluator_->predict(spec_, x, rows);
   }
@@ -249,7 +246,6 @@ class CudaExecutor final : public Executor {
   }
 
   ContextGuard guard_;
-  std::unique_ptr<RankLink> link_;
   Model model_;
   RunSpec spec_;
   std::unique_ptr<Workplace> place_;
@@ -270,13 +266,13 @@ class CudaExecutor final : public Executor {
 
 bool gpu_lost() { return context_is_lost(); }
 
-std::unique_ptr<Executor> make_cuda_executor(const std::string& device_name, std::unique_ptr<RankLink> link) {
+std::unique_ptr<Executor> make_cuda_executor(const std::string& device_name) {
   reset_lost_context();
   if (context_is_lost())
     throw Failure(
         "A fault on the GPU ended an earlier run and the driver gives this program no new context: start the program "
         "again to use the GPU, or choose device cpu.");
-  return std::make_unique<CudaExecutor>(device_name, std::move(link));
+  return std::make_unique<CudaExecutor>(device_name);
 }
 
 }  // namespace ws::cuda

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/cuda/persistent/kernel_source.h"
 #include "engine/cuda/executor/cuda_executor.h"
+#include "engine/cuda/persistent/kernel_source.h"
 
 namespace ws::cuda {
 namespace {
@@ -40,7 +40,7 @@ std::atomic<double> PersistentExecutor::seconds_to_wait{1};
 void PersistentExecutor::bind(DevicePlan& bound) {
   static const DeviceInfo device = query_device();
   const persistent::Limits limits =
-      persistent::make_limits(device.compute, device.shared_per_block, device.registers_per_sm);
+      persistent::make_limits(device.compute, device.shared_per_block, device.registers_per_sm, device.multiprocessors);
   bound.all_rows = bound.rows() >= data_.train.rows;
   bound.feed = Feed::Whole;
   const persistent::Network network = persistent::network_of(bound.plan.spec, bound.plan, data_.train.rows);
@@ -49,7 +49,7 @@ void PersistentExecutor::bind(DevicePlan& bound) {
   auto& kernel = kernels_[persistent::kernel_source(made.placement)];
   if (!kernel) kernel = std::make_shared<persistent::CompiledKernel>(made.placement, limits.compute);
   made.kernel = kernel;
-  make_buffers();
+  make_buffers(made.placement);
   made.rows = rows_for(made, network.precision);
   bound.notes.assign(bound.plan.ops.size(), {});
   if (!bound.notes.empty()) {
@@ -72,7 +72,11 @@ const void* PersistentExecutor::rows_for(const Bound& bound, Precision precision
   return prepared_.back().bytes.data();
 }
 
-void PersistentExecutor::make_buffers() {
+void PersistentExecutor::make_buffers(const Placement& placement) {
+  if (static_cast<size_t>(placement.exchange_bytes) > exchange_.bytes()) {
+    CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+    exchange_ = DeviceBlock<char>::filled(static_cast<size_t>(placement.exchange_bytes));
+  }
   if (fault_) return;
   partials_ = DeviceBlock<float>::filled(2048 * 16 * 2);
   fault_ = PinnedBlock<persistent::FaultReport>::pinned(1);
@@ -96,6 +100,7 @@ Arguments PersistentExecutor::arguments(const DevicePlan& bound, const Bound& fo
   const StepAt at = place_.tables.at(0);
   a.rates = at.lr, a.metrics = at.metrics, a.ring = at.capacity;
   a.partials = partials_.data();
+  a.exchange = exchange_.data();
   a.scale = reinterpret_cast<persistent::ScaleState*>(place_.storage.scale());
   a.fault = fault_.data();
   a.rows_onward = bound.rows_onward();
@@ -119,6 +124,8 @@ void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_
     a.first_step = first_step + done;
     a.first_row = row + done * bound.rows_onward();
     a.steps = static_cast<int>(count);
+    a.exchange_base = exchanged_;
+    exchanged_ += static_cast<unsigned>(count);
     if (auto* listener = prof::listener()) listener->steps_launched(first_step + done, count);
     const prof::StepScope step(first_step + done);
     const prof::OpScope op(launch_tag());
@@ -140,7 +147,7 @@ void PersistentExecutor::check_fault() {
 }
 
 int64_t PersistentExecutor::bytes() const {
-  size_t sum = partials_.bytes();
+  size_t sum = partials_.bytes() + exchange_.bytes();
   for (const PreparedRows& p : prepared_) sum += p.bytes.bytes();
   return static_cast<int64_t>(sum);
 }

@@ -42,7 +42,7 @@ class PersistentExecutor {
     DeviceBlock<char> bytes;
   };
   const void* rows_for(const Bound& bound, Precision precision);
-  void make_buffers();
+  void make_buffers(const persistent::Placement& placement);
   persistent::Arguments arguments(const DevicePlan& bound, const Bound& found) const;
 
   Workplace& place_;
@@ -52,6 +52,8 @@ class PersistentExecutor {
   std::map<std::string, Bound> bound_;                                          // by plan id
   std::vector<PreparedRows> prepared_;
   DeviceBlock<float> partials_;
+  DeviceBlock<char> exchange_;
+  unsigned exchanged_ = 0;  // steps whose messages it has carried
   PinnedBlock<persistent::FaultReport> fault_;
 };
 

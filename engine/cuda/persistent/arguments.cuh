@@ -31,6 +31,8 @@ struct Arguments {
   const float* rates;  // ring over the step number
   float* metrics;      // ring of (loss sum, correct rows, rows)
   float* partials;     // (steps, blocks, 2): loss sum and correct rows of each block
+  void* exchange;         // where blocks of different clusters write to each other
+  unsigned exchange_base;  // messages of this launch carry numbers above it, and none did before
   ScaleState* scale;
   FaultReport* fault;
   long long first_step;      // of the run

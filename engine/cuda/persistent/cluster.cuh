@@ -76,28 +76,6 @@ enum Barriers {
   kFree1
 };
 
-// The dynamic loss scale: every thread follows it, since every thread hears every verdict.
-struct LossScaling {
-  float scale = 1.f, inverse = 1.f;
-  int good = 0, skipped = 0, found = 0;
-  WS_DEVICE void load(const Arguments& a) {
-    if (choice::precision == kFp16) scale = a.scale->scale, good = a.scale->good_steps, skipped = a.scale->skipped;
-    inverse = 1.f / scale;
-  }
-  WS_DEVICE void decide(bool bad) {
-    inverse = __uint_as_float(0x7f000000u - __float_as_uint(scale));  // of a power of two
-    found = bad;
-    if (bad) {
-      scale = fmaxf(scale * 0.5f, 1.f);
-      good = 0;
-      skipped += 1;
-    } else if (++good == 2000) {
-      scale *= 2.f;
-      good = 0;
-    }
-  }
-};
-
 // ---- the middle: the owner's rows ----
 struct Middle {
   const Arguments& a;

@@ -125,6 +125,15 @@ struct Watch {
   FaultReport* report;
 };
 
+// Says once that a wait outlasted its limit.
+static __device__ __noinline__ void give_up(volatile int* dead, FaultReport* report, int what, int step) {
+  *dead = 1;
+  if (atomicCAS_system(&report->code, 0u, static_cast<uint>(what)) != 0u) return;
+  report->block = blockIdx.x;
+  report->thread = threadIdx.x;
+  report->step = static_cast<uint>(step);
+  __threadfence_system();
+}
 // Returns false if the wait was given up.
 static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, FaultReport* report, uint barrier,
                                             uint parity, bool from_cluster, int what, int step) {
@@ -132,13 +141,7 @@ static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, Fau
   while (!(from_cluster ? barrier_passed<true>(barrier, parity) : barrier_passed<false>(barrier, parity))) {
     if (*dead) return false;
     if (static_cast<ulong>(clock64() - begin) < limit) continue;
-    *dead = 1;
-    if (atomicCAS_system(&report->code, 0u, static_cast<uint>(what)) == 0u) {
-      report->block = blockIdx.x;
-      report->thread = threadIdx.x;
-      report->step = static_cast<uint>(step);
-      __threadfence_system();
-    }
+    give_up(dead, report, what, step);
     return false;
   }
   return true;
@@ -150,6 +153,49 @@ WS_DEVICE bool wait(const Watch& watch, uint barrier, uint parity, int what, int
   for (int i = 0; i < 64; ++i)
     if (barrier_passed<FromCluster>(barrier, parity)) return true;
   return wait_on(watch.dead, watch.limit, watch.report, barrier, parity, FromCluster, what, step);
+}
+
+// ---- messages through the L2 cache, between all blocks of a grid ----
+constexpr int kFlagBytes = 16384;  // the exchange buffer begins with flags; data of any kind lies behind them
+// A value beside the number of its step: eight bytes are read as they were written.
+WS_DEVICE void write_numbered(uint2* to, float value, uint number) {
+  asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(to), "r"(__float_as_uint(value)), "r"(number)
+               : "memory");
+}
+// Asks again until the answer is yes. Returns false if the wait was given up.
+template <class Ready>
+WS_DEVICE bool wait_until(const Watch& watch, int what, int step, Ready ready) {
+  long long begin = 0;
+#pragma unroll 1
+  for (int i = 0; !ready(); ++i) {
+    if ((i & 63) != 63) continue;
+    if (*watch.dead) return false;
+    if (begin == 0) begin = clock64();
+    if (static_cast<ulong>(clock64() - begin) < watch.limit) continue;
+    give_up(watch.dead, watch.report, what, step);
+    return false;
+  }
+  return true;
+}
+WS_DEVICE bool read_numbered(const Watch& watch, const uint2* from, uint number, float& value, int what, int step) {
+  uint bits = 0, found;
+  const bool well = wait_until(watch, what, step, [&] {
+    asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];" : "=r"(bits), "=r"(found) : "l"(from) : "memory");
+    return found == number;
+  });
+  value = __uint_as_float(bits);
+  return well;
+}
+// A flag holds the number of the last step whose data lies ready. One thread writes it behind a barrier of its block.
+WS_DEVICE void raise(uint* flag, uint number) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(number) : "memory");
+}
+WS_DEVICE bool wait_for_flag(const Watch& watch, const uint* flag, uint number, int what, int step) {
+  return wait_until(watch, what, step, [&] {
+    uint found;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(flag) : "memory");
+    return static_cast<int>(found - number) >= 0;
+  });
 }
 
 WS_DEVICE void copy16(uint to, const void* from) {
@@ -298,6 +344,29 @@ WS_DEVICE void move(const Arguments& a, const StepFactors& f, bool decays, float
     w -= __fdividef(f.correction1 * m, root * f.correction2 + a.epsilon);
   }
 }
+
+// The dynamic loss scale: every thread follows it, because every thread hears every verdict.
+struct LossScaling {
+  float scale = 1.f, inverse = 1.f;
+  int good = 0, skipped = 0, found = 0;
+  WS_DEVICE void load(const Arguments& a) {
+    if (choice::precision == kFp16) scale = a.scale->scale, good = a.scale->good_steps, skipped = a.scale->skipped;
+    inverse = 1.f / scale;
+  }
+  WS_DEVICE float inverse_of_scale() const { return __uint_as_float(0x7f000000u - __float_as_uint(scale)); }  // 2^n
+  WS_DEVICE void decide(bool bad) {
+    inverse = inverse_of_scale();
+    found = bad;
+    if (bad) {
+      scale = fmaxf(scale * 0.5f, 1.f);
+      good = 0;
+      skipped += 1;
+    } else if (++good == 2000) {
+      scale *= 2.f;
+      good = 0;
+    }
+  }
+};
 
 // Walks along the ring of learning rates, one step ahead.
 struct Rates {

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "engine/cuda/persistent/kernel_source.h"
 #include "engine/cuda/runtime/check.h"
 #include "engine/cuda/runtime/nvrtc.h"
-#include "engine/cuda/persistent/kernel_source.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/whole_file.h"
@@ -20,6 +20,23 @@ namespace {
 std::string architecture(int compute) {
   return "--gpu-architecture=sm_" + std::to_string(compute) + (compute == 90 ? "a" : "");
 }
+
+struct LaunchConfig : cudaLaunchConfig_t {
+  explicit LaunchConfig(const Placement& p) : cudaLaunchConfig_t{} {
+    gridDim = dim3(static_cast<unsigned>(p.blocks));
+    blockDim = dim3(static_cast<unsigned>(p.threads));
+    dynamicSmemBytes = static_cast<size_t>(p.shared_bytes);
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim = {static_cast<unsigned>(p.cluster), 1, 1};
+    attributes[1].id = cudaLaunchAttributeCooperative;
+    attributes[1].val.cooperative = 1;
+    attrs = attributes;
+    numAttrs = p.blocks == 1 ? 0 : p.blocks == p.cluster ? 1 : 2;
+  }
+  LaunchConfig(const LaunchConfig&) = delete;
+  LaunchConfig& operator=(const LaunchConfig&) = delete;
+  cudaLaunchAttribute attributes[2] = {};
+};
 
 uint64_t hash_of(const std::string& text, uint64_t hash) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
@@ -59,11 +76,12 @@ CompiledKernel::CompiledKernel(const Placement& placement, int compute) : placem
   cudaFuncAttributes attributes{};
   CUDA_CHECK(cudaFuncGetAttributes(&attributes, train_));
   registers_ = attributes.numRegs, local_bytes_ = static_cast<int>(attributes.localSizeBytes);
-  if (placement_.shared_bytes > 48 << 10)
+  if (placement_.shared_bytes > 0)
     CUDA_CHECK(cudaFuncSetAttribute(train_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(placement_.shared_bytes)));
-  if (placement_.blocks > 8)
+  if (placement_.cluster > 8)
     CUDA_CHECK(cudaFuncSetAttribute(train_, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  if (placement_.blocks > placement_.cluster) check_that_all_run();
   seconds_ = prof::seconds_since(begin);
 }
 
@@ -86,17 +104,21 @@ void CompiledKernel::load(const std::vector<char>& code) {
   if (placement_.row_bytes > 0) CUDA_CHECK(cudaLibraryGetKernel(&prepare_, library_, "ws_prepare"));
 }
 
+// Blocks wait for each other: all clusters must be on the GPU at once.
+void CompiledKernel::check_that_all_run() const {
+  LaunchConfig config(placement_);
+  config.numAttrs = 1;  // the clusters alone
+  int clusters = 0;
+  CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, train_, &config));
+  if (clusters * placement_.cluster < placement_.blocks)
+    throw Failure("persistent: this GPU runs " + std::to_string(clusters) + " clusters of " +
+                  std::to_string(placement_.cluster) + " blocks at once, the kernel needs " +
+                  std::to_string(placement_.blocks / placement_.cluster) + ". Choose launch graph.");
+}
+
 void CompiledKernel::launch(cudaStream_t stream, void* arguments) const {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(placement_.blocks));
-  config.blockDim = dim3(static_cast<unsigned>(placement_.threads));
-  config.dynamicSmemBytes = static_cast<size_t>(placement_.shared_bytes);
+  LaunchConfig config(placement_);
   config.stream = stream;
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = static_cast<unsigned>(placement_.blocks);
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  if (placement_.blocks > 1) config.attrs = &cluster, config.numAttrs = 1;
   void* values[] = {arguments};
   CUDA_CHECK(cudaLaunchKernelExC(&config, train_, values));
 }

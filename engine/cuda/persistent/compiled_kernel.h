@@ -38,6 +38,7 @@ class CompiledKernel {
  private:
   std::vector<char> code(const std::string& source, int compute);
   void load(const std::vector<char>& code);
+  void check_that_all_run() const;
 
   Placement placement_;
   Handle<cudaLibrary_t, cudaLibraryUnload> library_;

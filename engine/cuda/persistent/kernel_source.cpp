@@ -67,6 +67,8 @@ std::string kernel_source(const Placement& placement) {
       return out + text_of("widths.cuh") + text_of("rows.cuh");
     case Residency::Block:
       return out + text_of("widths.cuh") + text_of("block.cuh");
+    case Residency::Grid:
+      return out + text_of("widths.cuh") + text_of("grid.cuh");
     case Residency::None:
       break;
   }

@@ -145,7 +145,7 @@ Placement place_cluster(const Network& n, const Limits& limits) {
                   std::to_string(s.hidden) + ", " + std::to_string(s.outputs) + " and " + std::to_string(n.batch);
     return out;
   }
-  out.blocks = kBlocks, out.threads = s.threads, out.row_bytes = kBlocks * s.row_bytes;
+  out.blocks = out.cluster = kBlocks, out.threads = s.threads, out.row_bytes = kBlocks * s.row_bytes;
   add_choices(n, out.constants);
   share_cluster_memory(n, s, out);
   const int64_t registers = cluster_registers(n, s),
@@ -171,37 +171,162 @@ void add_widths(const Network& n, std::vector<Constant>& to) {
   for (size_t l = 0; l < 7; ++l) to.push_back({"width" + std::to_string(l), l < n.widths.size() ? n.widths[l] : 0});
 }
 
+constexpr int64_t kFlagBytes = 16384;  // as in common.cuh
+
 Placement place_rows(const Network& n, const Limits& limits) {
-  constexpr int64_t kMostParameters = 64, kMostUnits = 40, kMostKept = 24;
+  constexpr int64_t kMostParameters = 64, kMostUnits = 40;
   Placement out;
   int64_t units = 0;
   for (const int64_t w : n.widths) units += w;
-  const int64_t parameters = parameters_of(n);
+  const int64_t parameters = parameters_of(n), sums = up(parameters + 2, 4);
   if (parameters > kMostParameters || units > kMostUnits) {
     out.why_not = "a thread holds at most " + std::to_string(kMostParameters) + " parameters, this network has " +
                   std::to_string(parameters);
     return out;
   }
   const int64_t values = n.widths.front() + (n.loss == LossKind::CrossEntropy ? 1 : n.widths.back());
-  out.blocks = n.batch > 1024 && limits.compute >= 90 ? kBlocks : 1;
-  const int64_t rows = (n.batch + out.blocks - 1) / out.blocks;
-  out.threads = static_cast<int>(std::clamp<int64_t>(up(rows, 32), 64, 512));
-  const int64_t rows_each = (rows + out.threads - 1) / out.threads, kept = rows_each * values * (n.all_rows ? 1 : 2);
+  // A thread of 512 has 128 registers: for parameters, their sums, units with slopes and gradients, and rows.
+  const int64_t most_kept = std::max<int64_t>(24, 76 - 2 * sums - 3 * units);
+  constexpr int cluster = 4;
+  const int clusters = limits.clusters_of_4;
+  const auto rows_of = [&](int blocks, int threads) { return up(n.batch, blocks * threads) / (blocks * threads); };
+  int64_t fours = 0;
+  if (n.batch > 1024 && limits.compute >= 90) {
+    out.blocks = out.cluster = kBlocks;
+    if (n.all_rows && rows_of(kBlocks, 512) * values > 24 && clusters > 1)
+      out.blocks = cluster * clusters, out.cluster = cluster;
+  }
+  out.threads = static_cast<int>(std::clamp<int64_t>(up((n.batch + out.blocks - 1) / out.blocks, 32), 64, 512));
+  int64_t rows_each = rows_of(out.blocks, out.threads);
+  if (out.blocks > out.cluster && rows_each * values > most_kept) {
+    fours = up(rows_each - most_kept / values, 4) / 4;
+    rows_each = std::max<int64_t>(0, rows_each - 4 * fours);
+    out.shared_bytes = fours * 4 * values * 4 * out.threads;
+  }
+  const int64_t own = (2 * out.cluster + out.threads / 32 + 1) * sums * 4 + 1024, kept = rows_each * values;
+  const int64_t all = (rows_each + 4 * fours) * values;
   out.budget.push_back(line("parameters in each thread", parameters, kMostParameters, false));
-  out.budget.push_back(line("values of the batch in each thread", kept, kMostKept, false));
-  if (kept > kMostKept && rows_each > 1) {
-    out.why_not = "a batch of " + std::to_string(n.batch) + " rows needs " + std::to_string(kept) +
+  out.budget.push_back(line("values of the batch in each thread", kept * (n.all_rows ? 1 : 2), most_kept, false));
+  if (fours > 0)
+    out.budget.push_back(line("shared memory of a block (rows)", out.shared_bytes + own, limits.shared_bytes, true));
+  if ((kept * (n.all_rows ? 1 : 2) > most_kept && rows_each > 1) || out.shared_bytes + own > limits.shared_bytes) {
+    out.why_not = "a batch of " + std::to_string(n.batch) + " rows needs " + std::to_string(all) +
                   " values in each thread of " + std::to_string(out.blocks) + " blocks, at most " +
-                  std::to_string(kMostKept) + " fit";
+                  std::to_string(out.blocks > out.cluster ? most_kept + (limits.shared_bytes - own) / (4 * out.threads)
+                                                          : most_kept) +
+                  " fit";
     return out;
   }
   out.residency = Residency::Rows;
+  if (out.blocks > out.cluster) out.exchange_bytes = kFlagBytes + 2 * (out.blocks / out.cluster) * sums * 8;
   add_choices(n, out.constants);
   add_widths(n, out.constants);
   out.constants.push_back({"rows_each", rows_each});
+  out.constants.push_back({"fours_shared", fours});
   out.constants.push_back({"threads", out.threads});
-  out.constants.push_back({"blocks", out.blocks});
+  out.constants.push_back({"cluster", out.cluster});
+  out.constants.push_back({"clusters", out.blocks / out.cluster});
   out.constants.push_back({"all_rows", n.all_rows});
+  return out;
+}
+
+// ---- all multiprocessors: kernel grid.cuh ----
+
+constexpr int kGridCluster = 8, kGridThreads = 512;
+
+// As in grid.cuh.
+int64_t stride_of(int64_t n) { return n % 16 == 0 ? n + 4 : n; }
+
+// The slices of the layers, and the parts of the shared memory.
+void share_grid_memory(const Network& n, int64_t clusters, bool state_shared, Placement& out) {
+  const int64_t layers = static_cast<int64_t>(n.widths.size()) - 2, batch = up(n.batch, 16),
+                rows = batch / kGridCluster, outputs = n.widths.back(), moments = moments_of(n.optimizer);
+  const int64_t inputs_own = up(n.widths[0], kGridCluster) / kGridCluster;
+  int64_t values = up(inputs_own, 4), tile = 0, row = 0, region = 0, biases = 0, top = 0, exchange = 0;
+  out.constants.push_back({"inputs_own", inputs_own});
+  out.constants.push_back({"inputs_each", values});
+  out.row_bytes = kGridCluster * values * 4;
+  for (int64_t l = 1; l <= 5; ++l) {
+    const int64_t units = l <= layers ? up(up(n.widths[static_cast<size_t>(l)], clusters) / clusters, 4) : 0;
+    out.constants.push_back({"units" + std::to_string(l), units});
+    if (l > layers) continue;
+    tile += values * stride_of(units);
+    row = std::max(row, batch * stride_of(values));
+    region = std::max(region, batch * stride_of(units));
+    if (l > 1) exchange += clusters * clusters * batch * top;
+    exchange += batch * clusters * units;
+    biases += units, top = units;
+    values = up(up(n.widths[static_cast<size_t>(l)], kGridCluster) / kGridCluster, 4);
+  }
+  exchange += 2 * clusters * batch * outputs;
+  const bool scales = n.precision == Precision::Fp16;
+  const int64_t slope_bytes = n.activation == Activation::Relu || n.activation == Activation::None ? 1 : 4;
+  const int64_t own_rows = up(top + 1, kGridCluster) / kGridCluster;
+  const int64_t targets = n.loss == LossKind::CrossEntropy ? 1 : outputs;
+  SharedMemory memory(out.constants);
+  memory.part("at_tiles", tile * 4);
+  memory.part("at_moments", state_shared ? tile * moments * 4 : 0);
+  memory.part("at_slots", (scales ? layers + 1 : std::max<int64_t>(layers, 2)) * row * 4);
+  memory.part("at_regions", (scales ? 2 + layers : 2) * region * 4);
+  memory.part("at_biases", (1 + moments) * biases * 4);
+  memory.part("at_slopes", rows * biases * slope_bytes);
+  memory.part("at_top", rows * top * 4);
+  memory.part("at_output", (top + 1) * outputs * 4);
+  memory.part("at_output_inbox", kGridCluster * own_rows * outputs * 4);
+  memory.part("at_dz", rows * outputs * 4);
+  memory.part("at_sums", rows * 8);
+  memory.part("at_targets", 2 * rows * targets * 4);
+  memory.part("at_places", 2 * batch * 4);
+  memory.part("at_barriers", (2 * layers + 2) * 8);
+  memory.part("at_dead", 8);
+  out.shared_bytes = memory.bytes();
+  out.exchange_bytes = kFlagBytes + exchange * 4;
+  for (const Constant& c : std::vector<Constant>{{"batch", batch},
+                                                 {"outputs", outputs},
+                                                 {"threads", kGridThreads},
+                                                 {"cluster", kGridCluster},
+                                                 {"clusters", clusters},
+                                                 {"state_shared", state_shared},
+                                                 {"slope_bytes", slope_bytes},
+                                                 {"tile_floats", tile},
+                                                 {"slot_floats", row},
+                                                 {"region_floats", region},
+                                                 {"shared_bytes", out.shared_bytes}})
+    out.constants.push_back(c);
+}
+
+Placement place_grid(const Network& n, const Limits& limits) {
+  Placement out;
+  const auto layers = static_cast<int64_t>(n.widths.size()) - 2;
+  const int64_t clusters = limits.clusters_of_8;
+  if (limits.compute < 90) {
+    out.why_not = "clusters of blocks need compute capability 9.0";
+    return out;
+  }
+  if (layers < 1 || layers > 5 || n.widths.back() > 32 || n.batch > 128) {
+    out.why_not = "a grid holds one to five hidden layers, at most 32 outputs and a batch of 128, this network has " +
+                  std::to_string(layers) + ", " + std::to_string(n.widths.back()) + " and " + std::to_string(n.batch);
+    return out;
+  }
+  const bool moments = moments_of(n.optimizer) > 0;
+  for (const bool state_shared : {true, false}) {
+    if (!state_shared && !moments) break;
+    out = Placement{};
+    add_choices(n, out.constants);
+    add_widths(n, out.constants);
+    share_grid_memory(n, clusters, state_shared && moments, out);
+    if (out.shared_bytes <= limits.shared_bytes) break;
+  }
+  out.cluster = kGridCluster, out.blocks = static_cast<int>(clusters) * kGridCluster, out.threads = kGridThreads;
+  out.budget.push_back(
+      line("shared memory of a block (weights, rows, messages)", out.shared_bytes, limits.shared_bytes, true));
+  if (out.shared_bytes > limits.shared_bytes) {
+    out.why_not = "a block of the grid would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
+                  kilobytes(limits.shared_bytes);
+    return out;
+  }
+  out.residency = Residency::Grid;
+  out.most_steps = 400;
   return out;
 }
 
@@ -263,12 +388,13 @@ Placement place_block(const Network& n, const Limits& limits) {
 }  // namespace
 
 std::string_view to_string(Residency residency) {
-  constexpr std::string_view names[] = {"none", "rows", "block", "cluster"};
+  constexpr std::string_view names[] = {"none", "rows", "block", "cluster", "grid"};
   return names[static_cast<size_t>(residency)];
 }
 
-Limits make_limits(const std::string& compute, int shared_bytes, int registers) {
-  return {static_cast<int>(std::lround(10 * std::atof(compute.c_str()))), shared_bytes, registers};
+Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors) {
+  return {static_cast<int>(std::lround(10 * std::atof(compute.c_str()))), shared_bytes, registers,
+          std::max(1, multiprocessors / 4 - 3), std::max(1, multiprocessors / 8 - 1)};
 }
 
 Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows) {
@@ -300,10 +426,13 @@ Placement place(const Network& network, const Limits& limits) {
   if (small) return block;
   if (cluster.residency != Residency::None) return cluster;
   if (block.residency != Residency::None && !halved) return block;
+  Placement grid = place_grid(network, limits);
+  if (grid.residency != Residency::None) return grid;
   Placement none;
-  none.why_not = "persistent: " + cluster.why_not + "; " +
+  none.why_not = "persistent: " + cluster.why_not + "; " + (limits.compute < 90 ? "" : grid.why_not + "; ") +
                  (halved ? "one block computes in fp32 or tf32 only" : block.why_not) +
                  ". Choose launch graph, or a smaller network or batch.";
+  if (network.widths.size() == 2) none.why_not = "persistent: " + rows.why_not + ". Choose launch graph.";
   return none;
 }
 

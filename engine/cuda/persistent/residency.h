@@ -12,9 +12,10 @@ namespace ws::cuda::persistent {
 
 enum class Residency {
   None,     // does not fit
-  Rows,     // every thread holds all weights and some rows of the batch: up to 16 blocks
+  Rows,     // every thread holds all weights and some rows of the batch
   Block,    // weights in the shared memory of one block
   Cluster,  // weights in the registers of 16 blocks
+  Grid,     // weights in the shared memory of all multiprocessors
 };
 std::string_view to_string(Residency residency);
 
@@ -36,10 +37,13 @@ struct Limits {
   int compute = 90;           // capability times ten
   int shared_bytes = 232448;  // of a block
   int registers = 65536;      // of a multiprocessor
+  // Clusters of four and of eight blocks that run at the same time, a block on each multiprocessor. Some multiprocessors
+  // of a group are left over: an H200 of 132 runs 30 and 15.
+  int clusters_of_4 = 30, clusters_of_8 = 15;
 };
 
 // `compute` as the driver says it: "9.0".
-Limits make_limits(const std::string& compute, int shared_bytes, int registers);
+Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors);
 
 struct Constant {
   std::string name;
@@ -56,7 +60,9 @@ struct Placement {
   Residency residency = Residency::None;
   std::string why_not;  // one sentence when nothing fits
   int blocks = 1, threads = 0;
+  int cluster = 1;  // blocks of a cluster
   int64_t shared_bytes = 0;
+  int64_t exchange_bytes = 0;       // of the buffer through which clusters talk
   int64_t row_bytes = 0;            // of a prepared row over all blocks; 0: the kernel reads the rows as they lie
   std::vector<Constant> constants;  // of the source
   std::vector<BudgetLine> budget;

@@ -1,14 +1,17 @@
 // A network so small that every thread holds all of its weights, and some rows of the batch.
 //
 // A step: each thread runs its rows forward and backward in registers and sums its gradients; a warp adds the sums of
-// its lanes, the block those of its warps, and the blocks of a cluster send theirs to each other. Then every block
-// moves the weights in the same way.
+// its lanes, the block those of its warps, and the blocks of a cluster send theirs to each other. Clusters of one grid
+// write their sums where all blocks read them. Then every block moves the weights in the same way.
+//
+// Rows beyond those in registers lie in shared memory, four together.
 #pragma once
 
 namespace ws::cuda::persistent {
 
-constexpr int kLayers = choice::layers, kBlocks = choice::blocks, kThreads = choice::threads;
-constexpr int kWarps = kThreads / 32, kRowsEach = choice::rows_each;
+constexpr int kLayers = choice::layers, kBlocks = choice::cluster, kThreads = choice::threads;  // blocks of a cluster
+constexpr int kClusters = choice::clusters, kWarps = kThreads / 32, kRowsEach = choice::rows_each;
+constexpr int kFours = choice::fours_shared;  // packs of four rows of a thread in shared memory
 
 WS_BOTH constexpr int unit_at(int l) { return l == 0 ? 0 : unit_at(l - 1) + width(l - 1); }
 // Weights (in, out) of a layer, then its biases.
@@ -66,9 +69,8 @@ WS_DEVICE void backward(const float (&p)[kPadded], const float (&h)[kUnits], con
   }
 }
 
-// The loss of a row and dz of the outputs.
-WS_DEVICE void loss_of(const float (&h)[kUnits], const Row& row, float per_row, float (&dz)[kUnits],
-                       float (&sums)[kPadded]) {
+// The loss of a row and dz of the outputs, both without the factors that all rows share.
+WS_DEVICE void loss_of(const float (&h)[kUnits], const Row& row, float (&dz)[kUnits], float (&sums)[kPadded]) {
   constexpr int first = unit_at(kLayers);
   if constexpr (kClasses) {
     const int label = __float_as_int(row.target[0]);
@@ -84,19 +86,33 @@ WS_DEVICE void loss_of(const float (&h)[kUnits], const Row& row, float per_row, 
       sum += dz[first + o];
       if (o == label) at_label = h[first + o];
     }
-    const float factor = per_row / sum;
+    const float factor = 1.f / sum;
 #pragma unroll
-    for (int o = 0; o < kOutputs; ++o) dz[first + o] = dz[first + o] * factor - (o == label ? per_row : 0.f);
+    for (int o = 0; o < kOutputs; ++o) dz[first + o] = dz[first + o] * factor - (o == label ? 1.f : 0.f);
     sums[kParameters] += logf(sum) + top - at_label;
     sums[kParameters + 1] += best == label;
   } else {
 #pragma unroll
     for (int o = 0; o < kOutputs; ++o) {
       const float difference = h[first + o] - row.target[o];
-      dz[first + o] = difference * 2.f * per_row / static_cast<float>(kOutputs);
-      sums[kParameters] += difference * difference / static_cast<float>(kOutputs);
+      dz[first + o] = difference;
+      sums[kParameters] += difference * difference;
     }
   }
+}
+// What was left out there: of gradients, and of the loss.
+WS_DEVICE float gradient_factor(const Arguments& a) {
+  return (kClasses ? 1.f : 2.f / static_cast<float>(kOutputs)) / static_cast<float>(a.batch);
+}
+constexpr float kLossFactor = kClasses ? 1.f : 1.f / static_cast<float>(kOutputs);
+
+WS_DEVICE void add_row(const float (&p)[kPadded], const Row& row, float (&sums)[kPadded]) {
+  float h[kUnits], slope[kUnits], dz[kUnits];
+#pragma unroll
+  for (int i = 0; i < kInputs; ++i) h[i] = row.x[i];
+  forward<0>(p, h, slope);
+  loss_of(h, row, dz, sums);
+  backward<kLayers - 1>(p, h, slope, dz, sums);
 }
 
 // Sums of N values over a warp with about N shuffles: at each level a lane hands half of its values to its partner.
@@ -127,8 +143,12 @@ struct Shared {
   int dead;
 };
 
+// Rows of a block lie together: those in registers, then those in shared memory.
+WS_DEVICE int place_of(int k) {
+  return (static_cast<int>(blockIdx.x) * (kRowsEach + 4 * kFours) + k) * kThreads + static_cast<int>(threadIdx.x);
+}
 WS_DEVICE bool has_row(const Arguments& a, int k, int& place) {
-  place = static_cast<int>(blockIdx.x) + kBlocks * (static_cast<int>(threadIdx.x) + kThreads * k);
+  place = place_of(k);
   return place < a.batch;
 }
 
@@ -143,6 +163,88 @@ WS_DEVICE void read_row(const Arguments& a, long long index, Row& row) {
 
 WS_DEVICE long long index_of(const Arguments& a, int step, int place) {
   return row_index(a, a.first_row + step * a.rows_onward + place);
+}
+
+#if __CUDA_ARCH__ >= 900
+// Value v of the four rows of pack q.
+WS_DEVICE float4* four_of(float4* memory, int q, int v) {
+  return memory + (q * (kInputs + kTargets) + v) * kThreads + threadIdx.x;
+}
+WS_DEVICE void fill_fours(const Arguments& a, float4* memory) {
+  for (int q = 0; q < kFours; ++q) {
+    Row four[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      int place;
+      const bool is = has_row(a, kRowsEach + 4 * q + i, place);
+      read_row(a, index_of(a, 0, is ? place : 0), four[i]);
+    }
+    const auto values = [&](int v, int i) { return v < kInputs ? four[i].x[v] : four[i].target[v - kInputs]; };
+#pragma unroll
+    for (int v = 0; v < kInputs + kTargets; ++v)
+      *four_of(memory, q, v) = make_float4(values(v, 0), values(v, 1), values(v, 2), values(v, 3));
+  }
+}
+template <bool All>
+WS_DEVICE void add_fours(const Arguments& a, float4* memory, const float (&p)[kPadded], float (&sums)[kPadded]) {
+#pragma unroll 2
+  for (int q = 0; q < kFours; ++q) {
+    float4 v[kInputs + kTargets];
+#pragma unroll
+    for (int i = 0; i < kInputs + kTargets; ++i) v[i] = *four_of(memory, q, i);
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      int place;
+      if (!All && !has_row(a, kRowsEach + 4 * q + r, place)) continue;
+      Row row;
+      const auto part = [r](const float4& f) { return r == 0 ? f.x : r == 1 ? f.y : r == 2 ? f.z : f.w; };
+#pragma unroll
+      for (int i = 0; i < kInputs; ++i) row.x[i] = part(v[i]);
+#pragma unroll
+      for (int i = 0; i < kTargets; ++i) row.target[i] = part(v[kInputs + i]);
+      add_row(p, row, sums);
+    }
+  }
+}
+
+// The sums of this block's cluster, to all blocks of the grid; then those of all clusters, one warp a sum, in each lane
+// of it. False if a wait was given up.
+WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int step, const float (&inbox)[kBlocks][kPadded],
+                                 float (&total)[(kSums + kWarps - 1) / kWarps]) {
+  const uint number = a.exchange_base + static_cast<uint>(step) + 1;
+  uint2* board = static_cast<uint2*>(a.exchange) + kFlagBytes / 8 + (step & 1) * kClusters * kSums;
+  const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5;
+  const int cluster = static_cast<int>(blockIdx.x) / kBlocks;
+#pragma unroll
+  for (int k = 0; k < (kSums + kWarps - 1) / kWarps; ++k) {
+    const int i = warp + k * kWarps;
+    if (i >= kSums || lane != 0 || blockIdx.x % kBlocks != static_cast<uint>(i) % kBlocks) continue;
+    float sum = 0.f;
+#pragma unroll
+    for (int b = 0; b < kBlocks; ++b) sum += inbox[b][i];
+    write_numbered(board + i * kClusters + cluster, sum, number);
+  }
+  bool well = true;
+#pragma unroll
+  for (int k = 0; k < (kSums + kWarps - 1) / kWarps; ++k) {
+    const int i = warp + k * kWarps;
+    total[k] = 0.f;
+    if (i >= kSums) continue;
+    for (int c = lane; c < kClusters; c += 32) {
+      float value;
+      well &= read_numbered(watch, board + i * kClusters + c, number, value, kWaitSums, step);
+      total[k] += value;
+    }
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2) total[k] += __shfl_xor_sync(~0u, total[k], d);
+  }
+  return well;
+}
+#endif
+// The parameter or sum of this thread: where there are many clusters a warp has every kWarps-th.
+WS_DEVICE int own_sum() {
+  const int thread = static_cast<int>(threadIdx.x);
+  return kClusters > 1 ? (thread >> 5) + (thread & 31) * kWarps : thread;
 }
 
 struct OwnParameter {
@@ -167,7 +269,7 @@ struct OwnParameter {
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   __shared__ Shared shared;
-  const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
+  const int thread = static_cast<int>(threadIdx.x), warp = thread >> 5, mine = own_sum();
   if (thread == 0) shared.dead = 0;
 #if __CUDA_ARCH__ >= 900
   const Watch watch{&shared.dead, a.limit, a.fault};
@@ -183,15 +285,19 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     cluster_meets();
   }
 #endif
-  const bool owns = thread < kParameters;
-  const OwnParameter own(a, owns ? thread : 0);
+  const bool owns = mine < kParameters;
+  const OwnParameter own(a, owns ? mine : 0);
   float w = 0.f, m = 0.f, v = 0.f;
   if (owns) {
     w = *own.w;
     if (kMoves) m = *own.m;
     if (kSquares) v = *own.v;
-    shared.parameters[thread] = w;
+    shared.parameters[mine] = w;
   }
+#if __CUDA_ARCH__ >= 900
+  extern __shared__ float4 fours[];
+  if constexpr (kFours > 0) fill_fours(a, fours);
+#endif
   Row rows[kRowsEach], next[choice::all_rows ? 1 : kRowsEach];
   long long ahead[kRowsEach];
 #pragma unroll
@@ -202,7 +308,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     read_row(a, index_of(a, 0, place), rows[k]);
     if (!choice::all_rows && a.steps > 1) ahead[k] = index_of(a, 1, place);
   }
-  const float per_row = 1.f / static_cast<float>(a.batch);
+  const bool has_all = place_of(kRowsEach + 4 * kFours - 1) < a.batch;
+  const float factor = mine == kParameters ? kLossFactor : owns ? gradient_factor(a) : 1.f;
   Rates rates(a);
   float* metrics = a.metrics + 3 * (a.first_step % a.ring);
   __syncthreads();
@@ -225,16 +332,21 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       p[i] = q.x, p[i + 1] = q.y, p[i + 2] = q.z, p[i + 3] = q.w;
       sums[i] = sums[i + 1] = sums[i + 2] = sums[i + 3] = 0.f;
     }
+    if (kRowsEach > 1 && has_all) {
 #pragma unroll
-    for (int k = 0; k < kRowsEach; ++k) {
-      int place;
-      if (!has_row(a, k, place)) continue;
-      float h[kUnits], slope[kUnits], dz[kUnits];
+      for (int k = 0; k < kRowsEach; ++k) add_row(p, rows[k], sums);
+#if __CUDA_ARCH__ >= 900
+      if constexpr (kFours > 0) add_fours<true>(a, fours, p, sums);
+#endif
+    } else {
 #pragma unroll
-      for (int i = 0; i < kInputs; ++i) h[i] = rows[k].x[i];
-      forward<0>(p, h, slope);
-      loss_of(h, rows[k], per_row, dz, sums);
-      backward<kLayers - 1>(p, h, slope, dz, sums);
+      for (int k = 0; k < kRowsEach; ++k) {
+        int place;
+        if (has_row(a, k, place)) add_row(p, rows[k], sums);
+      }
+#if __CUDA_ARCH__ >= 900
+      if constexpr (kFours > 0) add_fours<false>(a, fours, p, sums);
+#endif
     }
     int first = 0, end = kSums;
     add_lanes<kSums, 16>(sums, first, end);
@@ -250,28 +362,35 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     }
 #if __CUDA_ARCH__ >= 900
     if constexpr (kBlocks > 1) {
-      if (thread < kSums) {
-        if (!(a.lose_message_at == s && blockIdx.x == 1)) {
-          const uint where = shared_address(&shared.inbox[s & 1][blockIdx.x][thread]);
+      if (thread < kSums && !(a.lose_message_at == s && blockIdx.x == 1)) {
+        const uint where = shared_address(&shared.inbox[s & 1][blockIdx.x % kBlocks][thread]);
 #pragma unroll
-          for (int i = 0; i < kBlocks; ++i) {
-            const uint to = static_cast<uint>(i) ^ blockIdx.x;
-            send(in_block(where, to), in_block(barrier + 8 * (s & 1), to), total);
-          }
+        for (int i = 0; i < kBlocks; ++i) {
+          const uint to = static_cast<uint>(i) ^ (blockIdx.x % kBlocks);
+          send(in_block(where, to), in_block(barrier + 8 * (s & 1), to), total);
         }
-        lost = !wait<true>(watch, barrier + 8 * (s & 1), (s >> 1) & 1, kWaitSums, s);
-        total = 0.f;
+      }
+      if (kClusters > 1 || thread < kSums) lost = !wait<true>(watch, barrier + 8 * (s & 1), (s >> 1) & 1, kWaitSums, s);
+      total = 0.f;
+      if constexpr (kClusters > 1) {
+        float totals[(kSums + kWarps - 1) / kWarps];
+        lost |= !sum_over_clusters(a, watch, s, shared.inbox[s & 1], totals);
+#pragma unroll
+        for (int k = 0; k < (kSums + kWarps - 1) / kWarps; ++k)
+          if (mine == warp + k * kWarps) total = totals[k];
+      } else if (thread < kSums) {
 #pragma unroll
         for (int i = 0; i < kBlocks; ++i) total += shared.inbox[s & 1][i][thread];
       }
     }
 #endif
+    total *= factor;
     if (owns) {
       move(a, step_factors(a, rate, 1.f, a.first_step + s), own.is_weight, w, m, v, total);
-      shared.parameters[thread] = w;
-    } else if (thread < kSums && blockIdx.x == 0) {
-      metrics[thread - kParameters] = total;
-      if (thread == kParameters) metrics[2] = static_cast<float>(a.batch);
+      shared.parameters[mine] = w;
+    } else if (mine < kSums && blockIdx.x == 0) {
+      metrics[mine - kParameters] = total;
+      if (mine == kParameters) metrics[2] = static_cast<float>(a.batch);
     }
     if constexpr (kBlocks > 1) {
       if (__syncthreads_or(lost)) break;

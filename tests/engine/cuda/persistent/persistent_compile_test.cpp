@@ -40,6 +40,22 @@ TEST(PersistentCompile, ClustersForHopper) {
   }
 }
 
+TEST(PersistentCompile, GridsForHopper) {
+  for (const Precision p : {Precision::Fp32, Precision::Fp16}) {
+    Network n = network({60, 300, 50, 21}, 50, false);
+    n.precision = p;
+    n.optimizer = p == Precision::Fp16 ? Optimizer::Adam : Optimizer::Momentum;
+    n.activation = p == Precision::Fp16 ? Activation::Relu : Activation::Gelu;
+    expect_compiles(n, 90);
+  }
+  Network wide = network({784, 784, 784, 784, 784, 10}, 64, false);  // moments in device memory
+  wide.precision = Precision::Tf32, wide.optimizer = Optimizer::Momentum;
+  expect_compiles(wide, 90);
+  Network line = network({1, 1}, 5'000'000, true);
+  line.loss = LossKind::MeanSquared;
+  expect_compiles(line, 90);
+}
+
 TEST(PersistentCompile, BlocksAndRowsForEveryGpu) {
   for (const int compute : {80, 90})
     for (const bool all_rows : {false, true}) {

@@ -1,9 +1,11 @@
 // Where a network is placed for one kernel of many steps, and what the reason says when it does not fit. Needs no GPU.
 #include <gmock/gmock.h>
 
-#include "engine/passes/compile.h"
+#include <algorithm>
+
 #include "engine/cuda/persistent/kernel_source.h"
 #include "engine/cuda/persistent/residency.h"
+#include "engine/passes/compile.h"
 
 namespace ws::cuda::persistent {
 namespace {
@@ -33,18 +35,21 @@ TEST(PersistentRule, PlacesTheNetworksOfThePresets) {
   EXPECT_EQ(residency_of(network({784, 128, 10}, 128, Precision::Tf32)), Residency::Cluster);
 }
 
-TEST(PersistentRule, OneRowBlockBecomesSixteenWithManyRows) {
+TEST(PersistentRule, OneRowBlockBecomesAllWithManyRows) {
   Network line = network({1, 1}, 1000, Precision::Fp32);
   line.all_rows = true, line.loss = LossKind::MeanSquared;
   EXPECT_EQ(place(line, Limits{}).blocks, 1);
   line.batch = 50'000;
   EXPECT_EQ(place(line, Limits{}).blocks, 16);
   line.batch = 5'000'000;
+  EXPECT_EQ(place(line, Limits{}).blocks, 120);
+  line.batch = 50'000'000;
   EXPECT_EQ(place(line, Limits{}).residency, Residency::None);
+  EXPECT_THAT(place(line, Limits{}).why_not, HasSubstr("a batch of 50000000 rows needs"));
 }
 
 TEST(PersistentRule, SaysInNumbersWhyNothingFits) {
-  const Placement wide = place(network({784, 784, 784, 10}, 64, Precision::Tf32), Limits{});
+  const Placement wide = place(network({784, 4096, 4096, 10}, 64, Precision::Tf32), Limits{});
   EXPECT_EQ(wide.residency, Residency::None);
   EXPECT_THAT(wide.why_not, StartsWith("persistent: "));
   EXPECT_THAT(wide.why_not, HasSubstr("one hidden layer, this one has 2"));
@@ -55,9 +60,35 @@ TEST(PersistentRule, SaysInNumbersWhyNothingFits) {
 }
 
 TEST(PersistentRule, LeavesToGraphsWhatTheyDoFaster) {
-  const Placement spirals = place(network({2, 64, 64, 3}, 64, Precision::Fp32, Optimizer::Adam), Limits{});
+  Limits older;
+  older.compute = 80;
+  const Placement spirals = place(network({2, 64, 64, 3}, 64, Precision::Fp32, Optimizer::Adam), older);
   EXPECT_EQ(spirals.residency, Residency::None);
   EXPECT_THAT(spirals.why_not, HasSubstr("µs a step, which is longer than a CUDA graph takes"));
+}
+
+TEST(PersistentRule, WideAndDeepNetworksUseAllMultiprocessors) {
+  for (const Network& n :
+       {network({784, 784, 784, 784, 784, 10}, 64, Precision::Tf32),
+        network({784, 1024, 1024, 1024, 10}, 32, Precision::Fp16),
+        network({784, 200, 10}, 128, Precision::Bf16, Optimizer::Adam), network({2, 64, 64, 3}, 64, Precision::Fp32)}) {
+    const Placement made = place(n, Limits{});
+    EXPECT_EQ(made.residency, Residency::Grid) << made.why_not;
+    EXPECT_EQ(made.blocks, 120);
+    EXPECT_LE(made.shared_bytes, Limits{}.shared_bytes);
+  }
+  EXPECT_THAT(place(network({784, 784, 784, 784, 784, 10}, 128, Precision::Tf32), Limits{}).why_not,
+              HasSubstr("a block of the grid would need"));
+}
+
+// Moments that do not fit beside the weights stay in device memory.
+TEST(PersistentRule, MomentsGoToDeviceMemoryWhereTheyDoNotFit) {
+  const auto moments_shared = [](const Network& n) {
+    const Placement made = place(n, Limits{});
+    return std::ranges::find(made.constants, "state_shared", &Constant::name)->value;
+  };
+  EXPECT_EQ(moments_shared(network({784, 200, 200, 10}, 64, Precision::Tf32, Optimizer::Adam)), 1);
+  EXPECT_EQ(moments_shared(network({784, 784, 784, 784, 784, 10}, 64, Precision::Tf32, Optimizer::Momentum)), 0);
 }
 
 TEST(PersistentRule, GpusWithoutClustersKeepTheBlock) {

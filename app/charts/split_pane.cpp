@@ -20,11 +20,11 @@ constexpr double kTightRow = 15, kBarsTop = 34, kBarGap = 4;
 // A dash for what is not there, or was not traced.
 QString time_or_dash(double us) { return us > 0 ? us_text(us) : QStringLiteral("—"); }
 
-bool is_kernel(Meaning m) { return m <= Meaning::Optimizer; }
+bool is_kernel(Meaning m) { return m <= Meaning::Optimizer || m == Meaning::Communication; }
 
 constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Loss, Meaning::Optimizer,
-                              Meaning::Copy,   Meaning::Allocation, Meaning::Sync, Meaning::Launch,
-                              Meaning::Other,  Meaning::Idle};
+                              Meaning::Communication, Meaning::Copy,   Meaning::Allocation, Meaning::Sync,
+                              Meaning::Launch, Meaning::Other,  Meaning::Idle};
 
 QString row_name(Meaning m) { return m == Meaning::Idle ? QObject::tr("launch gaps, idle") : meaning_name(m); }
 

@@ -21,7 +21,7 @@ struct Theme {
   QColor window, base, header, raised, button, input, border, strong_border, field_outline;
   QColor grid, minor_grid, text, secondary, quiet, focus, primary, chosen, selected_row, better, worse, fill_ink,
       fill_edge;
-  QColor meaning[10];  // by prof::Meaning
+  QColor meaning[prof::kMeanings];  // by prof::Meaning
   QColor run[8];       // A … H
   QColor hatch;
   QBrush idle;  // 45° hatch

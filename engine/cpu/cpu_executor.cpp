@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "engine/passes/compile.h"
 #include "engine/cpu/host_plan.h"
@@ -24,7 +25,7 @@ constexpr int64_t kScaleGrowEvery = 2000;
 template <class Real>
 class Interpreter final : public Executor {
  public:
-  explicit Interpreter(std::string name) : name_(std::move(name)) {}
+  Interpreter(std::string name, HostRank rank) : name_(std::move(name)), rank_(std::move(rank)) {}
   std::string device_name() const override { return name_; }
 
   void load(const Model& model, const data::Dataset& data, const RunSpec& spec) override {
@@ -63,7 +64,7 @@ class Interpreter final : public Executor {
   void begin_epoch(std::span<const uint32_t> order) override { order_.assign(order.begin(), order.end()); }
 
   void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) override {
-    const int64_t batch = bound_.plan.batch, onward = batch < data_->train.rows ? batch : 0;
+    const int64_t batch = bound_.plan.batch, onward = bound_.plan.step_rows < data_->train.rows ? batch : 0;
     for (size_t i = 0; i < lrs.size(); ++i) {
       const int64_t step = first_step + static_cast<int64_t>(i);
       lr_ = static_cast<double>(lrs[i]);
@@ -79,20 +80,21 @@ class Interpreter final : public Executor {
     results_.clear();
   }
 
-  Evaluation evaluate(Part part) override {
+  Evaluation evaluate(Part part, RankRows wanted) override {
     const data::Split& split = part == Part::Test ? data_->test : data_->train;
-    std::vector<uint32_t> order(static_cast<size_t>(split.rows));
-    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
+    const RankRows rows = whole(wanted, split.rows);
+    std::vector<uint32_t> order(static_cast<size_t>(rows.count));
+    std::iota(order.begin(), order.end(), static_cast<uint32_t>(rows.first));
     Sums sums;
-    for (int64_t first = 0; first < split.rows; first += kCpuEvaluationRows) {
+    for (int64_t done = 0; done < rows.count; done += kCpuEvaluationRows) {
       const Sums part_sums =
-          run_step(evaluation(std::min(kCpuEvaluationRows, split.rows - first)), {&split, order.data() + first}, -1);
+          run_step(evaluation(std::min(kCpuEvaluationRows, rows.count - done)), {&split, order.data() + done}, -1);
       sums.loss += part_sums.loss;
       sums.correct += part_sums.correct;
     }
-    const auto rows = static_cast<double>(std::max<int64_t>(split.rows, 1));
-    return {sums.loss / rows, data_->task == data::Task::Classification ? sums.correct / rows : std::nan(""),
-            split.rows};
+    const auto count = static_cast<double>(std::max<int64_t>(rows.count, 1));
+    return {sums.loss / count, data_->task == data::Task::Classification ? sums.correct / count : std::nan(""),
+            rows.count};
   }
 
   std::vector<float> predict(std::span<const float> x, int64_t rows) override {
@@ -200,6 +202,8 @@ class Interpreter final : public Executor {
         return cpu::bias_activate(op.activation, in(0), in(1), out(0), op.out.size() > 1 ? out(1) : Matrix<Real>{});
       case OpKind::GradientUpdate:
         return gradient_update(bound, op);
+      case OpKind::AllReduce:
+        return average_over_ranks(bound, op);
       case OpKind::Alloc:
         return bound.memory.allocate(op.out[0], tag);
       case OpKind::Free:
@@ -326,6 +330,15 @@ class Interpreter final : public Executor {
     return sums;
   }
 
+  void average_over_ranks(Bound& bound, const Op& op) {
+    std::vector<std::span<Real>> gradients;
+    for (BufferId id : op.in) {
+      const Matrix<Real> m = bound.matrix(id);
+      gradients.emplace_back(m.data, static_cast<size_t>(m.size()));
+    }
+    rank_.group->average(rank_.rank, bound.plan.share(), gradients);
+  }
+
   void keep_outputs(Matrix<Real> z) {
     if (want_outputs_) want_outputs_->insert(want_outputs_->end(), z.data, z.data + z.size());
   }
@@ -381,6 +394,7 @@ class Interpreter final : public Executor {
   cpu::Weights<Real> weights_;
   int64_t state_step_ = 0, good_steps_ = 0;
   std::string name_;
+  HostRank rank_;
   double loss_scale_ = 65536, step_scale_ = 65536, lr_ = 0;
   bool finite_ = true;
   Bound bound_;
@@ -393,9 +407,11 @@ class Interpreter final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cpu_executor(std::string name) {
-  return std::make_unique<Interpreter<float>>(std::move(name));
+std::unique_ptr<Executor> make_cpu_executor(std::string name, HostRank rank) {
+  return std::make_unique<Interpreter<float>>(std::move(name), std::move(rank));
 }
-std::unique_ptr<Executor> make_oracle() { return std::make_unique<Interpreter<double>>("float64 oracle"); }
+std::unique_ptr<Executor> make_oracle(HostRank rank) {
+  return std::make_unique<Interpreter<double>>("float64 oracle", std::move(rank));
+}
 
 }  // namespace ws

@@ -3,12 +3,19 @@
 #include <memory>
 #include <string>
 
+#include "engine/cpu/host_ranks.h"
 #include "engine/executor/executor.h"
 
 namespace ws {
 
+// One of several ranks, or alone.
+struct HostRank {
+  std::shared_ptr<cpu::HostRanks> group;
+  int rank = 0;
+};
+
 // `name` is what device_name() answers.
-std::unique_ptr<Executor> make_cpu_executor(std::string name = "CPU");
-std::unique_ptr<Executor> make_oracle();  // the same in float64
+std::unique_ptr<Executor> make_cpu_executor(std::string name = "CPU", HostRank rank = {});
+std::unique_ptr<Executor> make_oracle(HostRank rank = {});  // the same in float64
 
 }  // namespace ws

@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 
@@ -59,7 +60,10 @@ Real slope(Activation kind, Real saved) {
 
 // OpenBLAS's threads spin while they wait for each other: where other threads want the cores too (a window, a
 // recording), a small product shared between two of them takes twenty times as long as on one.
+std::atomic<int> g_on_one_thread{0};
+
 void share_out(int m, int n, int k) {
+  if (g_on_one_thread > 0) return;
   constexpr double kLeastWork = 15e6;  // operations that make one more thread worth it
   static const int most = openblas_get_num_threads();
   const double threads = 2.0 * m * n * k / kLeastWork;
@@ -93,6 +97,11 @@ bool is_right(const Real* scores, int64_t n, int32_t label) {
 }
 
 }  // namespace
+
+void products_on_one_thread(bool wanted) {
+  if (wanted && g_on_one_thread++ == 0) openblas_set_num_threads(1);
+  if (!wanted) --g_on_one_thread;
+}
 
 template <class Real>
 void multiply(Matrix<Real> a, bool transpose_a, Matrix<Real> b, bool transpose_b, Matrix<Real> c) {

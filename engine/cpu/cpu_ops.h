@@ -6,6 +6,9 @@
 
 namespace ws::cpu {
 
+// While one caller or more ask for it, OpenBLAS starts no threads of its own.
+void products_on_one_thread(bool wanted);
+
 // Row-major matrix views; shapes as in plan.h.
 template <class Real>
 struct Matrix {

@@ -1,12 +1,15 @@
 #include "engine/devices/devices.h"
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <thread>
 
 #include "engine/cpu/cpu_executor.h"
+#include "engine/executor/ranked_executor.h"
 #ifdef WARPSCOPE_HAVE_CUDA
 #include "engine/cuda/executor/cuda_executor.h"
+#include "engine/cuda/ranks/nccl_ranks.h"
 #endif
 
 namespace ws {
@@ -58,16 +61,41 @@ bool wants_cuda(const RunSpec& spec) {
   return spec.exec.device == Device::Cuda || (spec.exec.device == Device::Auto && device_info().cuda);
 }
 
+int ranks_of(const RunSpec& spec) {
+  const DeviceInfo& device = device_info();
+  if (!wants_cuda(spec)) return static_cast<int>(std::max<int64_t>(1, spec.exec.gpus));
+  if (spec.exec.gpus > device.gpus)
+    throw Failure("exec.gpus asks for " + std::to_string(spec.exec.gpus) + " GPUs and this machine has " +
+                  std::to_string(device.gpus) + ".");
+  return spec.exec.gpus == 0 ? device.gpus : static_cast<int>(spec.exec.gpus);
+}
+
+namespace {
+
+#ifdef WARPSCOPE_HAVE_CUDA
+std::unique_ptr<Executor> make_cuda(const DeviceInfo& device, int ranks) {
+  if (!device.cuda) throw Failure(device.why_not);
+  if (ranks == 1) return cuda::make_cuda_executor(device.name);
+  auto joined = cuda::make_nccl_ranks(ranks);
+  return make_ranked_executor(ranks, joined.group, [&](int rank) {
+    return cuda::make_cuda_executor(device.name, std::move(joined.links[static_cast<size_t>(rank)]));
+  });
+}
+#endif
+
+}  // namespace
+
 std::unique_ptr<Executor> make_executor(const RunSpec& spec) {
   const DeviceInfo& device = device_info();
   if (auto reason = why_invalid(spec, device.cuda)) throw Failure(*reason);
+  const int ranks = ranks_of(spec);
 #ifdef WARPSCOPE_HAVE_CUDA
-  if (wants_cuda(spec)) {
-    if (!device.cuda) throw Failure(device.why_not);
-    return cuda::make_cuda_executor(device.name);
-  }
+  if (wants_cuda(spec)) return make_cuda(device, ranks);
 #endif
-  return make_cpu_executor(device.cuda ? "CPU" : device.name);
+  const std::string name = device.cuda ? "CPU" : device.name;
+  if (ranks == 1) return make_cpu_executor(name);
+  const auto group = std::make_shared<cpu::HostRanks>(ranks);
+  return make_ranked_executor(ranks, group, [&](int rank) { return make_cpu_executor(name, {group, rank}); });
 }
 
 FreeMemory free_memory_for(const RunSpec& spec) {

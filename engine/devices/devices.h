@@ -11,6 +11,7 @@ namespace ws {
 const DeviceInfo& device_info();                               // asked once
 bool gpu_lost();                                               // a fault took the GPU from this process for good
 bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
+int ranks_of(const RunSpec& spec);                             // throws Failure for more GPUs than there are
 std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with why_invalid's sentence
 FreeMemory free_memory_for(const RunSpec& spec);               // of this machine, now
 

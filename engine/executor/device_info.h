@@ -9,6 +9,7 @@ struct DeviceInfo {
   bool cuda = false;    // a GPU can be used
   std::string why_not;  // one sentence when not
   std::string name;     // "NVIDIA H200" or the CPU's name
+  int gpus = 0;         // that this process sees; all are taken to be like the first
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   std::string driver, runtime, compute;  // "580.159", "13.0", "9.0"

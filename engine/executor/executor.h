@@ -48,6 +48,8 @@ struct TrainState {
 };
 
 enum class Part { Train, Test };
+inline constexpr RankRows kAllRows{0, -1};  // of a part of the data set, however many
+inline RankRows whole(RankRows rows, int64_t all) { return rows.count < 0 ? RankRows{0, all} : rows; }
 
 class Executor {
  public:
@@ -75,7 +77,7 @@ class Executor {
   // The same, waiting for the results of steps below `steps` only: what was launched after them goes on meanwhile.
   virtual void catch_up(std::vector<StepResult>& out, int64_t) { results(out, true); }
 
-  virtual Evaluation evaluate(Part part) = 0;
+  virtual Evaluation evaluate(Part part, RankRows rows = kAllRows) = 0;
   // Predictions (rows, outputs) for rows of features the caller gives: sample pictures, decision boundary, the fitted
   // line.
   virtual std::vector<float> predict(std::span<const float> x, int64_t rows) = 0;

@@ -10,7 +10,7 @@ CompiledPlan finish(Plan before, const ExecSpec& exec) {
   CompiledPlan made;
   made.before = before;
   made.before.id = plan_hash(before);
-  made.plan = insert_sync(place_memory(fuse(std::move(before), exec.fusion), exec.allocator), exec.sync);
+  made.plan = insert_sync(place_memory(fuse(insert_all_reduce(std::move(before)), exec.fusion), exec.allocator), exec.sync);
   validate(made.plan);
   made.plan.id = plan_hash(made.plan);
   return made;
@@ -18,8 +18,8 @@ CompiledPlan finish(Plan before, const ExecSpec& exec) {
 
 }  // namespace
 
-CompiledPlan compile(const RunSpec& spec, const Model& model, int64_t batch) {
-  return finish(build_plan(spec, model, batch), spec.exec);
+CompiledPlan compile(const RunSpec& spec, const Model& model, int64_t rows, int rank) {
+  return finish(build_plan(spec, model, rows, rank), spec.exec);
 }
 
 CompiledPlan compile_evaluation(const RunSpec& spec, const Model& model, int64_t batch) {

@@ -9,7 +9,8 @@ struct CompiledPlan {
   Plan before;  // as built
   Plan plan;    // as run
 };
-CompiledPlan compile(const RunSpec& spec, const Model& model, int64_t batch);
+// The plan of one rank of spec.exec.gpus; `rows` are those of the step over all ranks.
+CompiledPlan compile(const RunSpec& spec, const Model& model, int64_t rows, int rank = 0);
 CompiledPlan compile_evaluation(const RunSpec& spec, const Model& model, int64_t batch);
 
 }  // namespace ws

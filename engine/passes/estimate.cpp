@@ -9,7 +9,7 @@ namespace ws {
 PlanEstimate estimate(const RunSpec& spec, int64_t inputs, int64_t outputs, int64_t train_rows) {
   const Model model = make_model(spec.model, inputs, outputs);
   const int64_t batch = spec.train.batch == 0 ? train_rows : std::min(spec.train.batch, train_rows);
-  const Plan plan = place_memory(fuse(build_plan(spec, model, batch), spec.exec.fusion), Allocator::Arena);
+  const Plan plan = place_memory(fuse(insert_all_reduce(build_plan(spec, model, batch)), spec.exec.fusion), Allocator::Arena);
   PlanEstimate e;
   e.parameters = model.parameter_count();
   e.step_bytes = plan.arena_bytes;

@@ -30,7 +30,7 @@ int64_t batch_of(const RunSpec& spec, const data::Dataset& data) {
 }
 
 Plan step_plan(const RunSpec& spec, const Model& model, int64_t batch) {
-  return fuse(build_plan(spec, model, batch), spec.exec.fusion);
+  return fuse(insert_all_reduce(build_plan(spec, model, batch)), spec.exec.fusion);
 }
 
 int64_t training_bytes(const RunSpec& spec, const Model& model, const data::Dataset& data) {
@@ -117,7 +117,8 @@ int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::D
   int64_t gradient = 0;  // the CPU makes those that are used up at once one after another
   if (spec.exec.fusion != Fusion::Off)
     for (const Parameter& p : model.parameters) gradient = std::max(gradient, 4 * p.elements());
-  return 2 * state + gradient + training_bytes(spec, model, data) + evaluation_bytes(spec, model, data);
+  const int64_t ranks = std::max<int64_t>(1, spec.exec.gpus);  // each holds the whole model
+  return state + ranks * (state + gradient + training_bytes(spec, model, data) + evaluation_bytes(spec, model, data));
 }
 
 int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data) {

@@ -4,6 +4,7 @@
 
 namespace ws {
 
+Plan insert_all_reduce(Plan plan);  // nothing for one rank
 Plan fuse(Plan plan, Fusion level);
 Plan place_memory(Plan plan, Allocator allocator);
 Plan insert_sync(Plan plan, SyncPolicy policy);

@@ -1,5 +1,6 @@
 #include "engine/plan/model.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "profiling/base/philox.h"
@@ -61,7 +62,7 @@ class Builder {
  public:
   Builder(const RunSpec& spec, const Model& model, int64_t batch) : model_(model), batch_(batch) {
     plan_.spec = spec;
-    plan_.batch = batch;
+    plan_.batch = plan_.step_rows = batch;
     plan_.layer_names = model.layer_names;
     type_ = activation_type(spec.exec.precision);
     for (size_t i = 0; i < model.parameters.size(); ++i) add_parameter(static_cast<ParamId>(i));
@@ -245,8 +246,12 @@ class Builder {
 
 }  // namespace
 
-Plan build_plan(const RunSpec& spec, const Model& model, int64_t batch) {
-  return Builder(spec, model, batch).training();
+Plan build_plan(const RunSpec& spec, const Model& model, int64_t rows, int rank) {
+  const int ranks = static_cast<int>(std::max<int64_t>(1, spec.exec.gpus));
+  Plan plan = Builder(spec, model, rows_of_rank(rows, rank, ranks).count).training();
+  plan.step_rows = rows;
+  plan.ranks = ranks;
+  return plan;
 }
 
 Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch) {

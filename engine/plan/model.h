@@ -28,7 +28,8 @@ Model make_model(const ModelSpec& spec, int64_t inputs, int64_t outputs);
 // the same.
 std::vector<float> initial_values(const Model& model, const ModelSpec& spec, ParamId id, uint64_t seed);
 
-Plan build_plan(const RunSpec& spec, const Model& model, int64_t batch);
+// The plan of one rank of spec.exec.gpus; `rows` are those of the step over all ranks.
+Plan build_plan(const RunSpec& spec, const Model& model, int64_t rows, int rank = 0);
 Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch);
 
 }  // namespace ws

@@ -28,6 +28,8 @@ prof::Meaning meaning_of(const Op& op) {
     case OpKind::UpdateAll:
     case OpKind::GradientUpdate:
       return Meaning::Optimizer;
+    case OpKind::AllReduce:
+      return Meaning::Communication;
     case OpKind::Alloc:
     case OpKind::Free:
       return Meaning::Allocation;

@@ -139,7 +139,9 @@ int64_t output_flops(const Plan& plan, const Op& op) {
 int64_t flops(const Plan& plan, const Op& op) {
   if (op.kind == OpKind::GradientUpdate) return gradient_flops(plan, op) + update_flops(plan, op);
   if (op.kind == OpKind::OutputLayer) return output_flops(plan, op);
-  if (is_bookkeeping(op.kind) || op.kind == OpKind::LoadBatch || op.kind == OpKind::BroadcastBias) return 0;
+  if (is_bookkeeping(op.kind) || op.kind == OpKind::LoadBatch || op.kind == OpKind::BroadcastBias ||
+      op.kind == OpKind::AllReduce)
+    return 0;
   if (op.kind == OpKind::Update || op.kind == OpKind::UpdateAll) return update_flops(plan, op);
   if (op.kind == OpKind::MatMul) return 2 * plan.buffer(op.out[0]).elements() * inner_dimension(plan, op);
   return flops_per_element(op) * (op.in.empty() ? 0 : plan.buffer(op.in[0]).elements());
@@ -226,6 +228,7 @@ std::string plan_hash(const Plan& plan) {
        {"lr", "epochs", "schedule", "seed", "target_accuracy", "time_limit_s", "eval_every", "warmup_steps"})
     spec["train"].erase(key);
   std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
+  text += std::to_string(plan.step_rows) + '/' + std::to_string(plan.ranks) + ';';  // a rank's share weighs its gradients
   for (const Buffer& b : plan.buffers)  // exactly: what is printed for a person is rounded
     text += b.name + ' ' + std::to_string(b.rows) + ' ' + std::to_string(b.cols) + ' ' + std::to_string(b.offset) + ';';
   uint64_t hash = 1469598103934665603ull;

@@ -64,6 +64,7 @@ enum class OpKind : uint8_t {
   OutputLayer,          // fused: h, w, y [, bias, saved] → dz, metrics [, dz before, gradients]: see output_parts
   GradientUpdate,       // fused: (a, dz, w, states... [, b, states...])... → the same: see gradient_items
   LinearUpdate,         // fused: x, y, w, states..., b, states... → metrics, w, b, states...
+  AllReduce,            // gradients... → the same, averaged over the ranks by their shares of the step
   Alloc,                // out: the buffers that begin to live here
   Free,                 // in: the buffers that end here
   Sync,                 // the host waits for the device
@@ -95,7 +96,9 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<Op> ops;
   std::vector<std::string> layer_names;
-  int64_t batch = 0;  // rows of a step
+  int64_t batch = 0;  // rows of a step that this plan handles: those of one rank
+  int64_t step_rows = 0;  // rows of a step over all ranks
+  int ranks = 1;
   int64_t arena_bytes = 0;
   RunSpec spec;                  // what it was built for; executors read model, train and exec from here
   std::vector<std::string> log;  // one line a pass: what it did
@@ -105,7 +108,17 @@ struct Plan {
   BufferId find(const std::string& buffer_name) const;  // None when absent
   BufferId features() const;                            // the batch buffers; None when absent
   BufferId targets() const;
+  double share() const { return static_cast<double>(batch) / static_cast<double>(step_rows); }  // of the step's rows
 };
+
+// The rows [first, first + count) of `rows` that a rank handles.
+struct RankRows {
+  int64_t first = 0, count = 0;
+};
+inline RankRows rows_of_rank(int64_t rows, int rank, int ranks) {
+  const int64_t first = rows * rank / ranks;
+  return {first, rows * (rank + 1) / ranks - first};
+}
 
 int64_t flops(const Plan& plan, const Op& op);
 int64_t bytes(const Plan& plan, const Op& op);         // read and written once each

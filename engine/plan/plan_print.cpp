@@ -29,6 +29,7 @@ std::string_view to_string(OpKind kind) {
                                         "output layer",
                                         "gradient update",
                                         "linear update",
+                                        "all-reduce",
                                         "alloc",
                                         "free",
                                         "sync"};
@@ -122,6 +123,8 @@ std::string describe(const Plan& plan, const Op& op) {
       return "free " + in;
     case OpKind::Sync:
       return "host waits";
+    case OpKind::AllReduce:
+      return "mean of " + in + " over " + std::to_string(plan.ranks) + " ranks";
     case OpKind::Add:
       return out + " = " + name_of(plan, op.in[0]) + " + " + name_of(plan, op.in[1]);
     case OpKind::Activate:

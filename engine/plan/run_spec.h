@@ -32,6 +32,7 @@ enum class Precision { Fp32, Tf32, Bf16, Fp16 };
 enum class Accumulate { Fp32, Fp16 };
 enum class Matmul { Library, Tiled, Naive };
 enum class Loader { Resident, Pinned, Pageable };
+enum class Comm { Bucket, Layers, Overlap };
 
 struct ModelSpec {
   ModelKind kind = ModelKind::Mlp;
@@ -78,6 +79,9 @@ struct ExecSpec {
   int64_t graph_steps = 16;        // most steps in one CUDA graph
   double pool_threshold_mib = -1;  // stream-ordered: bytes the pool keeps at a sync; below 0: all
   double cache_cap_mib = 0;        // caching: most the pool may hold; 0: no cap
+  int64_t gpus = 1;                // ranks that share each batch; 0: one for every GPU of the machine
+  Comm comm = Comm::Bucket;
+  double bucket_mib = 0;  // gradients that are averaged together, unless comm is bucket; 0: those of a layer
   bool operator==(const ExecSpec&) const = default;
 };
 
@@ -173,5 +177,6 @@ std::string_view to_string(Precision);
 std::string_view to_string(Accumulate);
 std::string_view to_string(Matmul);
 std::string_view to_string(Loader);
+std::string_view to_string(Comm);
 
 }  // namespace ws

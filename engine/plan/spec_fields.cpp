@@ -107,6 +107,12 @@ constexpr FieldValue kLoaders[] = {
     {"pinned", "Batches copied ahead on a second stream. Look at the copies in the timeline: kernels run above them."},
     {"pageable",
      "The naive copy: the host waits for each batch. Look at the copy before each step and the GPU idle around it."}};
+constexpr FieldValue kComms[] = {
+    {"bucket",
+     "All gradients are averaged together after the backward phase. Look at the transfer between backward and update."},
+    {"layers", "Each layer's gradients are averaged when they are ready, on the same stream. Look at the many transfers."},
+    {"overlap",
+     "The same on a stream of its own, while earlier layers still go backwards. Look at transfers beside kernels."}};
 
 template <class E>
 constexpr std::span<const FieldValue> names();
@@ -133,6 +139,7 @@ WS_NAMES(Precision, kPrecisions)
 WS_NAMES(Accumulate, kAccumulates)
 WS_NAMES(Matmul, kMatmuls)
 WS_NAMES(Loader, kLoaders)
+WS_NAMES(Comm, kComms)
 #undef WS_NAMES
 
 template <class T>
@@ -320,6 +327,14 @@ std::vector<Field> exec_fields() {
             "each wait."),
       FIELD(exec, ExecSpec, cache_cap_mib, "Execution", "cache cap", Number, kFrom0, kLive,
             "Caching: MiB that the pool may hold; 0 sets no cap. Look at the red coming back once it is too small."),
+      FIELD(exec, ExecSpec, gpus, "Execution", "GPUs", Integer, (Limits{0, 64}), kFixed,
+            "Ranks that share each batch, one a GPU (on the CPU: threads); 0 takes every GPU. Look at the time of a step "
+            "and at the transfers."),
+      CHOICE(exec, ExecSpec, comm, Comm, "Execution", "all-reduce", kLive,
+             "When the ranks average their gradients. Look at the transfers in the timeline."),
+      FIELD(exec, ExecSpec, bucket_mib, "Execution", "bucket", Number, (Limits{0, 1e6}), kLive,
+            "MiB of gradients that are averaged together, with all-reduce layers or overlap; 0 takes a layer at a time. "
+            "Look at the number of transfers."),
   };
 }
 

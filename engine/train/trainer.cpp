@@ -182,10 +182,14 @@ std::string Trainer::out_of_memory_text() const {
 
 void Trainer::prepare() {
   if (const auto reason = why_invalid(spec_, device_info().cuda)) throw Failure(*reason);
+  spec_.exec.gpus = ranks_of(spec_);
   rows_ = data_.train.rows;
   if (rows_ <= 0) throw Failure("the data set " + data_.name + " has no training rows");
   batch_ = spec_.train.batch == 0 ? rows_ : std::min(spec_.train.batch, rows_);
   steps_per_epoch_ = (rows_ + batch_ - 1) / batch_;
+  if (const int64_t left = rows_ % batch_; std::min(batch_, left ? left : batch_) < spec_.exec.gpus)
+    throw Failure("The last batch of an epoch has " + std::to_string(left ? left : batch_) + " rows, fewer than the " +
+                  std::to_string(spec_.exec.gpus) + " ranks: choose another batch or fewer GPUs.");
   model_ = make_model(spec_.model, data_.features, data_.outputs);
   if (const auto reason = why_it_does_not_fit(spec_, model_, data_, free_memory_for(spec_))) throw Failure(*reason);
   const bool fresh = options_.resume_from.empty();

@@ -10,8 +10,9 @@ namespace ws::prof {
 
 namespace {
 
-constexpr Meaning kWork[] = {Meaning::Matrix,    Meaning::Pointwise, Meaning::Loss,
-                             Meaning::Optimizer, Meaning::Other,     Meaning::Copy};
+// What computes comes first: communication and copies beside it cost nothing.
+constexpr Meaning kWork[] = {Meaning::Matrix,    Meaning::Pointwise, Meaning::Loss, Meaning::Optimizer, Meaning::Other,
+                             Meaning::Communication, Meaning::Copy};
 constexpr Meaning kCalls[] = {Meaning::Allocation, Meaning::Sync, Meaning::Launch};
 
 struct Edge {
@@ -27,7 +28,7 @@ using Active = std::array<int, kMeanings + 2>;
 Meaning work_meaning(const Span& span) {
   if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) return Meaning::Copy;
   const Meaning meaning = span.span_meaning();
-  return meaning <= Meaning::Copy ? meaning : Meaning::Other;
+  return meaning <= Meaning::Copy || meaning == Meaning::Communication ? meaning : Meaning::Other;
 }
 
 std::optional<Meaning> call_meaning(const Span& span) {
@@ -67,7 +68,7 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
   if (const auto call = call_meaning(span)) return static_cast<uint8_t>(*call);
   if (!gpu && track.kind == TrackKind::CpuThread && (kind == SpanKind::Op || work)) {
     const Meaning meaning = span.span_meaning();
-    return static_cast<uint8_t>(meaning <= Meaning::Sync ? meaning : Meaning::Other);
+    return static_cast<uint8_t>(meaning <= Meaning::Sync || meaning == Meaning::Communication ? meaning : Meaning::Other);
   }
   return std::nullopt;
 }
@@ -129,7 +130,9 @@ Meaning cause_now(const Active& active, bool gpu, bool has_steps, bool between) 
   return gpu && (has_steps ? active[kInStep] > 0 : between) ? Meaning::Launch : Meaning::Idle;
 }
 
-bool is_kernels(Meaning meaning) { return meaning < Meaning::Copy || meaning == Meaning::Other; }
+bool is_kernels(Meaning meaning) {
+  return meaning < Meaning::Copy || meaning == Meaning::Other || meaning == Meaning::Communication;
+}
 
 // Which kernels run, in the order in which they began.
 class Running {
@@ -157,7 +160,7 @@ class Running {
 int64_t Breakdown::kernels() const {
   const auto part = [this](Meaning meaning) { return times[static_cast<size_t>(meaning)]; };
   return part(Meaning::Matrix) + part(Meaning::Pointwise) + part(Meaning::Loss) + part(Meaning::Optimizer) +
-         part(Meaning::Other);
+         part(Meaning::Other) + part(Meaning::Communication);
 }
 
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work) {
@@ -235,7 +238,8 @@ std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, 
 
 const char* meaning_name(Meaning meaning) {
   constexpr const char* kNames[] = {"matrix product", "pointwise", "loss",        "optimizer", "copies",
-                                    "allocation",     "sync",      "launch gaps", "idle",      "other kernels"};
+                                    "allocation",     "sync",      "launch gaps", "idle",      "other kernels",
+                                    "communication"};
   return kNames[static_cast<size_t>(meaning)];
 }
 

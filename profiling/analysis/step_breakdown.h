@@ -8,7 +8,7 @@
 
 namespace ws::prof {
 
-// times[Meaning]: Matrix, Pointwise, Loss, Optimizer and Other are kernels; Copy, Allocation and Sync are copies and
+// times[Meaning]: Matrix, Pointwise, Loss, Optimizer, Other and Communication are kernels; Copy, Allocation and Sync are copies and
 // calls; Launch is the GPU waiting for its next work inside a step; Idle is the rest.
 struct Breakdown {
   TimeNs begin = 0, end = 0;
@@ -27,7 +27,7 @@ struct WorkId {
 };
 using WorkTimes = std::map<WorkId, int64_t>;  // ns; those of a meaning sum to its part
 
-// Where causes overlap the first of these wins: kernels, copies, a launched graph's own gaps (as Launch), allocation,
+// Where causes overlap the first of these wins: kernels that compute, communication, copies, a launched graph's own gaps (as Launch), allocation,
 // sync, launch. `by_work`: adds to it what each kernel, or on a CPU each op, has of its meaning's part.
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work = nullptr);
 Breakdown breakdown(const Trace& trace);  // from the first step, or span, to the last

@@ -1,6 +1,7 @@
 // Marks that a program sets around its own work. With nobody listening a mark costs one relaxed load.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,7 +9,20 @@
 namespace ws::prof {
 
 // One colour per meaning, everywhere.
-enum class Meaning : uint8_t { Matrix, Pointwise, Loss, Optimizer, Copy, Allocation, Sync, Launch, Idle, Other };
+enum class Meaning : uint8_t {
+  Matrix,
+  Pointwise,
+  Loss,
+  Optimizer,
+  Copy,
+  Allocation,
+  Sync,
+  Launch,
+  Idle,
+  Other,
+  Communication,  // between GPUs; last, since files keep the numbers
+};
+constexpr size_t kMeanings = static_cast<size_t>(Meaning::Communication) + 1;
 
 // What a span in a trace can be traced back to. The engine registers its plan's ops; ids are unique in the process.
 struct OpInfo {
@@ -56,6 +70,12 @@ void set_listener(Listener* listener);  // nullptr: nobody listens
 extern std::atomic<Listener*> g_listener;
 inline Listener* listener() { return g_listener.load(std::memory_order_acquire); }
 
+// Threads that share the work of a step mark ops only: one thread alone marks the steps and their phases.
+inline bool& marks_steps() {
+  thread_local bool marks = true;
+  return marks;
+}
+
 class OpScope {
  public:
   explicit OpScope(OpTag op) : listener_(listener()) {
@@ -73,7 +93,7 @@ class OpScope {
 
 class StepScope {
  public:
-  explicit StepScope(int64_t step) : listener_(listener()) {
+  explicit StepScope(int64_t step) : listener_(marks_steps() ? listener() : nullptr) {
     if (listener_) listener_->step_begin(step);
   }
   ~StepScope() {
@@ -88,7 +108,7 @@ class StepScope {
 
 class PhaseScope {
  public:
-  explicit PhaseScope(const char* name) : listener_(listener()) {
+  explicit PhaseScope(const char* name) : listener_(marks_steps() ? listener() : nullptr) {
     if (listener_) listener_->phase_begin(name);
   }
   ~PhaseScope() {

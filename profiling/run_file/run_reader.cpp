@@ -236,15 +236,20 @@ std::vector<ChangeMark> RunFileReader::marks() {
 
 std::vector<StepWindow> RunFileReader::step_windows() {
   std::vector<StepWindow> rows;
-  const char* columns =
+  std::string columns =
       "first_step, steps, begin, \"end\", matrix_ns, pointwise_ns, loss_ns, optimizer_ns, copy_ns, allocation_ns, "
       "sync_ns, "
-      "launch_ns, idle_ns, other_ns, allocations, frees";
-  impl_->each_row("The step times", "step_windows", columns, [&](Statement& row) {
+      "launch_ns, idle_ns, other_ns, ";
+  bool communicates = false;  // files before ranks have no such column
+  impl_->guard("The step times", [&] {
+    communicates = std::ranges::count(impl_->db.columns("step_windows"), "communication_ns") > 0;
+  });
+  columns += communicates ? "communication_ns" : "0";
+  impl_->each_row("The step times", "step_windows", columns + ", allocations, frees", [&](Statement& row) {
     StepWindow window{row.integer(1), row.integer(2), row.integer(3), row.integer(4), {}, 0, 0};
     for (size_t m = 0; m < kMeanings; ++m) window.times[m] = row.integer(5 + static_cast<int>(m));
-    window.allocations = static_cast<uint64_t>(row.integer(15));
-    window.frees = static_cast<uint64_t>(row.integer(16));
+    window.allocations = static_cast<uint64_t>(row.integer(16));
+    window.frees = static_cast<uint64_t>(row.integer(17));
     rows.push_back(window);
   });
   return rows;

@@ -130,18 +130,32 @@ RunSummary read_run_summary(const std::string& path) {
   }
 }
 
+namespace {
+
+// Sums are followed by the block's first span. The time of communication, which files had no place for at first, comes
+// last, and only where there is some.
+constexpr size_t kSumsBefore = static_cast<size_t>(Meaning::Communication), kSumsSize = kSumsBefore * sizeof(int64_t);
+
+}  // namespace
+
 std::string pack_sums(const SpanBlock& block) {
-  std::string bytes = encode_spans(std::span(&block.head, 1));
-  std::string packed(kMeanings * sizeof(int64_t), '\0');
+  std::string packed(kSumsSize, '\0');
   std::memcpy(packed.data(), block.total.data(), packed.size());
-  return packed + bytes;
+  packed += encode_spans(std::span(&block.head, 1));
+  const int64_t last = block.total[kSumsBefore];
+  if (last != 0) packed.append(reinterpret_cast<const char*>(&last), sizeof last);
+  return packed;
 }
 
 void unpack_sums(std::string_view bytes, SpanBlock& block) {
-  constexpr size_t kSize = kMeanings * sizeof(int64_t);
-  if (bytes.size() < kSize) throw Failure("The sums of a block are damaged.");
-  std::memcpy(block.total.data(), bytes.data(), kSize);
-  block.head = decode_spans(bytes.substr(kSize), 1)[0];
+  if (bytes.size() < kSumsSize) throw Failure("The sums of a block are damaged.");
+  std::memcpy(block.total.data(), bytes.data(), kSumsSize);
+  const std::string_view rest = bytes.substr(kSumsSize);
+  const size_t span = packed_bytes(rest);
+  block.head = decode_spans(rest.substr(0, span), 1)[0];
+  block.total[kSumsBefore] = 0;
+  if (rest.size() == span + sizeof(int64_t))
+    std::memcpy(&block.total[kSumsBefore], rest.data() + span, sizeof(int64_t));
 }
 
 }  // namespace ws::prof

@@ -118,6 +118,12 @@ std::string encode_spans(std::span<const Span> spans) {
   return compress(out.bytes());
 }
 
+size_t packed_bytes(std::string_view bytes) {
+  const size_t size = ZSTD_findFrameCompressedSize(bytes.data(), bytes.size());
+  if (ZSTD_isError(size)) throw Failure("A block of the run file is damaged.");
+  return size;
+}
+
 std::vector<Span> decode_spans(std::string_view bytes, size_t count) {
   const std::string plain = decompress(bytes, count);
   ColumnReader in(plain);

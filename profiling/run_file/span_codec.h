@@ -20,6 +20,7 @@ std::string encode_metrics(std::span<const Metric> metrics);  // their times to 
 
 // Throw ws::Failure when the bytes are damaged. Never return more than `count` items.
 std::vector<Span> decode_spans(std::string_view bytes, size_t count);
+size_t packed_bytes(std::string_view bytes);  // of the encoded block that begins there; throws Failure where none does
 std::vector<CounterPoint> decode_points(std::string_view bytes, size_t count);
 std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count);
 std::vector<StepAllocations> decode_allocations(std::string_view bytes, size_t count);

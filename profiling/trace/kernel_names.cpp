@@ -12,7 +12,9 @@ namespace ws::prof {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Meaning>, 18> kHints{{
+constexpr std::array<std::pair<std::string_view, Meaning>, 20> kHints{{
+    {"nccl", Meaning::Communication},  // first: their names say what they reduce as well
+    {"nvshmem", Meaning::Communication},
     {"gemm", Meaning::Matrix},
     {"cutlass", Meaning::Matrix},
     {"xmma", Meaning::Matrix},

@@ -74,7 +74,6 @@ struct Detail {
 
 enum class TrackKind : uint8_t { Steps, Phases, Stream, Copies, GraphLaunches, Api, CpuThread, Overhead, Inner, Other };
 
-constexpr size_t kMeanings = static_cast<size_t>(Meaning::Other) + 1;
 using MeaningTimes = std::array<int64_t, kMeanings>;  // ns by Meaning
 
 // Chunks let drawing reach a place inside a block without visiting each span before it. What drawing reads of a block

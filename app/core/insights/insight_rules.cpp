@@ -214,7 +214,7 @@ constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights,
 
 double RunFacts::kernel_us() const {
   return part(Meaning::Matrix) + part(Meaning::Pointwise) + part(Meaning::Loss) + part(Meaning::Optimizer) +
-         part(Meaning::Other);
+         part(Meaning::Other) + part(Meaning::Communication);
 }
 
 RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {

@@ -16,7 +16,7 @@ struct RunFacts {
   RunSpec spec;
   bool gpu = false;
   double step_us = 0;       // of the wall clock
-  double part_us[10] = {};  // of a step, by prof::Meaning
+  double part_us[prof::kMeanings] = {};  // of a step, by prof::Meaning
   double kernels_per_step = 0;
   double allocator_calls_per_step = 0;   // that reached the driver
   double first_loss = 0, last_loss = 0;  // NaN: unknown or not finite

@@ -26,7 +26,9 @@ constexpr size_t kPlansKept = 6;
 
 class CudaExecutor final : public Executor {
  public:
-  explicit CudaExecutor(std::string name) : name_(std::move(name)) {}
+  CudaExecutor(std::string name, std::unique_ptr<RankLink> link) : link_(std::move(link)), name_(std::move(name)) {
+    if (link_) CUDA_CHECK(cudaSetDevice(link_->device()));
+  }
   ~CudaExecutor() override {
     if (place_) cudaStreamSynchronize(place_->stream);  // nothing is freed under running work
     cudaGetLastError();
@@ -40,6 +42,7 @@ class CudaExecutor final : public Executor {
     try {
       place_ = std::make_unique<Workplace>();
       place_->create(model_, data, spec);
+      place_->ranks.link = link_.get();
       stream_ = std::make_unique<StreamExecutor>(*place_);
       graphs_ = std::make_unique<GraphExecutor>(*place_, *stream_);
       persistent_ = std::make_unique<PersistentExecutor>(*place_, model_, data);
@@ -103,7 +106,7 @@ class CudaExecutor final : public Executor {
     persistent_->check_fault();
   }
 
-  Evaluation evaluate(Part part) override { return evaluator_->evaluate(spec_, part); }
+  Evaluation evaluate(Part part, RankRows rows) override { return evaluator_->evaluate(spec_, part, rows); }
   std::vector<float> predict(std::span<const float> x, int64_t rows) override {
     return evaluator_->predict(spec_, x, rows);
   }
@@ -246,6 +249,7 @@ class CudaExecutor final : public Executor {
   }
 
   ContextGuard guard_;
+  std::unique_ptr<RankLink> link_;
   Model model_;
   RunSpec spec_;
   std::unique_ptr<Workplace> place_;
@@ -266,13 +270,13 @@ class CudaExecutor final : public Executor {
 
 bool gpu_lost() { return context_is_lost(); }
 
-std::unique_ptr<Executor> make_cuda_executor(const std::string& device_name) {
+std::unique_ptr<Executor> make_cuda_executor(const std::string& device_name, std::unique_ptr<RankLink> link) {
   reset_lost_context();
   if (context_is_lost())
     throw Failure(
         "A fault on the GPU ended an earlier run and the driver gives this program no new context: start the program "
         "again to use the GPU, or choose device cpu.");
-  return std::make_unique<CudaExecutor>(device_name);
+  return std::make_unique<CudaExecutor>(device_name, std::move(link));
 }
 
 }  // namespace ws::cuda

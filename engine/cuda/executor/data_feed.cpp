@@ -26,6 +26,7 @@ bool is_made_up_line(const data::Dataset& data, const data::DataSpec& spec) {
 
 void DataFeed::load(cudaStream_t stream, const data::Dataset& data, const RunSpec& spec) {
   data_ = &data;
+  rows_ = data.train.rows;
   loader_ = spec.exec.loader;
   classes_ = data.task == data::Task::Classification;
   copies_ = make_stream();
@@ -60,6 +61,7 @@ DataFeed::Resident DataFeed::make_points(cudaStream_t stream, int64_t rows, int6
 
 void DataFeed::order(cudaStream_t stream, std::span<const uint32_t> order) {
   in_order_ = true;
+  rows_ = static_cast<int64_t>(order.size());
   for (size_t i = 0; i < order.size() && in_order_; ++i) in_order_ = order[i] == i;
   shuffled_ = false;
   if (loader_ != Loader::Resident) {
@@ -81,7 +83,7 @@ void DataFeed::order(cudaStream_t stream, std::span<const uint32_t> order) {
 
 void DataFeed::attach(DevicePlan& bound, bool views) {
   const Buffer &x = bound.plan.buffer(bound.x), &y = bound.plan.buffer(bound.y);
-  const int64_t rows = data_->train.rows, batch = bound.rows();
+  const int64_t rows = data_->train.rows, batch = bound.plan.step_rows;
   const bool aligned = (x.cols * size_of(x.type)) % 16 == 0 || views;
   const int64_t launches = (rows / batch) / std::max<int64_t>(1, bound.plan.spec.exec.graph_steps) + 1;
   bound.all_rows = batch >= rows;
@@ -96,7 +98,7 @@ void DataFeed::attach(DevicePlan& bound, bool views) {
     bound.feed = aligned ? Feed::View : Feed::Gather;
   else
     bound.feed = views ? Feed::Clock : aligned && launches <= kFixedGraphs ? Feed::View : Feed::Gather;
-  const bool moves = bound.plan.spec.train.shuffle && batch < rows;
+  const bool moves = bound.plan.ranks > 1 || (bound.plan.spec.train.shuffle && batch < rows);
   if (bound.feed != Feed::Gather && moves && !make_shuffled(x.type))
     bound.feed = Feed::Gather;  // no room for a second set
   if (bound.feed != Feed::Gather) return;
@@ -128,8 +130,10 @@ void DataFeed::shuffle(Queue queue, DType type) {
   const prof::OpScope scope(tag);
   const uint32_t* order = in_order_ ? nullptr : device_order_.data();
   const StepAt from_the_first{};
-  gather_rows(queue, all_x(DType::F32, train_.x.data()), order, 0, from_the_first, all_x(type, shuffled_x_.data()));
-  gather_rows(queue, all_y(train_.y.data()), order, 0, from_the_first, all_y(shuffled_y_.data()));
+  Tensor x = all_x(type, shuffled_x_.data()), y = all_y(shuffled_y_.data());
+  x.rows = y.rows = rows_;
+  gather_rows(queue, all_x(DType::F32, train_.x.data()), order, 0, from_the_first, x);
+  gather_rows(queue, all_y(train_.y.data()), order, 0, from_the_first, y);
   shuffled_ = true;
 }
 

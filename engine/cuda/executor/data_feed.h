@@ -73,6 +73,7 @@ class DataFeed {
 
   Resident train_, test_;
   std::vector<uint32_t> order_;
+  int64_t rows_ = 0;       // of the order: those that this rank sees
   bool in_order_ = true;  // the order is 0, 1, 2...
 
   DeviceBlock<uint32_t> device_order_;

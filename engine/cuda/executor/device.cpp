@@ -53,6 +53,7 @@ DeviceInfo query_device() {
     return info;
   }
   info.name = prop.name;
+  info.gpus = devices;
   fill_limits(info, prop);
   info.why_not = why_no_code({prop.name, prop.major, prop.minor}, made_for(prop.major, prop.minor), ask_for_code);
   info.cuda = info.why_not.empty();

@@ -108,13 +108,13 @@ Evaluator::Output Evaluator::forward(DevicePlan& plan, const Rows& rows) {
   throw Failure("The evaluation plan has no loss.");
 }
 
-Evaluation Evaluator::evaluate(const RunSpec& spec, Part part) {
-  const int64_t rows = (part == Part::Test ? data_.test : data_.train).rows;
-  if (rows == 0) return {0, std::nan(""), 0};
-  return in_batches(spec, rows, [&](int64_t batch) { return evaluate_in(spec, part, batch); });
+Evaluation Evaluator::evaluate(const RunSpec& spec, Part part, RankRows wanted) {
+  const RankRows rows = whole(wanted, (part == Part::Test ? data_.test : data_.train).rows);
+  if (rows.count == 0) return {0, std::nan(""), 0};
+  return in_batches(spec, rows.count, [&](int64_t batch) { return evaluate_in(spec, part, rows, batch); });
 }
 
-Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, int64_t batch) {
+Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, RankRows rows, int64_t batch) {
   const data::Split& split = part == Part::Test ? data_.test : data_.train;
   const bool classes = data_.task == data::Task::Classification;
   const prof::StepScope step_scope(-1);
@@ -130,8 +130,9 @@ Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, int64_t batch)
     CUDA_CHECK(cudaMemcpyAsync(y_copy.data(), host, y_copy.bytes(), cudaMemcpyHostToDevice, stream));
     y_all = y_copy.data();
   }
-  for (int64_t first = 0; first < split.rows; first += batch) {
-    const int64_t count = std::min(batch, split.rows - first);
+  const int64_t end = rows.first + rows.count;
+  for (int64_t first = rows.first; first < end; first += batch) {
+    const int64_t count = std::min(batch, end - first);
     DevicePlan& plan = bound(spec, count);
     const float* device = place_.feed.resident_x(part);
     const Output out = forward(
@@ -144,7 +145,7 @@ Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, int64_t batch)
   double host[3];
   CUDA_CHECK(cudaMemcpyAsync(host, sums_.data(), sizeof host, cudaMemcpyDeviceToHost, stream));
   CUDA_CHECK(cudaStreamSynchronize(stream));
-  return {host[0] / host[2], classes ? host[1] / host[2] : std::nan(""), split.rows};
+  return {host[0] / host[2], classes ? host[1] / host[2] : std::nan(""), rows.count};
 }
 
 std::vector<float> Evaluator::predict(const RunSpec& spec, std::span<const float> x, int64_t rows) {

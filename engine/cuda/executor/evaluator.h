@@ -12,7 +12,7 @@ class Evaluator {
       : place_(place), model_(model), data_(data) {}
 
   // Where the batch does not fit into the memory that training leaves, in smaller ones; throws when 64 rows do not.
-  Evaluation evaluate(const RunSpec& spec, Part part);
+  Evaluation evaluate(const RunSpec& spec, Part part, RankRows rows);
   std::vector<float> predict(const RunSpec& spec, std::span<const float> x, int64_t rows);
   int64_t bytes() const { return static_cast<int64_t>(arena_.bytes() + staging_.bytes()); }
   void forget() { plans_.clear(), most_rows_ = kMostRows; }  // the choices that plans depend on have changed
@@ -24,7 +24,7 @@ class Evaluator {
     int64_t count = 0;
   };
   static constexpr int64_t kMostRows = 16384;
-  Evaluation evaluate_in(const RunSpec& spec, Part part, int64_t batch);
+  Evaluation evaluate_in(const RunSpec& spec, Part part, RankRows rows, int64_t batch);
   void predict_in(const RunSpec& spec, std::span<const float> x, int64_t batch, std::vector<float>& out);
   template <class Work>
   auto in_batches(const RunSpec& spec, int64_t rows, Work&& work);

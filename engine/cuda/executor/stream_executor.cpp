@@ -1,5 +1,7 @@
 #include "engine/cuda/executor/stream_executor.h"
 
+#include <utility>
+
 namespace ws::cuda {
 
 void Workplace::create(const Model& model, const data::Dataset& data, const RunSpec& spec) {
@@ -10,6 +12,24 @@ void Workplace::create(const Model& model, const data::Dataset& data, const RunS
   tables.create(data.task == data::Task::Classification);
   feed.load(stream, data, spec);
   CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above is on the default stream, which ours do not wait for
+}
+
+void RankAverages::start(cudaStream_t stream, const DevicePlan& bound, const Op& op) {
+  std::vector<Gradient> gradients;
+  for (BufferId id : op.in)
+    gradients.push_back({static_cast<float*>(bound.address[index(id)]),
+                         static_cast<size_t>(bound.plan.buffer(id).elements())});
+  if (bound.plan.spec.exec.comm != Comm::Overlap) return link->average(stream, bound.plan.share(), gradients);
+  if (!beside) beside = make_stream(), ready = make_event(), done = make_event();
+  CUDA_CHECK(cudaEventRecord(ready, stream));
+  CUDA_CHECK(cudaStreamWaitEvent(beside, ready, 0));
+  link->average(beside, bound.plan.share(), gradients);
+  CUDA_CHECK(cudaEventRecord(done, beside));
+  running = true;
+}
+
+void RankAverages::wait(cudaStream_t stream) {
+  if (std::exchange(running, false)) CUDA_CHECK(cudaStreamWaitEvent(stream, done, 0));
 }
 
 void StreamExecutor::run(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps) {
@@ -32,7 +52,8 @@ void StreamExecutor::run(DevicePlan& bound, AllocatorStack& memory, int64_t firs
 // Kernels may overlap in fused plans and graphs; the step-by-step ones are to be seen one by one.
 Queue StreamExecutor::queue(const DevicePlan& bound, bool capturing) const {
   const bool overlap =
-      runs_clusters() && (capturing || bound.plan.spec.exec.fusion != Fusion::Off) && place_.sides.count() == 1;
+      runs_clusters() && (capturing || bound.plan.spec.exec.fusion != Fusion::Off) && place_.sides.count() == 1 &&
+      bound.plan.ranks == 1;  // a kernel may then follow two streams
   return {place_.stream.get(), overlap};
 }
 
@@ -49,8 +70,12 @@ void StreamExecutor::step(DevicePlan& bound, AllocatorStack& memory, StepAt at, 
         bookkeeping(bound, memory, i, capturing);
       else if (op.kind == OpKind::LoadBatch)
         place_.feed.launch(with);
-      else
+      else if (op.kind == OpKind::AllReduce)
+        place_.ranks.start(place_.stream, bound, op);
+      else {
+        if (op.phase == Phase::Update) place_.ranks.wait(place_.stream);
         launch_op(with, i);
+      }
     }
   } catch (...) {
     free_leftovers(bound, memory);

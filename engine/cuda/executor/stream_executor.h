@@ -3,9 +3,21 @@
 #include "engine/cuda/executor/data_feed.h"
 #include "engine/cuda/executor/dispatch.h"
 #include "engine/cuda/memory/allocator_stack.h"
+#include "engine/cuda/runtime/rank_link.h"
 #include "engine/cuda/executor/step_tables.h"
 
 namespace ws::cuda {
+
+// Averages over the ranks, on the stream of the step or beside it.
+struct RankAverages {
+  RankLink* link = nullptr;  // none where the executor works alone
+  Stream beside;
+  Event ready, done;
+  bool running = false;  // on the stream beside; nobody has waited for them yet
+
+  void start(cudaStream_t stream, const DevicePlan& bound, const Op& op);
+  void wait(cudaStream_t stream);
+};
 
 // What every way of running shares: the stream, and what lives outside plans.
 struct Workplace {
@@ -16,6 +28,7 @@ struct Workplace {
   Storage storage;
   StepTables tables;
   DataFeed feed;
+  RankAverages ranks;
 
   void create(const Model& model, const data::Dataset& data, const RunSpec& spec);
 };

@@ -12,6 +12,7 @@
 #include "profiling/analysis/roofline.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/analysis/trace_stats.h"
+#include "profiling/trace/kernel_names.h"
 #include "profiling/base/failure.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
@@ -115,6 +116,27 @@ TEST(Breakdown, EachNsHasOneCause) {
   EXPECT_EQ(part(b, Meaning::Idle), 200);
   EXPECT_EQ(sum(b.times), b.wall());
   EXPECT_EQ(b.steps, 1);
+}
+
+TEST(Breakdown, CommunicationCountsWhereNothingComputes) {
+  Made made;
+  made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 1000);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 0, 400);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Communication, 300, 700);
+  made.add(TrackKind::Stream, SpanKind::Copy, Meaning::Copy, 650, 800);
+  const Breakdown b = breakdown(made.trace, 0, 1000);
+  EXPECT_EQ(part(b, Meaning::Matrix), 400);
+  EXPECT_EQ(part(b, Meaning::Communication), 300) << "its first 100 ns are hidden";
+  EXPECT_EQ(part(b, Meaning::Copy), 100);
+  EXPECT_EQ(b.kernels(), 700);
+  EXPECT_EQ(sum(b.times), b.wall());
+}
+
+TEST(KernelNames, NcclCommunicatesWhateverItReduces) {
+  for (const char* name : {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                           "ncclKernel_AllGather_RING_LL_Sum_int8_t", "ncclDevKernel_ReduceScatter_Sum_bf16_NVLS_LL"})
+    EXPECT_EQ(meaning_of_kernel(name), Meaning::Communication) << name;
+  EXPECT_EQ(meaning_of_kernel("reduce_kernel<512, 1>"), Meaning::Pointwise);
 }
 
 TEST(Breakdown, WithoutAGpuNothingWaitsForLaunches) {

@@ -7,6 +7,7 @@
 #include "profiling/run_file/sqlite.h"
 #include "profiling/run_file/stored_spans.h"
 #include "tests/profiling/run_file/run_file_support.h"
+#include "tests/profiling/trace/made_spans.h"
 
 namespace ws::prof {
 namespace {
@@ -175,6 +176,36 @@ TEST_F(RunFile, BlocksOfALiveTraceComeBackWhereSpansCameLate) {
   live.evict(0);
   EXPECT_GT(reader->fill(live), 10u);
   expect_same_trace(live, whole);
+}
+
+// Files had no place for the time of communication at first.
+TEST_F(RunFile, KeepsCommunicationAndReadsFilesWithoutIt) {
+  Made made;
+  for (int i = 0; i < 100; ++i)
+    made.add(TrackKind::Stream, SpanKind::Kernel, i % 4 ? Meaning::Matrix : Meaning::Communication, 1000 * i,
+             1000 * i + 500, i % 4 ? "gemm" : "ncclDevKernel_AllReduce");
+  {
+    RunFileWriter writer(path, summary_of_test());
+    writer.add(made.trace);
+    StepWindow window{0, 10, 5, 1005, {}, 3, 4};
+    window.times[static_cast<size_t>(Meaning::Communication)] = 77;
+    writer.add(window);
+    writer.finish();
+  }
+  const auto communication = [&] {
+    RunFileReader reader(path);
+    return std::pair{reader.outline().tracks().at(0).blocks.at(0).total, reader.step_windows().at(0)};
+  };
+  const auto [sums, window] = communication();
+  EXPECT_EQ(sums[static_cast<size_t>(Meaning::Communication)], 25 * 500);
+  EXPECT_EQ(sums[static_cast<size_t>(Meaning::Matrix)], 75 * 500);
+  EXPECT_EQ(window.times[static_cast<size_t>(Meaning::Communication)], 77);
+  EXPECT_EQ(window.frees, 4u);
+  Database(path, Database::Mode::Update).exec("ALTER TABLE step_windows DROP COLUMN communication_ns");
+  const StepWindow old = communication().second;
+  EXPECT_EQ(old.times[static_cast<size_t>(Meaning::Communication)], 0);
+  EXPECT_EQ(old.allocations, 3u);
+  EXPECT_EQ(old.frees, 4u);
 }
 
 TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {

@@ -1,0 +1,35 @@
+// NCCL, loaded when it is first needed: the program neither builds with it nor needs it for one GPU.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string>
+
+namespace ws::cuda {
+
+// The part of NCCL's interface that we call. Numbers are those of its version 2.
+struct Nccl {
+  using Comm = struct ncclComm*;
+  static constexpr int kFloat32 = 7;
+  static constexpr int kAverage = 4;        // a reduction
+  static constexpr int kScalarOnHost = 1;  // read during the call
+
+  int (*get_version)(int* version);
+  const char* (*get_error_string)(int result);
+  int (*comm_init_all)(Comm* comms, int count, const int* devices);
+  int (*comm_destroy)(Comm comm);
+  int (*comm_abort)(Comm comm);
+  int (*create_scaled_sum)(int* operation, void* scalar, int type, int residence, Comm comm);
+  int (*destroy_operation)(int operation, Comm comm);
+  int (*all_reduce)(const void* send, void* receive, size_t count, int type, int operation, Comm comm,
+                    cudaStream_t stream);
+  int (*group_start)();
+  int (*group_end)();
+
+  void check(int result, const char* call) const;  // throws CallFailure
+};
+
+// Throws Failure where NCCL is missing or too old.
+const Nccl& nccl();
+
+}  // namespace ws::cuda

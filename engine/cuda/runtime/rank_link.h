@@ -1,0 +1,23 @@
+// What the executor of one rank asks of the other ranks.
+#pragma once
+#include <cstddef>
+#include <span>
+
+struct CUstream_st;  // cudaStream_t points to one
+
+namespace ws::cuda {
+
+struct Gradient {
+  float* data = nullptr;
+  size_t count = 0;
+};
+
+class RankLink {
+ public:
+  virtual ~RankLink() = default;
+  virtual int device() const = 0;
+  // Enqueues on the stream: each element becomes the sum over the ranks of share · value.
+  virtual void average(CUstream_st* stream, double share, std::span<const Gradient> gradients) = 0;
+};
+
+}  // namespace ws::cuda

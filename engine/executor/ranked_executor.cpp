@@ -1,0 +1,257 @@
+#include "engine/executor/ranked_executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "engine/passes/compile.h"
+#include "profiling/annotate/annotate.h"
+
+namespace ws {
+namespace {
+
+// A thread that does one piece of work at a time for a rank.
+class RankThread {
+ public:
+  RankThread() : thread_([this] { loop(); }) {}
+  ~RankThread() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+  RankThread(const RankThread&) = delete;
+  RankThread& operator=(const RankThread&) = delete;
+
+  void start(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    work_ = std::move(work);
+    wake_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return !work_; });
+  }
+
+ private:
+  void loop() {
+    prof::marks_steps() = false;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return work_ || ended_; });
+      if (!work_) return;
+      const auto work = work_;
+      lock.unlock();
+      work();
+      lock.lock();
+      work_ = nullptr;
+      wake_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::function<void()> work_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+// Weighted by rows; NaN stays NaN.
+struct Mean {
+  double loss = 0, accuracy = 0;
+  int64_t rows = 0;
+  void add(double rank_loss, double rank_accuracy, int64_t count) {
+    if (count == 0) return;
+    loss += rank_loss * static_cast<double>(count);
+    accuracy += rank_accuracy * static_cast<double>(count);
+    rows += count;
+  }
+  double mean(double sum) const { return sum / static_cast<double>(std::max<int64_t>(1, rows)); }
+};
+
+class RankedExecutor final : public Executor {
+ public:
+  RankedExecutor(int ranks, std::shared_ptr<RankGroup> group, const MakeRank& make)
+      : group_(std::move(group)), ranks_(static_cast<size_t>(ranks)), threads_(static_cast<size_t>(ranks) - 1) {
+    for (auto& thread : threads_) thread = std::make_unique<RankThread>();
+    try {
+      each([&](int rank, Rank& r) { r.executor = make(rank); });
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~RankedExecutor() override { release(); }
+
+  std::string device_name() const override {
+    return std::to_string(ranks_.size()) + " × " + ranks_[0].executor->device_name();
+  }
+
+  void load(const Model& model, const data::Dataset& data, const RunSpec& spec) override {
+    model_ = model;
+    data_ = &data;
+    full_rows_ = spec.train.batch == 0 ? data.train.rows : std::min(spec.train.batch, data.train.rows);
+    each([&](int, Rank& r) { r.executor->load(model, data, spec); });
+  }
+  void set_state(const TrainState& state) override {
+    each([&](int, Rank& r) { r.executor->set_state(state); });
+  }
+  TrainState state() override { return ranks_[0].executor->state(); }  // the same on every rank
+
+  void bind(const Plan& plan) override {
+    each([&](int rank, Rank& r) {
+      const bool same = rank_rows(rank, plan.step_rows).count == plan.batch;
+      r.executor->bind(same ? plan : compile(plan.spec, model_, plan.step_rows, rank).plan);
+    });
+  }
+  std::vector<std::string> notes() const override { return ranks_[0].executor->notes(); }
+
+  // A rank's own order: its share of the first step, then of the second, and so on.
+  void begin_epoch(std::span<const uint32_t> order) override {
+    const auto rows = static_cast<int64_t>(order.size());
+    each([&](int rank, Rank& r) {
+      std::vector<uint32_t> mine;
+      for (int64_t first = 0; first < rows; first += full_rows_) {
+        const RankRows part = rank_rows(rank, std::min(full_rows_, rows - first));
+        const auto share = order.subspan(static_cast<size_t>(first + part.first), static_cast<size_t>(part.count));
+        mine.insert(mine.end(), share.begin(), share.end());
+      }
+      r.executor->begin_epoch(mine);
+    });
+  }
+
+  void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) override {
+    each([&](int rank, Rank& r) {
+      r.executor->run(first_step, first_row / full_rows_ * rank_rows(rank, full_rows_).count, lrs);
+    });
+  }
+
+  void results(std::vector<StepResult>& out, bool wait) override {
+    each([&](int, Rank& r) { r.executor->results(r.results, wait); });
+    join_results(out);
+  }
+  void catch_up(std::vector<StepResult>& out, int64_t steps) override {
+    each([&](int, Rank& r) { r.executor->catch_up(r.results, steps); });
+    join_results(out);
+  }
+
+  Evaluation evaluate(Part part, RankRows wanted) override {
+    const RankRows rows = whole(wanted, (part == Part::Test ? data_->test : data_->train).rows);
+    std::vector<Evaluation> parts(ranks_.size());
+    each([&](int rank, Rank& r) {
+      const RankRows mine = rank_rows(rank, rows.count);
+      if (mine.count > 0)
+        parts[static_cast<size_t>(rank)] = r.executor->evaluate(part, {rows.first + mine.first, mine.count});
+    });
+    Mean mean;
+    for (const Evaluation& e : parts) mean.add(e.loss, e.accuracy, e.rows);
+    return {mean.mean(mean.loss), mean.mean(mean.accuracy), mean.rows};
+  }
+  std::vector<float> predict(std::span<const float> x, int64_t rows) override {
+    return ranks_[0].executor->predict(x, rows);
+  }
+
+  // Over all ranks.
+  MemoryUse memory() const override {
+    MemoryUse sum;
+    for (const Rank& r : ranks_) {
+      const MemoryUse use = r.executor->memory();
+      sum.used += use.used, sum.reserved += use.reserved;
+      sum.peak += use.peak, sum.peak_reserved += use.peak_reserved;
+      sum.parameter_bytes += use.parameter_bytes;
+    }
+    return sum;
+  }
+  AllocatorCalls allocator_calls() const override {
+    AllocatorCalls sum;
+    for (const Rank& r : ranks_) {
+      const AllocatorCalls calls = r.executor->allocator_calls();
+      sum.allocate += calls.allocate, sum.free += calls.free;
+      sum.device_allocate += calls.device_allocate, sum.device_free += calls.device_free;
+    }
+    return sum;
+  }
+
+ private:
+  struct Rank {
+    std::unique_ptr<Executor> executor;
+    std::deque<StepResult> waiting;   // results that other ranks do not have yet
+    std::vector<StepResult> results;  // fresh
+  };
+
+  // Runs work(rank, state) for every rank at once and waits for all. The first failure that is a rank's own is thrown.
+  template <class Work>
+  void each(Work&& work) {
+    const auto guarded = [&](size_t i) {
+      try {
+        work(static_cast<int>(i), ranks_[i]);
+      } catch (const std::exception& problem) {
+        const std::lock_guard lock(problem_mutex_);
+        if (!first_problem_) first_problem_ = std::current_exception();
+        group_->abandon("Rank " + std::to_string(i) + " failed: " + problem.what());
+      }
+    };
+    for (size_t i = 1; i < ranks_.size(); ++i) threads_[i - 1]->start([&guarded, i] { guarded(i); });
+    guarded(0);
+    for (auto& thread : threads_) thread->wait();
+    if (const auto problem = std::exchange(first_problem_, nullptr)) std::rethrow_exception(problem);
+  }
+
+  void release() noexcept {
+    for (size_t i = 1; i < ranks_.size(); ++i) threads_[i - 1]->start([this, i] { ranks_[i].executor.reset(); });
+    ranks_[0].executor.reset();
+    for (auto& thread : threads_) thread->wait();
+  }
+
+  RankRows rank_rows(int rank, int64_t rows) const {
+    return rows_of_rank(rows, rank, static_cast<int>(ranks_.size()));
+  }
+  int64_t rows_of_step(int64_t step) const {
+    const int64_t rows = data_->train.rows, steps = (rows + full_rows_ - 1) / full_rows_;
+    return (step + 1) % steps ? full_rows_ : rows - (steps - 1) * full_rows_;
+  }
+
+  void join_results(std::vector<StepResult>& out) {
+    size_t ready = SIZE_MAX;
+    for (Rank& r : ranks_) {
+      r.waiting.insert(r.waiting.end(), r.results.begin(), r.results.end());
+      r.results.clear();
+      ready = std::min(ready, r.waiting.size());
+    }
+    for (; ready > 0; --ready) {
+      StepResult joined = ranks_[0].waiting.front();
+      Mean mean;
+      for (size_t i = 0; i < ranks_.size(); ++i) {
+        const StepResult& result = ranks_[i].waiting.front();
+        mean.add(static_cast<double>(result.loss), static_cast<double>(result.accuracy), rank_rows(static_cast<int>(i), rows_of_step(joined.step)).count);
+        joined.finished_s = std::max(joined.finished_s, result.finished_s);
+        ranks_[i].waiting.pop_front();
+      }
+      joined.loss = static_cast<float>(mean.mean(mean.loss));
+      joined.accuracy = static_cast<float>(mean.mean(mean.accuracy));
+      out.push_back(joined);
+    }
+  }
+
+  std::shared_ptr<RankGroup> group_;
+  std::vector<Rank> ranks_;
+  std::vector<std::unique_ptr<RankThread>> threads_;  // of rank 1 and the following
+  std::mutex problem_mutex_;
+  std::exception_ptr first_problem_;
+  Model model_;
+  const data::Dataset* data_ = nullptr;
+  int64_t full_rows_ = 1;  // of a step, but for the last of an epoch
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_ranked_executor(int ranks, std::shared_ptr<RankGroup> group, const MakeRank& make) {
+  return std::make_unique<RankedExecutor>(ranks, std::move(group), make);
+}
+
+}  // namespace ws

@@ -1,0 +1,84 @@
+// Puts the averages over the ranks into the plan. It runs before fusion, which then leaves every gradient stored.
+#include <algorithm>
+#include <map>
+
+#include "engine/passes/passes.h"
+
+namespace ws {
+namespace {
+
+// Gradients that are averaged by one op, which comes after the op at `after`.
+struct Bucket {
+  size_t after = 0;
+  int layer = -1;
+  int64_t bytes = 0;
+  std::vector<BufferId> gradients;
+};
+
+// One bucket a layer, in the order in which the backward phase finishes them.
+std::vector<Bucket> layer_buckets(const Plan& plan) {
+  std::map<int, Bucket, std::greater<>> by_layer;
+  for (const Op& op : plan.ops) {
+    if (op.kind != OpKind::Update) continue;
+    Bucket& bucket = by_layer[op.layer];
+    const BufferId gradient = update_items(plan, op)[0].gradient;
+    bucket.layer = op.layer;
+    bucket.gradients.push_back(gradient);
+    bucket.bytes += plan.buffer(gradient).bytes();
+    for (size_t i = 0; i < plan.ops.size(); ++i)
+      if (std::ranges::count(plan.ops[i].out, gradient) > 0) bucket.after = std::max(bucket.after, i);
+  }
+  std::vector<Bucket> buckets;
+  for (auto& [layer, bucket] : by_layer) buckets.push_back(std::move(bucket));
+  return buckets;
+}
+
+std::vector<Bucket> join(std::vector<Bucket> layers, double least_bytes) {
+  std::vector<Bucket> joined;
+  for (Bucket& next : layers) {
+    if (joined.empty() || static_cast<double>(joined.back().bytes) >= least_bytes) {
+      joined.push_back(std::move(next));
+      continue;
+    }
+    Bucket& last = joined.back();
+    last.after = std::max(last.after, next.after);
+    last.layer = -1;
+    last.bytes += next.bytes;
+    last.gradients.insert(last.gradients.end(), next.gradients.begin(), next.gradients.end());
+  }
+  return joined;
+}
+
+Op op_of(const Plan& plan, const Bucket& bucket, size_t number, size_t of) {
+  Op op;
+  op.kind = OpKind::AllReduce;
+  op.phase = Phase::Backward;
+  op.layer = bucket.layer;
+  op.name = of == 1            ? "all-reduce"
+            : bucket.layer < 0 ? "all-reduce " + std::to_string(number + 1)
+                               : "all-reduce " + plan.layer_names[static_cast<size_t>(bucket.layer)];
+  op.in = op.out = bucket.gradients;
+  return op;
+}
+
+}  // namespace
+
+Plan insert_all_reduce(Plan plan) {
+  if (plan.ranks == 1) return plan;
+  const ExecSpec& exec = plan.spec.exec;
+  const double least = exec.comm == Comm::Bucket ? 1e300 : exec.bucket_mib * (1 << 20);
+  const std::vector<Bucket> buckets = join(layer_buckets(plan), least);
+  size_t gradients = 0;
+  for (size_t i = buckets.size(); i-- > 0;) {
+    gradients += buckets[i].gradients.size();
+    plan.ops.insert(plan.ops.begin() + static_cast<std::ptrdiff_t>(buckets[i].after) + 1,
+                    op_of(plan, buckets[i], i, buckets.size()));
+  }
+  plan.log.push_back("insert_all_reduce averages " + std::to_string(gradients) + " gradients over " +
+                     std::to_string(plan.ranks) + " ranks in " + std::to_string(buckets.size()) +
+                     (buckets.size() == 1 ? " transfer" : " transfers") +
+                     ". They must be stored, so no update is fused with its gradient.");
+  return plan;
+}
+
+}  // namespace ws

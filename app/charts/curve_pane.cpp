@@ -9,6 +9,7 @@
 #include "app/text/units.h"
 #include "app/widgets/chart_file.h"
 #include "app/widgets/theme.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {
@@ -491,7 +492,7 @@ QByteArray CurvePane::csv() const {
                    measure_title(measure_).toLower().replace(' ', '_').toUtf8() + "\n";
   for (const CurveData& curve : curves_) {
     if (!curve.run()) continue;
-    const QByteArray name = '"' + QString(curve.run()->title).replace('"', "\"\"").toUtf8() + "\",";
+    const QByteArray name = QByteArray::fromStdString(csv_cell(curve.run()->title.toStdString())) + ',';
     const MinMaxSeries& series = curve.raw().empty() ? curve.shown() : curve.raw();
     for (size_t i = 0; i < series.size(); ++i)
       out +=

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,8 @@
 #include "app/core/report/report.h"
 #include "app/core/experiments/experiment.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::cli {
@@ -28,11 +31,11 @@ struct ExperimentArguments {
 class Narrate final : public ExperimentSink {
  public:
   void begins(const Trial& trial, int repeat, int done, int of) override {
-    std::fprintf(stderr, "%d of %d: %s, repeat %d\n", done + 1, of, trial.label.c_str(), repeat + 1);
+    std::fprintf(stderr, "%d of %d: %s, repeat %d\n", done + 1, of, printable(trial.label).c_str(), repeat + 1);
   }
   void ended(const TrialRun& run) override {
     if (run.status == "failed")
-      std::fprintf(stderr, "  failed: %s\n", run.message.c_str());
+      std::fprintf(stderr, "  failed: %s\n", printable(run.message).c_str());
     else
       std::fprintf(stderr, "  %.1f µs a step, test accuracy %.2f %%\n", run.us_per_step, 100 * run.test_accuracy);
   }
@@ -54,16 +57,25 @@ void must_be_there(const std::string& source) {
     throw Failure(source + ": neither a file nor a shipped experiment; those are " + names);
 }
 
+int exit_code(const ExperimentResult& result) {
+  size_t failed = 0;
+  for (const TrialResult& trial : result.trials)
+    failed += static_cast<size_t>(std::ranges::count_if(trial.runs, &TrialRun::failed));
+  if (failed == 0) return kDone;
+  std::fprintf(stderr, "%zu trainings failed; started again, the experiment tries them again.\n", failed);
+  return kFailed;
+}
+
 int run_experiment(const ExperimentArguments& a) {
   if (a.list) return list_shipped();
   if (a.source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
   must_be_there(a.source);
   ExperimentSpec spec = load_experiment(a.source);
   if (a.repeats > 0) spec.repeats = a.repeats;
-  const std::string folder = a.folder.empty() ? "experiment-" + spec.name : a.folder;
+  const std::string folder = a.folder.empty() ? "experiment-" + file_name_of(spec.name) : a.folder;
   CancelOnInterrupt interrupt;
   Narrate narrate;
-  const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate);
+  const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate, !started_anew());
   if (!result.complete && gpu_lost() && !interrupt.cancel) {
     std::fprintf(stderr, "The fault took the GPU from this process: going on in a new one.\n");
     start_anew();
@@ -72,13 +84,13 @@ int run_experiment(const ExperimentArguments& a) {
   prof::write_whole(folder + "/chart.svg", experiment_svg(result) + "\n");
   if (a.json) {
     std::printf("%s\n", to_json(result).dump().c_str());
-    return kDone;
+    return exit_code(result);
   }
-  std::printf("%s\n%s\n\n%s%s\n%s\n%s\n", spec.title.c_str(), result.device.c_str(), experiment_table(result).c_str(),
-              result.complete ? "" : "\nNot complete: start it again to go on.\n",
-              wrapped("Expected: " + spec.expect, 0, 0).c_str(),
-              wrapped("Measured: " + measured_text(result), 0, 0).c_str());
-  return kDone;
+  print_table(spec.title + "\n" + result.device + "\n\n" + experiment_table(result) +
+              (result.complete ? "" : "\nNot complete: start it again to go on.\n") + "\n" +
+              wrapped("Expected: " + spec.expect, 0, 0) + "\n" +
+              wrapped("Measured: " + measured_text(result), 0, 0) + "\n");
+  return exit_code(result);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "profiling/base/safe_text.h"
+
 namespace ws::cli {
 namespace {
 
@@ -129,7 +131,7 @@ void print_table(const std::string& text) {
   const std::optional<size_t> width = terminal_width();
   std::string shown;
   size_t column = 0;
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     if (c == '\n')
       column = 0;
     else if (begins_letter(c))
@@ -142,6 +144,10 @@ void print_table(const std::string& text) {
     shown += c;
   }
   std::fputs(shown.c_str(), stdout);
+}
+
+void say_problems(const std::string& path, const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) std::fprintf(stderr, "%s\n", printable(path + ": " + problem).c_str());
 }
 
 }  // namespace ws::cli

@@ -22,5 +22,7 @@ std::optional<size_t> terminal_width();  // of the standard output; none where t
 std::string wrapped(const std::string& text, size_t first, size_t indent);
 // On a terminal, lines are cut where it ends; names of kernels would spoil a table otherwise. Elsewhere nothing is.
 void print_table(const std::string& text);
+// What an importer left out is said, but is no failure.
+void say_problems(const std::string& path, const std::vector<std::string>& problems);
 
 }  // namespace ws::cli

@@ -19,6 +19,9 @@ void catch_interrupts() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one has its usual effect
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup wants it to go on
 }
 
 bool interrupted() { return g_interrupted; }

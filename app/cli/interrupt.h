@@ -1,4 +1,4 @@
-// Ctrl+C asks for a clean stop; a second one ends the program at once.
+// Ctrl+C or a closed terminal asks for a clean stop; a second time ends the program at once.
 #pragma once
 #include <atomic>
 #include <thread>

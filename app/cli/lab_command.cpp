@@ -1,13 +1,11 @@
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "app/cli/commands.h"
+#include "app/cli/help.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/lab_show.h"
 #include "app/core/lab/recorded_lab.h"
@@ -16,6 +14,7 @@
 #include "engine/lab/ceilings.h"
 #include "engine/workloads/expression_source.h"
 #include "profiling/base/paths.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::cli {
 namespace {
@@ -77,24 +76,11 @@ LabSpec spec_of(const LabArguments& a, json object) {
   return lab_spec_from_json(object);
 }
 
-// Before a sweep of minutes, not after it.
-void must_be_writable(const std::string& path) {
-  const std::ofstream out(path, std::ios::app);
-  if (!out) throw Failure(path + ": cannot be written: " + std::strerror(errno));
-}
-
-void write_csv(const std::string& path, const LabResult& result) {
-  std::ofstream out(path);
-  out << to_csv(result);
-  out.close();
-  if (!out) throw Failure(path + ": could not be written");
-}
-
 int give(const LabArguments& a, const LabResult& result) {
   if (a.json) std::printf("%s\n", to_json(result).dump().c_str()), std::fflush(stdout);
-  if (!a.csv.empty()) write_csv(a.csv, result);
+  if (!a.csv.empty()) prof::write_whole(a.csv, to_csv(result));
   if (a.json) return kDone;
-  if (!result.message.empty()) std::printf("%s\n", result.message.c_str());
+  if (!result.message.empty()) print_table(result.message + "\n");
   if (result.cancelled) std::printf("stopped: %zu points kept\n", result.points.size());
   print_ceilings(result);
   print_crossovers(result);
@@ -129,7 +115,7 @@ LabResult in_torch(const LabArguments& a, const LabSpec& spec, const std::atomic
   LabResult result = app::run_torch_lab(spec, tools, cancel,
                                         [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
   for (const LabPoint& point : result.points) lines.point(point);
-  if (!a.json) std::printf("%s, %s\n", result.source.c_str(), result.device.c_str());
+  if (!a.json) print_table(result.source + ", " + result.device + "\n");
   return result;
 }
 
@@ -164,7 +150,7 @@ int run_lab(const LabArguments& a) {
   const json experiment = starting_point(a);
   const LabSpec spec = spec_of(a, experiment);
   if (a.print_source) return print_source(spec);
-  if (!a.csv.empty()) must_be_writable(a.csv);
+  if (!a.csv.empty()) prof::check_writable(a.csv);  // before a sweep of minutes, not after it
   CancelOnInterrupt interrupt;
   const std::atomic<bool>& cancel = interrupt.cancel;
   print_page(a.json ? stderr : stdout, experiment);

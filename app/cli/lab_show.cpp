@@ -7,6 +7,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/core/lab/shipped_labs.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/run_file/run_file.h"
 
@@ -71,7 +72,7 @@ void LabLines::point(const LabPoint& p) {
     std::fprintf(out_, "%12s  %-24s%13s%13s%13s%13s%10s\n", "size", "way", "median", "5 %", "95 %", "on GPU", "error");
   headed_ = true;
   if (!p.ok) {
-    std::fprintf(out_, "%12lld  %-24s   %s\n", static_cast<long long>(p.size), label.c_str(), p.note.c_str());
+    std::fprintf(out_, "%12lld  %-24s   %s\n", static_cast<long long>(p.size), label.c_str(), printable(p.note).c_str());
     return;
   }
   std::string times = formatted("{:>13}{:>13}{:>13}{:>13}{:>10.1e}", seconds_text(p.median_s), seconds_text(p.low_s),
@@ -85,11 +86,11 @@ void LabLines::point(const LabPoint& p) {
 
 void print_page(FILE* out, const nlohmann::json& experiment) {
   const std::string title = experiment.value("title", ""), page = app::lab_page(experiment);
-  if (!title.empty()) std::fprintf(out, "%s\n\n", title.c_str());
+  if (!title.empty()) std::fprintf(out, "%s\n\n", printable(title).c_str());
   size_t begin = 0;
   while (begin < page.size()) {
     const size_t end = std::min(page.find("\n\n", begin), page.size());
-    std::fprintf(out, "%s\n\n", wrapped(page.substr(begin, end - begin), 0, 0).c_str());
+    std::fprintf(out, "%s\n\n", printable(wrapped(page.substr(begin, end - begin), 0, 0)).c_str());
     begin = end + 2;
   }
 }
@@ -128,8 +129,8 @@ void print_point_trace(const std::string& path, const LabResult& result, const s
     const std::string where = line.track->group + " " + line.track->name;
     std::printf("%12s  %12s  %-28s %s\n",
                 seconds_text(static_cast<double>(span.start - point.recorded.begin_ns) * 1e-9).c_str(),
-                seconds_text(static_cast<double>(span.duration) * 1e-9).c_str(), where.c_str(),
-                trace.name(span.name).c_str());
+                seconds_text(static_cast<double>(span.duration) * 1e-9).c_str(), printable(where).c_str(),
+                printable(trace.name(span.name)).c_str());
   }
 }
 

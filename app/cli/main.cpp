@@ -1,11 +1,18 @@
 // warpscope-cli: trains, compares and converts runs without a window.
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <iostream>
 #include <map>
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/core/lab/first_call.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/version.h"
 
 namespace {
@@ -19,15 +26,48 @@ int run_chosen(const CLI::App& program, const std::map<const CLI::App*, Run>& co
 }
 
 int complain(const std::string& message, int code) {
-  std::fprintf(stderr, "warpscope-cli: %s\n", message.c_str());
+  std::fprintf(stderr, "warpscope-cli: %s\n", ws::printable(message).c_str());
   return code;
+}
+
+// A pipe whose reader has enough, as in "warpscope-cli list | head".
+bool reader_left() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
+// What could not be printed is a failure, whatever else was done.
+int printed(int code) {
+  const bool good = std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (good || code != kDone) return code;
+  if (reader_left()) return kFailed;
+  // The call that failed may be long ago; another one fails alike.
+  const char* reason = write(STDOUT_FILENO, "\n", 1) < 0 ? std::strerror(errno) : "some of it is missing";
+  return complain(std::string("The output could not be written: ") + reason + ".", kFailed);
+}
+
+// A signal that is handled makes the call fail that caused it; unlike one that is ignored, it is nothing to the programs
+// that we start.
+void do_nothing(int) {}
+
+int run(const CLI::App& program, const std::map<const CLI::App*, Run>& commands) {
+  try {
+    return run_chosen(program, commands);
+  } catch (const UsageError& problem) {
+    return complain(problem.what(), kUsage);
+  } catch (const std::bad_alloc&) {
+    return complain("There is not enough memory for this.", kFailed);
+  } catch (const std::exception& problem) {
+    return complain(problem.what(), kFailed);
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (ws::app::run_first_call_if_asked()) return kDone;
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not end a training run
+  std::signal(SIGPIPE, do_nothing);  // a reader that leaves must not end a training run
+  std::signal(SIGXFSZ, do_nothing);  // ulimit -f: a file that may not grow is one that cannot be written
   CLI::App program("Train small networks and see what each choice costs.", "warpscope-cli");
   program.formatter(std::make_shared<Help>());
   program.set_help_flag("-h,--help", "show this and stop");
@@ -44,17 +84,9 @@ int main(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) return program.exit(problem);  // --help, --version
+    if (problem.get_exit_code() == 0) return printed(program.exit(problem));  // --help, --version
     if (argc == 1) return std::fputs(program.help().c_str(), stderr), kUsage;
     return complain(complaint(program, problem, argc, argv), kUsage);
   }
-  try {
-    return run_chosen(program, commands);
-  } catch (const UsageError& problem) {
-    return complain(problem.what(), kUsage);
-  } catch (const std::bad_alloc&) {
-    return complain("There is not enough memory for this.", kFailed);
-  } catch (const std::exception& problem) {
-    return complain(problem.what(), kFailed);
-  }
+  return printed(run(program, commands));
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 
 namespace ws::cli {
@@ -51,7 +52,7 @@ void ProgressLine::show(const app::RunUpdate& update) {
 
 void ProgressLine::say(const std::string& line) {
   clear();
-  std::fprintf(out_, "%s\n", line.c_str());
+  std::fprintf(out_, "%s\n", printable(line).c_str());
   std::fflush(out_);
 }
 

@@ -11,6 +11,8 @@
 #include "app/core/runs/run_ceilings.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
@@ -21,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
-  std::string out = "recorded.wsrun", level = "full", window, library;
+  std::string out, level = "full", window, library;
   bool counters = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
@@ -114,7 +116,8 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
   return text + "\nto look at one: warpscope-cli stats " + a.out + ", or open them in the window";
 }
 
-int record(const RecordArguments& a) {
+int record(RecordArguments a) {
+  if (a.out.empty()) a.out = unowned("recorded.wsrun");
   prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
@@ -124,7 +127,7 @@ int record(const RecordArguments& a) {
   }
   for (const std::string& path : run.paths())
     if (!prof::is_still_written(path)) app::keep_ceilings(path);
-  std::fprintf(stderr, "%s\n", conclusion(run.paths(), a).c_str());
+  std::fprintf(stderr, "%s\n", printable(conclusion(run.paths(), a)).c_str());
   return status;
 }
 
@@ -133,7 +136,7 @@ int record(const RecordArguments& a) {
 Run add_record(CLI::App& program) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does");
-  command.add_option("--out", arguments->out, "the run file to write")->type_name("FILE")->capture_default_str();
+  command.add_option("--out", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")
       ->type_name("LEVEL")
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "app/cli/commands.h"
+#include "app/cli/help.h"
 #include "app/core/report/report.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
@@ -42,7 +43,10 @@ int report(const ReportArguments& a) {
   std::vector<ws::app::ReportRun> runs;
   const bool pdf = a.out.ends_with(".pdf");
   if (!pdf || !a.figures.empty())
-    for (const std::string& file : a.files) runs.push_back(ws::app::report_run_of_file(file));
+    for (const std::string& file : a.files) {
+      runs.push_back(ws::app::report_run_of_file(file));
+      say_problems(file, runs.back().problems);
+    }
   if (!pdf)
     prof::write_whole(a.out, ws::app::report_html(runs));
   else if (const int failed = write_pdf(a); failed != kDone)

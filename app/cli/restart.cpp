@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -12,7 +13,12 @@
 
 namespace ws::cli {
 
+constexpr const char* kAnew = "WARPSCOPE_STARTED_ANEW";
+
+bool started_anew() { return std::getenv(kAnew) != nullptr; }
+
 void start_anew() {
+  setenv(kAnew, "1", 1);
   std::vector<std::string> words;
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   for (std::string word; std::getline(in, word, '\0');) words.push_back(word);

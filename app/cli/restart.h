@@ -4,5 +4,6 @@
 namespace ws::cli {
 
 [[noreturn]] void start_anew();  // with the same arguments and process id; throws Failure
+bool started_anew();             // this process is such a one
 
 }  // namespace ws::cli

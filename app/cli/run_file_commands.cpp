@@ -16,20 +16,15 @@
 namespace ws::cli {
 namespace {
 
-// What an importer left out is said, but is no failure.
-void say(const std::string& path, const std::vector<std::string>& problems) {
-  for (const std::string& problem : problems) std::fprintf(stderr, "%s: %s\n", path.c_str(), problem.c_str());
-}
-
 prof::RunData read(const std::string& path) {
   prof::RunData run = prof::import_run(path);
-  say(path, run.problems);
+  say_problems(path, run.problems);
   return run;
 }
 
 app::ComparedRun compared(const std::string& path) {
   const prof::RunData run = app::newest_data(path);
-  say(path, run.problems);
+  say_problems(path, run.problems);
   return app::compared_run(run);
 }
 
@@ -131,7 +126,7 @@ Run add_convert(CLI::App& program) {
   for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);
   command.footer(wrapped(formats, 0, 0) + "\n\nExample:\n  warpscope-cli convert a.wsrun a.json.gz");
   return [files] {
-    say(files->a, prof::convert(files->a, files->b));
+    say_problems(files->a, prof::convert(files->a, files->b));
     return kDone;
   };
 }

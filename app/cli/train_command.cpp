@@ -11,6 +11,8 @@
 #include "app/cli/progress_line.h"
 #include "app/core/runs/training_folder.h"
 #include "engine/train/checkpoint.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 
 namespace ws::cli {
@@ -27,13 +29,14 @@ std::string default_folder(const RunSpec& spec) {
   char stamp[32];
   const std::time_t now = std::time(nullptr);
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
-  return "out/" + (spec.name.empty() ? std::string("run") : spec.name) + "-" + stamp;
+  return "out/" + (spec.name.empty() ? std::string("run") : file_name_of(spec.name)) + "-" + stamp;
 }
 
 // What to train, from where: the arguments joined with the checkpoint that they go on from.
 struct Job {
   RunSpec spec;
-  std::string folder;  // empty: nothing is kept
+  std::string folder;        // empty: nothing is kept
+  bool new_folder = false;   // the name was not given: it must not be another run's
   int64_t steps_done = 0;
   TrainOptions options;
 };
@@ -42,7 +45,7 @@ Job resumed_job(const TrainArguments& a) {
   if (a.out.empty()) throw UsageError("--resume needs --out DIR: the folder of the run to go on with");
   Job job;
   job.folder = a.out;
-  job.options.checkpoint = job.options.resume_from = app::TrainingFolder::checkpoint_path(a.out);
+  job.options.resume_from = app::TrainingFolder::checkpoint_path(a.out);
   const Checkpoint checkpoint = load_checkpoint(job.options.resume_from);
   job.spec = checkpoint.spec;
   job.steps_done = checkpoint.state.step;
@@ -57,8 +60,8 @@ Job new_job(const TrainArguments& a) {
   Job job;
   job.spec = a.spec.spec();
   if (a.no_output) return job;
-  job.folder = a.out.empty() ? default_folder(job.spec) : a.out;
-  job.options.checkpoint = app::TrainingFolder::checkpoint_path(job.folder);
+  job.new_folder = a.out.empty();
+  job.folder = job.new_folder ? default_folder(job.spec) : a.out;
   return job;
 }
 
@@ -121,6 +124,8 @@ int train(const TrainArguments& a) {
   Job job = a.resume ? resumed_job(a) : new_job(a);
   const data::Dataset data = data::load(job.spec.data);
   std::unique_ptr<app::TrainingFolder> output;
+  if (job.new_folder) job.folder = app::TrainingFolder::make_new(job.folder);
+  if (!job.folder.empty()) job.options.checkpoint = app::TrainingFolder::checkpoint_path(job.folder);
   if (!job.folder.empty())
     output = std::make_unique<app::TrainingFolder>(job.folder, steps_per_epoch(job.spec, data), job.steps_done);
   app::RecorderOptions record;
@@ -131,13 +136,14 @@ int train(const TrainArguments& a) {
   set_window(record.trace, a);
   record.trace.untraced_share = 0.03;  // so that what tracing costs is known
   record.keep_traces = false;
+  if (output) record.at_start = [&output] { output->begin(); };
   app::TracedTraining run(job.spec, record, job.options);
   ProgressLine line(a.json ? stderr : stdout);
   const Summary summary = follow(run, data, output.get(), line);
   if (output) output->finish(summary);
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
   if (summary.status == RunStatus::Failed)
-    std::fprintf(stderr, "warpscope-cli: %s\n", summary.message.c_str());
+    std::fprintf(stderr, "warpscope-cli: %s\n", printable(summary.message).c_str());
   else if (a.resume && summary.steps <= job.steps_done)
     line.say("nothing was left to train: its " + count_text(job.steps_done) +
              " steps are done; for more, --set train.epochs=…");

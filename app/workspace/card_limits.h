@@ -6,6 +6,7 @@
 #include "app/workspace/run.h"
 #include "engine/devices/devices.h"
 #include "profiling/analysis/occupancy.h"
+#include "profiling/base/json_input.h"
 
 namespace ws::app {
 
@@ -20,7 +21,7 @@ inline std::optional<prof::DeviceLimits> card_limits(const std::string& device) 
 inline std::optional<prof::DeviceLimits> card_limits(const Run& run) {
   const std::string device = run.device.isEmpty() && run.summary ? run.summary->device : run.device.toStdString();
   if (run.reader) {
-    const auto machine = nlohmann::json::parse(run.reader->summary().machine, nullptr, false);
+    const auto machine = parse_json_or_null(run.reader->summary().machine);
     if (machine.is_object() && machine.contains("compute") && machine["compute"].is_string())
       if (const auto known = prof::limits_of_card(device, machine["compute"].get<std::string>())) return known;
   }

@@ -9,6 +9,7 @@
 
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
 
 namespace ws::app {
 namespace {
@@ -265,8 +266,10 @@ QStringList RunLibrary::allTags() const {
 }
 
 bool RunLibrary::remove(Run* run) {
-  if (run->live() || run->elsewhere) {
-    emit failed(tr("%1 is training: stop it first.").arg(run->title));
+  const QString owner = QString::fromStdString(owner_of(run->path.toStdString()));
+  if (run->live() || !owner.isEmpty()) {
+    emit failed(run->live() ? tr("%1 is training: stop it first.").arg(run->title)
+                            : tr("%1 is being written by process %2: stop that first.").arg(run->title, owner));
     return false;
   }
   if (QFileInfo::exists(run->path) && !trash_.take(run->path, run->title)) {

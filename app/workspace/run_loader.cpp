@@ -11,6 +11,8 @@
 #include "profiling/analysis/pace.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/waterfall.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
 
 namespace ws::app {
@@ -163,7 +165,7 @@ std::string marks_text(const std::vector<TimeMark>& marks) {
 
 std::vector<TimeMark> marks_from(const std::string& text) {
   std::vector<TimeMark> marks;
-  const auto list = nlohmann::json::parse(text, nullptr, false);
+  const auto list = parse_json_or_null(text);
   if (!list.is_array()) return marks;
   for (const auto& entry : list)
     if (entry.is_object() && entry.contains("ns") && entry["ns"].is_number_integer())
@@ -183,8 +185,7 @@ void read_summary(Run& run, const QString& path) {
   run.created = QDateTime::fromString(QString::fromStdString(file.created), Qt::ISODate).toLocalTime();
   run.tags.clear();
   for (const std::string& tag : file.tags) run.tags << QString::fromStdString(tag);
-  const auto writer = file.extra.find("writer");
-  run.elsewhere = file.status == "running" && writer != file.extra.end() && is_alive(writer->second);
+  run.elsewhere = file.status == "running" && !owner_of(path.toStdString()).empty();
   run.unfinished = file.status == "running" && !run.elsewhere;
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
   run.lab = file.origin == "lab";

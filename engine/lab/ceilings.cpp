@@ -1,11 +1,11 @@
 #include "engine/lab/ceilings.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "engine/devices/device_workloads.h"
 #include "engine/devices/devices.h"
 #include "engine/workloads/workload.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/whole_file.h"
 
@@ -28,9 +28,12 @@ constexpr CeilingName kCeilings[] = {
 
 // What cannot be read, or is no such file, knows nothing.
 json read_cards(const fs::path& file) {
-  std::ifstream in(file);
-  json cards = json::parse(in, nullptr, false);
-  return cards.is_object() ? cards : json::object();
+  try {
+    json cards = read_json(file);
+    if (cards.is_object()) return cards;
+  } catch (const Failure&) {
+  }
+  return json::object();
 }
 
 }  // namespace

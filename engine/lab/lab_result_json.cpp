@@ -1,9 +1,11 @@
 // Results of sweeps as JSON and CSV. What is read may come from an older version or from the PyTorch script.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/lab/ceilings.h"
+#include "profiling/base/json_input.h"
 
 namespace ws::lab {
 
@@ -45,46 +47,43 @@ json crossings_json(const LabResult& r) {
 }
 
 // A way that this version does not know gives no point.
-std::optional<LabPoint> read_point(const json& p) {
-  const auto name = p.at("way").get<std::string>();
-  const auto way = std::ranges::find(ways(), name, &WayInfo::name);
+std::optional<LabPoint> read_point(const JsonInput& p) {
+  const auto way = std::ranges::find(ways(), p.required("way").text(), &WayInfo::name);
   if (way == ways().end()) return {};
+  const auto number = [&p](const char* key, double fallback = 0) { return p.at(key).number(fallback); };
   LabPoint point;
   point.way = way->way;
-  point.size = p.at("size").get<int64_t>();
-  point.ok = p.value("ok", true);
-  point.median_s = p.at("median_s").get<double>();
-  point.low_s = p.value("p5_s", point.median_s);
-  point.high_s = p.value("p95_s", point.median_s);
-  point.device_s = p.value("device_s", 0.0);
-  point.device_low_s = p.value("device_p5_s", 0.0);
-  point.device_high_s = p.value("device_p95_s", 0.0);
-  point.copy_s = p.value("copy_s", 0.0);
-  point.compute_s = p.value("compute_s", 0.0);
-  point.bound_s = p.value("bound_s", 0.0);
-  point.repeats = p.value("repeats", 0);
-  point.flops = p.value("flops", int64_t{0});
-  point.bytes = p.value("bytes", int64_t{0});
-  point.error = p.value("error", 0.0);
-  point.note = p.value("note", "");
-  if (const auto r = p.find("recorded"); r != p.end())
-    point.recorded = {r->at(0).get<int64_t>(), r->at(1).get<int64_t>(), r->at(2).get<int64_t>(),
-                      r->at(3).get<int64_t>()};
+  point.size = p.required("size").whole(0, 0);
+  point.ok = p.at("ok").flag(true);
+  point.median_s = p.required("median_s").number(0);
+  point.low_s = number("p5_s", point.median_s);
+  point.high_s = number("p95_s", point.median_s);
+  point.device_s = number("device_s");
+  point.device_low_s = number("device_p5_s");
+  point.device_high_s = number("device_p95_s");
+  point.copy_s = number("copy_s");
+  point.compute_s = number("compute_s");
+  point.bound_s = number("bound_s");
+  point.repeats = static_cast<int>(p.at("repeats").whole(0, 0, 1'000'000'000));
+  point.flops = std::llround(std::clamp(number("flops"), 0.0, 9e18));
+  point.bytes = std::llround(std::clamp(number("bytes"), 0.0, 9e18));
+  point.error = number("error");
+  point.note = p.at("note").text();
+  if (const JsonInput recorded = p.at("recorded"); recorded.there()) {
+    const auto range = recorded.items();
+    if (range.size() != 4) recorded.refuse("four whole numbers");
+    point.recorded = {range[0].whole(0), range[1].whole(0), range[2].whole(0), range[3].whole(0)};
+  }
   return point;
 }
 
 // The script of another framework says only what it ran.
-LabSpec read_spec(const json& object) {
-  LabSpec spec;
-  if (object.contains("spec")) return lab_spec_from_json(object.at("spec"));
-  if (object.contains("operation")) spec = lab_spec_from_json({{"operation", object.at("operation")}});
-  if (object.contains("depth")) spec.depth = object.at("depth").get<int>();
-  spec.m = object.value("m", int64_t{0});
-  spec.k = object.value("k", int64_t{0});
-  spec.warm_up = object.value("warm_up", spec.warm_up);
-  spec.cold_cache = object.value("cold_cache", false);
-  spec.seed = object.value("seed", spec.seed);
-  return spec;
+LabSpec read_spec(const JsonInput& object) {
+  if (object.at("spec").there()) return lab_spec_from_json(object.at("spec").value());
+  json said = json::object();
+  for (const char* key : {"operation", "depth", "m", "k", "warm_up", "cold_cache", "seed"})
+    if (const JsonInput value = object.at(key); value.there()) said[key] = value.value();
+  return lab_spec_from_json(said);
 }
 
 }  // namespace
@@ -100,20 +99,18 @@ json to_json(const LabResult& r) {
 }
 
 LabResult lab_result_from_json(const json& object) {
-  try {
-    LabResult result;
-    result.spec = read_spec(object);
-    for (const json& p : object.at("points"))
-      if (auto point = read_point(p)) result.points.push_back(std::move(*point));
-    if (const auto found = object.find("ceilings"); found != object.end()) result.ceilings = ceilings_from_json(*found);
-    result.device = object.value("device", "");
-    result.message = object.value("message", "");
-    result.cancelled = object.value("cancelled", false);
-    result.source = object.value("framework", "");
-    return result;
-  } catch (const json::exception&) {
-    throw Failure("this is no result of the laboratory: expected a list of points with way, size and median_s");
-  }
+  const JsonInput input(object, "result");
+  LabResult result;
+  result.spec = read_spec(input);
+  for (const JsonInput& p : input.required("points").items())
+    if (auto point = read_point(p)) result.points.push_back(std::move(*point));
+  if (const JsonInput ceilings = input.at("ceilings"); ceilings.there())
+    result.ceilings = ceilings_from_json(ceilings.value());
+  result.device = input.at("device").text();
+  result.message = input.at("message").text();
+  result.cancelled = input.at("cancelled").flag(false);
+  result.source = input.at("framework").text();
+  return result;
 }
 
 std::string to_csv(const LabResult& r) {

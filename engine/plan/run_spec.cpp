@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 
 namespace ws {
@@ -99,23 +98,13 @@ json json_of_text(const Field& f, std::string_view text) {
   if (f.kind == FieldKind::Choice || f.kind == FieldKind::Text) return std::string(text);
   std::string source(text);
   if (f.kind == FieldKind::IntegerList && !source.starts_with('[')) source = "[" + source + "]";
-  json value = json::parse(source, nullptr, false);
-  return value.is_discarded() ? json(std::string(text)) : value;
+  json value = parse_json_or_null(source);
+  return value.is_null() ? json(std::string(text)) : value;
 }
 
 void read_section(RunSpec& spec, const std::string& section, const json& object) {
   if (!object.is_object()) throw SpecError(section + ": expected an object, got " + shown(object));
   for (const auto& [key, value] : object.items()) set_field(spec, section + "." + key, value);
-}
-
-std::string read_text(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) throw Failure(path.string() + ": is a folder, expected a JSON file");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw Failure(path.string() + ": cannot be opened: " + std::strerror(errno));
-  if (fs::file_size(path, error) > (1u << 20))
-    throw Failure(path.string() + ": too large for a run description (over 1 MiB)");
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace
@@ -165,25 +154,19 @@ RunSpec spec_from_json(const json& object) {
 }
 
 RunSpec parse_spec(std::string_view text) {
-  int depth = 0;
-  for (char c : text)  // a hostile file could otherwise nest deeper than the stack
-    if ((depth += (c == '[' || c == '{') - (c == ']' || c == '}')) > 64)
-      throw SpecError("run description: nested too deep");
+  json object;
   try {
-    return spec_from_json(json::parse(text));
-  } catch (const json::exception& error) {
-    throw SpecError("run description: not valid JSON at byte " +
-                    std::to_string(dynamic_cast<const json::parse_error*>(&error)
-                                       ? static_cast<const json::parse_error&>(error).byte
-                                       : 0) +
-                    "; numbers must be finite and names quoted");
+    object = parse_json(text, "run description");
+  } catch (const Failure& problem) {
+    throw SpecError(problem.what());
   }
+  return spec_from_json(object);
 }
 
 RunSpec load_spec(const std::string& path_or_preset) {
   for (const Preset& preset : presets())
     if (preset.name == path_or_preset) {
-      RunSpec spec = parse_spec(read_text(preset.path));
+      RunSpec spec = spec_from_json(read_json(preset.path));
       spec.name = preset.name;
       return spec;
     }
@@ -194,7 +177,7 @@ RunSpec load_spec(const std::string& path_or_preset) {
     throw Failure(path_or_preset + ": neither a file nor a preset; presets are " + names);
   }
   try {
-    return parse_spec(read_text(path_or_preset));
+    return spec_from_json(read_json(path_or_preset));
   } catch (const SpecError& problem) {
     throw SpecError(path_or_preset + ": " + problem.what());
   }
@@ -205,10 +188,13 @@ std::vector<Preset> presets() {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(resources_folder() / "presets", error)) {
     if (entry.path().extension() != ".json") continue;
-    const json file = json::parse(read_text(entry.path()), nullptr, false);
-    if (!file.is_object()) continue;
-    all.push_back(
-        {entry.path().stem(), file.value("title", entry.path().stem().string()), file.value("text", ""), entry.path()});
+    try {
+      const json file = read_json(entry.path());
+      const JsonInput preset(file, entry.path().string());
+      const std::string name = entry.path().stem();
+      all.push_back({name, preset.at("title").text(name), preset.at("text").text(), entry.path()});
+    } catch (const Failure&) {  // one that cannot be read is not offered
+    }
   }
   std::ranges::sort(all, {}, &Preset::name);
   return all;

@@ -84,7 +84,7 @@ class Writer {
 
 void save_checkpoint(const Checkpoint& checkpoint, const std::string& path) {
   try {
-    prof::write_whole_file(path, [&](const std::string& part) {
+    prof::replace_file(prof::file_to_write(path), [&](const std::string& part) {
       prof::SyncedFile file(part);
       Writer(file).write(checkpoint);
       file.close();

@@ -413,7 +413,7 @@ void Trainer::close() {
   save(true);
   clock_.stop();
   summary_.status = save_problem_.empty() ? status_ : RunStatus::Failed;
-  summary_.message = save_problem_;
+  if (!save_problem_.empty()) summary_.message = "The model is not saved: " + save_problem_;
 }
 
 void Trainer::count_up() {

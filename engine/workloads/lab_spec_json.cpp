@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workloads/lab_spec.h"
+#include "profiling/base/json_input.h"
 
 namespace ws::lab {
 
@@ -12,57 +13,35 @@ namespace {
 constexpr Operation kOperations[] = {Operation::MatMul,  Operation::Sine, Operation::Add,       Operation::Reduce,
                                      Operation::Softmax, Operation::Copy, Operation::Expression};
 
-[[noreturn]] void refuse(const std::string& key, const std::string& expected, const json& got) {
-  throw Failure("lab." + key + ": expected " + expected + ", got " +
-                got.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 60));
-}
-
-double number(const std::string& key, const json& value, double least, double most) {
-  if (!value.is_number() || value.get<double>() < least || value.get<double>() > most)
-    refuse(key,
-           "a number from " + std::to_string(static_cast<int64_t>(least)) + " to " +
-               std::to_string(static_cast<int64_t>(most)),
-           value);
-  return value.get<double>();
-}
-int64_t whole(const std::string& key, const json& value, double least, double most) {
-  return static_cast<int64_t>(number(key, value, least, most));
-}
-
-std::string text(const std::string& key, const json& value) {
-  if (!value.is_string()) refuse(key, "text", value);
-  return value.get<std::string>();
-}
-
-Operation operation(const json& value) {
+Operation operation(const JsonInput& value) {
+  const std::string name = value.text();
   for (Operation o : kOperations)
-    if (value == std::string(to_string(o))) return o;
-  refuse("operation", "one of matmul, sine, add, reduce, softmax, copy, expression", value);
+    if (name == to_string(o)) return o;
+  value.refuse("one of matmul, sine, add, reduce, softmax, copy, expression");
 }
 
-std::vector<Way> way_list(const json& value) {
-  if (!value.is_array()) refuse("ways", "a list of names", value);
+std::vector<Way> way_list(const JsonInput& value) {
   std::vector<Way> list;
-  for (const json& item : value) {
-    const auto found = std::ranges::find_if(ways(), [&](const WayInfo& w) { return item == std::string(w.name); });
-    if (found == ways().end()) refuse("ways", "names such as cpu, gpu, gpu-pinned", item);
+  for (const JsonInput& item : value.items()) {
+    const auto found = std::ranges::find(ways(), item.text(), &WayInfo::name);
+    if (found == ways().end()) item.refuse("a name such as cpu, gpu, gpu-pinned");
     list.push_back(found->way);
   }
   return list;
 }
 
-std::vector<int64_t> size_list(const json& value) {
-  if (!value.is_array() || value.size() > 1000) refuse("sizes", "a list of whole numbers", value);
+std::vector<int64_t> size_list(const JsonInput& value) {
   std::vector<int64_t> list;
-  for (const json& item : value) list.push_back(whole("sizes", item, 1, 1e12));
+  for (const JsonInput& item : value.items()) list.push_back(item.whole(0, 1, int64_t{1'000'000'000'000}));
+  if (list.size() > 1000) value.refuse("at most 1,000 sizes");
   return list;
 }
 
-void read(LabSpec& spec, const std::string& key, const json& value) {
+void read(LabSpec& spec, const std::string& key, const JsonInput& value) {
   if (key == "name")
-    spec.name = text(key, value);
+    spec.name = value.text();
   else if (key == "title" || key == "text" || key == "measured")
-    text(key, value);
+    value.text();
   else if (key == "operation")
     spec.operation = operation(value);
   else if (key == "sizes")
@@ -70,35 +49,34 @@ void read(LabSpec& spec, const std::string& key, const json& value) {
   else if (key == "ways")
     spec.ways = way_list(value);
   else if (key == "m")
-    spec.m = whole(key, value, 0, 1 << 20);
+    spec.m = value.whole(0, 0, 1 << 20);
   else if (key == "k")
-    spec.k = whole(key, value, 0, 1 << 20);
+    spec.k = value.whole(0, 0, 1 << 20);
   else if (key == "depth")
-    spec.depth = static_cast<int>(whole(key, value, 1, 64));
+    spec.depth = static_cast<int>(value.whole(0, 1, 64));
   else if (key == "expression")
-    spec.expression = Expression::parse(text(key, value)).text();
+    spec.expression = Expression::parse(value.text()).text();
   else if (key == "repeats")
-    spec.repeats = static_cast<int>(whole(key, value, 3, 10000));
+    spec.repeats = static_cast<int>(value.whole(0, 3, 10000));
   else if (key == "warm_up")
-    spec.warm_up = static_cast<int>(whole(key, value, 0, 1000));
+    spec.warm_up = static_cast<int>(value.whole(0, 0, 1000));
   else if (key == "seconds_per_point")
-    spec.seconds_per_point = number(key, value, 0, 3600);
+    spec.seconds_per_point = value.number(0, 0, 3600);
   else if (key == "longest_call_s")
-    spec.longest_call_s = number(key, value, 0, 3600);
+    spec.longest_call_s = value.number(0, 0, 3600);
   else if (key == "cold_cache")
-    spec.cold_cache = value.is_boolean() ? value.get<bool>() : (refuse(key, "true or false", value), false);
+    spec.cold_cache = value.flag(false);
   else if (key == "seed")
-    spec.seed = static_cast<uint64_t>(whole(key, value, 0, 9e15));
+    spec.seed = static_cast<uint64_t>(value.whole(0, 0));
   else
-    throw Failure("lab." + key + ": there is no such choice");
+    throw Failure(value.path() + ": there is no such choice");
 }
 
 }  // namespace
 
 LabSpec lab_spec_from_json(const json& object) {
-  if (!object.is_object()) refuse("", "an object", object);
   LabSpec spec;
-  for (const auto& [key, value] : object.items()) read(spec, key, value);
+  for (const auto& [key, value] : JsonInput(object, "lab").entries()) read(spec, key, value);
   return spec;
 }
 

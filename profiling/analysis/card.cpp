@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "profiling/base/json_input.h"
+
 namespace ws::prof {
 
 namespace {
@@ -27,15 +29,16 @@ int multiprocessors_by_name(std::string_view name) {
 Card card_of(const RunSummary& run) {
   Card card;
   card.name = run.device;
-  const auto machine = nlohmann::json::parse(run.machine, nullptr, false);
+  const auto machine = parse_json_or_null(run.machine);
   const auto said = [&](const char* key) {
-    return machine.is_object() ? machine.value(key, nlohmann::json()) : machine;
+    return machine.is_object() ? machine.value(key, nlohmann::json()) : nlohmann::json();
   };
   const nlohmann::json compute = said("compute"), count = said("multiprocessors");
   const std::string capability = compute.is_string() ? compute.get<std::string>() : std::string();
   if (const auto known = capability_of(capability)) card.major = known->major, card.minor = known->minor;
   card.limits = limits_of_card(run.device, capability);
-  if (count.is_number_integer()) card.multiprocessors = std::clamp(count.get<int>(), 0, 4096);
+  if (count.is_number_integer())
+    card.multiprocessors = static_cast<int>(std::clamp<int64_t>(count.get<int64_t>(), 0, 4096));
   if (card.multiprocessors == 0) card.multiprocessors = multiprocessors_by_name(run.device);
   return card;
 }

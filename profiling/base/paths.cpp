@@ -1,6 +1,9 @@
 #include "profiling/base/paths.h"
 
+#include <cctype>
 #include <cstdlib>
+
+#include "profiling/base/failure.h"
 
 namespace ws {
 
@@ -31,6 +34,26 @@ fs::path cache_folder() {
   const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
   if (cache && *cache) return fs::path(cache) / "warpscope";
   return home && *home ? fs::path(home) / ".cache/warpscope" : fs::path();
+}
+
+fs::path temporary_folder() {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  if (!error) return folder;
+  const char* set = std::getenv("TMPDIR");
+  throw Failure(std::string(set ? set : "/tmp") + ": there is no such folder; set TMPDIR to one for temporary files");
+}
+
+std::string file_name_of(const std::string& text) {
+  constexpr size_t kMostBytes = 80;
+  std::string name;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (name.size() >= kMostBytes && (byte & 0xC0) != 0x80) break;  // not within a letter
+    const bool plain = byte >= 0x80 || std::isalnum(byte) || c == '-' || c == '+' || (c == '.' && !name.empty());
+    name += plain ? c : '_';
+  }
+  return name;
 }
 
 }  // namespace ws

@@ -1,6 +1,7 @@
 // Folders of the program: what is shipped beside it, and what it may forget.
 #pragma once
 #include <filesystem>
+#include <string>
 
 namespace ws {
 
@@ -11,5 +12,9 @@ std::filesystem::path collector_library(const std::filesystem::path& program);
 std::filesystem::path resources_folder();
 // Of this program in the user's cache; empty where there is none.
 std::filesystem::path cache_folder();
+// For files that end with the program. Throws Failure where TMPDIR names none that is there.
+std::filesystem::path temporary_folder();
+// A text as the name of a file or folder: it cannot lead elsewhere, be hidden or be longer than 80 bytes.
+std::string file_name_of(const std::string& text);
 
 }  // namespace ws

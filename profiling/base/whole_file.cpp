@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
 
 namespace ws::prof {
 
@@ -16,15 +19,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* kPart = ".part-";
+
 std::string part_of(const std::string& path) {
   const fs::path target(path);
-  return (target.parent_path() / (".part-" + target.filename().string())).string();
+  return (target.parent_path() / (kPart + target.filename().string())).string();
 }
 
 void remove_part(const std::string& part) {
   std::error_code ignored;
-  for (const char* name : {"", ".new"})  // a run file begins under a name of its own
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(part + name + suffix, ignored);
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(part + suffix, ignored);
 }
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
@@ -37,11 +41,33 @@ void write_all(const std::string& path, std::string_view text) {
   file.close();
 }
 
-void sync_folder_of(const std::string& path) {
-  const int folder = open(fs::absolute(path).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  fsync(folder);
-  close(folder);
+// Before a file takes its name it must be on the disk, else a power cut leaves the name with nothing behind it.
+void sync(const std::string& path, int kind = 0) {
+  const int handle = open(path.c_str(), O_RDONLY | O_CLOEXEC | kind);
+  if (handle < 0) return;
+  fsync(handle);
+  close(handle);
+}
+
+bool is_special(const std::string& path) {
+  std::error_code none;
+  const fs::file_status found = fs::status(path, none);
+  return fs::exists(found) && !fs::is_regular_file(found) && !fs::is_directory(found);
+}
+
+void write_to(int handle, const std::string& path, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(handle, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail(path, std::strerror(errno));
+    bytes.remove_prefix(static_cast<size_t>(wrote));
+  }
+}
+
+void write_through(const std::string& path, std::string_view text) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "we"), fclose);
+  if (!file) fail(path, std::strerror(errno));
+  write_to(fileno(file.get()), path, text);
 }
 
 }  // namespace
@@ -55,21 +81,31 @@ SyncedFile::~SyncedFile() {
   if (handle_ >= 0) ::close(handle_);
 }
 
-void SyncedFile::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t wrote = ::write(handle_, bytes.data(), bytes.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) fail(path_, std::strerror(errno));
-    bytes.remove_prefix(static_cast<size_t>(wrote));
-  }
-}
+void SyncedFile::write(std::string_view bytes) { write_to(handle_, path_, bytes); }
 
 void SyncedFile::close() {
   if (fsync(handle_) != 0) fail(path_, std::strerror(errno));
   ::close(std::exchange(handle_, -1));
 }
 
-void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write) {
+std::string file_to_write(const std::string& path) {
+  std::error_code none;
+  if (fs::is_directory(path, none)) fail(path, "it is a folder");
+  if (is_special(path)) fail(path, "it is a device or a pipe, not a file; choose another name");
+  return link_target(path);
+}
+
+void check_writable(const std::string& path) {
+  if (is_special(path)) return access(path.c_str(), W_OK) == 0 ? void() : fail(path, std::strerror(errno));
+  const std::string target = file_to_write(path);
+  const fs::path folder = fs::path(target).parent_path();
+  for (const std::string& needed : {folder.empty() ? std::string(".") : folder.string(), target})
+    if (access(needed.c_str(), W_OK) != 0 && (errno != ENOENT || needed != target)) fail(path, std::strerror(errno));
+}
+
+bool is_part(const std::string& path) { return fs::path(path).filename().string().starts_with(kPart); }
+
+void replace_file(const std::string& path, const std::function<void(const std::string& part)>& write) {
   const std::string part = part_of(path);
   remove_part(part);
   try {
@@ -80,17 +116,25 @@ void write_whole_file(const std::string& path, const std::function<void(const st
     if (const size_t at = said.find(part); at != said.npos) said.replace(at, part.size(), path);
     throw Failure(said.find(path) != said.npos ? said : path + ": " + said);
   }
+  sync(part);
   std::error_code error, ignored;
   for (const char* suffix : {"-wal", "-shm"}) fs::remove(path + suffix, ignored);  // of the database that it replaces
   fs::rename(part, path, error);
-  if (!error) return sync_folder_of(path);
+  if (!error) return sync(fs::absolute(path).parent_path().string(), O_DIRECTORY);
   remove_part(part);
   fail(path, error.message());
 }
 
-void remove_part_of(const std::string& path) { remove_part(part_of(path)); }
+void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write) {
+  const std::string target = file_to_write(path);
+  const Ownership owned(target);
+  replace_file(target, write);
+}
+
+void remove_part_of(const std::string& path) { remove_part(part_of(link_target(path))); }
 
 void write_whole(const std::string& path, std::string_view text) {
+  if (is_special(path)) return write_through(path, text);
   write_whole_file(path, [text](const std::string& part) { write_all(part, text); });
 }
 

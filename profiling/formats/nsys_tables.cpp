@@ -7,6 +7,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
@@ -15,13 +16,6 @@ namespace ws::prof {
 namespace {
 
 constexpr double kMega = 1e6;
-
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + '"';
-}
 
 // Share, total, count, mean, median, least, most, deviation: what the reports of times begin with.
 std::string times(const DurationStats& t, double share) {
@@ -34,14 +28,14 @@ std::string three(const int (&size)[3]) { return formatted("{:4} {:4} {:4}", siz
 void kernels(const RunData& run, std::ostream& out) {
   out << "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n";
   for (const KernelRow& row : kernel_table(run.trace, -kAlways, kAlways))
-    out << times(row.time, row.share) << ',' << csv_text(row.key) << '\n';
+    out << times(row.time, row.share) << ',' << csv_cell(row.key) << '\n';
 }
 
 void kernels_by_shape(const RunData& run, std::ostream& out) {
   out << "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),GridXYZ,BlockXYZ,Name\n";
   for (const KernelRow& row : kernel_table(run.trace, -kAlways, kAlways, GroupBy::Shape))
     out << times(row.time, row.share) << ',' << three(row.detail.grid) << ',' << three(row.detail.block) << ','
-        << csv_text(run.trace.name(row.name)) << '\n';
+        << csv_cell(run.trace.name(row.name)) << '\n';
 }
 
 // Spans that `name_of` gives a name, by name, the longest in all first.
@@ -71,7 +65,7 @@ std::vector<Named> by_name(const Trace& trace, const NameOf& name_of) {
 
 void write_times(const std::vector<Named>& rows, const char* count, const char* name, std::ostream& out) {
   out << "Time (%),Total Time (ns)," << count << ",Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)," << name << '\n';
-  for (const Named& row : rows) out << times(row.time, row.share) << ',' << csv_text(row.name) << '\n';
+  for (const Named& row : rows) out << times(row.time, row.share) << ',' << csv_cell(row.name) << '\n';
 }
 
 void calls(const RunData& run, std::ostream& out) {
@@ -123,7 +117,7 @@ void memory_sizes(const RunData& run, std::ostream& out) {
     const auto mb = [](auto value) { return static_cast<double>(value) / kMega; };
     out << formatted("{:.3f},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},", mb(s.total), s.count, mb(s.mean), mb(s.median),
                      mb(s.min), mb(s.max), mb(s.stddev))
-        << csv_text(name) << '\n';
+        << csv_cell(name) << '\n';
   }
 }
 
@@ -156,8 +150,8 @@ void gpu_trace(const RunData& run, std::ostream& out) {
     out << formatted("{},{},{},", start, span.duration, span.correlation)
         << (kernel ? launch_columns(detail) : copy_columns(detail, span.duration)) << ','
         << (span.span_kind() == SpanKind::Copy ? place_title(ends.from) + "," + place_title(ends.to) : ",") << ','
-        << csv_text(run.summary.device + " (" + std::to_string(number_in(track->group, 0)) + ")") << ','
-        << number_in(track->name, 0) << ',' << csv_text(kernel ? run.trace.name(span.name) : operation(run.trace, span))
+        << csv_cell(run.summary.device + " (" + std::to_string(number_in(track->group, 0)) + ")") << ','
+        << number_in(track->name, 0) << ',' << csv_cell(kernel ? run.trace.name(span.name) : operation(run.trace, span))
         << '\n';
   }
 }

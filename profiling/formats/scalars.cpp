@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
 
@@ -159,7 +160,7 @@ void export_scalars_csv(const RunData& run, const std::string& path) {
   file << "Wall time,Step,Value" << (one ? "\n" : ",Tag\n");
   for (const Scalar& s : list) {
     file << formatted("{:.6f},{},{:.9g}", start + s.wall_s, s.step, s.value);
-    if (!one) file << ',' << s.tag;
+    if (!one) file << ',' << csv_cell(s.tag);
     file << '\n';
   }
   finish(file, path);

@@ -15,6 +15,7 @@
 
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
 #include "profiling/trace/batch_codec.h"
 
 namespace ws::prof {
@@ -128,7 +129,7 @@ LiveFollower::LiveFollower() {
 }
 
 void LiveFollower::listen_here() {
-  std::string name = (std::filesystem::temp_directory_path() / "warpscope-XXXXXX").string();
+  std::string name = (temporary_folder() / "warpscope-XXXXXX").string();
   if (!mkdtemp(name.data())) throw Failure("Cannot follow: no folder could be made for the socket in " + name + ".");
   folder_ = name;  // only this user may enter it
   address_ = folder_ + "/live";

@@ -14,8 +14,10 @@
 #include <map>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
+#include "profiling/base/whole_file.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/finish_recording.h"
@@ -44,11 +46,13 @@ std::map<std::string, std::string> settings(const std::string& library, const st
   return all;
 }
 
-void must_be_writable(const fs::path& out) {
+void must_be_ours(const fs::path& out) {
   const fs::path folder = out.parent_path();
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     throw Failure("Cannot record into " + folder.string() + ": " + std::strerror(errno) + ".");
-  if (fs::is_directory(out)) throw Failure("Cannot record into " + out.string() + ": it is a folder.");
+  file_to_write(out);
+  if (const std::string owner = owner_of(out); !owner.empty())
+    throw Failure("Cannot record into " + out.string() + ": process " + owner + " writes it. Choose another name.");
 }
 
 // Of a program that ended before anything was written there is an empty file.
@@ -77,7 +81,9 @@ class Earlier {
 
  private:
   static constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
-  std::string aside() const { return path_ + ".before"; }
+  std::string aside() const {
+    return (fs::path(path_).parent_path() / (".before-" + fs::path(path_).filename().string())).string();
+  }
   static void move(const std::string& from, const std::string& to) {
     std::error_code none;
     for (const char* suffix : kSuffixes) fs::rename(from + suffix, to + suffix, none);
@@ -154,17 +160,7 @@ std::string claim_file(const std::string& wanted) {
   return "";
 }
 
-bool is_still_written(const std::string& path) {
-  if (!holds_something(path)) return false;
-  try {
-    const RunSummary run = read_run_summary(path);
-    const auto process = run.extra.find(kRecordProcess);
-    return run.status == "running" && process != run.extra.end() &&
-           is_alive(int64_t{std::strtoll(process->second.c_str(), nullptr, 10)});
-  } catch (const std::exception&) {
-    return false;
-  }
-}
+bool is_still_written(const std::string& path) { return holds_something(path) && !owner_of(path).empty(); }
 
 void check_window(const RecordOptions& options) {
   if (options.window.empty()) return;
@@ -175,7 +171,7 @@ void check_window(const RecordOptions& options) {
 }
 
 struct RecordedProgram::Impl {
-  explicit Impl(const std::string& out) : path(out), before(further_files(out)), earlier(out) {}
+  explicit Impl(const std::string& out) : path(out), claim(out, kMaker), before(further_files(out)), earlier(out) {}
   std::vector<std::string> files() const {
     std::vector<std::string> all{path};
     for (const std::string& file : further_files(path))
@@ -184,6 +180,7 @@ struct RecordedProgram::Impl {
   }
   LiveFollower follower;
   std::string name, path;
+  Ownership claim;                  // the program's processes own the files themselves
   std::vector<std::string> before;  // files of an earlier recording by that name
   Earlier earlier;
   std::optional<Process> child;
@@ -197,7 +194,7 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
   check_window(options);  // here, where somebody reads what it throws
   const std::string library = find_library(options);
   const fs::path out = fs::absolute(out_path);
-  must_be_writable(out);
+  must_be_ours(out);
   impl_ = std::make_unique<Impl>(out.string());
   impl_->name = command[0];
   auto environment = settings(library, impl_->path, fs::path(command[0]).filename(), options.level);

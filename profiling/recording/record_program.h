@@ -22,16 +22,17 @@ struct RecordOptions {
 // Throws Failure when the window cannot be read or nothing is recorded at this level that it could open and close for.
 void check_window(const RecordOptions& options);
 
-// While the program runs, an interrupt is its affair: it ends, and we report.
+// While the program runs, an interrupt or a closed terminal is its affair: it ends, and we report.
 class IgnoreInterrupt {
  public:
-  IgnoreInterrupt() : before_(signal(SIGINT, SIG_IGN)) {}
-  ~IgnoreInterrupt() { signal(SIGINT, before_); }
+  IgnoreInterrupt() : before_(signal(SIGINT, SIG_IGN)), hangup_before_(signal(SIGHUP, SIG_IGN)) {}
+  ~IgnoreInterrupt() { signal(SIGINT, before_), signal(SIGHUP, hangup_before_); }
   IgnoreInterrupt(const IgnoreInterrupt&) = delete;
   IgnoreInterrupt& operator=(const IgnoreInterrupt&) = delete;
 
  private:
   void (*before_)(int);
+  void (*hangup_before_)(int);
 };
 
 // A program that is recorded, watched while it runs: what take() gives belongs into a Trace, and the run file has all
@@ -62,7 +63,7 @@ class RecordedProgram {
 std::string claim_file(const std::string& wanted);
 // The process that wrote a recording, as this_process() names it; empty: not known.
 inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra
-bool is_still_written(const std::string& path);  // its process has not ended
+bool is_still_written(const std::string& path);  // a process writes it
 
 // What is told to the library through the environment.
 inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
 #include "profiling/run_file/span_codec.h"
 
 namespace ws::prof {
@@ -71,10 +72,9 @@ RunSummary from_meta(MetaMap meta) {
         if (auto node = take(key)) number_of(node.mapped(), value);
       });
   if (auto node = take("tags")) {
-    const auto tags = nlohmann::json::parse(node.mapped(), nullptr, false);
-    for (const auto& tag : tags.is_array() ? tags : nlohmann::json::array()) {
-      if (tag.is_string()) summary.tags.push_back(tag);
-    }
+    const auto tags = parse_json_or_null(node.mapped());
+    for (const auto& tag : tags)
+      if (tags.is_array() && tag.is_string()) summary.tags.push_back(tag);
   }
   summary.extra = std::move(meta);
   return summary;

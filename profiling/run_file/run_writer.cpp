@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/whole_file.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/span_codec.h"
@@ -120,20 +122,20 @@ class TraceSaver {
   Saved saved_;
 };
 
+void make_schema(const std::string& path) {
+  Database db(path, Database::Mode::Create);
+  db.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
+  db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
+  db.exec(kRunSchema);
+}
+
 // Under another name until it is a run file: a program that is killed meanwhile leaves none that cannot be opened.
 Database create(const std::string& path) {
-  const std::string made = path + ".new";
-  {
-    Database db(made, Database::Mode::Create);
-    db.exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-    db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
-    db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
-    db.exec(kRunSchema);
-  }
-  std::error_code error;
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) std::filesystem::remove(path + suffix, error);
-  std::filesystem::rename(made, path, error);
-  if (error) throw Failure(path + " cannot be written: " + error.message() + ".");
+  if (is_part(path))
+    make_schema(path);
+  else
+    replace_file(path, make_schema);
   Database db(path, Database::Mode::Update);
   db.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
   return db;
@@ -142,7 +144,20 @@ Database create(const std::string& path) {
 }  // namespace
 
 struct RunFileWriter::Impl {
-  explicit Impl(const std::string& path) : db(create(path)), keeper(std::in_place, path), saver(std::in_place, db) {}
+  explicit Impl(const std::string& wanted)
+      : path(file_to_write(wanted)),
+        owned(is_part(path) ? nullptr : std::make_unique<Ownership>(path)),
+        db(create(path)),
+        keeper(std::in_place, path),
+        saver(std::in_place, db) {}
+
+  // What was written goes into the file that moved: under its new name nobody would find the log.
+  void must_be_in_place() {
+    if (!db.has_moved()) return;
+    keeper.reset();
+    db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    throw Failure(path + " was moved, deleted or replaced while it was being written.");
+  }
 
   // Only what changed, so that a name given from outside in the meantime stays.
   void write_meta() {
@@ -228,6 +243,7 @@ struct RunFileWriter::Impl {
 
   void flush() {
     if (finished) return;
+    must_be_in_place();
     last_flush = Clock::now();  // when it began: what comes meanwhile waits for the next
     flush_rows();
     in_transaction([this] { saver->save(held); });
@@ -249,6 +265,8 @@ struct RunFileWriter::Impl {
     }  // somebody is reading: the log is folded in when the last one closes the file
   }
 
+  const std::string path;
+  std::unique_ptr<Ownership> owned;
   std::mutex mutex;
   Database db;
   std::optional<WalKeeper> keeper;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "profiling/base/failure.h"
@@ -48,6 +49,15 @@ sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
   throw Failure("Cannot open " + path + ": " + reason + ".");
 }
 
+// SQLite says "disk I/O error"; the system knows which.
+std::string reason_of(sqlite3* handle) {
+  std::string text = sqlite3_errmsg(handle);
+  const int code = sqlite3_errcode(handle) & 0xff, error = sqlite3_system_errno(handle);
+  if (error != 0 && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_FULL))
+    text += std::string(" (") + std::strerror(error) + ")";
+  return text;
+}
+
 int try_to_read(sqlite3* handle) {
   return sqlite3_exec(handle, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
 }
@@ -57,14 +67,14 @@ int try_to_read(sqlite3* handle) {
 Statement::Statement(sqlite3* db, std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) {
-    throw Failure(std::string("The database refuses a query: ") + sqlite3_errmsg(db) + ".");
+    throw Failure("The database refuses a query: " + reason_of(db) + ".");
   }
   handle_.reset(statement);
 }
 
 void Statement::check(int code) const {
   if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
-  throw Failure(std::string("The database says: ") + sqlite3_errmsg(sqlite3_db_handle(handle_.get())) + ".");
+  throw Failure("The database says: " + reason_of(sqlite3_db_handle(handle_.get())) + ".");
 }
 
 bool Statement::step() {
@@ -132,7 +142,7 @@ void Database::harden() {
 
 void Database::exec(const char* sql) {
   if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return;
-  throw Failure(std::string("The database says: ") + sqlite3_errmsg(handle_.get()) + ".");
+  throw Failure("The database says: " + reason_of(handle_.get()) + ".");
 }
 
 bool Database::has_table(std::string_view name) {
@@ -151,6 +161,12 @@ std::vector<std::string> Database::columns(std::string_view table) {
 int64_t Database::integer(std::string_view sql) {
   Statement query = prepare(sql);
   return query.step() ? query.integer(0) : 0;
+}
+
+bool Database::has_moved() {
+  int moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
 }
 
 }  // namespace ws::prof

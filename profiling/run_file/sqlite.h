@@ -70,6 +70,7 @@ class Database {
   bool has_table(std::string_view name);
   std::vector<std::string> columns(std::string_view table);
   int64_t integer(std::string_view sql);  // first column of the first row, or 0
+  bool has_moved();                       // its name belongs to another file by now, or to none
 
  private:
   void harden();

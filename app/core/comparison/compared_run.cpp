@@ -8,6 +8,7 @@
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/analysis/waterfall.h"
+#include "profiling/base/json_input.h"
 
 namespace ws::app {
 namespace {
@@ -94,7 +95,7 @@ ComparedRun compared_run(const prof::RunData& data) {
 
 std::optional<RunSpec> spec_of(const prof::RunSummary& file) {
   if (file.origin != "run" && !file.origin.starts_with("PyTorch")) return std::nullopt;
-  const auto object = nlohmann::json::parse(file.spec, nullptr, false);
+  const auto object = parse_json_or_null(file.spec);
   if (!object.is_object()) return std::nullopt;
   try {
     return spec_from_json(object);

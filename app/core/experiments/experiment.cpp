@@ -12,6 +12,9 @@
 
 #include "app/core/runs/traced_training.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/paths.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/base/statistics.h"
 
@@ -41,36 +44,30 @@ json to_json(const TrialRun& r) {
           {"allocator_calls_per_step", r.allocator_calls_per_step}};
 }
 
-// A diverged run has no finite loss, and JSON has no NaN: such numbers are kept as null.
-double number(const json& object, const char* key) {
-  return object.contains(key) && object[key].is_number() ? object[key].get<double>() : std::nan("");
-}
-
-TrialRun run_from_json(const json& o) {
+TrialRun run_from_json(const JsonInput& o) {
+  // A diverged run has no finite loss, and JSON has no NaN: such numbers are kept as null.
+  const auto number = [&o](const char* key) {
+    const JsonInput value = o.at(key);
+    return value.is_null() ? std::nan("") : value.number(std::nan(""));
+  };
   TrialRun r;
-  r.trial = o.at("trial").get<int>();
-  r.repeat = o.at("repeat").get<int>();
-  r.status = o.value("status", "");
-  r.message = o.value("message", "");
-  r.file = o.value("file", "");
-  r.device = o.value("device", "");
-  r.identity = o.value("identity", "");
-  r.us_per_step = number(o, "us_per_step");
-  r.samples_per_s = number(o, "samples_per_s");
-  r.wall_s = number(o, "wall_s");
-  r.first_loss = number(o, "first_loss");
-  r.final_loss = number(o, "final_loss");
-  r.test_accuracy = number(o, "test_accuracy");
-  r.steps = o.value("steps", int64_t{0});
-  r.peak_bytes = o.value("peak_bytes", int64_t{0});
-  r.allocator_calls_per_step = number(o, "allocator_calls_per_step");
+  r.trial = static_cast<int>(o.required("trial").whole(0, 0, 1 << 30));
+  r.repeat = static_cast<int>(o.required("repeat").whole(0, 0, 1 << 30));
+  r.status = o.at("status").text();
+  r.message = o.at("message").text();
+  r.file = o.at("file").text();
+  r.device = o.at("device").text();
+  r.identity = o.at("identity").text();
+  r.us_per_step = number("us_per_step");
+  r.samples_per_s = number("samples_per_s");
+  r.wall_s = number("wall_s");
+  r.first_loss = number("first_loss");
+  r.final_loss = number("final_loss");
+  r.test_accuracy = number("test_accuracy");
+  r.steps = o.at("steps").whole(0, 0);
+  r.peak_bytes = o.at("peak_bytes").whole(0, 0);
+  r.allocator_calls_per_step = number("allocator_calls_per_step");
   return r;
-}
-
-std::string safe_name(std::string label) {
-  for (char& c : label)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-') c = '_';
-  return label.substr(0, 60);
 }
 
 // The rows that a killed experiment left; a torn last line is dropped. Rows without an identity are older ones: of the
@@ -78,13 +75,13 @@ std::string safe_name(std::string label) {
 std::vector<TrialRun> read_rows(const fs::path& folder, const std::vector<Trial>& as_kept) {
   std::vector<TrialRun> rows;
   std::ifstream in(folder / "results.jsonl");
-  for (std::string line; std::getline(in, line);) {
-    const json object = json::parse(line, nullptr, false);
-    if (!object.is_object() || !object.contains("trial") || !object.contains("repeat")) continue;
-    TrialRun& row = rows.emplace_back(run_from_json(object));
-    const auto place = static_cast<size_t>(row.trial);
-    if (row.identity.empty() && row.trial >= 0 && place < as_kept.size()) row.identity = as_kept[place].identity;
-  }
+  for (std::string line; std::getline(in, line);) try {
+      const json object = parse_json(line, "results.jsonl");
+      TrialRun& row = rows.emplace_back(run_from_json(JsonInput(object, "results.jsonl")));
+      const auto place = static_cast<size_t>(row.trial);
+      if (row.identity.empty() && place < as_kept.size()) row.identity = as_kept[place].identity;
+    } catch (const Failure&) {
+    }
   return rows;
 }
 
@@ -103,8 +100,12 @@ std::vector<TrialRun> results_of(const std::vector<Trial>& trials, const std::ve
     const Trial* trial = row.identity.empty() ? nullptr : trial_of(row, trials);
     if (!trial) continue;
     row.trial = trial->index;
-    const auto known = [&](const TrialRun& r) { return r.trial == row.trial && r.repeat == row.repeat; };
-    if (std::ranges::none_of(runs, known)) runs.push_back(std::move(row));
+    const auto known = std::ranges::find_if(
+        runs, [&](const TrialRun& r) { return r.trial == row.trial && r.repeat == row.repeat; });
+    if (known == runs.end())
+      runs.push_back(std::move(row));
+    else if (known->failed())
+      *known = std::move(row);
   }
   return runs;
 }
@@ -137,7 +138,7 @@ TrialResult summarise(const Trial& trial, std::vector<TrialRun> runs) {
   TrialResult out;
   out.trial = trial;
   out.runs = runs;
-  std::erase_if(runs, [](const TrialRun& r) { return r.status == "failed"; });
+  std::erase_if(runs, &TrialRun::failed);
   if (runs.empty()) return out;
   const auto us = column(runs, [](const TrialRun& r) { return r.us_per_step; });
   out.us_per_step = median(us);
@@ -173,7 +174,7 @@ ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& t
   for (const Trial& trial : trials) {
     std::vector<TrialRun> mine;
     std::ranges::copy_if(runs, std::back_inserter(mine), [&](const TrialRun& r) { return r.trial == trial.index; });
-    const auto asked = std::ranges::count_if(mine, [&](const TrialRun& r) { return r.repeat < spec.repeats; });
+    const auto asked = std::ranges::count_if(mine, [&](const TrialRun& r) { return r.repeat < spec.repeats && !r.failed(); });
     if ((trial.skipped.empty() || !mine.empty()) && asked < spec.repeats) result.complete = false;
     result.trials.push_back(summarise(trial, std::move(mine)));
   }
@@ -192,7 +193,7 @@ class Runner {
     out.identity = trial.identity;
     try {
       RecorderOptions options;
-      options.path = (folder_ / (safe_name(trial.label) + "_" + std::to_string(trial.index) + "_" +
+      options.path = (folder_ / (file_name_of(trial.label) + "_" + std::to_string(trial.index) + "_" +
                                  std::to_string(repeat) + "_" + trial.identity.substr(0, 8) + ".wsrun"))
                          .string();
       options.title = trial.label;
@@ -243,24 +244,26 @@ class Runner {
 }  // namespace
 
 ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
-                                ExperimentSink& sink) {
+                                ExperimentSink& sink, bool retry_failed) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
+  const Ownership owned(folder);
   const auto trials = trials_of(spec, device_info().cuda);
   const auto order = run_order(spec, trials);
   const std::vector<TrialRun> rows = read_rows(folder, kept_trials(folder));
   std::vector<TrialRun> runs = results_of(trials, rows);
   keep_rows(folder, rows);
-  std::ofstream(fs::path(folder) / "experiment.json") << to_json(spec).dump(2) << "\n";
+  prof::write_whole((fs::path(folder) / "experiment.json").string(), to_json(spec).dump(2) + "\n");
   std::ofstream log(fs::path(folder) / "results.jsonl", std::ios::app);
   if (!log) throw Failure(folder + ": results.jsonl cannot be written");
   Runner runner(folder);
   for (const auto& [trial, repeat] : order) {
     if (cancel) break;
-    if (std::ranges::any_of(runs,
-                            [&, t = trial, n = repeat](const TrialRun& r) { return r.trial == t && r.repeat == n; }))
-      continue;
+    const auto known = std::ranges::find_if(
+        runs, [t = trial, n = repeat](const TrialRun& r) { return r.trial == t && r.repeat == n; });
+    if (known != runs.end() && !(known->failed() && retry_failed)) continue;
+    if (known != runs.end()) runs.erase(known);  // it failed: perhaps not this time
     sink.begins(trials[static_cast<size_t>(trial)], repeat, static_cast<int>(runs.size()),
                 static_cast<int>(order.size()));
     const TrialRun run = runner.run(trials[static_cast<size_t>(trial)], repeat, cancel);

@@ -53,6 +53,8 @@ struct TrialRun {
   double us_per_step = 0, samples_per_s = 0, wall_s = 0, first_loss = 0, final_loss = 0, test_accuracy = 0;
   int64_t steps = 0, peak_bytes = 0;
   double allocator_calls_per_step = 0;
+
+  bool failed() const { return status == "failed"; }
 };
 
 struct TrialResult {
@@ -91,10 +93,11 @@ class ExperimentSink {
   virtual bool goes_on() const { return !gpu_lost(); }
 };
 
-// Runs what is not yet in `folder`/results.jsonl; results of trials that were asked for differently count for nothing.
+// Runs what is not yet in `folder`/results.jsonl, and what failed there; results of trials that were asked for
+// differently count for nothing.
 // A stop keeps what is there.
 ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
-                                ExperimentSink& sink);
+                                ExperimentSink& sink, bool retry_failed = true);
 ExperimentResult read_experiment(const std::string& folder);
 
 // What came out, in sentences: the best and the worst choice by the measure that tells the story. Empty without

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/core/experiments/experiment.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/text.h"
 
@@ -17,27 +17,20 @@ namespace {
 
 std::string as_text(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-std::string required_text(const json& object, const char* key) {
-  if (!object.contains(key)) return "";
-  if (!object[key].is_string()) throw Failure(std::string("experiment.") + key + ": expected text");
-  return object[key].get<std::string>();
-}
-
-std::vector<Setting> read_settings(const json& object, const std::string& where) {
-  if (!object.is_object()) throw Failure(where + ": expected an object of choices");
+std::vector<Setting> read_settings(const JsonInput& object) {
   std::vector<Setting> set;
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& [key, value] : object.entries()) {
     field(key);
-    set.emplace_back(key, as_text(value));
+    set.emplace_back(key, as_text(value.value()));
   }
   return set;
 }
 
-ExperimentAxis read_axis(const std::string& key, const json& values) {
+ExperimentAxis read_axis(const std::string& key, const JsonInput& values) {
   field(key);
-  if (!values.is_array() || values.empty()) throw Failure("experiment.axes." + key + ": expected a list of values");
   ExperimentAxis axis{key, {}};
-  for (const json& value : values) axis.values.push_back(as_text(value));
+  for (const JsonInput& value : values.items()) axis.values.push_back(as_text(value.value()));
+  if (axis.values.empty()) values.refuse("a list of values");
   return axis;
 }
 
@@ -47,12 +40,15 @@ void apply_settings(RunSpec& spec, const std::vector<Setting>& set) {
 
 fs::path experiments_folder() { return resources_folder() / "experiments"; }
 
-json read_json(const fs::path& path) {
-  std::ifstream in(path);
-  if (!in) throw Failure(path.string() + ": cannot be opened");
-  json object = json::parse(in, nullptr, false);
-  if (object.is_discarded()) throw Failure(path.string() + ": not valid JSON");
-  return object;
+// Each is a training.
+void must_be_few(const ExperimentSpec& spec) {
+  constexpr double kMost = 10'000;
+  double trials = spec.ladder.empty() ? 1 : static_cast<double>(spec.ladder.size());
+  for (const ExperimentAxis& axis : spec.axes) trials *= static_cast<double>(axis.values.size());
+  if (trials <= kMost) return;
+  char count[32];
+  std::snprintf(count, sizeof count, "%.6g", trials);
+  throw Failure(std::string("experiment.axes: ") + count + " combinations; at most 10,000 can be trained");
 }
 
 // All combinations, the last axis fastest.
@@ -101,32 +97,30 @@ std::vector<Trial> ladder_trials(const ExperimentSpec& spec) {
 }  // namespace
 
 ExperimentSpec experiment_from_json(const json& object) {
-  if (!object.is_object()) throw Failure("experiment: expected an object");
-  ExperimentSpec spec;
-  for (const auto& [key, value] : object.items())
+  const JsonInput input(object, "experiment");
+  for (const auto& [key, value] : input.entries())
     if (key != "name" && key != "title" && key != "text" && key != "expect" && key != "preset" && key != "spec" &&
         key != "set" && key != "axes" && key != "ladder" && key != "repeats" && key != "seed" && key != "look_at")
-      throw Failure("experiment." + key + ": there is no such key");
-  spec.name = required_text(object, "name");
-  spec.title = required_text(object, "title");
-  spec.text = required_text(object, "text");
-  spec.expect = required_text(object, "expect");
-  if (object.contains("look_at")) spec.look_at = required_text(object, "look_at");
+      throw Failure(value.path() + ": there is no such key");
+  ExperimentSpec spec;
+  spec.name = input.at("name").text();
+  spec.title = input.at("title").text();
+  spec.text = input.at("text").text();
+  spec.expect = input.at("expect").text();
+  spec.look_at = input.at("look_at").text(spec.look_at);
   if (spec.look_at != "us_per_step" && spec.look_at != "samples_per_s" && spec.look_at != "first_loss" &&
       spec.look_at != "test_accuracy")
-    throw Failure("experiment.look_at: us_per_step, samples_per_s, first_loss or test_accuracy, not " + spec.look_at);
-  if (object.contains("preset")) spec.base = load_spec(required_text(object, "preset"));
-  if (object.contains("spec")) spec.base = spec_from_json(object["spec"]);
-  if (object.contains("set")) apply_settings(spec.base, read_settings(object["set"], "experiment.set"));
-  if (object.contains("axes"))
-    for (const auto& [key, values] : object["axes"].items()) spec.axes.push_back(read_axis(key, values));
-  if (object.contains("ladder"))
-    for (const json& rung : object["ladder"])
-      spec.ladder.push_back(
-          {required_text(rung, "label"), read_settings(rung.value("set", json::object()), "experiment.ladder")});
+    input.at("look_at").refuse("us_per_step, samples_per_s, first_loss or test_accuracy");
+  if (const JsonInput preset = input.at("preset"); preset.there()) spec.base = load_spec(preset.text());
+  if (const JsonInput base = input.at("spec"); base.there()) spec.base = spec_from_json(base.value());
+  apply_settings(spec.base, read_settings(input.at("set")));
+  for (const auto& [key, values] : input.at("axes").entries()) spec.axes.push_back(read_axis(key, values));
+  for (const JsonInput& rung : input.at("ladder").items())
+    spec.ladder.push_back({rung.at("label").text(), read_settings(rung.at("set"))});
   if (spec.axes.empty() == spec.ladder.empty()) throw Failure("experiment: name either axes or a ladder");
-  spec.repeats = std::clamp(object.value("repeats", 3), 1, 1000);
-  spec.seed = object.value("seed", uint64_t{1});
+  must_be_few(spec);
+  spec.repeats = static_cast<int>(input.at("repeats").whole(3, 1, 1000));
+  spec.seed = static_cast<uint64_t>(input.at("seed").whole(1, 0));
   return spec;
 }
 
@@ -149,7 +143,8 @@ std::vector<ExperimentInfo> shipped_experiments() {
   for (const auto& entry : fs::directory_iterator(experiments_folder(), error)) {
     if (entry.path().extension() != ".json") continue;
     const json object = read_json(entry.path());
-    all.push_back({entry.path().stem(), object.value("title", ""), object.value("text", ""), entry.path()});
+    const JsonInput input(object, entry.path().string());
+    all.push_back({entry.path().stem(), input.at("title").text(), input.at("text").text(), entry.path()});
   }
   std::ranges::sort(all, {}, &ExperimentInfo::name);
   return all;
@@ -164,6 +159,7 @@ ExperimentSpec load_experiment(const std::string& path_or_name) {
 }
 
 std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
+  must_be_few(spec);
   std::vector<Trial> trials;
   std::vector<Setting> chosen;
   if (spec.ladder.empty())

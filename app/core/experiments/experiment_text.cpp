@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "app/core/experiments/experiment.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -94,24 +95,14 @@ std::string experiment_table(const ExperimentResult& result) {
   return text;
 }
 
-namespace {
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
-}  // namespace
-
 std::string experiment_csv(const ExperimentResult& result) {
   std::ostringstream out;
   out << "trial,label,repeats,us_per_step,us_low,us_high,samples_per_s,first_loss,final_loss,test_accuracy,allocator_"
          "calls_per_step,peak_bytes,skipped\n";
   for (const TrialResult& t : result.trials)
-    out << t.trial.index << "," << quoted(t.trial.label) << ',' << t.runs.size() << ',' << t.us_per_step << ',' << t.low
+    out << t.trial.index << "," << csv_cell(t.trial.label) << ',' << t.runs.size() << ',' << t.us_per_step << ',' << t.low
         << ',' << t.high << ',' << t.samples_per_s << ',' << t.first_loss << ',' << t.final_loss << ','
-        << t.test_accuracy << ',' << t.allocator_calls_per_step << ',' << t.peak_bytes << ',' << quoted(t.trial.skipped)
+        << t.test_accuracy << ',' << t.allocator_calls_per_step << ',' << t.peak_bytes << ',' << csv_cell(t.trial.skipped)
         << '\n';
   return out.str();
 }

@@ -13,6 +13,8 @@
 #include "engine/devices/devices.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/base/repeat.h"
 #include "profiling/collectors/collector.h"
@@ -33,7 +35,6 @@ prof::RunSummary first_summary(const lab::LabSpec& spec) {
   s.device = device_info().cuda ? device_info().name : "CPU";
   s.spec = to_json(spec).dump();
   s.machine = machine_json().dump();
-  s.extra["writer"] = process_mark();
   return s;
 }
 
@@ -140,7 +141,7 @@ class Recorder final : public lab::LabSink {
   int64_t origin_ns_ = 0;
   // Of this process and of this sweep; written by the processes that make first calls.
   const std::string first_calls_ =
-      (std::filesystem::temp_directory_path() /
+      (temporary_folder() /
        ("warpscope-first-" + std::to_string(getpid()) + "-" + std::to_string(prof::steady_ns())))
           .string();
   lab::LabResult partial_;
@@ -171,7 +172,7 @@ std::optional<lab::LabResult> read_lab(const std::string& path) {
   const prof::RunSummary summary = prof::read_run_summary(path);
   const auto found = summary.extra.find(kKey);
   if (found == summary.extra.end()) return {};
-  return lab::lab_result_from_json(nlohmann::json::parse(found->second, nullptr, false));
+  return lab::lab_result_from_json(parse_json(found->second, path));
 }
 
 }  // namespace ws::app

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "profiling/base/paths.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/paths.h"
 
 namespace ws::app {
 namespace {
@@ -35,10 +35,7 @@ std::vector<ShippedLab> shipped_labs() {
 }
 
 nlohmann::json read_lab_file(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw Failure(path + ": cannot be read");
-  nlohmann::json object = nlohmann::json::parse(in, nullptr, false);
-  if (object.is_discarded()) throw Failure(path + ": not valid JSON");
+  nlohmann::json object = read_json(path);
   if (!object.is_object()) throw Failure(path + ": expected one JSON object with the choices of a sweep");
   return object;
 }

@@ -219,9 +219,11 @@ std::string headline(const std::vector<ReportRun>& runs) {
 
 std::vector<std::string> unfair(const std::vector<ReportRun>& runs) {
   std::vector<std::string> all;
-  for (size_t i = 0; i < runs.size(); ++i)
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (const std::string& problem : runs[i].problems) all.push_back(letter(i) + ": the file is damaged. " + problem);
     if (const std::string& lost = runs[i].run.lost_records; !lost.empty())
       all.push_back(letter(i) + ": of the GPU’s records " + lost);
+  }
   for (size_t i = 1; i < runs.size(); ++i) {
     const std::string who = runs.size() > 2 ? "A and " + letter(i) + ": " : "";
     for (const std::string& sentence : warnings_of(runs[0].run, runs[i].run)) all.push_back(who + sentence);

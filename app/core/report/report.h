@@ -17,6 +17,7 @@ struct ReportRun {
   };
   std::vector<Point> loss, accuracy;  // accuracy in percent
   StepPicture step;                   // a typical one of the sampled steps
+  std::vector<std::string> problems;  // what of its file could not be read
 };
 
 ReportRun report_run_of_file(const std::string& path);  // also what can be imported; throws Failure

@@ -12,6 +12,7 @@ ReportRun report_run_of_file(const std::string& path) {
   ReportRun out;
   out.run = compared_run(data);
   if (out.run.name.empty()) out.run.name = path;
+  out.problems = data.problems;
   out.created = data.summary.created, out.status = data.summary.status;
   for (const prof::Metric& m : data.metrics) out.loss.push_back({static_cast<double>(m.step), m.wall_s, m.loss});
   for (const prof::Evaluation& e : data.evaluations)

@@ -5,6 +5,7 @@
 #include "engine/devices/devices.h"
 #include "engine/lab/ceilings.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
 
 namespace ws::app {
 namespace {
@@ -44,7 +45,7 @@ void keep_ceilings(const std::string& path) {
 std::optional<RunCeilings> kept_ceilings(const prof::RunSummary& run) {
   const auto text = run.extra.find(kCeilings);
   if (text == run.extra.end()) return std::nullopt;
-  const auto kept = nlohmann::json::parse(text->second, nullptr, false);
+  const auto kept = parse_json_or_null(text->second);
   if (!kept.is_object()) return std::nullopt;
   const auto driver = kept.find("driver");
   return RunCeilings{lab::ceilings_from_json(kept),

@@ -17,6 +17,10 @@
 #include "engine/lab/lab.h"
 #include "engine/plan/model.h"
 #include "engine/train/schedule.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/whole_file.h"
 #include "engine/train/trainer.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/paths.h"
@@ -105,15 +109,10 @@ int64_t write_orders(const RunSpec& spec, int64_t rows, const fs::path& path) {
   return spec.train.epochs;
 }
 
-json read_json(const fs::path& path) {
-  std::ifstream in(path);
-  const json object = json::parse(in, nullptr, false);
-  if (!object.is_object()) throw Failure("PyTorch's script wrote no " + path.filename().string() + ".");
-  return object;
-}
-
-double number(const json& object, const char* key) {
-  return object.contains(key) && object[key].is_number() ? object[key].get<double>() : std::nan("");
+json read_output(const fs::path& path) {
+  std::error_code none;
+  if (!fs::exists(path, none)) throw Failure("PyTorch's script wrote no " + path.filename().string() + ".");
+  return read_json(path);
 }
 
 double cell(const std::string& text) {
@@ -177,23 +176,28 @@ RunSpec as_torch_runs(RunSpec spec) {
   return spec;
 }
 
-void fill_summary(prof::RunSummary& s, const TorchRequest& request, const json& measured) {
+void fill_summary(prof::RunSummary& s, const TorchRequest& request, const JsonInput& measured) {
+  // Not-a-number is null in JSON.
+  const auto number = [&measured](const char* key) {
+    const JsonInput value = measured.at(key);
+    return value.is_null() ? std::nan("") : value.number(std::nan(""));
+  };
   s.name = request.title.empty()
                ? "PyTorch · " + (request.spec.name.empty() ? request.spec.data.name : request.spec.name)
                : request.title;
   s.preset = request.spec.name;
-  s.origin = "PyTorch " + measured.value("torch", "");
-  s.status = measured.value("status", "finished");
-  s.device = measured.value("device", "");
+  s.origin = "PyTorch " + measured.at("torch").text();
+  s.status = measured.at("status").text("finished");
+  s.device = measured.at("device").text();
   s.spec = to_json(as_torch_runs(request.spec)).dump();
   s.machine = machine_json().dump();
   keep_ceilings(s);
-  s.steps = measured.value("steps", int64_t{0});
-  s.wall_s = number(measured, "wall_s");
-  s.us_per_step = number(measured, "us_per_step");
-  s.final_loss = number(measured, "test_loss");
-  s.final_accuracy = number(measured, "test_accuracy");
-  s.peak_bytes = measured.value("peak_bytes", uint64_t{0});
+  s.steps = measured.at("steps").whole(0, 0);
+  s.wall_s = number("wall_s");
+  s.us_per_step = number("us_per_step");
+  s.final_loss = number("test_loss");
+  s.final_accuracy = number("test_accuracy");
+  s.peak_bytes = static_cast<uint64_t>(measured.at("peak_bytes").whole(0, 0));
   s.tags = {"pytorch"};
   s.created = prof::utc_text();
 }
@@ -201,7 +205,7 @@ void fill_summary(prof::RunSummary& s, const TorchRequest& request, const json& 
 // The folder of one run, gone with it.
 struct Workplace {
   Workplace() {
-    std::string pattern = (fs::temp_directory_path() / "warpscope-torch-XXXXXX").string();
+    std::string pattern = (temporary_folder() / "warpscope-torch-XXXXXX").string();
     if (!mkdtemp(pattern.data())) throw Failure("No temporary folder can be made.");
     path = pattern;
   }
@@ -275,13 +279,15 @@ void merge_torch_run(const TorchRequest& request, const std::string& folder, con
   run.evaluations.clear();
   find_steps(run.trace);
   read_metrics(fs::path(folder) / "metrics.csv", run);
-  fill_summary(run.summary, request, read_json(fs::path(folder) / "summary.json"));
+  const json measured = read_output(fs::path(folder) / "summary.json");
+  fill_summary(run.summary, request, JsonInput(measured, "summary.json"));
   prof::export_run(run, fs::absolute(request.out).string());
 }
 
 void run_torch(const TorchRequest& request, const TorchTools& tools, const std::atomic<bool>& cancel,
                const std::function<void(const std::string&)>& said) {
   if (!tools.problem.empty()) throw Failure(tools.problem);
+  const Ownership claim(prof::file_to_write(request.out), kMaker);
   const Workplace place;
   write_torch_data(request.spec, (place.path / "data").string());
   const std::string recorded = request.record && !tools.recorder.empty() && request.spec.exec.device != Device::Cpu
@@ -332,7 +338,7 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
   std::error_code none;
   if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch had a point.");
   if (result.status != 0) throw Failure("PyTorch's sweep failed: " + last_line(result.text));
-  lab::LabResult measured = lab::lab_result_from_json(read_json(out));
+  lab::LabResult measured = lab::lab_result_from_json(read_output(out));
   std::string missing;  // ways that were asked for and that the script has not
   for (const lab::Way way : spec.ways)
     if (std::ranges::find(measured.points, way, &lab::LabPoint::way) == measured.points.end())

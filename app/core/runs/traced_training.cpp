@@ -16,6 +16,7 @@ struct TracedTraining::Impl final : TrainSink {
   Impl(RunSpec s, RecorderOptions o, TrainOptions t) : spec(std::move(s)), options(std::move(o)), train(std::move(t)) {}
 
   void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
+    if (options.at_start) options.at_start();
     std::lock_guard lock(mutex);
     inbox.plan = plan;
   }

@@ -18,6 +18,7 @@ struct RecorderOptions {
   std::string title;
   prof::CollectorOptions trace{.level = prof::TraceLevel::Off};
   bool keep_traces = true;                                      // for take(); off when only the file is wanted
+  std::function<void()> at_start;                               // before the first step, on the training thread
   std::function<void(const EpochResult&, Executor&)> at_epoch;  // at each one's end, on the training thread
 };
 

@@ -55,12 +55,31 @@ TrainingFolder::TrainingFolder(const std::string& folder, int64_t steps_per_epoc
       steps_per_epoch_(std::max<int64_t>(1, steps_per_epoch)),
       keep_steps_(keep_steps) {
   std::error_code error;
-  made_ = fs::create_directories(folder, error);
+  made_ = fs::create_directories(folder, error) || fs::is_empty(folder, error);
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
   // Said before the training, not after it.
   if (access(folder.c_str(), W_OK | X_OK) != 0) throw Failure(folder + ": cannot be written: " + std::strerror(errno));
   if (fs::exists(metrics_path_, error) && access(metrics_path_.c_str(), W_OK) != 0)
     throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
+  owned_ = std::make_unique<Ownership>(folder);
+}
+
+std::string TrainingFolder::make_new(const std::string& name) {
+  std::error_code error;
+  fs::create_directories(fs::path(name).parent_path(), error);
+  std::string folder = name;
+  for (int i = 2; !fs::create_directory(folder, error); ++i) {
+    if (error) throw Failure(folder + ": cannot be made: " + error.message());
+    folder = name + "-" + std::to_string(i);
+  }
+  return folder;
+}
+
+void TrainingFolder::begin() const {
+  if (keep_steps_ > 0) return;
+  std::error_code error;
+  for (const std::string& path : {checkpoint_path(folder_), folder_ + "/summary.json"})
+    if (!fs::remove(link_target(path), error) && error) throw Failure(path + ": cannot be replaced: " + error.message());
 }
 
 void TrainingFolder::open() {
@@ -113,6 +132,7 @@ void TrainingFolder::write(const Row& row) {
 void TrainingFolder::finish(const Summary& summary) {
   if (summary.steps <= keep_steps_) {
     std::error_code error;
+    owned_.reset();
     if (made_) fs::remove(folder_, error);  // an empty one only
     return;
   }
@@ -125,6 +145,7 @@ void TrainingFolder::finish(const Summary& summary) {
   metrics_.close();
   if (!metrics_) throw Failure(metrics_path_ + ": could not be written completely; is the disk full?");
   write_summary(summary);
+  owned_.reset();
 }
 
 void TrainingFolder::write_summary(const Summary& summary) const {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/train/trainer.h"
+#include "profiling/base/ownership.h"
 
 namespace ws::app {
 
@@ -12,11 +13,15 @@ nlohmann::json summary_json(const Summary& summary);  // not-a-number becomes nu
 
 class TrainingFolder {
  public:
-  // Makes the folder and touches nothing in it: what an earlier run left stays until this one has a row to write. Going
-  // on from a checkpoint at `keep_steps`, the rows up to it stay. Throws Failure.
+  // Makes and owns the folder and touches nothing in it: what an earlier run left stays until begin(). Going on from a
+  // checkpoint at `keep_steps`, the rows up to it stay. Throws Failure.
   TrainingFolder(const std::string& folder, int64_t steps_per_epoch, int64_t keep_steps);
+  // A folder that was not there before: NAME, or NAME-2 and so on.
+  static std::string make_new(const std::string& name);
   static std::string checkpoint_path(const std::string& folder) { return folder + "/checkpoint.wsck"; }
 
+  // Before the first step: a checkpoint of an earlier run does not belong to the rows that come now.
+  void begin() const;
   // In the order in which they came; an epoch's test values go to the row of its last step.
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs);
   // Writes what is left; throws Failure when the disk took less than that. A run without a step leaves nothing.
@@ -37,6 +42,7 @@ class TrainingFolder {
   std::string folder_, metrics_path_;
   int64_t steps_per_epoch_, keep_steps_;
   bool made_ = false;  // the folder was not there before
+  std::unique_ptr<Ownership> owned_;
   std::ofstream metrics_;
   std::vector<Row> held_;  // may still get test values
 };

@@ -26,7 +26,6 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   s.spec = to_json(spec).dump();
   s.machine = machine_json().dump();
   if (wants_cuda(spec) || !device_info().cuda) s.device = device_info().name;
-  s.extra["writer"] = process_mark();
   keep_ceilings(s);
   return s;
 }

@@ -7,6 +7,7 @@
 #include "app/charts/series.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {
@@ -157,7 +158,7 @@ QByteArray BarsView::csv() const {
     out += "," + QByteArray(prof::meaning_name(static_cast<prof::Meaning>(m)));
   out += ",peak_mib,driver_calls\n";
   for (const BarRun& run : runs_) {
-    out += '"' + QString(run.title).replace('"', "\"\"").toUtf8() + "\"," + QByteArray::number(wall_us(run.parts));
+    out += QByteArray::fromStdString(csv_cell(run.title.toStdString())) + ',' + QByteArray::number(wall_us(run.parts));
     for (size_t m = 0; m < prof::kMeanings; ++m) out += ',' + QByteArray::number(part_us(run.parts, m));
     const auto number = [](double v) { return std::isnan(v) ? QByteArray() : QByteArray::number(v); };
     out += ',' + number(run.peak_bytes / kMiB) + ',' + number(run.calls) + '\n';

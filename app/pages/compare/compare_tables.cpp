@@ -12,6 +12,7 @@
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {
@@ -243,9 +244,7 @@ void CompareTables::showChoices(const ComparedRuns& compared) {
 }
 
 QByteArray CompareTables::measuresCsv(const ComparedRuns& compared) {
-  const auto quoted = [](const std::string& text) {
-    return '"' + QString::fromStdString(text).replace('"', "\"\"") + '"';
-  };
+  const auto quoted = [](const std::string& text) { return QString::fromStdString(csv_cell(text)); };
   const auto number = [](double v) { return std::isnan(v) ? QString() : QString::number(v, 'g', 10); };
   QString out = "group,measure,unit";
   for (const auto& run : compared.figures) out += ',' + quoted(run->name);
@@ -269,7 +268,7 @@ QByteArray CompareTables::measuresCsv(const ComparedRuns& compared) {
 QByteArray CompareTables::kernelsCsv(const Comparison& comparison) {
   QByteArray out = "kernel,baseline_calls,candidate_calls,baseline_us,candidate_us,difference_us\n";
   for (const prof::KernelDelta& k : comparison.kernels) {
-    out += '"' + QByteArray::fromStdString(k.name).replace('"', "\"\"") + '"';
+    out += QByteArray::fromStdString(csv_cell(k.name));
     for (const double value : {k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us()})
       out += ',' + QByteArray::number(value, 'g', 10);
     out += '\n';

@@ -5,6 +5,7 @@
 #include <QMetaObject>
 
 #include "app/core/lab/recorded_lab.h"
+#include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 
@@ -50,9 +51,8 @@ QString part_of(const QString& path) { return path + ".part"; }
 void LabJob::recover(const QString& folder) {
   for (const QFileInfo& part : QDir(folder).entryInfoList({"lab-*" + part_of("")}, QDir::Files)) {
     try {
-      const auto extra = prof::read_run_summary(part.filePath().toStdString()).extra;
-      const auto writer = extra.find("writer");
-      if (writer != extra.end() && is_alive(writer->second)) continue;
+      if (!owner_of(part.filePath().toStdString()).empty()) continue;
+      prof::read_run_summary(part.filePath().toStdString());
     } catch (const std::exception&) {
       continue;  // not even begun
     }

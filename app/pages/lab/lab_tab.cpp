@@ -1,7 +1,6 @@
 #include "app/pages/lab/lab_tab.h"
 
 #include <QDir>
-#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
@@ -16,6 +15,7 @@
 #include "app/widgets/theme.h"
 #include "app/workspace/run.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/json_input.h"
 
 namespace ws::app {
 namespace {
@@ -192,11 +192,9 @@ void LabTab::openPoint(const LabPick& pick) {
 }
 
 bool LabTab::openResult(const QString& path) {
-  QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) return false;
-  const auto object = nlohmann::json::parse(file.readAll().toStdString(), nullptr, false);
-  if (!object.is_object() || !object.contains("points")) return false;
   try {
+    const nlohmann::json object = read_json(path.toStdString());
+    if (!object.is_object() || !object.contains("points")) return false;
     layOver(lab::lab_result_from_json(object), QFileInfo(path).completeBaseName());
   } catch (const Failure& failure) {
     say(QString::fromUtf8(failure.what()));

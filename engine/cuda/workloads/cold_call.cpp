@@ -13,6 +13,7 @@
 #include "engine/cuda/runtime/check.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/base/text.h"
@@ -119,7 +120,7 @@ bool run_cuda_cold_call_if_asked() {
   const char* job = std::getenv(kVariable);
   if (!job) return false;
   try {
-    const LabSpec spec = lab_spec_from_json(nlohmann::json::parse(job));
+    const LabSpec spec = lab_spec_from_json(parse_json(job, "first call"));
     const FirstCall call = first_call(spec, spec.sizes.at(0));
     std::printf("%.9g %.9g %.9g\n", call.context_s, call.first_s, call.second_s);
   } catch (const std::exception& failure) {

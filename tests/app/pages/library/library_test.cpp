@@ -14,6 +14,7 @@
 #include "app/workspace/library_jobs.h"
 #include "profiling/base/process.h"
 #include "profiling/formats/convert.h"
+#include "profiling/base/ownership.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -23,7 +24,7 @@ using namespace ws::app;
 namespace {
 
 struct FileOptions {
-  std::string status = "finished", writer;
+  std::string status = "finished";
   int index = 0;
   int steps = 50;
 };
@@ -43,7 +44,6 @@ void write_run(const QString& path, const FileOptions& o = {}) {
   s.final_loss = o.index % 5 == 0 ? std::nan("") : 0.1 + o.index;
   s.final_accuracy = 0.9;
   s.peak_bytes = 1 << 20;
-  if (!o.writer.empty()) s.extra["writer"] = o.writer;
   prof::RunFileWriter writer(path.toStdString(), s);
   for (int i = 0; i < o.steps; ++i) writer.add(prof::Metric{i, i * 1e-3, 2.3 / (1 + i), 0.5});
   prof::Trace trace;
@@ -205,9 +205,10 @@ void LibraryTest::aFailedExportLeavesNothing() {
 }
 
 void LibraryTest::killedRunsAreUnfinished() {
-  write_run(at("dead.wsrun"), {.status = "running", .writer = "0-0-0 1 2", .index = 1});
+  write_run(at("dead.wsrun"), {.status = "running", .index = 1});
   write_run(at("old.wsrun"), {.status = "running", .index = 2});
-  write_run(at("alive.wsrun"), {.status = "running", .writer = process_mark(), .index = 3});
+  write_run(at("alive.wsrun"), {.status = "running", .index = 3});
+  const Ownership writes(at("alive.wsrun").toStdString());
   RunLibrary library(folder_.path());
   library.refresh();
   QVERIFY(library.byPath(at("dead.wsrun"))->unfinished);
@@ -224,12 +225,14 @@ void LibraryTest::killedRunsAreUnfinished() {
 
 void LibraryTest::twoWindowsShareAFolder() {
   make(2);
-  write_run(at("live.wsrun"), {.status = "running", .writer = process_mark(), .index = 9});
+  write_run(at("live.wsrun"), {.status = "running", .index = 9});
+  auto training = std::make_unique<Ownership>(at("live.wsrun").toStdString());
   RunLibrary one(folder_.path()), two(folder_.path());
   one.refresh();
   two.refresh();
   const QString path = one.runs().front()->path;
   QVERIFY(one.rename(one.byPath(path), "renamed in the other window"));
+  training.reset();
   write_run(at("live.wsrun"), {.index = 9});  // the other window's training ends
   two.refresh();
   QCOMPARE(two.byPath(path)->title, QString("renamed in the other window"));

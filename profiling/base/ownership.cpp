@@ -1,0 +1,172 @@
+#include "profiling/base/ownership.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "profiling/base/failure.h"
+#include "profiling/base/process.h"
+
+namespace ws {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string lock_of(const std::string& path, const char* kind) {
+  std::error_code none;
+  const fs::path target = link_target(path);
+  if (fs::is_directory(target, none)) return (target / ("." + std::string(kind))).string();
+  return (target.parent_path() / ("." + target.filename().string() + "." + kind)).string();
+}
+
+std::string host() {
+  utsname name{};
+  uname(&name);
+  return name.nodename;
+}
+
+// What a lock says about its owner: its mark, its host, and what it is called.
+struct Mark {
+  std::string mark, host, name;
+
+  static std::string mine() { return process_mark() + "\n" + ws::host() + "\n" + this_process() + "\n"; }
+  static Mark of(const std::string& lock) {
+    Mark mark;
+    std::ifstream in(lock);
+    std::getline(in, mark.mark), std::getline(in, mark.host), std::getline(in, mark.name);
+    return mark;
+  }
+  // "1234 (warpscope-cli)"
+  std::string text() const {
+    const size_t space = name.find(' ');
+    if (space == std::string::npos) return "another process";
+    return name.substr(0, space) + " (" + name.substr(space + 1) + ")" + (host == ws::host() ? "" : " on " + host);
+  }
+  bool alive() const { return is_alive(mark); }
+};
+
+struct flock whole_file(short kind) {
+  struct flock lock {};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+enum class Lock { Taken, Held, Unknown };
+
+// Locks of the open file, not of the process: closing another descriptor of it does not drop them.
+Lock try_lock(int file) {
+  auto lock = whole_file(F_WRLCK);
+  if (fcntl(file, F_OFD_SETLK, &lock) == 0) return Lock::Taken;
+  return errno == EAGAIN || errno == EACCES ? Lock::Held : Lock::Unknown;
+}
+
+Lock look_at_lock(int file) {
+  auto lock = whole_file(F_WRLCK);
+  if (fcntl(file, F_OFD_GETLK, &lock) != 0) return Lock::Unknown;
+  return lock.l_type == F_UNLCK ? Lock::Taken : Lock::Held;
+}
+
+bool same_file(int file, const std::string& path) {
+  struct stat opened {}, named {};
+  return fstat(file, &opened) == 0 && lstat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+         opened.st_dev == named.st_dev;
+}
+
+// A child made by fork() without exec() would keep our locks when we are gone, so it closes them.
+std::array<std::atomic<int>, 256> held_files;  // + 1; 0: free
+
+void close_held() {
+  for (auto& held : held_files)
+    if (const int file = held.exchange(0) - 1; file >= 0) close(file);
+}
+
+void remember(int file) {
+  static const int once = pthread_atfork(nullptr, nullptr, close_held);
+  static_cast<void>(once);
+  for (auto& held : held_files) {
+    int none = 0;
+    if (held.compare_exchange_strong(none, file + 1)) return;
+  }
+}
+
+void forget(int file) {
+  for (auto& held : held_files) {
+    int ours = file + 1;
+    if (held.compare_exchange_strong(ours, 0)) return;
+  }
+}
+
+[[noreturn]] void refuse(const std::string& path, const Mark& owner) {
+  throw Failure(path + " is being written by process " + owner.text() + ". Stop it first, or choose another name.");
+}
+
+}  // namespace
+
+std::string link_target(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  fs::path target(path);
+  std::error_code none;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(target, none); ++i)
+    target = target.parent_path() / fs::read_symlink(target, none);  // an absolute one takes the place of all
+  return target.string();
+}
+
+Ownership::Ownership(const std::string& path, const char* kind) : lock_(lock_of(path, kind)), process_(getpid()) {
+  for (;;) {
+    const int file = open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
+    const Lock lock = try_lock(file);
+    const Mark owner = Mark::of(lock_);
+    if (lock == Lock::Held || (lock == Lock::Unknown && owner.alive())) {
+      close(file);
+      refuse(path, owner);
+    }
+    if (same_file(file, lock_)) {
+      file_ = file;
+      break;
+    }
+    close(file);  // its owner removed it just now
+  }
+  remember(file_);
+  const std::string line = Mark::mine();
+  if (ftruncate(file_, 0) != 0 || pwrite(file_, line.data(), line.size(), 0) < 0) {
+    // On a full disk the lock stands without its owner's name.
+  }
+}
+
+Ownership::~Ownership() {
+  if (getpid() != process_) return;  // of a child made by fork(): the claim is its parent's
+  if (same_file(file_, lock_)) unlink(lock_.c_str());
+  forget(file_);
+  close(file_);
+}
+
+std::string owner_of(const std::string& path, const char* kind) {
+  const std::string lock = lock_of(path, kind);
+  const int file = open(lock.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return {};
+  const Lock state = look_at_lock(file);
+  close(file);
+  const Mark owner = Mark::of(lock);
+  return state == Lock::Held || (state == Lock::Unknown && owner.alive()) ? owner.text() : std::string();
+}
+
+std::string unowned(const std::string& path) {
+  const fs::path wanted(path);
+  std::string name = path;
+  for (int i = 2; !owner_of(name, kWriter).empty() || !owner_of(name, kMaker).empty(); ++i)
+    name = (wanted.parent_path() / (wanted.stem().string() + "-" + std::to_string(i) + wanted.extension().string())).string();
+  return name;
+}
+
+}  // namespace ws

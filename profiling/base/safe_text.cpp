@@ -1,0 +1,40 @@
+#include "profiling/base/safe_text.h"
+
+namespace ws {
+namespace {
+
+constexpr std::string_view kInstead = "\xEF\xBF\xBD";  // U+FFFD
+
+// How many bytes at the front are a character that does something instead of being shown; 0: none.
+size_t command_at(std::string_view rest) {
+  const auto byte = [rest](size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0; };
+  if (byte(0) < 0x20) return byte(0) == '\n' || byte(0) == '\t' ? 0 : 1;
+  if (byte(0) == 0x7F) return 1;
+  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) < 0xA0) return 2;  // the second set of control characters
+  const bool turns = byte(0) == 0xE2 && ((byte(1) == 0x80 && byte(2) >= 0xAA && byte(2) <= 0xAE) ||
+                                         (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9));
+  return turns ? 3 : 0;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const size_t bytes = command_at(text);
+    shown += bytes > 0 ? kInstead : text.substr(0, 1);
+    text.remove_prefix(bytes > 0 ? bytes : 1);
+  }
+  return shown;
+}
+
+std::string csv_cell(std::string_view text) {
+  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
+  if (!formula && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string cell = formula ? "\"'" : "\"";
+  for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
+  return cell + '"';
+}
+
+}  // namespace ws

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# What the program writes, where, and what it says when that fails.
+source "$(dirname "$0")/cli_checks.sh"
+short=(train iris --set exec.device=cpu --set train.epochs=10)
+"$program" "${short[@]}" --no-output --run r.wsrun --trace full >/dev/null 2>&1
+
+# Failing output is a failure.
+for words in "stats r.wsrun" "stats r.wsrun --json" "diff r.wsrun r.wsrun" "list" "list --json" "plan iris" "lab --list" "lab sine --source" "--help" "--version" "experiment --list" "train iris --set exec.device=cpu --set train.epochs=2 --no-output --json"; do
+  "$program" $words >/dev/full 2>err.txt; check "$words > /dev/full: 1 and one line" '[[ $? == 1 ]] && grep -q "No space left" err.txt'
+done
+"$program" list | head -1 >/dev/null; codes=(${PIPESTATUS[@]}); check "a reader that leaves is no crash" '(( codes[0] <= 1 ))'
+
+# Special files are never replaced.
+mkfifo pipe.wsrun
+"$program" "${short[@]}" --no-output --run pipe.wsrun >/dev/null 2>err.txt; check "a pipe is no run file" '[[ $? == 1 && -p pipe.wsrun ]] && grep -q "a pipe" err.txt'
+"$program" "${short[@]}" --no-output --run /dev/null >/dev/null 2>err.txt; check "nor is a device" '[[ $? == 1 && -c /dev/null ]] && grep -q "a device" err.txt'
+"$program" convert r.wsrun pipe.wsrun 2>err.txt; check "also for convert" '[[ $? == 1 && -p pipe.wsrun ]]'
+: >target.wsrun; ln -s target.wsrun link.wsrun
+"$program" "${short[@]}" --no-output --run link.wsrun >/dev/null 2>&1; check "a link is followed" '[[ $? == 0 && -L link.wsrun && -s target.wsrun ]]'
+"$program" report r.wsrun --out /dev/stdout >page.txt 2>/dev/null; check "a page goes through a device" 'grep -q "</html>" page.txt'
+
+# A disk that takes no more, a limit, no folder for temporary files.
+(ulimit -f 200; "$program" train mnist --set exec.device=cpu --set train.epochs=1 --set data.limit=640 --out u >out.txt 2>err.txt); code=$?
+check "ulimit -f: 1, a sentence and no signal" '[[ $code == 1 ]] && grep -q "The model is not saved: .*File too large" err.txt'
+(ulimit -f 10; "$program" convert r.wsrun u.json 2>err.txt); code=$?
+check "ulimit -f while converting" '[[ $code == 1 && ! -e u.json ]]'
+TMPDIR=/no/such "$program" lab add --sizes 16 --ways cpu --seconds 0.01 --run l.wsrun >/dev/null 2>err.txt
+check "no folder for temporary files: a sentence" '[[ $? == 1 ]] && grep -q "^warpscope-cli: /no/such: there is no such folder; set TMPDIR" err.txt'
+
+# A terminal that is closed is an interrupt.
+"$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --out h >/dev/null 2>&1 &
+pid=$!
+sleep 1; kill -HUP $pid; wait $pid; code=$?
+check "SIGHUP leaves what SIGINT leaves" '[[ $code == 0 && -s h/checkpoint.wsck ]] && grep -q "\"status\": \"stopped\"" h/summary.json'
+
+# JSON of others.
+deep="$(printf '[%.0s' {1..300000})"
+echo "$deep" >deep.json
+for words in "train deep.json --no-output" "experiment deep.json" "lab deep.json" "plan deep.json" "stats deep.json"; do
+  "$program" $words >/dev/null 2>err.txt; check "$words: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]] && grep -q "deep" err.txt'
+done
+refused() { echo "$2" >wrong.json; "$program" $1 wrong.json >/dev/null 2>err.txt; local code=$?; check "$1 of $2 names $3" "[[ $code == 1 ]] && grep -q '$3' err.txt"; }
+axes='"axes": {"exec.fusion": ["off", "pointwise"]}'
+refused experiment "{$axes, \"seed\": -1}" "experiment.seed: expected a whole number from 0"
+refused experiment "{$axes, \"repeats\": 1e300}" "experiment.repeats: expected a whole number from 1 to 1000"
+refused experiment "{$axes, \"title\": 3}" "experiment.title: expected text, got 3"
+refused experiment '{"ladder": [3]}' "experiment.ladder\[0\]: expected an object"
+refused experiment '{"axes": []}' "experiment.axes: expected an object"
+refused experiment '[]' "experiment: expected an object"
+refused lab '{"operation": "sine", "seed": -1}' "lab.seed: expected a whole number from 0"
+refused lab '{"operation": "sine", "sizes": [1e300]}' "lab.sizes\[0\]: expected a whole number"
+hundred="$(seq -s, 1 100)"
+(ulimit -v 4000000; refused experiment "{\"axes\": {\"train.seed\": [$hundred], \"data.seed\": [$hundred], \"train.batch\": [$hundred], \"train.epochs\": [$hundred], \"data.points\": [$hundred], \"train.step_epochs\": [$hundred]}}" "1e+12 combinations"; exit $failures) || failures=$((failures + 1))
+
+# Names from files neither command the terminal nor a spreadsheet.
+printf '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "\\u001b]0;owned\\u0007", "ts": 1, "dur": 2, "pid": 0, "tid": 7}, {"ph": "X", "cat": "kernel", "name": "=1+1", "ts": 4, "dur": 2, "pid": 0, "tid": 7}]}' >names.json
+"$program" stats names.json >stats.txt 2>&1; check "no escape sequence is printed" 'grep -q "owned" stats.txt && ! grep -q $'"'\\x1b'"' stats.txt'
+"$program" convert names.json n_cuda_gpu_kern_sum.csv; check "no cell is a formula" 'grep -q "\"'"'"'=1+1\"" n_cuda_gpu_kern_sum.csv'
+
+# A damaged run says so in the page, too.
+cp r.wsrun damaged.wsrun; size=$(stat -c %s r.wsrun); truncate -s $((size - 8192)) damaged.wsrun
+"$program" report damaged.wsrun --out damaged.html >/dev/null 2>err.txt
+check "a report of a damaged run says so" 'grep -q "the file is damaged" damaged.html && grep -q "^damaged.wsrun: " err.txt'
+
+# Failed rows: not complete, 1, and tried again.
+cat >e.json <<'JSON'
+{"name": "e", "text": "t", "expect": "e", "repeats": 1, "axes": {"data.path": ["x.csv", "y.csv"]},
+ "spec": {"data": {"name": "csv", "label_column": "y"}, "model": {"hidden": [4], "loss": "mean-squared"}, "train": {"epochs": 2, "batch": 8}, "exec": {"device": "cpu"}}}
+JSON
+table() { echo "x,y"; for i in {1..40}; do echo "$i,$((2 * i)).5"; done; }
+table >x.csv
+"$program" experiment e.json --out e >out.txt 2>err.txt; check "an experiment with a failed row ends with 1" '[[ $? == 1 ]] && grep -q "Not complete" out.txt && grep -q "1 trainings failed" err.txt'
+table >y.csv
+"$program" experiment e.json --out e >out.txt 2>err.txt; check "started again it tries that row" '[[ $? == 0 ]] && ! grep -q "Not complete" out.txt && [[ $(grep -c "y.csv, repeat" err.txt) == 1 && $(grep -c "x.csv, repeat" err.txt) == 0 ]]'
+
+exit $((failures > 0))

@@ -1,0 +1,123 @@
+// Two real processes: a claim holds as long as its process, and no longer.
+#include "profiling/base/ownership.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+
+#include "profiling/base/failure.h"
+#include "profiling/base/whole_file.h"
+
+namespace ws {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Owning : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string at(const char* name) const { return (folder_ / name).string(); }
+  const fs::path folder_ = fs::temp_directory_path() / ("warpscope-owning-" + std::to_string(getpid()));
+};
+
+// Another process that does something and then waits to be killed.
+class Other {
+ public:
+  explicit Other(const std::function<void()>& work) {
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    process_ = fork();
+    if (process_ == 0) {
+      work();
+      static_cast<void>(!write(ends[1], "x", 1));
+      for (;;) pause();
+    }
+    char ready = 0;
+    static_cast<void>(!read(ends[0], &ready, 1));
+    close(ends[0]), close(ends[1]);
+  }
+  ~Other() { end(); }
+  void end() {
+    if (process_ <= 0) return;
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+    process_ = 0;
+  }
+  pid_t process() const { return process_; }
+
+ private:
+  pid_t process_ = 0;
+};
+
+std::string why_refused(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST_F(Owning, TheSecondHearsOfTheFirst) {
+  const std::string path = at("a.wsrun");
+  std::unique_ptr<Ownership> in_child;
+  Other other([&] { in_child = std::make_unique<Ownership>(path); });
+  const std::string who = std::to_string(other.process());
+  EXPECT_THAT(why_refused([&] { Ownership second(path); }), HasSubstr("is being written by process " + who));
+  EXPECT_THAT(owner_of(path), HasSubstr(who));
+  EXPECT_EQ(unowned(path), at("a-2.wsrun"));
+  EXPECT_THAT(why_refused([&] { prof::write_whole(path, "x"); }), HasSubstr("process " + who));
+  fs::create_symlink(path, at("link"));
+  EXPECT_THAT(why_refused([&] { Ownership second(at("link")); }), HasSubstr(who)) << "another name of the same file";
+  other.end();
+  EXPECT_EQ(owner_of(path), "");
+  EXPECT_EQ(why_refused([&] { Ownership second(path); }), "") << "a killed process owns nothing";
+  EXPECT_FALSE(fs::exists(at(".a.wsrun.owner")));
+}
+
+TEST_F(Owning, AForkedChildDoesNotKeepTheClaimOfItsParent) {
+  const std::string path = at("b.wsrun");
+  auto claim = std::make_unique<Ownership>(path);
+  Other child([] {});  // like the workers of a Python program
+  claim.reset();
+  EXPECT_EQ(owner_of(path), "");
+  claim = std::make_unique<Ownership>(path);
+  Other second([&] { claim.reset(); });
+  EXPECT_NE(owner_of(path), "") << "a child that cleans up does not take it away either";
+}
+
+TEST_F(Owning, AFolderHasOneOwner) {
+  Ownership mine(folder_.string());
+  EXPECT_THAT(why_refused([&] { Ownership second(folder_.string()); }), HasSubstr(std::to_string(getpid())));
+  EXPECT_NO_THROW(Ownership(at("file in it")));
+}
+
+TEST_F(Owning, NoSpecialFileIsReplaced) {
+  ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(why_refused([&] { prof::write_whole_file(at("pipe"), [](const std::string&) {}); }), HasSubstr("a pipe"));
+  EXPECT_THAT(why_refused([&] { prof::file_to_write("/dev/null"); }), HasSubstr("a device"));
+  EXPECT_TRUE(fs::is_fifo(at("pipe")));
+  EXPECT_NO_THROW(prof::write_whole("/dev/null", "x"));
+  EXPECT_THAT(why_refused([&] { prof::write_whole("/dev/full", "x"); }), HasSubstr("No space left"));
+  prof::write_whole(at("file"), "old");
+  fs::create_symlink("file", at("link"));
+  prof::write_whole(at("link"), "new");
+  EXPECT_TRUE(fs::is_symlink(at("link")));
+  std::string text;
+  std::ifstream(at("file")) >> text;
+  EXPECT_EQ(text, "new");
+  EXPECT_THAT(why_refused([&] { prof::write_whole(folder_.string(), "x"); }), HasSubstr("it is a folder"));
+}
+
+}  // namespace
+}  // namespace ws

@@ -152,8 +152,8 @@ Run add_record(CLI::App& program) {
       ->type_name("FILE");
   command.footer(
       "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --trace-window "
-      "200ms/5s --out long.wsrun -- ./program\nOf a program of several processes each leaves a file: out.wsrun, "
-      "out.PROCESS.wsrun");
+      "200ms/5s --out long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\nEach process "
+      "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun");
   command.add_flag("--live,!--no-live", arguments->live,
                    "say how much is recorded while the program runs; on a terminal that is the default");
   command.add_option("PROGRAM", arguments->command, "the program and its arguments");

@@ -7,6 +7,7 @@
 
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/gpu_source.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/recording/program_writer.h"
 
@@ -48,7 +49,10 @@ void begin() {
   if (path.empty()) return;
   g_owner = getpid();
   std::string name = environment(ws::prof::kRecordName, "recorded program");
-  if (path != wanted) name += " · process " + std::to_string(g_owner);
+  if (const std::string rank = ws::prof::rank_text(); !rank.empty())
+    name += " · " + rank;
+  else if (path != wanted)
+    name += " · process " + std::to_string(g_owner);
   g_recorder = new ws::prof::ProgramWriter(path, name, options, environment(ws::prof::kRecordFollower, ""));
   std::atexit(finish_at_exit);
 }

@@ -21,6 +21,7 @@
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/finish_recording.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::prof {
@@ -229,6 +230,7 @@ std::optional<int> RecordedProgram::wait(int most_ms) {
   if (!impl_->ending.valid())
     impl_->ending = std::async(std::launch::async, [impl = impl_.get()] {
       end_files(impl->files(), impl->child->ended_by());  // a long recording takes a while
+      if (const auto files = impl->files(); files.size() > 1) fold_processes(files);
     });
   if (impl_->ending.wait_until(begin + std::chrono::milliseconds(most_ms)) == std::future_status::ready)
     impl_->status = left_with;

@@ -1,0 +1,58 @@
+#include "profiling/recording/process_files.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "profiling/base/failure.h"
+#include "profiling/recording/record_program.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+namespace {
+
+struct RankNames {
+  const char *rank, *ranks;
+};
+constexpr RankNames kLaunchers[] = {{"RANK", "WORLD_SIZE"},
+                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                    {"PMI_RANK", "PMI_SIZE"},
+                                    {"SLURM_PROCID", "SLURM_NTASKS"}};
+
+int number(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value >= '0' && *value <= '9' ? std::atoi(value) : -1;
+}
+
+bool works_on_gpu(const std::string& path) {
+  const Trace trace = RunFileReader(path).outline();
+  return std::ranges::any_of(trace.tracks(), [](const Track& track) { return on_gpu(track) && track.spans > 0; });
+}
+
+}  // namespace
+
+std::string rank_text() {
+  for (const auto& [rank, ranks] : kLaunchers)
+    if (number(rank) >= 0 && number(ranks) > 1)
+      return "rank " + std::to_string(number(rank)) + " of " + std::to_string(number(ranks));
+  return "";
+}
+
+void fold_processes(const std::vector<std::string>& files) {
+  std::vector<std::string> working, idle;
+  for (const std::string& file : files) {
+    if (is_still_written(file)) return;
+    try {
+      (works_on_gpu(file) ? working : idle).push_back(file);
+    } catch (const Failure&) {
+      working.push_back(file);  // what cannot be read is not ours to remove
+    }
+  }
+  if (working.empty()) return;
+  std::error_code none;
+  for (const std::string& file : idle) std::filesystem::remove(file, none);
+  if (working.front() != files.front()) std::filesystem::rename(working.front(), files.front(), none);
+}
+
+}  // namespace ws::prof

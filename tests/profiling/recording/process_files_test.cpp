@@ -1,0 +1,65 @@
+// A program of several processes leaves the files of those that worked on a GPU.
+#include "profiling/recording/process_files.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/profiling/run_file/run_file_support.h"
+#include "tests/profiling/trace/made_spans.h"
+
+namespace ws::prof {
+namespace {
+
+class ProcessFiles : public RunFile {
+ protected:
+  std::string file(const char* name, bool gpu) {
+    Made made;
+    made.add(TrackKind::Api, SpanKind::Api, Meaning::Other, 0, 100, "cuInit");
+    if (gpu) made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 100, 200, "gemm");
+    const std::string made_path = (folder / name).string();
+    write_run(made_path, made.trace);
+    return made_path;
+  }
+  static bool there(const std::string& file) { return std::filesystem::exists(file); }
+};
+
+TEST_F(ProcessFiles, OfALauncherAndWorkersWithoutGpuAreRemoved) {
+  const std::vector<std::string> files{file("a.wsrun", false), file("a.10.wsrun", true), file("a.11.wsrun", false),
+                                       file("a.12.wsrun", true)};
+  fold_processes(files);
+  EXPECT_TRUE(there(files[0])) << "the name that was asked for";
+  EXPECT_FALSE(there(files[1])) << "it took that name";
+  EXPECT_FALSE(there(files[2]));
+  EXPECT_TRUE(there(files[3]));
+  EXPECT_EQ(RunFileReader(files[0]).outline().tracks().size(), 2u);
+}
+
+TEST_F(ProcessFiles, AllStayWhereNoneWorkedOrOneCannotBeRead) {
+  const std::vector<std::string> idle{file("a.wsrun", false), file("a.10.wsrun", false)};
+  fold_processes(idle);
+  EXPECT_TRUE(there(idle[0]) && there(idle[1]));
+  const std::vector<std::string> damaged{file("b.wsrun", true), (folder / "b.10.wsrun").string()};
+  std::ofstream(damaged[1]) << "no database";
+  fold_processes(damaged);
+  EXPECT_TRUE(there(damaged[0]) && there(damaged[1]));
+}
+
+TEST(RankText, IsThatOfTheLauncher) {
+  const auto with = [](std::vector<std::pair<const char*, const char*>> environment) {
+    for (const auto& [name, value] : environment) setenv(name, value, 1);
+    const std::string text = rank_text();
+    for (const auto& [name, value] : environment) unsetenv(name);
+    return text;
+  };
+  EXPECT_EQ(with({}), "");
+  EXPECT_EQ(with({{"RANK", "1"}, {"WORLD_SIZE", "2"}}), "rank 1 of 2");
+  EXPECT_EQ(with({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), "rank 3 of 4");
+  EXPECT_EQ(with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "") << "one task alone";
+  EXPECT_EQ(with({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), "");
+}
+
+}  // namespace
+}  // namespace ws::prof

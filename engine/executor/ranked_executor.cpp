@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "engine/passes/compile.h"
@@ -103,7 +104,9 @@ class RankedExecutor final : public Executor {
   }
   TrainState state() override { return ranks_[0].executor->state(); }  // the same on every rank
 
+  // Binding a new plan takes memory, which must not wait for an average that waits for this rank.
   void bind(const Plan& plan) override {
+    if (seen_.insert(plan.id).second) each([&](int, Rank& r) { r.executor->results(r.results, true); });
     each([&](int rank, Rank& r) {
       const bool same = rank_rows(rank, plan.step_rows).count == plan.batch;
       r.executor->bind(same ? plan : compile(plan.spec, model_, plan.step_rows, rank).plan);
@@ -216,6 +219,7 @@ class RankedExecutor final : public Executor {
     return (step + 1) % steps ? full_rows_ : rows - (steps - 1) * full_rows_;
   }
 
+  // Moves on what every rank knows.
   void join_results(std::vector<StepResult>& out) {
     size_t ready = SIZE_MAX;
     for (Rank& r : ranks_) {
@@ -245,6 +249,7 @@ class RankedExecutor final : public Executor {
   std::exception_ptr first_problem_;
   Model model_;
   const data::Dataset* data_ = nullptr;
+  std::set<std::string> seen_;  // ids of plans that were bound
   int64_t full_rows_ = 1;  // of a step, but for the last of an epoch
 };
 

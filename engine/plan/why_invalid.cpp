@@ -89,6 +89,11 @@ std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda) {
   if (auto reason = launch_conflict(spec.exec)) return reason;
   if (on_cpu)
     if (auto reason = needs_gpu(spec)) return reason;
+  // A call that takes memory waits for kernels of all GPUs that map each other's memory, and an average waits for the rank
+  // that is in this call: seen on two H200.
+  if (!on_cpu && spec.exec.gpus != 1 && spec.exec.allocator != Allocator::Arena)
+    return std::string(to_string(spec.exec.allocator)) +
+           ": ranks that take memory in mid-step can wait for each other for ever; choose allocator arena or one GPU.";
   if (auto reason = product_conflict(spec.exec)) return reason;
   if (auto reason = model_conflict(spec)) return reason;
   return data_conflict(spec.data);

@@ -61,6 +61,18 @@ void add_ladder(std::vector<Case>& cases, const std::string& name, RunSpec spec)
   rung("+ graph");
 }
 
+// One batch on one GPU and shared by all; where the averages are made changes between the last.
+void add_ranks(std::vector<Case>& cases, const std::string& name, RunSpec spec) {
+  const int gpus = device_info().gpus;
+  if (gpus < 2) return;
+  cases.push_back({"ranks " + name + " 1 GPU", spec});
+  spec.exec.gpus = gpus;
+  for (const Comm comm : {Comm::Bucket, Comm::Layers, Comm::Overlap}) {
+    spec.exec.comm = comm;
+    cases.push_back({"ranks " + name + " " + std::to_string(gpus) + " GPUs " + std::string(to_string(comm)), spec});
+  }
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases{{"iris 4-5-3 full fp32", iris()}};
   for (const int64_t batch : {64, 128, 512, 0})
@@ -79,6 +91,12 @@ std::vector<Case> all_cases() {
     cases.push_back({"line 5M " + std::string(to_string(fusion)), fused_line(5'000'000, fusion)});
   }
   cases.push_back({"line 50M epilogue", fused_line(50'000'000, Fusion::Epilogue)});
+  RunSpec deep_shared = deep;
+  deep_shared.train.batch = 1024;
+  add_ranks(cases, "784-2048-2048-10 b8192 tf32", network({2048, 2048}, 8192, Precision::Tf32));
+  add_ranks(cases, "784-128-10 b1024 tf32", network({128}, 1024, Precision::Tf32));
+  add_ranks(cases, "784x5-10 b1024 tf32", deep_shared);
+  add_ranks(cases, "784-1024-1024-1024-10 b1024 fp16", network({1024, 1024, 1024}, 1024, Precision::Fp16));
   add_ladder(cases, "mnist b64", network({128}, 64, Precision::Fp32));
   add_ladder(cases, "iris", iris());
   return cases;

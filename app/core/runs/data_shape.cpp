@@ -54,6 +54,8 @@ bool exec_relevant(const ExecSpec& e, std::string_view key) {
   if (key == "exec.cache_cap_mib") return e.allocator == Allocator::Caching;
   if (key == "exec.graph_steps") return e.launch != Launch::Eager;
   if (key == "exec.accumulate") return e.precision == Precision::Fp16;
+  if (key == "exec.comm") return e.gpus != 1;
+  if (key == "exec.bucket_mib") return e.gpus != 1 && e.comm != Comm::Bucket;
   return true;
 }
 
@@ -85,7 +87,9 @@ bool advanced(std::string_view key) {
                       "train.shuffle",      "train.target_accuracy",
                       "train.time_limit_s", "train.eval_every",
                       "exec.device",        "exec.accumulate",
-                      "exec.matmul",        "exec.streams"});
+                      "exec.matmul",        "exec.streams",
+                      "exec.gpus",          "exec.comm",
+                      "exec.bucket_mib"});
 }
 
 }  // namespace ws::app

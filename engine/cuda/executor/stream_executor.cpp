@@ -20,7 +20,7 @@ void RankAverages::start(cudaStream_t stream, const DevicePlan& bound, const Op&
     gradients.push_back({static_cast<float*>(bound.address[index(id)]),
                          static_cast<size_t>(bound.plan.buffer(id).elements())});
   if (bound.plan.spec.exec.comm != Comm::Overlap) return link->average(stream, bound.plan.share(), gradients);
-  if (!beside) beside = make_stream(), ready = make_event(), done = make_event();
+  if (!beside) beside = make_urgent_stream(), ready = make_event(), done = make_event();
   CUDA_CHECK(cudaEventRecord(ready, stream));
   CUDA_CHECK(cudaStreamWaitEvent(beside, ready, 0));
   link->average(beside, bound.plan.share(), gradients);

@@ -219,6 +219,10 @@ TEST(Ranks, RefuseABatchThatTheyCannotShare) {
   EXPECT_EQ(rest.summary.status, RunStatus::Failed);
   EXPECT_EQ(rest.summary.message,
             "The last batch of an epoch has 2 rows, fewer than the 4 ranks: choose another batch or fewer GPUs.");
+  spec.exec.device = Device::Cuda, spec.exec.allocator = Allocator::Caching;
+  EXPECT_NE(why_invalid(spec, true).value_or("").find("choose allocator arena"), std::string::npos);
+  spec.exec.device = Device::Cpu;
+  EXPECT_FALSE(why_invalid(spec, true));
   spec.train.batch = 3;
   EXPECT_NE(why_invalid(spec, false).value_or("").find("a batch of 3 rows"), std::string::npos);
 }

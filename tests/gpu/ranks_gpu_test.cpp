@@ -1,0 +1,138 @@
+// Several GPUs train what one GPU trains.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/cuda/ranks/nccl_ranks.h"
+#include "engine/executor/ranked_executor.h"
+#include "engine/train/trainer.h"
+#include "tests/gpu/executor_support.h"
+
+#define NEEDS_GPUS(count) \
+  if (ws::device_info().gpus < (count)) GTEST_SKIP() << "needs " << (count) << " GPUs, here are " << ws::device_info().gpus
+
+namespace ws::test {
+namespace {
+
+Training training_of(int ranks, int64_t batch = 64) {
+  Training t;
+  t.spec.model.hidden = {40, 24};
+  t.spec.train.optimizer = Optimizer::Momentum;
+  t.spec.exec.device = Device::Cuda;
+  t.spec.exec.gpus = ranks;
+  t.batch = t.spec.train.batch = batch;
+  t.epochs = 3;
+  t.data = random_data(5 * batch + 10, 28, 10, true);
+  return t;
+}
+
+Outcome train(const Training& t) {
+  const auto executor = make_executor(t.spec);
+  return train_on(*executor, t);
+}
+
+TEST(RanksGpu, TrainAsOneHoweverTheyAverageAndLaunch) {
+  NEEDS_GPUS(2);
+  const Outcome oracle = train_on_oracle(training_of(1));
+  for (const Launch launch : {Launch::Eager, Launch::Graph})
+    for (const Comm comm : {Comm::Bucket, Comm::Layers, Comm::Overlap})
+      for (const Fusion fusion : {Fusion::Off, Fusion::Epilogue}) {
+        Training t = training_of(2);
+        t.spec.exec.launch = launch, t.spec.exec.comm = comm, t.spec.exec.fusion = fusion;
+        t.spec.exec.graph_steps = 4;
+        SCOPED_TRACE(label(t.spec.exec) + " " + std::string(to_string(comm)));
+        const Outcome got = train(t);
+        EXPECT_LT(distance(got, oracle, t), tolerance(Precision::Fp32));
+        expect_same_losses(got, oracle, tolerance(Precision::Fp32));
+        EXPECT_TRUE(same_bits(got, train(t))) << "two runs differ";
+      }
+}
+
+TEST(RanksGpu, AreAsNearToTheOracleAsOneGpuInEveryPrecision) {
+  NEEDS_GPUS(2);
+  const Outcome oracle = train_on_oracle(training_of(1));
+  for (const Precision precision : {Precision::Tf32, Precision::Bf16, Precision::Fp16}) {
+    Training t = training_of(1);
+    t.spec.exec.precision = precision;
+    const double alone = distance(train(t), oracle, t);
+    t.spec.exec.gpus = 2;
+    EXPECT_LT(distance(train(t), oracle, t), 1.3 * alone + 1e-3) << to_string(precision);
+  }
+}
+
+TEST(RanksGpu, ShareOddBatchesAndWholeSets) {
+  NEEDS_GPUS(2);
+  for (const int64_t batch : {33, 335}) {
+    Training t = training_of(1, batch);
+    t.data = random_data(335, 28, 10, true);
+    const Outcome oracle = train_on_oracle(t);
+    t.spec.exec.gpus = 2;
+    for (const Loader loader : {Loader::Resident, Loader::Pinned, Loader::Pageable}) {
+      t.spec.exec.loader = loader;
+      const Outcome got = train(t);
+      EXPECT_LT(distance(got, oracle, t), tolerance(Precision::Fp32)) << batch << " " << to_string(loader);
+    }
+  }
+}
+
+TEST(RanksGpu, EveryWaitWorks) {
+  NEEDS_GPUS(2);
+  const Outcome oracle = train_on_oracle(training_of(1));
+  for (const SyncPolicy sync : {SyncPolicy::EveryOp, SyncPolicy::EveryStep, SyncPolicy::OnRead}) {
+    Training t = training_of(2);
+    t.spec.exec.sync = sync, t.spec.exec.comm = Comm::Overlap;
+    EXPECT_LT(distance(train(t), oracle, t), tolerance(Precision::Fp32)) << label(t.spec.exec);
+  }
+}
+
+TEST(RanksGpu, ATrainingSharesItsTestAndSaysWhereItRan) {
+  NEEDS_GPUS(2);
+  struct Quiet : TrainSink {
+  } sink;
+  TrainControl control;
+  RunSpec spec = training_of(1).spec;
+  spec.train.epochs = 4;
+  const data::Dataset data = random_data(330, 28, 10, true);
+  const Summary one = ws::train(spec, data, control, sink);
+  spec.exec.gpus = 0;
+  TrainControl again;
+  const Summary all = ws::train(spec, data, again, sink);
+  EXPECT_EQ(all.status, RunStatus::Finished) << all.message;
+  EXPECT_NEAR(all.test_loss, one.test_loss, 1e-3);
+  EXPECT_EQ(all.spec.exec.gpus, device_info().gpus);
+  EXPECT_EQ(all.device, std::to_string(device_info().gpus) + " × " + one.device);
+}
+
+TEST(RanksGpu, MoreGpusThanThereAreIsASentence) {
+  NEEDS_GPU();
+  RunSpec spec = training_of(64).spec;
+  try {
+    make_executor(spec);
+    FAIL();
+  } catch (const Failure& problem) {
+    EXPECT_EQ(problem.what(), "exec.gpus asks for 64 GPUs and this machine has " + std::to_string(device_info().gpus) + ".");
+  }
+}
+
+// The other rank's kernel waits for a partner that never comes.
+TEST(RanksGpu, AFailedRankReleasesTheOthers) {
+  NEEDS_GPUS(2);
+  const Training t = training_of(2);
+  auto joined = cuda::make_nccl_ranks(2);
+  struct Broken final : cuda::RankLink {
+    int device() const override { return 1; }
+    void average(CUstream_st*, double, std::span<const cuda::Gradient>) override { throw Failure("the link is broken"); }
+  };
+  joined.links[1] = std::make_unique<Broken>();
+  const auto executor = make_ranked_executor(2, joined.group, [&](int rank) {
+    return cuda::make_cuda_executor("GPU", std::move(joined.links[static_cast<size_t>(rank)]));
+  });
+  try {
+    train_on(*executor, t);
+    FAIL() << "nobody noticed";
+  } catch (const Failure& problem) {
+    EXPECT_STREQ(problem.what(), "the link is broken");
+  }
+}
+
+}  // namespace
+}  // namespace ws::test

@@ -118,6 +118,10 @@ Arguments PersistentExecutor::arguments(const DevicePlan& bound, const Bound& fo
 void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_t row, int64_t steps) {
   check_fault();
   const Bound& found = bound_.at(bound.plan.id);
+  // What another plan left in the exchange buffer could look like a message.
+  if (exchange_ && exchanging_ != bound.plan.id)
+    CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0, exchange_.bytes(), place_.stream));
+  exchanging_ = bound.plan.id;
   Arguments a = arguments(bound, found);
   for (int64_t done = 0; done < steps;) {
     const int64_t count = std::min(found.placement.most_steps, steps - done);

@@ -54,6 +54,7 @@ class PersistentExecutor {
   DeviceBlock<float> partials_;
   DeviceBlock<char> exchange_;
   unsigned exchanged_ = 0;  // steps whose messages it has carried
+  std::string exchanging_;  // the plan that used it last
   PinnedBlock<persistent::FaultReport> fault_;
 };
 

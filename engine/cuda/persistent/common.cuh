@@ -177,14 +177,11 @@ WS_DEVICE bool wait_until(const Watch& watch, int what, int step, Ready ready) {
   }
   return true;
 }
-WS_DEVICE bool read_numbered(const Watch& watch, const uint2* from, uint number, float& value, int what, int step) {
-  uint bits = 0, found;
-  const bool well = wait_until(watch, what, step, [&] {
-    asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];" : "=r"(bits), "=r"(found) : "l"(from) : "memory");
-    return found == number;
-  });
+WS_DEVICE bool peek_numbered(const uint2* from, uint number, float& value) {
+  uint bits, found;
+  asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];" : "=r"(bits), "=r"(found) : "l"(from) : "memory");
   value = __uint_as_float(bits);
-  return well;
+  return found == number;
 }
 // A flag holds the number of the last step whose data lies ready. One thread writes it behind a barrier of its block.
 WS_DEVICE void raise(uint* flag, uint number) {
@@ -194,7 +191,7 @@ WS_DEVICE bool wait_for_flag(const Watch& watch, const uint* flag, uint number, 
   return wait_until(watch, what, step, [&] {
     uint found;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(flag) : "memory");
-    return static_cast<int>(found - number) >= 0;
+    return found - number < 1u << 20;
   });
 }
 

@@ -74,15 +74,12 @@ struct Block {
     return part(choice::at_regions) + region * choice::region_floats;
   }
   WS_DEVICE uint barrier(int i) const { return shared + static_cast<uint>(choice::at_barriers) + 8u * static_cast<uint>(i); }
-  // Flags: hidden units of layer l, partial sums below layer l, output sums, verdicts, ends.
+  // Flags: hidden units of layer l, partial sums below layer l, verdicts, ends.
   WS_DEVICE uint* hidden_flag(int l, int cluster_of, int rank_of) const {
     return flags + (l * kG + cluster_of) * kC + rank_of;
   }
   WS_DEVICE uint* partial_flag(int l, int rank_of, int cluster_of) const {
     return flags + ((kHiddenLayers + l) * kC + rank_of) * kG + cluster_of + 2 * kBlocks;
-  }
-  WS_DEVICE uint* output_flag(int rank_of, int cluster_of) const {
-    return flags + (2 * kHiddenLayers + 4) * kBlocks + rank_of * kG + cluster_of;
   }
   WS_DEVICE uint* verdict_flag(int block) const { return flags + (2 * kHiddenLayers + 5) * kBlocks + block; }
   WS_DEVICE uint* end_flag(int block) const { return flags + (2 * kHiddenLayers + 6) * kBlocks + block; }
@@ -103,51 +100,77 @@ WS_DEVICE void mma_halves(float (&c)[4], const uint (&a)[4], uint b0, uint b1) {
 // How an operand lies in shared memory: along k, or across it.
 enum Lies { kAlong, kAcross };
 
-constexpr int kEach = kDepth / 4;  // values of k that a lane has of a row: neighbours in memory
+constexpr int kEach = kDepth / 4;  // values of k that a lane has of a row
+
+// The order of k does not matter, as long as both operands have the same. A lane takes every fourth value, or pairs.
+WS_BOTH constexpr int k_of(int t, int j, bool pairs) { return pairs ? 2 * t + (j & 1) + 8 * (j >> 1) : t + 4 * j; }
+
+// Passes through the banks of shared memory that a warp needs for one fragment of 8 rows or columns.
+WS_BOTH constexpr int passes(Lies lies, int stride, bool pairs) {
+  const bool wide = lies == kAlong && pairs;  // loads of 8 bytes, half a warp at a time
+  int all = 0;
+  for (int part = 0; part < (wide ? 2 : 1); ++part) {
+    int used[32] = {}, most = 0;
+    for (int g = 4 * part; g < (wide ? 4 * part + 4 : 8); ++g)
+      for (int t = 0; t < 4; ++t)
+        for (int word = 0; word < (wide ? 2 : 1); ++word) {
+          const int k = k_of(t, word, pairs), at = (lies == kAlong ? g * stride + k : k * stride + g) % 32;
+          used[at] += 1;
+          most = used[at] > most ? used[at] : most;
+        }
+    all += most;
+  }
+  return wide ? all : 2 * all;  // for two values of k
+}
 
 // The values of k of this lane, for row or column `i` of the operand.
-template <Lies L, int Stride>
-WS_DEVICE void load_values(float (&v)[kEach], const float* from, int i, int k) {
-  if constexpr (L == kAlong && kEach == 2) {
-    const float2 q = *reinterpret_cast<const float2*>(from + i * Stride + k);
-    v[0] = q.x, v[1] = q.y;
-  } else if constexpr (L == kAlong) {
-    const float4 q = *reinterpret_cast<const float4*>(from + i * Stride + k);
-    v[0] = q.x, v[1] = q.y, v[kEach - 2] = q.z, v[kEach - 1] = q.w;
-  } else {
+template <Lies L, int Stride, bool Pairs>
+WS_DEVICE void load_values(float (&v)[kEach], const float* from, int i, int k0, int t) {
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) v[j] = from[(k + j) * Stride + i];
+  for (int j = 0; j < kEach; j += 2) {
+    const int k = k0 + k_of(t, j, Pairs), next = k0 + k_of(t, j + 1, Pairs);
+    if constexpr (L == kAlong && Pairs) {
+      const float2 q = *reinterpret_cast<const float2*>(from + i * Stride + k);
+      v[j] = q.x, v[j + 1] = q.y;
+    } else if constexpr (L == kAlong) {
+      v[j] = from[i * Stride + k], v[j + 1] = from[i * Stride + next];
+    } else {
+      v[j] = from[k * Stride + i], v[j + 1] = from[next * Stride + i];
+    }
   }
 }
 
-// Tiles of 16 rows by 8·N columns that a warp multiplies at a time.
-template <int M, int N>
-struct Shape {
-  static constexpr int rows = (M + 15) / 16, columns = (N + 7) / 8;
-  static constexpr int each = (rows * columns + kWarps - 1) / kWarps < columns ? (rows * columns + kWarps - 1) / kWarps : columns;
-  static constexpr int together = each > 8 ? 8 : each;
-  static constexpr int groups = (columns + together - 1) / together, tasks = rows * groups;
-};
-
-// c (M, N) = a (M, K) · b (K, N). Each lane then hands four neighbours of a row of c to `done`.
+// c (M, N) = a (M, K) · b (K, N) by all warps of the block. A task is 16 rows by 8 · kTogether columns.
 // Columns beyond N and rows beyond M are computed from what lies behind, and dropped.
-template <int M, int N, int K, Lies LiesA, int StrideA, Lies LiesB, int StrideB, bool RoundsB, class Done>
-WS_DEVICE void product(const float* a, const float* b, Done done) {
-  using S = Shape<M, N>;
-  const int warp = static_cast<int>(threadIdx.x) >> 5, lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
-#pragma unroll 1
-  for (int task = warp; task < S::tasks; task += kWarps) {
-    const int row = task % S::rows * 16, first = task / S::rows * S::together;
-    float c[S::together][4] = {};
-#pragma unroll 2
-    for (int k0 = 0; k0 < K; k0 += kDepth) {
-      const int k = k0 + kEach * t;
-      float a0[kEach], a1[kEach];
-      load_values<LiesA, StrideA>(a0, a, row + g, k);
-      load_values<LiesA, StrideA>(a1, a, row + g + 8, k);
-      if (K % kDepth != 0 && k >= K) {
+template <int M, int N, int K, Lies LiesA, int StrideA, Lies LiesB, int StrideB, bool RoundsB>
+struct Product {
+  static constexpr int kRows = (M + 15) / 16, kColumns = (N + 7) / 8;
+  static WS_BOTH constexpr int together() {
+    for (int n = 1; n < 8; ++n)
+      if (kRows * ((kColumns + n - 1) / n) <= kWarps) return n;
+    return 8;
+  }
+  static constexpr int kTogether = together(), kTasks = kRows * ((kColumns + kTogether - 1) / kTogether);
+  static constexpr bool kPairs = 2 * passes(LiesA, StrideA, true) + kTogether * passes(LiesB, StrideB, true) <
+                                 2 * passes(LiesA, StrideA, false) + kTogether * passes(LiesB, StrideB, false);
+  using Sums = float[kTogether][4];
+
+  static WS_DEVICE void multiply_task(int task, const float* a, const float* b, Sums& c) {
+    const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
+    const int row = task % kRows * 16, first = task / kRows * kTogether;
 #pragma unroll
-        for (int j = 0; j < kEach; ++j) a0[j] = a1[j] = 0.f;
+    for (int n = 0; n < kTogether; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) c[n][i] = 0.f;
+#pragma unroll 4
+    for (int k0 = 0; k0 < K; k0 += kDepth) {
+      float a0[kEach], a1[kEach];
+      load_values<LiesA, StrideA, kPairs>(a0, a, row + g, k0, t);
+      load_values<LiesA, StrideA, kPairs>(a1, a, row + g + 8, k0, t);
+      if (K % kDepth != 0 && k0 + kDepth > K) {
+#pragma unroll
+        for (int j = 0; j < kEach; ++j)
+          if (k0 + k_of(t, j, kPairs) >= K) a0[j] = a1[j] = 0.f;
       }
       uint halves[4];
       if constexpr (kHalves) {
@@ -155,10 +178,10 @@ WS_DEVICE void product(const float* a, const float* b, Done done) {
         halves[2] = half_pair(a0[kEach - 2], a0[kEach - 1]), halves[3] = half_pair(a1[kEach - 2], a1[kEach - 1]);
       }
 #pragma unroll
-      for (int n = 0; n < S::together; ++n) {
-        if (S::columns % S::together != 0 && first + n >= S::columns) break;
+      for (int n = 0; n < kTogether; ++n) {
+        if (kColumns % kTogether != 0 && first + n >= kColumns) break;
         float v[kEach];
-        load_values<LiesB, StrideB>(v, b, (first + n) * 8 + g, k);
+        load_values<LiesB, StrideB, kPairs>(v, b, (first + n) * 8 + g, k0, t);
         if constexpr (kHalves) {
           mma_halves(c[n], halves, half_pair(v[0], v[1]), half_pair(v[kEach - 2], v[kEach - 1]));
         } else {
@@ -168,9 +191,15 @@ WS_DEVICE void product(const float* a, const float* b, Done done) {
         }
       }
     }
+  }
+  // Each lane hands four neighbours of a row of c to `done`.
+  template <class Done>
+  static WS_DEVICE void hand_out(int task, const Sums& c, Done done) {
+    const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
+    const int row = task % kRows * 16, first = task / kRows * kTogether;
 #pragma unroll
-    for (int n = 0; n < S::together; ++n) {
-      if (S::columns % S::together != 0 && first + n >= S::columns) break;
+    for (int n = 0; n < kTogether; ++n) {
+      if (kColumns % kTogether != 0 && first + n >= kColumns) break;
       const bool odd = t & 1;
       const float x = __shfl_xor_sync(~0u, odd ? c[n][0] : c[n][2], 1), y = __shfl_xor_sync(~0u, odd ? c[n][1] : c[n][3], 1);
       const float4 four = odd ? make_float4(x, y, c[n][2], c[n][3]) : make_float4(c[n][0], c[n][1], x, y);
@@ -178,7 +207,29 @@ WS_DEVICE void product(const float* a, const float* b, Done done) {
       if ((M % 16 == 0 || r < M) && (N % 8 == 0 || column < N)) done(r, column, four);
     }
   }
-}
+  template <class Done>
+  static WS_DEVICE void run(const float* a, const float* b, Done done) {
+#pragma unroll 1
+    for (int task = static_cast<int>(threadIdx.x) >> 5; task < kTasks; task += kWarps) {
+      Sums c;
+      multiply_task(task, a, b, c);
+      hand_out(task, c, done);
+    }
+  }
+  // The same, but nothing is handed out before `allowed` says so, which every thread asks once.
+  template <class Allowed, class Done>
+  static WS_DEVICE void run_if(const float* a, const float* b, Allowed allowed, Done done) {
+    const int task = static_cast<int>(threadIdx.x) >> 5;
+    Sums c;
+    if (task < kTasks) multiply_task(task, a, b, c);
+    if (!allowed()) return;
+    if (task < kTasks) hand_out(task, c, done);
+    for (int more = task + kWarps; more < kTasks; more += kWarps) {
+      multiply_task(more, a, b, c);
+      hand_out(more, c, done);
+    }
+  }
+};
 
 WS_DEVICE float4 at4(const float* p) { return *reinterpret_cast<const float4*>(p); }
 WS_DEVICE void set4(float* p, const float4& v) { *reinterpret_cast<float4*>(p) = v; }
@@ -187,7 +238,44 @@ WS_DEVICE float4 add_lanes(float4 v, int d) {
   return sum(v, make_float4(__shfl_xor_sync(~0u, v.x, d), __shfl_xor_sync(~0u, v.y, d), __shfl_xor_sync(~0u, v.z, d),
                             __shfl_xor_sync(~0u, v.w, d)));
 }
-WS_DEVICE float4 far4(const float* p) { return __ldcg(reinterpret_cast<const float4*>(p)); }
+
+// ---- values that say which step they belong to ----
+// Where operands are rounded, the last bits of a value carry a number of its step: the reader asks for the value itself
+// until the number is right, and no flag has to follow behind it. fp32 needs all bits, and flags.
+constexpr bool kTagged = choice::precision != kFp32;
+WS_DEVICE uint tag_of(uint number) { return 1 + number % 255; }
+WS_DEVICE float tagged(float v, uint tag) { return __uint_as_float((__float_as_uint(v) & ~255u) | tag); }
+WS_DEVICE bool has_tag(const uint4& q, uint tag) {
+  return ((q.x ^ tag) & 255u) == 0 && ((q.y ^ tag) & 255u) == 0 && ((q.z ^ tag) & 255u) == 0 && ((q.w ^ tag) & 255u) == 0;
+}
+WS_DEVICE uint4 far_words(const float* p) {
+  uint4 q;
+  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(q.x), "=r"(q.y), "=r"(q.z), "=r"(q.w) : "l"(p) : "memory");
+  return q;
+}
+WS_DEVICE void set_far(float* p, float4 v, uint tag) {
+  if constexpr (kTagged) v = make_float4(tagged(v.x, tag), tagged(v.y, tag), tagged(v.z, tag), tagged(v.w, tag));
+  asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(p), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+}
+// N times four values at `from(i)`, where `from` returns an address or null. False if the wait was given up.
+template <int N, class From>
+WS_DEVICE bool read_far(const Watch& watch, uint tag, int what, int step, uint4 (&words)[N], From from) {
+  return wait_until(watch, what, step, [&] {
+    bool all = true;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      words[i] = make_uint4(0, 0, 0, 0);
+      if (const float* p = from(i)) words[i] = far_words(p);
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      if (kTagged && from(i)) all &= has_tag(words[i], tag);
+    return all;
+  });
+}
+WS_DEVICE float4 values_of(const uint4& q) {
+  return make_float4(__uint_as_float(q.x), __uint_as_float(q.y), __uint_as_float(q.z), __uint_as_float(q.w));
+}
 
 struct OutputOwner {
   float w = 0.f, m = 0.f, v = 0.f;  // of the output weight that this thread moves
@@ -281,17 +369,26 @@ struct Training {
     // Clusters that own some of the units that this block reads.
     const int begin = static_cast<int>(block.rank) * values(L), first = begin / units(L - 1),
               last = min((begin + values(L) - 1) / units(L - 1), kG - 1);
-    if (thread < (last - first + 1) * kC)
-      well &= wait_for_flag(block.watch, block.hidden_flag(L - 1, first + thread / kC, thread % kC), number, kWaitHidden, s);
-    if (!meet()) return;
-    constexpr int each = values(L) / 4, pitch = kG * units(L - 1);
+    if constexpr (!kTagged) {
+      if (thread < (last - first + 1) * kC)
+        well &= wait_for_flag(block.watch, block.hidden_flag(L - 1, first + thread / kC, thread % kC), number, kWaitHidden, s);
+      if (!meet()) return;
+    }
+    constexpr int each = values(L) / 4, pitch = kG * units(L - 1), together = (B * each + kThreads - 1) / kThreads;
     const float* from = block.far + hidden_at(L - 1) + begin;
     float* to = block.slot(L, turn);
-    for (int i = thread; i < B * each; i += kThreads)
-      if (begin + i % each * 4 < pitch) copy16(shared_address(to + i / each * row_stride(L) + i % each * 4), from + i / each * pitch + i % each * 4);
-    copies_commit();
-    copies_wait<0>();
-    __syncthreads();
+    uint4 words[together];
+    const auto is = [&](int k) { return thread + k * kThreads < B * each && begin + (thread + k * kThreads) % each * 4 < pitch; };
+    well &= read_far(block.watch, tag_of(number), kWaitHidden, s, words, [&](int k) {
+      const int i = thread + k * kThreads;
+      return is(k) ? from + i / each * pitch + i % each * 4 : nullptr;
+    });
+#pragma unroll
+    for (int k = 0; k < together; ++k) {
+      const int i = thread + k * kThreads;
+      if (is(k)) set4(to + i / each * row_stride(L) + i % each * 4, values_of(words[k]));
+    }
+    meet();
   }
   // Owners add the partial sums of their rows and activate.
   template <int L>
@@ -318,18 +415,22 @@ struct Training {
       } else {
         float* to = block.far + hidden_at(L) + static_cast<long long>(static_cast<int>(block.rank) * R + r) * kG * units(L) +
                     block.cluster * units(L) + j;
-        __stcg(reinterpret_cast<float4*>(to), make_float4(h[0], h[1], h[2], h[3]));
+        set_far(to, make_float4(h[0], h[1], h[2], h[3]), tag_of(number));
       }
     }
     __syncthreads();
-    if (L < kHiddenLayers && thread == 0) raise(block.hidden_flag(L, block.cluster, static_cast<int>(block.rank)), number);
+    if (!kTagged && L < kHiddenLayers && thread == 0) raise(block.hidden_flag(L, block.cluster, static_cast<int>(block.rank)), number);
   }
   template <int L>
   WS_DEVICE void forward() {
     if constexpr (L <= kHiddenLayers) {
-      if constexpr (L > 1) read_hidden<L>();
+      if constexpr (L > 1) {
+        if constexpr (kScales)
+          if (owed) move_tile<L>(turn + 1);
+        read_hidden<L>();
+      }
       if (well && !(L == 1 && a.lose_message_at == s && blockIdx.x == 1))
-        product<B, units(L), values(L), kAlong, row_stride(L), kAcross, tile_stride(L), true>(
+        Product<B, units(L), values(L), kAlong, row_stride(L), kAcross, tile_stride(L), true>::run(
             block.slot(L, turn), block.tile(L), [&](int r, int c, const float4& v) { send_partials<L>(r, c, v); });
       add_partials<L>();
       forward<L + 1>();
@@ -337,8 +438,8 @@ struct Training {
   }
 
   // ---- the output layer, for the own rows ----
-  WS_DEVICE float* far_outputs(int cluster) const {
-    return block.far + kOutputsAt +
+  WS_DEVICE uint2* far_outputs(int cluster) const {
+    return reinterpret_cast<uint2*>(block.far + kOutputsAt) +
            (static_cast<long long>(((s & 1) * kC + static_cast<int>(block.rank)) * kG + cluster) * R) * O;
   }
   WS_DEVICE void output_sums() {
@@ -349,13 +450,8 @@ struct Training {
       for (int k = part; k < kTop; k += 4) z += top()[r * kTop + k] * operand(output_weights()[k * O + o]);
       z += __shfl_xor_sync(~0u, z, 1);
       z += __shfl_xor_sync(~0u, z, 2);
-      if (part == 0 && i / 4 < R * O) __stcg(far_outputs(block.cluster) + entry, z);
+      if (part == 0 && i / 4 < R * O) write_numbered(far_outputs(block.cluster) + entry, z, number);
     }
-    __syncthreads();
-    if (thread == 0) raise(block.output_flag(static_cast<int>(block.rank), block.cluster), number);
-    if (thread < kG)
-      well &= wait_for_flag(block.watch, block.output_flag(static_cast<int>(block.rank), thread), number, kWaitPartials, s);
-    meet();
   }
   WS_BOTH static constexpr int up4(int n) { return (n + 31) / 32 * 32; }
   // Weights of the small products are rounded like those of the large ones.
@@ -374,8 +470,12 @@ struct Training {
         z[q] = __int_as_float(0xff800000);
         if (o >= O) continue;
         float parts[kG];
+        well &= wait_until(block.watch, kWaitPartials, s, [&] {
+          bool all = true;
 #pragma unroll
-        for (int k = 0; k < kG; ++k) parts[k] = __ldcg(far_outputs(k) + r * O + o);
+          for (int k = 0; k < kG; ++k) all &= peek_numbered(far_outputs(k) + r * O + o, number, parts[k]);
+          return all;
+        });
         z[q] = output_weights()[kTop * O + o];
 #pragma unroll
         for (int k = 0; k < kG; ++k) z[q] += parts[k];
@@ -424,7 +524,7 @@ struct Training {
       float* sums = block.part(choice::at_sums) + 2 * r;
       if (lane == 0) sums[0] = valid ? loss : 0.f, sums[1] = valid ? correct : 0.f;
     }
-    __syncthreads();
+    meet();
     if (block.cluster == 0 && thread == 0) {
       float loss = 0.f, correct = 0.f;
       for (int r = 0; r < R; ++r) loss += block.part(choice::at_sums)[2 * r], correct += block.part(choice::at_sums)[2 * r + 1];
@@ -496,13 +596,20 @@ struct Training {
     return block.far + partials_at(L) +
            ((static_cast<long long>(to_cluster) * kG + from_cluster) * B + row) * units(L - 1) + j;
   }
+  // The gradients of a tile, and its weights. `at`: the turn of the step. `allowed`: asked once, between the two.
   template <int L>
-  WS_DEVICE void move_tile() {
+  WS_DEVICE void move_tile(int at) {
+    move_tile_if<L>(at, [] { return true; });
+  }
+  template <int L, class Allowed>
+  WS_DEVICE void move_tile_if(int at, Allowed allowed) {
     constexpr int e = 2 * kHiddenLayers - L;
     const LayerState& state = a.layers[L - 1];
     float* tile = block.tile(L);
-    product<values(L), units(L), B, kAcross, row_stride(L), kAcross, tile_stride(L), false>(
-        block.slot(L, turn), block.region(e), [&](int row, int column, const float4& gradient) {
+    bool moves = true;
+    Product<values(L), units(L), B, kAcross, row_stride(L), kAcross, tile_stride(L), false>::run_if(
+        block.slot(L, at), block.region(e), [&] { return moves = allowed(); },
+        [&](int row, int column, const float4& gradient) {
           const float g[4] = {gradient.x, gradient.y, gradient.z, gradient.w};
           float* w = tile + row * tile_stride(L) + column;
           [[maybe_unused]] float* m = block.part(choice::at_moments) + (w - block.part(choice::at_tiles));
@@ -524,6 +631,7 @@ struct Training {
           }
         });
     if constexpr (choice::bias) {
+      if (!moves) return;
       for (int j = thread; j < units(L); j += kThreads) {
         float gradient = 0.f;
 #pragma unroll 8
@@ -548,24 +656,26 @@ struct Training {
       hear(e, B * units(L) * 4, kWaitGradients, s);
       if constexpr (L > 1) {
         if (well)
-          product<B, values(L), units(L), kAlong, tile_stride(L), kAlong, tile_stride(L), true>(
+          Product<B, values(L), units(L), kAlong, tile_stride(L), kAlong, tile_stride(L), true>::run(
               block.region(e), block.tile(L), [&](int row, int column, const float4& v) {
                 const int unit = static_cast<int>(block.rank) * values(L) + column, to = unit / units(L - 1);
                 if (to < kG)
-                  __stcg(reinterpret_cast<float4*>(far_partials<L>(to, block.cluster, row, unit % units(L - 1))), v);
+                  set_far(far_partials<L>(to, block.cluster, row, unit % units(L - 1)), v, tag_of(number));
               });
-        __syncthreads();
-        if (well && thread == 0) raise(block.partial_flag(L, static_cast<int>(block.rank), block.cluster), number);
-        if constexpr (!kScales) move_tile<L>();
+        if constexpr (!kTagged) {
+          __syncthreads();
+          if (well && thread == 0) raise(block.partial_flag(L, static_cast<int>(block.rank), block.cluster), number);
+        }
+        if constexpr (!kScales) move_tile<L>(turn);
         if constexpr (L == kHiddenLayers) fetch_next(next_step);
         // Ranks that read some of the units that this cluster owns.
         const int begin = block.cluster * units(L - 1), first = begin / values(L),
                   last = min((begin + units(L - 1) - 1) / values(L), kC - 1);
-        if (thread < (last - first + 1) * kG)
+        if (!kTagged && thread < (last - first + 1) * kG)
           well &= wait_for_flag(block.watch, block.partial_flag(L, first + thread / kG, thread % kG), number, kWaitSums, s);
         if (meet()) add_gradients<L - 1>();
       } else {
-        if constexpr (!kScales) move_tile<1>();
+        if constexpr (!kScales) move_tile<1>(turn);
         if constexpr (kHiddenLayers == 1) fetch_next(next_step);
       }
       backward<L - 1>(next_step);
@@ -584,33 +694,37 @@ struct Training {
     for (int i = thread; i < (R * fours * 4 + 31) / 32 * 32; i += kThreads) {
       const int entry = min(i / 4, R * fours - 1), r = entry / fours, j = entry % fours * 4, part = i % 4;
       constexpr int each = (kG + 3) / 4;
-      float4 v[each];
-#pragma unroll
-      for (int k = 0; k < each; ++k) {
+      const bool is = block.cluster * units(L) + j < kC * values(L + 1);
+      uint4 words[each];
+      well &= read_far(block.watch, tag_of(number), kWaitSums, s, words, [&](int k) {
         const int from = part + 4 * k;
-        v[k] = make_float4(0.f, 0.f, 0.f, 0.f);
-        if (from < kG) v[k] = far4(far_partials<L + 1>(block.cluster, from, static_cast<int>(block.rank) * R + r, j));
-      }
+        return is && from < kG ? far_partials<L + 1>(block.cluster, from, static_cast<int>(block.rank) * R + r, j) : nullptr;
+      });
+      float4 v = values_of(words[0]);
 #pragma unroll
-      for (int k = 1; k < each; ++k) v[0] = sum(v[0], v[k]);
-      const float4 all = add_lanes(add_lanes(v[0], 1), 2);
+      for (int k = 1; k < each; ++k) v = sum(v, values_of(words[k]));
+      const float4 all = add_lanes(add_lanes(v, 1), 2);
       if (i / 4 < R * fours) send_gradient<L, kC / 4>(r, j, times_slope<L>(r, j, all), part * (kC / 4));
     }
   }
 
+  // fp16: tiles of the layers above the first move when the next step needs them.
+  bool owed = false;
   template <int L>
-  WS_DEVICE void move_all_tiles() {
-    if constexpr (L >= 1) {
-      move_tile<L>();
-      move_all_tiles<L - 1>();
+  WS_DEVICE void move_owed_tiles() {
+    if constexpr (kScales && L <= kHiddenLayers) {
+      if (owed) move_tile<L>(turn + 1);
+      move_owed_tiles<L + 1>();
     }
   }
   // fp16: every block says whether one of its gradients was infinite, and hears all others.
-  WS_DEVICE bool any_infinite() {
+  WS_DEVICE void tell_infinite() {
     const bool mine = __syncthreads_or(infinite);
     infinite = false;
-    uint found = 0;
     if (thread == 0) raise(block.verdict_flag(static_cast<int>(blockIdx.x)), 2 * number + (mine ? 1u : 0u));
+  }
+  WS_DEVICE bool any_infinite() {
+    uint found = 0;
     if (thread < kBlocks)
       well &= wait_until(block.watch, kWaitGradients, s, [&] {
         asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(block.verdict_flag(thread)) : "memory");
@@ -772,13 +886,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     training.backward<kHiddenLayers>(s + 1);
     bool skip = false;
     if constexpr (kScales) {
-      skip = training.any_infinite();
-      if (!skip) training.move_all_tiles<kHiddenLayers>();
+      training.tell_infinite();
+      training.move_tile_if<1>(training.turn, [&] {
+        skip = training.any_infinite();
+        return !skip;
+      });
       scaling.decide(skip);
+      training.owed = !skip;
     }
     training.move_output(skip);
     training.turn = training.turn == 0 ? kSlots - 1 : training.turn - 1;
   }
+  training.move_owed_tiles<2>();
   // Nobody leaves while messages are under way.
   if (a.steps > 0) training.hear(kOutputWeights, (kTop + 1) * O * 4, kWaitWeights, a.steps - 1);
   training.end();

@@ -258,7 +258,7 @@ void share_grid_memory(const Network& n, int64_t clusters, bool state_shared, Pl
     biases += units, top = units;
     values = up(up(n.widths[static_cast<size_t>(l)], kGridCluster) / kGridCluster, 4);
   }
-  exchange += 2 * clusters * batch * outputs;
+  exchange += 2 * clusters * batch * outputs * 2;
   const bool scales = n.precision == Precision::Fp16;
   const int64_t slope_bytes = n.activation == Activation::Relu || n.activation == Activation::None ? 1 : 4;
   const int64_t own_rows = up(top + 1, kGridCluster) / kGridCluster;

@@ -232,7 +232,7 @@ WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int ste
     if (i >= kSums) continue;
     for (int c = lane; c < kClusters; c += 32) {
       float value;
-      well &= read_numbered(watch, board + i * kClusters + c, number, value, kWaitSums, step);
+      well &= wait_until(watch, kWaitSums, step, [&] { return peek_numbered(board + i * kClusters + c, number, value); });
       total[k] += value;
     }
 #pragma unroll

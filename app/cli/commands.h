@@ -34,6 +34,8 @@ Run add_stats(CLI::App& program);
 Run add_record(CLI::App& program);
 Run add_torch(CLI::App& program);
 
+void add_limit(CLI::App& command);  // --limit, for commands that read files
+
 prof::TraceLevel trace_level(const std::string& name);  // of --trace; throws UsageError
 
 // PRESET|FILE and --set, shared by several commands.

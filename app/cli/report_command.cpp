@@ -66,6 +66,7 @@ int report(const ReportArguments& a) {
 Run add_report(CLI::App& program) {
   auto a = std::make_shared<ReportArguments>();
   CLI::App& command = *program.add_subcommand("report", "lay runs side by side in one page that opens anywhere");
+  add_limit(command);
   command.add_option("RUNS", a->files, "run files, or other programs' traces; the first is the baseline")
       ->required()
       ->expected(1, 8);

@@ -10,6 +10,7 @@
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/trace_stats.h"
+#include "profiling/base/budget.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/nsys_tables.h"
 
@@ -112,10 +113,20 @@ int stats(const StatsArguments& a) {
 
 }  // namespace
 
+void add_limit(CLI::App& command) {
+  command
+      .add_option_function<double>(
+          "--limit", [](double gib) { set_memory_limit(static_cast<int64_t>(gib * (1 << 30))); },
+          "memory that reading a file may take (default: half of what is free)")
+      ->type_name("GIB")
+      ->check(CLI::Range(0.1, 1e5));
+}
+
 Run add_convert(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
   CLI::App& command = *program.add_subcommand(
       "convert", "between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
+  add_limit(command);
   command.add_option("FROM", files->a, "file to read")->required();
   command.add_option("TO", files->b, "file to write; its ending says the format")->required();
   std::string formats =
@@ -134,6 +145,7 @@ Run add_convert(CLI::App& program) {
 Run add_diff(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
   CLI::App& command = *program.add_subcommand("diff", "what makes the steps of two runs differ");
+  add_limit(command);
   command.add_option("A", files->a, "the baseline: a run file or another tool's trace")->required();
   command.add_option("B", files->b, "the run to compare with it")->required();
   command.add_flag("--json", files->json, "print one JSON object");
@@ -144,6 +156,7 @@ Run add_diff(CLI::App& program) {
 Run add_stats(CLI::App& program) {
   auto arguments = std::make_shared<StatsArguments>();
   CLI::App& command = *program.add_subcommand("stats", "steps, kernels, calls and memory of a recorded run");
+  add_limit(command);
   command.add_option("FILE", arguments->file, "a run file or another tool's trace")->required();
   command.add_option("--by", arguments->by, "rows for each name, op, layer, phase or shape (name, grid and block)")
       ->type_name("WHAT")

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
 
@@ -167,6 +168,8 @@ std::string PackedReader::read_text() {
     out.resize(old + step);
     got = read_some(reinterpret_cast<uint8_t*>(out.data()) + old, step);
     out.resize(old + got);
+    if (inflate_ && out.size() > limits::unpacked_bytes(stored_bytes_))
+      fail(offset_, "unpacks to more than such a file can hold");
   } while (got > 0);
   return out;
 }

@@ -54,7 +54,7 @@ std::string bytes_text(double bytes) {
 std::string duration_text(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return kUnknown;
   if (seconds < 59.5) return fixed(seconds, seconds < 1 ? 2 : seconds < 10 ? 1 : 0) + " s";
-  const auto whole = static_cast<int64_t>(seconds < 60 ? 60 : seconds);
+  const auto whole = static_cast<int64_t>(std::clamp(seconds, 60.0, 9e15));
   if (whole >= 20 * 60 && whole < 3600) return fmt::format("{} min", std::lround(seconds / 60));
   if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);

@@ -23,6 +23,14 @@ struct ChromeEvent {
   std::map<std::string, int64_t> integers;
   std::map<std::string, std::array<int64_t, 3>> triples;
 
+  // About; an entry of a map takes as much again as what it holds.
+  size_t bytes() const {
+    size_t sum = sizeof *this + phase.size() + category.size() + name.size() + process.size() + thread.size();
+    for (const auto& [key, value] : texts) sum += 160 + key.size() + value.size();
+    return sum + 100 * (numbers.size() + integers.size() + triples.size());
+  }
+  bool full() const { return texts.size() + numbers.size() + triples.size() >= 256; }  // no profiler says so much
+
   int64_t integer(const char* key, int64_t otherwise = 0) const {
     if (const auto at = integers.find(key); at != integers.end()) return at->second;
     if (const auto at = texts.find(key); at != texts.end()) return number_in(at->second, otherwise);

@@ -336,18 +336,19 @@ class ChromeWriter {
   }
 
   void memory() {
-    int64_t allocated = 0, reserved = 0;
+    uint64_t allocated = 0, reserved = 0;  // sizes may be anything: sums wrap around
     for (const MemoryEvent& e : trace_.memory()) {
       const bool block = e.kind == MemoryAction::Allocate || e.kind == MemoryAction::Free;
       const bool more = e.kind == MemoryAction::Allocate || e.kind == MemoryAction::Reserve;
-      const int64_t bytes = more ? static_cast<int64_t>(e.bytes) : -static_cast<int64_t>(e.bytes);
+      const uint64_t bytes = more ? e.bytes : 0 - e.bytes;
       (block ? allocated : reserved) += bytes;
       const std::string source = e.source < trace_.memory_sources.size() ? trace_.memory_sources[e.source] : "";
       event("\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", \"name\": \"" +
             std::string(block ? "[memory]" : "[reserved memory]") + "\", \"pid\": " + std::to_string(kHostPid) +
             ", \"tid\": 0, \"ts\": " + microseconds(e.time) + ", \"args\": {\"Addr\": " + std::to_string(e.address) +
-            ", \"Bytes\": " + std::to_string(bytes) + ", \"Total Allocated\": " + std::to_string(allocated) +
-            ", \"Total Reserved\": " + std::to_string(reserved) +
+            ", \"Bytes\": " + std::to_string(static_cast<int64_t>(bytes)) +
+            ", \"Total Allocated\": " + std::to_string(static_cast<int64_t>(allocated)) +
+            ", \"Total Reserved\": " + std::to_string(static_cast<int64_t>(reserved)) +
             ", \"Device Type\": 1, \"Device Id\": 0, \"source\": " + json_text(source) + "}");
     }
   }

@@ -58,7 +58,7 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
   bool string(string_t& text) override {
     if (in_event())
       event_text(text);
-    else if (in_args())
+    else if (in_args() && !event_.full())
       event_.texts[key_] = text;
     else if (!in_events_)
       about(text);
@@ -147,10 +147,10 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
         event_.epoch = value;
       else if (key_ == "wall_s")
         event_.wall_s = value;
-    } else if (in_args()) {
+    } else if (in_args() && !event_.full()) {
       event_.integers[key_] = whole;
       event_.numbers[key_] = value;
-    } else if (in_events_ && args_ && depth_ == events_depth_ + 3 && triple_at_ < 3) {
+    } else if (in_events_ && args_ && depth_ == events_depth_ + 3 && triple_at_ < 3 && !event_.full()) {
       event_.triples[key_][triple_at_++] = whole;
     } else if (depth_ == 1 && key_ == "baseTimeNanoseconds") {
       reader_.set_base(whole);

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "profiling/analysis/card.h"
+#include "profiling/base/budget.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"
@@ -32,7 +33,6 @@ using Json = nlohmann::json;
 using Handler = ChromeHandler;
 using Event = ChromeEvent;
 constexpr size_t kMostOpen = 1 << 16;  // B events without their E, on one thread
-constexpr uint64_t kMostBytes = uint64_t{4} << 30, kMostGrowth = 200;
 
 // The sum as a date, or nothing where the sum is no time of this century.
 std::string begin_text(int64_t base, int64_t began) {
@@ -58,7 +58,10 @@ class ChromeReader final : public ChromeSink {
     if (key == "traceName")  // PyTorch writes the whole path
       name_ = value.starts_with('/') ? std::filesystem::path(value).filename().string() : value;
   }
-  void set_kept(const std::string& key, const std::string& value) override { kept_[key] = value; }
+  void set_kept(const std::string& key, const std::string& value) override {
+    builder_.take_memory(200 + key.size() + value.size());
+    kept_[key] = value;
+  }
   void set_device(const std::string& key, const std::string& value) override {
     if (key == "name" && card_.name.empty()) card_.name = value;
     for (const auto& [name, number] :
@@ -103,12 +106,14 @@ class ChromeReader final : public ChromeSink {
   }
 
   void name_thread(const Event& e) {
+    builder_.take_memory(200 + e.bytes());
     threads_[e.process + '/' + e.thread] = {e.text("name"), row_of_word(e.text("row")), e.text("group")};
   }
 
   void open(Event& e) {
     auto& events = open_[e.process + '/' + e.thread];
     if (events.size() >= kMostOpen) return builder_.leave_out("nested too deeply");
+    builder_.take_memory(2 * e.bytes());
     events.push_back(std::move(e));
   }
 
@@ -117,7 +122,9 @@ class ChromeReader final : public ChromeSink {
     if (events.empty()) return builder_.leave_out("without a beginning");
     const Event begun = std::move(events.back());
     events.pop_back();
-    add_span(begun, begun.time, e.time - begun.time);
+    int64_t duration = 0;
+    if (__builtin_sub_overflow(e.time, begun.time, &duration)) return builder_.leave_out("with a time out of range");
+    add_span(begun, begun.time, duration);
   }
 
   TraceBuilder::Row row_of(const Event& e, SpanKind kind) const {
@@ -201,7 +208,9 @@ class ChromeReader final : public ChromeSink {
     if (kind == SpanKind::Copy) name = "copy " + builder_.trace().detail(span.detail).copy_kind;
     if (kind == SpanKind::Memset) name = "memset";
     if (kind == SpanKind::Step) name = "step";
+    const size_t names = builder_.trace().name_count();
     span.name = builder_.trace().intern(name);
+    if (builder_.trace().name_count() > names) builder_.take_memory(100 + name.size());
     if (e.phase == "X" && !e.has_duration) return builder_.leave_out("without a duration");
     const int64_t external = e.integer("External id", e.integer("external id"));
     if (e.category == "cpu_op") builder_.add_external(external, span.name, time, duration);
@@ -217,7 +226,7 @@ class ChromeReader final : public ChromeSink {
   void add_counter(const Event& e) {
     for (const auto& [key, value] : e.numbers) {
       if (key == e.name && add_scalar(e, value)) continue;
-      builder_.trace().append_counter(builder_.trace().counter(e.name, key == "value" ? "" : key), {e.time, value});
+      builder_.add_point(e.name, key == "value" ? "" : key, {e.time, value});
     }
   }
 
@@ -246,18 +255,26 @@ class ChromeReader final : public ChromeSink {
   }
   double& metric_of(const Event& e, double Metric::*value) {
     auto& rows = run_.metrics;
-    if (!has_place(rows, e, value)) rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, training_s(e), kNaN, kNaN});
+    if (!has_place(rows, e, value)) {
+      builder_.take_memory(2 * sizeof(Metric));
+      rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, training_s(e), kNaN, kNaN});
+    }
     return rows.back().*value;
   }
   double& evaluation_of(const Event& e, double Evaluation::*value) {
     auto& rows = run_.evaluations;
-    if (!has_place(rows, e, value))
+    if (!has_place(rows, e, value)) {
+      builder_.take_memory(2 * sizeof(Evaluation));
       rows.push_back({e.step < 0 ? std::ssize(rows) : e.step, e.epoch, training_s(e), kNaN, kNaN});
+    }
     return rows.back().*value;
   }
 
   void add_instant(const Event& e) {
-    if (e.category == "change" && e.step >= 0) run_.marks.push_back({e.step, training_s(e), e.name});
+    if (e.category == "change" && e.step >= 0) {
+      builder_.take_memory(2 * sizeof(ChangeMark) + e.name.size());
+      run_.marks.push_back({e.step, training_s(e), e.name});
+    }
     const bool reserve = e.name == "[reserved memory]";
     if (e.name != "[memory]" && !reserve) return;
     if (e.integer("Device Type", 1) == 0) return;  // host memory
@@ -285,7 +302,7 @@ class ChromeReader final : public ChromeSink {
          {std::pair{"Total Allocated", "pool used"}, {"Total Reserved", "pool reserved"}}) {
       const auto at = e.numbers.find(key);
       if (at == e.numbers.end()) continue;
-      builder_.trace().append_counter(builder_.trace().counter(counter, "B"), {e.time, at->second});
+      builder_.add_point(counter, "B", {e.time, at->second});
     }
   }
 
@@ -324,7 +341,7 @@ RunData parse_chrome(const char* begin, const char* end) { return parse(begin, e
 RunData import_chrome(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) throw Failure("There is no file " + path + ".");
   const uint64_t size = std::filesystem::file_size(path);
-  PackedStream buffer(path, std::min(kMostBytes, std::max<uint64_t>(64 << 20, size * kMostGrowth)));
+  PackedStream buffer(path, limits::unpacked_bytes(size));
   std::istream stream(&buffer);
   try {
     RunData run = parse(stream);

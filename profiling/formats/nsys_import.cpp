@@ -76,7 +76,7 @@ class NsysReader {
     part("NVTX_EVENTS", [&] { read_ranges(); });
     part("CUDA_GPU_MEMORY_USAGE_EVENTS", [&] { read_memory(); });
     part("CUDA_GPU_MEMORY_POOL_EVENTS", [&] { pools_.read(db_, [&](int64_t global) { return is_foreign(global); }); });
-    pools_.draw(builder_.trace());
+    pools_.draw(builder_);
     part("GPU_METRICS", [&] { read_metrics(); });
     part("META_DATA_EXPORT", [&] { read_about(); });
     part("TARGET_INFO_GPU", [&] { read_card(); });
@@ -116,19 +116,19 @@ class NsysReader {
 
   // Those that our own sampling has too, of one card; an export holds dozens.
   void read_metrics() {
-    std::map<int64_t, TrackId> tracks;
+    std::map<int64_t, std::string> tracks;
     std::optional<int64_t> card;
     NsysRows names(db_, "TARGET_INFO_GPU_METRICS", {"typeId", "metricId", "metricName"}, " ORDER BY typeId");
     while (names.next()) {
       const std::string counter = counter_of_nsys_metric(names.text(2));
       if (counter.empty() || names.integer(0) != card.value_or(names.integer(0))) continue;
       card = names.integer(0);
-      tracks.try_emplace(names.integer(1), builder_.trace().counter(counter, "%"));
+      tracks.try_emplace(names.integer(1), counter);
     }
     NsysRows rows(db_, "GPU_METRICS", {"timestamp", "typeId", "metricId", "value"}, " ORDER BY timestamp");
     while (rows.next())
       if (const auto track = tracks.find(rows.integer(2)); track != tracks.end() && rows.integer(1) == card)
-        builder_.trace().append_counter(track->second, {rows.integer(0), static_cast<double>(rows.integer(3))});
+        builder_.add_point(track->second, "%", {rows.integer(0), static_cast<double>(rows.integer(3))});
   }
 
   // Tables appear only when there is something in them. A damaged one does not spoil the others.

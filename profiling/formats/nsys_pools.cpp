@@ -34,7 +34,7 @@ void NsysPools::read(Database& db, const std::function<bool(int64_t global)>& fo
   }
 }
 
-void NsysPools::draw(Trace& trace) {
+void NsysPools::draw(TraceBuilder& builder) {
   std::ranges::stable_sort(readings_, {}, &Reading::time);
   for (const auto& [counter, value] : {std::pair{"pool reserved", &Reading::reserved}, {"pool used", &Reading::used}}) {
     std::unordered_map<int64_t, int64_t> held;
@@ -45,7 +45,7 @@ void NsysPools::draw(Trace& trace) {
       int64_t& before = held[reading.pool];
       sum += static_cast<double>(*now) - static_cast<double>(before);
       before = *now;
-      trace.append_counter(trace.counter(counter, "B"), {reading.time, sum});
+      builder.add_point(counter, "B", {reading.time, sum});
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "profiling/formats/trace_builder.h"
 #include "profiling/formats/nsys_rows.h"
 #include "profiling/trace/trace.h"
 
@@ -17,7 +18,7 @@ class NsysPools {
   // Pools that come, go, or are trimmed; but for those of processes that are foreign.
   void read(Database& db, const std::function<bool(int64_t global)>& foreign);
   // Each event tells of one pool: what all of them hold together is drawn.
-  void draw(Trace& trace);
+  void draw(TraceBuilder& builder);
 
  private:
   struct Reading {

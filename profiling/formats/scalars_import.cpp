@@ -6,8 +6,8 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <sstream>
 
+#include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
 #include "profiling/formats/scalars.h"
 
@@ -37,9 +37,11 @@ std::vector<std::string> words_of(std::string_view tag) {
 
 // A line's fields; quotes stand around those that have commas in them.
 std::vector<std::string> fields_of(std::string_view line) {
+  constexpr size_t kMost = 1000;
   std::vector<std::string> fields(1);
   bool quoted = false;
   for (const char c : line) {
+    if (fields.size() > kMost) break;
     if (c == '"')
       quoted = !quoted;
     else if (c == ',' && !quoted)
@@ -96,8 +98,10 @@ class ScalarReader {
       return;
     }
     start_ = std::min(start_, *wall);
-    tags_[columns_.tag < fields.size() ? fields[columns_.tag] : std::string()].push_back(
-        {*wall, static_cast<int64_t>(*step), *value});
+    budget_.take(kValueBytes);
+    auto& values = tags_[columns_.tag < fields.size() ? fields[columns_.tag] : std::string()];
+    if (values.empty()) budget_.take(kTagBytes);
+    values.push_back({*wall, static_cast<int64_t>(*step), *value});
   }
 
   RunData finish() {
@@ -115,8 +119,10 @@ class ScalarReader {
     using enum ScalarKind;
     if (what.kind == Other) {
       const TrackId track = run_.trace.counter(tag.empty() ? "value" : tag, "");
+      std::vector<CounterPoint> points;
       for (const ReadScalar& v : values)
-        run_.trace.append_counter(track, {static_cast<TimeNs>(std::min(v.wall - start_, 1e9) * 1e9), v.value});
+        points.push_back({static_cast<TimeNs>(std::min(v.wall - start_, 1e9) * 1e9), v.value});
+      run_.trace.append_counter(track, std::move(points));
     } else if (what.test) {
       fill(run_.evaluations, what.kind == Loss ? &Evaluation::test_loss : &Evaluation::test_accuracy, values);
     } else {
@@ -162,8 +168,10 @@ class ScalarReader {
       if (!std::isnan(e.test_accuracy)) s.final_accuracy = e.test_accuracy;
   }
 
+  static constexpr uint64_t kValueBytes = 4 * sizeof(ReadScalar), kTagBytes = 2048;
   Columns columns_;
   ScalarTag of_file_;
+  Budget budget_;
   std::map<std::string, std::vector<ReadScalar>> tags_;
   double start_ = std::numeric_limits<double>::infinity();
   size_t bad_ = 0;
@@ -218,9 +226,10 @@ RunData import_scalars_csv(const std::string& path) {
   if (!file) throw Failure("Cannot open " + path + ".");
   if (std::filesystem::file_size(path) > (size_t{1} << 30))
     throw Failure(path + " is larger than 1 GB; a list of losses is not.");
-  std::stringstream text;
-  text << file.rdbuf();
-  RunData run = parse_scalars_csv(text.view(), path);
+  std::string text(std::filesystem::file_size(path), '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  RunData run = parse_scalars_csv(text, path);
   run.summary.name = std::filesystem::path(path).stem().string();
   return run;
 }

@@ -17,6 +17,10 @@ constexpr int64_t kFarthestOfAll = int64_t{1} << 62;  // 146 years either way
 constexpr int64_t kAnotherClock =
     int64_t{1'000'000'000'000'000};  // starts further out than this are clock readings, not offsets
 constexpr size_t kMostLanes = 64;
+constexpr uint64_t kSpanBytes = 4 * sizeof(Span);  // here, in its place in the trace, and as both grow
+constexpr uint64_t kRowBytes = 1024;
+
+bool possible(TimeNs time) { return time >= -kFarthestOfAll && time <= kFarthestOfAll; }
 
 }  // namespace
 
@@ -31,7 +35,7 @@ OpTag TraceBuilder::op(const OpInfo& info) {
 
 bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external) {
   if (duration < 0) return leave_out("with a negative duration"), false;
-  if (start < -kFarthestOfAll || start > kFarthestOfAll) return leave_out("with a time out of range"), false;
+  if (!possible(start)) return leave_out("with a time out of range"), false;
   if (duration > kLongest) {
     leave_out("longer than 18 minutes (cut to that)");
     duration = kLongest;
@@ -39,7 +43,9 @@ bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duratio
   span.start = start;
   span.duration = static_cast<uint64_t>(duration);
   span.flags = span.flags | kImported;
+  budget_.take(kSpanBytes);
   std::vector<Span>& spans = rows_[row];
+  if (spans.empty()) budget_.take(kRowBytes + row.name.size() + row.group.size());
   spans.push_back(span);
   if (external != 0 && span.op == kNoOp) launched_.push_back({&spans, spans.size() - 1, external});
   return true;
@@ -78,7 +84,17 @@ void TraceBuilder::join_ops() {
     }
 }
 
+void TraceBuilder::add_point(std::string_view counter, std::string_view unit, CounterPoint point) {
+  if (!possible(point.time)) return leave_out("with a time out of range");
+  const auto place = static_cast<size_t>(trace_.counter(counter, unit));
+  if (place >= points_.size()) budget_.take(kRowBytes + counter.size()), points_.resize(place + 1);
+  budget_.take(4 * sizeof(CounterPoint));
+  points_[place].push_back(point);
+}
+
 void TraceBuilder::add_memory(MemoryEvent event, const std::string& source) {
+  if (!possible(event.time)) return leave_out("with a time out of range");
+  budget_.take(2 * sizeof(MemoryEvent));
   auto& sources = trace_.memory_sources;
   auto at = std::ranges::find(sources, source);
   if (at == sources.end()) {
@@ -169,6 +185,7 @@ Trace TraceBuilder::finish(std::vector<std::string>& problems) {
     for (Span& span : spans) span.start -= shift;
     lay_out(row, spans);
   }
+  for (size_t i = 0; i < points_.size(); ++i) trace_.append_counter(static_cast<TrackId>(i), std::move(points_[i]));
   if (shift != 0) trace_.shift_points(-shift);
   for (const auto& [what, times] : left_out_)
     problems.push_back(std::to_string(times) + (times == 1 ? " event " : " events ") + what + ".");

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profiling/base/budget.h"
 #include "profiling/trace/run_data.h"
 
 namespace ws::prof {
@@ -34,6 +35,8 @@ class TraceBuilder {
   bool add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external = 0);
   void add_external(int64_t number, NameId op, int64_t start, int64_t duration);
   void add_memory(MemoryEvent event, const std::string& source);
+  void add_point(std::string_view counter, std::string_view unit, CounterPoint point);
+  void take_memory(uint64_t bytes) { budget_.take(bytes); }  // for what an importer keeps itself
   void leave_out(const std::string& what) { ++left_out_[what]; }
 
   void keep_steps() { find_steps_ = false; }       // what has no step belongs to none
@@ -58,7 +61,9 @@ class TraceBuilder {
   void find_steps();
   void lay_out(const Row& row, std::vector<Span>& spans);
 
+  Budget budget_;
   Trace trace_;
+  std::vector<std::vector<CounterPoint>> points_;  // by counter of the trace
   std::map<Row, std::vector<Span>> rows_;
   std::map<std::string, OpTag> ops_;
   std::unordered_map<int64_t, ExternalOp> external_;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/run_schema.h"
@@ -14,7 +15,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr size_t kMostIds = 1 << 22;
+constexpr size_t kMostIds = 1 << 22, kLongestName = 1 << 16;
 
 double real_or_nan(const Statement& row, int column) {
   return row.null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
@@ -71,6 +72,13 @@ struct RunFileReader::Impl {
     });
   }
 
+  // How many items a block says it has, once there is memory for them.
+  size_t count_in(const Statement& row, int column, size_t bytes_each) {
+    const auto count = static_cast<size_t>(std::clamp<int64_t>(row.integer(column), 0, int64_t{1} << 40));
+    budget.take(count * bytes_each);
+    return count;
+  }
+
   void read_header(const std::string& path);
   void read_tracks();
   void read_names();
@@ -106,6 +114,8 @@ struct RunFileReader::Impl {
   std::vector<Detail> details;
   std::vector<OpInfo> ops{{}};
   std::vector<StoredTrack> tracks;
+  LookUp track_places;  // of tracks
+  Budget budget;  // of what is being read; the reader keeps none of it
   std::unordered_map<int64_t, std::vector<StoredRow>> rows;     // by track
   std::deque<std::pair<int64_t, std::vector<Span>>> just_read;  // the newest few, by key and in the file's numbers
   Renumbering outline_to;                                       // of what outline() gave
@@ -138,17 +148,20 @@ void RunFileReader::Impl::read_header(const std::string& path) {
 
 void RunFileReader::Impl::read_tracks() {
   tracks.clear();
+  track_places.clear();
   each_row("The list of tracks", "tracks", "kind, name, grp, depth", [&](Statement& row) {
-    if (tracks.size() >= kMostIds) return;
+    if (tracks.size() >= kMostIds || row.text(2).size() > kLongestName || row.text(3).size() > kLongestName) return;
     const auto kind =
         static_cast<TrackKind>(std::clamp<int64_t>(row.integer(1), 0, static_cast<int64_t>(TrackKind::Other)));
     tracks.push_back(
         {row.integer(0), kind, std::string(row.text(2)), std::string(row.text(3)), static_cast<int>(row.integer(4))});
+    const StoredTrack& track = tracks.back();
+    track_places.add(row_hash(track.kind, track.name, track.group, track.depth), tracks.size() - 1);
   });
 }
 
 void RunFileReader::Impl::read_names() {
-  const auto fits = [](int64_t id) { return id >= 0 && id < static_cast<int64_t>(kMostIds); };
+  const auto fits = [most = std::min<int64_t>(kMostIds, db.bounds().rows)](int64_t id) { return id >= 0 && id < most; };
   each_row("The names", "names", "value", [&](Statement& row) {
     if (!fits(row.integer(0))) return;
     names.resize(std::max(names.size(), static_cast<size_t>(row.integer(0)) + 1));
@@ -201,13 +214,14 @@ std::vector<std::string> RunFileReader::problems() const {
 
 std::vector<Metric> RunFileReader::metrics() {
   std::vector<Metric> rows;
+  impl_->budget = Budget();
   impl_->each_row("The losses", "metrics", "step, wall_s, loss, accuracy", [&](Statement& row) {
     rows.push_back({row.integer(1), row.real(2), real_or_nan(row, 3), real_or_nan(row, 4)});
   });
   if (impl_->db.has_table("metric_data")) {
     impl_->each_row("The losses", "metric_data", "count, data", [&](Statement& row) {
       impl_->guard("Losses of some steps", [&] {
-        const auto part = decode_metrics(row.blob(2), static_cast<size_t>(row.integer(1)));
+        const auto part = decode_metrics(row.blob(2), impl_->count_in(row, 1, sizeof(Metric)));
         rows.insert(rows.end(), part.begin(), part.end());
       });
     });
@@ -257,9 +271,10 @@ std::vector<StepWindow> RunFileReader::step_windows() {
 
 std::vector<StepAllocations> RunFileReader::allocations() {
   std::vector<StepAllocations> all;
+  impl_->budget = Budget();
   impl_->each_row("The allocator calls", "allocation_data", "count, data", [&](Statement& row) {
     impl_->guard("The allocator calls", [&] {
-      const auto part = decode_allocations(row.blob(2), static_cast<size_t>(row.integer(1)));
+      const auto part = decode_allocations(row.blob(2), impl_->count_in(row, 1, sizeof(StepAllocations)));
       all.insert(all.end(), part.begin(), part.end());
     });
   });
@@ -324,17 +339,20 @@ void RunFileReader::Impl::add_stubs(Trace& trace) {
 
 void RunFileReader::Impl::add_points(Trace& trace) {
   std::unordered_map<int64_t, TrackId> counters;
+  std::unordered_map<TrackId, std::vector<CounterPoint>> points_of;
   each_row("The counters", "counters", "name, unit",
            [&](Statement& row) { counters[row.integer(0)] = trace.counter(row.text(1), row.text(2)); });
   each_row("A counter's values", "counter_data", "counter, count, data", [&](Statement& row) {
     const auto at = counters.find(row.integer(1));
     if (at == counters.end()) return;
     guard("A counter's values", [&] {
-      for (const CounterPoint& point : decode_points(row.blob(3), static_cast<size_t>(row.integer(2)))) {
-        if (possible(point.time)) trace.append_counter(at->second, point);
-      }
+      auto points = decode_points(row.blob(3), count_in(row, 2, sizeof(CounterPoint)));
+      std::erase_if(points, [](const CounterPoint& point) { return !possible(point.time); });
+      auto& all = points_of[at->second];
+      all.insert(all.end(), points.begin(), points.end());
     });
   });
+  for (auto& [counter, points] : points_of) trace.append_counter(counter, std::move(points));
   each_row("The names of allocators", "memory_sources", "value", [&](Statement& row) {
     if (row.integer(0) < 0 || row.integer(0) > 255) return;
     trace.memory_sources.resize(std::max(trace.memory_sources.size(), static_cast<size_t>(row.integer(0)) + 1));
@@ -342,7 +360,7 @@ void RunFileReader::Impl::add_points(Trace& trace) {
   });
   each_row("The memory events", "memory_data", "count, data", [&](Statement& row) {
     guard("The memory events", [&] {
-      for (MemoryEvent event : decode_memory(row.blob(2), static_cast<size_t>(row.integer(1)))) {
+      for (MemoryEvent event : decode_memory(row.blob(2), count_in(row, 1, sizeof(MemoryEvent)))) {
         if (event.source >= trace.memory_sources.size()) trace.memory_sources.resize(event.source + 1u, "unknown");
         if (event.op >= trace.ops.size()) event.op = kNoOp;
         if (possible(event.time)) trace.append_memory(event);
@@ -352,12 +370,13 @@ void RunFileReader::Impl::add_points(Trace& trace) {
 }
 
 const StoredTrack* RunFileReader::Impl::find(const Track& track) const {
-  for (const StoredTrack& stored : tracks) {
-    if (stored.kind == track.kind && stored.depth == track.depth && stored.name == track.name &&
-        stored.group == track.group)
-      return &stored;
-  }
-  return nullptr;
+  const int64_t place =
+      track_places.find(row_hash(track.kind, track.name, track.group, track.depth), [&](size_t candidate) {
+        const StoredTrack& stored = tracks[candidate];
+        return stored.kind == track.kind && stored.depth == track.depth && stored.name == track.name &&
+               stored.group == track.group;
+      });
+  return place < 0 ? nullptr : &tracks[static_cast<size_t>(place)];
 }
 
 RunFileReader::Impl::Renumbering RunFileReader::Impl::renumber(Trace& trace) const {
@@ -500,6 +519,7 @@ size_t RunFileReader::Impl::fill(Trace& trace, TimeNs begin, TimeNs end, size_t 
   read_tracks();
   const Renumbering to = renumber(trace);
   looked_again = false;
+  budget = Budget();
   size_t filled = 0, tried = 0;
   for (size_t t = 0; t < trace.tracks().size(); ++t) {
     const Track& track = trace.tracks()[t];
@@ -508,6 +528,10 @@ size_t RunFileReader::Impl::fill(Trace& trace, TimeNs begin, TimeNs end, size_t 
     for (size_t i = first_block(track, begin);
          i < track.blocks.size() && track.blocks[i].first < end && filled < most && tried / 4 < most; ++i) {
       if (track.blocks[i].resident()) continue;
+      if (const size_t bytes = track.blocks[i].count * sizeof(Span); budget.has(bytes))
+        budget.take(bytes);
+      else
+        return add_problem(budget.spent_text() + "; the rest of the trace is left out"), filled;
       ++tried;
       guard("A span block", [&] { filled += read_block(trace, static_cast<TrackId>(t), i, stored->id, to); });
     }
@@ -536,6 +560,7 @@ Trace RunFileReader::outline() {
 
 Trace RunFileReader::trace() {
   Trace trace = outline();
+  impl_->budget = Budget();
   impl_->add_points(trace);
   return trace;
 }

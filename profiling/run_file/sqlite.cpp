@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
 
@@ -15,18 +16,17 @@ namespace {
 
 constexpr int64_t kShortestLimit = 64 << 10, kLongestLimit = 256 << 20;
 
-// No value can be longer than the file that holds it, unless the file's schema computes one to exhaust our memory.
-int longest_value(const std::string& path) {
+int64_t bytes_of_file(const std::string& path) {
   int64_t bytes = 0;
   for (const char* suffix : {"", "-wal"}) {
     std::error_code missing;
     const auto size = std::filesystem::file_size(path + suffix, missing);
     if (!missing) bytes += static_cast<int64_t>(size);
   }
-  return static_cast<int>(std::clamp(bytes, kShortestLimit, kLongestLimit));
+  return bytes;
 }
 
-std::string quoted(std::string_view name) {
+std::string as_name(std::string_view name) {
   std::string result = "\"";
   for (char c : name) result.append(c == '"' ? 2 : 1, c);
   return result + '"';
@@ -58,18 +58,31 @@ std::string reason_of(sqlite3* handle) {
   return text;
 }
 
+// Not damage, but what no program writes.
+class Refused : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 int try_to_read(sqlite3* handle) {
   return sqlite3_exec(handle, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
 }
 
 }  // namespace
 
-Statement::Statement(sqlite3* db, std::string_view sql) {
+Statement::Statement(sqlite3* db, std::string_view sql, QueryBounds* bounds) : bounds_(bounds) {
+  begin();
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) {
     throw Failure("The database refuses a query: " + reason_of(db) + ".");
   }
   handle_.reset(statement);
+}
+
+void Statement::begin() {
+  if (!bounds_) return;
+  rows_left_ = bounds_->rows, bytes_left_ = bounds_->bytes;
+  bounds_->work_left = bounds_->work;
 }
 
 void Statement::check(int code) const {
@@ -79,20 +92,27 @@ void Statement::check(int code) const {
 
 bool Statement::step() {
   const int code = sqlite3_step(handle_.get());
+  if (code == SQLITE_INTERRUPT) throw Failure("The database asks for more work than its size allows.");
   check(code);
+  if (code == SQLITE_ROW && bounds_ && --rows_left_ < 0)
+    throw Failure("The database gives more rows than it has room for.");
   return code == SQLITE_ROW;
 }
 
+std::string_view Statement::counted(const char* bytes, int column) const {
+  if (!bytes) return {};
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column));
+  if (bounds_ && (bytes_left_ -= static_cast<int64_t>(size)) < 0)
+    throw Failure("The database gives more bytes than it has.");
+  return {bytes, size};
+}
+
 std::string_view Statement::text(int column) const {
-  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
-  return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column)))
-               : std::string_view();
+  return counted(reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column)), column);
 }
 
 std::string_view Statement::blob(int column) const {
-  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_.get(), column));
-  return bytes ? std::string_view(bytes, static_cast<size_t>(sqlite3_column_bytes(handle_.get(), column)))
-               : std::string_view();
+  return counted(static_cast<const char*>(sqlite3_column_blob(handle_.get(), column)), column);
 }
 
 void Statement::bind(int index, double value) {
@@ -112,32 +132,74 @@ Database::Database(const std::string& path, Mode mode) {
     std::error_code ignored;
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(path + suffix, ignored);
     handle_.reset(open_handle(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, false));
+    harden();
   } else if (!std::filesystem::is_regular_file(path)) {
     throw Failure("There is no file " + path + ".");
   } else if (mode == Mode::Update) {
     handle_.reset(open_handle(path, SQLITE_OPEN_READWRITE, false));
-  } else {
-    handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, false));
     harden();
-    sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value(path));
+  } else {
+    open_for_reading(path, false);
     const int code = try_to_read(handle_.get());
-    if (code == SQLITE_OK) return;
     if (code == SQLITE_NOTADB)
       throw Failure(path + " holds something else than a database, or its beginning is damaged.");
-    handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, true));
-    sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, longest_value(path));
+    if (code != SQLITE_OK) open_for_reading(path, true);
+    refuse_computed(path);
   }
+}
+
+void Database::open_for_reading(const std::string& path, bool immutable) {
+  handle_.reset(open_handle(path, SQLITE_OPEN_READONLY, immutable));
   harden();
+  bound(path);
+}
+
+// No value can be longer than the file that holds it, unless the file's schema computes one to exhaust our memory.
+void Database::bound(const std::string& path) {
+  constexpr int kLookEvery = 10'000;  // instructions
+  const int64_t bytes = bytes_of_file(path);
+  bounds_ = std::make_unique<QueryBounds>(QueryBounds{bytes / limits::kDatabaseRowBytes + 1000, 2 * bytes + (1 << 20),
+                                                      limits::kDatabaseStart + limits::kDatabaseWork * bytes, 0});
+  bounds_->work_left = bounds_->work;
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH,
+                static_cast<int>(std::clamp(bytes, kShortestLimit, kLongestLimit)));
+  sqlite3_progress_handler(
+      handle_.get(), kLookEvery,
+      [](void* bounds) { return static_cast<int>((static_cast<QueryBounds*>(bounds)->work_left -= kLookEvery) < 0); },
+      bounds_.get());
+  sqlite3_exec(handle_.get(), "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
+}
+
+// A program writes values; columns that are computed and tables that run code are there to make the reader work.
+void Database::refuse_computed(const std::string& path) {
+  std::vector<std::string> tables;
+  try {
+    Statement query = prepare("SELECT name, rootpage FROM sqlite_master WHERE type = 'table'");
+    for (; query.step(); tables.emplace_back(query.text(0))) {
+      if (query.integer(1) == 0) throw Refused(path + " holds a table that runs code when it is read; it is refused.");
+      if (tables.size() > limits::kMostTables) throw Refused(path + " holds too many tables; it is refused.");
+    }
+    for (const std::string& table : tables) {
+      Statement columns = prepare("PRAGMA table_xinfo(" + as_name(table) + ")");
+      while (columns.step())
+        if (columns.integer(6) > 1) throw Refused(path + " holds columns that are computed; it is refused.");
+    }
+  } catch (const Refused&) {
+    throw;
+  } catch (const Failure&) {
+  }  // damaged: what can be read of it is
 }
 
 // The file may come from anywhere: nothing in its schema may run code, and a missing end does not hide the beginning.
 void Database::harden() {
+  static const auto once = sqlite3_hard_heap_limit64(memory_limit());
+  static_cast<void>(once);
   sqlite3_busy_timeout(handle_.get(), 2000);
   for (int option : {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW}) {
     sqlite3_db_config(handle_.get(), option, 0, nullptr);
   }
-  if (sqlite3_db_readonly(handle_.get(), "main") == 1)
-    sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+  const bool reads = sqlite3_db_readonly(handle_.get(), "main") == 1;
+  sqlite3_db_config(handle_.get(), reads ? SQLITE_DBCONFIG_WRITABLE_SCHEMA : SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
 }
 
 void Database::exec(const char* sql) {
@@ -153,7 +215,7 @@ bool Database::has_table(std::string_view name) {
 
 std::vector<std::string> Database::columns(std::string_view table) {
   std::vector<std::string> names;
-  Statement query = prepare("PRAGMA table_info(" + quoted(table) + ")");
+  Statement query = prepare("PRAGMA table_info(" + as_name(table) + ")");
   while (query.step()) names.emplace_back(query.text(1));
   return names;
 }

@@ -14,9 +14,16 @@ struct Blob {
   std::string_view bytes;
 };
 
+// What a query of an untrusted file may take. A file holds each byte once: a table that gives more rows or bytes than
+// the file has repeats its pages.
+struct QueryBounds {
+  int64_t rows = 0, bytes = 0, work = 0;  // work: instructions of SQLite
+  int64_t work_left = 0;                  // of the query that runs
+};
+
 class Statement {
  public:
-  Statement(sqlite3* db, std::string_view sql);
+  Statement(sqlite3* db, std::string_view sql, QueryBounds* bounds = nullptr);
 
   // Binds all parameters in order and runs a statement that returns no rows.
   template <class... Values>
@@ -30,6 +37,7 @@ class Statement {
   template <class... Values>
   void bind_all(const Values&... values) {
     sqlite3_reset(handle_.get());
+    begin();
     int index = 0;
     (bind(++index, values), ...);
   }
@@ -57,7 +65,12 @@ class Statement {
   struct Finalize {
     void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
   };
+  void begin();
+  std::string_view counted(const char* bytes, int column) const;
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
+  QueryBounds* bounds_ = nullptr;  // null: the file is ours
+  int64_t rows_left_ = 0;
+  mutable int64_t bytes_left_ = 0;
 };
 
 class Database {
@@ -66,7 +79,8 @@ class Database {
   Database(const std::string& path, Mode mode);
 
   void exec(const char* sql);
-  Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql); }
+  Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql, bounds_.get()); }
+  const QueryBounds& bounds() const { return *bounds_; }  // of one opened for reading
   bool has_table(std::string_view name);
   std::vector<std::string> columns(std::string_view table);
   int64_t integer(std::string_view sql);  // first column of the first row, or 0
@@ -74,9 +88,13 @@ class Database {
 
  private:
   void harden();
+  void open_for_reading(const std::string& path, bool immutable);
+  void bound(const std::string& path);
+  void refuse_computed(const std::string& path);
   struct Close {
     void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
   };
+  std::unique_ptr<QueryBounds> bounds_;  // null: not opened for reading; its address is SQLite's, too
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <queue>
 
 #include "profiling/trace/meaning_times.h"
 
@@ -88,24 +89,28 @@ DetailId Trace::intern(const Detail& detail) {
 }
 
 TrackId Trace::track(TrackKind kind, std::string_view name, std::string_view group, int depth) {
-  for (size_t i = 0; i < tracks_.size(); ++i) {
-    const Track& track = tracks_[i];
-    if (track.kind == kind && track.depth == depth && track.name == name && track.group == group)
-      return static_cast<TrackId>(i);
-  }
+  const uint64_t hash = row_hash(kind, name, group, depth);
+  const int64_t known = track_places_.find(hash, [&](size_t place) {
+    const Track& track = tracks_[place];
+    return track.kind == kind && track.depth == depth && track.name == name && track.group == group;
+  });
+  if (known >= 0) return static_cast<TrackId>(known);
   Track track;
   track.kind = kind;
   track.name = name;
   track.group = group;
   track.depth = depth;
+  track_places_.add(hash, tracks_.size());
   tracks_.push_back(std::move(track));
   return static_cast<TrackId>(tracks_.size() - 1);
 }
 
 TrackId Trace::counter(std::string_view name, std::string_view unit) {
-  for (size_t i = 0; i < counters_.size(); ++i) {
-    if (counters_[i].name == name && counters_[i].unit == unit) return static_cast<TrackId>(i);
-  }
+  const uint64_t hash = mixed(mixed(0, name), unit);
+  const int64_t known = counter_places_.find(
+      hash, [&](size_t place) { return counters_[place].name == name && counters_[place].unit == unit; });
+  if (known >= 0) return static_cast<TrackId>(known);
+  counter_places_.add(hash, counters_.size());
   counters_.push_back({std::string(name), std::string(unit), {}});
   return static_cast<TrackId>(counters_.size() - 1);
 }
@@ -161,6 +166,14 @@ void Trace::append_counter(TrackId track, CounterPoint point) {
   if (points.empty() || points.back().time <= point.time) return points.push_back(point);
   const auto at = std::ranges::upper_bound(points, point.time, {}, &CounterPoint::time);
   points.insert(at, point);
+}
+
+void Trace::append_counter(TrackId track, std::vector<CounterPoint> fresh) {
+  auto& points = counters_[static_cast<size_t>(track)].points;
+  std::ranges::stable_sort(fresh, {}, &CounterPoint::time);
+  const bool late = !points.empty() && !fresh.empty() && fresh.front().time < points.back().time;
+  points.insert(points.end(), fresh.begin(), fresh.end());
+  if (late) std::ranges::stable_sort(points, {}, &CounterPoint::time);
 }
 
 TimeNs Trace::first_time() const {
@@ -243,24 +256,27 @@ void Trace::thin_counters(size_t budget) {
 // Oldest first over all tracks; the block that is still being filled stays.
 void Trace::evict_spans(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
   size_t bytes = resident_bytes();
-  const auto stays = [&](const SpanBlock& block) {
-    return block.spans.empty() || (block.first < keep_end && block.last >= keep_begin);
+  if (bytes <= budget) return;
+  using Candidate = std::pair<TimeNs, std::pair<size_t, size_t>>;  // when it begins, its track, its place
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> oldest;
+  const auto offer = [&](size_t track, size_t from) {
+    const auto& blocks = tracks_[track].blocks;
+    const auto stays = [&](const SpanBlock& block) {
+      return block.spans.empty() || (block.first < keep_end && block.last >= keep_begin);
+    };
+    while (from < blocks.size() && stays(blocks[from])) ++from;
+    if (from + 1 < blocks.size()) oldest.push({blocks[from].first, {track, from}});
   };
-  std::vector<size_t> next(tracks_.size(), 0);
-  while (bytes > budget) {
-    size_t oldest = tracks_.size();
-    for (size_t t = 0; t < tracks_.size(); ++t) {
-      const auto& blocks = tracks_[t].blocks;
-      while (next[t] < blocks.size() && stays(blocks[next[t]])) ++next[t];
-      if (next[t] + 1 >= blocks.size()) continue;
-      if (oldest == tracks_.size() || blocks[next[t]].first < tracks_[oldest].blocks[next[oldest]].first) oldest = t;
-    }
-    if (oldest == tracks_.size()) return;
-    SpanBlock& block = tracks_[oldest].blocks[next[oldest]];
+  for (size_t t = 0; t < tracks_.size(); ++t) offer(t, 0);
+  while (bytes > budget && !oldest.empty()) {
+    const auto [track, place] = oldest.top().second;
+    oldest.pop();
+    SpanBlock& block = tracks_[track].blocks[place];
     bytes -= bytes_of(block) - sizeof(SpanBlock);
     if (!backed) losses.evicted_spans += block.count;
     std::vector<Span>().swap(block.spans);  // assigning {} would keep the memory
     std::vector<MeaningTimes>().swap(block.chunks);
+    offer(track, place + 1);
   }
 }
 

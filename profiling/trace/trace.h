@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profiling/annotate/annotate.h"
+#include "profiling/trace/look_up.h"
 
 namespace ws::prof {
 
@@ -105,6 +106,11 @@ struct Track {
   TimeNs last_start = 0;
 };
 
+// Equal for two rows that are the same.
+inline uint64_t row_hash(TrackKind kind, std::string_view name, std::string_view group, int depth) {
+  return mixed(mixed(mixed(static_cast<uint64_t>(kind), static_cast<uint64_t>(depth)), name), group);
+}
+
 struct CounterPoint {
   TimeNs time;
   double value;
@@ -155,6 +161,7 @@ class Trace {
   void append(TrackId track, const Span& span);
   void append(TrackId track, std::span<const Span> spans);
   void append_counter(TrackId track, CounterPoint point);
+  void append_counter(TrackId track, std::vector<CounterPoint> points);  // in any order
   void append_memory(const MemoryEvent& event) { memory_.push_back(event), ++memory_count_; }
 
   const std::vector<Track>& tracks() const { return tracks_; }
@@ -198,6 +205,7 @@ class Trace {
   std::unordered_map<Detail, DetailId, DetailHash> detail_ids_;
   std::vector<Track> tracks_;
   std::vector<CounterTrack> counters_;
+  LookUp track_places_, counter_places_;
   std::deque<MemoryEvent> memory_;
   size_t memory_count_ = 0;
 };

@@ -67,7 +67,7 @@ void append(Trace& trace, TraceBatch&& batch) {
   }
   for (const BatchCounter& counter : batch.counters) {
     const TrackId id = trace.counter(counter.name, counter.unit);
-    for (const CounterPoint& point : counter.points) trace.append_counter(id, point);
+    trace.append_counter(id, counter.points);
   }
   append_memory(trace, batch);
   add(trace.losses, batch.losses);
@@ -103,9 +103,13 @@ BatchBuilder::Shape& BatchBuilder::shape(const Detail& detail) {
 }
 
 BatchBuilder::Row& BatchBuilder::row(TrackKind kind, std::string_view name, std::string_view group, int depth) {
-  for (const auto& row : rows_) {
-    if (row->kind == kind && row->depth == depth && row->name == name && row->group == group) return *row;
-  }
+  const uint64_t hash = row_hash(kind, name, group, depth);
+  const int64_t known = row_places_.find(hash, [&](size_t place) {
+    const Row& row = *rows_[place];
+    return row.kind == kind && row.depth == depth && row.name == name && row.group == group;
+  });
+  if (known >= 0) return *rows_[static_cast<size_t>(known)];
+  row_places_.add(hash, rows_.size());
   rows_.push_back(std::make_unique<Row>(Row{kind, std::string(name), std::string(group), depth, {}, nullptr, 0}));
   return *rows_.back();
 }
@@ -126,9 +130,11 @@ DetailId BatchBuilder::add(Shape& shape) {
 }
 
 void BatchBuilder::counter(std::string_view name, std::string_view unit, CounterPoint point) {
-  for (BatchCounter& counter : current_.counters) {
-    if (counter.name == name) return counter.points.push_back(point);
-  }
+  const uint64_t hash = mixed(0, name);
+  const int64_t known =
+      counter_places_.find(hash, [&](size_t place) { return current_.counters[place].name == name; });
+  if (known >= 0) return current_.counters[static_cast<size_t>(known)].points.push_back(point);
+  counter_places_.add(hash, current_.counters.size());
   current_.counters.push_back({std::string(name), std::string(unit), {point}});
 }
 
@@ -192,6 +198,7 @@ TraceBatch BatchBuilder::finish() {
   }
   TraceBatch done = std::move(current_);
   current_ = {};
+  counter_places_.clear();
   ++batch_;
   return done;
 }

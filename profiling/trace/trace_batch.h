@@ -101,6 +101,7 @@ class BatchBuilder {
   std::unordered_map<std::string, Name> names_;
   std::unordered_map<Detail, Shape, DetailHash> shapes_;
   std::vector<std::unique_ptr<Row>> rows_;
+  LookUp row_places_, counter_places_;
 };
 
 }  // namespace ws::prof

@@ -131,5 +131,11 @@ TEST(PackedReader, CountsFromAHeaderAreNotBelieved) {
                         "1000"));
 }
 
+TEST(PackedReader, ASmallFileDoesNotBecomeAHugeText) {
+  const TempFolder folder;
+  const std::string path = folder.write("bomb", gzipped(std::string(100u << 20, ' ')));
+  EXPECT_THAT(failure_of([&] { read_whole(path); }), HasSubstr("unpacks to more than such a file can hold"));
+}
+
 }  // namespace
 }  // namespace ws::data

@@ -1,9 +1,16 @@
 // What another program's file may hold at its worst: refused with a sentence, or read without what cannot be.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/convert.h"
 #include "profiling/formats/scalars.h"
 
 namespace ws::prof {
@@ -32,6 +39,45 @@ TEST(HostileChrome, ImpossibleEventsAreCountedAndLeftOut) {
     {"ph": "i", "name": "[memory]", "ts": 1, "args": {"Bytes": -9223372036854775808, "Addr": -1}}]})py");
   EXPECT_EQ(kernel_table(run.trace, -kAlways, kAlways).size(), 2u);  // c is cut, e is whole
   EXPECT_GE(run.problems.size(), 5u);
+}
+
+// Sums and differences of what a file says must not leave the range of the numbers; sanitizers look at this one.
+TEST(HostileChrome, TimesAndSizesOutOfRange) {
+  const RunData run = parse(R"py({"traceEvents": [
+    {"ph": "B", "name": "a", "pid": 0, "tid": 9, "ts": -3e15}, {"ph": "E", "name": "a", "pid": 0, "tid": 9, "ts": 9e15},
+    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 3000000000000000, "dur": 1},
+    {"ph": "i", "name": "[memory]", "ts": -9e15, "args": {"Bytes": 9223372036854775807, "Addr": 1}},
+    {"ph": "i", "name": "[memory]", "ts": 1, "args": {"Bytes": 9223372036854775807, "Addr": 2}},
+    {"ph": "i", "name": "[memory]", "ts": 2, "args": {"Bytes": 9223372036854775807, "Addr": 3}},
+    {"ph": "C", "name": "c", "pid": 1, "ts": -9e15, "args": {"value": 1e308}},
+    {"ph": "C", "name": "pool used", "pid": 1, "ts": 1, "args": {"value": 1e308}}]})py");
+  EXPECT_EQ(run.trace.memory().size(), 2u);
+  EXPECT_THAT(run.problems, testing::Contains(testing::HasSubstr("with a time out of range")));
+  const std::string path = testing::TempDir() + "out_of_range_" + std::to_string(getpid()) + ".json";
+  export_run(run, path);
+  EXPECT_EQ(import_run(path).trace.memory().size(), 2u);
+  EXPECT_FALSE(to_text(run_stats(run)).empty());
+  std::filesystem::remove(path);
+}
+
+TEST(HostileChrome, AnEventOfAnyLength) {
+  std::string text = R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "args": {)";
+  for (int i = 0; i < 200'000; ++i) text += (i ? ",\"k" : "\"k") + std::to_string(i) + "\": 1";
+  EXPECT_EQ(kernel_table(parse(text + "}}]}").trace, -kAlways, kAlways).size(), 1u);
+}
+
+TEST(HostileChrome, StopsAtItsBudget) {
+  set_memory_limit(1 << 20);
+  std::string text = "{\"traceEvents\": [{}";
+  for (int i = 0; i < 50'000; ++i) text += R"(,{"ph": "X", "name": "a", "ts": 1, "dur": 1})";
+  std::string said;
+  try {
+    parse(text + "]}");
+  } catch (const Failure& failure) {
+    said = failure.what();
+  }
+  set_memory_limit(0);
+  EXPECT_THAT(said, testing::HasSubstr("--limit allows more"));
 }
 
 TEST(HostileCsv, BadLinesAreCounted) {

@@ -1,0 +1,46 @@
+// What reading a file may take, whatever the file asks for. All numbers stand here.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace ws {
+
+namespace limits {
+inline constexpr int64_t kLeastMemory = int64_t{256} << 20;    // bytes; also where less is free
+inline constexpr double kShareOfFree = 0.5;                    // of the memory that is free when reading begins
+inline constexpr uint64_t kMostUnpacked = uint64_t{4} << 30;     // bytes of text in a packed file
+inline constexpr uint64_t kUnpackedAlways = uint64_t{64} << 20;  // that much, however small the file
+inline constexpr uint64_t kMostGrowth = 64;                      // times the packed size; traces have 10 to 30
+inline constexpr int64_t kDatabaseRowBytes = 4;                // a row of a database takes at least
+inline constexpr int64_t kDatabaseStart = 100'000'000;         // instructions of SQLite for any query
+inline constexpr int64_t kDatabaseWork = 400;                  // and for each byte of the file
+inline constexpr int64_t kMostTables = 2000;
+
+constexpr uint64_t unpacked_bytes(uint64_t packed) {
+  return packed > kMostUnpacked / kMostGrowth ? kMostUnpacked : std::max(kUnpackedAlways, packed * kMostGrowth);
+}
+}  // namespace limits
+
+// Bytes that one reader may take: what was set, else a share of what is free.
+int64_t memory_limit();
+void set_memory_limit(int64_t bytes);  // for this process; 0: the share again
+
+class Budget {
+ public:
+  explicit Budget(int64_t bytes = memory_limit()) : bytes_(bytes), left_(bytes) {}
+  // Throws Failure, before the memory is taken, where there is no more.
+  void take(uint64_t bytes) {
+    if (bytes > static_cast<uint64_t>(left_)) refuse();
+    left_ -= static_cast<int64_t>(bytes);
+  }
+  bool has(uint64_t bytes) const { return bytes <= static_cast<uint64_t>(left_); }
+  std::string spent_text() const;  // "It takes more than 3.2 GiB of memory …"
+
+ private:
+  [[noreturn]] void refuse() const;
+
+  int64_t bytes_, left_;
+};
+
+}  // namespace ws

@@ -1,0 +1,121 @@
+// Run files that somebody made to exhaust the reader: refused or cut short in a moment, with a sentence.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "profiling/base/budget.h"
+#include "profiling/base/failure.h"
+#include "profiling/run_file/sqlite.h"
+#include "tests/profiling/run_file/run_file_support.h"
+
+namespace ws::prof {
+namespace {
+
+using ::testing::HasSubstr;
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+class HostileRunFile : public RunFile {
+ protected:
+  void SetUp() override {
+    RunFile::SetUp();
+    write_run(path, MadeTrace(100).trace);
+  }
+  void change(const char* sql) { Database(path, Database::Mode::Update).exec(sql); }
+  std::string refusal() const {
+    try {
+      RunFileReader reader(path);
+      reader.metrics();
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(HostileRunFile, TagsOfAnyDepth) {
+  change(("INSERT OR REPLACE INTO meta VALUES('tags', '" + std::string(300'000, '[') + "'), ('time_marks', '" +
+          std::string(300'000, '[') + "'), ('machine', '" + std::string(300'000, '{') + "')")
+             .c_str());
+  EXPECT_TRUE(read_run_summary(path).tags.empty());
+  change(("UPDATE meta SET value = '" + std::string(300'000, '[') + std::string(300'000, ']') + "' WHERE key = 'tags'").c_str());
+  EXPECT_TRUE(read_run_summary(path).tags.empty());
+}
+
+TEST_F(HostileRunFile, ColumnsThatAreComputed) {
+  change("ALTER TABLE meta RENAME TO old; CREATE TABLE meta(key TEXT PRIMARY KEY, small TEXT, value TEXT GENERATED ALWAYS "
+         "AS (printf('%.*c', 3000000, small)) VIRTUAL); INSERT INTO meta(key, small) SELECT key, 'x' FROM old");
+  EXPECT_THAT(refusal(), HasSubstr("columns that are computed; it is refused"));
+  EXPECT_THROW(read_run_summary(path), Failure);
+}
+
+TEST_F(HostileRunFile, TablesThatRunCode) {
+  change("DROP TABLE metrics; CREATE VIRTUAL TABLE metrics USING rtree(id, a, b)");
+  EXPECT_THAT(refusal(), HasSubstr("runs code when it is read; it is refused"));
+}
+
+// Interior pages whose cells all lead to one next page: a few pages are read as billions of rows.
+TEST_F(HostileRunFile, PagesThatShareTheirChildren) {
+  for (int i = 0; i < 40; ++i) change("INSERT INTO metrics(step, wall_s, loss, accuracy) VALUES(1, 1, 1, 1)");
+  Database db(path, Database::Mode::Update);
+  db.exec("CREATE TABLE room(x); INSERT INTO room VALUES(zeroblob(100000))");
+  const auto page_size = static_cast<size_t>(db.integer("PRAGMA page_size"));
+  const auto leaf = static_cast<uint32_t>(db.integer("SELECT rootpage FROM sqlite_master WHERE name = 'metrics'"));
+  const auto room = static_cast<uint32_t>(db.integer("SELECT rootpage FROM sqlite_master WHERE name = 'room'"));
+  constexpr uint32_t kLevels = 6;
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  for (uint32_t level = 0; level < kLevels; ++level) {  // the blob's overflow pages stand behind its root
+    const uint32_t here = room + 1 + level, below = level == 0 ? leaf : here - 1;
+    std::string page(page_size, '\0');
+    constexpr size_t kCells = 400, kCell = 5;
+    const auto put = [&page](size_t at, size_t bytes, uint32_t value) {
+      for (size_t i = 0; i < bytes; ++i) page[at + i] = static_cast<char>(value >> 8 * (bytes - 1 - i));
+    };
+    put(0, 1, 5), put(3, 2, kCells), put(5, 2, static_cast<uint32_t>(page_size - kCells * kCell)), put(8, 4, below);
+    for (size_t i = 0; i < kCells; ++i) {
+      const size_t cell = page_size - (i + 1) * kCell;
+      put(12 + 2 * i, 2, static_cast<uint32_t>(cell)), put(cell, 4, below), put(cell + 4, 1, 1);
+    }
+    file.seekp(static_cast<std::streamoff>((here - 1) * page_size));
+    file.write(page.data(), static_cast<std::streamsize>(page.size()));
+  }
+  file.close();
+  sqlite3* plain = nullptr;  // our own connections may not change the schema
+  ASSERT_EQ(sqlite3_open(path.c_str(), &plain), SQLITE_OK);
+  const std::string change_root = "PRAGMA writable_schema = ON; UPDATE sqlite_master SET rootpage = " +
+                                  std::to_string(room + kLevels) + " WHERE name = 'metrics'";
+  EXPECT_EQ(sqlite3_exec(plain, change_root.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(plain);
+  const double before = cpu_seconds();
+  RunFileReader reader(path);
+  EXPECT_LT(reader.metrics().size(), std::filesystem::file_size(path));
+  ASSERT_FALSE(reader.problems().empty());
+  EXPECT_THAT(reader.problems().front(), HasSubstr("more rows than it has room for"));
+  EXPECT_LT(cpu_seconds() - before, 5);
+}
+
+TEST_F(HostileRunFile, ASmallBlockThatClaimsMuch) {
+  set_memory_limit(1 << 20);
+  RunFileReader reader(path);
+  Trace trace = reader.trace();
+  change("UPDATE blocks SET count = 65000");
+  RunFileReader again(path);
+  Trace claimed = again.trace();
+  again.fill(claimed);
+  set_memory_limit(0);
+  ASSERT_FALSE(again.problems().empty());
+  EXPECT_THAT(again.problems().front(), HasSubstr("--limit allows more"));
+}
+
+TEST_F(HostileRunFile, AnIdIsNoSize) {
+  change("INSERT INTO names VALUES(4000000, 'far')");
+  RunFileReader reader(path);
+  EXPECT_LT(reader.trace().name_count(), 10'000u);
+}
+
+}  // namespace
+}  // namespace ws::prof

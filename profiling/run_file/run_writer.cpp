@@ -30,8 +30,7 @@ struct Saved {
 class TraceSaver {
  public:
   explicit TraceSaver(Database& db)
-      : db_(db),
-        name_(db.prepare("INSERT OR REPLACE INTO names VALUES(?, ?)")),
+      : name_(db.prepare("INSERT OR REPLACE INTO names VALUES(?, ?)")),
         detail_(db.prepare("INSERT OR REPLACE INTO details VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")),
         op_(db.prepare("INSERT OR REPLACE INTO ops VALUES(?, ?, ?, ?, ?, ?, ?, ?)")),
         track_(db.prepare("INSERT OR REPLACE INTO tracks VALUES(?, ?, ?, ?, ?)")),
@@ -117,7 +116,6 @@ class TraceSaver {
     }
   }
 
-  Database& db_;
   Statement name_, detail_, op_, track_, block_, data_, counter_, points_, source_, memory_;
   Saved saved_;
 };

@@ -156,7 +156,7 @@ void Database::open_for_reading(const std::string& path, bool immutable) {
 
 // No value can be longer than the file that holds it, unless the file's schema computes one to exhaust our memory.
 void Database::bound(const std::string& path) {
-  constexpr int kLookEvery = 10'000;  // instructions
+  constexpr int kAtOnce = 10'000;  // instructions
   const int64_t bytes = bytes_of_file(path);
   bounds_ = std::make_unique<QueryBounds>(QueryBounds{bytes / limits::kDatabaseRowBytes + 1000, 2 * bytes + (1 << 20),
                                                       limits::kDatabaseStart + limits::kDatabaseWork * bytes, 0});
@@ -164,8 +164,8 @@ void Database::bound(const std::string& path) {
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH,
                 static_cast<int>(std::clamp(bytes, kShortestLimit, kLongestLimit)));
   sqlite3_progress_handler(
-      handle_.get(), kLookEvery,
-      [](void* bounds) { return static_cast<int>((static_cast<QueryBounds*>(bounds)->work_left -= kLookEvery) < 0); },
+      handle_.get(), kAtOnce,
+      [](void* bounds) { return static_cast<int>((static_cast<QueryBounds*>(bounds)->work_left -= kAtOnce) < 0); },
       bounds_.get());
   sqlite3_exec(handle_.get(), "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
 }

@@ -1,5 +1,6 @@
-// kill -9 at random moments of a training and of an experiment: every run file opens, at most the last second is
-// missing, the experiment goes on where it was.
+// kill -9 at random moments of trainings, experiments, sweeps, conversions and reports, alone and two at a time: every
+// run file opens, at most the last second is missing, nothing is a mixture of two, an experiment goes on where it was.
+// 20 kills; WARPSCOPE_KILLS=300 for the whole.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -26,6 +28,12 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
+
+// A share of the kills.
+int kills(double share) {
+  const char* wanted = std::getenv("WARPSCOPE_KILLS");
+  return std::max(2, static_cast<int>(share * (wanted ? std::atof(wanted) : 20)));
+}
 
 class Program {
  public:
@@ -101,7 +109,7 @@ double last_time(prof::RunFileReader& reader) {
 
 TEST_F(Killing, ARunFileOpensAndMissesASecondAtMost) {
   constexpr double kSecond = 1.0;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < kills(0.2); ++i) {
     const std::string file = (folder_ / ("run-" + std::to_string(i) + ".wsrun")).string();
     Program program({"train", "iris", "--set", "exec.device=cpu", "--set", "train.epochs=100000000", "--set",
                      "train.eval_every=0", "--no-output", "--run", file, "--trace", i % 2 ? "full" : "off"});
@@ -109,7 +117,7 @@ TEST_F(Killing, ARunFileOpensAndMissesASecondAtMost) {
     const Pulse pulse(folder_);
     while (!fs::exists(file) && !program.over()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const auto begun = Clock::now();  // training begins once its file is there
-    std::this_thread::sleep_for(Seconds(i < 14 ? random(0.0, 0.9) : random(1.2, 3.0)));
+    std::this_thread::sleep_for(Seconds(i % 4 ? random(0.0, 0.9) : random(1.2, 3.0)));
     ASSERT_FALSE(program.over()) << "the training ended by itself";
     const double trained = Seconds(Clock::now() - begun).count();
     program.end(SIGKILL);
@@ -139,15 +147,17 @@ TEST_F(Killing, AnExperimentGoesOn) {
     for (std::string line; std::getline(in, line);) count += nlohmann::json::accept(line);
     return count;
   };
+  const auto wanted = static_cast<size_t>(kills(0.2));
   size_t before = 0, kills = 0;
-  for (int i = 0; i < 60 && kills < 20; ++i) {
+  for (size_t i = 0; i < 3 * wanted && kills < wanted; ++i) {
     Program program({"experiment", file, "--out", out});
     ASSERT_TRUE(program.started());
     const auto begun = Clock::now();
     const double until = random(0.02, 0.45);
     while (!program.over() && Seconds(Clock::now() - begun).count() < until)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    if (program.over()) break;  // it came to its end before its twentieth death
+    if (program.over()) fs::remove_all(out), before = 0;  // it came to its end: from the beginning
+    if (program.over()) continue;
     program.end(SIGKILL);
     ++kills;
     EXPECT_GE(rows(), before) << "a result was lost";
@@ -159,7 +169,7 @@ TEST_F(Killing, AnExperimentGoesOn) {
         EXPECT_TRUE(reader.problems().empty()) << entry.path();
       }
   }
-  EXPECT_EQ(kills, 20u);
+  EXPECT_EQ(kills, wanted);
   struct Count final : ExperimentSink {
     int trained = 0;
     void ended(const TrialRun&) override { ++trained; }
@@ -173,6 +183,99 @@ TEST_F(Killing, AnExperimentGoesOn) {
     for (const TrialRun& run : trial.runs) {
       EXPECT_EQ(run.status, "finished");
       EXPECT_EQ(prof::RunFileReader(out + "/" + run.file).summary().status, "finished");
+    }
+  }
+}
+
+// What is there when it was killed, whatever was being done.
+class Outputs {
+ public:
+  explicit Outputs(const fs::path& folder) : folder_(folder) {
+    std::ofstream(at("e.json")) << R"({"name": "e", "text": "t", "expect": "e", "repeats": 100,
+      "spec": {"data": {"name": "iris"}, "train": {"epochs": 200, "eval_every": 0}, "exec": {"device": "cpu"}},
+      "axes": {"exec.fusion": ["off", "pointwise"]}})";
+    Program made({"train", "iris", "--set", "exec.device=cpu", "--no-output", "--run", at("whole.wsrun"), "--trace", "full"});
+    while (!made.over()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    fs::copy_file(at("whole.wsrun"), at("copy.wsrun"));
+    std::ofstream(at("page.html")) << "earlier</html>";
+  }
+
+  // One of the commands; two of a number work on the same output.
+  std::vector<std::string> command(int which) const {
+    const std::vector<std::string> cpu{"--set", "exec.device=cpu", "--set", "train.epochs=100000000", "--set",
+                                       "train.eval_every=0"};
+    std::vector<std::string> words;
+    switch (which) {
+      case 0: words = {"train", "iris", "--run", at("train.wsrun"), "--no-output", "--trace", "full"}; break;
+      case 1: words = {"train", "iris", "--out", at("out")}; break;
+      case 2: return {"experiment", at("e.json"), "--out", at("experiment")};
+      case 3: return {"lab", "add", "--ways", "cpu", "--sizes", "16,1024,65536", "--seconds", "1", "--run", at("lab.wsrun")};
+      case 4: return {"convert", at("whole.wsrun"), at("copy.wsrun")};
+      default: return {"report", at("whole.wsrun"), "--out", at("page.html")};
+    }
+    words.insert(words.end(), cpu.begin(), cpu.end());
+    return words;
+  }
+
+  void check() {
+    for (const char* file : {"train.wsrun", "lab.wsrun", "copy.wsrun"}) check_run(at(file));
+    check_table(at("out/metrics.csv"));
+    size_t rows = 0;
+    std::ifstream results(at("experiment/results.jsonl"));
+    for (std::string line; std::getline(results, line);) rows += nlohmann::json::accept(line);
+    EXPECT_GE(rows, rows_) << "a result was lost";
+    rows_ = rows;
+    if (fs::exists(at("experiment")))
+      for (const auto& entry : fs::directory_iterator(at("experiment")))
+        if (entry.path().extension() == ".wsrun") check_run(entry.path());
+    std::string page;
+    std::getline(std::ifstream(at("page.html")), page, '\0');
+    EXPECT_TRUE(page.find("</html>") != page.npos) << "half a page";
+  }
+
+ private:
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+
+  static void check_run(const std::string& path) {
+    if (!fs::exists(path)) return;
+    try {
+      prof::RunFileReader reader(path);
+      prof::Trace trace = reader.trace();
+      reader.fill(trace);
+      int64_t step = 0;
+      for (const prof::Metric& metric : reader.metrics()) ASSERT_EQ(metric.step, step++) << path << ": rows of two runs";
+      EXPECT_TRUE(reader.problems().empty()) << path << ": " << reader.problems().front();
+    } catch (const std::exception& problem) {
+      ADD_FAILURE() << path << ": " << problem.what();
+    }
+  }
+
+  // A torn last line is no row.
+  static void check_table(const std::string& path) {
+    std::ifstream table(path);
+    std::string line;
+    std::getline(table, line);
+    for (int64_t step = 1; std::getline(table, line) && !table.eof(); ++step)
+      ASSERT_EQ(std::strtoll(line.c_str(), nullptr, 10), step) << "rows of two runs";
+  }
+
+  fs::path folder_;
+  size_t rows_ = 0;
+};
+
+TEST_F(Killing, NothingIsLostOrMixed) {
+  constexpr int kCommands = 6;
+  Outputs outputs(folder_);
+  for (int done = 0, round = 0; done < kills(0.6) && !HasFailure(); ++round) {
+    const int which = round % kCommands, other = (round / kCommands) % 2 ? which : (which + 1) % kCommands;
+    std::vector<std::unique_ptr<Program>> programs;
+    programs.push_back(std::make_unique<Program>(outputs.command(which)));
+    if (round % 3) programs.push_back(std::make_unique<Program>(outputs.command(other)));
+    std::this_thread::sleep_for(Seconds(random(0.02, 0.7)));
+    for (const auto& program : programs) {
+      done += !program->over();
+      program->end(SIGKILL);
+      outputs.check();
     }
   }
 }

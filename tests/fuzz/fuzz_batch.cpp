@@ -1,0 +1,13 @@
+// Batches of the live link: what a recorded program sends to the window.
+#include "profiling/base/failure.h"
+#include "profiling/trace/batch_codec.h"
+#include "tests/fuzz/fuzz_trace.h"
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  try {
+    ws::prof::Trace trace;
+    append(trace, ws::prof::decode_batch({reinterpret_cast<const char*>(bytes), count}));
+  } catch (const ws::Failure&) {
+  }
+  return 0;
+}

@@ -1,4 +1,5 @@
 // A recorded program tells whoever follows it what it does, and never waits for them.
+#include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
 #include "profiling/recording/live_link.h"
 
@@ -285,9 +286,10 @@ TEST(Following, TheFilesOfAllProcessesAreEnded) {
   std::string move;
   for (size_t i = 0; i < wanted.size(); ++i) {
     const std::string kept = folder + "kept" + std::to_string(i);
-    make_unfinished(kept, i == 3 ? this_process() : kNoProcess);
+    make_unfinished(kept, kNoProcess);
     move += moving(kept, wanted[i]);
   }
+  const Ownership lives(wanted[3]);
   // Others by such names: of an earlier recording, of another program, no recording at all.
   make_unfinished(folder + "out.7.wsrun", kNoProcess);
   make_unfinished(folder + "outer.8.wsrun", kNoProcess);

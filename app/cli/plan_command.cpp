@@ -39,7 +39,7 @@ std::string chosen_kernels(const RunSpec& spec, const Model& model, const data::
 
 // Where one kernel keeps the network, and what that takes of the GPU; without one, of an H200.
 std::string residency(const RunSpec& spec, const Plan& plan, int64_t rows) {
-  if (spec.exec.launch != Launch::Persistent) return {};
+  if (spec.exec.launch != Launch::Persistent && spec.exec.launch != Launch::Auto) return {};
   namespace one = cuda::persistent;
   const DeviceInfo& device = device_info();
   const one::Limits limits = device.cuda ? one::make_limits(device.compute, device.shared_per_block,

@@ -76,7 +76,9 @@ int64_t steps_for(Treadmill& mill, double seconds, int64_t unit) {
 BenchResult bench_steps(const RunSpec& spec, const data::Dataset& data, const BenchOptions& options) {
   Treadmill mill(spec, data);
   BenchResult result;
-  result.steps = steps_for(mill, options.seconds, spec.exec.launch == Launch::Graph ? spec.exec.graph_steps : 1);
+  result.steps =
+      steps_for(mill, options.seconds,
+                spec.exec.launch == Launch::Graph || spec.exec.launch == Launch::Auto ? spec.exec.graph_steps : 1);
   for (int i = 0; i < options.repeats; ++i)
     result.repeats_us.push_back(mill.run(result.steps) * 1e6 / static_cast<double>(result.steps));
   result.median_us = median(result.repeats_us);

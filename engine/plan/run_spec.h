@@ -27,7 +27,7 @@ enum class Device { Auto, Cpu, Cuda };
 enum class Allocator { Direct, StreamOrdered, Caching, Arena };
 enum class SyncPolicy { EveryOp, EveryStep, OnRead };
 enum class Fusion { Off, Pointwise, Epilogue };
-enum class Launch { Eager, Graph, Persistent };
+enum class Launch { Eager, Graph, Persistent, Auto };
 enum class Precision { Fp32, Tf32, Bf16, Fp16 };
 enum class Accumulate { Fp32, Fp16 };
 enum class Matmul { Library, Tiled, Naive };

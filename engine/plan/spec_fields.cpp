@@ -86,7 +86,10 @@ constexpr FieldValue kFusions[] = {
 constexpr FieldValue kLaunches[] = {
     {"eager", "One launch per op. Look at the gaps between kernels, while the host prepares the next."},
     {"graph", "Whole steps are one cudaGraphLaunch. Look at the gaps between kernels: they close."},
-    {"persistent", "One kernel runs many steps and keeps the weights on the chip. Look for a single long block in the timeline."}};
+    {"persistent", "One kernel runs many steps and keeps the weights on the chip. Look for a single long block in the timeline."},
+    {"auto",
+     "The fastest that the network and the other choices allow: persistent, else graph, else eager. Look at the Plan: it "
+     "names the one."}};
 constexpr FieldValue kPrecisions[] = {
     {"fp32", "Full single precision; no tensor cores. Look at the matrix products in Step time."},
     {"tf32",

@@ -107,7 +107,7 @@ std::optional<std::string> why_not(const RunSpec& spec, std::string_view key, st
 
 RunSpec fit_to_machine(RunSpec spec, bool cuda, std::vector<std::string>& notes) {
   if (cuda || spec.exec.device != Device::Auto) return spec;
-  if (spec.exec.launch != Launch::Eager) replace(spec, "exec.launch", "eager", notes);
+  if (spec.exec.launch != Launch::Eager && spec.exec.launch != Launch::Auto) replace(spec, "exec.launch", "eager", notes);
   if (spec.exec.allocator == Allocator::StreamOrdered) replace(spec, "exec.allocator", "caching", notes);
   replace(spec, "exec.loader", "resident", notes);
   replace(spec, "exec.accumulate", "fp32", notes);

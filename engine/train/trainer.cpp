@@ -62,7 +62,10 @@ class Trainer {
   int64_t rows_of(int64_t step) const {
     return (step + 1) % steps_per_epoch_ ? batch_ : rows_ - (steps_per_epoch_ - 1) * batch_;
   }
-  int64_t graph_unit() const { return spec_.exec.launch == Launch::Graph ? spec_.exec.graph_steps : 1; }
+  int64_t graph_unit() const {
+    const Launch launch = spec_.exec.launch;  // auto may become a graph
+    return launch == Launch::Graph || launch == Launch::Auto ? spec_.exec.graph_steps : 1;
+  }
   int64_t total_steps() const { return spec_.train.epochs * steps_per_epoch_; }
 
   RunSpec spec_;

@@ -269,6 +269,27 @@ TEST(Persistent, ALostMessageEndsTheGridWithASentence) {
   expect_end_after_a_lost_message({160, 160});
 }
 
+// The same bits as the launch mode that it stands for, and a note that names it.
+TEST(Persistent, AutoIsTheFastestThatFits) {
+  NEEDS_GPU();
+  for (const Launch expected : {Launch::Persistent, Launch::Graph, Launch::Eager}) {
+    SCOPED_TRACE(to_string(expected));
+    Training t = persistent_training({expected == Launch::Graph ? int64_t{3000} : int64_t{20}}, 64,
+                                     random_data(640, 30, 10, true));
+    if (expected == Launch::Eager) t.spec.exec.allocator = Allocator::Direct;
+    Training by_name = t;
+    t.spec.exec.launch = Launch::Auto, by_name.spec.exec.launch = expected;
+    EXPECT_TRUE(same_bits(train_on_gpu(t), train_on_gpu(by_name)));
+    const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+    const auto executor = cuda::make_cuda_executor(device_info().name);
+    executor->load(model, t.data, t.spec);
+    executor->bind(compile(t.spec, model, 64).plan);
+    EXPECT_THAT(executor->notes().front(), testing::HasSubstr(expected == Launch::Persistent ? "in one kernel"
+                                                              : expected == Launch::Graph    ? "auto runs graphs"
+                                                                                             : "auto runs op by op"));
+  }
+}
+
 TEST(Persistent, SaysWhyANetworkDoesNotFit) {
   NEEDS_GPU();
   const Training t = persistent_training({4096, 4096}, 64, random_data(640, 784, 10, true));

@@ -89,7 +89,7 @@ class CudaExecutor final : public Executor {
           persistent_->run(bound, step, row, count);
         else
           bound.launches_graphs() ? graphs_->run(bound, *memory_, step, row, count)
-                                : stream_->run(bound, *memory_, step, row, count);
+                                  : stream_->run(bound, *memory_, step, row, count);
         done += part.size();
       }
       next_step_ = first_step + static_cast<int64_t>(lrs.size());
@@ -190,10 +190,37 @@ class CudaExecutor final : public Executor {
     fill_shadows(plan);
     bound.address.assign(plan.buffers.size(), nullptr);
     place_buffers(bound);
-    if (bound.is_persistent())
-      persistent_->bind(bound);
-    else
-      place_->feed.attach(bound, prepare_products(bound));
+    std::string why_not_persistent;
+    if (plan.spec.exec.launch == Launch::Auto) choose_launch(bound, why_not_persistent);
+    if (bound.is_persistent()) {
+      if (plan.spec.exec.launch == Launch::Persistent) persistent_->bind(bound);
+      return;
+    }
+    place_->feed.attach(bound, prepare_products(bound));
+    if (plan.spec.exec.launch != Launch::Auto || bound.notes.empty()) return;
+    std::string& note = bound.notes.front();
+    note += (note.empty() ? "" : "; ") + std::string("auto runs ") +
+            (bound.launches_graphs() ? "graphs: " : "op by op: ") + why_not_persistent;
+  }
+
+  // What `auto` means for this plan. A rule and no measurement: two runs of one spec end in the same bits.
+  void choose_launch(DevicePlan& bound, std::string& why_not_persistent) {
+    RunSpec& spec = bound.plan.spec;
+    const auto allowed = [&](Launch launch) {
+      spec.exec.launch = launch;
+      const auto reason = why_invalid(spec, true);
+      if (reason && launch == Launch::Persistent) why_not_persistent = *reason;
+      return !reason;
+    };
+    if (allowed(Launch::Persistent)) {
+      try {
+        persistent_->bind_if_fastest(bound);
+        return;
+      } catch (const Failure& reason) {
+        why_not_persistent = reason.what();
+      }
+    }
+    if (!allowed(Launch::Graph)) spec.exec.launch = Launch::Eager;
   }
 
   void fill_shadows(const Plan& plan) {

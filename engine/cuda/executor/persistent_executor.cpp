@@ -37,7 +37,7 @@ prof::OpTag launch_tag() {
 std::atomic<int> PersistentExecutor::lose_message_at{-1};
 std::atomic<double> PersistentExecutor::seconds_to_wait{1};
 
-void PersistentExecutor::bind(DevicePlan& bound) {
+void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   static const DeviceInfo device = query_device();
   const persistent::Limits limits =
       persistent::make_limits(device.compute, device.shared_per_block, device.registers_per_sm, device.multiprocessors);
@@ -46,6 +46,7 @@ void PersistentExecutor::bind(DevicePlan& bound) {
   const persistent::Network network = persistent::network_of(bound.plan.spec, bound.plan, data_.train.rows);
   Bound made{persistent::place(network, limits), nullptr, nullptr};
   if (made.placement.residency == persistent::Residency::None) throw Failure(made.placement.why_not);
+  if (only_if_fastest && !made.placement.why_slow.empty()) throw Failure(made.placement.why_slow);
   auto& kernel = kernels_[persistent::kernel_source(made.placement)];
   if (!kernel) kernel = std::make_shared<persistent::CompiledKernel>(made.placement, limits.compute);
   made.kernel = kernel;

@@ -7,9 +7,9 @@
 #include <map>
 #include <memory>
 
+#include "engine/cuda/executor/stream_executor.h"
 #include "engine/cuda/persistent/arguments.h"
 #include "engine/cuda/persistent/compiled_kernel.h"
-#include "engine/cuda/executor/stream_executor.h"
 
 namespace ws::cuda {
 
@@ -20,7 +20,9 @@ class PersistentExecutor {
 
   // Places the network, compiles its kernel and prepares the rows. Throws Failure with the reason and its numbers when
   // the network does not fit.
-  void bind(DevicePlan& bound);
+  void bind(DevicePlan& bound) { bind(bound, false); }
+  // The same, and throws where a CUDA graph is as fast.
+  void bind_if_fastest(DevicePlan& bound) { bind(bound, true); }
   void run(const DevicePlan& bound, int64_t first_step, int64_t row, int64_t steps);
   // Throws Failure if a wait in the kernel outlasted its limit. The state is then that of the last whole launch.
   void check_fault();
@@ -41,6 +43,7 @@ class PersistentExecutor {
     int64_t row_bytes;
     DeviceBlock<char> bytes;
   };
+  void bind(DevicePlan& bound, bool only_if_fastest);
   const void* rows_for(const Bound& bound, Precision precision);
   void make_buffers(const persistent::Placement& placement);
   persistent::Arguments arguments(const DevicePlan& bound, const Bound& found) const;

@@ -58,7 +58,8 @@ struct BudgetLine {
 
 struct Placement {
   Residency residency = Residency::None;
-  std::string why_not;  // one sentence when nothing fits
+  std::string why_not;   // one sentence when nothing fits
+  std::string why_slow;  // one sentence where a CUDA graph takes no longer
   int blocks = 1, threads = 0;
   int cluster = 1;  // blocks of a cluster
   int64_t shared_bytes = 0;

@@ -116,6 +116,11 @@ TEST(RunSpec, ConflictsBeginWithTheValue) {
   EXPECT_THAT(*why_not(spec, "exec.sync", "every-step", true), StartsWith("every-step: "));
   EXPECT_THAT(*why_not(spec, "exec.loader", "pinned", true), StartsWith("pinned: "));
   EXPECT_THAT(*why_not(RunSpec{}, "exec.streams", "3", true), StartsWith("3: "));
+  for (const char* allocator : {"direct", "caching", "arena"}) {
+    set_field(spec, "exec.launch", "auto");
+    EXPECT_FALSE(why_not(spec, "exec.allocator", allocator, true)) << allocator;
+    EXPECT_FALSE(why_not(spec, "exec.allocator", allocator, false)) << allocator;
+  }
 }
 
 TEST(RunSpec, WithoutGpuFallsBackAndSaysSo) {

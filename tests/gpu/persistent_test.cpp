@@ -274,7 +274,8 @@ TEST(Persistent, AutoIsTheFastestThatFits) {
   NEEDS_GPU();
   for (const Launch expected : {Launch::Persistent, Launch::Graph, Launch::Eager}) {
     SCOPED_TRACE(to_string(expected));
-    Training t = persistent_training({expected == Launch::Graph ? int64_t{3000} : int64_t{20}}, 64,
+    const bool fits = expected != Launch::Graph;
+    Training t = persistent_training(fits ? std::vector<int64_t>{20} : std::vector<int64_t>{4096, 4096}, 64,
                                      random_data(640, 30, 10, true));
     if (expected == Launch::Eager) t.spec.exec.allocator = Allocator::Direct;
     Training by_name = t;

@@ -310,6 +310,14 @@ Placement place_grid(const Network& n, const Limits& limits) {
                   std::to_string(layers) + ", " + std::to_string(n.widths.back()) + " and " + std::to_string(n.batch);
     return out;
   }
+  // Of the output weights of a block, the last row is the biases; a thread moves one of them.
+  const int64_t top = up(up(n.widths[n.widths.size() - 2], clusters) / clusters, 4),
+                moved = up(top + 1, kGridCluster) / kGridCluster * n.widths.back();
+  if (moved > kGridThreads) {
+    out.why_not = "a block of the grid moves at most " + std::to_string(kGridThreads) +
+                  " output weights, this network has " + std::to_string(moved) + " for each";
+    return out;
+  }
   const bool moments = moments_of(n.optimizer) > 0;
   for (const bool state_shared : {true, false}) {
     if (!state_shared && !moments) break;

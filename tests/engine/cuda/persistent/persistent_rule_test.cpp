@@ -83,6 +83,12 @@ TEST(PersistentRule, WideAndDeepNetworksUseAllMultiprocessors) {
               HasSubstr("a block of the grid would need"));
 }
 
+TEST(PersistentRule, AThreadMovesOneOutputWeight) {
+  EXPECT_EQ(residency_of(network({30, 1500, 32}, 64, Precision::Fp32)), Residency::Grid);
+  EXPECT_THAT(place(network({30, 3000, 32}, 64, Precision::Fp32), Limits{}).why_not,
+              HasSubstr("at most 512 output weights, this network has 832 for each"));
+}
+
 // Moments that do not fit beside the weights stay in device memory.
 TEST(PersistentRule, MomentsGoToDeviceMemoryWhereTheyDoNotFit) {
   const auto moments_shared = [](const Network& n) {

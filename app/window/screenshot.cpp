@@ -4,11 +4,12 @@
 #include <QCommandLineParser>
 #include <QElapsedTimer>
 #include <QFileInfo>
-#include <QLabel>
 #include <QPixmap>
 #include <QTabBar>
+#include <algorithm>
 #include <cstdio>
 
+#include "app/pages/weights/weights_panel.h"
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
 #include "app/window/window_layout.h"
@@ -35,11 +36,9 @@ void train_for(MainWindow& window, double seconds) {
   while (timer.elapsed() < seconds * 1000 && window.session()->busy()) turn(20);
 }
 
-// What a page reads in the background says so with an ellipsis.
 bool still_reading(const MainWindow& window) {
-  for (const QLabel* label : window.findChildren<QLabel*>())
-    if (label->isVisible() && label->text().startsWith(QObject::tr("Reading"))) return true;
-  return false;
+  return std::ranges::any_of(window.findChildren<WeightsPanel*>(),
+                             [](const WeightsPanel* panel) { return panel->isVisible() && panel->reading(); });
 }
 
 }  // namespace

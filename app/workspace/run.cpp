@@ -1,7 +1,6 @@
 #include "app/workspace/run.h"
 
 #include <QFileInfo>
-#include <QThreadPool>
 #include <algorithm>
 
 #include "app/workspace/run_loader.h"
@@ -94,12 +93,10 @@ void Run::setTimeMarks(std::vector<TimeMark> marked) {
   if (time_marks == marked) return;
   time_marks = std::move(marked);
   if (path.isEmpty() || (origin != RunOrigin::Live && !QFileInfo::exists(path))) return;
-  QThreadPool::globalInstance()->start([path = path.toStdString(), text = marks_text(time_marks)] {
-    try {
-      prof::keep_with_run(path, "time_marks", text);
-    } catch (const std::exception&) {  // a read-only file: the marks last as long as the window
-    }
-  });
+  // A read-only file fails: then the marks last as long as the window.
+  keeping_marks_.start([path = path.toStdString(), text = marks_text(time_marks)](
+                           const Job::Side&) { prof::keep_with_run(path, "time_marks", text); },
+                       {});
 }
 
 void Run::applyProgress(const Progress& now) {

@@ -9,10 +9,11 @@
 #include <optional>
 #include <vector>
 
-#include "profiling/analysis/gpu_steps.h"
 #include "app/core/runs/traced_training.h"
+#include "app/workspace/job.h"
 #include "app/workspace/step_split.h"
 #include "profiling/analysis/allocator_history.h"
+#include "profiling/analysis/gpu_steps.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/trace.h"
 
@@ -120,6 +121,7 @@ class Run : public QObject {
   bool unreadable_ = false;                         // said once
   prof::TimeNs looked_begin_ = 0, looked_end_ = 0;  // what was fetched last
   QDeadlineTimer split_due_{0};
+  Job keeping_marks_;
 };
 
 // "graph · arena · epilogue": what tells this run from another at a glance.

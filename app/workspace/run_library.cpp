@@ -4,7 +4,6 @@
 #include <QFileInfo>
 #include <QPointer>
 #include <QStandardPaths>
-#include <QThreadPool>
 #include <algorithm>
 
 #include "app/workspace/run_loader.h"
@@ -31,8 +30,6 @@ RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent)
   elsewhere_.setInterval(2000);  // a run that another program trains: what its file says by now
   connect(&elsewhere_, &QTimer::timeout, this, &RunLibrary::refresh);
 }
-
-RunLibrary::~RunLibrary() { QThreadPool::globalInstance()->waitForDone(2000); }
 
 QString RunLibrary::defaultFolder() {
   const QString set = qEnvironmentVariable("WARPSCOPE_RUNS");
@@ -194,24 +191,18 @@ void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
 // A big file takes a while: it is read on another thread and handed over whole.
 void RunLibrary::loadDetails(Run* run) {
   if (run->loaded || loading_.contains(run)) return;
-  loading_.insert(run);
-  QThreadPool::globalInstance()->start([this, guard = QPointer<Run>(run), path = run->path] {
-    auto details = std::make_shared<std::unique_ptr<RunDetails>>();
-    QString problem;
-    try {
-      *details = read_details(path);
-    } catch (const std::exception& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    QMetaObject::invokeMethod(this, [this, guard, details, problem] {
-      loading_.remove(guard.data());
-      if (!guard) return;
-      if (*details)
-        give_details(*guard, std::move(**details)), tellTicked(*guard);
-      else
-        emit failed(problem);
-    });
-  });
+  const auto details = std::make_shared<std::unique_ptr<RunDetails>>();
+  std::unique_ptr<Job>& job = loading_[run] = std::make_unique<Job>();
+  job->start([details, path = run->path](const Job::Side&) { *details = read_details(path); },
+             [this, details, run, guard = QPointer<Run>(run)](const QString& problem) {
+               loading_[run].release()->deleteLater();  // it is the one that tells
+               loading_.erase(run);
+               if (!guard) return;
+               if (*details)
+                 give_details(*guard, std::move(**details)), tellTicked(*guard);
+               else
+                 emit failed(problem);
+             });
 }
 
 bool RunLibrary::write(Run* run, const std::function<void(const std::string& path)>& change) {

@@ -6,8 +6,10 @@
 #include <QSet>
 #include <QTimer>
 #include <functional>
+#include <map>
 #include <vector>
 
+#include "app/workspace/job.h"
 #include "app/workspace/run.h"
 #include "app/workspace/run_trash.h"
 
@@ -17,7 +19,6 @@ class RunLibrary : public QObject {
   Q_OBJECT
  public:
   explicit RunLibrary(const QString& folder, QObject* parent = nullptr);
-  ~RunLibrary() override;
   static QString defaultFolder();  // $WARPSCOPE_RUNS, else the user's data folder
 
   const QString& folder() const { return folder_; }
@@ -30,7 +31,7 @@ class RunLibrary : public QObject {
   Run* open(const QString& path);  // any run file; nullptr and failed() when it cannot be read
   void setTicked(Run* run, bool on);
   void tickOnly(const std::vector<Run*>& runs);
-  bool loading() const { return !loading_.isEmpty(); }
+  bool loading() const { return !loading_.empty(); }
 
   // Kept in the run's file at once, also while it is being written.
   bool rename(Run* run, const QString& title);
@@ -66,7 +67,7 @@ class RunLibrary : public QObject {
   RunTrash trash_;
   QSet<QString> reserved_;
   QSet<QString> broken_;
-  QSet<Run*> loading_;
+  std::map<Run*, std::unique_ptr<Job>> loading_;  // a thread for each run
   QHash<QString, qint64> written_;  // when each file was last changed, as far as it was read
   QFileSystemWatcher watcher_;
   QTimer settle_, elsewhere_;

@@ -261,33 +261,24 @@ void RooflinePanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
-RooflinePanel::~RooflinePanel() { cancel_ = true; }
-
 // Some seconds of the whole card: not while something trains on it.
 void RooflinePanel::measure() {
-  measuring_ = true;
+  measuring_.start([](const Job::Side& side) { lab::measure_ceilings(*side.cancelled()); },
+                   [this](const QString& problem) {
+                     measure_->setToolTip(problem);
+                     refresh();
+                   });
   refresh();
-  thread_ = std::jthread([this] {
-    QString problem;
-    try {
-      lab::measure_ceilings(cancel_);
-    } catch (const std::exception& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    QMetaObject::invokeMethod(this, [this, problem] {
-      measuring_ = false;
-      measure_->setToolTip(problem);
-      refresh();
-    });
-  });
 }
 
 void RooflinePanel::refresh() {
   if (!run_) return measure_->hide(), view_->setPoints(nullptr, {}, {}), setTitle(tr("Roofline"), {});
   const Roof roof = roof_of(*run_);
   measure_->setVisible(can_measure(*run_) && !roof.recorded);
-  measure_->setEnabled(!run_->live() && !measuring_);
-  measure_->setText(measuring_ ? tr("Measuring…") : roof.measured ? tr("Measure again") : tr("Measure this card"));
+  measure_->setEnabled(!run_->live() && !measuring_.running());
+  measure_->setText(measuring_.running() ? tr("Measuring…")
+                    : roof.measured      ? tr("Measure again")
+                                         : tr("Measure this card"));
   if (run_->live()) measure_->setToolTip(tr("When the training has ended: it takes the whole card for some seconds"));
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
   view_->setPoints(run_, prof::roofline(run_->trace, begin, end, roof.ceilings), roof);

@@ -2,10 +2,9 @@
 #pragma once
 #include <QTimer>
 #include <QWidget>
-#include <atomic>
-#include <thread>
 
 #include "app/widgets/pane.h"
+#include "app/workspace/job.h"
 #include "app/workspace/selection.h"
 #include "profiling/analysis/roofline.h"
 
@@ -56,7 +55,6 @@ class RooflinePanel : public Pane {
   Q_OBJECT
  public:
   explicit RooflinePanel(Selection* selection, QWidget* parent = nullptr);
-  ~RooflinePanel() override;
   void setRun(Run* run);
   RooflineView* view() const { return view_; }
   void refresh();
@@ -70,10 +68,8 @@ class RooflinePanel : public Pane {
   QPointer<Run> run_;
   RooflineView* view_;
   QPushButton* measure_;
-  bool measuring_ = false;
-  std::atomic<bool> cancel_{false};
   QTimer refresh_;
-  std::jthread thread_;  // measures the card; the last member, so that it ends first
+  Job measuring_;  // of the card; the last member, so that it ends first
 };
 
 }  // namespace ws::app

@@ -1,12 +1,11 @@
 #include "app/pages/weights/weights_panel.h"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QLabel>
 #include <QScrollArea>
 #include <QVBoxLayout>
-#include <mutex>
-#include <thread>
 
 #include "app/text/units.h"
 #include "engine/cpu/cpu_executor.h"
@@ -58,15 +57,6 @@ double spread(const std::vector<float>& values) {
 
 }  // namespace
 
-// What other threads hand over: the data set once, then a snapshot at a time.
-struct WeightsPanel::Loading {
-  std::mutex mutex;
-  std::shared_ptr<const data::Dataset> data;
-  std::shared_ptr<const WeightsSnapshot> snapshot;
-  QString problem;
-  bool asked = false;
-};
-
 WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
     : QWidget(parent), ask_(std::move(ask)), title_(new QLabel(this)) {
   title_->setFont(ui_font(12));
@@ -96,48 +86,54 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
   timer_.setInterval(kLookMs);
   since_.start();
   connect(&timer_, &QTimer::timeout, this, [this] {
-    collect();
     if (isVisible() && (!snapshot_ || since_.elapsed() >= kAskMs)) this->ask();
   });
   timer_.start();
   setRun(nullptr);
 }
 
-WeightsPanel::~WeightsPanel() = default;
-
 void WeightsPanel::setRun(Run* run) {
   if (run == run_ && run) return;
   run_ = run;
   snapshot_.reset(), data_.reset();
-  loading_ = std::make_shared<Loading>();
+  asked_ = kept_ = false;
+  problem_.clear();
+  reading_.drop();
   showHistograms();
   for (LearnedView* view : views_) view->setContent(nullptr, nullptr), view->hide();
   showTitle(whyNothing());
   if (!run || run->origin == RunOrigin::Imported) return;
-  // Pictures need few rows; other sets are small and are loaded whole, so that their scaling is the run's.
-  data::DataSpec spec = run->spec.data;
-  if (spec.name == "mnist" || spec.name == "fashion-mnist" || spec.name == "idx") spec.limit = kRowsOfPictures;
-  std::thread([loading = loading_, spec] {
-    std::shared_ptr<const data::Dataset> loaded;
-    QString problem;
-    try {
-      loaded = std::make_shared<const data::Dataset>(data::load(spec));
-    } catch (const Failure& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    const std::lock_guard lock(loading->mutex);
-    loading->data = std::move(loaded), loading->problem = problem;
-  }).detach();
+  load();
   connect(run, &Run::ended, this, [this, run] {
     if (run_ == run && isVisible()) readKept();
   });
+}
+
+// Pictures need few rows; other sets are small and are loaded whole, so that their scaling is the run's.
+void WeightsPanel::load() {
+  data::DataSpec spec = run_->spec.data;
+  if (spec.name == "mnist" || spec.name == "fashion-mnist" || spec.name == "idx") spec.limit = kRowsOfPictures;
+  const auto loaded = std::make_shared<std::shared_ptr<const data::Dataset>>();
+  reading_.start(
+      [loaded, spec](const Job::Side&) { *loaded = std::make_shared<const data::Dataset>(data::load(spec)); },
+      [this, loaded](const QString& problem) {
+        data_ = *loaded;
+        if (!problem.isEmpty()) showProblem(problem);
+      });
+}
+
+bool WeightsPanel::keptWeights() const { return QFileInfo::exists(weights_path(run_->path)); }
+
+bool WeightsPanel::reading() const {
+  return run_ && !snapshot_ && problem_.isEmpty() && run_->origin != RunOrigin::Imported &&
+         (run_->live() || keptWeights());
 }
 
 QString WeightsPanel::whyNothing() const {
   if (!run_) return tr("Tick a run, or press Train: its weights stand here, as the init made them and as they are.");
   if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
   if (run_->live()) return tr("Reading the weights…");
-  if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
+  if (keptWeights()) return tr("Reading the weights that this run ended with…");
   return tr("This run kept no weights: those of networks up to 64 MiB that end or are stopped in the window are kept "
             "beside the run file, as %1.")
       .arg(QFileInfo(weights_path(run_->path)).fileName());
@@ -145,31 +141,28 @@ QString WeightsPanel::whyNothing() const {
 
 // The weights that an ended run left beside its file, looked at by the CPU: any machine can.
 void WeightsPanel::readKept() {
-  const QString path = weights_path(run_->path);
-  if (!QFileInfo::exists(path)) return showTitle(whyNothing());
-  {
-    const std::lock_guard lock(loading_->mutex);
-    if (std::exchange(loading_->asked, true)) return;
-    since_.start();
-  }
-  std::thread([loading = loading_, rows = data_, spec = run_->spec, path = path.toStdString()] {
-    std::shared_ptr<const WeightsSnapshot> snapshot;
-    QString problem;
-    try {
-      const Checkpoint kept = load_checkpoint(path);
-      RunSpec on_cpu = spec;
-      on_cpu.exec = ExecSpec{};
-      on_cpu.exec.device = Device::Cpu;
-      const auto executor = make_cpu_executor();
-      executor->load(make_model(spec.model, rows->features, rows->outputs), *rows, on_cpu);
-      executor->set_state(kept.state);
-      snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *rows, on_cpu));
-    } catch (const std::exception& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    const std::lock_guard lock(loading->mutex);
-    loading->snapshot = std::move(snapshot), loading->problem = problem;  // asked stays: once is enough
-  }).detach();
+  if (!keptWeights()) return showTitle(whyNothing());
+  if (!data_ || std::exchange(kept_, true)) return;
+  const auto snapshot = std::make_shared<WeightsSnapshot>();
+  const auto work = [snapshot, rows = data_, spec = run_->spec,
+                     path = weights_path(run_->path).toStdString()](const Job::Side&) {
+    const Checkpoint kept = load_checkpoint(path);
+    RunSpec on_cpu = spec;
+    on_cpu.exec = ExecSpec{};
+    on_cpu.exec.device = Device::Cpu;
+    const auto executor = make_cpu_executor();
+    executor->load(make_model(spec.model, rows->features, rows->outputs), *rows, on_cpu);
+    executor->set_state(kept.state);
+    *snapshot = probe_weights(*executor, *rows, on_cpu);
+  };
+  reading_.start(work, [this, snapshot](const QString& problem) {
+    problem.isEmpty() ? setSnapshot(snapshot, data_) : showProblem(problem);
+  });
+}
+
+void WeightsPanel::showProblem(const QString& problem) {
+  problem_ = problem;
+  showTitle(problem);
 }
 
 void WeightsPanel::showEvent(QShowEvent* event) {
@@ -180,31 +173,16 @@ void WeightsPanel::showEvent(QShowEvent* event) {
 void WeightsPanel::ask() {
   if (!run_ || !data_) return;
   if (!run_->live()) return readKept();
-  {
-    const std::lock_guard lock(loading_->mutex);
-    if (loading_->asked) return;
-    loading_->asked = true;
-    since_.start();
-  }
-  const bool taken = ask_(*run_, [loading = loading_, rows = data_, spec = run_->spec](Executor& executor) {
-    auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(executor, *rows, spec));
-    const std::lock_guard lock(loading->mutex);
-    loading->snapshot = std::move(snapshot), loading->asked = false;
+  if (asked_) return;
+  since_.start();
+  asked_ = ask_(*run_, [panel = QPointer(this), run = run_, rows = data_, spec = run_->spec](Executor& executor) {
+    const auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(executor, *rows, spec));
+    QMetaObject::invokeMethod(qApp, [panel, run, rows, snapshot] {
+      if (!panel || panel->run_ != run) return;
+      panel->asked_ = false;
+      panel->setSnapshot(snapshot, rows);
+    });
   });
-  if (taken) return;
-  const std::lock_guard lock(loading_->mutex);
-  loading_->asked = false;
-}
-
-void WeightsPanel::collect() {
-  std::shared_ptr<const WeightsSnapshot> snapshot;
-  {
-    const std::lock_guard lock(loading_->mutex);
-    data_ = loading_->data;
-    snapshot = std::exchange(loading_->snapshot, nullptr);
-    if (!loading_->problem.isEmpty()) showTitle(loading_->problem);
-  }
-  if (snapshot) setSnapshot(std::move(snapshot), data_);
 }
 
 void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,

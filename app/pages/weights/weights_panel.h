@@ -9,6 +9,7 @@
 
 #include "app/pages/weights/learned_view.h"
 #include "app/widgets/histogram.h"
+#include "app/workspace/job.h"
 #include "app/workspace/run.h"
 
 class QGridLayout;
@@ -23,35 +24,38 @@ class WeightsPanel : public QWidget {
   Q_OBJECT
  public:
   explicit WeightsPanel(AskTrainer ask, QWidget* parent = nullptr);
-  ~WeightsPanel() override;
   void setRun(Run* run);
   void setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> data);
   std::shared_ptr<const WeightsSnapshot> snapshot() const { return snapshot_; }
+  bool reading() const;  // weights will come
 
  protected:
   void showEvent(QShowEvent*) override;
 
  private:
-  struct Loading;
+  bool keptWeights() const;  // whether the run left some beside its file
+  void load();
   void ask();
   void readKept();
+  void showProblem(const QString& problem);
   QString whyNothing() const;
-  void collect();
   void showHistograms();
   void showTitle(const QString& text);
 
   AskTrainer ask_;
   QPointer<Run> run_;
-  QString data_key_;
   std::shared_ptr<const WeightsSnapshot> snapshot_;
   std::shared_ptr<const data::Dataset> data_;
-  std::shared_ptr<Loading> loading_;
   std::vector<HistogramView*> histograms_;
   QGridLayout* grid_;
   std::vector<LearnedView*> views_;
   QLabel* title_;
   QTimer timer_;
   QElapsedTimer since_;  // the last question
+  bool asked_ = false;   // the training thread, which has not answered yet
+  bool kept_ = false;    // weights were read from beside the file, or are being read
+  QString problem_;
+  Job reading_;
 };
 
 }  // namespace ws::app

@@ -86,7 +86,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
     text += "no steps were found";
   const auto add = [&text](const std::string& line) { text += line.empty() ? "" : "\n" + line; };
   add(said("message"));
-  if (said("traced").starts_with("Traces the CPU only")) add(said("traced"));
+  if (run.extra.contains("cpu_only")) add(said("traced"));
   if (const std::string lost = said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
   if (a.counters)
     add(said("counters").empty() ? "No hardware counters: the program ended before they were sampled."

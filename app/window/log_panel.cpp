@@ -62,11 +62,8 @@ void LogPanel::runEnded(const Run& run) {
 // As it comes, so that a full disk is known while there is still something to do about it.
 void LogPanel::showNew(const Run& run) {
   for (; shown_ < run.log.size(); ++shown_) {
-    const QString& line = run.log[shown_];
-    if (line.contains("run file is not written any further"))
-      workspace_.say(line, true);
-    else
-      lines_->appendPlainText("          " + line);
+    const LogLine& line = run.log[shown_];
+    line.problem ? workspace_.say(line.text, true) : lines_->appendPlainText("          " + line.text);
   }
 }
 

@@ -61,8 +61,10 @@ void ProgramActions::recorded(Run* run, const QString& path) {
   workspace_.say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
   Run* kept = workspace_.library()->open(path);
   if (kept && shown) workspace_.library()->setTicked(kept, true);
-  if (kept && workspace_.recording()->options().counters && kept->counters_note.isEmpty())
+  if (kept && workspace_.recording()->options().counters && kept->counters_note.isEmpty()) {
     kept->counters_note = tr("No hardware counters: the program ended before they were sampled.");
+    kept->counters_refused = true;
+  }
 }
 
 // The driver gives this process no context any more; a new process gets one.

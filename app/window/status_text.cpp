@@ -38,7 +38,7 @@ void add_run(const Run& run, std::vector<StatusPart>& parts) {
                          .arg(us_text(run.usPerStep() * run.overhead_share / (1 + run.overhead_share)))
                          .arg(run.overhead_share * 100, 0, 'f', 1),
                      false});
-  if (!run.counters_note.isEmpty()) parts.push_back({run.counters_note, run.counters_note.startsWith("No ")});
+  if (!run.counters_note.isEmpty()) parts.push_back({run.counters_note, run.counters_refused});
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ void Run::apply(RunUpdate&& update) {
       evals.push_back(
           {static_cast<double>(e.step), e.wall_s, static_cast<double>(e.epoch), e.test->loss, e.test->accuracy});
   changes.insert(changes.end(), update.changes.begin(), update.changes.end());
-  for (const std::string& line : update.messages) log << QString::fromStdString(line);
+  for (const RunMessage& line : update.messages) log.push_back({QString::fromStdString(line.text), line.problem});
   applyTrace(update);
   if (update.summary) summary = std::move(update.summary);
   emit changed();

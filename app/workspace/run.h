@@ -40,6 +40,11 @@ struct TimeMark {
   bool operator==(const TimeMark&) const = default;
 };
 
+struct LogLine {
+  QString text;
+  bool problem = false;  // a person must know now
+};
+
 enum class RunOrigin { Live, File, Imported };
 
 class Run : public QObject {
@@ -63,9 +68,10 @@ class Run : public QObject {
   StepSplit split;
   prof::AllocatorHistory allocator_calls;  // to the driver, as its callbacks counted them
   std::vector<TimeMark> time_marks;
-  QStringList log;
+  std::vector<LogLine> log;
   QString trace_note;          // what was traced, dropped, and what it cost
   QString counters_note;       // whether hardware counters were sampled; empty: not asked for
+  bool counters_refused = false;
   double overhead_share = 0;   // of tracing; 0.038 is 3.8 %
   double overhead_spread = 0;  // between its quartiles; both 0: not measured
   bool overheadSeen() const { return overhead_share > overhead_spread / 2; }  // else it is lost in its noise

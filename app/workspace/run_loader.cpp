@@ -193,6 +193,7 @@ void read_summary(Run& run, const QString& path) {
   run.overhead_spread = file.overhead_spread;
   if (const auto said = file.extra.find("counters"); said != file.extra.end())
     run.counters_note = QString::fromStdString(said->second);
+  run.counters_refused = file.extra.contains("counters_refused");
   run.loaded = false;
   if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
     run.time_marks = marks_from(marks->second);
@@ -211,7 +212,7 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   add_throughput(d->reader->summary(), *d);
   add_memory(*d);
   d->allocator_calls.take(d->reader->allocations());
-  for (const std::string& problem : d->reader->problems()) d->log << QString::fromStdString(problem);
+  for (const std::string& problem : d->reader->problems()) d->log.push_back({QString::fromStdString(problem)});
   return d;
 }
 
@@ -225,7 +226,7 @@ void give_details(Run& run, RunDetails&& d) {
   run.takeGpuSteps(std::move(d.gpu_steps));
   run.split = std::move(d.split);
   run.allocator_calls = std::move(d.allocator_calls);
-  run.log += d.log;
+  run.log.insert(run.log.end(), d.log.begin(), d.log.end());
   run.reader = std::move(d.reader);
   run.setStepsPerEpoch(d.steps_per_epoch);
   run.loaded = true;

@@ -21,7 +21,7 @@ struct RunDetails {
   prof::GpuSteps gpu_steps;
   StepSplit split;
   prof::AllocatorHistory allocator_calls;
-  QStringList log;
+  std::vector<LogLine> log;
   std::shared_ptr<prof::RunFileReader> reader;
   double steps_per_epoch = 0;
 };

@@ -168,6 +168,7 @@ void TrainingSession::startAll(std::vector<StartRequest> requests) {
 
 void TrainingSession::readTraceStatus() {
   const prof::CollectorStatus status = worker_->recorded->trace_status();
+  run_->counters_refused = status.counters_refused;
   run_->counters_note = QString::fromStdString(status.counters);  // also of a run that was over before it was looked at
   if (!status.running && status.records == 0) return;
   run_->trace_note = QString::fromStdString(status.sentence);

@@ -57,6 +57,7 @@ struct CollectorStatus {
   bool gpu = false;                     // GPU records are being gathered
   std::string sentence;                 // what is traced and what is not, and why
   std::string counters;                 // the same for hardware counters
+  bool counters_refused = false;        // asked for, and none were sampled
   std::string device, driver, compute;  // the card, once the program uses it
   TraceLevel level = TraceLevel::Off;
   int64_t origin_ns = 0;                   // steady clock at trace time 0
@@ -66,6 +67,9 @@ struct CollectorStatus {
   int64_t clock_width_ns = 0;              // how closely GPU and host time are known to agree
   Overhead overhead;
 };
+
+// What a run file keeps of it, beside sentences as keys that are there or not: "cpu_only", "counters_refused".
+void keep(const CollectorStatus& status, std::map<std::string, std::string>& extra);
 
 // One collector gathers at a time in a process; start() of a second one throws Failure.
 class Collector {

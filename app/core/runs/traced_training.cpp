@@ -49,9 +49,9 @@ struct TracedTraining::Impl final : TrainSink {
     say(change.key + " stays " + change.from + ": " + why);
   }
 
-  void say(std::string message) {
+  void say(std::string text, bool problem = false) {
     std::lock_guard lock(mutex);
-    inbox.messages.push_back(std::move(message));
+    inbox.messages.push_back({std::move(text), problem});
   }
 
   void start_tracing(prof::TraceLevel level) {
@@ -65,7 +65,7 @@ struct TracedTraining::Impl final : TrainSink {
       std::lock_guard lock(mutex);
       collector = std::move(fresh);
       for (const std::string& said : {status.sentence, status.counters})
-        if (!said.empty()) inbox.messages.push_back(said);
+        if (!said.empty()) inbox.messages.push_back({said});
     } catch (const Failure& problem) {  // training goes on untraced
       say(problem.what());
     }
@@ -114,7 +114,7 @@ struct TracedTraining::Impl final : TrainSink {
       work();
     } catch (const std::exception& problem) {
       file_problem = problem.what();
-      say("Training goes on, but its run file is not written any further: " + file_problem);
+      say("Training goes on, but its run file is not written any further: " + file_problem, true);
     }
   }
 

@@ -22,6 +22,11 @@ struct RecorderOptions {
   std::function<void(const EpochResult&, Executor&)> at_epoch;  // at each one's end, on the training thread
 };
 
+struct RunMessage {
+  std::string text;      // "tracing is off: nsys is attached"
+  bool problem = false;  // something is lost while the run goes on: a person must know now
+};
+
 // What happened since the last take(); moved out under a lock held only for the move.
 struct RunUpdate {
   std::optional<CompiledPlan> plan;  // at the start, and after a change that recompiles
@@ -31,7 +36,7 @@ struct RunUpdate {
   std::optional<Progress> progress;
   std::vector<prof::TraceBatch> traces;  // in order; each goes into a Trace with prof::append
   std::optional<Summary> summary;        // the run has ended
-  std::vector<std::string> messages;     // for the log: "tracing is off: nsys is attached"
+  std::vector<RunMessage> messages;      // for the log
 };
 
 // A training run with its tracing; run() blocks on the thread that calls it.

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/workspace/compared_live_run.h"
 #include "app/core/report/report_figures.h"
-#include "app/report/svg_painter.h"
+#include "app/report/drawing_painter.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/workspace/run.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/whole_file.h"
@@ -35,11 +35,11 @@ class Page {
   void figure(const ReportFigure& figure) {
     constexpr double kRoom = kHeight - 2 * kPageMargin - 90;  // of a page, beside title and caption
     constexpr double kWords = 74, kLeastScale = 0.82;         // a little smaller rather than on the next page
-    const double whole = svg_size(figure.svg).height(), left = kHeight - kPageMargin - y_ - kWords - 1;
+    const double whole = figure.drawing.height, left = kHeight - kPageMargin - y_ - kWords - 1;
     const double scale = std::min(1.0, (left >= kLeastScale * whole ? left : kRoom) / whole), height = whole * scale;
     turn(height + kWords);
     text(QString::fromStdString(figure.title), 15, 600);
-    paint_svg(painter_, figure.svg, {kPageMargin, y_}, scale);
+    paint_drawing(painter_, figure.drawing, {kPageMargin, y_}, scale);
     y_ += height + 10;
     text(QString::fromStdString(figure.caption), 11);
     y_ += 12;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/core/report/report_figures.h"
-#include "app/core/report/svg.h"
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
+#include "app/core/report/drawing.h"
+#include "app/core/report/report_figures.h"
 #include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
@@ -173,7 +173,7 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
                    figure::curves(accuracies, false)});
   all.push_back({"split", "Where a step's time goes", "Mean of the sampled steps; the parts sum to the wall time.",
                  figure::split(runs)});
-  if (std::string steps = figure::steps(runs); !steps.empty())
+  if (Drawing steps = figure::steps(runs); !steps.shapes.empty())
     all.push_back({"steps", runs.size() > 1 ? "A typical step of each" : "A typical step",
                    "The step whose length is the median of those sampled; memory is what the allocator has handed out.",
                    std::move(steps)});
@@ -237,8 +237,8 @@ std::string report_html(const std::vector<ReportRun>& runs) {
       std::string(kStyle) + "</style></head><body>\n<h1>" + headline(runs) + "</h1>\n" + runs_table(runs) +
       warnings_html(runs) + "<h2>What differs</h2>\n" + choices_table(runs);
   for (const ReportFigure& f : figures(runs))
-    html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + f.svg + "<figcaption>" + escape_xml(f.caption) +
-            "</figcaption></figure>\n";
+    html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
+            escape_xml(f.caption) + "</figcaption></figure>\n";
   return html + kernels_html(runs) + "</body></html>\n";
 }
 

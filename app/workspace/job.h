@@ -31,7 +31,7 @@ class Job : public QObject {
   explicit Job(QObject* parent = nullptr) : QObject(parent) {}
   ~Job() override;
 
-  // `done` gets a sentence if the work threw an exception; it may delete the job.
+  // `done` gets a sentence if the work threw an exception; it may call deleteLater() on the job.
   void start(std::function<void(const Side&)> work, std::function<void(const QString& problem)> done);
   void cancel();  // asks everything to stop; its end is told as usual
   void drop();    // cancels, and nothing more is told

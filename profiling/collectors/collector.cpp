@@ -255,7 +255,7 @@ void Collector::Impl::draw_pauses(bool last) {
   }
 }
 
-void keep(const CollectorStatus& status, std::map<std::string, std::string>& extra) {
+void keep_status(const CollectorStatus& status, std::map<std::string, std::string>& extra) {
   extra["traced"] = status.sentence;
   if (!status.gpu && status.level > TraceLevel::Off) extra["cpu_only"] = "yes";
   if (!status.counters.empty()) extra["counters"] = status.counters;

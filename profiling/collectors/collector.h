@@ -69,7 +69,7 @@ struct CollectorStatus {
 };
 
 // What a run file keeps of it, beside sentences as keys that are there or not: "cpu_only", "counters_refused".
-void keep(const CollectorStatus& status, std::map<std::string, std::string>& extra);
+void keep_status(const CollectorStatus& status, std::map<std::string, std::string>& extra);
 
 // One collector gathers at a time in a process; start() of a second one throws Failure.
 class Collector {

@@ -111,7 +111,7 @@ void ProgramWriter::finish() {
 
 void ProgramWriter::end_file() {
   name_machine();
-  keep(collector_.status(), summary_.extra);
+  keep_status(collector_.status(), summary_.extra);
   summary_.status = trouble_.empty() ? "finished" : "stopped";
   if (!trouble_.empty()) summary_.extra["message"] = "The recording ended early: " + trouble_;
   summary_.wall_s = static_cast<double>(steady_ns() - began_) * 1e-9;

@@ -120,7 +120,7 @@ void TrainingWriter::finish(const Summary& s, const prof::CollectorStatus& trace
         static_cast<double>(s.calls.device_allocate + s.calls.device_free) / static_cast<double>(s.steps));
   summary_.overhead_share = traced.overhead.pairs > 0 ? traced.overhead.ratio - 1 : 0;
   summary_.overhead_spread = traced.overhead.pairs > 0 ? traced.overhead.high - traced.overhead.low : 0;
-  prof::keep(traced, summary_.extra);
+  prof::keep_status(traced, summary_.extra);
   if (!s.message.empty()) summary_.extra["message"] = s.message;
   writer_.set_summary(summary_);
   writer_.finish();

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "app/pages/experiments/experiment_list.h"
-#include "app/pages/experiments/experiments_chart.h"
-#include "app/pages/experiments/experiments_job.h"
+#include "app/pages/experiments/experiment_chart.h"
+#include "app/pages/experiments/experiment_job.h"
 #include "app/pages/experiments/trial_table.h"
 
 class QLabel;

@@ -16,7 +16,7 @@
 #include "app/charts/curve_pane.h"
 #include "app/pages/compare/compare_tab.h"
 #include "app/workspace/compared_live_run.h"
-#include "app/pages/experiments/experiments_chart.h"
+#include "app/pages/experiments/experiment_chart.h"
 #include "app/pages/compare/step_view.h"
 #include "app/widgets/theme.h"
 #include "app/widgets/chart_file.h"

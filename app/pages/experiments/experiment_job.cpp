@@ -1,4 +1,4 @@
-#include "app/pages/experiments/experiments_job.h"
+#include "app/pages/experiments/experiment_job.h"
 
 #include "engine/devices/devices.h"
 

@@ -1,4 +1,4 @@
-#include "app/pages/kernels/kernels_model.h"
+#include "app/pages/kernels/kernel_model.h"
 
 #include "app/text/units.h"
 #include "app/widgets/table_style.h"

@@ -30,11 +30,6 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   Workspace* workspace() { return &workspace_; }
-  TrainingSession* session() { return workspace_.session(); }
-  RunLibrary* library() { return workspace_.library(); }
-  TimeCursor* cursor() { return workspace_.cursor(); }
-  Selection* selection() { return workspace_.selection(); }
-  Choices* choices() { return workspace_.choices(); }
   StartPage* startPage() const { return start_; }
   TopBar* topBar() const { return bar_; }
   StatusLine* statusLine() const { return status_; }

@@ -33,7 +33,7 @@ void train_for(MainWindow& window, double seconds) {
   QElapsedTimer timer;
   timer.start();
   turn(50);
-  while (timer.elapsed() < seconds * 1000 && window.session()->busy()) turn(20);
+  while (timer.elapsed() < seconds * 1000 && window.workspace()->session()->busy()) turn(20);
 }
 
 bool still_reading(const MainWindow& window) {
@@ -50,9 +50,9 @@ void prepare(MainWindow& window, const QCommandLineParser& options) {
   if (QFileInfo::exists(preset))
     window.openFile(preset);
   else if (!preset.isEmpty())
-    window.choices()->usePreset(preset);
+    window.workspace()->choices()->usePreset(preset);
   for (const QString& choice : options.values("set"))
-    window.choices()->set(choice.section('=', 0, 0), choice.section('=', 1));
+    window.workspace()->choices()->set(choice.section('=', 0, 0), choice.section('=', 1));
 }
 
 int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
@@ -74,7 +74,7 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   const bool written = window.grab().save(options.value("screenshot"));
   const QString state = window.statusLine()->text();
   std::fprintf(stderr, "%s\n", qPrintable(state));
-  window.session()->stopAndWait(10'000);
+  window.workspace()->session()->stopAndWait(10'000);
   if (!written) std::fprintf(stderr, "%s could not be written\n", qPrintable(options.value("screenshot")));
   return written ? 0 : 1;
 }

@@ -69,8 +69,8 @@ class FitTest : public QObject, WindowHome {
       run->slot = -1;
       run->created = QDateTime::currentDateTime();
       run->loaded = true;
-      window.library()->adopt(run);
-      window.library()->setTicked(run, true);
+      window.workspace()->library()->adopt(run);
+      window.workspace()->library()->setTicked(run, true);
     }
     settle();
   }
@@ -80,8 +80,8 @@ class FitTest : public QObject, WindowHome {
   }
   static void train(MainWindow& window, const char* allocator) {
     iris(window, 30);
-    window.choices()->set("exec.allocator", allocator);
-    QSignalSpy ended(window.session(), &TrainingSession::ended);
+    window.workspace()->choices()->set("exec.allocator", allocator);
+    QSignalSpy ended(window.workspace()->session(), &TrainingSession::ended);
     window.train();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
   }
@@ -91,7 +91,7 @@ class FitTest : public QObject, WindowHome {
     QTRY_VERIFY(window.workspace()->device()->info());
     takeIn(window);
     for (const char* allocator : allocators) train(window, allocator);
-    for (Run* run : window.library()->runs()) window.library()->setTicked(run, true);
+    for (Run* run : window.workspace()->library()->runs()) window.workspace()->library()->setTicked(run, true);
   }
 
  private slots:
@@ -220,7 +220,7 @@ void FitTest::besideBothDocksNothingScrollsSideways() {
       if (window->tabs()->tabText(tab).startsWith(name)) window->tabs()->setCurrentIndex(tab);
     settle();
     if (experiments->isVisible()) {
-      const QString file = window->library()->folder() + "/tiny.json";
+      const QString file = window->workspace()->library()->folder() + "/tiny.json";
       std::ofstream(file.toStdString()) << R"({"title": "Of a title that is rather long to be read here", "spec":
         {"data": {"name": "iris"}, "train": {"epochs": 300}, "exec": {"device": "cpu"}}, "axes": {"exec.fusion":
         ["off", "epilogue"], "train.batch": [8, 16]}, "repeats": 2})";
@@ -305,8 +305,8 @@ void FitTest::boxesThatComeUp() {
   QStringList wrong;
   KeyList keys(window->menuBar(), window.get());
   CommandPalette palette(window->menuBar(), window.get());
-  SpecJsonDialog json(window->choices()->spec(), window.get());
-  FinishingBox finishing(waiting_for(*window->session()), window.get());
+  SpecJsonDialog json(window->workspace()->choices()->spec(), window.get());
+  FinishingBox finishing(waiting_for(*window->workspace()->session()), window.get());
   RecordDialog record(window.get()), refused(window.get());
   for (QLineEdit* edit : record.findChildren<QLineEdit*>())
     edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : "200ms/5s");

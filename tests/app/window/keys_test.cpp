@@ -31,7 +31,7 @@ class KeysTest : public QObject, WindowHome {
     window->activateWindow();
     (void)QTest::qWaitForWindowActive(window.get());
     iris(*window, 20);
-    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
     window->train();
     for (int i = 0; i < 300 && ended.isEmpty(); ++i) QTest::qWait(50);
     for (int i = 0; i < 100 && window->findChild<LivePage*>()->loss()->dirty(); ++i) QTest::qWait(20);
@@ -76,20 +76,20 @@ void KeysTest::spaceFollows() {
   auto window = trained();
   auto* timeline = window->findChild<TimelinePane*>();
   for (QWidget* widget : std::initializer_list<QWidget*>{timeline->view(), window->findChild<LivePage*>()->loss()->plot()}) {
-    const bool before = window->cursor()->follow();
+    const bool before = window->workspace()->cursor()->follow();
     widget->setFocus();
     QTest::keyClick(widget, Qt::Key_Space);
-    QCOMPARE(window->cursor()->follow(), !before);
+    QCOMPARE(window->workspace()->cursor()->follow(), !before);
     QTest::keyClick(widget, Qt::Key_Space);
-    QCOMPARE(window->cursor()->follow(), before);
+    QCOMPARE(window->workspace()->cursor()->follow(), before);
   }
-  const bool before = window->cursor()->follow();
+  const bool before = window->workspace()->cursor()->follow();
   auto* box = window->topBar()->train();
   QSignalSpy pressed(box, &QAbstractButton::clicked);
   disconnect(box, nullptr, window->topBar(), nullptr);
   QTest::keyClick(box, Qt::Key_Space);  // a button is pressed
   QCOMPARE(pressed.count(), 1);
-  QCOMPARE(window->cursor()->follow(), before);
+  QCOMPARE(window->workspace()->cursor()->follow(), before);
 }
 
 void KeysTest::theListNamesEveryKey() {
@@ -117,7 +117,9 @@ void KeysTest::undoIsOfThePaneInUse() {
   auto window = trained();
   auto* view = window->findChild<TimelinePane*>()->view();
   Plot* loss = window->findChild<LivePage*>()->loss()->plot();
-  const auto range = [&] { return std::pair(window->cursor()->begin(), window->cursor()->end()); };
+  const auto range = [&] {
+    return std::pair(window->workspace()->cursor()->begin(), window->workspace()->cursor()->end());
+  };
   const auto before = range();
   const QCPRange x = loss->xAxis->range();
   view->setFocus();
@@ -217,7 +219,7 @@ void KeysTest::arrowsReachBlockedValues() {
   QCOMPARE(row->segments()[2]->hasFocus() || !window->isActiveWindow(), true);
   if (ws::device_info().cuda) return;
   QVERIFY(row->segments()[2]->blocked());  // a persistent kernel needs a GPU
-  QVERIFY(window->choices()->spec().exec.launch != ws::Launch::Persistent);
+  QVERIFY(window->workspace()->choices()->spec().exec.launch != ws::Launch::Persistent);
 }
 
 QTEST_MAIN(KeysTest)

@@ -74,18 +74,18 @@ void WindowTest::everyChoiceCanBeToggled() {
     if (!row) continue;
     for (Segment* segment : row->segments()) {
       segment->click();
-      const QString now = QString::fromStdString(ws::field_text(window->choices()->spec(), field.key));
+      const QString now = QString::fromStdString(ws::field_text(window->workspace()->choices()->spec(), field.key));
       if (segment->blocked()) {
         QVERIFY2(segment->accessibleDescription() != segment->explanation(), qPrintable(segment->accessibleName()));
         QVERIFY(now != segment->value());
         ++blocked;
       } else {
         QCOMPARE(now, segment->value());
-        QVERIFY(!ws::why_invalid(window->choices()->spec(), ws::device_info().cuda));
+        QVERIFY(!ws::why_invalid(window->workspace()->choices()->spec(), ws::device_info().cuda));
         ++chosen;
       }
     }
-    window->choices()->setSpec(ws::RunSpec{});
+    window->workspace()->choices()->setSpec(ws::RunSpec{});
   }
   QVERIFY2(chosen > 30, qPrintable(QString::number(chosen)));
   QVERIFY(blocked > 0);
@@ -93,14 +93,14 @@ void WindowTest::everyChoiceCanBeToggled() {
 
 void WindowTest::wrongNumbersAreRefused() {
   auto window = open();
-  const double before = window->choices()->spec().train.lr;
+  const double before = window->workspace()->choices()->spec().train.lr;
   for (const char* wrong : {"-1", "fast", "1e999", ""}) {
-    window->choices()->set("train.lr", wrong);
-    QCOMPARE(window->choices()->spec().train.lr, before);
+    window->workspace()->choices()->set("train.lr", wrong);
+    QCOMPARE(window->workspace()->choices()->spec().train.lr, before);
     QVERIFY(window->findChild<SetupPanel*>()->message().contains("train.lr"));
   }
-  window->choices()->set("train.lr", "0.25");
-  QCOMPARE(window->choices()->spec().train.lr, 0.25);
+  window->workspace()->choices()->set("train.lr", "0.25");
+  QCOMPARE(window->workspace()->choices()->spec().train.lr, 0.25);
 }
 
 void WindowTest::jsonRoundTrips() {
@@ -118,11 +118,11 @@ void WindowTest::jsonRoundTrips() {
 void WindowTest::trainsIrisToTheEnd() {
   auto window = open();
   iris(*window, 30);
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   QElapsedTimer clock;
   clock.start();
   click(window->topBar()->train());
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QVERIFY(run);
   QTRY_VERIFY_WITH_TIMEOUT(!run->steps.empty(), 5000);
   qInfo("first step shown after %lld ms", clock.elapsed());
@@ -144,14 +144,14 @@ void WindowTest::trainsIrisToTheEnd() {
 
 void WindowTest::trainsMnistOnTheCpu() {
   auto window = open();
-  QVERIFY(window->choices()->usePreset("mnist"));
-  window->choices()->set("data.limit", "2000");
-  window->choices()->set("train.epochs", "2");
-  window->choices()->set("exec.device", "cpu");
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QVERIFY(window->workspace()->choices()->usePreset("mnist"));
+  window->workspace()->choices()->set("data.limit", "2000");
+  window->workspace()->choices()->set("train.epochs", "2");
+  window->workspace()->choices()->set("exec.device", "cpu");
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   click(window->topBar()->train());
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
   QVERIFY(run->summary->test_accuracy > 0.75);
 }
@@ -165,10 +165,10 @@ void WindowTest::aStartTrainsItsRuns() {
     request.spec.data.limit = 640;
     request.spec.train.epochs = 1;
   }
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
-  window->session()->startAll(std::move(requests));
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  window->workspace()->session()->startAll(std::move(requests));
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
-  QCOMPARE(window->library()->ticked().size(), size_t(2));
+  QCOMPARE(window->workspace()->library()->ticked().size(), size_t(2));
   for (const Start& start : starts())
     for (bool cuda : {false, true})
       for (const StartRequest& request : start.requests(cuda)) QVERIFY(!ws::why_invalid(request.spec, cuda));
@@ -179,10 +179,10 @@ void WindowTest::pauseStepResumeStop() {
   iris(*window, 1'000'000);
   TopBar* bar = window->topBar();
   click(bar->train());
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
   click(bar->train());
-  QVERIFY(window->session()->paused());
+  QVERIFY(window->workspace()->session()->paused());
   QCOMPARE(bar->train()->text(), QString("Resume"));
   QTest::qWait(300);
   const size_t held = run->steps.size();
@@ -193,7 +193,7 @@ void WindowTest::pauseStepResumeStop() {
   click(bar->train());
   QTRY_VERIFY(run->steps.size() > held + 10);
   click(bar->stop());
-  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
   QVERIFY(run->summary->status == ws::RunStatus::Stopped);
   QCOMPARE(bar->train()->text(), QString("Train"));
 }
@@ -202,9 +202,9 @@ void WindowTest::changesInMidRunAreMarked() {
   auto window = open();
   iris(*window, 1'000'000);
   click(window->topBar()->train());
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
-  window->choices()->set("train.lr", "0.01");
+  window->workspace()->choices()->set("train.lr", "0.01");
   auto* apply = window->findChild<SetupPanel*>()->findChildren<QPushButton*>().last();
   for (QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
     if (button->text() == "Apply") apply = button;
@@ -213,39 +213,39 @@ void WindowTest::changesInMidRunAreMarked() {
   click(apply);
   QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(1), 5000);
   QCOMPARE(run->changes[0].key, std::string("train.lr"));
-  window->choices()->set("exec.allocator", "direct");
+  window->workspace()->choices()->set("exec.allocator", "direct");
   click(apply);
   QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(2), 5000);
-  window->session()->stop();
-  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  window->workspace()->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
 }
 
 void WindowTest::cursorIsShared() {
   auto window = open();
   iris(*window, 20);
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   click(window->topBar()->train());
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   const double middle = run->steps[run->steps.size() / 2].step;
   emit window->findChild<LivePage*>()->accuracy()->cursorMoved(middle);
-  QVERIFY(window->cursor()->cursor().has_value());
-  QVERIFY(std::abs(run->stepAt(*window->cursor()->cursor()) - middle) <= 1);
+  QVERIFY(window->workspace()->cursor()->cursor().has_value());
+  QVERIFY(std::abs(run->stepAt(*window->workspace()->cursor()->cursor()) - middle) <= 1);
 }
 
 void WindowTest::closeInMidRunAsksAndKeepsTheRun() {
   auto window = open();
   iris(*window, 1'000'000);
   click(window->topBar()->train());
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
   answer("Keep training");
   QVERIFY(!window->close());
-  QVERIFY(window->session()->busy());
+  QVERIFY(window->workspace()->session()->busy());
   answer("Stop and close");
   window->close();
   QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 10'000);
-  QVERIFY(!window->session()->busy());
+  QVERIFY(!window->workspace()->session()->busy());
   QVERIFY(run->summary->status == ws::RunStatus::Stopped);
 }
 
@@ -255,18 +255,18 @@ void WindowTest::keptRunsComeBack() {
   {
     auto window = open();
     iris(*window, 10);
-    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
     click(window->topBar()->train());
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-    steps = window->session()->run()->steps.size();
-    path = window->session()->run()->path;
+    steps = window->workspace()->session()->run()->steps.size();
+    path = window->workspace()->session()->run()->path;
   }
   QVERIFY2(QFileInfo::exists(path), qPrintable(path));
   auto window = open();
-  QCOMPARE(window->library()->runs().size(), size_t(1));
-  Run* run = window->library()->runs().front();
+  QCOMPARE(window->workspace()->library()->runs().size(), size_t(1));
+  Run* run = window->workspace()->library()->runs().front();
   QVERIFY(!run->loaded);
-  window->library()->setTicked(run, true);
+  window->workspace()->library()->setTicked(run, true);
   QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 5000);
   QCOMPARE(run->steps.size(), steps);
   QCOMPARE(run->spec.data.name, std::string("iris"));
@@ -284,19 +284,22 @@ void WindowTest::weightsOutliveTheRun() {
   {
     auto window = open();
     iris(*window, 5);
-    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
     click(window->topBar()->train());
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-    path = window->session()->run()->path;
+    path = window->workspace()->session()->run()->path;
     iris(*window, 1'000'000);
     click(window->topBar()->train());
-    QTRY_VERIFY_WITH_TIMEOUT(window->session()->run()->progress && window->session()->run()->progress->step > 10, 9000);
-    window->session()->stop();
+    QTRY_VERIFY_WITH_TIMEOUT(
+        window->workspace()->session()->run()->progress && window->workspace()->session()->run()->progress->step > 10,
+        9000);
+    window->workspace()->session()->stop();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 30'000);
-    QVERIFY(QFileInfo::exists(weights_path(window->session()->run()->path)));  // a stopped one keeps them too
+    QVERIFY(
+        QFileInfo::exists(weights_path(window->workspace()->session()->run()->path)));  // a stopped one keeps them too
   }
   auto window = open();
-  Run* run = window->library()->byPath(path);
+  Run* run = window->workspace()->library()->byPath(path);
   QVERIFY(run);
   panel.setRun(run);
   QTRY_VERIFY_WITH_TIMEOUT(panel.snapshot() != nullptr, 10'000);
@@ -321,20 +324,20 @@ void WindowTest::unreadableFilesAreSaid() {
   QVERIFY2(window->statusLine()->text().contains("broken.wsrun"), qPrintable(window->statusLine()->text()));
   window->openFile(home_.path() + "/picture.bmp");
   QVERIFY(window->statusLine()->text().contains("picture.bmp"));
-  QVERIFY(window->library()->runs().empty());
+  QVERIFY(window->workspace()->library()->runs().empty());
 }
 
 void WindowTest::layoutComesBack() {
   {
     MainWindow window(runs());
     window.show();
-    window.choices()->set("train.lr", "0.375");
+    window.workspace()->choices()->set("train.lr", "0.375");
     window.resize(1700, 900);
     QVERIFY(window.close());
   }
   MainWindow window(runs());
   window.windowLayout()->restore();
-  QCOMPARE(window.choices()->spec().train.lr, 0.375);
+  QCOMPARE(window.workspace()->choices()->spec().train.lr, 0.375);
   QCOMPARE(window.width(), 1700);
 }
 
@@ -352,15 +355,15 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
     QFAIL(qPrintable(part));
   };
   pick("Graphs");
-  QCOMPARE(window->choices()->traceExtras().node_every, 0);
+  QCOMPARE(window->workspace()->choices()->traceExtras().node_every, 0);
   pick("Hardware counters");
   QCOMPARE(box->currentText(), "Graphs");
-  QVERIFY(window->choices()->traceExtras().counters);
+  QVERIFY(window->workspace()->choices()->traceExtras().counters);
   pick("20 of 2 000");
-  QCOMPARE(window->choices()->traceLevel(), ws::prof::TraceLevel::Graph);
-  QCOMPARE(window->choices()->traceExtras().node_window, 20);
-  QCOMPARE(window->choices()->traceExtras().node_every, 2000);
-  QVERIFY(window->choices()->traceExtras().counters);
+  QCOMPARE(window->workspace()->choices()->traceLevel(), ws::prof::TraceLevel::Graph);
+  QCOMPARE(window->workspace()->choices()->traceExtras().node_window, 20);
+  QCOMPARE(window->workspace()->choices()->traceExtras().node_every, 2000);
+  QVERIFY(window->workspace()->choices()->traceExtras().counters);
   Choices choices;
   TopBar other(&choices);
   other.setTraceChoices(bar->traceChoices());
@@ -368,16 +371,17 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
   QCOMPARE(choices.traceExtras().node_window, 20);
   pick("Hardware counters");
   pick("Off");
-  QVERIFY(!window->choices()->traceExtras().counters);
-  QCOMPARE(window->choices()->traceLevel(), ws::prof::TraceLevel::Off);
+  QVERIFY(!window->workspace()->choices()->traceExtras().counters);
+  QCOMPARE(window->workspace()->choices()->traceLevel(), ws::prof::TraceLevel::Off);
   // A run that starts with them says what came of it.
   pick("Steps only");
   pick("Hardware counters");
-  window->choices()->set("data.name", "iris");
-  window->choices()->set("train.epochs", "5");
+  window->workspace()->choices()->set("data.name", "iris");
+  window->workspace()->choices()->set("train.epochs", "5");
   bar->train()->click();
-  QTRY_VERIFY_WITH_TIMEOUT(window->session()->run() && window->session()->run()->summary, 20'000);
-  QVERIFY(window->session()->run()->counters_note.contains("ardware counters"));
+  QTRY_VERIFY_WITH_TIMEOUT(window->workspace()->session()->run() && window->workspace()->session()->run()->summary,
+                           20'000);
+  QVERIFY(window->workspace()->session()->run()->counters_note.contains("ardware counters"));
 }
 
 void WindowTest::bothThemes() {

@@ -34,7 +34,7 @@ class SetupTest : public QObject, WindowHome {
     QTest::keyClick(field, Qt::Key_Return);
   }
   static QList<int64_t> hidden(MainWindow& window) {
-    const auto& widths = window.choices()->spec().model.hidden;
+    const auto& widths = window.workspace()->choices()->spec().model.hidden;
     return {widths.begin(), widths.end()};
   }
 
@@ -81,7 +81,7 @@ void SetupTest::explanationsAreThreeLinesAtMost() {
   // What the chosen value says is shown, and another one's while the pointer is on it.
   FieldRow* allocator = window->findChild<SetupPanel*>()->row("exec.allocator");
   auto* label = allocator->findChild<QLabel*>("explain");
-  window->choices()->set("exec.allocator", "arena");
+  window->workspace()->choices()->set("exec.allocator", "arena");
   QVERIFY2(label->text().contains("planned ahead"), qPrintable(label->text()));
   Segment* direct = allocator->findChild<SegmentedRow*>()->segments().front();
   direct->setFocus();
@@ -149,7 +149,7 @@ void SetupTest::layersAreEditedWithKeys() {
   window->activateWindow();
   (void)QTest::qWaitForWindowActive(window.get());
   LayerEditor* layers = layersOf(*window);
-  window->choices()->set("model.hidden", "32,16");
+  window->workspace()->choices()->set("model.hidden", "32,16");
   layers->width(0)->setFocus();
   QTest::keyClick(layers->width(0), Qt::Key_Down, Qt::AltModifier);
   QCOMPARE(hidden(*window), (QList<int64_t>{16, 32}));
@@ -191,10 +191,10 @@ void SetupTest::editedLayersTrain() {
   type(layers->width(0), "7");
   named(layers, "Add a layer")->click();
   type(layers->width(1), "6");
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   window->topBar()->train()->click();
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-  const Run* run = window->session()->run();
+  const Run* run = window->workspace()->session()->run();
   QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
   QCOMPARE(run->spec.model.hidden, (std::vector<int64_t>{7, 6}));
   QVERIFY(run->plan);

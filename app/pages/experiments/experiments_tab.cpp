@@ -24,7 +24,6 @@
 #include "app/workspace/training_session.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/whole_file.h"
-#include <nlohmann/json.hpp>
 
 namespace ws::app {
 namespace {

@@ -6,7 +6,6 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QtTest>
-#include <nlohmann/json.hpp>
 
 #include "app/charts/curve_pane.h"
 #include "app/charts/plot.h"

@@ -1,21 +1,15 @@
 #include "app/window/all_pages.h"
 
-#include "app/pages/compare/compare_page.h"
-#include "app/pages/details/details_page.h"
-#include "app/pages/experiments/experiments_page.h"
-#include "app/pages/insights/insights_page.h"
-#include "app/pages/kernels/kernels_page.h"
-#include "app/pages/lab/lab_page.h"
 #include "app/pages/library/library_page.h"
 #include "app/pages/live/live_page.h"
-#include "app/pages/memory/memory_page.h"
-#include "app/pages/plan/plan_page.h"
-#include "app/pages/roofline/roofline_page.h"
-#include "app/pages/setup/setup_page.h"
-#include "app/pages/weights/weights_page.h"
 #include "app/window/log_panel.h"
 
 namespace ws::app {
+
+// Each is made in the folder of its name.
+Page compare_page(Workspace&), details_page(Workspace&), experiments_page(Workspace&), insights_page(Workspace&),
+    kernels_page(Workspace&), lab_page(Workspace&), memory_page(Workspace&), plan_page(Workspace&),
+    roofline_page(Workspace&), setup_page(Workspace&), weights_page(Workspace&);
 
 AllPages make_all_pages(Workspace& workspace) {
   AllPages all;

@@ -1,6 +1,5 @@
-#include "app/pages/compare/compare_page.h"
-
 #include "app/pages/compare/compare_tab.h"
+#include "app/pages/page.h"
 
 namespace ws::app {
 

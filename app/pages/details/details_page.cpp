@@ -1,6 +1,5 @@
-#include "app/pages/details/details_page.h"
-
 #include "app/pages/details/details_panel.h"
+#include "app/pages/page.h"
 
 namespace ws::app {
 

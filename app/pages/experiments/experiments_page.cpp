@@ -1,6 +1,5 @@
-#include "app/pages/experiments/experiments_page.h"
-
 #include "app/pages/experiments/experiments_tab.h"
+#include "app/pages/page.h"
 
 namespace ws::app {
 

@@ -1,6 +1,5 @@
-#include "app/pages/insights/insights_page.h"
-
 #include "app/pages/insights/insights_tab.h"
+#include "app/pages/page.h"
 #include "app/text/units.h"
 
 namespace ws::app {

@@ -1,9 +1,8 @@
-#include "app/pages/lab/lab_page.h"
-
 #include <QTimer>
 
 #include "app/core/lab/recorded_lab.h"
 #include "app/pages/lab/lab_tab.h"
+#include "app/pages/page.h"
 
 namespace ws::app {
 namespace {

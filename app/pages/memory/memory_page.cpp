@@ -1,5 +1,3 @@
-#include "app/pages/memory/memory_page.h"
-
 #include "app/pages/one_run_page.h"
 #include "app/pages/memory/memory_map_panel.h"
 

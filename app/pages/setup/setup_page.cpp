@@ -1,7 +1,6 @@
-#include "app/pages/setup/setup_page.h"
-
 #include <QMenu>
 
+#include "app/pages/page.h"
 #include "app/pages/setup/setup_panel.h"
 #include "app/text/units.h"
 

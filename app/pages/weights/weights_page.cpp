@@ -1,5 +1,3 @@
-#include "app/pages/weights/weights_page.h"
-
 #include "app/pages/one_run_page.h"
 #include "app/pages/weights/weights_panel.h"
 

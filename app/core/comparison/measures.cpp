@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "app/core/runs/data_shape.h"
+
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -78,7 +79,7 @@ void add_times(List& list, const ComparedRun& run, double reached) {
   list.add(MeasureKind::TrainingTime, "training time", "s", {run.wall_s, run.wall_s * noise / us}, Better::Neither, 2);
   if (reached <= 0) return;
   const Interval at = time_to(run, reached);
-  list.add(MeasureKind::TimeToAccuracy, "time to " + value_text(100 * reached, 1) + " % accuracy", "s",
+  list.add(MeasureKind::TimeToAccuracy, "time to " + fixed(100 * reached, 1) + " % accuracy", "s",
            {at.value, std::hypot(at.half_width, at.value * noise / us)}, Better::Lower, 2);
 }
 
@@ -165,18 +166,6 @@ double shared_accuracy(const std::vector<const ComparedRun*>& runs) {
     least = std::min(least, best);
   }
   return runs.empty() ? 0 : 0.99 * least;
-}
-
-std::string value_text(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  const std::string_view all = text;
-  return std::string(all.find_first_of("123456789") == all.npos && all[0] == '-' ? all.substr(1) : all);  // no "-0.0"
-}
-
-std::string signed_value_text(double value, int decimals) {
-  const std::string text = value_text(value, decimals);
-  return value > 0 && text.find_first_of("123456789") != text.npos ? "+" + text : text;
 }
 
 const MeasureValue& measure(const Measures& all, MeasureKind kind) { return *std::ranges::find(all, kind, &MeasureValue::kind); }

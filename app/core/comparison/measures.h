@@ -51,9 +51,6 @@ Measures measures_of(const ComparedRun& run, double reached = 0);  // reached: t
 double shared_accuracy(const std::vector<const ComparedRun*>& runs);  // 99 % of the best of the least accurate; 0: none
 const MeasureValue& measure(const Measures& all, MeasureKind kind);
 
-std::string value_text(double value, int decimals);         // plain digits
-std::string signed_value_text(double value, int decimals);  // "+0.4", "0.0"
-
 struct MeasureDelta {
   double delta = ComparedRun::kUnknown, noise = 0;  // the 95 % interval of the difference is delta ± noise
   double percent = ComparedRun::kUnknown;           // of the baseline; NaN for percentages and for a baseline of 0

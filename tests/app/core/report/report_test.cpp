@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "app/core/report/drawing.h"
 #include "app/core/report/report_figures.h"

@@ -7,6 +7,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <ctime>
+#include <nlohmann/json.hpp>
 
 #include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_tab.h"

@@ -2,6 +2,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "app/core/comparison/comparison.h"
 #include "app/workspace/compared_live_run.h"

@@ -4,7 +4,6 @@
 #include <QSettings>
 #include <QSplitter>
 #include <QTabBar>
-#include <nlohmann/json.hpp>
 
 #include "app/window/dock_column.h"
 #include "app/window/top_bar.h"
@@ -66,7 +65,7 @@ void WindowLayout::rememberRuns() const {
   QStringList ticked;
   for (const Run* run : workspace_.library()->ticked()) ticked << run->path;
   settings.setValue("session/ticked", ticked);
-  settings.setValue("session/choices", QString::fromStdString(to_json(workspace_.choices()->spec()).dump()));
+  settings.setValue("session/choices", QString::fromStdString(spec_text(workspace_.choices()->spec())));
 }
 
 void WindowLayout::restore() {

@@ -1,6 +1,5 @@
 #include "app/workspace/last_seconds.h"
 
-#include <nlohmann/json.hpp>
 #include <QFileInfo>
 #include <map>
 
@@ -19,7 +18,7 @@ prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range
   s.created = prof::utc_text();
   s.status = run.summary ? to_string(run.summary->status) : to_string(RunStatus::Stopped);
   s.origin = run.origin == RunOrigin::Imported ? "record" : "run";
-  if (s.origin == "run") s.spec = to_json(spec_now(run)).dump();
+  if (s.origin == "run") s.spec = spec_text(spec_now(run));
   s.us_per_step = run.usPerStep();
   s.overhead_share = run.overhead_share;
   if (run.summary)

@@ -173,7 +173,7 @@ bool Run::fetch(prof::TimeNs begin, prof::TimeNs end, size_t most) {
     trace.evict_spans(history_bytes, begin, end);
     return true;
   } catch (const std::exception& problem) {
-    log << QString::fromUtf8(problem.what());
+    log.push_back({QString::fromUtf8(problem.what())});
     unreadable_ = true;  // said once
     return false;
   }

@@ -189,7 +189,7 @@ void fill_summary(prof::RunSummary& s, const TorchRequest& request, const JsonIn
   s.origin = "PyTorch " + measured.at("torch").text();
   s.status = measured.at("status").text("finished");
   s.device = measured.at("device").text();
-  s.spec = to_json(as_torch_runs(request.spec)).dump();
+  s.spec = spec_text(as_torch_runs(request.spec));
   s.machine = machine_json().dump();
   keep_ceilings(s);
   s.steps = measured.at("steps").whole(0, 0);
@@ -269,7 +269,7 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
   write_array(folder / "start.f32", start);
   shapes["orders"] = write_orders(spec, data.train.rows, folder / "order.i32");
   write_text(folder / "data.json", shapes.dump(1));
-  write_text(folder / "run.json", to_json(spec).dump(1));
+  write_text(folder / "run.json", spec_text(spec, 1));
 }
 
 void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded) {

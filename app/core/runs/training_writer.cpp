@@ -23,7 +23,7 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   s.name = title.empty() ? spec.name : title;
   s.preset = spec.name;
   s.created = prof::utc_text();
-  s.spec = to_json(spec).dump();
+  s.spec = spec_text(spec);
   s.machine = machine_json().dump();
   if (wants_cuda(spec) || !device_info().cuda) s.device = device_info().name;
   keep_ceilings(s);
@@ -105,7 +105,7 @@ void TrainingWriter::finish(const Summary& s, const prof::CollectorStatus& trace
   summary_.status = to_string(s.status);
   summary_.device = s.device;
   keep_ceilings(summary_);
-  summary_.spec = to_json(s.spec).dump();
+  summary_.spec = spec_text(s.spec);
   summary_.steps = s.steps;
   summary_.wall_s = s.wall_s;
   summary_.us_per_step = s.us_per_step;

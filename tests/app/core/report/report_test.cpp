@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "app/core/report/drawing.h"
 #include "app/core/report/report_figures.h"
@@ -263,7 +262,7 @@ TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
     summary.name = "graphs";
     RunSpec spec;
     spec.exec.launch = Launch::Graph;
-    summary.spec = to_json(spec).dump();
+    summary.spec = spec_text(spec);
     prof::RunFileWriter writer(file.string(), summary);
     prof::Trace trace;
     test::add_graph_run(trace, truth, 3);

@@ -2,7 +2,6 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "app/core/comparison/comparison.h"
 #include "app/workspace/compared_live_run.h"
@@ -297,7 +296,7 @@ void CompareTest::lossesThatComeTogetherAreNoSpeed() {
     prof::RunSummary summary;
     RunSpec spec;
     spec.train.batch = 64;
-    summary.spec = to_json(spec).dump();
+    summary.spec = spec_text(spec);
     summary.us_per_step = 100;
     prof::RunFileWriter writer(path.toStdString(), summary);
     for (int64_t step = 0; step < 4096; ++step)

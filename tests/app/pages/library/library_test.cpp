@@ -6,7 +6,6 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_tab.h"
@@ -38,7 +37,7 @@ void write_run(const QString& path, const FileOptions& o = {}) {
   s.status = o.status;
   RunSpec spec = load_spec("mnist");
   if (o.index % 3 == 0) spec.exec.allocator = Allocator::Direct;
-  s.spec = to_json(spec).dump();
+  s.spec = spec_text(spec);
   s.steps = o.steps;
   s.us_per_step = 100 + o.index;
   s.final_loss = o.index % 5 == 0 ? std::nan("") : 0.1 + o.index;

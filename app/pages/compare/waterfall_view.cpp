@@ -7,7 +7,7 @@
 #include "app/widgets/theme.h"
 #include "app/widgets/tip.h"
 #include "app/text/units.h"
-#include "app/core/report/svg.h"
+#include "app/core/report/drawing.h"
 #include "app/text/qt_text.h"
 
 namespace ws::app {

@@ -29,6 +29,9 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
+// Hidden ones were only begun; the next to write them removes them.
+bool is_run(const fs::path& path) { return path.extension() == ".wsrun" && path.filename().string()[0] != '.'; }
+
 // A share of the kills.
 int kills(double share) {
   const char* wanted = std::getenv("WARPSCOPE_KILLS");
@@ -164,7 +167,7 @@ TEST_F(Killing, AnExperimentGoesOn) {
     before = rows();
     if (!fs::exists(out)) continue;  // killed before it made its folder
     for (const auto& entry : fs::directory_iterator(out))
-      if (entry.path().extension() == ".wsrun") {
+      if (is_run(entry.path())) {
         prof::RunFileReader reader(entry.path().string());
         EXPECT_TRUE(reader.problems().empty()) << entry.path();
       }
@@ -227,7 +230,7 @@ class Outputs {
     rows_ = rows;
     if (fs::exists(at("experiment")))
       for (const auto& entry : fs::directory_iterator(at("experiment")))
-        if (entry.path().extension() == ".wsrun") check_run(entry.path());
+        if (is_run(entry.path())) check_run(entry.path());
     std::string page;
     std::getline(std::ifstream(at("page.html")), page, '\0');
     EXPECT_TRUE(page.find("</html>") != page.npos) << "half a page";

@@ -21,7 +21,7 @@ QString unreadable(const QString& path, const QString& why) {
 
 }  // namespace
 
-RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent), folder_(QDir(folder).absolutePath()), trash_(folder_) {
+RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent), folder_(QDir(folder).absolutePath()), trash_(folder_), aside_(folder_) {
   QDir().mkpath(folder_);
   settle_.setSingleShot(true);
   settle_.setInterval(500);  // a file is being written: look once it is quiet
@@ -94,13 +94,17 @@ bool RunLibrary::readFolder() {
       if (news && run->origin != RunOrigin::Live) different = readAgain(run) || different;
       continue;
     }
-    if (broken_.contains(path)) continue;
+    if (aside_.holds(file)) {
+      if (!told_.contains(path)) putAside(file, tr("it could not be read before"));
+      continue;
+    }
     auto* run = new Run(this);
     try {
+      const AsideFiles::Reading reading(aside_, path);
       read_summary(*run, path);
     } catch (const std::exception& problem) {
       delete run;
-      markBroken(path, QString::fromUtf8(problem.what()));
+      putAside(file, QString::fromUtf8(problem.what()));
       continue;
     }
     written_.insert(path, time);
@@ -129,9 +133,11 @@ void RunLibrary::tellTicked(const Run& run) {
   if (run.slot >= 0) emit tickedChanged();
 }
 
-void RunLibrary::markBroken(const QString& path, const QString& why) {
-  broken_.insert(path);
-  emit failed(unreadable(path, why));
+void RunLibrary::putAside(const QFileInfo& file, const QString& why) {
+  told_.insert(file.absoluteFilePath());
+  aside_.put(file);
+  const QString sentence = unreadable(file.absoluteFilePath(), why);
+  emit failed(tr("%1 It is put aside; open it to try again.").arg(sentence.endsWith('.') ? sentence : sentence + '.'));
 }
 
 void RunLibrary::adopt(Run* run) {
@@ -148,12 +154,14 @@ Run* RunLibrary::open(const QString& path) {
   if (Run* known = byPath(path)) return known;
   auto* run = new Run(this);
   try {
+    const AsideFiles::Reading reading(aside_, QFileInfo(path).absoluteFilePath());
     read_summary(*run, path);
   } catch (const std::exception& problem) {
     delete run;
     emit failed(unreadable(path, QString::fromUtf8(problem.what())));
     return nullptr;
   }
+  aside_.take(QFileInfo(path));
   insert(run);
   emit changed();
   return run;
@@ -195,7 +203,8 @@ void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
 void RunLibrary::loadDetails(Run* run) {
   if (run->loaded || loading_.contains(run)) return;
   loading_.insert(run);
-  QThreadPool::globalInstance()->start([this, guard = QPointer<Run>(run), path = run->path] {
+  auto reading = std::make_shared<AsideFiles::Reading>(aside_, QFileInfo(run->path).absoluteFilePath());
+  QThreadPool::globalInstance()->start([this, guard = QPointer<Run>(run), path = run->path, reading]() mutable {
     auto details = std::make_shared<std::unique_ptr<RunDetails>>();
     QString problem;
     try {
@@ -203,6 +212,7 @@ void RunLibrary::loadDetails(Run* run) {
     } catch (const std::exception& failure) {
       problem = QString::fromUtf8(failure.what());
     }
+    reading.reset();
     QMetaObject::invokeMethod(this, [this, guard, details, problem] {
       loading_.remove(guard.data());
       if (!guard) return;
@@ -289,7 +299,6 @@ Run* RunLibrary::undoRemove() {
   if (trash_.empty()) return nullptr;
   try {
     const QString path = trash_.putBack([this](const QString& base) { return freePath(base); });
-    broken_.remove(path);
     return open(path);
   } catch (const Failure& problem) {
     emit failed(QString::fromUtf8(problem.what()));

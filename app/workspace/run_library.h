@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "app/workspace/aside_files.h"
 #include "app/workspace/run.h"
 #include "app/workspace/run_trash.h"
 
@@ -58,14 +59,15 @@ class RunLibrary : public QObject {
   void insert(Run* run);
   void loadDetails(Run* run);
   void tellTicked(const Run& run);
-  void markBroken(const QString& path, const QString& why);
+  void putAside(const QFileInfo& file, const QString& why);
   bool write(Run* run, const std::function<void(const std::string& path)>& change);
 
   QString folder_;
   std::vector<Run*> runs_;
   RunTrash trash_;
   QSet<QString> reserved_;
-  QSet<QString> broken_;
+  AsideFiles aside_;
+  QSet<QString> told_;  // of files put aside
   QSet<Run*> loading_;
   QHash<QString, qint64> written_;  // when each file was last changed, as far as it was read
   QFileSystemWatcher watcher_;

@@ -77,6 +77,7 @@ class LibraryTest : public QObject {
   void twoWindowsShareAFolder();
   void theTableFindsFiltersAndSorts();
   void damagedFilesAreSaidOnce();
+  void aBadFileIsNotReadAgainByItself();
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -308,6 +309,34 @@ void LibraryTest::damagedFilesAreSaidOnce() {
   QCOMPARE(failed.count(), 1);
   QVERIFY(failed[0][0].toString().contains("broken.wsrun"));
   QCOMPARE(library.runs().size(), size_t(1));
+}
+
+void LibraryTest::aBadFileIsNotReadAgainByItself() {
+  make(1);
+  write_run(at("slow.wsrun"), {.index = 2});
+  {  // a window that ended while it read the file
+    QFile mark(at(".reading-slow.wsrun"));
+    QVERIFY(mark.open(QIODevice::WriteOnly));
+    mark.write("another-boot 1 2");
+  }
+  {
+    RunLibrary library(folder_.path());
+    QSignalSpy failed(&library, &RunLibrary::failed);
+    library.refresh();
+    QCOMPARE(library.runs().size(), size_t(1));
+    QVERIFY2(failed[0][0].toString().contains("put aside; open it to try again"), qPrintable(failed[0][0].toString()));
+  }
+  RunLibrary library(folder_.path());  // the next start
+  QSignalSpy failed(&library, &RunLibrary::failed);
+  library.refresh();
+  library.refresh();
+  QCOMPARE(library.runs().size(), size_t(1));
+  QCOMPARE(failed.count(), 1);
+  QVERIFY2(library.open(at("slow.wsrun")), "asked to, it reads");
+  RunLibrary later(folder_.path());
+  later.refresh();
+  QCOMPARE(later.runs().size(), size_t(2));
+  QVERIFY(QDir(folder_.path()).entryList({".reading-*"}, QDir::Files | QDir::Hidden).isEmpty());
 }
 
 QTEST_MAIN(LibraryTest)

@@ -16,7 +16,7 @@ double meter_value(Gauge measure, const MeterPoint& p) {
 }  // namespace
 
 CurveData::CurveData(Run* run, Gauge measure, XAxis x, double smoothing)
-    : run_(run), measure_(measure), x_(x), smoothed_(smoothing > 0), ema_(smoothing) {}
+    : run_(run), measure_(measure), x_(x), smoothing_(smoothing), ema_(smoothing) {}
 
 double CurveData::xOf(double step, double wall) const {
   if (x_ == XAxis::Wall) return wall;
@@ -33,7 +33,7 @@ double CurveData::stepOf(double x) const {
 
 const MinMaxSeries& CurveData::shown() const {
   if (measure_ == Gauge::Accuracy) return test_;
-  return measure_ == Gauge::Loss && smoothed_ ? smooth_ : raw_;
+  return measure_ == Gauge::Loss && smoothing_ > 0 ? smooth_ : raw_;
 }
 
 void CurveData::take() {
@@ -44,6 +44,12 @@ void CurveData::take() {
 void CurveData::takeSteps() {
   const Run& run = *run_;
   const double scale = measure_ == Gauge::Accuracy ? 100 : 1;
+  if (thinned_ != run.stepsThinned()) {  // the points have other places now
+    thinned_ = run.stepsThinned();
+    raw_.clear(), smooth_.clear();
+    ema_ = Ema(smoothing_);
+    taken_ = 0;
+  }
   for (; taken_ < run.steps.size(); ++taken_) {
     const StepPoint& p = run.steps[taken_];
     const double x = xOf(p.step, p.wall_s), y = measure_ == Gauge::Loss ? p.loss : p.accuracy * scale;

@@ -32,10 +32,11 @@ class CurveData {
   QPointer<Run> run_;
   Gauge measure_;
   XAxis x_;
-  bool smoothed_;
+  double smoothing_;
   Ema ema_;
   MinMaxSeries raw_, smooth_, test_;
   size_t taken_ = 0, taken_test_ = 0;
+  int thinned_ = 0;
 };
 
 }  // namespace ws::app

@@ -1,11 +1,22 @@
 #include "app/window/status_text.h"
 
+#include <unistd.h>
+
+#include <fstream>
+
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
 #include "profiling/analysis/trace_stats.h"
 
 namespace ws::app {
 namespace {
+
+// Bytes that this process holds.
+double memory_in_use() {
+  int64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
 
 QString ready_text(const DeviceInfo* info) {
   return info && info->cuda ? QObject::tr("Ready · %1").arg(QString::fromStdString(info->name))
@@ -54,6 +65,7 @@ void show_status(StatusLine& line, Workspace& workspace) {
   if (const QString work = workspace.jobs()->text(); !work.isEmpty()) parts.push_back({work, false});
   if (run) add_run(*run, parts);
   line.setParts(std::move(parts));
+  line.setToolTip(QObject::tr("This program uses %1 of memory.").arg(bytes_text(memory_in_use())));
 }
 
 }  // namespace ws::app

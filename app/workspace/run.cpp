@@ -125,6 +125,7 @@ void Run::apply(RunUpdate&& update) {
     const auto step = static_cast<double>(r.step);
     steps.push_back({step, r.finished_s, steps_per_epoch_ > 0 ? step / steps_per_epoch_ : 0, r.loss, r.accuracy});
   }
+  if (steps.size() > kMostSteps) thinSteps();
   for (const EpochResult& e : update.epochs)
     if (e.test)
       evals.push_back(
@@ -135,6 +136,24 @@ void Run::apply(RunUpdate&& update) {
   if (update.summary) summary = std::move(update.summary);
   emit changed();
   if (summary) emit ended();
+}
+
+// The lowest and the highest loss of each eight in the older half, which is thinned the more often the older it is. The
+// first step stays: what a network begins with tells how it was initialised.
+void Run::thinSteps() {
+  constexpr size_t kGroup = 8;
+  const size_t half = steps.size() / 2 / kGroup * kGroup + 1;
+  size_t kept = 1;
+  for (size_t i = 1; i < half; i += kGroup) {
+    const auto group = steps.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto [low, high] =
+        std::minmax_element(group, group + kGroup, [](const StepPoint& a, const StepPoint& b) { return a.loss < b.loss; });
+    const StepPoint first = low < high ? *low : *high, second = low < high ? *high : *low;
+    steps[kept++] = first;
+    if (low != high) steps[kept++] = second;
+  }
+  steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(kept), steps.begin() + static_cast<std::ptrdiff_t>(half));
+  ++steps_thinned_;
 }
 
 void Run::applyTrace(RunUpdate& update) {

@@ -94,6 +94,10 @@ class Run : public QObject {
   bool regression() const { return spec.model.loss == LossKind::MeanSquared; }
 
   void apply(RunUpdate&& update);  // appends and emits changed()
+  // Points of losses in memory. Of older ones only the extremes stay; how often that was done tells who counts on
+  // their places.
+  static constexpr size_t kMostSteps = 1 << 19;
+  int stepsThinned() const { return steps_thinned_; }
   // Reads spans of the range from the run file, a few blocks at a time; true when there was something to read. The
   // range stays in memory until another is fetched. One of more than `most` spans is left as it is: a picture of so
   // many is drawn from their sums.
@@ -111,9 +115,11 @@ class Run : public QObject {
  private:
   void applyProgress(const Progress& now);
   void applyTrace(RunUpdate& update);
+  void thinSteps();
   prof::RunFileReader* file();  // where the spans are that are not in memory; nullptr: nowhere
 
   double steps_per_epoch_ = 0;
+  int steps_thinned_ = 0;
   prof::GpuSteps gpu_steps_;
   bool host_ahead_ = false;                         // since a change in mid-run
   std::shared_ptr<prof::RunFileReader> written_;    // the file that a run of this session is written into

@@ -4,8 +4,10 @@
 #include <QPushButton>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <algorithm>
 #include <cmath>
 
+#include "app/charts/curve_data.h"
 #include "app/charts/curve_pane.h"
 #include "app/charts/plot.h"
 #include "app/charts/series.h"
@@ -26,6 +28,7 @@ class ChartsTest : public QObject {
   void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
   void samplingKeepsEverySpike();
   void samplingAgreesWithEveryPoint();
+  void aLongTrainingKeepsItsExtremesInBoundedMemory();
   void smoothingStartsAtTheFirstValue();
   void roundedPartsAddUp();
   void splitTableAddsUpAndMerges();
@@ -55,6 +58,32 @@ void ChartsTest::samplingKeepsEverySpike() {
 }
 
 // The block sums must give what a walk over every point gives, on any range.
+// Hours of a fast network in a moment: eight million steps.
+void ChartsTest::aLongTrainingKeepsItsExtremesInBoundedMemory() {
+  Run run;
+  CurveData curve(&run, Gauge::Loss, XAxis::Step, 0.6);
+  constexpr int64_t kSteps = 8'000'000, kAtOnce = 100'000, kSpike = 1'234'567;
+  for (int64_t step = 0; step < kSteps;) {
+    RunUpdate update;
+    for (int64_t end = step + kAtOnce; step < end; ++step) {
+      ws::StepResult result;
+      result.step = step, result.loss = step == 0 ? 7.0f : step == kSpike ? 100.0f : 1.0f;
+      result.finished_s = static_cast<double>(step) * 1e-6;
+      update.steps.push_back(result);
+    }
+    run.apply(std::move(update));
+    curve.take();
+    QVERIFY(run.steps.size() <= Run::kMostSteps + kAtOnce);
+    QCOMPARE(curve.raw().size(), run.steps.size());
+  }
+  QCOMPARE(run.steps.front().loss, 7.0f);
+  QCOMPARE(run.steps.back().step, double(kSteps - 1));
+  QVERIFY(std::ranges::is_sorted(run.steps, {}, &StepPoint::step));
+  double low = 0, high = 0;
+  QVERIFY(curve.raw().range(0, kSteps, low, high, false));
+  QCOMPARE(high, 100.0);
+}
+
 void ChartsTest::samplingAgreesWithEveryPoint() {
   MinMaxSeries series;
   uint32_t state = 7;

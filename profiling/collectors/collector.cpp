@@ -326,7 +326,7 @@ CollectorStatus Collector::status() const {
   }
   status.level = impl_->level;
   status.running = impl_->running;
-  if (impl_->meter) status.overhead = impl_->meter->result();
+  if (impl_->meter) status.tracing_cost = impl_->meter->result();
   return status;
 }
 

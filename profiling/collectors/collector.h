@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "profiling/base/statistics.h"
 #include "profiling/collectors/clock_window.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/trace/trace_batch.h"
@@ -42,16 +43,6 @@ struct CollectorOptions {
   std::function<void()> libraries_loaded;
 };
 
-// What the traced run cost, from untraced stretches between traced ones. The collector stays attached meanwhile, which
-// itself costs a program that only launches small kernels up to a tenth: for such a program the ratio is too small.
-// Only cuptiFinalize takes that away, and it is no call for the middle of a run: it needs every thread of the program
-// to be outside of CUDA, and afterwards graphs are numbered anew, so that those made before could not be traced again.
-struct Overhead {
-  int pairs = 0;             // compared stretches; the rest is meaningless while 0
-  double ratio = 1;          // median of traced / untraced time per step
-  double low = 1, high = 1;  // quartiles
-};
-
 struct CollectorStatus {
   bool running = false;
   bool gpu = false;                     // GPU records are being gathered
@@ -64,7 +55,12 @@ struct CollectorStatus {
   Losses losses;                           // since start()
   uint64_t buffers = 0, buffers_peak = 0;  // of record memory, 1 MiB each
   int64_t clock_width_ns = 0;              // how closely GPU and host time are known to agree
-  Overhead overhead;
+  // What tracing adds to a step, from untraced stretches between traced ones; NaN: not measured. The collector stays
+  // attached meanwhile, which itself costs a program that only launches small kernels up to a tenth: for such a program
+  // the share is too small. Only cuptiFinalize takes that away, and it is no call for the middle of a run: it needs
+  // every thread of the program to be outside of CUDA, and afterwards graphs are numbered anew, so that those made
+  // before could not be traced again.
+  Interval tracing_cost;
 };
 
 // One collector gathers at a time in a process; start() of a second one throws Failure.

@@ -157,8 +157,26 @@ std::string speed_text(const Comparison& c, const std::string& a, const std::str
   return a + " and " + b + " side by side";
 }
 
+std::string result_text(const Comparison& c, const std::string& a, const std::string& b) {
+  const ComparedMeasure &accuracy = c.of(MeasureKind::TestAccuracy), &loss = c.of(MeasureKind::TestLoss);
+  const bool classes = accuracy.delta.known();
+  const ComparedMeasure& m = classes ? accuracy : loss;
+  if (!m.delta.known()) return {};
+  if (m.delta.verdict == Verdict::WithinNoise)
+    return b + (classes ? " is as accurate as " : " ends at the test loss of ") + a + ": within noise";
+  const std::string unit = classes ? " %" : "", of_a = value_text(m.a.value.value, m.a.decimals) + unit,
+                    of_b = value_text(m.b.value.value, m.b.decimals) + unit;
+  return b + (classes ? " reaches " : " ends at ") + of_b + (classes ? " test accuracy, " : " test loss, ") + a + " " + of_a;
+}
+
+std::string answer_text(const Comparison& c, const std::string& a, const std::string& b) {
+  const std::string result = c.asked.result ? result_text(c, a, b) : "";
+  if (result.empty()) return speed_text(c, a, b);
+  return c.asked.time && c.speed != Speed::Unknown ? result + "; " + speed_text(c, a, b) : result;
+}
+
 std::string to_text(const Comparison& c) {
-  std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + speed_text(c) + "\n";
+  std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + answer_text(c) + "\n";
   for (const FieldChange& choice : c.choices)
     text += "Choice: " + std::string(field(choice.key).label) + " " + choice.from + " -> " + choice.to + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
@@ -170,7 +188,7 @@ std::string to_text(const Comparison& c) {
 std::string to_json(const Comparison& c) {
   nlohmann::json json{{"a", c.a_name},
                       {"b", c.b_name},
-                      {"summary", speed_text(c)},
+                      {"summary", answer_text(c)},
                       {"warnings", c.warnings},
                       {"choices", nlohmann::json::array()},
                       {"causes", nlohmann::json::array()},

@@ -10,6 +10,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kUnknown = ComparedRun::kUnknown;
+constexpr const char* kResult = "Result";
 
 // So many rows of a test set say no more of an accuracy; both are shares.
 double accuracy_half_width(const ComparedRun& run, double accuracy) {
@@ -70,7 +71,7 @@ void add_steps(List& list, const ComparedRun& run) {
 void add_times(List& list, const ComparedRun& run, double reached) {
   list.group("Time");
   add_steps(list, run);
-  const double us = run.time.us.value, noise = run.time.us.half_width, samples = run.rows_of_a_step() * 1e6 / us;
+  const double us = run.time.us.value, noise = run.time.us.half_width, samples = run.samples_per_s();
   // As far as a step that takes so much longer brings it down: where noise is large, up is further than down.
   list.add(MeasureKind::Throughput, "throughput", "samples/s", {samples, samples * noise / (us + noise)},
            Better::Higher, 0);
@@ -96,16 +97,15 @@ void add_gpu(List& list, const ComparedRun& run) {
   // A host far ahead is no harm.
   list.add(MeasureKind::LaunchDelay, "launch delay, median", "µs", {run.launch_delay_us}, Better::Neither, 2);
   list.add(MeasureKind::HiddenCopies, "copies beside kernels", "%", {run.hidden_copies}, Better::Higher, 1);
-  // Less than nothing is noise.
-  const double cost = std::isnan(run.overhead_share) ? kUnknown : 100 * std::max(run.overhead_share, 0.0);
-  list.add(MeasureKind::TracingCost, "tracing costs", "%", {cost, 50 * run.overhead_spread}, Better::Neither, 1);
+  list.add(MeasureKind::TracingCost, "tracing costs", "%",
+           {100 * run.tracing_cost.value, 100 * run.tracing_cost.half_width}, Better::Neither, 1);
 }
 
 void add_results(List& list, const ComparedRun& run) {
   list.group("Memory");
   list.add(MeasureKind::DriverCalls, "driver calls per step", "", {run.driver_calls}, Better::Lower, 1);
   list.add(MeasureKind::PeakMemory, "peak in a step", "KiB", {run.peak_bytes / 1024}, Better::Lower, 1);
-  list.group("Result");
+  list.group(kResult);
   list.add(MeasureKind::FirstLoss, "first loss", "", {run.first_loss}, Better::Lower, 4);
   const bool tested = !run.evaluations.empty();
   list.add(MeasureKind::TestLoss, "test loss, last", "", {tested ? run.evaluations.back().test_loss : kUnknown},
@@ -149,10 +149,27 @@ Measures measures_of(const ComparedRun& run, double reached) {
   return std::move(list.all);
 }
 
+Asked asked_of(const std::vector<const ComparedRun*>& runs) {
+  bool result = false, time = false;
+  for (const ComparedRun* run : runs) {
+    if (!run->spec || !runs.front()->spec) continue;
+    for (const FieldChange& change : diff(*runs.front()->spec, *run->spec)) {
+      const bool execution = change.key.starts_with("exec.");
+      time |= execution;
+      result |= !execution || change.key == "exec.precision" || change.key == "exec.accumulate";
+    }
+  }
+  return {result, time || !result};
+}
+
 std::vector<Measures> measures_of(const std::vector<const ComparedRun*>& runs) {
   const double reached = shared_accuracy(runs);
+  const bool result_first = asked_of(runs).result;
   std::vector<Measures> all;
-  for (const ComparedRun* run : runs) all.push_back(measures_of(*run, reached));
+  for (const ComparedRun* run : runs) {
+    all.push_back(measures_of(*run, reached));
+    if (result_first) std::ranges::stable_partition(all.back(), [](const MeasureValue& m) { return m.group == kResult; });
+  }
   share_units(all);
   return all;
 }

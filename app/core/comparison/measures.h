@@ -44,7 +44,14 @@ struct MeasureValue {
 };
 using Measures = std::vector<MeasureValue>;
 
-// The same figures in the same order for every run, in units that all share. The time to an accuracy is that to the
+// What a comparison is asked, by the choices that differ: precision asks both.
+struct Asked {
+  bool result = false;  // data, model or training differ: loss and accuracy
+  bool time = true;     // execution differs, or nothing that is known
+};
+Asked asked_of(const std::vector<const ComparedRun*>& runs);
+
+// The same figures in the same order for every run, those that are asked for first, in units that all share. The time to an accuracy is that to the
 // highest that all of them reached.
 std::vector<Measures> measures_of(const std::vector<const ComparedRun*>& runs);
 Measures measures_of(const ComparedRun& run, double reached = 0);  // reached: that accuracy; 0: none

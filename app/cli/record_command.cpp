@@ -81,7 +81,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   if (prof::is_still_written(path))
     text += "still being written: its process runs on";
   else if (run.steps > 0)
-    text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + ", found in " + said("steps_from");
+    text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + " on average, found in " + said("steps_from");
   else
     text += "no steps were found";
   const auto add = [&text](const std::string& line) { text += line.empty() ? "" : "\n" + line; };

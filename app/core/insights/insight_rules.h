@@ -8,6 +8,7 @@
 #include "engine/passes/compile.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/base/statistics.h"
 
 namespace ws::app {
 
@@ -22,7 +23,7 @@ struct RunFacts {
   double first_loss = 0, last_loss = 0;  // NaN: unknown or not finite
   bool diverged = false;                 // a loss that is no number was seen
   int64_t classes = 0;                   // 0: regression
-  double overhead_share = 0;             // of tracing
+  Interval tracing_cost;                 // a share of an untraced step; NaN: not measured
   int64_t peak_bytes = 0;                // most handed out in a step
   const CompiledPlan* plan = nullptr;
   std::vector<prof::KernelRow> kernels;  // largest share first

@@ -176,7 +176,8 @@ RunSpec as_torch_runs(RunSpec spec) {
   return spec;
 }
 
-void fill_summary(prof::RunSummary& s, const TorchRequest& request, const JsonInput& measured) {
+void fill_summary(prof::RunData& run, const TorchRequest& request, const JsonInput& measured) {
+  prof::RunSummary& s = run.summary;
   // Not-a-number is null in JSON.
   const auto number = [&measured](const char* key) {
     const JsonInput value = measured.at(key);
@@ -195,7 +196,8 @@ void fill_summary(prof::RunSummary& s, const TorchRequest& request, const JsonIn
   s.steps = measured.at("steps").whole(0, 0);
   s.wall_s = number("wall_s");
   s.us_per_step = number("us_per_step");
-  s.final_loss = number("test_loss");
+  s.test_loss = number("test_loss");
+  if (!run.metrics.empty()) s.train_loss = run.metrics.back().loss;
   s.final_accuracy = number("test_accuracy");
   s.peak_bytes = static_cast<uint64_t>(measured.at("peak_bytes").whole(0, 0));
   s.tags = {"pytorch"};
@@ -280,7 +282,7 @@ void merge_torch_run(const TorchRequest& request, const std::string& folder, con
   find_steps(run.trace);
   read_metrics(fs::path(folder) / "metrics.csv", run);
   const json measured = read_output(fs::path(folder) / "summary.json");
-  fill_summary(run.summary, request, JsonInput(measured, "summary.json"));
+  fill_summary(run, request, JsonInput(measured, "summary.json"));
   prof::export_run(run, fs::absolute(request.out).string());
 }
 

@@ -10,11 +10,13 @@
 
 #include "engine/train/trainer.h"
 #include "profiling/collectors/collector.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::app {
 
 struct RecorderOptions {
   std::string path;  // the .wsrun to write; empty: none
+  bool may_go_unkept = false;  // a file that cannot be written neither stops the training nor makes it a failure
   std::string title;
   prof::CollectorOptions trace{.level = prof::TraceLevel::Off};
   bool keep_traces = true;                                      // for take(); off when only the file is wanted
@@ -31,6 +33,7 @@ struct RunUpdate {
   std::optional<Progress> progress;
   std::vector<prof::TraceBatch> traces;  // in order; each goes into a Trace with prof::append
   std::optional<Summary> summary;        // the run has ended
+  prof::RunSummary account;              // with the summary: what its file says, with or without a file
   std::vector<std::string> messages;     // for the log: "tracing is off: nsys is attached"
 };
 
@@ -44,6 +47,7 @@ class TracedTraining {
   RunUpdate take();                              // any thread
   void set_trace_level(prof::TraceLevel level);  // any thread
   prof::CollectorStatus trace_status() const;    // any thread
+  const prof::RunSummary& account() const;       // once run() is over
 
  private:
   struct Impl;

@@ -242,7 +242,7 @@ TEST(Report, NoAxisOfSharesGoesBeyondAll) {
 TEST(Report, TracingCostsAreSaidOnlyWhenTheyWereMeasured) {
   ReportRun a = made("a", 300, 100'000, 200'000);
   EXPECT_THAT(report_html({a}), HasSubstr("<td>–</td></tr>"));
-  a.run.overhead_share = 0.042, a.run.overhead_spread = 0.02;
+  a.run.tracing_cost = {0.042, 0.01};
   EXPECT_THAT(report_html({a}), HasSubstr("<td>4.2 ± 1.0</td></tr>"));
 }
 

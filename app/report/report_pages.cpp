@@ -104,11 +104,11 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     QStringList facts;
     if (!r.device.empty()) facts << QString::fromStdString(r.device);
     if (r.time.known())
-      facts << QObject::tr("%1 µs a step").arg(r.time.us.value, 0, 'f', 1) +
+      facts << QObject::tr("step time %1 µs").arg(r.time.us.value, 0, 'f', 1) +
                    QString::fromStdString(step_against_first(runs, i));
     if (r.whole_run_us > 0 && r.sample.traced())
       facts << QObject::tr("%1 µs, mean of the whole run").arg(r.whole_run_us, 0, 'f', 1);
-    if (const double speed = r.rows_of_a_step() * 1e6 / r.time.us.value; speed > 0)
+    if (const double speed = r.samples_per_s(); speed > 0)
       facts << QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(speed)));
     if (r.steps > 0) facts << QObject::tr("%1 steps").arg(r.steps);
     if (!runs[i].accuracy.empty())

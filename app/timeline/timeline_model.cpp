@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <climits>
 
+#include "profiling/analysis/step_sample.h"
+
 namespace ws::app {
 namespace {
 
@@ -101,6 +103,11 @@ void TimelineModel::setAlign(Align align) {
 void TimelineModel::alignAtStep(int64_t step) {
   aligned_step_ = step;
   if (align_ == Align::Step) updateOffsets();
+}
+
+int64_t TimelineModel::alignedStepOf(int index) const {
+  const prof::Span* step = nearest_step(run(index)->marks(), aligned_step_);
+  return step && step->step > 0 ? int64_t{step->step} - 1 : aligned_step_;
 }
 
 TimeNs TimelineModel::offsetFor(const Run& run) const {
@@ -218,7 +225,8 @@ void TimelineModel::follow() {
   if (trace.last_time() <= trace.first_time()) return;
   looked_ = true;
   const TimeNs width = own_width_ ? followed_width(marks) : range().length();
-  const TimeNs end = run(index)->arrived();
+  // While tracing rests there is nothing to see but marks.
+  const TimeNs end = std::min(run(index)->arrived(), prof::recorded_until(trace));
   const prof::Span* step = step_at(marks, end - width);
   TimeNs begin = end - width;
   if (step && begin - step->start < width) begin = step->start;

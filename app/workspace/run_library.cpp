@@ -6,6 +6,7 @@
 #include <QStandardPaths>
 #include <QThreadPool>
 #include <algorithm>
+#include <climits>
 
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
@@ -13,6 +14,8 @@
 
 namespace ws::app {
 namespace {
+
+constexpr size_t kMostTicked = 8;
 
 QString unreadable(const QString& path, const QString& why) {
   const QString name = QFileInfo(path).fileName();
@@ -145,6 +148,8 @@ void RunLibrary::adopt(Run* run) {
   insert(run);
   connect(run, &Run::ended, this, [this, run] {
     written_.remove(QFileInfo(run->path).absoluteFilePath());
+    keepLetter(*run);
+    keepTitle(*run);
     emit changed();
   });
   emit changed();
@@ -170,15 +175,12 @@ Run* RunLibrary::open(const QString& path) {
 void RunLibrary::setTicked(Run* run, bool on) {
   if ((run->slot >= 0) == on) return;
   if (on) {
-    QSet<int> used;
-    for (const Run* other : runs_) used.insert(other->slot);
-    int slot = 0;
-    while (used.contains(slot)) ++slot;
-    if (slot >= 8) {
+    if (ticked().size() >= kMostTicked) {
       emit failed(tr("Eight runs are ticked: untick one first."));
       return;
     }
-    run->slot = slot;
+    giveLetter(run);
+    run->slot = run->letter;
     loadDetails(run);
   } else {
     run->slot = -1;
@@ -189,14 +191,49 @@ void RunLibrary::setTicked(Run* run, bool on) {
 
 void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
   for (Run* run : runs_) run->slot = -1;
-  int slot = 0;
-  for (Run* run : runs) {
-    if (slot >= 8) break;
-    run->slot = slot++;
-    loadDetails(run);
+  for (size_t i = 0; i < std::min(kMostTicked, runs.size()); ++i) {
+    giveLetter(runs[i]);
+    runs[i]->slot = runs[i]->letter;
+    loadDetails(runs[i]);
   }
   emit changed();
   emit tickedChanged();
+}
+
+// A letter that no other run has, in a colour that no ticked run has, as long as there are any.
+void RunLibrary::giveLetter(Run* run) {
+  if (run->letter >= 0) return;
+  constexpr int kLetters = 26, kColours = 8;
+  int best = 0, least = INT_MAX;
+  for (int letter = 0; letter < kLetters; ++letter) {
+    int cost = 0;
+    for (const Run* other : runs_) {
+      if (other->slot >= 0 && other->slot % kColours == letter % kColours) cost += 100;
+      if (other->letter == letter) cost += other->slot >= 0 ? 10'000 : 1000;
+    }
+    if (cost < least) best = letter, least = cost;
+  }
+  run->letter = best;
+  if (!run->live()) keepLetter(*run);
+}
+
+// What changed in mid-run became a part of its title.
+void RunLibrary::keepTitle(const Run& run) {
+  if (run.changes.empty() || run.named || !QFileInfo::exists(run.path)) return;
+  try {
+    prof::rename_run(run.path.toStdString(), run.title.toStdString());
+  } catch (const std::exception&) {
+  }
+}
+
+// A run in a folder that cannot be written has its letter as long as the window is open.
+void RunLibrary::keepLetter(const Run& run) {
+  if (run.letter < 0 || !QFileInfo::exists(run.path)) return;
+  try {
+    prof::keep_with_run(run.path.toStdString(), "letter", std::to_string(run.letter));
+    written_.insert(QFileInfo(run.path).absoluteFilePath(), QFileInfo(run.path).lastModified().toMSecsSinceEpoch());
+  } catch (const std::exception&) {
+  }
 }
 
 // A big file takes a while: it is read on another thread and handed over whole.
@@ -239,7 +276,7 @@ bool RunLibrary::rename(Run* run, const QString& title) {
   const QString wanted = title.simplified();
   if (wanted.isEmpty() || wanted == run->title) return false;
   if (!write(run, [&](const std::string& path) { prof::rename_run(path, wanted.toStdString()); })) return false;
-  run->title = wanted;
+  run->title = wanted, run->named = true;
   run->announce();
   emit changed();
   emit tickedChanged();
@@ -282,7 +319,7 @@ bool RunLibrary::remove(Run* run) {
                             : tr("%1 is being written by process %2: stop that first.").arg(run->title, owner));
     return false;
   }
-  if (QFileInfo::exists(run->path) && !trash_.take(run->path, run->title)) {
+  if (QFileInfo::exists(run->path) && !trash_.take(run->path, run->title, run->slot >= 0)) {
     emit failed(
         tr("%1 could not be deleted: its folder cannot be written to.").arg(QFileInfo(run->path).fileName()));
     return false;
@@ -298,8 +335,11 @@ bool RunLibrary::remove(Run* run) {
 Run* RunLibrary::undoRemove() {
   if (trash_.empty()) return nullptr;
   try {
+    const bool was_ticked = trash_.lastTicked();
     const QString path = trash_.putBack([this](const QString& base) { return freePath(base); });
-    return open(path);
+    Run* run = open(path);
+    if (run && was_ticked) setTicked(run, true);
+    return run;
   } catch (const Failure& problem) {
     emit failed(QString::fromUtf8(problem.what()));
     emit changed();

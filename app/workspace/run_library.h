@@ -60,6 +60,9 @@ class RunLibrary : public QObject {
   void loadDetails(Run* run);
   void tellTicked(const Run& run);
   void putAside(const QFileInfo& file, const QString& why);
+  void giveLetter(Run* run);
+  void keepLetter(const Run& run);
+  void keepTitle(const Run& run);
   bool write(Run* run, const std::function<void(const std::string& path)>& change);
 
   QString folder_;

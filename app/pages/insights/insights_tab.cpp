@@ -29,7 +29,7 @@ Tried outcome(const Run& run) {
   const RunFacts facts = facts_of_run(run);
   tried.first_loss = facts.first_loss;
   tried.last_loss = facts.last_loss;
-  tried.measured_us = facts.step_us > 0 ? facts.step_us : run.usPerStep();
+  tried.measured_us = run.stepUs();
   if (run.summary->status == RunStatus::Failed) tried.problem = QString::fromStdString(run.summary->message);
   return tried;
 }

@@ -44,6 +44,7 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
   panel->setMinimumWidth(214);
   QObject::connect(panel, &RunsPanel::openFile, &workspace, &Workspace::chooseFile);
   QObject::connect(panel, &RunsPanel::picked, &workspace, &Workspace::pick);
+  QObject::connect(&workspace, &Workspace::picked, panel, &RunsPanel::mark);
   QObject::connect(panel->model(), &QAbstractItemModel::modelReset, &workspace,
                    [&workspace] { workspace.pick(nullptr); });
   QObject::connect(panel, &RunsPanel::useChoices, &workspace,

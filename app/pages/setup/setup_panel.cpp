@@ -305,17 +305,19 @@ QString SetupPanel::executionNote() const {
 
 void SetupPanel::refreshFooter() {
   const auto waiting = pending();
-  apply_->setEnabled(!waiting.empty());
+  const auto fixed = fixedChange();
+  apply_->setEnabled(!waiting.empty() || fixed);
+  apply_->setText(fixed ? tr("New run") : tr("Apply"));
   if (!running_) {
     const auto why = why_invalid(choices_->spec(), choices_->cuda());
     say(why ? QString::fromStdString(*why) : tr("Valid on this machine"), why.has_value());
     return;
   }
-  const auto all = diff(*running_, choices_->spec()).size();
-  if (!waiting.empty())
+  if (fixed)
+    say(tr("%1 is fixed while a run trains: begin a new run with it").arg(QString::fromUtf8(field(fixed->key).label.data())),
+        false);
+  else if (!waiting.empty())
     say(tr("Changes apply at the next step"), false);
-  else if (all > 0)
-    say(tr("Changed for the next run"), false);
   else
     say(tr("As the run that trains now"), false);
 }
@@ -328,7 +330,16 @@ std::vector<FieldChange> SetupPanel::pending() const {
   return waiting;
 }
 
+// The first one that cannot change in mid-run.
+std::optional<FieldChange> SetupPanel::fixedChange() const {
+  if (!running_) return std::nullopt;
+  for (const FieldChange& change : diff(*running_, choices_->spec()))
+    if (!ws::field(change.key).live) return change;
+  return std::nullopt;
+}
+
 void SetupPanel::applyPending() {
+  if (fixedChange()) return emit anewWanted();
   for (const FieldChange& change : pending())
     emit apply(QString::fromStdString(change.key), QString::fromStdString(change.to));
 }

@@ -32,6 +32,7 @@ class SetupPanel : public QWidget {
   QString message() const;
 
  signals:
+  void anewWanted();  // stop the run and begin one with the choices as they are
   void apply(const QString& key, const QString& value);
 
  private:
@@ -51,6 +52,7 @@ class SetupPanel : public QWidget {
   void refreshFooter();
   void say(const QString& message, bool problem);
   std::vector<FieldChange> pending() const;
+  std::optional<FieldChange> fixedChange() const;
 
   Choices* choices_;
   std::optional<RunSpec> running_, other_;

@@ -211,7 +211,7 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
   if (!still(baseline_) || !still(candidate_) || baseline_ == candidate_) {
     baseline_ = runs.size() > 1 ? runs[1] : nullptr;
     candidate_ = runs.empty() ? nullptr : runs[0];
-    if (baseline_ && candidate_ && candidate_->usPerStep() > baseline_->usPerStep()) std::swap(baseline_, candidate_);
+    if (baseline_ && candidate_ && candidate_->stepUs() > baseline_->stepUs()) std::swap(baseline_, candidate_);
   }
   fillPickers();
   for (CurvePane* pane : {loss_, speed_}) pane->setRuns(runs);

@@ -240,6 +240,8 @@ void MainWindow::startFrom(int start_index) {
   if (!device) return workspace_.device()->whenKnown([this, start_index] { startFrom(start_index); });
   if (workspace_.session()->busy()) return workspace_.say(tr("A run is training: stop it first."), true);
   workspace_.library()->tickOnly({});
+  if (start_index < 0 || start_index >= static_cast<int>(starts().size()))
+    return workspace_.say(tr("There are %1 starts to begin with.").arg(starts().size()), true);
   std::vector<StartRequest> requests = starts()[static_cast<size_t>(start_index)].requests(device->cuda);
   workspace_.choices()->setSpec(requests.front().spec);
   workspace_.session()->startAll(std::move(requests));

@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QPixmap>
 #include <QTabBar>
+#include <QTimer>
 #include <cstdio>
 
 #include "app/window/main_window.h"
@@ -54,6 +55,15 @@ void prepare(MainWindow& window, const QCommandLineParser& options) {
     window.choices()->usePreset(preset);
   for (const QString& choice : options.values("set"))
     window.choices()->set(choice.section('=', 0, 0), choice.section('=', 1));
+}
+
+void begin(MainWindow& window, const QCommandLineParser& options) {
+  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0)
+    window.tabs()->setCurrentIndex(tab);
+  if (options.isSet("start"))
+    window.startFrom(options.value("start").toInt() - 1);
+  else if (options.isSet("train"))
+    window.workspace()->device()->whenKnown([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
 }
 
 int take_screenshot(MainWindow& window, const QCommandLineParser& options) {

@@ -40,6 +40,7 @@ class NumberCell : public QWidget {
  public:
   NumberCell(const QString& caption, QWidget* parent = nullptr);
   void setValue(const QString& value, const QString& unit);
+  void setCaption(const QString& caption, bool warns);
   QSize sizeHint() const override;
   QString value() const { return value_; }
 
@@ -48,6 +49,7 @@ class NumberCell : public QWidget {
 
  private:
   QString caption_, value_, unit_;
+  bool warns_ = false;
 };
 
 class TopBar : public QWidget {
@@ -84,6 +86,7 @@ class TopBar : public QWidget {
   QWidget* buildLive();
   void buildRight(QHBoxLayout* row);
   void buildTrace();
+  void showFigures(const Run& run);
   void pickTrace(int index);
   prof::TraceLevel traceLevel() const;
   TraceExtras traceExtras() const;

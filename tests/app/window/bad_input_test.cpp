@@ -82,6 +82,7 @@ class BadInputTest : public QObject, WindowHome {
   void aVanishedDataFolderIsSaid();
   void aFullDiskKeepsTheRunGoing();
   void aDiskFullFromTheStart();
+  void aFolderThatCannotBeWrittenDoesNotEndTraining();
   void aLostGpuOffersARestart();
   void theRunFolderMayVanish();
   void twoWindowsShareALibrary();
@@ -160,6 +161,20 @@ void BadInputTest::aFullDiskKeepsTheRunGoing() {
   QVERIFY(!run->steps.empty());
   QVERIFY(!window->notice()->text().isEmpty());
   trainsStill(*window);
+}
+
+void BadInputTest::aFolderThatCannotBeWrittenDoesNotEndTraining() {
+  write(runs(), "a file where the folder should be");
+  auto window = open();
+  iris(*window, 30);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  window->train();
+  const Run* run = window->session()->run();
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 20'000);
+  QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
+  QVERIFY(run->stepUs() > 0 && run->testAccuracy() > 0);
+  QVERIFY2(window->notice()->text().contains("not kept"), qPrintable(window->notice()->text()));
+  QFile::remove(runs());
 }
 
 void BadInputTest::aDiskFullFromTheStart() {

@@ -21,6 +21,7 @@
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"
 #include "engine/devices/devices.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
 
 using namespace ws::app;
@@ -43,6 +44,8 @@ class WindowTest : public QObject, WindowHome {
   void aStartTrainsItsRuns();
   void pauseStepResumeStop();
   void changesInMidRunAreMarked();
+  void theRunJustTrainedIsShown();
+  void whatIsFixedBeginsANewRun();
   void cursorIsShared();
   void closeInMidRunAsksAndKeepsTheRun();
   void keptRunsComeBack();
@@ -216,6 +219,54 @@ void WindowTest::changesInMidRunAreMarked() {
   window->choices()->set("exec.allocator", "direct");
   click(apply);
   QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(2), 5000);
+  QVERIFY2(run->title.contains(QString::fromUtf8("direct ← arena from step")), qPrintable(run->title));
+  window->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QCOMPARE(QString::fromStdString(ws::prof::read_run_summary(run->path.toStdString()).name), run->title);
+}
+
+void WindowTest::theRunJustTrainedIsShown() {
+  auto window = open();
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  const auto train = [&](int runs) {
+    click(window->topBar()->train());
+    return QTest::qWaitFor([&] { return ended.count() == runs; }, 30'000);
+  };
+  iris(*window, 40);
+  QVERIFY(train(1));
+  Run* first = window->session()->run();
+  window->workspace()->pick(first);
+  window->choices()->set("exec.allocator", "direct");
+  QVERIFY(train(2));
+  Run* second = window->session()->run();
+  QCOMPARE(second->title, QString::fromUtf8("direct ← arena"));
+  QCOMPARE(window->workspace()->shownRun(), second);
+  const QString line = window->statusLine()->text();
+  for (const QString& part : {QString("step time "), QString("the run before"), second->title})
+    QVERIFY2(line.contains(part), qPrintable(line));
+  // A run that fails before its first step does not take the stage.
+  window->choices()->set("data.name", "csv");
+  window->choices()->set("data.path", "/no/such.csv");
+  window->choices()->set("data.label_column", "y");
+  QVERIFY(train(3));
+  QCOMPARE(window->session()->run()->slot, -1);
+  QCOMPARE(window->workspace()->shownRun(), second);
+}
+
+void WindowTest::whatIsFixedBeginsANewRun() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  click(window->topBar()->train());
+  Run* run = window->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  window->choices()->set("model.init", "zeros");
+  auto* setup = window->findChild<SetupPanel*>();
+  QVERIFY2(setup->message().contains("fixed while a run trains"), qPrintable(setup->message()));
+  for (QPushButton* button : setup->findChildren<QPushButton*>())
+    if (button->text() == "New run") click(button);
+  QTRY_VERIFY_WITH_TIMEOUT(window->session()->run() != run && window->session()->busy(), 10'000);
+  QVERIFY(run->summary->status == ws::RunStatus::Stopped);
+  QVERIFY(window->session()->run()->spec.model.init == ws::Init::Zeros);
   window->session()->stop();
   QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
 }

@@ -108,7 +108,8 @@ double Run::driverCalls() const {
 }
 
 void Run::takeAccount(const prof::RunSummary& account) {
-  if (account.step_time.known()) step_time = account.step_time;
+  const bool of_training = origin == RunOrigin::Live && !account.created.empty();  // it knows that there is none, too
+  if (of_training || account.step_time.known()) step_time = account.step_time;
   if (account.tracing_cost.known()) tracing_cost = account.tracing_cost;
 }
 
@@ -213,10 +214,10 @@ void Run::thinSteps() {
 
 // Once it has ended, its file has all of the trace: memory keeps what is looked at first.
 void Run::rest() {
-  constexpr size_t kEnded = 48u << 20;
+  constexpr size_t kEnded = 64u << 20;
   if (!trace.backed || !QFileInfo::exists(path)) return;
   history_bytes = std::min(history_bytes, kEnded);
-  trace.evict_spans(history_bytes, looked_begin_, looked_end_);
+  trace.evict(history_bytes, looked_begin_, looked_end_);
 }
 
 // A run that stops in the middle of an epoch is tested there.

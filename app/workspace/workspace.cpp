@@ -56,6 +56,7 @@ void Workspace::stop() {
 Run* Workspace::shownRun() const {
   if (session_.busy()) return session_.run();
   if (picked_) return picked_;
+  if (ended_ && ended_->slot >= 0) return ended_;
   const auto ticked = library_.ticked();
   return ticked.empty() ? nullptr : ticked.front();
 }

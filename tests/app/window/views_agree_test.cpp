@@ -306,7 +306,23 @@ class ViewsAgreeTest : public QObject, WindowHome {
     return said;
   }
 
+  // The curves of the allocator: as high when opened again, and never more used than reserved.
+  struct Calls {
+    double least = INFINITY, most = 0;
+  };
+  static Calls calls_of(const Run& run, QStringList& wrong) {
+    Calls calls;
+    for (const MeterPoint& m : run.meters) {
+      calls.least = std::min(calls.least, m.allocate + m.free), calls.most = std::max(calls.most, m.allocate + m.free);
+      if (m.allocate < 0 || m.free < 0 || (m.reserved > 0 && m.used > m.reserved))
+        wrong << QString("%1 at step %2: %3 calls, %4 bytes used of %5").arg(run.title).arg(m.step)
+                     .arg(m.allocate + m.free).arg(m.used).arg(m.reserved);
+    }
+    return calls;
+  }
+
   std::map<QString, Said> said_;  // by path
+  std::map<QString, Calls> calls_;
 
  private slots:
   void initTestCase() { moveIn(); }
@@ -336,6 +352,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
       if (times.size() < (run->split.steps > 0 ? 11 : run->stepUs() > 0 ? 9 : 0)) wrong << QString("run %1: too few views: %2").arg(number).arg(times.join("; "));
       for (const QString& each : said.contradictions()) wrong << QString("run %1 (%2): %3").arg(number).arg(run->title, each);
       said_[run->path] = std::move(said);
+      if (fate != Fate::Imported) calls_[run->path] = calls_of(*run, wrong);
     }
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
     qInfo("%zu step times printed by %zu runs", printed, said_.size());
@@ -351,6 +368,12 @@ class ViewsAgreeTest : public QObject, WindowHome {
       look_at_library(*window, *run, "unopened", before);
       before.join(look(*window, *run, "reopened"));
       for (const QString& each : before.contradictions()) wrong << QString("%1: %2").arg(run->title, each);
+      const auto live = calls_.find(path);
+      if (live == calls_.end() || !run->loaded || run->meters.empty()) continue;
+      const Calls again = calls_of(*run, wrong);
+      if (again.least < live->second.least - 0.6 || again.most > live->second.most + 0.6)
+        wrong << QString("%1: %2 to %3 allocator calls a step live, %4 to %5 opened again").arg(run->title)
+                     .arg(live->second.least).arg(live->second.most).arg(again.least).arg(again.most);
     }
     QVERIFY(said_.size() >= 30);
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));

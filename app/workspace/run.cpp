@@ -249,7 +249,7 @@ void Run::applyTrace(RunUpdate& update) {
     gpu_steps_.update(trace, arrived());
     if (update.summary) gpu_steps_.finish(trace);
   }
-  if (!split_due_.hasExpired() && !update.summary) return;
+  if ((summary || !split_due_.hasExpired()) && !update.summary) return;  // its figures are kept once it has ended
   const prof::TimeNs until = update.summary ? trace.last_time() : arrived();
   const prof::SampleRange range{.until = until, .since = steady_since_, .lengths_only = true};
   step_time = prof::step_time(prof::sample_steps(marks(), trace, steps_per_epoch_, range), losses_.seen(), meanUs());

@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   window.windowLayout()->restore();
   prepare(window, parser);
   window.show();
-  for (const QString& path : parser.positionalArguments()) window.openFile(path);
+  if (!parser.positionalArguments().isEmpty()) window.openFiles(parser.positionalArguments());
   if (parser.isSet("train"))
     window.workspace()->device()->whenKnown([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
   const int code = QApplication::exec();

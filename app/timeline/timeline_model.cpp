@@ -19,6 +19,14 @@ TimeNs followed_width(const prof::Trace& marks) {
                     kShortestFollowed, kLongestFollowed);
 }
 
+// A step that allocates changes it at least twice; an arena changes it where an evaluation begins and ends.
+bool is_flat(const prof::CounterTrack& counter, int64_t steps) {
+  int64_t left = std::max<int64_t>(8, steps / 10);
+  for (size_t i = 1; i < counter.points.size() && left >= 0; ++i)
+    left -= counter.points[i].value != counter.points[i - 1].value;
+  return left >= 0;
+}
+
 QString shape_of(const std::vector<Lane>& lanes) {
   QString shape;
   for (const Lane& lane : lanes)
@@ -142,7 +150,13 @@ std::vector<Lane> TimelineModel::built() const {
     sources.push_back({&run.trace, "run/" + run.id, run.title, run.slot, !curves_[i].empty(),
                        run.hasGpuSteps() ? &run.marks() : nullptr});
   }
-  return build_lanes(sources, settings_);
+  std::vector<Lane> lanes = build_lanes(sources, settings_);
+  for (Lane& lane : lanes)
+    if (!lane.counters.empty() && std::ranges::all_of(lane.counters, [this](const CounterRef& ref) {
+          return is_flat(counter(ref), runs_[static_cast<size_t>(ref.run)]->stepsMade());
+        }))
+      lane.flat = true, lane.height = kFlatRow, lane.detail.clear();
+  return lanes;
 }
 
 void TimelineModel::place(std::vector<Lane> lanes) {

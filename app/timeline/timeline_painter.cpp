@@ -158,9 +158,9 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   p_->fillRect(g_->gutter - 1, y, 1, lane.height, t.border);
   const int indent = g_->small ? 26 : 44;
   const bool curve = lane.kind != LaneKind::Spans;
-  double middle = y + (curve ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
+  double middle = y + (curve && !lane.flat ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
   // "800 MiB" stands at the right of the same line: a long title goes below it.
-  const bool bytes = lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty());
+  const bool bytes = !lane.flat && (lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty()));
   if (bytes && indent + gutter_.width(lane.title) + kBytesWidth > g_->gutter) middle = y + 24;
   gutter_.draw(*p_, indent, middle,
                gutter_.width(lane.title) < g_->gutter - indent ? lane.title : lane.title.left(14) + QChar(0x2026),

@@ -265,7 +265,7 @@ void TimelinePane::lanesMenu() {
   for (const QString& key : model_.settings().hidden)
     menu.addAction(tr("Show %1").arg(key.section('/', 1)), this, [this, key] { model_.setHidden(key, false); });
   QAction* quiet = menu.addAction(tr("Show quiet rows"));
-  quiet->setToolTip(tr("Streams, threads and calls that hardly ever do anything share one row at the bottom"));
+  quiet->setToolTip(tr("Rows that are almost empty share one row at the bottom"));
   quiet->setCheckable(true);
   quiet->setChecked(model_.settings().quiet_rows);
   connect(quiet, &QAction::toggled, &model_, &TimelineModel::setQuietRows);

@@ -54,9 +54,9 @@ void LogPanel::runStarted(Run* run) {
 void LogPanel::runEnded(const Run& run) {
   if (&run == watched_) showNew(run);
   const Summary& s = *run.summary;
-  lines_->appendPlainText(now_text() + tr("%1: %2, %3 steps, %4 µs a step")
+  lines_->appendPlainText(now_text() + tr("%1: %2, %3 steps, %4 a step")
                                            .arg(run.title, QString::fromUtf8(to_string(s.status).data()),
-                                                count_text(s.steps), us_text(s.us_per_step)));
+                                                count_text(s.steps), time_axis_text(s.us_per_step)));
 }
 
 // As it comes, so that a full disk is known while there is still something to do about it.

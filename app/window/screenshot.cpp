@@ -62,7 +62,7 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   prepare(window, options);
   window.show();
   turn(300);
-  for (const QString& path : options.positionalArguments()) window.openFile(path);
+  if (!options.positionalArguments().isEmpty()) window.openFiles(options.positionalArguments());
   if (options.isSet("start"))
     window.startFrom(options.value("start").toInt() - 1);
   else if (options.isSet("train-seconds"))

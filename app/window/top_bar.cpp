@@ -1,7 +1,6 @@
 #include "app/window/top_bar.h"
 
 #include <QAbstractItemView>
-#include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
@@ -10,6 +9,7 @@
 #include <QStyle>
 #include <QToolButton>
 
+#include "app/widgets/calm_combo.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 
@@ -156,7 +156,10 @@ void TopBar::build() {
   middle_->addWidget(buildLive());
   row->addWidget(middle_, 1);
   buildRight(row);
-  refreshIcons();
+  train_->setIcon(theme_icon("play", Qt::white));
+  stop_->setIcon(theme_icon("stop")), step_->setIcon(theme_icon("step"));
+  follow_->setIcon(theme_icon("follow")), find_->setIcon(theme_icon("find", &Theme::secondary));
+  theme_->setIcon(theme_icon(theme().dark() ? "moon" : "sun", &Theme::secondary));
 }
 
 QWidget* TopBar::buildLive() {
@@ -208,7 +211,7 @@ void TopBar::buildRight(QHBoxLayout* row) {
 
 // The levels; a level that traces a few steps of many; and, to tick, what any level can have beside it.
 void TopBar::buildTrace() {
-  trace_ = new QComboBox(this);
+  trace_ = new CalmCombo(this);
   trace_->setFont(ui_font(12));
   trace_->setAccessibleName(tr("Trace level"));
   trace_->setToolTip(
@@ -268,15 +271,10 @@ void TopBar::setTraceChoices(const QVariantList& choices) {
   choices_->setTraceExtras(traceExtras());
 }
 
-void TopBar::refreshIcons() {
-  const Theme& t = theme();
-  if (train_icon_.isEmpty()) train_icon_ = "play";
-  train_->setIcon(theme_icon(train_icon_, Qt::white));
-  stop_->setIcon(theme_icon("stop", stop_->isEnabled() ? t.text : t.quiet));
-  step_->setIcon(theme_icon("step", step_->isEnabled() ? t.text : t.quiet));
-  follow_->setIcon(theme_icon("follow", t.text));
-  find_->setIcon(theme_icon("find", t.secondary));
-  theme_->setIcon(theme_icon(t.dark() ? "moon" : "sun", t.secondary));
+void TopBar::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange)
+    theme_->setIcon(theme_icon(theme().dark() ? "moon" : "sun", &Theme::secondary));
 }
 
 void TopBar::setCompact(bool compact) {
@@ -309,12 +307,8 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   train_->setText(name);
   stop_->setEnabled(busy || (run && run->recording));
   step_->setEnabled(!busy || paused);
-  const QString icon_name = busy && !paused ? "pause" : "play";
-  if (icon_name != train_icon_ || stop_->property("busy").toBool() != busy) {
-    train_icon_ = icon_name;
-    stop_->setProperty("busy", busy);
-    refreshIcons();
-  }
+  if (name != train_name_) train_->setIcon(theme_icon(busy && !paused ? "pause" : "play", Qt::white));
+  train_name_ = name;
   const bool sweep = run && run->lab;  // it has no steps to count, no loss
   hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("Press Train to begin"));
   if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run && !sweep ? 1 : 0);

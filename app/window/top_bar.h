@@ -61,7 +61,6 @@ class TopBar : public QWidget {
   void setPicker(QWidget* picker);       // what another tab puts where the progress is; nullptr: the progress
   QVariantList traceChoices() const;     // level or window, counters: what is remembered
   void setTraceChoices(const QVariantList& choices);
-  void refreshIcons();
   QPushButton* train() const { return train_; }
   QPushButton* stop() const { return stop_; }
   QPushButton* step() const { return step_; }
@@ -78,6 +77,7 @@ class TopBar : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent*) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   void build();
@@ -99,7 +99,7 @@ class TopBar : public QWidget {
   ProgressCell* progress_;
   QWidget* numbers_;
   NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_;
-  QString train_icon_;
+  QString train_name_;
   bool compact_ = false, counters_ = false;
   int shown_trace_ = 0;
 };

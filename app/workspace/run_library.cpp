@@ -63,7 +63,7 @@ void RunLibrary::insert(Run* run) {
 
 void RunLibrary::refresh() {
   if (!QDir(folder_).exists()) {
-    emit failed(tr("The folder of runs %1 is gone; new runs make it again.").arg(folder_));
+    emit failed(tr("The folder of runs %1 is gone. The next run makes it again.").arg(folder_));
     return;
   }
   if (!watcher_.directories().contains(folder_)) watcher_.addPath(folder_);
@@ -175,7 +175,7 @@ void RunLibrary::setTicked(Run* run, bool on) {
     int slot = 0;
     while (used.contains(slot)) ++slot;
     if (slot >= 8) {
-      emit failed(tr("Eight runs are ticked: untick one first."));
+      emit failed(tr("Untick a run first: eight runs are the most."));
       return;
     }
     run->slot = slot;
@@ -278,13 +278,13 @@ QStringList RunLibrary::allTags() const {
 bool RunLibrary::remove(Run* run) {
   const QString owner = QString::fromStdString(owner_of(run->path.toStdString()));
   if (run->live() || !owner.isEmpty()) {
-    emit failed(run->live() ? tr("%1 is training: stop it first.").arg(run->title)
-                            : tr("%1 is being written by process %2: stop that first.").arg(run->title, owner));
+    emit failed(run->live() ? tr("Stop the training of %1 first (Run › Stop).").arg(run->title)
+                            : tr("Process %2 still writes %1. Stop that process first.").arg(run->title, owner));
     return false;
   }
   if (QFileInfo::exists(run->path) && !trash_.take(run->path, run->title)) {
     emit failed(
-        tr("%1 could not be deleted: its folder cannot be written to.").arg(QFileInfo(run->path).fileName()));
+        tr("%1 cannot be deleted: its folder is not writable.").arg(QFileInfo(run->path).fileName()));
     return false;
   }
   std::erase(runs_, run);

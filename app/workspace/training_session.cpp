@@ -111,7 +111,7 @@ void TrainingSession::nameDevice() {
 
 Run* TrainingSession::start(const StartRequest& request) {
   if (busy()) {
-    fail(tr("A run is training: stop it first."));
+    fail(tr("Stop the training first (Run › Stop)."));
     return nullptr;
   }
   if (!held_.isEmpty()) {

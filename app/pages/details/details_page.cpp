@@ -8,7 +8,7 @@ Page details_page(Workspace& workspace) {
   auto* panel = new DetailsPanel(workspace.selection());
   Page page;
   page.title = QObject::tr("Details"), page.dock = "Details", page.widget = panel;
-  page.open_at_first = page.folds_when_narrow = true;
+  page.open_at_first = true;
   page.show_runs = [panel](const std::vector<Run*>& runs) { panel->setRuns(runs); };
   return page;
 }

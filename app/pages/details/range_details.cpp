@@ -169,7 +169,7 @@ QString step_details(const Run& run) {
   QString parts;
   for (const SplitPart& part : split.parts)
     parts += part_row(part.meaning,
-                      part.meaning == prof::Meaning::Idle ? QObject::tr("gaps, idle")
+                      part.meaning == prof::Meaning::Idle ? QObject::tr("launch gaps, idle")
                                                           : QString::fromUtf8(prof::meaning_name(part.meaning)),
                       us_text(part.us / unit), part.us / split.wall_us);
   html += table(parts);
@@ -194,7 +194,7 @@ QString range_details(const std::vector<RunRange>& ranges, int letters, const st
         rows += busy_row(gpu.busy, std::max<prof::TimeNs>(gpu.idle - untraced, 0), untraced);
       rows += sums_html(sums_in(trace, part.range), letters);
     } else if (read == from_file.end()) {
-      rows += note_html(QObject::tr("Not all of it is in memory: it is being summed from the run file…"));
+      rows += note_html(QObject::tr("Reading the rest from the run file…"));
     } else {
       if (!read->problem.isEmpty()) rows += note_html(read->problem);
       if (read->sums.gpu) rows += stored_gpu_rows(*read->sums.gpu);

@@ -6,9 +6,9 @@
 namespace ws::app {
 namespace {
 
-void show_in_timeline(Workspace& workspace, Run* run, prof::Meaning meaning) {
-  const auto seen = run ? evidence_of(*run, meaning) : std::nullopt;
-  if (!seen) return workspace.say(QObject::tr("The trace in memory has none of them."), true);
+void show_in_timeline(Workspace& workspace, Run* run, const Insight& insight) {
+  const auto seen = run ? evidence_of(*run, insight) : std::nullopt;
+  if (!seen) return workspace.say(QObject::tr("None is in the part of the trace that is in memory."), true);
   if (run->slot < 0) workspace.library()->setTicked(run, true);
   workspace.showLive();
   workspace.cursor()->setFollow(false);
@@ -33,7 +33,7 @@ Page insights_page(Workspace& workspace) {
   });
   QObject::connect(
       tab, &InsightsTab::showWanted, &workspace,
-      [&workspace](Run* run, prof::Meaning meaning) { show_in_timeline(workspace, run, meaning); });
+      [&workspace](Run* run, const Insight& insight) { show_in_timeline(workspace, run, insight); });
   const auto show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); };
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, tab,
                    [&workspace, show_runs] { show_runs(workspace.library()->ticked()); });

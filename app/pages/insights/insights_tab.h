@@ -36,7 +36,7 @@ class InsightsTab : public QWidget {
 
  signals:
   void counted(int insights);
-  void showWanted(ws::app::Run* run, ws::prof::Meaning meaning);
+  void showWanted(ws::app::Run* run, const ws::app::Insight& insight);
 
  private:
   struct Attempt {

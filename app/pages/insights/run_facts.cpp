@@ -156,4 +156,12 @@ std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
   return evidence;
 }
 
+std::optional<Evidence> evidence_of(const Run& run, const Insight& insight) {
+  if (!insight.place) return evidence_of(run, insight.look_at);
+  Evidence evidence{insight.place->track, insight.place->span, insight.place->track, insight.place->span, 0};
+  evidence.step.start = insight.around.begin;
+  evidence.step.duration = static_cast<uint64_t>(insight.around.end - insight.around.begin);
+  return evidence;
+}
+
 }  // namespace ws::app

@@ -182,12 +182,12 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole)
     return int((section >= Loss && section <= Calls ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Loss)
-    return tr("Of the last test; of a run without one, of its last batch");
+    return tr("From the last test, or from the last batch if no test ran.");
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
     return tr("Mean of the whole run, traced or not");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
-                           tr("Loss"), tr("Test, %"), tr("µs a step"), tr("Peak, MiB"),       tr("Driver calls"),
+                           tr("Loss"), tr("Test accuracy, %"), tr("µs a step"), tr("Peak, MiB"),       tr("Driver calls"),
                            tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];
 }

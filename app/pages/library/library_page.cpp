@@ -53,7 +53,7 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
   });
   Page page;
   page.title = QObject::tr("Runs"), page.dock = "Runs", page.widget = panel;
-  page.open_at_first = page.folds_when_narrow = true;
+  page.open_at_first = true;
   return page;
 }
 

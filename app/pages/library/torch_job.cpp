@@ -14,13 +14,13 @@ TorchJob::TorchJob(Workspace& workspace, QObject* parent) : QObject(parent), wor
 }
 
 void TorchJob::start(const RunSpec& spec) {
-  if (running_) return workspace_.say(tr("PyTorch is training already: stop it first under Run."), true);
-  if (workspace_.session()->busy()) return workspace_.say(tr("A run is training: stop it first."), true);
+  if (running_) return workspace_.say(tr("Stop PyTorch first (Run › Stop PyTorch)."), true);
+  if (workspace_.session()->busy()) return workspace_.say(tr("Stop the training first (Run › Stop)."), true);
   thread_ = {};
   cancel_ = false;
   running_ = true;
   emit runningChanged();
-  workspace_.session()->hold(tr("PyTorch is training: stop it first under Run."));
+  workspace_.session()->hold(tr("Stop PyTorch first (Run › Stop PyTorch)."));
   workspace_.say(tr("PyTorch is being started."), false);
   const QString name = QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss") + "-pytorch.wsrun";
   const QString path = QDir(workspace_.library()->folder()).filePath(name);

@@ -18,6 +18,10 @@ struct Roof {
   bool measured = false;    // else from the maker's data sheet
   bool recorded = false;    // where the run was, and kept with it
   QString whose{};          // "measured on this machine"
+  // Products of each kind of number, tensor cores among them: what another precision could reach.
+  std::vector<std::pair<QString, double>> products{};
+  double l2_bytes_per_s = 0;         // 0: not known
+  double dram_peak_bytes_per_s = 0;  // of the data sheet, which hardware counters refer to
 };
 Roof roof_of(const QString& device, Precision precision);  // as this machine knows it
 Roof roof_of(const Run& run);                              // as the run's file does, if it does
@@ -41,6 +45,8 @@ class RooflineView : public QWidget {
   double x(double intensity) const;
   double y(double flops) const;
   void paintRoof(QPainter&) const;
+  void paintOtherCeilings(QPainter& painter) const;
+  void paintCounted(QPainter& painter) const;
   void paintNames(QPainter& painter, const QRectF& box) const;
   int pointAt(QPointF at) const;
   QString tipAt(QPointF at) const;

@@ -347,7 +347,7 @@ void ChartsTest::aPaneOffersItsMeasures() {
 
 void ChartsTest::theChartsTakeWhatTheTimelineLeaves() {
   TimeCursor cursor;
-  LivePage page(&cursor);
+  LivePage page(&cursor, nullptr);
   auto* timeline = new QWidget;
   int wanted = 5000;
   page.setTimeline(

@@ -3,9 +3,12 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
+#include <QMenuBar>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QtTest>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "app/charts/curve_pane.h"
@@ -18,7 +21,9 @@
 #include "app/pages/weights/weights_panel.h"
 #include "app/pages/live/live_page.h"
 #include "app/window/start_page.h"
+#include "app/window/notice_bar.h"
 #include "app/window/status_line.h"
+#include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "engine/devices/devices.h"
 #include "tests/app/support/window_home.h"
@@ -41,6 +46,12 @@ class WindowTest : public QObject, WindowHome {
   void trainsIrisToTheEnd();
   void trainsMnistOnTheCpu();
   void aStartTrainsItsRuns();
+  void aLessonDrawsItsConclusion();
+  void noticesMoveNothing();
+  void openedFilesComeUpAlone();
+  void allProblemsOfAnOpenStandInOneList();
+  void theNetworkIsShownAtWork();
+  void windowsFitTheirScreens();
   void pauseStepResumeStop();
   void changesInMidRunAreMarked();
   void cursorIsShared();
@@ -158,7 +169,7 @@ void WindowTest::trainsMnistOnTheCpu() {
 
 void WindowTest::aStartTrainsItsRuns() {
   auto window = open();
-  auto requests = starts()[0].requests(false);
+  auto requests = lessons(true)[0]->requests(false);
   QCOMPARE(requests.size(), size_t(2));
   for (StartRequest& request : requests) {
     QVERIFY(!ws::why_invalid(request.spec, false));
@@ -169,9 +180,40 @@ void WindowTest::aStartTrainsItsRuns() {
   window->session()->startAll(std::move(requests));
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
   QCOMPARE(window->library()->ticked().size(), size_t(2));
-  for (const Start& start : starts())
-    for (bool cuda : {false, true})
-      for (const StartRequest& request : start.requests(cuda)) QVERIFY(!ws::why_invalid(request.spec, cuda));
+  for (bool cuda : {false, true})
+    for (const Lesson* lesson : lessons(cuda)) {
+      for (const StartRequest& request : lesson->requests(cuda)) QVERIFY(!ws::why_invalid(request.spec, cuda));
+      QVERIFY(!ws::why_invalid(lesson->next(cuda).spec, cuda));
+      QVERIFY(cuda || !lesson->needs_gpu);
+    }
+}
+
+// It ends on its chart with one sentence and one thing to try next.
+void WindowTest::aLessonDrawsItsConclusion() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const bool cuda = window->workspace()->device()->info()->cuda;
+  const auto offered = lessons(cuda);
+  int hidden = 0;
+  while (hidden < int(offered.size()) && offered[size_t(hidden)]->name != "hidden") ++hidden;
+  if (hidden == int(offered.size())) QSKIP("with a GPU other lessons are offered");
+  QTRY_VERIFY(window->startPage()->cards()[size_t(hidden)]->button()->isVisible());
+  click(window->startPage()->cards()[size_t(hidden)]->button());
+  QTRY_VERIFY_WITH_TIMEOUT(!window->notice()->text().isEmpty(), 60'000);
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+  QVERIFY(window->findChild<LivePage*>()->isVisible());
+  const auto runs = window->library()->ticked();
+  QCOMPARE(runs.size(), size_t(2));
+  QVERIFY(runs[1]->summary->test_accuracy > runs[0]->summary->test_accuracy + 0.2);
+  const QString said = window->notice()->text();
+  for (const Run* run : runs)
+    QVERIFY2(said.contains(QString::number(run->summary->test_accuracy * 100, 'f', 1)), qPrintable(said));
+  QCOMPARE(window->notice()->actions().size(), size_t(1));
+  QVERIFY(window->notice()->actions()[0]->text().startsWith("Try next"));
+  click(window->notice()->actions()[0]);
+  QVERIFY(window->notice()->text().isEmpty());
+  QTRY_COMPARE_WITH_TIMEOUT(window->library()->ticked().size(), size_t(3), 10'000);
+  window->session()->stop();
 }
 
 void WindowTest::pauseStepResumeStop() {
@@ -380,9 +422,143 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
   QVERIFY(window->session()->run()->counters_note.contains("ardware counters"));
 }
 
+void WindowTest::noticesMoveNothing() {
+  auto window = open();
+  const auto places = [&] {
+    QList<QRect> all;
+    for (QWidget* w : window->findChildren<QWidget*>())
+      if (w->isVisible() && w != window->notice() && !window->notice()->isAncestorOf(w)) all << w->geometry();
+    return all;
+  };
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QTest::qWait(50);
+  const auto before = places();
+  window->notice()->tell("A sentence that says what went wrong, at some length, so that it may need a second line.");
+  QTest::qWait(50);
+  QVERIFY(window->notice()->isVisible());
+  QCOMPARE(places(), before);
+  window->tabs()->setCurrentIndex(7);  // under More
+  window->tabs()->setCurrentIndex(1);
+  QTest::qWait(50);
+  const QRect more = window->tabStrip()->more()->geometry();
+  std::vector<QRect> tabs;
+  for (int i = 0; i < TabStrip::kMainTabs; ++i) tabs.push_back(window->tabs()->tabRect(i));
+  for (int tab : {0, 4, 2}) {
+    window->tabs()->setCurrentIndex(tab);
+    QTest::qWait(30);
+    for (int i = 0; i < TabStrip::kMainTabs; ++i) QCOMPARE(window->tabs()->tabRect(i), tabs[size_t(i)]);
+    QCOMPARE(window->tabStrip()->more()->geometry(), more);
+  }
+}
+
+void WindowTest::openedFilesComeUpAlone() {
+  auto window = open();
+  iris(*window, 5);
+  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  for (int i = 0; i < 3; ++i) {
+    window->train();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), i + 1, 30'000);
+  }
+  QCOMPARE(window->library()->ticked().size(), size_t(3));
+  const QString path = window->session()->run()->path;
+  window->tabs()->setCurrentIndex(2);
+  window->openFile(path);
+  QCOMPARE(window->library()->ticked(), std::vector<Run*>{window->library()->byPath(path)});
+  QCOMPARE(window->workspace()->shownRun(), window->library()->byPath(path));
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+  QStringList all;
+  for (const Run* run : window->library()->runs()) all << run->path;
+  window->openFiles(all);
+  QCOMPARE(window->library()->ticked().size(), size_t(3));
+  QStringList recent;
+  for (const QAction* file : window->menuBar()->actions())
+    for (const QAction* entry : file->menu()->actions())
+      if (entry->text() == "Open recent")
+        for (const QAction* each : entry->menu()->actions()) recent << each->toolTip();
+  QCOMPARE(recent.size(), 3);
+  QVERIFY(recent.contains(path));
+}
+
+void WindowTest::allProblemsOfAnOpenStandInOneList() {
+  auto window = open();
+  QStringList paths;
+  for (const char* name : {"one.wsrun", "two.wsrun", "three.bmp", "four.json.gz"}) {
+    paths << home_.path() + "/" + name;
+    QFile file(paths.last());
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("this is none");
+  }
+  window->openFiles(paths);
+  QTRY_VERIFY2(window->notice()->text().contains("four"), qPrintable(window->notice()->text()));
+  for (const char* name : {"one.wsrun", "two.wsrun", "three.bmp"})
+    QVERIFY2(window->notice()->text().contains(name), qPrintable(window->notice()->text()));
+  QCOMPARE(window->notice()->text().split('\n').size(), 4);
+}
+
+void WindowTest::theNetworkIsShownAtWork() {
+  auto window = open();
+  window->choices()->set("data.name", "spirals");
+  window->choices()->set("train.epochs", "1000000");
+  window->choices()->set("exec.device", "cpu");
+  window->train();
+  auto* live = window->findChild<LivePage*>();
+  LearnedView* plane = live->network()->views()[0];
+  QTRY_VERIFY_WITH_TIMEOUT(plane->isVisible() && plane->hasContent(), 10'000);
+  const QImage before = plane->grab().toImage();
+  QTRY_VERIFY_WITH_TIMEOUT(plane->grab().toImage() != before, 10'000);  // it moves
+  const int loss = live->loss()->mapTo(live, QPoint()).x(), network = live->network()->mapTo(live, QPoint()).x();
+  QVERIFY(loss < network);
+  click(live->network()->swapButton());
+  QTest::qWait(50);
+  QVERIFY(live->network()->mapTo(live, QPoint()).x() < live->loss()->mapTo(live, QPoint()).x());
+  window->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+}
+
+void WindowTest::windowsFitTheirScreens() {
+  for (const QSize screen : {QSize(1366, 768), QSize(1280, 720), QSize(1920, 1080), QSize(3840, 2160)}) {
+    const QSize size = fitting({1600, 960}, screen), least = fitting({1100, 680}, screen);
+    QVERIFY(size.width() <= screen.width() && size.height() < screen.height());
+    QVERIFY(least.width() <= size.width() && least.height() <= size.height());
+  }
+  QCOMPARE(fitting({1600, 960}, {3840, 2160}), QSize(1600, 960));
+}
+
+// All icons of both themes at once.
 void WindowTest::bothThemes() {
   auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const auto ink = [](const QAbstractButton* button) {
+    const QImage icon = button->icon().pixmap(16, 16).toImage();
+    QColor darkest(Qt::white);
+    for (int y = 0; y < icon.height(); ++y)
+      for (int x = 0; x < icon.width(); ++x)
+        if (const QColor c = icon.pixelColor(x, y); c.alpha() > 200 && c.lightness() < darkest.lightness()) darkest = c;
+    return darkest.lightness();
+  };
+  const auto icons = [&](bool dark) {
+    for (const QAbstractButton* button : window->findChildren<QAbstractButton*>())
+      if (!button->icon().isNull() && button->isVisible() && !button->property("primary").toBool())
+        QVERIFY2((ink(button) > 100) == dark, qPrintable(button->accessibleName() + button->text()));
+  };
+  icons(true);
   window->toggleTheme();
+  icons(false);
+  const auto processor_ms = [] {  // of this thread: neighbours on the machine do not count
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+  };
+  qint64 best = 1 << 30;
+  for (int i = 0; i < 4; ++i) {
+    const qint64 before = processor_ms();
+    window->toggleTheme();
+    QApplication::processEvents();
+    window->repaint();
+    best = std::min(best, processor_ms() - before);
+  }
+  qInfo("a change of theme: %lld ms", best);
   QVERIFY(!theme().dark());
   QCOMPARE(QApplication::palette().color(QPalette::Base), theme().base);
   window->toggleTheme();

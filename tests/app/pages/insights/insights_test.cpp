@@ -98,7 +98,7 @@ class InsightsTest : public QObject, WindowHome {
   void cardsShowWhatWasFound();
   void showJumpsToTheLongestCall();
   void anAppliedChangeIsMeasured();
-  void importedTracesGetNoAdvice();
+  void importedTracesAreJudgedToo();
   void gridPutsTheLongestAxisAcross();
   void experimentRunsInTheWindow();
   void experimentGoesOnAfterAStop();
@@ -234,15 +234,23 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   QVERIFY(facts_of_run(*after).last_loss < 0.5 * facts_of_run(*base).last_loss);
 }
 
-void InsightsTest::importedTracesGetNoAdvice() {
+void InsightsTest::importedTracesAreJudgedToo() {
   auto window = open();
   Run* run = naive_run(window.get());
   run->origin = RunOrigin::Imported;
   window->library()->adopt(run);
   window->library()->setTicked(run, true);
   auto* tab = window->findChild<InsightsTab*>();
-  QVERIFY(tab->cards().empty());
-  QVERIFY(tab->emptyText().contains("imported"));
+  QVERIFY(!tab->cards().empty());
+  for (InsightCard* card : tab->cards()) {
+    QVERIFY(card->insight().change.empty() && !card->applyButton()->isVisible());  // its choices are not known
+    QVERIFY2(card->insight().place, card->insight().rule.c_str());
+    window->selection()->clear();
+    card->showButton()->click();
+    const auto* chosen = window->selection()->get<SpanChoice>();
+    QVERIFY2(chosen && chosen->span.start == card->insight().place->span.start, card->insight().rule.c_str());
+    QVERIFY(window->cursor()->begin() <= chosen->span.start && chosen->span.end() <= window->cursor()->end());
+  }
 }
 
 void InsightsTest::gridPutsTheLongestAxisAcross() {
@@ -361,7 +369,8 @@ void InsightsTest::shippedExperimentsAreListed() {
     tab->list()->setCurrentRow(row);
     QVERIFY(tab->table()->rowCount() > 1);
   }
-  QCOMPARE(listed, shipped_experiments().size());
+  QVERIFY(listed >= 4);
+  if (ws::device_info().cuda) QCOMPARE(listed, shipped_experiments().size());  // without a GPU some show nothing
 }
 
 QTEST_MAIN(InsightsTest)

@@ -1,0 +1,51 @@
+// Reads what a run has learned: again and again while it trains, once from the weights that it left beside its file.
+#pragma once
+#include <QElapsedTimer>
+#include <QObject>
+#include <QPointer>
+#include <QTimer>
+#include <functional>
+#include <memory>
+
+#include "app/network/weights_probe.h"
+#include "app/workspace/training_session.h"
+
+namespace ws::app {
+
+// Gives the function to the training thread of `run`; false when that run does not train now.
+using AskTrainer = std::function<bool(const Run& run, std::function<void(Executor&)>)>;
+AskTrainer trainer_of(TrainingSession* session);
+
+class WeightsReader : public QObject {
+  Q_OBJECT
+ public:
+  explicit WeightsReader(AskTrainer ask, QObject* parent = nullptr);
+  ~WeightsReader() override;
+  void setRun(Run* run);  // nullptr: none
+  Run* run() const { return run_; }
+  void setWatched(bool watched);  // it reads only while somebody looks
+  bool has() const { return snapshot_ != nullptr; }
+  QString whyNothing() const;  // one sentence while there is no snapshot
+
+ signals:
+  void read(std::shared_ptr<const ws::app::WeightsSnapshot> snapshot, std::shared_ptr<const ws::data::Dataset> rows);
+  void failed(const QString& sentence);
+
+ private:
+  struct Loading;
+  void loadRows();
+  void ask();
+  void askKept();
+  void collect();
+
+  AskTrainer ask_;
+  QPointer<Run> run_;
+  std::shared_ptr<const WeightsSnapshot> snapshot_;
+  std::shared_ptr<const data::Dataset> rows_;
+  std::shared_ptr<Loading> loading_;
+  QTimer timer_;
+  QElapsedTimer since_;  // the last question
+  bool watched_ = false;
+};
+
+}  // namespace ws::app

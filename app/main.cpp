@@ -2,7 +2,6 @@
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QSettings>
-#include <QTimer>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -120,9 +119,8 @@ int main(int argc, char** argv) {
   window.windowLayout()->restore();
   prepare(window, parser);
   window.show();
-  for (const QString& path : parser.positionalArguments()) window.openFile(path);
-  if (parser.isSet("train"))
-    window.workspace()->device()->whenKnown([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
+  if (!parser.positionalArguments().isEmpty()) window.openFiles(parser.positionalArguments());
+  begin(window, parser);
   const int code = QApplication::exec();
   // What was left still has its thread, which may hang in a driver: nothing is torn down under it.
   if (!window.leftBehind()) return code;

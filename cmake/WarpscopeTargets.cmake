@@ -64,7 +64,7 @@ endfunction()
 
 # What nearly every source file of the Qt-free libraries reads.
 set(WARPSCOPE_COMMON_HEADERS <algorithm> <chrono> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
-  <sstream> <string> <thread> <vector> <nlohmann/json.hpp>)
+  <sstream> <string> <thread> <vector>)
 
 # warpscope_test(NAME SOURCES... ): a GoogleTest program; each of its cases becomes a CTest test.
 function(warpscope_test name)

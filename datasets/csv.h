@@ -1,4 +1,5 @@
-// Comma-separated text with a header: a table of fields, and a data set made of one.
+// Comma-separated text with a header: a table of fields, and a data set made of one. The parser is our own, because fields
+// stay where they are in the text and every complaint names its line.
 #pragma once
 #include <memory>
 #include <string>

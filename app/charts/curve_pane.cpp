@@ -316,7 +316,7 @@ void CurvePane::drawCurves() {
     const bool above = std::any_of(curves_.begin(), curves_.begin() + static_cast<std::ptrdiff_t>(i),
                                    [&](const CurveData& other) { return covers(curve.shown(), other.shown()); });
     QColor ghost = theme().run[std::max(0, slot) % 8];
-    ghost.setAlphaF(0.3F);
+    ghost.setAlphaF(measure_ == Gauge::Loss ? 0.16F : 0.3F);
     if (measure_ == Gauge::Loss && smoothing_ > 0) add_graph(plot_, curve.raw(), QPen(ghost, 1), false);
     if (measure_ == Gauge::Accuracy) add_graph(plot_, curve.smooth(), QPen(ghost, 1), false);
     QPen pen = run_pen(slot, 1.7);
@@ -455,7 +455,7 @@ QString CurvePane::emptyText() const {
     return measure_ == Gauge::Memory     ? tr("No memory was recorded")
            : measure_ == Gauge::Accuracy ? tr("No test was recorded")
            : measure_ == Gauge::Loss     ? tr("No loss was recorded")
-                                         : tr("Nothing of this was recorded");
+                                         : tr("This was not recorded");
   if (measure_ == Gauge::Accuracy) return tr("Filled at the end of the first epoch");
   return tr("Filled with the first steps");
 }

@@ -61,7 +61,7 @@ class CurvePane : public Pane {
   Gauge measure_;
   XAxis x_ = XAxis::Step;
   bool log_x_ = false, log_y_ = false, compact_ = false, dirty_ = true;
-  double smoothing_ = 0.9;
+  double smoothing_ = 0.97;
   std::vector<CurveData> curves_;
   std::optional<double> cursor_step_;
   Plot* plot_;

@@ -19,8 +19,28 @@ QString tick_text(double value) {
   return QString::number(value, 'g', 4).replace('-', QChar(0x2212));
 }
 
+// Labels that would touch are left out.
 class LinearTicker : public QCPAxisTicker {
+ public:
+  explicit LinearTicker(const QCPAxis* axis) : axis_(axis) {}
+
+ private:
   QString getTickLabel(double tick, const QLocale&, QChar, int) override { return tick_text(tick); }
+  QVector<QString> createLabelVector(const QVector<double>& ticks, const QLocale& locale, QChar format,
+                                     int precision) override {
+    constexpr double kApart = 8;
+    QVector<QString> labels = QCPAxisTicker::createLabelVector(ticks, locale, format, precision);
+    if (axis_->orientation() != Qt::Horizontal || ticks.size() < 2) return labels;
+    const double pitch = std::abs(axis_->coordToPixel(ticks[1]) - axis_->coordToPixel(ticks[0]));
+    double widest = 0;
+    for (const QString& label : labels)
+      widest = std::max(widest, QFontMetricsF(axis_->tickLabelFont()).horizontalAdvance(label));
+    const int stride = static_cast<int>(std::ceil((widest + kApart) / std::max(pitch, 1.0)));
+    for (int i = 0; i < labels.size(); ++i)
+      if (i % stride != 0) labels[i].clear();
+    return labels;
+  }
+  const QCPAxis* axis_;
 };
 class LogTicker : public QCPAxisTickerLog {
   // Within a decade or two: 1, 2 and 5, whose labels have room.
@@ -45,7 +65,7 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
   setPlottingHint(QCP::phCacheLabels, true);
   setNoAntialiasingOnDrag(true);
   for (QCPAxis* axis : {xAxis, yAxis}) {
-    auto ticker = QSharedPointer<QCPAxisTicker>(new LinearTicker);
+    auto ticker = QSharedPointer<QCPAxisTicker>(new LinearTicker(axis));
     ticker->setTickCount(5);
     axis->setTicker(ticker);
     axis->setSubTicks(false);
@@ -78,7 +98,7 @@ void Plot::applyTheme() {
 
 void Plot::setLog(QCPAxis* axis, bool on) {
   axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
-  auto ticker = on ? QSharedPointer<QCPAxisTicker>(new LogTicker) : QSharedPointer<QCPAxisTicker>(new LinearTicker);
+  auto ticker = on ? QSharedPointer<QCPAxisTicker>(new LogTicker) : QSharedPointer<QCPAxisTicker>(new LinearTicker(axis));
   ticker->setTickCount(5);
   axis->setTicker(ticker);
   axis->setSubTicks(on);

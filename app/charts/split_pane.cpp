@@ -126,6 +126,8 @@ void SplitPane::refresh() {
            : compact_ ? tr("%1 · mean of %2").arg(unit, means)
                       : tr("%1 per step · mean of %2 steps").arg(unit, means));
   QStringList said;
+  for (const auto& run : runs_)
+    said << tr("step time of %1 %2").arg(run_letter(run->slot)).arg(step_time_text(run->stepUs()));
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
   setAccessibleDescription(said.join(", "));
   update();
@@ -154,9 +156,17 @@ double SplitPane::barHeight() const {
   return std::clamp(0.6 * (height() - kBarsTop) / static_cast<double>(runs_.size()) - kBarGap, kLeast, most);
 }
 
+// Of the first of two, where it is faster beyond noise.
+QString SplitPane::fasterText() const {
+  if (runs_.size() != 2) return {};
+  const Interval &a = runs_[0]->step_time.us, &b = runs_[1]->step_time.us;
+  if (!difference(a, b).beyond_noise || b.value < 1.05 * a.value) return {};
+  return tr("%1× faster than %2").arg(b.value / a.value, 0, 'f', 1).arg(run_letter(runs_[1]->slot));
+}
+
 double SplitPane::paintBars(QPainter& painter, double top) {
   const double widest = *std::max_element(table_.wall.begin(), table_.wall.end());
-  const double left = 32, room = width() - left - 66;
+  const double left = 32, room = width() - left - 76;
   const double bar = barHeight();
   for (size_t i = 0; i < runs_.size(); ++i, top += bar + kBarGap) {
     draw_badge(painter, QRectF(10, top + (bar - 15) / 2, 15, 15), runs_[i]->slot);
@@ -175,14 +185,12 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     }
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(theme().text);
-    const QString wall = time_or_dash(table_.wall[i]);
-    draw_number(painter, QRectF(x + 6, top, 60, bar), Qt::AlignLeft | Qt::AlignVCenter, wall);
-    const double value_end = x + 6 + number_width(painter.font(), wall) + 6;
-    if (i == 0 && runs_.size() == 2 && table_.wall[0] > 0 && table_.wall[1] > table_.wall[0] * 1.05) {
+    const QString time = step_time_text(runs_[i]->stepUs());
+    draw_number(painter, QRectF(x + 6, top, 70, bar), Qt::AlignLeft | Qt::AlignVCenter, time);
+    const double value_end = x + 6 + number_width(painter.font(), time) + 6;
+    if (const QString text = i == 0 ? fasterText() : QString(); !text.isEmpty()) {
       painter.setFont(ui_font(11));
       painter.setPen(theme().secondary);
-      const QString text =
-          tr("%1× faster than %2").arg(table_.wall[1] / table_.wall[0], 0, 'f', 1).arg(run_letter(runs_[1]->slot));
       const QRectF place(value_end, top, width() - value_end - 4, bar);
       if (QFontMetricsF(painter.font()).horizontalAdvance(text) < place.width())
         painter.drawText(place, Qt::AlignLeft | Qt::AlignVCenter, text);
@@ -255,7 +263,7 @@ void SplitPane::paintSum(QPainter& painter, double top, double pitch) {
   painter.fillRect(QRectF(10, top + 2, width() - 20, 1), theme().border);
   painter.setFont(ui_font(11.5, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, tr("wall time"));
+  painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, tr("mean step"));
   for (size_t i = 0; i < table_.wall.size(); ++i)
     draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter,
                 time_or_dash(table_.wall[i]));

@@ -1,4 +1,5 @@
-// Where the time of a step goes: one bar a run and a table whose columns add up to the wall time.
+// Where the time of a step goes: one bar a run, with the time of a step at its end, and a table of the parts. The parts
+// are means, so that they add up: their sum is the mean step.
 #pragma once
 #include <QPointer>
 
@@ -14,7 +15,7 @@ struct SplitRow {
 };
 struct SplitTable {
   std::vector<SplitRow> rows;
-  std::vector<double> wall;  // by run
+  std::vector<double> wall;  // the mean step, by run
   bool in_ms = false;        // one unit for the whole table
 };
 // `merged`: matrix, pointwise, loss and optimizer become one row, "kernels".
@@ -33,6 +34,7 @@ class SplitPane : public Pane {
 
  private:
   void refresh();
+  QString fasterText() const;
   double paintBars(QPainter& painter, double top);
   void paintTable(QPainter& painter, double top);
   void paintSum(QPainter& painter, double top, double pitch);
@@ -45,7 +47,6 @@ class SplitPane : public Pane {
 
   std::vector<QPointer<Run>> runs_;
   SplitTable table_;
-  std::vector<StepSplit> splits_;
   bool compact_ = false;
 };
 

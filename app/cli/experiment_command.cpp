@@ -81,7 +81,7 @@ int run_experiment(const ExperimentArguments& a) {
     start_anew();
   }
   prof::write_whole(folder + "/table.csv", experiment_csv(result));
-  prof::write_whole(folder + "/chart.svg", experiment_svg(result) + "\n");
+  prof::write_whole(folder + "/chart.svg", to_svg(experiment_figure(result)) + "\n");
   if (a.json) {
     std::printf("%s\n", to_json(result).dump().c_str());
     return exit_code(result);

@@ -109,7 +109,7 @@ void print_ceilings(const LabResult& result) {
   const auto add = [&](const char* name, double value, const char* unit) {
     if (value > 0) text += std::string(", ") + name + " " + rate_text(value, unit);
   };
-  add("pinned copy", c.pinned_bytes_s, "B/s");
+  add("L2 cache", c.l2_bytes_s, "B/s"), add("pinned copy", c.pinned_bytes_s, "B/s");
   add("fp32", c.fp32_flops_s, "FLOP/s"), add("tf32", c.tf32_flops_s, "FLOP/s"), add("fp16", c.fp16_flops_s, "FLOP/s");
   add("sine", c.sine_per_s, "/s"), add("short sine", c.short_sine_per_s, "/s");
   std::printf("%s\n", text.c_str());

@@ -39,7 +39,7 @@ std::string accuracy_text(const char* label, double accuracy) {
 ProgressLine::ProgressLine(std::FILE* out) : out_(out), terminal_(isatty(fileno(out))) {}
 
 void ProgressLine::show(const app::RunUpdate& update) {
-  for (const std::string& message : update.messages) say(message);
+  for (const app::RunMessage& message : update.messages) say(message.text);
   for (const Change& c : update.changes) say("step " + count_text(c.step) + ": " + c.key + " " + c.from + " → " + c.to);
   if (update.progress) epochs_ = update.progress->epochs;
   for (size_t i = 0; i < update.epochs.size(); ++i) epoch_line(update.epochs[i], update.epochs[i].epoch == epochs_);

@@ -81,12 +81,12 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   if (prof::is_still_written(path))
     text += "still being written: its process runs on";
   else if (run.steps > 0)
-    text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + ", found in " + said("steps_from");
+    text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + " on average, found in " + said("steps_from");
   else
     text += "no steps were found";
   const auto add = [&text](const std::string& line) { text += line.empty() ? "" : "\n" + line; };
   add(said("message"));
-  if (said("traced").starts_with("Traces the CPU only")) add(said("traced"));
+  if (run.extra.contains("cpu_only")) add(said("traced"));
   if (const std::string lost = said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
   if (a.counters)
     add(said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
@@ -136,7 +136,8 @@ int record(RecordArguments a) {
 Run add_record(CLI::App& program) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does");
-  command.add_option("--out", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
+  command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
+  command.add_option("--out", arguments->out)->group("");  // its earlier name
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")
       ->type_name("LEVEL")
       ->capture_default_str();
@@ -152,7 +153,7 @@ Run add_record(CLI::App& program) {
       ->type_name("FILE");
   command.footer(
       "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --trace-window "
-      "200ms/5s --out long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\nEach process "
+      "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\nEach process "
       "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun");
   command.add_flag("--live,!--no-live", arguments->live,
                    "say how much is recorded while the program runs; on a terminal that is the default");

@@ -55,7 +55,7 @@ int report(const ReportArguments& a) {
   if (a.figures.empty()) return kDone;
   for (const auto& figure : ws::app::figures(runs)) {
     const std::string path = a.figures + "/" + figure.name + ".svg";
-    prof::write_whole(path, figure.svg + "\n");
+    prof::write_whole(path, to_svg(figure.drawing) + "\n");
     std::printf("%s\n", path.c_str());
   }
   return kDone;

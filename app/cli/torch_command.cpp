@@ -35,7 +35,8 @@ Run add_torch(CLI::App& program) {
   auto a = std::make_shared<TorchArguments>();
   CLI::App& command = *program.add_subcommand("torch", "train the same network in PyTorch and keep it as a run file");
   a->spec.add_to(command);
-  command.add_option("--out", a->out, "the run file to write (default: pytorch.wsrun)")->type_name("FILE");
+  command.add_option("--run", a->out, "the run file to write (default: pytorch.wsrun)")->type_name("FILE");
+  command.add_option("--out", a->out)->group("");  // its earlier name
   command.add_option("--title", a->title, "name of the run")->type_name("TEXT");
   command.add_option("--python", a->python, "which python3")->type_name("PROGRAM")->capture_default_str();
   command.add_option("--script", a->script, "another script in place of resources/torch/train.py")->type_name("FILE");

@@ -9,6 +9,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
+#include "app/core/runs/data_shape.h"
 #include "app/core/runs/training_folder.h"
 #include "engine/train/checkpoint.h"
 #include "profiling/base/paths.h"
@@ -105,11 +106,13 @@ void set_window(prof::CollectorOptions& trace, const TrainArguments& a) {
   trace.node_window = window, trace.node_every = every;
 }
 
-std::string conclusion(const Summary& s, const std::string& folder) {
+std::string conclusion(const Summary& s, const prof::RunSummary& account, const std::string& folder) {
+  const double us = account.step_time.us.value;
   const std::string status(to_string(s.status));
-  std::string text =
-      formatted("{}: {} steps in {} ({} µs a step, {} samples/s) on {}", status, count_text(s.steps),
-                duration_text(s.wall_s), count_text(s.us_per_step), count_text(s.samples_per_s), s.device);
+  std::string text = formatted("{}: {} steps in {} (", status, count_text(s.steps), duration_text(s.wall_s));
+  if (us > 0)
+    text += formatted("median step {}, {} samples/s, ", time_text(us), count_text(app::rows_of_a_step(s.spec) * 1e6 / us));
+  text += "on " + s.device + ")";
   if (std::isfinite(s.test_accuracy)) text += "\ntest accuracy " + percent(s.test_accuracy);
   if (!folder.empty()) text += "\nkept in " + folder;
   return text;
@@ -140,7 +143,7 @@ int train(const TrainArguments& a) {
   app::TracedTraining run(job.spec, record, job.options);
   ProgressLine line(a.json ? stderr : stdout);
   const Summary summary = follow(run, data, output.get(), line);
-  if (output) output->finish(summary);
+  if (output) output->finish(summary, run.account());
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
   if (summary.status == RunStatus::Failed)
     std::fprintf(stderr, "warpscope-cli: %s\n", printable(summary.message).c_str());
@@ -148,8 +151,8 @@ int train(const TrainArguments& a) {
     line.say("nothing was left to train: its " + count_text(job.steps_done) +
              " steps are done; for more, --set train.epochs=…");
   else
-    line.say(conclusion(summary, summary.steps > job.steps_done ? job.folder : ""));
-  if (a.json) std::printf("%s\n", app::summary_json(summary).dump().c_str());
+    line.say(conclusion(summary, run.account(), summary.steps > job.steps_done ? job.folder : ""));
+  if (a.json) std::printf("%s\n", app::summary_json(summary, run.account()).dump().c_str());
   return summary.status == RunStatus::Failed ? kFailed : kDone;
 }
 

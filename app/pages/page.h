@@ -38,10 +38,8 @@ struct Page {
   QWidget* widget = nullptr;
   std::function<void(const std::vector<Run*>&)> show_runs;  // the ticked ones, whenever they change
   QWidget* picker = nullptr;                                // stands in the top bar while the page is in front
-  bool with_setup = false;                                  // Setup is open beside it
   QString dock;                    // of a page in the right column: the name by which it is remembered
-  bool open_at_first = false;      // of a dock
-  bool folds_when_narrow = false;  // of a dock: a narrow window that shows runs closes it
+  bool open_at_first = false;  // of a dock, where the window is wide enough
   std::function<void(bool narrow)> set_compact;
   std::vector<MenuEntries> menus;
   std::vector<Remembered> remembered;

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/workspace/compared_live_run.h"
 #include "app/core/report/report_figures.h"
-#include "app/report/svg_painter.h"
+#include "app/report/drawing_painter.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/workspace/run.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/whole_file.h"
@@ -35,11 +35,11 @@ class Page {
   void figure(const ReportFigure& figure) {
     constexpr double kRoom = kHeight - 2 * kPageMargin - 90;  // of a page, beside title and caption
     constexpr double kWords = 74, kLeastScale = 0.82;         // a little smaller rather than on the next page
-    const double whole = svg_size(figure.svg).height(), left = kHeight - kPageMargin - y_ - kWords - 1;
+    const double whole = figure.drawing.height, left = kHeight - kPageMargin - y_ - kWords - 1;
     const double scale = std::min(1.0, (left >= kLeastScale * whole ? left : kRoom) / whole), height = whole * scale;
     turn(height + kWords);
     text(QString::fromStdString(figure.title), 15, 600);
-    paint_svg(painter_, figure.svg, {kPageMargin, y_}, scale);
+    paint_drawing(painter_, figure.drawing, {kPageMargin, y_}, scale);
     y_ += height + 10;
     text(QString::fromStdString(figure.caption), 11);
     y_ += 12;
@@ -104,11 +104,11 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     QStringList facts;
     if (!r.device.empty()) facts << QString::fromStdString(r.device);
     if (r.time.known())
-      facts << QObject::tr("%1 µs a step").arg(r.time.us.value, 0, 'f', 1) +
+      facts << QObject::tr("step time %1 µs").arg(r.time.us.value, 0, 'f', 1) +
                    QString::fromStdString(step_against_first(runs, i));
     if (r.whole_run_us > 0 && r.sample.traced())
       facts << QObject::tr("%1 µs, mean of the whole run").arg(r.whole_run_us, 0, 'f', 1);
-    if (const double speed = r.rows_of_a_step() * 1e6 / r.time.us.value; speed > 0)
+    if (const double speed = r.samples_per_s(); speed > 0)
       facts << QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(speed)));
     if (r.steps > 0) facts << QObject::tr("%1 steps").arg(r.steps);
     if (!runs[i].accuracy.empty())

@@ -1,5 +1,6 @@
 #include "app/text/units.h"
 
+#include <QObject>
 #include <QString>
 #include <cmath>
 
@@ -8,7 +9,7 @@
 namespace ws::app {
 namespace {
 
-// "-12345.6" as "−12 345.6", "3.2e-05" as "3.2·10⁻⁵".
+// "-12345.6" as "−12 345.6" that no line breaks, "3.2e-05" as "3.2·10⁻⁵".
 QString for_window(const std::string& plain) {
   static const QString raised = QString::fromUtf8("⁰¹²³⁴⁵⁶⁷⁸⁹");
   QString text = QString::fromStdString(plain);
@@ -22,7 +23,7 @@ QString for_window(const std::string& plain) {
   if (first) text[0] = QChar(0x2212);
   qsizetype whole = first;
   while (whole < text.size() && text[whole].isDigit()) ++whole;
-  for (auto at = whole - 3; at > first; at -= 3) text.insert(at, QChar(0x2009));
+  for (auto at = whole - 3; at > first; at -= 3) text.insert(at, QChar(0x202F));
   return text;
 }
 
@@ -43,6 +44,13 @@ ByteUnit byte_unit(double largest) {
   return {kKiB * kKiB * kKiB, "GiB"};
 }
 
-QChar run_letter(int slot) { return QChar('A' + slot % 8); }
+QString step_time_text(double us) { return us > 0 ? time_axis_text(us) : QStringLiteral("—"); }
+
+QString step_spread_text(double p5_us, double p95_us) {
+  if (!(p95_us >= p5_us)) return {};
+  return QObject::tr("90 % of the steps took %1 to %2").arg(time_axis_text(p5_us), time_axis_text(p95_us));
+}
+
+QChar run_letter(int slot) { return QChar('A' + slot % 26); }
 
 }  // namespace ws::app

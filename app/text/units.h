@@ -10,6 +10,8 @@ QString fixed_text(double value, int decimals);          // "−0.31"
 QString significant_text(double value, int digits = 3);  // "0.0193", "2.36 M"
 QString duration_text(double seconds);                   // "0.4 s", "12 min 5 s"
 QString us_text(double us);                              // "27.1", "369.2", "1 842"
+QString step_time_text(double us);                       // "27.1 µs", "1.84 ms"; "—": not known
+QString step_spread_text(double p5_us, double p95_us);   // "90 % of the steps took 17.2 µs to 19.0 µs"; empty: not known
 QString bytes_text(double bytes);                        // "0.64 MiB"
 struct ByteUnit {
   double bytes;
@@ -17,6 +19,6 @@ struct ByteUnit {
 };
 ByteUnit byte_unit(double largest);  // of an axis that reaches so far: KiB, MiB or GiB
 QString time_axis_text(double us);   // "27.1 µs", "1.84 ms"
-QChar run_letter(int slot);          // 'A' for slot 0: ticked runs have letters and colours
+QChar run_letter(int slot);          // 'A' for slot 0, 'Z' for 25
 
 }  // namespace ws::app

@@ -56,6 +56,7 @@ void CounterPainter::setTheme() { small_.setFont(ui_font(10.5)); }
 
 void CounterPainter::paint(QPainter& painter, const TimelineGeometry& geometry, const Lane& lane, int y) {
   p_ = &painter, g_ = &geometry;
+  if (lane.flat) return paintFlat(lane, y);
   const Theme& t = theme();
   const double most = mostInSight(lane);
   const bool bytes = !lane.counters.empty() && model_.counter(lane.counters.front()).unit == "B";
@@ -80,6 +81,24 @@ void CounterPainter::paint(QPainter& painter, const TimelineGeometry& geometry, 
   for (const auto& [text, at] : {std::pair{high, band.top() + 2}, std::pair{QString("0"), band.bottom() - 2}})
     small_.draw(*p_, g_->gutter - small_.width(text) - 5, at, text, t.quiet);
   p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), t.minor_grid);
+}
+
+// "A 66.5 KiB", for each run.
+void CounterPainter::paintFlat(const Lane& lane, int y) {
+  double x = g_->gutter + 8;
+  for (const CounterRef& ref : lane.counters) {
+    const auto& counter = model_.counter(ref);
+    if (counter.points.empty() || (lane.kind == LaneKind::Memory && !is_reserved(counter))) continue;
+    const auto [least, most] = std::ranges::minmax(counter.points, {}, &prof::CounterPoint::value);
+    const int slot = std::max(0, model_.run(ref.run)->slot);
+    const QString amount = counter.unit == "B" ? bytes_text(most.value)
+                                               : significant_text(most.value) + " " + QString::fromStdString(counter.unit);
+    const QString text = run_letter(slot) + (least.value < most.value ? QObject::tr(" up to ") : QStringLiteral(" ")) +
+                         amount.trimmed();
+    small_.draw(*p_, x, y + lane.height / 2.0, text, theme().run[slot % 8]);
+    x += small_.width(text) + 24;
+  }
+  p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), theme().minor_grid);
 }
 
 void CounterPainter::paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted,

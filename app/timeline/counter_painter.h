@@ -19,6 +19,7 @@ class CounterPainter {
     QColor colour;
   };
   std::vector<Held> heldInSight(const Lane& lane) const;
+  void paintFlat(const Lane& lane, int y);
   void paintMemoryLabels(const Lane& lane, QRectF band, double top);
   void paintCurve(const prof::CounterTrack& counter, int run, QRectF band, double top, bool dotted, bool area);
   double mostInSight(const Lane& lane) const;

@@ -358,8 +358,8 @@ struct Growth {
 constexpr Growth kGrowth[] = {
     {[](const Lane& lane) { return is_row(lane, TrackKind::Stream) || is_row(lane, TrackKind::CpuThread); }, 96},
     {[](const Lane& lane) { return is_row(lane, TrackKind::Api); }, 56},
-    {[](const Lane& lane) { return lane.kind == LaneKind::Counter; }, 72},
-    {[](const Lane& lane) { return lane.kind == LaneKind::Memory; }, kMostMemory}};
+    {[](const Lane& lane) { return lane.kind == LaneKind::Counter && !lane.flat; }, 72},
+    {[](const Lane& lane) { return lane.kind == LaneKind::Memory && !lane.flat; }, kMostMemory}};
 
 // Room that nothing needs: first to the rows of kernels, memory last; beyond what helps them it stays empty.
 void grow(std::vector<Lane>& lanes, int spare) {

@@ -41,6 +41,7 @@ struct Lane {
   QString key, title, detail;
   int y = 0, height = 0;
   bool folded = false, pinned = false;
+  bool flat = false;       // its curves hardly change: a low row says their value
   bool gpu_steps = false;  // its tracks are those of the source's gpu_steps
   bool halves = false;     // its tracks often overlap: the first in the upper half, the others in the lower
   int bottom() const { return y + height; }
@@ -48,7 +49,7 @@ struct Lane {
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small);
-constexpr int kMostMemory = 180;
+constexpr int kMostMemory = 180, kFlatRow = 20;
 // Sets y from 0 on, lets rows grow where `viewport` has room for more, and returns the height of all.
 int place_lanes(std::vector<Lane>& lanes, int viewport);
 int lane_at(const std::vector<Lane>& lanes, int y);  // −1: none

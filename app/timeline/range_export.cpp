@@ -42,7 +42,7 @@ void write_range_json(Run& run, TimeRange range, const QString& path) {
   copy_trace(run.trace, range, data.trace);
   data.summary.name = run.title.toStdString();
   data.summary.device = run.device.toStdString();
-  data.summary.us_per_step = run.usPerStep();
+  data.summary.step_time = run.step_time;
   add_curves(run, range, data);
   write_in_place(path, [&](const QString& file) {
     prof::export_run(data, file.toStdString());

@@ -1,16 +1,12 @@
 // Asks a run's file, on another thread, what the trace in memory cannot answer: searches and sums must cover blocks that
 // are out of memory. The newest question wins.
 #pragma once
-#include <QCoreApplication>
-#include <QObject>
-#include <QPointer>
-#include <QThreadPool>
-#include <atomic>
 #include <functional>
 #include <memory>
 
-#include "app/workspace/run.h"
 #include "app/timeline/time_scale.h"
+#include "app/workspace/job.h"
+#include "app/workspace/run.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/run_file/stored_spans.h"
 
@@ -50,15 +46,10 @@ struct StoredSums {
 StoredSums sums_in(prof::StoredSpans& file, TimeRange range);
 StoredSums sums_in(const prof::Trace& trace, TimeRange range);  // of what is in memory
 
-class StoredSearch : public QObject {
+class StoredSearch {
  public:
-  using QObject::QObject;
-  ~StoredSearch() override { giveUp(); }
-  bool busy() const { return asked_ != nullptr; }
-  void giveUp() {
-    if (asked_) *asked_ = true;
-    asked_ = nullptr;
-  }
+  bool busy() const { return job_.running(); }
+  void giveUp() { job_.drop(); }
 
   // Returns false if no file holds the run. `done` gets the answer, how many spans could not be read, and the problem
   // if there is no answer.
@@ -67,30 +58,20 @@ class StoredSearch : public QObject {
            std::function<void(const Answer&, size_t unread, const QString& problem)> done) {
     giveUp();
     if (run.path.isEmpty()) return false;
-    asked_ = std::make_shared<std::atomic<bool>>(false);
-    QThreadPool::globalInstance()->start([self = QPointer<StoredSearch>(this), mine = asked_, work = std::move(work),
-                                          done = std::move(done), path = run.path.toStdString()] {
-      auto answer = std::make_shared<Answer>();
-      size_t unread = 0;
-      QString problem;
-      try {
-        prof::StoredSpans file(path, mine);
-        *answer = work(file);
-        unread = file.unread();
-      } catch (const std::exception& failure) {
-        problem = QString::fromUtf8(failure.what());
-      }
-      QMetaObject::invokeMethod(qApp, [self, mine, done, answer, unread, problem] {
-        if (!self || self->asked_ != mine) return;
-        self->asked_ = nullptr;
-        done(*answer, unread, problem);
-      });
-    });
+    const auto answer = std::make_shared<Answer>();
+    const auto unread = std::make_shared<size_t>(0);
+    job_.start(
+        [answer, unread, work = std::move(work), path = run.path.toStdString()](const Job::Side& side) {
+          prof::StoredSpans file(path, side.cancelled());
+          *answer = work(file);
+          *unread = file.unread();
+        },
+        [answer, unread, done = std::move(done)](const QString& problem) { done(*answer, *unread, problem); });
     return true;
   }
 
  private:
-  std::shared_ptr<std::atomic<bool>> asked_;
+  Job job_;
 };
 
 }  // namespace ws::app

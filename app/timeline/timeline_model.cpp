@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <climits>
 
+#include "profiling/analysis/step_sample.h"
+
 namespace ws::app {
 namespace {
 
@@ -17,6 +19,14 @@ TimeNs followed_width(const prof::Trace& marks) {
   const TimeNs period = step_period(marks);
   return std::clamp(static_cast<TimeNs>(static_cast<double>(period > 0 ? period : kWithoutSteps) * kStepsShown),
                     kShortestFollowed, kLongestFollowed);
+}
+
+// A step that allocates changes it at least twice; an arena changes it where an evaluation begins and ends.
+bool is_flat(const prof::CounterTrack& counter, int64_t steps) {
+  int64_t left = std::max<int64_t>(8, steps / 10);
+  for (size_t i = 1; i < counter.points.size() && left >= 0; ++i)
+    left -= counter.points[i].value != counter.points[i - 1].value;
+  return left >= 0;
 }
 
 QString shape_of(const std::vector<Lane>& lanes) {
@@ -103,6 +113,11 @@ void TimelineModel::alignAtStep(int64_t step) {
   if (align_ == Align::Step) updateOffsets();
 }
 
+int64_t TimelineModel::alignedStepOf(int index) const {
+  const prof::Span* step = nearest_step(run(index)->marks(), aligned_step_);
+  return step && step->step > 0 ? int64_t{step->step} - 1 : aligned_step_;
+}
+
 TimeNs TimelineModel::offsetFor(const Run& run) const {
   const Run& first = *runs_[0];
   if (align_ == Align::Wall && run.created.isValid() && first.created.isValid())
@@ -142,7 +157,13 @@ std::vector<Lane> TimelineModel::built() const {
     sources.push_back({&run.trace, "run/" + run.id, run.title, run.slot, !curves_[i].empty(),
                        run.hasGpuSteps() ? &run.marks() : nullptr});
   }
-  return build_lanes(sources, settings_);
+  std::vector<Lane> lanes = build_lanes(sources, settings_);
+  for (Lane& lane : lanes)
+    if (!lane.counters.empty() && std::ranges::all_of(lane.counters, [this](const CounterRef& ref) {
+          return is_flat(counter(ref), runs_[static_cast<size_t>(ref.run)]->stepsMade());
+        }))
+      lane.flat = true, lane.height = kFlatRow, lane.detail.clear();
+  return lanes;
 }
 
 void TimelineModel::place(std::vector<Lane> lanes) {
@@ -218,7 +239,8 @@ void TimelineModel::follow() {
   if (trace.last_time() <= trace.first_time()) return;
   looked_ = true;
   const TimeNs width = own_width_ ? followed_width(marks) : range().length();
-  const TimeNs end = run(index)->arrived();
+  // While tracing rests there is nothing to see but marks.
+  const TimeNs end = std::min(run(index)->arrived(), prof::recorded_until(trace));
   const prof::Span* step = step_at(marks, end - width);
   TimeNs begin = end - width;
   if (step && begin - step->start < width) begin = step->start;

@@ -41,6 +41,7 @@ class TimelineModel : public QObject {
 
   Align align() const { return align_; }
   int64_t alignedStep() const { return aligned_step_; }
+  int64_t alignedStepOf(int run) const;  // the nearest one that it has
   void setAlign(Align align);
   void alignAtStep(int64_t step);
 

@@ -96,10 +96,10 @@ void TimelineOverlay::paintOverview() {
   p_->fillRect(strip, t.header);
   p_->fillRect(0, strip.bottom(), g_->size.width(), 1, t.border);
   if (model_->runCount() == 0) return;
-  if (!overview_age_.isValid() || overview_age_.elapsed() > kOverviewEveryMs)
-    overview_age_.start(), overview_range_ = model_->extent();
-  const QRect plot = overviewPlot();
   const Run* run = model_->run(0);
+  if (!run->live() || !overview_age_.isValid() || overview_age_.elapsed() > kOverviewEveryMs)
+    overview_age_.start(), overview_range_ = model_->extent();  // of an ended run nothing comes after this
+  const QRect plot = overviewPlot();
   p_->setFont(ui_font(11));
   p_->setPen(t.quiet);
   p_->drawText(QRect(10, 0, g_->gutter - 14, strip.height()), Qt::AlignVCenter,

@@ -14,7 +14,7 @@ using prof::LodRect;
 using prof::SpanKind;
 using prof::TrackKind;
 
-constexpr int kNumbersEveryMs = 500, kBytesWidth = 50;
+constexpr int kBytesWidth = 50;
 
 QColor mixed(const QColor& top, const QColor& ground, double share) {
   const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
@@ -25,6 +25,19 @@ bool is_range_track(TrackKind kind) { return kind == TrackKind::Steps || kind ==
 bool labels_outside(TrackKind kind) { return kind == TrackKind::Api || kind == TrackKind::GraphLaunches; }
 
 }  // namespace
+
+QString lane_numbers(const Run& run) {
+  const StepSplit& split = run.split;
+  QStringList parts;
+  if (run.stepUs() > 0) parts << QObject::tr("step time %1").arg(step_time_text(run.stepUs()));
+  if (split.steps == 0) parts << count_text(static_cast<int64_t>(run.trace.span_count())) + " spans";
+  if (first_track(run.trace, TrackKind::Stream)) {
+    if (split.kernels > 0.5) parts << QString("%1 kernels").arg(std::lround(split.kernels));
+    if (split.allocations > 0.5) parts << QString("%1 allocations").arg(std::lround(split.allocations));
+    parts << "GPU busy " + fixed_text(split.busy * 100, 0) + " %";
+  }
+  return parts.join(" · ");
+}
 
 TimelinePainter::TimelinePainter(const TimelineModel& model) : model_(model), counters_(model) { setTheme(); }
 
@@ -126,30 +139,15 @@ void TimelinePainter::paintGroup(const Lane& lane, int y) {
     draw_badge(*p_, QRectF(left - 1, middle - 7.5, 15, 15), model_.run(lane.run)->slot);
     left += 20;
   }
-  title_.draw(*p_, left, middle, lane.title, t.text);
-  if (lane.run < 0) return;
-  const QString text = numbers(lane.run);
-  const double width = gutter_.width(text);
-  if (left + title_.width(lane.title) + 24 + width < band.width())
-    gutter_.draw(*p_, band.width() - width - 12, middle, text, t.secondary);
-}
-
-QString TimelinePainter::numbers(int index) {
-  const Run* run = model_.run(index);
-  Numbers& kept = numbers_[run];
-  const size_t spans = run->trace.span_count();
-  if (kept.spans == spans || (kept.age.isValid() && kept.age.elapsed() < kNumbersEveryMs)) return kept.text;
-  kept.age.start();
-  kept.spans = spans;
-  const StepSplit& split = run->split;
-  if (split.steps == 0) return kept.text = count_text(static_cast<int64_t>(spans)) + " spans";
-  QStringList parts{time_axis_text(split.wall_us) + " a step"};
-  if (first_track(run->trace, TrackKind::Stream)) {
-    if (split.kernels > 0.5) parts << QString("%1 kernels").arg(std::lround(split.kernels));
-    if (split.allocations > 0.5) parts << QString("%1 allocations").arg(std::lround(split.allocations));
-    parts << "GPU busy " + fixed_text(split.busy * 100, 0) + " %";
-  }
-  return kept.text = parts.join(" · ");
+  // The numbers have their room first, as long as something of the title can be read.
+  constexpr double kLeastTitle = 120;
+  const QString text = lane.run >= 0 ? lane_numbers(*model_.run(lane.run)) : QString();
+  const double width = gutter_.width(text) + 12, room = band.width() - left - width - 24;
+  const bool both = !text.isEmpty() && room >= std::min(kLeastTitle, title_.width(lane.title));
+  if (both) gutter_.draw(*p_, band.width() - width, middle, text, t.secondary);
+  const QString title = QFontMetricsF(title_.font()).elidedText(lane.title, Qt::ElideRight,
+                                                                both ? room : band.width() - left - 8);
+  title_.draw(*p_, left, middle, title, t.text);
 }
 
 void TimelinePainter::paintGutter(const Lane& lane, int y) {
@@ -158,9 +156,9 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   p_->fillRect(g_->gutter - 1, y, 1, lane.height, t.border);
   const int indent = g_->small ? 26 : 44;
   const bool curve = lane.kind != LaneKind::Spans;
-  double middle = y + (curve ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
+  double middle = y + (curve && !lane.flat ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
   // "800 MiB" stands at the right of the same line: a long title goes below it.
-  const bool bytes = lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty());
+  const bool bytes = !lane.flat && (lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty()));
   if (bytes && indent + gutter_.width(lane.title) + kBytesWidth > g_->gutter) middle = y + 24;
   gutter_.draw(*p_, indent, middle,
                gutter_.width(lane.title) < g_->gutter - indent ? lane.title : lane.title.left(14) + QChar(0x2026),

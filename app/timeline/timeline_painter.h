@@ -1,7 +1,5 @@
 // Paints the lanes: everything that changes only with the range, the size, the data or the theme.
 #pragma once
-#include <QElapsedTimer>
-#include <map>
 #include <optional>
 
 #include "app/timeline/block_label.h"
@@ -9,11 +7,13 @@
 
 namespace ws::app {
 
+QString lane_numbers(const Run& run);  // beside its title: "step time 18.1 µs · 3 kernels"
+
 class TimelinePainter {
  public:
   explicit TimelinePainter(const TimelineModel& model);
-  void setTheme();                                     // after a change of theme or font
-  void forget() { cache_.clear(), numbers_.clear(); }  // when the lanes changed
+  void setTheme();                   // after a change of theme or font
+  void forget() { cache_.clear(); }  // when the lanes changed
   void paint(QPainter& painter, const TimelineGeometry& geometry);
   const std::vector<prof::LodRect>& rects(const Lane& lane, size_t track, const TimelineGeometry& geometry);
   // The box of a span on the widget, inset as it is painted. Empty when no lane shows the span.
@@ -38,7 +38,6 @@ class TimelinePainter {
   void paintLabel(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, double room);
   void paintGutter(const Lane& lane, int y);
   const Fill& fillOf(const prof::Track& track, const prof::LodRect& rect) const;
-  QString numbers(int run);
   int64_t stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const;
   BlockNames namesFor(const Lane& lane, const prof::Track& track, const prof::LodRect& rect) const;
 
@@ -47,12 +46,6 @@ class TimelinePainter {
   LaneCache cache_;
   TextCache label_, gutter_, small_, title_;
   Fill fills_[prof::kMeanings], free_, range_;
-  struct Numbers {
-    QElapsedTimer age;
-    size_t spans = 0;
-    QString text;
-  };
-  std::map<const Run*, Numbers> numbers_;
   QPainter* p_ = nullptr;  // while painting
   const TimelineGeometry* g_ = nullptr;
 };

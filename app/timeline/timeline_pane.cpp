@@ -216,11 +216,24 @@ void TimelinePane::chooseAlign(Align align) {
   align_->setText(align_text(align));
 }
 
+// Runs of different lengths are aligned at different steps.
+QString TimelinePane::alignedNote() const {
+  QStringList each;
+  bool same = true;
+  for (int i = 0; i < static_cast<int>(model_.runCount()); ++i) {
+    const int64_t step = model_.alignedStepOf(i);
+    same = same && step == model_.alignedStepOf(0);
+    each << tr("%1 of %2").arg(count_text(step)).arg(run_letter(std::max(0, model_.run(i)->slot)));
+  }
+  return same ? tr(" · aligned at step %1").arg(count_text(model_.alignedStepOf(0)))
+              : tr(" · aligned at step %1").arg(each.join(", "));
+}
+
 void TimelinePane::showNote() {
   QString note = span_time(model_.range().length());
   if (model_.cursor()->follow() && model_.runCount() > 0 && model_.run(0)->live()) note = tr("last %1").arg(note);
   if (model_.align() == Align::Step && model_.runCount() > 1)
-    note += tr(" · aligned at step %1").arg(count_text(model_.alignedStep()));
+    note += alignedNote();
   setTitle(tr("Timeline"), note);
 }
 
@@ -265,7 +278,7 @@ void TimelinePane::lanesMenu() {
   for (const QString& key : model_.settings().hidden)
     menu.addAction(tr("Show %1").arg(key.section('/', 1)), this, [this, key] { model_.setHidden(key, false); });
   QAction* quiet = menu.addAction(tr("Show quiet rows"));
-  quiet->setToolTip(tr("Streams, threads and calls that hardly ever do anything share one row at the bottom"));
+  quiet->setToolTip(tr("Rows that are almost empty share one row at the bottom"));
   quiet->setCheckable(true);
   quiet->setChecked(model_.settings().quiet_rows);
   connect(quiet, &QAction::toggled, &model_, &TimelineModel::setQuietRows);

@@ -57,6 +57,7 @@ class TimelinePane : public Pane {
   void buildBody();
   void addCommand(const QString& text, const QString& keys, std::function<void()> run);
   void showNote();
+  QString alignedNote() const;
   void chooseAlign(Align align);
   void laneMenu(const QString& key, const QPoint& at);
   void lanesMenu();

@@ -1,6 +1,7 @@
 #include "app/widgets/section.h"
 
 #include <QPainter>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "app/widgets/theme.h"
@@ -22,18 +23,34 @@ void SectionTitle::setNote(const QString& note) {
   update();
 }
 
+QToolButton* SectionTitle::addHelp() {
+  help_ = new QToolButton(this);
+  help_->setText("?");
+  help_->setObjectName("help");
+  help_->setCheckable(true);
+  help_->setFont(ui_font(10.5, 600));
+  help_->setAccessibleName(tr("Explain %1").arg(text()));
+  help_->setToolTip(tr("Explain these choices"));
+  const double title = QFontMetricsF(ui_font(12.5, 600)).horizontalAdvance(text());
+  help_->setGeometry(22 + static_cast<int>(title) + 8, 4, 16, 16);
+  return help_;
+}
+
+double SectionTitle::noteLeft() const {
+  return help_ ? help_->geometry().right() + 10 : 32 + QFontMetricsF(ui_font(12.5, 600)).horizontalAdvance(text());
+}
+
 void SectionTitle::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.header);
   painter.fillRect(QRect(0, height() - 1, width(), 1), t.border);
-  theme_icon(isChecked() ? "down" : "right", t.secondary).paint(&painter, QRect(5, 5, 14, 14));
+  theme_icon(isChecked() ? "down" : "right", &Theme::secondary).paint(&painter, QRect(5, 5, 14, 14));
   painter.setFont(ui_font(12.5, 600));
   painter.setPen(t.text);
-  const double title_width = QFontMetricsF(painter.font()).horizontalAdvance(text());
   painter.drawText(QRect(22, 0, width(), height() - 1), Qt::AlignLeft | Qt::AlignVCenter, text());
   painter.setPen(t.quiet);
-  const QRectF room(22 + title_width + 10, 0, width() - 32 - title_width - 10, height() - 1);
+  const QRectF room(noteLeft(), 0, width() - 10 - noteLeft(), height() - 1);
   for (double size : {11.5, 10.5}) {
     painter.setFont(ui_font(size));
     if (QFontMetricsF(painter.font()).horizontalAdvance(note_) <= room.width()) break;
@@ -53,14 +70,16 @@ Section::Section(const QString& title, QWidget* parent)
   column->addWidget(title_);
   column->addWidget(content_);
   body_ = new QVBoxLayout(content_);
-  body_->setContentsMargins(10, 8, 8, 10);
-  body_->setSpacing(9);
+  body_->setContentsMargins(10, 7, 8, 8);
+  body_->setSpacing(6);
   connect(title_, &QAbstractButton::toggled, this, [this](bool open) {
     content_->setVisible(open);
     showNote();
     emit toggled(open);
   });
 }
+
+void Section::addHelp() { connect(title_->addHelp(), &QToolButton::toggled, this, &Section::helpToggled); }
 
 bool Section::isOpen() const { return title_->isChecked(); }
 void Section::setOpen(bool open) { title_->setChecked(open); }

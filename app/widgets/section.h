@@ -3,6 +3,7 @@
 #include <QAbstractButton>
 #include <QWidget>
 
+class QToolButton;
 class QVBoxLayout;
 
 namespace ws::app {
@@ -12,13 +13,16 @@ class SectionTitle : public QAbstractButton {
  public:
   SectionTitle(const QString& title, QWidget* parent);
   void setNote(const QString& note);
+  QToolButton* addHelp();  // a "?" behind the title, to switch explanations on and off
   QSize sizeHint() const override { return {200, 24}; }
 
  protected:
   void paintEvent(QPaintEvent*) override;
 
  private:
+  double noteLeft() const;
   QString note_;
+  QToolButton* help_ = nullptr;
 };
 
 class Section : public QWidget {
@@ -26,12 +30,14 @@ class Section : public QWidget {
  public:
   Section(const QString& title, QWidget* parent = nullptr);
   QVBoxLayout* body() const { return body_; }
+  void addHelp();
   bool isOpen() const;
   void setOpen(bool open);
   void setNotes(const QString& open, const QString& folded);
 
  signals:
   void toggled(bool open);
+  void helpToggled(bool on);
 
  private:
   void showNote();

@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QFontMetricsF>
 #include <QGuiApplication>
+#include <QIconEngine>
 #include <QPainter>
 #include <QPalette>
 #include <QPixmap>
@@ -13,6 +14,7 @@
 #include <QSvgRenderer>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "app/widgets/fonts.h"
 #include "app/text/units.h"
@@ -147,10 +149,8 @@ void set_theme(QApplication& app, ThemeName name) {
   ensure_fonts();
   current() = name == ThemeName::Dark ? dark() : light();
   current().idle = QBrush(hatch(current().hatch));
-  QPixmapCache::clear();
-  if (!app.style() || app.style()->objectName().compare("fusion", Qt::CaseInsensitive) != 0)
-    app.setStyle(QStyleFactory::create("Fusion"));
-  app.setFont(ui_font(12.5));
+  static bool first = true;  // style and font polish every widget once more
+  if (std::exchange(first, false)) app.setStyle(QStyleFactory::create("Fusion")), app.setFont(ui_font(12.5));
   app.setPalette(palette_of(current()));
   app.setStyleSheet(style_sheet(current()));
 }
@@ -176,22 +176,47 @@ QFont mono_font(double px) {
   return font;
 }
 
-QIcon theme_icon(const QString& name, const QColor& colour) {
-  const QColor ink = colour.isValid() ? colour : current().text;
-  QFile file(":/icons/" + name + ".svg");
-  if (!file.open(QIODevice::ReadOnly)) return {};
-  QSvgRenderer svg(QByteArray(file.readAll()).replace("currentColor", ink.name().toUtf8()));
-  QIcon result;
-  for (int scale : {1, 2, 3}) {
-    QPixmap pixmap(16 * scale, 16 * scale);
-    pixmap.fill(Qt::transparent);
-    QPainter painter(&pixmap);
+namespace {
+
+class ThemeIcon : public QIconEngine {
+ public:
+  ThemeIcon(QString name, QColor Theme::*colour, QColor fixed)
+      : name_(std::move(name)), colour_(colour), fixed_(std::move(fixed)) {}
+  void paint(QPainter* painter, const QRect& rect, QIcon::Mode mode, QIcon::State state) override {
+    const double scale = painter->device()->devicePixelRatioF();
+    QPixmap picture = pixmap((QSizeF(rect.size()) * scale).toSize(), mode, state);
+    picture.setDevicePixelRatio(scale);
+    painter->drawPixmap(rect, picture);
+  }
+  QPixmap pixmap(const QSize& size, QIcon::Mode mode, QIcon::State) override {
+    const QColor ink = mode == QIcon::Disabled ? current().quiet : fixed_.isValid() ? fixed_ : current().*colour_;
+    const QString key = QString("icon/%1/%2/%3").arg(name_, ink.name()).arg(size.width());
+    QPixmap picture;
+    if (QPixmapCache::find(key, &picture)) return picture;
+    QFile file(":/icons/" + name_ + ".svg");
+    if (size.isEmpty() || !file.open(QIODevice::ReadOnly)) return {};
+    QSvgRenderer svg(QByteArray(file.readAll()).replace("currentColor", ink.name().toUtf8()));
+    picture = QPixmap(size);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
     svg.render(&painter);
     painter.end();
-    pixmap.setDevicePixelRatio(scale);
-    result.addPixmap(pixmap);
+    QPixmapCache::insert(key, picture);
+    return picture;
   }
-  return result;
+  QIconEngine* clone() const override { return new ThemeIcon(*this); }
+
+ private:
+  QString name_;
+  QColor Theme::*colour_;
+  QColor fixed_;
+};
+
+}  // namespace
+
+QIcon theme_icon(const QString& name, QColor Theme::*colour) { return QIcon(new ThemeIcon(name, colour, {})); }
+QIcon theme_icon(const QString& name, Qt::GlobalColor fixed) {
+  return QIcon(new ThemeIcon(name, &Theme::text, QColor(fixed)));
 }
 
 double number_width(const QFont& font, const QString& text) {
@@ -255,8 +280,8 @@ QBrush meaning_brush(prof::Meaning meaning) {
 }
 
 QString meaning_name(prof::Meaning meaning) {
-  static const char* const names[] = {"matrix product", "pointwise", "loss",   "optimizer", "copy",
-                                      "allocation",     "sync",      "launch", "idle",      "other", "communication"};
+  static const char* const names[] = {"matrix product", "pointwise", "loss",        "optimizer", "copies",       "allocation",
+                                      "sync",           "launch gaps", "idle",      "other",     "communication"};
   return QString::fromLatin1(names[static_cast<int>(meaning)]);
 }
 

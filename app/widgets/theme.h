@@ -50,8 +50,10 @@ QFont ui_font(double px, int weight = 400);      // Inter, else DejaVu Sans
 QFont number_font(double px, int weight = 400);  // tabular figures
 QFont mono_font(double px);
 
-// An SVG of resources/icons in one colour of the theme.
-QIcon theme_icon(const QString& name, const QColor& colour = {});
+// An SVG of resources/icons. It is drawn in its colour of the theme at that moment, greyed on disabled buttons, so a
+// change of the theme needs no new icon. `fixed`: one colour in both themes.
+QIcon theme_icon(const QString& name, QColor Theme::*colour = &Theme::text);
+QIcon theme_icon(const QString& name, Qt::GlobalColor fixed);
 
 // Text in the painter's font with every digit on the same pitch, so that a live number does not jitter.
 double number_width(const QFont& font, const QString& text);

@@ -1,30 +1,25 @@
 #include "app/window/all_pages.h"
 
-#include "app/pages/compare/compare_page.h"
-#include "app/pages/details/details_page.h"
-#include "app/pages/experiments/experiments_page.h"
-#include "app/pages/insights/insights_page.h"
-#include "app/pages/kernels/kernels_page.h"
-#include "app/pages/lab/lab_page.h"
 #include "app/pages/library/library_page.h"
 #include "app/pages/live/live_page.h"
-#include "app/pages/memory/memory_page.h"
-#include "app/pages/plan/plan_page.h"
-#include "app/pages/roofline/roofline_page.h"
-#include "app/pages/setup/setup_page.h"
-#include "app/pages/weights/weights_page.h"
 #include "app/window/log_panel.h"
 
 namespace ws::app {
+
+// Each is made in the folder of its name.
+Page compare_page(Workspace&), details_page(Workspace&), experiments_page(Workspace&), insights_page(Workspace&),
+    kernels_page(Workspace&), lab_page(Workspace&), memory_page(Workspace&), plan_page(Workspace&),
+    roofline_page(Workspace&), setup_page(Workspace&), weights_page(Workspace&);
 
 AllPages make_all_pages(Workspace& workspace) {
   AllPages all;
   all.setup = setup_page(workspace);
   const LibraryPages library = library_pages(workspace);
   all.docks = {library.runs, log_page(workspace), details_page(workspace)};
-  all.tabs = {live_page(workspace),     plan_page(workspace),     kernels_page(workspace), memory_page(workspace),
-              roofline_page(workspace), weights_page(workspace),  library.library,         compare_page(workspace),
-              experiments_page(workspace), lab_page(workspace),   insights_page(workspace)};
+  // The first five have a place in the row, the others stand under "More".
+  all.tabs = {live_page(workspace),     compare_page(workspace), plan_page(workspace),  kernels_page(workspace),
+              memory_page(workspace),   insights_page(workspace), library.library,      experiments_page(workspace),
+              lab_page(workspace),      roofline_page(workspace), weights_page(workspace)};
   return all;
 }
 

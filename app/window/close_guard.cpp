@@ -20,7 +20,7 @@ Waiting waiting_for(const LibraryJobs& jobs) {
   w.busy = [&jobs] { return jobs.busy(); };
   w.patience_ms = 0;
   w.leave = QObject::tr("Close now, give it up");
-  w.what_is_left = QObject::tr("Given up, nothing of it is left behind; the file that it comes from stays as it is.");
+  w.what_is_left = QObject::tr("Cancelled. The source file is unchanged.");
   return w;
 }
 
@@ -65,7 +65,7 @@ bool CloseGuard::askToStop() {
 
 bool CloseGuard::mayClose(std::function<void()> then) {
   if (workspace_.recording()->busy()) {
-    workspace_.say(tr("A program is being recorded: end it, or stop it with Run › Stop, then close."), true);
+    workspace_.say(tr("Stop the recording first (Run › Stop), or wait until the program ends."), true);
     return false;
   }
   if (finishing_) return false;

@@ -56,11 +56,7 @@ void DockColumn::setOpenDocks(const QStringList& docks) {
 void DockColumn::fold(bool folded) {
   if (by_hand_) return;
   for (const Dock& dock : docks_)
-    if (dock.page.folds_when_narrow) dock.button->setChecked(!folded);
-}
-
-void DockColumn::closeAll() {
-  if (!by_hand_) setOpenDocks({});
+    if (dock.page.open_at_first) dock.button->setChecked(!folded);
 }
 
 }  // namespace ws::app

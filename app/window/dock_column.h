@@ -20,9 +20,7 @@ class DockColumn : public QSplitter {
   RailButton* button(const QString& dock) const;  // nullptr: there is none
   QStringList openDocks() const;
   void setOpenDocks(const QStringList& docks);
-  // For a narrow window. Neither does anything once a person has opened or closed a dock.
-  void fold(bool folded);  // those that fold
-  void closeAll();
+  void fold(bool folded);  // for a narrow window; not once a person has opened or closed a dock
 
  private:
   struct Dock {

@@ -54,19 +54,16 @@ void LogPanel::runStarted(Run* run) {
 void LogPanel::runEnded(const Run& run) {
   if (&run == watched_) showNew(run);
   const Summary& s = *run.summary;
-  lines_->appendPlainText(now_text() + tr("%1: %2, %3 steps, %4 µs a step")
+  lines_->appendPlainText(now_text() + tr("%1: %2, %3 steps, step time %4")
                                            .arg(run.title, QString::fromUtf8(to_string(s.status).data()),
-                                                count_text(s.steps), us_text(s.us_per_step)));
+                                                count_text(s.steps), step_time_text(run.stepUs())));
 }
 
 // As it comes, so that a full disk is known while there is still something to do about it.
 void LogPanel::showNew(const Run& run) {
   for (; shown_ < run.log.size(); ++shown_) {
-    const QString& line = run.log[shown_];
-    if (line.contains("run file is not written any further"))
-      workspace_.say(line, true);
-    else
-      lines_->appendPlainText("          " + line);
+    const LogLine& line = run.log[shown_];
+    line.problem ? workspace_.say(line.text, true) : lines_->appendPlainText("          " + line.text);
   }
 }
 

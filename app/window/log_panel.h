@@ -25,7 +25,7 @@ class LogPanel : public QWidget {
   Workspace& workspace_;
   QPlainTextEdit* lines_;
   QPointer<Run> watched_;
-  qsizetype shown_ = 0;  // lines of the watched run
+  size_t shown_ = 0;  // lines of the watched run
 };
 
 }  // namespace ws::app

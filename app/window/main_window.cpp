@@ -13,6 +13,7 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
+#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -31,25 +32,25 @@
 #include "app/window/top_bar.h"
 #include "app/window/window_layout.h"
 #include "app/window/window_menus.h"
+#include "app/workspace/lessons.h"
 
 namespace ws::app {
 
 MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
     : QMainWindow(parent), workspace_(runs_folder), guard_(this, workspace_) {
   setWindowTitle(tr("Warpscope"));
-  setMinimumSize(1100, 680);
   setAcceptDrops(true);
   buildCentre();
   const AllPages pages = make_all_pages(workspace_);
   addPages(pages);
-  layout_ = new WindowLayout(workspace_, {this, bar_, columns_, docks_, tabs_}, pages);
+  layout_ = new WindowLayout(workspace_, {this, bar_, columns_, docks_, tabs_, setup_button_}, pages);
+  layout_->fitScreen();
   programs_ = new ProgramActions(this, workspace_, notice_, &guard_);
   buildMenus(pages);
   connectWorkspace();
   connectPages();
   connectBar();
   connectStart();
-  resize(1600, 960);
   showDevice();
   workspace_.device()->start();
   workspace_.library()->refresh();
@@ -64,20 +65,19 @@ void MainWindow::buildCentre() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   bar_ = new TopBar(workspace_.choices(), centre);
-  notice_ = new NoticeBar(centre);
   left_rail_ = new SideRail(true, centre);
   right_rail_ = new SideRail(false, centre);
   columns_ = new QSplitter(centre);
   columns_->setHandleWidth(1);
   columns_->setChildrenCollapsible(false);
   status_ = new StatusLine(centre);
+  notice_ = new NoticeBar(centre, status_->minimumHeight());
   auto* row = new QHBoxLayout;
   row->setSpacing(0);
   row->addWidget(left_rail_);
   row->addWidget(columns_, 1);
   row->addWidget(right_rail_);
   column->addWidget(bar_);
-  column->addWidget(notice_);
   column->addLayout(row, 1);
   column->addWidget(status_);
   setCentralWidget(centre);
@@ -125,8 +125,10 @@ void MainWindow::addTab(Page page, QWidget* shown) {
 }
 
 void MainWindow::buildMenus(const AllPages& pages) {
-  auto* menus = new WindowMenus(menuBar(), tabs_, {setup_button_, docks_->button("Runs")}, pages);
+  auto* menus = menus_ = new WindowMenus(menuBar(), tabs_, {setup_button_, docks_->button("Runs")}, pages);
   connect(menus, &WindowMenus::openWanted, this, &MainWindow::chooseFile);
+  connect(menus, &WindowMenus::recentWanted, this, [this](const QString& path) { openFile(path); });
+  menus->setRecent(recentFiles());
   connect(menus, &WindowMenus::recordWanted, programs_, &ProgramActions::askForProgram);
   connect(menus, &WindowMenus::saveCopyWanted, this, &MainWindow::saveCopy);
   connect(menus, &WindowMenus::quitWanted, this, &QWidget::close);
@@ -149,8 +151,15 @@ void MainWindow::buildMenus(const AllPages& pages) {
 void MainWindow::connectWorkspace() {
   TrainingSession* session = workspace_.session();
   connect(session, &TrainingSession::started, this, &MainWindow::runStarted);
+  connect(session, &TrainingSession::ended, this, &MainWindow::lessonEnded);
   connect(session, &TrainingSession::stateChanged, this, &MainWindow::refreshBars);
-  connect(workspace_.jobs(), &LibraryJobs::changed, this, &MainWindow::refreshBars);
+  connect(workspace_.jobs(), &LibraryJobs::changed, this, [this] {
+    if (!workspace_.jobs()->busy()) QTimer::singleShot(0, this, [this] { opening_ = false; });  // what it says comes first
+    refreshBars();
+  });
+  connect(workspace_.jobs(), &LibraryJobs::imported, this, [this](Run* run) {
+    if (run->slot >= 0) showOpened(run);  // it was opened, not only taken into the library
+  });
   connect(workspace_.library(), &RunLibrary::tickedChanged, this, &MainWindow::showRuns);
   connect(workspace_.device(), &DeviceProbe::known, this, [this](const DeviceInfo* info) {
     showDevice();
@@ -163,7 +172,7 @@ void MainWindow::connectWorkspace() {
 
 void MainWindow::connectPages() {
   connect(&workspace_, &Workspace::said, this, &MainWindow::tell);
-  connect(&workspace_, &Workspace::openWanted, this, &MainWindow::openFile);
+  connect(&workspace_, &Workspace::openWanted, this, [this](const QString& path) { openFile(path); });
   connect(&workspace_, &Workspace::fileWanted, this, &MainWindow::chooseFile);
   connect(&workspace_, &Workspace::picked, this, &MainWindow::refreshBars);
   connect(&workspace_, &Workspace::liveWanted, this, [this] { tabs_->setCurrentIndex(0); });
@@ -210,7 +219,6 @@ void MainWindow::showTab(int index) {
   if (index < 0 || index >= static_cast<int>(tab_list_.size())) return;
   const Page& tab = tab_list_[static_cast<size_t>(index)];
   pages_->setCurrentIndex(index);
-  setup_button_->setChecked(tab.with_setup);
   bar_->setPicker(tab.picker);
   if (tab.show_runs) tab.show_runs(workspace_.library()->ticked());
   refreshBars();
@@ -235,14 +243,36 @@ void MainWindow::trainAgain() {
   workspace_.train(run->spec, run->title);
 }
 
-void MainWindow::startFrom(int start_index) {
+void MainWindow::startFrom(int lesson) {
   const DeviceInfo* device = workspace_.device()->info();
-  if (!device) return workspace_.device()->whenKnown([this, start_index] { startFrom(start_index); });
-  if (workspace_.session()->busy()) return workspace_.say(tr("A run is training: stop it first."), true);
+  if (!device) return workspace_.device()->whenKnown([this, lesson] { startFrom(lesson); });
+  if (workspace_.session()->busy()) return workspace_.say(tr("Stop the training first (Run › Stop)."), true);
   workspace_.library()->tickOnly({});
-  std::vector<StartRequest> requests = starts()[static_cast<size_t>(start_index)].requests(device->cuda);
+  const auto offered = lessons(device->cuda);
+  if (lesson < 0 || lesson >= static_cast<int>(offered.size()))
+    return workspace_.say(tr("There are %1 starts to begin with.").arg(offered.size()), true);
+  lesson_runs_.clear();
+  lesson_ = offered[static_cast<size_t>(lesson)];
+  std::vector<StartRequest> requests = lesson_->requests(device->cuda);
   workspace_.choices()->setSpec(requests.front().spec);
   workspace_.session()->startAll(std::move(requests));
+}
+
+// The last run of a lesson draws the conclusion; a run that was stopped or failed ends the lesson without one.
+void MainWindow::lessonEnded(Run* run) {
+  if (!lesson_) return;
+  lesson_runs_.push_back(run);
+  const bool cuda = workspace_.device()->info()->cuda;
+  const bool whole = run->summary && run->summary->status == RunStatus::Finished;
+  if (whole && lesson_runs_.size() < lesson_->requests(cuda).size()) return;
+  const Lesson* lesson = std::exchange(lesson_, nullptr);
+  std::vector<const Run*> runs;
+  for (const auto& each : lesson_runs_)
+    if (each) runs.push_back(each);
+  if (!whole || runs.size() < lesson_runs_.size()) return;
+  const StartRequest next = lesson->next(cuda);
+  notice_->conclude(lesson->conclusion(runs),
+                    {{tr("Try next: %1").arg(next.title), [this, next] { workspace_.train(next.spec, next.title); }}});
 }
 
 // The new run gets the next free letter; the oldest gives its place up when all eight are taken.
@@ -260,7 +290,6 @@ void MainWindow::runStarted(Run* run) {
   workspace_.cursor()->clearCursor();
   workspace_.cursor()->setFollow(true);
   connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
-  layout_->makeRoom();
   live_stack_->setCurrentWidget(live_);
 }
 
@@ -296,37 +325,82 @@ void MainWindow::refreshBars() {
 void MainWindow::tell(const QString& sentence, bool problem) {
   status_->say(sentence, problem);
   if (sentence.isEmpty()) return notice_->dismiss();
-  if (problem && !programs_->offerRestartIfGpuLost(sentence)) notice_->tell(sentence);
+  if (!problem || programs_->offerRestartIfGpuLost(sentence)) return;
+  opening_ ? notice_->add(sentence) : notice_->tell(sentence);
 }
 
 void MainWindow::chooseFile() {
-  const QString path = QFileDialog::getOpenFileName(this, tr("Open a run"), workspace_.library()->folder(),
-                                                    tr("Warpscope runs (*.wsrun);;All files (*)"));
-  if (!path.isEmpty()) openFile(path);
+  const QStringList paths = QFileDialog::getOpenFileNames(
+      this, tr("Open"), workspace_.library()->folder(),
+      tr("Everything that opens (*.wsrun *.json *.json.gz *.sqlite *.db *.csv);;Warpscope runs (*.wsrun);;Traces of "
+         "other tools (*.json *.json.gz *.sqlite *.db *.csv);;Choices, experiments, laboratory results (*.json);;"
+         "Tables to learn from (*.csv);;All files (*)"));
+  if (!paths.isEmpty()) openFiles(paths);
 }
 
-void MainWindow::openFile(const QString& path) {
+void MainWindow::openFiles(const QStringList& paths) {
+  opened_.clear();
+  notice_->dismiss();
+  opening_ = true;
+  for (const QString& path : paths)
+    if (openOne(path)) rememberFile(path);
+  opening_ = workspace_.jobs()->busy();
+}
+
+bool MainWindow::openOne(const QString& path) {
   const QString suffix = QFileInfo(path).suffix().toLower();
   if (suffix == "wsrun") {
-    if (Run* run = workspace_.library()->open(path)) workspace_.library()->setTicked(run, true);
-    return;
+    Run* run = workspace_.library()->open(path);
+    if (run) showOpened(run);
+    return run != nullptr;
   }
   for (const auto& open : openers_)
-    if (open(path)) return;
-  if (suffix == "csv") {
+    if (open(path)) return true;
+  if (suffix == "csv" && QFileInfo::exists(path)) {
     workspace_.choices()->set("data.name", "csv");
     workspace_.choices()->set("data.path", path);
-    return workspace_.say(tr("Name the column to predict under Data, then press Train."), false);
+    workspace_.say(tr("Name the column to predict under Data, then press Train."), false);
+    return true;
   }
   if (suffix == "json") return openChoices(path);
   workspace_.say(tr("%1: not a run, a trace or a table that can be read here.").arg(QFileInfo(path).fileName()), true);
+  return false;
 }
 
-void MainWindow::openChoices(const QString& path) {
+// Beside a training run it is one more; else it comes up with those that were opened together with it.
+void MainWindow::showOpened(Run* run) {
+  if (!opening_) opened_.clear();
+  opened_.push_back(run);
+  std::vector<Run*> shown;
+  for (const auto& each : opened_)
+    if (each) shown.push_back(each);
+  if (workspace_.session()->busy())
+    workspace_.library()->setTicked(run, true);
+  else
+    workspace_.library()->tickOnly(shown);
+  workspace_.pick(run);
+  tabs_->setCurrentIndex(0);
+}
+
+QStringList MainWindow::recentFiles() const { return QSettings().value("files/recent").toStringList(); }
+
+void MainWindow::rememberFile(const QString& path) {
+  constexpr int kMost = 10;
+  QStringList recent = recentFiles();
+  const QString whole = QFileInfo(path).absoluteFilePath();
+  recent.removeAll(whole);
+  recent.prepend(whole);
+  QSettings().setValue("files/recent", QStringList(recent.mid(0, kMost)));
+  menus_->setRecent(recent.mid(0, kMost));
+}
+
+bool MainWindow::openChoices(const QString& path) {
   try {
     workspace_.choices()->setSpec(load_spec(path.toStdString()));
+    return true;
   } catch (const std::exception& problem) {
     workspace_.say(QString::fromUtf8(problem.what()), true);
+    return false;
   }
 }
 
@@ -348,11 +422,6 @@ void MainWindow::toggleTheme() {
   const ThemeName name = theme().dark() ? ThemeName::Light : ThemeName::Dark;
   set_theme(*qApp, name);
   QSettings().setValue("theme", name == ThemeName::Dark ? "dark" : "light");
-  bar_->refreshIcons();
-  notice_->refreshIcon();
-  start_->setDevice(workspace_.device()->info());
-  workspace_.choices()->edit(RunSpec(workspace_.choices()->spec()));  // Setup is painted again
-  showRuns();
 }
 
 void MainWindow::showKeys() {
@@ -372,8 +441,10 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
+  QStringList paths;
   for (const QUrl& url : event->mimeData()->urls())
-    if (url.isLocalFile()) openFile(url.toLocalFile());
+    if (url.isLocalFile()) paths << url.toLocalFile();
+  if (!paths.isEmpty()) openFiles(paths);
 }
 
 // What no button, list or text field took.

@@ -22,6 +22,8 @@ class StatusLine;
 class TabStrip;
 class TopBar;
 class WindowLayout;
+class WindowMenus;
+struct Lesson;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -30,11 +32,6 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   Workspace* workspace() { return &workspace_; }
-  TrainingSession* session() { return workspace_.session(); }
-  RunLibrary* library() { return workspace_.library(); }
-  TimeCursor* cursor() { return workspace_.cursor(); }
-  Selection* selection() { return workspace_.selection(); }
-  Choices* choices() { return workspace_.choices(); }
   StartPage* startPage() const { return start_; }
   TopBar* topBar() const { return bar_; }
   StatusLine* statusLine() const { return status_; }
@@ -47,8 +44,10 @@ class MainWindow : public QMainWindow {
 
   void train();                     // Train, Pause or Resume
   void trainAgain();                // the same choices and seed as the shown run
-  void startFrom(int start_index);  // one of the three starts
-  void openFile(const QString& path);
+  void startFrom(int lesson);  // one of the first page
+  void openFile(const QString& path) { openFiles({path}); }
+  // Runs come up alone and in front; all problems stand in one notice.
+  void openFiles(const QStringList& paths);
   void saveCopyTo(const QString& path);  // of the shown run, with its weights
   void toggleTheme();
 
@@ -76,7 +75,12 @@ class MainWindow : public QMainWindow {
   void runStarted(Run* run);
   void stepOnce();
   void chooseFile();
-  void openChoices(const QString& path);
+  bool openOne(const QString& path);
+  bool openChoices(const QString& path);
+  void showOpened(Run* run);
+  void lessonEnded(Run* run);
+  void rememberFile(const QString& path);
+  QStringList recentFiles() const;
   void saveCopy();
   void tell(const QString& sentence, bool problem);
   void showRuns();
@@ -104,6 +108,11 @@ class MainWindow : public QMainWindow {
   DeviceCorner* device_;
   WindowLayout* layout_;
   ProgramActions* programs_;
+  WindowMenus* menus_;
+  bool opening_ = false;                // several files: problems are collected
+  std::vector<QPointer<Run>> opened_;  // with the last files
+  const Lesson* lesson_ = nullptr;      // that trains now
+  std::vector<QPointer<Run>> lesson_runs_;
   std::vector<Page> tab_list_;
   std::vector<std::function<bool(const QString&)>> openers_;
 };

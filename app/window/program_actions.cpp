@@ -36,7 +36,7 @@ void ProgramActions::askForProgram() {
 
 Run* ProgramActions::record(const QStringList& command, const prof::RecordOptions& options) {
   if (workspace_.session()->busy()) {
-    workspace_.say(tr("A run is training: stop it first."), true);
+    workspace_.say(tr("Stop the training first (Run › Stop)."), true);
     return nullptr;
   }
   Run* run = workspace_.recording()->start(command, options);
@@ -61,14 +61,16 @@ void ProgramActions::recorded(Run* run, const QString& path) {
   workspace_.say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
   Run* kept = workspace_.library()->open(path);
   if (kept && shown) workspace_.library()->setTicked(kept, true);
-  if (kept && workspace_.recording()->options().counters && kept->counters_note.isEmpty())
+  if (kept && workspace_.recording()->options().counters && kept->counters_note.isEmpty()) {
     kept->counters_note = tr("No hardware counters: the program ended before they were sampled.");
+    kept->counters_refused = true;
+  }
 }
 
 // The driver gives this process no context any more; a new process gets one.
 bool ProgramActions::offerRestartIfGpuLost(const QString& sentence) {
   if (!gpu_lost_()) return false;
-  notice_->tell(tr("%1 What was trained is kept. The GPU can be used again once Warpscope starts anew.").arg(sentence),
+  notice_->tell(tr("%1 Your runs are kept. Restart Warpscope to use the GPU again.").arg(sentence),
                 {{tr("Restart Warpscope"), [this] { restart(); }}});
   return true;
 }
@@ -77,7 +79,7 @@ void ProgramActions::restart() {
   if (!guard_->mayClose([this] { restart(); })) return;
   emit aboutToRestart();
   if (!restarter_({"--runs", workspace_.library()->folder()}))
-    return notice_->tell(tr("Warpscope could not start itself again: close it and start it by hand."));
+    return notice_->tell(tr("Warpscope could not restart itself. Close it and start it by hand."));
   window_->close();
 }
 

@@ -4,11 +4,13 @@
 #include <QCommandLineParser>
 #include <QElapsedTimer>
 #include <QFileInfo>
-#include <QLabel>
 #include <QPixmap>
 #include <QTabBar>
+#include <QTimer>
+#include <algorithm>
 #include <cstdio>
 
+#include "app/pages/weights/weights_panel.h"
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
 #include "app/window/window_layout.h"
@@ -32,14 +34,12 @@ void train_for(MainWindow& window, double seconds) {
   QElapsedTimer timer;
   timer.start();
   turn(50);
-  while (timer.elapsed() < seconds * 1000 && window.session()->busy()) turn(20);
+  while (timer.elapsed() < seconds * 1000 && window.workspace()->session()->busy()) turn(20);
 }
 
-// What a page reads in the background says so with an ellipsis.
 bool still_reading(const MainWindow& window) {
-  for (const QLabel* label : window.findChildren<QLabel*>())
-    if (label->isVisible() && label->text().startsWith(QObject::tr("Reading"))) return true;
-  return false;
+  return std::ranges::any_of(window.findChildren<WeightsPanel*>(),
+                             [](const WeightsPanel* panel) { return panel->isVisible() && panel->reading(); });
 }
 
 }  // namespace
@@ -51,9 +51,18 @@ void prepare(MainWindow& window, const QCommandLineParser& options) {
   if (QFileInfo::exists(preset))
     window.openFile(preset);
   else if (!preset.isEmpty())
-    window.choices()->usePreset(preset);
+    window.workspace()->choices()->usePreset(preset);
   for (const QString& choice : options.values("set"))
-    window.choices()->set(choice.section('=', 0, 0), choice.section('=', 1));
+    window.workspace()->choices()->set(choice.section('=', 0, 0), choice.section('=', 1));
+}
+
+void begin(MainWindow& window, const QCommandLineParser& options) {
+  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0)
+    window.tabs()->setCurrentIndex(tab);
+  if (options.isSet("start"))
+    window.startFrom(options.value("start").toInt() - 1);
+  else if (options.isSet("train"))
+    window.workspace()->device()->whenKnown([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
 }
 
 int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
@@ -62,7 +71,7 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   prepare(window, options);
   window.show();
   turn(300);
-  for (const QString& path : options.positionalArguments()) window.openFile(path);
+  if (!options.positionalArguments().isEmpty()) window.openFiles(options.positionalArguments());
   if (options.isSet("start"))
     window.startFrom(options.value("start").toInt() - 1);
   else if (options.isSet("train-seconds"))
@@ -75,7 +84,7 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   const bool written = window.grab().save(options.value("screenshot"));
   const QString state = window.statusLine()->text();
   std::fprintf(stderr, "%s\n", qPrintable(state));
-  window.session()->stopAndWait(10'000);
+  window.workspace()->session()->stopAndWait(10'000);
   if (!written) std::fprintf(stderr, "%s could not be written\n", qPrintable(options.value("screenshot")));
   return written ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "app/widgets/icon_label.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/window/status_line.h"
@@ -43,22 +44,22 @@ void clear(QLayout* layout) {
 
 }  // namespace
 
-StartCard::StartCard(const Start& start, bool primary, QWidget* parent)
-    : QFrame(parent), start_(start), primary_(primary) {
+StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* parent)
+    : QFrame(parent), lesson_(lesson), primary_(primary) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(14, 88, 14, 14);
   column->setSpacing(6);
-  auto* title = new QLabel(start.title, this);
+  auto* title = new QLabel(lesson.title, this);
   title->setFont(ui_font(14, 600));
-  auto* text = new QLabel(start.text, this);
+  auto* text = new QLabel(lesson.text, this);
   text->setWordWrap(true);
   auto* row = new QHBoxLayout;
-  auto* length = new QLabel(start.length, this);
+  auto* length = new QLabel(tr("%1 runs").arg(lesson.requests(cuda).size()), this);
   length->setFont(ui_font(11.5));
   length->setForegroundRole(QPalette::PlaceholderText);
-  button_ = new QPushButton(theme_icon("play", primary ? QColor(Qt::white) : theme().text), tr("Train"), this);
+  button_ = new QPushButton(primary ? theme_icon("play", Qt::white) : theme_icon("play"), tr("Train"), this);
   button_->setProperty("primary", primary);
-  button_->setAccessibleName(tr("Train: %1").arg(start.title));
+  button_->setAccessibleName(tr("Train: %1").arg(lesson.title));
   button_->setMinimumWidth(70);
   row->addWidget(length, 1);
   row->addWidget(button_);
@@ -77,7 +78,7 @@ void StartCard::paintEvent(QPaintEvent*) {
   painter.setPen(QPen(primary_ ? t.focus : t.border, primary_ ? 2 : 1));
   painter.setBrush(t.base);
   painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 5, 5);
-  start_.picture(painter, QRectF(14, 14, width() - 28, 66));
+  paint_lesson(painter, QRectF(14, 14, width() - 28, 66), lesson_.name);
 }
 
 StartPage::StartPage(QWidget* parent) : QWidget(parent) {
@@ -101,16 +102,9 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   column->addWidget(headline);
   column->addWidget(sentence_);
   column->addSpacing(10);
-  auto* row = new QHBoxLayout;
-  row->setSpacing(10);
-  for (size_t i = 0; i < starts().size(); ++i) {
-    auto* card = new StartCard(starts()[i], i == 0, inside);
-    connect(card->button(), &QPushButton::clicked, this, [this, i] { emit start(static_cast<int>(i)); });
-    row->addWidget(card);
-    cards_.push_back(card);
-  }
-  row->addStretch(1);
-  column->addLayout(row);
+  row_ = new QHBoxLayout;
+  row_->setSpacing(10);
+  column->addLayout(row_);
   column->addSpacing(16);
   auto* below = new QHBoxLayout;
   below->setSpacing(60);
@@ -139,8 +133,7 @@ QWidget* StartPage::buildMachine() {
 }
 
 void StartPage::addFact(QGridLayout* grid, int line, bool good, const QString& what, const QString& state) {
-  auto* mark = new QLabel(this);
-  mark->setPixmap(theme_icon(good ? "check" : "warn", good ? theme().better : theme().worse).pixmap(15, 15));
+  auto* mark = new IconLabel(good ? theme_icon("check", &Theme::better) : theme_icon("warn", &Theme::worse), this);
   auto* label = new QLabel(
       QString("<b style='font-weight:600'>%1</b>&nbsp; %2").arg(what.toHtmlEscaped(), state.toHtmlEscaped()), this);
   label->setWordWrap(true);
@@ -149,8 +142,22 @@ void StartPage::addFact(QGridLayout* grid, int line, bool good, const QString& w
   grid->addWidget(label, line, 1);
 }
 
+void StartPage::showLessons(bool cuda) {
+  clear(row_);
+  cards_.clear();
+  for (const Lesson* lesson : lessons(cuda)) {
+    const int index = static_cast<int>(cards_.size());
+    auto* card = new StartCard(*lesson, cuda, index == 0, this);
+    connect(card->button(), &QPushButton::clicked, this, [this, index] { emit start(index); });
+    row_->addWidget(card);
+    cards_.push_back(card);
+  }
+  row_->addStretch(1);
+}
+
 void StartPage::setDevice(const DeviceInfo* device) {
   const bool cuda = device && device->cuda;
+  showLessons(cuda);
   sentence_->setText(tr("Warpscope trains a small network on %1 and shows the loss, every kernel and every allocation "
                         "as they happen. Each start below makes two or more runs and lays them over each other.")
                          .arg(cuda || !device ? tr("this GPU") : tr("this CPU")));

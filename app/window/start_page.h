@@ -1,38 +1,33 @@
-// What a first launch shows: three starts that each train real runs, what works on this machine, other ways in.
+// What a first launch shows: three lessons that each train real runs, what works on this machine, other ways in.
 #pragma once
 #include <QFrame>
 #include <QWidget>
-#include <functional>
 #include <vector>
 
 #include "app/workspace/device_probe.h"
-#include "app/workspace/training_session.h"
+#include "app/workspace/lessons.h"
 
 class QGridLayout;
+class QHBoxLayout;
 class QLabel;
 class QPushButton;
 
 namespace ws::app {
 
-struct Start {
-  QString title, text, length;
-  std::function<void(QPainter&, const QRectF&)> picture;
-  std::vector<StartRequest> (*requests)(bool cuda);
-};
-const std::vector<Start>& starts();
+void paint_lesson(QPainter& painter, const QRectF& box, const QString& name);
 
 // A card with a picture, a title, a text and a Train button.
 class StartCard : public QFrame {
   Q_OBJECT
  public:
-  StartCard(const Start& start, bool primary, QWidget* parent);
+  StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* parent);
   QPushButton* button() const { return button_; }
 
  protected:
   void paintEvent(QPaintEvent*) override;
 
  private:
-  const Start& start_;
+  const Lesson& lesson_;
   bool primary_;
   QPushButton* button_;
 };
@@ -56,9 +51,11 @@ class StartPage : public QWidget {
  private:
   QWidget* buildMachine();
   QWidget* buildElsewhere();
+  void showLessons(bool cuda);
   void addFact(QGridLayout* grid, int line, bool good, const QString& what, const QString& state);
 
   std::vector<StartCard*> cards_;
+  QHBoxLayout* row_;
   QLabel* sentence_;
   QGridLayout* facts_ = nullptr;
 };

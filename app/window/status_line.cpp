@@ -105,7 +105,7 @@ void StatusLine::paintEvent(QPaintEvent*) {
     const double room = limit - x - (warn ? 18 : 0);
     if (text.isEmpty() || room < 40) return;
     if (warn) {
-      theme_icon("warn", t.worse).paint(&painter, QRect(static_cast<int>(x), 5, 14, 14));
+      theme_icon("warn", &Theme::worse).paint(&painter, QRect(static_cast<int>(x), 5, 14, 14));
       x += 18;
     }
     const QString shown = QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, room);

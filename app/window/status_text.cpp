@@ -44,12 +44,10 @@ void add_trace(const Run& run, std::vector<StatusPart>& parts) {
 
 void add_run(const Run& run, std::vector<StatusPart>& parts) {
   if (run.trace.span_count() > 0) add_trace(run, parts);
-  if (run.overheadSeen())
-    parts.push_back({QObject::tr("tracing costs at least %1 µs a step (%2 %)")
-                         .arg(us_text(run.usPerStep() * run.overhead_share / (1 + run.overhead_share)))
-                         .arg(run.overhead_share * 100, 0, 'f', 1),
+  if (prof::tracing_cost_seen(run.tracing_cost))
+    parts.push_back({QObject::tr("tracing costs %1").arg(QString::fromStdString(prof::tracing_cost_text(run.tracing_cost))),
                      false});
-  if (!run.counters_note.isEmpty()) parts.push_back({run.counters_note, run.counters_note.startsWith("No ")});
+  if (!run.counters_note.isEmpty()) parts.push_back({run.counters_note, run.counters_refused});
 }
 
 }  // namespace

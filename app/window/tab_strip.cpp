@@ -1,21 +1,13 @@
 #include "app/window/tab_strip.h"
 
-#include <QApplication>
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
-#include <QStyle>
 
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 
 namespace ws::app {
-namespace {
-
-constexpr int kEnd = 6;        // free behind the last tab
-constexpr int kSqueezed = 10;  // what a tab is narrower in a tight row, as the style sheet has it
-
-}  // namespace
 
 void TabRow::tabLayoutChange() {
   QTabBar::tabLayoutChange();
@@ -23,7 +15,7 @@ void TabRow::tabLayoutChange() {
 }
 
 TabStrip::TabStrip(QWidget* parent)
-    : QWidget(parent), row_(new TabRow(this)), more_(option_button(tr("Tabs without room"), this)) {
+    : QWidget(parent), row_(new TabRow(this)), more_(option_button(tr("More tabs"), this)) {
   row_->setObjectName("strip");
   row_->setDrawBase(false);
   row_->setExpanding(false);
@@ -33,57 +25,37 @@ TabStrip::TabStrip(QWidget* parent)
   row_->setFont(ui_font(12.5));
   row_->setAccessibleName(tr("Tabs"));
   more_->setMenu(new QMenu(more_));
-  more_->hide();
+  more_->setFont(ui_font(12.5));
   auto* line = new QHBoxLayout(this);
-  line->setContentsMargins(0, 0, kEnd, 0);
+  line->setContentsMargins(0, 0, 6, 0);
   line->setSpacing(4);
-  line->addWidget(row_, 1);
+  line->addWidget(row_);
   line->addWidget(more_);
+  line->addStretch(1);
   connect(more_->menu(), &QMenu::aboutToShow, this, &TabStrip::fillMenu);
   connect(row_, &TabRow::laidOut, this, &TabStrip::fit);
   connect(row_, &QTabBar::currentChanged, this, &TabStrip::fit);
 }
 
-// The tabs move together first.
-int TabStrip::squeeze() {
-  int all = 0;
-  for (int i = 0; i < row_->count(); ++i) all += row_->widthOf(i);
-  const int wide = tight_ ? all + kSqueezed * row_->count() : all;
-  if (tight_ == (wide > width() - kEnd)) return all;
-  tight_ = !tight_;
-  row_->setProperty("tight", tight_);
-  row_->style()->unpolish(row_);
-  row_->style()->polish(row_);
-  QEvent wider(QEvent::StyleChange);  // else the tabs keep the places that they had
-  QApplication::sendEvent(row_, &wider);
-  return tight_ ? wide - kSqueezed * row_->count() : wide;
-}
-
-// The first tabs stay where they are; the one in front always has a place.
+// A note on a tab that is out of sight ("Insights  3") stands on the button.
 void TabStrip::fit() {
   if (fitting_ || row_->count() == 0) return;
   fitting_ = true;
-  const bool enough = squeeze() <= width() - kEnd;
-  more_->setText(tr("%1 more").arg(row_->count()));  // as wide as it can get
-  int left = width() - kEnd - (enough ? 0 : more_->sizeHint().width() + 8);
-  if (row_->currentIndex() >= 0) left -= row_->widthOf(row_->currentIndex());
-  int hidden = 0;
-  for (int i = 0; i < row_->count(); ++i) {
-    const bool front = i == row_->currentIndex();
-    const bool fits = enough || front || (hidden == 0 && row_->widthOf(i) <= left);
-    if (!front) left -= row_->widthOf(i);
-    row_->setTabVisible(i, fits);
-    hidden += fits ? 0 : 1;
+  if (row_->currentIndex() >= kMainTabs) chosen_ = row_->currentIndex();
+  QString note;
+  for (int i = kMainTabs; i < row_->count(); ++i) {
+    if (row_->isTabVisible(i) != (i == chosen_)) row_->setTabVisible(i, i == chosen_);
+    if (i != chosen_ && row_->tabText(i).contains("  ")) note = "  " + row_->tabText(i).section("  ", 1);
   }
-  more_->setText(tr("%1 more").arg(hidden));
-  more_->setVisible(hidden > 0);
-  layout()->activate();
+  more_->setText(tr("More") + note);
+  more_->setVisible(row_->count() > kMainTabs);
+  row_->updateGeometry();
   fitting_ = false;
 }
 
 void TabStrip::fillMenu() {
   more_->menu()->clear();
-  for (int i = 0; i < row_->count(); ++i)
+  for (int i = kMainTabs; i < row_->count(); ++i)
     if (!row_->isTabVisible(i))
       more_->menu()->addAction(row_->tabText(i), row_, [this, i] { row_->setCurrentIndex(i); });
 }

@@ -1,7 +1,6 @@
 #include "app/window/top_bar.h"
 
 #include <QAbstractItemView>
-#include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
@@ -10,13 +9,16 @@
 #include <QStyle>
 #include <QToolButton>
 
+#include "app/widgets/calm_combo.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/trace_stats.h"
 
 namespace ws::app {
 namespace {
 
-QString overhead_tip() {
+QString tracing_tip() {
   return QObject::tr(
       "What tracing adds to a step, against short untraced stretches of the same run. The profiler stays attached in "
       "those as well: where the host's launches set the pace, tracing costs more than this.");
@@ -90,6 +92,14 @@ NumberCell::NumberCell(const QString& caption, QWidget* parent) : QWidget(parent
   setAccessibleName(caption);
 }
 
+void NumberCell::setCaption(const QString& caption, bool warns) {
+  if (caption == caption_) return;
+  caption_ = caption, warns_ = warns;
+  setAccessibleName(caption);
+  updateGeometry();
+  update();
+}
+
 void NumberCell::setValue(const QString& value, const QString& unit) {
   const QSize before = sizeHint();
   value_ = value, unit_ = unit;
@@ -108,7 +118,7 @@ QSize NumberCell::sizeHint() const {
 void NumberCell::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setFont(ui_font(11));
-  painter.setPen(theme().secondary);
+  painter.setPen(warns_ ? theme().worse : theme().secondary);
   painter.drawText(QRectF(0, 4, width(), 16), Qt::AlignLeft | Qt::AlignVCenter, caption_);
   painter.setFont(ui_font(14, 600));
   painter.setPen(theme().text);
@@ -156,7 +166,10 @@ void TopBar::build() {
   middle_->addWidget(buildLive());
   row->addWidget(middle_, 1);
   buildRight(row);
-  refreshIcons();
+  train_->setIcon(theme_icon("play", Qt::white));
+  stop_->setIcon(theme_icon("stop")), step_->setIcon(theme_icon("step"));
+  follow_->setIcon(theme_icon("follow")), find_->setIcon(theme_icon("find", &Theme::secondary));
+  theme_->setIcon(theme_icon(theme().dark() ? "moon" : "sun", &Theme::secondary));
 }
 
 QWidget* TopBar::buildLive() {
@@ -170,9 +183,9 @@ QWidget* TopBar::buildLive() {
   row->addSpacing(4);
   row->addWidget(separator());
   row->addSpacing(4);
-  loss_ = new NumberCell(tr("loss"), live);
+  loss_ = new NumberCell(tr("train loss"), live);
   accuracy_ = new NumberCell(tr("test accuracy"), live);
-  step_time_ = new NumberCell(tr("step"), live);
+  step_time_ = new NumberCell(tr("step time"), live);
   throughput_ = new NumberCell(tr("throughput"), live);
   memory_ = new NumberCell(tr("step memory"), live);
   for (NumberCell* cell : {loss_, accuracy_, step_time_, throughput_, memory_}) row->addWidget(cell);
@@ -208,7 +221,7 @@ void TopBar::buildRight(QHBoxLayout* row) {
 
 // The levels; a level that traces a few steps of many; and, to tick, what any level can have beside it.
 void TopBar::buildTrace() {
-  trace_ = new QComboBox(this);
+  trace_ = new CalmCombo(this);
   trace_->setFont(ui_font(12));
   trace_->setAccessibleName(tr("Trace level"));
   trace_->setToolTip(
@@ -268,15 +281,10 @@ void TopBar::setTraceChoices(const QVariantList& choices) {
   choices_->setTraceExtras(traceExtras());
 }
 
-void TopBar::refreshIcons() {
-  const Theme& t = theme();
-  if (train_icon_.isEmpty()) train_icon_ = "play";
-  train_->setIcon(theme_icon(train_icon_, Qt::white));
-  stop_->setIcon(theme_icon("stop", stop_->isEnabled() ? t.text : t.quiet));
-  step_->setIcon(theme_icon("step", step_->isEnabled() ? t.text : t.quiet));
-  follow_->setIcon(theme_icon("follow", t.text));
-  find_->setIcon(theme_icon("find", t.secondary));
-  theme_->setIcon(theme_icon(t.dark() ? "moon" : "sun", t.secondary));
+void TopBar::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange)
+    theme_->setIcon(theme_icon(theme().dark() ? "moon" : "sun", &Theme::secondary));
 }
 
 void TopBar::setCompact(bool compact) {
@@ -309,33 +317,33 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
   train_->setText(name);
   stop_->setEnabled(busy || (run && run->recording));
   step_->setEnabled(!busy || paused);
-  const QString icon_name = busy && !paused ? "pause" : "play";
-  if (icon_name != train_icon_ || stop_->property("busy").toBool() != busy) {
-    train_icon_ = icon_name;
-    stop_->setProperty("busy", busy);
-    refreshIcons();
-  }
+  if (name != train_name_) train_->setIcon(theme_icon(busy && !paused ? "pause" : "play", Qt::white));
+  train_name_ = name;
   const bool sweep = run && run->lab;  // it has no steps to count, no loss
   hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("Press Train to begin"));
   if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run && !sweep ? 1 : 0);
   progress_->show(run, waiting, compact_);
   if (!run) return cost_->clear();
-  loss_->setValue(run->steps.empty() ? "—" : significant_text(run->steps.back().loss), {});
-  const bool has_accuracy = !run->evals.empty() && run->evals.back().accuracy == run->evals.back().accuracy;
-  accuracy_->setValue(has_accuracy ? fixed_text(run->evals.back().accuracy * 100, 2) : "—", has_accuracy ? "%" : "");
-  const double us = run->usPerStep();
-  step_time_->setValue(us <= 0 ? "—" : us >= 10000 ? fixed_text(us / 1000, 1) : us_text(us), us >= 10000 ? "ms" : "µs");
-  const double rate = run->progress ? run->progress->samples_per_s : run->summary ? run->summary->samples_per_s : 0;
-  throughput_->setValue(rate > 0 ? significant_text(rate) : "—", rate > 0 ? tr("samples/s") : "");
-  const double bytes = run->progress  ? static_cast<double>(run->progress->memory.peak)
-                       : run->summary ? static_cast<double>(run->summary->peak_bytes)
-                                      : 0;
+  showFigures(*run);
+}
+
+void TopBar::showFigures(const Run& run) {
+  loss_->setValue(significant_text(run.trainLoss()), {});
+  const double accuracy = run.testAccuracy(), rate = run.samplesPerSecond(), bytes = run.peakBytes();
+  accuracy_->setValue(fixed_text(accuracy * 100, 2), accuracy == accuracy ? "%" : "");
+  const QStringList time = step_time_text(run.stepUs()).split(' ');
+  step_time_->setValue(time.front(), time.size() > 1 ? time.back() : QString());
+  const bool busy = prof::machine_busy(run.step_time);
+  step_time_->setCaption(busy ? tr("step time, machine busy") : tr("step time"), busy);
+  const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us);
+  step_time_->setToolTip(tr("Median of the newest steps measured. %1.").arg(spread));
+  throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");
   const QStringList memory = bytes_text(bytes).split(' ');
-  memory_->setValue(bytes > 0 ? memory.front() : "—", bytes > 0 ? memory.back() : "");
-  cost_->setText(run->overheadSeen()
-                     ? tr("≥ %1 %").arg(run->overhead_share * 100, 0, 'f', 1) + (compact_ ? "" : tr(" overhead"))
-                     : QString());
-  cost_->setToolTip(run->overheadSeen() ? overhead_tip() : QString());
+  memory_->setValue(memory.front(), bytes == bytes ? memory.back() : "");
+  const bool cost = prof::tracing_cost_seen(run.tracing_cost);
+  cost_->setText(cost ? tr("tracing costs %1").arg(QString::fromStdString(prof::tracing_cost_text(run.tracing_cost))) : QString());
+  cost_->setVisible(cost && !compact_);
+  cost_->setToolTip(cost ? tracing_tip() : QString());
 }
 
 void TopBar::paintEvent(QPaintEvent*) {

@@ -40,6 +40,7 @@ class NumberCell : public QWidget {
  public:
   NumberCell(const QString& caption, QWidget* parent = nullptr);
   void setValue(const QString& value, const QString& unit);
+  void setCaption(const QString& caption, bool warns);
   QSize sizeHint() const override;
   QString value() const { return value_; }
 
@@ -48,6 +49,7 @@ class NumberCell : public QWidget {
 
  private:
   QString caption_, value_, unit_;
+  bool warns_ = false;
 };
 
 class TopBar : public QWidget {
@@ -61,7 +63,6 @@ class TopBar : public QWidget {
   void setPicker(QWidget* picker);       // what another tab puts where the progress is; nullptr: the progress
   QVariantList traceChoices() const;     // level or window, counters: what is remembered
   void setTraceChoices(const QVariantList& choices);
-  void refreshIcons();
   QPushButton* train() const { return train_; }
   QPushButton* stop() const { return stop_; }
   QPushButton* step() const { return step_; }
@@ -78,12 +79,14 @@ class TopBar : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent*) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   void build();
   QWidget* buildLive();
   void buildRight(QHBoxLayout* row);
   void buildTrace();
+  void showFigures(const Run& run);
   void pickTrace(int index);
   prof::TraceLevel traceLevel() const;
   TraceExtras traceExtras() const;
@@ -99,7 +102,7 @@ class TopBar : public QWidget {
   ProgressCell* progress_;
   QWidget* numbers_;
   NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_;
-  QString train_icon_;
+  QString train_name_;
   bool compact_ = false, counters_ = false;
   int shown_trace_ = 0;
 };

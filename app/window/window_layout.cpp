@@ -1,10 +1,12 @@
 #include "app/window/window_layout.h"
 
+#include <QAbstractButton>
+#include <QGuiApplication>
 #include <QMainWindow>
+#include <QScreen>
 #include <QSettings>
 #include <QSplitter>
 #include <QTabBar>
-#include <nlohmann/json.hpp>
 
 #include "app/window/dock_column.h"
 #include "app/window/top_bar.h"
@@ -12,11 +14,14 @@
 namespace ws::app {
 namespace {
 
-constexpr int kCompactBelow = 1500;
+constexpr int kCompactBelow = 1500, kFrame = 30;  // a title bar
+constexpr QSize kLeast(1100, 680), kUsual(1600, 960);
 
 QString settings_key(const Remembered& kept) { return (kept.layout ? "window/" : "kept/") + kept.key; }
 
 }  // namespace
+
+QSize fitting(QSize wanted, QSize screen) { return wanted.boundedTo(screen - QSize(0, kFrame)); }
 
 WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPages& pages)
     : QObject(parts.window), workspace_(workspace), parts_(parts) {
@@ -26,6 +31,14 @@ WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPa
     remembered_.insert(remembered_.end(), page->remembered.begin(), page->remembered.end());
     if (page->set_compact) set_compact_.push_back(page->set_compact);
   }
+}
+
+void WindowLayout::fitScreen() {
+  const QScreen* screen = parts_.window->screen();
+  const bool real = screen && QGuiApplication::platformName() != "offscreen";  // that one's screen is no measure
+  const QSize room = real ? screen->availableSize() : QSize(1 << 14, 1 << 14);
+  parts_.window->setMinimumSize(fitting(kLeast, room));
+  parts_.window->resize(fitting(kUsual, room));
 }
 
 bool WindowLayout::narrow() const { return parts_.window->width() < kCompactBelow; }
@@ -38,14 +51,10 @@ void WindowLayout::setCompact(bool compact) {
   compact_ = compact;
   parts_.bar->setCompact(compact);
   for (const auto& set : set_compact_) set(compact);
-  parts_.docks->fold(compact && !workspace_.library()->ticked().empty());
+  parts_.docks->fold(compact);
   const int left = compact ? 284 : 312, right = compact ? 214 : 296;
   parts_.columns->setSizes({left, parts_.window->width() - left - right, right});
   emit compactChanged(compact);
-}
-
-void WindowLayout::makeRoom() {
-  if (compact_) parts_.docks->closeAll();
 }
 
 void WindowLayout::remember() {
@@ -57,6 +66,7 @@ void WindowLayout::remember() {
   settings.setValue("window/tab", parts_.tabs->currentIndex());
   settings.setValue("window/trace", parts_.bar->traceChoices());
   settings.setValue("window/sides", parts_.docks->openDocks());
+  settings.setValue("window/setup", parts_.setup->isChecked());
   for (const Remembered& kept : remembered_) settings.setValue(settings_key(kept), kept.save());
   rememberRuns();
 }
@@ -66,7 +76,7 @@ void WindowLayout::rememberRuns() const {
   QStringList ticked;
   for (const Run* run : workspace_.library()->ticked()) ticked << run->path;
   settings.setValue("session/ticked", ticked);
-  settings.setValue("session/choices", QString::fromStdString(to_json(workspace_.choices()->spec()).dump()));
+  settings.setValue("session/choices", QString::fromStdString(spec_text(workspace_.choices()->spec())));
 }
 
 void WindowLayout::restore() {
@@ -86,6 +96,7 @@ void WindowLayout::restoreSizes() {
   parts_.docks->restoreState(settings.value("window/right").toByteArray());
   restorePages(true);
   parts_.docks->setOpenDocks(settings.value("window/sides").toStringList());
+  parts_.setup->setChecked(settings.value("window/setup", true).toBool());
 }
 
 void WindowLayout::restorePages(bool layout) {

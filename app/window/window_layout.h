@@ -4,6 +4,7 @@
 
 #include "app/window/all_pages.h"
 
+class QAbstractButton;
 class QMainWindow;
 class QSplitter;
 class QTabBar;
@@ -12,6 +13,9 @@ namespace ws::app {
 
 class DockColumn;
 class TopBar;
+
+// The largest size up to `wanted` that a screen has room for, its window frame included.
+QSize fitting(QSize wanted, QSize screen);
 
 class WindowLayout : public QObject {
   Q_OBJECT
@@ -22,11 +26,12 @@ class WindowLayout : public QObject {
     QSplitter* columns;
     DockColumn* docks;
     QTabBar* tabs;
+    QAbstractButton* setup;
   };
   WindowLayout(Workspace& workspace, const Parts& parts, const AllPages& pages);
   bool compact() const { return compact_; }
+  void fitScreen();          // before the window is shown
   void resized(bool first);  // the window has another width
-  void makeRoom();           // a run began: in a narrow window the docks close
   void remember();
   void restore();
   void setKeep(bool keep) { keep_ = keep; }

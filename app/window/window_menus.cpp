@@ -1,6 +1,7 @@
 #include "app/window/window_menus.h"
 
 #include <QAbstractButton>
+#include <QFileInfo>
 #include <QMenu>
 #include <QMenuBar>
 #include <QTabBar>
@@ -17,7 +18,8 @@ WindowMenus::WindowMenus(QMenuBar* bar, QTabBar* tabs, Rails rails, const AllPag
   timeline->addAction(tr("Follow the newest step"), QKeySequence("Ctrl+L"), this, &WindowMenus::followWanted);
   addPageEntries(MenuName::Timeline);
   QMenu* tools = add(MenuName::Tools, tr("Tools"));
-  tools->addAction(tr("Commands…"), QKeySequence("Ctrl+Shift+P"), this, &WindowMenus::commandsWanted);
+  QAction* commands = tools->addAction(tr("Commands…"), this, &WindowMenus::commandsWanted);
+  commands->setShortcuts({QKeySequence("Ctrl+K"), QKeySequence("Ctrl+Shift+P")});
   addPageEntries(MenuName::Tools);
   add(MenuName::Compare, tr("Compare"));
   addPageEntries(MenuName::Compare);
@@ -35,11 +37,20 @@ void WindowMenus::addPageEntries(MenuName name) {
 void WindowMenus::buildFile() {
   QMenu* file = add(MenuName::File, tr("File"));
   file->addAction(tr("Open…"), QKeySequence::Open, this, &WindowMenus::openWanted);
+  recent_ = file->addMenu(tr("Open recent"));
   file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &WindowMenus::recordWanted);
   file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, &WindowMenus::saveCopyWanted);
   addPageEntries(MenuName::File);
   file->addSeparator();
   file->addAction(tr("Quit"), QKeySequence::Quit, this, &WindowMenus::quitWanted);
+}
+
+void WindowMenus::setRecent(const QStringList& paths) {
+  recent_->clear();
+  recent_->setEnabled(!paths.isEmpty());
+  for (const QString& path : paths)
+    recent_->addAction(QFileInfo(path).fileName(), this, [this, path] { emit recentWanted(path); })->setToolTip(path);
+  recent_->setToolTipsVisible(true);
 }
 
 void WindowMenus::buildRun() {

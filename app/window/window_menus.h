@@ -19,9 +19,11 @@ class WindowMenus : public QObject {
     QAbstractButton *setup, *runs;
   };
   WindowMenus(QMenuBar* bar, QTabBar* tabs, Rails rails, const AllPages& pages);
+  void setRecent(const QStringList& paths);
 
  signals:
   void openWanted();
+  void recentWanted(const QString& path);
   void recordWanted();
   void saveCopyWanted();
   void quitWanted();
@@ -47,6 +49,7 @@ class WindowMenus : public QObject {
   void buildHelp();
 
   QMenuBar* bar_;
+  QMenu* recent_ = nullptr;
   QTabBar* tabs_;
   Rails rails_;
   const AllPages& pages_;  // only while the menus are built

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "app/core/runs/data_shape.h"
+#include "engine/devices/devices.h"
+
 namespace ws::app {
 namespace {
 
@@ -13,7 +16,41 @@ void follow_data(RunSpec& spec, const QString& data) {
   spec.model.kind = line ? ModelKind::Linear : ModelKind::Mlp;
 }
 
+// A reason begins with the value that it is about: "direct: a graph cannot capture cudaMalloc."
+std::string key_of(const RunSpec& spec, const std::string& reason) {
+  if (spec.data.name == "csv" || spec.data.name == "idx")
+    if (reason.starts_with(spec.data.name + ":")) return spec.data.path.empty() ? "data.path" : "data.label_column";
+  const std::string value = reason.substr(0, reason.find(": "));
+  for (const char* group : {"exec.", "model.", "data."})
+    for (const Field& f : fields())
+      if (f.key.starts_with(group) && relevant(spec, f.key) && field_text(spec, f.key) == value)
+        return std::string(f.key);
+  return "exec.device";
+}
+
+// The advice names what to change.
+std::string key_of_shortage(const std::string& reason) {
+  if (reason.find("pinned loader") != std::string::npos) return "exec.loader";
+  return reason.find("a batch of ") != std::string::npos ? "train.batch" : "model.hidden";
+}
+
 }  // namespace
+
+Choices::Verdict Choices::verdict() const {
+  if (const auto why = why_invalid(spec_, cuda_)) return {*why, key_of(spec_, *why), 0, 0};
+  const DataShape shape = data_shape(spec_.data);
+  if (!cuda_known_ || !shape.known()) return {};
+  try {
+    const Model model = make_model(spec_.model, shape.features, shape.outputs);
+    const DataSize size(shape.features, shape.train, shape.test);
+    const FreeMemory free = free_memory_for(spec_);
+    if (const auto why = why_it_does_not_fit(spec_, model, size, free)) return {*why, key_of_shortage(*why), 0, 0};
+    if (free.on_gpu()) return {{}, {}, device_bytes_needed(spec_, model, size), free.device_bytes};
+    return {{}, {}, host_bytes_needed(spec_, model, size, false), free.host_bytes};
+  } catch (const Failure& problem) {
+    return {problem.what(), "model.hidden", 0, 0};
+  }
+}
 
 void Choices::setSpec(const RunSpec& spec) {
   preset_ = spec;

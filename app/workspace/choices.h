@@ -22,6 +22,13 @@ class Choices : public QObject {
   bool usePreset(const QString& name);  // false: there is none, told() said why
   void useDefaults();                   // as far as this machine can run them
 
+  // What is wrong with the choices on this machine and the field to change; or what the run will need.
+  struct Verdict {
+    std::string problem, key;                     // both empty: the run can start
+    int64_t needed_bytes = 0, free_bytes = 0;     // of the memory that runs short first; 0: not known
+  };
+  Verdict verdict() const;
+
   bool cuda() const { return cuda_; }  // false until setCuda()
   void setCuda(bool cuda);             // fits a preset that was chosen before to the machine
 

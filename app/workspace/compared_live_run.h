@@ -7,6 +7,5 @@ namespace ws::app {
 
 ComparedRun compared_run(const Run& run);
 prof::StepSample sample_of(const Run& run);  // its newest whole steps only
-bool has_choices(const Run& run);            // false: another program's, whose choices mean nothing here
 
 }  // namespace ws::app

@@ -2,23 +2,17 @@
 
 #include "engine/devices/devices.h"
 
-#include <QCoreApplication>
-#include <QPointer>
-#include <QThreadPool>
 #include <utility>
 
 namespace ws::app {
 
 void DeviceProbe::start() {
-  QThreadPool::globalInstance()->start([guard = QPointer<DeviceProbe>(this)] {
-    const DeviceInfo* info = &device_info();
-    QMetaObject::invokeMethod(qApp, [guard, info] {
-      if (!guard) return;
-      guard->info_ = info;
-      emit guard->known(info);
-      for (const auto& then : std::exchange(guard->waiting_, {})) then();
-    });
-  });
+  job_.start([](const Job::Side&) { device_info(); },
+             [this](const QString&) {
+               info_ = &device_info();
+               emit known(info_);
+               for (const auto& then : std::exchange(waiting_, {})) then();
+             });
 }
 
 void DeviceProbe::whenKnown(std::function<void()> then) {

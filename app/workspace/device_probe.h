@@ -1,9 +1,9 @@
 // Asks on a thread of its own whether there is a GPU: waking a driver takes long, and the window is shown first.
 #pragma once
-#include <QObject>
 #include <functional>
 #include <vector>
 
+#include "app/workspace/job.h"
 #include "engine/executor/device_info.h"
 
 namespace ws::app {
@@ -22,6 +22,7 @@ class DeviceProbe : public QObject {
  private:
   const DeviceInfo* info_ = nullptr;
   std::vector<std::function<void()>> waiting_;
+  Job job_;
 };
 
 }  // namespace ws::app

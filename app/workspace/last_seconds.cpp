@@ -1,6 +1,5 @@
 #include "app/workspace/last_seconds.h"
 
-#include <nlohmann/json.hpp>
 #include <QFileInfo>
 #include <map>
 
@@ -19,17 +18,16 @@ prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range
   s.created = prof::utc_text();
   s.status = run.summary ? to_string(run.summary->status) : to_string(RunStatus::Stopped);
   s.origin = run.origin == RunOrigin::Imported ? "record" : "run";
-  if (s.origin == "run") s.spec = to_json(spec_now(run)).dump();
-  s.us_per_step = run.usPerStep();
-  s.overhead_share = run.overhead_share;
+  if (s.origin == "run") s.spec = spec_text(spec_now(run));
+  s.step_time = run.step_time;
+  s.us_per_step = std::max(0.0, run.meanUs());
+  s.tracing_cost = run.tracing_cost;
+  s.train_loss = run.trainLoss(), s.test_loss = run.testLoss(), s.final_accuracy = run.testAccuracy();
+  if (run.peakBytes() > 0) s.peak_bytes = static_cast<uint64_t>(run.peakBytes());
   if (run.summary)
-    s.steps = run.summary->steps, s.wall_s = run.summary->wall_s,
-    s.peak_bytes = static_cast<uint64_t>(run.summary->peak_bytes), s.final_loss = run.summary->final_train_loss;
+    s.steps = run.summary->steps, s.wall_s = run.summary->wall_s;
   else if (run.progress)
-    s.steps = run.progress->step, s.wall_s = run.progress->elapsed_s,
-    s.peak_bytes = static_cast<uint64_t>(run.progress->memory.peak);
-  if (!run.summary && !run.steps.empty()) s.final_loss = static_cast<double>(run.steps.back().loss);
-  if (!run.evals.empty()) s.final_accuracy = run.evals.back().accuracy;
+    s.steps = run.progress->step, s.wall_s = run.progress->elapsed_s;
   if (!run.meters.empty()) s.allocator_calls_per_step = run.meters.back().allocate + run.meters.back().free;
   std::vector<TimeMark> marks;
   for (const TimeMark& mark : run.time_marks)

@@ -1,10 +1,7 @@
 #include "app/workspace/library_jobs.h"
 
-#include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
-#include <QPointer>
-#include <QThreadPool>
 #include <filesystem>
 
 #include "app/text/units.h"
@@ -14,13 +11,6 @@
 
 namespace ws::app {
 namespace {
-
-// One thread: the processor is the run's that trains.
-QThreadPool& file_thread() {
-  static QThreadPool pool;
-  pool.setMaxThreadCount(1);
-  return pool;
-}
 
 void write_copy(const QString& from, const QString& to) {
   std::error_code ignored;
@@ -57,46 +47,38 @@ LibraryJobs::LibraryJobs(RunLibrary& library, QObject* parent) : QObject(parent)
 // there.
 void LibraryJobs::later(const QString& what, const QString& target, std::function<void()> work,
                         std::function<void(const QString& path)> done) {
-  jobs_.push_back({what, target, {}});
-  jobs_.back().since.start();
+  waiting_.push_back({what, target, {}});
+  waiting_.back().since.start();
   library_.reserve(target);
-  if (jobs_.size() == 1) clock_.start();
+  if (waiting_.size() == 1) clock_.start();
   emit changed();
-  file_thread().start([guard = QPointer<LibraryJobs>(this), target, work = std::move(work), done = std::move(done)] {
-    QString problem;
-    try {
-      work();
-    } catch (const std::exception& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    QMetaObject::invokeMethod(qApp, [guard, done, target, problem] {
-      if (!guard) return;
-      guard->firstEnded();
-      problem.isEmpty() ? done(target) : emit guard->failed(problem);
-    });
-  });
+  job_.start([work = std::move(work)](const Job::Side&) { work(); },
+             [this, target, done = std::move(done)](const QString& problem) {
+               firstEnded();
+               problem.isEmpty() ? done(target) : emit failed(problem);
+             });
 }
 
 void LibraryJobs::abandon() {
-  for (const Job& job : jobs_) prof::remove_part_of(job.target.toStdString());
+  for (const Waiting& job : waiting_) prof::remove_part_of(job.target.toStdString());
 }
 
 // They end in the order in which they came.
 void LibraryJobs::firstEnded() {
-  library_.release(jobs_.front().target);
-  jobs_.pop_front();
-  if (jobs_.empty())
+  library_.release(waiting_.front().target);
+  waiting_.pop_front();
+  if (waiting_.empty())
     clock_.stop();
   else
-    jobs_.front().since.restart();
+    waiting_.front().since.restart();
   emit changed();
 }
 
 QString LibraryJobs::text() const {
-  if (jobs_.empty()) return {};
-  QString said = jobs_.front().what + QString::fromUtf8("…");
-  if (const qint64 seconds = jobs_.front().since.elapsed() / 1000; seconds > 0) said += tr(" %1 s").arg(seconds);
-  if (jobs_.size() > 1) said += tr(" · %1 more to come").arg(jobs_.size() - 1);
+  if (waiting_.empty()) return {};
+  QString said = waiting_.front().what + QString::fromUtf8("…");
+  if (const qint64 seconds = waiting_.front().since.elapsed() / 1000; seconds > 0) said += tr(" %1 s").arg(seconds);
+  if (waiting_.size() > 1) said += tr(" · %1 more to come").arg(waiting_.size() - 1);
   return said;
 }
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 
+#include "app/workspace/job.h"
 #include "app/workspace/run_library.h"
 #include "profiling/trace/run_data.h"
 
@@ -25,7 +26,7 @@ class LibraryJobs : public QObject {
   // Writes a run that `make` gives into the folder, then opens and ticks it.
   void addMade(const QString& name, std::function<prof::RunData()> make);
 
-  bool busy() const { return !jobs_.empty(); }
+  bool busy() const { return !waiting_.empty(); }
   QString text() const;  // "Importing trace.json, 96.0 MiB… 4 s"; empty: nothing goes on
   void abandon();        // only before the process ends: no half-written file stays behind
 
@@ -36,7 +37,7 @@ class LibraryJobs : public QObject {
   void changed();
 
  private:
-  struct Job {
+  struct Waiting {
     QString what, target;
     QElapsedTimer since;
   };
@@ -45,8 +46,9 @@ class LibraryJobs : public QObject {
   void firstEnded();
 
   RunLibrary& library_;
-  std::deque<Job> jobs_;
+  std::deque<Waiting> waiting_;  // the first one is at work
   QTimer clock_;
+  Job job_;
 };
 
 }  // namespace ws::app

@@ -21,7 +21,7 @@ ProgramRecording::~ProgramRecording() = default;
 
 Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptions& options) {
   if (busy()) {
-    emit failed(tr("A program is being recorded: stop it first."));
+    emit failed(tr("Stop the recording first (Run › Stop)."));
     return nullptr;
   }
   if (command.isEmpty()) return nullptr;
@@ -88,7 +88,7 @@ QString ProgramRecording::keep() {
     const bool stays = prof::is_still_written(path) || !QFile::rename(from, to);
     if (first.isEmpty()) first = stays ? from : to;
     if (!stays) keep_ceilings(to.toStdString());
-    if (stays) emit failed(tr("A process of the program goes on: its recording stays in %1.").arg(from));
+    if (stays) emit failed(tr("A process of the program still runs. Its recording is in %1.").arg(from));
   }
   return first;
 }

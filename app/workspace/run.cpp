@@ -1,18 +1,20 @@
 #include "app/workspace/run.h"
 
 #include <QFileInfo>
-#include <QThreadPool>
 #include <algorithm>
 
+#include "app/core/runs/data_shape.h"
 #include "app/workspace/run_loader.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "profiling/analysis/step_time.h"
 #include "profiling/trace/lod.h"
 
 namespace ws::app {
 namespace {
 
 constexpr size_t kFetchBlocks = 64;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 const prof::Track* steps_track(const prof::Trace& trace) {
   for (const auto& track : trace.tracks())
@@ -44,6 +46,16 @@ const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
   return (span - 1)->step == step ? &*(span - 1) : nullptr;
 }
 
+// "direct ← arena"; a value that does not say what it is of has its name before it: "lr 0.01 ← 0.05".
+QString changed_value(const FieldChange& change) {
+  const Field& f = field(change.key);
+  const auto words = [&](const std::string& value) { return value.empty() ? QStringLiteral("–") : QString::fromStdString(value); };
+  const QString label = f.kind == FieldKind::Choice && change.to != "off" && change.from != "off"
+                            ? QString()
+                            : QString::fromUtf8(f.label.data()) + ' ';
+  return label + words(change.to) + QString::fromUtf8(" ← ") + words(change.from);
+}
+
 }  // namespace
 
 int64_t Run::stepsMade() const {
@@ -57,10 +69,47 @@ int64_t Run::stepsMade() const {
   return made;
 }
 
-double Run::usPerStep() const {
+double Run::meanUs() const {
   if (summary && summary->us_per_step > 0) return summary->us_per_step;
   if (progress && progress->step > 0) return progress->elapsed_s * 1e6 / static_cast<double>(progress->step);
-  return 0;
+  return kUnknown;
+}
+
+double Run::samplesPerSecond() const { return hasChoices() ? rows_of_a_step(spec) * 1e6 / stepUs() : kUnknown; }
+
+double Run::trainLoss() const {
+  if (!steps.empty()) return static_cast<double>(steps.back().loss);
+  return summary ? summary->final_train_loss : kUnknown;
+}
+
+double Run::testLoss() const {
+  if (!evals.empty()) return evals.back().loss;
+  return summary ? summary->test_loss : kUnknown;
+}
+
+double Run::testAccuracy() const {
+  if (hasChoices() && regression()) return kUnknown;
+  if (!evals.empty()) return evals.back().accuracy;
+  return summary ? summary->test_accuracy : kUnknown;
+}
+
+double Run::peakBytes() const {
+  const int64_t bytes = summary ? summary->peak_bytes : progress ? progress->memory.peak : 0;
+  return bytes > 0 ? static_cast<double>(bytes) : kUnknown;
+}
+
+double Run::driverCalls() const {
+  if (origin == RunOrigin::Imported && (!summary || summary->calls.device_allocate == 0)) return kUnknown;
+  const int64_t made = summary ? summary->steps : progress ? progress->started : 0;
+  if (made == 0) return kUnknown;
+  const AllocatorCalls& calls = summary ? summary->calls : progress->calls;
+  return static_cast<double>(calls.device_allocate + calls.device_free) / static_cast<double>(made);
+}
+
+void Run::takeAccount(const prof::RunSummary& account) {
+  const bool of_training = origin == RunOrigin::Live && !account.created.empty();  // it knows that there is none, too
+  if (of_training || account.step_time.known()) step_time = account.step_time;
+  if (account.tracing_cost.known()) tracing_cost = account.tracing_cost;
 }
 
 double Run::stepAt(prof::TimeNs time) const {
@@ -94,12 +143,10 @@ void Run::setTimeMarks(std::vector<TimeMark> marked) {
   if (time_marks == marked) return;
   time_marks = std::move(marked);
   if (path.isEmpty() || (origin != RunOrigin::Live && !QFileInfo::exists(path))) return;
-  QThreadPool::globalInstance()->start([path = path.toStdString(), text = marks_text(time_marks)] {
-    try {
-      prof::keep_with_run(path, "time_marks", text);
-    } catch (const std::exception&) {  // a read-only file: the marks last as long as the window
-    }
-  });
+  // A read-only file fails: then the marks last as long as the window.
+  keeping_marks_.start([path = path.toStdString(), text = marks_text(time_marks)](
+                           const Job::Side&) { prof::keep_with_run(path, "time_marks", text); },
+                       {});
 }
 
 void Run::applyProgress(const Progress& now) {
@@ -121,8 +168,10 @@ void Run::applyProgress(const Progress& now) {
 void Run::apply(RunUpdate&& update) {
   if (update.plan) plan = std::move(update.plan);
   if (update.progress) applyProgress(*update.progress);
+  applyChanges(update.changes);
   for (const StepResult& r : update.steps) {
     const auto step = static_cast<double>(r.step);
+    if (r.step >= steady_since_) losses_.add({step, r.finished_s});
     steps.push_back({step, r.finished_s, steps_per_epoch_ > 0 ? step / steps_per_epoch_ : 0, r.loss, r.accuracy});
   }
   if (steps.size() > kMostSteps) thinSteps();
@@ -130,12 +179,42 @@ void Run::apply(RunUpdate&& update) {
     if (e.test)
       evals.push_back(
           {static_cast<double>(e.step), e.wall_s, static_cast<double>(e.epoch), e.test->loss, e.test->accuracy});
-  changes.insert(changes.end(), update.changes.begin(), update.changes.end());
-  for (const std::string& line : update.messages) log << QString::fromStdString(line);
+  for (const RunMessage& line : update.messages) log.push_back({QString::fromStdString(line.text), line.problem});
   applyTrace(update);
-  if (update.summary) summary = std::move(update.summary);
+  if (update.summary) {
+    summary = std::move(update.summary);
+    takeAccount(update.account);
+    takeLastTest();
+    rest();
+  }
   emit changed();
   if (summary) emit ended();
+}
+
+// Once it has ended, its file has all of the trace: memory keeps what is looked at first.
+void Run::rest() {
+  constexpr size_t kEnded = 64u << 20;
+  if (!trace.backed || !QFileInfo::exists(path)) return;
+  history_bytes = std::min(history_bytes, kEnded);
+  trace.evict(history_bytes, looked_begin_, looked_end_);
+}
+
+// A run that stops in the middle of an epoch is tested there.
+void Run::takeLastTest() {
+  const auto step = static_cast<double>(summary->steps);
+  if (!std::isfinite(summary->test_loss) || (!evals.empty() && evals.back().step >= step)) return;
+  evals.push_back({step, summary->wall_s, steps_per_epoch_ > 0 ? step / steps_per_epoch_ : 0, summary->test_loss,
+                   summary->test_accuracy});
+}
+
+void Run::applyChanges(const std::vector<Change>& made) {
+  for (const Change& change : made) {
+    changes.push_back(change);
+    host_ahead_ |= change.key == "exec.launch" || change.key == "exec.sync";
+    if (change.key.starts_with("exec.")) steady_since_ = change.step, losses_.clear();
+    if (!named)
+      title += tr(" · %1 from step %2").arg(changed_value({change.key, change.from, change.to})).arg(count_text(change.step));
+  }
 }
 
 // The lowest and the highest loss of each eight in the older half, which is thinned the more often the older it is. The
@@ -163,13 +242,15 @@ void Run::applyTrace(RunUpdate& update) {
     prof::append(trace, std::move(batch));
   }
   if (!update.traces.empty()) trace.evict(history_bytes, looked_begin_, looked_end_);
-  for (const Change& change : update.changes) host_ahead_ |= change.key == "exec.launch" || change.key == "exec.sync";
   if (host_ahead_ || host_runs_ahead(spec)) {
     gpu_steps_.update(trace, arrived());
     if (update.summary) gpu_steps_.finish(trace);
   }
-  if (trace.span_count() == 0 || (!split_due_.hasExpired() && !update.summary)) return;
-  split = split_of(marks(), trace, update.summary ? trace.last_time() : arrived(), steps_per_epoch_);
+  if ((summary || !split_due_.hasExpired()) && !update.summary) return;  // its figures are kept once it has ended
+  const prof::TimeNs until = update.summary ? trace.last_time() : arrived();
+  const prof::SampleRange range{.until = until, .since = steady_since_, .lengths_only = true};
+  step_time = prof::step_time(prof::sample_steps(marks(), trace, steps_per_epoch_, range), losses_.seen(), meanUs());
+  if (trace.span_count() > 0) split = split_of(marks(), trace, until, steps_per_epoch_, steady_since_);
   split_due_.setRemainingTime(300);
 }
 
@@ -195,7 +276,7 @@ bool Run::fetch(prof::TimeNs begin, prof::TimeNs end, size_t most) {
     trace.evict_spans(history_bytes, begin, end);
     return true;
   } catch (const std::exception& problem) {
-    log << QString::fromUtf8(problem.what());
+    log.push_back({QString::fromUtf8(problem.what())});
     unreadable_ = true;  // said once
     return false;
   }
@@ -212,6 +293,19 @@ QString short_title(const RunSpec& spec) {
   const QString fusion =
       spec.exec.fusion == Fusion::Off ? QStringLiteral("unfused") : text(to_string(spec.exec.fusion));
   return text(to_string(spec.exec.launch)) + " · " + text(to_string(spec.exec.allocator)) + " · " + fusion;
+}
+
+QString changes_between(const RunSpec& before, const RunSpec& spec) {
+  constexpr size_t kMost = 2;  // more of them are another run altogether
+  const std::vector<FieldChange> changes = diff(before, spec);
+  QStringList parts;
+  for (const FieldChange& change : changes) parts << changed_value(change);
+  return changes.size() > kMost ? QString() : parts.join(", ");
+}
+
+QString title_after(const RunSpec& spec, const RunSpec* before) {
+  const QString changes = before ? changes_between(*before, spec) : QString();
+  return changes.isEmpty() ? short_title(spec) : changes;
 }
 
 QString spec_subtitle(const RunSpec& spec) {

@@ -9,10 +9,12 @@
 #include <optional>
 #include <vector>
 
-#include "profiling/analysis/gpu_steps.h"
 #include "app/core/runs/traced_training.h"
+#include "app/workspace/job.h"
 #include "app/workspace/step_split.h"
 #include "profiling/analysis/allocator_history.h"
+#include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/pace.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/trace.h"
 
@@ -39,6 +41,11 @@ struct TimeMark {
   bool operator==(const TimeMark&) const = default;
 };
 
+struct LogLine {
+  QString text;
+  bool problem = false;  // a person must know now
+};
+
 enum class RunOrigin { Live, File, Imported };
 
 class Run : public QObject {
@@ -62,16 +69,17 @@ class Run : public QObject {
   StepSplit split;
   prof::AllocatorHistory allocator_calls;  // to the driver, as its callbacks counted them
   std::vector<TimeMark> time_marks;
-  QStringList log;
+  std::vector<LogLine> log;
   QString trace_note;          // what was traced, dropped, and what it cost
   QString counters_note;       // whether hardware counters were sampled; empty: not asked for
-  double overhead_share = 0;   // of tracing; 0.038 is 3.8 %
-  double overhead_spread = 0;  // between its quartiles; both 0: not measured
-  bool overheadSeen() const { return overhead_share > overhead_spread / 2; }  // else it is lost in its noise
-  bool overheadMeasured() const { return overhead_share != 0 || overhead_spread > 0; }
+  bool counters_refused = false;
+  prof::StepTime step_time;    // of the newest steps while it trains; of an ended run the one that is kept with it
+  Interval tracing_cost;       // a share of an untraced step; NaN: not measured
   bool lab = false;         // a sweep of the laboratory: curves and timelines, no training
   bool recording = false;   // another program that is being recorded
-  int slot = -1;            // 0 … 7: letter and colour while ticked; -1: not ticked
+  int letter = -1;          // number of its letter and colour, for its life; -1: it was never ticked
+  int slot = -1;            // the letter while it is ticked; -1: not ticked
+  bool named = false;       // by a person; else the title says what changes in mid-run
   bool unfinished = false;  // the program ended before the run did
   bool elsewhere = false;   // another program trains it now
   bool loaded = true;       // false: only the summary was read, the losses and the trace are still in the file
@@ -86,7 +94,19 @@ class Run : public QObject {
 
   bool live() const { return (origin == RunOrigin::Live || recording) && !summary; }
   int64_t stepsMade() const;  // as far as is known
-  double usPerStep() const;   // of the whole run, or so far; 0 when unknown
+  // The figures that every view shows. NaN: not known.
+  double stepUs() const { return step_time.us.value; }
+  double samplesPerSecond() const;
+  double meanUs() const;     // the mean step of the whole run, or so far
+  double trainLoss() const;  // of the last batch
+  double testLoss() const, testAccuracy() const;  // of the last test
+  double peakBytes() const;
+  double driverCalls() const;  // to the driver's allocator, per step
+  bool hasChoices() const { return origin != RunOrigin::Imported || !spec.name.empty(); }  // false: another program's
+  // Takes the figures that are kept with the run, in its file or at its end.
+  void takeAccount(const prof::RunSummary& account);
+  int64_t steadySince() const { return steady_since_; }  // the first step with the last choices of execution
+  void setSteadySince(int64_t step) { steady_since_ = step; }
   double stepsPerEpoch() const { return steps_per_epoch_; }
   double stepAt(prof::TimeNs time) const;
   prof::TimeNs timeOfStep(double step) const;
@@ -115,6 +135,9 @@ class Run : public QObject {
  private:
   void applyProgress(const Progress& now);
   void applyTrace(RunUpdate& update);
+  void takeLastTest();
+  void rest();
+  void applyChanges(const std::vector<Change>& changes);
   void thinSteps();
   prof::RunFileReader* file();  // where the spans are that are not in memory; nullptr: nowhere
 
@@ -122,14 +145,20 @@ class Run : public QObject {
   int steps_thinned_ = 0;
   prof::GpuSteps gpu_steps_;
   bool host_ahead_ = false;                         // since a change in mid-run
+  int64_t steady_since_ = 0;                        // the first step with the last choices of execution
+  prof::PaceLog losses_;                            // seen since then
   std::shared_ptr<prof::RunFileReader> written_;    // the file that a run of this session is written into
   bool unreadable_ = false;                         // said once
   prof::TimeNs looked_begin_ = 0, looked_end_ = 0;  // what was fetched last
   QDeadlineTimer split_due_{0};
+  Job keeping_marks_;
 };
 
 // "graph · arena · epilogue": what tells this run from another at a glance.
 QString short_title(const RunSpec& spec);
+// "direct ← arena, lr 0.01 ← 0.05"; empty: nothing differs, or too much to be said.
+QString changes_between(const RunSpec& before, const RunSpec& spec);
+QString title_after(const RunSpec& spec, const RunSpec* before);  // its changes, else its short title
 QString spec_subtitle(const RunSpec& spec);
 QString run_caption(const Run& run);            // "A direct · MNIST, batch 64, fp32 · NVIDIA H200"
 RunSpec spec_now(const Run& run);               // with the changes made in mid-run

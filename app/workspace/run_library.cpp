@@ -4,8 +4,8 @@
 #include <QFileInfo>
 #include <QPointer>
 #include <QStandardPaths>
-#include <QThreadPool>
 #include <algorithm>
+#include <climits>
 
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
@@ -13,6 +13,8 @@
 
 namespace ws::app {
 namespace {
+
+constexpr size_t kMostTicked = 8;
 
 QString unreadable(const QString& path, const QString& why) {
   const QString name = QFileInfo(path).fileName();
@@ -31,8 +33,6 @@ RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent)
   elsewhere_.setInterval(2000);  // a run that another program trains: what its file says by now
   connect(&elsewhere_, &QTimer::timeout, this, &RunLibrary::refresh);
 }
-
-RunLibrary::~RunLibrary() { QThreadPool::globalInstance()->waitForDone(2000); }
 
 QString RunLibrary::defaultFolder() {
   const QString set = qEnvironmentVariable("WARPSCOPE_RUNS");
@@ -63,7 +63,7 @@ void RunLibrary::insert(Run* run) {
 
 void RunLibrary::refresh() {
   if (!QDir(folder_).exists()) {
-    emit failed(tr("The folder of runs %1 is gone; new runs make it again.").arg(folder_));
+    emit failed(tr("The folder of runs %1 is gone. The next run makes it again.").arg(folder_));
     return;
   }
   if (!watcher_.directories().contains(folder_)) watcher_.addPath(folder_);
@@ -145,6 +145,8 @@ void RunLibrary::adopt(Run* run) {
   insert(run);
   connect(run, &Run::ended, this, [this, run] {
     written_.remove(QFileInfo(run->path).absoluteFilePath());
+    keepLetter(*run);
+    keepTitle(*run);
     emit changed();
   });
   emit changed();
@@ -170,15 +172,12 @@ Run* RunLibrary::open(const QString& path) {
 void RunLibrary::setTicked(Run* run, bool on) {
   if ((run->slot >= 0) == on) return;
   if (on) {
-    QSet<int> used;
-    for (const Run* other : runs_) used.insert(other->slot);
-    int slot = 0;
-    while (used.contains(slot)) ++slot;
-    if (slot >= 8) {
-      emit failed(tr("Eight runs are ticked: untick one first."));
+    if (ticked().size() >= kMostTicked) {
+      emit failed(tr("Untick a run first: eight runs are the most."));
       return;
     }
-    run->slot = slot;
+    giveLetter(run);
+    run->slot = run->letter;
     loadDetails(run);
   } else {
     run->slot = -1;
@@ -189,38 +188,70 @@ void RunLibrary::setTicked(Run* run, bool on) {
 
 void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
   for (Run* run : runs_) run->slot = -1;
-  int slot = 0;
-  for (Run* run : runs) {
-    if (slot >= 8) break;
-    run->slot = slot++;
-    loadDetails(run);
+  for (size_t i = 0; i < std::min(kMostTicked, runs.size()); ++i) {
+    giveLetter(runs[i]);
+    runs[i]->slot = runs[i]->letter;
+    loadDetails(runs[i]);
   }
   emit changed();
   emit tickedChanged();
 }
 
+// A letter that no other run has, in a colour that no ticked run has, as long as there are any.
+void RunLibrary::giveLetter(Run* run) {
+  if (run->letter >= 0) return;
+  constexpr int kLetters = 26, kColours = 8;
+  int best = 0, least = INT_MAX;
+  for (int letter = 0; letter < kLetters; ++letter) {
+    int cost = 0;
+    for (const Run* other : runs_) {
+      if (other->slot >= 0 && other->slot % kColours == letter % kColours) cost += 100;
+      if (other->letter == letter) cost += other->slot >= 0 ? 10'000 : 1000;
+    }
+    if (cost < least) best = letter, least = cost;
+  }
+  run->letter = best;
+  if (!run->live()) keepLetter(*run);
+}
+
+// What changed in mid-run became a part of its title.
+void RunLibrary::keepTitle(const Run& run) {
+  if (run.changes.empty() || run.named || !QFileInfo::exists(run.path)) return;
+  try {
+    prof::rename_run(run.path.toStdString(), run.title.toStdString());
+  } catch (const std::exception&) {
+  }
+}
+
+// A run in a folder that cannot be written has its letter as long as the window is open.
+void RunLibrary::keepLetter(const Run& run) {
+  if (run.letter < 0 || !QFileInfo::exists(run.path)) return;
+  try {
+    prof::keep_with_run(run.path.toStdString(), "letter", std::to_string(run.letter));
+    written_.insert(QFileInfo(run.path).absoluteFilePath(), QFileInfo(run.path).lastModified().toMSecsSinceEpoch());
+  } catch (const std::exception&) {
+  }
+}
+
 // A big file takes a while: it is read on another thread and handed over whole.
 void RunLibrary::loadDetails(Run* run) {
   if (run->loaded || loading_.contains(run)) return;
-  loading_.insert(run);
-  auto reading = std::make_shared<AsideFiles::Reading>(aside_, QFileInfo(run->path).absoluteFilePath());
-  QThreadPool::globalInstance()->start([this, guard = QPointer<Run>(run), path = run->path, reading]() mutable {
-    auto details = std::make_shared<std::unique_ptr<RunDetails>>();
-    QString problem;
-    try {
-      *details = read_details(path);
-    } catch (const std::exception& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
+  const auto details = std::make_shared<std::unique_ptr<RunDetails>>();
+  std::unique_ptr<Job>& job = loading_[run] = std::make_unique<Job>();
+  const auto work = [details, path = run->path,
+                     reading = std::make_shared<AsideFiles::Reading>(
+                         aside_, QFileInfo(run->path).absoluteFilePath())](const Job::Side&) mutable {
+    *details = read_details(path);
     reading.reset();
-    QMetaObject::invokeMethod(this, [this, guard, details, problem] {
-      loading_.remove(guard.data());
-      if (!guard) return;
-      if (*details)
-        give_details(*guard, std::move(**details)), tellTicked(*guard);
-      else
-        emit failed(problem);
-    });
+  };
+  job->start(work, [this, details, run, guard = QPointer<Run>(run)](const QString& problem) {
+    loading_[run].release()->deleteLater();  // it is the one that tells
+    loading_.erase(run);
+    if (!guard) return;
+    if (*details)
+      give_details(*guard, std::move(**details)), tellTicked(*guard);
+    else
+      emit failed(problem);
   });
 }
 
@@ -239,7 +270,7 @@ bool RunLibrary::rename(Run* run, const QString& title) {
   const QString wanted = title.simplified();
   if (wanted.isEmpty() || wanted == run->title) return false;
   if (!write(run, [&](const std::string& path) { prof::rename_run(path, wanted.toStdString()); })) return false;
-  run->title = wanted;
+  run->title = wanted, run->named = true;
   run->announce();
   emit changed();
   emit tickedChanged();
@@ -278,13 +309,13 @@ QStringList RunLibrary::allTags() const {
 bool RunLibrary::remove(Run* run) {
   const QString owner = QString::fromStdString(owner_of(run->path.toStdString()));
   if (run->live() || !owner.isEmpty()) {
-    emit failed(run->live() ? tr("%1 is training: stop it first.").arg(run->title)
-                            : tr("%1 is being written by process %2: stop that first.").arg(run->title, owner));
+    emit failed(run->live() ? tr("Stop the training of %1 first (Run › Stop).").arg(run->title)
+                            : tr("Process %2 still writes %1. Stop that process first.").arg(run->title, owner));
     return false;
   }
-  if (QFileInfo::exists(run->path) && !trash_.take(run->path, run->title)) {
+  if (QFileInfo::exists(run->path) && !trash_.take(run->path, run->title, run->slot >= 0)) {
     emit failed(
-        tr("%1 could not be deleted: its folder cannot be written to.").arg(QFileInfo(run->path).fileName()));
+        tr("%1 cannot be deleted: its folder is not writable.").arg(QFileInfo(run->path).fileName()));
     return false;
   }
   std::erase(runs_, run);
@@ -298,8 +329,11 @@ bool RunLibrary::remove(Run* run) {
 Run* RunLibrary::undoRemove() {
   if (trash_.empty()) return nullptr;
   try {
+    const bool was_ticked = trash_.lastTicked();
     const QString path = trash_.putBack([this](const QString& base) { return freePath(base); });
-    return open(path);
+    Run* run = open(path);
+    if (run && was_ticked) setTicked(run, true);
+    return run;
   } catch (const Failure& problem) {
     emit failed(QString::fromUtf8(problem.what()));
     emit changed();

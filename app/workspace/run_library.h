@@ -6,9 +6,11 @@
 #include <QSet>
 #include <QTimer>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "app/workspace/aside_files.h"
+#include "app/workspace/job.h"
 #include "app/workspace/run.h"
 #include "app/workspace/run_trash.h"
 
@@ -18,7 +20,6 @@ class RunLibrary : public QObject {
   Q_OBJECT
  public:
   explicit RunLibrary(const QString& folder, QObject* parent = nullptr);
-  ~RunLibrary() override;
   static QString defaultFolder();  // $WARPSCOPE_RUNS, else the user's data folder
 
   const QString& folder() const { return folder_; }
@@ -31,7 +32,7 @@ class RunLibrary : public QObject {
   Run* open(const QString& path);  // any run file; nullptr and failed() when it cannot be read
   void setTicked(Run* run, bool on);
   void tickOnly(const std::vector<Run*>& runs);
-  bool loading() const { return !loading_.isEmpty(); }
+  bool loading() const { return !loading_.empty(); }
 
   // Kept in the run's file at once, also while it is being written.
   bool rename(Run* run, const QString& title);
@@ -59,6 +60,9 @@ class RunLibrary : public QObject {
   void insert(Run* run);
   void loadDetails(Run* run);
   void tellTicked(const Run& run);
+  void giveLetter(Run* run);
+  void keepLetter(const Run& run);
+  void keepTitle(const Run& run);
   void putAside(const QFileInfo& file, const QString& why);
   bool write(Run* run, const std::function<void(const std::string& path)>& change);
 
@@ -68,7 +72,7 @@ class RunLibrary : public QObject {
   QSet<QString> reserved_;
   AsideFiles aside_;
   QSet<QString> told_;  // of files put aside
-  QSet<Run*> loading_;
+  std::map<Run*, std::unique_ptr<Job>> loading_;  // a thread for each run
   QHash<QString, qint64> written_;  // when each file was last changed, as far as it was read
   QFileSystemWatcher watcher_;
   QTimer settle_, elsewhere_;

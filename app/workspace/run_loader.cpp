@@ -9,6 +9,7 @@
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/pace.h"
+#include "profiling/analysis/step_time.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/waterfall.h"
 #include "profiling/base/json_input.h"
@@ -40,15 +41,14 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsew
   s.steps = file.steps;
   s.wall_s = file.wall_s;
   s.us_per_step = file.us_per_step;
-  s.final_train_loss = file.final_loss;
+  s.final_train_loss = file.train_loss;
+  s.test_loss = file.test_loss;
   s.test_accuracy = file.final_accuracy;
   s.peak_bytes = static_cast<int64_t>(file.peak_bytes);
   s.device = file.device;
   s.spec = spec;
   if (const double calls = prof::driver_calls_per_step(file); calls > 0)
     s.calls.device_allocate = std::llround(calls * static_cast<double>(file.steps));
-  if (has_choices(file) && file.us_per_step > 0)
-    s.samples_per_s = static_cast<double>(spec.train.batch) * 1e6 / file.us_per_step;
   return s;
 }
 
@@ -62,7 +62,9 @@ void read_curves(prof::RunFileReader& reader, RunDetails& d) {
     d.steps.push_back({step, m.wall_s, d.steps_per_epoch > 0 ? step / d.steps_per_epoch : 0, static_cast<float>(m.loss),
                        static_cast<float>(m.accuracy)});
   }
-  for (const prof::ChangeMark& mark : reader.marks()) d.changes.push_back({mark.step, mark.text, {}, {}});
+  const auto marks = reader.marks();
+  d.steady_since = prof::steady_since(marks);
+  for (const prof::ChangeMark& mark : marks) d.changes.push_back({mark.step, mark.text, {}, {}});
 }
 
 // The most of each stretch between two meter points, from the allocations that were recorded.
@@ -97,10 +99,22 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
                         static_cast<double>(w.allocations) / steps, static_cast<double>(w.frees) / steps, 0, 0, 0});
   }
   const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
-  d.split = split_of(marks, d.trace, d.trace.last_time(), d.steps_per_epoch);
+  d.split = split_of(marks, d.trace, d.trace.last_time(), d.steps_per_epoch, d.steady_since);
   if (d.split.steps > 0 || windows.empty() || windows.back().steps <= 0) return;
   const prof::StepWindow& last = windows.back();
   d.split = split_from(last.times, last.end - last.begin, last.steps);
+}
+
+// The time that is kept with the run. A run of an earlier version, or of another program, has none yet.
+void read_step_time(prof::RunFileReader& reader, RunDetails& d) {
+  prof::RunData run;
+  run.summary = reader.summary();
+  if (!run.summary.step_time.known()) run.metrics = reader.metrics(), run.marks = reader.marks();
+  const prof::SampleRange range{.since = d.steady_since, .lengths_only = true};
+  const prof::StepSample sample = d.gpu_steps.empty()
+                                      ? prof::sample_steps(d.trace, d.steps_per_epoch, range)
+                                      : prof::sample_steps(d.gpu_steps.trace(), d.trace, d.steps_per_epoch, range);
+  d.step_time = prof::step_time(run, sample);
 }
 
 constexpr size_t kFewWindows = 12;
@@ -189,10 +203,12 @@ void read_summary(Run& run, const QString& path) {
   run.unfinished = file.status == "running" && !run.elsewhere;
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
   run.lab = file.origin == "lab";
-  run.overhead_share = file.overhead_share;
-  run.overhead_spread = file.overhead_spread;
+  run.takeAccount(file);
+  if (const auto letter = file.extra.find("letter"); letter != file.extra.end() && run.letter < 0)
+    run.letter = std::clamp(std::atoi(letter->second.c_str()), 0, 25);
   if (const auto said = file.extra.find("counters"); said != file.extra.end())
     run.counters_note = QString::fromStdString(said->second);
+  run.counters_refused = file.extra.contains("counters_refused");
   run.loaded = false;
   if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
     run.time_marks = marks_from(marks->second);
@@ -208,10 +224,11 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   d->trace = newest_trace(*d->reader);
   read_choices(d->reader->summary(), *d);
   read_windows(*d->reader, *d);
+  read_step_time(*d->reader, *d);
   add_throughput(d->reader->summary(), *d);
   add_memory(*d);
   d->allocator_calls.take(d->reader->allocations());
-  for (const std::string& problem : d->reader->problems()) d->log << QString::fromStdString(problem);
+  for (const std::string& problem : d->reader->problems()) d->log.push_back({QString::fromStdString(problem)});
   return d;
 }
 
@@ -225,9 +242,11 @@ void give_details(Run& run, RunDetails&& d) {
   run.takeGpuSteps(std::move(d.gpu_steps));
   run.split = std::move(d.split);
   run.allocator_calls = std::move(d.allocator_calls);
-  run.log += d.log;
+  run.log.insert(run.log.end(), d.log.begin(), d.log.end());
   run.reader = std::move(d.reader);
   run.setStepsPerEpoch(d.steps_per_epoch);
+  run.setSteadySince(d.steady_since);
+  run.step_time = d.step_time;
   run.loaded = true;
   run.announce();
 }

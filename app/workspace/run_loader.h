@@ -21,9 +21,11 @@ struct RunDetails {
   prof::GpuSteps gpu_steps;
   StepSplit split;
   prof::AllocatorHistory allocator_calls;
-  QStringList log;
+  std::vector<LogLine> log;
   std::shared_ptr<prof::RunFileReader> reader;
   double steps_per_epoch = 0;
+  int64_t steady_since = 0;
+  prof::StepTime step_time;
 };
 std::unique_ptr<RunDetails> read_details(const QString& path);  // throws Failure
 void give_details(Run& run, RunDetails&& details);              // on the window's thread

@@ -63,6 +63,7 @@ RecorderOptions options_for(const Run& run, prof::TraceLevel level, const TraceE
   RecorderOptions options;
   options.path = run.path.toStdString();
   options.title = run.title.toStdString();
+  options.may_go_unkept = true;
   options.trace.level = level;
   options.trace.untraced_share = 0.03;
   options.trace.hardware_counters = extras.counters;
@@ -111,7 +112,7 @@ void TrainingSession::nameDevice() {
 
 Run* TrainingSession::start(const StartRequest& request) {
   if (busy()) {
-    fail(tr("A run is training: stop it first."));
+    fail(tr("Stop the training first (Run › Stop)."));
     return nullptr;
   }
   if (!held_.isEmpty()) {
@@ -128,7 +129,9 @@ Run* TrainingSession::start(const StartRequest& request) {
   run->created = QDateTime::currentDateTime();
   run->id = QUuid::createUuid().toString(QUuid::WithoutBraces).left(8);
   run->spec = request.spec;
-  run->title = request.title.isEmpty() ? short_title(request.spec) : request.title;
+  run->named = !request.title.isEmpty();
+  run->title = run->named ? request.title : title_after(request.spec, last_ ? &*last_ : nullptr);
+  last_ = request.spec;
   run->path = QDir(folder_).filePath(run->created.toString("yyyyMMdd-HHmmss-") + run->id + ".wsrun");
   worker_ = std::make_unique<Worker>();
   Worker* worker = worker_.get();
@@ -168,12 +171,11 @@ void TrainingSession::startAll(std::vector<StartRequest> requests) {
 
 void TrainingSession::readTraceStatus() {
   const prof::CollectorStatus status = worker_->recorded->trace_status();
+  run_->counters_refused = status.counters_refused;
   run_->counters_note = QString::fromStdString(status.counters);  // also of a run that was over before it was looked at
   if (!status.running && status.records == 0) return;
   run_->trace_note = QString::fromStdString(status.sentence);
-  // Said only when it stands out of the noise: three quarters of the compared stretches were slower when traced.
-  run_->overhead_share = status.overhead.pairs >= 5 && status.overhead.low > 1 ? status.overhead.ratio - 1 : 0;
-  run_->overhead_spread = status.overhead.pairs > 0 ? status.overhead.high - status.overhead.low : 0;
+  run_->tracing_cost = status.tracing_cost;
 }
 
 void TrainingSession::poll() {

@@ -77,6 +77,7 @@ class TrainingSession : public QObject {
   QString folder_, problem_, held_;
   std::unique_ptr<Worker> worker_;
   Run* run_ = nullptr;
+  std::optional<RunSpec> last_;  // what the last run began with
   std::deque<StartRequest> queue_;
   QTimer timer_;
   std::optional<bool> cuda_;

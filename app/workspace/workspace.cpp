@@ -2,6 +2,8 @@
 
 #include <QFileInfo>
 
+#include "app/workspace/closing_line.h"
+
 namespace ws::app {
 
 Workspace::Workspace(const QString& runs_folder, QObject* parent)
@@ -17,6 +19,7 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
           [this](const Run* run) { say(tr("Imported: %1").arg(run->title), false); });
   connect(&choices_, &Choices::traceLevelChanged, &session_, &TrainingSession::setTraceLevel);
   connect(&choices_, &Choices::traceExtrasChanged, &session_, &TrainingSession::setTraceExtras);
+  connect(&session_, &TrainingSession::ended, this, &Workspace::runEnded);
   connect(&device_, &DeviceProbe::known, this, [this](const DeviceInfo* info) {
     session_.setCuda(info->cuda);
     choices_.setCuda(info->cuda);
@@ -27,6 +30,24 @@ Run* Workspace::train(const RunSpec& spec, const QString& title) {
   return session_.start({spec, title, choices_.traceLevel(), false});
 }
 
+// The run that was just trained is the one that is shown. One that failed before its first step shows nothing.
+void Workspace::runEnded(Run* run) {
+  if (run->stepsMade() == 0) return library_.setTicked(run, false);
+  if (run->summary->status != RunStatus::Failed) say(closing_line(*run, ended_), false);
+  ended_ = run;
+  pick(run);
+}
+
+void Workspace::trainAnew() {
+  if (!session_.busy()) return void(train(choices_.spec()));
+  connect(&session_, &TrainingSession::stateChanged, this,
+          [this, spec = choices_.spec()] {
+            if (!session_.busy()) train(spec);
+          },
+          Qt::SingleShotConnection);
+  session_.stop();
+}
+
 void Workspace::stop() {
   session_.stop();
   recording_.stop();
@@ -35,6 +56,7 @@ void Workspace::stop() {
 Run* Workspace::shownRun() const {
   if (session_.busy()) return session_.run();
   if (picked_) return picked_;
+  if (ended_ && ended_->slot >= 0) return ended_;
   const auto ticked = library_.ticked();
   return ticked.empty() ? nullptr : ticked.front();
 }

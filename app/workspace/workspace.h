@@ -30,8 +30,9 @@ class Workspace : public QObject {
 
   // The new run with the trace level of the top bar, or nullptr: the session said why.
   Run* train(const RunSpec& spec, const QString& title = {});
+  void trainAnew();       // ends the run that trains and begins one with the choices as they are
   void stop();            // the training or the recording
-  Run* shownRun() const;  // the live one, else the picked one, else the first ticked
+  Run* shownRun() const;  // the live one, else the picked one or the last that ended, else the first ticked
   void pick(Run* run);    // in the list of runs; nullptr: none
 
   // What a page asks the window for.
@@ -62,7 +63,9 @@ class Workspace : public QObject {
   ProgramRecording recording_;
   Choices choices_;
   DeviceProbe device_;
-  QPointer<Run> picked_;
+  void runEnded(Run* run);
+
+  QPointer<Run> picked_, ended_;  // ended_: the last run that trained to an end
 };
 
 }  // namespace ws::app

@@ -21,7 +21,7 @@ struct CeilingName {
   double Ceilings::*value;
 };
 constexpr CeilingName kCeilings[] = {
-    {"memory_bytes_s", &Ceilings::read_write_bytes_s}, {"fp32_flops_s", &Ceilings::fp32_flops_s},
+    {"memory_bytes_s", &Ceilings::read_write_bytes_s}, {"l2_bytes_s", &Ceilings::l2_bytes_s}, {"fp32_flops_s", &Ceilings::fp32_flops_s},
     {"tf32_flops_s", &Ceilings::tf32_flops_s},         {"fp16_flops_s", &Ceilings::fp16_flops_s},
     {"pinned_bytes_s", &Ceilings::pinned_bytes_s},     {"sine_per_s", &Ceilings::sine_per_s},
     {"short_sine_per_s", &Ceilings::short_sine_per_s}};

@@ -24,8 +24,8 @@ int64_t step_bytes(const Plan& compiled) {
   return bytes;
 }
 
-int64_t batch_of(const RunSpec& spec, const data::Dataset& data) {
-  const int64_t rows = data.train.rows;
+int64_t batch_of(const RunSpec& spec, const DataSize& data) {
+  const int64_t rows = data.train_rows;
   return spec.train.batch == 0 ? rows : std::min(spec.train.batch, rows);
 }
 
@@ -33,20 +33,20 @@ Plan step_plan(const RunSpec& spec, const Model& model, int64_t batch) {
   return fuse(insert_all_reduce(build_plan(spec, model, batch)), spec.exec.fusion);
 }
 
-int64_t training_bytes(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+int64_t training_bytes(const RunSpec& spec, const Model& model, const DataSize& data) {
   return step_bytes(step_plan(spec, model, batch_of(spec, data)));
 }
 
 // The CPU keeps the plans of its evaluations: of whole blocks of rows, and of the rest.
-int64_t evaluation_bytes(const RunSpec& spec, const Model& model, const data::Dataset& data) {
-  const int64_t rows = data.test.rows, rest = rows % kCpuEvaluationRows;
+int64_t evaluation_bytes(const RunSpec& spec, const Model& model, const DataSize& data) {
+  const int64_t rows = data.test_rows, rest = rows % kCpuEvaluationRows;
   int64_t bytes = 0;
   for (const int64_t part : {rows >= kCpuEvaluationRows ? kCpuEvaluationRows : 0, rest})
     if (part > 0) bytes += step_bytes(fuse(build_evaluation_plan(spec, model, part), spec.exec.fusion));
   return bytes;
 }
 
-int64_t set_bytes(const data::Dataset& data) { return (data.train.rows + data.test.rows) * (data.features + 1) * 4; }
+int64_t set_bytes(const DataSize& data) { return (data.train_rows + data.test_rows) * (data.features + 1) * 4; }
 
 template <class Takes>
 std::string biggest_of(const Plan& plan, Takes takes) {
@@ -61,7 +61,7 @@ std::string biggest_of(const Plan& plan, Takes takes) {
 }
 
 // Advice when a step needs more memory than is free.
-std::string step_advice(const RunSpec& spec, const Model& model, const data::Dataset& data, int64_t free_bytes,
+std::string step_advice(const RunSpec& spec, const Model& model, const DataSize& data, int64_t free_bytes,
                         int64_t needed) {
   const int64_t batch = batch_of(spec, data);
   const Plan plan = step_plan(spec, model, batch);
@@ -111,7 +111,7 @@ std::string batch_advice(int64_t batch) {
 }
 
 // Beside what the executor holds, one copy of the state: the first values, or those on their way into a checkpoint.
-int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data, bool on_gpu) {
+int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const DataSize& data, bool on_gpu) {
   const int64_t state = state_bytes(spec, model);
   if (on_gpu) return state;
   int64_t gradient = 0;  // the CPU makes those that are used up at once one after another
@@ -121,12 +121,12 @@ int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const data::D
   return state + ranks * (state + gradient + training_bytes(spec, model, data) + evaluation_bytes(spec, model, data));
 }
 
-int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const data::Dataset& data) {
+int64_t device_bytes_needed(const RunSpec& spec, const Model& model, const DataSize& data) {
   const int64_t set = spec.exec.loader == Loader::Resident ? set_bytes(data) : 0;
   return state_bytes(spec, model) + training_bytes(spec, model, data) + set;
 }
 
-std::string out_of_memory_message(const RunSpec& spec, const Model& model, const data::Dataset& data, FreeMemory free) {
+std::string out_of_memory_message(const RunSpec& spec, const Model& model, const DataSize& data, FreeMemory free) {
   const int64_t need = host_bytes_needed(spec, model, data, free.on_gpu());
   const std::string start =
       "The run needs " + bytes_text(need) + " of memory and " + bytes_text(free.host_bytes) + " are free; ";
@@ -134,7 +134,7 @@ std::string out_of_memory_message(const RunSpec& spec, const Model& model, const
   return start + step_advice(spec, model, data, free.host_bytes, need);
 }
 
-std::optional<std::string> why_it_does_not_fit(const RunSpec& spec, const Model& model, const data::Dataset& data,
+std::optional<std::string> why_it_does_not_fit(const RunSpec& spec, const Model& model, const DataSize& data,
                                                FreeMemory free) {
   if (free.on_gpu()) {
     const int64_t need = device_bytes_needed(spec, model, data);

@@ -153,6 +153,10 @@ RunSpec spec_from_json(const json& object) {
   return spec;
 }
 
+std::string spec_text(const RunSpec& spec, int indent) {
+  return to_json(spec).dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
 RunSpec parse_spec(std::string_view text) {
   json object;
   try {

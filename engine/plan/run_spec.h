@@ -127,6 +127,7 @@ const Field& field(std::string_view key);  // throws SpecError
 nlohmann::json to_json(const RunSpec& spec);
 RunSpec spec_from_json(const nlohmann::json& json);  // missing keys keep their default; unknown keys are refused
 RunSpec parse_spec(std::string_view text);
+std::string spec_text(const RunSpec& spec, int indent = -1);                  // JSON, as parse_spec() reads it
 RunSpec load_spec(const std::string& path_or_preset);                         // a file, or the name of a shipped preset
 void set_field(RunSpec& spec, std::string_view key, std::string_view value);  // "exec.allocator", "caching"
 void set_field(RunSpec& spec, std::string_view key, const nlohmann::json& value);

@@ -32,7 +32,7 @@ constexpr FieldValue kActivations[] = {
      "No activation: the layers collapse into one linear map. Look at a boundary under Weights: it stays straight."},
     {"relu", "max(0, z): cheap, and half the gradients pass unchanged. Look at how soon the loss falls."},
     {"sigmoid",
-     "Squashes to 0…1; gradients fade in deep networks. Look at the first layer under Weights: it hardly moves."},
+     "Maps to 0…1; gradients fade in deep networks. Look at the first layer under Weights: it hardly moves."},
     {"tanh", "Squashes to −1…1, centred; fades less than sigmoid. Look at the first layer under Weights."},
     {"gelu", "Smooth relu with more arithmetic per element. Look at the time of its op under Kernels."}};
 constexpr FieldValue kLosses[] = {
@@ -44,7 +44,7 @@ constexpr FieldValue kInits[] = {
     {"normal", "N(0, 1) whatever the width: sums grow with it. Look at the first loss, far above guessing."},
     {"xavier", "Glorot uniform ±√(6/(in+out)), for linear and tanh layers. Look at the first loss, and at Weights."},
     {"kaiming", "He: variance 2/fan-in keeps relu outputs near unit size. Look at the first loss, near guessing."},
-    {"zeros", "All zero: every unit of a layer learns the same. Look at the loss: who learns at all?"}};
+    {"zeros", "All zero: every unit of a layer learns the same. Look at which runs learn."}};
 constexpr FieldValue kOptimizers[] = {
     {"sgd",
      "w −= rate · gradient, nothing kept. Look at the loss beside momentum's, and at the short update in the "
@@ -71,7 +71,7 @@ constexpr FieldValue kAllocators[] = {
      "An own pool: size classes, best fit, freed blocks kept. Look at reserved above used memory, and at the red "
      "going."},
     {"arena",
-     "One block, offsets planned ahead. Look at Allocator calls: none; at Memory map: who shares an address."}};
+     "One block, offsets planned ahead. Look at Allocator calls: none; at Memory: who shares an address."}};
 constexpr FieldValue kSyncs[] = {
     {"every-op",
      "The host waits after each launch. Look at the grey waits, and at the GPU idling while the next one is prepared."},
@@ -247,7 +247,7 @@ std::vector<Field> model_fields() {
       FIELD(model, ModelSpec, bias, "Model", "bias", Flag, kAny, kFixed,
             "Whether each layer adds a learned offset. Look at the Plan: fewer ops without."),
       CHOICE(model, ModelSpec, loss, LossKind, "Model", "loss", kFixed, "What is made small. Look at the loss curve."),
-      CHOICE(model, ModelSpec, init, Init, "Execution", "init", kFixed,
+      CHOICE(model, ModelSpec, init, Init, "Model", "init", kFixed,
              "How the first weights are drawn; the same on CPU and GPU. Look at the first loss, and at the outlines "
              "under Weights."),
       FIELD(model, ModelSpec, start_w, "Model", "start w", Number, kAny, kFixed,
@@ -290,7 +290,7 @@ std::vector<Field> train_fields() {
       FIELD(train, TrainSpec, shuffle, "Training", "shuffle", Flag, kAny, kFixed,
             "A new row order every epoch. Look at the loss without: it repeats from epoch to epoch."),
       FIELD(train, TrainSpec, seed, "Training", "seed", Integer, (Limits{0, 9e15}), kFixed,
-            "Of the first weights and the row order. Look at two seeds over each other: what differs is chance."),
+            "Seed of the first weights and the row order. Look at two seeds over each other: the difference is chance."),
       FIELD(train, TrainSpec, target_accuracy, "Training", "target", Number, kShare, kLive,
             "Stop at this test accuracy; 0 goes on. Look at the time it took, in the Library."),
       FIELD(train, TrainSpec, time_limit_s, "Training", "time limit", Number, kFrom0, kLive,

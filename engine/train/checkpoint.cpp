@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "engine/train/checkpoint.h"
 #include "profiling/base/byte_reader.h"
@@ -48,7 +47,7 @@ class Writer {
   explicit Writer(prof::SyncedFile& file) : file_(file) {}
   void write(const Checkpoint& c) {
     raw({kMark, sizeof kMark});
-    const std::string spec = to_json(c.spec).dump();
+    const std::string spec = spec_text(c.spec);
     put(uint64_t{spec.size()});
     raw(spec);
     put(Position{c.state.step, c.state.good_steps, c.epoch, c.row, c.state.loss_scale, c.wall_s, c.epoch_loss,

@@ -51,6 +51,7 @@ class Trainer {
   void apply_changes(const std::vector<std::pair<std::string, std::string>>& changes);
   std::string try_switch(const RunSpec& next, const std::vector<FieldChange>& differences);
   void replace_executor(const TrainState& state);
+  AllocatorCalls all_calls() const;
   void keep_counts();
   void settle();
 
@@ -133,6 +134,16 @@ void require_same_shapes(const TrainState& found, const Model& model, Optimizer 
 // A change of these is a new plan for the same executor; any other execution choice makes a new executor.
 constexpr std::array<std::string_view, 3> kPlanOnly = {"exec.allocator", "exec.sync", "exec.fusion"};
 
+// The loss must suit what the data holds, which is known once it is loaded.
+std::optional<std::string> why_the_data_does_not_fit(const ModelSpec& model, const data::Dataset& data) {
+  const bool classes = data.task == data::Task::Classification;
+  if (model.loss == LossKind::CrossEntropy && !classes)
+    return "cross-entropy: " + data.name + " has numbers to predict, not classes; choose the loss mean-squared.";
+  if (model.loss == LossKind::MeanSquared && classes)
+    return "mean-squared: " + data.name + " has classes to predict, not numbers; choose the loss cross-entropy.";
+  return std::nullopt;
+}
+
 bool executes(const FieldChange& change) { return change.key.starts_with("exec."); }
 bool needs_new_executor(const FieldChange& change) {
   return executes(change) && std::ranges::find(kPlanOnly, change.key) == kPlanOnly.end();
@@ -188,6 +199,7 @@ void Trainer::prepare() {
   spec_.exec.gpus = ranks_of(spec_);
   rows_ = data_.train.rows;
   if (rows_ <= 0) throw Failure("the data set " + data_.name + " has no training rows");
+  if (const auto reason = why_the_data_does_not_fit(spec_.model, data_)) throw Failure(*reason);
   batch_ = spec_.train.batch == 0 ? rows_ : std::min(spec_.train.batch, rows_);
   steps_per_epoch_ = (rows_ + batch_ - 1) / batch_;
   if (const int64_t left = rows_ % batch_; std::min(batch_, left ? left : batch_) < spec_.exec.gpus)
@@ -373,7 +385,8 @@ void Trainer::report_progress(bool now) {
   const double mean_s = seen_ > first_step_ ? elapsed / static_cast<double>(seen_) : 0;
   p.left_s = mean_s * static_cast<double>(p.steps - seen_);
   p.memory = executor_->memory();
-  p.calls = executor_->allocator_calls();
+  p.memory.peak = std::max(p.memory.peak, earlier_peak_);
+  p.calls = all_calls();
   p.started = step_;
   p.paused = now && control_.paused();
   sink_.progress(p);
@@ -539,14 +552,19 @@ void Trainer::replace_executor(const TrainState& state) {
   open_executor(state);
 }
 
-// So that the summary counts over every executor of the run.
+// Over every executor of the run.
+AllocatorCalls Trainer::all_calls() const {
+  AllocatorCalls all = earlier_calls_;
+  if (!executor_) return all;
+  const AllocatorCalls calls = executor_->allocator_calls();
+  all.allocate += calls.allocate, all.free += calls.free;
+  all.device_allocate += calls.device_allocate, all.device_free += calls.device_free;
+  return all;
+}
+
 void Trainer::keep_counts() {
   if (!executor_) return;
-  const AllocatorCalls calls = executor_->allocator_calls();
-  earlier_calls_.allocate += calls.allocate;
-  earlier_calls_.free += calls.free;
-  earlier_calls_.device_allocate += calls.device_allocate;
-  earlier_calls_.device_free += calls.device_free;
+  earlier_calls_ = all_calls();
   earlier_peak_ = std::max(earlier_peak_, executor_->memory().peak);
 }
 

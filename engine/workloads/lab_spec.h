@@ -72,6 +72,7 @@ struct CallSplit {
 
 struct Ceilings {
   double read_write_bytes_s = 0;  // device memory, copy of a large block
+  double l2_bytes_s = 0;          // a block that stays in the L2 cache, read and written again and again
   double fp32_flops_s = 0, tf32_flops_s = 0, fp16_flops_s = 0, pinned_bytes_s = 0;
   double sine_per_s = 0, short_sine_per_s = 0;  // of any argument; of arguments known to be within [-1, 1]
 };

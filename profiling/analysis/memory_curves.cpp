@@ -28,27 +28,30 @@ bool MemoryCurves::update(const Trace& trace, size_t most) {
 
 void MemoryCurves::take(const MemoryEvent& event) {
   using Kind = MemoryAction;
+  if (event.source >= allocators_.size()) allocators_.resize(event.source + size_t{1});
+  Allocator& a = allocators_[event.source];
   switch (event.kind) {
     case Kind::Reserve:
-      held_ += event.bytes, pooled_ = true;
+      a.held += event.bytes, a.pooled = true;
       break;
     case Kind::Release:
-      held_ -= std::min(held_, event.bytes);
+      a.held -= std::min(a.held, event.bytes);
       break;  // a pool gives back in parts
     case Kind::Allocate: {
-      auto [block, fresh] = blocks_.try_emplace(event.address, event.bytes);
-      if (!fresh) live_ -= std::min(live_, block->second);  // its free fell into an untraced stretch
-      live_ += block->second = event.bytes, blocks_seen_ = true;
+      auto [block, fresh] = a.blocks.try_emplace(event.address, event.bytes);
+      if (!fresh) a.live -= std::min(a.live, block->second);  // its free fell into an untraced stretch
+      a.live += block->second = event.bytes, a.hands_out = true;
       break;
     }
     case Kind::Free:
-      if (auto it = blocks_.find(event.address); it != blocks_.end())
-        live_ -= std::min(live_, it->second), blocks_.erase(it);
+      if (auto it = a.blocks.find(event.address); it != a.blocks.end())
+        a.live -= std::min(a.live, it->second), a.blocks.erase(it);
       break;
   }
-  // An arena hands nothing out in a step; without a pool each block is taken from the device for itself.
-  put(used_, event.time, static_cast<double>(blocks_seen_ ? live_ : held_));
-  put(reserved_, event.time, static_cast<double>(pooled_ ? held_ : live_));
+  uint64_t used = 0, reserved = 0;
+  for (const Allocator& each : allocators_) used += each.used(), reserved += each.reserved();
+  put(used_, event.time, static_cast<double>(used));
+  put(reserved_, event.time, static_cast<double>(reserved));
 }
 
 void MemoryCurves::put(CounterTrack& track, TimeNs time, double value) {

@@ -1,7 +1,9 @@
 // Bytes handed out and bytes taken from the device over time, from the allocations that a trace recorded.
 #pragma once
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <vector>
 
 #include "profiling/trace/trace.h"
 
@@ -20,10 +22,18 @@ class MemoryCurves {
   void put(CounterTrack& track, TimeNs time, double value);
 
   CounterTrack used_{"memory used", "B", {}}, reserved_{"memory reserved", "B", {}};
-  std::unordered_map<uint64_t, uint64_t> blocks_;
-  bool pooled_ = false, blocks_seen_ = false, own_ = false;
+  // A run may change its allocator: each has memory of its own.
+  struct Allocator {
+    std::unordered_map<uint64_t, uint64_t> blocks;
+    bool pooled = false, hands_out = false;
+    uint64_t live = 0, held = 0;
+    // An arena hands nothing out in a step; without a pool each block is taken from the device for itself.
+    uint64_t used() const { return hands_out ? live : held; }
+    uint64_t reserved() const { return pooled ? std::max(held, live) : live; }
+  };
+  std::vector<Allocator> allocators_;  // by source
+  bool own_ = false;
   size_t taken_ = 0;
-  uint64_t live_ = 0, held_ = 0;
 };
 
 }  // namespace ws::prof

@@ -37,4 +37,25 @@ std::vector<double> PaceSpread::stretches_us() const {
   return us;
 }
 
+std::vector<double> pace_stretches_us(const std::vector<Pace>& seen) {
+  if (seen.empty()) return {};
+  PaceSpread spread(seen.front(), seen.back());
+  for (const Pace& pace : seen) spread.add(pace);
+  return spread.stretches_us();
+}
+
+// The first one stays: stretches begin there.
+void PaceLog::add(Pace seen) {
+  constexpr size_t kMost = 4096;
+  if (seen_.size() > 1 && seen.wall_s - seen_[seen_.size() - 2].wall_s < apart_s_)
+    seen_.back() = seen;
+  else
+    seen_.push_back(seen);
+  if (seen_.size() <= kMost) return;
+  apart_s_ = std::max(2 * apart_s_, 2 * (seen_.back().wall_s - seen_.front().wall_s) / static_cast<double>(kMost));
+  std::vector<Pace> all;
+  all.swap(seen_);
+  for (const Pace& pace : all) add(pace);
+}
+
 }  // namespace ws::prof

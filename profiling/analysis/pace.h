@@ -30,12 +30,18 @@ class PaceSpread {
   std::vector<Pace> ends_;  // of stretches; 0 steps: nothing came in it
 };
 
-template <class Points, class ToPace>
-std::vector<double> pace_stretches_us(const Points& points, ToPace to_pace) {
-  if (points.empty()) return {};
-  PaceSpread spread(to_pace(points.front()), to_pace(points.back()));
-  for (const auto& point : points) spread.add(to_pace(point));
-  return spread.stretches_us();
-}
+std::vector<double> pace_stretches_us(const std::vector<Pace>& seen);
+
+// When the losses of a run were seen, a few thousand of them at most: of those that came at once the last one.
+class PaceLog {
+ public:
+  void add(Pace seen);  // in order
+  void clear() { seen_.clear(), apart_s_ = 0; }
+  const std::vector<Pace>& seen() const { return seen_; }
+
+ private:
+  std::vector<Pace> seen_;
+  double apart_s_ = 0;  // closer ones are one
+};
 
 }  // namespace ws::prof

@@ -12,9 +12,26 @@ namespace {
 
 struct Work {
   int64_t time = 0;
-  uint64_t kernels = 0;
+  uint64_t kernels = 0, samples = 0;
+  double dram = 0;  // of the peak, summed over the samples
   std::unordered_set<uint32_t> steps;
 };
+
+// Bytes read and written at the memory, of its peak, at the times at which the counters were sampled.
+std::vector<CounterPoint> dram_shares(const Trace& trace) {
+  std::map<TimeNs, double> sums;
+  for (const CounterTrack& counter : trace.counters())
+    if (counter.unit == "%" && (counter.name == "DRAM read" || counter.name == "DRAM write"))
+      for (const CounterPoint& point : counter.points) sums[point.time] += point.value / 100;
+  std::vector<CounterPoint> shares;
+  for (const auto& [time, share] : sums) shares.push_back({time, share});
+  return shares;
+}
+
+void add_samples(Work& work, const std::vector<CounterPoint>& shares, const Span& span) {
+  auto at = std::ranges::lower_bound(shares, span.start, {}, &CounterPoint::time);
+  for (; at != shares.end() && at->time < span.end(); ++at) work.dram += at->value, ++work.samples;
+}
 
 void add(RooflinePoint& point, OpTag tag, const OpInfo& op, const Work& work) {
   const uint64_t executions = work.steps.empty() ? work.kernels : work.steps.size();  // an op runs once in a step
@@ -22,6 +39,8 @@ void add(RooflinePoint& point, OpTag tag, const OpInfo& op, const Work& work) {
   point.ops.push_back(tag);
   point.executions += executions;
   point.time_ns += work.time;
+  constexpr uint64_t kLeastSamples = 8;
+  if (work.samples >= kLeastSamples) point.dram_share = work.dram / static_cast<double>(work.samples);
   point.flops += static_cast<double>(executions) * static_cast<double>(op.flops);
   point.bytes += static_cast<double>(executions) * static_cast<double>(op.bytes);
 }
@@ -42,6 +61,7 @@ void rate(RooflinePoint& point, const Ceilings& ceilings) {
 std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end, const Ceilings& ceilings) {
   const bool gpu = std::ranges::any_of(trace.tracks(), [](const Track& t) { return on_gpu(t) && t.spans > 0; });
   std::vector<Work> works(trace.ops.size());
+  const std::vector<CounterPoint> shares = dram_shares(trace);
   for (const Track& track : trace.tracks()) {
     if (gpu ? !on_gpu(track) : track.kind != TrackKind::CpuThread) continue;  // an op's span on a host that launches
     each_span(track, begin, end, [&](const Span& span) {
@@ -49,6 +69,7 @@ std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end
       if (!work || span.op == kNoOp || span.op >= works.size()) return;
       works[span.op].time += static_cast<int64_t>(span.duration);
       ++works[span.op].kernels;
+      if (gpu) add_samples(works[span.op], shares, span);
       if (span.step != 0) works[span.op].steps.insert(span.step);
     });
   }

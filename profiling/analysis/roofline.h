@@ -22,6 +22,7 @@ struct RooflinePoint {
   double flops_per_s = 0, bytes_per_s = 0;
   bool memory_bound = false;  // left of the ridge
   double share = 0;           // of the ceiling that applies
+  double dram_share = -1;     // of the memory's peak, as hardware counters saw it; below 0: too few samples
 };
 // Ops that have FLOPs or bytes and that ran in the range; the one that took longest first.
 std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end, const Ceilings& ceilings);

@@ -155,6 +155,14 @@ std::string losses_text(const Losses& losses) {
   return text;
 }
 
+bool tracing_cost_seen(const Interval& share) { return share.known() && share.value > share.half_width; }
+
+std::string tracing_cost_text(const Interval& share) {
+  if (!share.known()) return "";
+  const std::string noise = "± " + fixed(100 * share.half_width, 1) + " %";
+  return tracing_cost_seen(share) ? "≥ " + fixed(100 * share.value, 1) + " " + noise : "within noise, " + noise;
+}
+
 std::string to_text(const TraceStats& s, const std::vector<std::string>& columns) {
   std::string text;
   const auto add = [&text](const char* what, uint64_t count, double amount, const char* unit) {
@@ -167,7 +175,9 @@ std::string to_text(const TraceStats& s, const std::vector<std::string>& columns
   add("memsets", s.memsets, 0, "");
   add("API calls", s.api_calls, 0, "");
   add("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
-  text += time_text(s.step_time) + gpu_text(s) + step_text(s.step, s.graphs > 0 && !s.step.work.contains(kWholeGraphs));
+  text += time_text(s.step_time);
+  if (const std::string cost = tracing_cost_text(s.tracing_cost); !cost.empty()) text += "tracing cost " + cost + "\n";
+  text += gpu_text(s) + step_text(s.step, s.graphs > 0 && !s.step.work.contains(kWholeGraphs));
   if (!s.by_name.empty()) text += rows_text(s.by_name, "kernels", columns);
   if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops on the CPU", columns);
   return text + s.call_tables + s.memory_tables;

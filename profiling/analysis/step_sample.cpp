@@ -31,22 +31,14 @@ StepWindowNs in_memory(const Trace& trace) {
   return whole.begin < whole.end ? whole : StepWindowNs{-kAlways, kAlways};
 }
 
-// Until when anything was recorded but marks: a run may end while its tracing rests, and its last steps look as if they
-// had done nothing.
-TimeNs recorded_until(const Trace& trace) {
-  TimeNs until = -kAlways;
-  for (const Track& track : trace.tracks())
-    if (!track.blocks.empty() && track.kind != TrackKind::Steps && track.kind != TrackKind::Phases)
-      until = std::max(until, track.blocks.back().reach);
-  return until > -kAlways ? until : kAlways;
-}
-
-// The newest of them that began before a time, oldest first.
-std::vector<Span> newest_steps(const Track& track, StepWindowNs within, TimeNs before, size_t most) {
+// The newest of them that began before a time, oldest first. Marks without a number belong to any range.
+std::vector<Span> newest_steps(const Track& track, StepWindowNs within, TimeNs before, size_t most, int64_t since) {
   std::vector<Span> steps;
   for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && steps.size() < most; ++block)
-    for (auto span = block->spans.rbegin(); span != block->spans.rend() && steps.size() < most; ++span)
+    for (auto span = block->spans.rbegin(); span != block->spans.rend() && steps.size() < most; ++span) {
+      if (span->step > 0 && int64_t{span->step} <= since) break;
       if (span->start >= within.begin && span->end() <= within.end && span->start < before) steps.push_back(*span);
+    }
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
@@ -85,11 +77,12 @@ bool has_whole_graphs(const Trace& trace) {
 
 // Where graphs are recorded kernel by kernel in some steps and as a whole in the others, only the former say what a
 // step is made of: so many of the newest, even if they lie far back.
-std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWindowNs within, size_t most) {
+std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWindowNs within, SampleRange range) {
+  const size_t most = range.steps;
   constexpr size_t kFarBack = 10'000;
   const bool look_back = has_whole_graphs(trace);
   std::vector<Span> steps =
-      newest_steps(marks, within, recorded_until(trace), look_back ? std::max(most, kFarBack) : most);
+      newest_steps(marks, within, recorded_until(trace), look_back ? std::max(most, kFarBack) : most, range.since);
   if (look_back) {
     const auto whole = steps_with(steps, trace, TrackKind::GraphLaunches, is_kernel);
     const auto kernels = steps_with(steps, trace, TrackKind::Stream, [](const Span& s) { return s.flags & kInGraph; });
@@ -253,6 +246,15 @@ std::string key_of(const Trace& trace, NameId name, OpTag op) {
 
 }  // namespace
 
+// A run may end while its tracing rests, and its last steps look as if they had done nothing.
+TimeNs recorded_until(const Trace& trace) {
+  TimeNs until = -kAlways;
+  for (const Track& track : trace.tracks())
+    if (!track.blocks.empty() && track.kind != TrackKind::Steps && track.kind != TrackKind::Phases)
+      until = std::max(until, track.blocks.back().reach);
+  return until > -kAlways ? until : kAlways;
+}
+
 void add_parts(StepSample& sample, const Trace& trace, TimeNs begin, TimeNs end) {
   WorkTimes by_work;
   const Breakdown parts = breakdown(trace, begin, end, &by_work);
@@ -267,7 +269,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   if (!track) return sample;
   StepWindowNs within = in_memory(trace);
   within.end = std::min(within.end, range.until);
-  const std::vector<Span> steps = sampled_steps(*track, trace, within, range.steps);
+  const std::vector<Span> steps = sampled_steps(*track, trace, within, range);
   if (steps.empty()) return sample;
   const Breaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   const std::vector<Row> rows = rows_of(steps, breaks);
@@ -279,7 +281,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
       sample.step_us.push_back(static_cast<double>(steps[i + 1].start - steps[i].start) * 1e-3 /
                                static_cast<double>(breaks.stride));
     // In pieces, until there are enough for means: no turn of the event loop may take long.
-    for (size_t last = row->last; last > row->first && totals.spans < kMostSpans;) {
+    for (size_t last = row->last; last > row->first && totals.spans < kMostSpans && !range.lengths_only;) {
       const size_t first = last - std::min(last - row->first, kPiece);
       const StepWindowNs piece{steps[first].start, steps[last].start};
       add_parts(sample, trace, piece.begin, piece.end);
@@ -296,11 +298,11 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   return sample;
 }
 
-StepSample sample_steps(const Trace& trace, double steps_per_epoch) {
-  if (!host_ran_ahead(trace)) return sample_steps(trace, trace, steps_per_epoch);
+StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange range) {
+  if (!host_ran_ahead(trace)) return sample_steps(trace, trace, steps_per_epoch, range);
   GpuSteps steps;
   steps.finish(trace);
-  return sample_steps(steps.trace(), trace, steps_per_epoch);
+  return sample_steps(steps.trace(), trace, steps_per_epoch, range);
 }
 
 std::string work_key(const Trace& trace, const Span& span) {

@@ -36,10 +36,12 @@ struct StepSample {
   }
 };
 
-// Which steps are sampled: so many of the newest that end by `until`.
+// Which steps are sampled: so many of the newest that end by `until`, from step `since` on.
 struct SampleRange {
   TimeNs until = kAlways;
   size_t steps = 2000;
+  int64_t since = 0;
+  bool lengths_only = false;  // step_us alone: nothing of what was done in the steps
 };
 
 // `marks` hold the steps, `trace` what was done in them: the same trace, or GpuSteps' where the host ran ahead. With
@@ -47,7 +49,10 @@ struct SampleRange {
 // purpose are none of the sample; nor are those whose graphs were recorded as a whole, where others have kernels.
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range = {});
 // For a trace whose program's choices are not known: its marks, or the GPU's steps when the host ran ahead.
-StepSample sample_steps(const Trace& trace, double steps_per_epoch);
+StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange range = {});
+
+// Until when anything was recorded but marks.
+TimeNs recorded_until(const Trace& trace);
 
 // Adds to the sample's parts those of a stretch, also by op.
 void add_parts(StepSample& sample, const Trace& trace, TimeNs begin, TimeNs end);

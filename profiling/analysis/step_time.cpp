@@ -1,10 +1,15 @@
 #include "profiling/analysis/step_time.h"
 
+#include <string_view>
+
 namespace ws::prof {
 namespace {
 
 StepTime of_samples(const std::vector<double>& us, double half_width) {
-  return {{median(us), half_width}, percentile(us, 0.05), percentile(us, 0.95)};
+  StepTime time{{median(us), half_width}, percentile(us, 0.05), percentile(us, 0.95)};
+  // Other programs come and go between two runs, which the interval within one run does not see.
+  if (machine_busy(time)) time.us.half_width = std::max(half_width, (time.p95_us - time.p5_us) / 2);
+  return time;
 }
 
 StepTime without_spread(double us) {
@@ -15,11 +20,34 @@ StepTime without_spread(double us) {
 
 }  // namespace
 
-StepTime step_time(const StepSample& sample, const std::vector<double>& stretches_us, double whole_run_us) {
+StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us) {
   if (!sample.step_us.empty()) return of_samples(sample.step_us, percentile_of_blocks(sample.step_us, 0.5).half_width);
   if (sample.traced()) return without_spread(sample.mean_step_us());  // a trace without step marks
+  const std::vector<double> stretches_us = pace_stretches_us(losses);
   if (stretches_us.empty()) return without_spread(whole_run_us);
   return of_samples(stretches_us, mean_with_interval(stretches_us).half_width);  // a stretch is a block of steps
+}
+
+StepTime step_time(const RunData& run, const StepSample& sample) {
+  if (run.summary.step_time.known()) return run.summary.step_time;
+  PaceLog losses;
+  const int64_t since = steady_since(run.marks);
+  for (const Metric& m : run.metrics)
+    if (m.step >= since) losses.add({static_cast<double>(m.step), m.wall_s});
+  return step_time(sample, losses.seen(), run.summary.us_per_step);
+}
+
+bool machine_busy(const StepTime& time) {
+  constexpr double kWide = 0.5;  // of the median; on a quiet machine p5 to p95 are a few per cent
+  return time.has_spread() && time.p95_us - time.p5_us > kWide * time.us.value;
+}
+
+int64_t steady_since(const std::vector<ChangeMark>& marks) {
+  constexpr std::string_view kExecution = "exec.";  // how the names of these choices begin
+  int64_t since = 0;
+  for (const ChangeMark& mark : marks)
+    if (mark.text.starts_with(kExecution)) since = std::max(since, mark.step);
+  return since;
 }
 
 }  // namespace ws::prof

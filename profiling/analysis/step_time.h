@@ -1,25 +1,21 @@
-// The time of a step: the one figure that every view of a run shows under this name.
+// Where the time of a step comes from: computed when a run ends, and kept in its file.
 #pragma once
 #include "profiling/analysis/pace.h"
 #include "profiling/analysis/step_sample.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 
-// The median over the measured steps of a run and its spread.
-struct StepTime {
-  Interval us;                                                        // the median, with its 95 % interval
-  double p5_us = std::numeric_limits<double>::quiet_NaN(), p95_us = p5_us;  // NaN: the spread is not known
-  bool known() const { return us.value > 0; }
-  bool has_spread() const { return p5_us == p5_us; }
-};
-// From the sampled steps. A run without them: from stretches between its losses (pace_stretches_us). A run with too few
-// of these: the mean of the whole run, which has no spread; 0: not known.
-StepTime step_time(const StepSample& sample, const std::vector<double>& stretches_us, double whole_run_us);
+// From the sampled steps. A run without them: from stretches between its losses. A run with too few of these: the mean
+// of the whole run, which has no spread; 0: not known.
+StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us);
+// The one that is kept with the run, else computed. The sample begins at steady_since() too.
+StepTime step_time(const RunData& run, const StepSample& sample);
 
-template <class Points, class ToPace>
-StepTime step_time(const StepSample& sample, const Points& losses, ToPace to_pace, double whole_run_us) {
-  if (sample.traced()) return step_time(sample, {}, whole_run_us);
-  return step_time(sample, pace_stretches_us(losses, to_pace), whole_run_us);
-}
+// The first step that ran with the last choices of execution. Steps before it say nothing of the run as it is now.
+int64_t steady_since(const std::vector<ChangeMark>& marks);
+
+// True if the steps of a run differ so much that something else used the machine. Its interval then is the spread.
+bool machine_busy(const StepTime& time);
 
 }  // namespace ws::prof

@@ -167,9 +167,9 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
   stats.problems = run.problems;
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
   if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);
-  stats.step = sample_steps(run.trace, steps_per_epoch(run.evaluations));
-  const auto pace = [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; };
-  stats.step_time = step_time(stats.step, run.metrics, pace, run.summary.us_per_step);
+  stats.step = sample_steps(run.trace, steps_per_epoch(run.evaluations), {.since = steady_since(run.marks)});
+  stats.step_time = step_time(run, stats.step);
+  stats.tracing_cost = run.summary.tracing_cost;
   stats.calls.take(run.allocations);
   stats.call_tables = allocator_text(run.trace, stats.calls, run.summary.steps);
   stats.memory = memory_accounts(run.trace);
@@ -191,6 +191,8 @@ std::string to_json(const TraceStats& s) {
         {"count", s.graphs}, {"total_us", us_of_ns(s.graph_ns)}, {"by_name", rows_json(s.by_name, SpanKind::GraphRun)}};
   if (!s.cpu_ops.empty()) json["cpu_ops"] = rows_json(s.cpu_ops, SpanKind::Op);
   if (s.step.traced()) json["step"] = step_json(s.step);
+  if (s.tracing_cost.known())
+    json["tracing_cost"] = {{"share", s.tracing_cost.value}, {"half_width", s.tracing_cost.half_width}};
   if (s.activity.busy > 0) json["gpu"] = gpu_json(s);
   if (!s.calls.empty()) json["allocator_calls"] = history_json(s.calls);
   if (!s.memory.empty()) json["memory"] = memory_json(s.memory);

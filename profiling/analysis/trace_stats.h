@@ -25,6 +25,7 @@ struct TraceStats {
   std::vector<KernelRow> cpu_ops;  // of a trace of the CPU alone: what it did instead
   // Of a whole run only:
   StepTime step_time;
+  Interval tracing_cost;
   StepSample step;         // where the time of its newest steps went
   AllocatorHistory calls;  // to the driver's allocator
   std::vector<MemoryAccount> memory;
@@ -42,6 +43,10 @@ inline const std::vector<std::string> kUsualColumns{"mean", "p50", "p99", "occup
 std::string to_text(const TraceStats& stats, const std::vector<std::string>& columns = kUsualColumns);
 // "3 damaged, 12 not matched to an op": records that are not in the trace as they should be; empty without.
 std::string losses_text(const Losses& losses);
+// "≥ 3.8 ± 0.4 %", "within noise, ± 13.0 %"; empty: not measured. It is a lower bound: the profiler stays attached in the
+// untraced stretches.
+std::string tracing_cost_text(const Interval& share);
+bool tracing_cost_seen(const Interval& share);  // beyond its noise
 std::string to_json(const TraceStats& stats);
 
 }  // namespace ws::prof

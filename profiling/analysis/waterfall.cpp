@@ -116,8 +116,6 @@ double driver_calls_per_step(const RunSummary& run) {
                                                  : std::numeric_limits<double>::quiet_NaN();
 }
 
-bool overhead_measured(const RunSummary& run) { return run.overhead_share != 0 || run.overhead_spread > 0; }
-
 std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b) {
   std::map<std::string, KernelDelta> rows;
   for (const auto& [name, use] : a.work) rows[name].a_count = use.count, rows[name].a_us = use.us;

@@ -30,7 +30,6 @@ std::string cause_name(const Cause& cause);  // the op, or the meaning as a part
 // Calls to the driver's allocator: all that were made in a recorded program, in a run of ours those that its own
 // allocator could not answer. NaN: not known.
 double driver_calls_per_step(const RunSummary& run);
-bool overhead_measured(const RunSummary& run);  // whether tracing was compared with stretches without it
 
 struct KernelDelta {
   std::string name;

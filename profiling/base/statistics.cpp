@@ -51,6 +51,15 @@ Interval mean_with_interval(const std::vector<double>& samples) {
   return {middle, student_t(samples.size() - 1) * std::sqrt(squares / (n - 1) / n)};
 }
 
+Interval median_with_interval(std::vector<double> samples) {
+  constexpr size_t kFewest = 6;  // then 97 % of the medians lie between the least and the greatest
+  if (samples.size() < kFewest) return {};
+  std::ranges::sort(samples);
+  const double n = static_cast<double>(samples.size()), middle = percentile_of_sorted(samples, 0.5);
+  const auto out = static_cast<size_t>(std::max(0.0, (n - 1.96 * std::sqrt(n)) / 2));
+  return {middle, std::max(middle - samples[out], samples[samples.size() - 1 - out] - middle)};
+}
+
 Interval interval_of_blocks(const std::vector<double>& samples) {
   if (samples.size() < 2 * kBlocks) return mean_with_interval(samples);
   std::vector<double> means;

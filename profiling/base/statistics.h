@@ -30,6 +30,8 @@ double student_t(size_t freedom);  // 95 %, two-sided
 
 // The mean of independent samples.
 Interval mean_with_interval(const std::vector<double>& samples);
+// The median of independent samples: how far off it may be follows from their order alone. Nothing of fewer than six.
+Interval median_with_interval(std::vector<double> samples);
 // The mean of samples in their order. Steps next to each other resemble each other, so that their spread says too
 // little: means of blocks of steps are compared instead.
 Interval interval_of_blocks(const std::vector<double>& samples);

@@ -1,7 +1,12 @@
 // Numbers as text: one formatter of each kind for the command line, reports, importers and exporters. Plain digits and a
 // hyphen; app/text gives the window its thin spaces and true minus.
 #pragma once
-#include <fmt/core.h>  // 0.12 s a source; <fmt/format.h> takes 1.4 to 3 s, so that text.cpp alone includes it
+// 0.12 s a source; <fmt/format.h> takes 1.4 to 3 s, so that text.cpp alone includes it.
+#if __has_include(<fmt/base.h>)
+#include <fmt/base.h>  // from version 11 on
+#else
+#include <fmt/core.h>
+#endif
 
 #include <cstdint>
 #include <string>

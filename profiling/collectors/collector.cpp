@@ -179,12 +179,14 @@ void Collector::Impl::start_counters() noexcept {
   const std::lock_guard lock(mutex);
   if (sampling_over) return;
   if (why.empty()) counters = std::move(sampling);
+  status.counters_refused = !why.empty();
   status.counters = why.empty() ? "Samples hardware counters." : "No hardware counters: " + why + ".";
 }
 
 // Where the driver loaded us while it started, it is asked only once the program uses it; on the program's own thread,
 // so that it does not exit meanwhile.
 void Collector::Impl::prepare_counters() {
+  status.counters_refused = !gpu;
   if (!gpu)
     status.counters = "No hardware counters: " + (level == TraceLevel::Off ? "tracing is off" : gpu_refused) + ".";
   else if (options.inside_driver_start)
@@ -251,6 +253,13 @@ void Collector::Impl::draw_pauses(bool last) {
     span.name = context.batch.id(context.batch.name("untraced on purpose"));
     context.batch.row(TrackKind::Overhead, kUntracedTrack, "CPU").spans.push_back(span);
   }
+}
+
+void keep_status(const CollectorStatus& status, std::map<std::string, std::string>& extra) {
+  extra["traced"] = status.sentence;
+  if (!status.gpu && status.level > TraceLevel::Off) extra["cpu_only"] = "yes";
+  if (!status.counters.empty()) extra["counters"] = status.counters;
+  if (status.counters_refused) extra["counters_refused"] = "yes";
 }
 
 Collector::Collector() : impl_(std::make_unique<Impl>()) {}
@@ -326,7 +335,7 @@ CollectorStatus Collector::status() const {
   }
   status.level = impl_->level;
   status.running = impl_->running;
-  if (impl_->meter) status.overhead = impl_->meter->result();
+  if (impl_->meter) status.tracing_cost = impl_->meter->result();
   return status;
 }
 

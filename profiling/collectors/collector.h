@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "profiling/base/statistics.h"
 #include "profiling/collectors/clock_window.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/trace/trace_batch.h"
@@ -42,21 +43,12 @@ struct CollectorOptions {
   std::function<void()> libraries_loaded;
 };
 
-// What the traced run cost, from untraced stretches between traced ones. The collector stays attached meanwhile, which
-// itself costs a program that only launches small kernels up to a tenth: for such a program the ratio is too small.
-// Only cuptiFinalize takes that away, and it is no call for the middle of a run: it needs every thread of the program
-// to be outside of CUDA, and afterwards graphs are numbered anew, so that those made before could not be traced again.
-struct Overhead {
-  int pairs = 0;             // compared stretches; the rest is meaningless while 0
-  double ratio = 1;          // median of traced / untraced time per step
-  double low = 1, high = 1;  // quartiles
-};
-
 struct CollectorStatus {
   bool running = false;
   bool gpu = false;                     // GPU records are being gathered
   std::string sentence;                 // what is traced and what is not, and why
   std::string counters;                 // the same for hardware counters
+  bool counters_refused = false;        // asked for, and none were sampled
   std::string device, driver, compute;  // the card, once the program uses it
   TraceLevel level = TraceLevel::Off;
   int64_t origin_ns = 0;                   // steady clock at trace time 0
@@ -64,8 +56,16 @@ struct CollectorStatus {
   Losses losses;                           // since start()
   uint64_t buffers = 0, buffers_peak = 0;  // of record memory, 1 MiB each
   int64_t clock_width_ns = 0;              // how closely GPU and host time are known to agree
-  Overhead overhead;
+  // What tracing adds to a step, from untraced stretches between traced ones; NaN: not measured. The collector stays
+  // attached meanwhile, which itself costs a program that only launches small kernels up to a tenth: for such a program
+  // the share is too small. Only cuptiFinalize takes that away, and it is no call for the middle of a run: it needs
+  // every thread of the program to be outside of CUDA, and afterwards graphs are numbered anew, so that those made
+  // before could not be traced again.
+  Interval tracing_cost;
 };
+
+// What a run file keeps of it, beside sentences as keys that are there or not: "cpu_only", "counters_refused".
+void keep_status(const CollectorStatus& status, std::map<std::string, std::string>& extra);
 
 // One collector gathers at a time in a process; start() of a second one throws Failure.
 class Collector {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "profiling/base/statistics.h"
-
 namespace ws::prof {
 
 bool OverheadMeter::step(int64_t number, int64_t now_ns) {
@@ -46,7 +44,7 @@ void OverheadMeter::finish_stage(double ns_per_step) {
       break;
     case Stage::After: {
       std::lock_guard lock(mutex_);
-      ratios_.push_back((before_ + ns_per_step) / 2 / untraced_);
+      added_.push_back((before_ + ns_per_step) / 2 / untraced_ - 1);
       stage_ = Stage::Rest;
       break;
     }
@@ -56,16 +54,9 @@ void OverheadMeter::finish_stage(double ns_per_step) {
   }
 }
 
-Overhead OverheadMeter::result() const {
-  std::vector<double> sorted;
-  {
-    std::lock_guard lock(mutex_);
-    sorted = ratios_;
-  }
-  if (sorted.empty()) return {};
-  std::ranges::sort(sorted);
-  const auto at = [&sorted](double share) { return percentile_of_sorted(sorted, share); };
-  return {static_cast<int>(sorted.size()), at(0.5), at(0.25), at(0.75)};
+Interval OverheadMeter::result() const {
+  std::lock_guard lock(mutex_);
+  return median_with_interval(added_);
 }
 
 }  // namespace ws::prof

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "profiling/collectors/collector.h"
+#include "profiling/base/statistics.h"
 
 namespace ws::prof {
 
@@ -20,7 +20,8 @@ class OverheadMeter {
   // To be told of each step's beginning; whether tracing is to be paused from here on.
   bool step(int64_t number, int64_t now_ns);
   bool paused() const { return stage_ == Stage::SettleUntraced || stage_ == Stage::Untraced; }
-  Overhead result() const;
+  // What tracing adds to an untraced step: a share, the median of all pairs of stretches. Unknown after too few.
+  Interval result() const;
 
  private:
   // Work that was queued before a switch still runs after it: each measured stretch follows one that is not measured.
@@ -33,8 +34,8 @@ class OverheadMeter {
   int64_t stage_step_ = -1, stage_ns_ = 0, last_step_ = -1;
   int64_t cycle_untraced_ns_ = 0;
   double before_ = 0, untraced_ = 0;
-  mutable std::mutex mutex_;  // held for the few ratios only
-  std::vector<double> ratios_;
+  mutable std::mutex mutex_;    // held for the few shares only
+  std::vector<double> added_;
 };
 
 }  // namespace ws::prof

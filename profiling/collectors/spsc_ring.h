@@ -1,4 +1,6 @@
-// A bounded queue from one thread to one other. A full queue refuses and counts: the producer never waits.
+// A bounded queue from one thread to one other. A full queue refuses and counts: the producer never waits. readerwriterqueue
+// neither counts what it refused nor drains only what was there at the begin; with both written around it, it would not be
+// shorter than these 40 lines.
 #pragma once
 #include <atomic>
 #include <cstddef>

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "profiling/analysis/step_time.h"
 #include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/nsys_sqlite.h"
@@ -28,8 +29,18 @@ RunData import_run_file(const std::string& path) {
   return run;
 }
 
+// A run of another program has no figures until they are computed here, once.
+RunSummary with_step_time(const RunData& run) {
+  RunSummary summary = run.summary;
+  if (!summary.step_time.known()) {
+    const SampleRange range{.since = steady_since(run.marks), .lengths_only = true};
+    summary.step_time = step_time(run, sample_steps(run.trace, steps_per_epoch(run.evaluations), range));
+  }
+  return summary;
+}
+
 void export_run_file(const RunData& run, const std::string& path) {
-  RunFileWriter writer(path, run.summary);
+  RunFileWriter writer(path, with_step_time(run));
   for (const Metric& metric : run.metrics) writer.add(metric);
   for (const Evaluation& evaluation : run.evaluations) writer.add(evaluation);
   for (const ChangeMark& mark : run.marks) writer.add(mark);

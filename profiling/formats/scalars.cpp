@@ -31,7 +31,8 @@ void finish(std::ofstream& file, const std::string& path) {
   if (!file) throw Failure("Cannot write " + path + ": the disk may be full.");
 }
 
-// Protocol buffer fields of an Event: only the few wire types that it needs.
+// Protocol buffer fields of an Event: the three wire types that it needs. The library and its compiler would be one more
+// thing to install for everybody who builds, for a message of five fields.
 void put_varint(std::string& to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) to.push_back(static_cast<char>(value | 0x80));
   to.push_back(static_cast<char>(value));

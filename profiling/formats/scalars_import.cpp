@@ -158,14 +158,14 @@ class ScalarReader {
     s.origin = "tensorboard";
     s.status = "finished";
     for (const Metric& m : run_.metrics) {
-      if (!std::isnan(m.loss)) s.final_loss = m.loss;
+      if (!std::isnan(m.loss)) s.train_loss = m.loss;
       s.steps = m.step + (run_.metrics.front().step == 0 ? 1 : 0);  // counted from 0, or from 1
       s.wall_s = m.wall_s;
     }
-    for (const Evaluation& e : run_.evaluations)  // as of a run of ours, a test's loss is worth more than a batch's
-      if (!std::isnan(e.test_loss)) s.final_loss = e.test_loss;
-    for (const Evaluation& e : run_.evaluations)
+    for (const Evaluation& e : run_.evaluations) {
+      if (!std::isnan(e.test_loss)) s.test_loss = e.test_loss;
       if (!std::isnan(e.test_accuracy)) s.final_accuracy = e.test_accuracy;
+    }
   }
 
   static constexpr uint64_t kValueBytes = 4 * sizeof(ReadScalar), kTagBytes = 2048;

@@ -111,9 +111,7 @@ void ProgramWriter::finish() {
 
 void ProgramWriter::end_file() {
   name_machine();
-  const CollectorStatus status = collector_.status();
-  summary_.extra["traced"] = status.sentence;
-  if (!status.counters.empty()) summary_.extra["counters"] = status.counters;
+  keep_status(collector_.status(), summary_.extra);
   summary_.status = trouble_.empty() ? "finished" : "stopped";
   if (!trouble_.empty()) summary_.extra["message"] = "The recording ended early: " + trouble_;
   summary_.wall_s = static_cast<double>(steady_ns() - began_) * 1e-9;

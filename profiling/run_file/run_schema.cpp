@@ -41,12 +41,28 @@ void each_field(Summary& s, Text text, Number number) {
   number("steps", s.steps);
   number("wall_s", s.wall_s);
   number("us_per_step", s.us_per_step);
-  number("final_loss", s.final_loss);
+  number("step_time_us", s.step_time.us.value);
+  number("step_time_half_width_us", s.step_time.us.half_width);
+  number("step_time_p5_us", s.step_time.p5_us);
+  number("step_time_p95_us", s.step_time.p95_us);
+  number("train_loss", s.train_loss);
+  number("test_loss", s.test_loss);
   number("final_accuracy", s.final_accuracy);
   number("peak_bytes", s.peak_bytes);
   number("allocator_calls_per_step", s.allocator_calls_per_step);
-  number("overhead_share", s.overhead_share);
-  number("overhead_spread", s.overhead_spread);
+  number("tracing_cost", s.tracing_cost.value);
+  number("tracing_cost_half_width", s.tracing_cost.half_width);
+}
+
+}  // namespace
+
+namespace {
+
+// Files of earlier versions kept the loss of the last test only, and as tracing cost also a single comparison, which is
+// no measurement.
+void read_old_fields(RunSummary& summary, MetaMap& meta) {
+  if (auto node = meta.extract("final_loss")) number_of(node.mapped(), summary.test_loss);
+  meta.erase("overhead_share"), meta.erase("overhead_spread");
 }
 
 }  // namespace
@@ -71,6 +87,7 @@ RunSummary from_meta(MetaMap meta) {
       [&](const char* key, auto& value) {
         if (auto node = take(key)) number_of(node.mapped(), value);
       });
+  read_old_fields(summary, meta);
   if (auto node = take("tags")) {
     const auto tags = parse_json_or_null(node.mapped());
     for (const auto& tag : tags)

@@ -1,4 +1,6 @@
-// SQLite with exceptions: a database that closes itself, statements that bind by type.
+// SQLite with exceptions: a database that closes itself, statements that bind by type. SQLiteCpp would replace a third of
+// it, not what matters here: files that nobody vouches for are opened hardened, with bounded values and read-only media,
+// and the library that is loaded into other programs must not bring another shared library along.
 #pragma once
 #include <sqlite3.h>
 

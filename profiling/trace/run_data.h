@@ -6,11 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "profiling/base/statistics.h"
 #include "profiling/trace/meaning_times.h"
 #include "profiling/trace/trace.h"
 #include "profiling/trace/trace_batch.h"
 
 namespace ws::prof {
+
+// The time of a step: the median over the measured steps of a run and its spread. Every view of a run shows this one.
+struct StepTime {
+  Interval us;                                                        // the median, with its 95 % interval
+  double p5_us = std::numeric_limits<double>::quiet_NaN(), p95_us = p5_us;  // NaN: the spread is not known
+  bool known() const { return us.value > 0; }
+  bool has_spread() const { return p5_us == p5_us; }
+};
 
 // What a list of runs shows; read without touching the trace.
 struct RunSummary {
@@ -23,13 +32,14 @@ struct RunSummary {
   std::vector<std::string> tags;
   std::string notes;
   int64_t steps = 0;
-  double wall_s = 0, us_per_step = 0;
-  double final_loss = std::numeric_limits<double>::quiet_NaN();
-  double final_accuracy = std::numeric_limits<double>::quiet_NaN();
+  StepTime step_time;
+  double wall_s = 0;
+  double us_per_step = 0;  // the mean of the whole run
+  double train_loss = std::numeric_limits<double>::quiet_NaN();      // of the last batch
+  double test_loss = train_loss, final_accuracy = train_loss;        // of the last test
   uint64_t peak_bytes = 0;
   double allocator_calls_per_step = 0;
-  double overhead_share = 0;  // what tracing cost: 0.04 is 4 %
-  double overhead_spread = 0;
+  Interval tracing_cost;  // share of an untraced step: 0.04 is 4 %; NaN: not measured
   std::map<std::string, std::string> extra;  // further keys; those of newer versions come back untouched
 };
 

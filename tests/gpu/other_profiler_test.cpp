@@ -28,7 +28,7 @@ struct Trained {
   Summary summary;
   std::vector<float> losses;
   size_t gpu_spans = 0, steps = 0;
-  std::vector<std::string> messages;
+  std::vector<RunMessage> messages;
   prof::CollectorStatus status;
 };
 
@@ -74,7 +74,7 @@ TEST(OtherProfiler, IsNamedAndTheTrainingGoesOnUntraced) {
 #endif
   EXPECT_EQ(traced.gpu_spans, 0u);
   EXPECT_GT(traced.steps, 0u) << "the host's steps are still marked";
-  EXPECT_NE(std::ranges::find(traced.messages, traced.status.sentence), traced.messages.end()) << "it is in the log";
+  EXPECT_NE(std::ranges::find(traced.messages, traced.status.sentence, &RunMessage::text), traced.messages.end()) << "it is in the log";
   EXPECT_EQ(train(prof::TraceLevel::Off).losses, traced.losses);
 }
 

@@ -25,6 +25,8 @@ int record_program(const std::vector<std::string>& command, const std::string& p
   while (!(status = run.wait(100)))
     while (!run.take().empty()) {
     }
+  if (!run.recorded())
+    throw Failure("Nothing was recorded: the program left with exit status " + std::to_string(*status) + ".");
   return *status;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/runs/data_shape.h"
+#include "app/core/runs/step_marks.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/analysis/waterfall.h"
@@ -44,12 +45,7 @@ void take_gpu_figures(ComparedRun& run, const prof::Trace& trace) {
 
 }  // namespace
 
-double ComparedRun::rows_of_a_step() const {
-  if (!spec) return kUnknown;
-  if (spec->train.batch > 0) return static_cast<double>(spec->train.batch);
-  const int64_t rows = data_shape(spec->data).train;  // a batch of 0 is the whole set
-  return rows > 0 ? static_cast<double>(rows) : kUnknown;
-}
+double ComparedRun::samples_per_s() const { return spec ? rows_of_a_step(*spec) * 1e6 / time.us.value : kUnknown; }
 
 double ComparedRun::busy_percent() const {
   if (!sample.traced() || sample.parts.wall() <= 0) return kUnknown;
@@ -59,18 +55,13 @@ double ComparedRun::busy_percent() const {
 
 bool ComparedRun::has_accuracy() const { return !spec || spec->model.loss != LossKind::MeanSquared; }
 
-void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch) {
-  run.sample = prof::sample_steps(marks, trace, steps_per_epoch);
-  if (!run.sample.traced() && trace.span_count() > 0) take_as_one_step(run, trace);
+void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch,
+                int64_t since) {
+  run.sample = prof::sample_steps(marks, trace, steps_per_epoch, {.since = since});
+  if (!run.sample.traced() && trace.span_count() > 0 && (run.imported || !run.spec)) take_as_one_step(run, trace);
   run.traced = traced_as(trace.span_count() > 0, !run.sample.work.empty());
   run.lost_records = lost_records(trace.losses);
   take_gpu_figures(run, trace);
-}
-
-prof::GpuSteps steps_on_gpu(const prof::Trace& trace, const RunSpec* ours) {
-  prof::GpuSteps steps;
-  if (ours ? host_runs_ahead(*ours) : prof::host_ran_ahead(trace)) steps.finish(trace);
-  return steps;
 }
 
 ComparedRun compared_run(const prof::RunData& data) {
@@ -83,13 +74,13 @@ ComparedRun compared_run(const prof::RunData& data) {
   run.wall_s = s.wall_s > 0 ? s.wall_s : ComparedRun::kUnknown;
   if (s.peak_bytes > 0) run.peak_bytes = static_cast<double>(s.peak_bytes);
   run.driver_calls = prof::driver_calls_per_step(s);
-  if (prof::overhead_measured(s)) run.overhead_share = s.overhead_share, run.overhead_spread = s.overhead_spread;
+  run.tracing_cost = s.tracing_cost;
   if (!data.metrics.empty()) run.first_loss = data.metrics.front().loss;
   run.evaluations = data.evaluations;
   const prof::GpuSteps on_gpu = steps_on_gpu(data.trace, run.imported ? nullptr : run.choices());
-  take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace, prof::steps_per_epoch(data.evaluations));
-  const auto pace = [](const prof::Metric& m) { return prof::Pace{static_cast<double>(m.step), m.wall_s}; };
-  run.time = prof::step_time(run.sample, data.metrics, pace, run.whole_run_us);
+  take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace, prof::steps_per_epoch(data.evaluations),
+             prof::steady_since(data.marks));
+  run.time = prof::step_time(data, run.sample);
   return run;
 }
 

@@ -30,24 +30,23 @@ struct ComparedRun {
   double wall_s = kUnknown, peak_bytes = kUnknown;
   double driver_calls = kUnknown;                           // to the driver's allocator, per step
   double launch_delay_us = kUnknown, hidden_copies = kUnknown;  // medians and shares of the newest long row of steps
-  double overhead_share = kUnknown, overhead_spread = 0;    // what tracing cost
+  Interval tracing_cost;                                    // a share of an untraced step
   double first_loss = kUnknown;
   std::vector<prof::Evaluation> evaluations;
   std::string lost_records;  // records that were dropped, damaged or not matched; empty: none
 
   const RunSpec* choices() const { return spec ? &*spec : nullptr; }
-  double rows_of_a_step() const;
+  double samples_per_s() const;
   double busy_percent() const;  // of the time of a step, by kernels and copies
   bool has_accuracy() const;
 };
 
-// Takes the trace: the sample, how closely it was traced, how late its work began. `marks` hold the steps: the trace
-// itself, or its GpuSteps.
-void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch);
+// Takes the trace: the sample from step `since` on, how closely it was traced, how late its work began. `marks` hold the
+// steps: the trace itself, or its GpuSteps.
+void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch,
+                int64_t since = 0);
 ComparedRun compared_run(const prof::RunData& run);
 
-// The steps as the GPU ran them if the host ran ahead of it, else nothing. `ours`: the choices of a run of ours.
-prof::GpuSteps steps_on_gpu(const prof::Trace& trace, const RunSpec* ours);
 // The choices of a run that was ours, or that was given ours; those of another program's trace mean nothing here.
 std::optional<RunSpec> spec_of(const prof::RunSummary& file);
 std::string lost_records(const prof::Losses& losses);  // "3 dropped, 2 damaged"; empty: none

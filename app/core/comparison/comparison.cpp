@@ -55,6 +55,7 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   Comparison c;
   c.a_name = a.name, c.b_name = b.name;
   c.measures = compared_measures(a, b);
+  c.asked = asked_of({&a, &b});
   c.speed = speed_of(a, b, c.of(MeasureKind::StepTime).delta);
   c.split = splits_compare(a, b);
   if (c.split) {

@@ -26,6 +26,7 @@ enum class Speed : uint8_t {
 struct Comparison {
   std::string a_name, b_name;
   std::vector<ComparedMeasure> measures;
+  Asked asked;
   Speed speed = Speed::Unknown;
   bool split = false;                      // both were traced alike; else there are no causes and no kernels
   prof::Waterfall by_kind, by_op;          // of means per step; the parts sum to their difference exactly

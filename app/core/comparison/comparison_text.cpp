@@ -2,22 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
 
 using prof::Cause, prof::KernelDelta, prof::Waterfall;
-
-template <class... Values>
-std::string line(const char* format, Values... values) {
-  char buffer[400];
-  std::snprintf(buffer, sizeof buffer, format, values...);
-  return std::string(buffer) + "\n";
-}
 
 double us_of_ps(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
 
@@ -26,26 +19,27 @@ nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::js
 constexpr size_t kMostOps = 12;  // of which each has a line of its own; JSON has them all
 
 std::string causes_text(const Waterfall& w) {
-  std::string text = "\nMean time per step (µs)\n" + line("  %-18s %12s %12s %12s", "cause", "A", "B", "B - A");
+  std::string text =
+      "\nMean time per step (µs)\n" + formatted("  {:<18} {:>12} {:>12} {:>12}\n", "cause", "A", "B", "B - A");
   for (const Cause& cause : w.causes) {
-    text += line("  %-18s %12.3f %12.3f %+12.3f", prof::meaning_name(cause.meaning), us_of_ps(cause.a_ps),
-                 us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
+    text += formatted("  {:<18} {:12.3f} {:12.3f} {:+12.3f}\n", prof::meaning_name(cause.meaning), us_of_ps(cause.a_ps),
+                      us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
   }
-  text += line("  %-18s %12.3f %12.3f %+12.3f", "sum = wall time", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
-               us_of_ps(w.b_ps - w.a_ps));
+  text += formatted("  {:<18} {:12.3f} {:12.3f} {:+12.3f}\n", "sum = wall time", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
+                    us_of_ps(w.b_ps - w.a_ps));
   return text;
 }
 
 // Names of kernels are long: they stand last.
 std::string ops_text(const Waterfall& w) {
   std::string text = "\nThe same, kernels by op (µs); while two run, the time is the first one's\n" +
-                     line("  %12s %12s %12s  %s", "A", "B", "B - A", "cause");
+                     formatted("  {:>12} {:>12} {:>12}  {}\n", "A", "B", "B - A", "cause");
   for (const Cause& cause : w.causes) {
-    text += line("  %12.3f %12.3f %+12.3f  %s", us_of_ps(cause.a_ps), us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()),
-                 prof::shortened(prof::cause_name(cause)).c_str());
+    text += formatted("  {:12.3f} {:12.3f} {:+12.3f}  {}\n", us_of_ps(cause.a_ps), us_of_ps(cause.b_ps),
+                      us_of_ps(cause.delta_ps()), prof::shortened(prof::cause_name(cause)));
   }
-  return text + line("  %12.3f %12.3f %+12.3f  %s", us_of_ps(w.a_ps), us_of_ps(w.b_ps), us_of_ps(w.b_ps - w.a_ps),
-                     "sum = wall time");
+  return text + formatted("  {:12.3f} {:12.3f} {:+12.3f}  {}\n", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
+                          us_of_ps(w.b_ps - w.a_ps), "sum = wall time");
 }
 
 nlohmann::json cause_json(const Cause& cause) {
@@ -56,46 +50,44 @@ nlohmann::json cause_json(const Cause& cause) {
 }
 
 std::string kernels_text(const std::vector<KernelDelta>& kernels) {
-  std::string text = "\nKernels per step, or the ops of a CPU\n" +
-                     line("  %8s %8s %12s %12s %12s  %s", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
+  std::string text =
+      "\nKernels per step, or the ops of a CPU\n" +
+      formatted("  {:>8} {:>8} {:>11} {:>11} {:>11}  {}\n", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
   for (const KernelDelta& k : kernels) {
-    text += line("  %8.2f %8.2f %11.3f %11.3f %+11.3f  %s", k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(),
-                 prof::shortened(k.name).c_str());
+    text += formatted("  {:8.2f} {:8.2f} {:11.3f} {:11.3f} {:+11.3f}  {}\n", k.a_count, k.b_count, k.a_us, k.b_us,
+                      k.delta_us(), prof::shortened(k.name));
   }
   return text;
 }
 
 std::string measure_text(const ComparedMeasure& m) {
   const std::string name = m.a.unit.empty() ? m.a.name : m.a.name + " (" + m.a.unit + ")";
-  const int width = 34 + static_cast<int>(std::ranges::count_if(name, [](char c) { return (c & 0xc0) == 0x80; }));
-  std::string text = line("  %-*s %13s %13s %13s %10.2g", width, name.c_str(),
-                          value_text(m.a.value.value, m.a.decimals).c_str(),
-                          value_text(m.b.value.value, m.b.decimals).c_str(),
-                          signed_value_text(m.delta.delta, m.a.decimals).c_str(), m.delta.noise);
-  text.pop_back();
+  const std::string text =
+      formatted("  {:<34} {:>13} {:>13} {:>13} {:10.2g}", name, fixed(m.a.value.value, m.a.decimals),
+                fixed(m.b.value.value, m.b.decimals), signed_fixed(m.delta.delta, m.a.decimals), m.delta.noise);
   const double percent = m.delta.percent;
   if (m.delta.verdict == Verdict::WithinNoise) return text + "  within noise\n";
   if (!std::isfinite(percent) || percent == 0) return text + "  " + verdict_text(m.delta.verdict) + "\n";
-  return text + line("  %+.1f %%  %s", percent, verdict_text(m.delta.verdict));
+  return text + formatted("  {:+.1f} %  {}\n", percent, verdict_text(m.delta.verdict));
 }
 
 std::string measures_text(const Comparison& c) {
   std::string text = "\nMeasured values; the 95 % interval of B - A is that much either way\n" +
-                     line("  %-34s %13s %13s %13s %11s", "", "A", "B", "B - A", "±");
+                     formatted("  {:<34} {:>13} {:>13} {:>13} {:>10}\n", "", "A", "B", "B - A", "±");
   for (const ComparedMeasure& m : c.measures)
     if (m.delta.known()) text += measure_text(m);
   return text;
 }
 
 // 2.3 and 145: three digits, as far as they say something.
-std::string ratio_text(double ratio) { return value_text(ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0) + "×"; }
+std::string ratio_text(double ratio) { return fixed(ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0) + "×"; }
 
 // Shares of less than double are percents, which the table says too.
 std::string faster_text(const ComparedMeasure& time, const std::string& b) {
   const double ratio = time.b.value.value / time.a.value.value, change = std::max(ratio, 1 / ratio);
   const std::string how = ratio < 1 ? " faster per step" : " slower per step";
   if (change >= 2) return b + " is " + ratio_text(change) + how;
-  return b + " is " + value_text(std::abs(time.delta.percent), 1) + " %" + how;
+  return b + " is " + fixed(std::abs(time.delta.percent), 1) + " %" + how;
 }
 
 std::string samples_text(const ComparedMeasure& speed, const std::string& a, const std::string& b) {
@@ -104,7 +96,7 @@ std::string samples_text(const ComparedMeasure& speed, const std::string& a, con
   if (d.verdict == Verdict::WithinNoise) return b + " trains as many samples per second as " + a + ": within noise";
   const double ratio = speed.b.value.value / speed.a.value.value;
   if (ratio >= 2) return b + " trains " + ratio_text(ratio) + " as many samples per second as " + a;
-  return b + " trains " + value_text(std::abs(d.percent), 1) + " % " + (d.delta > 0 ? "more" : "fewer") +
+  return b + " trains " + fixed(std::abs(d.percent), 1) + " % " + (d.delta > 0 ? "more" : "fewer") +
          " samples per second than " + a;
 }
 
@@ -137,8 +129,8 @@ const char* verdict_text(Verdict verdict) {
 
 std::string percent_change_text(double percent) {
   const double ratio = 1 + percent / 100;
-  if (percent >= 900) return value_text(ratio, ratio < 100 ? 1 : 0) + " times";
-  return (percent > 0 ? "+" : percent < 0 ? "−" : "") + value_text(std::abs(percent), 1) + " %";
+  if (percent >= 900) return fixed(ratio, ratio < 100 ? 1 : 0) + " times";
+  return (percent > 0 ? "+" : percent < 0 ? "−" : "") + fixed(std::abs(percent), 1) + " %";
 }
 
 std::string speed_text(const Comparison& c, const std::string& a, const std::string& b) {
@@ -157,8 +149,26 @@ std::string speed_text(const Comparison& c, const std::string& a, const std::str
   return a + " and " + b + " side by side";
 }
 
+std::string result_text(const Comparison& c, const std::string& a, const std::string& b) {
+  const ComparedMeasure &accuracy = c.of(MeasureKind::TestAccuracy), &loss = c.of(MeasureKind::TestLoss);
+  const bool classes = accuracy.delta.known();
+  const ComparedMeasure& m = classes ? accuracy : loss;
+  if (!m.delta.known()) return {};
+  if (m.delta.verdict == Verdict::WithinNoise)
+    return b + (classes ? " is as accurate as " : " ends at the test loss of ") + a + ": within noise";
+  const std::string unit = classes ? " %" : "", of_a = fixed(m.a.value.value, m.a.decimals) + unit,
+                    of_b = fixed(m.b.value.value, m.b.decimals) + unit;
+  return b + (classes ? " reaches " : " ends at ") + of_b + (classes ? " test accuracy, " : " test loss, ") + a + " " + of_a;
+}
+
+std::string answer_text(const Comparison& c, const std::string& a, const std::string& b) {
+  const std::string result = c.asked.result ? result_text(c, a, b) : "";
+  if (result.empty()) return speed_text(c, a, b);
+  return c.asked.time && c.speed != Speed::Unknown ? result + "; " + speed_text(c, a, b) : result;
+}
+
 std::string to_text(const Comparison& c) {
-  std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + speed_text(c) + "\n";
+  std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + answer_text(c) + "\n";
   for (const FieldChange& choice : c.choices)
     text += "Choice: " + std::string(field(choice.key).label) + " " + choice.from + " -> " + choice.to + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
@@ -170,7 +180,7 @@ std::string to_text(const Comparison& c) {
 std::string to_json(const Comparison& c) {
   nlohmann::json json{{"a", c.a_name},
                       {"b", c.b_name},
-                      {"summary", speed_text(c)},
+                      {"summary", answer_text(c)},
                       {"warnings", c.warnings},
                       {"choices", nlohmann::json::array()},
                       {"causes", nlohmann::json::array()},

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "app/core/runs/data_shape.h"
+
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
 
 constexpr double kUnknown = ComparedRun::kUnknown;
+constexpr const char* kResult = "Result";
 
 // So many rows of a test set say no more of an accuracy; both are shares.
 double accuracy_half_width(const ComparedRun& run, double accuracy) {
@@ -70,7 +72,7 @@ void add_steps(List& list, const ComparedRun& run) {
 void add_times(List& list, const ComparedRun& run, double reached) {
   list.group("Time");
   add_steps(list, run);
-  const double us = run.time.us.value, noise = run.time.us.half_width, samples = run.rows_of_a_step() * 1e6 / us;
+  const double us = run.time.us.value, noise = run.time.us.half_width, samples = run.samples_per_s();
   // As far as a step that takes so much longer brings it down: where noise is large, up is further than down.
   list.add(MeasureKind::Throughput, "throughput", "samples/s", {samples, samples * noise / (us + noise)},
            Better::Higher, 0);
@@ -78,7 +80,7 @@ void add_times(List& list, const ComparedRun& run, double reached) {
   list.add(MeasureKind::TrainingTime, "training time", "s", {run.wall_s, run.wall_s * noise / us}, Better::Neither, 2);
   if (reached <= 0) return;
   const Interval at = time_to(run, reached);
-  list.add(MeasureKind::TimeToAccuracy, "time to " + value_text(100 * reached, 1) + " % accuracy", "s",
+  list.add(MeasureKind::TimeToAccuracy, "time to " + fixed(100 * reached, 1) + " % accuracy", "s",
            {at.value, std::hypot(at.half_width, at.value * noise / us)}, Better::Lower, 2);
 }
 
@@ -96,16 +98,15 @@ void add_gpu(List& list, const ComparedRun& run) {
   // A host far ahead is no harm.
   list.add(MeasureKind::LaunchDelay, "launch delay, median", "µs", {run.launch_delay_us}, Better::Neither, 2);
   list.add(MeasureKind::HiddenCopies, "copies beside kernels", "%", {run.hidden_copies}, Better::Higher, 1);
-  // Less than nothing is noise.
-  const double cost = std::isnan(run.overhead_share) ? kUnknown : 100 * std::max(run.overhead_share, 0.0);
-  list.add(MeasureKind::TracingCost, "tracing costs", "%", {cost, 50 * run.overhead_spread}, Better::Neither, 1);
+  list.add(MeasureKind::TracingCost, "tracing costs", "%",
+           {100 * run.tracing_cost.value, 100 * run.tracing_cost.half_width}, Better::Neither, 1);
 }
 
 void add_results(List& list, const ComparedRun& run) {
   list.group("Memory");
   list.add(MeasureKind::DriverCalls, "driver calls per step", "", {run.driver_calls}, Better::Lower, 1);
   list.add(MeasureKind::PeakMemory, "peak in a step", "KiB", {run.peak_bytes / 1024}, Better::Lower, 1);
-  list.group("Result");
+  list.group(kResult);
   list.add(MeasureKind::FirstLoss, "first loss", "", {run.first_loss}, Better::Lower, 4);
   const bool tested = !run.evaluations.empty();
   list.add(MeasureKind::TestLoss, "test loss, last", "", {tested ? run.evaluations.back().test_loss : kUnknown},
@@ -149,10 +150,27 @@ Measures measures_of(const ComparedRun& run, double reached) {
   return std::move(list.all);
 }
 
+Asked asked_of(const std::vector<const ComparedRun*>& runs) {
+  bool result = false, time = false;
+  for (const ComparedRun* run : runs) {
+    if (!run->spec || !runs.front()->spec) continue;
+    for (const FieldChange& change : diff(*runs.front()->spec, *run->spec)) {
+      const bool execution = change.key.starts_with("exec.");
+      time |= execution;
+      result |= !execution || change.key == "exec.precision" || change.key == "exec.accumulate";
+    }
+  }
+  return {result, time || !result};
+}
+
 std::vector<Measures> measures_of(const std::vector<const ComparedRun*>& runs) {
   const double reached = shared_accuracy(runs);
+  const bool result_first = asked_of(runs).result;
   std::vector<Measures> all;
-  for (const ComparedRun* run : runs) all.push_back(measures_of(*run, reached));
+  for (const ComparedRun* run : runs) {
+    all.push_back(measures_of(*run, reached));
+    if (result_first) std::ranges::stable_partition(all.back(), [](const MeasureValue& m) { return m.group == kResult; });
+  }
   share_units(all);
   return all;
 }
@@ -165,18 +183,6 @@ double shared_accuracy(const std::vector<const ComparedRun*>& runs) {
     least = std::min(least, best);
   }
   return runs.empty() ? 0 : 0.99 * least;
-}
-
-std::string value_text(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  const std::string_view all = text;
-  return std::string(all.find_first_of("123456789") == all.npos && all[0] == '-' ? all.substr(1) : all);  // no "-0.0"
-}
-
-std::string signed_value_text(double value, int decimals) {
-  const std::string text = value_text(value, decimals);
-  return value > 0 && text.find_first_of("123456789") != text.npos ? "+" + text : text;
 }
 
 const MeasureValue& measure(const Measures& all, MeasureKind kind) { return *std::ranges::find(all, kind, &MeasureValue::kind); }

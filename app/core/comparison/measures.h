@@ -44,15 +44,19 @@ struct MeasureValue {
 };
 using Measures = std::vector<MeasureValue>;
 
-// The same figures in the same order for every run, in units that all share. The time to an accuracy is that to the
+// What a comparison is asked, by the choices that differ: precision asks both.
+struct Asked {
+  bool result = false;  // data, model or training differ: loss and accuracy
+  bool time = true;     // execution differs, or nothing that is known
+};
+Asked asked_of(const std::vector<const ComparedRun*>& runs);
+
+// The same figures in the same order for every run, those that are asked for first, in units that all share. The time to an accuracy is that to the
 // highest that all of them reached.
 std::vector<Measures> measures_of(const std::vector<const ComparedRun*>& runs);
 Measures measures_of(const ComparedRun& run, double reached = 0);  // reached: that accuracy; 0: none
 double shared_accuracy(const std::vector<const ComparedRun*>& runs);  // 99 % of the best of the least accurate; 0: none
 const MeasureValue& measure(const Measures& all, MeasureKind kind);
-
-std::string value_text(double value, int decimals);         // plain digits
-std::string signed_value_text(double value, int decimals);  // "+0.4", "0.0"
 
 struct MeasureDelta {
   double delta = ComparedRun::kUnknown, noise = 0;  // the 95 % interval of the difference is delta ± noise

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "app/core/runs/data_shape.h"
 #include "app/core/runs/traced_training.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/json_input.h"
@@ -224,8 +225,8 @@ class Runner {
     out.status = to_string(summary.status);
     out.message = summary.message;
     out.device = summary.device;
-    out.us_per_step = summary.us_per_step;
-    out.samples_per_s = summary.samples_per_s;
+    out.us_per_step = std::max(0.0, update.account.step_time.us.value);
+    out.samples_per_s = out.us_per_step > 0 ? rows_of_a_step(summary.spec) * 1e6 / out.us_per_step : 0;
     out.wall_s = summary.wall_s;
     out.first_loss = update.steps.empty() ? std::nan("") : static_cast<double>(update.steps.front().loss);
     out.final_loss = summary.final_train_loss;

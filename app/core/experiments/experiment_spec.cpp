@@ -71,7 +71,7 @@ void combine(const ExperimentSpec& spec, size_t axis, std::vector<Setting>& chos
 // read here too. A file of data counts with its size, so that a longer one is another data set.
 std::string identity_of(RunSpec spec) {
   spec.name.clear();
-  std::string text = ws::to_json(spec).dump();
+  std::string text = spec_text(spec);
   std::error_code none;
   if (!spec.data.path.empty() && fs::is_regular_file(spec.data.path, none))
     text += std::to_string(fs::file_size(spec.data.path, none));

@@ -6,6 +6,7 @@
 
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/passes.h"
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -195,10 +196,10 @@ Found diverging(const RunFacts& f) {
 }
 
 Found heavy_tracing(const RunFacts& f) {
-  if (f.overhead_share < 0.10) return {};
+  if (!prof::tracing_cost_seen(f.tracing_cost) || f.tracing_cost.value < 0.10) return {};
   return Insight{"tracing weighs",
-                 "tracing makes a step at least " + percent(f.overhead_share, 0) + " longer",
-                 "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.overhead_share)) +
+                 "tracing costs " + prof::tracing_cost_text(f.tracing_cost) + " of a step",
+                 "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.tracing_cost.value)) +
                      ". Read shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above: the "
                      "others then run untraced, or with one record a graph launch.",
                  {},

@@ -1,6 +1,7 @@
 // What a run could do better, found by rules over its step split: each with its evidence, a prediction and a change to
 // try. Silent when there is nothing to say. No Qt in here.
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "engine/passes/compile.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/base/statistics.h"
+#include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
 
@@ -22,8 +25,9 @@ struct RunFacts {
   double first_loss = 0, last_loss = 0;  // NaN: unknown or not finite
   bool diverged = false;                 // a loss that is no number was seen
   int64_t classes = 0;                   // 0: regression
-  double overhead_share = 0;             // of tracing
+  Interval tracing_cost;                 // a share of an untraced step; NaN: not measured
   int64_t peak_bytes = 0;                // most handed out in a step
+  bool whole_trace = false;              // the split is that of a stretch of time, not of a step
   const CompiledPlan* plan = nullptr;
   std::vector<prof::KernelRow> kernels;  // largest share first
   std::vector<double> occupancy;         // theoretical, by row of `kernels`; below 0: unknown
@@ -40,6 +44,9 @@ struct Insight {
   std::vector<std::pair<std::string, std::string>> change;  // field key, value; empty: nothing to press
   double predicted_us = 0;                                  // step time after the change; 0: no prediction of time
   prof::Meaning look_at = prof::Meaning::Other;             // the spans that show it
+  std::optional<prof::FoundSpan> place = {};                // the very span, where the rule knows it
+  prof::TimeRange around = {};                              // what to show with it
+  double cost_ns = 0;                                       // of a rule that judges a whole trace
 };
 
 std::vector<Insight> insights(const RunFacts& facts);  // largest gain first

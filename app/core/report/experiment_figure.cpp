@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/core/report/svg.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -14,7 +13,7 @@ constexpr const char *kQuiet = "#48505D", *kFill = "#D5E5FC", *kEdge = "#1F6FEB"
 
 }  // namespace
 
-std::string experiment_svg(const ExperimentResult& result) {
+Drawing experiment_figure(const ExperimentResult& result) {
   double least = 1e300, most = 0;
   for (const TrialResult& t : result.trials)
     if (t.us_per_step > 0) least = std::min(least, t.us_per_step), most = std::max(most, t.us_per_step);
@@ -26,32 +25,32 @@ std::string experiment_svg(const ExperimentResult& result) {
     return kLabel + share * kBars;
   };
   const double height = kTop + kRow * static_cast<double>(result.trials.size());
-  Svg svg(kLabel + kBars + 90, height + 34);
-  svg.rect(0, 0, kLabel + kBars + 90, height + 34, "#FFFFFF");  // also where a page is dark
-  svg.text(8, 16, result.spec.title + ": µs a step", "start", 13, kInk, 600);
+  Drawing drawing{kLabel + kBars + 90, height + 34};
+  drawing.rect(0, 0, kLabel + kBars + 90, height + 34, "#FFFFFF");  // also where a page is dark
+  drawing.text(8, 16, result.spec.title + ": µs a step", Anchor::Start, 13, kInk, 600);
   for (const double tick : ticks(log ? from : 0, most, log, 5)) {
-    svg.line(x(tick), kTop - 4, x(tick), height, "#E6E9EE");
-    svg.text(x(tick), height + 12, tick_text(tick), "middle", 10);
+    drawing.line(x(tick), kTop - 4, x(tick), height, "#E6E9EE");
+    drawing.text(x(tick), height + 12, tick_text(tick), Anchor::Middle, 10);
   }
   double y = kTop;
   for (const TrialResult& t : result.trials) {
-    svg.text(kLabel - 8, y + 15, t.trial.label, "end", 11, kInk);
+    drawing.text(kLabel - 8, y + 15, t.trial.label, Anchor::End, 11, kInk);
     if (t.us_per_step > 0) {
-      svg.rect(kLabel, y + 4, std::max(1.0, x(t.us_per_step) - kLabel), kRow - 8, kFill, kEdge);
-      if (t.high > t.low) svg.line(x(t.low), y + kRow / 2, x(t.high), y + kRow / 2, kInk, 1.4);
-      svg.text(x(std::max(t.us_per_step, t.high)) + 6, y + 16, fixed(t.us_per_step, t.us_per_step < 1000 ? 1 : 0),
-               "start", 11, kInk, 600);
+      drawing.rect(kLabel, y + 4, std::max(1.0, x(t.us_per_step) - kLabel), kRow - 8, kFill, kEdge);
+      if (t.high > t.low) drawing.line(x(t.low), y + kRow / 2, x(t.high), y + kRow / 2, kInk, 1.4);
+      drawing.text(x(std::max(t.us_per_step, t.high)) + 6, y + 16, fixed(t.us_per_step, t.us_per_step < 1000 ? 1 : 0),
+                   Anchor::Start, 11, kInk, 600);
     } else {
-      svg.text(kLabel + 6, y + 16, t.trial.skipped.empty() ? "not trained" : "skipped", "start", 11, kQuiet);
+      drawing.text(kLabel + 6, y + 16, t.trial.skipped.empty() ? "not trained" : "skipped", Anchor::Start, 11, kQuiet);
     }
     y += kRow;
   }
-  svg.line(kLabel, kTop - 4, kLabel, height, "#B4BBC7");
-  svg.text(8, height + 28,
-           result.device + " · median of " + std::to_string(result.spec.repeats) + ", line: least to most" +
-               (log ? " · logarithmic" : ""),
-           "start", 10);
-  return std::move(svg).done();
+  drawing.line(kLabel, kTop - 4, kLabel, height, "#B4BBC7");
+  drawing.text(8, height + 28,
+               result.device + " · median of " + std::to_string(result.spec.repeats) + ", line: least to most" +
+                   (log ? " · logarithmic" : ""),
+               Anchor::Start, 10);
+  return drawing;
 }
 
 }  // namespace ws::app

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/core/report/report_figures.h"
-#include "app/core/report/svg.h"
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
+#include "app/core/report/drawing.h"
+#include "app/core/report/report_figures.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/trace_stats.h"
 
 namespace ws::app {
 namespace {
@@ -58,11 +59,10 @@ std::string samples_against_first(const std::vector<ReportRun>& runs, size_t i) 
   return in_brackets(delta(runs[0], runs[i], MeasureKind::Throughput));
 }
 
-// What tracing cost, with the distance of its quartiles; most runs are too short for a measurement.
-std::string overhead_text(const ComparedRun& r) {
-  if (std::isnan(r.overhead_share)) return "–";
-  return fixed(100 * std::max(r.overhead_share, 0.0), 1) +
-         (r.overhead_spread > 0 ? " ± " + fixed(50 * r.overhead_spread, 1) : "");
+// Most runs are too short for a measurement.
+std::string tracing_text(const ComparedRun& r) {
+  const std::string text = prof::tracing_cost_text(r.tracing_cost);
+  return text.empty() ? "–" : text;
 }
 
 std::string step_text(const ComparedRun& r) {
@@ -84,8 +84,8 @@ constexpr const char* kWhichSteps =
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean of the whole run, µs",
-                                     "samples/s", "last loss", "test accuracy %", "driver calls/step", "peak",
-                                     "tracing %"},
+                                     "samples/s", "train loss, last", "test accuracy %", "driver calls/step", "peak",
+                                     "tracing costs"},
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
@@ -95,7 +95,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
                     samples_against_first(runs, i),
                 r.loss.empty() ? "–" : fixed(r.loss.back().value, 4),
                 r.accuracy.empty() ? "–" : fixed(r.accuracy.back().value, 2), fixed(r.run.driver_calls, 1),
-                figure::bytes_text(r.run.peak_bytes), overhead_text(r.run)},
+                figure::bytes_text(r.run.peak_bytes), tracing_text(r.run)},
                "td");
   }
   return out + "</table>\n<p class=\"note\">" + kWhichSteps + "</p>\n";
@@ -173,7 +173,7 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
                    figure::curves(accuracies, false)});
   all.push_back({"split", "Where a step's time goes", "Mean of the sampled steps; the parts sum to the wall time.",
                  figure::split(runs)});
-  if (std::string steps = figure::steps(runs); !steps.empty())
+  if (Drawing steps = figure::steps(runs); !steps.shapes.empty())
     all.push_back({"steps", runs.size() > 1 ? "A typical step of each" : "A typical step",
                    "The step whose length is the median of those sampled; memory is what the allocator has handed out.",
                    std::move(steps)});
@@ -214,7 +214,7 @@ std::string step_against_first(const std::vector<ReportRun>& runs, size_t i) {
 std::string headline(const std::vector<ReportRun>& runs) {
   if (runs.size() < 2) return "Training run";
   if (runs.size() > 2) return std::to_string(runs.size()) + " runs side by side";
-  return speed_text(compare(runs[0].run, runs[1].run));
+  return answer_text(compare(runs[0].run, runs[1].run));
 }
 
 std::vector<std::string> unfair(const std::vector<ReportRun>& runs) {
@@ -237,8 +237,8 @@ std::string report_html(const std::vector<ReportRun>& runs) {
       std::string(kStyle) + "</style></head><body>\n<h1>" + headline(runs) + "</h1>\n" + runs_table(runs) +
       warnings_html(runs) + "<h2>What differs</h2>\n" + choices_table(runs);
   for (const ReportFigure& f : figures(runs))
-    html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + f.svg + "<figcaption>" + escape_xml(f.caption) +
-            "</figcaption></figure>\n";
+    html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
+            escape_xml(f.caption) + "</figcaption></figure>\n";
   return html + kernels_html(runs) + "</body></html>\n";
 }
 

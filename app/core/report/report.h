@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/core/comparison/comparison.h"
+#include "app/core/report/drawing.h"
 #include "app/core/report/step_picture.h"
 
 namespace ws::app {
@@ -23,7 +24,8 @@ struct ReportRun {
 ReportRun report_run_of_file(const std::string& path);  // also what can be imported; throws Failure
 
 struct ReportFigure {
-  std::string name, title, caption, svg;  // svg: a whole element, usable as a file
+  std::string name, title, caption;
+  Drawing drawing;
 };
 // Loss, accuracy, step split and a typical step of all runs; from the first to each other that was traced as closely
 // a waterfall by kind and one by op.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "app/core/report/svg.h"
+#include "app/core/report/drawing.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/text.h"
 
@@ -117,7 +117,7 @@ std::vector<Point> usable(std::vector<Point> points, bool log_y) {
   return points;
 }
 
-std::string curves(const std::vector<std::vector<Point>>& curves, bool log_y, bool by_time) {
+Drawing curves(const std::vector<std::vector<Point>>& curves, bool log_y, bool by_time) {
   Plot plot{0, by_time ? 1e-6 : 1, std::numeric_limits<double>::max(), 0, log_y, by_time};
   const auto at_x = [by_time](const Point& p) { return by_time ? p.wall_s : p.step; };
   for (const auto& points : curves)
@@ -125,38 +125,38 @@ std::string curves(const std::vector<std::vector<Point>>& curves, bool log_y, bo
       plot.x1 = std::max(plot.x1, at_x(p)), plot.y0 = std::min(plot.y0, p.value), plot.y1 = std::max(plot.y1, p.value);
   if (plot.y1 <= plot.y0 && !log_y && plot.y0 > 0) plot.y0 *= 0.9;  // all right: there is nothing above 100 %
   if (plot.y1 <= plot.y0) plot.y1 = plot.y0 * 1.1 + 1e-6;
-  Svg svg(660, 276);
+  Drawing drawing{660, 276};
   for (double t : ticks(plot.y0, plot.y1, log_y, 5)) {
-    svg.line(Plot::kLeft, plot.y(t), Plot::kLeft + Plot::kWidth, plot.y(t), kGrid);
-    svg.text(Plot::kLeft - 6, plot.y(t) + 4, tick_text(t), "end");
+    drawing.line(Plot::kLeft, plot.y(t), Plot::kLeft + Plot::kWidth, plot.y(t), kGrid);
+    drawing.text(Plot::kLeft - 6, plot.y(t) + 4, tick_text(t), Anchor::End);
   }
   for (double t : ticks(plot.x0, plot.x1, false, 6))
-    svg.text(plot.x(t), Plot::kTop + Plot::kHeight + 16, tick_text(t), "middle");
-  svg.line(Plot::kLeft, Plot::kTop + Plot::kHeight, Plot::kLeft + Plot::kWidth, Plot::kTop + Plot::kHeight, kAxis);
-  svg.line(Plot::kLeft, Plot::kTop, Plot::kLeft, Plot::kTop + Plot::kHeight, kAxis);
-  svg.text(Plot::kLeft + Plot::kWidth / 2, 268, by_time ? "training time, s" : "step", "middle");
+    drawing.text(plot.x(t), Plot::kTop + Plot::kHeight + 16, tick_text(t), Anchor::Middle);
+  drawing.line(Plot::kLeft, Plot::kTop + Plot::kHeight, Plot::kLeft + Plot::kWidth, Plot::kTop + Plot::kHeight, kAxis);
+  drawing.line(Plot::kLeft, Plot::kTop, Plot::kLeft, Plot::kTop + Plot::kHeight, kAxis);
+  drawing.text(Plot::kLeft + Plot::kWidth / 2, 268, by_time ? "training time, s" : "step", Anchor::Middle);
   std::vector<double> written;  // heights of the letters so far: those of equal curves stand below each other
   for (size_t i = 0; i < curves.size(); ++i) {
     if (curves[i].empty()) continue;
     const std::vector<Point> smooth = smoothed(curves[i]);
-    if (!smooth.empty()) svg.polyline(thinned(curves[i], plot), colour(i), 0.8, "", 0.28);
+    if (!smooth.empty()) drawing.polyline(thinned(curves[i], plot), colour(i), 0.8, {}, 0.28);
     // What lies on another curve is dashed, so that both are seen.
     const bool above = std::any_of(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i),
                                    [&](const auto& other) { return covers(curves[i], other, plot); });
-    svg.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), colour(i), 1.7,
-                 above    ? "7 7"
-                 : i >= 4 ? "6 3"
-                          : "");
+    drawing.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), colour(i), 1.7,
+                     above    ? std::vector<double>{7, 7}
+                     : i >= 4 ? std::vector<double>{6, 3}
+                              : std::vector<double>{});
     const Point& last = smooth.empty() ? curves[i].back() : smooth.back();
     double y = plot.y(last.value) + 4;
     while (std::ranges::any_of(written, [y](double other) { return std::abs(other - y) < 11; })) y += 11;
     written.push_back(y);
-    svg.text(plot.x(at_x(last)) + 5, y, letter(i), "start", 11, colour(i), 700);
+    drawing.text(plot.x(at_x(last)) + 5, y, letter(i), Anchor::Start, 11, colour(i), 700);
   }
-  return std::move(svg).done();
+  return drawing;
 }
 
-void legend(Svg& svg, double y, const Meanings& shown) {
+void legend(Drawing& drawing, double y, const Meanings& shown) {
   constexpr double kLeft = 28, kRight = 656;
   double x = kLeft;
   for (size_t m = 0; m < prof::kMeanings; ++m) {
@@ -164,56 +164,56 @@ void legend(Svg& svg, double y, const Meanings& shown) {
     const std::string name = prof::meaning_name(static_cast<prof::Meaning>(m));
     const double width = 12 + 5.8 * static_cast<double>(name.size());
     if (x + width > kRight) x = kLeft, y += 13;
-    svg.rect(x, y, 9, 9, kMeaningColour[m], kEdge);
-    svg.text(x + 12, y + 8, name, "start", 9.5);
+    drawing.rect(x, y, 9, 9, kMeaningColour[m], kEdge);
+    drawing.text(x + 12, y + 8, name, Anchor::Start, 9.5);
     x += width + 14;
   }
 }
 
-std::string split(const std::vector<ReportRun>& runs) {
+Drawing split(const std::vector<ReportRun>& runs) {
   double most = 1e-9;
   for (const ReportRun& run : runs)
     if (run.run.sample.parts.steps > 0)
       most = std::max(
           most, static_cast<double>(run.run.sample.parts.wall()) * 1e-3 / static_cast<double>(run.run.sample.parts.steps));
-  Svg svg(660, 30.0 * static_cast<double>(runs.size()) + 44);
+  Drawing drawing{660, 30.0 * static_cast<double>(runs.size()) + 44};
   double y = 8;
   for (size_t i = 0; i < runs.size(); ++i, y += 30) {
-    svg.text(8, y + 15, letter(i), "start", 12, colour(i), 700);
+    drawing.text(8, y + 15, letter(i), Anchor::Start, 12, colour(i), 700);
     if (runs[i].run.sample.parts.steps == 0) {
-      svg.text(28, y + 15, "not traced");
+      drawing.text(28, y + 15, "not traced");
       continue;
     }
     const double per_step = 1e-3 / static_cast<double>(runs[i].run.sample.parts.steps);
     double x = 28;
     for (size_t m = 0; m < prof::kMeanings; ++m) {
       const double width = static_cast<double>(runs[i].run.sample.parts.times[m]) * per_step / most * 540;
-      if (width > 0) svg.rect(x, y, width, 20, kMeaningColour[m], kEdge);
+      if (width > 0) drawing.rect(x, y, width, 20, kMeaningColour[m], kEdge);
       x += width;
     }
-    svg.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].run.sample.parts.wall()) * per_step, 1) + " µs", "start", 12,
-             kInk, 600);
+    drawing.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].run.sample.parts.wall()) * per_step, 1) + " µs",
+                 Anchor::Start, 12, kInk, 600);
   }
   Meanings shown{};
   for (size_t m = 0; m < prof::kMeanings; ++m)
     shown[m] = std::ranges::any_of(runs, [m](const ReportRun& r) { return r.run.sample.parts.times[m] > 0; });
-  legend(svg, y + 8, shown);
-  return std::move(svg).done();
+  legend(drawing, y + 8, shown);
+  return drawing;
 }
 
-std::string waterfall(const prof::Waterfall& w, size_t candidate) {
+Drawing waterfall(const prof::Waterfall& w, size_t candidate) {
   const std::vector<prof::Cause> causes = changes(w);
   const double most = highest(w, causes);
   double at = us_of(w.a_ps);
-  Svg svg(660, 262);
+  Drawing drawing{660, 262};
   const double scale = 210 / most, bottom = 240, pitch = 600.0 / static_cast<double>(causes.size() + 2);
   const auto bar = [&](size_t i, double from, double to, const std::string& fill, double opacity,
                        const std::string& label, const std::string& name) {
     const double x = 30 + pitch * static_cast<double>(i) + pitch * 0.2, top = bottom - std::max(from, to) * scale;
-    svg.rect(x, top, pitch * 0.6, std::max(1.0, std::abs(to - from) * scale), fill, opacity < 1 ? fill : kEdge,
-             opacity);
-    svg.text(x + pitch * 0.3, top - 5, label, "middle", 11, kInk, 600);
-    svg.text(x + pitch * 0.3, bottom + 16, name, "middle", 10);
+    drawing.rect(x, top, pitch * 0.6, std::max(1.0, std::abs(to - from) * scale), fill, opacity < 1 ? fill : kEdge,
+                 opacity);
+    drawing.text(x + pitch * 0.3, top - 5, label, Anchor::Middle, 11, kInk, 600);
+    drawing.text(x + pitch * 0.3, bottom + 16, name, Anchor::Middle, 10);
   };
   bar(0, 0, us_of(w.a_ps), colour(0), 0.22, fixed(us_of(w.a_ps), 1), "A");
   for (size_t i = 0; i < causes.size(); ++i) {
@@ -223,29 +223,29 @@ std::string waterfall(const prof::Waterfall& w, size_t candidate) {
     at += change;
   }
   bar(causes.size() + 1, 0, us_of(w.b_ps), colour(candidate), 0.22, fixed(us_of(w.b_ps), 1), letter(candidate));
-  svg.line(30, bottom, 630, bottom, kAxis);
-  return std::move(svg).done();
+  drawing.line(30, bottom, 630, bottom, kAxis);
+  return drawing;
 }
 
-std::string waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
+Drawing waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
   constexpr double kLeft = 190, kWidth = 400, kRowHeight = 20;
   constexpr size_t kLetters = 26;
   const std::vector<prof::Cause> causes = changes(w);
   const double scale = kWidth / highest(w, causes);
   const auto rows = static_cast<double>(causes.size() + 2);
-  Svg svg(660, kRowHeight * rows + 26);
+  Drawing drawing{660, kRowHeight * rows + 26};
   const double bottom = kRowHeight * rows + 4;
   double y = 4;
   for (const double t : ticks(0, kWidth / scale, false, 5)) {
-    svg.line(kLeft + t * scale, 4, kLeft + t * scale, bottom, t == 0 ? kAxis : kGrid);
-    svg.text(kLeft + t * scale, bottom + 14, tick_text(t), "middle", 10);
+    drawing.line(kLeft + t * scale, 4, kLeft + t * scale, bottom, t == 0 ? kAxis : kGrid);
+    drawing.text(kLeft + t * scale, bottom + 14, tick_text(t), Anchor::Middle, 10);
   }
   const auto row = [&](double from, double to, const std::string& fill, double opacity, const std::string& value,
                        const std::string& name, const std::string& ink) {
     const double left = kLeft + std::min(from, to) * scale, width = std::max(1.0, std::abs(to - from) * scale);
-    svg.rect(left, y + 3, width, kRowHeight - 6, fill, opacity < 1 ? fill : kEdge, opacity);
-    svg.text(left + width + 5, y + 14, value, "start", 11, kInk, 600);
-    svg.text(kLeft - 8, y + 14, name, "end", 11, ink, opacity < 1 ? 700 : 400);
+    drawing.rect(left, y + 3, width, kRowHeight - 6, fill, opacity < 1 ? fill : kEdge, opacity);
+    drawing.text(left + width + 5, y + 14, value, Anchor::Start, 11, kInk, 600);
+    drawing.text(kLeft - 8, y + 14, name, Anchor::End, 11, ink, opacity < 1 ? 700 : 400);
     y += kRowHeight;
   };
   row(0, us_of(w.a_ps), colour(0), 0.22, fixed(us_of(w.a_ps), 1), letter(0), colour(0));
@@ -256,7 +256,7 @@ std::string waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
     at += cause.delta_ps();
   }
   row(0, us_of(w.b_ps), colour(candidate), 0.22, fixed(us_of(w.b_ps), 1), letter(candidate), colour(candidate));
-  return std::move(svg).done();
+  return drawing;
 }
 
 }  // namespace ws::app::figure

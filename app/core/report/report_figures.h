@@ -1,11 +1,11 @@
-// The drawings of a report, as SVG: each is a whole element with vector text, on white. No Qt.
+// The drawings of a report, on white. No Qt.
 #pragma once
 #include <array>
 #include <string>
 #include <vector>
 
+#include "app/core/report/drawing.h"
 #include "app/core/report/report.h"
-#include "app/core/report/svg.h"
 
 namespace ws::app::figure {
 
@@ -22,14 +22,14 @@ std::string grouped(double value);     // whole, "3 418 765" with thin spaces; "
 std::string bytes_text(double bytes);  // "4.1 KiB"; "–" where it is not known
 
 using Meanings = std::array<bool, prof::kMeanings>;
-void legend(Svg& svg, double y, const Meanings& shown);  // one line of 13, or two
+void legend(Drawing& drawing, double y, const Meanings& shown);  // one line of 13, or two
 
 std::vector<ReportRun::Point> usable(std::vector<ReportRun::Point> points, bool log_y);
-std::string curves(const std::vector<std::vector<ReportRun::Point>>& curves, bool log_y, bool by_time = false);
-std::string split(const std::vector<ReportRun>& runs);
-std::string waterfall(const prof::Waterfall& w, size_t candidate);        // side by side, for few causes
-std::string waterfall_by_op(const prof::Waterfall& w, size_t candidate);  // one below the other: names of ops are long
-// A typical step of each on one time scale: lanes, memory in use. Empty: none was traced.
-std::string steps(const std::vector<ReportRun>& runs);
+Drawing curves(const std::vector<std::vector<ReportRun::Point>>& curves, bool log_y, bool by_time = false);
+Drawing split(const std::vector<ReportRun>& runs);
+Drawing waterfall(const prof::Waterfall& w, size_t candidate);        // side by side, for few causes
+Drawing waterfall_by_op(const prof::Waterfall& w, size_t candidate);  // one below the other: names of ops are long
+// A typical step of each on one time scale: lanes, memory in use. Without shapes: none was traced.
+Drawing steps(const std::vector<ReportRun>& runs);
 
 }  // namespace ws::app::figure

@@ -4,6 +4,7 @@
 
 #include "app/core/report/report.h"
 #include "app/core/runs/newest_trace.h"
+#include "app/core/runs/step_marks.h"
 
 namespace ws::app {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/core/report/drawing.h"
 #include "app/core/report/report_figures.h"
-#include "app/core/report/svg.h"
 #include "profiling/analysis/kernel_table.h"
 
 namespace ws::app::figure {
@@ -44,20 +44,20 @@ double height_of(const std::vector<ReportRun>& runs) {
   return height;
 }
 
-void draw_ruler(Svg& svg, const Scale& scale, double bottom) {
+void draw_ruler(Drawing& drawing, const Scale& scale, double bottom) {
   const double unit = in_ms(scale) ? 1e6 : 1e3;
   for (const double t : ticks(0, static_cast<double>(scale.longest) / unit, false, 6)) {
     const double x = scale.x(static_cast<prof::TimeNs>(t * unit));
-    svg.line(x, kRuler - 4, x, bottom, kGrid);
-    svg.text(x + 3, kRuler - 7, tick_text(t) + (t == 0 ? in_ms(scale) ? " ms" : " µs" : ""), "start", 10);
+    drawing.line(x, kRuler - 4, x, bottom, kGrid);
+    drawing.text(x + 3, kRuler - 7, tick_text(t) + (t == 0 ? in_ms(scale) ? " ms" : " µs" : ""), Anchor::Start, 10);
   }
 }
 
-void draw_lane(Svg& svg, const StepPicture::Lane& lane, const Scale& scale, double top, double height,
+void draw_lane(Drawing& drawing, const StepPicture::Lane& lane, const Scale& scale, double top, double height,
                prof::TimeNs length) {
   const bool phases = lane.kind == prof::TrackKind::Phases;
-  svg.text(8, top + height / 2 + 3.5, prof::shortened(lane.name, 15), "start", 10);
-  if (!phases) svg.rect(kLeft, top + 1.5, scale.x(length) - kLeft, height - 3, kWaiting);
+  drawing.text(8, top + height / 2 + 3.5, prof::shortened(lane.name, 15), Anchor::Start, 10);
+  if (!phases) drawing.rect(kLeft, top + 1.5, scale.x(length) - kLeft, height - 3, kWaiting);
   double drawn_until = 0;  // what is narrower than a hair is drawn once
   for (const StepPicture::Block& block : lane.blocks) {
     const double from = scale.x(block.begin), to = std::max(scale.x(block.end), from + 0.3);
@@ -65,88 +65,88 @@ void draw_lane(Svg& svg, const StepPicture::Lane& lane, const Scale& scale, doub
     drawn_until = to;
     const double width = to - from > 2 ? to - from - 0.6 : to - from;  // neighbours stay apart
     if (phases)
-      svg.rect(from, top + 1.5, width, height - 3, "#FFFFFF", kLine);
+      drawing.rect(from, top + 1.5, width, height - 3, "#FFFFFF", kLine);
     else
-      svg.rect(from, top + 1.5, width, height - 3, kMeaningColour[static_cast<size_t>(block.meaning)]);
+      drawing.rect(from, top + 1.5, width, height - 3, kMeaningColour[static_cast<size_t>(block.meaning)]);
     if (static_cast<double>(block.name.size()) * kLetterShare * 9.5 + 6 < width)
-      svg.text(from + 3, top + height / 2 + 3.3, block.name, "start", 9.5, phases ? kQuietInk : kInk);
+      drawing.text(from + 3, top + height / 2 + 3.3, block.name, Anchor::Start, 9.5, phases ? kQuietInk : kInk);
   }
 }
 
 // Used memory over the step; the greatest value has its number.
-void draw_memory(Svg& svg, const StepPicture& step, const Scale& scale, double top, const std::string& ink) {
+void draw_memory(Drawing& drawing, const StepPicture& step, const Scale& scale, double top, const std::string& ink) {
   const auto y = [&](double bytes) { return top + kMemory - 2 - bytes / scale.most_bytes * (kMemory - 6); };
-  svg.text(8, top + 19, "memory", "start", 10);
-  svg.text(kLeft - 4, top + 9, bytes_text(scale.most_bytes), "end", 8.5);
-  svg.text(kLeft - 4, top + kMemory - 1, "0", "end", 8.5);
-  svg.line(kLeft, y(0), scale.x(step.length), y(0), kAxis, 0.7);
+  drawing.text(8, top + 19, "memory", Anchor::Start, 10);
+  drawing.text(kLeft - 4, top + 9, bytes_text(scale.most_bytes), Anchor::End, 8.5);
+  drawing.text(kLeft - 4, top + kMemory - 1, "0", Anchor::End, 8.5);
+  drawing.line(kLeft, y(0), scale.x(step.length), y(0), kAxis, 0.7);
   std::vector<std::pair<double, double>> line;
   const StepPicture::Level* peak = &step.memory.front();
   for (size_t i = 0; i < step.memory.size(); ++i) {
     const StepPicture::Level& level = step.memory[i];
     const double from = scale.x(level.time),
                  to = scale.x(i + 1 < step.memory.size() ? step.memory[i + 1].time : step.length);
-    svg.rect(from, y(level.bytes), to - from, y(0) - y(level.bytes), ink, "none", 0.16);
+    drawing.rect(from, y(level.bytes), to - from, y(0) - y(level.bytes), ink, "none", 0.16);
     line.emplace_back(from, y(level.bytes));
     line.emplace_back(to, y(level.bytes));
     if (level.bytes > peak->bytes) peak = &level;
   }
-  svg.polyline(line, ink, 1.2);
+  drawing.polyline(line, ink, 1.2);
   constexpr double kRoom = 84;  // for the words, which stand beside a step that is shorter
   const double end = scale.x(step.length), at = y(peak->bytes), peak_x = scale.x(peak->time);
   const bool beside = end - kLeft < 2 * kRoom, left = !beside && peak_x > end - kRoom;
-  svg.text(beside ? end + 4 : peak_x + (left ? -3 : 3), at > top + 14 ? at - 3 : at + 9,
-           "peak " + bytes_text(peak->bytes), left ? "end" : "start", 9, kInk, 600);
+  drawing.text(beside ? end + 4 : peak_x + (left ? -3 : 3), at > top + 14 ? at - 3 : at + 9,
+               "peak " + bytes_text(peak->bytes), left ? Anchor::End : Anchor::Start, 9, kInk, 600);
 }
 
-double draw_run(Svg& svg, const std::vector<ReportRun>& runs, size_t i, const Scale& scale, double top) {
+double draw_run(Drawing& drawing, const std::vector<ReportRun>& runs, size_t i, const Scale& scale, double top) {
   const ReportRun& run = runs[i];
   const StepPicture& step = run.step;
-  svg.text(8, top + 14, letter(i), "start", 12, colour(i), 700);
-  svg.text(22, top + 14, prof::shortened(run.run.name, 64), "start", 11, kInk, 600);
+  drawing.text(8, top + 14, letter(i), Anchor::Start, 12, colour(i), 700);
+  drawing.text(22, top + 14, prof::shortened(run.run.name, 64), Anchor::Start, 11, kInk, 600);
   const std::string length = time_text(static_cast<double>(step.length), in_ms(scale));
   const std::string words = step.length == 0  ? "no step of it was traced"
                             : step.steps == 1 ? length + " a step"
                                               : length + " for the " + std::to_string(step.steps) + " steps of a graph";
-  svg.text(kLeft + kWidth, top + 14, words, "end", 10.5);
+  drawing.text(kLeft + kWidth, top + 14, words, Anchor::End, 10.5);
   double y = top + kHead;
   for (const StepPicture::Lane& lane : step.lanes) {
     const double height = lane_height(lane.kind, runs.size());
-    draw_lane(svg, lane, scale, y, height, step.length);
+    draw_lane(drawing, lane, scale, y, height, step.length);
     y += height;
   }
   if (!step.memory.empty()) {
-    draw_memory(svg, step, scale, y, colour(i));
+    draw_memory(drawing, step, scale, y, colour(i));
     y += kMemory;
   }
-  if (step.length > 0) svg.line(scale.x(step.length), top + kHead, scale.x(step.length), y, colour(i), 1.2);
+  if (step.length > 0) drawing.line(scale.x(step.length), top + kHead, scale.x(step.length), y, colour(i), 1.2);
   const prof::TimeNs first = runs[0].step.length;
   const bool sooner = step.length < first;
   if (i > 0 && step.length > 0 && scale.x(step.length) + 130 < kLeft + kWidth && first > 0 && step.length != first)
-    svg.text(scale.x(step.length) + 5, top + kHead + 11,
-             "ends " + time_text(static_cast<double>(std::abs(first - step.length)), in_ms(scale)) +
-                 (sooner ? " sooner" : " later") + " than A’s",
-             "start", 10);
+    drawing.text(scale.x(step.length) + 5, top + kHead + 11,
+                 "ends " + time_text(static_cast<double>(std::abs(first - step.length)), in_ms(scale)) +
+                     (sooner ? " sooner" : " later") + " than A’s",
+                 Anchor::Start, 10);
   return y + kBetween;
 }
 
 }  // namespace
 
-std::string steps(const std::vector<ReportRun>& runs) {
+Drawing steps(const std::vector<ReportRun>& runs) {
   const Scale scale = scale_of(runs);
   if (scale.longest == 0) return {};
   const double height = height_of(runs);
-  Svg svg(660, height);
-  draw_ruler(svg, scale, height - 42);
+  Drawing drawing{660, height};
+  draw_ruler(drawing, scale, height - 42);
   double y = kRuler;
-  for (size_t i = 0; i < runs.size(); ++i) y = draw_run(svg, runs, i, scale, y);
+  for (size_t i = 0; i < runs.size(); ++i) y = draw_run(drawing, runs, i, scale, y);
   Meanings shown{};
   for (const ReportRun& run : runs)
     for (const StepPicture::Lane& lane : run.step.lanes)
       for (const StepPicture::Block& block : lane.blocks)
         if (lane.kind != prof::TrackKind::Phases) shown[static_cast<size_t>(block.meaning)] = true;
-  legend(svg, height - 30, shown);
-  return std::move(svg).done();
+  legend(drawing, height - 30, shown);
+  return drawing;
 }
 
 }  // namespace ws::app::figure

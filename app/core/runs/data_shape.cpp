@@ -70,6 +70,12 @@ DataShape data_shape(const data::DataSpec& d) {
   return {};
 }
 
+double rows_of_a_step(const RunSpec& spec) {
+  const int64_t rows = data_shape(spec.data).train, batch = spec.train.batch;
+  const int64_t each = batch <= 0 ? rows : rows > 0 ? std::min(batch, rows) : batch;  // a batch of 0 is the whole set
+  return each > 0 ? static_cast<double>(each) : std::nan("");
+}
+
 bool relevant(const RunSpec& spec, std::string_view key) {
   if (key.starts_with("data.")) return data_relevant(spec.data, key);
   if (key.starts_with("model.")) return model_relevant(spec.model, key);

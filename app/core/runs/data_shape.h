@@ -11,6 +11,7 @@ struct DataShape {
   bool known() const { return train > 0; }
 };
 DataShape data_shape(const data::DataSpec& spec);
+double rows_of_a_step(const RunSpec& spec);  // NaN: not known before loading
 
 // Whether a choice has an effect with the others as they are; the window hides the rest.
 bool relevant(const RunSpec& spec, std::string_view key);

@@ -27,6 +27,7 @@ prof::RunData newest_data(const std::string& path) {
   data.trace = newest_trace(reader);
   data.metrics = reader.metrics();
   data.evaluations = reader.evaluations();
+  data.marks = reader.marks();
   data.problems = reader.problems();
   return data;
 }

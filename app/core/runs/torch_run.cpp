@@ -176,7 +176,8 @@ RunSpec as_torch_runs(RunSpec spec) {
   return spec;
 }
 
-void fill_summary(prof::RunSummary& s, const TorchRequest& request, const JsonInput& measured) {
+void fill_summary(prof::RunData& run, const TorchRequest& request, const JsonInput& measured) {
+  prof::RunSummary& s = run.summary;
   // Not-a-number is null in JSON.
   const auto number = [&measured](const char* key) {
     const JsonInput value = measured.at(key);
@@ -189,13 +190,14 @@ void fill_summary(prof::RunSummary& s, const TorchRequest& request, const JsonIn
   s.origin = "PyTorch " + measured.at("torch").text();
   s.status = measured.at("status").text("finished");
   s.device = measured.at("device").text();
-  s.spec = to_json(as_torch_runs(request.spec)).dump();
+  s.spec = spec_text(as_torch_runs(request.spec));
   s.machine = machine_json().dump();
   keep_ceilings(s);
   s.steps = measured.at("steps").whole(0, 0);
   s.wall_s = number("wall_s");
   s.us_per_step = number("us_per_step");
-  s.final_loss = number("test_loss");
+  s.test_loss = number("test_loss");
+  if (!run.metrics.empty()) s.train_loss = run.metrics.back().loss;
   s.final_accuracy = number("test_accuracy");
   s.peak_bytes = static_cast<uint64_t>(measured.at("peak_bytes").whole(0, 0));
   s.tags = {"pytorch"};
@@ -269,7 +271,7 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
   write_array(folder / "start.f32", start);
   shapes["orders"] = write_orders(spec, data.train.rows, folder / "order.i32");
   write_text(folder / "data.json", shapes.dump(1));
-  write_text(folder / "run.json", to_json(spec).dump(1));
+  write_text(folder / "run.json", spec_text(spec, 1));
 }
 
 void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded) {
@@ -280,7 +282,7 @@ void merge_torch_run(const TorchRequest& request, const std::string& folder, con
   find_steps(run.trace);
   read_metrics(fs::path(folder) / "metrics.csv", run);
   const json measured = read_output(fs::path(folder) / "summary.json");
-  fill_summary(run.summary, request, JsonInput(measured, "summary.json"));
+  fill_summary(run, request, JsonInput(measured, "summary.json"));
   prof::export_run(run, fs::absolute(request.out).string());
 }
 

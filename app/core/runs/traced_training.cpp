@@ -13,7 +13,8 @@ namespace ws::app {
 // The training thread and the pump both append to the inbox; nobody holds its lock while working. What goes to the file
 // waits in a second queue for the pump: the training thread never waits for the disk.
 struct TracedTraining::Impl final : TrainSink {
-  Impl(RunSpec s, RecorderOptions o, TrainOptions t) : spec(std::move(s)), options(std::move(o)), train(std::move(t)) {}
+  Impl(RunSpec s, RecorderOptions o, TrainOptions t)
+      : spec(std::move(s)), options(std::move(o)), train(std::move(t)), writer(options.title, spec) {}
 
   void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
     if (options.at_start) options.at_start();
@@ -27,31 +28,31 @@ struct TracedTraining::Impl final : TrainSink {
   void steps(std::span<const StepResult> results) override {
     std::lock_guard lock(mutex);
     inbox.steps.insert(inbox.steps.end(), results.begin(), results.end());
-    if (recording) unwritten.steps.insert(unwritten.steps.end(), results.begin(), results.end());
+    unwritten.steps.insert(unwritten.steps.end(), results.begin(), results.end());
   }
   void epoch(const EpochResult& result, Executor& executor) override {
     if (options.at_epoch) options.at_epoch(result, executor);
     std::lock_guard lock(mutex);
     inbox.epochs.push_back(result);
-    if (recording) unwritten.epochs.push_back(result);
+    unwritten.epochs.push_back(result);
   }
   void progress(const Progress& progress) override {
     std::lock_guard lock(mutex);
     inbox.progress = progress;
-    if (recording) unwritten.progress = progress;
+    unwritten.progress = progress;
   }
   void changed(const Change& change) override {
     std::lock_guard lock(mutex);
     inbox.changes.push_back(change);
-    if (recording) unwritten.changes.push_back(change);
+    unwritten.changes.push_back(change);
   }
   void refused(const Change& change, const std::string& why) override {
     say(change.key + " stays " + change.from + ": " + why);
   }
 
-  void say(std::string message) {
+  void say(std::string text, bool problem = false) {
     std::lock_guard lock(mutex);
-    inbox.messages.push_back(std::move(message));
+    inbox.messages.push_back({std::move(text), problem});
   }
 
   void start_tracing(prof::TraceLevel level) {
@@ -65,7 +66,7 @@ struct TracedTraining::Impl final : TrainSink {
       std::lock_guard lock(mutex);
       collector = std::move(fresh);
       for (const std::string& said : {status.sentence, status.counters})
-        if (!said.empty()) inbox.messages.push_back(said);
+        if (!said.empty()) inbox.messages.push_back({said});
     } catch (const Failure& problem) {  // training goes on untraced
       say(problem.what());
     }
@@ -79,14 +80,12 @@ struct TracedTraining::Impl final : TrainSink {
 
   // Moves what has gathered to the file and the inbox.
   void drain() {
-    if (recording) write_news();
+    write_news();
     prof::Collector* source = tracer();
     if (!source) return;
     for (prof::TraceBatch batch = source->take(); !batch.empty(); batch = source->take()) {
-      if (recording) {
-        record([&] { recording->add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
-        write_news();  // batches may come as fast as they are written
-      }
+      record([&] { writer.add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
+      write_news();  // batches may come as fast as they are written
       if (!options.keep_traces) continue;
       std::lock_guard lock(mutex);
       inbox.traces.push_back(std::move(batch));
@@ -100,21 +99,31 @@ struct TracedTraining::Impl final : TrainSink {
       std::swap(news, unwritten);
     }
     record([&] {
-      if (news.progress) recording->progress(*news.progress);
-      recording->add(news.steps, news.epochs, news.changes);
-      recording->flush_if_due();
+      if (news.progress) writer.progress(*news.progress);
+      writer.add(news.steps, news.epochs, news.changes);
+      writer.flush_if_due();
     });
   }
 
-  // A run file that cannot be written ends the recording, not the run.
+  // A run file that cannot be written ends the recording, not the run. Its account goes on.
   template <class Work>
   void record(const Work& work) {
-    if (!file_problem.empty()) return;
     try {
       work();
     } catch (const std::exception& problem) {
+      writer.close();
       file_problem = problem.what();
-      say("Training goes on, but its run file is not written any further: " + file_problem);
+      say("Training goes on, but its run file is not written any further: " + file_problem, true);
+    }
+  }
+
+  void open_file() {
+    try {
+      writer.open(options.path);
+    } catch (const std::exception& problem) {
+      if (!options.may_go_unkept) throw;
+      file_problem = problem.what();
+      say("Training goes on, but the run is not kept: " + file_problem, true);
     }
   }
 
@@ -126,7 +135,7 @@ struct TracedTraining::Impl final : TrainSink {
   mutable std::mutex mutex;  // of the inbox and of the collector's pointer
   RunUpdate inbox, unwritten;
   std::unique_ptr<prof::Collector> collector;
-  std::unique_ptr<TrainingWriter> recording;  // used by the pump only, once the run began
+  TrainingWriter writer;  // used by the pump only, once the run began
   std::string file_problem;
 };
 
@@ -141,21 +150,21 @@ Summary TracedTraining::run(const data::Dataset& data) {
   const prof::nvtx::Names names;
   run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
-  if (!run.options.path.empty())
-    run.recording = std::make_unique<TrainingWriter>(run.options.path, run.options.title, run.spec);
+  if (!run.options.path.empty()) run.open_file();
   std::jthread pump([&run](const std::stop_token& ended) { pump_until(ended, [&run] { run.drain(); }); });
   Summary summary = ws::train(run.spec, data, run.control, run, run.train);
   pump.request_stop();
   pump.join();
   if (auto* tracer = run.tracer()) tracer->stop();
   run.drain();
-  if (run.recording) run.record([&] { run.recording->finish(summary, trace_status()); });
-  if (!run.file_problem.empty() && summary.status != RunStatus::Failed) {
+  run.record([&] { run.writer.finish(summary, trace_status()); });
+  if (!run.file_problem.empty() && !run.options.may_go_unkept && summary.status != RunStatus::Failed) {
     summary.status = RunStatus::Failed;
     summary.message = run.file_problem;
   }
   std::lock_guard lock(run.mutex);
   run.inbox.summary = summary;
+  run.inbox.account = run.writer.summary();
   return summary;
 }
 
@@ -177,5 +186,7 @@ prof::CollectorStatus TracedTraining::trace_status() const {
   auto* tracer = impl_->tracer();
   return tracer ? tracer->status() : prof::CollectorStatus{};
 }
+
+const prof::RunSummary& TracedTraining::account() const { return impl_->writer.summary(); }
 
 }  // namespace ws::app

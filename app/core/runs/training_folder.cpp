@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "app/core/runs/data_shape.h"
 #include "app/core/runs/machine.h"
 #include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
@@ -26,7 +27,8 @@ std::string cell(double value) { return std::isnan(value) ? "" : formatted("{:.9
 
 }  // namespace
 
-json summary_json(const Summary& s) {
+json summary_json(const Summary& s, const prof::RunSummary& account) {
+  const prof::StepTime& time = account.step_time;
   json out = {{"status", to_string(s.status)},
               {"steps", s.steps},
               {"epochs", s.epochs},
@@ -34,8 +36,10 @@ json summary_json(const Summary& s) {
               {"test_loss", finite(s.test_loss)},
               {"test_accuracy", finite(s.test_accuracy)},
               {"wall_s", finite(s.wall_s)},
-              {"us_per_step", finite(s.us_per_step)},
-              {"samples_per_s", finite(s.samples_per_s)},
+              {"step_time_us",
+               {{"median", finite(time.us.value)}, {"p5", finite(time.p5_us)}, {"p95", finite(time.p95_us)}}},
+              {"mean_of_whole_run_us", finite(s.us_per_step)},
+              {"samples_per_s", finite(rows_of_a_step(s.spec) * 1e6 / time.us.value)},
               {"peak_bytes", s.peak_bytes},
               {"allocator_calls",
                {{"allocate", s.calls.allocate},
@@ -45,6 +49,8 @@ json summary_json(const Summary& s) {
               {"device", s.device},
               {"spec", to_json(s.spec)},
               {"machine", machine_json()}};
+  if (account.tracing_cost.known())
+    out["tracing_cost"] = {{"share", account.tracing_cost.value}, {"half_width", account.tracing_cost.half_width}};
   if (!s.message.empty()) out["message"] = s.message;
   return out;
 }
@@ -129,7 +135,7 @@ void TrainingFolder::write(const Row& row) {
   metrics_ << '\n';
 }
 
-void TrainingFolder::finish(const Summary& summary) {
+void TrainingFolder::finish(const Summary& summary, const prof::RunSummary& account) {
   if (summary.steps <= keep_steps_) {
     std::error_code error;
     owned_.reset();
@@ -144,12 +150,12 @@ void TrainingFolder::finish(const Summary& summary) {
   held_.clear();
   metrics_.close();
   if (!metrics_) throw Failure(metrics_path_ + ": could not be written completely; is the disk full?");
-  write_summary(summary);
+  write_summary(summary, account);
   owned_.reset();
 }
 
-void TrainingFolder::write_summary(const Summary& summary) const {
-  prof::write_whole(folder_ + "/summary.json", summary_json(summary).dump(2) + '\n');
+void TrainingFolder::write_summary(const Summary& summary, const prof::RunSummary& account) const {
+  prof::write_whole(folder_ + "/summary.json", summary_json(summary, account).dump(2) + '\n');
 }
 
 }  // namespace ws::app

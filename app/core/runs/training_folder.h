@@ -6,10 +6,12 @@
 
 #include "engine/train/trainer.h"
 #include "profiling/base/ownership.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::app {
 
-nlohmann::json summary_json(const Summary& summary);  // not-a-number becomes null
+// The figures as the run file has them; not-a-number becomes null.
+nlohmann::json summary_json(const Summary& summary, const prof::RunSummary& account);
 
 class TrainingFolder {
  public:
@@ -25,7 +27,7 @@ class TrainingFolder {
   // In the order in which they came; an epoch's test values go to the row of its last step.
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs);
   // Writes what is left; throws Failure when the disk took less than that. A run without a step leaves nothing.
-  void finish(const Summary& summary);
+  void finish(const Summary& summary, const prof::RunSummary& account);
 
  private:
   struct Row {
@@ -37,7 +39,7 @@ class TrainingFolder {
   void write(const Row& row);
   void keep_rows() const;
   bool ends_epoch(const Row& row) const { return (row.result.step + 1) % steps_per_epoch_ == 0; }
-  void write_summary(const Summary& summary) const;
+  void write_summary(const Summary& summary, const prof::RunSummary& account) const;
 
   std::string folder_, metrics_path_;
   int64_t steps_per_epoch_, keep_steps_;

@@ -6,8 +6,10 @@
 
 #include "app/core/runs/machine.h"
 #include "app/core/runs/run_ceilings.h"
+#include "app/core/runs/step_marks.h"
 #include "engine/devices/devices.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/analysis/step_time.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/process.h"
 #include "profiling/trace/span_walk.h"
@@ -23,7 +25,7 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   s.name = title.empty() ? spec.name : title;
   s.preset = spec.name;
   s.created = prof::utc_text();
-  s.spec = to_json(spec).dump();
+  s.spec = spec_text(spec);
   s.machine = machine_json().dump();
   if (wants_cuda(spec) || !device_info().cuda) s.device = device_info().name;
   keep_ceilings(s);
@@ -54,23 +56,41 @@ int64_t steps_in(const std::vector<prof::Span>& marks) {
 
 }  // namespace
 
-TrainingWriter::TrainingWriter(const std::string& path, const std::string& title, const RunSpec& spec)
-    : summary_(first_summary(title, spec)), writer_(path, summary_) {}
+TrainingWriter::TrainingWriter(const std::string& title, const RunSpec& spec)
+    : summary_(first_summary(title, spec)), spec_(spec) {}
+
+void TrainingWriter::open(const std::string& path) { file_.emplace(path, summary_); }
 
 void TrainingWriter::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
-                       const std::vector<Change>& changes) {
-  for (const StepResult& r : steps)
-    writer_.add(prof::Metric{r.step, r.finished_s, static_cast<double>(r.loss), static_cast<double>(r.accuracy)});
-  for (const EpochResult& e : epochs)
-    if (e.test)
-      writer_.add(prof::Evaluation{e.step, static_cast<double>(e.epoch), e.wall_s, e.test->loss, e.test->accuracy});
-  for (const Change& c : changes)
-    writer_.add(prof::ChangeMark{c.step, progress_.elapsed_s, c.key + ": " + c.from + " → " + c.to});
+                         const std::vector<Change>& changes) {
+  for (const Change& c : changes) {
+    const prof::ChangeMark mark{c.step, progress_.elapsed_s, c.key + ": " + c.from + " → " + c.to};
+    set_field(spec_, c.key, c.to);
+    if (prof::steady_since({mark}) > 0) steady_since_ = c.step, losses_.clear();
+    if (file_) file_->add(mark);
+  }
+  for (const StepResult& r : steps) {
+    if (r.step >= steady_since_) losses_.add({static_cast<double>(r.step), r.finished_s});
+    summary_.train_loss = static_cast<double>(r.loss);
+    if (file_)
+      file_->add(prof::Metric{r.step, r.finished_s, static_cast<double>(r.loss), static_cast<double>(r.accuracy)});
+  }
+  for (const EpochResult& e : epochs) {
+    if (!e.test) continue;
+    tested_ = e.step;
+    summary_.test_loss = e.test->loss, summary_.final_accuracy = e.test->accuracy;
+    if (file_)
+      file_->add(prof::Evaluation{e.step, static_cast<double>(e.epoch), e.wall_s, e.test->loss, e.test->accuracy});
+  }
 }
 
 void TrainingWriter::add(prof::TraceBatch batch) {
-  prof::append(recent_, prof::TraceBatch(batch));
-  writer_.add(std::move(batch));
+  if (file_) {
+    prof::append(recent_, prof::TraceBatch(batch));
+    file_->add(std::move(batch));
+  } else {
+    prof::append(recent_, std::move(batch));
+  }
   if (recent_.last_time() - std::max(window_end_, recent_.first_time()) >= kWindow) add_window();
 }
 
@@ -80,37 +100,63 @@ void TrainingWriter::add_window() {
   const prof::TimeNs begin = marks.front().start, end = marks.back().end();
   prof::StepWindow window{
       step_of(marks.front()), steps_in(marks), begin, end, prof::breakdown(recent_, begin, end).times, 0, 0};
-  window.allocations = static_cast<uint64_t>(progress_.calls.allocate - counted_.allocate);
-  window.frees = static_cast<uint64_t>(progress_.calls.free - counted_.free);
-  counted_ = progress_.calls;
+  count_calls(window);
   window_end_ = window.end;
-  writer_.add(window);
+  if (file_) file_->add(window);
   recent_.evict(kRecentBytes);
+  take_step_time(spec_);
+}
+
+// The marks and the counters do not stop at the same step: what was counted is given by step.
+void TrainingWriter::count_calls(prof::StepWindow& window) {
+  if (const auto steps = static_cast<double>(progress_.started - counted_.started); steps > 0) {
+    allocations_each_ = static_cast<double>(progress_.calls.allocate - counted_.calls.allocate) / steps;
+    frees_each_ = static_cast<double>(progress_.calls.free - counted_.calls.free) / steps;
+  }
+  counted_ = progress_;
+  const auto of = [&](double each) { return static_cast<uint64_t>(std::llround(each * static_cast<double>(window.steps))); };
+  window.allocations = of(allocations_each_), window.frees = of(frees_each_);
+}
+
+void TrainingWriter::take_step_time(const RunSpec& spec) {
+  const prof::GpuSteps on_gpu = steps_on_gpu(recent_, &spec);
+  const prof::StepSample sample =
+      prof::sample_steps(on_gpu.empty() ? recent_ : on_gpu.trace(), recent_, steps_per_epoch_,
+                         {.since = steady_since_, .lengths_only = true});
+  summary_.step_time = prof::step_time(sample, losses_.seen(), summary_.us_per_step);
 }
 
 // What a list shows of the run so far, for the case that it never ends well.
 void TrainingWriter::progress(const Progress& progress) {
   progress_ = progress;
+  if (progress.epochs > 0) steps_per_epoch_ = static_cast<double>(progress.steps) / static_cast<double>(progress.epochs);
   summary_.steps = progress.step;
   summary_.wall_s = progress.elapsed_s;
   if (progress.step > 0) summary_.us_per_step = progress.elapsed_s * 1e6 / static_cast<double>(progress.step);
   summary_.peak_bytes = static_cast<uint64_t>(progress.memory.peak);
-  writer_.set_summary(summary_);
+  if (file_) file_->set_summary(summary_);
 }
 
-void TrainingWriter::flush_if_due() { writer_.flush_if_due(); }
+void TrainingWriter::flush_if_due() {
+  if (file_) file_->flush_if_due();
+}
 
 void TrainingWriter::finish(const Summary& s, const prof::CollectorStatus& traced) {
   if (recent_.span_count() > 0) add_window();
   summary_.status = to_string(s.status);
   summary_.device = s.device;
   keep_ceilings(summary_);
-  summary_.spec = to_json(s.spec).dump();
+  summary_.spec = spec_text(s.spec);
   summary_.steps = s.steps;
   summary_.wall_s = s.wall_s;
   summary_.us_per_step = s.us_per_step;
-  summary_.final_loss = std::isfinite(s.test_loss) ? s.test_loss : s.final_train_loss;
+  take_step_time(s.spec);
+  summary_.train_loss = s.final_train_loss;
+  summary_.test_loss = s.test_loss;
   summary_.final_accuracy = s.test_accuracy;
+  if (file_ && std::isfinite(s.test_loss) && tested_ < s.steps)  // in the middle of an epoch
+    file_->add(prof::Evaluation{s.steps, static_cast<double>(s.steps) / std::max(1.0, steps_per_epoch_), s.wall_s,
+                                s.test_loss, s.test_accuracy});
   summary_.peak_bytes = static_cast<uint64_t>(s.peak_bytes);
   if (s.steps > 0)
     summary_.allocator_calls_per_step =
@@ -118,13 +164,12 @@ void TrainingWriter::finish(const Summary& s, const prof::CollectorStatus& trace
   if (s.steps > 0)
     summary_.extra["driver_calls_per_step"] = std::to_string(
         static_cast<double>(s.calls.device_allocate + s.calls.device_free) / static_cast<double>(s.steps));
-  summary_.overhead_share = traced.overhead.pairs > 0 ? traced.overhead.ratio - 1 : 0;
-  summary_.overhead_spread = traced.overhead.pairs > 0 ? traced.overhead.high - traced.overhead.low : 0;
-  summary_.extra["traced"] = traced.sentence;
-  if (!traced.counters.empty()) summary_.extra["counters"] = traced.counters;
+  summary_.tracing_cost = traced.tracing_cost;
+  prof::keep_status(traced, summary_.extra);
   if (!s.message.empty()) summary_.extra["message"] = s.message;
-  writer_.set_summary(summary_);
-  writer_.finish();
+  if (!file_) return;
+  file_->set_summary(summary_);
+  file_->finish();
 }
 
 }  // namespace ws::app

@@ -1,10 +1,12 @@
-// Writes one run into its run file, away from the training thread.
+// Keeps the account of one training: its figures and, where a file is wanted, its run file. Works away from the training
+// thread.
 #pragma once
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/train/trainer.h"
+#include "profiling/analysis/pace.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/run_file/run_file.h"
 
@@ -12,7 +14,9 @@ namespace ws::app {
 
 class TrainingWriter {
  public:
-  TrainingWriter(const std::string& path, const std::string& title, const RunSpec& spec);  // throws Failure
+  TrainingWriter(const std::string& title, const RunSpec& spec);
+  void open(const std::string& path);  // writes the run file from here on; throws Failure
+  void close() { file_.reset(); }      // keeps the account alone
 
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
            const std::vector<Change>& changes);
@@ -21,15 +25,24 @@ class TrainingWriter {
   void flush_if_due();
   // After the last of everything. What tracing cost and lost goes into the file too.
   void finish(const Summary& summary, const prof::CollectorStatus& traced);
+  const prof::RunSummary& summary() const { return summary_; }
 
  private:
   void add_window();
+  void count_calls(prof::StepWindow& window);
+  void take_step_time(const RunSpec& spec);
 
   prof::RunSummary summary_;
-  prof::RunFileWriter writer_;
-  prof::Trace recent_;  // since the last window
+  RunSpec spec_;  // with the changes made so far
+  std::optional<prof::RunFileWriter> file_;
+  prof::Trace recent_;  // the newest spans
+  prof::PaceLog losses_;
+  int64_t steady_since_ = 0;
+  double steps_per_epoch_ = 0;
+  int64_t tested_ = 0;  // the step of the last test
   Progress progress_;
-  AllocatorCalls counted_;
+  Progress counted_;  // up to the last window
+  double allocations_each_ = 0, frees_each_ = 0;
   prof::TimeNs window_end_ = 0;
 };
 

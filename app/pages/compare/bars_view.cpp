@@ -117,7 +117,7 @@ void BarsView::paintValues(QPainter& painter, const QRectF& area, const QString&
   for (const BarRun& run : runs_) {
     paintName(painter, row, run, 0);
     const double width = std::isnan(run.*value) ? 0 : run.*value * scale;
-    QColor fill = theme().run[std::clamp(run.slot, 0, 7)];
+    QColor fill = theme().run[std::max(0, run.slot) % 8];
     painter.setPen(QPen(fill, 1.5));
     fill.setAlphaF(0.22F);
     painter.setBrush(fill);

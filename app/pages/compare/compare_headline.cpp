@@ -109,6 +109,7 @@ CompareHeadline::CompareHeadline(QWidget* parent) : QWidget(parent), top_(new QH
   left->setSpacing(1);
   verdict_ = new QLabel(this);
   verdict_->setFont(ui_font(21, 600));
+  verdict_->setWordWrap(true);
   times_ = new QLabel(this);
   times_->setFont(ui_font(12));
   times_->setForegroundRole(QPalette::PlaceholderText);
@@ -117,7 +118,7 @@ CompareHeadline::CompareHeadline(QWidget* parent) : QWidget(parent), top_(new QH
   causes_ = rich_label(this, 12);
   choices_ = rich_label(this, 12);
   warnings_ = rich_label(this, 11);
-  top_->addLayout(left);
+  top_->addLayout(left, 1);
   top_->addSpacing(30);
   top_->addWidget(causes_, 1);
   column->addLayout(top_);
@@ -139,7 +140,7 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
   if (!compared.pair()) return verdict_->setText(tr("Tick two runs to compare them"));
   const Comparison& c = compared.comparison;
   const std::string a = letter(compared.baseline).toStdString(), b = letter(compared.candidate).toStdString();
-  verdict_->setText(QString::fromStdString(speed_text(c, a, b)));
+  verdict_->setText(QString::fromStdString(answer_text(c, a, b)));
   const ComparedMeasure& time = c.of(MeasureKind::StepTime);
   if (!time.delta.known()) return times_->setText(tr("The step time of one is not known."));
   const double delta = time.delta.delta;

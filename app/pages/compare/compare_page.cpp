@@ -1,8 +1,28 @@
-#include "app/pages/compare/compare_page.h"
+#include <QFileDialog>
+#include <QFileInfo>
 
 #include "app/pages/compare/compare_tab.h"
+#include "app/pages/page.h"
+#include "app/report/report_pages.h"
 
 namespace ws::app {
+namespace {
+
+void export_report(Workspace& workspace, QWidget* page) {
+  const std::vector<Run*> runs = workspace.library()->ticked();
+  if (runs.empty()) return workspace.say(QObject::tr("Tick the runs of the report first."), true);
+  const QString path = QFileDialog::getSaveFileName(page->window(), QObject::tr("Export a report"), "report.html",
+                                                    QObject::tr("Reports (*.html *.pdf)"));
+  if (path.isEmpty()) return;
+  try {
+    write_report({runs.begin(), runs.end()}, path);
+    workspace.say(QObject::tr("Report written: %1").arg(QFileInfo(path).fileName()), false);
+  } catch (const std::exception& problem) {
+    workspace.say(QString::fromUtf8(problem.what()), true);
+  }
+}
+
+}  // namespace
 
 Page compare_page(Workspace& workspace) {
   auto* tab = new CompareTab;
@@ -10,6 +30,9 @@ Page compare_page(Workspace& workspace) {
   Page page;
   page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker();
   page.show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); };
+  page.menus.push_back({MenuName::File, {page_action(tab, QObject::tr("Export a report…"), {}, [&workspace, tab] {
+                          export_report(workspace, tab);
+                        })}});
   return page;
 }
 

@@ -1,6 +1,5 @@
 #include "app/pages/compare/compare_tab.h"
 
-#include <QComboBox>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -19,6 +18,7 @@
 #include "app/pages/compare/compare_tables.h"
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
+#include "app/widgets/calm_combo.h"
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
@@ -57,8 +57,8 @@ QWidget* CompareTab::buildPicker() {
   auto* box = new QWidget(this);
   auto* row = new QHBoxLayout(box);
   row->setContentsMargins(0, 0, 0, 0);
-  baseline_box_ = new QComboBox(box);
-  candidate_box_ = new QComboBox(box);
+  baseline_box_ = new CalmCombo(box);
+  candidate_box_ = new CalmCombo(box);
   baseline_box_->setAccessibleName(tr("Baseline"));
   candidate_box_->setAccessibleName(tr("Candidate"));
   auto* swap = new QPushButton(box);
@@ -211,7 +211,7 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
   if (!still(baseline_) || !still(candidate_) || baseline_ == candidate_) {
     baseline_ = runs.size() > 1 ? runs[1] : nullptr;
     candidate_ = runs.empty() ? nullptr : runs[0];
-    if (baseline_ && candidate_ && candidate_->usPerStep() > baseline_->usPerStep()) std::swap(baseline_, candidate_);
+    if (baseline_ && candidate_ && candidate_->stepUs() > baseline_->stepUs()) std::swap(baseline_, candidate_);
   }
   fillPickers();
   for (CurvePane* pane : {loss_, speed_}) pane->setRuns(runs);

@@ -80,7 +80,7 @@ void StepMemoryRow::paint(StepCanvas& canvas, const QRectF& row, size_t index) c
   QPainterPath area = line;
   area.lineTo(row.right(), zero);
   area.lineTo(row.left(), zero);
-  QColor ink = theme().run[std::clamp(shown_.runs[index].run->slot, 0, 7)], fill = ink;
+  QColor ink = theme().run[std::max(0, shown_.runs[index].run->slot) % 8], fill = ink;
   fill.setAlphaF(0.16F);
   painter.fillPath(area, fill);
   painter.setBrush(Qt::NoBrush);
@@ -112,7 +112,7 @@ void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t inde
   painter.setPen(theme().text);
   painter.drawText(box.adjusted(4, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setBrush(theme().run[std::clamp(shown_.runs[index].run->slot, 0, 7)]);
+  painter.setBrush(theme().run[std::max(0, shown_.runs[index].run->slot) % 8]);
   painter.setPen(QPen(theme().base, 1));
   painter.drawEllipse(QPointF(x, y), 3, 3);
   painter.setRenderHint(QPainter::Antialiasing, false);

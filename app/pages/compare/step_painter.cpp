@@ -177,7 +177,7 @@ void StepPainter::paintAfterStep(StepCanvas& canvas, double top, double bottom, 
   painter.fillRect(QRectF(from, top, plot.right() - from, bottom - top), veil);
   painter.fillRect(QRectF(plot.left(), top, until - plot.left(), bottom - top), veil);
   if (end <= plot.left() || end >= plot.right()) return;
-  painter.setPen(QPen(theme().run[std::clamp(shown_.runs[index].run->slot, 0, 7)], 1.5));
+  painter.setPen(QPen(theme().run[std::max(0, shown_.runs[index].run->slot) % 8], 1.5));
   painter.drawLine(QPointF(end, top), QPointF(end, bottom));
   if (index == 0 || shown_.windows[0].end <= shown_.windows[0].begin) return;
   const double us = static_cast<double>((window.end - window.begin) - (shown_.windows[0].end - shown_.windows[0].begin)) * 1e-3;

@@ -7,7 +7,7 @@
 #include "app/widgets/theme.h"
 #include "app/widgets/tip.h"
 #include "app/text/units.h"
-#include "app/core/report/svg.h"
+#include "app/core/report/drawing.h"
 #include "app/text/qt_text.h"
 
 namespace ws::app {
@@ -97,7 +97,7 @@ void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar
   painter.setBrushOrigin(block.topLeft());
   if (!bar.end)  // waiting is hatched, whatever for
     return draw_fill(painter, block, bar.meaning == prof::Meaning::Launch ? theme().idle : meaning_brush(bar.meaning));
-  QColor fill = theme().run[std::clamp(bar.slot, 0, 7)];
+  QColor fill = theme().run[std::max(0, bar.slot) % 8];
   painter.setPen(QPen(fill, 2));
   fill.setAlphaF(0.22F);
   painter.setBrush(fill);

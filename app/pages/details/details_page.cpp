@@ -1,6 +1,5 @@
-#include "app/pages/details/details_page.h"
-
 #include "app/pages/details/details_panel.h"
+#include "app/pages/page.h"
 
 namespace ws::app {
 
@@ -8,7 +7,7 @@ Page details_page(Workspace& workspace) {
   auto* panel = new DetailsPanel(workspace.selection());
   Page page;
   page.title = QObject::tr("Details"), page.dock = "Details", page.widget = panel;
-  page.open_at_first = page.folds_when_narrow = true;
+  page.open_at_first = true;
   page.show_runs = [panel](const std::vector<Run*>& runs) { panel->setRuns(runs); };
   return page;
 }

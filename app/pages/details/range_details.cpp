@@ -9,6 +9,7 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/trace/lod.h"
 
 namespace ws::app {
@@ -127,10 +128,8 @@ QString whereabouts(const prof::Trace& trace, TimeRange range) {
 }
 
 QString tracing_row(const Run& run) {
-  if (!run.overheadMeasured()) return {};
-  const double noise = run.overhead_spread / 2;  // 0: measured once
-  const QString hidden = noise > 0 ? "not seen, noise ± " + fixed_text(noise * 100, 0) + " %" : "not seen";
-  return row("tracing costs", run.overheadSeen() ? "≥ " + fixed_text(run.overhead_share * 100, 1) + " %" : hidden);
+  const std::string cost = prof::tracing_cost_text(run.tracing_cost);
+  return cost.empty() ? QString() : row("tracing costs", QString::fromStdString(cost));
 }
 
 bool same_range(const RunRange& a, const RunRange& b) { return a.run == b.run && a.range == b.range; }
@@ -164,14 +163,17 @@ QString step_details(const Run& run) {
   if (split.steps == 0 || split.wall_us <= 0) return {};
   const bool long_step = split.wall_us >= 10'000;  // five digits of each part have no room
   const double unit = long_step ? 1000 : 1;
-  QString html =
-      heading(theme().focus, run.title, us_text(split.wall_us / unit) + (long_step ? " ms" : " µs"), run.slot);
+  QString html = heading(theme().focus, run.title, step_time_text(run.stepUs()), run.slot);
+  if (const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us); !spread.isEmpty())
+    html += table(row("spread", spread));
   QString parts;
   for (const SplitPart& part : split.parts)
     parts += part_row(part.meaning,
-                      part.meaning == prof::Meaning::Idle ? QObject::tr("gaps, idle")
+                      part.meaning == prof::Meaning::Idle ? QObject::tr("launch gaps, idle")
                                                           : QString::fromUtf8(prof::meaning_name(part.meaning)),
                       us_text(part.us / unit), part.us / split.wall_us);
+  parts += row("mean", QObject::tr("%1 %2 over %3 steps, the sum")
+                            .arg(us_text(split.wall_us / unit), long_step ? "ms" : "µs", count_text(split.steps)));
   html += table(parts);
   const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
   return rest.isEmpty() ? html : html + table(rest);
@@ -194,7 +196,7 @@ QString range_details(const std::vector<RunRange>& ranges, int letters, const st
         rows += busy_row(gpu.busy, std::max<prof::TimeNs>(gpu.idle - untraced, 0), untraced);
       rows += sums_html(sums_in(trace, part.range), letters);
     } else if (read == from_file.end()) {
-      rows += note_html(QObject::tr("Not all of it is in memory: it is being summed from the run file…"));
+      rows += note_html(QObject::tr("Reading the rest from the run file…"));
     } else {
       if (!read->problem.isEmpty()) rows += note_html(read->problem);
       if (read->sums.gpu) rows += stored_gpu_rows(*read->sums.gpu);

@@ -34,7 +34,7 @@ ExperimentDialog::ExperimentDialog(const RunSpec& base, QWidget* parent) : QDial
   auto* column = new QVBoxLayout(this);
   auto* form = new QFormLayout;
   name_ = new QLineEdit(this);
-  name_->setPlaceholderText(tr("What is asked, in a few words"));
+  name_->setPlaceholderText(tr("The question, in a few words"));
   repeats_ = new QSpinBox(this);
   repeats_->setRange(1, 1000);
   repeats_->setValue(3);

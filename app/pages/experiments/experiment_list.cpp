@@ -3,15 +3,25 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QRegularExpression>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/widgets/theme.h"
+#include "engine/devices/devices.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {
 namespace {
 constexpr int kPathRole = Qt::UserRole, kOwnRole = Qt::UserRole + 1;
+
+// What mostly needs a GPU shows nothing without one.
+bool runs_here(const std::string& path) {
+  const std::vector<Trial> trials = trials_of(load_experiment(path), device_info().cuda);
+  const auto here = std::ranges::count_if(trials, [](const Trial& trial) { return trial.skipped.empty(); });
+  return static_cast<size_t>(here) * 2 > trials.size();
 }
+
+}  // namespace
 
 ExperimentList::ExperimentList(const QString& own_folder, QWidget* parent)
     : QListWidget(parent), own_folder_(own_folder) {
@@ -27,7 +37,7 @@ void ExperimentList::fill() {
   addHeading(tr("Shipped with Warpscope"));
   try {
     for (const ExperimentInfo& shipped : shipped_experiments())
-      add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
+      if (runs_here(shipped.path)) add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }
@@ -63,13 +73,27 @@ void ExperimentList::select(const QString& title, const QString& wanted) {
     if (const QString known = item(row)->data(kPathRole).toString();
         known == wanted || (!known.isEmpty() && QFileInfo(known) == QFileInfo(wanted)))
       return setCurrentRow(row);
-  add(title, wanted, true);
+  const auto shipped = shipped_experiments();
+  add(title, wanted, std::ranges::none_of(shipped, [&](const ExperimentInfo& each) {
+        return QFileInfo(QString::fromStdString(each.path)) == QFileInfo(wanted);
+      }));
   setCurrentRow(count() - 1);
 }
 
 QString ExperimentList::path() const { return currentItem() ? currentItem()->data(kPathRole).toString() : QString(); }
 
 bool ExperimentList::own() const { return currentItem() && currentItem()->data(kOwnRole).toBool(); }
+
+QString ExperimentList::nextTitle() const {
+  for (int row = currentRow() + 1; row < count(); ++row)
+    if (!item(row)->data(kPathRole).toString().isEmpty()) return item(row)->text();
+  return {};
+}
+
+void ExperimentList::selectNext() {
+  for (int row = currentRow() + 1; row < count(); ++row)
+    if (!item(row)->data(kPathRole).toString().isEmpty()) return setCurrentRow(row);
+}
 
 void ExperimentList::addHeading(const QString& text) {
   auto* item = new QListWidgetItem(text, this);

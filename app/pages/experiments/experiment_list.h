@@ -14,7 +14,9 @@ class ExperimentList : public QListWidget {
   QString keep(const ExperimentSpec& spec);                // writes one's own; returns its path, empty if that failed
   void select(const QString& title, const QString& path);  // added where it is new
   QString path() const;                                    // of the current one; empty: none
-  bool own() const;                                        // true if the current one is the person's
+  bool own() const;
+  QString nextTitle() const;  // of the one below; empty: there is none
+  void selectNext();                                        // true if the current one is the person's
 
  signals:
   void said(const QString& sentence, bool problem);

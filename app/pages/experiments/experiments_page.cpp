@@ -1,6 +1,5 @@
-#include "app/pages/experiments/experiments_page.h"
-
 #include "app/pages/experiments/experiments_tab.h"
+#include "app/pages/page.h"
 
 namespace ws::app {
 
@@ -15,7 +14,7 @@ Page experiments_page(Workspace& workspace) {
                           workspace.bringToFront(tab);
                         })}});
   page.chores.push_back({[tab] { return tab->running() ? QObject::tr("An experiment is running.") : QString(); },
-                         QObject::tr("The runs that ended are kept; it goes on from there when it is started again."),
+                         QObject::tr("The ended runs are kept. Start it again to go on."),
                          [tab] { tab->stop(); }});
   page.open = [&workspace, tab](const QString& path) {
     if (!path.endsWith(".json") || !tab->open(path)) return false;

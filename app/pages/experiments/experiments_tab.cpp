@@ -24,7 +24,6 @@
 #include "app/workspace/training_session.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/whole_file.h"
-#include <nlohmann/json.hpp>
 
 namespace ws::app {
 namespace {
@@ -83,7 +82,6 @@ QWidget* ExperimentsTab::buildLeft() {
   title_ = paragraph(page, lines, ui_font(14, 600));
   text_ = paragraph(page, lines, ui_font(12.5));
   expect_ = paragraph(page, lines, ui_font(12.5));
-  measured_ = paragraph(page, lines, ui_font(12.5));
   size_ = paragraph(page, lines, ui_font(11));
   size_->setForegroundRole(QPalette::PlaceholderText);
   lines->addStretch(1);
@@ -138,7 +136,13 @@ QWidget* ExperimentsTab::buildRight() {
   picture->setTitle(tr("Result"), tr("median of the repeats · line: least to most"));
   picture->legend()->hide();
   chart_ = new ExperimentChart(picture);
-  picture->setBody(chart_);
+  auto* body = new QWidget(picture);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(chart_, 1);
+  column->addWidget(ending_ = buildEnding(body));
+  picture->setBody(body);
   outcome_ = option_button(tr("What is shown"), picture);
   outcome_->setText(info(Outcome::StepTime).name + ", µs");
   auto* menu = new QMenu(outcome_);
@@ -176,6 +180,26 @@ QWidget* ExperimentsTab::buildRight() {
   return split;
 }
 
+QWidget* ExperimentsTab::buildEnding(QWidget* parent) {
+  auto* ending = new QWidget(parent);
+  auto* row = new QHBoxLayout(ending);
+  row->setContentsMargins(12, 6, 10, 8);
+  row->setSpacing(12);
+  conclusion_ = new QLabel(ending);
+  conclusion_->setWordWrap(true);
+  conclusion_->setFont(ui_font(12.5, 500));
+  conclusion_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  next_ = new QPushButton(ending);
+  next_->setProperty("small", true);
+  next_->setAccessibleName(tr("Next experiment"));
+  connect(next_, &QPushButton::clicked, this, [this] { list_->selectNext(); });
+  row->addWidget(conclusion_, 1);
+  row->addWidget(next_);
+  return ending;
+}
+
+QString ExperimentsTab::conclusion() const { return ending_->isHidden() ? QString() : conclusion_->text(); }
+
 QString ExperimentsTab::folderOf(const ExperimentSpec& spec) const {
   return QDir(folder_).filePath(QString::fromStdString(spec.name));
 }
@@ -187,7 +211,7 @@ void ExperimentsTab::showEvent(QShowEvent* event) {
 }
 
 bool ExperimentsTab::add(const ExperimentSpec& spec) {
-  if (running()) return emit said(tr("An experiment is training: stop it first."), true), false;
+  if (running()) return emit said(tr("Stop the experiment first."), true), false;
   const QString path = list_->keep(spec);
   return !path.isEmpty() && open(path);
 }
@@ -200,7 +224,7 @@ void ExperimentsTab::makeNew() {
 bool ExperimentsTab::open(const QString& path) {
   try {
     const ExperimentSpec spec = load_experiment(path.toStdString());
-    if (running()) return emit said(tr("An experiment is training: stop it first."), true), true;
+    if (running()) return emit said(tr("Stop the experiment first."), true), true;
     list_->select(QString::fromStdString(spec.title), path);
     return true;
   } catch (const std::exception&) {
@@ -254,10 +278,10 @@ void ExperimentsTab::readResult() {
 
 void ExperimentsTab::run() {
   if (!known_ || running()) return;
-  if (session_->busy()) return emit said(tr("A run is training: stop it first."), true);
+  if (session_->busy()) return emit said(tr("Stop the training first (Run › Stop)."), true);
   if (result_.complete && !wantsMore()) keepEarlier();
   spec_.repeats = repeats_->value();
-  session_->hold(tr("An experiment is training: stop it under Experiments first."));
+  session_->hold(tr("Stop the experiment first (Experiments › Stop)."));
   readResult();  // before the thread writes there
   result_.spec.repeats = spec_.repeats;
   job_->start(spec_, folderOf(spec_));
@@ -283,8 +307,10 @@ void ExperimentsTab::ended(const QString& problem) {
 void ExperimentsTab::showResult() {
   chart_->setResult(result_);
   const std::string sentence = measured_text(result_);
-  measured_->setVisible(!sentence.empty());
-  measured_->setText(tr("<b>Measured on this machine</b> %1").arg(QString::fromStdString(sentence).toHtmlEscaped()));
+  ending_->setVisible(!sentence.empty());
+  conclusion_->setText(QString::fromStdString(sentence));
+  next_->setText(tr("Try next: %1").arg(list_->nextTitle()));
+  next_->setVisible(result_.complete && !list_->nextTitle().isEmpty());
   table_->setResult(result_);
   showState();
 }

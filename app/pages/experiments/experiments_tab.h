@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "app/pages/experiments/experiment_list.h"
-#include "app/pages/experiments/experiments_chart.h"
-#include "app/pages/experiments/experiments_job.h"
+#include "app/pages/experiments/experiment_chart.h"
+#include "app/pages/experiments/experiment_job.h"
 #include "app/pages/experiments/trial_table.h"
 
 class QLabel;
@@ -27,6 +27,8 @@ class ExperimentsTab : public QWidget {
   ExperimentChart* chart() const { return chart_; }
   QSpinBox* repeats() const { return repeats_; }
   QPushButton* runButton() const { return run_; }
+  QPushButton* nextButton() const { return next_; }
+  QString conclusion() const;  // empty: nothing came out yet
   const ExperimentResult& result() const { return result_; }
   bool running() const { return job_->running(); }
   bool open(const QString& path);        // an experiment's file; false: it is none
@@ -48,6 +50,7 @@ class ExperimentsTab : public QWidget {
   QWidget* buildLeft();
   QWidget* buildFooter();
   QWidget* buildRight();
+  QWidget* buildEnding(QWidget* parent);
   void makeNew();
   void chosen();
   void showOutcome(Outcome outcome);
@@ -70,10 +73,11 @@ class ExperimentsTab : public QWidget {
   std::vector<Trial> trials_;
   bool known_ = false;  // spec_ was read
   ExperimentList* list_;
-  QLabel *title_, *text_, *expect_, *measured_, *size_, *state_;
+  QLabel *title_, *text_, *expect_, *conclusion_, *size_, *state_;
   QSpinBox* repeats_;
   QProgressBar* progress_;
-  QPushButton *run_, *export_, *outcome_, *view_;
+  QWidget* ending_;  // under the chart: what came out, and what to try next
+  QPushButton *run_, *export_, *outcome_, *view_, *next_;
   ExperimentChart* chart_;
   TrialTable* table_;
 };

@@ -132,7 +132,7 @@ void TrialTable::fitColumns() {
   setHorizontalHeaderItem(0, new QTableWidgetItem(column_title(0, narrow)));
   setColumnWidth(0, narrow ? std::max(kLeastChoice, left) : kChoiceWidth);
   emit noteChanged(hidden > 0 ? tr("%1 more in the tooltips of the choices").arg(hidden)
-                              : tr("double-click opens a run of the choice"));
+                              : tr("double-click: open a run"));
 }
 
 int TrialTable::widthOfNumbers(int column) const {

@@ -49,7 +49,7 @@ QString EvidenceBars::nameOf(RowKind kind) {
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
-  look_at_ = insight.look_at;
+  look_at_ = insight.look_at, whole_trace_ = facts.whole_trace;
   if (facts.step_us > 0) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
@@ -63,7 +63,7 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
   }
   QStringList words;
   for (const Row& row : rows_) words << (nameOf(row.kind) + " " + row.value + " " + row.change).trimmed();
-  setAccessibleName(tr("A step: %1").arg(words.join(", ")));
+  setAccessibleName((whole_trace_ ? tr("The time: %1") : tr("A step: %1")).arg(words.join(", ")));
   updateGeometry();
   update();
 }
@@ -113,7 +113,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     painter.setFont(ui_font(11));
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18),
                      Qt::AlignLeft | Qt::AlignVCenter,
-                     tr("%1: %2, %3 % of the step")
+                     (whole_trace_ ? tr("%1: %2, %3 % of the time") : tr("%1: %2, %3 % of the step"))
                          .arg(part_name(part.meaning), time_axis_text(part.us))
                          .arg(std::lround(100 * part.us / rows_[0].us)));
   }
@@ -155,7 +155,7 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   row->addLayout(words, 5);
   bars_ = new EvidenceBars(this);
   row->addWidget(bars_, 6, Qt::AlignVCenter);
-  connect(show_, &QPushButton::clicked, this, [this] { emit showClicked(insight_.look_at); });
+  connect(show_, &QPushButton::clicked, this, [this] { emit showClicked(); });
   connect(apply_, &QPushButton::clicked, this, &InsightCard::applyClicked);
   setTried(nullptr);
 }
@@ -198,8 +198,8 @@ void InsightCard::setBlocked(const QString& why) {
 void InsightCard::setShowable(bool on) {
   show_->setVisible(insight_.look_at != Meaning::Other);  // a loss has no place in the timeline
   show_->setEnabled(on);
-  show_->setToolTip(on ? tr("Goes to the longest of them in the timeline")
-                       : tr("The trace in memory has none of them"));
+  show_->setToolTip(on ? tr("Go to the longest one in the timeline")
+                       : tr("None is in the part of the trace that is in memory"));
 }
 
 }  // namespace ws::app

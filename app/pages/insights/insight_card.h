@@ -47,6 +47,7 @@ class EvidenceBars : public QWidget {
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
   prof::Meaning look_at_ = prof::Meaning::Other;
+  bool whole_trace_ = false;
 };
 
 class InsightCard : public QFrame {
@@ -62,7 +63,7 @@ class InsightCard : public QFrame {
   QString resultText() const;
 
  signals:
-  void showClicked(ws::prof::Meaning meaning);
+  void showClicked();
   void applyClicked();
 
  private:

@@ -1,14 +1,13 @@
-#include "app/pages/insights/insights_page.h"
-
 #include "app/pages/insights/insights_tab.h"
+#include "app/pages/page.h"
 #include "app/text/units.h"
 
 namespace ws::app {
 namespace {
 
-void show_in_timeline(Workspace& workspace, Run* run, prof::Meaning meaning) {
-  const auto seen = run ? evidence_of(*run, meaning) : std::nullopt;
-  if (!seen) return workspace.say(QObject::tr("The trace in memory has none of them."), true);
+void show_in_timeline(Workspace& workspace, Run* run, const Insight& insight) {
+  const auto seen = run ? evidence_of(*run, insight) : std::nullopt;
+  if (!seen) return workspace.say(QObject::tr("None is in the part of the trace that is in memory."), true);
   if (run->slot < 0) workspace.library()->setTicked(run, true);
   workspace.showLive();
   workspace.cursor()->setFollow(false);
@@ -33,12 +32,12 @@ Page insights_page(Workspace& workspace) {
   });
   QObject::connect(
       tab, &InsightsTab::showWanted, &workspace,
-      [&workspace](Run* run, prof::Meaning meaning) { show_in_timeline(workspace, run, meaning); });
+      [&workspace](Run* run, const Insight& insight) { show_in_timeline(workspace, run, insight); });
   const auto show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); };
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, tab,
                    [&workspace, show_runs] { show_runs(workspace.library()->ticked()); });
   QObject::connect(&workspace, &Workspace::picked, tab, [tab](Run* run) {
-    if (run && run->slot >= 0) tab->showRun(run);
+    if (run && run->slot >= 0) tab->follow(run);
   });
   Page page;
   page.title = QObject::tr("Insights"), page.widget = tab, page.picker = tab->picker(), page.show_runs = show_runs;

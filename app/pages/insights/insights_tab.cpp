@@ -7,9 +7,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/core/insights/trace_insights.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/workspace/compared_live_run.h"
 #include "app/workspace/training_session.h"
 #include "engine/devices/devices.h"
 
@@ -29,9 +31,29 @@ Tried outcome(const Run& run) {
   const RunFacts facts = facts_of_run(run);
   tried.first_loss = facts.first_loss;
   tried.last_loss = facts.last_loss;
-  tried.measured_us = facts.step_us > 0 ? facts.step_us : run.usPerStep();
+  tried.measured_us = run.stepUs();
   if (run.summary->status == RunStatus::Failed) tried.problem = QString::fromStdString(run.summary->message);
   return tried;
+}
+
+}  // namespace
+
+namespace {
+
+// What the choices could do better; and of any trace what its spans tell beside that.
+std::vector<Insight> found_in(const Run& run, RunFacts& facts) {
+  if (!run.hasChoices()) {
+    const TraceLook look = look_of(run.trace);
+    facts = facts_of(look);
+    return trace_insights(look);
+  }
+  facts = facts_of_run(run);
+  std::vector<Insight> found;
+  if (facts.step_us > 0 || !run.steps.empty()) found = insights(facts);
+  const prof::StepWindowNs row = sample_of(run).row;
+  for (Insight& more : trace_insights({&run.trace, row.begin, row.end, false}))
+    if (std::ranges::find(found, more.look_at, &Insight::look_at) == found.end()) found.push_back(std::move(more));
+  return found;
 }
 
 }  // namespace
@@ -57,7 +79,7 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column_->addWidget(empty_);
   note_ = new QLabel(
-      tr("Each gain is predicted by itself from the split of the step; two of them may be the same time."), list);
+      tr("Each gain is predicted on its own. Two gains may be the same time."), list);
   note_->setFont(ui_font(11));
   note_->setForegroundRole(QPalette::PlaceholderText);
   note_->setContentsMargins(16, 6, 16, 6);
@@ -98,6 +120,11 @@ void InsightsTab::showRun(Run* run) {
   refresh();
 }
 
+void InsightsTab::follow(Run* run) {
+  const bool tried_here = std::ranges::any_of(attempts_, [&](const Attempt& a) { return a.base == run_ && a.run == run; });
+  if (!tried_here) showRun(run);
+}
+
 void InsightsTab::sessionEnded(Run* run) {
   showAttempts();
   if (run == run_) refresh();
@@ -109,13 +136,10 @@ void InsightsTab::refresh() {
   std::vector<Insight> found;
   if (!run_) {
     empty_->setText(tr("Train a run: what it could do better stands here."));
-  } else if (run_->origin == RunOrigin::Imported) {
-    empty_->setText(tr("An imported trace comes without the choices that made it, so there is nothing to advise."));
   } else {
-    facts = facts_of_run(*run_);
-    if (facts.step_us > 0 || !run_->steps.empty()) found = insights(facts);
-    empty_->setText(facts.step_us > 0 ? tr("Nothing to say: no choice known here would make this step markedly faster.")
-                                      : tr("This run has no traced steps to judge: train with tracing on."));
+    found = found_in(*run_, facts);
+    empty_->setText(facts.step_us > 0 ? tr("Nothing found: the GPU is busy, and nothing known here would make it faster.")
+                                      : tr("This run has no trace to judge: train with tracing on."));
   }
   fill(facts, found);
   showAttempts();
@@ -134,8 +158,8 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   for (size_t i = 0; i < found.size(); ++i) {
     auto* card = new InsightCard(facts, found[i], i == 0, this);
     connect(card, &InsightCard::applyClicked, this, [this, i] { tryChange(i); });
-    connect(card, &InsightCard::showClicked, this, [this](prof::Meaning meaning) { emit showWanted(run_, meaning); });
-    card->setShowable(evidence_of(*run_, found[i].look_at).has_value());
+    connect(card, &InsightCard::showClicked, this, [this, card] { emit showWanted(run_, card->insight()); });
+    card->setShowable(evidence_of(*run_, found[i]).has_value());
     column_->insertWidget(static_cast<int>(i) + 1, card);
     cards_.push_back(card);
   }
@@ -149,7 +173,7 @@ const InsightsTab::Attempt* InsightsTab::attemptOf(const std::string& rule) cons
 
 QString InsightsTab::blockedBecause(const Insight& insight) const {
   if (insight.change.empty() || !run_) return {};
-  if (session_->busy()) return tr("A run is training: stop it first.");
+  if (session_->busy()) return tr("Stop the training first (Run › Stop).");
   RunSpec spec = spec_now(*run_);
   for (const auto& [key, value] : insight.change) set_field(spec, key, value);
   return QString::fromStdString(why_invalid(spec, device_info().cuda).value_or(""));

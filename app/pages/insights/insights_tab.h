@@ -24,6 +24,7 @@ class InsightsTab : public QWidget {
  public:
   explicit InsightsTab(TrainingSession* session, QWidget* parent = nullptr);
   void setRuns(const std::vector<Run*>& runs);  // the ticked ones; a run that is still among them stays
+  void follow(Run* run);  // shows it, unless it is a change that was tried here: the cards stay
   void showRun(Run* run);
   Run* run() const { return run_; }
   QWidget* picker() const;
@@ -36,7 +37,7 @@ class InsightsTab : public QWidget {
 
  signals:
   void counted(int insights);
-  void showWanted(ws::app::Run* run, ws::prof::Meaning meaning);
+  void showWanted(ws::app::Run* run, const ws::app::Insight& insight);
 
  private:
   struct Attempt {

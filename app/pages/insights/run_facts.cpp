@@ -18,14 +18,6 @@ using prof::TrackKind;
 
 constexpr size_t kLossesAveraged = 20, kRowsWithOccupancy = 8;
 
-double driver_calls_per_step(const Run& run) {
-  const auto share = [](const AllocatorCalls& calls, int64_t steps) {
-    return steps > 0 ? static_cast<double>(calls.device_allocate + calls.device_free) / static_cast<double>(steps) : 0;
-  };
-  if (run.summary) return share(run.summary->calls, run.summary->steps);
-  return run.progress ? share(run.progress->calls, run.progress->step) : 0;
-}
-
 // The width of the probabilities; a regression has none.
 int64_t classes_of(const CompiledPlan& plan) {
   for (const Op& op : plan.before.ops)
@@ -126,10 +118,10 @@ RunFacts facts_of_run(const Run& run) {
   const prof::StepSample sample = sample_of(run);
   RunFacts facts = facts_of(spec_now(run), sample.parts, on_gpu(run));
   if (sample.traced()) add_kernels(facts, run, sample);
-  facts.allocator_calls_per_step = driver_calls_per_step(run);
+  facts.allocator_calls_per_step = std::fmax(run.driverCalls(), 0);
   add_losses(facts, run);
-  facts.overhead_share = run.overhead_share;
-  facts.peak_bytes = run.summary ? run.summary->peak_bytes : run.progress ? run.progress->memory.peak : 0;
+  facts.tracing_cost = run.tracing_cost;
+  if (run.peakBytes() > 0) facts.peak_bytes = static_cast<int64_t>(run.peakBytes());
   if (run.plan) {
     facts.plan = &*run.plan;
     facts.classes = classes_of(*run.plan);
@@ -153,6 +145,14 @@ std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
   // The timeline knows the host's track only: what is shown there is the time of the step, wherever it is marked.
   for (size_t i = 0; i < run.trace.tracks().size(); ++i)
     if (run.trace.tracks()[i].kind == TrackKind::Steps) evidence.step_track = i;
+  return evidence;
+}
+
+std::optional<Evidence> evidence_of(const Run& run, const Insight& insight) {
+  if (!insight.place) return evidence_of(run, insight.look_at);
+  Evidence evidence{insight.place->track, insight.place->span, insight.place->track, insight.place->span, 0};
+  evidence.step.start = insight.around.begin;
+  evidence.step.duration = static_cast<uint64_t>(insight.around.end - insight.around.begin);
   return evidence;
 }
 

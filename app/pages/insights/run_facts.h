@@ -15,9 +15,11 @@ struct Evidence {
   size_t track = 0;
   prof::Span span;
   size_t step_track = 0;
-  prof::Span step;          // in which it lies
+  prof::Span step;          // in which it lies, or what to show around it
   prof::TimeNs waited = 0;  // the gap before the span
 };
 std::optional<Evidence> evidence_of(const Run& run, prof::Meaning meaning);
+// The insight's own place, else the above.
+std::optional<Evidence> evidence_of(const Run& run, const Insight& insight);
 
 }  // namespace ws::app

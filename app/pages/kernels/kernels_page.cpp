@@ -1,5 +1,3 @@
-#include "app/pages/kernels/kernels_page.h"
-
 #include "app/pages/kernels/kernels_panel.h"
 #include "app/pages/one_run_page.h"
 

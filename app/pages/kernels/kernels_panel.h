@@ -4,7 +4,7 @@
 #include <QTableView>
 #include <QTimer>
 
-#include "app/pages/kernels/kernels_model.h"
+#include "app/pages/kernels/kernel_model.h"
 #include "app/widgets/histogram.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"

@@ -1,7 +1,6 @@
 #include "app/pages/lab/lab_form.h"
 
 #include <QCheckBox>
-#include <QComboBox>
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QEvent>
@@ -19,6 +18,7 @@
 
 #include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_way_style.h"
+#include "app/widgets/calm_combo.h"
 #include "app/widgets/section.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/table_style.h"
@@ -115,7 +115,7 @@ LabForm::LabForm(QWidget* parent) : QWidget(parent) {
 }
 
 QWidget* LabForm::buildHead() {
-  presets_ = new QComboBox(this);
+  presets_ = new CalmCombo(this);
   presets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   presets_->addItem(tr("Own choices"));
   for (const ShippedLab& shipped : shipped_labs())
@@ -161,7 +161,7 @@ void LabForm::buildOperations(QVBoxLayout* column) {
   depth_->setButtonSymbols(QAbstractSpinBox::NoButtons);
   auto* source = new QPushButton(tr("CUDA source…"), section);
   source->setProperty("small", true);
-  source->setToolTip(tr("What the one kernel looks like that is compiled from it"));
+  source->setToolTip(tr("Show the kernel that is compiled from it"));
   connect(source, &QPushButton::clicked, this, &LabForm::showSource);
   expression_row_ = labelled(tr("of x and y"), expression_);
   depth_row_ = labelled(tr("depth"), depth_);
@@ -243,7 +243,7 @@ void LabForm::buildMeasure(QVBoxLayout* column) {
       tr("Host: what a caller waits. GPU events: marks on the stream, without the launch; the CPU and what "
          "is not synchronised stay with the host's clock."));
   cold_cache_ = new QCheckBox(tr("cold cache"), section);
-  cold_cache_->setToolTip(tr("Something else is written between two calls, so that none finds its inputs in a cache."));
+  cold_cache_->setToolTip(tr("Writes other data between two calls, so that no call finds its inputs in a cache."));
   record_ = new QCheckBox(tr("record every point"), section);
   record_->setChecked(true);
   record_->setToolTip(tr("Three more calls of each point are traced after it was measured; a click opens them."));
@@ -268,8 +268,8 @@ void LabForm::buildLimits() {
     return box;
   };
   const lab::LabSpec usual;
-  seconds_ = number(tr("seconds a point"), 3600, 2, tr("A point is repeated no more after this many seconds."));
-  longest_ = number(tr("longest call"), 3600, 2, tr("A curve ends where one call takes more seconds than this."));
+  seconds_ = number(tr("seconds a point"), 3600, 2, tr("Most seconds that one point is repeated."));
+  longest_ = number(tr("longest call"), 3600, 2, tr("A curve ends where one call takes longer than this many seconds."));
   seed_ = number(tr("seed"), 9e15, 0, tr("Seed of the input values. All ways use the same inputs."));
   seconds_->setValue(usual.seconds_per_point);
   longest_->setValue(usual.longest_call_s);

@@ -1,10 +1,6 @@
 // A sweep on a thread of its own; news comes to the window's thread.
 #pragma once
-#include <QObject>
-#include <atomic>
-#include <memory>
-#include <thread>
-
+#include "app/workspace/job.h"
 #include "engine/lab/lab.h"
 
 namespace ws::app {
@@ -13,12 +9,11 @@ class LabJob : public QObject {
   Q_OBJECT
  public:
   explicit LabJob(QObject* parent = nullptr) : QObject(parent) {}
-  ~LabJob() override;
-  // Cancels what runs. With a path the timeline of every point is recorded there.
+  // In place of what runs. With a path the timeline of every point is recorded there.
   void start(const lab::LabSpec& spec, const QString& path = {});
-  void cancel() { cancel_ = true; }
+  void cancel() { job_.cancel(); }
   static void recover(const QString& folder);  // sweeps of programs that were killed, as far as they came
-  bool running() const { return running_; }
+  bool running() const { return job_.running(); }
   const lab::LabResult& result() const { return result_; }
   const QString& path() const { return path_; }  // of the run file; empty: none
 
@@ -28,12 +23,9 @@ class LabJob : public QObject {
   void ended(const QString& problem);  // empty: all went well
 
  private:
-  std::atomic<bool> cancel_{false};
-  bool running_ = false;
-  int generation_ = 0;  // news of a sweep that was replaced is dropped
   lab::LabResult result_;
   QString path_;
-  std::jthread thread_;
+  Job job_;
 };
 
 }  // namespace ws::app

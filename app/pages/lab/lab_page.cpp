@@ -1,9 +1,8 @@
-#include "app/pages/lab/lab_page.h"
-
 #include <QTimer>
 
 #include "app/core/lab/recorded_lab.h"
 #include "app/pages/lab/lab_tab.h"
+#include "app/pages/page.h"
 
 namespace ws::app {
 namespace {
@@ -40,11 +39,11 @@ Page lab_page(Workspace& workspace) {
       tab, &LabTab::pointWanted, &workspace,
       [&workspace](const QString& path, const lab::Recorded& recorded) { open_point(workspace, path, recorded); });
   QObject::connect(tab, &LabTab::busyChanged, session, [session](bool busy) {
-    session->hold(busy ? QObject::tr("The laboratory is measuring: stop it under Lab first.") : QString());
+    session->hold(busy ? QObject::tr("Stop the measurement first (Lab › Stop).") : QString());
   });
   QObject::connect(session, &TrainingSession::stateChanged, tab, [tab, session] {
     tab->setBusyElsewhere(
-        session->busy() ? QObject::tr("A run is training: what is measured beside it would be wrong. Stop it first.")
+        session->busy() ? QObject::tr("Stop the training first (Run › Stop): it would disturb the measurement.")
                         : QString());
   });
   Page page;

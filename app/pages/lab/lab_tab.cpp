@@ -120,7 +120,7 @@ void LabTab::stop() {
 void LabTab::run() {
   form_->prepare();
   if (!elsewhere_.isEmpty()) return say(elsewhere_);
-  if (torch_->running()) return say(tr("PyTorch is measuring: stop it first."));
+  if (torch_->running()) return say(tr("Stop PyTorch first."));
   try {
     const lab::LabSpec wanted = spec();
     before_.clear();
@@ -160,7 +160,7 @@ void LabTab::torchEnded(const QString& problem) {
 void LabTab::runTorch() {
   if (torch_->running()) return torch_->stop();
   if (!elsewhere_.isEmpty()) return say(elsewhere_);
-  if (job_->running()) return say(tr("A sweep is being measured: stop it first."));
+  if (job_->running()) return say(tr("Stop the sweep first."));
   try {
     const lab::LabSpec wanted = job_->result().points.empty() ? spec() : job_->result().spec;
     torch_->start(wanted);

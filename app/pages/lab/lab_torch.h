@@ -1,9 +1,6 @@
 // "The same in PyTorch": the shipped script's sweep on a thread of its own, to be laid over ours.
 #pragma once
-#include <QObject>
-#include <atomic>
-#include <thread>
-
+#include "app/workspace/job.h"
 #include "engine/lab/lab.h"
 
 namespace ws::app {
@@ -12,12 +9,11 @@ class LabTorch : public QObject {
   Q_OBJECT
  public:
   using QObject::QObject;
-  ~LabTorch() override { cancel_ = true; }  // the thread is joined with the member
-  bool running() const { return running_; }
+  bool running() const { return job_.running(); }
   void setPython(const QString& python) { python_ = python; }
   void setScript(const QString& script) { script_ = script; }
   void start(const lab::LabSpec& spec);
-  void stop() { cancel_ = true; }
+  void stop() { job_.cancel(); }
 
  signals:
   void said(const QString& line);
@@ -25,12 +21,8 @@ class LabTorch : public QObject {
   void ended(const QString& problem);  // after measured, or with a sentence
 
  private:
-  void finish(const lab::LabResult& result, const QString& problem);
-
   QString python_ = "python3", script_;
-  std::atomic<bool> cancel_{false};
-  bool running_ = false;
-  std::jthread thread_;
+  Job job_;
 };
 
 }  // namespace ws::app

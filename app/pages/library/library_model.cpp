@@ -21,25 +21,6 @@ const std::map<std::string, RunSpec>& preset_specs() {
   return all;
 }
 
-double finite(double value) { return std::isfinite(value) ? value : std::nan(""); }
-
-double loss_of(const Run& run) {
-  if (!run.steps.empty() && run.live()) return static_cast<double>(run.steps.back().loss);
-  return run.summary ? finite(run.summary->final_train_loss) : std::nan("");
-}
-
-double accuracy_of(const Run& run) {
-  if (run.regression()) return std::nan("");
-  if (!run.evals.empty()) return 100 * finite(run.evals.back().accuracy);
-  return run.summary && run.summary->test_accuracy > 0 ? 100 * finite(run.summary->test_accuracy) : std::nan("");
-}
-
-double calls_of(const Run& run) {
-  if (!run.summary || run.summary->steps == 0 || run.origin == RunOrigin::Imported) return std::nan("");
-  return static_cast<double>(run.summary->calls.device_allocate + run.summary->calls.device_free) /
-         static_cast<double>(run.summary->steps);
-}
-
 QString shown(double value, int decimals) {
   return std::isnan(value) ? QStringLiteral("–") : fixed_text(value, decimals);
 }
@@ -110,17 +91,15 @@ QString LibraryModel::text(const Run& run, int column) const {
     case Status:
       return status_text(run);
     case Loss:
-      return std::isnan(loss_of(run)) ? QStringLiteral("–") : significant_text(loss_of(run));
+      return std::isnan(run.testLoss()) ? QStringLiteral("–") : significant_text(run.testLoss());
     case Accuracy:
-      return shown(accuracy_of(run), 2);
+      return shown(100 * run.testAccuracy(), 2);
     case StepTime:
-      return run.usPerStep() > 0 ? us_text(run.usPerStep()) : QStringLiteral("–");
+      return step_time_text(run.stepUs());
     case Peak:
-      return run.summary && run.summary->peak_bytes > 0
-                 ? significant_text(static_cast<double>(run.summary->peak_bytes) / (1 << 20))
-                 : QStringLiteral("–");
+      return std::isnan(run.peakBytes()) ? QStringLiteral("–") : bytes_text(run.peakBytes());
     case Calls:
-      return shown(calls_of(run), 1);
+      return shown(run.driverCalls(), 1);
     case Tags:
       return run.tags.join(", ");
     case Device:
@@ -137,15 +116,15 @@ QVariant LibraryModel::number(const Run& run, int column) const {
     case Tick:
       return run.slot < 0 ? 99 : run.slot;
     case Loss:
-      return loss_of(run);
+      return run.testLoss();
     case Accuracy:
-      return accuracy_of(run);
+      return 100 * run.testAccuracy();
     case StepTime:
-      return run.usPerStep() > 0 ? run.usPerStep() : std::nan("");
+      return run.stepUs();
     case Peak:
-      return run.summary ? static_cast<double>(run.summary->peak_bytes) : std::nan("");
+      return run.peakBytes();
     case Calls:
-      return calls_of(run);
+      return run.driverCalls();
     case Date:
       return run.created;
     default:
@@ -172,6 +151,7 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
                                                                : int(Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::ToolTipRole:
       if (index.column() == Status && run->summary) return QString::fromStdString(run->summary->message);
+      if (index.column() == StepTime) return step_spread_text(run->step_time.p5_us, run->step_time.p95_us);
       return run->note.isEmpty() ? text(*run, index.column()) : run->note;
     default:
       return {};
@@ -182,12 +162,12 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole)
     return int((section >= Loss && section <= Calls ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Loss)
-    return tr("Of the last test; of a run without one, of its last batch");
+    return tr("Loss of the last test");
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
-    return tr("Mean of the whole run, traced or not");
+    return tr("Median of the newest steps measured");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
-                           tr("Loss"), tr("Test, %"), tr("µs a step"), tr("Peak, MiB"),       tr("Driver calls"),
+                           tr("Test loss"), tr("Test, %"), tr("Step time"), tr("Peak"),       tr("Driver calls"),
                            tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];
 }

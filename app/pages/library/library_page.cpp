@@ -44,6 +44,7 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
   panel->setMinimumWidth(214);
   QObject::connect(panel, &RunsPanel::openFile, &workspace, &Workspace::chooseFile);
   QObject::connect(panel, &RunsPanel::picked, &workspace, &Workspace::pick);
+  QObject::connect(&workspace, &Workspace::picked, panel, &RunsPanel::mark);
   QObject::connect(panel->model(), &QAbstractItemModel::modelReset, &workspace,
                    [&workspace] { workspace.pick(nullptr); });
   QObject::connect(panel, &RunsPanel::useChoices, &workspace,
@@ -53,7 +54,7 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
   });
   Page page;
   page.title = QObject::tr("Runs"), page.dock = "Runs", page.widget = panel;
-  page.open_at_first = page.folds_when_narrow = true;
+  page.open_at_first = true;
   return page;
 }
 

@@ -81,7 +81,7 @@ QWidget* LibraryTab::buildBar() {
   row->setSpacing(6);
   auto* find = new QLineEdit(bar);
   find->setPlaceholderText(tr("Search names, choices, tags"));
-  find->setToolTip(tr("Words that must all occur. tag:…, status:…, preset:… and device:… ask one column."));
+  find->setToolTip(tr("All words must match. tag:…, status:…, preset:… and device:… search one column."));
   find->setAccessibleName(tr("Search the library"));
   find->setClearButtonEnabled(true);
   find->setMinimumWidth(210);
@@ -240,7 +240,7 @@ void LibraryTab::showChosen() {
     if (noted_->summary && !noted_->summary->message.empty()) facts << QString::fromStdString(noted_->summary->message);
     if (noted_->origin == RunOrigin::Imported) again_->setEnabled(false), torch_->setEnabled(false);
   }
-  facts_->setText(runs.empty() ? tr("Select a run to name it, tag it, note something about it, or train it again.")
+  facts_->setText(runs.empty() ? tr("Select a run to rename, tag, annotate or train it again.")
                                : facts.join("\n"));
 }
 
@@ -259,7 +259,7 @@ void LibraryTab::refresh() {
   count_->setText(filter_->rowCount() == all ? all == 1 ? tr("1 run") : tr("%1 runs").arg(all)
                                              : tr("%1 of %2 runs").arg(filter_->rowCount()).arg(all));
   table_->setVisible(filter_->rowCount() > 0), empty_->setVisible(filter_->rowCount() == 0);
-  empty_->setText(all > 0 ? tr("No run fits what is asked for above.")
+  empty_->setText(all > 0 ? tr("No run matches the filter.")
                           : tr("No runs yet: press Train, or drop a run file or another tool's trace on the window."));
   footer_->setVisible(!library_->trash().empty());
   removed_->setText(tr("Deleted “%1”.").arg(library_->trash().lastTitle()));

@@ -84,7 +84,7 @@ void RunsModel::reload() {
   std::vector<Run*> runs;
   for (Run* run : library_->runs())
     if (matches(*run, filter_)) runs.push_back(run);
-  const auto speed = [](const Run* run) { return run->usPerStep() > 0 ? run->usPerStep() : 1e300; };
+  const auto speed = [](const Run* run) { return run->stepUs() > 0 ? run->stepUs() : 1e300; };
   if (order_ == RunOrder::Fastest)
     std::stable_sort(runs.begin(), runs.end(), [&](Run* a, Run* b) { return speed(a) < speed(b); });
   if (order_ == RunOrder::Name)

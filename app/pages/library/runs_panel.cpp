@@ -100,12 +100,9 @@ class RunDelegate : public QStyledItemDelegate {
     painter.fillRect(QRectF(r.left(), r.bottom(), r.width(), 1), t.grid);
     paintCheck(painter, QRectF(r.left() + 10.5, r.top() + 12.5, 13, 13), run.slot >= 0);
     draw_badge(painter, QRectF(r.left() + 32, r.top() + 11.5, 15, 15), run.slot);
-    const double us = run.usPerStep();
     const bool steps = !run.lab;  // a sweep has none
-    const QString value = !steps        ? QString()
-                          : us <= 0     ? QStringLiteral("—")
-                          : us >= 10000 ? fixed_text(us / 1000, 1)
-                                        : us_text(us);
+    const QStringList time = step_time_text(run.stepUs()).split(' ');
+    const QString value = steps ? time.front() : QString();
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(t.text);
     const double value_width = steps ? std::max(46.0, number_width(painter.font(), value) + 6) : 0;
@@ -118,9 +115,7 @@ class RunDelegate : public QStyledItemDelegate {
     painter.setFont(ui_font(11));
     painter.setPen(selected ? t.secondary : t.quiet);
     painter.drawText(QRectF(r.right() - 70, r.top() + 19, 60, 15), Qt::AlignRight | Qt::AlignVCenter,
-                     !steps        ? QString()
-                     : us >= 10000 ? QObject::tr("ms/step")
-                                   : QObject::tr("µs/step"));
+                     steps && time.size() > 1 ? QObject::tr("%1/step").arg(time.back()) : QString());
     double x = r.left() + 55;
     if (run.live()) {
       painter.setPen(Qt::NoPen);
@@ -158,7 +153,7 @@ RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
   view_->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(view_, &QWidget::customContextMenuRequested, this, &RunsPanel::showMenu);
   connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
-    if (Run* run = model_->run(index)) emit picked(run);
+    if (Run* run = model_->run(index); run && !restoring_) emit picked(run);
   });
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
@@ -273,6 +268,12 @@ QWidget* RunsPanel::buildEmpty() {
   return page;
 }
 
+void RunsPanel::mark(const Run* run) {
+  restoring_ = true;
+  view_->setCurrentIndex(model_->indexOf(run));
+  restoring_ = false;
+}
+
 Run* RunsPanel::current() const { return model_->run(view_->currentIndex()); }
 
 void RunsPanel::fillMenu(QMenu& menu, Run* run) {
@@ -307,8 +308,10 @@ void RunsPanel::showMenu(const QPoint& at) {
 
 void RunsPanel::refresh() {
   QPointer<Run> keep = current();
+  restoring_ = true;
   model_->reload();
-  if (keep) view_->setCurrentIndex(model_->indexOf(keep));
+  restoring_ = false;
+  if (keep) mark(keep);
   const auto total = library_->runs().size(), ticked = library_->ticked().size();
   count_->setText(total == 0 ? QStringLiteral("0") : tr("%1 · %2 ticked").arg(total).arg(ticked));
   pages_->setCurrentIndex(total == 0 ? 1 : 0);

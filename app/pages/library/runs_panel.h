@@ -23,6 +23,7 @@ class RunsPanel : public QWidget {
   QListView* view() const { return view_; }
   RunsModel* model() const { return model_; }
   Run* current() const;
+  void mark(const Run* run);  // makes it the current one without picking it
 
  signals:
   void openFile();
@@ -49,6 +50,7 @@ class RunsPanel : public QWidget {
   QStackedWidget* pages_;
   QWidget *footer_, *undo_;
   QLabel* removed_;
+  bool restoring_ = false;
 };
 
 }  // namespace ws::app

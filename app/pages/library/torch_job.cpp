@@ -14,38 +14,29 @@ TorchJob::TorchJob(Workspace& workspace, QObject* parent) : QObject(parent), wor
 }
 
 void TorchJob::start(const RunSpec& spec) {
-  if (running_) return workspace_.say(tr("PyTorch is training already: stop it first under Run."), true);
-  if (workspace_.session()->busy()) return workspace_.say(tr("A run is training: stop it first."), true);
-  thread_ = {};
-  cancel_ = false;
-  running_ = true;
-  emit runningChanged();
-  workspace_.session()->hold(tr("PyTorch is training: stop it first under Run."));
+  if (running()) return workspace_.say(tr("Stop PyTorch first (Run › Stop PyTorch)."), true);
+  if (workspace_.session()->busy()) return workspace_.say(tr("Stop the training first (Run › Stop)."), true);
+  workspace_.session()->hold(tr("Stop PyTorch first (Run › Stop PyTorch)."));
   workspace_.say(tr("PyTorch is being started."), false);
   const QString name = QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss") + "-pytorch.wsrun";
   const QString path = QDir(workspace_.library()->folder()).filePath(name);
   const std::string program = QCoreApplication::applicationFilePath().toStdString();
-  thread_ = std::jthread([this, spec, path, program, python = python_.toStdString(), script = script_.toStdString()] {
-    QString problem;
-    try {
-      TorchTools tools = find_torch(python, program);
-      if (!script.empty()) tools.script = script, tools.problem.clear();
-      TorchRequest request;
-      request.spec = spec;
-      request.out = path.toStdString();
-      run_torch(request, tools, cancel_, [this](const std::string& line) {
-        const QString text = QString::fromStdString(line);
-        QMetaObject::invokeMethod(this, [this, text] { workspace_.say(tr("PyTorch: %1").arg(text), false); });
-      });
-    } catch (const std::exception& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    QMetaObject::invokeMethod(this, [this, path, problem] { finish(path, problem); });
-  });
+  const auto work = [this, spec, path, program, python = python_.toStdString(),
+                     script = script_.toStdString()](const Job::Side& side) {
+    TorchTools tools = find_torch(python, program);
+    if (!script.empty()) tools.script = script, tools.problem.clear();
+    TorchRequest request;
+    request.spec = spec;
+    request.out = path.toStdString();
+    run_torch(request, tools, *side.cancelled(), [&](const std::string& line) {
+      side.tell([this, text = QString::fromStdString(line)] { workspace_.say(tr("PyTorch: %1").arg(text), false); });
+    });
+  };
+  job_.start(work, [this, path](const QString& problem) { finish(path, problem); });
+  emit runningChanged();
 }
 
 void TorchJob::finish(const QString& path, const QString& problem) {
-  running_ = false;
   emit runningChanged();
   workspace_.session()->hold({});
   if (!problem.isEmpty()) {

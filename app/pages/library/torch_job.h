@@ -1,9 +1,6 @@
 // "Run the same in PyTorch": the script on a thread of its own, its result in the library.
 #pragma once
-#include <QObject>
-#include <atomic>
-#include <thread>
-
+#include "app/workspace/job.h"
 #include "engine/plan/run_spec.h"
 
 namespace ws::app {
@@ -14,14 +11,13 @@ class TorchJob : public QObject {
   Q_OBJECT
  public:
   TorchJob(Workspace& workspace, QObject* parent);
-  ~TorchJob() override { cancel_ = true; }  // the thread is joined with the member
-  bool running() const { return running_; }
+  bool running() const { return job_.running(); }
   void setPython(const QString& python) { python_ = python; }
   void setScript(const QString& script) { script_ = script; }
 
  public slots:
   void start(const ws::RunSpec& spec);
-  void stop() { cancel_ = true; }
+  void stop() { job_.cancel(); }
 
  signals:
   void ended(const QString& problem);
@@ -32,9 +28,7 @@ class TorchJob : public QObject {
 
   Workspace& workspace_;
   QString python_, script_;
-  std::atomic<bool> cancel_{false};
-  bool running_ = false;
-  std::jthread thread_;
+  Job job_;
 };
 
 }  // namespace ws::app

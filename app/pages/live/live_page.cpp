@@ -87,21 +87,21 @@ QList<QAction*> timeline_actions(Workspace& workspace, TimelinePane* timeline) {
 
 }  // namespace
 
-LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
+LivePage::LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent)
     : QWidget(parent),
       cursor_(cursor),
       rows_(new QSplitter(Qt::Vertical, this)),
-      charts_(new QSplitter(Qt::Horizontal, rows_)) {
+      charts_(new QSplitter(Qt::Horizontal, rows_)),
+      small_(new QSplitter(Qt::Vertical, charts_)) {
   loss_ = new CurvePane({Gauge::Loss}, charts_);
   accuracy_ = new CurvePane(
-      {Gauge::Accuracy, Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Throughput, Gauge::Memory}, charts_);
-  calls_ = new CurvePane({Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Throughput, Gauge::Memory}, charts_);
+      {Gauge::Accuracy, Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Throughput, Gauge::Memory}, small_);
+  calls_ = new CurvePane({Gauge::AllocatorCalls, Gauge::AllocatorTime, Gauge::Throughput, Gauge::Memory}, small_);
+  network_ = new NetworkPane(session, charts_);
   split_ = new SplitPane(charts_);
-  for (QWidget* pane : std::initializer_list<QWidget*>{loss_, accuracy_, calls_, split_}) charts_->addWidget(pane);
-  charts_->setHandleWidth(5);
-  charts_->setChildrenCollapsible(false);
-  rows_->setHandleWidth(5);
-  rows_->setChildrenCollapsible(false);
+  for (QWidget* pane : std::initializer_list<QWidget*>{loss_, small_, network_, split_}) charts_->addWidget(pane);
+  for (QSplitter* splitter : {rows_, charts_, small_}) splitter->setHandleWidth(5), splitter->setChildrenCollapsible(false);
+  connect(network_, &NetworkPane::swapWanted, this, &LivePage::swapLossAndNetwork);
   rows_->addWidget(charts_);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(5, 5, 5, 5);
@@ -129,7 +129,26 @@ LivePage::LivePage(TimeCursor* cursor, QWidget* parent)
   balance_.setInterval(60);
   connect(&balance_, &QTimer::timeout, this, &LivePage::balance);
   connect(rows_, &QSplitter::splitterMoved, this, [this] { dragged_ = true; });
-  charts_->setSizes({430, 260, 220, 340});
+  charts_->setSizes({430, 250, 230, 340});
+}
+
+void LivePage::swapLossAndNetwork() {
+  const QList<int> sizes = charts_->sizes();
+  const int loss = charts_->indexOf(loss_), network = charts_->indexOf(network_);
+  charts_->insertWidget(network, loss_);
+  charts_->insertWidget(loss, network_);
+  charts_->setSizes(sizes);
+}
+
+// An arena calls no allocator, and another program's trace has no network to draw: those panes take no room.
+void LivePage::fitPanes() {
+  const auto calls = [](const Run* run) {
+    const bool imported = run->origin == RunOrigin::Imported;
+    return imported ? !run->meters.empty() || !run->allocator_calls.empty()
+                    : run->spec.exec.allocator != Allocator::Arena || !run->changes.empty();
+  };
+  calls_->setVisible(!compact_ && std::any_of(runs_.begin(), runs_.end(), calls));
+  network_->setVisible(network_->useful());
 }
 
 void LivePage::redrawNext() {
@@ -160,6 +179,8 @@ void LivePage::setRuns(const std::vector<Run*>& runs) {
   runs_ = runs;
   for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setRuns(runs);
   split_->setRuns(runs);
+  network_->setRuns(runs);
+  fitPanes();
   if (timeline_runs_) timeline_runs_(runs);
   showCursor();
 }
@@ -174,10 +195,11 @@ void LivePage::setTimeline(QWidget* timeline, std::function<void(const std::vect
 }
 
 void LivePage::setCompact(bool compact) {
+  compact_ = compact;
   loss_->setCompact(compact);
-  calls_->setVisible(!compact);
   split_->setCompact(compact);
-  charts_->setSizes(compact ? QList<int>{354, 273, 0, 314} : QList<int>{430, 260, 220, 340});
+  charts_->setSizes(compact ? QList<int>{320, 220, 200, 290} : QList<int>{430, 250, 230, 340});
+  fitPanes();
   least_charts_ = compact ? 190 : 262;
   if (rows_->count() > 1 && !dragged_) rows_->setSizes({least_charts_, compact ? 480 : 680});
   balanceSoon();
@@ -227,12 +249,12 @@ void LivePage::restoreLayout(const QByteArray& state) {
 }
 
 Page live_page(Workspace& workspace) {
-  auto* live = new LivePage(workspace.cursor());
+  auto* live = new LivePage(workspace.cursor(), workspace.session());
   auto* timeline = new TimelinePane(workspace.cursor(), workspace.selection(), live);
   join(*live, timeline);
   connect_timeline(workspace, timeline);
   Page page;
-  page.title = QObject::tr("Live"), page.widget = live, page.with_setup = true;
+  page.title = QObject::tr("Live"), page.widget = live;
   page.show_runs = [live](const std::vector<Run*>& runs) { live->setRuns(runs); };
   page.set_compact = [live](bool narrow) { live->setCompact(narrow); };
   page.menus.push_back({MenuName::View, {page_action(live, QObject::tr("Undo zoom"), QKeySequence::Undo,

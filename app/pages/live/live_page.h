@@ -5,6 +5,7 @@
 
 #include "app/charts/curve_pane.h"
 #include "app/charts/split_pane.h"
+#include "app/network/network_pane.h"
 #include "app/pages/page.h"
 
 class QSplitter;
@@ -16,7 +17,7 @@ Page live_page(Workspace& workspace);
 class LivePage : public QWidget {
   Q_OBJECT
  public:
-  explicit LivePage(TimeCursor* cursor, QWidget* parent = nullptr);
+  LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent = nullptr);
   void setRuns(const std::vector<Run*>& runs);
   // `most_height`: what the timeline has a use for; the charts get the rest.
   void setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs,
@@ -35,6 +36,8 @@ class LivePage : public QWidget {
   CurvePane* accuracy() const { return accuracy_; }
   CurvePane* calls() const { return calls_; }
   SplitPane* split() const { return split_; }
+  NetworkPane* network() const { return network_; }
+  void swapLossAndNetwork();
   QByteArray layoutState() const;
   void restoreLayout(const QByteArray& state);
 
@@ -45,12 +48,14 @@ class LivePage : public QWidget {
   void balance();
   void redrawNext();
   void showCursor();
+  void fitPanes();
   void fetchRange();
 
   TimeCursor* cursor_;
-  QSplitter *rows_, *charts_;
+  QSplitter *rows_, *charts_, *small_;
   CurvePane *loss_, *accuracy_, *calls_;
   SplitPane* split_;
+  NetworkPane* network_;
   std::vector<Run*> runs_;
   std::vector<Zoom> zooms_;
   std::function<void(const std::vector<Run*>&)> timeline_runs_;
@@ -58,6 +63,7 @@ class LivePage : public QWidget {
   bool dragged_ = false;  // a person chose how high the charts are
   bool may_grow_ = true;  // other runs, or another size of the window
   int least_charts_ = 262;
+  bool compact_ = false;
   QTimer redraw_, fetch_, balance_;
   size_t next_ = 0;
 };

@@ -57,10 +57,10 @@ QVariant AllocatorCallsModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::DisplayRole) return text(row, index.column());
   if (role == kMeaningRole && index.column() == Op) return static_cast<int>(row.meaning);
   if (role == Qt::ToolTipRole)
-    return tr("%1 allocations and %2 frees, %3 µs in them together")
+    return tr("%1 allocations and %2 frees, %3 in them together")
         .arg(row.sums.all.allocations)
         .arg(row.sums.all.frees)
-        .arg(us_text(static_cast<double>(row.sums.all.ns) * 1e-3));
+        .arg(time_axis_text(static_cast<double>(row.sums.all.ns) * 1e-3));
   if (role == Qt::TextAlignmentRole)
     return QVariant::fromValue(
         static_cast<int>((index.column() == Op ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));

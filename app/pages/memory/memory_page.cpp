@@ -1,5 +1,3 @@
-#include "app/pages/memory/memory_page.h"
-
 #include "app/pages/one_run_page.h"
 #include "app/pages/memory/memory_map_panel.h"
 
@@ -7,7 +5,7 @@ namespace ws::app {
 
 Page memory_page(Workspace& workspace) {
   auto* panel = new MemoryMapPanel(workspace.selection());
-  return one_run_page(QObject::tr("Memory map"), panel, [panel](Run* run) { panel->setRun(run); });
+  return one_run_page(QObject::tr("Memory"), panel, [panel](Run* run) { panel->setRun(run); });
 }
 
 }  // namespace ws::app

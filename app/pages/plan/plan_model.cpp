@@ -60,6 +60,13 @@ void PlanModel::refreshTimes() {
   emit dataChanged(index(0, Time), index(rowCount() - 1, Time));
 }
 
+double PlanModel::sumUs() const {
+  double sum = 0;
+  for (const prof::OpTag tag : tags_)
+    if (const auto time = times_.find(tag); time != times_.end() && tag != prof::kNoOp) sum += time->second.us();
+  return sum;
+}
+
 int PlanModel::opAt(int row) const {
   return row >= 0 && row < static_cast<int>(rows_.size()) ? rows_[static_cast<size_t>(row)].op : -1;
 }

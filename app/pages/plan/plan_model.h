@@ -22,6 +22,7 @@ class PlanModel : public QAbstractTableModel {
   void refreshTimes();
   Run* run() const { return run_; }
   const Plan* plan() const;
+  double sumUs() const;     // of the times of all ops
   int opAt(int row) const;  // −1: a heading
   int rowOf(int op) const;  // −1: not in the table
   prof::OpTag tagAt(int row) const;

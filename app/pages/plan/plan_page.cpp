@@ -1,5 +1,3 @@
-#include "app/pages/plan/plan_page.h"
-
 #include "app/pages/one_run_page.h"
 #include "app/pages/plan/plan_panel.h"
 

@@ -67,7 +67,7 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   setBody(body);
   refresh_.setInterval(kPlanRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
-    if (isVisible()) model_.refreshTimes();
+    if (isVisible()) model_.refreshTimes(), showNote();
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::chooseRow);
   connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
@@ -100,7 +100,7 @@ void PlanPanel::present(Run* run) {
                       ? tr("A recorded program has no plan: its ops are not known here.")
                       : tr("No plan yet: press Train, or tick a run."));
   table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
-  setTitle(tr("Plan"), plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString());
+  showNote();
   if (!plan) return;
   const QStringList lines = pass_lines(plan->log);
   log_->setText(lines.join("\n"));
@@ -109,6 +109,18 @@ void PlanPanel::present(Run* run) {
   for (int row = 0; row < model_.rowCount(); ++row)
     if (model_.opAt(row) < 0) table_->setSpan(row, 0, 1, PlanModel::Columns);
   setNarrow(narrow_);
+}
+
+// Ops on several streams, or a kernel that begins before the one before it has ended, add to more than a step.
+void PlanPanel::showNote() {
+  constexpr double kMore = 1.02;
+  const Plan* plan = model_.plan();
+  QString note = plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString();
+  const double sum = model_.sumUs(), mean = plan ? model_.run()->split.wall_us : 0;
+  if (sum > kMore * mean && mean > 0)
+    note += tr(" · they overlap: their times add to %1, the mean step takes %2")
+                .arg(step_time_text(sum), step_time_text(mean));
+  setTitle(tr("Plan"), note);
 }
 
 void PlanPanel::resizeEvent(QResizeEvent* event) {

@@ -32,6 +32,7 @@ class PlanPanel : public Pane {
 
  private:
   void present(Run* run);
+  void showNote();
   void shareWidth();
   void chooseRow(const QModelIndex& index);
   void showSelection();

@@ -1,5 +1,3 @@
-#include "app/pages/roofline/roofline_page.h"
-
 #include "app/pages/one_run_page.h"
 #include "app/pages/roofline/roofline_panel.h"
 

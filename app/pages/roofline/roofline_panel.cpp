@@ -30,25 +30,41 @@ double of_precision(Precision precision, double fp32, double tf32, double half) 
   return precision == Precision::Fp32 ? fp32 : precision == Precision::Tf32 ? tf32 : half;
 }
 
-// From the makers' data sheets, dense, without sparsity: FLOP/s and B/s.
-prof::Ceilings of_data_sheet(const QString& device, Precision precision) {
-  struct Known {
-    const char* part;
-    double fp32, tf32, half, bytes;
-  };
-  static constexpr Known kKnown[] = {{"H200", 67e12, 494e12, 989e12, 4.8e12},
-                                     {"H100", 67e12, 494e12, 989e12, 3.35e12},
-                                     {"A100", 19.5e12, 156e12, 312e12, 2.0e12}};
-  for (const Known& known : kKnown)
-    if (device.contains(QLatin1String(known.part)))
-      return {of_precision(precision, known.fp32, known.tf32, known.half), known.bytes};
-  return {};
+std::vector<std::pair<QString, double>> products_of(double fp32, double tf32, double half) {
+  std::vector<std::pair<QString, double>> known;
+  for (const auto& [name, value] : {std::pair{QObject::tr("fp32"), fp32},
+                                    {QObject::tr("tf32 tensor cores"), tf32},
+                                    {QObject::tr("fp16 and bf16 tensor cores"), half}})
+    if (value > 0) known.emplace_back(name, value);
+  return known;
 }
 
-std::optional<prof::Ceilings> measured_roof(const lab::Ceilings& seen, Precision precision) {
+// From the makers' data sheets, dense, without sparsity: FLOP/s and B/s. L2 is in none of them.
+struct Sheet {
+  const char* part;
+  double fp32, tf32, half, bytes;
+};
+const Sheet* sheet_of(const QString& device) {
+  static constexpr Sheet kKnown[] = {{"H200", 67e12, 494e12, 989e12, 4.8e12},
+                                     {"H100", 67e12, 494e12, 989e12, 3.35e12},
+                                     {"A100", 19.5e12, 156e12, 312e12, 2.0e12}};
+  for (const Sheet& sheet : kKnown)
+    if (device.contains(QLatin1String(sheet.part))) return &sheet;
+  return nullptr;
+}
+
+Roof with_sheet(Roof roof, const QString& device) {
+  if (const Sheet* sheet = sheet_of(device)) roof.dram_peak_bytes_per_s = sheet->bytes;
+  return roof;
+}
+
+std::optional<Roof> measured_roof(const lab::Ceilings& seen, Precision precision) {
   const double flops = of_precision(precision, seen.fp32_flops_s, seen.tf32_flops_s, seen.fp16_flops_s);
   if (!(flops > 0 && seen.read_write_bytes_s > 0)) return std::nullopt;
-  return prof::Ceilings{flops, seen.read_write_bytes_s};
+  Roof roof{{flops, seen.read_write_bytes_s}, true, false, QObject::tr("measured on this machine")};
+  roof.products = products_of(seen.fp32_flops_s, seen.tf32_flops_s, seen.fp16_flops_s);
+  roof.l2_bytes_per_s = seen.l2_bytes_s;
+  return roof;
 }
 
 // It ran on the card of this machine.
@@ -60,19 +76,26 @@ bool can_measure(const Run& run) {
 
 Roof roof_of(const QString& device, Precision precision) {
   if (const auto seen = measured_roof(lab::remembered_ceilings(device.toStdString()), precision))
-    return {*seen, true, false, QObject::tr("measured on this machine")};
-  return {of_data_sheet(device, precision), false, false, QObject::tr("data sheet")};
+    return with_sheet(*seen, device);
+  Roof roof{{}, false, false, QObject::tr("data sheet")};
+  if (const Sheet* sheet = sheet_of(device)) {
+    roof.ceilings = {of_precision(precision, sheet->fp32, sheet->tf32, sheet->half), sheet->bytes};
+    roof.products = products_of(sheet->fp32, sheet->tf32, sheet->half);
+  }
+  return with_sheet(roof, device);
 }
 
 Roof roof_of(const Run& run) {
   const Precision precision = run.spec.exec.precision;
-  if (const auto kept = run.reader ? kept_ceilings(run.reader->summary()) : std::nullopt)
-    if (const auto seen = measured_roof(kept->ceilings, precision))
-      return {*seen, true, true,
-              kept->driver.empty()
-                  ? QObject::tr("measured where it was recorded")
-                  : QObject::tr("measured where it was recorded, driver %1").arg(QString::fromStdString(kept->driver))};
-  return roof_of(run.device, precision);
+  const auto kept = run.reader ? kept_ceilings(run.reader->summary()) : std::nullopt;
+  auto seen = kept ? measured_roof(kept->ceilings, precision) : std::nullopt;
+  if (!seen) return roof_of(run.device, precision);
+  seen->recorded = true;
+  seen->whose =
+      kept->driver.empty()
+          ? QObject::tr("measured where it was recorded")
+          : QObject::tr("measured where it was recorded, driver %1").arg(QString::fromStdString(kept->driver));
+  return with_sheet(*seen, run.device);
 }
 
 RooflineView::RooflineView(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection) {
@@ -86,6 +109,7 @@ void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, 
   std::erase_if(points_, [](const prof::RooflinePoint& p) { return p.flops_per_s <= 0 || p.intensity <= 0; });
   if (!points_.empty()) {
     double least_x = 1e9, most_x = 0, least_y = 1e18, most_y = std::max(1.0, ceilings.flops_per_s);
+    for (const auto& [name, flops] : roof.products) most_y = std::max(most_y, flops);
     for (const auto& p : points_)
       least_x = std::min(least_x, p.intensity), most_x = std::max(most_x, p.intensity),
       least_y = std::min(least_y, p.flops_per_s), most_y = std::max(most_y, p.flops_per_s);
@@ -130,6 +154,53 @@ void RooflineView::paintRoof(QPainter& painter) const {
                        significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")");
 }
 
+// Thin: what products of other numbers reach, and what data in the L2 cache could come with.
+void RooflineView::paintOtherCeilings(QPainter& painter) const {
+  if (roof_.ceilings.flops_per_s <= 0 || roof_.ceilings.bytes_per_s <= 0) return;
+  const Theme& t = theme();
+  const QRectF box = area();
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setFont(ui_font(11));
+  std::vector<double> taken{y(roof_.ceilings.flops_per_s) + 10};
+  for (const auto& [name, flops] : roof_.products) {
+    if (flops == roof_.ceilings.flops_per_s) continue;
+    painter.setPen(QPen(t.strong_border, 1, Qt::DashLine));
+    painter.drawLine(QPointF(std::max(box.left(), x(flops / std::max(1.0, roof_.ceilings.bytes_per_s))), y(flops)),
+                     QPointF(box.right(), y(flops)));
+    const double middle = y(flops) - 9;
+    if (middle < box.top() || std::ranges::any_of(taken, [&](double at) { return std::abs(at - middle) < 16; })) continue;
+    taken.push_back(middle);
+    painter.setPen(t.quiet);
+    painter.drawText(QRectF(box.left(), middle - 8, box.width() - 4, 16), Qt::AlignRight | Qt::AlignVCenter,
+                     tr("%1 · %2 TFLOP/s").arg(name, significant_text(flops / 1e12)));
+  }
+  if (roof_.l2_bytes_per_s > roof_.ceilings.bytes_per_s) {
+    const double low = std::pow(10, x_low_), ridge = roof_.ceilings.flops_per_s / roof_.l2_bytes_per_s;
+    painter.setClipRect(box);
+    painter.setPen(QPen(t.strong_border, 1.4, Qt::DashLine));
+    painter.drawLine(QPointF(x(low), y(low * roof_.l2_bytes_per_s)), QPointF(x(ridge), y(roof_.ceilings.flops_per_s)));
+    painter.setPen(t.quiet);
+    const double at = std::pow(10, x_low_ + 0.15 * (x_high_ - x_low_));
+    painter.drawText(QRectF(x(at) - 130, y(at * roof_.l2_bytes_per_s) - 20, 120, 16), Qt::AlignRight,
+                     tr("L2 · %1 TB/s").arg(significant_text(roof_.l2_bytes_per_s / 1e12)));
+  }
+  painter.restore();
+}
+
+// A ring where an op stands by the bytes that hardware counters saw, tied to where its plan puts it.
+void RooflineView::paintCounted(QPainter& painter) const {
+  for (const auto& point : points_) {
+    const double bytes = point.dram_share * roof_.dram_peak_bytes_per_s;
+    if (bytes <= 0) continue;
+    const QPointF at(std::clamp(x(point.flops_per_s / bytes), area().left(), area().right()), y(point.flops_per_s));
+    painter.setPen(QPen(theme().of(point.meaning), 1.4));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawLine(placeOf(point), at);
+    painter.drawEllipse(at, 4, 4);
+  }
+}
+
 void RooflineView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const Theme& t = theme();
@@ -159,7 +230,7 @@ void RooflineView::paintEvent(QPaintEvent*) {
     const QString words =
         !run_ ? tr("Tick a traced run, or train: each op appears here,\nwhat it reached against what it moved.")
         : run_->origin == RunOrigin::Imported
-            ? tr("What the kernels of a recorded program compute is not known,\nso that they have no place here.")
+            ? tr("The work of a recorded program's kernels is not known,\nso they cannot be placed here.")
             : tr("Each op of a traced run appears here:\nwhat it reached against what it moved.");
     painter.setFont(ui_font(12.5));
     QRectF around = painter.boundingRect(box, Qt::AlignCenter, words).adjusted(-12, -8, 12, 8);
@@ -167,8 +238,10 @@ void RooflineView::paintEvent(QPaintEvent*) {
     painter.drawText(box, Qt::AlignCenter, words);
     return;
   }
+  paintOtherCeilings(painter);
   paintRoof(painter);
   painter.setRenderHint(QPainter::Antialiasing);
+  paintCounted(painter);
   const auto* chosen = selection_->get<OpChoice>();
   for (const auto& point : points_) {
     const QPointF at = placeOf(point);
@@ -225,6 +298,11 @@ QString RooflineView::tipAt(QPointF at) const {
       QString::fromStdString(p.name + (p.layer.empty() ? "" : " · " + p.layer) + " · " + p.phase) + "\n" +
       significant_text(p.flops_per_s / 1e9) + " GFLOP/s · " + significant_text(p.bytes_per_s / 1e9) + " GB/s\n" +
       tr("%1 executions, %2 in all").arg(count_text(static_cast<int64_t>(p.executions)), span_time(p.time_ns));
+  if (p.dram_share >= 0) {
+    text += "\n" + tr("DRAM as counted: %1 % of its peak").arg(fixed_text(p.dram_share * 100, 1));
+    if (roof_.dram_peak_bytes_per_s > 0)
+      text += tr(", %1 GB/s").arg(significant_text(p.dram_share * roof_.dram_peak_bytes_per_s / 1e9));
+  }
   if (roof_.ceilings.flops_per_s > 0)
     text += "\n" + tr("%1 % of the roof, %2 bound")
                        .arg(fixed_text(p.share * 100, 1), p.memory_bound ? tr("memory") : tr("compute"));
@@ -261,34 +339,25 @@ void RooflinePanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
-RooflinePanel::~RooflinePanel() { cancel_ = true; }
-
 // Some seconds of the whole card: not while something trains on it.
 void RooflinePanel::measure() {
-  measuring_ = true;
+  measuring_.start([](const Job::Side& side) { lab::measure_ceilings(*side.cancelled()); },
+                   [this](const QString& problem) {
+                     measure_->setToolTip(problem);
+                     refresh();
+                   });
   refresh();
-  thread_ = std::jthread([this] {
-    QString problem;
-    try {
-      lab::measure_ceilings(cancel_);
-    } catch (const std::exception& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    QMetaObject::invokeMethod(this, [this, problem] {
-      measuring_ = false;
-      measure_->setToolTip(problem);
-      refresh();
-    });
-  });
 }
 
 void RooflinePanel::refresh() {
   if (!run_) return measure_->hide(), view_->setPoints(nullptr, {}, {}), setTitle(tr("Roofline"), {});
   const Roof roof = roof_of(*run_);
   measure_->setVisible(can_measure(*run_) && !roof.recorded);
-  measure_->setEnabled(!run_->live() && !measuring_);
-  measure_->setText(measuring_ ? tr("Measuring…") : roof.measured ? tr("Measure again") : tr("Measure this card"));
-  if (run_->live()) measure_->setToolTip(tr("When the training has ended: it takes the whole card for some seconds"));
+  measure_->setEnabled(!run_->live() && !measuring_.running());
+  measure_->setText(measuring_.running() ? tr("Measuring…")
+                    : roof.measured      ? tr("Measure again")
+                                         : tr("Measure this card"));
+  if (run_->live()) measure_->setToolTip(tr("Wait until the training ends: measuring takes the whole card for some seconds"));
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
   view_->setPoints(run_, prof::roofline(run_->trace, begin, end, roof.ceilings), roof);
   setTitle(tr("Roofline"), roof.ceilings.flops_per_s > 0

@@ -2,10 +2,9 @@
 #pragma once
 #include <QTimer>
 #include <QWidget>
-#include <atomic>
-#include <thread>
 
 #include "app/widgets/pane.h"
+#include "app/workspace/job.h"
 #include "app/workspace/selection.h"
 #include "profiling/analysis/roofline.h"
 
@@ -18,6 +17,10 @@ struct Roof {
   bool measured = false;    // else from the maker's data sheet
   bool recorded = false;    // where the run was, and kept with it
   QString whose{};          // "measured on this machine"
+  // Products of each kind of number, tensor cores among them: what another precision could reach.
+  std::vector<std::pair<QString, double>> products{};
+  double l2_bytes_per_s = 0;         // 0: not known
+  double dram_peak_bytes_per_s = 0;  // of the data sheet, which hardware counters refer to
 };
 Roof roof_of(const QString& device, Precision precision);  // as this machine knows it
 Roof roof_of(const Run& run);                              // as the run's file does, if it does
@@ -41,6 +44,8 @@ class RooflineView : public QWidget {
   double x(double intensity) const;
   double y(double flops) const;
   void paintRoof(QPainter&) const;
+  void paintOtherCeilings(QPainter& painter) const;
+  void paintCounted(QPainter& painter) const;
   void paintNames(QPainter& painter, const QRectF& box) const;
   int pointAt(QPointF at) const;
   QString tipAt(QPointF at) const;
@@ -56,7 +61,6 @@ class RooflinePanel : public Pane {
   Q_OBJECT
  public:
   explicit RooflinePanel(Selection* selection, QWidget* parent = nullptr);
-  ~RooflinePanel() override;
   void setRun(Run* run);
   RooflineView* view() const { return view_; }
   void refresh();
@@ -70,10 +74,8 @@ class RooflinePanel : public Pane {
   QPointer<Run> run_;
   RooflineView* view_;
   QPushButton* measure_;
-  bool measuring_ = false;
-  std::atomic<bool> cancel_{false};
   QTimer refresh_;
-  std::jthread thread_;  // measures the card; the last member, so that it ends first
+  Job measuring_;  // of the card; the last member, so that it ends first
 };
 
 }  // namespace ws::app

@@ -1,7 +1,6 @@
 #include "app/pages/setup/field_row.h"
 
 #include <QCheckBox>
-#include <QComboBox>
 #include <QEvent>
 #include <QGridLayout>
 #include <QHBoxLayout>
@@ -10,9 +9,11 @@
 #include <QMap>
 #include <QPushButton>
 #include <QStyle>
+#include <QToolButton>
 
 #include "app/pages/setup/layer_editor.h"
 #include "app/text/qt_text.h"
+#include "app/widgets/calm_combo.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
 
@@ -101,32 +102,54 @@ void FieldRow::build() {
 // The explanation takes both columns, so that two or three lines are enough. Numbers have theirs under the section.
 void FieldRow::addNotes() {
   if (edit_) edit_->installEventFilter(this);
+  problem_ = small_label(this);
+  problem_->hide();
+  grid_->addWidget(problem_, 4, 0, 1, 2);
   if (half_) return;
   explain_ = small_label(this);
   explain_->setObjectName("explain");
   explain_->setTextFormat(Qt::RichText);
   blocked_ = small_label(this);
   if (field_.kind == FieldKind::IntegerList) {
-    edit_->setPlaceholderText(tr("none"));
-    layers_ = new LayerEditor(this);
     connect(layers_, &LayerEditor::edited, this,
             [this](const QString& widths) { emit edited(text(field_.key), widths); });
     grid_->addWidget(layers_, 1, 0, 1, 2);
   }
   grid_->addWidget(explain_, 2, 0, 1, 2);
   grid_->addWidget(blocked_, 3, 0, 1, 2);
+  explain_->hide(), blocked_->hide();
 }
+
+void FieldRow::setExplained(bool on) {
+  explained_ = on;
+  if (explain_) explain_->setVisible(on), blocked_->setVisible(on && !blocked_->text().isEmpty());
+}
+
+void FieldRow::setProblem(const QString& sentence) {
+  problem_->setText(sentence);
+  problem_->setVisible(!sentence.isEmpty());
+  paint_ink(problem_, theme().worse);
+}
+
+QString FieldRow::problem() const { return problem_->text(); }
 
 bool FieldRow::eventFilter(QObject* object, QEvent* event) {
   if (object == edit_ && event->type() == QEvent::FocusIn) emit focused(text(field_.key));
   return QWidget::eventFilter(object, event);
 }
 
+int FieldRow::leastWidth() const {
+  int control = 0;
+  if (segments_)
+    for (const Segment* segment : segments_->segments()) control += segment->minimumSizeHint().width();
+  return std::max(kLabelWidth, label_->sizeHint().width()) + grid_->horizontalSpacing() + control;
+}
+
 void FieldRow::setLabelWidth(int width) { grid_->setColumnMinimumWidth(0, width); }
 
 QWidget* FieldRow::buildChoice() {
   if (field_.values.size() > 5) {
-    combo_ = new QComboBox(this);
+    combo_ = new CalmCombo(this);
     combo_->setProperty("field", true);
     combo_->setFont(ui_font(12));
     combo_->setMinimumWidth(60);
@@ -155,6 +178,7 @@ QWidget* FieldRow::buildText() {
   edit_->setFont(number_font(12));
   edit_->setMinimumWidth(36);
   connect(edit_, &QLineEdit::editingFinished, this, &FieldRow::commitText);
+  if (field_.kind == FieldKind::IntegerList) return withLayers();
   if (field_.key != "data.path") return edit_;
   auto* holder = new QWidget(this);
   auto* row = new QHBoxLayout(holder);
@@ -166,6 +190,27 @@ QWidget* FieldRow::buildText() {
   connect(button, &QPushButton::clicked, this, [this] { emit browse(text(field_.key)); });
   row->addWidget(edit_);
   row->addWidget(button);
+  return holder;
+}
+
+// The widths as a line of text; a button opens a row for each layer.
+QWidget* FieldRow::withLayers() {
+  edit_->setPlaceholderText(tr("none"));
+  edit_->setObjectName("widths");
+  layers_ = new LayerEditor(this);
+  layers_->hide();
+  each_layer_ = new QToolButton(this);
+  each_layer_->setText("…");
+  each_layer_->setCheckable(true);
+  each_layer_->setAccessibleName(tr("A row for each layer"));
+  each_layer_->setToolTip(tr("Edit, move, double and remove the layers one by one"));
+  connect(each_layer_, &QToolButton::toggled, layers_, &QWidget::setVisible);
+  auto* holder = new QWidget(this);
+  auto* row = new QHBoxLayout(holder);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(4);
+  row->addWidget(edit_);
+  row->addWidget(each_layer_);
   return holder;
 }
 
@@ -213,7 +258,7 @@ void FieldRow::refreshBlocked(const RunSpec& spec, bool cuda) {
   for (const QString& line : lines) rich << lock + line.toHtmlEscaped();
   blocked_->setTextFormat(Qt::RichText);
   blocked_->setText(rich.join("<br>"));
-  blocked_->setVisible(!lines.isEmpty());
+  blocked_->setVisible(explained_ && !lines.isEmpty());
 }
 
 QString FieldRow::tip(const QString& before, bool changed, bool locked) const {

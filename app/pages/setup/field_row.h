@@ -1,4 +1,4 @@
-// One choice: its label, its editor, one sentence for the chosen value, and why others are blocked.
+// One choice: its label and its editor; on request one sentence for the chosen value, and why others are blocked.
 #pragma once
 #include <QWidget>
 
@@ -9,6 +9,7 @@ class QComboBox;
 class QGridLayout;
 class QLabel;
 class QLineEdit;
+class QToolButton;
 
 namespace ws::app {
 
@@ -26,6 +27,10 @@ class FieldRow : public QWidget {
   const Field& field() const { return field_; }
   bool half() const { return half_; }  // two of them share a line
   void setLabelWidth(int width);
+  int leastWidth() const;  // also before it was ever shown, when layouts count nothing
+  void setExplained(bool on);                // shows the sentences under the control
+  void setProblem(const QString& sentence);  // under the control, in the colour of a warning; empty: none
+  QString problem() const;
   // Shows the value of `spec`; `preset` is what it is compared with, `cuda` whether a GPU can be used.
   void refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked);
 
@@ -41,6 +46,7 @@ class FieldRow : public QWidget {
   void build();
   QWidget* buildChoice();
   QWidget* buildText();
+  QWidget* withLayers();
   void addNotes();
   QString tip(const QString& before, bool changed, bool locked) const;
   void commitText();
@@ -54,12 +60,14 @@ class FieldRow : public QWidget {
   QGridLayout* grid_ = nullptr;
   QLabel* label_ = nullptr;
   QLabel* explain_ = nullptr;
-  QLabel* blocked_ = nullptr;
+  QLabel *blocked_ = nullptr, *problem_ = nullptr;
+  bool explained_ = false;
   SegmentedRow* segments_ = nullptr;
   QComboBox* combo_ = nullptr;
   QCheckBox* check_ = nullptr;
   QLineEdit* edit_ = nullptr;
   LayerEditor* layers_ = nullptr;
+  QToolButton* each_layer_ = nullptr;
 };
 
 }  // namespace ws::app

@@ -158,7 +158,7 @@ void LayerEditor::refreshRow(size_t layer, int64_t inputs, bool bias) {
   if (!row.width->hasFocus() || !row.width->isModified()) row.width->setText(shown);
   row.parameters->setText(parameters_text(inputs, widths_[layer], bias));
   for (int what = 0; what < kActs; ++what)
-    row.buttons[static_cast<size_t>(what)]->setIcon(theme_icon(kActIcons[what], theme().secondary));
+    row.buttons[static_cast<size_t>(what)]->setIcon(theme_icon(kActIcons[what], &Theme::secondary));
   row.buttons[kUp]->setEnabled(layer > 0);
   row.buttons[kDown]->setEnabled(layer + 1 < widths_.size());
 }

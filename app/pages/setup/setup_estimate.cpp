@@ -45,10 +45,7 @@ SetupEstimate::SetupEstimate(const RunSpec& spec) {
   try {
     const PlanEstimate e = estimate(spec, shape.features, shape.outputs, shape.train);
     parameters = QObject::tr("%1 parameters").arg(count_text(e.parameters));
-    cost =
-        QObject::tr("%1 FLOP a step · %2 in a step, %3 for parameters and their state, %4 data")
-            .arg(significant_text(static_cast<double>(e.flops_per_step)), bytes_text(static_cast<double>(e.step_bytes)),
-                 bytes_text(static_cast<double>(e.parameter_bytes)), bytes_text(static_cast<double>(e.data_bytes)));
+    cost = QObject::tr("%1 FLOP a step").arg(significant_text(static_cast<double>(e.flops_per_step)));
   } catch (const Failure& problem) {
     cost = QString::fromUtf8(problem.what());
   }

@@ -1,7 +1,6 @@
-#include "app/pages/setup/setup_page.h"
-
 #include <QMenu>
 
+#include "app/pages/page.h"
 #include "app/pages/setup/setup_panel.h"
 #include "app/text/units.h"
 
@@ -41,6 +40,7 @@ Page setup_page(Workspace& workspace) {
   auto* panel = new SetupPanel(workspace.choices());
   const auto refresh = [panel, &workspace] { show_runs(panel, workspace); };
   QObject::connect(panel, &SetupPanel::apply, workspace.session(), &TrainingSession::change);
+  QObject::connect(panel, &SetupPanel::anewWanted, &workspace, &Workspace::trainAnew);
   QObject::connect(workspace.session(), &TrainingSession::stateChanged, panel, refresh);
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, panel, refresh);
   Page page;

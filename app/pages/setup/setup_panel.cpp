@@ -1,5 +1,6 @@
 #include "app/pages/setup/setup_panel.h"
 
+#include <QEvent>
 #include <QFileDialog>
 #include <QGridLayout>
 #include <QHBoxLayout>
@@ -13,6 +14,7 @@
 #include "app/pages/setup/setup_estimate.h"
 #include "app/pages/setup/spec_json_dialog.h"
 #include "app/text/qt_text.h"
+#include "app/text/units.h"
 #include "app/widgets/section.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -21,7 +23,7 @@
 namespace ws::app {
 namespace {
 
-const char* const kGroups[] = {"Data", "Model", "Training", "Execution"};
+const char* const kGroups[] = {"Execution", "Model", "Training", "Data"};
 
 // The order of the table of fields; in Execution the most instructive fields come first.
 std::vector<const Field*> fields_of(const QString& group) {
@@ -46,6 +48,9 @@ SetupPanel::SetupPanel(Choices* choices, QWidget* parent) : QWidget(parent), cho
   connect(choices_, &Choices::told, this, [this](const QString& sentence, bool problem) {
     if (problem) refresh();  // a field may show what was refused
     say(sentence, problem);
+    for (FieldRow* row : rows_)
+      if (problem && sentence.startsWith(text(row->field().key)))
+        row->setProblem(text(row->field().label) + sentence.mid(text(row->field().key).size()));
   });
   refresh();
 }
@@ -59,7 +64,7 @@ void SetupPanel::build() {
   scroll->setWidgetResizable(true);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   scroll->setFocusPolicy(Qt::NoFocus);
-  auto* inside = inside_ = new QWidget(scroll);
+  auto* inside = new QWidget(scroll);
   style_ground(*inside, "panel");
   auto* list = new QVBoxLayout(inside);
   list->setContentsMargins(0, 0, 0, 0);
@@ -75,8 +80,11 @@ void SetupPanel::build() {
 }
 
 QSize SetupPanel::minimumSizeHint() const {
-  constexpr int kLeast = 266, kScrollBar = 8;
-  return {std::max(kLeast, inside_->minimumSizeHint().width() + kScrollBar), 200};
+  constexpr int kLeast = 284, kBeside = 26;  // margins and scroll bar
+  int widest = 0;
+  for (const FieldRow* row : rows_)
+    if (!row->half()) widest = std::max(widest, row->leastWidth());
+  return {std::max(kLeast, widest + kBeside), 200};
 }
 
 QWidget* SetupPanel::buildHeader() {
@@ -119,11 +127,16 @@ QWidget* SetupPanel::buildFooter() {
 
 void SetupPanel::buildSection(const QString& group) {
   auto* section = new Section(group, this);
-  connect(section, &Section::toggled, this, [this] { updateGeometry(); });
+  section->addHelp();
+  connect(section, &Section::helpToggled, this, [this, group](bool on) {
+    explained_[group] = on;
+    relayout(group);
+    refreshNotes();
+  });
   sections_[group] = section;
   auto* grid = grids_[group] = new QGridLayout;
   grid->setHorizontalSpacing(8);
-  grid->setVerticalSpacing(group == "Execution" ? 10 : 6);
+  grid->setVerticalSpacing(6);
   grid->setColumnStretch(0, 1);
   grid->setColumnStretch(1, 1);
   section->body()->addLayout(grid);
@@ -181,7 +194,7 @@ void SetupPanel::showHint(const QString& group) {
     if (!shown || text(row->field().key) == hint_keys_[group]) shown = row;
   }
   QLabel* hint = hints_[group];
-  hint->setVisible(shown != nullptr);
+  hint->setVisible(shown != nullptr && explained_[group]);
   if (shown)
     hint->setText(
         QString("<b>%1</b> %2").arg(text(shown->field().label).toHtmlEscaped(), explained(shown->field().explain)));
@@ -199,6 +212,7 @@ void SetupPanel::relayout(const QString& group) {
         relevant(choices_->spec(), key) &&
         (show_more_[group] || !advanced(key) || field_text(choices_->spec(), key) != field_text(RunSpec{}, key));
     row->setVisible(shown);
+    row->setExplained(explained_[group]);
     if (!shown) continue;
     if (!row->half() && column == 1) ++line, column = 0;
     row->setLabelWidth(row->half() && column == 1 ? 0 : 66);
@@ -209,7 +223,6 @@ void SetupPanel::relayout(const QString& group) {
       ++line, column = 0;
   }
   showHint(group);
-  updateGeometry();  // what is shown now may need a wider dock
   if (more_.count(group)) more_[group]->setText(show_more_[group] ? tr("Fewer choices") : tr("More choices"));
 }
 
@@ -231,7 +244,7 @@ void SetupPanel::setOther(std::optional<RunSpec> other, QChar letter) {
 }
 
 void SetupPanel::setCompact(bool compact) {
-  for (const char* group : kGroups) sections_[group]->setOpen(!compact || QString(group) == "Execution");
+  for (const char* group : {"Training", "Data"}) sections_[group]->setOpen(!compact);
 }
 
 void SetupPanel::fillPresets() {
@@ -249,6 +262,12 @@ void SetupPanel::fillPresets() {
           [this] { choices_->setSpec(choices_->preset()); });
   connect(menu->addAction(tr("Defaults")), &QAction::triggered, choices_, &Choices::useDefaults);
   connect(menu->addAction(tr("Edit as JSON…")), &QAction::triggered, this, &SetupPanel::editJson);
+}
+
+// Sentences carry colours of the theme.
+void SetupPanel::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && apply_) refresh();
 }
 
 void SetupPanel::editJson() {
@@ -271,7 +290,6 @@ void SetupPanel::refresh() {
   const QFontMetrics metrics(ui_font(12));
   preset_button_->setText(metrics.elidedText(title, Qt::ElideRight, 170));
   preset_button_->setToolTip(title);
-  updateGeometry();
   refreshNotes();
   refreshFooter();
 }
@@ -281,7 +299,7 @@ void SetupPanel::refreshNotes() {
   sections_["Data"]->setNotes(e.rows, e.data);
   chain_->setText(e.chain);
   estimate_->setText(e.cost);
-  estimate_->setVisible(!e.cost.isEmpty());
+  chain_->setVisible(explained_["Model"]), estimate_->setVisible(explained_["Model"] && !e.cost.isEmpty());
   sections_["Model"]->setNotes(e.parameters, e.short_chain);
   sections_["Training"]->setNotes(e.steps, e.training);
   sections_["Execution"]->setNotes(executionNote(), executionNote());
@@ -305,19 +323,33 @@ QString SetupPanel::executionNote() const {
 
 void SetupPanel::refreshFooter() {
   const auto waiting = pending();
-  apply_->setEnabled(!waiting.empty());
-  if (!running_) {
-    const auto why = why_invalid(choices_->spec(), choices_->cuda());
-    say(why ? QString::fromStdString(*why) : tr("Valid on this machine"), why.has_value());
-    return;
-  }
-  const auto all = diff(*running_, choices_->spec()).size();
-  if (!waiting.empty())
+  const auto fixed = fixedChange();
+  apply_->setEnabled(!waiting.empty() || fixed);
+  apply_->setText(fixed ? tr("New run") : tr("Apply"));
+  for (FieldRow* row : rows_) row->setProblem({});
+  if (!running_) return refreshVerdict();
+  if (fixed)
+    say(tr("%1 is fixed while a run trains: begin a new run with it").arg(QString::fromUtf8(field(fixed->key).label.data())),
+        false);
+  else if (!waiting.empty())
     say(tr("Changes apply at the next step"), false);
-  else if (all > 0)
-    say(tr("Changed for the next run"), false);
   else
     say(tr("As the run that trains now"), false);
+}
+
+// Beside the field in words; the footer says that something is wrong, or what the run needs.
+void SetupPanel::refreshVerdict() {
+  const Choices::Verdict verdict = choices_->verdict();
+  if (!verdict.problem.empty()) {
+    FieldRow* at = row(verdict.key);
+    at->setProblem(QString::fromStdString(verdict.problem));
+    sections_[text(at->field().group)]->setOpen(true);
+    return say(tr("Cannot train: see %1").arg(text(at->field().label)), true);
+  }
+  if (verdict.needed_bytes == 0) return say(tr("Ready to train"), false);
+  say(tr("Needs %1; %2 are free")
+          .arg(bytes_text(static_cast<double>(verdict.needed_bytes)), bytes_text(static_cast<double>(verdict.free_bytes))),
+      false);
 }
 
 std::vector<FieldChange> SetupPanel::pending() const {
@@ -328,7 +360,16 @@ std::vector<FieldChange> SetupPanel::pending() const {
   return waiting;
 }
 
+// The first one that cannot change in mid-run.
+std::optional<FieldChange> SetupPanel::fixedChange() const {
+  if (!running_) return std::nullopt;
+  for (const FieldChange& change : diff(*running_, choices_->spec()))
+    if (!ws::field(change.key).live) return change;
+  return std::nullopt;
+}
+
 void SetupPanel::applyPending() {
+  if (fixedChange()) return emit anewWanted();
   for (const FieldChange& change : pending())
     emit apply(QString::fromStdString(change.key), QString::fromStdString(change.to));
 }

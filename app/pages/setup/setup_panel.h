@@ -1,4 +1,4 @@
-// The Setup dock: every choice of a run, grouped, explained, with what is blocked and what it will cost.
+// The Setup dock: every choice of a run, grouped. Explanations come with the pointer or with the "?" of a section.
 #pragma once
 #include <QWidget>
 #include <map>
@@ -22,17 +22,21 @@ class SetupPanel : public QWidget {
  public:
   explicit SetupPanel(Choices* choices, QWidget* parent = nullptr);
 
-  QSize minimumSizeHint() const override;  // wide enough for every row in the fonts that there are
+  QSize minimumSizeHint() const override;  // wide enough for every row, shown or not: the dock keeps its width
   // While a run trains, choices that cannot change are for the next run and the others wait for Apply.
   void setLive(std::optional<RunSpec> running);
   void setOther(std::optional<RunSpec> other, QChar letter);  // the run that the Execution title compares with
-  void setCompact(bool compact);                              // folds all but Execution
+  void setCompact(bool compact);                              // folds Training and Data
   void editJson();
   FieldRow* row(std::string_view key) const;
   QString message() const;
 
  signals:
+  void anewWanted();  // stop the run and begin one with the choices as they are
   void apply(const QString& key, const QString& value);
+
+ protected:
+  void changeEvent(QEvent* event) override;
 
  private:
   void build();
@@ -49,8 +53,10 @@ class SetupPanel : public QWidget {
   void refreshNotes();
   QString executionNote() const;
   void refreshFooter();
+  void refreshVerdict();
   void say(const QString& message, bool problem);
   std::vector<FieldChange> pending() const;
+  std::optional<FieldChange> fixedChange() const;
 
   Choices* choices_;
   std::optional<RunSpec> running_, other_;
@@ -58,11 +64,10 @@ class SetupPanel : public QWidget {
   std::map<QString, Section*> sections_;
   std::map<QString, QGridLayout*> grids_;
   std::map<QString, QPushButton*> more_;
-  std::map<QString, bool> show_more_;
+  std::map<QString, bool> show_more_, explained_;
   std::map<QString, QLabel*> hints_;  // explain the number that was looked at last
   std::map<QString, QString> hint_keys_;
   std::vector<FieldRow*> rows_;
-  QWidget* inside_ = nullptr;  // what scrolls
   QLabel* chain_ = nullptr;
   QLabel* estimate_ = nullptr;
   QLabel* footer_ = nullptr;

@@ -5,7 +5,6 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QVBoxLayout>
-#include <nlohmann/json.hpp>
 
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
@@ -18,7 +17,7 @@ SpecJsonDialog::SpecJsonDialog(const RunSpec& spec, QWidget* parent)
   resize(560, 640);
   editor_->setFont(mono_font(12));
   editor_->setAccessibleName(tr("Choices as JSON"));
-  editor_->setPlainText(QString::fromStdString(to_json(spec).dump(2)));
+  editor_->setPlainText(QString::fromStdString(spec_text(spec, 2)));
   verdict_->setWordWrap(true);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
   accept_ = buttons->button(QDialogButtonBox::Ok);

@@ -1,27 +1,21 @@
 #include "app/pages/weights/weights_panel.h"
 
-#include <QFileInfo>
 #include <QGridLayout>
 #include <QLabel>
 #include <QScrollArea>
 #include <QVBoxLayout>
-#include <mutex>
-#include <thread>
+#include <cmath>
 
 #include "app/text/units.h"
-#include "engine/cpu/cpu_executor.h"
-#include "engine/train/checkpoint.h"
 #include "app/widgets/theme.h"
-#include "engine/train/trainer.h"
 
 namespace ws::app {
 namespace {
 
 constexpr int kLearnedRow = 10, kSpareRow = 20;  // of the grid: below the histograms, and what is left over
 constexpr int kEmptyHeight = 320;                // what is said where there are no weights stands in the middle
-constexpr int kLookMs = 150, kAskMs = 600, kHistogramColumns = 4;
+constexpr int kHistogramColumns = 4;
 constexpr size_t kBins = 48;
-constexpr int64_t kRowsOfPictures = 1000;
 
 std::vector<double> finite(const std::vector<float>& values) {
   std::vector<double> kept;
@@ -58,17 +52,8 @@ double spread(const std::vector<float>& values) {
 
 }  // namespace
 
-// What other threads hand over: the data set once, then a snapshot at a time.
-struct WeightsPanel::Loading {
-  std::mutex mutex;
-  std::shared_ptr<const data::Dataset> data;
-  std::shared_ptr<const WeightsSnapshot> snapshot;
-  QString problem;
-  bool asked = false;
-};
-
 WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
-    : QWidget(parent), ask_(std::move(ask)), title_(new QLabel(this)) {
+    : QWidget(parent), reader_(std::move(ask)), title_(new QLabel(this)) {
   title_->setFont(ui_font(12));
   title_->setContentsMargins(12, 8, 12, 4);
   auto* inside = new QWidget(this);
@@ -81,7 +66,7 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
                                    {Kind::Confusion, tr("Confusion matrix")},
                                    {Kind::Samples, tr("Sample predictions")}})
     views_.push_back(new LearnedView(kind, name, inside));
-  for (LearnedView* view : views_) view->hide();
+  for (LearnedView* view : views_) view->setMinimumSize(280, 300), view->hide();
   for (int column = 0; column < kHistogramColumns; ++column) grid_->setColumnStretch(column, 1);
   grid_->setRowStretch(kSpareRow, 1);
   auto* scroll = new QScrollArea(this);
@@ -93,118 +78,29 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
   column->setSpacing(0);
   column->addWidget(title_);
   column->addWidget(scroll, 1);
-  timer_.setInterval(kLookMs);
-  since_.start();
-  connect(&timer_, &QTimer::timeout, this, [this] {
-    collect();
-    if (isVisible() && (!snapshot_ || since_.elapsed() >= kAskMs)) this->ask();
-  });
-  timer_.start();
+  connect(&reader_, &WeightsReader::read, this, &WeightsPanel::setSnapshot);
+  connect(&reader_, &WeightsReader::failed, this, &WeightsPanel::showTitle);
   setRun(nullptr);
 }
 
-WeightsPanel::~WeightsPanel() = default;
-
 void WeightsPanel::setRun(Run* run) {
-  if (run == run_ && run) return;
-  run_ = run;
-  snapshot_.reset(), data_.reset();
-  loading_ = std::make_shared<Loading>();
+  if (run == reader_.run() && run) return;
+  reader_.setRun(run);
+  snapshot_.reset();
   showHistograms();
   for (LearnedView* view : views_) view->setContent(nullptr, nullptr), view->hide();
-  showTitle(whyNothing());
-  if (!run || run->origin == RunOrigin::Imported) return;
-  // Pictures need few rows; other sets are small and are loaded whole, so that their scaling is the run's.
-  data::DataSpec spec = run->spec.data;
-  if (spec.name == "mnist" || spec.name == "fashion-mnist" || spec.name == "idx") spec.limit = kRowsOfPictures;
-  std::thread([loading = loading_, spec] {
-    std::shared_ptr<const data::Dataset> loaded;
-    QString problem;
-    try {
-      loaded = std::make_shared<const data::Dataset>(data::load(spec));
-    } catch (const Failure& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    const std::lock_guard lock(loading->mutex);
-    loading->data = std::move(loaded), loading->problem = problem;
-  }).detach();
-  connect(run, &Run::ended, this, [this, run] {
-    if (run_ == run && isVisible()) readKept();
-  });
-}
-
-QString WeightsPanel::whyNothing() const {
-  if (!run_) return tr("Tick a run, or press Train: its weights stand here, as the init made them and as they are.");
-  if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
-  if (run_->live()) return tr("Reading the weights…");
-  if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
-  return tr("This run kept no weights: those of networks up to 64 MiB that end or are stopped in the window are kept "
-            "beside the run file, as %1.")
-      .arg(QFileInfo(weights_path(run_->path)).fileName());
-}
-
-// The weights that an ended run left beside its file, looked at by the CPU: any machine can.
-void WeightsPanel::readKept() {
-  const QString path = weights_path(run_->path);
-  if (!QFileInfo::exists(path)) return showTitle(whyNothing());
-  {
-    const std::lock_guard lock(loading_->mutex);
-    if (std::exchange(loading_->asked, true)) return;
-    since_.start();
-  }
-  std::thread([loading = loading_, rows = data_, spec = run_->spec, path = path.toStdString()] {
-    std::shared_ptr<const WeightsSnapshot> snapshot;
-    QString problem;
-    try {
-      const Checkpoint kept = load_checkpoint(path);
-      RunSpec on_cpu = spec;
-      on_cpu.exec = ExecSpec{};
-      on_cpu.exec.device = Device::Cpu;
-      const auto executor = make_cpu_executor();
-      executor->load(make_model(spec.model, rows->features, rows->outputs), *rows, on_cpu);
-      executor->set_state(kept.state);
-      snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *rows, on_cpu));
-    } catch (const std::exception& failure) {
-      problem = QString::fromUtf8(failure.what());
-    }
-    const std::lock_guard lock(loading->mutex);
-    loading->snapshot = std::move(snapshot), loading->problem = problem;  // asked stays: once is enough
-  }).detach();
+  showTitle(reader_.whyNothing());
 }
 
 void WeightsPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  ask();
+  reader_.setWatched(true);
+  if (!snapshot_) showTitle(reader_.whyNothing());
 }
 
-void WeightsPanel::ask() {
-  if (!run_ || !data_) return;
-  if (!run_->live()) return readKept();
-  {
-    const std::lock_guard lock(loading_->mutex);
-    if (loading_->asked) return;
-    loading_->asked = true;
-    since_.start();
-  }
-  const bool taken = ask_(*run_, [loading = loading_, rows = data_, spec = run_->spec](Executor& executor) {
-    auto snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(executor, *rows, spec));
-    const std::lock_guard lock(loading->mutex);
-    loading->snapshot = std::move(snapshot), loading->asked = false;
-  });
-  if (taken) return;
-  const std::lock_guard lock(loading_->mutex);
-  loading_->asked = false;
-}
-
-void WeightsPanel::collect() {
-  std::shared_ptr<const WeightsSnapshot> snapshot;
-  {
-    const std::lock_guard lock(loading_->mutex);
-    data_ = loading_->data;
-    snapshot = std::exchange(loading_->snapshot, nullptr);
-    if (!loading_->problem.isEmpty()) showTitle(loading_->problem);
-  }
-  if (snapshot) setSnapshot(std::move(snapshot), data_);
+void WeightsPanel::hideEvent(QHideEvent* event) {
+  QWidget::hideEvent(event);
+  reader_.setWatched(false);
 }
 
 void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
@@ -225,7 +121,7 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
   const int last = kLearnedRow + (static_cast<int>(filled.size()) + 1) / 2;
   for (int row = kLearnedRow; row < kSpareRow; ++row) grid_->setRowStretch(row, row < last);
   grid_->setRowStretch(kSpareRow, filled.empty());
-  showTitle((run_ && !run_->live()
+  showTitle((reader_.run() && !reader_.run()->live()
                  ? tr("Weights after the last step, %1 · filled: now · outline: as the init made them")
                  : tr("Weights at step %1 · filled: now · outline: as the init made them"))
                 .arg(count_text(snapshot_->step)));

@@ -55,6 +55,21 @@ double memory_rate(cudaStream_t stream) {
   return 2 * static_cast<double>(from.bytes()) / std::min(driver, own);
 }
 
+// Read and written bytes together, of half the cache.
+double l2_rate(cudaStream_t stream) {
+  constexpr int kRepeats = 64;
+  int device = 0, cache = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device));
+  const auto elements = static_cast<size_t>(cache) / 2 / sizeof(float) / 4 * 4;
+  if (elements == 0) return 0;
+  const auto block = DeviceBlock<float>::filled(elements, 1);
+  const double s = best_seconds(stream, [&] {
+    cuda::lab::rewrite_block(stream, block.data(), static_cast<int64_t>(elements), kRepeats);
+  });
+  return 2.0 * kRepeats * static_cast<double>(block.bytes()) / s;
+}
+
 double pinned_rate(cudaStream_t stream) {
   constexpr size_t kElements = size_t{1} << 24;
   const auto host = PinnedBlock<float>::pinned(kElements);
@@ -97,6 +112,7 @@ void measure_cuda_ceilings(Ceilings& c, const LabSpec& sweep, const std::atomic<
                        return info(way).gpu && way != Way::GpuTf32 && way != Way::GpuFp16;
                      });
   find(c.read_write_bytes_s, true, cancel, [&] { return memory_rate(stream); });
+  find(c.l2_bytes_s, product, cancel, [&] { return l2_rate(stream); });
   find(c.pinned_bytes_s, true, cancel, [&] { return pinned_rate(stream); });
   find(c.sine_per_s, sines, cancel, [&] { return sine_rate(stream, false); });
   find(c.short_sine_per_s, sines, cancel, [&] { return sine_rate(stream, true); });

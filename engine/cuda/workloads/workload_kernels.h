@@ -20,6 +20,8 @@ constexpr int kReducePartials = 1024;
 void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n);
 void softmax_rows(cudaStream_t stream, const float* a, float* out, int64_t n);  // rows of 1 024
 void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n);
+// Reads and writes the block `repeats` times, past the L1 cache. n is a multiple of four.
+void rewrite_block(cudaStream_t stream, float* block, int64_t n, int repeats);
 // `repeats` dependent sines an element, no memory traffic to speak of: what the arithmetic alone can do. `small`: the
 // polynomial for small arguments.
 void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats, bool small);

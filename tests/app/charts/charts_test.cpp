@@ -32,6 +32,7 @@ class ChartsTest : public QObject {
   void smoothingStartsAtTheFirstValue();
   void roundedPartsAddUp();
   void splitTableAddsUpAndMerges();
+  void tickLabelsDoNotTouch();
   void numbersReadAsWritten();
   void estimateKnowsTheSets();
   void runsModelBehaves();
@@ -137,8 +138,22 @@ void ChartsTest::splitTableAddsUpAndMerges() {
   }
 }
 
+void ChartsTest::tickLabelsDoNotTouch() {
+  for (const int width : {90, 110, 150, 240, 400})
+    for (const double most : {37.0, 1500.0, 1742.0, 250'000.0}) {
+      Plot plot;
+      plot.resize(width, 120);
+      plot.xAxis->setRange(0, most);
+      plot.replot();
+      plot.replot();
+      QStringList wrong = unreadable(plot);
+      wrong.removeIf([](const QString& what) { return !what.contains("lies on"); });
+      QVERIFY2(wrong.isEmpty(), qPrintable(QString("%1 pixels to %2: %3").arg(width).arg(most).arg(wrong.join("; "))));
+    }
+}
+
 void ChartsTest::numbersReadAsWritten() {
-  const QString thin(QChar(0x2009)), minus(QChar(0x2212));
+  const QString thin(QChar(0x202F)), minus(QChar(0x2212));
   QCOMPARE(count_text(56280), "56" + thin + "280");
   QCOMPARE(fixed_text(-0.31, 2), minus + "0.31");
   QCOMPARE(fixed_text(-0.001, 1), QString("0.0"));
@@ -347,7 +362,7 @@ void ChartsTest::aPaneOffersItsMeasures() {
 
 void ChartsTest::theChartsTakeWhatTheTimelineLeaves() {
   TimeCursor cursor;
-  LivePage page(&cursor);
+  LivePage page(&cursor, nullptr);
   auto* timeline = new QWidget;
   int wanted = 5000;
   page.setTimeline(

@@ -16,13 +16,14 @@
 #include "app/charts/curve_pane.h"
 #include "app/pages/compare/compare_tab.h"
 #include "app/workspace/compared_live_run.h"
-#include "app/pages/experiments/experiments_chart.h"
+#include "app/pages/experiments/experiment_chart.h"
 #include "app/pages/compare/step_view.h"
 #include "app/widgets/theme.h"
 #include "app/widgets/chart_file.h"
 #include "app/timeline/range_export.h"
 #include "app/report/report_pages.h"
 #include "profiling/formats/convert.h"
+#include "tests/app/support/made_run.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -30,7 +31,7 @@ using namespace ws::app;
 
 namespace {
 
-std::unique_ptr<Run> made(const QString& title, test::StepStyle style, int slot) {
+std::unique_ptr<Run> run_of(const QString& title, test::StepStyle style, int slot) {
   auto run = std::make_unique<Run>();
   run->title = title;
   run->slot = slot;
@@ -43,6 +44,7 @@ std::unique_ptr<Run> made(const QString& title, test::StepStyle style, int slot)
   run->summary = summary;
   for (int i = 0; i < 60; ++i) run->steps.push_back({double(i), i * 1e-3, 0, float(2.3 / (1 + i)), 0.5F});
   run->evals.push_back({60, 0.06, 1, 0.3, 0.9});
+  test::measure_steps(*run);
   return run;
 }
 
@@ -78,8 +80,8 @@ bool blank(const QImage& picture) {
 class ExportTest : public QObject {
   Q_OBJECT
   QTemporaryDir folder_;
-  std::unique_ptr<Run> a_ = made("direct, \"unfused\" <eager>", test::StepStyle::EagerDirect, 0);
-  std::unique_ptr<Run> b_ = made("graph · arena", test::StepStyle::GraphArena, 1);
+  std::unique_ptr<Run> a_ = run_of("direct, \"unfused\" <eager>", test::StepStyle::EagerDirect, 0);
+  std::unique_ptr<Run> b_ = run_of("graph · arena", test::StepStyle::GraphArena, 1);
   QString at(const QString& name) const { return folder_.filePath(name); }
   ChartPicture chart() {
     return {"chart", "A caption with µ and <brackets>", QSize(500, 200),

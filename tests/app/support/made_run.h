@@ -2,7 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "app/workspace/run.h"
+#include "app/workspace/compared_live_run.h"
+#include "profiling/analysis/step_time.h"
 #include "engine/passes/compile.h"
 #include "engine/plan/model.h"
 #include "tests/support/synthetic_trace.h"
@@ -12,6 +13,13 @@ namespace ws::test {
 using app::Run;
 
 inline constexpr int64_t kSteps = 400;
+
+// As the figures of a run are computed where it ends.
+inline void measure_steps(Run& run) {
+  prof::PaceLog losses;
+  for (const app::StepPoint& p : run.steps) losses.add({p.step, p.wall_s});
+  run.step_time = prof::step_time(app::sample_of(run), losses.seen(), run.meanUs());
+}
 
 inline std::unique_ptr<Run> made(const QString& title, StepStyle style, int slot, int64_t steps = kSteps) {
   auto run = std::make_unique<Run>();
@@ -32,6 +40,7 @@ inline std::unique_ptr<Run> made(const QString& title, StepStyle style, int slot
     run->steps.push_back({double(i), double(i) * 1e-4, 0, float(2.3 / (1 + 0.01 * double(i))), 0.5F});
   run->evals.push_back({double(steps), 0.5, 1, 0.3, 0.9});
   run->evals.push_back({double(steps), 1.0, 2, 0.2, 0.96});
+  measure_steps(*run);
   return run;
 }
 
@@ -40,6 +49,7 @@ inline std::unique_ptr<Run> traced(StepStyle style) {
   auto run = std::make_unique<Run>();
   run->id = "r", run->title = "a run", run->slot = 0, run->summary = Summary{}, run->device = "NVIDIA H200";
   add_steps(run->trace, style, 0, 100);
+  measure_steps(*run);
   return run;
 }
 

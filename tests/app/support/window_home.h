@@ -43,9 +43,9 @@ class WindowHome {
     return window;
   }
   static void iris(ws::app::MainWindow& window, int epochs) {
-    QVERIFY(window.choices()->usePreset("iris"));
-    window.choices()->set("train.epochs", QString::number(epochs));
-    window.choices()->set("exec.device", "cpu");
+    QVERIFY(window.workspace()->choices()->usePreset("iris"));
+    window.workspace()->choices()->set("train.epochs", QString::number(epochs));
+    window.workspace()->choices()->set("exec.device", "cpu");
   }
 
   void moveIn() const {

@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "app/widgets/theme.h"
+#include "profiling/base/statistics.h"
 #include "app/timeline/timeline_pane.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -29,11 +30,6 @@ double thread_ms() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
-
-double percentile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(static_cast<double>(values.size() - 1) * share)];
 }
 
 std::vector<double> repaint_all(TimelineView& view, TimeCursor& cursor, TimeRange all, int round) {

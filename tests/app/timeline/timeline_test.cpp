@@ -268,8 +268,8 @@ void TimelineTest::whatIsOutOfMemoryIsSummedFromTheFile() {
   QVERIFY(t.evict());
   t.selection.chooseRanges({range});
   DetailsPanel details(&t.selection);
-  QVERIFY(details.html().contains("being summed"));
-  const auto summed = [&] { return !details.html().contains("being summed") && details.html().contains("×"); };
+  QVERIFY(details.html().contains("Reading the rest"));
+  const auto summed = [&] { return !details.html().contains("Reading the rest") && details.html().contains("×"); };
   QTRY_VERIFY_WITH_TIMEOUT(summed(), 5000);
   for (const QString& row : sums.split("<tr>"))
     if (row.contains("×")) QVERIFY2(details.html().contains(row.section("×", 1)), qPrintable(row));

@@ -65,11 +65,11 @@ class BadInputTest : public QObject, WindowHome {
   // Trains Iris once: whatever was wrong before, the next run works.
   static void trainsStill(MainWindow& window) {
     iris(window, 2);
-    QSignalSpy ended(window.session(), &TrainingSession::ended);
+    QSignalSpy ended(window.workspace()->session(), &TrainingSession::ended);
     window.train();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-    QVERIFY2(window.session()->run()->summary->status == ws::RunStatus::Finished,
-             window.session()->run()->summary->message.c_str());
+    QVERIFY2(window.workspace()->session()->run()->summary->status == ws::RunStatus::Finished,
+             window.workspace()->session()->run()->summary->message.c_str());
     QVERIFY(window.notice()->text().isEmpty());
   }
 
@@ -82,6 +82,7 @@ class BadInputTest : public QObject, WindowHome {
   void aVanishedDataFolderIsSaid();
   void aFullDiskKeepsTheRunGoing();
   void aDiskFullFromTheStart();
+  void aFolderThatCannotBeWrittenDoesNotEndTraining();
   void aLostGpuOffersARestart();
   void theRunFolderMayVanish();
   void twoWindowsShareALibrary();
@@ -97,12 +98,12 @@ void BadInputTest::aBrokenPresetIsSaid() {
   write(home_.path() + "/resources/presets/odd.json", "{\"title\": \"Odd\", \"train\": {\"epochs\": -4}}");
   const Environment resources("WARPSCOPE_RESOURCES", home_.path() + "/resources");
   auto window = open();
-  const ws::RunSpec before = window->choices()->spec();
-  QVERIFY(!window->choices()->usePreset("odd"));
+  const ws::RunSpec before = window->workspace()->choices()->spec();
+  QVERIFY(!window->workspace()->choices()->usePreset("odd"));
   QVERIFY2(window->findChild<SetupPanel*>()->message().contains("epochs"), qPrintable(window->findChild<SetupPanel*>()->message()));
-  QVERIFY(!window->choices()->usePreset("torn"));
+  QVERIFY(!window->workspace()->choices()->usePreset("torn"));
   QVERIFY(!window->findChild<SetupPanel*>()->message().isEmpty());
-  QVERIFY(window->choices()->spec() == before);
+  QVERIFY(window->workspace()->choices()->spec() == before);
   window->openFile(home_.path() + "/resources/presets/torn.json");
   QVERIFY2(window->notice()->text().contains("torn.json"), qPrintable(window->notice()->text()));
   QVERIFY(window->isVisible());
@@ -123,21 +124,21 @@ void BadInputTest::aBrokenRunFileIsSaid() {
   auto window = open();
   window->openFile(path);
   QVERIFY2(window->notice()->text().contains("broken.wsrun"), qPrintable(window->notice()->text()));
-  QVERIFY(window->library()->runs().empty());
+  QVERIFY(window->workspace()->library()->runs().empty());
   trainsStill(*window);
 }
 
 void BadInputTest::aVanishedDataFolderIsSaid() {
   auto window = open();
   const QString table = home_.path() + "/was-here/points.csv";
-  window->choices()->set("data.name", "csv");
-  window->choices()->set("data.path", table);
-  window->choices()->set("data.label_column", "y");
-  window->choices()->set("exec.device", "cpu");
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  window->workspace()->choices()->set("data.name", "csv");
+  window->workspace()->choices()->set("data.path", table);
+  window->workspace()->choices()->set("data.label_column", "y");
+  window->workspace()->choices()->set("exec.device", "cpu");
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   window->train();
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-  QVERIFY(window->session()->run()->summary->status == ws::RunStatus::Failed);
+  QVERIFY(window->workspace()->session()->run()->summary->status == ws::RunStatus::Failed);
   QVERIFY2(window->notice()->text().contains("points.csv"), qPrintable(window->notice()->text()));
   trainsStill(*window);
 }
@@ -145,16 +146,16 @@ void BadInputTest::aVanishedDataFolderIsSaid() {
 void BadInputTest::aFullDiskKeepsTheRunGoing() {
   auto window = open();
   iris(*window, 1'000'000);
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   window->train();
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
   {
     const FileSizeLimit full(96 << 10);
     QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("not written any further"), 20'000);
     const size_t steps = run->steps.size();
     QTRY_VERIFY_WITH_TIMEOUT(run->steps.size() > steps + 100, 10'000);  // it trains on
-    window->session()->stop();
+    window->workspace()->session()->stop();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 20'000);
   }
   QVERIFY(!run->steps.empty());
@@ -162,12 +163,26 @@ void BadInputTest::aFullDiskKeepsTheRunGoing() {
   trainsStill(*window);
 }
 
+void BadInputTest::aFolderThatCannotBeWrittenDoesNotEndTraining() {
+  write(runs(), "a file where the folder should be");
+  auto window = open();
+  iris(*window, 30);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  window->train();
+  const Run* run = window->workspace()->session()->run();
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 20'000);
+  QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
+  QVERIFY(run->stepUs() > 0 && run->testAccuracy() > 0);
+  QVERIFY2(window->notice()->text().contains("not kept"), qPrintable(window->notice()->text()));
+  QFile::remove(runs());
+}
+
 void BadInputTest::aDiskFullFromTheStart() {
   auto window = open();
   iris(*window, 5);
   {
     const FileSizeLimit full(0);
-    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
     window->train();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 20'000);
     QVERIFY(!window->notice()->text().isEmpty());
@@ -181,7 +196,7 @@ void BadInputTest::aLostGpuOffersARestart() {
   QStringList began;
   window->programs()->setGpuProbe([&] { return lost; });
   window->programs()->setRestarter([&](const QStringList& arguments) { return began = arguments, true; });
-  window->choices()->set("train.lr", "0.375");
+  window->workspace()->choices()->set("train.lr", "0.375");
   window->workspace()->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
   QVERIFY(window->notice()->actions().empty());
   lost = true;
@@ -190,12 +205,12 @@ void BadInputTest::aLostGpuOffersARestart() {
   QCOMPARE(window->notice()->actions().size(), size_t{1});
   QCOMPARE(window->notice()->actions()[0]->text(), QString("Restart Warpscope"));
   QTest::mouseClick(window->notice()->actions()[0], Qt::LeftButton);
-  QCOMPARE(began, QStringList({"--runs", window->library()->folder()}));
+  QCOMPARE(began, QStringList({"--runs", window->workspace()->library()->folder()}));
   QVERIFY(!window->isVisible());
   MainWindow next(runs());
   next.windowLayout()->setKeep(false);
   next.windowLayout()->restore();
-  QCOMPARE(next.choices()->spec().train.lr, 0.375);
+  QCOMPARE(next.workspace()->choices()->spec().train.lr, 0.375);
 }
 
 void BadInputTest::theRunFolderMayVanish() {
@@ -204,7 +219,7 @@ void BadInputTest::theRunFolderMayVanish() {
   QVERIFY(QDir(runs()).removeRecursively());
   QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("gone"), 10'000);
   trainsStill(*window);
-  QVERIFY(QFileInfo::exists(window->session()->run()->path));
+  QVERIFY(QFileInfo::exists(window->workspace()->session()->run()->path));
 }
 
 void BadInputTest::twoWindowsShareALibrary() {
@@ -212,22 +227,24 @@ void BadInputTest::twoWindowsShareALibrary() {
   auto second = open();
   iris(*first, 1'000'000);
   first->train();
-  Run* live = first->session()->run();
+  Run* live = first->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(live->progress && live->progress->step > 10, 10'000);
-  QTRY_VERIFY_WITH_TIMEOUT(second->library()->runs().size() == 1, 10'000);
-  Run* seen = second->library()->runs().front();
+  QTRY_VERIFY_WITH_TIMEOUT(second->workspace()->library()->runs().size() == 1, 10'000);
+  Run* seen = second->workspace()->library()->runs().front();
   QVERIFY(seen->elsewhere);
-  QVERIFY(!second->library()->remove(seen));  // it is being written
-  QVERIFY(second->notice()->text().contains("train"));
+  QVERIFY(!second->workspace()->library()->remove(seen));  // it is being written
+  QVERIFY(second->notice()->text().contains("still writes"));
   QVERIFY(QFileInfo::exists(live->path));
   trainsStill(*second);  // both may train
-  QTRY_COMPARE_WITH_TIMEOUT(first->library()->runs().size(), second->library()->runs().size(), 5000);
-  first->session()->stop();
-  QTRY_VERIFY_WITH_TIMEOUT(!first->session()->busy(), 10'000);
-  QTRY_VERIFY_WITH_TIMEOUT(!second->library()->byPath(live->path)->elsewhere, 10'000);
-  QTRY_VERIFY_WITH_TIMEOUT(second->library()->byPath(live->path)->summary->status == ws::RunStatus::Stopped &&
-                               second->library()->byPath(live->path)->summary->steps == live->summary->steps,
-                           10'000);
+  QTRY_COMPARE_WITH_TIMEOUT(first->workspace()->library()->runs().size(), second->workspace()->library()->runs().size(),
+                            5000);
+  first->workspace()->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!first->workspace()->session()->busy(), 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(!second->workspace()->library()->byPath(live->path)->elsewhere, 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(
+      second->workspace()->library()->byPath(live->path)->summary->status == ws::RunStatus::Stopped &&
+          second->workspace()->library()->byPath(live->path)->summary->steps == live->summary->steps,
+      10'000);
 }
 
 QTEST_MAIN(BadInputTest)

@@ -12,8 +12,6 @@
 #include <QToolButton>
 #include <QtTest>
 #include <fstream>
-#include <map>
-#include <utility>
 
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/widgets/paged_pane.h"
@@ -30,68 +28,18 @@
 #include "app/window/record_dialog.h"
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
-#include "tests/app/support/cut_off.h"
-#include "tests/app/support/made_run.h"
-#include "tests/app/support/painted_text.h"
-#include "tests/app/support/window_home.h"
+#include "tests/app/support/filled_window.h"
 
 using namespace ws::app;
 
 using namespace ws::test;
 
-class FitTest : public QObject, WindowHome {
+class FitTest : public QObject, FilledWindow {
   Q_OBJECT
  private:
-  static std::map<QWidget*, QRect> places() {
-    std::map<QWidget*, QRect> all;
-    for (QWidget* w : QApplication::allWidgets())
-      if (w->isVisible()) all[w] = w->geometry();
-    return all;
-  }
-  // Until nothing moves: on a busy machine a layout takes its time.
-  static void settle() {
-    std::map<QWidget*, QRect> before;
-    for (int turn = 0; turn < 40; ++turn) {
-      for (int event = 0; event < 5; ++event) QTest::qWait(30);
-      if (const auto now = places(); std::exchange(before, now) == now) return;
-    }
-  }
-  static void check(QWidget& window, const QString& where, QStringList& wrong) {
-    for (const QString& line : cut_off(window)) wrong << where + ": " + line;
-    const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
-    if (!folder.isEmpty()) window.grab().save(folder + "/" + QString(where).replace(' ', '-') + ".png");
-  }
-  // Two runs of a GPU, as far as the window can tell.
-  static void takeIn(MainWindow& window) {
-    for (auto style : {ws::test::StepStyle::EagerDirect, ws::test::StepStyle::GraphArena}) {
-      const bool direct = style == ws::test::StepStyle::EagerDirect;
-      Run* run = ws::test::made(direct ? "direct" : "arena", style, direct).release();
-      run->slot = -1;
-      run->created = QDateTime::currentDateTime();
-      run->loaded = true;
-      window.library()->adopt(run);
-      window.library()->setTicked(run, true);
-    }
-    settle();
-  }
   static void openDock(MainWindow& window, const QString& dock) {
     for (RailButton* button : window.findChildren<RailButton*>())
       if (button->text() == dock) button->setChecked(true);
-  }
-  static void train(MainWindow& window, const char* allocator) {
-    iris(window, 30);
-    window.choices()->set("exec.allocator", allocator);
-    QSignalSpy ended(window.session(), &TrainingSession::ended);
-    window.train();
-    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-  }
-
-  // Two runs of a GPU and one of the CPU for each allocator, all of them ticked.
-  static void fill(MainWindow& window, std::initializer_list<const char*> allocators) {
-    QTRY_VERIFY(window.workspace()->device()->info());
-    takeIn(window);
-    for (const char* allocator : allocators) train(window, allocator);
-    for (Run* run : window.library()->runs()) window.library()->setTicked(run, true);
   }
 
  private slots:
@@ -103,8 +51,6 @@ class FitTest : public QObject, WindowHome {
   void cleanup() { clear(); }
   void whatIsCutOffIsFound();
   void aNewWindow();
-  void everyTab_data();
-  void everyTab();
   void tabsWithNothingInThem();
   void besideBothDocksNothingScrollsSideways_data();
   void besideBothDocksNothingScrollsSideways();
@@ -154,7 +100,7 @@ void FitTest::whatIsCutOffIsFound() {
 
 void FitTest::aNewWindow() {
   QStringList wrong;
-  for (const QSize size : {QSize(1280, 800), QSize(1920, 1080)}) {
+  for (const QSize size : {QSize(1366, 768), QSize(1920, 1080)}) {
     auto window = open();
     window->resize(size);
     QTRY_VERIFY(window->workspace()->device()->info());
@@ -162,8 +108,8 @@ void FitTest::aNewWindow() {
     QVERIFY(window->startPage()->isVisible());
     check(*window, QString("first start, %1").arg(size.width()), wrong);
     for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
-    for (QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
-      if (button->text() == "More choices") button->click();
+    for (QAbstractButton* button : window->findChild<SetupPanel*>()->findChildren<QAbstractButton*>())
+      if (button->text() == "More choices" || button->text() == "…" || button->text() == "?") button->click();
     settle();
     check(*window, QString("all choices, %1").arg(size.width()), wrong);
     window->workspace()->say("There is no ended run to save, and this sentence says so at a length that needs the whole line.",
@@ -174,35 +120,11 @@ void FitTest::aNewWindow() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-void FitTest::everyTab_data() {
-  QTest::addColumn<QSize>("size");
-  QTest::newRow("small window") << QSize(1280, 800);
-  QTest::newRow("large window") << QSize(1920, 1080);
-}
-
-void FitTest::everyTab() {
-  QFETCH(QSize, size);
-  auto window = open();
-  window->resize(size);
-  fill(*window, {"direct", "arena"});
-  QStringList wrong;
-  size_t letters = 0;  // painted ones: that they are looked at is seen from their number
-  for (int tab = 0; tab < window->tabs()->count(); ++tab) {
-    window->tabs()->setCurrentIndex(tab);
-    settle();
-    for (QWidget* w : window->findChildren<QWidget*>())
-      if (w->isVisible() && paints_letters(*w)) letters += painted_texts(*w).size();
-    check(*window, QString("%1, %2").arg(window->tabs()->tabText(tab)).arg(size.width()), wrong);
-  }
-  QVERIFY2(letters > 400, qPrintable(QString::number(letters)));
-  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
-}
-
 void FitTest::besideBothDocksNothingScrollsSideways_data() {
   QTest::addColumn<QSize>("size");
-  QTest::newRow("small") << QSize(1280, 800);
+  QTest::newRow("small") << QSize(1600, 972);
   QTest::newRow("large") << QSize(1920, 1080);
-  QTest::newRow("small, in the other theme") << QSize(1280, 800);
+  QTest::newRow("small, in the other theme") << QSize(1600, 972);
   QTest::newRow("large, in the other theme") << QSize(1920, 1080);
 }
 
@@ -220,7 +142,7 @@ void FitTest::besideBothDocksNothingScrollsSideways() {
       if (window->tabs()->tabText(tab).startsWith(name)) window->tabs()->setCurrentIndex(tab);
     settle();
     if (experiments->isVisible()) {
-      const QString file = window->library()->folder() + "/tiny.json";
+      const QString file = window->workspace()->library()->folder() + "/tiny.json";
       std::ofstream(file.toStdString()) << R"({"title": "Of a title that is rather long to be read here", "spec":
         {"data": {"name": "iris"}, "train": {"epochs": 300}, "exec": {"device": "cpu"}}, "axes": {"exec.fusion":
         ["off", "epilogue"], "train.batch": [8, 16]}, "repeats": 2})";
@@ -237,7 +159,7 @@ void FitTest::besideBothDocksNothingScrollsSideways() {
 
 void FitTest::tabsWithNothingInThem() {
   auto window = open();
-  window->resize(1280, 800);
+  window->resize(1600, 972);
   QTRY_VERIFY(window->workspace()->device()->info());
   QStringList wrong;
   for (int tab = 0; tab < window->tabs()->count(); ++tab) {
@@ -250,7 +172,7 @@ void FitTest::tabsWithNothingInThem() {
 
 void FitTest::whatIsPointedAtAndChosen() {
   auto window = open();
-  window->resize(1280, 800);
+  window->resize(1600, 972);
   QTRY_VERIFY(window->workspace()->device()->info());
   takeIn(*window);
   QStringList wrong;
@@ -298,15 +220,15 @@ void FitTest::whatIsPointedAtAndChosen() {
 
 void FitTest::boxesThatComeUp() {
   auto window = open();
-  window->resize(1280, 800);
+  window->resize(1600, 972);
   QTRY_VERIFY(window->workspace()->device()->info());
   iris(*window, 1'000'000);
   window->train();
   QStringList wrong;
   KeyList keys(window->menuBar(), window.get());
   CommandPalette palette(window->menuBar(), window.get());
-  SpecJsonDialog json(window->choices()->spec(), window.get());
-  FinishingBox finishing(waiting_for(*window->session()), window.get());
+  SpecJsonDialog json(window->workspace()->choices()->spec(), window.get());
+  FinishingBox finishing(waiting_for(*window->workspace()->session()), window.get());
   RecordDialog record(window.get()), refused(window.get());
   for (QLineEdit* edit : record.findChildren<QLineEdit*>())
     edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : "200ms/5s");

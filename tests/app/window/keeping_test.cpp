@@ -13,10 +13,10 @@ class KeepingTest : public QObject, WindowHome {
  private:
   static Run* trained(MainWindow& window) {
     iris(window, 30);
-    QSignalSpy ended(window.session(), &TrainingSession::ended);
+    QSignalSpy ended(window.workspace()->session(), &TrainingSession::ended);
     window.train();
     for (int i = 0; i < 300 && ended.isEmpty(); ++i) QTest::qWait(50);
-    return window.session()->run();
+    return window.workspace()->session()->run();
   }
   static QByteArray bytes(const QString& path) {
     QFile file(path);
@@ -42,23 +42,23 @@ void KeepingTest::theLastSecondsStay() {
     // By steps: on a busy machine the start of a run takes most of its time.
     const ws::prof::TimeNs from = whole->timeOfStep(0.75 * static_cast<double>(whole->summary->steps));
     window->findChild<TimelinePane*>()->keepLast(static_cast<double>(whole->trace.last_time() - from) * 1e-9);
-    QTRY_COMPARE_WITH_TIMEOUT(window->library()->ticked().size(), size_t{2}, 10'000);
-    Run* kept = window->library()->ticked()[1];
+    QTRY_COMPARE_WITH_TIMEOUT(window->workspace()->library()->ticked().size(), size_t{2}, 10'000);
+    Run* kept = window->workspace()->library()->ticked()[1];
     QTRY_VERIFY_WITH_TIMEOUT(kept->loaded, 5000);
     spans = kept->trace.span_count(), path = kept->path;
     QVERIFY(spans > 0 && spans < whole->trace.span_count() / 2);
     QCOMPARE(kept->trace.last_time(), whole->trace.last_time());
     QCOMPARE(kept->steps.size(), whole->steps.size());
     QVERIFY(kept->plan);
-    window->library()->refresh();
-    QCOMPARE(window->library()->runs().size(), size_t{2});
-    QCOMPARE(window->library()->byPath(path), kept);
+    window->workspace()->library()->refresh();
+    QCOMPARE(window->workspace()->library()->runs().size(), size_t{2});
+    QCOMPARE(window->workspace()->library()->byPath(path), kept);
   }
   auto window = open();
-  Run* again = window->library()->byPath(path);
+  Run* again = window->workspace()->library()->byPath(path);
   QVERIFY(again);
   QVERIFY2(again->title.contains("last"), qPrintable(again->title));
-  window->library()->setTicked(again, true);
+  window->workspace()->library()->setTicked(again, true);
   QTRY_VERIFY_WITH_TIMEOUT(again->loaded, 5000);
   QCOMPARE(again->trace.span_count(), spans);
   QVERIFY(!again->meters.empty() && again->meters.back().reserved > 0);
@@ -69,13 +69,13 @@ void KeepingTest::theLastSecondsOfWhatTrains() {
   auto window = open();
   iris(*window, 1'000'000);
   window->train();
-  Run* live = window->session()->run();
+  Run* live = window->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(live->trace.span_count() > 1000, 10'000);
   window->findChild<TimelinePane*>()->keepLast(0.05);
-  QTRY_COMPARE_WITH_TIMEOUT(window->library()->runs().size(), size_t{2}, 10'000);
-  window->session()->stop();
-  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
-  for (Run* run : window->library()->runs()) {
+  QTRY_COMPARE_WITH_TIMEOUT(window->workspace()->library()->runs().size(), size_t{2}, 10'000);
+  window->workspace()->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
+  for (Run* run : window->workspace()->library()->runs()) {
     if (run == live) continue;
     QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 5000);
     QVERIFY(!run->live() && !run->unfinished);
@@ -90,7 +90,7 @@ void KeepingTest::nothingToKeepIsSaid() {
   QSignalSpy said(timeline, &TimelinePane::said);
   timeline->keepLast(1);
   QCOMPARE(said.count(), 1);
-  QVERIFY(window->library()->runs().empty());
+  QVERIFY(window->workspace()->library()->runs().empty());
 }
 
 void KeepingTest::aCopyHasItsWeights() {
@@ -104,7 +104,7 @@ void KeepingTest::aCopyHasItsWeights() {
   QCOMPARE(exported[0][0].toString(), to + ".wsrun");
   QVERIFY(QFileInfo::exists(weights_path(to + ".wsrun")));
   QCOMPARE(bytes(weights_path(to + ".wsrun")), bytes(weights_path(run->path)));
-  Run* copy = window->library()->open(to + ".wsrun");
+  Run* copy = window->workspace()->library()->open(to + ".wsrun");
   QVERIFY(copy);
   QCOMPARE(copy->title, run->title);
   QCOMPARE(copy->summary->steps, run->summary->steps);

@@ -116,18 +116,18 @@ Latencies stream(MainWindow& window, Run& run) {
 
 // From Train to the first step that the window knows of.
 qint64 first_step_ms(MainWindow& window) {
-  window.choices()->usePreset("iris");
-  window.choices()->set("exec.device", "cpu");
+  window.workspace()->choices()->usePreset("iris");
+  window.workspace()->choices()->set("exec.device", "cpu");
   QElapsedTimer clock;
   clock.start();
   window.train();
   const auto stepped = [&] {
-    const Run* run = window.session()->run();
+    const Run* run = window.workspace()->session()->run();
     return run && !run->steps.empty();
   };
   while (clock.elapsed() < 10'000 && !stepped()) QApplication::processEvents(QEventLoop::AllEvents, 5);
   const qint64 took = clock.elapsed();
-  window.session()->stopAndWait(10'000);
+  window.workspace()->session()->stopAndWait(10'000);
   return took;
 }
 
@@ -150,8 +150,8 @@ int main(int argc, char** argv) {
   auto* run = new Run(&window);
   run->title = "synthetic";
   run->created = QDateTime::currentDateTime();
-  window.library()->adopt(run);
-  window.library()->setTicked(run, true);
+  window.workspace()->library()->adopt(run);
+  window.workspace()->library()->setTicked(run, true);
   Latencies late = stream(window, *run);
   const double p99 = late.at(0.99), worst = late.at(1);
   std::printf(

@@ -87,9 +87,9 @@ class PatienceTest : public QObject, WindowHome {
   Run* stuck(MainWindow& window, std::counting_semaphore<8>& let_go) const {
     iris(window, 1'000'000);
     window.topBar()->train()->click();
-    Run* run = window.session()->run();
+    Run* run = window.workspace()->session()->run();
     for (int i = 0; i < 200 && !(run->progress && run->progress->step > 10); ++i) QTest::qWait(50);
-    window.session()->control()->ask([&](ws::Executor&) { let_go.acquire(); });
+    window.workspace()->session()->control()->ask([&](ws::Executor&) { let_go.acquire(); });
     return run;
   }
   static FinishingBox* boxOf(const MainWindow& window) { return window.findChild<FinishingBox*>("finishing"); }
@@ -139,7 +139,7 @@ void PatienceTest::watchImport(const QString& path, Lateness& late) {
   QVERIFY2(said.join('\n').contains("Importing " + QFileInfo(path).fileName()), qPrintable(said.join('\n')));
   QVERIFY(window->workspace()->jobs()->text().isEmpty());
   QTRY_VERIFY(window->statusLine()->text().contains("Imported"));
-  Run* run = window->library()->runs().front();
+  Run* run = window->workspace()->library()->runs().front();
   QCOMPARE(run->slot, 0);
   QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 30'000);
 }
@@ -169,7 +169,7 @@ void PatienceTest::anothersTraceIsTheSameAsNothing() {
   QSignalSpy imported(window->workspace()->jobs(), &LibraryJobs::imported);
   window->openFile(path);
   QTRY_COMPARE_WITH_TIMEOUT(imported.count(), 1, 30'000);
-  QTRY_VERIFY_WITH_TIMEOUT(window->library()->runs().front()->loaded, 30'000);
+  QTRY_VERIFY_WITH_TIMEOUT(window->workspace()->library()->runs().front()->loaded, 30'000);
   for (const QAbstractButton* title : window->findChild<SetupPanel*>()->findChildren<QAbstractButton*>())
     if (title->text() == "Execution") QVERIFY(!title->accessibleDescription().contains("same"));
 }
@@ -184,8 +184,9 @@ void PatienceTest::watchExport(Lateness& late) {
   QElapsedTimer clock;
   clock.start();
   Pulse pulse(window.get());
-  window->workspace()->jobs()->exportRun(*window->library()->runs().front(), home_.filePath("out.json"));
-  window->workspace()->jobs()->exportRun(*window->library()->runs().front(), home_.filePath("no/such/folder.json"));
+  window->workspace()->jobs()->exportRun(*window->workspace()->library()->runs().front(), home_.filePath("out.json"));
+  window->workspace()->jobs()->exportRun(*window->workspace()->library()->runs().front(),
+                                         home_.filePath("no/such/folder.json"));
   QVERIFY2(window->workspace()->jobs()->text().contains("1 more"), qPrintable(window->workspace()->jobs()->text()));
   QTRY_COMPARE_WITH_TIMEOUT(exported.count(), 1, 60'000);
   const qint64 took = clock.elapsed();
@@ -256,7 +257,7 @@ void PatienceTest::closingSaysWhatItWaitsFor() {
   QVERIFY2(pulse.at(1) < 600, qPrintable(QString::number(pulse.at(1))));  // half of the time it was watched
   let_go.release();
   QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 10'000);
-  QVERIFY(!window->session()->busy());
+  QVERIFY(!window->workspace()->session()->busy());
   QVERIFY(run->summary->status == ws::RunStatus::Stopped);
   QCOMPARE(QString::fromStdString(ws::prof::read_run_summary(run->path.toStdString()).status), QString("stopped"));
 }
@@ -301,7 +302,7 @@ void PatienceTest::closingCanBeTakenBack() {
   QTRY_VERIFY(!boxOf(*window));
   QVERIFY(!window->windowTitle().contains("Finishing"));
   let_go.release();
-  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
   QVERIFY(run->summary.has_value());
   QTest::qWait(100);
   QVERIFY(window->isVisible());

@@ -99,18 +99,18 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
   Run* live = window.programs()->record({self(), "--recorded"}, fake());
   QVERIFY2(live, qPrintable(window.notice()->text()));
   QVERIFY(live->live());
-  window.library()->refresh();  // it has no file yet
-  QCOMPARE(window.library()->runs().size(), size_t{1});
-  QCOMPARE(window.library()->runs().front(), live);
+  window.workspace()->library()->refresh();  // it has no file yet
+  QCOMPARE(window.workspace()->library()->runs().size(), size_t{1});
+  QCOMPARE(window.workspace()->library()->runs().front(), live);
   QTRY_VERIFY_WITH_TIMEOUT(live->trace.span_count() > 0, 5000);
   QVERIFY(window.workspace()->recording()->busy());
   QVERIFY(window.topBar()->stop()->isEnabled());
   QVERIFY(!window.close());  // it says that a program is being recorded
-  QVERIFY(window.notice()->text().contains("recorded"));
+  QVERIFY(window.notice()->text().contains("Stop the recording first"));
   QPointer<Run> gone(live);
   QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy() && !gone, 10'000);
-  QCOMPARE(window.library()->runs().size(), size_t{1});
-  Run* kept = window.library()->runs().front();
+  QCOMPARE(window.workspace()->library()->runs().size(), size_t{1});
+  Run* kept = window.workspace()->library()->runs().front();
   QCOMPARE(QFileInfo(kept->path).absolutePath(), QFileInfo(home_.path() + "/runs").absoluteFilePath());
   QVERIFY(kept->slot >= 0 && !kept->live());
   QTRY_COMPARE_WITH_TIMEOUT(kept->trace.span_count(), size_t{kBatches * kKernels}, 5000);
@@ -124,11 +124,11 @@ void RecordingTest::everyProcessComesIntoTheLibrary() {
   window.show();
   QVERIFY2(window.programs()->record({self(), "--recorded-twice"}, fake()), qPrintable(window.notice()->text()));
   QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy(), 15'000);
-  QTRY_COMPARE_WITH_TIMEOUT(window.library()->runs().size(), size_t{2}, 5000);
+  QTRY_COMPARE_WITH_TIMEOUT(window.workspace()->library()->runs().size(), size_t{2}, 5000);
   QCOMPARE(QDir(home_.path() + "/both/.recording").entryList(QDir::Files), QStringList());
-  for (Run* run : window.library()->runs()) {
+  for (Run* run : window.workspace()->library()->runs()) {
     QVERIFY2(run->path.endsWith(".wsrun") && !run->unfinished, qPrintable(run->path));
-    window.library()->setTicked(run, true);
+    window.workspace()->library()->setTicked(run, true);
     QTRY_COMPARE_WITH_TIMEOUT(run->trace.span_count(), size_t{kBatches * kKernels}, 5000);
   }
 }
@@ -156,10 +156,10 @@ void RecordingTest::whatCannotBeRecordedIsSaid() {
   window.show();
   QVERIFY(!window.programs()->record({"/not/there"}, fake()));
   QVERIFY2(window.notice()->text().contains("/not/there"), qPrintable(window.notice()->text()));
-  const size_t before = window.library()->runs().size();
+  const size_t before = window.workspace()->library()->runs().size();
   QVERIFY(window.programs()->record({"true"}, fake()));
   QTRY_VERIFY_WITH_TIMEOUT(window.notice()->text().contains("nothing was recorded"), 5000);
-  QCOMPARE(window.library()->runs().size(), before);
+  QCOMPARE(window.workspace()->library()->runs().size(), before);
 }
 
 void RecordingTest::aProgramIsToldHowCloselyToRecord() {
@@ -173,7 +173,7 @@ void RecordingTest::aProgramIsToldHowCloselyToRecord() {
   options.level = prof::TraceLevel::Kernels, options.counters = true;
   QVERIFY2(window.programs()->record({self(), "--recorded"}, options), qPrintable(window.notice()->text()));
   QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy(), 10'000);
-  const Run* kept = window.library()->runs().front();
+  const Run* kept = window.workspace()->library()->runs().front();
   QCOMPARE(kept->note.simplified(), QString("kernels 200ms/5s 1"));
   // Counters were asked for, and its file says nothing of any.
   QVERIFY2(kept->counters_note.contains("before they were sampled"), qPrintable(kept->counters_note));

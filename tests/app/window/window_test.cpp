@@ -3,9 +3,12 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
+#include <QMenuBar>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QtTest>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "app/charts/curve_pane.h"
@@ -18,9 +21,12 @@
 #include "app/pages/weights/weights_panel.h"
 #include "app/pages/live/live_page.h"
 #include "app/window/start_page.h"
+#include "app/window/notice_bar.h"
 #include "app/window/status_line.h"
+#include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "engine/devices/devices.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
 
 using namespace ws::app;
@@ -41,8 +47,16 @@ class WindowTest : public QObject, WindowHome {
   void trainsIrisToTheEnd();
   void trainsMnistOnTheCpu();
   void aStartTrainsItsRuns();
+  void aLessonDrawsItsConclusion();
+  void noticesMoveNothing();
+  void openedFilesComeUpAlone();
+  void allProblemsOfAnOpenStandInOneList();
+  void theNetworkIsShownAtWork();
+  void windowsFitTheirScreens();
   void pauseStepResumeStop();
   void changesInMidRunAreMarked();
+  void theRunJustTrainedIsShown();
+  void whatIsFixedBeginsANewRun();
   void cursorIsShared();
   void closeInMidRunAsksAndKeepsTheRun();
   void keptRunsComeBack();
@@ -74,18 +88,18 @@ void WindowTest::everyChoiceCanBeToggled() {
     if (!row) continue;
     for (Segment* segment : row->segments()) {
       segment->click();
-      const QString now = QString::fromStdString(ws::field_text(window->choices()->spec(), field.key));
+      const QString now = QString::fromStdString(ws::field_text(window->workspace()->choices()->spec(), field.key));
       if (segment->blocked()) {
         QVERIFY2(segment->accessibleDescription() != segment->explanation(), qPrintable(segment->accessibleName()));
         QVERIFY(now != segment->value());
         ++blocked;
       } else {
         QCOMPARE(now, segment->value());
-        QVERIFY(!ws::why_invalid(window->choices()->spec(), ws::device_info().cuda));
+        QVERIFY(!ws::why_invalid(window->workspace()->choices()->spec(), ws::device_info().cuda));
         ++chosen;
       }
     }
-    window->choices()->setSpec(ws::RunSpec{});
+    window->workspace()->choices()->setSpec(ws::RunSpec{});
   }
   QVERIFY2(chosen > 30, qPrintable(QString::number(chosen)));
   QVERIFY(blocked > 0);
@@ -93,14 +107,14 @@ void WindowTest::everyChoiceCanBeToggled() {
 
 void WindowTest::wrongNumbersAreRefused() {
   auto window = open();
-  const double before = window->choices()->spec().train.lr;
+  const double before = window->workspace()->choices()->spec().train.lr;
   for (const char* wrong : {"-1", "fast", "1e999", ""}) {
-    window->choices()->set("train.lr", wrong);
-    QCOMPARE(window->choices()->spec().train.lr, before);
+    window->workspace()->choices()->set("train.lr", wrong);
+    QCOMPARE(window->workspace()->choices()->spec().train.lr, before);
     QVERIFY(window->findChild<SetupPanel*>()->message().contains("train.lr"));
   }
-  window->choices()->set("train.lr", "0.25");
-  QCOMPARE(window->choices()->spec().train.lr, 0.25);
+  window->workspace()->choices()->set("train.lr", "0.25");
+  QCOMPARE(window->workspace()->choices()->spec().train.lr, 0.25);
 }
 
 void WindowTest::jsonRoundTrips() {
@@ -118,11 +132,11 @@ void WindowTest::jsonRoundTrips() {
 void WindowTest::trainsIrisToTheEnd() {
   auto window = open();
   iris(*window, 30);
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   QElapsedTimer clock;
   clock.start();
   click(window->topBar()->train());
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QVERIFY(run);
   QTRY_VERIFY_WITH_TIMEOUT(!run->steps.empty(), 5000);
   qInfo("first step shown after %lld ms", clock.elapsed());
@@ -144,34 +158,65 @@ void WindowTest::trainsIrisToTheEnd() {
 
 void WindowTest::trainsMnistOnTheCpu() {
   auto window = open();
-  QVERIFY(window->choices()->usePreset("mnist"));
-  window->choices()->set("data.limit", "2000");
-  window->choices()->set("train.epochs", "2");
-  window->choices()->set("exec.device", "cpu");
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QVERIFY(window->workspace()->choices()->usePreset("mnist"));
+  window->workspace()->choices()->set("data.limit", "2000");
+  window->workspace()->choices()->set("train.epochs", "2");
+  window->workspace()->choices()->set("exec.device", "cpu");
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   click(window->topBar()->train());
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
   QVERIFY(run->summary->test_accuracy > 0.75);
 }
 
 void WindowTest::aStartTrainsItsRuns() {
   auto window = open();
-  auto requests = starts()[0].requests(false);
+  auto requests = lessons(true)[0]->requests(false);
   QCOMPARE(requests.size(), size_t(2));
   for (StartRequest& request : requests) {
     QVERIFY(!ws::why_invalid(request.spec, false));
     request.spec.data.limit = 640;
     request.spec.train.epochs = 1;
   }
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
-  window->session()->startAll(std::move(requests));
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  window->workspace()->session()->startAll(std::move(requests));
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
-  QCOMPARE(window->library()->ticked().size(), size_t(2));
-  for (const Start& start : starts())
-    for (bool cuda : {false, true})
-      for (const StartRequest& request : start.requests(cuda)) QVERIFY(!ws::why_invalid(request.spec, cuda));
+  QCOMPARE(window->workspace()->library()->ticked().size(), size_t(2));
+  for (bool cuda : {false, true})
+    for (const Lesson* lesson : lessons(cuda)) {
+      for (const StartRequest& request : lesson->requests(cuda)) QVERIFY(!ws::why_invalid(request.spec, cuda));
+      QVERIFY(!ws::why_invalid(lesson->next(cuda).spec, cuda));
+      QVERIFY(cuda || !lesson->needs_gpu);
+    }
+}
+
+// It ends on its chart with one sentence and one thing to try next.
+void WindowTest::aLessonDrawsItsConclusion() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const bool cuda = window->workspace()->device()->info()->cuda;
+  const auto offered = lessons(cuda);
+  int hidden = 0;
+  while (hidden < int(offered.size()) && offered[size_t(hidden)]->name != "hidden") ++hidden;
+  if (hidden == int(offered.size())) QSKIP("with a GPU other lessons are offered");
+  QTRY_VERIFY(window->startPage()->cards()[size_t(hidden)]->button()->isVisible());
+  click(window->startPage()->cards()[size_t(hidden)]->button());
+  QTRY_VERIFY_WITH_TIMEOUT(!window->notice()->text().isEmpty(), 60'000);
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+  QVERIFY(window->findChild<LivePage*>()->isVisible());
+  const auto runs = window->workspace()->library()->ticked();
+  QCOMPARE(runs.size(), size_t(2));
+  QVERIFY(runs[1]->summary->test_accuracy > runs[0]->summary->test_accuracy + 0.2);
+  const QString said = window->notice()->text();
+  for (const Run* run : runs)
+    QVERIFY2(said.contains(QString::number(run->summary->test_accuracy * 100, 'f', 1)), qPrintable(said));
+  QCOMPARE(window->notice()->actions().size(), size_t(1));
+  QVERIFY(window->notice()->actions()[0]->text().startsWith("Try next"));
+  click(window->notice()->actions()[0]);
+  QVERIFY(window->notice()->text().isEmpty());
+  QTRY_COMPARE_WITH_TIMEOUT(window->workspace()->library()->ticked().size(), size_t(3), 10'000);
+  window->workspace()->session()->stop();
 }
 
 void WindowTest::pauseStepResumeStop() {
@@ -179,10 +224,10 @@ void WindowTest::pauseStepResumeStop() {
   iris(*window, 1'000'000);
   TopBar* bar = window->topBar();
   click(bar->train());
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
   click(bar->train());
-  QVERIFY(window->session()->paused());
+  QVERIFY(window->workspace()->session()->paused());
   QCOMPARE(bar->train()->text(), QString("Resume"));
   QTest::qWait(300);
   const size_t held = run->steps.size();
@@ -193,7 +238,7 @@ void WindowTest::pauseStepResumeStop() {
   click(bar->train());
   QTRY_VERIFY(run->steps.size() > held + 10);
   click(bar->stop());
-  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
   QVERIFY(run->summary->status == ws::RunStatus::Stopped);
   QCOMPARE(bar->train()->text(), QString("Train"));
 }
@@ -202,9 +247,9 @@ void WindowTest::changesInMidRunAreMarked() {
   auto window = open();
   iris(*window, 1'000'000);
   click(window->topBar()->train());
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
-  window->choices()->set("train.lr", "0.01");
+  window->workspace()->choices()->set("train.lr", "0.01");
   auto* apply = window->findChild<SetupPanel*>()->findChildren<QPushButton*>().last();
   for (QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
     if (button->text() == "Apply") apply = button;
@@ -213,39 +258,87 @@ void WindowTest::changesInMidRunAreMarked() {
   click(apply);
   QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(1), 5000);
   QCOMPARE(run->changes[0].key, std::string("train.lr"));
-  window->choices()->set("exec.allocator", "direct");
+  window->workspace()->choices()->set("exec.allocator", "direct");
   click(apply);
   QTRY_COMPARE_WITH_TIMEOUT(run->changes.size(), size_t(2), 5000);
-  window->session()->stop();
-  QTRY_VERIFY_WITH_TIMEOUT(!window->session()->busy(), 10'000);
+  QVERIFY2(run->title.contains(QString::fromUtf8("direct ← arena from step")), qPrintable(run->title));
+  window->workspace()->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
+  QCOMPARE(QString::fromStdString(ws::prof::read_run_summary(run->path.toStdString()).name), run->title);
+}
+
+void WindowTest::theRunJustTrainedIsShown() {
+  auto window = open();
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  const auto train = [&](int runs) {
+    click(window->topBar()->train());
+    return QTest::qWaitFor([&] { return ended.count() == runs; }, 30'000);
+  };
+  iris(*window, 40);
+  QVERIFY(train(1));
+  Run* first = window->workspace()->session()->run();
+  window->workspace()->pick(first);
+  window->workspace()->choices()->set("exec.allocator", "direct");
+  QVERIFY(train(2));
+  Run* second = window->workspace()->session()->run();
+  QCOMPARE(second->title, QString::fromUtf8("direct ← arena"));
+  QCOMPARE(window->workspace()->shownRun(), second);
+  const QString line = window->statusLine()->text();
+  for (const QString& part : {QString("step time "), QString("the run before"), second->title})
+    QVERIFY2(line.contains(part), qPrintable(line));
+  // A run that fails before its first step does not take the stage.
+  window->workspace()->choices()->set("data.name", "csv");
+  window->workspace()->choices()->set("data.path", "/no/such.csv");
+  window->workspace()->choices()->set("data.label_column", "y");
+  QVERIFY(train(3));
+  QCOMPARE(window->workspace()->session()->run()->slot, -1);
+  QCOMPARE(window->workspace()->shownRun(), second);
+}
+
+void WindowTest::whatIsFixedBeginsANewRun() {
+  auto window = open();
+  iris(*window, 1'000'000);
+  click(window->topBar()->train());
+  Run* run = window->workspace()->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
+  window->workspace()->choices()->set("model.init", "zeros");
+  auto* setup = window->findChild<SetupPanel*>();
+  QVERIFY2(setup->message().contains("fixed while a run trains"), qPrintable(setup->message()));
+  for (QPushButton* button : setup->findChildren<QPushButton*>())
+    if (button->text() == "New run") click(button);
+  QTRY_VERIFY_WITH_TIMEOUT(window->workspace()->session()->run() != run && window->workspace()->session()->busy(), 10'000);
+  QVERIFY(run->summary->status == ws::RunStatus::Stopped);
+  QVERIFY(window->workspace()->session()->run()->spec.model.init == ws::Init::Zeros);
+  window->workspace()->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
 }
 
 void WindowTest::cursorIsShared() {
   auto window = open();
   iris(*window, 20);
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   click(window->topBar()->train());
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   const double middle = run->steps[run->steps.size() / 2].step;
   emit window->findChild<LivePage*>()->accuracy()->cursorMoved(middle);
-  QVERIFY(window->cursor()->cursor().has_value());
-  QVERIFY(std::abs(run->stepAt(*window->cursor()->cursor()) - middle) <= 1);
+  QVERIFY(window->workspace()->cursor()->cursor().has_value());
+  QVERIFY(std::abs(run->stepAt(*window->workspace()->cursor()->cursor()) - middle) <= 1);
 }
 
 void WindowTest::closeInMidRunAsksAndKeepsTheRun() {
   auto window = open();
   iris(*window, 1'000'000);
   click(window->topBar()->train());
-  Run* run = window->session()->run();
+  Run* run = window->workspace()->session()->run();
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
   answer("Keep training");
   QVERIFY(!window->close());
-  QVERIFY(window->session()->busy());
+  QVERIFY(window->workspace()->session()->busy());
   answer("Stop and close");
   window->close();
   QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 10'000);
-  QVERIFY(!window->session()->busy());
+  QVERIFY(!window->workspace()->session()->busy());
   QVERIFY(run->summary->status == ws::RunStatus::Stopped);
 }
 
@@ -255,18 +348,18 @@ void WindowTest::keptRunsComeBack() {
   {
     auto window = open();
     iris(*window, 10);
-    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
     click(window->topBar()->train());
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-    steps = window->session()->run()->steps.size();
-    path = window->session()->run()->path;
+    steps = window->workspace()->session()->run()->steps.size();
+    path = window->workspace()->session()->run()->path;
   }
   QVERIFY2(QFileInfo::exists(path), qPrintable(path));
   auto window = open();
-  QCOMPARE(window->library()->runs().size(), size_t(1));
-  Run* run = window->library()->runs().front();
+  QCOMPARE(window->workspace()->library()->runs().size(), size_t(1));
+  Run* run = window->workspace()->library()->runs().front();
   QVERIFY(!run->loaded);
-  window->library()->setTicked(run, true);
+  window->workspace()->library()->setTicked(run, true);
   QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 5000);
   QCOMPARE(run->steps.size(), steps);
   QCOMPARE(run->spec.data.name, std::string("iris"));
@@ -284,19 +377,22 @@ void WindowTest::weightsOutliveTheRun() {
   {
     auto window = open();
     iris(*window, 5);
-    QSignalSpy ended(window->session(), &TrainingSession::ended);
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
     click(window->topBar()->train());
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-    path = window->session()->run()->path;
+    path = window->workspace()->session()->run()->path;
     iris(*window, 1'000'000);
     click(window->topBar()->train());
-    QTRY_VERIFY_WITH_TIMEOUT(window->session()->run()->progress && window->session()->run()->progress->step > 10, 9000);
-    window->session()->stop();
+    QTRY_VERIFY_WITH_TIMEOUT(
+        window->workspace()->session()->run()->progress && window->workspace()->session()->run()->progress->step > 10,
+        9000);
+    window->workspace()->session()->stop();
     QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 30'000);
-    QVERIFY(QFileInfo::exists(weights_path(window->session()->run()->path)));  // a stopped one keeps them too
+    QVERIFY(
+        QFileInfo::exists(weights_path(window->workspace()->session()->run()->path)));  // a stopped one keeps them too
   }
   auto window = open();
-  Run* run = window->library()->byPath(path);
+  Run* run = window->workspace()->library()->byPath(path);
   QVERIFY(run);
   panel.setRun(run);
   QTRY_VERIFY_WITH_TIMEOUT(panel.snapshot() != nullptr, 10'000);
@@ -321,20 +417,20 @@ void WindowTest::unreadableFilesAreSaid() {
   QVERIFY2(window->statusLine()->text().contains("broken.wsrun"), qPrintable(window->statusLine()->text()));
   window->openFile(home_.path() + "/picture.bmp");
   QVERIFY(window->statusLine()->text().contains("picture.bmp"));
-  QVERIFY(window->library()->runs().empty());
+  QVERIFY(window->workspace()->library()->runs().empty());
 }
 
 void WindowTest::layoutComesBack() {
   {
     MainWindow window(runs());
     window.show();
-    window.choices()->set("train.lr", "0.375");
+    window.workspace()->choices()->set("train.lr", "0.375");
     window.resize(1700, 900);
     QVERIFY(window.close());
   }
   MainWindow window(runs());
   window.windowLayout()->restore();
-  QCOMPARE(window.choices()->spec().train.lr, 0.375);
+  QCOMPARE(window.workspace()->choices()->spec().train.lr, 0.375);
   QCOMPARE(window.width(), 1700);
 }
 
@@ -352,15 +448,15 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
     QFAIL(qPrintable(part));
   };
   pick("Graphs");
-  QCOMPARE(window->choices()->traceExtras().node_every, 0);
+  QCOMPARE(window->workspace()->choices()->traceExtras().node_every, 0);
   pick("Hardware counters");
   QCOMPARE(box->currentText(), "Graphs");
-  QVERIFY(window->choices()->traceExtras().counters);
+  QVERIFY(window->workspace()->choices()->traceExtras().counters);
   pick("20 of 2 000");
-  QCOMPARE(window->choices()->traceLevel(), ws::prof::TraceLevel::Graph);
-  QCOMPARE(window->choices()->traceExtras().node_window, 20);
-  QCOMPARE(window->choices()->traceExtras().node_every, 2000);
-  QVERIFY(window->choices()->traceExtras().counters);
+  QCOMPARE(window->workspace()->choices()->traceLevel(), ws::prof::TraceLevel::Graph);
+  QCOMPARE(window->workspace()->choices()->traceExtras().node_window, 20);
+  QCOMPARE(window->workspace()->choices()->traceExtras().node_every, 2000);
+  QVERIFY(window->workspace()->choices()->traceExtras().counters);
   Choices choices;
   TopBar other(&choices);
   other.setTraceChoices(bar->traceChoices());
@@ -368,21 +464,156 @@ void WindowTest::theTraceBoxHoldsWindowsAndCounters() {
   QCOMPARE(choices.traceExtras().node_window, 20);
   pick("Hardware counters");
   pick("Off");
-  QVERIFY(!window->choices()->traceExtras().counters);
-  QCOMPARE(window->choices()->traceLevel(), ws::prof::TraceLevel::Off);
+  QVERIFY(!window->workspace()->choices()->traceExtras().counters);
+  QCOMPARE(window->workspace()->choices()->traceLevel(), ws::prof::TraceLevel::Off);
   // A run that starts with them says what came of it.
   pick("Steps only");
   pick("Hardware counters");
-  window->choices()->set("data.name", "iris");
-  window->choices()->set("train.epochs", "5");
+  window->workspace()->choices()->set("data.name", "iris");
+  window->workspace()->choices()->set("train.epochs", "5");
   bar->train()->click();
-  QTRY_VERIFY_WITH_TIMEOUT(window->session()->run() && window->session()->run()->summary, 20'000);
-  QVERIFY(window->session()->run()->counters_note.contains("ardware counters"));
+  QTRY_VERIFY_WITH_TIMEOUT(window->workspace()->session()->run() && window->workspace()->session()->run()->summary,
+                           20'000);
+  QVERIFY(window->workspace()->session()->run()->counters_note.contains("ardware counters"));
 }
 
+void WindowTest::noticesMoveNothing() {
+  auto window = open();
+  const auto places = [&] {
+    QList<QRect> all;
+    for (QWidget* w : window->findChildren<QWidget*>())
+      if (w->isVisible() && w != window->notice() && !window->notice()->isAncestorOf(w)) all << w->geometry();
+    return all;
+  };
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QTest::qWait(50);
+  const auto before = places();
+  window->notice()->tell("A sentence that says what went wrong, at some length, so that it may need a second line.");
+  QTest::qWait(50);
+  QVERIFY(window->notice()->isVisible());
+  QCOMPARE(places(), before);
+  window->tabs()->setCurrentIndex(7);  // under More
+  window->tabs()->setCurrentIndex(1);
+  QTest::qWait(50);
+  const QRect more = window->tabStrip()->more()->geometry();
+  std::vector<QRect> tabs;
+  for (int i = 0; i < TabStrip::kMainTabs; ++i) tabs.push_back(window->tabs()->tabRect(i));
+  for (int tab : {0, 4, 2}) {
+    window->tabs()->setCurrentIndex(tab);
+    QTest::qWait(30);
+    for (int i = 0; i < TabStrip::kMainTabs; ++i) QCOMPARE(window->tabs()->tabRect(i), tabs[size_t(i)]);
+    QCOMPARE(window->tabStrip()->more()->geometry(), more);
+  }
+}
+
+void WindowTest::openedFilesComeUpAlone() {
+  auto window = open();
+  iris(*window, 5);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  for (int i = 0; i < 3; ++i) {
+    window->train();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), i + 1, 30'000);
+  }
+  QCOMPARE(window->workspace()->library()->ticked().size(), size_t(3));
+  const QString path = window->workspace()->session()->run()->path;
+  window->tabs()->setCurrentIndex(2);
+  window->openFile(path);
+  QCOMPARE(window->workspace()->library()->ticked(), std::vector<Run*>{window->workspace()->library()->byPath(path)});
+  QCOMPARE(window->workspace()->shownRun(), window->workspace()->library()->byPath(path));
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+  QStringList all;
+  for (const Run* run : window->workspace()->library()->runs()) all << run->path;
+  window->openFiles(all);
+  QCOMPARE(window->workspace()->library()->ticked().size(), size_t(3));
+  QStringList recent;
+  for (const QAction* file : window->menuBar()->actions())
+    for (const QAction* entry : file->menu()->actions())
+      if (entry->text() == "Open recent")
+        for (const QAction* each : entry->menu()->actions()) recent << each->toolTip();
+  QCOMPARE(recent.size(), 3);
+  QVERIFY(recent.contains(path));
+}
+
+void WindowTest::allProblemsOfAnOpenStandInOneList() {
+  auto window = open();
+  QStringList paths;
+  for (const char* name : {"one.wsrun", "two.wsrun", "three.bmp", "four.json.gz"}) {
+    paths << home_.path() + "/" + name;
+    QFile file(paths.last());
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("this is none");
+  }
+  window->openFiles(paths);
+  QTRY_VERIFY2(window->notice()->text().contains("four"), qPrintable(window->notice()->text()));
+  for (const char* name : {"one.wsrun", "two.wsrun", "three.bmp"})
+    QVERIFY2(window->notice()->text().contains(name), qPrintable(window->notice()->text()));
+  QCOMPARE(window->notice()->text().split('\n').size(), 4);
+}
+
+void WindowTest::theNetworkIsShownAtWork() {
+  auto window = open();
+  window->workspace()->choices()->set("data.name", "spirals");
+  window->workspace()->choices()->set("train.epochs", "1000000");
+  window->workspace()->choices()->set("exec.device", "cpu");
+  window->train();
+  auto* live = window->findChild<LivePage*>();
+  LearnedView* plane = live->network()->views()[0];
+  QTRY_VERIFY_WITH_TIMEOUT(plane->isVisible() && plane->hasContent(), 10'000);
+  const QImage before = plane->grab().toImage();
+  QTRY_VERIFY_WITH_TIMEOUT(plane->grab().toImage() != before, 10'000);  // it moves
+  const int loss = live->loss()->mapTo(live, QPoint()).x(), network = live->network()->mapTo(live, QPoint()).x();
+  QVERIFY(loss < network);
+  click(live->network()->swapButton());
+  QTest::qWait(50);
+  QVERIFY(live->network()->mapTo(live, QPoint()).x() < live->loss()->mapTo(live, QPoint()).x());
+  window->workspace()->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
+}
+
+void WindowTest::windowsFitTheirScreens() {
+  for (const QSize screen : {QSize(1366, 768), QSize(1280, 720), QSize(1920, 1080), QSize(3840, 2160)}) {
+    const QSize size = fitting({1600, 960}, screen), least = fitting({1100, 680}, screen);
+    QVERIFY(size.width() <= screen.width() && size.height() < screen.height());
+    QVERIFY(least.width() <= size.width() && least.height() <= size.height());
+  }
+  QCOMPARE(fitting({1600, 960}, {3840, 2160}), QSize(1600, 960));
+}
+
+// All icons of both themes at once.
 void WindowTest::bothThemes() {
   auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const auto ink = [](const QAbstractButton* button) {
+    const QImage icon = button->icon().pixmap(16, 16).toImage();
+    QColor darkest(Qt::white);
+    for (int y = 0; y < icon.height(); ++y)
+      for (int x = 0; x < icon.width(); ++x)
+        if (const QColor c = icon.pixelColor(x, y); c.alpha() > 200 && c.lightness() < darkest.lightness()) darkest = c;
+    return darkest.lightness();
+  };
+  const auto icons = [&](bool dark) {
+    for (const QAbstractButton* button : window->findChildren<QAbstractButton*>())
+      if (!button->icon().isNull() && button->isVisible() && !button->property("primary").toBool())
+        QVERIFY2((ink(button) > 100) == dark, qPrintable(button->accessibleName() + button->text()));
+  };
+  icons(true);
   window->toggleTheme();
+  icons(false);
+  const auto processor_ms = [] {  // of this thread: neighbours on the machine do not count
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+  };
+  qint64 best = 1 << 30;
+  for (int i = 0; i < 4; ++i) {
+    const qint64 before = processor_ms();
+    window->toggleTheme();
+    QApplication::processEvents();
+    window->repaint();
+    best = std::min(best, processor_ms() - before);
+  }
+  qInfo("a change of theme: %lld ms", best);
   QVERIFY(!theme().dark());
   QCOMPARE(QApplication::palette().color(QPalette::Base), theme().base);
   window->toggleTheme();

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <set>
 
@@ -202,6 +203,35 @@ TEST(Trainer, SaysWhyAModelDoesNotFit) {
   const auto result = run(spec, data).summary;
   EXPECT_EQ(result.status, RunStatus::Failed);
   EXPECT_NE(result.message.find("GiB"), std::string::npos) << result.message;
+}
+
+// What the data holds is known once it is loaded: a loss that does not suit it is a sentence, never a crash.
+TEST(Trainer, EveryPairOfDataLossAndModelTrainsOrSaysWhatToChoose) {
+  const std::string decimals = temporary("decimals.csv"), words = temporary("words.csv");
+  std::ofstream numbers(decimals), names(words);
+  numbers << "a,b,y\n", names << "a,b,y\n";
+  for (int i = 0; i < 20; ++i) {
+    numbers << i << ',' << i % 3 << ',' << 0.25 * i << '\n';
+    names << i << ',' << i % 3 << ',' << (i % 2 ? "odd" : "even") << '\n';
+  }
+  numbers.close(), names.close();
+  int trained = 0, refused = 0;
+  for (const std::string name : {"iris", "line", "blobs", "spirals", "circles", "xor", "decimals", "words"})
+    for (const LossKind loss : {LossKind::CrossEntropy, LossKind::MeanSquared})
+      for (const ModelKind kind : {ModelKind::Mlp, ModelKind::Linear}) {
+        RunSpec spec = small_spec();
+        spec.data.name = name, spec.data.points = 60;
+        if (name == "decimals" || name == "words")
+          spec.data.name = "csv", spec.data.path = name == "words" ? words : decimals, spec.data.label_column = "y";
+        spec.model.loss = loss, spec.model.kind = kind, spec.train.epochs = 1, spec.train.lr = 1e-3;
+        const Summary result = run(spec, data::load(spec.data)).summary;
+        const bool failed = result.status == RunStatus::Failed;
+        ++(failed ? refused : trained);
+        EXPECT_TRUE(failed ? result.message.find("choose") != std::string::npos : std::isfinite(result.final_train_loss))
+            << name << ' ' << to_string(loss) << ' ' << to_string(kind) << ": " << result.message;
+      }
+  EXPECT_EQ(trained, 6 + 2 * 2) << "classes with cross-entropy and mlp; numbers with both models";
+  EXPECT_EQ(refused, 32 - trained);
 }
 
 TEST(Trainer, SaysThatThereAreNoRows) {

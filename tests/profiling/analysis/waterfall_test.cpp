@@ -153,8 +153,9 @@ TEST(Waterfall, TimeOfKernelsThatOverlapIsCountedOnce) {
 }
 
 double spread(const std::vector<Metric>& metrics) {
-  const auto pace = [](const Metric& m) { return Pace{static_cast<double>(m.step), m.wall_s}; };
-  return mean_with_interval(pace_stretches_us(metrics, pace)).half_width;
+  PaceLog losses;
+  for (const Metric& m : metrics) losses.add({static_cast<double>(m.step), m.wall_s});
+  return mean_with_interval(pace_stretches_us(losses.seen())).half_width;
 }
 
 // A graph of many steps, a queue that is read now and then: losses come many at a time, which is no unrest.

@@ -268,9 +268,16 @@ TEST(Collector, LevelCanChangeWhileItRuns) {
 
 TEST(Collector, SaysWhatItTracesWithoutAGpu) {
   Collector collector;
-  const CollectorStatus status = collector.start({.gpu = cupti_gpu_source()});
+  CollectorOptions options{.gpu = cupti_gpu_source()};
+  options.hardware_counters = true;
+  const CollectorStatus status = collector.start(options);
   if (status.gpu) GTEST_SKIP() << "there is a GPU";
   EXPECT_EQ(status.sentence.rfind("Traces the CPU only: ", 0), 0u) << status.sentence;
+  EXPECT_TRUE(status.counters_refused) << status.counters;
+  std::map<std::string, std::string> kept;
+  keep_status(status, kept);
+  EXPECT_TRUE(kept.contains("cpu_only") && kept.contains("counters_refused"));
+  EXPECT_EQ(kept["traced"], status.sentence);
 }
 
 TEST(Collector, OnlyOneGathersAtATime) {

@@ -225,7 +225,7 @@ TEST_F(GraphFormats, NoDifferenceIsLeftBetweenARunAndItsTrace) {
   kernel.op = 1, kernel.step = 7;
   run.trace.append(run.trace.track(TrackKind::Stream, "stream 13", "GPU 0"), kernel);
   RunSummary& s = run.summary;
-  s.us_per_step = 17.25, s.steps = 2400, s.peak_bytes = 68096, s.final_loss = 0.07, s.final_accuracy = 0.978;
+  s.us_per_step = 17.25, s.steps = 2400, s.peak_bytes = 68096, s.test_loss = 0.07, s.final_accuracy = 0.978;
   s.allocator_calls_per_step = 3, s.spec = R"({"a": [1]})", s.tags = {"x"};
   s.machine = R"({"compute":"9.0"})";
   s.extra["driver_calls_per_step"] = "0.5";

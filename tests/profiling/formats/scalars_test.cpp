@@ -48,7 +48,7 @@ TEST_F(Scalars, AFileIsWhatItsNameSays) {
   const RunData accuracy = read("run-.-tag-train_accuracy.csv", kThree);
   ASSERT_EQ(accuracy.metrics.size(), 2u);
   EXPECT_TRUE(std::isnan(accuracy.metrics[0].loss)) << "an accuracy is no loss";
-  EXPECT_TRUE(std::isnan(accuracy.summary.final_loss));
+  EXPECT_TRUE(std::isnan(accuracy.summary.test_loss));
   EXPECT_DOUBLE_EQ(accuracy.metrics[1].accuracy, 0.75);
   const RunData test = read("run-.-tag-test_loss.csv", kThree);
   EXPECT_TRUE(test.metrics.empty());
@@ -78,7 +78,7 @@ TEST_F(Scalars, AllOfARunComesBackFromOneFile) {
   EXPECT_NEAR(back.evaluations[1].test_loss, 1.7, 1e-8);
   EXPECT_NEAR(back.evaluations[1].test_accuracy, 0.52, 1e-8);
   EXPECT_NEAR(back.summary.final_accuracy, 0.52, 1e-8);
-  EXPECT_NEAR(back.summary.final_loss, 1.7, 1e-8) << "of the last test, as in a run of ours";
+  EXPECT_NEAR(back.summary.test_loss, 1.7, 1e-8) << "of the last test, as in a run of ours";
   EXPECT_EQ(back.summary.steps, run.metrics.back().step + 1) << "they count from 0";
 }
 

@@ -27,7 +27,7 @@ inline RunSummary summary_of_test() {
   summary.spec = R"({"launch":"graph"})";
   summary.tags = {"fast", "it's \"quoted\""};
   summary.steps = 3000;
-  summary.final_loss = 0.0625;
+  summary.test_loss = 0.0625;
   summary.peak_bytes = 1ull << 34;
   summary.us_per_step = 12.3;
   summary.extra["later"] = "kept";

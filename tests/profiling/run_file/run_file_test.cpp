@@ -29,7 +29,7 @@ TEST_F(RunFile, KeepsEverything) {
   RunFileReader reader(path);
   EXPECT_EQ(reader.summary().name, "arena · graph");
   EXPECT_EQ(reader.summary().tags, summary_of_test().tags);
-  EXPECT_EQ(reader.summary().final_loss, 0.0625);
+  EXPECT_EQ(reader.summary().test_loss, 0.0625);
   EXPECT_EQ(reader.summary().peak_bytes, 1ull << 34);
   EXPECT_EQ(reader.summary().extra.at("later"), "kept");
   ASSERT_EQ(reader.metrics().size(), 1u);

@@ -211,6 +211,32 @@ TEST(Comparison, StatsSayTheSameTimeOfAStep) {
   }
 }
 
+// What differs says what is asked: a choice of training asks for the result, one of execution for the time.
+TEST(Comparison, AnswersWhatWasAsked) {
+  const auto run = [](double us, double accuracy) {
+    ComparedRun out;
+    out.spec.emplace();
+    out.time.us = {us, 0.5};
+    out.evaluations.push_back({100, 1, 0.1, 0.3, accuracy});
+    return out;
+  };
+  ComparedRun a = run(100, 0.9), b = run(122.4, 0.97);
+  EXPECT_EQ(answer_text(compare(a, b)), "B is 22.4 % slower per step");
+  b.spec->model.init = Init::Xavier;
+  Comparison c = compare(a, b);
+  EXPECT_EQ(answer_text(c), "B reaches 97.00 % test accuracy, A 90.00 %");
+  EXPECT_EQ(c.measures.front().a.group, "Result");
+  b.spec->exec.allocator = Allocator::Direct;
+  c = compare(a, b);
+  EXPECT_EQ(answer_text(c), "B reaches 97.00 % test accuracy, A 90.00 %; B is 22.4 % slower per step");
+  b.spec->model.init = a.spec->model.init;
+  EXPECT_EQ(answer_text(compare(a, b)), "B is 22.4 % slower per step");
+  a.spec->model.loss = b.spec->model.loss = LossKind::MeanSquared;
+  b.spec->train.optimizer = Optimizer::Adam;
+  a.evaluations.back().test_loss = 0.5;
+  EXPECT_EQ(answer_text(compare(a, b)).substr(0, 33), "B ends at 0.3000 test loss, A 0.5");
+}
+
 // The verdict above the table is the one in it.
 TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
   const auto run = [](double us, double noise, int64_t batch = 64) {

@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/core/report/drawing.h"
 #include "app/core/report/report_figures.h"
-#include "app/core/report/svg.h"
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/run_file/run_file.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/run_file/run_file.h"
 #include "tests/support/graph_run.h"
 
 namespace ws::app {
@@ -99,11 +99,12 @@ TEST(Report, FiguresAreWellFormedAndThinned) {
   const auto all = figures({made("a", 300, 100'000, 200'000), made("b", 100, 100'000, 0)});
   ASSERT_EQ(all.size(), 5u);
   for (const ReportFigure& f : all) {
-    EXPECT_TRUE(f.svg.starts_with("<svg ") && f.svg.ends_with("</svg>"));
-    EXPECT_EQ(std::ranges::count(f.svg, '<'), std::ranges::count(f.svg, '>'));
-    EXPECT_LT(f.svg.size(), 100'000u) << f.name;
+    const std::string svg = to_svg(f.drawing);
+    EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>"));
+    EXPECT_EQ(std::ranges::count(svg, '<'), std::ranges::count(svg, '>'));
+    EXPECT_LT(svg.size(), 100'000u) << f.name;
   }
-  EXPECT_THAT(all[4].svg, HasSubstr("−200.0"));  // allocation: the whole difference
+  EXPECT_THAT(to_svg(all[4].drawing), HasSubstr("−200.0"));  // allocation: the whole difference
 }
 
 TEST(Report, WhatCannotBeComparedIsNotAndSaysSo) {
@@ -139,7 +140,7 @@ TEST(Report, AWaterfallForEachRunThatWasTracedAsCloselyAsTheFirst) {
   for (const ReportFigure& f : figures({a, steps, c, bare})) {
     if (!f.name.starts_with("waterfall")) continue;
     titles.push_back(f.title);
-    EXPECT_THAT(f.svg, HasSubstr("−200.0"));
+    EXPECT_THAT(to_svg(f.drawing), HasSubstr("−200.0"));
   }
   EXPECT_THAT(titles, testing::ElementsAre("From A to C"));
   const std::string html = report_html({a, steps, c, bare});
@@ -185,7 +186,7 @@ TEST(Report, AStepOfEachRunIsDrawnOnOneScale) {
   ASSERT_NE(steps, all.end());
   for (const char* text : {">gemm<", "48.0 µs a step", "18.0 µs a step", "ends 30.0 µs sooner", "peak 2.00 MiB",
                            "peak 1.00 MiB", ">slow<", "matrix product"})
-    EXPECT_THAT(steps->svg, HasSubstr(text));
+    EXPECT_THAT(to_svg(steps->drawing), HasSubstr(text));
   for (const size_t count : {3U, 8U}) EXPECT_EQ(figures(std::vector<ReportRun>(count, a)).size(), 3 + 2 * count);
 }
 
@@ -193,7 +194,7 @@ TEST(Report, WaterfallsByOpSumToTheSame) {
   const auto all = figures({drawn("slow", 39'000, 0), drawn("fast", 9'000, 0)});
   const auto ops = std::ranges::find(all, "waterfall-ops", &ReportFigure::name);
   ASSERT_NE(ops, all.end());
-  for (const char* text : {">gemm<", ">−30.0<", ">48.0<", ">18.0<"}) EXPECT_THAT(ops->svg, HasSubstr(text));
+  for (const char* text : {">gemm<", ">−30.0<", ">48.0<", ">18.0<"}) EXPECT_THAT(to_svg(ops->drawing), HasSubstr(text));
 }
 
 TEST(Report, KernelsStandByTheirDifference) {
@@ -234,16 +235,16 @@ TEST(Report, NoAxisOfSharesGoesBeyondAll) {
   a.accuracy = {{1000, 0.1, 100}, {5000, 0.5, 100}};
   for (const ReportFigure& f : figures({a}))
     if (f.name == "accuracy") {
-      EXPECT_THAT(f.svg, HasSubstr(">98<"));
-      for (const char* more : {">102<", ">105<", ">110<"}) EXPECT_THAT(f.svg, Not(HasSubstr(more)));
+      EXPECT_THAT(to_svg(f.drawing), HasSubstr(">98<"));
+      for (const char* more : {">102<", ">105<", ">110<"}) EXPECT_THAT(to_svg(f.drawing), Not(HasSubstr(more)));
     }
 }
 
 TEST(Report, TracingCostsAreSaidOnlyWhenTheyWereMeasured) {
   ReportRun a = made("a", 300, 100'000, 200'000);
   EXPECT_THAT(report_html({a}), HasSubstr("<td>–</td></tr>"));
-  a.run.overhead_share = 0.042, a.run.overhead_spread = 0.02;
-  EXPECT_THAT(report_html({a}), HasSubstr("<td>4.2 ± 1.0</td></tr>"));
+  a.run.tracing_cost = {0.042, 0.01};
+  EXPECT_THAT(report_html({a}), HasSubstr("<td>≥ 4.2 ± 1.0 %</td></tr>"));
 }
 
 TEST(Report, AnUntracedOrEmptyRunIsShownWithWhatItHas) {
@@ -261,7 +262,7 @@ TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
     summary.name = "graphs";
     RunSpec spec;
     spec.exec.launch = Launch::Graph;
-    summary.spec = to_json(spec).dump();
+    summary.spec = spec_text(spec);
     prof::RunFileWriter writer(file.string(), summary);
     prof::Trace trace;
     test::add_graph_run(trace, truth, 3);
@@ -290,7 +291,7 @@ TEST(Report, NoHalfFile) {
   fs::remove_all(folder);
 }
 
-TEST(Svg, TicksAreRound) {
+TEST(Drawing, TicksAreRound) {
   EXPECT_THAT(ticks(0, 100, false, 5), testing::ElementsAre(0, 20, 40, 60, 80, 100));
   EXPECT_THAT(ticks(0.02, 30, true, 5), testing::ElementsAre(0.1, 1, 10));
 }

@@ -120,7 +120,7 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
       if (e.step > static_cast<int64_t>(at) && e.step <= static_cast<int64_t>(last)) epochs.push_back(e);
     output.add({update.steps.begin() + static_cast<long>(at), update.steps.begin() + static_cast<long>(last)}, epochs);
   }
-  output.finish(summary);
+  output.finish(summary, run.account());
   const auto rows = rows_of(path("metrics.csv"));
   ASSERT_EQ(rows.size(), 80u);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -129,7 +129,7 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
   }
   std::ifstream in(path("summary.json"));
   const auto json = nlohmann::json::parse(in);
-  for (const char* key : {"status", "steps", "epochs", "final_train_loss", "test_loss", "test_accuracy", "us_per_step",
+  for (const char* key : {"status", "steps", "epochs", "final_train_loss", "test_loss", "test_accuracy", "step_time_us",
                           "samples_per_s", "peak_bytes", "spec", "machine"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_EQ(json["status"], "finished");
@@ -137,7 +137,7 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
   {
     TrainingFolder again(folder_.string(), 4, 41);
     EXPECT_EQ(rows_of(path("metrics.csv")).size(), 80u);
-    again.finish(summary);
+    again.finish(summary, run.account());
   }
   EXPECT_EQ(rows_of(path("metrics.csv")).size(), 41u);
 }
@@ -149,21 +149,21 @@ TEST_F(Recording, ARunWithoutAStepLeavesTheEarlierOneAlone) {
   {
     TrainingFolder output(folder_.string(), 4, 0);
     output.add(update.steps, update.epochs);
-    output.finish(summary);
+    output.finish(summary, run.account());
   }
   Summary refused;
   refused.status = RunStatus::Failed;
   for (const int64_t from : {0, 80}) {
     refused.steps = from;
     TrainingFolder output(folder_.string(), 4, from);
-    output.finish(refused);
+    output.finish(refused, {});
   }
   EXPECT_EQ(rows_of(path("metrics.csv")).size(), 80u);
   std::ifstream in(path("summary.json"));
   EXPECT_EQ(nlohmann::json::parse(in)["status"], "finished");
   {
     TrainingFolder output(path("fresh"), 4, 0);
-    output.finish(Summary{});
+    output.finish(Summary{}, {});
   }
   EXPECT_FALSE(std::filesystem::exists(path("fresh"))) << "an empty folder is no run";
 }
@@ -171,7 +171,7 @@ TEST_F(Recording, ARunWithoutAStepLeavesTheEarlierOneAlone) {
 TEST(SummaryJson, WritesNullForWhatIsNotANumber) {
   Summary s;
   s.test_accuracy = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(summary_json(s)["test_accuracy"].is_null());
+  EXPECT_TRUE(summary_json(s, {})["test_accuracy"].is_null());
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ QString written(const QTemporaryDir& folder, const QString& name, test::StepStyl
   prof::RunData data;
   RunSpec spec;
   spec.name = "test";
-  data.summary.name = name.toStdString(), data.summary.status = "finished", data.summary.spec = to_json(spec).dump();
+  data.summary.name = name.toStdString(), data.summary.status = "finished", data.summary.spec = spec_text(spec);
   data.summary.steps = 400, data.summary.wall_s = 0.5, data.summary.us_per_step = 123.4, data.summary.device = "GPU";
   data.summary.peak_bytes = 3 << 20, data.summary.extra["driver_calls_per_step"] = "2.500000";
   test::add_steps(data.trace, style, 0, steps);

@@ -246,6 +246,7 @@ void CompareTest::runsWithoutATraceHaveNoiseToo() {
       wall += (us + (i / 100 % 2 ? unrest : -unrest)) * 1e-6;
       run->steps.push_back({double(i), wall, 0, 0.3F, 0.5F});
     }
+    test::measure_steps(*run);
     return run;
   };
   const auto a = untraced(100, 8), b = untraced(101, 8), c = untraced(150, 8);
@@ -296,7 +297,7 @@ void CompareTest::lossesThatComeTogetherAreNoSpeed() {
     prof::RunSummary summary;
     RunSpec spec;
     spec.train.batch = 64;
-    summary.spec = to_json(spec).dump();
+    summary.spec = spec_text(spec);
     summary.us_per_step = 100;
     prof::RunFileWriter writer(path.toStdString(), summary);
     for (int64_t step = 0; step < 4096; ++step)

@@ -98,7 +98,7 @@ class InsightsTest : public QObject, WindowHome {
   void cardsShowWhatWasFound();
   void showJumpsToTheLongestCall();
   void anAppliedChangeIsMeasured();
-  void importedTracesGetNoAdvice();
+  void importedTracesAreJudgedToo();
   void gridPutsTheLongestAxisAcross();
   void experimentRunsInTheWindow();
   void experimentGoesOnAfterAStop();
@@ -164,8 +164,8 @@ void InsightsTest::factsOfGraphsAreOfTheGpusSteps() {
 void InsightsTest::cardsShowWhatWasFound() {
   auto window = open();
   Run* run = naive_run(window.get());
-  window->library()->adopt(run);
-  window->library()->setTicked(run, true);
+  window->workspace()->library()->adopt(run);
+  window->workspace()->library()->setTicked(run, true);
   auto* tab = window->findChild<InsightsTab*>();
   QCOMPARE(tab->run(), run);
   QVERIFY(!tab->cards().empty());
@@ -178,38 +178,38 @@ void InsightsTest::cardsShowWhatWasFound() {
   QStringList notes;
   for (int i = 0; i < window->tabs()->count(); ++i) notes << window->tabs()->tabText(i);
   QVERIFY2(notes.contains("Insights  " + QString::number(tab->cards().size())), qPrintable(notes.join("|")));
-  window->library()->setTicked(run, false);
+  window->workspace()->library()->setTicked(run, false);
   QVERIFY(tab->cards().empty());
 }
 
 void InsightsTest::showJumpsToTheLongestCall() {
   auto window = open();
   Run* run = naive_run(window.get());
-  window->library()->adopt(run);
-  window->library()->setTicked(run, true);
+  window->workspace()->library()->adopt(run);
+  window->workspace()->library()->setTicked(run, true);
   auto* tab = window->findChild<InsightsTab*>();
   window->tabs()->setCurrentIndex(3);
   tab->cards().front()->showButton()->click();
   QCOMPARE(window->tabs()->currentIndex(), 0);
-  const auto* chosen = window->selection()->get<SpanChoice>();
+  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
   QVERIFY(chosen);
   QCOMPARE(chosen->span.span_kind(), prof::SpanKind::Free);
-  QVERIFY(!window->cursor()->follow());
-  const prof::TimeNs length = window->cursor()->end() - window->cursor()->begin();
+  QVERIFY(!window->workspace()->cursor()->follow());
+  const prof::TimeNs length = window->workspace()->cursor()->end() - window->workspace()->cursor()->begin();
   QVERIFY2(length < 1'000'000, qPrintable(QString::number(length)));  // a few steps, not the whole run
 }
 
 // Zero weights do not learn; the card offers Kaiming, trains it and says what came of it.
 void InsightsTest::anAppliedChangeIsMeasured() {
   auto window = open();
-  QVERIFY(window->choices()->usePreset("mnist"));
+  QVERIFY(window->workspace()->choices()->usePreset("mnist"));
   for (const auto& [key, value] :
        {std::pair{"data.limit", "2000"}, {"train.epochs", "2"}, {"exec.device", "cpu"}, {"model.init", "zeros"}})
-    window->choices()->set(key, value);
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+    window->workspace()->choices()->set(key, value);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   window->topBar()->train()->click();
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 90'000);
-  Run* base = window->session()->run();
+  Run* base = window->workspace()->session()->run();
   auto* tab = window->findChild<InsightsTab*>();
   QCOMPARE(tab->run(), base);
   const auto found = std::find_if(tab->cards().begin(), tab->cards().end(),
@@ -217,14 +217,16 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   QVERIFY(found != tab->cards().end());
   QVERIFY((*found)->applyButton()->isEnabled());
   (*found)->applyButton()->click();
-  Run* after = window->session()->run();
+  Run* after = window->workspace()->session()->run();
   QVERIFY(after != base);
   QCOMPARE(after->spec.model.init, ws::Init::Kaiming);
   QCOMPARE(tab->run(), base);  // the cards stay with the run that they are about
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 90'000);
   const auto card = std::find_if(tab->cards().begin(), tab->cards().end(),
                                  [](InsightCard* c) { return c->insight().rule == "zero weights"; });
-  QVERIFY(card != tab->cards().end());
+  QStringList shown;
+  for (const InsightCard* c : tab->cards()) shown << QString::fromStdString(c->insight().rule);
+  QVERIFY2(card != tab->cards().end(), qPrintable(shown.join(", ") + " of " + (tab->run() ? tab->run()->title : "none")));
   QVERIFY2((*card)->resultText().contains("measured"), qPrintable((*card)->resultText()));
   for (int i = 0; i < window->tabs()->count(); ++i)
     if (window->tabs()->tabText(i).startsWith("Insights")) window->tabs()->setCurrentIndex(i);
@@ -234,15 +236,23 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   QVERIFY(facts_of_run(*after).last_loss < 0.5 * facts_of_run(*base).last_loss);
 }
 
-void InsightsTest::importedTracesGetNoAdvice() {
+void InsightsTest::importedTracesAreJudgedToo() {
   auto window = open();
   Run* run = naive_run(window.get());
   run->origin = RunOrigin::Imported;
-  window->library()->adopt(run);
-  window->library()->setTicked(run, true);
+  window->workspace()->library()->adopt(run);
+  window->workspace()->library()->setTicked(run, true);
   auto* tab = window->findChild<InsightsTab*>();
-  QVERIFY(tab->cards().empty());
-  QVERIFY(tab->emptyText().contains("imported"));
+  QVERIFY(!tab->cards().empty());
+  for (InsightCard* card : tab->cards()) {
+    QVERIFY(card->insight().change.empty() && !card->applyButton()->isVisible());  // its choices are not known
+    QVERIFY2(card->insight().place, card->insight().rule.c_str());
+    window->workspace()->selection()->clear();
+    card->showButton()->click();
+    const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+    QVERIFY2(chosen && chosen->span.start == card->insight().place->span.start, card->insight().rule.c_str());
+    QVERIFY(window->workspace()->cursor()->begin() <= chosen->span.start && chosen->span.end() <= window->workspace()->cursor()->end());
+  }
 }
 
 void InsightsTest::gridPutsTheLongestAxisAcross() {
@@ -326,12 +336,12 @@ void InsightsTest::noRunStartsBesideAnExperiment() {
   QVERIFY(tab->running());
   ws::RunSpec spec = ws::load_spec("iris");
   spec.exec.device = ws::Device::Cpu;
-  QVERIFY(!window->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
-  QVERIFY(window->session()->problem().contains("experiment"));
+  QVERIFY(!window->workspace()->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
+  QVERIFY(window->workspace()->session()->problem().contains("experiment"));
   tab->stop();
   QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 20'000);
   spec.train.epochs = 1;
-  QVERIFY(window->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
+  QVERIFY(window->workspace()->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
 }
 
 void InsightsTest::closingAsksWhetherTheExperimentStops() {
@@ -361,7 +371,8 @@ void InsightsTest::shippedExperimentsAreListed() {
     tab->list()->setCurrentRow(row);
     QVERIFY(tab->table()->rowCount() > 1);
   }
-  QCOMPARE(listed, shipped_experiments().size());
+  QVERIFY(listed >= 4);
+  if (ws::device_info().cuda) QCOMPARE(listed, shipped_experiments().size());  // without a GPU some show nothing
 }
 
 QTEST_MAIN(InsightsTest)

@@ -127,17 +127,20 @@ void LabTabTest::aClickOpensTheTimelineOfAPoint() {
   const LabPick pick{0, lab::Way::CpuLibrary, 4096};
   QTest::mouseClick(tab.chart(), Qt::LeftButton, {}, tab.chart()->placeOf(pick).toPoint());
   QCOMPARE(window->tabs()->currentIndex(), 0);
-  Run* run = window->library()->byPath(tab.job().path());
+  Run* run = window->workspace()->library()->byPath(tab.job().path());
   QVERIFY(run && run->slot >= 0);
   QTRY_VERIFY(run->loaded);
   lab::Recorded recorded;
   for (const lab::LabPoint& p : tab.job().result().points)
     if (p.way == pick.way && p.size == pick.size) recorded = p.recorded;
-  QTRY_VERIFY(window->cursor()->begin() <= recorded.begin_ns && window->cursor()->end() >= recorded.end_ns);
-  QVERIFY(window->cursor()->end() - window->cursor()->begin() < 2 * (recorded.end_ns - recorded.begin_ns) + 10'000);
+  QTRY_VERIFY(window->workspace()->cursor()->begin() <= recorded.begin_ns &&
+              window->workspace()->cursor()->end() >= recorded.end_ns);
+  QVERIFY(window->workspace()->cursor()->end() - window->workspace()->cursor()->begin() <
+          2 * (recorded.end_ns - recorded.begin_ns) + 10'000);
   QVERIFY(run->trace.span_count() > 0);
   QTest::qWait(900);  // the library looks at its folder again meanwhile: the view stays
-  QVERIFY(window->cursor()->begin() <= recorded.begin_ns && window->cursor()->end() >= recorded.end_ns);
+  QVERIFY(window->workspace()->cursor()->begin() <= recorded.begin_ns &&
+          window->workspace()->cursor()->end() >= recorded.end_ns);
 }
 
 void LabTabTest::tickedSweepsLieOverEachOther() {
@@ -149,10 +152,10 @@ void LabTabTest::tickedSweepsLieOverEachOther() {
   other.operation = lab::Operation::Copy;
   sweep(tab, other);
   QCOMPARE(tab.shown().size(), size_t(1));
-  window->library()->setTicked(window->library()->open(first), true);
+  window->workspace()->library()->setTicked(window->workspace()->library()->open(first), true);
   QCOMPARE(tab.shown().size(), size_t(2));
   QCOMPARE(tab.shown()[1].result.spec.operation, lab::Operation::Add);
-  window->library()->tickOnly({});
+  window->workspace()->library()->tickOnly({});
   QCOMPARE(tab.shown().size(), size_t(1));
 }
 
@@ -166,7 +169,7 @@ void LabTabTest::stoppingKeepsWhatWasMeasured() {
   tab.setSpec(spec);
   tab.run();
   QTRY_VERIFY_WITH_TIMEOUT(tab.job().result().points.size() >= 4, 20'000);
-  QVERIFY(window->session()->start({}) == nullptr);  // nothing trains beside a measurement
+  QVERIFY(window->workspace()->session()->start({}) == nullptr);  // nothing trains beside a measurement
   QTest::mouseClick(button(tab, "Stop"), Qt::LeftButton);
   QTRY_VERIFY_WITH_TIMEOUT(!tab.job().running(), 20'000);
   QVERIFY(tab.job().result().cancelled);
@@ -315,7 +318,7 @@ json.dump({"framework": "PyTorch 2.11.0+cu130", "operation": a["--operation"], "
   tab.torch()->setScript(script.fileName());
   QTest::mouseClick(same, Qt::LeftButton);
   QCOMPARE(same->text(), QString("Stop PyTorch"));
-  QVERIFY(window->session()->start({}) == nullptr);  // nothing trains beside a measurement
+  QVERIFY(window->workspace()->session()->start({}) == nullptr);  // nothing trains beside a measurement
   tab.run();
   QVERIFY(!tab.job().running());
   QTRY_VERIFY_WITH_TIMEOUT(!tab.torch()->running(), 20'000);

@@ -6,11 +6,11 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_tab.h"
 #include "app/widgets/theme.h"
+#include "app/text/units.h"
 #include "app/workspace/library_jobs.h"
 #include "profiling/base/process.h"
 #include "profiling/formats/convert.h"
@@ -38,10 +38,10 @@ void write_run(const QString& path, const FileOptions& o = {}) {
   s.status = o.status;
   RunSpec spec = load_spec("mnist");
   if (o.index % 3 == 0) spec.exec.allocator = Allocator::Direct;
-  s.spec = to_json(spec).dump();
+  s.spec = spec_text(spec);
   s.steps = o.steps;
   s.us_per_step = 100 + o.index;
-  s.final_loss = o.index % 5 == 0 ? std::nan("") : 0.1 + o.index;
+  s.test_loss = o.index % 5 == 0 ? std::nan("") : 0.1 + o.index;
   s.final_accuracy = 0.9;
   s.peak_bytes = 1 << 20;
   prof::RunFileWriter writer(path.toStdString(), s);
@@ -71,6 +71,8 @@ class LibraryTest : public QObject {
   void twoHundredRunsOpenInUnderASecond();
   void namesTagsAndNotesAreKept();
   void whatIsDeletedComesBack();
+  void aRunKeepsItsLetterForLife();
+  void anEndedRunLeavesMemoryToOthers();
   void filesGoOutAndComeIn();
   void aFailedExportLeavesNothing();
   void killedRunsAreUnfinished();
@@ -125,6 +127,51 @@ void LibraryTest::namesTagsAndNotesAreKept() {
   QCOMPARE(run->title, QString("a better name"));
   QCOMPARE(run->tags, QStringList({"paper", "slow"}));
   QCOMPARE(run->note, QString("two\nlines"));
+}
+
+// Its file has all of the trace: what is looked at comes back from there.
+void LibraryTest::anEndedRunLeavesMemoryToOthers() {
+  Run run;
+  run.path = at("ended.wsrun");
+  write_run(run.path);
+  test::add_steps(run.trace, test::StepStyle::EagerDirect, 0, 40'000);
+  QVERIFY2(run.trace.resident_bytes() > (80U << 20), qPrintable(QString::number(run.trace.resident_bytes())));
+  RunUpdate last;
+  last.summary = Summary{};
+  run.apply(std::move(last));
+  QVERIFY2(run.trace.resident_bytes() < (66U << 20), qPrintable(QString::number(run.trace.resident_bytes())));
+}
+
+void LibraryTest::aRunKeepsItsLetterForLife() {
+  make(4);
+  QMap<QString, int> letters;
+  {
+    RunLibrary library(folder_.path());
+    library.refresh();
+    const auto runs = library.runs();
+    library.tickOnly({runs[1], runs[0]});
+    QCOMPARE(run_letter(runs[1]->slot), QChar('A'));
+    QCOMPARE(run_letter(runs[0]->slot), QChar('B'));
+    library.setTicked(runs[1], false);
+    library.setTicked(runs[2], true);  // another run does not take the letter that is free
+    QCOMPARE(run_letter(runs[2]->slot), QChar('C'));
+    library.setTicked(runs[1], true);
+    QCOMPARE(run_letter(runs[1]->slot), QChar('A'));
+    for (const Run* run : runs) letters[run->path] = run->letter;
+    // Undoing a delete gives back the tick and the letter.
+    const QString path = runs[1]->path;
+    QVERIFY(library.remove(runs[1]));
+    Run* back = library.undoRemove();
+    QVERIFY(back && back->path == path);
+    QCOMPARE(run_letter(back->slot), QChar('A'));
+  }
+  RunLibrary again(folder_.path());
+  again.refresh();
+  for (Run* run : again.runs()) {
+    if (letters[run->path] < 0) continue;
+    again.tickOnly({run});
+    QCOMPARE(run->slot, letters[run->path]);
+  }
 }
 
 void LibraryTest::whatIsDeletedComesBack() {

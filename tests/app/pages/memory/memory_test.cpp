@@ -253,15 +253,15 @@ void MemoryTest::aStepsPartsStandInDetails() {
   auto run = test::traced(test::StepStyle::EagerDirect);
   run->split.parts = {{prof::Meaning::Matrix, {}, 30}, {prof::Meaning::Idle, {}, 70}};
   run->split.wall_us = 100, run->split.steps = 10;
-  run->overhead_share = 0.038;
+  run->tracing_cost = {0.038, 0.01};
   Selection selection;
   DetailsPanel panel(&selection);
   panel.setRuns({run.get()});
-  for (const char* said : {"matrix product", "30&nbsp;%", "gaps, idle", "GPU busy", "launch delay", "≥ 3.8 %"})
+  for (const char* said : {"matrix product", "30&nbsp;%", "gaps, idle", "GPU busy", "launch delay", "≥ 3.8 ± 1.0 %"})
     QVERIFY2(panel.html().contains(said), said);
-  run->overhead_share = -0.268, run->overhead_spread = 0.6;  // faster with tracing: that is noise
+  run->tracing_cost = {-0.268, 0.3};  // faster with tracing: that is noise
   panel.setRuns({run.get()});
-  QVERIFY(panel.html().contains("not seen, noise ± 30 %") && !panel.html().contains("≥"));
+  QVERIFY(panel.html().contains("within noise, ± 30.0 %") && !panel.html().contains("≥"));
   selection.choose(OpChoice{run.get(), 1});
   QTRY_VERIFY(!panel.html().contains("gaps, idle"));
   selection.clear();

@@ -10,6 +10,7 @@
 #include "app/widgets/section.h"
 #include "app/widgets/segmented_row.h"
 #include "app/window/top_bar.h"
+#include "engine/devices/devices.h"
 #include "tests/app/support/window_home.h"
 
 using namespace ws::app;
@@ -19,8 +20,15 @@ class SetupTest : public QObject, WindowHome {
  private:
   static LayerEditor* layersOf(MainWindow& window) {
     for (Section* section : window.findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
+    QWidget* row = window.findChild<SetupPanel*>()->row("model.hidden");
+    static_cast<QAbstractButton*>(named(row, "A row for each layer"))->setChecked(true);
     QTest::qWait(50);
-    return window.findChild<SetupPanel*>()->row("model.hidden")->findChild<LayerEditor*>();
+    return row->findChild<LayerEditor*>();
+  }
+  static void explain(MainWindow& window) {
+    for (QAbstractButton* button : window.findChild<SetupPanel*>()->findChildren<QAbstractButton*>())
+      if (button->accessibleName().startsWith("Explain ")) button->setChecked(true);
+    QTest::qWait(50);
   }
   static QAbstractButton* named(const QWidget* in, const QString& name) {
     for (QAbstractButton* button : in->findChildren<QAbstractButton*>())
@@ -34,7 +42,7 @@ class SetupTest : public QObject, WindowHome {
     QTest::keyClick(field, Qt::Key_Return);
   }
   static QList<int64_t> hidden(MainWindow& window) {
-    const auto& widths = window.choices()->spec().model.hidden;
+    const auto& widths = window.workspace()->choices()->spec().model.hidden;
     return {widths.begin(), widths.end()};
   }
 
@@ -43,6 +51,10 @@ class SetupTest : public QObject, WindowHome {
   void cleanup() { clear(); }
   void everyChoiceSaysWhatToLookAt();
   void explanationsAreThreeLinesAtMost();
+  void explanationsComeWhenAsked();
+  void executionIsFirstAndAboveTheFold();
+  void theDockKeepsItsWidth();
+  void whatDoesNotFitIsSaidBesideTheField();
   void aNumberIsExplainedWhenItIsLookedAt();
   void layersAreEditedAsRows();
   void layersAreEditedWithKeys();
@@ -62,7 +74,7 @@ void SetupTest::explanationsAreThreeLinesAtMost() {
   auto window = open();
   window->resize(1280, 800);
   for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
-  QTest::qWait(50);
+  explain(*window);
   int seen = 0;
   for (const ws::Field& field : ws::fields()) {
     FieldRow* row = window->findChild<SetupPanel*>()->row(field.key);
@@ -81,7 +93,7 @@ void SetupTest::explanationsAreThreeLinesAtMost() {
   // What the chosen value says is shown, and another one's while the pointer is on it.
   FieldRow* allocator = window->findChild<SetupPanel*>()->row("exec.allocator");
   auto* label = allocator->findChild<QLabel*>("explain");
-  window->choices()->set("exec.allocator", "arena");
+  window->workspace()->choices()->set("exec.allocator", "arena");
   QVERIFY2(label->text().contains("planned ahead"), qPrintable(label->text()));
   Segment* direct = allocator->findChild<SegmentedRow*>()->segments().front();
   direct->setFocus();
@@ -89,12 +101,85 @@ void SetupTest::explanationsAreThreeLinesAtMost() {
   QVERIFY(direct->toolTip().contains("Look for red"));
 }
 
+// Values alone; a tooltip says the rest, or the "?" of the section.
+void SetupTest::explanationsComeWhenAsked() {
+  auto window = open();
+  auto* panel = window->findChild<SetupPanel*>();
+  const auto shown = [&] {
+    int count = 0;
+    for (const QLabel* label : panel->findChildren<QLabel*>("explain")) count += label->isVisible();
+    return count;
+  };
+  QCOMPARE(shown(), 0);
+  QVERIFY(panel->row("exec.sync")->findChild<SegmentedRow*>()->segments()[0]->toolTip().contains("waits"));
+  static_cast<QAbstractButton*>(named(panel, "Explain Execution"))->setChecked(true);
+  QVERIFY(shown() >= 6);
+  static_cast<QAbstractButton*>(named(panel, "Explain Execution"))->setChecked(false);
+  QCOMPARE(shown(), 0);
+}
+
+void SetupTest::executionIsFirstAndAboveTheFold() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTest::qWait(50);
+  auto* panel = window->findChild<SetupPanel*>();
+  int last = 0;
+  for (const char* key : {"exec.allocator", "exec.loader", "model.hidden", "model.init", "train.optimizer", "data.name"}) {
+    QWidget* row = panel->row(key);
+    const int at = row->mapTo(panel, QPoint()).y();
+    QVERIFY2(at > last, key);
+    QVERIFY2(row->isVisible() && !row->visibleRegion().isEmpty(), key);
+    QVERIFY2(at + row->height() < panel->height(), key);
+    last = at;
+  }
+}
+
+void SetupTest::theDockKeepsItsWidth() {
+  auto window = open();
+  window->resize(1280, 800);
+  QTest::qWait(200);
+  auto* panel = window->findChild<SetupPanel*>();
+  const int width = panel->width();
+  for (Section* section : panel->findChildren<Section*>()) section->setOpen(true);
+  for (QPushButton* button : panel->findChildren<QPushButton*>())
+    if (button->text() == "More choices") button->click();
+  explain(*window);
+  QCOMPARE(panel->width(), width);
+  for (int tab = 0; tab < window->tabs()->count(); ++tab) {
+    window->tabs()->setCurrentIndex(tab);
+    QTest::qWait(20);
+    QCOMPARE(panel->width(), width);
+  }
+}
+
+// The same sum as at the start of a training.
+void SetupTest::whatDoesNotFitIsSaidBesideTheField() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  auto* panel = window->findChild<SetupPanel*>();
+  QVERIFY2(panel->message().startsWith("Needs "), qPrintable(panel->message()));
+  QVERIFY(panel->row("model.hidden")->problem().isEmpty());
+  window->workspace()->choices()->set("model.hidden", "65536,65536,65536");
+  const QString problem = panel->row("model.hidden")->problem() + panel->row("train.batch")->problem();
+  QVERIFY2(problem.contains("GiB") && problem.contains("free"), qPrintable(problem));
+  QVERIFY2(panel->message().startsWith("Cannot train"), qPrintable(panel->message()));
+  window->workspace()->choices()->set("model.hidden", "128");
+  QVERIFY(panel->row("model.hidden")->problem().isEmpty());
+  if (ws::device_info().cuda) return;
+  window->workspace()->choices()->set("exec.allocator", "direct");
+  QVERIFY(panel->row("exec.allocator")->problem().isEmpty());
+  ws::RunSpec graph;
+  graph.exec.launch = ws::Launch::Graph;
+  window->workspace()->choices()->setSpec(graph);
+  QVERIFY2(panel->row("exec.launch")->problem().contains("GPU"), qPrintable(panel->message()));
+}
+
 void SetupTest::aNumberIsExplainedWhenItIsLookedAt() {
   auto window = open();
   window->activateWindow();
   (void)QTest::qWaitForWindowActive(window.get());
   for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
-  QTest::qWait(50);
+  explain(*window);
   const auto shown = [&](const char* words) {
     for (const QLabel* label : window->findChild<SetupPanel*>()->findChildren<QLabel*>("explain"))
       if (label->isVisible() && label->text().contains(words)) return true;
@@ -134,7 +219,7 @@ void SetupTest::layersAreEditedAsRows() {
   QVERIFY2(counts.contains("50240") && counts.contains("16640") && counts.contains("2570"),
            qPrintable(counts.join(' ')));
   // The text form goes the same way, and back.
-  auto* text = window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>();
+  auto* text = window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>("widths");
   QCOMPARE(text->text(), QString("64,256"));
   type(text, "32, 16, 8");
   QCOMPARE(hidden(*window), (QList<int64_t>{32, 16, 8}));
@@ -149,7 +234,7 @@ void SetupTest::layersAreEditedWithKeys() {
   window->activateWindow();
   (void)QTest::qWaitForWindowActive(window.get());
   LayerEditor* layers = layersOf(*window);
-  window->choices()->set("model.hidden", "32,16");
+  window->workspace()->choices()->set("model.hidden", "32,16");
   layers->width(0)->setFocus();
   QTest::keyClick(layers->width(0), Qt::Key_Down, Qt::AltModifier);
   QCOMPARE(hidden(*window), (QList<int64_t>{16, 32}));
@@ -179,7 +264,7 @@ void SetupTest::wrongWidthsAreRefusedWithTheReason() {
   }
   type(layers->width(0), "77");
   QVERIFY(layers->wrong().isEmpty());
-  type(window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>(), "12,zero");
+  type(window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>("widths"), "12,zero");
   QCOMPARE(hidden(*window), (QList<int64_t>{77}));
   QVERIFY2(window->findChild<SetupPanel*>()->message().contains("model.hidden"), qPrintable(window->findChild<SetupPanel*>()->message()));
 }
@@ -191,10 +276,10 @@ void SetupTest::editedLayersTrain() {
   type(layers->width(0), "7");
   named(layers, "Add a layer")->click();
   type(layers->width(1), "6");
-  QSignalSpy ended(window->session(), &TrainingSession::ended);
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
   window->topBar()->train()->click();
   QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
-  const Run* run = window->session()->run();
+  const Run* run = window->workspace()->session()->run();
   QVERIFY2(run->summary->status == ws::RunStatus::Finished, run->summary->message.c_str());
   QCOMPARE(run->spec.model.hidden, (std::vector<int64_t>{7, 6}));
   QVERIFY(run->plan);

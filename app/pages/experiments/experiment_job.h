@@ -1,10 +1,7 @@
 // An experiment on a thread of its own; news comes to the window's thread.
 #pragma once
-#include <QObject>
-#include <atomic>
-#include <thread>
-
 #include "app/core/experiments/experiment.h"
+#include "app/workspace/job.h"
 
 namespace ws::app {
 
@@ -12,10 +9,9 @@ class ExperimentJob : public QObject {
   Q_OBJECT
  public:
   explicit ExperimentJob(QObject* parent = nullptr) : QObject(parent) {}
-  ~ExperimentJob() override { cancel_ = true; }                   // the thread is joined with the member
   void start(const ExperimentSpec& spec, const QString& folder);  // only when nothing runs
-  void cancel() { cancel_ = true; }
-  bool running() const { return running_; }
+  void cancel() { job_.cancel(); }
+  bool running() const { return job_.running(); }
   const QString& folder() const { return folder_; }
 
  signals:
@@ -24,10 +20,8 @@ class ExperimentJob : public QObject {
   void ended(const QString& problem);  // empty: it went well, or was stopped
 
  private:
-  std::atomic<bool> cancel_{false};
-  bool running_ = false;
   QString folder_;
-  std::jthread thread_;
+  Job job_;
 };
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-#include "app/pages/weights/learned_view.h"
+#include "app/network/learned_view.h"
 
 #include <QPainter>
 #include <QPainterPath>
@@ -69,7 +69,6 @@ QString class_name(const data::Dataset& data, int index) {
 
 LearnedView::LearnedView(Kind kind, const QString& name, QWidget* parent) : QWidget(parent), kind_(kind) {
   setAccessibleName(name);
-  setMinimumSize(280, 300);
 }
 
 void LearnedView::setContent(std::shared_ptr<const WeightsSnapshot> snapshot,
@@ -87,6 +86,8 @@ bool LearnedView::hasContent() const {
              snapshot_->layers[0].rows >= data_->image_width * data_->image_height;
     case Kind::Samples:
       return !snapshot_->samples.empty();
+    case Kind::Wrong:
+      return pictures && !snapshot_->confusion.empty();
     case Kind::Confusion:
       return !snapshot_->confusion.empty();
     case Kind::Plane:
@@ -99,23 +100,36 @@ void LearnedView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const Theme& t = theme();
   painter.fillRect(rect(), t.base);
-  painter.setPen(t.border);
-  painter.drawRect(rect().adjusted(0, 0, -1, -1));
-  painter.setPen(t.text);
-  painter.setFont(ui_font(12.5, 600));
+  if (!tight_) {
+    painter.setPen(t.border);
+    painter.drawRect(rect().adjusted(0, 0, -1, -1));
+  }
+  painter.setPen(tight_ ? t.secondary : t.text);
+  painter.setFont(tight_ ? ui_font(11) : ui_font(12.5, 600));
   painter.drawText(QRectF(10, 4, width() - 20, 20), Qt::AlignVCenter, accessibleName());
   if (!hasContent()) return;
-  const QRectF area = QRectF(rect()).adjusted(10, 30, -10, -10);
+  const QRectF area = QRectF(rect()).adjusted(10, tight_ ? 26 : 30, -10, tight_ ? -4 : -10);
   switch (kind_) {
     case Kind::Filters:
       return paintFilters(painter, area);
     case Kind::Samples:
       return paintSamples(painter, area);
+    case Kind::Wrong:
+      return paintWrong(painter, area);
     case Kind::Confusion:
       return paintConfusion(painter, area);
     case Kind::Plane:
       return paintPlane(painter, area);
   }
+}
+
+// At the right of the title, where it has room beside it.
+void LearnedView::paintCaption(QPainter& painter, QRectF area, const QString& text) {
+  const double title = QFontMetricsF(tight_ ? ui_font(11) : ui_font(12.5, 600)).horizontalAdvance(accessibleName());
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().quiet);
+  if (painter.fontMetrics().horizontalAdvance(text) + title + 12 > area.width()) return;
+  painter.drawText(QRectF(area.left(), 4, area.width(), 20), Qt::AlignRight | Qt::AlignVCenter, text);
 }
 
 void LearnedView::paintFilters(QPainter& painter, QRectF area) {
@@ -130,11 +144,7 @@ void LearnedView::paintFilters(QPainter& painter, QRectF area) {
   const int rows = (count + columns - 1) / columns;
   columns = std::max(columns, static_cast<int>(area.width() / (side + 4)));
   count = static_cast<int>(std::min<int64_t>(layer.cols, static_cast<int64_t>(columns) * rows));
-  painter.setFont(ui_font(11));
-  painter.setPen(theme().quiet);
-  painter.drawText(
-      QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
-      count < layer.cols ? tr("%1 of %2 filters").arg(count).arg(layer.cols) : tr("%1 filters").arg(count));
+  paintCaption(painter, area, count < layer.cols ? tr("%1 of %2 filters").arg(count).arg(layer.cols) : tr("%1 filters").arg(count));
   painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
   for (int i = 0; i < count; ++i)
     painter.drawImage(
@@ -171,6 +181,30 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
   }
 }
 
+// Each with its guess and the truth, as many as have room.
+void LearnedView::paintWrong(QPainter& painter, QRectF area) {
+  const Theme& t = theme();
+  const data::Split& part = data_->test.rows > 0 ? data_->test : data_->train;
+  constexpr double kGap = 6, kWords = 16, kLeastSide = 28, kMostSide = 42;
+  const double side = std::clamp(area.height() - kWords, kLeastSide, kMostSide), wide = side + kGap;
+  const auto columns = std::max<size_t>(1, static_cast<size_t>((area.width() + kGap) / wide));
+  const auto rows = std::max<size_t>(1, static_cast<size_t>((area.height() + kGap) / (side + kWords)));
+  const size_t shown = std::min(snapshot_->wrong.size(), columns * rows);
+  painter.setFont(ui_font(10.5));
+  for (size_t i = 0; i < shown; ++i) {
+    const SamplePrediction& s = snapshot_->wrong[i];
+    const QPointF at(area.left() + wide * static_cast<double>(i % columns),
+                     area.top() + (side + kWords) * static_cast<double>(i / columns));
+    painter.drawImage(QRectF(at.x(), at.y(), side, side), sample_image(*data_, part, s.row));
+    painter.setPen(t.worse);
+    const QString words = class_name(*data_, s.guess) + " → " + class_name(*data_, s.truth);
+    painter.drawText(QRectF(at.x(), at.y() + side, side, kWords), Qt::AlignCenter,
+                     painter.fontMetrics().elidedText(words, Qt::ElideRight, static_cast<int>(side)));
+  }
+  paintCaption(painter, area,
+               tr("%1 of %2").arg(count_text(snapshot_->wrong_rows), count_text(snapshot_->confusion_rows)));
+}
+
 void LearnedView::paintConfusion(QPainter& painter, QRectF area) {
   const Theme& t = theme();
   const auto& matrix = snapshot_->confusion;
@@ -199,9 +233,7 @@ void LearnedView::paintConfusion(QPainter& painter, QRectF area) {
         painter.setPen(t.text), draw_number(painter, place, Qt::AlignCenter, QString::number(count));
     }
   }
-  painter.setPen(t.quiet);
-  painter.drawText(QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight,
-                   tr("row: truth · column: guess · %1 rows").arg(count_text(snapshot_->confusion_rows)));
+  paintCaption(painter, area, tr("row: truth · column: guess · %1 rows").arg(count_text(snapshot_->confusion_rows)));
 }
 
 void LearnedView::paintPlane(QPainter& painter, QRectF area) {
@@ -226,9 +258,7 @@ void LearnedView::paintPlane(QPainter& painter, QRectF area) {
     }
     painter.drawImage(area, ground);
   }
-  painter.setFont(ui_font(11));
-  painter.setPen(t.quiet);
-  painter.drawText(QRectF(area.left(), area.top() - 24, area.width(), 16), Qt::AlignRight, plane_text(s, low, high));
+  paintCaption(painter, area, plane_text(s, low, high));
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setClipRect(area);
   const int64_t step = std::max<int64_t>(1, data_->train.rows / kMostPoints);

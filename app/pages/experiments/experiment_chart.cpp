@@ -1,4 +1,4 @@
-#include "app/pages/experiments/experiments_chart.h"
+#include "app/pages/experiments/experiment_chart.h"
 
 #include <QPainter>
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "app/pages/weights/weights_probe.h"
+#include "app/network/weights_probe.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@ namespace ws::app {
 namespace {
 
 constexpr int64_t kSamples = 40, kConfusionRows = 1000;
+constexpr size_t kWrong = 24;
 constexpr int kLinePoints = 80, kBoundarySide = 72;
 
 int best_of(const float* scores, int64_t outputs) {
@@ -46,7 +47,11 @@ void predict_classes(WeightsSnapshot& snapshot, Executor& executor, const data::
     const float* own = scores.data() + row * data.outputs;
     const int guess = best_of(own, data.outputs), truth = part.labels[static_cast<size_t>(row)];
     ++snapshot.confusion[static_cast<size_t>(truth)][static_cast<size_t>(guess)];
-    if (row < kSamples) snapshot.samples.push_back({row, truth, guess, confidence(own, data.outputs, guess)});
+    const SamplePrediction sample{row, truth, guess, confidence(own, data.outputs, guess)};
+    if (row < kSamples) snapshot.samples.push_back(sample);
+    if (guess == truth) continue;
+    ++snapshot.wrong_rows;
+    if (snapshot.wrong.size() < kWrong) snapshot.wrong.push_back(sample);
   }
 }
 

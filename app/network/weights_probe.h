@@ -1,4 +1,4 @@
-// Reads from a training run what the Weights page shows. Runs on the training thread, between two steps.
+// Reads what a network has learned. Runs on the training thread, between two steps.
 #pragma once
 #include <memory>
 #include <optional>
@@ -26,7 +26,8 @@ struct WeightsSnapshot {
   std::vector<LayerWeights> layers;
   std::vector<SamplePrediction> samples;    // classification
   std::vector<std::vector<int>> confusion;  // [truth][guess], over the rows below
-  int64_t confusion_rows = 0;
+  int64_t confusion_rows = 0, wrong_rows = 0;
+  std::vector<SamplePrediction> wrong;  // the first of the wrong rows
   std::vector<float> line_x, line_y;  // one feature, one target: the fitted curve
   std::vector<int> boundary;          // two features: class on a grid, row by row from the top
   int boundary_side = 0;

@@ -1,4 +1,4 @@
-#include "app/pages/kernels/kernels_model.h"
+#include "app/pages/kernels/kernel_model.h"
 
 #include "app/text/units.h"
 #include "app/widgets/table_style.h"
@@ -23,7 +23,7 @@ QString tip(const prof::KernelRow& row, int column) {
   if (!row.several_shapes ||
       (column != KernelModel::Grid && column != KernelModel::Registers && column != KernelModel::Occupancy))
     return {};
-  return QObject::tr("Of the first of several shapes: “By name and shape” has a row for each.");
+  return QObject::tr("From the first of several shapes. “By name and shape” has a row for each.");
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ QVariant KernelModel::headerData(int section, Qt::Orientation orientation, int r
   if (orientation != Qt::Horizontal || section < 0 || section >= Columns) return {};
   if (role == Qt::DisplayRole) return QString::fromUtf8(kNames[section]);
   if (role == Qt::ToolTipRole && section == Occupancy)
-    return tr("The warps that fit on a multiprocessor at once, of those it can hold, and what stops more of them.");
+    return tr("Share of the warps that a multiprocessor can hold, and what limits it.");
   if (role == Qt::TextAlignmentRole)
     return QVariant::fromValue(
         static_cast<int>((is_number(section) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));

@@ -1,0 +1,101 @@
+#include "app/network/network_pane.h"
+
+#include <QFileInfo>
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/text/units.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+namespace {
+
+bool has_weights(const Run& run) {
+  return run.origin != RunOrigin::Imported && !run.lab && !run.recording &&
+         (run.live() || QFileInfo::exists(weights_path(run.path)));
+}
+
+}  // namespace
+
+NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
+    : Pane(tr("The network now"), parent),
+      reader_(trainer_of(session)),
+      empty_(new QLabel(this)),
+      swap_(new QPushButton(theme_icon("swap"), {}, this)) {
+  legend()->hide();
+  setMinimumSize(200, 120);
+  swap_->setProperty("small", true);
+  swap_->setAccessibleName(tr("Swap with the loss"));
+  swap_->setToolTip(tr("Swap places with the loss"));
+  connect(swap_, &QPushButton::clicked, this, &NetworkPane::swapWanted);
+  addOption(swap_);
+  auto* body = new QWidget(this);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 4);
+  column->setSpacing(0);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  column->addWidget(empty_);
+  using Kind = LearnedView::Kind;
+  for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("What it says of the data")},
+                                   {Kind::Filters, tr("First-layer weights")},
+                                   {Kind::Wrong, tr("Read wrong: guess → truth")},
+                                   {Kind::Confusion, tr("Confusion matrix")}}) {
+    auto* view = new LearnedView(kind, name, body);
+    view->setTight(true);
+    view->setMinimumSize(100, 50);
+    view->hide();
+    column->addWidget(view, kind == Kind::Filters ? 3 : 2);
+    views_.push_back(view);
+  }
+  setBody(body);
+  connect(&reader_, &WeightsReader::read, this, &NetworkPane::take);
+  connect(&reader_, &WeightsReader::failed, this, &NetworkPane::say);
+}
+
+void NetworkPane::setRuns(const std::vector<Run*>& runs) {
+  Run* best = nullptr;
+  for (Run* run : runs)
+    if (has_weights(*run) && (!best || run->live() || (!best->live() && run->created > best->created))) best = run;
+  if (best == reader_.run()) return;
+  reader_.setRun(best);
+  say(reader_.whyNothing());
+}
+
+void NetworkPane::say(const QString& sentence) {
+  for (LearnedView* view : views_) view->hide();
+  empty_->setText(sentence);
+  empty_->show();
+  setTitle(tr("The network now"), {});
+}
+
+void NetworkPane::take(const std::shared_ptr<const WeightsSnapshot>& snapshot,
+                       const std::shared_ptr<const data::Dataset>& rows) {
+  if (!reader_.run()) return;
+  for (LearnedView* view : views_) view->setContent(snapshot, rows);
+  const bool plane = views_[0]->hasContent(), pictures = !plane && views_[1]->hasContent();
+  const bool confusion = !plane && !pictures && views_[3]->hasContent();
+  views_[0]->setVisible(plane);
+  views_[1]->setVisible(pictures), views_[2]->setVisible(pictures && views_[2]->hasContent());
+  views_[3]->setVisible(confusion);
+  empty_->setVisible(!plane && !pictures && !confusion);
+  empty_->setText(tr("No picture for this kind of data: see Weights"));
+  const QString letter = reader_.run()->slot >= 0 ? QString(run_letter(reader_.run()->slot)) + " · " : QString();
+  setTitle(tr("The network now"), letter + tr("step %1").arg(count_text(snapshot->step)),
+           tr("step %1").arg(count_text(snapshot->step)));
+}
+
+void NetworkPane::showEvent(QShowEvent* event) {
+  Pane::showEvent(event);
+  reader_.setWatched(true);
+}
+
+void NetworkPane::hideEvent(QHideEvent* event) {
+  Pane::hideEvent(event);
+  reader_.setWatched(false);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,38 @@
+// The network at work, beside the loss: the boundary it draws, its first-layer filters, the pictures it reads wrong.
+#pragma once
+#include "app/network/learned_view.h"
+#include "app/network/weights_reader.h"
+#include "app/widgets/pane.h"
+
+class QLabel;
+class QPushButton;
+
+namespace ws::app {
+
+class NetworkPane : public Pane {
+  Q_OBJECT
+ public:
+  explicit NetworkPane(TrainingSession* session, QWidget* parent = nullptr);
+  void setRuns(const std::vector<Run*>& runs);  // shows the one that trains, else the newest with weights
+  bool useful() const { return reader_.run() != nullptr; }
+  QPushButton* swapButton() const { return swap_; }
+  const std::vector<LearnedView*>& views() const { return views_; }
+
+ signals:
+  void swapWanted();  // with the loss
+
+ protected:
+  void showEvent(QShowEvent*) override;
+  void hideEvent(QHideEvent*) override;
+
+ private:
+  void take(const std::shared_ptr<const WeightsSnapshot>& snapshot, const std::shared_ptr<const data::Dataset>& rows);
+  void say(const QString& sentence);
+
+  WeightsReader reader_;
+  std::vector<LearnedView*> views_;  // plane, filters, read wrong, confusion matrix
+  QLabel* empty_;
+  QPushButton* swap_;
+};
+
+}  // namespace ws::app

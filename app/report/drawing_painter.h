@@ -1,0 +1,12 @@
+// Paints a Drawing. Qt's renderer of SVG makes outlines of letters; here text stays text, also in a PDF.
+#pragma once
+#include "app/core/report/drawing.h"
+
+class QPainter;
+class QPointF;
+
+namespace ws::app {
+
+void paint_drawing(QPainter& painter, const Drawing& drawing, const QPointF& at, double scale = 1);
+
+}  // namespace ws::app

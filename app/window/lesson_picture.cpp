@@ -1,0 +1,116 @@
+// What to look for in each lesson.
+#include <QPainter>
+#include <QPainterPath>
+#include <cmath>
+
+#include "app/widgets/theme.h"
+#include "app/window/start_page.h"
+
+namespace ws::app {
+namespace {
+
+using prof::Meaning;
+
+void blocks(QPainter& painter, double x, double y, const std::vector<std::pair<Meaning, double>>& parts) {
+  for (const auto& [meaning, width] : parts) {
+    draw_fill(painter, QRectF(x, y, width, 18), meaning_brush(meaning));
+    x += width;
+  }
+}
+
+void allocation_picture(QPainter& painter, const QRectF& box) {
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(QPointF(box.left(), box.top() + 19), "direct");
+  painter.drawText(QPointF(box.left(), box.top() + 53), "arena");
+  const double x = box.left() + 44;
+  blocks(painter, x, box.top() + 5,
+         {{Meaning::Allocation, 26},
+          {Meaning::Matrix, 13},
+          {Meaning::Allocation, 26},
+          {Meaning::Pointwise, 9},
+          {Meaning::Allocation, 28},
+          {Meaning::Matrix, 13},
+          {Meaning::Allocation, 22},
+          {Meaning::Optimizer, 7}});
+  blocks(painter, x, box.top() + 39,
+         {{Meaning::Matrix, 13}, {Meaning::Pointwise, 9}, {Meaning::Matrix, 13}, {Meaning::Optimizer, 7}});
+}
+
+void weights_picture(QPainter& painter, const QRectF& box) {
+  const char* const names[] = {"normal", "xavier", "kaiming"};
+  const int colours[] = {1, 2, 0};
+  const double left = box.left() + 30, right = box.left() + 140, floor = box.bottom() - 6;
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(QPointF(box.left(), box.top() + 34), "loss");
+  painter.setPen(QPen(theme().strong_border, 1));
+  painter.drawLine(QPointF(left, box.top() + 2), QPointF(left, floor));
+  painter.drawLine(QPointF(left, floor), QPointF(right, floor));
+  for (int i = 0; i < 3; ++i) {
+    QPainterPath path;
+    const double high = box.top() + 4 + i * 11, end = box.top() + 28 + i * 13;
+    path.moveTo(left + 1, high);
+    path.cubicTo(left + 22, end - 3, left + 50, end - 1, right, end);
+    painter.setPen(QPen(theme().run[colours[i]], 1.7));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(path);
+    painter.drawText(QPointF(right + 5, end + 4), names[i]);
+  }
+}
+
+void speed_picture(QPainter& painter, const QRectF& box) {
+  const char* const names[] = {"eager", "+ fused", "+ arena", "+ graph"};
+  const double lengths[] = {112, 72, 36, 9};
+  painter.setFont(ui_font(11));
+  for (int i = 0; i < 4; ++i) {
+    const double y = box.top() + i * 17;
+    painter.setPen(theme().secondary);
+    painter.drawText(QPointF(box.left(), y + 11), names[i]);
+    draw_fill(painter, QRectF(box.left() + 52, y + 1, lengths[i], 12),
+              i == 3 ? theme().of(Meaning::Matrix) : theme().strong_border);
+  }
+}
+
+// A straight boundary parts nothing, a bent one does.
+void plane_picture(QPainter& painter, const QRectF& box) {
+  const double side = box.height() - 4;
+  for (int picture = 0; picture < 2; ++picture) {
+    const QRectF plane(box.left() + picture * (side + 24), box.top() + 2, side, side);
+    QPainterPath upper(plane.topLeft());
+    upper.lineTo(plane.topRight());
+    if (picture == 0)
+      upper.lineTo(plane.right(), plane.top() + side * 0.42), upper.lineTo(plane.left(), plane.top() + side * 0.58);
+    else
+      upper.cubicTo(plane.right() - side * 1.1, plane.top() + side * 0.2, plane.left() + side * 1.1,
+                    plane.top() + side * 0.8, plane.left(), plane.bottom());
+    upper.closeSubpath();
+    for (int half = 0; half < 2; ++half) {
+      QColor fill = theme().run[half];
+      fill.setAlphaF(0.25F);
+      QPainterPath all;
+      all.addRect(plane);
+      painter.fillPath(half == 0 ? upper : all.subtracted(upper), fill);
+    }
+    painter.setPen(Qt::NoPen);
+    for (int i = 0; i < 22; ++i) {
+      const double turn = 0.5 + i * 0.2, reach = side * 0.022 * i;
+      for (int arm = 0; arm < 2; ++arm) {
+        const double angle = turn + arm * 3.14159;
+        painter.setBrush(theme().run[arm]);
+        painter.drawEllipse(plane.center() + QPointF(std::cos(angle), std::sin(angle)) * reach, 1.8, 1.8);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void paint_lesson(QPainter& painter, const QRectF& box, const QString& name) {
+  if (name == "allocation") return allocation_picture(painter, box);
+  if (name == "hidden") return plane_picture(painter, box);
+  if (name == "weights") return weights_picture(painter, box);
+  speed_picture(painter, box);
+}
+
+}  // namespace ws::app

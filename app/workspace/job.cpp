@@ -1,0 +1,59 @@
+#include "app/workspace/job.h"
+
+#include <exception>
+#include <utility>
+
+namespace ws::app {
+
+Job::Side::Side(Job* job, std::shared_ptr<Task> task)
+    : job_(job), task_(std::move(task)), cancelled_(task_, &task_->cancelled) {}
+
+void Job::Side::tell(std::function<void()> news) const {
+  const auto deliver = [task = task_, news = std::move(news)] {
+    if (!task->dropped) news();
+  };
+  QMetaObject::invokeMethod(job_, deliver, Qt::QueuedConnection);
+}
+
+Job::~Job() {
+  drop();
+  thread_ = {};
+}
+
+void Job::start(std::function<void(const Side&)> work, std::function<void(const QString& problem)> done) {
+  auto task = std::make_shared<Task>();
+  task->work = std::move(work), task->done = std::move(done);
+  tasks_.push_back(std::move(task));
+  if (tasks_.size() == 1) begin();
+}
+
+void Job::begin() {
+  thread_ = std::jthread([this, task = tasks_.front()] {
+    QString problem;
+    try {
+      task->work(Side(this, task));
+    } catch (const std::exception& failure) {
+      problem = QString::fromUtf8(failure.what());
+    }
+    QMetaObject::invokeMethod(this, [this, problem] { ended(problem); }, Qt::QueuedConnection);
+  });
+}
+
+void Job::ended(const QString& problem) {
+  thread_ = {};
+  const std::shared_ptr<Task> task = tasks_.front();
+  tasks_.pop_front();
+  while (!tasks_.empty() && tasks_.front()->dropped) tasks_.pop_front();
+  if (!tasks_.empty()) begin();
+  if (!task->dropped && task->done) task->done(problem);
+}
+
+void Job::cancel() {
+  for (const auto& task : tasks_) task->cancelled = true;
+}
+
+void Job::drop() {
+  for (const auto& task : tasks_) task->cancelled = task->dropped = true;
+}
+
+}  // namespace ws::app

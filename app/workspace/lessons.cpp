@@ -1,0 +1,186 @@
+#include "app/workspace/lessons.h"
+
+#include <algorithm>
+
+#include "app/core/comparison/comparison_text.h"
+#include "app/text/units.h"
+#include "app/workspace/compared_live_run.h"
+
+namespace ws::app {
+namespace {
+
+using Requests = std::vector<StartRequest>;
+using Runs = std::vector<const Run*>;
+
+RunSpec digits(bool cuda, int64_t epochs) {
+  RunSpec spec;
+  spec.train.epochs = epochs;
+  spec.train.batch = 64;
+  if (!cuda) spec.data.limit = 12000;  // a CPU takes a few seconds for these rows
+  return spec;
+}
+
+StartRequest request(RunSpec spec, const QString& title, bool cuda) {
+  std::vector<std::string> notes;
+  StartRequest one;
+  one.spec = fit_to_machine(std::move(spec), cuda, notes);
+  one.title = title;
+  one.trace = prof::TraceLevel::Full;
+  return one;
+}
+
+QString named(std::string_view name) { return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())); }
+
+double accuracy(const Run& run) { return run.summary ? run.summary->test_accuracy * 100 : 0; }
+
+QString percent(double value) { return fixed_text(value, 1) + QStringLiteral(" %"); }
+
+QString speed_of_last(const Runs& runs, const QString& first, const QString& last) {
+  const Comparison both = compare(compared_run(*runs.front()), compared_run(*runs.back()));
+  const std::string text = speed_text(both, first.toStdString(), last.toStdString());
+  return text.empty() ? QString() : QString::fromStdString(text) + QStringLiteral(".");
+}
+
+RunSpec allocating(bool cuda, Allocator allocator) {
+  RunSpec spec = digits(cuda, 3);
+  spec.exec.allocator = allocator;
+  spec.exec.fusion = Fusion::Off;
+  spec.exec.sync = SyncPolicy::EveryStep;
+  return spec;
+}
+
+Requests allocation(bool cuda) {
+  return {request(allocating(cuda, Allocator::Direct), QObject::tr("direct allocation"), cuda),
+          request(allocating(cuda, Allocator::Arena), QObject::tr("arena allocation"), cuda)};
+}
+
+QString allocation_conclusion(const Runs& runs) {
+  const auto calls = [](const Run& run) {
+    const Summary& s = *run.summary;
+    return s.steps > 0 ? static_cast<double>(s.calls.device_allocate + s.calls.device_free) / static_cast<double>(s.steps) : 0;
+  };
+  return speed_of_last(runs, QObject::tr("direct"), QObject::tr("arena")) +
+         QObject::tr(" Direct calls the driver's allocator %1 times a step, the arena %2 times.")
+             .arg(fixed_text(calls(*runs.front()), 0), fixed_text(calls(*runs.back()), 0));
+}
+
+StartRequest allocation_next(bool cuda) {
+  RunSpec spec = allocating(cuda, Allocator::Arena);
+  spec.exec.fusion = Fusion::Epilogue, spec.exec.sync = SyncPolicy::OnRead;
+  return request(spec, QObject::tr("arena, fused, no waits"), cuda);
+}
+
+RunSpec beginning(bool cuda, Init init, Optimizer optimizer) {
+  RunSpec spec = digits(cuda, 2);
+  spec.model.init = init;
+  spec.train.optimizer = optimizer;
+  if (optimizer == Optimizer::Adam) spec.train.lr = 0.001;
+  return spec;
+}
+
+Requests first_weights(bool cuda) {
+  Requests all;
+  for (Init init : {Init::Normal, Init::Xavier, Init::Kaiming, Init::Zeros})
+    all.push_back(request(beginning(cuda, init, Optimizer::Sgd), named(to_string(init)) + QObject::tr(" weights"), cuda));
+  return all;
+}
+
+QString first_weights_conclusion(const Runs& runs) {
+  const auto [worst, best] = std::minmax_element(
+      runs.begin(), runs.end(), [](const Run* a, const Run* b) { return accuracy(*a) < accuracy(*b); });
+  const auto first = [](const Run& run) {
+    return run.steps.empty() ? QStringLiteral("—") : significant_text(static_cast<double>(run.steps.front().loss));
+  };
+  return QObject::tr("%1 learn best: %2, from a first loss of %3. %4 come last: %5, from %6.")
+      .arg(named(to_string((*best)->spec.model.init)).replace(0, 1, named(to_string((*best)->spec.model.init))[0].toUpper()),
+           percent(accuracy(**best)), first(**best), named(to_string((*worst)->spec.model.init)),
+           percent(accuracy(**worst)), first(**worst));
+}
+
+StartRequest first_weights_next(bool cuda) {
+  return request(beginning(cuda, Init::Normal, Optimizer::Adam), QObject::tr("normal weights, adam"), cuda);
+}
+
+Requests how_fast(bool cuda) {
+  RunSpec spec = digits(cuda, 2);
+  spec.exec.allocator = Allocator::Direct;
+  spec.exec.sync = SyncPolicy::EveryOp;
+  spec.exec.fusion = Fusion::Off;
+  Requests all{request(spec, QObject::tr("eager"), cuda)};
+  spec.exec.fusion = Fusion::Epilogue;
+  all.push_back(request(spec, QObject::tr("+ fused"), cuda));
+  spec.exec.allocator = Allocator::Arena;
+  spec.exec.sync = SyncPolicy::OnRead;
+  all.push_back(request(spec, QObject::tr("+ arena"), cuda));
+  if (!cuda) return all;
+  spec.exec.launch = Launch::Graph;
+  all.push_back(request(spec, QObject::tr("+ graph"), cuda));
+  return all;
+}
+
+QString how_fast_conclusion(const Runs& runs) {
+  return speed_of_last(runs, runs.front()->title, runs.back()->title) +
+         QObject::tr(" The step time split shows what each change took away.");
+}
+
+StartRequest how_fast_next(bool cuda) {
+  RunSpec spec = how_fast(cuda).back().spec;
+  if (cuda)
+    spec.exec.launch = Launch::Persistent;
+  else
+    spec.train.batch = 256;
+  return request(spec, cuda ? QObject::tr("one persistent kernel") : QObject::tr("a batch of 256"), cuda);
+}
+
+RunSpec spirals(std::vector<int64_t> hidden, Activation activation) {
+  RunSpec spec;
+  spec.data.name = "spirals", spec.data.points = 2000;
+  spec.model.hidden = std::move(hidden), spec.model.activation = activation;
+  spec.train.optimizer = Optimizer::Adam, spec.train.lr = 0.01, spec.train.batch = 64, spec.train.epochs = 40;
+  return spec;
+}
+
+Requests hidden_layer(bool cuda) {
+  return {request(spirals({}, Activation::Relu), QObject::tr("no hidden layer"), cuda),
+          request(spirals({32, 32}, Activation::Relu), QObject::tr("two hidden layers"), cuda)};
+}
+
+QString hidden_layer_conclusion(const Runs& runs) {
+  return QObject::tr("Without a hidden layer %1 of the test points are right, with two %2: only hidden layers bend the "
+                     "boundary.")
+      .arg(percent(accuracy(*runs.front())), percent(accuracy(*runs.back())));
+}
+
+StartRequest hidden_layer_next(bool cuda) {
+  return request(spirals({32, 32}, Activation::None), QObject::tr("no activation"), cuda);
+}
+
+const std::vector<Lesson>& all_lessons() {
+  static const std::vector<Lesson> all = {
+      {"allocation", QObject::tr("What an allocation costs"),
+       QObject::tr("The same network twice: an allocation around every buffer, then one planned block. Look for red."),
+       true, allocation, allocation_conclusion, allocation_next},
+      {"hidden", QObject::tr("What a hidden layer does"),
+       QObject::tr("Two spirals in the plane, without and with hidden layers. Watch the boundary bend as it trains."),
+       false, hidden_layer, hidden_layer_conclusion, hidden_layer_next},
+      {"weights", QObject::tr("What the first weights do"),
+       QObject::tr("Normal, Xavier, Kaiming and zeros from one seed. Compare the first loss, and which runs learn."),
+       false, first_weights, first_weights_conclusion, first_weights_next},
+      {"speed", QObject::tr("How fast it can go"),
+       QObject::tr("Fewer kernels, no allocations, no waits: added one by one. The step time split shows where each µs "
+                   "went."),
+       false, how_fast, how_fast_conclusion, how_fast_next}};
+  return all;
+}
+
+}  // namespace
+
+std::vector<const Lesson*> lessons(bool cuda) {
+  std::vector<const Lesson*> offered;
+  for (const Lesson& lesson : all_lessons())
+    if (cuda || !lesson.needs_gpu) offered.push_back(&lesson);
+  if (offered.size() > 3) std::erase_if(offered, [](const Lesson* lesson) { return lesson->name == "hidden"; });
+  return offered;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,90 @@
+// What a trace of any program tells: each rule finds its own fault with the span that shows it, and says nothing of a
+// GPU that is busy.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/core/insights/trace_insights.h"
+
+namespace ws::app {
+namespace {
+
+using namespace prof;
+constexpr TimeNs kUs = 1000, kMs = 1000 * kUs;
+
+// A program that does everything wrong, in steps of 60 µs.
+class SlowProgram {
+ public:
+  SlowProgram() {
+    for (int i = 0; i < 400; ++i) step();
+    now_ += 30 * kMs;  // it reads a file
+    add(stream_, SpanKind::Kernel, Meaning::Matrix, "after the file", 2 * kUs);
+    for (int i = 0; i < 20; ++i) add(stream_, SpanKind::Copy, Meaning::Copy, "HtoD", i == 7 ? 900 * kUs : 500 * kUs);
+    for (int i = 0; i < 30; ++i) add(api_, SpanKind::Alloc, Meaning::Allocation, "cudaMalloc", i == 3 ? 700 * kUs : 300 * kUs);
+  }
+  Trace trace;
+
+ private:
+  void add(TrackId track, SpanKind kind, Meaning meaning, const char* name, TimeNs length) {
+    last_ = Span{};
+    last_.start = now_, last_.duration = static_cast<uint64_t>(length), last_.kind = static_cast<uint64_t>(kind);
+    last_.meaning = static_cast<uint64_t>(meaning), last_.name = trace.intern(name);
+    trace.append(track, last_);
+    now_ += length;
+  }
+  void step() {
+    add(stream_, SpanKind::Kernel, Meaning::Pointwise, "tiny", 2 * kUs);
+    add(api_, SpanKind::Sync, Meaning::Sync, "cudaStreamSynchronize", 30 * kUs);
+    now_ += 28 * kUs;
+  }
+  TrackId stream_ = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  TrackId api_ = trace.track(TrackKind::Api, "CUDA API", "CPU");
+  Span last_;
+  TimeNs now_ = 0;
+};
+
+const Insight* insight_of(const std::vector<Insight>& all, const std::string& rule) {
+  for (const Insight& i : all)
+    if (i.rule == rule) return &i;
+  return nullptr;
+}
+
+TEST(TraceInsights, EachFaultIsFoundWithTheSpanThatShowsIt) {
+  const SlowProgram program;
+  const TraceLook look = look_of(program.trace);
+  EXPECT_TRUE(look.whole);
+  const std::vector<Insight> all = trace_insights(look);
+  const auto span_of = [&](const char* rule) {
+    const Insight* found = insight_of(all, rule);
+    EXPECT_TRUE(found && found->place) << rule;
+    if (!found || !found->place) return Span{};
+    EXPECT_LT(found->around.begin, found->place->span.start) << rule;
+    EXPECT_GT(found->around.end, found->place->span.end()) << rule;
+    EXPECT_TRUE(found->change.empty()) << rule << ": the choices of another program are not known";
+    return found->place->span;
+  };
+  EXPECT_EQ(program.trace.name(span_of("slowest gap").name), "after the file");
+  EXPECT_EQ(program.trace.name(span_of("idle GPU").name), "after the file");
+  EXPECT_EQ(program.trace.name(span_of("tiny kernels").name), "tiny");
+  EXPECT_EQ(span_of("waits").span_kind(), SpanKind::Sync);
+  EXPECT_EQ(span_of("unoverlapped copies").duration, 900u * kUs);
+  EXPECT_EQ(span_of("allocator traffic").duration, 700u * kUs);
+  for (size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i - 1].cost_ns, all[i].cost_ns);
+  EXPECT_THAT(insight_of(all, "waits")->headline, testing::HasSubstr("400"));
+  EXPECT_THAT(insight_of(all, "tiny kernels")->headline, testing::HasSubstr("of 401 kernels"));
+}
+
+TEST(TraceInsights, ABusyGpuIsLeftAlone) {
+  Trace trace;
+  const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  for (int i = 0; i < 500; ++i) {
+    Span span;
+    span.start = i * 100 * kUs, span.duration = 98 * kUs, span.kind = static_cast<uint64_t>(SpanKind::Kernel);
+    span.name = trace.intern("gemm");
+    trace.append(stream, span);
+  }
+  EXPECT_TRUE(trace_insights(look_of(trace)).empty());
+  EXPECT_TRUE(trace_insights(look_of(Trace{})).empty());
+}
+
+}  // namespace
+}  // namespace ws::app

@@ -1,0 +1,58 @@
+// A window with runs in it, without training most of them: two of a GPU as far as the window can tell, and real ones of
+// the CPU.
+#pragma once
+#include <QDateTime>
+#include <map>
+#include <utility>
+
+#include "tests/app/support/cut_off.h"
+#include "tests/app/support/made_run.h"
+#include "tests/app/support/window_home.h"
+
+class FilledWindow : public WindowHome {
+ protected:
+  static std::map<QWidget*, QRect> places() {
+    std::map<QWidget*, QRect> all;
+    for (QWidget* w : QApplication::allWidgets())
+      if (w->isVisible()) all[w] = w->geometry();
+    return all;
+  }
+  // Until nothing moves: on a busy machine a layout takes its time.
+  static void settle(int turn_ms = 150) {
+    std::map<QWidget*, QRect> before;
+    for (int turn = 0; turn < 40; ++turn) {
+      for (int event = 0; event < 5; ++event) QTest::qWait(turn_ms / 5);
+      if (const auto now = places(); std::exchange(before, now) == now) return;
+    }
+  }
+  static void check(QWidget& window, const QString& where, QStringList& wrong) {
+    for (const QString& line : ws::test::cut_off(window)) wrong << where + ": " + line;
+    const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
+    if (!folder.isEmpty()) window.grab().save(folder + "/" + QString(where).replace(' ', '-') + ".png");
+  }
+  static void takeIn(ws::app::MainWindow& window) {
+    for (auto style : {ws::test::StepStyle::EagerDirect, ws::test::StepStyle::GraphArena}) {
+      const bool direct = style == ws::test::StepStyle::EagerDirect;
+      ws::app::Run* run = ws::test::made(direct ? "direct" : "arena", style, direct).release();
+      run->slot = -1;
+      run->created = QDateTime::currentDateTime();
+      run->loaded = true;
+      window.workspace()->library()->adopt(run);
+      window.workspace()->library()->setTicked(run, true);
+    }
+    settle();
+  }
+  static void train(ws::app::MainWindow& window, const char* allocator) {
+    iris(window, 30);
+    window.workspace()->choices()->set("exec.allocator", allocator);
+    QSignalSpy ended(window.workspace()->session(), &ws::app::TrainingSession::ended);
+    window.train();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+  }
+  static void fill(ws::app::MainWindow& window, std::initializer_list<const char*> allocators) {
+    QTRY_VERIFY(window.workspace()->device()->info());
+    takeIn(window);
+    for (const char* allocator : allocators) train(window, allocator);
+    for (ws::app::Run* run : window.workspace()->library()->runs()) window.workspace()->library()->setTicked(run, true);
+  }
+};

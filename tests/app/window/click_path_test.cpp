@@ -1,0 +1,98 @@
+// What a person who has never seen the window does until they can say "I know why B is faster": real clicks on what is in
+// sight, counted. app/run opens the window with nothing in it.
+#include <QPushButton>
+#include <QtTest>
+
+#include "app/pages/compare/compare_headline.h"
+#include "app/pages/compare/compare_tab.h"
+#include "app/pages/compare/waterfall_view.h"
+#include "app/pages/setup/field_row.h"
+#include "app/widgets/segmented_row.h"
+#include "app/window/notice_bar.h"
+#include "app/window/start_page.h"
+#include "app/window/top_bar.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws::app;
+
+class ClickPathTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  int clicks_ = 0;
+  QElapsedTimer clock_;
+
+  // On the middle of something that can be seen.
+  void click(QWidget* widget, QPoint at = {}) {
+    QVERIFY(widget && widget->isVisible() && widget->isEnabled());
+    if (at.isNull()) at = widget->rect().center();
+    QVERIFY2(widget->visibleRegion().contains(at), qPrintable(widget->accessibleName()));
+    QTest::mouseClick(widget, Qt::LeftButton, {}, at);
+    ++clicks_;
+  }
+  void clickTab(MainWindow& window, const QString& name) {
+    for (int i = 0; i < window.tabs()->count(); ++i)
+      if (window.tabs()->tabText(i) == name) click(window.tabs(), window.tabs()->tabRect(i).center());
+  }
+  // The verdict, its cause and the choice that differs can be read without another click.
+  static void knowsWhy(MainWindow& window) {
+    auto* compare = window.findChild<CompareTab*>();
+    QVERIFY(compare->isVisible());
+    QTRY_VERIFY_WITH_TIMEOUT(compare->ready(), 20'000);
+    QString said;
+    for (const QLabel* label : compare->headline()->findChildren<QLabel*>())
+      if (label->isVisible()) said += label->text() + '\n';
+    QVERIFY2(said.contains(QRegularExpression("faster|slower|noise|as fast")), qPrintable(said));
+    QVERIFY2(said.contains("allocator") || said.contains("fusion") || said.contains("sync"), qPrintable(said));
+    QVERIFY(compare->waterfall()->isVisible());
+    QVERIFY(!compare->comparison().by_kind.causes.empty());
+  }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void init() { clicks_ = 0, clock_.start(); }
+  void cleanup() { clear(); }
+  void fromALesson();
+  void fromOneChangedChoice();
+};
+
+void ClickPathTest::fromALesson() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  StartCard* speed = nullptr;
+  for (StartCard* card : window->startPage()->cards())
+    if (card->button()->accessibleName().contains("How fast")) speed = card;
+  QVERIFY(speed);
+  QTRY_VERIFY(speed->button()->isVisible());
+  click(speed->button());
+  QTRY_VERIFY_WITH_TIMEOUT(!window->notice()->text().isEmpty(), 110'000);  // the conclusion
+  QVERIFY2(window->notice()->text().contains("arena") || window->notice()->text().contains("graph"),
+           qPrintable(window->notice()->text()));
+  clickTab(*window, "Compare");
+  knowsWhy(*window);
+  qInfo("%d clicks, %lld s", clicks_, clock_.elapsed() / 1000);
+  QVERIFY(clicks_ <= 8);
+  QVERIFY(clock_.elapsed() < 120'000);
+}
+
+void ClickPathTest::fromOneChangedChoice() {
+  auto window = open();
+  window->resize(1366, 768);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  window->workspace()->choices()->set("data.limit", "6000");  // as a test has less time than a person
+  window->workspace()->choices()->set("train.epochs", "2");
+  click(window->topBar()->train());
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 60'000);
+  const auto& fusion =
+      window->findChild<SetupPanel*>()->row("exec.fusion")->findChild<SegmentedRow*>()->segments();
+  click(fusion.front());  // off
+  click(window->topBar()->train());
+  QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 2, 60'000);
+  clickTab(*window, "Compare");
+  knowsWhy(*window);
+  QVERIFY(clicks_ <= 8);
+}
+
+QTEST_MAIN(ClickPathTest)
+#include "click_path_test.moc"

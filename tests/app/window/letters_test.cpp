@@ -1,0 +1,51 @@
+// Every letter of every tab can be read, in both themes, on small screens and large ones: nothing is clipped and nothing
+// lies on anything else. One window serves all sizes. A second run of this program draws at twice the scale: 2560×1440
+// and 3840×2160 screens. With WARPSCOPE_PICTURES=folder each state leaves a picture there.
+#include <QtTest>
+
+#include "tests/app/support/filled_window.h"
+
+using namespace ws::app;
+
+class LettersTest : public QObject, FilledWindow {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void everyTabAtEverySize();
+};
+
+void LettersTest::everyTabAtEverySize() {
+  const bool twice = qEnvironmentVariableIntValue("QT_SCALE_FACTOR") == 2;
+  const std::vector<QSize> screens = twice ? std::vector{QSize(2560, 1440) / 2, QSize(3840, 2160) / 2}
+                                           : std::vector{QSize(1366, 768), QSize(1600, 972), QSize(1920, 1080)};
+  auto window = open();
+  QCOMPARE(window->devicePixelRatioF(), twice ? 2.0 : 1.0);
+  fill(*window, {"direct"});
+  QStringList wrong;
+  size_t letters = 0, states = 0;  // that they are looked at is seen from their number
+  QElapsedTimer clock;
+  clock.start();
+  for (const QSize screen : screens) {
+    window->resize(screen);
+    settle(60);
+    for (int theme_turn = 0; theme_turn < 2; ++theme_turn, window->toggleTheme())
+      for (int tab = 0; tab < window->tabs()->count(); ++tab, ++states) {
+        window->tabs()->setCurrentIndex(tab);
+        settle(20);
+        for (QWidget* w : window->findChildren<QWidget*>())
+          if (theme_turn == 0 && w->isVisible() && ws::test::paints_letters(*w))
+            letters += painted_texts(*w).size();
+        check(*window,
+              QString("%1 %2 %3").arg(window->tabs()->tabText(tab)).arg(screen.width()).arg(theme().dark() ? "dark" : "light"),
+              wrong);
+      }
+  }
+  qInfo("%zu states, %zu painted texts, %lld ms", states, letters, clock.elapsed());
+  QCOMPARE(states, screens.size() * 2 * static_cast<size_t>(window->tabs()->count()));
+  QVERIFY2(letters > 300 * screens.size(), qPrintable(QString::number(letters)));
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+QTEST_MAIN(LettersTest)
+#include "letters_test.moc"

@@ -1,0 +1,124 @@
+// Work beside the window: in order, with news, cancelled, dropped, and gone with its job.
+#include "app/workspace/job.h"
+
+#include <QtTest>
+#include <thread>
+
+using namespace ws::app;
+
+namespace {
+// Until somebody asks the work to stop.
+void work_on(const Job::Side& side) {
+  while (!*side.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+}  // namespace
+
+class JobTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void tellsItsNewsAndItsEndOnThisThread();
+  void doesOnePieceAfterTheOther();
+  void tellsTheProblem();
+  void aCancelledPieceTellsItsEnd();
+  void aDroppedPieceTellsNothing();
+  void theDestructorCancelsAndWaits();
+  void theEndMayDeleteTheJob();
+};
+
+void JobTest::tellsItsNewsAndItsEndOnThisThread() {
+  Job job;
+  QStringList heard;
+  QThread* const here = QThread::currentThread();
+  job.start(
+      [&](const Job::Side& side) {
+        for (int i = 1; i <= 3; ++i)
+          side.tell([&, i] {
+            QCOMPARE(QThread::currentThread(), here);
+            heard << QString::number(i);
+          });
+      },
+      [&](const QString& problem) {
+        QCOMPARE(QThread::currentThread(), here);
+        heard << "end" + problem;
+      });
+  QVERIFY(job.running());
+  QTRY_COMPARE(heard, QStringList({"1", "2", "3", "end"}));
+  QVERIFY(!job.running());
+}
+
+void JobTest::doesOnePieceAfterTheOther() {
+  Job job;
+  std::atomic<int> at_once{0}, most{0};
+  QString order;
+  for (const char name : {'a', 'b', 'c'})
+    job.start(
+        [&](const Job::Side&) {
+          most = std::max(most.load(), ++at_once);
+          std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          --at_once;
+        },
+        [&order, name](const QString&) { order += QChar(name); });
+  QTRY_COMPARE(order, QString("abc"));
+  QCOMPARE(most.load(), 1);
+}
+
+void JobTest::tellsTheProblem() {
+  Job job;
+  QString said;
+  job.start([](const Job::Side&) { throw std::runtime_error("the disk is full"); },
+            [&](const QString& problem) { said = problem; });
+  QTRY_COMPARE(said, QString("the disk is full"));
+}
+
+void JobTest::aCancelledPieceTellsItsEnd() {
+  Job job;
+  bool ended = false;
+  job.start(work_on, [&](const QString&) { ended = true; });
+  job.cancel();
+  QVERIFY(job.running());
+  QTRY_VERIFY(ended);
+}
+
+void JobTest::aDroppedPieceTellsNothing() {
+  Job job;
+  QString heard;
+  job.start(
+      [&](const Job::Side& side) {
+        side.tell([&] { heard += "old news"; });
+        work_on(side);
+      },
+      [&](const QString&) { heard += "old end"; });
+  job.start(work_on, [&](const QString&) { heard += "never begun"; });
+  job.drop();
+  QVERIFY(!job.running());
+  job.start([](const Job::Side&) {}, [&](const QString&) { heard += "new end"; });
+  QTRY_COMPARE(heard, QString("new end"));
+}
+
+void JobTest::theDestructorCancelsAndWaits() {
+  std::atomic<bool> over{false};
+  bool told = false;
+  {
+    Job job;
+    job.start(
+        [&](const Job::Side& side) {
+          work_on(side);
+          over = true;
+        },
+        [&](const QString&) { told = true; });
+  }
+  QVERIFY(over);
+  QCoreApplication::processEvents();
+  QVERIFY(!told);
+}
+
+void JobTest::theEndMayDeleteTheJob() {
+  auto* job = new Job;
+  bool gone = false;
+  connect(job, &QObject::destroyed, this, [&] { gone = true; });
+  job->start([](const Job::Side&) {}, [job](const QString&) { job->deleteLater(); });
+  QTRY_VERIFY(gone);
+}
+
+QTEST_GUILESS_MAIN(JobTest)
+#include "job_test.moc"

@@ -38,11 +38,13 @@ std::string shape_text(const Trace& trace, const Span& span) {
   return trace.name(span.name) + " ⟨" + triple(d.grid) + ", " + triple(d.block) + "⟩";
 }
 
-// A number that is the same for spans of one row; names of layers and phases become numbers by interning.
+// A number that is the same for spans of one row; names of ops, layers and phases become numbers by interning. Ops of one
+// name, layer and phase are one row: those of a program's ranges can differ in the line.
 struct Grouping {
   const Trace& trace;
   GroupBy by;
   std::unordered_map<std::string, uint64_t> texts;
+  std::unordered_map<OpTag, uint64_t> ops;
 
   uint64_t number(const Span& span) {
     switch (by) {
@@ -51,10 +53,18 @@ struct Grouping {
       case GroupBy::Shape:
         return static_cast<uint64_t>(span.name) << 16 | static_cast<uint64_t>(span.detail);
       case GroupBy::Op:
-        return span.op;
+        return op_number(span);
       default:
         return texts.try_emplace(key(span), texts.size()).first->second;
     }
+  }
+  uint64_t op_number(const Span& span) {
+    const auto [at, fresh] = ops.try_emplace(span.op);
+    if (fresh) {
+      const std::string phase = span.op < trace.ops.size() ? trace.ops[span.op].phase : "";
+      at->second = texts.try_emplace(key(span) + '\0' + phase, texts.size()).first->second;
+    }
+    return at->second;
   }
   std::string key(const Span& span) const {
     const OpInfo& op = trace.ops[span.op < trace.ops.size() ? span.op : 0];

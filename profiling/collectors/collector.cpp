@@ -98,10 +98,11 @@ void Collector::Impl::configure(bool between_steps) {
   const TraceLevel now = quiet ? std::min(level.load(), TraceLevel::Steps) : level.load();
   Marks::Config config;
   config.ops = now >= TraceLevel::Graph;
-  config.nvtx = nvtx::listened_to() && !options.nvtx_ranges;
+  config.ranges = options.program_ranges && level >= TraceLevel::Steps;
+  config.nvtx = nvtx::listened_to() && !options.program_ranges;
   if (gpu) {
     const bool by_clock = !options.clock.always();
-    GpuKinds kinds = kinds_of(by_clock ? level.load() : now, window_open, options.nvtx_ranges);
+    GpuKinds kinds = kinds_of(by_clock ? level.load() : now, window_open);
     kinds.whole_graphs = level == TraceLevel::Graph;
     kinds.resting = by_clock && quiet;
     apply_kinds(kinds, between_steps);
@@ -214,6 +215,7 @@ void Collector::Impl::take_samples(bool last) {
 
 void Collector::Impl::begin() {
   context.origin = options.origin_ns ? options.origin_ns : steady_ns();
+  context.program_ranges = options.program_ranges;
   host = std::make_unique<HostSpans>(context);
   gpu = level == TraceLevel::Off || !options.gpu.tracer ? nullptr : options.gpu.tracer();
   gpu_refused = gpu ? gpu->open(options.inside_driver_start) : "built without CUDA";
@@ -308,6 +310,7 @@ void Collector::stop() {
   }
   impl_->signal(impl_->stopping);
   impl_->thread.join();
+  Marks::instance().configure({});
   if (impl_->gpu && !impl_->options.inside_driver_start) impl_->gpu->detach();
   g_running.store(false);
 }
@@ -375,7 +378,7 @@ void Collector::Impl::loop() {
 
 void Collector::Impl::take_marks() {
   Marks& marks = Marks::instance();
-  context.expects_ops = marks.ops_seen();
+  context.expects_ops = marks.ops_seen() && !options.program_ranges;
   context.batch.losses().dropped_records +=
       marks.drain([this](const MarkedThread& from, const HostEvent& event) { host->take(from, event); });
 }

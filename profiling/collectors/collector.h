@@ -37,7 +37,7 @@ struct CollectorOptions {
   size_t max_waiting_spans = 4'000'000;  // not taken yet; beyond this, records are dropped and counted
   int64_t origin_ns = 0;                 // steady clock at trace time 0; 0: when start() is called
   bool inside_driver_start = false;      // called by the driver while it starts: ask it nothing
-  bool nvtx_ranges = false;              // record the program's own NVTX ranges (for programs without our marks)
+  bool program_ranges = false;           // record the program's own ranges (for programs without our marks)
   // Hardware counters load libraries that clean up at exit before whoever registered earlier: called after that, so
   // that who stops the collector at exit can register again.
   std::function<void()> libraries_loaded;

@@ -17,7 +17,6 @@ struct GpuKinds {
   bool graph_runs = false;    // one record a graph launch instead of one a node
   bool whole_graphs = false;  // graphs made from here on can have such records
   bool calls = false;         // spans of calls, pool sizes
-  bool nvtx = false;          // the program's NVTX ranges
   bool resting = false;       // between windows by the clock: as inside, but no call is drawn
   bool operator==(const GpuKinds&) const = default;
 };
@@ -86,8 +85,6 @@ class HardwareCounters {
 struct GpuSource {
   GpuTracer* (*tracer)() = nullptr;  // the one of this process
   std::unique_ptr<HardwareCounters> (*make_counters)() = nullptr;
-  // The file of the CUPTI library that this process calls, which is to be told of NVTX ranges too.
-  std::string library;
 };
 
 }  // namespace ws::prof

@@ -80,6 +80,8 @@ void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
       return phase(event);
     case HostEventType::Op:
       return op(thread, event);
+    case HostEventType::Range:
+      return range(thread, event);
     case HostEventType::Call:
       return call(thread, event);
     default:
@@ -119,6 +121,19 @@ void HostSpans::op(const MarkedThread& thread, const HostEvent& event) {
                               static_cast<int>(event.b));
   }
   Span span = span_of(event, SpanKind::Op, context_.meaning_of(event.op));
+  span.name = context_.batch.id(context_.name_of(event.op));
+  row->spans.push_back(span);
+}
+
+void HostSpans::range(const MarkedThread& thread, const HostEvent& event) {
+  constexpr uint64_t kDeepest = 15;
+  const uint64_t depth = std::min(event.b, kDeepest);
+  BatchBuilder::Row*& row = rows_[thread.id].ranges[depth];
+  if (!row) {
+    row = &context_.batch.row(TrackKind::Phases, "thread " + std::to_string(thread.id) + " ranges", "CPU",
+                              static_cast<int>(depth));
+  }
+  Span span = span_of(event, SpanKind::Phase, Meaning::Other);
   span.name = context_.batch.id(context_.name_of(event.op));
   row->spans.push_back(span);
 }

@@ -15,12 +15,14 @@ class HostSpans {
  private:
   struct Rows {
     BatchBuilder::Row* ops[MarkedThread::kDepth] = {};
+    BatchBuilder::Row* ranges[MarkedThread::kDepth] = {};
     BatchBuilder::Row* calls = nullptr;
   };
 
   void step(const HostEvent& event);
   void phase(const HostEvent& event);
   void op(const MarkedThread& thread, const HostEvent& event);
+  void range(const MarkedThread& thread, const HostEvent& event);
   void allocation(const MarkedThread& thread, const HostEvent& event);
   void memory(const HostEvent& event);
   void call(const MarkedThread& thread, const HostEvent& event);

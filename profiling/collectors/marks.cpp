@@ -55,6 +55,7 @@ MarkedThread* Marks::adopt() {
 void Marks::configure(const Config& config) {
   time_ops_.store(config.ops, std::memory_order_relaxed);
   nvtx_.store(config.nvtx, std::memory_order_relaxed);
+  time_ranges_.store(config.ranges, std::memory_order_relaxed);
 }
 
 void Marks::step_begin(int64_t step) {
@@ -82,7 +83,7 @@ void Marks::step_end() {
 
 void Marks::phase_begin(const char* name) {
   MarkedThread& t = thread();
-  if (t.phase_depth < MarkedThread::kDepth) t.phases[t.phase_depth] = {steady_ns(), kNoOp, name};
+  if (t.phase_depth < MarkedThread::kDepth) t.phases[t.phase_depth] = {steady_ns(), kNoOp, name, 0};
   ++t.phase_depth;
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_phase(name);
 }
@@ -109,7 +110,7 @@ void Marks::op_begin(OpTag op) {
   ++t.scopes;
   if (depth >= MarkedThread::kDepth) return;
   const bool timed = time_ops_.load(std::memory_order_relaxed);
-  t.ops[depth] = {timed ? steady_ns() : 0, op, nullptr};
+  t.ops[depth] = {timed ? steady_ns() : 0, op, nullptr, 0};
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_op(op);
   if (!ops_seen_.load(std::memory_order_relaxed)) ops_seen_.store(true, std::memory_order_relaxed);
 }
@@ -127,6 +128,43 @@ void Marks::op_end() {
   event.start = open.start;
   event.end = steady_ns();
   event.op = open.op;
+  event.step = t.step;
+  event.b = static_cast<uint64_t>(depth);
+  t.events.push(event);
+}
+
+int64_t Marks::range_time() const { return time_ranges_.load(std::memory_order_relaxed) ? steady_ns() : 0; }
+
+void Marks::range_begin(OpTag op, uint64_t domain) {
+  MarkedThread& t = thread();
+  const int depth = t.op_depth++;
+  ++t.scopes;
+  if (depth < MarkedThread::kDepth) t.ops[depth] = {range_time(), op, nullptr, domain};
+}
+
+// Domains may be closed in another order than they were opened in.
+void Marks::range_end(uint64_t domain) {
+  MarkedThread& t = thread();
+  if (t.op_depth > MarkedThread::kDepth) {
+    --t.op_depth;
+    return;
+  }
+  int depth = t.op_depth - 1;
+  while (depth >= 0 && t.ops[depth].domain != domain) --depth;
+  if (depth < 0) return;  // it began before we listened
+  const MarkedThread::Open open = t.ops[depth];
+  std::copy(t.ops + depth + 1, t.ops + t.op_depth, t.ops + depth);
+  --t.op_depth;
+  if (open.start != 0) range(open.op, open.start, depth);
+}
+
+void Marks::range(OpTag op, int64_t begin, int depth) {
+  MarkedThread& t = thread();
+  HostEvent event;
+  event.type = HostEventType::Range;
+  event.start = begin;
+  event.end = steady_ns();
+  event.op = op;
   event.step = t.step;
   event.b = static_cast<uint64_t>(depth);
   t.events.push(event);

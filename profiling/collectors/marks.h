@@ -1,10 +1,12 @@
 // Receives the program's marks on the threads that set them and hands them on through one queue a thread.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "profiling/annotate/annotate.h"
@@ -13,7 +15,7 @@
 
 namespace ws::prof {
 
-enum class HostEventType : uint8_t { Step, Phase, Op, Allocation, Memory, Launch, GraphLaunch, Call };
+enum class HostEventType : uint8_t { Step, Phase, Op, Range, Allocation, Memory, Launch, GraphLaunch, Call };
 enum class AllocatorCall : uint8_t { Allocate, Free, AllocateAsync, FreeAsync, AllocateHost, FreeHost };
 
 struct HostEvent {
@@ -33,6 +35,7 @@ struct MarkedThread {
     int64_t start;
     OpTag op;
     const char* name;
+    uint64_t domain = 0;  // of a range: who marked it
   };
 
   SpscRing<HostEvent> events{16};
@@ -49,12 +52,13 @@ struct MarkedThread {
   std::atomic<bool> finished{false};
 
   uint32_t call_switches = 0;  // of the callbacks, when a call was last entered
+  std::unordered_map<std::string, OpTag> range_tags;  // of ranges that this thread marked
 
   void enter(uint32_t switches) {
     if (call_switches != switches) runtime_calls = 0;  // those that were open had no end to tell
     call_switches = switches;
   }
-  OpTag op() const { return op_depth > 0 && op_depth <= kDepth ? ops[op_depth - 1].op : kNoOp; }
+  OpTag op() const { return op_depth > 0 ? ops[std::min(op_depth, kDepth) - 1].op : kNoOp; }
   OpAt at() const { return {op(), step}; }
 };
 
@@ -66,6 +70,7 @@ class Marks final : public Listener {
   struct Config {
     bool ops = false;  // time each op
     bool nvtx = false;
+    bool ranges = false;  // time the program's own
   };
   void configure(const Config& config);
   // Called on the marking thread when a step begins or is launched, with its number.
@@ -93,11 +98,17 @@ class Marks final : public Listener {
   void memory(const MemoryNote& note) override;
   void steps_launched(int64_t first, int64_t count) override;
 
+  // A program's own ranges: joined to like ops, drawn on rows of their own. `domain`: a range ends the newest of its own.
+  void range_begin(OpTag op, uint64_t domain);
+  void range_end(uint64_t domain);
+  void range(OpTag op, int64_t begin, int depth);  // one that ends now
+  int64_t range_time() const;                      // 0 while ranges are not timed
+
  private:
   Marks() = default;
   MarkedThread* adopt();
 
-  std::atomic<bool> time_ops_{false}, nvtx_{false}, ops_seen_{false};
+  std::atomic<bool> time_ops_{false}, time_ranges_{false}, nvtx_{false}, ops_seen_{false};
   std::function<void(int64_t)> step_hook_;  // set before the listener is
   std::mutex threads_mutex_;
   std::vector<std::unique_ptr<MarkedThread>> threads_;

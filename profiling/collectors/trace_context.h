@@ -28,6 +28,7 @@ struct TraceContext {
   ClockOffset gpu_clock;
   int64_t origin = 0;                   // steady clock at trace time 0
   bool expects_ops = false;             // the program marks ops, so a kernel without one is worth a warning
+  bool program_ranges = false;          // ops are ranges of any program: the names of kernels tell their meaning
   bool full = false;                    // no room for more spans until a batch is taken
   std::function<void()> before_buffer;  // takes what explains the records in the next buffer
   std::string (*call_name)(bool driver, uint32_t id) = nullptr;

@@ -19,13 +19,12 @@ TraceLevel trace_level(std::string_view name) {
   throw Failure("There is no trace level \"" + std::string(name) + "\": choose off, steps, graph, kernels or full.");
 }
 
-GpuKinds kinds_of(TraceLevel level, bool node_window, bool nvtx) {
+GpuKinds kinds_of(TraceLevel level, bool node_window) {
   GpuKinds kinds;
   kinds.allocations = level >= TraceLevel::Steps;
   kinds.kernels = level >= TraceLevel::Graph;
   kinds.graph_runs = level == TraceLevel::Graph && !node_window;
   kinds.calls = level >= TraceLevel::Full;
-  kinds.nvtx = nvtx && level >= TraceLevel::Steps;
   return kinds;
 }
 

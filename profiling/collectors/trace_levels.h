@@ -7,7 +7,7 @@
 
 namespace ws::prof {
 
-GpuKinds kinds_of(TraceLevel level, bool node_window, bool nvtx);
+GpuKinds kinds_of(TraceLevel level, bool node_window);
 
 // `gpu_refused`: why there are no GPU records; empty where there are.
 std::string describe(const CollectorOptions& options, TraceLevel level, const std::string& gpu_refused);

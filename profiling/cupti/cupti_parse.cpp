@@ -98,9 +98,6 @@ void RecordParser::dispatch(const CUpti_Activity& r) {
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
       overhead(reinterpret_cast<const CUpti_ActivityOverhead3&>(r));
       break;
-    case CUPTI_ACTIVITY_KIND_MARKER:
-      marker(reinterpret_cast<const CUpti_ActivityMarker2&>(r));
-      break;
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
       wait(reinterpret_cast<const CUpti_ActivitySynchronization2&>(r));
       break;
@@ -160,7 +157,7 @@ void RecordParser::join(Span& span, uint64_t node) {
   const OpAt at = context_.join.find(span.correlation, node);
   span.op = at.op;
   span.step = at.step;
-  if (at.op != kNoOp && span.span_kind() == SpanKind::Kernel) {
+  if (at.op != kNoOp && span.span_kind() == SpanKind::Kernel && !context_.program_ranges) {
     span.meaning = static_cast<uint64_t>(context_.meaning_of(at.op));
   }
 }
@@ -207,16 +204,6 @@ BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uin
   }
   last_row_key_ = key;
   last_row_ = row;
-  return *row;
-}
-
-BatchBuilder::Row& RecordParser::thread_row(TrackKind kind, uint32_t thread, int depth) {
-  const uint64_t key = (uint64_t{static_cast<uint8_t>(kind)} << 56) | (uint64_t{1} << 55) |
-                       (uint64_t{static_cast<uint8_t>(depth)} << 40) | thread;
-  BatchBuilder::Row*& row = rows_[key];
-  if (!row) {
-    row = &context_.batch.row(kind, "thread " + std::to_string(thread) + " ranges", "CPU", depth);
-  }
   return *row;
 }
 
@@ -329,25 +316,6 @@ void RecordParser::overhead(const CUpti_ActivityOverhead3& o) {
   span.correlation = o.correlationId;
   span.name = context_.batch.id(context_.batch.name(overhead_name(o.overheadKind)));
   put(span, context_.batch.row(TrackKind::Overhead, "profiler", "CPU"));
-}
-
-// A range is two records: the one that opens it carries the name, both carry its number.
-void RecordParser::marker(const CUpti_ActivityMarker2& m) {
-  if (m.flags & CUPTI_ACTIVITY_FLAG_MARKER_START) {
-    const uint32_t thread = m.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD ? m.objectId.pt.threadId : 0;
-    open_ranges_[m.id] = {m.timestamp, m.name ? m.name : "range", thread, range_depth_[thread]++};
-    return;
-  }
-  if (!(m.flags & CUPTI_ACTIVITY_FLAG_MARKER_END)) return;
-  const auto open = open_ranges_.find(m.id);
-  if (open == open_ranges_.end()) return;
-  const OpenRange range = open->second;
-  open_ranges_.erase(open);
-  if (int& depth = range_depth_[range.thread]; depth > 0) --depth;
-  Span span;
-  if (!begin_span(span, range.start, m.timestamp, SpanKind::Phase, Meaning::Other)) return;
-  span.name = context_.batch.id(context_.batch.name(range.name));
-  put(span, thread_row(TrackKind::Phases, range.thread, std::min(range.depth, 15)));
 }
 
 // What the call alone does not tell: which stream was waited for. An event is waited for on no stream in particular.

@@ -50,12 +50,6 @@ class RecordParser {
     BatchBuilder::Name* name;
     BatchBuilder::Shape* shape;
   };
-  struct OpenRange {
-    uint64_t start;
-    std::string name;
-    uint32_t thread;
-    int depth;
-  };
 
   void dispatch(const CUpti_Activity& record);
   void kernel(const CUpti_ActivityKernel10& record);
@@ -64,7 +58,6 @@ class RecordParser {
   void peer_copy(const CUpti_ActivityMemcpyPtoP4& record);
   void memset(const CUpti_ActivityMemset4& record);
   void overhead(const CUpti_ActivityOverhead3& record);
-  void marker(const CUpti_ActivityMarker2& record);
   void wait(const CUpti_ActivitySynchronization2& record);
   void memory(const CUpti_ActivityMemory4& record);
   void pool(const CUpti_ActivityMemoryPool3& record);
@@ -78,7 +71,6 @@ class RecordParser {
   KernelName& kernel_name(const char* pointer);
   BatchBuilder::Shape& kernel_shape(KernelName& known, const CUpti_ActivityKernel10& record);
   BatchBuilder::Row& stream_row(TrackKind kind, uint32_t device, uint32_t stream);
-  BatchBuilder::Row& thread_row(TrackKind kind, uint32_t thread, int depth);
   void put_transfer(Span& span, TrackKind kind, uint32_t device, uint32_t stream, const Detail& detail, uint64_t node);
 
   TraceContext& context_;
@@ -91,8 +83,6 @@ class RecordParser {
   std::vector<Waiting> waiting_;
   std::unordered_map<uint32_t, uint32_t> device_of_;  // by context, from what ran there
   uint32_t last_context_ = 0;
-  std::unordered_map<uint32_t, OpenRange> open_ranges_;
-  std::unordered_map<uint32_t, int> range_depth_;
 };
 
 }  // namespace ws::prof

@@ -1,7 +1,6 @@
 #include "profiling/cupti/cupti_session.h"
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -46,16 +45,10 @@ CuptiSession* session() {
   return session;
 }
 
-std::string library_in_use() {
-  Dl_info where{};
-  const bool found = dladdr(reinterpret_cast<void*>(&cuptiGetVersion), &where) != 0 && where.dli_fname;
-  return found ? where.dli_fname : "";
-}
-
 }  // namespace
 
 GpuSource cupti_gpu_source() {
-  return {[]() -> GpuTracer* { return session(); }, make_hardware_counters, library_in_use()};
+  return {[]() -> GpuTracer* { return session(); }, make_hardware_counters};
 }
 
 std::string CuptiSession::open(bool inside_driver_start) {
@@ -235,7 +228,6 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
        {CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY_POOL, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION}) {
     enable(kind, kinds.calls);
   }
-  enable(CUPTI_ACTIVITY_KIND_MARKER, kinds.nvtx);
   kinds_ = kinds;
 }
 

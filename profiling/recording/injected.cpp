@@ -40,11 +40,9 @@ void begin() {
   if (const std::string window = environment(ws::prof::kRecordWindow, ""); !window.empty())
     options.clock = ws::prof::clock_window(window);
   options.inside_driver_start = true;
-  options.nvtx_ranges = true;
+  options.program_ranges = true;
   options.libraries_loaded = [] { std::atexit(finish_at_exit); };
-  // A program can bring a CUPTI of its own, as PyTorch does: ranges told to another copy would not be heard.
   options.gpu = ws::prof::cupti_gpu_source();
-  if (!options.gpu.library.empty()) setenv("NVTX_INJECTION64_PATH", options.gpu.library.c_str(), 1);
   const std::string path = ws::prof::claim_file(wanted);
   if (path.empty()) return;
   g_owner = getpid();

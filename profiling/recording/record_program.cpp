@@ -19,7 +19,6 @@
 #include "profiling/base/process.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/collectors/gpu_tracer.h"
-#include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/finish_recording.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/run_file/run_file.h"
@@ -40,11 +39,11 @@ std::string find_library(const RecordOptions& options) {
 
 std::map<std::string, std::string> settings(const std::string& library, const std::string& out, const std::string& name,
                                             TraceLevel level) {
-  std::map<std::string, std::string> all{
-      {"CUDA_INJECTION64_PATH", library}, {kRecordFile, out}, {kRecordLevel, to_string(level)}, {kRecordName, name}};
-  // Ours, for ranges before the program uses the GPU; the library we load into it names the one that it finds there.
-  if (const std::string cupti = cupti_gpu_source().library; !cupti.empty()) all["NVTX_INJECTION64_PATH"] = cupti;
-  return all;
+  return {{"CUDA_INJECTION64_PATH", library},
+          {"NVTX_INJECTION64_PATH", library},
+          {kRecordFile, out},
+          {kRecordLevel, to_string(level)},
+          {kRecordName, name}};
 }
 
 void must_be_ours(const fs::path& out) {

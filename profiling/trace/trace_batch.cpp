@@ -10,11 +10,13 @@ namespace {
 
 constexpr int kMaxLanes = 4;
 
-void copy_ops(Trace& trace, const std::vector<BatchTrack>& tracks) {
+void copy_ops(Trace& trace, const TraceBatch& batch) {
   OpTag highest = 0;
-  for (const BatchTrack& track : tracks) {
+  for (const BatchTrack& track : batch.tracks) {
     for (const Span& span : track.spans) highest = std::max(highest, span.op);
   }
+  for (const MemoryEvent& event : batch.memory) highest = std::max(highest, event.op);
+  for (const StepAllocations& calls : batch.allocations) highest = std::max(highest, calls.op);
   for (size_t tag = trace.ops.size(); tag <= highest; ++tag) trace.ops.push_back(op_info(static_cast<OpTag>(tag)));
 }
 
@@ -53,7 +55,7 @@ size_t TraceBatch::span_count() const {
 }
 
 void append(Trace& trace, TraceBatch&& batch) {
-  copy_ops(trace, batch.tracks);
+  copy_ops(trace, batch);
   std::vector<NameId> names;
   for (const std::string& name : batch.names) names.push_back(trace.intern(name));
   std::vector<DetailId> details;

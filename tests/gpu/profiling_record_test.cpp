@@ -11,6 +11,7 @@
 #include <set>
 
 #include "profiling/analysis/activity.h"
+#include "profiling/analysis/kernel_table.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/base/failure.h"
@@ -137,6 +138,11 @@ TEST_F(Recording, FindsTheRangesThatTheProgramNames) {
     EXPECT_EQ(steps[i].start, ranges["training step"][i].start);
   }
   EXPECT_EQ(reader.summary().extra.at("steps_from"), "NVTX ranges");
+  std::map<std::string, uint64_t> launched;  // kernels by the range that launched them
+  for (const KernelRow& row : kernel_table(trace, -kAlways, kAlways, GroupBy::Op)) launched[row.key] = row.time.count;
+  EXPECT_EQ(launched["forward · first layer"], 60u);
+  EXPECT_EQ(launched["forward · second layer"], 60u);
+  EXPECT_EQ(launched["backward"], 60u);
 }
 
 // Its ranges end long before their kernels begin: the steps are when those ran, each with its own.

@@ -1,11 +1,14 @@
 // Records become spans; damaged, unordered, unknown and late ones are handled and counted. No GPU is needed.
 #include "profiling/cupti/cupti_parse.h"
+#include "profiling/collectors/marks.h"
+#include "profiling/collectors/program_ranges.h"
 #include "profiling/trace/kernel_names.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <thread>
 
 #include "tests/profiling/cupti/fake_records.h"
 
@@ -174,7 +177,7 @@ TEST_F(Parsed, WaitsStandWithTheStreamThatWasWaitedFor) {
 
 TEST_F(Parsed, GarbageEndsTheBufferWithoutHarm) {
   records.kernel("a", 100, 200, 1);
-  records.add<CUpti_ActivityMarker2>(static_cast<CUpti_ActivityKind>(0x5a5a5a));
+  records.add<CUpti_ActivityMemset4>(static_cast<CUpti_ActivityKind>(0x5a5a5a));
   records.kernel("b", 300, 400, 2);
   const Trace trace = finish();
   EXPECT_EQ(trace.span_count(), 1u);
@@ -261,22 +264,78 @@ TEST_F(Parsed, CopiesMemsetsGraphRunsAndOverhead) {
   EXPECT_EQ(spans(trace, TrackKind::Overhead).size(), 1u);
 }
 
-TEST_F(Parsed, RangesArePairedByTheirNumberAndNest) {
-  const auto mark = [&](uint32_t id, uint64_t time, const char* name) {
-    auto& m = records.add<CUpti_ActivityMarker2>(CUPTI_ACTIVITY_KIND_MARKER);
-    m.flags = name ? CUPTI_ACTIVITY_FLAG_MARKER_START : CUPTI_ACTIVITY_FLAG_MARKER_END;
-    m.id = id, m.timestamp = time, m.name = name;
-  };
-  mark(1, 100, "step 1");
-  mark(2, 120, "forward");
-  mark(2, 180, nullptr);
-  mark(1, 300, nullptr);
-  mark(9, 400, nullptr);  // opened before we listened
-  const Trace trace = finish();
-  ASSERT_EQ(spans(trace, TrackKind::Phases).size(), 2u);
-  for (const Track& track : trace.tracks()) {
-    EXPECT_EQ(trace.name(track.blocks[0].spans[0].name), track.depth == 0 ? "step 1" : "forward");
+// A program that knows nothing of us: what its calls launched belongs to the innermost of its ranges.
+struct ParsedRanges : Parsed {
+  ParsedRanges() { context.program_ranges = true; }
+  ~ParsedRanges() override {
+    while (Marks::thread().op_depth > 0) ranges.pop();
   }
+  // As the driver's callback does when a call is about to launch something.
+  void launch(uint32_t correlation) { context.join.launched(correlation, Marks::thread().at()); }
+  std::string op_of(const Trace& trace, const Span& span) {
+    const OpInfo& op = trace.ops[span.op];
+    return op.layer + " · " + op.name;
+  }
+  ProgramRanges& ranges = ProgramRanges::instance();
+};
+
+TEST_F(ParsedRanges, KernelsCopiesAndGraphNodesBelongToTheInnermostRange) {
+  ranges.push("training step 1");
+  ranges.push("encoder");
+  launch(1);
+  ranges.push("attention");
+  launch(2), launch(3);
+  context.join.node_created(70, Marks::thread().op(), 0);  // captured here, launched elsewhere
+  context.join.node_cloned(70, 71);
+  ranges.pop(), ranges.pop(), ranges.pop();
+  launch(4);
+  context.join.graph_launched(5, 0, 1);
+  records.kernel("elementwise_kernel", 100, 110, 1);
+  records.kernel("sm90_gemm", 120, 130, 2);
+  auto& copied = records.add<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
+  copied.start = 200, copied.end = 210, copied.correlationId = 3;
+  records.kernel("sm90_gemm", 300, 310, 4);
+  records.kernel("sm90_gemm", 400, 410, 5).graphNodeId = 71;
+  const Trace trace = finish();
+  const auto kernels = spans(trace, TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 4u);
+  EXPECT_EQ(op_of(trace, kernels[0]), " · encoder");
+  EXPECT_EQ(op_of(trace, kernels[1]), "encoder · attention");
+  EXPECT_EQ(kernels[2].op, kNoOp) << "launched outside of any range";
+  EXPECT_EQ(op_of(trace, kernels[3]), "encoder · attention") << "captured there";
+  EXPECT_EQ(kernels[1].span_meaning(), Meaning::Matrix) << "as its name tells";
+  EXPECT_EQ(trace.losses.unjoined_kernels, 0u) << "no loss: the program need not mark everything";
+  const auto copies = spans(trace, TrackKind::Copies);
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(op_of(trace, copies[0]), "encoder · attention");
+}
+
+// The names that torch.autograd.profiler.emit_nvtx gives: the backward function runs on another thread and carries the
+// number of the op that made it.
+TEST_F(ParsedRanges, ABackwardFunctionHasTheModuleOfItsForwardOp) {
+  const OpTag module = ranges.place({"Linear", "at train.py:41 in step", "encoder.fc1", "forward", Meaning::Other});
+  ranges.push(module);
+  ranges.push("aten::linear, seq = 7, op_id = 1");
+  ranges.push("aten::addmm, seq = 8, op_id = 3");
+  launch(1);
+  ranges.pop(), ranges.pop(), ranges.pop();
+  std::thread([&] {
+    ranges.push("autograd::engine::evaluate_function: AddmmBackward0, seq = 8, op_id = 9");
+    ranges.push("AddmmBackward0, seq = 8, op_id = 10");
+    ranges.push("aten::mm, op_id = 11");
+    launch(2);
+    ranges.pop(), ranges.pop(), ranges.pop();
+  }).join();
+  records.kernel("sm90_gemm", 100, 110, 1);
+  records.kernel("sm90_gemm", 120, 130, 2);
+  const Trace trace = finish();
+  const auto kernels = spans(trace, TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(op_of(trace, kernels[0]), "encoder.fc1 · aten::addmm");
+  EXPECT_EQ(trace.ops[kernels[0].op].phase, "forward");
+  EXPECT_EQ(op_of(trace, kernels[1]), "encoder.fc1 · aten::mm");
+  EXPECT_EQ(trace.ops[kernels[1].op].phase, "backward");
+  EXPECT_EQ(trace.ops[kernels[1].op].detail, "at train.py:41 in step");
 }
 
 TEST_F(Parsed, WhereThereIsNoRoomRecordsAreDroppedAndCounted) {

@@ -76,8 +76,6 @@ class FakeRecords {
         return sizeof(CUpti_ActivityGraphTrace2);
       case CUPTI_ACTIVITY_KIND_OVERHEAD:
         return sizeof(CUpti_ActivityOverhead3);
-      case CUPTI_ACTIVITY_KIND_MARKER:
-        return sizeof(CUpti_ActivityMarker2);
       case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
         return sizeof(CUpti_ActivitySynchronization2);
       case CUPTI_ACTIVITY_KIND_MEMORY2:

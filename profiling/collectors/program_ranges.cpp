@@ -1,0 +1,182 @@
+#include "profiling/collectors/program_ranges.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "profiling/base/failure.h"
+#include "profiling/collectors/marks.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr size_t kNumberedNames = 64;  // of one text: "layer 3" is told from "layer 4", "iteration 70" is not
+constexpr size_t kManyTags = 48'000, kMostTags = 64'000;
+constexpr size_t kCachedNames = 1 << 14;
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string without_numbers(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!digit(text[i]))
+      out += text[i];
+    else if (i == 0 || !digit(text[i - 1]))
+      out += '#';
+  }
+  return out;
+}
+
+// Ops of a framework stand in a module; they are none themselves.
+bool is_op_name(std::string_view name) { return name.find("::") != std::string_view::npos; }
+
+// "training step 17": what runs inside is the same each time, and has the same path.
+bool is_repetition(std::string_view name) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  while (!name.empty() && !letter(name.back())) name.remove_suffix(1);
+  std::string word;
+  for (; !name.empty() && letter(name.back()); name.remove_suffix(1))
+    word.insert(word.begin(), static_cast<char>(std::tolower(static_cast<unsigned char>(name.back()))));
+  for (const std::string_view end : {"step", "iter", "iteration", "epoch", "batch"})
+    if (word.ends_with(end)) return true;
+  return false;
+}
+
+}  // namespace
+
+RangeText range_text(std::string_view text) {
+  constexpr std::string_view kSequence = ", seq = ";
+  RangeText range;
+  size_t end = text.size();
+  for (const std::string_view mark : {kSequence, std::string_view(", op_id = "), std::string_view(", sizes = ")})
+    end = std::min(end, text.find(mark));
+  range.name = text.substr(0, end);
+  if (const size_t at = text.find(kSequence); at != std::string_view::npos) {
+    const std::string_view digits = text.substr(at + kSequence.size());
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), range.sequence).ec != std::errc{})
+      range.sequence = -1;
+  }
+  return range;
+}
+
+bool is_backward_function(std::string_view name) {
+  if (name.starts_with("autograd::engine::evaluate_function") || name.starts_with("torch::autograd::")) return true;
+  while (!name.empty() && digit(name.back())) name.remove_suffix(1);
+  return name.ends_with("Backward") && name.find("::") == std::string_view::npos;
+}
+
+ProgramRanges& ProgramRanges::instance() {
+  static ProgramRanges* ranges = new ProgramRanges;  // never destroyed: threads mark until the process ends
+  return *ranges;
+}
+
+void ProgramRanges::push(std::string_view text, uint64_t domain) {
+  push(inside(text, Marks::thread().op()), domain);
+}
+
+void ProgramRanges::push(OpTag place, uint64_t domain) { Marks::instance().range_begin(place, domain); }
+
+void ProgramRanges::pop(uint64_t domain) { Marks::instance().range_end(domain); }
+
+uint64_t ProgramRanges::start(std::string_view text) {
+  MarkedThread& thread = Marks::thread();
+  const OpTag op = inside(text, thread.op());
+  const int64_t now = Marks::instance().range_time();
+  std::lock_guard lock(mutex_);
+  if (now != 0) started_[++last_id_] = {now, op, thread.op_depth};
+  return now != 0 ? last_id_ : 0;
+}
+
+void ProgramRanges::end(uint64_t id) {
+  std::unique_lock lock(mutex_);
+  const auto at = started_.find(id);
+  if (at == started_.end()) return;
+  const Started range = at->second;
+  started_.erase(at);
+  lock.unlock();
+  Marks::instance().range(range.op, range.time, range.depth);
+}
+
+// Without the lock for names that this thread marked before.
+OpTag ProgramRanges::inside(std::string_view text, OpTag around) {
+  const RangeText range = range_text(text);
+  if (range.sequence >= 0 && is_backward_function(range.name)) {
+    std::lock_guard lock(mutex_);
+    const OpTag* forward = forward_.find(static_cast<uint32_t>(range.sequence) + 1);
+    return backward_of(range.name, forward ? *forward : kNoOp);
+  }
+  auto& known = Marks::thread().range_tags;
+  thread_local std::string key;
+  key.assign(range.name).append(reinterpret_cast<const char*>(&around), sizeof around);
+  auto at = known.find(key);
+  if (at == known.end() || range.sequence >= 0) {
+    std::lock_guard lock(mutex_);
+    if (known.size() > kCachedNames) known.clear();
+    if (at = known.find(key); at == known.end())
+      at = known.emplace(key, child(range.name, around)).first;
+    // The last op that begins with a number is the one whose backward function gets it.
+    if (range.sequence >= 0) forward_.put(static_cast<uint32_t>(range.sequence) + 1, at->second);
+  }
+  return at->second;
+}
+
+OpTag ProgramRanges::place(OpInfo info) {
+  std::lock_guard lock(mutex_);
+  return add(std::move(info), true);
+}
+
+std::string ProgramRanges::path_below(OpTag around) const {
+  const OpInfo outer = op_info(around);
+  if (around < leaf_.size() && leaf_[around]) return outer.layer;
+  return outer.layer.empty() ? outer.name : outer.layer + "/" + outer.name;
+}
+
+OpTag ProgramRanges::child(std::string_view name, OpTag around) {
+  const OpInfo outer = op_info(around);
+  OpInfo info;
+  info.name = with_few_numbers(name);
+  info.layer = path_below(around);
+  info.phase = is_backward_function(name) ? "backward" : outer.phase;
+  info.detail = outer.detail;
+  return add(std::move(info), is_op_name(name) || is_backward_function(name) || is_repetition(name));
+}
+
+OpTag ProgramRanges::backward_of(std::string_view name, OpTag forward) {
+  const OpInfo cause = op_info(forward);
+  OpInfo info;
+  info.name = name;
+  info.layer = cause.layer;
+  info.phase = "backward";
+  info.detail = cause.detail;
+  return add(std::move(info), true);
+}
+
+// The caller holds the mutex.
+OpTag ProgramRanges::add(OpInfo info, bool leaf) {
+  if (registered_ops() > kMostTags)
+    info.layer.clear(), info.detail.clear(), info.name = without_numbers(info.name);
+  else if (registered_ops() > kManyTags)
+    info.layer = without_numbers(info.layer);
+  OpTag tag = kNoOp;
+  try {
+    tag = register_ops({std::move(info)});
+  } catch (const Failure&) {
+    return kNoOp;
+  }
+  if (leaf_.size() <= tag) leaf_.resize(size_t{tag} + 1);
+  leaf_[tag] = leaf;
+  return tag;
+}
+
+std::string ProgramRanges::with_few_numbers(std::string_view name) {
+  if (std::ranges::none_of(name, digit)) return std::string(name);
+  std::string bare = without_numbers(name);
+  auto& seen = numbered_[bare];
+  if (seen.contains(std::string(name))) return std::string(name);
+  if (seen.size() >= kNumberedNames) return bare;
+  seen.emplace(name);
+  return std::string(name);
+}
+
+}  // namespace ws::prof

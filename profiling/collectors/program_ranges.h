@@ -1,0 +1,64 @@
+// Ranges that a recorded program marks itself (NVTX, Python). A name together with the ranges around it is an op of the
+// trace, so that what is launched inside is joined to the innermost range.
+#pragma once
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "profiling/annotate/annotate.h"
+#include "profiling/collectors/op_join.h"
+
+namespace ws::prof {
+
+// What the text of a range says. PyTorch adds numbers to the names of its ops: "aten::addmm, seq = 12, op_id = 7".
+struct RangeText {
+  std::string_view name;
+  int64_t sequence = -1;  // of autograd: the same on an op and on its backward function
+};
+RangeText range_text(std::string_view text);
+bool is_backward_function(std::string_view name);  // "AddmmBackward0"
+
+class ProgramRanges {
+ public:
+  static ProgramRanges& instance();  // lives until the process ends
+
+  // On the marking thread; a range ends the newest of its domain. 0.1 µs each.
+  void push(std::string_view text, uint64_t domain = 0);
+  void push(OpTag place, uint64_t domain = 0);
+  void pop(uint64_t domain = 0);
+  // A range that may end on another thread: it is drawn, and nothing is joined to it.
+  uint64_t start(std::string_view text);
+  void end(uint64_t id);
+
+  // A place in the program that names itself: a module with its path as layer, an op, a line. Equal places have one tag.
+  // Once very many are there, numbers in paths are left out, then the paths.
+  OpTag place(OpInfo info);
+  // The op of a range called `text` inside the op `around`.
+  OpTag inside(std::string_view text, OpTag around);
+
+ private:
+  ProgramRanges() = default;
+  struct Started {
+    int64_t time;
+    OpTag op;
+    int depth;
+  };
+  OpTag child(std::string_view name, OpTag around);
+  OpTag backward_of(std::string_view name, OpTag forward);
+  OpTag add(OpInfo info, bool leaf);
+  std::string with_few_numbers(std::string_view name);
+  std::string path_below(OpTag around) const;
+
+  mutable std::mutex mutex_;
+  std::vector<bool> leaf_;  // by tag: what runs inside of it has its path, not one that is longer
+  std::unordered_map<std::string, std::unordered_set<std::string>> numbered_;  // names by themselves without numbers
+  RecentTable<OpTag> forward_{16};                                             // by sequence number
+  std::unordered_map<uint64_t, Started> started_;
+  uint64_t last_id_ = 0;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,140 @@
+// Hears the NVTX ranges of a recorded program: each copy of NVTX in it loads the library named by NVTX_INJECTION64_PATH,
+// which is ours. Unlike CUPTI's records of ranges, these calls come while the range is open, so that what is launched or
+// captured inside is known to belong to it; and they need no GPU.
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "profiling/collectors/program_ranges.h"
+
+namespace {
+
+using ws::prof::ProgramRanges;
+
+std::string narrow(const wchar_t* wide) {
+  std::string text;
+  for (; wide && *wide; ++wide) {
+    const auto c = static_cast<uint32_t>(*wide);
+    if (c < 0x80) {
+      text += static_cast<char>(c);
+      continue;
+    }
+    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    constexpr unsigned char kFirst[] = {0, 0xc0, 0xe0, 0xf0};
+    text += static_cast<char>(kFirst[more] | (c >> (6 * more) & 0x3f));
+    for (int part = more - 1; part >= 0; --part) text += static_cast<char>(0x80 | (c >> (6 * part) & 0x3f));
+  }
+  return text;
+}
+
+std::string_view or_range(const char* text) { return text ? text : "range"; }
+
+// Handles are ours to choose: the text itself, kept for good.
+nvtxStringHandle_t registered(std::string text) {
+  return reinterpret_cast<nvtxStringHandle_t>(new std::string(std::move(text)));
+}
+
+template <class Use>
+auto with_text(const nvtxEventAttributes_t* event, Use use) {
+  if (!event) return use("range");
+  switch (event->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+      return use(or_range(event->message.ascii));
+    case NVTX_MESSAGE_TYPE_UNICODE:
+      return use(narrow(event->message.unicode));
+    case NVTX_MESSAGE_TYPE_REGISTERED:
+      if (event->message.registered)
+        return use(std::string_view(*reinterpret_cast<const std::string*>(event->message.registered)));
+      [[fallthrough]];
+    default:
+      return use("range");
+  }
+}
+
+// A domain's handle, as a number that no other domain has; 0 is the program's own.
+uint64_t number(nvtxDomainHandle_t domain) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(domain)); }
+
+int push(std::string_view text, uint64_t domain) {
+  ProgramRanges::instance().push(text, domain);
+  return 0;
+}
+
+int push_a(const char* text) { return push(or_range(text), 0); }
+int push_w(const wchar_t* text) { return push(narrow(text), 0); }
+int push_ex(const nvtxEventAttributes_t* event) {
+  return with_text(event, [](std::string_view text) { return push(text, 0); });
+}
+int pop() {
+  ProgramRanges::instance().pop();
+  return 0;
+}
+nvtxRangeId_t start_a(const char* text) { return ProgramRanges::instance().start(or_range(text)); }
+nvtxRangeId_t start_w(const wchar_t* text) { return ProgramRanges::instance().start(narrow(text)); }
+nvtxRangeId_t start_ex(const nvtxEventAttributes_t* event) {
+  return with_text(event, [](std::string_view text) { return ProgramRanges::instance().start(text); });
+}
+void end(nvtxRangeId_t id) { ProgramRanges::instance().end(id); }
+
+int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  return with_text(event, [domain](std::string_view text) { return push(text, number(domain)); });
+}
+int domain_pop(nvtxDomainHandle_t domain) {
+  ProgramRanges::instance().pop(number(domain));
+  return 0;
+}
+nvtxRangeId_t domain_start(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { return start_ex(event); }
+void domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
+nvtxStringHandle_t register_a(nvtxDomainHandle_t, const char* text) { return registered(text ? text : ""); }
+nvtxStringHandle_t register_w(nvtxDomainHandle_t, const wchar_t* text) { return registered(narrow(text)); }
+nvtxDomainHandle_t create_a(const char* name) {
+  return reinterpret_cast<nvtxDomainHandle_t>(new std::string(name ? name : ""));
+}
+nvtxDomainHandle_t create_w(const wchar_t* name) {
+  return reinterpret_cast<nvtxDomainHandle_t>(new std::string(narrow(name)));
+}
+
+class Table {
+ public:
+  Table(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module) {
+    if (!callbacks.GetModuleFunctionTable(module, &functions_, &count_)) count_ = 0;
+  }
+  template <class Function>
+  void set(unsigned id, Function* function) const {
+    if (id < count_ && functions_[id]) *functions_[id] = reinterpret_cast<NvtxFunctionPointer>(function);
+  }
+
+ private:
+  NvtxFunctionTable functions_ = nullptr;
+  unsigned count_ = 0;
+};
+
+}  // namespace
+
+// Called once by each copy of NVTX, at the first range of the program.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table_of) {
+  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(table_of(NVTX_ETID_CALLBACKS));
+  if (!callbacks) return 0;
+  const Table core(*callbacks, NVTX_CB_MODULE_CORE);
+  core.set(NVTX_CBID_CORE_RangePushA, push_a);
+  core.set(NVTX_CBID_CORE_RangePushW, push_w);
+  core.set(NVTX_CBID_CORE_RangePushEx, push_ex);
+  core.set(NVTX_CBID_CORE_RangePop, pop);
+  core.set(NVTX_CBID_CORE_RangeStartA, start_a);
+  core.set(NVTX_CBID_CORE_RangeStartW, start_w);
+  core.set(NVTX_CBID_CORE_RangeStartEx, start_ex);
+  core.set(NVTX_CBID_CORE_RangeEnd, end);
+  const Table domains(*callbacks, NVTX_CB_MODULE_CORE2);
+  domains.set(NVTX_CBID_CORE2_DomainRangePushEx, domain_push);
+  domains.set(NVTX_CBID_CORE2_DomainRangePop, domain_pop);
+  domains.set(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start);
+  domains.set(NVTX_CBID_CORE2_DomainRangeEnd, domain_end);
+  domains.set(NVTX_CBID_CORE2_DomainRegisterStringA, register_a);
+  domains.set(NVTX_CBID_CORE2_DomainRegisterStringW, register_w);
+  domains.set(NVTX_CBID_CORE2_DomainCreateA, create_a);
+  domains.set(NVTX_CBID_CORE2_DomainCreateW, create_w);
+  return 1;
+}
+#endif

@@ -1,0 +1,141 @@
+// Ranges that a recorded program marks itself: their names, their paths, and how they are drawn.
+#include "profiling/collectors/program_ranges.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <thread>
+
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/collectors/collector.h"
+#include "profiling/collectors/marks.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+namespace {
+
+ProgramRanges& ranges() { return ProgramRanges::instance(); }
+OpInfo open_range() { return op_info(Marks::thread().op()); }
+
+Trace gathered(const std::function<void()>& work, TraceLevel level = TraceLevel::Full) {
+  Collector collector;
+  Trace trace;
+  collector.start({.level = level, .program_ranges = true});
+  work();
+  collector.stop();
+  for (TraceBatch batch = collector.take(); !batch.empty(); batch = collector.take()) append(trace, std::move(batch));
+  return trace;
+}
+
+// Names of drawn ranges by depth.
+std::multimap<int, std::string> drawn(const Trace& trace) {
+  std::multimap<int, std::string> names;
+  for (const Track& track : trace.tracks())
+    if (track.kind == TrackKind::Phases)
+      each_span(track, -kAlways, kAlways, [&](const Span& span) { names.emplace(track.depth, trace.name(span.name)); });
+  return names;
+}
+
+TEST(RangeText, NumbersOfPyTorchAreCutOff) {
+  EXPECT_EQ(range_text("aten::addmm, seq = 12, op_id = 7").name, "aten::addmm");
+  EXPECT_EQ(range_text("aten::addmm, seq = 12, op_id = 7").sequence, 12);
+  EXPECT_EQ(range_text("aten::to, op_id = 3, sizes = [[1]]").name, "aten::to");
+  EXPECT_EQ(range_text("aten::to, op_id = 3").sequence, -1);
+  EXPECT_EQ(range_text("x, seq = 18446744073709551615").sequence, -1) << "no number of a node";
+  EXPECT_EQ(range_text("").name, "");
+  EXPECT_TRUE(is_backward_function("AddmmBackward0"));
+  EXPECT_TRUE(is_backward_function("torch::autograd::AccumulateGrad"));
+  EXPECT_FALSE(is_backward_function("aten::convolution_backward"));
+}
+
+TEST(ProgramRanges, AnInnerRangeHasThePathOfThoseAround) {
+  ranges().push("epoch 3"), ranges().push("encoder"), ranges().push("layers.0"), ranges().push("aten::linear");
+  ranges().push("aten::addmm");
+  EXPECT_EQ(open_range().name, "aten::addmm");
+  EXPECT_EQ(open_range().layer, "encoder/layers.0") << "neither the epoch nor the op around";
+  for (int i = 0; i < 5; ++i) ranges().pop();
+  EXPECT_EQ(Marks::thread().op(), kNoOp);
+  ranges().pop();  // one more than there are
+  EXPECT_EQ(Marks::thread().op_depth, 0);
+}
+
+TEST(ProgramRanges, ManyNumbersOfOneTextAreOneRange) {
+  std::set<OpTag> tags;
+  for (int i = 0; i < 5000; ++i) tags.insert(ranges().inside("request " + std::to_string(i), kNoOp));
+  EXPECT_LE(tags.size(), 65u);
+  EXPECT_GE(tags.size(), 64u) << "the first few are told apart";
+  EXPECT_EQ(op_info(ranges().inside("request 123456", kNoOp)).name, "request #");
+}
+
+TEST(ProgramRanges, DomainsMayCloseInAnotherOrder) {
+  ranges().push("ours"), ranges().push("theirs", 7);
+  ranges().pop(0);
+  EXPECT_EQ(open_range().name, "theirs");
+  ranges().pop(7);
+  EXPECT_EQ(Marks::thread().op_depth, 0);
+}
+
+TEST(ProgramRanges, DeepNestingKeepsTheDeepestThatFits) {
+  constexpr int kDeep = 5000;
+  for (int i = 0; i < kDeep; ++i) ranges().push("recursion");
+  EXPECT_EQ(open_range().name, "recursion");
+  for (int i = 0; i < kDeep; ++i) ranges().pop();
+  EXPECT_EQ(Marks::thread().op_depth, 0);
+}
+
+TEST(ProgramRanges, TheyAreDrawnOnRowsOfTheirThread) {
+  const Trace trace = gathered([] {
+    for (int i = 0; i < 3; ++i) {
+      ranges().push("forward"), ranges().push("aten::mm, seq = 1");
+      ranges().pop(), ranges().pop();
+    }
+    const uint64_t open = ranges().start("download");
+    std::thread([open] { ranges().end(open); }).join();
+    ranges().end(open);  // twice
+  });
+  const auto names = drawn(trace);
+  EXPECT_EQ(names.size(), 7u);
+  EXPECT_EQ(std::count(names.begin(), names.end(), std::pair<const int, std::string>(0, "forward")), 3);
+  EXPECT_EQ(std::count(names.begin(), names.end(), std::pair<const int, std::string>(1, "aten::mm")), 3);
+  EXPECT_EQ(std::count(names.begin(), names.end(), std::pair<const int, std::string>(0, "download")), 1);
+}
+
+TEST(ProgramRanges, NothingIsDrawnWhileNobodyRecords) {
+  ranges().push("before");
+  const Trace trace = gathered([] { ranges().pop(); });
+  EXPECT_TRUE(drawn(trace).empty()) << "its begin was not timed";
+  ranges().push("after"), ranges().pop();
+  EXPECT_TRUE(drawn(gathered([] {})).empty());
+}
+
+// 100,000 modules: the trace has 65,534 ops at most.
+TEST(ProgramRanges, VeryManyPlacesFallBackToTextWithoutNumbers) {
+  OpTag last = kNoOp;
+  for (int i = 0; i < 100'000; ++i) {
+    last = ranges().place({"Linear", "", "blocks." + std::to_string(i) + ".fc", "forward", Meaning::Other});
+    ASSERT_NE(last, kNoOp) << i;
+  }
+  EXPECT_EQ(op_info(last).layer, "blocks.#.fc");
+  EXPECT_EQ(op_info(last).name, "Linear");
+}
+
+// Lines differ, so their tags do; the table by op has one row for all calls of an op in one module.
+TEST(ProgramRanges, TheTableByOpJoinsTheLinesOfAnOp) {
+  Trace trace;
+  const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  for (int line = 1; line <= 3; ++line) {
+    trace.ops.push_back({"aten::mm", "at train.py:" + std::to_string(line) + " in f", "fc", "forward", Meaning::Other});
+    Span span;
+    span.start = line * 100, span.duration = 10, span.op = static_cast<OpTag>(line);
+    span.name = trace.intern("gemm");
+    trace.append(stream, span);
+  }
+  const auto rows = kernel_table(trace, -kAlways, kAlways, GroupBy::Op);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].key, "fc · aten::mm");
+  EXPECT_EQ(rows[0].time.count, 3u);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -18,22 +18,35 @@ using prof::TimeNs;
 using prof::Track;
 using prof::TrackKind;
 
-constexpr double kShareWorthSaying = 0.05;     // of the time that is judged
-constexpr double kIdle = 0.4;             // a GPU that idles more has a cause worth finding
-constexpr TimeNs kTiny = 5'000;           // a launch costs as much
+constexpr double kShareWorthSaying = 0.05;  // of the time that is judged
+constexpr double kIdle = 0.4;               // a GPU that idles more has a cause worth finding
+constexpr TimeNs kTiny = 5'000;             // a launch costs as much
 constexpr uint64_t kManyTiny = 200;
-constexpr size_t kMostSpans = 400'000;    // what can be judged in a moment
+constexpr size_t kMostSpans = 400'000;  // what can be judged in a moment
 
 struct Gap {
-  TimeNs length = 0, begin = 0;
+  TimeNs length = 0;
   std::optional<prof::FoundSpan> next;  // what ended it
+};
+
+// Spans of one kind: how many, how long together, and the longest.
+struct Tally {
+  uint64_t count = 0;
+  TimeNs time = 0;
+  std::optional<prof::FoundSpan> longest;
+
+  void add(size_t track, const Span& span) {
+    ++count;
+    time += static_cast<TimeNs>(span.duration);
+    if (!longest || span.duration > longest->span.duration) longest = prof::FoundSpan{track, span};
+  }
 };
 
 // What the rules ask for, found in one walk over the spans.
 struct Seen {
-  uint64_t kernels = 0, tiny = 0, waits = 0, allocator_calls = 0, copies = 0, copied_bytes = 0;
-  TimeNs wait_time = 0, allocator_time = 0;
-  std::optional<prof::FoundSpan> longest_wait, longest_allocation, longest_copy, commonest_tiny;
+  Tally waits, allocations, copies;
+  uint64_t kernels = 0, tiny = 0, copied_bytes = 0;
+  std::optional<prof::FoundSpan> commonest_tiny;
   std::unordered_map<uint32_t, uint64_t> tiny_by_name;
   Gap gap;
 };
@@ -48,15 +61,10 @@ bool is_wait(const Span& span) {
          (span.span_kind() == SpanKind::Api && span.span_meaning() == Meaning::Sync);
 }
 
-void keep_longest(std::optional<prof::FoundSpan>& kept, size_t track, const Span& span) {
-  if (!kept || span.duration > kept->span.duration) kept = prof::FoundSpan{track, span};
-}
-
 void see_gpu(Seen& seen, const prof::Trace& trace, size_t track, const Span& span) {
   if (is_copy(span)) {
-    ++seen.copies;
     seen.copied_bytes += trace.detail(span.detail).bytes;
-    return keep_longest(seen.longest_copy, track, span);
+    return seen.copies.add(track, span);
   }
   if (!prof::is_kernel(span)) return;
   ++seen.kernels;
@@ -66,15 +74,10 @@ void see_gpu(Seen& seen, const prof::Trace& trace, size_t track, const Span& spa
 }
 
 void see_call(Seen& seen, const Track& track, size_t index, const Span& span) {
-  if (is_allocation(span)) {
-    ++seen.allocator_calls;
-    seen.allocator_time += static_cast<TimeNs>(span.duration);
-    keep_longest(seen.longest_allocation, index, span);
-  } else if (is_wait(span) && !prof::is_stream_wait(track, span)) {
-    ++seen.waits;
-    seen.wait_time += static_cast<TimeNs>(span.duration);
-    keep_longest(seen.longest_wait, index, span);
-  }
+  if (is_allocation(span))
+    seen.allocations.add(index, span);
+  else if (is_wait(span) && !prof::is_stream_wait(track, span))
+    seen.waits.add(index, span);
 }
 
 // Over all streams together: from where all are done to where the first goes on.
@@ -90,9 +93,26 @@ void find_gap(Seen& seen, const TraceLook& look) {
   std::ranges::sort(work, {}, [](const prof::FoundSpan& place) { return place.span.start; });
   TimeNs done = work.empty() ? 0 : work.front().span.start;
   for (const prof::FoundSpan& place : work) {
-    if (place.span.start - done > seen.gap.length) seen.gap = {place.span.start - done, done, place};
+    if (place.span.start - done > seen.gap.length) seen.gap = {place.span.start - done, place};
     done = std::max(done, place.span.end());
   }
+}
+
+// The first tiny kernel of the name that most of them have.
+std::optional<prof::FoundSpan> find_commonest_tiny(const Seen& seen, const TraceLook& look) {
+  const auto most = std::ranges::max_element(seen.tiny_by_name, {}, [](const auto& entry) { return entry.second; });
+  if (most == seen.tiny_by_name.end()) return {};
+  std::optional<prof::FoundSpan> found;
+  const auto& tracks = look.trace->tracks();
+  for (size_t i = 0; i < tracks.size() && !found; ++i)
+    if (prof::on_gpu(tracks[i]))
+      prof::for_each_span(tracks[i], look.begin, look.end, [&](const Span& span) {
+        const bool wanted = static_cast<uint32_t>(span.name) == most->first && prof::is_kernel(span) &&
+                            static_cast<TimeNs>(span.duration) < kTiny;
+        if (wanted) found = prof::FoundSpan{i, span};
+        return !wanted;
+      });
+  return found;
 }
 
 Seen look_at(const TraceLook& look) {
@@ -107,28 +127,31 @@ Seen look_at(const TraceLook& look) {
     });
   }
   find_gap(seen, look);
-  const auto most = std::ranges::max_element(seen.tiny_by_name, {}, [](const auto& entry) { return entry.second; });
-  for (size_t i = 0; most != seen.tiny_by_name.end() && i < tracks.size() && !seen.commonest_tiny; ++i)
-    if (prof::on_gpu(tracks[i]))
-      prof::for_each_span(tracks[i], look.begin, look.end, [&](const Span& span) {
-        const bool wanted = static_cast<uint32_t>(span.name) == most->first && prof::is_kernel(span) &&
-                            static_cast<TimeNs>(span.duration) < kTiny;
-        if (wanted) seen.commonest_tiny = prof::FoundSpan{i, span};
-        return !wanted;
-      });
+  seen.commonest_tiny = find_commonest_tiny(seen, look);
   return seen;
 }
 
-// With some of what comes before and after it.
-void show_at(Insight& insight, const std::optional<prof::FoundSpan>& place, TimeNs gap_before = 0) {
-  insight.place = place;
-  if (!place) return;
-  const TimeNs own = static_cast<TimeNs>(place->span.duration);
-  const TimeNs margin = gap_before > 0 ? gap_before / 4 : std::max<TimeNs>(20 * own, 20'000);
-  insight.around = {place->span.start - gap_before - margin, place->span.end() + margin};
-}
-
 std::string time(double ns) { return time_text(ns * 1e-3); }
+
+// A place in the trace that is shown, from `gap_before` ahead of it.
+struct Place {
+  std::optional<prof::FoundSpan> span;
+  TimeNs gap_before = 0;
+};
+
+// With some of what comes before and after the place.
+Insight insight(std::string name, std::string headline, std::string advice, Meaning meaning, double cost_ns,
+                const Place& place) {
+  Insight found{std::move(name), std::move(headline), std::move(advice), {}, 0, meaning};
+  found.cost_ns = cost_ns;
+  found.place = place.span;
+  if (!place.span) return found;
+  const Span& span = place.span->span;
+  const TimeNs margin = place.gap_before > 0 ? place.gap_before / 4
+                                             : std::max<TimeNs>(20 * static_cast<TimeNs>(span.duration), 20'000);
+  found.around = {span.start - place.gap_before - margin, span.end() + margin};
+  return found;
+}
 
 struct Judged {
   const TraceLook& look;
@@ -137,6 +160,10 @@ struct Judged {
   prof::Activity activity;
   double wall() const { return static_cast<double>(look.end - look.begin); }
   double part(Meaning m) const { return facts.part(m) * 1e3; }  // ns
+  bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
+  // "3.2 ms, 12 % of the time"
+  std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + " of the time"; }
+  Place gap() const { return {seen.gap.next, seen.gap.length}; }
 };
 
 using Found = std::optional<Insight>;
@@ -156,97 +183,63 @@ std::string why_idle(const Judged& j) {
 Found idle_gpu(const Judged& j) {
   const double idle = j.wall() - static_cast<double>(j.activity.busy + j.activity.untraced);
   if (j.seen.kernels == 0 || idle < kIdle * j.wall()) return {};
-  Insight found{"idle GPU",
-                "the GPU does nothing for " + percent(idle / j.wall(), 0) + " of " + time(j.wall()),
-                why_idle(j) + " “Show” goes to the longest gap.",
-                {},
-                0,
-                Meaning::Idle};
-  show_at(found, j.seen.gap.next, j.seen.gap.length);
-  found.cost_ns = idle;
-  return found;
+  return insight("idle GPU", "the GPU does nothing for " + percent(idle / j.wall(), 0) + " of " + time(j.wall()),
+                 why_idle(j) + " “Show” goes to the longest gap.", Meaning::Idle, idle, j.gap());
 }
 
 Found tiny_kernels(const Judged& j) {
   if (j.seen.tiny < kManyTiny || j.seen.tiny * 2 < j.seen.kernels) return {};
-  Insight found{"tiny kernels",
-                count_text(static_cast<double>(j.seen.tiny)) + " of " +
-                    count_text(static_cast<double>(j.seen.kernels)) + " kernels run for less than 5 µs",
-                "Launching such a kernel takes the host as long as the GPU needs to run it. Fuse neighbours, raise the "
-                "batch, or launch many at once as a CUDA graph.",
-                {},
-                0,
-                Meaning::Launch};
-  show_at(found, j.seen.commonest_tiny);
-  found.cost_ns = static_cast<double>(j.seen.tiny) * kTiny;
-  return found;
+  const auto tiny = static_cast<double>(j.seen.tiny);
+  return insight("tiny kernels",
+                 count_text(tiny) + " of " + count_text(static_cast<double>(j.seen.kernels)) +
+                     " kernels run for less than 5 µs",
+                 "Launching such a kernel takes the host as long as the GPU needs to run it. Fuse neighbours, raise the "
+                 "batch, or launch many at once as a CUDA graph.",
+                 Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny});
 }
 
 Found waits(const Judged& j) {
   const double spent = j.part(Meaning::Sync);
-  if (j.seen.waits == 0 || spent < kShareWorthSaying * j.wall()) return {};
-  Insight found{"waits",
-                "the host waits " + count_text(static_cast<double>(j.seen.waits)) + " times while the GPU does nothing: " +
-                    time(spent) + ", " + percent(spent / j.wall(), 0) + " of the time",
-                "Each wait ends after the GPU has run dry. Wait only where a result is read; in PyTorch, .item() and "
-                ".cpu() wait too.",
-                {},
-                0,
-                Meaning::Sync};
-  show_at(found, j.seen.longest_wait);
-  found.cost_ns = spent;
-  return found;
+  if (j.seen.waits.count == 0 || !j.worth_saying(spent)) return {};
+  return insight("waits",
+                 "the host waits " + count_text(static_cast<double>(j.seen.waits.count)) +
+                     " times while the GPU does nothing: " + j.share(spent),
+                 "Each wait ends after the GPU has run dry. Wait only where a result is read; in PyTorch, .item() and "
+                 ".cpu() wait too.",
+                 Meaning::Sync, spent, {j.seen.waits.longest});
 }
 
 Found slowest_gap(const Judged& j) {
   const auto length = static_cast<double>(j.seen.gap.length);
-  if (!j.seen.gap.next || length < kShareWorthSaying * j.wall()) return {};
-  Insight found{"slowest gap",
-                "the longest gap on the GPU lasts " + time(length) + ", " + percent(length / j.wall(), 0) +
-                    " of the time",
-                "It ends with " + prof::short_kernel_name(j.look.trace->name(j.seen.gap.next->span.name)) +
-                    ". A single gap of this size is often a first call, a file that is read, or an evaluation.",
-                {},
-                0,
-                Meaning::Idle};
-  show_at(found, j.seen.gap.next, j.seen.gap.length);
-  found.cost_ns = length;
-  return found;
+  if (!j.seen.gap.next || !j.worth_saying(length)) return {};
+  return insight("slowest gap", "the longest gap on the GPU lasts " + j.share(length),
+                 "It ends with " + prof::short_kernel_name(j.look.trace->name(j.seen.gap.next->span.name)) +
+                     ". A single gap of this size is often a first call, a file that is read, or an evaluation.",
+                 Meaning::Idle, length, j.gap());
 }
 
 Found bare_copies(const Judged& j) {
   const auto bare = static_cast<double>(j.activity.copies - j.activity.overlap);
-  if (j.seen.copies == 0 || bare < kShareWorthSaying * j.wall()) return {};
-  Insight found{"unoverlapped copies",
-                "copies take " + time(bare) + ", " + percent(bare / j.wall(), 0) + " of the time, with no kernel beside them",
-                count_text(static_cast<double>(j.seen.copies)) + " copies move " +
-                    bytes_text(static_cast<double>(j.seen.copied_bytes)) +
-                    ". From pinned memory and on a stream of their own they run while kernels do.",
-                {},
-                0,
-                Meaning::Copy};
-  show_at(found, j.seen.longest_copy);
-  found.cost_ns = bare;
-  return found;
+  if (j.seen.copies.count == 0 || !j.worth_saying(bare)) return {};
+  return insight("unoverlapped copies", "copies take " + j.share(bare) + ", with no kernel beside them",
+                 count_text(static_cast<double>(j.seen.copies.count)) + " copies move " +
+                     bytes_text(static_cast<double>(j.seen.copied_bytes)) +
+                     ". From pinned memory and on a stream of their own they run while kernels do.",
+                 Meaning::Copy, bare, {j.seen.copies.longest});
 }
 
 Found allocator_traffic(const Judged& j) {
-  const auto spent = static_cast<double>(j.seen.allocator_time);
-  if (j.seen.allocator_calls == 0 || spent < kShareWorthSaying * j.wall()) return {};
-  Insight found{"allocator traffic",
-                count_text(static_cast<double>(j.seen.allocator_calls)) + " calls of the allocator take the host " +
-                    time(spent) + ", " + percent(spent / j.wall(), 0) + " of the time",
-                "Freeing memory often waits for the whole GPU. Take buffers once and use them again, or use a pool.",
-                {},
-                0,
-                Meaning::Allocation};
-  show_at(found, j.seen.longest_allocation);
-  found.cost_ns = spent;
-  return found;
+  const auto spent = static_cast<double>(j.seen.allocations.time);
+  if (j.seen.allocations.count == 0 || !j.worth_saying(spent)) return {};
+  return insight("allocator traffic",
+                 count_text(static_cast<double>(j.seen.allocations.count)) + " calls of the allocator take the host " +
+                     j.share(spent),
+                 "Freeing memory often waits for the whole GPU. Take buffers once and use them again, or use a pool.",
+                 Meaning::Allocation, spent, {j.seen.allocations.longest});
 }
 
 constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,
-                                              slowest_gap, bare_copies,  allocator_traffic};
+                                                   slowest_gap, bare_copies,  allocator_traffic};
 
 // Spans that only the file has are not judged: after the newest block that is not in memory.
 TimeNs in_memory_since(const prof::Trace& trace) {

@@ -29,7 +29,8 @@ QString sentence(const std::optional<std::string>& reason) {
   return reason ? QString::fromStdString(*reason) : QString();
 }
 
-constexpr int kLabelWidth = 66;
+const QString kChanged = QString::fromUtf8(" •");  // behind the label of a choice that the preset has otherwise
+constexpr int kLabelWidth = 66, kHalf = 125, kFieldFrame = 19;
 
 QLabel* small_label(QWidget* parent) {
   auto* label = new QLabel(parent);
@@ -72,7 +73,7 @@ QString explained(std::string_view sentence) {
 FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget(parent), field_(field) { build(); }
 
 void FieldRow::build() {
-  half_ = field_.kind == FieldKind::Integer || field_.kind == FieldKind::Number;
+  number_ = field_.kind == FieldKind::Integer || field_.kind == FieldKind::Number;
   label_ = new QLabel(shown_label(field_), this);
   label_->setFont(ui_font(12));
   label_->setToolTip(text(field_.explain));
@@ -105,7 +106,7 @@ void FieldRow::addNotes() {
   problem_ = small_label(this);
   problem_->hide();
   grid_->addWidget(problem_, 4, 0, 1, 2);
-  if (half_) return;
+  if (number_) return;
   explain_ = small_label(this);
   explain_->setObjectName("explain");
   explain_->setTextFormat(Qt::RichText);
@@ -138,11 +139,15 @@ bool FieldRow::eventFilter(QObject* object, QEvent* event) {
   return QWidget::eventFilter(object, event);
 }
 
+bool FieldRow::half() const { return number_ && leastWidth() <= kHalf; }
+
 int FieldRow::leastWidth() const {
   int control = 0;
   if (segments_)
     for (const Segment* segment : segments_->segments()) control += segment->minimumSizeHint().width();
-  return std::max(kLabelWidth, label_->sizeHint().width()) + grid_->horizontalSpacing() + control;
+  if (number_) control = QFontMetrics(edit_->font()).horizontalAdvance(edit_->text()) + kFieldFrame;
+  const int label = QFontMetrics(label_->font()).horizontalAdvance(shown_label(field_) + kChanged);
+  return std::max(kLabelWidth, label) + grid_->horizontalSpacing() + control;
 }
 
 void FieldRow::setLabelWidth(int width) { grid_->setColumnMinimumWidth(0, width); }
@@ -224,7 +229,7 @@ void FieldRow::refreshValue(const QString& value) {
   if (segments_) segments_->setValue(value);
   if (combo_) combo_->setCurrentIndex(combo_->findData(value));
   if (check_) check_->setChecked(value == "true");
-  if (edit_ && (!edit_->hasFocus() || !edit_->isModified())) edit_->setText(value);
+  if (edit_ && (!edit_->hasFocus() || !edit_->isModified())) edit_->setText(value), edit_->setCursorPosition(0);
 }
 
 void FieldRow::explain(const QString& value) {
@@ -276,10 +281,10 @@ void FieldRow::refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bo
   else if (blocked_)
     blocked_->hide();
   const bool changed = value != before;
-  label_->setText(shown_label(field_) + (changed ? QString::fromUtf8(" •") : QString()));
+  label_->setText(shown_label(field_) + (changed ? kChanged : QString()));
   const QString said = tip(before, changed, locked);
   label_->setToolTip(said);
-  if (half_) edit_->setToolTip(said);
+  if (number_) edit_->setToolTip(said);
   if (layers_) layers_->setSpec(spec);
   paint_ink(label_, locked ? theme().quiet : theme().text);
   if (explain_) paint_ink(explain_, theme().quiet);

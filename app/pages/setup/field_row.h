@@ -25,7 +25,8 @@ class FieldRow : public QWidget {
  public:
   FieldRow(const Field& field, QWidget* parent = nullptr);
   const Field& field() const { return field_; }
-  bool half() const { return half_; }  // two of them share a line
+  bool number() const { return number_; }
+  bool half() const;  // a number that shares its line with another: short enough to be read whole there
   void setLabelWidth(int width);
   int leastWidth() const;  // also before it was ever shown, when layouts count nothing
   void setExplained(bool on);                // shows the sentences under the control
@@ -55,7 +56,7 @@ class FieldRow : public QWidget {
   void explain(const QString& value);
 
   const Field& field_;
-  bool half_ = false;
+  bool number_ = false;
   QString value_;
   QGridLayout* grid_ = nullptr;
   QLabel* label_ = nullptr;

@@ -83,7 +83,7 @@ QSize SetupPanel::minimumSizeHint() const {
   constexpr int kLeast = 284, kBeside = 26;  // margins and scroll bar
   int widest = 0;
   for (const FieldRow* row : rows_)
-    if (!row->half()) widest = std::max(widest, row->leastWidth());
+    if (!row->number()) widest = std::max(widest, row->leastWidth());
   return {std::max(kLeast, widest + kBeside), 200};
 }
 
@@ -190,7 +190,7 @@ QLabel* SetupPanel::addNote(Section* section) {
 void SetupPanel::showHint(const QString& group) {
   const FieldRow* shown = nullptr;
   for (const FieldRow* row : rows_) {
-    if (text(row->field().group) != group || !row->half() || row->isHidden()) continue;
+    if (text(row->field().group) != group || !row->number() || row->isHidden()) continue;
     if (!shown || text(row->field().key) == hint_keys_[group]) shown = row;
   }
   QLabel* hint = hints_[group];
@@ -276,9 +276,9 @@ void SetupPanel::editJson() {
 }
 
 void SetupPanel::refresh() {
-  for (const char* group : kGroups) relayout(group);
   for (FieldRow* row : rows_)
     row->refresh(choices_->spec(), choices_->preset(), choices_->cuda(), running_ && !row->field().live);
+  for (const char* group : kGroups) relayout(group);
   const bool named = !choices_->preset().name.empty();
   QString title = tr("No preset");
   if (named) {

@@ -89,7 +89,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
 }
 
 SplitPane::SplitPane(QWidget* parent) : Pane(tr("Step time split"), parent) {
-  setTitle(tr("Step time split"), tr("µs per step"));
+  setTitle(tr("Step time split"), tr("µs a step"));
   auto* room = new QWidget(this);  // painted by the pane itself
   room->setAttribute(Qt::WA_TransparentForMouseEvents);
   setBody(room);
@@ -124,7 +124,7 @@ void SplitPane::refresh() {
   setTitle(compact_ ? tr("Step time") : tr("Step time split"),
            steps == 0 ? unit
            : compact_ ? tr("%1 · mean of %2").arg(unit, means)
-                      : tr("%1 per step · mean of %2 steps").arg(unit, means));
+                      : tr("%1 a step · mean of %2 steps").arg(unit, means));
   QStringList said;
   for (const auto& run : runs_)
     said << tr("step time of %1 %2").arg(run_letter(run->slot)).arg(step_time_text(run->stepUs()));

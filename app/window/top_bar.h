@@ -41,15 +41,18 @@ class NumberCell : public QWidget {
   NumberCell(const QString& caption, QWidget* parent = nullptr);
   void setValue(const QString& value, const QString& unit);
   void setCaption(const QString& caption, bool warns);
-  QSize sizeHint() const override;
+  QSize sizeHint() const override { return {width_, 44}; }
   QString value() const { return value_; }
 
  protected:
   void paintEvent(QPaintEvent*) override;
 
  private:
+  void keepRoom();
+
   QString caption_, value_, unit_;
   bool warns_ = false;
+  int width_ = 0;
 };
 
 class TopBar : public QWidget {

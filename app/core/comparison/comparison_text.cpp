@@ -20,7 +20,7 @@ constexpr size_t kMostOps = 12;  // of which each has a line of its own; JSON ha
 
 std::string causes_text(const Waterfall& w) {
   std::string text =
-      "\nMean time per step (µs)\n" + formatted("  {:<18} {:>12} {:>12} {:>12}\n", "cause", "A", "B", "B - A");
+      "\nMean time of a step (µs)\n" + formatted("  {:<18} {:>12} {:>12} {:>12}\n", "cause", "A", "B", "B - A");
   for (const Cause& cause : w.causes) {
     text += formatted("  {:<18} {:12.3f} {:12.3f} {:+12.3f}\n", prof::meaning_name(cause.meaning), us_of_ps(cause.a_ps),
                       us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
@@ -51,7 +51,7 @@ nlohmann::json cause_json(const Cause& cause) {
 
 std::string kernels_text(const std::vector<KernelDelta>& kernels) {
   std::string text =
-      "\nKernels per step, or the ops of a CPU\n" +
+      "\nKernels a step, or the ops of a CPU\n" +
       formatted("  {:>8} {:>8} {:>11} {:>11} {:>11}  {}\n", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
   for (const KernelDelta& k : kernels) {
     text += formatted("  {:8.2f} {:8.2f} {:11.3f} {:11.3f} {:+11.3f}  {}\n", k.a_count, k.b_count, k.a_us, k.b_us,
@@ -85,7 +85,7 @@ std::string ratio_text(double ratio) { return fixed(ratio, ratio < 10 ? 2 : rati
 // Shares of less than double are percents, which the table says too.
 std::string faster_text(const ComparedMeasure& time, const std::string& b) {
   const double ratio = time.b.value.value / time.a.value.value, change = std::max(ratio, 1 / ratio);
-  const std::string how = ratio < 1 ? " faster per step" : " slower per step";
+  const std::string how = ratio < 1 ? " faster a step" : " slower a step";
   if (change >= 2) return b + " is " + ratio_text(change) + how;
   return b + " is " + fixed(std::abs(time.delta.percent), 1) + " %" + how;
 }

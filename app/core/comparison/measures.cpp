@@ -88,9 +88,9 @@ void add_gpu(List& list, const ComparedRun& run) {
   const bool traced = run.sample.traced() && !run.one_step;
   const double busy = run.busy_percent();
   list.group("GPU and host");
-  list.add(MeasureKind::Kernels, "kernels per step", "", {traced ? run.sample.kernels_per_step : kUnknown},
+  list.add(MeasureKind::Kernels, "kernels a step", "", {traced ? run.sample.kernels_per_step : kUnknown},
            Better::Lower, 1);
-  list.add(MeasureKind::Allocations, "allocations per step", "",
+  list.add(MeasureKind::Allocations, "allocations a step", "",
            {traced ? run.sample.allocations_per_step : kUnknown}, Better::Lower, 1);
   list.add(MeasureKind::Busy, "busy", "%",
            {busy, busy * interval_of_blocks(run.sample.step_us).half_width / run.sample.mean_step_us()},
@@ -104,7 +104,7 @@ void add_gpu(List& list, const ComparedRun& run) {
 
 void add_results(List& list, const ComparedRun& run) {
   list.group("Memory");
-  list.add(MeasureKind::DriverCalls, "driver calls per step", "", {run.driver_calls}, Better::Lower, 1);
+  list.add(MeasureKind::DriverCalls, "driver calls a step", "", {run.driver_calls}, Better::Lower, 1);
   list.add(MeasureKind::PeakMemory, "peak in a step", "KiB", {run.peak_bytes / 1024}, Better::Lower, 1);
   list.group(kResult);
   list.add(MeasureKind::FirstLoss, "first loss", "", {run.first_loss}, Better::Lower, 4);

@@ -15,10 +15,6 @@ namespace {
 constexpr double kMiB = 1 << 20;
 constexpr double kTitle = 26, kLegend = 22, kBadge = 26;
 
-QString part_name(prof::Meaning meaning) {
-  return meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning);
-}
-
 double part_us(const prof::Breakdown& parts, size_t meaning) {
   return static_cast<double>(parts.times[meaning]) * 1e-3 / static_cast<double>(std::max<int64_t>(1, parts.steps));
 }
@@ -89,7 +85,7 @@ void BarsView::paintLegend(QPainter& painter, const QRectF& area) const {
   painter.setFont(ui_font(11));
   for (size_t m = 0; m < prof::kMeanings; ++m) {
     if (std::none_of(runs_.begin(), runs_.end(), [m](const BarRun& r) { return r.parts.times[m] > 0; })) continue;
-    const QString name = part_name(static_cast<prof::Meaning>(m));
+    const QString name = ws::app::meaning_name(static_cast<prof::Meaning>(m));
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(name);
     if (x + width + 26 > area.right()) return;
     draw_fill(painter, QRectF(x, area.center().y() - 4.5, 9, 9), meaning_brush(static_cast<prof::Meaning>(m)));

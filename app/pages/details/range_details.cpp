@@ -170,7 +170,7 @@ QString step_details(const Run& run) {
   for (const SplitPart& part : split.parts)
     parts += part_row(part.meaning,
                       part.meaning == prof::Meaning::Idle ? QObject::tr("launch gaps, idle")
-                                                          : QString::fromUtf8(prof::meaning_name(part.meaning)),
+                                                          : ws::app::meaning_name(part.meaning),
                       us_text(part.us / unit), part.us / split.wall_us);
   parts += row("mean", QObject::tr("%1 %2 over %3 steps, the sum")
                             .arg(us_text(split.wall_us / unit), long_step ? "ms" : "µs", count_text(split.steps)));

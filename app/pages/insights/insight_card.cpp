@@ -19,10 +19,6 @@ using prof::Meaning;
 constexpr int kRowHeight = 26, kNameWidth = 74, kValueWidth = 136;
 constexpr float kAside = 0.28F;  // strength of the parts that the insight is not about
 
-QString part_name(Meaning meaning) {
-  return meaning == Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning);
-}
-
 QLabel* text_label(const QString& text, const QFont& font, QWidget* parent) {
   auto* label = new QLabel(text, parent);
   label->setFont(font);
@@ -114,7 +110,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18),
                      Qt::AlignLeft | Qt::AlignVCenter,
                      (whole_trace_ ? tr("%1: %2, %3 % of the time") : tr("%1: %2, %3 % of the step"))
-                         .arg(part_name(part.meaning), time_axis_text(part.us))
+                         .arg(ws::app::meaning_name(part.meaning), time_axis_text(part.us))
                          .arg(std::lround(100 * part.us / rows_[0].us)));
   }
 }

@@ -169,7 +169,7 @@ void look_at_compare(MainWindow& window, const QString& when, Said& said) {
                                                   {"test loss, last", kTestLoss},
                                                   {"test accuracy, last", kAccuracy},
                                                   {"peak in a step", kMemory},
-                                                  {"driver calls per step", kCalls},
+                                                  {"driver calls a step", kCalls},
                                                   {"tracing costs", kCost}};
   const QTableWidget* table = window.findChild<CompareTab*>()->measures();
   for (int row = 0; row < table->rowCount(); ++row) {

@@ -12,19 +12,19 @@
 namespace ws::app {
 namespace {
 
-constexpr int kWidest = 900, kMargin = 10;
+constexpr int kSides = 14, kAboveLine = 1, kAboveLines = 7;
 
 }  // namespace
 
-NoticeBar::NoticeBar(QWidget* parent, int above)
+NoticeBar::NoticeBar(QWidget* parent, int height)
     : QWidget(parent),
       icon_(new IconLabel(theme_icon("warn", &Theme::worse), this)),
       sentence_(new QLabel(this)),
       row_(new QHBoxLayout(this)),
       dismiss_(new QPushButton(tr("Dismiss"), this)),
-      above_(above) {
+      column_(parent),
+      height_(height) {
   setAccessibleName(tr("Notice"));
-  row_->setContentsMargins(14, 7, 8, 7);
   row_->setSpacing(8);
   sentence_->setWordWrap(true);
   sentence_->setTextFormat(Qt::PlainText);
@@ -74,12 +74,25 @@ void NoticeBar::show(const QString& sentence, std::vector<NoticeAction> actions,
   update();
 }
 
-void NoticeBar::place() {
-  const QSize room = parentWidget()->size();
-  const int width = std::min(kWidest, room.width() - 2 * kMargin);
+void NoticeBar::keepTo(QWidget* column) {
+  column_ = column;
+  column->installEventFilter(this);
+}
+
+int NoticeBar::heightAt(int width) const {
   row_->activate();
-  const int height = std::max(row_->heightForWidth(width), row_->minimumSize().height());
-  setGeometry((room.width() - width) / 2, room.height() - above_ - height - kMargin, width, height);
+  return std::max(row_->heightForWidth(width), row_->minimumSize().height());
+}
+
+void NoticeBar::place() {
+  const QRect room = parentWidget()->rect();
+  row_->setContentsMargins(kSides, kAboveLine, kSides, kAboveLine);
+  if (const int line = heightAt(room.width()); line <= height_)
+    return setGeometry(0, room.height() - height_, room.width(), height_);
+  row_->setContentsMargins(kSides, kAboveLines, kSides, kAboveLines);
+  const QRect column(column_->mapTo(parentWidget(), QPoint()), column_->size());
+  const int height = heightAt(column.width());
+  setGeometry(column.left(), room.height() - height, column.width(), height);
 }
 
 bool NoticeBar::eventFilter(QObject* object, QEvent* event) {

@@ -1,5 +1,5 @@
-// A card over the lower edge of the window that says what went wrong, whole, and offers what can be done about it.
-// It covers a strip of the window and moves nothing.
+// Says what went wrong, whole, and offers what can be done about it. It moves nothing: a sentence of one line covers the
+// status line only, a longer one grows upwards over the pages, beside the docks.
 #pragma once
 #include <QWidget>
 #include <functional>
@@ -19,8 +19,9 @@ struct NoticeAction {
 class NoticeBar : public QWidget {
   Q_OBJECT
  public:
-  // `above`: the part of the parent's lower edge that stays free.
-  NoticeBar(QWidget* parent, int above);
+  // `height`: the part of the parent's lower edge that a sentence of one line may cover.
+  NoticeBar(QWidget* parent, int height);
+  void keepTo(QWidget* column);  // where longer sentences stand
   // Stays until it is dismissed, replaced or no longer true.
   void tell(const QString& sentence, std::vector<NoticeAction> actions = {});
   void add(const QString& sentence);  // a line more
@@ -32,18 +33,20 @@ class NoticeBar : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent*) override;
-  bool eventFilter(QObject* object, QEvent* event) override;  // the parent's size
+  bool eventFilter(QObject* object, QEvent* event) override;  // the sizes of the parent and the column
 
  private:
   void show(const QString& sentence, std::vector<NoticeAction> actions, bool problem);
   void place();
+  int heightAt(int width) const;
 
   QWidget* icon_;
   QLabel* sentence_;
   QHBoxLayout* row_;
   QPushButton* dismiss_;
   std::vector<QPushButton*> actions_;
-  int above_;
+  QWidget* column_;
+  int height_;
   bool problem_ = true;
 };
 

@@ -12,6 +12,7 @@
 #include "app/text/units.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
 namespace {
@@ -26,10 +27,6 @@ QLabel* rich_label(QWidget* parent, double size) {
 
 QString coloured(const QString& text, const QColor& colour) {
   return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
-}
-
-QString name_of(prof::Meaning meaning) {
-  return meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(meaning);
 }
 
 QString letter(const Run* run) { return QString(run_letter(run->slot)); }
@@ -58,7 +55,7 @@ struct Causes {
 
  private:
   void add(const prof::Cause& cause, double share) {
-    const QString name = name_of(cause.meaning);
+    const QString name = ws::app::meaning_name(cause.meaning);
     if (changes.size() < 3 && std::abs(share) > 0.05)
       changes << QString("%1 %2%3 µs").arg(name, cause.delta_ps() < 0 ? "−" : "+",
                                            us_text(std::abs(static_cast<double>(cause.delta_ps())) * 1e-6));
@@ -96,6 +93,15 @@ QString fastest_of(const ComparedRuns& compared) {
       .arg(compared.runs.size())
       .arg(letter(&run))
       .arg(run.title.toHtmlEscaped(), time_axis_text(us(best)));
+}
+
+// "A, B: recorded on an NVIDIA H200."
+QString where_recorded(const ComparedRuns& compared) {
+  QStringList letters;
+  QString where;
+  for (const Run* run : compared.runs)
+    if (run->shipped) letters << letter(run), where = origin_text(*run);
+  return letters.isEmpty() ? QString() : QString("%1: %2.").arg(letters.join(", "), where);
 }
 
 }  // namespace
@@ -161,6 +167,7 @@ void CompareHeadline::showCauses(const ComparedRuns& compared) {
     lines << changed_counts(c).toHtmlEscaped();
   }
   if (compared.runs.size() > 2) lines << fastest_of(compared);
+  lines << where_recorded(compared);
   if (!compared.pair())
     lines << tr("Train a run, change one choice, train again: both are in the list at the right.");
   lines.removeAll(QString());

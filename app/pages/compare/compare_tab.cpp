@@ -172,19 +172,19 @@ QWidget* CompareTab::buildWaterfallSwitch(QWidget* parent) {
 
 QWidget* CompareTab::buildDifference() {
   auto* falls = new Pane(tr("Where the time went"), this);
-  falls->setTitle(tr("Where the difference went"), tr("µs a step, means · parts sum to it"), tr("µs a step"));
+  falls->setTitle(tr("Where the difference went"), tr("parts sum to the difference of the means"), tr("means"));
   falls->legend()->hide();
   waterfall_ = new WaterfallView(falls);
   falls->setBody(waterfall_);
   falls->addOption(buildWaterfallSwitch(falls));
   tables_ = new CompareTables(this);
-  auto* row = new QSplitter(Qt::Horizontal, this);
-  row->setHandleWidth(5);
-  row->setChildrenCollapsible(false);
-  row->addWidget(falls);
-  row->addWidget(tables_);
-  row->setSizes({560, 660});
-  return row;
+  difference_ = new QSplitter(Qt::Horizontal, this);
+  difference_->setHandleWidth(5);
+  difference_->setChildrenCollapsible(false);
+  difference_->addWidget(falls);
+  difference_->addWidget(tables_);
+  connect(difference_, &QSplitter::splitterMoved, this, [this] { dragged_ = true; });
+  return difference_;
 }
 
 QTableWidget* CompareTab::measures() const { return tables_->measures(); }
@@ -256,6 +256,15 @@ std::vector<Run*> CompareTab::ordered() const {
 }
 
 void CompareTab::refresh() { samples_.look(ordered()); }
+
+// In a narrow window the numbers keep their room and the waterfall stands in rows.
+void CompareTab::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  constexpr int kLeastTables = 520;
+  if (dragged_) return;
+  const int all = width(), tables = std::max(all * 27 / 50, kLeastTables);
+  difference_->setSizes({all - tables, tables});
+}
 
 void CompareTab::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);

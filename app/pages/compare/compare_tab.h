@@ -11,6 +11,7 @@ class QComboBox;
 class QLabel;
 class QPushButton;
 class QSpinBox;
+class QSplitter;
 class QTableWidget;
 
 namespace ws::app {
@@ -54,6 +55,7 @@ class CompareTab : public QWidget {
 
  protected:
   void showEvent(QShowEvent*) override;
+  void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
 
  private:
@@ -87,6 +89,8 @@ class CompareTab : public QWidget {
   BarsView* bars_;
   WaterfallView* waterfall_;
   CompareTables* tables_;
+  QSplitter* difference_;
+  bool dragged_ = false;  // a person chose the sizes of the waterfall and the tables
 };
 
 }  // namespace ws::app

@@ -4,6 +4,7 @@
 #include <QRegularExpression>
 #include <QTableWidget>
 #include <cmath>
+#include <numeric>
 
 #include "app/core/comparison/comparison_text.h"
 #include "app/pages/compare/compare_samples.h"
@@ -17,8 +18,8 @@
 namespace ws::app {
 namespace {
 
-constexpr int kNameWidth = 150, kRunWidth = 160, kNarrowRun = 72, kMeasureRow = 22, kLeastColumn = 40,
-              kVerdictWidth = 108;
+constexpr int kNameWidth = 150, kRunWidth = 160, kNarrowRun = 72, kMeasureRow = 22, kLeastColumn = 44,
+              kVerdictWidth = 108, kDifference = 3;  // a column of a pair
 
 QString with_sign(double value, int decimals) {
   const QString text = fixed_text(value, decimals);
@@ -66,6 +67,14 @@ int widest_name(const QTableWidget& table) {
   return width;
 }
 
+int widest_number(const QTableWidget& table, int column) {
+  double width = kLeastColumn;
+  for (int row = 0; row < table.rowCount(); ++row)
+    if (const auto* cell = table.item(row, column))
+      width = std::max(width, number_width(ui_font(12, 600), cell->text()) + 18);
+  return static_cast<int>(std::ceil(width));
+}
+
 void add_section(QTableWidget& table, const QString& name) {
   const int row = table.rowCount();
   table.insertRow(row);
@@ -90,6 +99,7 @@ CompareTables::CompareTables(QWidget* parent)
     table->horizontalHeader()->setIconSize({15, 15});
   }
   connect(measures_->horizontalHeader(), &QHeaderView::sectionResized, this, &CompareTables::fitRows);
+  measures_->viewport()->installEventFilter(this);
   addPage(tr("Measures"), measures_);
   addPage(tr("Kernels by Δ"), kernels_);
   addPage(tr("Choices"), choices_);
@@ -129,21 +139,40 @@ void CompareTables::showMeasures(const ComparedRuns& compared) {
     measures_->setItem(row, 0, table_item(head_of(values[0])));
     pair ? showPairColumns(row, values[0], values[1]) : showRunColumns(row, values);
   }
-  fitColumns(pair);
+  fitColumns();
 }
 
 // The titles of the runs have all the room there is; beyond that the table scrolls. Names and verdicts are never cut.
-void CompareTables::fitColumns(bool pair) {
+void CompareTables::fitColumns() {
   auto* header = measures_->horizontalHeader();
-  header->setMinimumSectionSize(pair ? kLeastColumn : kNarrowRun);
-  header->setSectionResizeMode(QHeaderView::Stretch);
+  for (int column = 0; column < measures_->columnCount(); ++column) measures_->setColumnHidden(column, false);
+  header->setMinimumSectionSize(runs_ == 2 ? kLeastColumn : kNarrowRun);
+  header->setSectionResizeMode(runs_ == 2 ? QHeaderView::Fixed : QHeaderView::Stretch);
   header->setSectionResizeMode(0, QHeaderView::Fixed);
   measures_->setColumnWidth(0, widest_name(*measures_));
-  if (pair) {
-    header->setSectionResizeMode(measures_->columnCount() - 1, QHeaderView::Fixed);
-    measures_->setColumnWidth(measures_->columnCount() - 1, kVerdictWidth);
-  }
+  if (runs_ == 2) fitPairColumns();
   fitRows();
+}
+
+// Numbers are never cut. Where there is no room for all columns, the difference goes first: the pointer shows it.
+void CompareTables::fitPairColumns() {
+  const int verdict = measures_->columnCount() - 1;
+  measures_->setColumnWidth(verdict, kVerdictWidth);
+  int left = measures_->viewport()->width() - measures_->columnWidth(0) - kVerdictWidth;
+  std::vector<int> needs;
+  for (int column = 1; column < verdict; ++column) needs.push_back(widest_number(*measures_, column));
+  const bool all = std::accumulate(needs.begin(), needs.end(), 0) <= left;
+  measures_->setColumnHidden(kDifference, !all);
+  if (!all) needs[kDifference - 1] = 0;
+  left -= std::accumulate(needs.begin(), needs.end(), 0);
+  const int share = std::max(0, left / (all ? verdict - 1 : verdict - 2));
+  for (int column = 1; column < verdict; ++column)
+    if (all || column != kDifference) measures_->setColumnWidth(column, needs[static_cast<size_t>(column) - 1] + share);
+}
+
+bool CompareTables::eventFilter(QObject* object, QEvent* event) {
+  if (event->type() == QEvent::Resize && runs_ == 2) fitPairColumns();
+  return PagedPane::eventFilter(object, event);
 }
 
 // Three runs or more in a narrow table: how far a value is from the baseline's stands below it, not beside it.

@@ -20,11 +20,15 @@ class CompareTables : public PagedPane {
   static QByteArray measuresCsv(const ComparedRuns& compared);
   static QByteArray kernelsCsv(const Comparison& comparison);
 
+ protected:
+  bool eventFilter(QObject* object, QEvent* event) override;  // the room of the measures
+
  private:
   void showMeasures(const ComparedRuns& compared);
   void showPairColumns(int row, const MeasureValue& a, const MeasureValue& b);
   void showRunColumns(int row, const std::vector<MeasureValue>& values);
-  void fitColumns(bool pair);
+  void fitColumns();
+  void fitPairColumns();
   void fitRows();
   void showKernels(const ComparedRuns& compared);
   void showChoices(const ComparedRuns& compared);

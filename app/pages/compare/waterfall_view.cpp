@@ -18,11 +18,16 @@ constexpr double kBarRow = 18, kBarNumber = 62;
 QString bar_name(const prof::Cause& cause) {
   if (!cause.op.empty()) return text(cause.op);
   if (cause.meaning == prof::Meaning::Matrix) return QObject::tr("matrix");
-  return cause.meaning == prof::Meaning::Launch ? QObject::tr("launch gaps") : ws::app::meaning_name(cause.meaning);
+  return ws::app::meaning_name(cause.meaning);
 }
 
 // Names of kernels are longer than those of ops; a wide pane has room for them.
 double names_width(double width) { return std::clamp(0.27 * width, 116.0, 220.0); }
+
+QRectF column_plot(const QRectF& area) { return area.adjusted(52, 40, -12, -40); }
+
+// Parts sum to means only; medians stand in the headline and the table.
+QString axis_caption() { return QObject::tr("mean µs a step"); }
 
 double micros(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
 
@@ -66,12 +71,20 @@ std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) co
   return all;
 }
 
-WaterfallView::Places WaterfallView::places(const QRectF& area, size_t bars) const {
-  const auto count = static_cast<double>(bars);
-  if (!by_op_) {
-    const QRectF plot = area.adjusted(52, 26, -12, -40);
-    return {plot, plot.width() / count};
-  }
+// Columns need room for their numbers side by side, and for their names on two lines in turn, beside the ends' letters.
+bool WaterfallView::inRows(const QRectF& area, const std::vector<Bar>& all) const {
+  if (by_op_) return true;
+  const double pitch = column_plot(area).width() / static_cast<double>(all.size());
+  const QFontMetricsF names(ui_font(11));
+  return std::ranges::any_of(all, [&](const Bar& bar) {
+    const double number = number_width(number_font(12, 600), bar.end ? us_text(bar.to) : change_text(bar.to - bar.from));
+    return number + 4 > pitch || (!bar.end && names.horizontalAdvance(bar.name) + 24 > 2 * pitch);
+  });
+}
+
+WaterfallView::Places WaterfallView::places(const QRectF& area, const std::vector<Bar>& all) const {
+  const auto count = static_cast<double>(all.size());
+  if (!inRows(area, all)) return {column_plot(area), column_plot(area).width() / count};
   const double names = names_width(area.width()), height = std::min(26.0, (area.height() - kBarRow) / count);
   return {QRectF(area.left() + names, area.top() + 3, area.width() - names - kBarNumber, height * count), height};
 }
@@ -79,11 +92,11 @@ WaterfallView::Places WaterfallView::places(const QRectF& area, size_t bars) con
 QString WaterfallView::explained(const QPointF& at) const {
   if (!comparison_.split) return {};
   const std::vector<Bar> all = bars(shown(height()));
-  const auto [plot, pitch] = places(rect(), all.size());
-  const double index = by_op_ ? (at.y() - plot.top()) / pitch : (at.x() - plot.left()) / pitch;
+  const auto [plot, pitch] = places(rect(), all);
+  const double index = inRows(rect(), all) ? (at.y() - plot.top()) / pitch : (at.x() - plot.left()) / pitch;
   if (index < 0 || index >= static_cast<double>(all.size())) return {};
   const Bar& bar = all[static_cast<size_t>(index)];
-  if (bar.end) return tr("%1: %2 µs a step").arg(bar.name, fixed_text(bar.to, 2));
+  if (bar.end) return tr("%1: a step takes %2 µs on average").arg(bar.name, fixed_text(bar.to, 2));
   const double change = bar.to - bar.from;
   return tr("%1: %2 → %3 µs a step, %4%5")
       .arg(bar.name, fixed_text(bar.a_us, 2), fixed_text(bar.b_us, 2), change > 0 ? "+" : "", fixed_text(change, 2));
@@ -134,7 +147,7 @@ void WaterfallView::render(QPainter& painter, const QRectF& area) const {
   painter.fillRect(area, theme().base);
   if (paintsNothing(painter, area)) return;
   const std::vector<Bar> all = bars(shown(area.height()));
-  by_op_ ? paintRows(painter, area, all) : paintColumns(painter, area, all);
+  inRows(area, all) ? paintRows(painter, area, all) : paintColumns(painter, area, all);
 }
 
 void WaterfallView::paintRow(QPainter& painter, const QRectF& row, const QRectF& plot, const Bar& bar,
@@ -157,7 +170,7 @@ void WaterfallView::paintRow(QPainter& painter, const QRectF& row, const QRectF&
 void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const {
   double most = 1e-9;
   for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
-  const auto [plot, height] = places(area, all.size());
+  const auto [plot, height] = places(area, all);
   const double scale = plot.width() / most;
   painter.setFont(ui_font(11));
   for (const double value : ticks(0, most, false, 4)) {
@@ -168,6 +181,8 @@ void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::
     draw_number(painter, QRectF(x - 30, plot.bottom(), 60, 14), Qt::AlignHCenter | Qt::AlignVCenter,
                 fixed_text(value, most < 5 ? 1 : 0));
   }
+  painter.drawText(QRectF(area.left() + 8, plot.bottom(), plot.left() - area.left() - 16, 14),
+                   Qt::AlignLeft | Qt::AlignVCenter, axis_caption());
   QRectF row(area.left(), plot.top(), area.width(), height);
   for (size_t i = 0; i < all.size(); ++i, row.translate(0, height)) {
     if (i + 1 < all.size()) {  // what carries over to the next row
@@ -182,7 +197,7 @@ void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::
 void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const {
   double most = 1e-9;
   for (const Bar& bar : all) most = std::max({most, bar.from, bar.to});
-  const auto [plot, pitch] = places(area, all.size());
+  const auto [plot, pitch] = places(area, all);
   const double scale = plot.height() / most;
   painter.setFont(ui_font(11));
   for (const double value : ticks(0, most, false, 5)) {
@@ -193,8 +208,8 @@ void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const st
     draw_number(painter, QRectF(area.left(), y - 8, 46, 16), Qt::AlignRight | Qt::AlignVCenter,
                 fixed_text(value, most < 5 ? 1 : 0));
   }
-  const bool narrow = std::ranges::any_of(
-      all, [&, room = pitch - 4](const Bar& bar) { return painter.fontMetrics().horizontalAdvance(bar.name) > room; });
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(area.left() + 8, area.top() + 4, 140, 14), Qt::AlignLeft | Qt::AlignVCenter, axis_caption());
   for (size_t i = 0; i < all.size(); ++i) {
     const QRectF column(plot.left() + pitch * static_cast<double>(i), plot.top(), pitch, plot.height());
     const double width = std::min(64.0, pitch * 0.56);
@@ -206,17 +221,25 @@ void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const st
       painter.drawLine(QPointF(box.right(), y), QPointF(box.right() + pitch - width, y));
     }
     paintBar(painter, all[i], box, plot.bottom(), scale);
-    painter.setPen(all[i].end ? theme().text : theme().secondary);
-    painter.setFont(ui_font(11));
-    if (all[i].end) draw_badge(painter, QRectF(column.center().x() - 7.5, plot.bottom() + 5, 15, 15), all[i].slot);
-    // Names that are wider than a bar take turns on two lines; the ends have their letters.
-    const bool second_line = all[i].end || (narrow && i % 2 == 1);
+  }
+  paintNames(painter, all, {plot, pitch});
+}
+
+// Names that are wider than a column take turns on two lines; then the ends have their letters only.
+void WaterfallView::paintNames(QPainter& painter, const std::vector<Bar>& all, const Places& places) const {
+  painter.setFont(ui_font(11));
+  const bool narrow = std::ranges::any_of(all, [&](const Bar& bar) {
+    return painter.fontMetrics().horizontalAdvance(bar.name) > places.pitch - 4;
+  });
+  for (size_t i = 0; i < all.size(); ++i) {
+    const double x = places.plot.left() + places.pitch * (static_cast<double>(i) + 0.5), y = places.plot.bottom();
+    if (all[i].end) draw_badge(painter, QRectF(x - 7.5, y + 5, 15, 15), all[i].slot);
     if (narrow && all[i].end) continue;
-    const bool by_end = i == 1 || i + 2 == all.size();  // beside it a second line has room, the first has a letter
-    const double room = !narrow ? pitch : !by_end ? 2 * pitch - 6 : second_line ? 2.5 * pitch : pitch + 8;
-    painter.drawText(QRectF(column.center().x() - room / 2, plot.bottom() + (second_line ? 20 : 5), room, 16),
-                     Qt::AlignHCenter,
-                     painter.fontMetrics().elidedText(all[i].name, Qt::ElideRight, static_cast<int>(room)));
+    const bool second_line = all[i].end || (narrow && i % 2 == 1);
+    const double room = narrow ? 2 * places.pitch - 4 : places.pitch;
+    painter.setFont(ui_font(11));
+    painter.setPen(all[i].end ? theme().text : theme().secondary);
+    painter.drawText(QRectF(x - room / 2, y + (second_line ? 20 : 5), room, 16), Qt::AlignHCenter, all[i].name);
   }
 }
 

@@ -1,5 +1,5 @@
-// From the baseline's step time to the candidate's, one bar a cause; the bars sum to the difference exactly. By kind
-// they stand side by side; by op, whose names are long, one below the other.
+// From the baseline's mean step to the candidate's, one bar a cause; the bars sum to the difference exactly. By kind
+// they stand side by side where there is room for their names; else, and by op, one below the other.
 #pragma once
 #include <QWidget>
 
@@ -18,7 +18,7 @@ class WaterfallView : public QWidget {
   prof::Waterfall shown(double height) const;  // by op: as many ops as have room, and the rest of them as one
   void render(QPainter& painter, const QRectF& area) const;
   QString explained(const QPointF& at) const;  // the bar there; empty: none
-  QSize minimumSizeHint() const override { return {320, 180}; }
+  QSize minimumSizeHint() const override { return {250, 180}; }
 
  protected:
   void paintEvent(QPaintEvent*) override;
@@ -38,11 +38,13 @@ class WaterfallView : public QWidget {
     QRectF plot;
     double pitch;
   };
-  Places places(const QRectF& area, size_t bars) const;
+  bool inRows(const QRectF& area, const std::vector<Bar>& all) const;
+  Places places(const QRectF& area, const std::vector<Bar>& all) const;
   std::vector<Bar> bars(const prof::Waterfall& w) const;
   bool paintsNothing(QPainter& painter, const QRectF& area) const;
   void paintColumns(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const;
   void paintRows(QPainter& painter, const QRectF& area, const std::vector<Bar>& all) const;
+  void paintNames(QPainter& painter, const std::vector<Bar>& all, const Places& places) const;
   void paintRow(QPainter& painter, const QRectF& row, const QRectF& plot, const Bar& bar, double scale) const;
   void paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const;
   void paintBar(QPainter& painter, const Bar& bar, const QRectF& box, double zero, double scale) const;

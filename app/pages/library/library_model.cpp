@@ -32,6 +32,7 @@ QString status_text(const Run& run) {
   if (run.elsewhere) return QObject::tr("training elsewhere");
   if (run.unfinished) return QObject::tr("unfinished");
   if (run.lab) return QObject::tr("lab sweep");
+  if (run.shipped) return QObject::tr("recorded");
   if (run.origin == RunOrigin::Imported) return QObject::tr("imported");
   return run.summary ? QString::fromUtf8(to_string(run.summary->status).data()) : QObject::tr("finished");
 }
@@ -167,7 +168,7 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
     return tr("Median of the newest steps measured");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
-                           tr("Test loss"), tr("Test, %"), tr("Step time"), tr("Peak"),       tr("Driver calls"),
+                           tr("Test loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak"),       tr("Driver calls"),
                            tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];
 }

@@ -63,8 +63,8 @@ void LibraryTable::resizeEvent(QResizeEvent* event) {
 // Hides the least important columns when the window is narrow, unless a person has chosen the columns.
 void LibraryTable::fitColumns() {
   if (columns_chosen_) return;
-  constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags,
-                            LibraryModel::Peak,   LibraryModel::Calls,  LibraryModel::Date};
+  constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak,
+                            LibraryModel::Calls,  LibraryModel::Date,   LibraryModel::Loss, LibraryModel::Changes};
   const int room = viewport()->width();
   setColumnWidth(LibraryModel::Changes, kChangesWidth);
   for (int column : kLeast) setColumnHidden(column, false);

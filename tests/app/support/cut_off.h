@@ -5,12 +5,15 @@
 #include <QDialog>
 #include <QHeaderView>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QScrollBar>
 #include <QTabBar>
 #include <QTableView>
 
 #include "app/widgets/segmented_row.h"
+#include "app/widgets/theme.h"
 #include "tests/app/support/painted_text.h"
 
 namespace ws::test {
@@ -107,6 +110,33 @@ inline QString beyond_the_edge(const QTableView& table) {
                   : QString();
 }
 
+// A number that is clipped is another number.
+inline QString clipped_number(const QLineEdit& edit) {
+  static const QRegularExpression number(R"(^[-+0-9.,e ]+$)");
+  constexpr int kFrame = 14;
+  const int need = edit.fontMetrics().horizontalAdvance(edit.text()) + kFrame;
+  if (edit.hasFocus() || !number.match(edit.text()).hasMatch() || need <= edit.width()) return {};
+  return QString("field “%1”: %2 for %3, needs %4").arg(edit.accessibleName()).arg(edit.width()).arg(edit.text()).arg(need);
+}
+
+// Of the rows in sight.
+inline QStringList clipped_numbers(const QTableView& table) {
+  QStringList found;
+  const QAbstractItemModel& model = *table.model();
+  const int first = std::max(0, table.rowAt(0)), last = table.rowAt(table.viewport()->height() - 1);
+  for (int row = first; row < (last < 0 ? model.rowCount() : last + 1); ++row)
+    for (int column = 0; column < model.columnCount(); ++column) {
+      const QModelIndex index = model.index(row, column);
+      const QString text = index.data().toString();
+      if (table.isColumnHidden(column) || !(index.data(Qt::TextAlignmentRole).toInt() & Qt::AlignRight)) continue;
+      constexpr int kMargins = 12;
+      const double need = ws::app::number_width(ws::app::ui_font(12), text) + kMargins;
+      if (need > table.columnWidth(column))
+        found << QString("“%1” of table “%2”: %3, needs %4").arg(text, table.accessibleName()).arg(table.columnWidth(column)).arg(need);
+    }
+  return found;
+}
+
 // Charts, timelines, maps and bars: what is not made of labels and buttons.
 inline bool paints_letters(const QWidget& w) {
   return QString(w.metaObject()->className()).startsWith("ws::app::") && !qobject_cast<const QAbstractButton*>(&w) &&
@@ -125,6 +155,9 @@ inline QStringList cut_off(const QWidget& window) {
     if (const auto* tabs = qobject_cast<const QTabBar*>(w)) found << short_tabs(*tabs);
     if (const auto* table = qobject_cast<const QTableView*>(w); table && !beyond_the_edge(*table).isEmpty())
       found << beyond_the_edge(*table);
+    if (const auto* table = qobject_cast<const QTableView*>(w)) found << clipped_numbers(*table);
+    if (const auto* edit = qobject_cast<const QLineEdit*>(w); edit && !clipped_number(*edit).isEmpty())
+      found << clipped_number(*edit);
     if (paints_letters(*w))
       for (const QString& line : unreadable(*w)) found << QString("%1: %2").arg(w->metaObject()->className(), line);
   }

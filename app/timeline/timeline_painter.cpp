@@ -4,6 +4,7 @@
 
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/span_walk.h"
 
@@ -29,6 +30,7 @@ bool labels_outside(TrackKind kind) { return kind == TrackKind::Api || kind == T
 QString lane_numbers(const Run& run) {
   const StepSplit& split = run.split;
   QStringList parts;
+  if (run.shipped) parts << origin_text(run);
   if (run.stepUs() > 0) parts << QObject::tr("step time %1").arg(step_time_text(run.stepUs()));
   if (split.steps == 0) parts << count_text(static_cast<int64_t>(run.trace.span_count())) + " spans";
   if (first_track(run.trace, TrackKind::Stream)) {

@@ -22,6 +22,7 @@
 #include "app/window/device_corner.h"
 #include "app/window/dock_column.h"
 #include "app/window/key_list.h"
+#include "app/window/lesson_runner.h"
 #include "app/window/notice_bar.h"
 #include "app/window/program_actions.h"
 #include "app/window/side_rail.h"
@@ -32,10 +33,9 @@
 #include "app/window/top_bar.h"
 #include "app/window/window_layout.h"
 #include "app/window/window_menus.h"
-#include "app/workspace/lessons.h"
+#include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
-
 MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
     : QMainWindow(parent), workspace_(runs_folder), guard_(this, workspace_) {
   setWindowTitle(tr("Warpscope"));
@@ -46,6 +46,7 @@ MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
   layout_ = new WindowLayout(workspace_, {this, bar_, columns_, docks_, tabs_, setup_button_}, pages);
   layout_->fitScreen();
   programs_ = new ProgramActions(this, workspace_, notice_, &guard_);
+  lessons_ = new LessonRunner(workspace_, notice_, this);
   buildMenus(pages);
   connectWorkspace();
   connectPages();
@@ -97,6 +98,7 @@ void MainWindow::buildTabStrip() {
   live_stack_->addWidget(start_);
   stack->addWidget(strip_);
   stack->addWidget(pages_, 1);
+  notice_->keepTo(middle);
 }
 
 void MainWindow::addPages(const AllPages& pages) {
@@ -129,6 +131,7 @@ void MainWindow::buildMenus(const AllPages& pages) {
   connect(menus, &WindowMenus::openWanted, this, &MainWindow::chooseFile);
   connect(menus, &WindowMenus::recentWanted, this, [this](const QString& path) { openFile(path); });
   menus->setRecent(recentFiles());
+  connect(menus, &WindowMenus::shippedWanted, this, [this] { openFiles(shipped_runs()); });
   connect(menus, &WindowMenus::recordWanted, programs_, &ProgramActions::askForProgram);
   connect(menus, &WindowMenus::saveCopyWanted, this, &MainWindow::saveCopy);
   connect(menus, &WindowMenus::quitWanted, this, &QWidget::close);
@@ -151,7 +154,6 @@ void MainWindow::buildMenus(const AllPages& pages) {
 void MainWindow::connectWorkspace() {
   TrainingSession* session = workspace_.session();
   connect(session, &TrainingSession::started, this, &MainWindow::runStarted);
-  connect(session, &TrainingSession::ended, this, &MainWindow::lessonEnded);
   connect(session, &TrainingSession::stateChanged, this, &MainWindow::refreshBars);
   connect(workspace_.jobs(), &LibraryJobs::changed, this, [this] {
     if (!workspace_.jobs()->busy()) QTimer::singleShot(0, this, [this] { opening_ = false; });  // what it says comes first
@@ -194,7 +196,7 @@ void MainWindow::connectBar() {
 }
 
 void MainWindow::connectStart() {
-  connect(start_, &StartPage::start, this, &MainWindow::startFrom);
+  connect(start_, &StartPage::start, lessons_, &LessonRunner::start);
   connect(start_, &StartPage::openFile, this, &MainWindow::chooseFile);
   connect(start_, &StartPage::commands, this, &MainWindow::showKeys);
   connect(start_, &StartPage::ownData, this, [this] {
@@ -241,38 +243,6 @@ void MainWindow::trainAgain() {
   if (!run || workspace_.session()->busy()) return;
   workspace_.choices()->setSpec(run->spec);
   workspace_.train(run->spec, run->title);
-}
-
-void MainWindow::startFrom(int lesson) {
-  const DeviceInfo* device = workspace_.device()->info();
-  if (!device) return workspace_.device()->whenKnown([this, lesson] { startFrom(lesson); });
-  if (workspace_.session()->busy()) return workspace_.say(tr("Stop the training first (Run › Stop)."), true);
-  workspace_.library()->tickOnly({});
-  const auto offered = lessons(device->cuda);
-  if (lesson < 0 || lesson >= static_cast<int>(offered.size()))
-    return workspace_.say(tr("There are %1 starts to begin with.").arg(offered.size()), true);
-  lesson_runs_.clear();
-  lesson_ = offered[static_cast<size_t>(lesson)];
-  std::vector<StartRequest> requests = lesson_->requests(device->cuda);
-  workspace_.choices()->setSpec(requests.front().spec);
-  workspace_.session()->startAll(std::move(requests));
-}
-
-// The last run of a lesson draws the conclusion; a run that was stopped or failed ends the lesson without one.
-void MainWindow::lessonEnded(Run* run) {
-  if (!lesson_) return;
-  lesson_runs_.push_back(run);
-  const bool cuda = workspace_.device()->info()->cuda;
-  const bool whole = run->summary && run->summary->status == RunStatus::Finished;
-  if (whole && lesson_runs_.size() < lesson_->requests(cuda).size()) return;
-  const Lesson* lesson = std::exchange(lesson_, nullptr);
-  std::vector<const Run*> runs;
-  for (const auto& each : lesson_runs_)
-    if (each) runs.push_back(each);
-  if (!whole || runs.size() < lesson_runs_.size()) return;
-  const StartRequest next = lesson->next(cuda);
-  notice_->conclude(lesson->conclusion(runs),
-                    {{tr("Try next: %1").arg(next.title), [this, next] { workspace_.train(next.spec, next.title); }}});
 }
 
 // The new run gets the next free letter; the oldest gives its place up when all eight are taken.
@@ -343,7 +313,7 @@ void MainWindow::openFiles(const QStringList& paths) {
   notice_->dismiss();
   opening_ = true;
   for (const QString& path : paths)
-    if (openOne(path)) rememberFile(path);
+    if (openOne(path) && !is_shipped(path)) rememberFile(path);
   opening_ = workspace_.jobs()->busy();
 }
 

@@ -13,6 +13,7 @@ namespace ws::app {
 
 class DeviceCorner;
 class DockColumn;
+class LessonRunner;
 class NoticeBar;
 class ProgramActions;
 class RailButton;
@@ -23,7 +24,6 @@ class TabStrip;
 class TopBar;
 class WindowLayout;
 class WindowMenus;
-struct Lesson;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -40,11 +40,11 @@ class MainWindow : public QMainWindow {
   QTabBar* tabs() const { return tabs_; }
   WindowLayout* windowLayout() const { return layout_; }
   ProgramActions* programs() const { return programs_; }
+  LessonRunner* lessons() const { return lessons_; }  // of the first page
   bool leftBehind() const { return guard_.leftBehind(); }
 
   void train();                     // Train, Pause or Resume
   void trainAgain();                // the same choices and seed as the shown run
-  void startFrom(int lesson);  // one of the first page
   void openFile(const QString& path) { openFiles({path}); }
   // Runs come up alone and in front; all problems stand in one notice.
   void openFiles(const QStringList& paths);
@@ -78,7 +78,6 @@ class MainWindow : public QMainWindow {
   bool openOne(const QString& path);
   bool openChoices(const QString& path);
   void showOpened(Run* run);
-  void lessonEnded(Run* run);
   void rememberFile(const QString& path);
   QStringList recentFiles() const;
   void saveCopy();
@@ -108,11 +107,10 @@ class MainWindow : public QMainWindow {
   DeviceCorner* device_;
   WindowLayout* layout_;
   ProgramActions* programs_;
+  LessonRunner* lessons_;
   WindowMenus* menus_;
   bool opening_ = false;                // several files: problems are collected
   std::vector<QPointer<Run>> opened_;  // with the last files
-  const Lesson* lesson_ = nullptr;      // that trains now
-  std::vector<QPointer<Run>> lesson_runs_;
   std::vector<Page> tab_list_;
   std::vector<std::function<bool(const QString&)>> openers_;
 };

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "app/pages/weights/weights_panel.h"
+#include "app/window/lesson_runner.h"
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
 #include "app/window/window_layout.h"
@@ -60,7 +61,7 @@ void begin(MainWindow& window, const QCommandLineParser& options) {
   if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0)
     window.tabs()->setCurrentIndex(tab);
   if (options.isSet("start"))
-    window.startFrom(options.value("start").toInt() - 1);
+    window.lessons()->start(options.value("start").toInt() - 1);
   else if (options.isSet("train"))
     window.workspace()->device()->whenKnown([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
 }
@@ -73,7 +74,7 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   turn(300);
   if (!options.positionalArguments().isEmpty()) window.openFiles(options.positionalArguments());
   if (options.isSet("start"))
-    window.startFrom(options.value("start").toInt() - 1);
+    window.lessons()->start(options.value("start").toInt() - 1);
   else if (options.isSet("train-seconds"))
     window.train();
   if (options.isSet("train-seconds")) train_for(window, options.value("train-seconds").toDouble());

@@ -51,15 +51,19 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   column->setSpacing(6);
   auto* title = new QLabel(lesson.title, this);
   title->setFont(ui_font(14, 600));
-  auto* text = new QLabel(lesson.text, this);
+  auto* text = new QLabel(text_of(lesson, cuda), this);
   text->setWordWrap(true);
   auto* row = new QHBoxLayout;
-  auto* length = new QLabel(tr("%1 runs").arg(lesson.requests(cuda).size()), this);
+  const QStringList shipped = shipped_runs_of(lesson, cuda);
+  const auto runs = shipped.isEmpty() ? lesson.requests(cuda).size() : static_cast<size_t>(shipped.size());
+  auto* length = new QLabel(tr("%1 runs").arg(runs), this);
   length->setFont(ui_font(11.5));
   length->setForegroundRole(QPalette::PlaceholderText);
-  button_ = new QPushButton(primary ? theme_icon("play", Qt::white) : theme_icon("play"), tr("Train"), this);
+  const QString icon = shipped.isEmpty() ? "play" : "folder";
+  button_ = new QPushButton(primary ? theme_icon(icon, Qt::white) : theme_icon(icon),
+                            shipped.isEmpty() ? tr("Train") : tr("Open"), this);
   button_->setProperty("primary", primary);
-  button_->setAccessibleName(tr("Train: %1").arg(lesson.title));
+  button_->setAccessibleName(tr("%1: %2").arg(button_->text(), lesson.title));
   button_->setMinimumWidth(70);
   row->addWidget(length, 1);
   row->addWidget(button_);

@@ -1,4 +1,4 @@
-// What a first launch shows: three lessons that each train real runs, what works on this machine, other ways in.
+// What a first launch shows: lessons of a few real runs each, what works on this machine, other ways in.
 #pragma once
 #include <QFrame>
 #include <QWidget>
@@ -16,7 +16,7 @@ namespace ws::app {
 
 void paint_lesson(QPainter& painter, const QRectF& box, const QString& name);
 
-// A card with a picture, a title, a text and a Train button.
+// A card with a picture, a title, a text and a button that trains its runs or opens recorded ones.
 class StartCard : public QFrame {
   Q_OBJECT
  public:

@@ -12,6 +12,7 @@
 #include "app/widgets/calm_combo.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/analysis/trace_stats.h"
 
@@ -55,6 +56,7 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     const QString steps = count_text(run->summary->steps);
     weak_ = tr(" · %1 steps in %2").arg(steps, duration_text(run->summary->wall_s));
     shorter_ = tr(" · %1 steps").arg(steps);
+    if (run->shipped) shortest_ = shorter_, shorter_ = weak_, weak_ += " · " + origin_text(*run);
     done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
   }
   setAccessibleName(tr("Progress"));
@@ -90,29 +92,33 @@ void ProgressCell::paintEvent(QPaintEvent*) {
 NumberCell::NumberCell(const QString& caption, QWidget* parent) : QWidget(parent), caption_(caption) {
   setFixedHeight(44);
   setAccessibleName(caption);
+  keepRoom();
 }
 
 void NumberCell::setCaption(const QString& caption, bool warns) {
   if (caption == caption_) return;
   caption_ = caption, warns_ = warns;
   setAccessibleName(caption);
-  updateGeometry();
+  keepRoom();
   update();
 }
 
 void NumberCell::setValue(const QString& value, const QString& unit) {
-  const QSize before = sizeHint();
   value_ = value, unit_ = unit;
   setAccessibleDescription(value + " " + unit);
-  if (sizeHint().width() > before.width()) updateGeometry();
+  keepRoom();
   update();
 }
 
-QSize NumberCell::sizeHint() const {
+// A number that gets shorter keeps its room: what stands beside it does not move.
+void NumberCell::keepRoom() {
   const double caption = QFontMetricsF(ui_font(11)).horizontalAdvance(caption_);
   const double number = number_width(ui_font(14, 600), value_) +
                         (unit_.isEmpty() ? 0 : QFontMetricsF(ui_font(11)).horizontalAdvance(unit_) + 4);
-  return {static_cast<int>(std::max({caption, number, 40.0})) + 4, 44};
+  const int width = static_cast<int>(std::max({caption, number, 40.0})) + 4;
+  if (width <= width_) return;
+  width_ = width;
+  updateGeometry();
 }
 
 void NumberCell::paintEvent(QPaintEvent*) {

@@ -10,6 +10,7 @@
 
 #include "app/window/dock_column.h"
 #include "app/window/top_bar.h"
+#include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
 namespace {
@@ -116,8 +117,9 @@ void WindowLayout::restoreRuns() {
     workspace_.say(tr("The choices of the last session could not be read; the defaults are shown."), false);
   }
   std::vector<Run*> ticked;
+  RunLibrary* library = workspace_.library();
   for (const QString& path : settings.value("session/ticked").toStringList())
-    if (Run* run = workspace_.library()->byPath(path)) ticked.push_back(run);
+    if (Run* run = is_shipped(path) ? library->open(path) : library->byPath(path)) ticked.push_back(run);
   if (!ticked.empty()) workspace_.library()->tickOnly(ticked);
 }
 

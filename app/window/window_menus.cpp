@@ -6,6 +6,8 @@
 #include <QMenuBar>
 #include <QTabBar>
 
+#include "app/workspace/shipped_runs.h"
+
 namespace ws::app {
 
 WindowMenus::WindowMenus(QMenuBar* bar, QTabBar* tabs, Rails rails, const AllPages& pages)
@@ -38,6 +40,9 @@ void WindowMenus::buildFile() {
   QMenu* file = add(MenuName::File, tr("File"));
   file->addAction(tr("Open…"), QKeySequence::Open, this, &WindowMenus::openWanted);
   recent_ = file->addMenu(tr("Open recent"));
+  if (!shipped_runs().isEmpty())
+    file->addAction(tr("Open the recorded runs"), this, &WindowMenus::shippedWanted)
+        ->setToolTip(tr("Small trainings recorded on a GPU, which came with Warpscope"));
   file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &WindowMenus::recordWanted);
   file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, &WindowMenus::saveCopyWanted);
   addPageEntries(MenuName::File);

@@ -24,6 +24,7 @@ class WindowMenus : public QObject {
  signals:
   void openWanted();
   void recentWanted(const QString& path);
+  void shippedWanted();  // the runs that came with the program
   void recordWanted();
   void saveCopyWanted();
   void quitWanted();

@@ -5,6 +5,8 @@
 #include "app/core/comparison/comparison_text.h"
 #include "app/text/units.h"
 #include "app/workspace/compared_live_run.h"
+#include "app/workspace/shipped_runs.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::app {
 namespace {
@@ -159,17 +161,17 @@ const std::vector<Lesson>& all_lessons() {
   static const std::vector<Lesson> all = {
       {"allocation", QObject::tr("What an allocation costs"),
        QObject::tr("The same network twice: an allocation around every buffer, then one planned block. Look for red."),
-       true, allocation, allocation_conclusion, allocation_next},
+       true, {"mnist-direct", "mnist-arena"}, allocation, allocation_conclusion, allocation_next},
       {"hidden", QObject::tr("What a hidden layer does"),
        QObject::tr("Two spirals in the plane, without and with hidden layers. Watch the boundary bend as it trains."),
-       false, hidden_layer, hidden_layer_conclusion, hidden_layer_next},
+       false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_next},
       {"weights", QObject::tr("What the first weights do"),
        QObject::tr("Normal, Xavier, Kaiming and zeros from one seed. Compare the first loss, and which runs learn."),
-       false, first_weights, first_weights_conclusion, first_weights_next},
+       false, {}, first_weights, first_weights_conclusion, first_weights_next},
       {"speed", QObject::tr("How fast it can go"),
        QObject::tr("Fewer kernels, no allocations, no waits: added one by one. The step time split shows where each µs "
                    "went."),
-       false, how_fast, how_fast_conclusion, how_fast_next}};
+       false, {"mnist-direct", "mnist-arena", "mnist-graph"}, how_fast, how_fast_conclusion, how_fast_next}};
   return all;
 }
 
@@ -178,9 +180,29 @@ const std::vector<Lesson>& all_lessons() {
 std::vector<const Lesson*> lessons(bool cuda) {
   std::vector<const Lesson*> offered;
   for (const Lesson& lesson : all_lessons())
-    if (cuda || !lesson.needs_gpu) offered.push_back(&lesson);
-  if (offered.size() > 3) std::erase_if(offered, [](const Lesson* lesson) { return lesson->name == "hidden"; });
+    if (cuda ? lesson.name != "hidden" : !lesson.needs_gpu || !shipped_runs_of(lesson, cuda).isEmpty())
+      offered.push_back(&lesson);
   return offered;
+}
+
+QStringList shipped_runs_of(const Lesson& lesson, bool cuda) {
+  QStringList paths;
+  for (const QString& name : lesson.recorded)
+    if (const QString path = shipped_run(name); !cuda && !path.isEmpty()) paths << path;
+  return paths.size() == lesson.recorded.size() ? paths : QStringList();
+}
+
+QString text_of(const Lesson& lesson, bool cuda) {
+  const QStringList paths = shipped_runs_of(lesson, cuda);
+  if (paths.isEmpty()) return lesson.text;
+  const auto device = QString::fromStdString(prof::read_run_summary(paths.front().toStdString()).device);
+  return lesson.text + QObject::tr(" Recorded on an %1.").arg(device);
+}
+
+StartRequest the_same_here(const Run& run) {
+  RunSpec spec = run.spec;
+  spec.data.limit = 12000, spec.train.epochs = 2;  // a CPU takes a few seconds for these rows
+  return request(spec, QObject::tr("the same on this CPU"), false);
 }
 
 }  // namespace ws::app

@@ -142,7 +142,7 @@ const EvalPoint* Run::bestEval() const {
 void Run::setTimeMarks(std::vector<TimeMark> marked) {
   if (time_marks == marked) return;
   time_marks = std::move(marked);
-  if (path.isEmpty() || (origin != RunOrigin::Live && !QFileInfo::exists(path))) return;
+  if (path.isEmpty() || shipped || (origin != RunOrigin::Live && !QFileInfo::exists(path))) return;
   // A read-only file fails: then the marks last as long as the window.
   keeping_marks_.start([path = path.toStdString(), text = marks_text(time_marks)](
                            const Job::Side&) { prof::keep_with_run(path, "time_marks", text); },

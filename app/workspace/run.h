@@ -82,6 +82,7 @@ class Run : public QObject {
   bool named = false;       // by a person; else the title says what changes in mid-run
   bool unfinished = false;  // the program ended before the run did
   bool elsewhere = false;   // another program trains it now
+  bool shipped = false;     // came with the program, recorded on a GPU: nothing of it is changed
   bool loaded = true;       // false: only the summary was read, the losses and the trace are still in the file
   std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: gives spans that are not in memory
   size_t history_bytes = 384u << 20;            // what of the trace is kept in memory; the run file has all of it

@@ -225,7 +225,7 @@ void RunLibrary::keepTitle(const Run& run) {
 
 // A run in a folder that cannot be written has its letter as long as the window is open.
 void RunLibrary::keepLetter(const Run& run) {
-  if (run.letter < 0 || !QFileInfo::exists(run.path)) return;
+  if (run.letter < 0 || run.shipped || !QFileInfo::exists(run.path)) return;
   try {
     prof::keep_with_run(run.path.toStdString(), "letter", std::to_string(run.letter));
     written_.insert(QFileInfo(run.path).absoluteFilePath(), QFileInfo(run.path).lastModified().toMSecsSinceEpoch());
@@ -256,6 +256,10 @@ void RunLibrary::loadDetails(Run* run) {
 }
 
 bool RunLibrary::write(Run* run, const std::function<void(const std::string& path)>& change) {
+  if (run->shipped) {
+    emit failed(tr("%1 came with Warpscope and stays as it is. Save a copy first (File › Save a copy).").arg(run->title));
+    return false;
+  }
   try {
     change(run->path.toStdString());
   } catch (const std::exception& problem) {
@@ -313,7 +317,7 @@ bool RunLibrary::remove(Run* run) {
                             : tr("Process %2 still writes %1. Stop that process first.").arg(run->title, owner));
     return false;
   }
-  if (QFileInfo::exists(run->path) && !trash_.take(run->path, run->title, run->slot >= 0)) {
+  if (!run->shipped && QFileInfo::exists(run->path) && !trash_.take(run->path, run->title, run->slot >= 0)) {
     emit failed(
         tr("%1 cannot be deleted: its folder is not writable.").arg(QFileInfo(run->path).fileName()));
     return false;

@@ -7,6 +7,7 @@
 
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/newest_trace.h"
+#include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/memory_curves.h"
 #include "profiling/analysis/pace.h"
 #include "profiling/analysis/step_time.h"
@@ -199,6 +200,7 @@ void read_summary(Run& run, const QString& path) {
   run.created = QDateTime::fromString(QString::fromStdString(file.created), Qt::ISODate).toLocalTime();
   run.tags.clear();
   for (const std::string& tag : file.tags) run.tags << QString::fromStdString(tag);
+  run.shipped = is_shipped(run.path);
   run.elsewhere = file.status == "running" && !owner_of(path.toStdString()).empty();
   run.unfinished = file.status == "running" && !run.elsewhere;
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;

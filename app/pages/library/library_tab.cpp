@@ -18,6 +18,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/library_jobs.h"
+#include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
 namespace {
@@ -236,7 +237,7 @@ void LibraryTab::showChosen() {
   QStringList facts;
   if (noted_) {
     facts << status_text(*noted_);
-    if (!noted_->device.isEmpty()) facts << noted_->device;
+    if (!noted_->device.isEmpty()) facts << (noted_->shipped ? origin_text(*noted_) : noted_->device);
     if (noted_->summary && !noted_->summary->message.empty()) facts << QString::fromStdString(noted_->summary->message);
     if (noted_->origin == RunOrigin::Imported) again_->setEnabled(false), torch_->setEnabled(false);
   }

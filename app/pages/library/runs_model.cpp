@@ -4,11 +4,14 @@
 #include <algorithm>
 
 #include "app/workspace/run_library.h"
+#include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
 namespace {
 
-QString day_name(const QDateTime& time) {
+QString heading_of(const Run& run) {
+  if (run.shipped) return origin_text(run).replace(0, 1, "R");
+  const QDateTime& time = run.created;
   const auto days = time.date().daysTo(QDate::currentDate());
   if (!time.isValid()) return QObject::tr("Earlier");
   return days == 0 ? QObject::tr("Today") : days == 1 ? QObject::tr("Yesterday") : time.date().toString("d MMMM yyyy");
@@ -92,7 +95,7 @@ void RunsModel::reload() {
                      [](Run* a, Run* b) { return a->title.localeAwareCompare(b->title) < 0; });
   QString day;
   for (Run* run : runs) {
-    const QString heading = day_name(run->created);
+    const QString heading = heading_of(*run);
     if (order_ == RunOrder::Newest && heading != day) rows_.push_back({nullptr, day = heading});
     rows_.push_back({run, {}});
   }

@@ -16,6 +16,7 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include "app/pages/library/library_model.h"
 #include "app/pages/library/run_actions.h"
 #include "app/text/units.h"
 #include "app/widgets/pane.h"
@@ -23,23 +24,16 @@
 #include "app/widgets/theme.h"
 #include "app/workspace/library_jobs.h"
 #include "app/workspace/run_library.h"
+#include "app/workspace/shipped_runs.h"
 
 namespace ws::app {
 namespace {
 
-QString state_text(const Run& run) {
-  if (run.live()) return run.progress && run.progress->paused ? QObject::tr("paused") : QObject::tr("training");
-  if (run.elsewhere) return QObject::tr("training elsewhere");
-  if (run.unfinished) return QObject::tr("unfinished");
-  if (run.summary && run.summary->status == RunStatus::Failed) return QObject::tr("failed");
-  if (run.summary && run.summary->status == RunStatus::Stopped) return QObject::tr("stopped");
-  if (run.lab) return QObject::tr("lab sweep");
-  return run.origin == RunOrigin::Imported ? QObject::tr("imported") : QString();
-}
-
 QString second_line(const Run& run) {
   QStringList parts;
-  if (const QString state = state_text(run); !state.isEmpty()) parts << state;
+  // What most runs are goes without saying.
+  if (const QString state = run.shipped ? origin_text(run) : status_text(run); state != QObject::tr("finished"))
+    parts << state;
   // What the title does not say: of a run that is named after its preset, how it runs.
   if (run.origin != RunOrigin::Imported && !run.lab)
     parts << (run.title.contains(short_title(run.spec)) ? spec_subtitle(run.spec) : short_title(run.spec));
@@ -290,7 +284,7 @@ void RunsPanel::fillMenu(QMenu& menu, Run* run) {
   menu.addAction(tr("Tags…"), this, [this, run] { ask_tags(this, *library_, {run}); });
   menu.addAction(tr("Notes…"), this, [this, run] { ask_note(this, *library_, run); });
   menu.addAction(tr("Export…"), this, [this, run] { ask_export(this, *jobs_, {run}); });
-  menu.addAction(tr("Delete"), this, [this, run] { library_->remove(run); })
+  menu.addAction(run->shipped ? tr("Remove from the list") : tr("Delete"), this, [this, run] { library_->remove(run); })
       ->setEnabled(!run->live() && !run->elsewhere);
   menu.addSeparator();
 }

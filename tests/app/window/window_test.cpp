@@ -14,6 +14,7 @@
 #include "app/charts/curve_pane.h"
 #include "app/charts/plot.h"
 #include "app/pages/setup/field_row.h"
+#include "app/text/units.h"
 #include "app/pages/library/runs_panel.h"
 #include "app/widgets/segmented_row.h"
 #include "app/pages/setup/setup_panel.h"
@@ -39,7 +40,7 @@ class WindowTest : public QObject, WindowHome {
  private slots:
   void initTestCase();
   void cleanup();
-  void firstStartOffersThreeStarts();
+  void firstStartOffersLessons();
   void theTraceBoxHoldsWindowsAndCounters();
   void everyChoiceCanBeToggled();
   void wrongNumbersAreRefused();
@@ -49,6 +50,7 @@ class WindowTest : public QObject, WindowHome {
   void aStartTrainsItsRuns();
   void aLessonDrawsItsConclusion();
   void noticesMoveNothing();
+  void noticesCoverNoControls();
   void openedFilesComeUpAlone();
   void allProblemsOfAnOpenStandInOneList();
   void theNetworkIsShownAtWork();
@@ -70,10 +72,13 @@ void WindowTest::initTestCase() { moveIn(); }
 
 void WindowTest::cleanup() { clear(); }
 
-void WindowTest::firstStartOffersThreeStarts() {
+void WindowTest::firstStartOffersLessons() {
   auto window = open();
   QVERIFY(window->startPage()->isVisible());
-  QCOMPARE(window->startPage()->cards().size(), size_t(3));
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const bool cuda = window->workspace()->device()->info()->cuda;
+  QCOMPARE(window->startPage()->cards().size(), lessons(cuda).size());
+  QVERIFY(lessons(cuda).size() >= 3);
   QCOMPARE(window->topBar()->train()->text(), QString("Train"));
   QVERIFY(!window->topBar()->stop()->isEnabled());
 }
@@ -187,7 +192,7 @@ void WindowTest::aStartTrainsItsRuns() {
     for (const Lesson* lesson : lessons(cuda)) {
       for (const StartRequest& request : lesson->requests(cuda)) QVERIFY(!ws::why_invalid(request.spec, cuda));
       QVERIFY(!ws::why_invalid(lesson->next(cuda).spec, cuda));
-      QVERIFY(cuda || !lesson->needs_gpu);
+      QVERIFY(cuda || !lesson->needs_gpu || !shipped_runs_of(*lesson, cuda).isEmpty());
     }
 }
 
@@ -210,7 +215,7 @@ void WindowTest::aLessonDrawsItsConclusion() {
   QVERIFY(runs[1]->summary->test_accuracy > runs[0]->summary->test_accuracy + 0.2);
   const QString said = window->notice()->text();
   for (const Run* run : runs)
-    QVERIFY2(said.contains(QString::number(run->summary->test_accuracy * 100, 'f', 1)), qPrintable(said));
+    QVERIFY2(said.contains(fixed_text(run->summary->test_accuracy * 100, 1) + " %"), qPrintable(said));
   QCOMPARE(window->notice()->actions().size(), size_t(1));
   QVERIFY(window->notice()->actions()[0]->text().startsWith("Try next"));
   click(window->notice()->actions()[0]);
@@ -503,6 +508,40 @@ void WindowTest::noticesMoveNothing() {
     QTest::qWait(30);
     for (int i = 0; i < TabStrip::kMainTabs; ++i) QCOMPARE(window->tabs()->tabRect(i), tabs[size_t(i)]);
     QCOMPARE(window->tabStrip()->more()->geometry(), more);
+  }
+}
+
+// One line stands over the status line, more lines over the pages: never over a dock.
+void WindowTest::noticesCoverNoControls() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  for (const QSize size : {QSize(1366, 768), QSize(1600, 972), QSize(1920, 1080)}) {
+    window->resize(size);
+    QTest::qWait(50);
+    const auto covered = [&] {
+      const QRect notice(window->notice()->mapToGlobal(QPoint()), window->notice()->size());
+      QStringList names;
+      for (QWidget* w : window->findChildren<QWidget*>()) {
+        const bool matters = qobject_cast<QAbstractButton*>(w) || qobject_cast<QLineEdit*>(w) || qobject_cast<QLabel*>(w);
+        if (matters && w->isVisible() && !window->notice()->isAncestorOf(w) &&
+            notice.intersects(QRect(w->mapToGlobal(QPoint()), w->size())) && !w->visibleRegion().isEmpty())
+          names << w->metaObject()->className() + QString(" ") + w->accessibleName();
+      }
+      return names;
+    };
+    window->notice()->conclude("arena is 1.87× faster than direct. Direct calls the driver's allocator 30 times a step, "
+                               "the arena 0 times.", {{"Try next: arena, fused, no waits", [] {}}});
+    QTest::qWait(30);
+    QCOMPARE(window->notice()->mapTo(window.get(), QPoint(0, window->notice()->height())).y(), window->height());
+    QCOMPARE(window->notice()->height(), window->statusLine()->height());
+    QTRY_VERIFY2(covered().isEmpty(), qPrintable(covered().join(", ")));
+    window->notice()->tell("one.wsrun: not a run.\ntwo.json: not a trace.\nthree.csv: no such file.");
+    QTest::qWait(30);
+    auto* setup = window->findChild<SetupPanel*>();
+    const QRect notice(window->notice()->mapToGlobal(QPoint()), window->notice()->size());
+    QVERIFY(!notice.intersects(QRect(setup->mapToGlobal(QPoint()), setup->size())));
+    QVERIFY(notice.height() > window->statusLine()->height());
+    window->notice()->dismiss();
   }
 }
 

@@ -1,0 +1,70 @@
+#include "app/window/lesson_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/window/notice_bar.h"
+
+namespace ws::app {
+
+LessonRunner::LessonRunner(Workspace& workspace, NoticeBar* notice, QObject* parent)
+    : QObject(parent), workspace_(workspace), notice_(notice) {
+  connect(workspace.session(), &TrainingSession::ended, this, &LessonRunner::runEnded);
+  connect(workspace.library(), &RunLibrary::tickedChanged, this, &LessonRunner::concludeOpened);
+}
+
+void LessonRunner::start(int lesson) {
+  const DeviceInfo* device = workspace_.device()->info();
+  if (!device) return workspace_.device()->whenKnown([this, lesson] { start(lesson); });
+  if (workspace_.session()->busy()) return workspace_.say(tr("Stop the training first (Run › Stop)."), true);
+  const auto offered = lessons(device->cuda);
+  if (lesson < 0 || lesson >= static_cast<int>(offered.size()))
+    return workspace_.say(tr("There are %1 starts to begin with.").arg(offered.size()), true);
+  const Lesson& chosen = *offered[static_cast<size_t>(lesson)];
+  workspace_.library()->tickOnly({});
+  runs_.clear();
+  opening_ = nullptr;
+  if (!shipped_runs_of(chosen, device->cuda).isEmpty()) return open(chosen);
+  training_ = &chosen;
+  std::vector<StartRequest> requests = chosen.requests(device->cuda);
+  workspace_.choices()->setSpec(requests.front().spec);
+  workspace_.session()->startAll(std::move(requests));
+}
+
+void LessonRunner::open(const Lesson& lesson) {
+  notice_->dismiss();
+  std::vector<Run*> runs;
+  for (const QString& path : shipped_runs_of(lesson, false))
+    if (Run* run = workspace_.library()->open(path)) runs.push_back(run), runs_.emplace_back(run);
+  opening_ = &lesson;
+  workspace_.library()->tickOnly(runs);
+  workspace_.showLive();
+}
+
+// Once all of them are read.
+void LessonRunner::concludeOpened() {
+  if (!opening_ || !std::ranges::all_of(runs_, [](const auto& run) { return run && run->slot >= 0 && run->loaded; })) return;
+  const Lesson& lesson = *std::exchange(opening_, nullptr);
+  workspace_.pick(runs_.back());
+  conclude(lesson, the_same_here(*runs_.back()));
+}
+
+// The last run draws the conclusion; a run that was stopped or failed ends the lesson without one.
+void LessonRunner::runEnded(Run* run) {
+  if (!training_) return;
+  runs_.emplace_back(run);
+  const bool cuda = workspace_.device()->info()->cuda;
+  const bool whole = run->summary && run->summary->status == RunStatus::Finished;
+  if (whole && runs_.size() < training_->requests(cuda).size()) return;
+  const Lesson& lesson = *std::exchange(training_, nullptr);
+  if (whole && std::ranges::all_of(runs_, [](const auto& each) { return !each.isNull(); }))
+    conclude(lesson, lesson.next(cuda));
+}
+
+void LessonRunner::conclude(const Lesson& lesson, const StartRequest& next) {
+  const std::vector<const Run*> runs(runs_.begin(), runs_.end());
+  notice_->conclude(lesson.conclusion(runs), {{tr("Try next: %1").arg(next.title),
+                                               [this, next] { workspace_.train(next.spec, next.title); }}});
+}
+
+}  // namespace ws::app

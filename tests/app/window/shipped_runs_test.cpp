@@ -1,0 +1,148 @@
+// The runs that ship with the program: recorded on a GPU, so that a machine without one shows the real thing.
+#include <QFile>
+#include <QLabel>
+#include <QListView>
+#include <QMenu>
+#include <QMenuBar>
+#include <QtTest>
+
+#include "app/pages/compare/compare_headline.h"
+#include "app/pages/compare/compare_tab.h"
+#include "app/pages/library/library_model.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/timeline/timeline_painter.h"
+#include "app/window/notice_bar.h"
+#include "app/window/start_page.h"
+#include "app/workspace/lessons.h"
+#include "app/workspace/shipped_runs.h"
+#include "tests/app/support/painted_text.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws::app;
+
+namespace {
+
+std::map<QString, QByteArray> contents() {
+  std::map<QString, QByteArray> all;
+  for (const QString& path : shipped_runs()) {
+    QFile file(path);
+    if (file.open(QIODevice::ReadOnly)) all[path] = file.readAll();
+  }
+  return all;
+}
+
+}  // namespace
+
+class ShippedRunsTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  std::map<QString, QByteArray> before_;
+
+ private slots:
+  void initTestCase() {
+    qputenv("WARPSCOPE_RESOURCES", WARPSCOPE_SOURCE_DIR "/resources");
+    moveIn();
+    before_ = contents();
+  }
+  void cleanup() {
+    clear();
+    QVERIFY(contents() == before_);  // nobody wrote into them
+    QCOMPARE(QDir(WARPSCOPE_SOURCE_DIR "/resources/recorded").entryList(QDir::Files).size(), int(before_.size()));
+  }
+  void theyAreSmallAndTellOneStory();
+  void aLessonOpensThem();
+  void everyViewSaysWhereTheyWereRecorded();
+  void nothingOfThemIsChanged();
+};
+
+void ShippedRunsTest::theyAreSmallAndTellOneStory() {
+  QCOMPARE(before_.size(), size_t(3));
+  for (const auto& [path, content] : before_) QVERIFY2(content.size() < 1 << 20, qPrintable(path));
+  RunLibrary library(runs());
+  std::map<QString, Run*> of;
+  for (const char* name : {"mnist-direct", "mnist-arena", "mnist-graph"}) {
+    Run* run = of[name] = library.open(shipped_run(name));
+    QVERIFY(run && run->shipped);
+    QVERIFY2(run->device.contains("H200"), qPrintable(run->device));
+    QVERIFY(run->summary->status == ws::RunStatus::Finished && run->summary->test_accuracy > 0.8);
+  }
+  QVERIFY(of["mnist-direct"]->driverCalls() > 20 && of["mnist-arena"]->driverCalls() < 1);
+  QVERIFY(of["mnist-direct"]->stepUs() > 1.2 * of["mnist-arena"]->stepUs());
+  QVERIFY(of["mnist-arena"]->stepUs() > 4 * of["mnist-graph"]->stepUs());
+}
+
+// From the first page to the conclusion with one click, where there is no GPU.
+void ShippedRunsTest::aLessonOpensThem() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  if (window->workspace()->device()->info()->cuda) QSKIP("with a GPU the lessons train");
+  const auto offered = lessons(false);
+  int opened = 0;
+  for (size_t i = 0; i < offered.size(); ++i) {
+    const QStringList paths = shipped_runs_of(*offered[i], false);
+    QCOMPARE(offered[i]->needs_gpu && paths.isEmpty(), false);
+    if (paths.isEmpty()) continue;
+    window->workspace()->library()->tickOnly({});
+    window->notice()->dismiss();
+    QPushButton* button = window->startPage()->cards()[i]->button();
+    QCOMPARE(button->text(), QString("Open"));
+    QTRY_VERIFY(button->isVisible());
+    QTest::mouseClick(button, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(!window->notice()->text().isEmpty(), 10'000);
+    QVERIFY(!window->workspace()->session()->busy());
+    QCOMPARE(window->workspace()->library()->ticked().size(), size_t(paths.size()));
+    QVERIFY2(window->notice()->text().contains("faster"), qPrintable(window->notice()->text()));
+    QCOMPARE(window->notice()->actions().size(), size_t(1));
+    ++opened;
+  }
+  QVERIFY(opened >= 2);
+  for (Run* run : window->workspace()->library()->runs())
+    QVERIFY(!ws::why_invalid(the_same_here(*run).spec, false));
+}
+
+void ShippedRunsTest::everyViewSaysWhereTheyWereRecorded() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QAction* entry = nullptr;
+  for (QAction* menu : window->menuBar()->actions())
+    for (QAction* action : menu->menu()->actions())
+      if (action->text() == "Open the recorded runs") entry = action;
+  QVERIFY(entry);
+  entry->trigger();
+  RunLibrary* library = window->workspace()->library();
+  QTRY_COMPARE(library->ticked().size(), size_t(3));
+  QTRY_VERIFY(!library->loading());
+  const QString where = QString::fromUtf8("recorded on an NVIDIA H200");
+  for (const Run* run : library->ticked()) QVERIFY(lane_numbers(*run).startsWith(where));
+  LibraryModel table(library);
+  for (int row = 0; row < table.rowCount(); ++row) {
+    QCOMPARE(table.index(row, LibraryModel::Status).data().toString(), QString("recorded"));
+    QCOMPARE(table.index(row, LibraryModel::Device).data().toString(), QString("NVIDIA H200"));
+  }
+  QStringList painted;
+  for (const PaintedText& text : painted_texts(*window->findChild<RunsPanel*>()->view()->viewport())) painted << text.text;
+  QVERIFY2(painted.join('\n').contains(where, Qt::CaseInsensitive), qPrintable(painted.join('\n')));
+  QVERIFY(show_tab(*window, "Compare"));
+  auto* compare = window->findChild<CompareTab*>();
+  QTRY_VERIFY(compare->ready());
+  QString said;
+  for (const QLabel* label : compare->headline()->findChildren<QLabel*>()) said += label->text() + '\n';
+  QVERIFY2(said.contains(where), qPrintable(said));
+}
+
+void ShippedRunsTest::nothingOfThemIsChanged() {
+  RunLibrary library(runs());
+  QSignalSpy failed(&library, &RunLibrary::failed);
+  Run* run = library.open(shipped_run("mnist-arena"));
+  library.setTicked(run, true);
+  QVERIFY(!library.rename(run, "mine") && !library.setTags(run, {"mine"}) && !library.setNote(run, "mine"));
+  QCOMPARE(failed.count(), 3);
+  QVERIFY(failed.first().first().toString().contains("Save a copy"));
+  run->setTimeMarks({{1000, "here"}});
+  QVERIFY(library.remove(run));  // from the list
+  QVERIFY(library.trash().empty() && library.runs().empty());
+}
+
+QTEST_MAIN(ShippedRunsTest)
+#include "shipped_runs_test.moc"

@@ -1,0 +1,95 @@
+// A change of the theme styles every widget once and moves nothing.
+#include <QtTest>
+#include <ctime>
+#include <map>
+
+#include "tests/app/support/filled_window.h"
+
+using namespace ws::app;
+
+namespace {
+
+double processor_ms() {  // of this thread: neighbours on the machine do not count
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
+}
+
+// What surrounds the pixels that are not the same.
+QRect difference(const QImage& a, const QImage& b) {
+  QRect found;
+  for (int y = 0; y < a.height(); ++y)
+    for (int x = 0; x < a.width(); ++x)
+      if (a.pixel(x, y) != b.pixel(x, y)) found |= QRect(x, y, 1, 1);
+  return found;
+}
+
+// How often widgets are told of a new style.
+class StyleChanges : public QObject {
+ public:
+  std::map<QObject*, int> of;
+  bool eventFilter(QObject* object, QEvent* event) override {
+    if (event->type() == QEvent::StyleChange && object->isWidgetType()) ++of[object];
+    return false;
+  }
+};
+
+}  // namespace
+
+class ThemeTest : public QObject, FilledWindow {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void everyWidgetIsStyledOnce();
+  void nothingMoves();
+};
+
+// Once without and once with the style sheet. Qt styles a widget again for each of its ancestors where one sheet replaces
+// another: ten times as often.
+void ThemeTest::everyWidgetIsStyledOnce() {
+  auto window = open();
+  window->resize(1600, 972);
+  fill(*window, {"direct"});
+  for (int tab = 0; tab < window->tabs()->count(); ++tab) window->tabs()->setCurrentIndex(tab), settle(20);
+  StyleChanges changes;
+  qApp->installEventFilter(&changes);
+  const double begin = processor_ms();
+  window->toggleTheme();
+  QApplication::processEvents();
+  qInfo("%.0f ms for %zu widgets", processor_ms() - begin, changes.of.size());
+  int all = 0;
+  for (const auto& [widget, count] : changes.of) all += count;
+  QVERIFY(changes.of.size() > 500);
+  QVERIFY2(all < 2.5 * double(changes.of.size()), qPrintable(QString("%1 for %2 widgets").arg(all).arg(changes.of.size())));
+}
+
+// There and back, the window is the same to the pixel, and in between everything has its place.
+void ThemeTest::nothingMoves() {
+  auto window = open();
+  window->resize(1366, 768);
+  fill(*window, {"direct"});
+  for (const char* tab : {"Live", "Compare", "Plan", "Kernels", "Memory"}) {
+    QVERIFY(show_tab(*window, tab));
+    settle(60);
+    const auto before = places();
+    const QWidget* setup = window->findChild<SetupPanel*>();  // says how much memory is free, which changes
+    const QRect pages = window->rect().adjusted(setup->mapTo(window.get(), QPoint()).x() + setup->width(), 0, 0, 0);
+    const QImage picture = window->grab(pages).toImage();
+    window->toggleTheme();
+    settle(60);
+    QStringList moved;
+    for (const auto& [widget, place] : places())
+      if (const auto at = before.find(widget); at == before.end() || at->second != place)
+        moved << QString("%1 “%2” %3").arg(widget->metaObject()->className(), ws::test::words(*widget), widget->accessibleName());
+    QVERIFY2(moved.isEmpty(), qPrintable(tab + (": " + moved.join(", "))));
+    QVERIFY(window->grab(pages).toImage() != picture);
+    window->toggleTheme();
+    settle(60);
+    const QRect other = difference(window->grab(pages).toImage(), picture);
+    QVERIFY2(other.isEmpty(), qPrintable(QString("%1: %2×%3 at %4, %5").arg(tab).arg(other.width()).arg(other.height()).arg(other.x()).arg(other.y())));
+  }
+}
+
+QTEST_MAIN(ThemeTest)
+#include "theme_test.moc"

@@ -33,6 +33,9 @@ Run add_diff(CLI::App& program);
 Run add_stats(CLI::App& program);
 Run add_record(CLI::App& program);
 Run add_torch(CLI::App& program);
+Run add_attach(CLI::App& program);
+Run add_serve(CLI::App& program);
+Run add_job(CLI::App& program);
 
 void add_limit(CLI::App& command);  // --limit, for commands that read files
 
@@ -44,7 +47,8 @@ struct SpecArguments {
   std::vector<std::string> overrides;  // "exec.allocator=caching"
 
   void add_to(CLI::App& command, bool source_required = true);
-  RunSpec spec() const;  // with the overrides, as fits this machine
+  RunSpec spec() const;   // with the overrides, as fits this machine
+  RunSpec asked() const;  // with the overrides, for whatever machine
   void override_in(RunSpec& spec) const;
 };
 

@@ -26,6 +26,11 @@ void catch_interrupts() {
 
 bool interrupted() { return g_interrupted; }
 
+void catch_again() {
+  g_interrupted = false;
+  catch_interrupts();
+}
+
 CancelOnInterrupt::CancelOnInterrupt() {
   catch_interrupts();
   watch_ = std::jthread([this](const std::stop_token& done) {

@@ -7,6 +7,7 @@ namespace ws::cli {
 
 void catch_interrupts();
 bool interrupted();
+void catch_again();  // the interrupt was answered; the next one is heard as well
 
 // Turns Ctrl+C into a stop that keeps the results so far.
 class CancelOnInterrupt {

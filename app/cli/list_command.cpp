@@ -4,7 +4,11 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/cli/remote_watch.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
 
 namespace ws::cli {
 namespace {
@@ -72,6 +76,34 @@ json all_json() {
   return out;
 }
 
+std::string machine_line(const JsonInput& there) {
+  const JsonInput machine = there.at("machine");
+  const std::string gpu = machine.at("gpu").is_null() ? "no GPU: " + there.at("why_no_gpu").text() : machine.at("gpu").text();
+  return there.at("host").text() + " · " + gpu + " · " + machine.at("cpu").text() + ", " +
+         std::to_string(machine.at("cpu_threads").whole(0)) + " threads, " + bytes_text(there.at("memory_bytes").number(0)) +
+         " · " + bytes_text(there.at("free_disk_bytes").number(0)) + " free in " + there.at("folder").text();
+}
+
+std::string run_line(const JsonInput& run) {
+  std::string line = run.at("file").text() + " · " + bytes_text(run.at("bytes").number(0));
+  if (run.at("problem").there()) return line + " · " + run.at("problem").text();
+  line += " · " + run.at("status").text() + " · " + count_text(run.at("steps").number(0)) + " steps";
+  if (const double us = run.at("us_per_step").number(0); us > 0) line += " of " + time_text(us);
+  if (!run.at("device").text().empty()) line += " · " + run.at("device").text();
+  return line;
+}
+
+int list_there(const RemoteArguments& remote, bool as_json) {
+  app::RemoteLink link(remote.address());
+  json there = link.ask({{"do", "hello"}});
+  there.update(link.ask({{"do", "list"}}, 600));
+  if (as_json) return std::printf("%s\n", there.dump().c_str()), kDone;
+  const JsonInput in(there, "");
+  std::printf("%s\n", printable(machine_line(in)).c_str());
+  for (const JsonInput& run : in.at("runs").items()) std::printf("  %s\n", printable(run_line(run)).c_str());
+  return kDone;
+}
+
 int list(const std::string& what, bool as_json) {
   if (as_json) {
     std::printf("%s\n", all_json().dump().c_str());
@@ -90,13 +122,19 @@ Run add_list(CLI::App& program) {
   struct Arguments {
     std::string what = "all";
     bool json = false;
+    RemoteArguments remote;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App& command = *program.add_subcommand("list", "presets, data sets, choices and what each means");
   command.add_option("WHAT", arguments->what, "presets, data, choices or all")
       ->check(CLI::IsMember({"presets", "data", "choices", "all"}));
   command.add_flag("--json", arguments->json, "everything as one JSON object");
-  return [arguments] { return list(arguments->what, arguments->json); };
+  command.add_option("--on", arguments->remote.on, "the machine and the runs there: ssh://user@host[:port][/folder]")
+      ->type_name("MACHINE");
+  return [arguments] {
+    return arguments->remote.on.empty() ? list(arguments->what, arguments->json)
+                                        : list_there(arguments->remote, arguments->json);
+  };
 }
 
 }  // namespace ws::cli

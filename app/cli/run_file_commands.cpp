@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/trace_stats.h"
@@ -96,11 +97,22 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
                                                    {"phase", prof::GroupBy::Phase},
                                                    {"shape", prof::GroupBy::Shape}};
 
+// As the command line has them.
+std::vector<std::string> options_of(const StatsArguments& a) {
+  std::vector<std::string> options{"--by", a.by};
+  std::string columns;
+  for (const std::string& name : a.columns) columns += (columns.empty() ? "" : ",") + name;
+  options.insert(options.end(), {"--columns", columns});
+  if (a.json) options.push_back("--json");
+  return options;
+}
+
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
   if (by == kGroups.end()) throw UsageError("--by: choose name, op, layer, phase or shape, not " + a.by);
   if (a.json && a.by != "name") throw UsageError("--by: the JSON object is by name");
   const auto columns = columns_of(a.columns);
+  if (app::is_remote(a.file)) return print_from_there(a.file, "stats", options_of(a));
   const prof::RunData run = read(a.file);
   prof::TraceStats stats = prof::run_stats(run, by->second);
   if (!a.json && terminal_width())  // there is room for the end of a name only if its namespaces go
@@ -157,7 +169,8 @@ Run add_stats(CLI::App& program) {
   auto arguments = std::make_shared<StatsArguments>();
   CLI::App& command = *program.add_subcommand("stats", "steps, kernels, calls and memory of a recorded run");
   add_limit(command);
-  command.add_option("FILE", arguments->file, "a run file or another tool's trace")->required();
+  command.add_option("FILE", arguments->file, "a run file or another tool's trace; ssh://host:a.wsrun for one there")
+      ->required();
   command.add_option("--by", arguments->by, "rows for each name, op, layer, phase or shape (name, grid and block)")
       ->type_name("WHAT")
       ->capture_default_str();

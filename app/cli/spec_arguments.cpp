@@ -14,10 +14,12 @@ void SpecArguments::add_to(CLI::App& command, bool source_required) {
       ->allow_extra_args(false);
 }
 
-RunSpec SpecArguments::spec() const {
+RunSpec SpecArguments::spec() const { return fit(asked()); }
+
+RunSpec SpecArguments::asked() const {
   RunSpec spec = load_spec(source);
   override_in(spec);
-  return fit(std::move(spec));
+  return spec;
 }
 
 void SpecArguments::override_in(RunSpec& spec) const {

@@ -4,11 +4,14 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
+#include "app/cli/remote_watch.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/training_folder.h"
 #include "engine/train/checkpoint.h"
@@ -21,6 +24,7 @@ namespace {
 
 struct TrainArguments {
   SpecArguments spec;
+  RemoteArguments remote;
   std::string out, run_file, trace = "off";
   std::string window;  // "20/2000"
   bool resume = false, json = false, no_output = false, counters = false;
@@ -123,7 +127,91 @@ std::string counters_said(const app::TracedTraining& run) {
   return said.empty() ? "No hardware counters: tracing is off; choose --trace steps or more." : said;
 }
 
+int say_end(const TrainArguments& a, const Summary& summary, const prof::RunSummary& account, const std::string& text,
+            ProgressLine& line) {
+  if (summary.status == RunStatus::Failed)
+    std::fprintf(stderr, "warpscope-cli: %s\n", printable(summary.message).c_str());
+  else
+    line.say(text);
+  if (a.json) std::printf("%s\n", app::summary_json(summary, account).dump().c_str());
+  return summary.status == RunStatus::Failed ? kFailed : kDone;
+}
+
+nlohmann::json job_there(const TrainArguments& a, const RunSpec& spec) {
+  prof::CollectorOptions trace;
+  set_window(trace, a);
+  return {{"kind", "train"},
+          {"spec", to_json(spec)},
+          {"title", spec.name},
+          {"trace", a.window.empty() ? a.trace : "graph"},
+          {"counters", a.counters},
+          {"window", trace.node_window},
+          {"every", trace.node_every}};
+}
+
+// The folder here of a training there: made with its first news, which say how long an epoch is.
+class FolderOfRemote {
+ public:
+  explicit FolderOfRemote(std::string folder) : folder_(std::move(folder)) {}
+  const std::string& path() const { return folder_; }
+  void add(const app::RunUpdate& update) {
+    if (folder_.empty()) return;
+    if (!output_ && update.progress) begin(*update.progress);
+    steps_.insert(steps_.end(), update.steps.begin(), update.steps.end());
+    epochs_.insert(epochs_.end(), update.epochs.begin(), update.epochs.end());
+    if (!output_) return;
+    output_->add(std::exchange(steps_, {}), std::exchange(epochs_, {}));
+  }
+  void finish(const Summary& summary, const prof::RunSummary& account) {
+    if (output_) output_->finish(summary, account);
+  }
+
+ private:
+  void begin(const Progress& progress) {
+    output_ = std::make_unique<app::TrainingFolder>(folder_, progress.epochs > 0 ? progress.steps / progress.epochs : 1, 0);
+    output_->begin();
+  }
+  std::string folder_;
+  std::unique_ptr<app::TrainingFolder> output_;
+  std::vector<StepResult> steps_;  // that came before it
+  std::vector<EpochResult> epochs_;
+};
+
+// What a training there leaves here: its run file as it is, byte for byte, and its checkpoint.
+void fetch_files(const TrainArguments& a, app::RemoteRun& run, const std::string& folder, ProgressLine& line) {
+  const std::string name = run.name() + ".wsrun";
+  const std::string path = !a.run_file.empty() ? a.run_file : folder.empty() ? "" : folder + "/" + name;
+  if (path.empty()) return;
+  fetch(run.link(), {{"file", name}}, path, line);
+  if (!folder.empty())
+    fetch(run.link(), {{"run", run.name()}, {"file", "checkpoint.wsck"}}, app::TrainingFolder::checkpoint_path(folder), line);
+}
+
+int train_there(const TrainArguments& a) {
+  if (a.resume) throw UsageError("--resume goes on with a training here; without --on");
+  if (a.spec.source.empty()) throw UsageError("name a preset or a JSON file; presets are listed by: warpscope-cli list presets");
+  const RunSpec spec = a.spec.asked();
+  trace_level(a.trace);
+  const nlohmann::json job = job_there(a, spec);
+  app::RemoteLink link(a.remote.address());
+  const std::string name = app::RemoteRun::new_name(spec.name);
+  app::RemoteRun::start(link, name, job);
+  app::RemoteRun run(link, name, false);
+  ProgressLine line(a.json ? stderr : stdout);
+  line.say("trains on " + link.address().place() + " as " + name);
+  FolderOfRemote folder(a.no_output ? "" : app::TrainingFolder::make_new(a.out.empty() ? default_folder(spec) : a.out));
+  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt,
+                                              .each = [&](const app::RemoteUpdate& news) { folder.add(news.run); }});
+  if (end.left) return line.say(how_to_return(run, link)), kDone;
+  if (end.summary && end.summary->status == RunStatus::Failed) throw Failure(link.address().place() + ": " + end.summary->message);
+  if (!end.summary) throw Failure("The training there ended without a result. It was killed; what it wrote is kept there.");
+  folder.finish(*end.summary, end.account);
+  if (!end.files.empty()) fetch_files(a, run, folder.path(), line);
+  return say_end(a, *end.summary, end.account, conclusion(*end.summary, end.account, folder.path()), line);
+}
+
 int train(const TrainArguments& a) {
+  if (!a.remote.on.empty()) return train_there(a);
   Job job = a.resume ? resumed_job(a) : new_job(a);
   const data::Dataset data = data::load(job.spec.data);
   std::unique_ptr<app::TrainingFolder> output;
@@ -145,15 +233,12 @@ int train(const TrainArguments& a) {
   const Summary summary = follow(run, data, output.get(), line);
   if (output) output->finish(summary, run.account());
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
-  if (summary.status == RunStatus::Failed)
-    std::fprintf(stderr, "warpscope-cli: %s\n", printable(summary.message).c_str());
-  else if (a.resume && summary.steps <= job.steps_done)
-    line.say("nothing was left to train: its " + count_text(job.steps_done) +
-             " steps are done; for more, --set train.epochs=…");
-  else
-    line.say(conclusion(summary, run.account(), summary.steps > job.steps_done ? job.folder : ""));
-  if (a.json) std::printf("%s\n", app::summary_json(summary, run.account()).dump().c_str());
-  return summary.status == RunStatus::Failed ? kFailed : kDone;
+  const std::string text =
+      a.resume && summary.steps <= job.steps_done
+          ? "nothing was left to train: its " + count_text(job.steps_done) +
+                " steps are done; for more, --set train.epochs=…"
+          : conclusion(summary, run.account(), summary.steps > job.steps_done ? job.folder : "");
+  return say_end(a, summary, run.account(), text, line);
 }
 
 }  // namespace
@@ -163,6 +248,7 @@ Run add_train(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("train", "train a network; Ctrl+C stops cleanly and keeps what was trained");
   arguments->spec.add_to(command, false);
+  arguments->remote.add_to(command);
   command
       .add_option("--out", arguments->out, "for metrics.csv, summary.json and the checkpoint (default: out/NAME-TIME)")
       ->type_name("FOLDER");

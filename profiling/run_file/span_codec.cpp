@@ -38,9 +38,9 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-std::string compress(const std::string& plain) {
+std::string compress(const std::string& plain, int level = 3) {
   static thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, 3);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string packed(ZSTD_compressBound(plain.size()), '\0');
   const size_t size = ZSTD_compress2(context.get(), packed.data(), packed.size(), plain.data(), plain.size());
@@ -49,17 +49,20 @@ std::string compress(const std::string& plain) {
   return packed;
 }
 
-std::string decompress(std::string_view packed, size_t count) {
-  if (count > kMostItems) throw Failure("A block of the run file claims " + std::to_string(count) + " items.");
+std::string decompress_at_most(std::string_view packed, uint64_t most) {
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > count * kMostBytesPerItem) {
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > most)
     throw Failure("A block of the run file is damaged.");
-  }
   static thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   std::string plain(size, '\0');
   const size_t got = ZSTD_decompressDCtx(context.get(), plain.data(), plain.size(), packed.data(), packed.size());
   if (ZSTD_isError(got) || got != size) throw Failure("A block of the run file is damaged.");
   return plain;
+}
+
+std::string decompress(std::string_view packed, size_t count) {
+  if (count > kMostItems) throw Failure("A block of the run file claims " + std::to_string(count) + " items.");
+  return decompress_at_most(packed, count * kMostBytesPerItem);
 }
 
 // What a span of the same name did last: steps repeat, so this is the best guess there is.
@@ -82,6 +85,13 @@ struct Sequence {
 };
 
 }  // namespace
+
+std::string quickly_packed(const std::string& plain) { return compress(plain, 1); }
+
+// A lie about the size costs no more memory than a multiple of the bytes.
+std::string unpacked(std::string_view packed) {
+  return decompress_at_most(packed, std::min<uint64_t>(uint64_t{256} << 20, packed.size() * uint64_t{2000} + 1024));
+}
 
 std::string encode_spans(std::span<const Span> spans) {
   ByteWriter out;

@@ -18,6 +18,10 @@ std::string encode_memory(std::span<const MemoryEvent> events);
 std::string encode_allocations(std::span<const StepAllocations> steps);
 std::string encode_metrics(std::span<const Metric> metrics);  // their times to 0.1 µs
 
+// Any bytes, on a machine that has other things to do.
+std::string quickly_packed(const std::string& plain);
+std::string unpacked(std::string_view packed);  // throws Failure
+
 // Throw ws::Failure when the bytes are damaged. Never return more than `count` items.
 std::vector<Span> decode_spans(std::string_view bytes, size_t count);
 size_t packed_bytes(std::string_view bytes);  // of the encoded block that begins there; throws Failure where none does

@@ -41,21 +41,24 @@ TrackKind read_track_kind(ByteReader& from) {
   return static_cast<TrackKind>(number);
 }
 
-// Numbers into lists must lie within them; ops are those of the other process and mean nothing here.
-void check(TraceBatch& batch, const ByteReader& from) {
+OpTag known_op(OpTag there, std::span<const OpTag> ops) { return there < ops.size() ? ops[there] : OpTag{kNoOp}; }
+
+// Numbers into lists must lie within them.
+void check(TraceBatch& batch, std::span<const OpTag> ops, const ByteReader& from) {
   if (batch.details.empty()) from.fail("holds no details");
   for (BatchTrack& track : batch.tracks) {
     for (Span& span : track.spans) {
       if (static_cast<size_t>(span.name) >= batch.names.size()) from.fail("refers to a name that it lacks");
       if (static_cast<size_t>(span.detail) >= batch.details.size()) from.fail("refers to details that it lacks");
-      span.op = kNoOp;
+      span.op = known_op(span.op, ops);
     }
   }
   for (MemoryEvent& event : batch.memory) {
     if (event.source >= batch.memory_sources.size() || event.kind > MemoryAction::Release)
       from.fail("holds an unknown memory event");
-    event.op = kNoOp;
+    event.op = known_op(event.op, ops);
   }
+  for (StepAllocations& calls : batch.allocations) calls.op = known_op(calls.op, ops);
 }
 
 }  // namespace
@@ -84,7 +87,7 @@ std::string encode_batch(const TraceBatch& batch) {
   return to.take();
 }
 
-TraceBatch decode_batch(std::string_view bytes) {
+TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
   ByteReader from(bytes, "A batch from the recorded program");
   TraceBatch batch;
   batch.details.clear();
@@ -109,7 +112,7 @@ TraceBatch decode_batch(std::string_view bytes) {
   batch.allocations = from.list<StepAllocations>("allocations");
   batch.losses = from.value<Losses>("losses");
   from.expect_end();
-  check(batch, from);
+  check(batch, ops, from);
   return batch;
 }
 

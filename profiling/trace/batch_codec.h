@@ -1,5 +1,6 @@
-// A batch as bytes and back, for a process of the same program on the same machine.
+// A batch as bytes and back, for another process of the same program.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,8 @@
 namespace ws::prof {
 
 std::string encode_batch(const TraceBatch& batch);
-TraceBatch decode_batch(std::string_view bytes);  // throws Failure where the bytes are not those of a batch
+// `ops`: the tag here of each tag there; a tag beyond them means nothing here. Throws Failure where the bytes are not those
+// of a batch.
+TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops = {});
 
 }  // namespace ws::prof

@@ -10,6 +10,7 @@
 
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/machine.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
 
@@ -48,7 +49,7 @@ json summary_json(const Summary& s, const prof::RunSummary& account) {
                 {"device_free", s.calls.device_free}}},
               {"device", s.device},
               {"spec", to_json(s.spec)},
-              {"machine", machine_json()}};
+              {"machine", account.machine.empty() ? machine_json() : parse_json_or_null(account.machine)}};
   if (account.tracing_cost.known())
     out["tracing_cost"] = {{"share", account.tracing_cost.value}, {"half_width", account.tracing_cost.half_width}};
   if (!s.message.empty()) out["message"] = s.message;

@@ -1,0 +1,69 @@
+// The line between two machines: serve answers it there, attach comes back to what runs there.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/remote_watch.h"
+#include "app/core/remote/remote_job.h"
+#include "app/core/remote/serve.h"
+
+namespace ws::cli {
+namespace {
+
+struct AttachArguments {
+  RemoteArguments remote;
+  std::string job, run_file;
+};
+
+int attach(const AttachArguments& a) {
+  const app::RemoteAddress address = a.remote.address();
+  app::RemoteLink link(address);
+  app::RemoteRun run(link, a.job, false);
+  ProgressLine line(stdout);
+  const RemoteOutcome outcome = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
+  if (outcome.left) return line.say(how_to_return(run, link)), kDone;
+  if (!outcome.exit_status) line.say("it ended without a result: it was killed there");
+  if (!a.run_file.empty()) fetch(link, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
+  return outcome.exit_status.value_or(kFailed);
+}
+
+}  // namespace
+
+Run add_attach(CLI::App& program) {
+  auto arguments = std::make_shared<AttachArguments>();
+  CLI::App& command = *program.add_subcommand("attach", "come back to what runs on another machine");
+  command.add_option("MACHINE", arguments->remote.on, "ssh://user@host[:port][/folder], or pipe:COMMAND")->required();
+  command.add_option("--job", arguments->job, "its name, as train --on and list --on say it")->type_name("NAME")->required();
+  command.add_option("--run", arguments->run_file, "copy its run file here once it has ended")->type_name("FILE");
+  arguments->remote.add_interrupt_to(command);
+  command.footer("Example:\n  warpscope-cli attach ssh://gpu7 --job 20261123-031833-mnist-1a2b3c");
+  return [arguments] { return attach(*arguments); };
+}
+
+Run add_serve(CLI::App& program) {
+  auto folder = std::make_shared<std::string>(app::usual_runs_folder());
+  CLI::App& command = *program.add_subcommand("serve", "the other side of --on: answers over its standard streams");
+  command.add_option("--folder", *folder, "of the runs here")->type_name("FOLDER")->capture_default_str();
+  command.footer("Started by ssh; nothing listens on a network. By hand it is of use for a look at what it says only.");
+  return [folder] {
+    app::serve(STDIN_FILENO, STDOUT_FILENO, *folder);
+    return kDone;
+  };
+}
+
+Run add_job(CLI::App& program) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App& command = *program.add_subcommand("job", "what serve starts, in a process of its own");
+  command.group("");
+  command.add_option("FOLDER", *folder)->required();
+  return [folder] {
+    catch_interrupts();
+    return app::run_job(app::JobFolder::of(*folder), interrupted);
+  };
+}
+
+}  // namespace ws::cli

@@ -1,0 +1,136 @@
+#include "app/cli/remote_watch.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/cli/interrupt.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
+
+namespace ws::cli {
+namespace {
+
+using app::LineState;
+using nlohmann::json;
+
+// Says once that the line is cut, and once that it stands again.
+class LineNews {
+ public:
+  LineNews(app::RemoteLink& link, ProgressLine& line) : link_(link), line_(line) {}
+  void look() {
+    const app::LineStatus now = link_.status();
+    if (now.state == LineState::Refused) throw Failure(now.sentence);
+    if (now.state == LineState::Cut && !cut_) line_.say("the line is cut; it runs on there, and we try again: " + now.sentence);
+    if (now.state == LineState::Up && cut_) line_.say("the line stands again");
+    if (now.state == LineState::Cut || now.state == LineState::Up) cut_ = now.state == LineState::Cut;
+  }
+
+ private:
+  app::RemoteLink& link_;
+  ProgressLine& line_;
+  bool cut_ = false;
+};
+
+enum class Wish { Watch, Stop, Leave };
+
+Wish wish_of(const std::string& at_interrupt, ProgressLine& line) {
+  const bool can_ask = isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+  if (at_interrupt == "leave") return Wish::Leave;
+  if (at_interrupt == "stop" || !can_ask) return Wish::Stop;
+  line.clear();
+  std::fputs("Stop it there (s), leave it running (l), or go on watching (Enter)? ", stderr);
+  std::string answer;
+  if (!std::getline(std::cin, answer)) return Wish::Leave;
+  return answer == "s" ? Wish::Stop : answer == "l" ? Wish::Leave : Wish::Watch;
+}
+
+void keep(const app::RemoteUpdate& update, RemoteOutcome& outcome) {
+  if (update.run.summary) outcome.summary = update.run.summary, outcome.account = update.run.account;
+  if (update.recording) outcome.recording = *update.recording;
+  if (!update.files.empty()) outcome.files = update.files;
+  if (update.exit_status) outcome.exit_status = update.exit_status;
+}
+
+}  // namespace
+
+void RemoteArguments::add_to(CLI::App& command) {
+  command
+      .add_option("--on", on, "on that machine: ssh://user@host[:port][/folder of the runs there], or pipe:COMMAND")
+      ->type_name("MACHINE");
+  add_interrupt_to(command);
+}
+
+void RemoteArguments::add_interrupt_to(CLI::App& command) {
+  command
+      .add_option("--at-interrupt", at_interrupt,
+                  "with Ctrl+C, what runs on another machine: ask, stop, or leave it running (without a terminal: stop)")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"ask", "stop", "leave"}));
+}
+
+app::RemoteAddress RemoteArguments::address() const {
+  try {
+    return app::parse_remote(on);
+  } catch (const Failure& failure) {
+    throw UsageError(std::string("--on ") + failure.what());
+  }
+}
+
+RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions& options) {
+  RemoteOutcome outcome;
+  LineNews news(run.link(), line);
+  catch_interrupts();
+  for (bool over = false; !over;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    over = run.over();
+    news.look();
+    const app::RemoteUpdate update = run.take();
+    if (const std::string log = run.take_log(); !log.empty()) {
+      line.clear();
+      std::fputs(printable(log).c_str(), options.log);
+      std::fflush(options.log);
+    }
+    line.show(update.run);
+    keep(update, outcome);
+    if (options.each) options.each(update);
+    if (!interrupted()) continue;
+    const Wish wish = wish_of(options.at_interrupt, line);
+    catch_again();
+    if (wish == Wish::Stop) run.stop();
+    if (wish == Wish::Leave) return outcome.left = true, outcome;
+  }
+  line.clear();
+  return outcome;
+}
+
+void fetch(app::RemoteLink& link, const json& what, const std::string& path, ProgressLine& line) {
+  auto said = std::chrono::steady_clock::now();
+  app::fetch_file(link, what, path, [&](uint64_t bytes) {
+    if (std::chrono::steady_clock::now() - said < std::chrono::seconds(2)) return !interrupted();
+    said = std::chrono::steady_clock::now();
+    line.say("copied " + bytes_text(static_cast<double>(bytes)) + " of " + what.value("file", ""));
+    return !interrupted();
+  });
+}
+
+std::string how_to_return(const app::RemoteRun& run, const app::RemoteLink& link) {
+  return "it runs on there; to come back: warpscope-cli attach " + link.address().text() + " --job " + run.name();
+}
+
+int print_from_there(const std::string& source, const std::string& command, const std::vector<std::string>& options) {
+  const app::RemoteAddress address = app::parse_remote(source);
+  if (address.run.empty()) throw UsageError(source + ": names no run there; for example " + address.text() + ":a.wsrun");
+  app::RemoteLink link(address);
+  const json answer =
+      link.ask({{"do", "output"}, {"command", command}, {"file", address.run}, {"options", options}}, 600);
+  const JsonInput in(answer, "");
+  std::fputs(printable(in.at("text").text()).c_str(), stdout);
+  return static_cast<int>(in.at("status").whole(kFailed, 0, 255));
+}
+
+}  // namespace ws::cli

@@ -1,0 +1,158 @@
+#include "app/core/remote/job_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/ownership.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kJobs = ".jobs";
+constexpr size_t kMostWaiting = 64u << 20;         // bytes of a full disk's news
+constexpr uint64_t kPiece = 1u << 20, kTraceKept = 64u << 20;
+constexpr const char* kTracePiece = "trace.";
+
+// Appends all or nothing.
+bool append_whole(int file, uint64_t at, std::string_view bytes) {
+  const ssize_t went = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(at));
+  if (went == static_cast<ssize_t>(bytes.size())) return true;
+  return ftruncate(file, static_cast<off_t>(at)) != 0 && false;
+}
+
+}  // namespace
+
+bool is_plain_name(const std::string& name) {
+  constexpr size_t kMostBytes = 200;
+  const auto refused = [](unsigned char c) { return c < ' ' || c == 0x7f || c == '/'; };
+  return !name.empty() && name.size() <= kMostBytes && name[0] != '.' && std::ranges::none_of(name, refused);
+}
+
+JobFolder::JobFolder(std::string runs, const std::string& name) : runs_(std::move(runs)), name_(name) {
+  if (!is_plain_name(name)) throw Failure("\"" + name + "\" can be no name of a run.");
+}
+
+JobFolder JobFolder::of(const std::string& path) {
+  const fs::path folder(path);
+  return {folder.parent_path().parent_path().string(), folder.filename().string()};
+}
+
+std::string JobFolder::path() const { return runs_ + "/" + kJobs + "/" + name_; }
+
+bool JobFolder::running() const { return !owner_of(path()).empty(); }
+
+Journal::Journal(std::string path) : path_(std::move(path)) {
+  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file_ < 0) throw Failure(path_ + ": cannot be written: " + std::strerror(errno));
+}
+
+Journal::~Journal() { close(file_); }
+
+bool Journal::add(const std::string& frames) {
+  const std::string& bytes = waiting_.empty() ? frames : waiting_ += frames;
+  if (bytes.empty()) return true;
+  if (append_whole(file_, written_, bytes)) {
+    written_ += bytes.size();
+    waiting_.clear();
+  } else if (waiting_.empty()) {
+    waiting_ = frames;
+  }
+  return waiting_.size() <= kMostWaiting;
+}
+
+std::string TraceJournal::piece(const std::string& folder, uint64_t offset) {
+  return folder + "/" + kTracePiece + std::to_string(offset);
+}
+
+std::map<uint64_t, uint64_t> TraceJournal::pieces(const std::string& folder) {
+  std::map<uint64_t, uint64_t> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kTracePiece)) continue;
+    const auto size = entry.file_size(none);
+    if (!none) found[std::strtoull(name.c_str() + std::strlen(kTracePiece), nullptr, 10)] = size;
+  }
+  return found;
+}
+
+void TraceJournal::remove_all(const std::string& folder) {
+  std::error_code none;
+  for (const auto& [offset, size] : pieces(folder)) fs::remove(piece(folder, offset), none);
+}
+
+// A full disk costs a part of what is watched live; the run file tells its own.
+void TraceJournal::add(const std::string& frame) {
+  if (size_ >= kPiece) begin_ += size_, size_ = 0;
+  const int file = open(piece(folder_, begin_).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return;
+  if (append_whole(file, size_, frame)) kept_[begin_] = size_ += frame.size();
+  close(file);
+  std::error_code none;
+  while (!kept_.empty() && begin_ + size_ - kept_.begin()->first > kTraceKept) {
+    fs::remove(piece(folder_, kept_.begin()->first), none);
+    kept_.erase(kept_.begin());
+  }
+}
+
+void add_request(const JobFolder& job, const json& request) {
+  // A line that a full disk cut off ends here too, and is then none.
+  const std::string line = "\n" + request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  const int file = open(job.file("control").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) throw Failure(job.name() + " takes no requests: " + std::strerror(errno));
+  const ssize_t went = write(file, line.data(), line.size());
+  const int error = errno;
+  close(file);
+  if (went != static_cast<ssize_t>(line.size())) throw Failure(job.name() + " takes no requests: " + std::strerror(error));
+}
+
+JobRequests::JobRequests(const JobFolder& job) : path_(job.file("control")) {
+  const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) throw Failure(path_ + ": cannot be written: " + std::strerror(errno));
+  close(file);
+}
+
+std::vector<json> JobRequests::take() {
+  std::vector<json> requests;
+  struct stat now {};
+  if (stat(path_.c_str(), &now) != 0 || static_cast<uint64_t>(now.st_size) <= at_) return requests;
+  const int file = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return requests;
+  std::array<char, 1 << 14> part;
+  for (ssize_t got; (got = pread(file, part.data(), part.size(), static_cast<off_t>(at_))) > 0; at_ += static_cast<uint64_t>(got))
+    bytes_.append(part.data(), static_cast<size_t>(got));
+  close(file);
+  for (size_t end; (end = bytes_.find('\n')) != bytes_.npos; bytes_.erase(0, end + 1)) {
+    json request = parse_json_or_null(std::string_view(bytes_).substr(0, end));
+    if (is_new(request)) requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+bool JobRequests::is_new(const json& request) {
+  if (!request.is_object()) return false;
+  try {
+    const JsonInput in(request, "");
+    const int64_t number = in.at("number").whole(0);
+    int64_t& last = taken_[in.at("from").text()];
+    return number > std::exchange(last, std::max(last, number));
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
+}  // namespace ws::app

@@ -1,0 +1,80 @@
+// The folder of a job: what runs for a person who may be away. Beside its run file it holds what the job tells, each in a
+// file that only grows, so that whoever comes back goes on reading where he was.
+//
+//   RUNS/NAME.wsrun         RUNS/.jobs/NAME/job.json  log  news  trace.OFFSET  control
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ws::app {
+
+class JobFolder {
+ public:
+  JobFolder(std::string runs, const std::string& name);  // throws Failure where that can be no name
+  static JobFolder of(const std::string& path);          // of the folder itself
+
+  std::string path() const;
+  std::string file(const char* name) const { return path() + "/" + name; }
+  std::string run_file() const { return runs_ + "/" + name_ + ".wsrun"; }
+  const std::string& runs() const { return runs_; }
+  const std::string& name() const { return name_; }
+  bool running() const;  // its process lives
+
+ private:
+  std::string runs_, name_;
+};
+
+// A name of a run or a file there: it cannot lead out of its folder, nor be hidden.
+bool is_plain_name(const std::string& name);
+
+// Only grows. What the disk does not take now is written later; what it does not take for long is given up.
+class Journal {
+ public:
+  explicit Journal(std::string path);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+  bool add(const std::string& frames);  // false: given up, since the disk is full
+
+ private:
+  std::string path_, waiting_;
+  int file_ = -1;
+  uint64_t written_ = 0;  // whole frames
+};
+
+// Keeps the newest bytes only, in pieces that begin with a frame; offsets count from the beginning of all.
+class TraceJournal {
+ public:
+  explicit TraceJournal(std::string folder) : folder_(std::move(folder)) {}
+  void add(const std::string& frame);
+  // The pieces that are there: offset of the first byte → size.
+  static std::map<uint64_t, uint64_t> pieces(const std::string& folder);
+  static std::string piece(const std::string& folder, uint64_t offset);
+  static void remove_all(const std::string& folder);
+
+ private:
+  std::string folder_;
+  uint64_t begin_ = 0, size_ = 0;  // of the newest piece
+  std::map<uint64_t, uint64_t> kept_;
+};
+
+// Requests to a running job, in the order in which they came; each is taken once, however often it was sent.
+void add_request(const JobFolder& job, const nlohmann::json& request);  // throws Failure
+class JobRequests {
+ public:
+  explicit JobRequests(const JobFolder& job);
+  std::vector<nlohmann::json> take();
+
+ private:
+  bool is_new(const nlohmann::json& request);
+  std::string path_, bytes_;
+  uint64_t at_ = 0;
+  std::map<std::string, int64_t> taken_;  // the last number by sender
+};
+
+}  // namespace ws::app

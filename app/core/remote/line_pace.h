@@ -1,0 +1,29 @@
+// How many bytes may be under way on a line. Grows while the line is quick and shrinks when bytes begin to wait on it, so
+// that what is urgent is never behind seconds of what is not.
+#pragma once
+#include <cstdint>
+#include <deque>
+
+namespace ws::app {
+
+class LinePace {
+ public:
+  void sent(uint64_t bytes, int64_t now_ns);
+  void received(uint64_t all, int64_t now_ns);  // what the other side has in all
+  uint64_t room() const { return sent_ - received_ < window_ ? window_ - (sent_ - received_) : 0; }
+  double bytes_per_s() const { return rate_; }  // as measured; 0: not yet
+
+ private:
+  struct Mark {
+    uint64_t sent;
+    int64_t time_ns;
+  };
+  std::deque<Mark> marks_;
+  uint64_t sent_ = 0, received_ = 0, window_ = 64u << 10;
+  int64_t least_ns_ = INT64_MAX, shrunk_ns_ = 0, rate_since_ns_ = 0;
+  uint64_t rate_from_ = 0;
+  double rate_ = 0;
+  bool found_ = false;  // the line's speed, once
+};
+
+}  // namespace ws::app

@@ -1,0 +1,273 @@
+#include "app/core/remote/remote_job.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/core/remote/update_codec.h"
+#include "app/core/runs/run_ceilings.h"
+#include "engine/devices/devices.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/process.h"
+#include "profiling/base/whole_file.h"
+#include "profiling/recording/record_program.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLookEvery{10};  // at news and requests
+
+// Everything that a job tells.
+class JobTeller {
+ public:
+  explicit JobTeller(const JobFolder& job) : news_(job.file("news")), trace_(job.path()) {}
+  void tell(const RemoteUpdate& update) {
+    news_.add(writer_.news(update));  // first: they name the ops of the trace
+    for (const prof::TraceBatch& batch : update.run.traces) trace_.add(UpdateWriter::trace(batch));
+  }
+  void say(const std::string& text, bool problem = false) {
+    RemoteUpdate update;
+    update.run.messages.push_back({text, problem});
+    tell(update);
+  }
+
+ private:
+  UpdateWriter writer_;
+  Journal news_;
+  TraceJournal trace_;
+};
+
+void apply(const json& request, TracedTraining& run, JobTeller& teller) {
+  try {
+    const JsonInput in(request, "");
+    const std::string what = in.at("what").text();
+    if (what == "pause") run.control().pause();
+    if (what == "resume") run.control().resume();
+    if (what == "step") run.control().step_once();
+    if (what == "stop") run.control().stop();
+    if (what == "change") run.control().change(in.at("key").text(), in.at("value").text());
+    if (what == "trace") run.set_trace_level(prof::trace_level(in.at("level").text()));
+  } catch (const std::exception& refused) {
+    teller.say(refused.what());
+  }
+}
+
+Summary failed(const RunSpec& spec, const std::string& why) {
+  Summary summary;
+  summary.status = RunStatus::Failed;
+  summary.message = why;
+  summary.spec = spec;
+  return summary;
+}
+
+RecorderOptions recorder_options(const JobFolder& job, const JsonInput& in, const RunSpec& spec) {
+  RecorderOptions options;
+  options.path = job.run_file();
+  options.may_go_unkept = true;
+  options.title = in.at("title").text(spec.name);
+  options.trace.level = prof::trace_level(in.at("trace").text("off"));
+  options.trace.hardware_counters = in.at("counters").flag(false);
+  options.trace.node_window = in.at("window").whole(0, 0), options.trace.node_every = in.at("every").whole(0, 0);
+  options.trace.untraced_share = 0.03;
+  return options;
+}
+
+void train_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+  std::vector<std::string> notes;
+  const RunSpec spec = fit_to_machine(parse_spec(in.required("spec").value().dump()), device_info().cuda, notes);
+  for (const std::string& note : notes) teller.say(note);
+  RemoteUpdate end;
+  try {
+    JobRequests requests(job);
+    TracedTraining run(spec, recorder_options(job, in, spec), {.checkpoint = job.file("checkpoint.wsck")});
+    if (in.at("paused").flag(false)) run.control().pause();
+    auto result = std::async(std::launch::async, [&] {
+      if (const auto why = why_invalid(spec, device_info().cuda)) throw Failure(*why);
+      return run.run(data::load(spec.data));
+    });
+    for (bool over = false; !over;) {
+      over = result.wait_for(kLookEvery) == std::future_status::ready;
+      if (interrupted()) run.control().stop();
+      for (const json& request : requests.take()) apply(request, run, teller);
+      RemoteUpdate update{.run = run.take()};
+      end.run.summary = std::exchange(update.run.summary, {}), end.run.account = update.run.account;
+      teller.tell(update);
+    }
+    result.get();
+  } catch (const std::exception& problem) {
+    end.run.summary = failed(spec, problem.what());
+  }
+  std::error_code none;
+  if (fs::exists(job.run_file(), none)) end.files = {job.name() + ".wsrun"};
+  end.exit_status = end.run.summary && end.run.summary->status == RunStatus::Failed ? 1 : 0;
+  teller.tell(end);
+}
+
+std::vector<std::string> words_of(const JsonInput& list) {
+  std::vector<std::string> words;
+  for (const JsonInput& word : list.items()) words.push_back(word.text());
+  if (words.empty()) list.refuse("a command");
+  return words;
+}
+
+std::vector<std::string> kept_files(const prof::RecordedProgram& program) {
+  std::vector<std::string> names;
+  if (!program.recorded()) return names;
+  for (const std::string& path : program.paths()) {
+    if (prof::is_still_written(path)) continue;
+    keep_ceilings(path);
+    names.push_back(fs::path(path).filename().string());
+  }
+  return names;
+}
+
+void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+  JobRequests requests(job);
+  prof::RecordedProgram program(words_of(in.required("command")), job.run_file(),
+                                {.level = prof::trace_level(in.at("trace").text("full")),
+                                 .library = in.at("library").text(),
+                                 .counters = in.at("counters").flag(false),
+                                 .window = in.at("window").text()});
+  const prof::IgnoreInterrupt ignore;
+  constexpr milliseconds kStatusEvery{100};
+  auto due = std::chrono::steady_clock::now();
+  RemoteUpdate end;
+  for (bool asked = false; !end.exit_status;) {
+    end.exit_status = program.wait(static_cast<int>(kLookEvery.count()));
+    bool stop = !asked && interrupted();
+    for (const json& request : requests.take()) stop |= request.value("what", json()) == "stop";
+    if (stop) asked = true, program.interrupt();
+    RemoteUpdate update;
+    for (prof::TraceBatch batch = program.take(); !batch.empty(); batch = program.take())
+      update.run.traces.push_back(std::move(batch));
+    if (std::chrono::steady_clock::now() >= due || end.exit_status) {
+      update.recording = program.status();
+      due = std::chrono::steady_clock::now() + kStatusEvery;
+    }
+    teller.tell(update);
+  }
+  end.files = kept_files(program);
+  teller.tell(end);
+}
+
+// Another command of this program: what it writes is in the log.
+void command_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+  JobRequests requests(job);
+  std::vector<std::string> words = words_of(in.required("words"));
+  words.insert(words.begin(), program_file().string());
+  Process command(words);
+  RemoteUpdate end;
+  for (bool asked = false; !end.exit_status;) {
+    end.exit_status = command.wait(static_cast<int>(kLookEvery.count()));
+    bool stop = !asked && interrupted();
+    for (const json& request : requests.take()) stop |= request.value("what", json()) == "stop";
+    if (stop) asked = true, command.signal(SIGINT);
+  }
+  teller.tell(end);
+}
+
+// In a session of its own, without a terminal; what it prints goes into the log.
+pid_t spawn_job(const JobFolder& job) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, job.file("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawnattr_t how;
+  posix_spawnattr_init(&how);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setsigdefault(&how, &all);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  std::string words[] = {program_file().string(), "job", job.path()};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  pid_t child = 0;
+  const int error = posix_spawn(&child, arguments[0], &actions, &how, arguments, environ);
+  posix_spawnattr_destroy(&how);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw Failure(job.name() + " cannot be started: " + std::strerror(error) + ".");
+  return child;
+}
+
+// Until it owns its folder, or has ended already.
+void wait_until_begun(const JobFolder& job, pid_t child) {
+  constexpr int kMostWaits = 4000;
+  for (int i = 0; i < kMostWaits && !job.running(); ++i) {
+    std::error_code none;
+    if (kill(child, 0) != 0 && errno == ESRCH) break;
+    if (waitpid(child, nullptr, WNOHANG) == child) break;
+    usleep(5000);
+  }
+  std::error_code none;
+  if (!job.running() && !fs::exists(job.file("news"), none)) throw Failure(job.name() + " did not begin; see " + job.file("log"));
+}
+
+// Pieces of traces of jobs that ended are of no use any more: their run files have all of it.
+void forget_old_traces(const std::string& runs) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(runs + "/.jobs", none)) {
+    const std::string path = entry.path().string();
+    if (!owner_of(path).empty()) continue;
+    const auto age = fs::file_time_type::clock::now() - entry.last_write_time(none);
+    if (age > std::chrono::hours(1)) TraceJournal::remove_all(path);
+  }
+}
+
+}  // namespace
+
+void start_job(const JobFolder& job, const json& what) {
+  std::error_code error;
+  if (fs::exists(job.file("job.json"), error)) return;
+  if (fs::exists(job.run_file(), error)) throw Failure("There is a run " + job.name() + " there already; choose another name.");
+  fs::create_directories(job.path(), error);
+  if (error) throw Failure(job.path() + ": cannot be made: " + error.message());
+  fs::permissions(job.path(), fs::perms::owner_all, error);
+  forget_old_traces(job.runs());
+  try {
+    prof::write_whole(job.file("job.json"), what.dump());
+    wait_until_begun(job, spawn_job(job));
+  } catch (...) {
+    fs::remove_all(job.path(), error);
+    throw;
+  }
+}
+
+int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {
+  const Ownership owned(job.path());
+  const json what = read_json(job.file("job.json"));
+  JobTeller teller(job);
+  try {
+    const JsonInput in(what, "");
+    const std::string kind = in.required("kind").text();
+    if (kind == "train") train_job(job, in, teller, interrupted);
+    if (kind == "record") record_job(job, in, teller, interrupted);
+    if (kind == "command") command_job(job, in, teller, interrupted);
+    return 0;
+  } catch (const std::exception& problem) {
+    RemoteUpdate end;
+    end.run.messages.push_back({problem.what(), true});
+    end.exit_status = 1;
+    teller.tell(end);
+    return 1;
+  }
+}
+
+}  // namespace ws::app

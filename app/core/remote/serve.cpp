@@ -1,0 +1,378 @@
+#include "app/core/remote/serve.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "app/core/remote/byte_source.h"
+#include "app/core/remote/frame.h"
+#include "app/core/remote/line_pace.h"
+#include "app/core/remote/remote_job.h"
+#include "app/core/runs/machine.h"
+#include "engine/devices/devices.h"
+#include "profiling/base/byte_reader.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/process.h"
+#include "profiling/base/version.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/run_file/sqlite.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr size_t kChunk = 16u << 10;        // bytes of a stream in one frame
+constexpr size_t kQueued = 64u << 10;       // bytes that wait for the pipe
+constexpr int kTickMs = 10;
+constexpr size_t kMostStreams = 256, kMostRuns = 20'000;
+constexpr uint64_t kBehind = 2u << 20;      // of a trace, before its newest part is sent instead
+constexpr size_t kMostText = 8u << 20;      // of a command's output
+
+std::string path_in(const std::string& runs, const std::string& name) {
+  if (!is_plain_name(name)) throw Failure("\"" + name + "\" can be no name of a run.");
+  return runs + "/" + name;
+}
+
+double free_memory_bytes() {
+  std::ifstream in("/proc/meminfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("MemTotal:")) return std::strtod(line.c_str() + 9, nullptr) * 1024;
+  return 0;
+}
+
+json hello(const std::string& runs) {
+  json machine = machine_json();
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  std::error_code none;
+  return {{"protocol", kLineProtocol},
+          {"version", version()},
+          {"host", host.data()},
+          {"machine", machine},
+          {"why_no_gpu", device_info().cuda ? "" : device_info().why_not},
+          {"memory_bytes", free_memory_bytes()},
+          {"free_disk_bytes", static_cast<double>(fs::space(runs, none).available)},
+          {"folder", runs}};
+}
+
+json row_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  json row{{"file", name}};
+  std::error_code none;
+  row["bytes"] = static_cast<double>(fs::file_size(path, none));
+  try {
+    const prof::RunSummary run = prof::read_run_summary(path.string());
+    const bool written = !owner_of(path.string()).empty();
+    row["name"] = run.name, row["device"] = run.device, row["created"] = run.created, row["steps"] = run.steps;
+    row["status"] = run.status == "running" && !written ? "ended early" : run.status;
+    row["us_per_step"] = run.step_time.known() ? run.step_time.us.value : run.us_per_step;
+    row["origin"] = run.origin;
+  } catch (const std::exception& problem) {
+    row["problem"] = problem.what();
+  }
+  return row;
+}
+
+json list_of(const std::string& runs) {
+  json rows = json::array();
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(runs, none)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".wsrun") || !is_plain_name(name) || rows.size() >= kMostRuns) continue;
+    json row = row_of(entry.path());
+    row["job"] = JobFolder(runs, name.substr(0, name.size() - 6)).running();
+    rows.push_back(std::move(row));
+  }
+  std::sort(rows.begin(), rows.end(), [](const json& a, const json& b) { return a["file"] < b["file"]; });  // by time
+  return rows;
+}
+
+// A run whose writer was killed has a part of it in its log; it becomes one file before it is read by others.
+void fold(const std::string& path) {
+  if (!owner_of(path).empty()) throw Failure(fs::path(path).filename().string() + " is still being written. Stop it first.");
+  std::error_code none;
+  if (!fs::exists(path + "-wal", none)) return;
+  prof::Database db(path, prof::Database::Mode::Update);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.exec("PRAGMA journal_mode = DELETE");
+}
+
+// What a command of this program prints about one of the runs.
+json output_of(std::vector<std::string> words) {
+  words.insert(words.begin(), program_file().string());
+  Process command(words, Process::Output::HeardWithErrors);
+  std::string text;
+  while (const auto more = command.output(1000))
+    if (text.size() < kMostText) text += *more;
+  return {{"text", text}, {"status", command.wait()}};
+}
+
+struct Stream {
+  uint32_t number;
+  int urgency;  // the lowest goes first
+  std::unique_ptr<ByteSource> source;
+  uint64_t at;
+};
+
+class Server {
+ public:
+  Server(int in, int out, std::string runs) : in_(in), out_(out), runs_(std::move(runs)) {
+    fcntl(in_, F_SETFL, fcntl(in_, F_GETFL) | O_NONBLOCK);
+    fcntl(out_, F_SETFL, fcntl(out_, F_GETFL) | O_NONBLOCK);
+    // In a line of its own, whatever a shell has written before.
+    waiting_ = "\n" + std::string(kLineMagic) + std::to_string(kLineProtocol) + " " + version() + "\n";
+  }
+
+  void run() {
+    while (open_) {
+      wait();
+      read();
+      answer_late();
+      while (waiting_.size() < kQueued && send_more()) {
+      }
+      write();
+    }
+  }
+
+ private:
+  void wait() {
+    const bool busy = !streams_.empty() || !late_.empty();
+    std::array<pollfd, 2> ends{pollfd{in_, POLLIN, 0}, pollfd{out_, static_cast<short>(waiting_.empty() ? 0 : POLLOUT), 0}};
+    poll(ends.data(), ends.size(), more_ ? 0 : busy ? kTickMs : 1000);
+    if ((ends[1].revents & POLLERR) != 0) open_ = false;
+  }
+
+  void read() {
+    std::array<char, 1 << 16> part;
+    const ssize_t got = ::read(in_, part.data(), part.size());
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) open_ = false;
+    if (got <= 0) return;
+    frames_.add({part.data(), static_cast<size_t>(got)});
+    while (const auto frame = frames_.next()) take(*frame);
+  }
+
+  void take(const Frame& frame) {
+    const auto kind = static_cast<LineKind>(frame.kind);
+    if (kind == LineKind::Received) return pace_.received(ByteReader(frame.payload, "The line").value<uint64_t>("a count"), prof::steady_ns());
+    if (kind != LineKind::Request) throw Failure("The line: holds what is no request");
+    const json request = parse_json(frame.payload, "A request");
+    const JsonInput in(request, "");
+    const int64_t number = in.required("number").whole(0);
+    try {
+      answer(number, {{"ok", do_it(in, number)}});
+    } catch (const std::exception& problem) {
+      answer(number, {{"error", problem.what()}});
+    }
+  }
+
+  void answer(int64_t number, json what) {
+    if (what.contains("ok") && what["ok"].is_null()) return;  // later
+    what["number"] = number;
+    send(LineKind::Answer, what);
+  }
+
+  void send(LineKind kind, const json& what) {
+    waiting_ += frame_of(static_cast<uint8_t>(kind), what.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+
+  json do_it(const JsonInput& in, int64_t number) {
+    const std::string what = in.required("do").text();
+    if (what == "ping") return json::object();
+    if (what == "hello") return hello(runs_);
+    if (what == "start") return start(in);
+    if (what == "ask") return ask(in);
+    if (what == "follow") return follow(in);
+    if (what == "leave") return leave(in);
+    if (what == "list") return later(number, [runs = runs_] { return json{{"runs", list_of(runs)}}; });
+    if (what == "output") return output(in, number);
+    throw Failure("The program there does not know \"" + what + "\".");
+  }
+
+  json start(const JsonInput& in) {
+    start_job({runs_, in.required("run").text()}, in.required("job").value());
+    return {{"runs", runs_}};
+  }
+
+  // A request to a job that runs: pause, step, stop, a change.
+  json ask(const JsonInput& in) {
+    const JobFolder job(runs_, in.required("run").text());
+    if (!job.running()) throw Failure(job.name() + " has ended.");
+    add_request(job, in.required("request").value());
+    return json::object();
+  }
+
+  json follow(const JsonInput& in) {
+    if (streams_.size() >= kMostStreams) throw Failure("Too many files are followed at a time.");
+    const std::string what = in.required("what").text();
+    Stream stream{static_cast<uint32_t>(in.required("stream").whole(0, 0, UINT32_MAX)), 3, nullptr,
+                  static_cast<uint64_t>(in.at("offset").whole(0, 0))};
+    if (what == "file") {
+      const std::string path = file_of(in);
+      fold(path);
+      stream.source = finished_file(path);
+      if (in.at("version").text() != stream.source->version()) stream.at = 0;
+    } else {
+      const JobFolder job(runs_, in.required("run").text());
+      if (!fs::exists(job.file("job.json"))) throw Failure("There is no job " + job.name() + " there.");
+      stream.urgency = what == "news" ? 0 : what == "log" ? 1 : 2;
+      if (what == "news" || what == "log") stream.source = growing_file(job, what.c_str());
+      else if (what == "trace") stream.source = newest_trace_of(job);
+      else throw Failure("The program there does not know \"" + what + "\".");
+    }
+    std::erase_if(streams_, [&](const Stream& other) { return other.number == stream.number; });
+    json out{{"offset", stream.at}, {"version", stream.source->version()}};
+    const auto place = std::ranges::upper_bound(streams_, stream.urgency, {}, &Stream::urgency);
+    streams_.insert(place, std::move(stream));
+    return out;
+  }
+
+  // A run there, or a file that a job left beside it.
+  std::string file_of(const JsonInput& in) const {
+    const std::string name = in.required("file").text();
+    if (!in.at("run").there()) return path_in(runs_, name);
+    const JobFolder job(runs_, in.at("run").text());
+    return path_in(job.path(), name);
+  }
+
+  json leave(const JsonInput& in) {
+    const int64_t number = in.required("stream").whole(0);
+    std::erase_if(streams_, [number](const Stream& stream) { return stream.number == number; });
+    return json::object();
+  }
+
+  json output(const JsonInput& in, int64_t number) {
+    static const std::array<std::string, 1> kAllowed{"stats"};
+    const std::string command = in.required("command").text();
+    if (std::ranges::find(kAllowed, command) == kAllowed.end()) throw Failure("The program there does not run \"" + command + "\" for others.");
+    std::vector<std::string> words{command};
+    for (const JsonInput& word : in.at("options").items()) words.push_back(word.text());
+    words.insert(words.end(), {"--", path_in(runs_, in.required("file").text())});
+    return later(number, [words] { return output_of(words); });
+  }
+
+  // On a thread, while the line goes on.
+  template <class Work>
+  json later(int64_t number, Work work) {
+    late_.push_back({number, std::async(std::launch::async, std::move(work))});
+    return nullptr;
+  }
+
+  void answer_late() {
+    for (Late& late : late_) {
+      if (late.result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) continue;
+      try {
+        answer(late.number, {{"ok", late.result.get()}});
+      } catch (const std::exception& problem) {
+        answer(late.number, {{"error", problem.what()}});
+      }
+    }
+    std::erase_if(late_, [](const Late& late) { return !late.result.valid(); });
+  }
+
+  // One piece of the most urgent stream that has some. False: nothing to send, or no room.
+  bool send_more() {
+    more_ = false;
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      Stream& stream = streams_[i];
+      if (pace_.room() == 0) return false;
+      if (send_piece(stream)) return more_ = true;
+      if (stream.source) continue;
+      streams_.erase(streams_.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    return false;
+  }
+
+  bool send_piece(Stream& stream) {
+    try {
+      const bool grows = stream.source->may_grow();  // asked first: what was written until then is read
+      if (const auto to = stream.source->jump(stream.at, most_behind())) {
+        send(LineKind::Event, {{"stream", stream.number}, {"jump", *to}, {"left_out", *to - stream.at}});
+        stream.at = *to;
+      }
+      const std::string bytes = stream.source->read(stream.at, kChunk);
+      if (!bytes.empty()) return send_bytes(stream, bytes), true;
+      if (grows) return false;
+      send(LineKind::Event, {{"stream", stream.number}, {"end", stream.source->at_end()}});
+    } catch (const std::exception& problem) {
+      send(LineKind::Event, {{"stream", stream.number}, {"error", problem.what()}});
+    }
+    stream.source.reset();
+    return false;
+  }
+
+  // What the line carries in two seconds.
+  uint64_t most_behind() const { return std::max(kBehind, static_cast<uint64_t>(2 * pace_.bytes_per_s())); }
+
+  void send_bytes(Stream& stream, const std::string& bytes) {
+    ByteWriter to;
+    to.value(stream.number);
+    to.value(stream.at);
+    to.raw(bytes);
+    stream.at += bytes.size();
+    waiting_ += frame_of(static_cast<uint8_t>(LineKind::Bytes), to.bytes());
+    pace_.sent(bytes.size(), prof::steady_ns());
+  }
+
+  void write() {
+    while (!waiting_.empty()) {
+      const ssize_t went = ::write(out_, waiting_.data(), waiting_.size());
+      if (went < 0 && errno == EINTR) continue;
+      if (went < 0 && errno != EAGAIN) open_ = false;
+      if (went <= 0) return;
+      waiting_.erase(0, static_cast<size_t>(went));
+    }
+  }
+
+  struct Late {
+    int64_t number;
+    std::future<json> result;
+  };
+  int in_, out_;
+  std::string runs_, waiting_;
+  FrameReader frames_{"The line"};
+  LinePace pace_;
+  std::vector<Stream> streams_;  // by urgency
+  std::vector<Late> late_;
+  bool open_ = true, more_ = false;
+};
+
+}  // namespace
+
+std::string usual_runs_folder() {
+  const char *set = std::getenv("WARPSCOPE_RUNS"), *data = std::getenv("XDG_DATA_HOME"), *home = std::getenv("HOME");
+  if (set && *set) return set;
+  if (data && *data) return std::string(data) + "/warpscope/runs";
+  return std::string(home && *home ? home : "/tmp") + "/.local/share/warpscope/runs";
+}
+
+void serve(int in, int out, const std::string& runs) {
+  std::error_code error;
+  const std::string folder = fs::absolute(runs, error).lexically_normal().string();
+  fs::create_directories(folder, error);
+  if (error) throw Failure(folder + ": cannot be made: " + error.message());
+  signal(SIGPIPE, SIG_IGN);
+  Server(in, out, folder).run();
+}
+
+}  // namespace ws::app

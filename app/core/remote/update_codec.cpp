@@ -1,0 +1,253 @@
+#include "app/core/remote/update_codec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "profiling/annotate/annotate.h"
+#include "profiling/base/byte_reader.h"
+#include "profiling/base/json_input.h"
+#include "profiling/run_file/run_schema.h"
+#include "profiling/run_file/span_codec.h"
+#include "profiling/trace/batch_codec.h"
+
+namespace ws::app {
+namespace {
+
+using nlohmann::json;
+
+enum class NewsKind : uint8_t { Steps = 1, News = 2, Ops = 3, Trace = 4 };
+
+constexpr size_t kStepsAFrame = 1 << 16;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+std::string frame(NewsKind kind, std::string_view payload) { return frame_of(static_cast<uint8_t>(kind), payload); }
+
+// Not-a-number is null in JSON.
+double real(const JsonInput& value) { return value.there() && !value.is_null() ? value.number(kUnknown) : kUnknown; }
+
+std::string steps_frames(const std::vector<StepResult>& steps) {
+  std::string frames;
+  for (size_t at = 0; at < steps.size(); at += kStepsAFrame) {
+    std::vector<prof::Metric> part;
+    for (size_t i = at; i < std::min(at + kStepsAFrame, steps.size()); ++i)
+      part.push_back({steps[i].step, steps[i].finished_s, static_cast<double>(steps[i].loss),
+                      static_cast<double>(steps[i].accuracy)});
+    ByteWriter to;
+    to.value(uint32_t(part.size()));
+    to.raw(prof::encode_metrics(part));
+    frames += frame(NewsKind::Steps, to.bytes());
+  }
+  return frames;
+}
+
+void read_steps(std::string_view payload, std::vector<StepResult>& steps) {
+  ByteReader from(payload, "The losses");
+  const auto count = from.value<uint32_t>("their number");
+  if (count > kStepsAFrame) from.fail("claims too many of them");
+  for (const prof::Metric& m : prof::decode_metrics(from.raw(from.left(), "the values"), count))
+    steps.push_back({m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s});
+}
+
+json to_json(const EpochResult& e) {
+  json out{{"epoch", e.epoch}, {"step", e.step}, {"wall_s", e.wall_s}, {"loss", e.train_loss}, {"accuracy", e.train_accuracy}};
+  if (e.test) out["test"] = {{"loss", e.test->loss}, {"accuracy", e.test->accuracy}, {"rows", e.test->rows}};
+  return out;
+}
+
+EpochResult epoch_of(const JsonInput& in) {
+  EpochResult e{in.at("epoch").whole(0), in.at("step").whole(0), real(in.at("wall_s")), real(in.at("loss")),
+                real(in.at("accuracy")), {}};
+  if (const JsonInput test = in.at("test"); test.there())
+    e.test = Evaluation{real(test.at("loss")), real(test.at("accuracy")), test.at("rows").whole(0)};
+  return e;
+}
+
+json to_json(const AllocatorCalls& c) { return {c.allocate, c.free, c.device_allocate, c.device_free}; }
+
+AllocatorCalls calls_of(const JsonInput& in) {
+  const auto numbers = in.items();
+  if (numbers.size() != 4) in.refuse("four numbers");
+  return {numbers[0].whole(0), numbers[1].whole(0), numbers[2].whole(0), numbers[3].whole(0)};
+}
+
+json to_json(const Progress& p) {
+  return {{"epoch", p.epoch},
+          {"epochs", p.epochs},
+          {"step", p.step},
+          {"steps", p.steps},
+          {"elapsed_s", p.elapsed_s},
+          {"left_s", p.left_s},
+          {"samples_per_s", p.samples_per_s},
+          {"memory", {p.memory.used, p.memory.reserved, p.memory.peak, p.memory.peak_reserved, p.memory.parameter_bytes}},
+          {"calls", to_json(p.calls)},
+          {"paused", p.paused},
+          {"started", p.started}};
+}
+
+Progress progress_of(const JsonInput& in) {
+  Progress p{in.at("epoch").whole(0), in.at("epochs").whole(0), in.at("step").whole(0), in.at("steps").whole(0),
+             real(in.at("elapsed_s")), real(in.at("left_s")), real(in.at("samples_per_s"))};
+  const auto memory = in.at("memory").items();
+  if (memory.size() != 5) in.at("memory").refuse("five numbers");
+  p.memory = {memory[0].whole(0), memory[1].whole(0), memory[2].whole(0), memory[3].whole(0), memory[4].whole(0)};
+  p.calls = calls_of(in.required("calls"));
+  p.paused = in.at("paused").flag(false);
+  p.started = in.at("started").whole(0);
+  return p;
+}
+
+json to_json(const Summary& s) {
+  return {{"status", to_string(s.status)},
+          {"message", s.message},
+          {"steps", s.steps},
+          {"epochs", s.epochs},
+          {"loss", s.final_train_loss},
+          {"test_loss", s.test_loss},
+          {"test_accuracy", s.test_accuracy},
+          {"wall_s", s.wall_s},
+          {"us_per_step", s.us_per_step},
+          {"samples_per_s", s.samples_per_s},
+          {"peak_bytes", s.peak_bytes},
+          {"calls", to_json(s.calls)},
+          {"device", s.device},
+          {"spec", ws::to_json(s.spec)}};
+}
+
+RunStatus status_of(const JsonInput& in) {
+  const std::string text = in.text();
+  for (RunStatus status :
+       {RunStatus::Finished, RunStatus::Stopped, RunStatus::Failed, RunStatus::TargetReached, RunStatus::TimeUp})
+    if (to_string(status) == text) return status;
+  in.refuse("how a run ended");
+}
+
+Summary summary_of(const JsonInput& in) {
+  Summary s;
+  s.status = status_of(in.required("status"));
+  s.message = in.at("message").text();
+  s.steps = in.at("steps").whole(0), s.epochs = in.at("epochs").whole(0);
+  s.final_train_loss = real(in.at("loss")), s.test_loss = real(in.at("test_loss"));
+  s.test_accuracy = real(in.at("test_accuracy")), s.wall_s = real(in.at("wall_s"));
+  s.us_per_step = real(in.at("us_per_step")), s.samples_per_s = real(in.at("samples_per_s"));
+  s.peak_bytes = in.at("peak_bytes").whole(0);
+  s.calls = calls_of(in.required("calls"));
+  s.device = in.at("device").text();
+  s.spec = parse_spec(dumped(in.required("spec").value()));
+  return s;
+}
+
+json to_json(const prof::FollowStatus& f) {
+  return {{"programs", f.programs}, {"running", f.running}, {"spans", f.spans},     {"steps", f.steps},
+          {"kernels", f.kernels},   {"copies", f.copies},   {"calls", f.calls},     {"allocations", f.allocations},
+          {"dropped", f.dropped},   {"left_out", f.left_out}, {"problem", f.problem}};
+}
+
+prof::FollowStatus follow_status_of(const JsonInput& in) {
+  const auto number = [&in](const char* key) { return static_cast<uint64_t>(in.at(key).whole(0, 0)); };
+  prof::FollowStatus f;
+  f.programs = static_cast<int>(in.at("programs").whole(0, 0, 1 << 20));
+  f.running = static_cast<int>(in.at("running").whole(0, 0, 1 << 20));
+  f.spans = number("spans"), f.steps = number("steps"), f.kernels = number("kernels"), f.copies = number("copies");
+  f.calls = number("calls"), f.allocations = number("allocations"), f.dropped = number("dropped");
+  f.left_out = number("left_out"), f.problem = in.at("problem").text();
+  return f;
+}
+
+json news_of(const RemoteUpdate& u) {
+  json out = json::object();
+  for (const EpochResult& e : u.run.epochs) out["epochs"].push_back(to_json(e));
+  for (const Change& c : u.run.changes)
+    out["changes"].push_back({{"step", c.step}, {"key", c.key}, {"from", c.from}, {"to", c.to}});
+  for (const RunMessage& m : u.run.messages) out["messages"].push_back({{"text", m.text}, {"problem", m.problem}});
+  if (u.run.progress) out["progress"] = to_json(*u.run.progress);
+  if (u.run.plan || u.recompiled) out["recompiled"] = true;
+  if (u.recording) out["recording"] = to_json(*u.recording);
+  if (u.run.summary) out["summary"] = to_json(*u.run.summary), out["account"] = prof::to_meta(u.run.account);
+  if (!u.files.empty()) out["files"] = u.files;
+  if (u.exit_status) out["exit_status"] = *u.exit_status;
+  return out;
+}
+
+prof::RunSummary account_of(const JsonInput& in) {
+  prof::MetaMap meta;
+  for (const auto& [key, value] : in.entries()) meta[key] = value.text();
+  return prof::from_meta(std::move(meta));
+}
+
+void read_news(std::string_view text, RemoteUpdate& u) {
+  const json parsed = parse_json(text, "News");
+  const JsonInput in(parsed, "");
+  for (const JsonInput& e : in.at("epochs").items()) u.run.epochs.push_back(epoch_of(e));
+  for (const JsonInput& c : in.at("changes").items())
+    u.run.changes.push_back({c.at("step").whole(0), c.at("key").text(), c.at("from").text(), c.at("to").text()});
+  for (const JsonInput& m : in.at("messages").items())
+    u.run.messages.push_back({m.at("text").text(), m.at("problem").flag(false)});
+  if (const JsonInput progress = in.at("progress"); progress.there()) u.run.progress = progress_of(progress);
+  if (const JsonInput recording = in.at("recording"); recording.there()) u.recording = follow_status_of(recording);
+  u.recompiled |= in.at("recompiled").flag(false);
+  if (const JsonInput summary = in.at("summary"); summary.there()) {
+    u.run.summary = summary_of(summary);
+    u.run.account = account_of(in.at("account"));
+  }
+  for (const JsonInput& file : in.at("files").items()) u.files.push_back(file.text());
+  if (const JsonInput status = in.at("exit_status"); status.there()) u.exit_status = static_cast<int>(status.whole(0, -1, 1000));
+}
+
+json to_json(const prof::OpInfo& op) {
+  return {op.name, op.detail, op.layer, op.phase, static_cast<int>(op.meaning), op.flops, op.bytes};
+}
+
+prof::OpInfo op_of(const JsonInput& in) {
+  const auto parts = in.items();
+  if (parts.size() != 7) in.refuse("an op");
+  return {parts[0].text(), parts[1].text(), parts[2].text(), parts[3].text(),
+          static_cast<prof::Meaning>(parts[4].whole(0, 0, static_cast<int64_t>(prof::kMeanings) - 1)), parts[5].whole(0),
+          parts[6].whole(0)};
+}
+
+}  // namespace
+
+std::string UpdateWriter::news(const RemoteUpdate& update) {
+  std::string frames = steps_frames(update.run.steps);
+  if (const size_t known = prof::registered_ops(); known > ops_told_) {
+    json ops = {{"first", ops_told_}, {"ops", json::array()}};
+    for (; ops_told_ < known; ++ops_told_) ops["ops"].push_back(to_json(prof::op_info(static_cast<prof::OpTag>(ops_told_))));
+    frames = frame(NewsKind::Ops, dumped(ops)) + frames;
+  }
+  if (const json rest = news_of(update); !rest.empty()) frames += frame(NewsKind::News, dumped(rest));
+  return frames;
+}
+
+std::string UpdateWriter::trace(const prof::TraceBatch& batch) {
+  return frame(NewsKind::Trace, prof::quickly_packed(prof::encode_batch(batch)));
+}
+
+void UpdateReader::read_ops(std::string_view text) {
+  const json parsed = parse_json(text, "Ops");
+  const JsonInput in(parsed, "");
+  const auto first = static_cast<size_t>(in.required("first").whole(0, 1, 0xffff));
+  std::vector<prof::OpInfo> ops;
+  for (const JsonInput& op : in.required("ops").items()) ops.push_back(op_of(op));
+  if (first + ops.size() > 0xffff) in.refuse("fewer ops");
+  const size_t count = ops.size();
+  const prof::OpTag here = prof::register_ops(std::move(ops));
+  ops_.resize(std::max(ops_.size(), first + count), prof::kNoOp);
+  for (size_t i = 0; i < count; ++i) ops_[first + i] = static_cast<prof::OpTag>(here + i);
+}
+
+void UpdateReader::read(const Frame& frame, RemoteUpdate& into) {
+  switch (static_cast<NewsKind>(frame.kind)) {
+    case NewsKind::Steps: return read_steps(frame.payload, into.run.steps);
+    case NewsKind::News: return read_news(frame.payload, into);
+    case NewsKind::Ops: return read_ops(frame.payload);
+    case NewsKind::Trace:
+      into.run.traces.push_back(prof::decode_batch(prof::unpacked(frame.payload), ops_));
+      return;
+  }
+  // A newer version may tell more.
+}
+
+}  // namespace ws::app

@@ -1,0 +1,417 @@
+// The whole line: a server there, a client here, over a pipe and over a real sshd on the loopback that the test starts and
+// ends itself. Train, change in mid-run, cut, come back, copy: nothing is lost and the files are the same, byte for byte.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "app/core/remote/remote_run.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/process.h"
+#include "profiling/run_file/run_file.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+int cuts() {
+  const char* wanted = std::getenv("WARPSCOPE_CUTS");
+  return wanted ? std::max(1, std::atoi(wanted)) : 20;
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string quiet_output(const std::vector<std::string>& command) {
+  Process process(command, Process::Output::HeardWithErrors);
+  std::string text;
+  while (const auto more = process.output(1000)) text += *more;
+  process.wait();
+  return text;
+}
+
+// A free port; another program could take it before sshd does, which then does not start.
+int free_port() {
+  const int probe = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size);
+  close(probe);
+  return ntohs(address.sin_port);
+}
+
+// sshd with keys and settings of its own, and a program `ssh` in front of the real one that uses them.
+class OwnSshd {
+ public:
+  explicit OwnSshd(const fs::path& folder) : folder_(folder), port_(free_port()) {
+    fs::create_directories(folder_ / "bin");
+    if (geteuid() == 0 && !fs::exists("/run/sshd")) made_ = fs::create_directory("/run/sshd");  // sshd insists on it
+    for (const char* key : {"host", "user", "stranger"})
+      quiet_output({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", (folder_ / key).string()});
+    fs::copy_file(folder_ / "user.pub", folder_ / "authorized");
+    write("sshd_config", "Port " + std::to_string(port_) + "\nListenAddress 127.0.0.1\nHostKey " + at("host") +
+                             "\nAuthorizedKeysFile " + at("authorized") + "\nPidFile none\nStrictModes no\nUsePAM no\n" +
+                             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n");
+    std::string host_key = bytes_of(at("host.pub"));
+    write("known", "[127.0.0.1]:" + std::to_string(port_) + " " + host_key);
+    write("known_wrong", "[127.0.0.1]:" + std::to_string(port_) + " " + bytes_of(at("stranger.pub")));
+    write_config("user", "known");
+    write("bin/ssh", "#!/bin/sh\nexec /usr/bin/ssh -F " + at("ssh_config") + " \"$@\"\n");
+    fs::permissions(folder_ / "bin/ssh", fs::perms::owner_all);
+    sshd_.emplace(std::vector<std::string>{"/usr/sbin/sshd", "-D", "-e", "-f", at("sshd_config"), "-E", at("sshd.log")});
+  }
+  ~OwnSshd() {
+    if (sshd_) sshd_->signal(SIGTERM), sshd_->wait();
+    if (made_) fs::remove("/run/sshd");
+  }
+  static bool there() { return fs::exists("/usr/sbin/sshd") && fs::exists("/usr/bin/ssh"); }
+  void write_config(const std::string& key, const std::string& known) const {
+    write("ssh_config", "Host there\n  HostName 127.0.0.1\n  Port " + std::to_string(port_) + "\nHost *\n  IdentityFile " + at(key) +
+                            "\n  IdentitiesOnly yes\n  UserKnownHostsFile " + at(known) +
+                            "\n  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n");
+  }
+  std::string bin() const { return at("bin"); }
+  bool answers() const {
+    for (int i = 0; i < 100; ++i, usleep(50'000))
+      if (quiet_output({at("bin/ssh"), "there", "echo", "up"}) == "up\n") return true;
+    return false;
+  }
+
+ private:
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  fs::path folder_;
+  int port_;
+  bool made_ = false;
+  std::optional<Process> sshd_;
+};
+
+class LineTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    fs::create_directories(there());
+    if (GetParam() == "pipe") return;
+    if (!OwnSshd::there()) GTEST_SKIP() << "There is no sshd here: the same runs over a pipe.";
+    sshd_ = std::make_unique<OwnSshd>(folder_ / "ssh");
+    path_ = std::getenv("PATH");
+    setenv("PATH", (sshd_->bin() + ":" + path_).c_str(), 1);
+    ASSERT_TRUE(sshd_->answers());
+  }
+  void TearDown() override {
+    if (!path_.empty()) setenv("PATH", path_.c_str(), 1);
+    sshd_.reset();
+    fs::remove_all(folder_);
+  }
+  std::string there() const { return (folder_ / "there").string(); }
+  RemoteAddress address() const {
+    RemoteAddress a = parse_remote(GetParam() == "pipe" ? "pipe:exec " WARPSCOPE_CLI " serve --folder " + there()
+                                                        : "ssh://there" + there());
+    a.program = WARPSCOPE_CLI;
+    return a;
+  }
+  // About 10,000 steps a second, each with a loss and some spans.
+  static json training(const char* trace, int epochs = 100'000'000) {
+    RunSpec spec = load_spec("iris");
+    for (const auto& [key, value] : {std::pair{"exec.device", "cpu"}, {"train.batch", "0"}, {"model.hidden", "64"}, {"train.eval_every", "0"}})
+      set_field(spec, key, value);
+    set_field(spec, "train.epochs", std::to_string(epochs));
+    return {{"kind", "train"}, {"spec", to_json(spec)}, {"trace", trace}, {"title", "a test"}};
+  }
+
+  fs::path folder_ = fs::temp_directory_path() / ("warpscope-line-" + std::to_string(getpid()));
+  std::unique_ptr<OwnSshd> sshd_;
+  std::string path_;
+};
+
+// What a person sees of a run there, and whether it is whole.
+struct Seen {
+  int64_t steps = 0;
+  size_t spans = 0, holes = 0;
+  std::vector<Change> changes;
+  std::vector<std::string> messages;
+  std::optional<Progress> progress;
+  std::optional<Summary> summary;
+  std::vector<std::string> files;
+
+  void take(RemoteRun& run) {
+    const RemoteUpdate news = run.take();
+    for (const StepResult& step : news.run.steps) holes += step.step != steps++;
+    for (const prof::TraceBatch& batch : news.run.traces) spans += batch.span_count();
+    changes.insert(changes.end(), news.run.changes.begin(), news.run.changes.end());
+    for (const RunMessage& message : news.run.messages) messages.push_back(message.text);
+    if (news.run.progress) progress = news.run.progress;
+    if (news.run.summary) summary = news.run.summary;
+    if (!news.files.empty()) files = news.files;
+  }
+  template <class Until>
+  bool until(RemoteRun& run, const Until& reached, double most_s = 30) {
+    for (const auto end = Clock::now() + std::chrono::duration<double>(most_s); Clock::now() < end;) {
+      take(run);
+      if (reached()) return true;
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+    return false;
+  }
+  bool to_the_end(RemoteRun& run) {
+    const bool over = until(run, [&] { return run.over(); });
+    take(run);
+    return over;
+  }
+};
+
+// False: there is none to cut just now.
+bool cut(const RemoteLink& link) {
+  const pid_t line = link.status().process;
+  return line > 0 && kill(line, SIGKILL) == 0;
+}
+
+size_t spans_in(const std::string& path) {
+  prof::RunFileReader reader(path);
+  EXPECT_TRUE(reader.problems().empty());
+  return reader.trace().span_count();
+}
+
+TEST_P(LineTest, ATrainingThereIsSeenWholeAndItsFileIsTheSame) {
+  RemoteLink link(address());
+  RemoteRun::start(link, "a", training("full", 3000));
+  RemoteRun::start(link, "a", training("full", 1));  // asked twice, as after a cut: it is there
+  RemoteRun run(link, "a", true);
+  Seen seen;
+  ASSERT_TRUE(seen.to_the_end(run));
+  EXPECT_EQ(seen.steps, 3000);
+  EXPECT_EQ(seen.holes, 0u);
+  ASSERT_TRUE(seen.summary);
+  EXPECT_EQ(seen.summary->steps, 3000);
+  EXPECT_THAT(seen.files, testing::ElementsAre("a.wsrun"));
+  const std::string here = (folder_ / "here.wsrun").string();
+  fetch_file(link, {{"file", "a.wsrun"}}, here);
+  EXPECT_EQ(bytes_of(here), bytes_of(there() + "/a.wsrun"));
+  if (run.left_out() == 0) {
+    EXPECT_EQ(seen.spans, spans_in(here));
+  }
+  EXPECT_EQ(prof::RunFileReader(here).metrics().size(), 3000u);
+}
+
+TEST_P(LineTest, ItIsSteeredFromHere) {
+  RemoteLink link(address());
+  json job = training("steps");
+  job["paused"] = true;
+  RemoteRun::start(link, "a", job);
+  RemoteRun run(link, "a", false);
+  Seen seen;
+  ASSERT_TRUE(seen.until(run, [&] { return seen.progress && seen.progress->paused; }));
+  EXPECT_EQ(seen.steps, 0);
+  run.step_once();
+  ASSERT_TRUE(seen.until(run, [&] { return seen.steps == 1; }));
+  run.change("exec.fusion", "off");
+  run.change("model.hidden", "9");  // cannot change in mid-run
+  run.resume();
+  ASSERT_TRUE(seen.until(run, [&] { return seen.steps > 100 && !seen.changes.empty(); }));
+  EXPECT_EQ(seen.changes[0].key, "exec.fusion");
+  EXPECT_THAT(seen.messages, testing::Contains(HasSubstr("model.hidden")));
+  run.stop();
+  ASSERT_TRUE(seen.to_the_end(run));
+  EXPECT_EQ(seen.summary->status, RunStatus::Stopped);
+  run.pause();
+  EXPECT_TRUE(seen.until(run, [&] { return !seen.messages.empty() && seen.messages.back() == "a has ended."; }));
+}
+
+// The line is killed at random moments while it trains and while its file is copied.
+TEST_P(LineTest, ACutLosesNothing) {
+  RemoteLink link(address());
+  RemoteRun::start(link, "a", training("steps"));
+  RemoteRun run(link, "a", true);
+  Seen seen;
+  std::mt19937 random(20261123);
+  ASSERT_TRUE(seen.until(run, [&] { return seen.steps > 0; }));
+  for (int i = 0; i < cuts(); ++i) {
+    const int up = link.status().times_up;
+    const auto moment = Clock::now() + milliseconds(std::uniform_int_distribution(0, 150)(random));
+    seen.until(run, [&] { return Clock::now() >= moment; });
+    if (i % 3 == 0) run.change("train.lr", i % 2 ? "0.01" : "0.02");  // on its way when the line goes
+    ASSERT_TRUE(cut(link));
+    ASSERT_TRUE(seen.until(run, [&] { return link.status().times_up > up && link.status().state == LineState::Up; }));
+  }
+  const int64_t before = seen.steps;
+  ASSERT_TRUE(seen.until(run, [&] { return seen.steps > before + 100; })) << "it goes on";
+  run.stop();
+  ASSERT_TRUE(seen.to_the_end(run));
+  EXPECT_EQ(seen.holes, 0u);
+  ASSERT_TRUE(seen.summary);
+  EXPECT_EQ(seen.steps, seen.summary->steps);
+  EXPECT_EQ(seen.changes.size(), static_cast<size_t>((cuts() + 2) / 3)) << "each request is taken, and once";
+  const std::string here = (folder_ / "here.wsrun").string();
+  int left = 5;
+  fetch_file(link, {{"file", "a.wsrun"}}, here, [&](uint64_t bytes) {
+    if (bytes > 0 && left > 0) left -= cut(link);
+    return true;
+  });
+  EXPECT_EQ(bytes_of(here), bytes_of(there() + "/a.wsrun"));
+  EXPECT_EQ(prof::RunFileReader(here).metrics().size(), static_cast<size_t>(seen.steps));
+  if (run.left_out() == 0) {
+    EXPECT_EQ(seen.spans, spans_in(here));
+  }
+}
+
+TEST_P(LineTest, ItRunsOnWhenNobodyIsThereAndSeveralMayWatch) {
+  {
+    RemoteLink link(address());
+    RemoteRun::start(link, "a", training("off"));
+  }
+  std::this_thread::sleep_for(milliseconds(300));
+  RemoteLink first(address()), second(address());
+  RemoteRun a(first, "a", false), b(second, "a", false);
+  Seen by_a, by_b;
+  ASSERT_TRUE(by_a.until(a, [&] { return by_a.steps > 100; }));
+  ASSERT_TRUE(by_b.until(b, [&] { return by_b.steps > 100; }));
+  b.stop();
+  ASSERT_TRUE(by_a.to_the_end(a));
+  ASSERT_TRUE(by_b.to_the_end(b));
+  EXPECT_EQ(by_a.steps, by_b.steps);
+  EXPECT_EQ(by_a.holes + by_b.holes, 0u);
+  const json rows = first.ask({{"do", "list"}})["runs"];
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["file"], "a.wsrun");
+  EXPECT_EQ(rows[0]["status"], "stopped");
+}
+
+// A job that is killed there says nothing more; what it wrote is one file that opens.
+TEST_P(LineTest, AKilledJobLeavesItsRun) {
+  RemoteLink link(address());
+  RemoteRun::start(link, "a", training("steps"));
+  RemoteRun run(link, "a", false);
+  Seen seen;
+  ASSERT_TRUE(seen.until(run, [&] { return seen.steps > 2000; }));
+  std::ifstream owner(there() + "/.jobs/a/.owner");
+  std::string line;
+  std::getline(owner, line);
+  std::getline(owner, line);
+  std::getline(owner, line);  // "1234 warpscope-cli"
+  ASSERT_GT(std::atoi(line.c_str()), 1);
+  kill(std::atoi(line.c_str()), SIGKILL);
+  ASSERT_TRUE(seen.to_the_end(run));
+  EXPECT_FALSE(seen.summary);
+  const std::string here = (folder_ / "here.wsrun").string();
+  fetch_file(link, {{"file", "a.wsrun"}}, here);
+  EXPECT_EQ(bytes_of(here), bytes_of(there() + "/a.wsrun"));
+  EXPECT_FALSE(prof::RunFileReader(here).metrics().empty());
+}
+
+// Names are data: nothing outside the folder is read or written, on either side.
+TEST_P(LineTest, NamesLeadNowhere) {
+  RemoteLink link(address());
+  std::ofstream(folder_ / "secret.wsrun") << "secret";
+  for (const char* name : {"../secret.wsrun", "/etc/passwd", ".jobs/../../secret.wsrun", ".."}) {
+    EXPECT_THROW(fetch_file(link, {{"file", name}}, (folder_ / "got").string()), Failure) << name;
+    EXPECT_THROW(link.ask({{"do", "output"}, {"command", "stats"}, {"file", name}}), Failure) << name;
+    EXPECT_THROW(RemoteRun::start(link, name, training("off", 1)), Failure) << name;
+  }
+  EXPECT_THROW(link.ask({{"do", "output"}, {"command", "train"}, {"file", "a"}}), Failure);
+  EXPECT_FALSE(fs::exists(folder_ / "got"));
+  EXPECT_FALSE(fs::exists(folder_ / "secret"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, LineTest, testing::Values("pipe", "ssh"), [](const auto& which) { return which.param; });
+
+// One clear sentence for each of what people meet.
+class SentenceTest : public LineTest {
+ protected:
+  std::string why(RemoteAddress a) {
+    RemoteLink link(std::move(a));
+    try {
+      link.ask({{"do", "hello"}}, 20);
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+    return "";
+  }
+  std::string why(const std::string& text) {
+    RemoteAddress a = parse_remote(text);
+    if (a.pipe.empty()) a.program = WARPSCOPE_CLI;
+    return why(a);
+  }
+};
+
+TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
+  if (GetParam() == "pipe") {
+    EXPECT_THAT(why("pipe:exec /nowhere/warpscope-cli serve"), HasSubstr("there is no program"));
+    EXPECT_THAT(why("pipe:echo warpscope-serve 99 9.9.9; cat"), HasSubstr("version 9.9.9 there"));
+    EXPECT_THAT(why("pipe:echo Welcome; echo Your password:"), HasSubstr("something else than Warpscope answers"));
+    EXPECT_THAT(why("pipe:yes noise"), HasSubstr("something else than Warpscope answers"));
+    EXPECT_THAT(why("pipe:exit 3"), HasSubstr("without a word"));
+    EXPECT_EQ(why("pipe:echo Welcome to gpu7!; printf 'no end of line'; exec " WARPSCOPE_CLI " serve --folder " + there()), "");
+    return;
+  }
+  EXPECT_THAT(why("ssh://no-such-machine.invalid"), HasSubstr("no machine of that name"));
+  RemoteAddress missing = address();
+  missing.program = "/nowhere/warpscope-cli";
+  EXPECT_THAT(why(missing), HasSubstr("there is no program /nowhere/warpscope-cli"));
+  EXPECT_EQ(why("ssh://there"), "");
+  sshd_->write_config("stranger", "known");
+  EXPECT_THAT(why("ssh://there"), HasSubstr("takes neither your key nor your password"));
+  sshd_->write_config("user", "known_wrong");
+  EXPECT_THAT(why("ssh://there"), HasSubstr("does not trust the key"));
+}
+
+class PipeTest : public SentenceTest {};
+
+TEST_P(PipeTest, SaysWhatAMachineLacks) {
+  const std::string serve = WARPSCOPE_CLI " serve --folder " + there();
+  RemoteLink full(parse_remote("pipe:ulimit -f 0; exec " + serve));
+  try {
+    RemoteRun::start(full, "a", training("off", 1));
+    ADD_FAILURE() << "there is no room for it";
+  } catch (const Failure& failure) {
+    EXPECT_THAT(failure.what(), HasSubstr("File too large"));
+  }
+  RemoteLink link(address());
+  json job = training("off", 1);
+  job["spec"]["exec"]["device"] = "cuda";
+  RemoteRun::start(link, "b", job);
+  RemoteRun run(link, "b", false);
+  Seen seen;
+  ASSERT_TRUE(seen.to_the_end(run));
+  ASSERT_TRUE(seen.summary);
+  if (link.ask({{"do", "hello"}})["machine"]["gpu"].is_null()) {
+    EXPECT_EQ(seen.summary->message, "cuda: no NVIDIA GPU can be used here.");
+  }
+}
+
+// A server that lies: the line is given up with a sentence, nothing is written, nobody crashes.
+TEST_P(PipeTest, GivesUpAServerThatLies) {
+  const std::vector<std::string> lies = {"\\377\\377\\377\\377\\001", "\\002\\000\\000\\000\\002{]", "\\002\\000\\000\\000\\011{}",
+                                         "\\004\\000\\000\\000\\003abcd", "\\017\\000\\000\\000\\002{\"number\": \"x\"}"};
+  for (const std::string& lie : lies) {
+    RemoteLink link(parse_remote("pipe:printf 'warpscope-serve 1 x\\n" + lie + "'; cat > /dev/null"));
+    bool cut = false;
+    for (int i = 0; i < 500 && !cut; ++i, usleep(5000)) cut = link.status().state == LineState::Cut;
+    EXPECT_TRUE(cut) << lie;
+    EXPECT_NE(link.status().sentence, "") << lie;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, PipeTest, testing::Values("pipe"), [](const auto& which) { return which.param; });
+INSTANTIATE_TEST_SUITE_P(Over, SentenceTest, testing::Values("pipe", "ssh"), [](const auto& which) { return which.param; });
+
+}  // namespace
+}  // namespace ws::app

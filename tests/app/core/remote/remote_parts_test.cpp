@@ -1,0 +1,241 @@
+// The parts of the line, each alone: addresses, frames, news, journals, requests, the pace.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/core/remote/byte_source.h"
+#include "app/core/remote/frame.h"
+#include "app/core/remote/job_folder.h"
+#include "app/core/remote/line_pace.h"
+#include "app/core/remote/remote_address.h"
+#include "app/core/remote/update_codec.h"
+#include "profiling/annotate/annotate.h"
+#include "profiling/base/failure.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+template <class Work>
+std::string refusal(const Work& work) {
+  try {
+    work();
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(RemoteAddress, SaysWhereAndWhat) {
+  const RemoteAddress a = parse_remote("ssh://me@gpu7:2222/data/runs");
+  EXPECT_EQ(a.user, "me");
+  EXPECT_EQ(a.host, "gpu7");
+  EXPECT_EQ(a.port, 2222);
+  EXPECT_EQ(a.folder, "/data/runs");
+  EXPECT_EQ(a.text(), "ssh://me@gpu7:2222/data/runs");
+  EXPECT_THAT(a.command(), ElementsAre("ssh", "-T", "-p", "2222", "--", "me@gpu7", a.program + " serve --folder '/data/runs'"));
+  EXPECT_EQ(parse_remote("ssh://gpu7:a.wsrun").run, "a.wsrun");
+  const RemoteAddress in_folder = parse_remote("ssh://gpu7/data/runs/a b.wsrun");
+  EXPECT_EQ(in_folder.folder, "/data/runs");
+  EXPECT_EQ(in_folder.run, "a b.wsrun");
+  EXPECT_EQ(parse_remote("ssh://[::1]:22").host, "::1");
+  EXPECT_EQ(parse_remote("ssh://[::1]:22").text(), "ssh://[::1]:22");
+  EXPECT_THAT(parse_remote("ssh://gpu7/~/runs").command().back(), HasSubstr("--folder \"$HOME\"/'runs'"));
+  EXPECT_THAT(parse_remote("pipe:docker exec -i box x").command(), ElementsAre("sh", "-c", "docker exec -i box x"));
+  EXPECT_FALSE(is_remote("a.wsrun"));
+}
+
+TEST(RemoteAddress, IsNoWayToOptionsOrShells) {
+  for (const char* bad : {"ssh://", "ssh://-oProxyCommand=x", "ssh://a -x", "ssh://a;b", "ssh://$(x)", "ssh://-u@a", "ssh://a:99999",
+                          "ssh://a:b", "ssh://a:0", "host", "pipe:"})
+    EXPECT_NE(refusal([&] { parse_remote(bad); }), "") << bad;
+  EXPECT_THAT(parse_remote("ssh://a/x'; rm -rf ~; '").command().back(), HasSubstr("'/x'\\''; rm -rf ~; '\\'''"));
+}
+
+TEST(Frames, ComeInPiecesOfAnySize) {
+  const std::string bytes = frame_of(1, "one") + frame_of(2, "") + frame_of(3, std::string(100'000, 'x'));
+  for (const size_t piece : {size_t{1}, size_t{7}, bytes.size()}) {
+    FrameReader reader("Test");
+    std::vector<std::pair<int, size_t>> seen;
+    for (size_t at = 0; at < bytes.size(); at += piece) {
+      reader.add(std::string_view(bytes).substr(at, piece));
+      while (const auto frame = reader.next()) seen.emplace_back(frame->kind, frame->payload.size());
+    }
+    EXPECT_THAT(seen, ElementsAre(std::pair(1, size_t{3}), std::pair(2, size_t{0}), std::pair(3, size_t{100'000})));
+    EXPECT_TRUE(reader.between_frames());
+  }
+  FrameReader liar("Test");
+  liar.add("\xff\xff\xff\xff\x01");
+  EXPECT_THAT(refusal([&] { liar.next(); }), HasSubstr("claims a message of 4294967295 bytes"));
+}
+
+RemoteUpdate full_update() {
+  RemoteUpdate u;
+  u.run.steps = {{7, 0.25f, 0.5f, 1.25}, {8, 0.125f, std::nanf(""), 1.5}};
+  u.run.epochs = {{1, 9, 2.5, 0.5, 0.75, Evaluation{0.25, 0.875, 30}}, {2, 18, 5, 0.4, std::nan(""), {}}};
+  u.run.changes = {{4, "exec.fusion", "off", "pointwise"}};
+  u.run.messages = {{"Look \"here\"", true}};
+  u.run.progress = Progress{1, 3, 9, 27, 2.5, 5, 1000, {1, 2, 3, 4, 5}, {6, 7, 8, 9}, true, 11};
+  Summary summary;
+  summary.status = RunStatus::TargetReached, summary.steps = 9, summary.device = "GPU", summary.test_loss = 0.1 + 0.2;
+  set_field(summary.spec, "exec.fusion", "pointwise");
+  u.run.summary = summary;
+  u.run.account.name = "n", u.run.account.step_time.us.value = 1.0 / 3, u.run.account.created = "2026";
+  u.files = {"a.wsrun"}, u.exit_status = 0;
+  return u;
+}
+
+TEST(News, ComeBackAsTheyWere) {
+  const RemoteUpdate u = full_update();
+  const std::string bytes = UpdateWriter().news(u);
+  FrameReader frames("News");
+  frames.add(bytes);
+  UpdateReader reader;
+  RemoteUpdate back;
+  while (const auto frame = frames.next()) reader.read(*frame, back);
+  ASSERT_EQ(back.run.steps.size(), 2u);
+  EXPECT_EQ(back.run.steps[0].step, 7);
+  EXPECT_EQ(back.run.steps[0].loss, 0.25f);
+  EXPECT_NEAR(back.run.steps[1].finished_s, 1.5, 1e-7);
+  EXPECT_TRUE(std::isnan(back.run.steps[1].accuracy));
+  ASSERT_EQ(back.run.epochs.size(), 2u);
+  EXPECT_EQ(back.run.epochs[0].test->accuracy, 0.875);
+  EXPECT_TRUE(std::isnan(back.run.epochs[1].train_accuracy));
+  EXPECT_FALSE(back.run.epochs[1].test);
+  EXPECT_EQ(back.run.changes[0].to, "pointwise");
+  EXPECT_TRUE(back.run.messages[0].problem);
+  EXPECT_TRUE(back.run.progress->paused);
+  EXPECT_EQ(back.run.progress->memory.parameter_bytes, 5);
+  EXPECT_EQ(back.run.progress->calls.device_free, 9);
+  EXPECT_EQ(back.run.progress->started, 11);
+  EXPECT_EQ(back.run.summary->status, RunStatus::TargetReached);
+  EXPECT_EQ(back.run.summary->test_loss, 0.1 + 0.2);
+  EXPECT_EQ(back.run.summary->spec, u.run.summary->spec);
+  EXPECT_EQ(back.run.account.step_time.us.value, 1.0 / 3);
+  EXPECT_THAT(back.files, ElementsAre("a.wsrun"));
+  EXPECT_EQ(back.exit_status, 0);
+}
+
+// The ops of a process there have other tags than the same ops here.
+TEST(News, TraceKeepsItsOps) {
+  const prof::OpTag there = prof::register_ops({{"dW1", "gemm", "fc1", "backward", prof::Meaning::Matrix, 10, 20}});
+  prof::BatchBuilder builder;
+  prof::Span span{};
+  span.start = 5, span.duration = 3, span.op = there, span.name = builder.id(builder.name("kernel"));
+  builder.row(prof::TrackKind::Steps, "r", "g").spans = {span};
+  const prof::TraceBatch batch = builder.finish();
+  const std::string bytes = UpdateWriter().news({}) + UpdateWriter::trace(batch);
+  prof::register_ops({{"another", "", "", "", prof::Meaning::Other, 0, 0}});
+  FrameReader frames("News");
+  frames.add(bytes);
+  UpdateReader reader;
+  RemoteUpdate back;
+  while (const auto frame = frames.next()) reader.read(*frame, back);
+  ASSERT_EQ(back.run.traces.size(), 1u);
+  EXPECT_EQ(prof::op_info(back.run.traces[0].tracks[0].spans[0].op).name, "dW1");
+}
+
+TEST(News, RefuseWhatIsNone) {
+  const std::string good = UpdateWriter().news(full_update());
+  int refused = 0;
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x15);
+    refused += !refusal([&] {
+      FrameReader frames("News");
+      frames.add(bad);
+      RemoteUpdate back;
+      UpdateReader reader;
+      while (const auto frame = frames.next()) reader.read(*frame, back);
+    }).empty();
+  }
+  EXPECT_GT(refused, 50) << "nothing else than a Failure may come, and mostly one does";
+}
+
+class Folder : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(path_ + "/.jobs/a"); }
+  void TearDown() override { fs::remove_all(path_); }
+  std::string path_ = (fs::temp_directory_path() / ("warpscope-remote-" + std::to_string(getpid()))).string();
+};
+
+TEST_F(Folder, NamesLeadNowhereElse) {
+  for (const char* bad : {"", ".", "..", "../a", "a/b", "/etc/passwd", ".hidden", "a\nb"}) {
+    EXPECT_FALSE(is_plain_name(bad)) << bad;
+    EXPECT_NE(refusal([&] { JobFolder(path_, bad); }), "") << bad;
+  }
+  EXPECT_FALSE(is_plain_name(std::string("a\0b", 3)));
+  EXPECT_TRUE(is_plain_name("20261123-a run.wsrun"));
+}
+
+TEST_F(Folder, ATraceKeepsItsNewestPart) {
+  const JobFolder job(path_, "a");
+  TraceJournal journal(job.path());
+  const std::string frame = frame_of(4, std::string(300'000, 'x'));
+  for (int i = 0; i < 400; ++i) journal.add(frame);  // 120 MB
+  const auto pieces = TraceJournal::pieces(job.path());
+  uint64_t kept = 0;
+  for (const auto& [offset, size] : pieces) {
+    EXPECT_EQ(offset % frame.size(), 0u) << "a piece begins with a frame";
+    kept += size;
+  }
+  EXPECT_LE(kept, 68u << 20);
+  EXPECT_GE(kept, 60u << 20);
+  const auto source = newest_trace_of(job);
+  const uint64_t end = pieces.rbegin()->first + pieces.rbegin()->second;
+  EXPECT_EQ(source->jump(0, UINT64_MAX), pieces.rbegin()->first) << "what is asked for is gone";
+  EXPECT_EQ(source->jump(end, 1000), std::nullopt);
+  uint64_t at = pieces.begin()->first;
+  for (std::string bytes = source->read(at, 1 << 20); !bytes.empty(); bytes = source->read(at, 1 << 20)) at += bytes.size();
+  EXPECT_EQ(at, end) << "it goes on from piece to piece";
+}
+
+TEST_F(Folder, ARequestIsTakenOnce) {
+  const JobFolder job(path_, "a");
+  JobRequests requests(job);
+  const auto request = [](int64_t number) { return nlohmann::json{{"from", "me"}, {"number", number}, {"what", "step"}}; };
+  add_request(job, request(1));
+  add_request(job, request(1));
+  std::ofstream(job.file("control"), std::ios::app) << "{\"from\": \"cut o";
+  add_request(job, request(2));
+  add_request(job, {{"from", "you"}, {"number", 1}});
+  EXPECT_EQ(requests.take().size(), 3u);
+  add_request(job, request(2));
+  EXPECT_TRUE(requests.take().empty());
+}
+
+// A line of 1 MB/s with a turn of 50 ms: in the end about 110 ms of bytes are under way, however much there is to send.
+TEST(Pace, LeavesNoQueueOnTheLine) {
+  LinePace pace;
+  constexpr int64_t kMs = 1'000'000;
+  constexpr double kBytesAMs = 1000;
+  std::deque<std::pair<int64_t, uint64_t>> arrivals;
+  double line_free_ms = 0;
+  uint64_t sent = 0;
+  for (int64_t ms = 0; ms < 20'000; ++ms) {
+    for (; !arrivals.empty() && arrivals.front().first <= ms; arrivals.pop_front()) pace.received(arrivals.front().second, ms * kMs + 1);
+    while (pace.room() > 0) {
+      const uint64_t bytes = 16 << 10;
+      pace.sent(bytes, ms * kMs + 1);
+      sent += bytes;
+      line_free_ms = std::max<double>(line_free_ms, static_cast<double>(ms)) + static_cast<double>(bytes) / kBytesAMs;
+      arrivals.emplace_back(static_cast<int64_t>(line_free_ms) + 50, sent);
+    }
+    if (ms > 5000) {
+      ASSERT_LE(line_free_ms - static_cast<double>(ms), 150) << "bytes wait on the line at " << ms;
+    }
+  }
+  EXPECT_GT(sent, 17'000'000u) << "and the line is in use";
+  EXPECT_NEAR(pace.bytes_per_s(), 1e6, 2e5);
+}
+
+}  // namespace
+}  // namespace ws::app

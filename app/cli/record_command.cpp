@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
-  std::string out, level = "full", window, library;
+  std::string out, level = "full", python = "modules", window, library;
   bool counters = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
@@ -61,7 +61,7 @@ int watch(prof::RecordedProgram& run, bool live) {
 }
 
 prof::RecordOptions options_of(const RecordArguments& a) {
-  const prof::RecordOptions options{trace_level(a.level), a.library, a.counters, a.window};
+  const prof::RecordOptions options{trace_level(a.level), a.library, a.counters, prof::python_level(a.python), a.window};
   try {
     prof::check_window(options);
   } catch (const Failure& failure) {
@@ -123,7 +123,7 @@ int record(RecordArguments a) {
   const int status = watch(run, a.live);
   if (!run.recorded()) {
     throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(status) +
-                  ") did not start CUDA.");
+                  ") did not start CUDA, and no Python ran in it for long enough.");
   }
   for (const std::string& path : run.paths())
     if (!prof::is_still_written(path)) app::keep_ceilings(path);
@@ -139,6 +139,11 @@ Run add_record(CLI::App& program) {
   command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
   command.add_option("--out", arguments->out)->group("");  // its earlier name
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")
+      ->type_name("LEVEL")
+      ->capture_default_str();
+  command
+      .add_option("--level", arguments->python,
+                  "how much is told of a Python program: off, modules (of PyTorch, with phases), ops too, lines too")
       ->type_name("LEVEL")
       ->capture_default_str();
   command

@@ -16,7 +16,7 @@ struct FoundSteps {
   bool by_ranges = false;  // the program's own; otherwise by the repeating pattern of kernels
   double us_each = 0, allocator_calls_each = 0;
 
-  const char* from() const { return by_ranges ? "NVTX ranges" : "the repeating pattern of kernels"; }
+  const char* from() const { return by_ranges ? "the program's ranges" : "the repeating pattern of kernels"; }
   std::vector<Span> spans(NameId name) const;
 };
 

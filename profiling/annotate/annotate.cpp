@@ -19,8 +19,8 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry instance;
-  return instance;
+  static auto* registry = new Registry;  // never destroyed: what ends a recording at exit still asks it
+  return *registry;
 }
 
 std::string key_of(const std::vector<OpInfo>& ops) {

@@ -23,6 +23,13 @@ fs::path collector_library(const fs::path& program) {
   return {};
 }
 
+fs::path python_folder() {
+  std::error_code error;
+  const fs::path installed = program_file().parent_path() / "../share/warpscope/python";
+  return fs::exists(installed, error) ? fs::canonical(installed, error)
+                                      : fs::path(WARPSCOPE_SOURCE_DIR) / "profiling/python";
+}
+
 fs::path resources_folder() {
   if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return set;
   std::error_code error;

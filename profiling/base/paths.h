@@ -10,6 +10,8 @@ std::filesystem::path program_file();  // the program that runs; empty where tha
 std::filesystem::path collector_library(const std::filesystem::path& program);
 // Presets, experiments, pages of the laboratory, scripts: $WARPSCOPE_RESOURCES, else what is installed, else the source.
 std::filesystem::path resources_folder();
+// What is put on the path of recorded Python programs, and the package they may import.
+std::filesystem::path python_folder();
 // Of this program in the user's cache; empty where there is none.
 std::filesystem::path cache_folder();
 // For files that end with the program. Throws Failure where TMPDIR names none that is there.

@@ -39,7 +39,7 @@ struct Collector::Impl {
   std::thread thread, flush_thread, memory_thread;
   mutable std::mutex mutex;  // guards what follows; held for moves only
   std::condition_variable wake;
-  bool running = false, stop_asking = false, stopping = false;
+  bool running = false, stop_asking = false, stopping = false, pausing = false;
   std::deque<TraceBatch> ready;
   std::vector<StampedLaunch> stamps;
   CollectorStatus status;
@@ -60,6 +60,9 @@ struct Collector::Impl {
   StampSpans inner{context};
 
   void begin();
+  void begin_gpu();
+  void start_threads();
+  void stop_asking_driver();
   void signal(bool& flag);
   void configure(bool between_steps);
   void relevel(bool between_steps);
@@ -217,20 +220,39 @@ void Collector::Impl::begin() {
   context.origin = options.origin_ns ? options.origin_ns : steady_ns();
   context.program_ranges = options.program_ranges;
   host = std::make_unique<HostSpans>(context);
-  gpu = level == TraceLevel::Off || !options.gpu.tracer ? nullptr : options.gpu.tracer();
-  gpu_refused = gpu ? gpu->open(options.inside_driver_start) : "built without CUDA";
-  if (!gpu_refused.empty()) gpu = nullptr;
-  if (gpu) {
-    context.gpu_clock = gpu->calibrate_clock();
-    gpu->begin(context);
-  }
+  if (options.gpu_later)
+    gpu_refused = "the program has not started CUDA";
+  else
+    begin_gpu();
   if (options.untraced_share > 0)
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
-  if (options.hardware_counters) prepare_counters();
+  if (options.hardware_counters && !options.gpu_later) prepare_counters();
   context.before_buffer = [this] { take_marks(); };
   Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // of a collection before
   std::lock_guard lock(switch_mutex);
   configure(false);
+}
+
+void Collector::Impl::begin_gpu() {
+  gpu = level == TraceLevel::Off || !options.gpu.tracer ? nullptr : options.gpu.tracer();
+  gpu_refused = gpu ? gpu->open(options.inside_driver_start) : "built without CUDA";
+  if (!gpu_refused.empty()) gpu = nullptr;
+  if (!gpu) return;
+  context.gpu_clock = gpu->calibrate_clock();
+  gpu->begin(context);
+}
+
+void Collector::Impl::start_threads() {
+  thread = std::thread([this] { loop(); });
+  if (gpu || !options.clock.always()) flush_thread = std::thread([this] { flush_regularly(); });
+  if (gpu && options.poll_memory) memory_thread = std::thread([this] { watch_memory(); });
+}
+
+void Collector::Impl::stop_asking_driver() {
+  signal(stop_asking);
+  for (std::thread* asking : {&memory_thread, &flush_thread}) {
+    if (asking->joinable()) asking->join();
+  }
 }
 
 // A gap in the trace that we made ourselves says so.
@@ -287,12 +309,30 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
   impl_->listened_before = listener();
   if (options.level != TraceLevel::Off) set_listener(&marks);
-  impl_->thread = std::thread([impl = impl_.get()] { impl->loop(); });
-  if (impl_->gpu || !options.clock.always())
-    impl_->flush_thread = std::thread([impl = impl_.get()] { impl->flush_regularly(); });
-  if (impl_->gpu && options.poll_memory)
-    impl_->memory_thread = std::thread([impl = impl_.get()] { impl->watch_memory(); });
+  impl_->start_threads();
   return status();
+}
+
+// Nothing but our own threads uses the tracer; they rest meanwhile.
+void Collector::add_gpu() {
+  if (!impl_->running || impl_->gpu || !impl_->options.gpu_later) return;
+  impl_->options.gpu_later = false;
+  impl_->signal(impl_->pausing);
+  impl_->thread.join();
+  impl_->stop_asking_driver();
+  impl_->pausing = impl_->stop_asking = false;
+  impl_->begin_gpu();
+  if (impl_->options.hardware_counters) impl_->prepare_counters();
+  {
+    const std::lock_guard lock(impl_->switch_mutex);
+    impl_->configure(false);
+  }
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->status.gpu = impl_->gpu != nullptr;
+    impl_->status.sentence = describe(impl_->options, impl_->level, impl_->gpu_refused);
+  }
+  impl_->start_threads();
 }
 
 void Collector::stop() {
@@ -304,10 +344,7 @@ void Collector::stop() {
     set_listener(impl_->listened_before);
   }
   // First those that ask the driver, while the records that this brings are still read.
-  impl_->signal(impl_->stop_asking);
-  for (std::thread* asking : {&impl_->memory_thread, &impl_->flush_thread}) {
-    if (asking->joinable()) asking->join();
-  }
+  impl_->stop_asking_driver();
   impl_->signal(impl_->stopping);
   impl_->thread.join();
   Marks::instance().configure({});
@@ -360,7 +397,7 @@ bool Collector::Impl::sleep_until_cycle() {
   constexpr int kSliceMs = 10;
   std::unique_lock lock(mutex);
   for (int slept = 0; slept < options.flush_ms; slept += kSliceMs) {
-    if (wake.wait_for(lock, std::chrono::milliseconds(kSliceMs), [this] { return stopping; })) return true;
+    if (wake.wait_for(lock, std::chrono::milliseconds(kSliceMs), [this] { return stopping || pausing; })) return stopping;
     lock.unlock();
     take_marks();
     if (gpu) gpu->drain(false);
@@ -372,6 +409,7 @@ bool Collector::Impl::sleep_until_cycle() {
 void Collector::Impl::loop() {
   for (bool last = false; !last;) {
     last = sleep_until_cycle();
+    if (pausing && !last) return;
     cycle(last);
   }
 }

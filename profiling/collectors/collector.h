@@ -37,6 +37,7 @@ struct CollectorOptions {
   size_t max_waiting_spans = 4'000'000;  // not taken yet; beyond this, records are dropped and counted
   int64_t origin_ns = 0;                 // steady clock at trace time 0; 0: when start() is called
   bool inside_driver_start = false;      // called by the driver while it starts: ask it nothing
+  bool gpu_later = false;                // add_gpu() is called when the program starts CUDA
   bool program_ranges = false;           // record the program's own ranges (for programs without our marks)
   // Hardware counters load libraries that clean up at exit before whoever registered earlier: called after that, so
   // that who stops the collector at exit can register again.
@@ -84,6 +85,9 @@ class Collector {
 
   // What was gathered since the last call; empty when nothing new is there. Cheap: moves one batch.
   TraceBatch take();
+
+  // From the driver while it starts, for a collection that began before.
+  void add_gpu();
 
   // Stamps that a resident kernel wrote; drawn inside the kernel's own record.
   void add_stamps(StampedLaunch launch);

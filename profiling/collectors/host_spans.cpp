@@ -82,6 +82,8 @@ void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
       return op(thread, event);
     case HostEventType::Range:
       return range(thread, event);
+    case HostEventType::ProgramStep:
+      return program_step(event);
     case HostEventType::Call:
       return call(thread, event);
     default:
@@ -136,6 +138,13 @@ void HostSpans::range(const MarkedThread& thread, const HostEvent& event) {
   Span span = span_of(event, SpanKind::Phase, Meaning::Other);
   span.name = context_.batch.id(context_.name_of(event.op));
   row->spans.push_back(span);
+}
+
+// A range like those of NVTX, so that the steps are found in it; on a row of its own, since it nests with nothing.
+void HostSpans::program_step(const HostEvent& event) {
+  Span span = span_of(event, SpanKind::Phase, Meaning::Other);
+  span.name = context_.batch.id(context_.name_of(event.op));
+  context_.batch.row(TrackKind::Phases, "steps of the program", "CPU").spans.push_back(span);
 }
 
 // Counts are exact even where there is no room for another span.

@@ -23,6 +23,7 @@ class HostSpans {
   void phase(const HostEvent& event);
   void op(const MarkedThread& thread, const HostEvent& event);
   void range(const MarkedThread& thread, const HostEvent& event);
+  void program_step(const HostEvent& event);
   void allocation(const MarkedThread& thread, const HostEvent& event);
   void memory(const HostEvent& event);
   void call(const MarkedThread& thread, const HostEvent& event);

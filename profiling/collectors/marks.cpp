@@ -40,6 +40,7 @@ MarkedThread* Marks::adopt() {
     if (!old->finished.load(std::memory_order_acquire)) continue;
     old->op_depth = old->phase_depth = 0;
     old->step = 0;
+    old->line = kNoOp;
     old->step_open = false;
     old->launch_count = 0;
     old->id = syscall(SYS_gettid);
@@ -143,7 +144,7 @@ void Marks::range_begin(OpTag op, uint64_t domain) {
 }
 
 // Domains may be closed in another order than they were opened in.
-void Marks::range_end(uint64_t domain) {
+void Marks::range_end(uint64_t domain, int64_t at) {
   MarkedThread& t = thread();
   if (t.op_depth > MarkedThread::kDepth) {
     --t.op_depth;
@@ -155,15 +156,24 @@ void Marks::range_end(uint64_t domain) {
   const MarkedThread::Open open = t.ops[depth];
   std::copy(t.ops + depth + 1, t.ops + t.op_depth, t.ops + depth);
   --t.op_depth;
-  if (open.start != 0) range(open.op, open.start, depth);
+  if (open.start != 0) range(open.op, open.start, at > open.start ? at : steady_ns(), depth);
 }
 
-void Marks::range(OpTag op, int64_t begin, int depth) {
+void Marks::program_step(OpTag op, int64_t begin, int64_t end) {
+  HostEvent event;
+  event.type = HostEventType::ProgramStep;
+  event.start = begin;
+  event.end = end;
+  event.op = op;
+  thread().events.push(event);
+}
+
+void Marks::range(OpTag op, int64_t begin, int64_t end, int depth) {
   MarkedThread& t = thread();
   HostEvent event;
   event.type = HostEventType::Range;
   event.start = begin;
-  event.end = steady_ns();
+  event.end = end;
   event.op = op;
   event.step = t.step;
   event.b = static_cast<uint64_t>(depth);

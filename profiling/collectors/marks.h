@@ -15,7 +15,7 @@
 
 namespace ws::prof {
 
-enum class HostEventType : uint8_t { Step, Phase, Op, Range, Allocation, Memory, Launch, GraphLaunch, Call };
+enum class HostEventType : uint8_t { Step, Phase, Op, Range, ProgramStep, Allocation, Memory, Launch, GraphLaunch, Call };
 enum class AllocatorCall : uint8_t { Allocate, Free, AllocateAsync, FreeAsync, AllocateHost, FreeHost };
 
 struct HostEvent {
@@ -53,12 +53,13 @@ struct MarkedThread {
 
   uint32_t call_switches = 0;  // of the callbacks, when a call was last entered
   std::unordered_map<std::string, OpTag> range_tags;  // of ranges that this thread marked
+  OpTag line = kNoOp;  // of the program that this thread is at; what it launches outside of any range belongs to it
 
   void enter(uint32_t switches) {
     if (call_switches != switches) runtime_calls = 0;  // those that were open had no end to tell
     call_switches = switches;
   }
-  OpTag op() const { return op_depth > 0 ? ops[std::min(op_depth, kDepth) - 1].op : kNoOp; }
+  OpTag op() const { return op_depth > 0 ? ops[std::min(op_depth, kDepth) - 1].op : line; }
   OpAt at() const { return {op(), step}; }
 };
 
@@ -100,8 +101,9 @@ class Marks final : public Listener {
 
   // A program's own ranges: joined to like ops, drawn on rows of their own. `domain`: a range ends the newest of its own.
   void range_begin(OpTag op, uint64_t domain);
-  void range_end(uint64_t domain);
-  void range(OpTag op, int64_t begin, int depth);  // one that ends now
+  void range_end(uint64_t domain, int64_t at = 0);  // at 0: now
+  void range(OpTag op, int64_t begin, int64_t end, int depth);
+  void program_step(OpTag op, int64_t begin, int64_t end);  // of a program that says where its steps end
   int64_t range_time() const;                      // 0 while ranges are not timed
 
  private:

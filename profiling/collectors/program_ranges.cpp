@@ -4,8 +4,10 @@
 #include <cctype>
 #include <charconv>
 
+#include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/collectors/marks.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 
@@ -75,7 +77,25 @@ void ProgramRanges::push(std::string_view text, uint64_t domain) {
   push(inside(text, Marks::thread().op()), domain);
 }
 
-void ProgramRanges::push(OpTag place, uint64_t domain) { Marks::instance().range_begin(place, domain); }
+void ProgramRanges::push(OpTag place, uint64_t domain) {
+  const OpTag line = Marks::thread().line;
+  Marks::instance().range_begin(line == kNoOp ? place : on_line(place, line), domain);
+}
+
+void ProgramRanges::switch_to(OpTag place, uint64_t domain) {
+  Marks::instance().range_end(domain, switched_ended_.load(std::memory_order_relaxed));
+  if (place != kNoOp) Marks::instance().range_begin(place, domain);
+}
+
+void ProgramRanges::end_switched() { switched_ended_.store(steady_ns(), std::memory_order_relaxed); }
+
+void ProgramRanges::at_line(OpTag line) { Marks::thread().line = line; }
+
+void ProgramRanges::step(int64_t number) {
+  const int64_t now = Marks::instance().range_time();
+  const int64_t began = step_began_.exchange(now, std::memory_order_relaxed);
+  if (began != 0 && now != 0) Marks::instance().program_step(inside("step " + std::to_string(number), kNoOp), began, now);
+}
 
 void ProgramRanges::pop(uint64_t domain) { Marks::instance().range_end(domain); }
 
@@ -95,7 +115,7 @@ void ProgramRanges::end(uint64_t id) {
   const Started range = at->second;
   started_.erase(at);
   lock.unlock();
-  Marks::instance().range(range.op, range.time, range.depth);
+  Marks::instance().range(range.op, range.time, steady_ns(), range.depth);
 }
 
 // Without the lock for names that this thread marked before.
@@ -107,14 +127,16 @@ OpTag ProgramRanges::inside(std::string_view text, OpTag around) {
     return backward_of(range.name, forward ? *forward : kNoOp);
   }
   auto& known = Marks::thread().range_tags;
+  const OpTag line = Marks::thread().line;
   thread_local std::string key;
   key.assign(range.name).append(reinterpret_cast<const char*>(&around), sizeof around);
+  key.append(reinterpret_cast<const char*>(&line), sizeof line);
   auto at = known.find(key);
   if (at == known.end() || range.sequence >= 0) {
     std::lock_guard lock(mutex_);
     if (known.size() > kCachedNames) known.clear();
     if (at = known.find(key); at == known.end())
-      at = known.emplace(key, child(range.name, around)).first;
+      at = known.emplace(key, child(range.name, around, line)).first;
     // The last op that begins with a number is the one whose backward function gets it.
     if (range.sequence >= 0) forward_.put(static_cast<uint32_t>(range.sequence) + 1, at->second);
   }
@@ -132,14 +154,36 @@ std::string ProgramRanges::path_below(OpTag around) const {
   return outer.layer.empty() ? outer.name : outer.layer + "/" + outer.name;
 }
 
-OpTag ProgramRanges::child(std::string_view name, OpTag around) {
+OpTag ProgramRanges::child(std::string_view name, OpTag around, OpTag line) {
   const OpInfo outer = op_info(around);
   OpInfo info;
   info.name = with_few_numbers(name);
   info.layer = path_below(around);
   info.phase = is_backward_function(name) ? "backward" : outer.phase;
-  info.detail = outer.detail;
+  info.detail = line == kNoOp ? outer.detail : op_info(line).detail;
   return add(std::move(info), is_op_name(name) || is_backward_function(name) || is_repetition(name));
+}
+
+OpTag ProgramRanges::line(std::string_view function, std::string_view where) {
+  std::lock_guard lock(mutex_);
+  OpInfo info;
+  info.name = function;
+  info.detail = kAtLine;
+  info.detail += where;
+  return add(std::move(info), true);
+}
+
+// The same place, reached from this line.
+OpTag ProgramRanges::on_line(OpTag place, OpTag line) {
+  auto& known = Marks::thread().range_tags;
+  const OpTag both[] = {place, line};
+  const std::string key = "\1" + std::string(reinterpret_cast<const char*>(both), sizeof both);
+  if (const auto at = known.find(key); at != known.end()) return at->second;
+  OpInfo info = op_info(place);
+  info.detail = op_info(line).detail;
+  std::lock_guard lock(mutex_);
+  const bool leaf = place < leaf_.size() && leaf_[place];
+  return known[key] = add(std::move(info), leaf);
 }
 
 OpTag ProgramRanges::backward_of(std::string_view name, OpTag forward) {

@@ -1,6 +1,7 @@
 // Ranges that a recorded program marks itself (NVTX, Python). A name together with the ranges around it is an op of the
 // trace, so that what is launched inside is joined to the innermost range.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -34,6 +35,17 @@ class ProgramRanges {
   uint64_t start(std::string_view text);
   void end(uint64_t id);
 
+  // The range of this domain that is open on this thread ends, another begins. For work that only says where it comes
+  // from: backward functions of a module.
+  void switch_to(OpTag place, uint64_t domain);
+  void end_switched();  // on all threads: they notice when they switch next
+
+  // Where the program is, on this thread: a line, until the next call; kNoOp: nowhere.
+  void at_line(OpTag line);
+  OpTag line(std::string_view function, std::string_view where);  // "forward", "net.py:12 in forward"
+  // A step of the program ends, another begins. No step is open before the first.
+  void step(int64_t number);
+
   // A place in the program that names itself: a module with its path as layer, an op, a line. Equal places have one tag.
   // Once very many are there, numbers in paths are left out, then the paths.
   OpTag place(OpInfo info);
@@ -47,7 +59,8 @@ class ProgramRanges {
     OpTag op;
     int depth;
   };
-  OpTag child(std::string_view name, OpTag around);
+  OpTag child(std::string_view name, OpTag around, OpTag line);
+  OpTag on_line(OpTag place, OpTag line);
   OpTag backward_of(std::string_view name, OpTag forward);
   OpTag add(OpInfo info, bool leaf);
   std::string with_few_numbers(std::string_view name);
@@ -59,6 +72,7 @@ class ProgramRanges {
   RecentTable<OpTag> forward_{16};                                             // by sequence number
   std::unordered_map<uint64_t, Started> started_;
   uint64_t last_id_ = 0;
+  std::atomic<int64_t> switched_ended_{0}, step_began_{0};
 };
 
 }  // namespace ws::prof

@@ -15,6 +15,7 @@
 #include "profiling/formats/scalar_times.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::prof {
@@ -238,6 +239,7 @@ class ChromeWriter {
       add("op", json_text(op.name));
       add("layer", json_text(op.layer));
       add("phase", json_text(op.phase));
+      if (const auto line = line_of(op); !line.empty()) add("line", json_text(std::string(line)));
     }
     if (span.step != 0) add("step", std::to_string(span.step - 1));
     if (span.flags & kEstimated) add("estimated", "1");

@@ -11,6 +11,7 @@
 #include <streambuf>
 #include <unordered_map>
 
+#include "profiling/trace/code_places.h"
 #include "profiling/analysis/card.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/clock.h"
@@ -203,7 +204,8 @@ class ChromeReader final : public ChromeSink {
     span.correlation = static_cast<uint32_t>(std::clamp<int64_t>(e.integer("correlation"), 0, 0xffffffff));
     const int64_t step = kind == SpanKind::Step ? number_in(e.name, -1) : e.integer("step", -1);
     if (step >= 0 && step < 0xffffffff) span.step = static_cast<uint32_t>(step + 1);
-    span.op = builder_.op({e.text("op"), {}, e.text("layer"), e.text("phase"), span.span_meaning()});
+    const std::string line = e.text("line").empty() ? std::string() : std::string(kAtLine) + std::string(e.text("line"));
+    span.op = builder_.op({e.text("op"), line, e.text("layer"), e.text("phase"), span.span_meaning()});
     std::string name = e.name;
     if (kind == SpanKind::Copy) name = "copy " + builder_.trace().detail(span.detail).copy_kind;
     if (kind == SpanKind::Memset) name = "memset";

@@ -26,7 +26,7 @@ bool possible(TimeNs time) { return time >= -kFarthestOfAll && time <= kFarthest
 
 OpTag TraceBuilder::op(const OpInfo& info) {
   if (info.name.empty()) return kNoOp;
-  const std::string key = info.layer + '\0' + info.name + '\0' + info.phase;
+  const std::string key = info.layer + '\0' + info.name + '\0' + info.phase + '\0' + info.detail;
   if (const auto at = ops_.find(key); at != ops_.end()) return at->second;
   if (trace_.ops.size() > 0xffff) return kNoOp;
   trace_.ops.push_back(info);

@@ -1,26 +1,34 @@
-// The library that the CUDA driver loads into a recorded program, named by CUDA_INJECTION64_PATH.
+// The library that the CUDA driver loads into a recorded program, named by CUDA_INJECTION64_PATH; where Python runs, our hook
+// there loads it before (injected_python.cpp).
+#include "profiling/recording/injected.h"
+
+#include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
-#include "profiling/recording/program_writer.h"
 
+namespace ws::prof {
 namespace {
 
-ws::prof::ProgramWriter* g_recorder = nullptr;  // never destroyed: the program may end in any way
-pid_t g_owner = 0;
+ProgramWriter* g_recorder = nullptr;            // never destroyed: the program may end in any way
+std::atomic<ProgramWriter*> g_usable{nullptr};  // not in a forked child
+std::atomic<bool> g_forked{false};
+std::mutex g_begin;
 
-// Only the process that made the recorder ends it: a forked child has none of its threads.
 void finish_at_exit() {
-  if (!g_recorder || getpid() != g_owner) return;
+  ProgramWriter* writer = recorder();
+  if (!writer) return;
   try {
-    g_recorder->finish();
+    writer->finish();
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "warpscope: the recording ends early: %s\n", failure.what());
   }
@@ -31,36 +39,59 @@ std::string environment(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
-void begin() {
-  const std::string wanted = environment(ws::prof::kRecordFile, "");
-  if (wanted.empty() || g_recorder) return;
-  ws::prof::CollectorOptions options;
-  options.level = ws::prof::trace_level(environment(ws::prof::kRecordLevel, "full"));
-  options.hardware_counters = environment(ws::prof::kRecordCounters, "0") == "1";
-  if (const std::string window = environment(ws::prof::kRecordWindow, ""); !window.empty())
-    options.clock = ws::prof::clock_window(window);
+CollectorOptions options_of_environment() {
+  CollectorOptions options;
+  options.level = trace_level(environment(kRecordLevel, "full"));
+  options.hardware_counters = environment(kRecordCounters, "0") == "1";
+  if (const std::string window = environment(kRecordWindow, ""); !window.empty()) options.clock = clock_window(window);
   options.inside_driver_start = true;
   options.program_ranges = true;
   options.libraries_loaded = [] { std::atexit(finish_at_exit); };
-  options.gpu = ws::prof::cupti_gpu_source();
-  const std::string path = ws::prof::claim_file(wanted);
+  options.gpu = cupti_gpu_source();
+  return options;
+}
+
+void begin(bool by_driver) {
+  const std::string wanted = environment(kRecordFile, "");
+  if (wanted.empty()) return;
+  CollectorOptions options = options_of_environment();
+  options.gpu_later = !by_driver;
+  const std::string path = claim_file(wanted);
   if (path.empty()) return;
-  g_owner = getpid();
-  std::string name = environment(ws::prof::kRecordName, "recorded program");
-  if (const std::string rank = ws::prof::rank_text(); !rank.empty())
+  std::string name = environment(kRecordName, "recorded program");
+  if (const std::string rank = rank_text(); !rank.empty())
     name += " · " + rank;
   else if (path != wanted)
-    name += " · process " + std::to_string(g_owner);
-  g_recorder = new ws::prof::ProgramWriter(path, name, options, environment(ws::prof::kRecordFollower, ""));
-  std::atexit(finish_at_exit);
+    name += " · process " + std::to_string(getpid());
+  g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
+  g_usable = g_recorder;
+  pthread_atfork(nullptr, nullptr, [] { g_usable = nullptr, g_forked = true; });
 }
 
 }  // namespace
 
+ProgramWriter* recorder() { return g_usable.load(std::memory_order_acquire); }
+bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
+
+// CUDA cleans up at exit before whoever registered earlier: we register again once it is there.
+void begin_recording(bool by_driver) {
+  if (in_forked_child()) return;
+  const std::lock_guard lock(g_begin);
+  if (!g_recorder)
+    begin(by_driver);
+  else if (by_driver && recorder())
+    g_recorder->add_gpu();
+  else
+    return;
+  std::atexit(finish_at_exit);
+}
+
+}  // namespace ws::prof
+
 // Called by the driver while it starts. Whatever goes wrong here, the program runs on.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   try {
-    begin();
+    ws::prof::begin_recording(true);
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "warpscope: nothing is recorded: %s\n", failure.what());
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "profiling/collectors/program_ranges.h"
+#include "profiling/recording/injected.h"
 
 namespace {
 
@@ -58,7 +59,8 @@ auto with_text(const nvtxEventAttributes_t* event, Use use) {
 uint64_t number(nvtxDomainHandle_t domain) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(domain)); }
 
 int push(std::string_view text, uint64_t domain) {
-  ProgramRanges::instance().push(text, domain);
+  // In a forked child the lock may be held by a thread that is not there.
+  if (!ws::prof::in_forked_child()) ProgramRanges::instance().push(text, domain);
   return 0;
 }
 
@@ -71,12 +73,17 @@ int pop() {
   ProgramRanges::instance().pop();
   return 0;
 }
-nvtxRangeId_t start_a(const char* text) { return ProgramRanges::instance().start(or_range(text)); }
-nvtxRangeId_t start_w(const wchar_t* text) { return ProgramRanges::instance().start(narrow(text)); }
-nvtxRangeId_t start_ex(const nvtxEventAttributes_t* event) {
-  return with_text(event, [](std::string_view text) { return ProgramRanges::instance().start(text); });
+nvtxRangeId_t start(std::string_view text) {
+  return ws::prof::in_forked_child() ? 0 : ProgramRanges::instance().start(text);
 }
-void end(nvtxRangeId_t id) { ProgramRanges::instance().end(id); }
+nvtxRangeId_t start_a(const char* text) { return start(or_range(text)); }
+nvtxRangeId_t start_w(const wchar_t* text) { return start(narrow(text)); }
+nvtxRangeId_t start_ex(const nvtxEventAttributes_t* event) {
+  return with_text(event, [](std::string_view text) { return start(text); });
+}
+void end(nvtxRangeId_t id) {
+  if (!ws::prof::in_forked_child()) ProgramRanges::instance().end(id);
+}
 
 int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   return with_text(event, [domain](std::string_view text) { return push(text, number(domain)); });

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "profiling/base/process.h"
 #include "profiling/base/clock.h"
@@ -21,6 +22,7 @@ ProgramWriter::ProgramWriter(const std::string& path, const std::string& name, c
   began_ = steady_ns();
   const CollectorStatus status = collector_.start(options);
   summary_.extra["traced"] = status.sentence;
+  origin_ = status.origin_ns;
   writer_ = std::make_unique<RunFileWriter>(path, summary_);
   if (!follower.empty()) follower_ = std::make_unique<LiveSender>(follower, status.origin_ns);
   thread_ = std::thread([this] { loop(); });
@@ -33,6 +35,7 @@ void ProgramWriter::loop() {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     attempt([this] {
       take_all();
+      take_notes();
       if (name_machine()) writer_->set_summary(summary_);  // also of a program that is killed
       writer_->flush_if_due();
     });
@@ -74,6 +77,23 @@ void ProgramWriter::keep(TraceBatch&& batch) {
   writer_->add(std::move(batch));
 }
 
+void ProgramWriter::keep(NotesReader::Rows&& rows) {
+  for (const Metric& metric : rows.metrics) writer_->add(metric);
+  for (const Evaluation& evaluation : rows.evaluations) writer_->add(evaluation);
+  if (!rows.batch.empty()) keep(std::move(rows.batch));
+}
+
+void ProgramWriter::take_notes() {
+  HostNotes::Taken taken = notes_.take();
+  if (taken.empty()) return;
+  const bool facts = !taken.facts.empty();
+  NotesReader::Rows rows = notes_reader_.read(std::move(taken), origin_, summary_);
+  const uint64_t refused = notes_.refused();
+  rows.batch.losses.dropped_records = refused - std::exchange(notes_refused_, refused);
+  keep(std::move(rows));
+  if (facts) writer_->set_summary(summary_);
+}
+
 void ProgramWriter::look_for_steps(const TraceBatch& batch) {
   for (const StepAllocations& calls : batch.allocations) steps_.take(calls);
   for (const BatchTrack& track : batch.tracks)
@@ -103,6 +123,8 @@ void ProgramWriter::finish() {
   collector_.stop();
   attempt([this] {
     take_all();
+    take_notes();
+    keep(notes_reader_.last());
     write_steps();
   });
   if (follower_) follower_->finish();

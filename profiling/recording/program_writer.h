@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "profiling/collectors/collector.h"
+#include "profiling/recording/host_notes.h"
 #include "profiling/recording/live_link.h"
 #include "profiling/analysis/step_finder.h"
 #include "profiling/run_file/run_file.h"
@@ -24,6 +25,8 @@ class ProgramWriter {
   // on the standard error output when that began.
   void finish();
   const std::string& path() const { return path_; }
+  HostNotes& notes() { return notes_; }
+  void add_gpu() { collector_.add_gpu(); }  // of a program that starts CUDA after its recording began
 
  private:
   void loop();
@@ -31,6 +34,8 @@ class ProgramWriter {
   void give_up(const std::string& why);
   void take_all();
   void keep(TraceBatch&& batch);
+  void keep(NotesReader::Rows&& rows);
+  void take_notes();
   void end_file();
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
@@ -47,6 +52,10 @@ class ProgramWriter {
   int64_t began_ = 0;
   std::string trouble_;  // why nothing more is written
   StepFinder steps_;
+  HostNotes notes_;
+  NotesReader notes_reader_;
+  int64_t origin_ = 0;  // steady clock at trace time 0
+  uint64_t notes_refused_ = 0;
 };
 
 }  // namespace ws::prof

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -33,14 +34,25 @@ std::string find_library(const RecordOptions& options) {
   if (!options.library.empty()) return options.library;
   const fs::path library = collector_library(program_file());
   if (library.empty())
-    throw Failure("Cannot record: libwarpscope_inject.so is not beside this program; it is built where CUDA 13 is.");
+    throw Failure("Cannot record: libwarpscope_inject.so is not beside this program. Build or install it again.");
   return library;
+}
+
+constexpr std::array<const char*, 4> kPythonLevels{"off", "modules", "ops", "lines"};
+
+// Python runs a sitecustomize that it finds on its path; ours runs the one that it hides.
+void hook_python(std::map<std::string, std::string>& all, PythonLevel level) {
+  if (level == PythonLevel::Off) return;
+  const char* before = std::getenv("PYTHONPATH");
+  all["PYTHONPATH"] = (python_folder() / "hook").string() + (before && *before ? ":" + std::string(before) : "");
+  all[kRecordPython] = to_string(level);
 }
 
 std::map<std::string, std::string> settings(const std::string& library, const std::string& out, const std::string& name,
                                             TraceLevel level) {
   return {{"CUDA_INJECTION64_PATH", library},
           {"NVTX_INJECTION64_PATH", library},
+          {kRecordLibrary, library},
           {kRecordFile, out},
           {kRecordLevel, to_string(level)},
           {kRecordName, name}};
@@ -170,6 +182,14 @@ void check_window(const RecordOptions& options) {
   clock_window(options.window);
 }
 
+const char* to_string(PythonLevel level) { return kPythonLevels[static_cast<size_t>(level)]; }
+
+PythonLevel python_level(std::string_view name) {
+  for (size_t i = 0; i < kPythonLevels.size(); ++i)
+    if (name == kPythonLevels[i]) return static_cast<PythonLevel>(i);
+  throw Failure("There is no level \"" + std::string(name) + "\": choose off, modules, ops or lines.");
+}
+
 struct RecordedProgram::Impl {
   explicit Impl(const std::string& out) : path(out), claim(out, kMaker), before(further_files(out)), earlier(out) {}
   std::vector<std::string> files() const {
@@ -200,6 +220,7 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
   auto environment = settings(library, impl_->path, fs::path(command[0]).filename(), options.level);
   environment[kRecordFollower] = impl_->follower.address();
   environment[kRecordWindow] = options.window;
+  hook_python(environment, options.python);
   environment[kRecordCounters] = options.counters ? "1" : "0";
   impl_->child.emplace(command, Process::Output::Ours, environment);
 }
@@ -216,7 +237,7 @@ RecordedProgram::~RecordedProgram() {
 TraceBatch RecordedProgram::take() { return impl_->follower.take(); }
 FollowStatus RecordedProgram::status() const { return impl_->follower.status(); }
 const std::string& RecordedProgram::path() const { return impl_->path; }
-bool RecordedProgram::recorded() const { return fs::exists(impl_->path); }
+bool RecordedProgram::recorded() const { return holds_something(impl_->path); }
 std::vector<std::string> RecordedProgram::paths() const { return impl_->files(); }
 
 void RecordedProgram::interrupt() { impl_->child->signal(SIGINT); }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiling/collectors/collector.h"
@@ -12,10 +13,16 @@
 
 namespace ws::prof {
 
+// How much of a Python program is told, each with all before it: modules of PyTorch, its ops, lines.
+enum class PythonLevel : uint8_t { Off, Modules, Ops, Lines };
+const char* to_string(PythonLevel level);
+PythonLevel python_level(std::string_view name);  // throws Failure
+
 struct RecordOptions {
   TraceLevel level = TraceLevel::Full;
   std::string library;    // the collector to load; empty: the one beside this program
   bool counters = false;  // sample hardware counters as well
+  PythonLevel python = PythonLevel::Modules;
   std::string window;     // "200ms/5s", as clock_window() reads it: trace that much; empty: all the time
 };
 
@@ -71,6 +78,8 @@ inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
 inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
 inline constexpr const char* kRecordWindow = "WARPSCOPE_RECORD_WINDOW";
 inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
+inline constexpr const char* kRecordLibrary = "WARPSCOPE_RECORD_LIBRARY";
+inline constexpr const char* kRecordPython = "WARPSCOPE_RECORD_PYTHON";  // the level
 inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // its local socket
 
 }  // namespace ws::prof

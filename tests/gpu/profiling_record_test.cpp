@@ -137,7 +137,7 @@ TEST_F(Recording, FindsTheRangesThatTheProgramNames) {
     EXPECT_FALSE(steps[i].flags & kEstimated);
     EXPECT_EQ(steps[i].start, ranges["training step"][i].start);
   }
-  EXPECT_EQ(reader.summary().extra.at("steps_from"), "NVTX ranges");
+  EXPECT_EQ(reader.summary().extra.at("steps_from"), "the program's ranges");
   std::map<std::string, uint64_t> launched;  // kernels by the range that launched them
   for (const KernelRow& row : kernel_table(trace, -kAlways, kAlways, GroupBy::Op)) launched[row.key] = row.time.count;
   EXPECT_EQ(launched["forward · first layer"], 60u);
@@ -168,7 +168,7 @@ TEST_F(Recording, StepsOfAHostThatRunsAheadAreWhenTheirKernelsRan) {
     next += 2 + i % 3;
     EXPECT_EQ(steps[i].end(), kernels[next - 1].end()) << "step " << i;
   }
-  EXPECT_EQ(reader.summary().extra.at("steps_from"), "NVTX ranges");
+  EXPECT_EQ(reader.summary().extra.at("steps_from"), "the program's ranges");
 }
 
 // The program counts the nodes of its graph and its launches itself.

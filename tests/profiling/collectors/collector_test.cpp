@@ -66,6 +66,63 @@ TEST(Collector, MarksBecomeNestedSpans) {
   }
 }
 
+// A recording that began before the program started CUDA goes on with the GPU's records.
+class LateGpu final : public GpuTracer {
+ public:
+  std::string open(bool inside_driver_start) override { return opened += inside_driver_start, ""; }
+  void begin(TraceContext& now) override { context = &now; }
+  void apply(const GpuKinds& kinds, bool) override { kernels = kinds.kernels; }
+  bool graph_kernels_recorded() const override { return false; }
+  bool graphs_unsettled() const override { return false; }
+  bool graphs_seen() const override { return false; }
+  bool kernels_refused() const override { return false; }
+  bool graphs_refused() const override { return false; }
+  void flush() override {}
+  void finish() override { ++finished; }
+  void drain(bool last) override {
+    if (!last) return;
+    Span span;
+    span.start = 10, span.duration = 5, span.kind = static_cast<uint64_t>(SpanKind::Kernel);
+    span.name = context->batch.id(context->batch.name("kernel"));
+    context->batch.row(TrackKind::Stream, "stream 7", "GPU 0").spans.push_back(span);
+  }
+  std::optional<MemoryReading> read_memory() override { return std::nullopt; }
+  Device device() const override { return {"a card", "13.0", "9.0"}; }
+  int device_number() const override { return 0; }
+  void at_first_call(std::function<void()>) override {}
+  ClockOffset calibrate_clock() override { return {}; }
+  GpuCounts counts() const override { return {}; }
+  void end() override { context = nullptr; }
+  void detach() override {}
+  int opened = 0, finished = 0;
+  bool kernels = false;
+  TraceContext* context = nullptr;
+};
+LateGpu& late_gpu() {
+  static LateGpu gpu;
+  return gpu;
+}
+
+TEST(Collector, AGpuThatComesLaterIsRecordedFromThen) {
+  CollectorOptions options{.level = TraceLevel::Full, .inside_driver_start = true, .gpu_later = true};
+  options.gpu.tracer = []() -> GpuTracer* { return &late_gpu(); };
+  const Trace trace = gather(options, [](Collector& collector) {
+    EXPECT_FALSE(collector.status().gpu);
+    EXPECT_NE(collector.status().sentence.find("has not started CUDA"), std::string::npos);
+    train(10);
+    EXPECT_EQ(late_gpu().opened, 0);
+    collector.add_gpu();
+    collector.add_gpu();  // the driver of another thread
+    EXPECT_TRUE(collector.status().gpu);
+    EXPECT_TRUE(late_gpu().kernels);
+    train(10);
+  });
+  EXPECT_EQ(late_gpu().opened, 1);
+  EXPECT_EQ(late_gpu().finished, 1);
+  EXPECT_EQ(spans(trace, TrackKind::Steps), 20u) << "nothing of before is lost";
+  EXPECT_EQ(spans(trace, TrackKind::Stream), 1u);
+}
+
 TEST(Collector, StepsLevelLeavesOpsOut) {
   const Trace trace = gather({.level = TraceLevel::Steps}, [](Collector&) { train(10); });
   EXPECT_EQ(spans(trace, TrackKind::Steps), 10u);

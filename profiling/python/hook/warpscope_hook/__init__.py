@@ -1,0 +1,63 @@
+"""Inside a recorded Python program: watches its imports and marks what torch and loggers do.
+
+Rules: nothing here raises into the program, prints, or keeps an object of it alive; a forked child marks nothing.
+"""
+
+import os
+import sys
+
+from . import imports, recorder
+
+LEVELS = ("off", "modules", "ops", "lines")
+api = None  # what the package `warpscope` calls; None: not recorded
+
+
+def install():
+    level = os.environ.get("WARPSCOPE_RECORD_PYTHON", "off")
+    if level not in LEVELS or level == "off" or not os.environ.get("WARPSCOPE_RECORD_LIBRARY"):
+        return
+    global api
+    from . import program, samples
+
+    api = program.Program(recorder.Recorder(os.environ["WARPSCOPE_RECORD_LIBRARY"]), LEVELS.index(level))
+    imports.watch("torch", api.on_torch)
+    for module, patch in program.LOGGERS.items():
+        imports.watch(module, lambda loaded, patch=patch: patch(api, loaded))
+    samples.start(api)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forget)
+    _hide_frames()
+
+
+def _forget():
+    global api
+    api = None
+    recorder.Recorder.silence()
+
+
+def _hide_frames():
+    """An uncaught exception is printed without our frames."""
+    own = os.path.dirname(os.path.abspath(__file__))
+    if sys.excepthook is not sys.__excepthook__:
+        return
+
+    def printed(kind, error, trace):
+        try:
+            trace = _without(trace, own)
+        except Exception:
+            pass
+        sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = printed
+
+
+def _without(trace, folder):
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(folder):
+        trace = trace.tb_next
+    at = trace
+    while at is not None and at.tb_next is not None:
+        if at.tb_next.tb_frame.f_code.co_filename.startswith(folder):
+            at.tb_next = at.tb_next.tb_next
+        else:
+            at = at.tb_next
+    return trace

@@ -1,0 +1,216 @@
+"""What is known of the recorded program: its steps, scalars and ranges; and the loggers it may use."""
+
+import os
+import platform
+import sys
+
+from . import torch_hooks
+
+
+class Program:
+    def __init__(self, recorder, level):
+        self.recorder = recorder
+        self.level = level  # index into LEVELS
+        self.phase = "forward"
+        self.steps = 0
+        self.says_steps = False  # by itself: an optimizer's steps are not taken for them
+        self._stepping = False
+        self._lines = {}
+        self._late = []  # scalars that are still on their way from the GPU
+
+    # What the package `warpscope` calls.
+
+    def log(self, scalars, step=None):
+        if self.recorder.begin():
+            for name, value in list(scalars.items()):
+                self.scalar(name, value, step)
+
+    def step(self):
+        if self.recorder.begin():
+            self.says_steps = True
+            self.end_step()
+
+    def enter(self, name, frame):
+        recorder = self.recorder
+        if not recorder.begin():
+            return
+        if self.level < 3:
+            recorder.at_line(self.line(frame))
+        recorder.push_text(name)
+        if self.level < 3:
+            recorder.at_line(0)
+
+    def leave(self):
+        self.recorder.pop()
+
+    # What the hooks call.
+
+    def end_step(self):
+        self._stepping = True
+        self.recorder.step(self.steps)
+        self.steps += 1
+        self._take_late()
+
+    def begin_step(self):
+        """The first one begins, unless it has; others begin where one ends."""
+        if not self._stepping:
+            self._stepping = True
+            self.recorder.step(-1)
+
+    def scalar(self, name, value, step=None):
+        at = self.steps if step is None else int(step)
+        try:
+            if getattr(value, "is_cuda", False):
+                self._late.append(_Late(str(name), value, at))
+                self._take_late()
+            else:
+                self.recorder.scalar(name, float(value.item() if hasattr(value, "item") else value), at)
+        except Exception:
+            pass  # no number
+
+    def _take_late(self):
+        while self._late and self._late[0].there():
+            late = self._late.pop(0)
+            self.recorder.scalar(late.name, late.value(), late.step)
+        del self._late[: max(0, len(self._late) - 256)]
+
+    def line(self, frame):
+        code, number = frame.f_code, frame.f_lineno
+        known = self._lines.get((code, number))
+        if known is None:
+            known = self.recorder.line(code.co_name, f"{shown_path(code.co_filename)}:{number} in {name_of(code)}")
+            self._lines[code, number] = known
+        return known
+
+    def on_torch(self, torch):
+        if not self.recorder.begin():
+            return
+        self.say_facts(torch)
+        torch_hooks.install(self, torch)
+
+    def say_facts(self, torch):
+        from . import LEVELS
+
+        facts = {
+            "command": " ".join([sys.executable or "python3"] + list(getattr(sys, "orig_argv", sys.argv))[1:]),
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "torch_cuda": torch.version.cuda or "no",
+            "threads": torch.get_num_threads(),
+            "level": LEVELS[self.level],
+        }
+        for key, value in facts.items():
+            self.recorder.fact("program_" + key, value)
+
+
+class _Late:
+    """A scalar on the GPU: copied when its kernel has run, without waiting for it."""
+
+    def __init__(self, name, tensor, step):
+        import torch
+
+        self.name, self.step = name, step
+        self._copy = torch.empty((), dtype=torch.float32, pin_memory=True)
+        with torch.no_grad():
+            self._copy.copy_(tensor.detach().reshape(()), non_blocking=True)
+        self._event = torch.cuda.Event()
+        self._event.record()
+
+    def there(self):
+        return self._event.query()
+
+    def value(self):
+        return float(self._copy)
+
+
+def shown_path(path):
+    here = os.getcwd() if os.path.isabs(path) else ""
+    return os.path.relpath(path, here) if here and path.startswith(here + os.sep) else path
+
+
+def name_of(code):
+    return getattr(code, "co_qualname", code.co_name)
+
+
+# Loggers: what they are told is told us too, after them, so that their own failures stay theirs.
+
+
+def _after(owner, name, then):
+    original = getattr(owner, name, None)
+    if original is None or getattr(original, "_warpscope", False):
+        return
+
+    def told(*args, **kwargs):
+        result = original(*args, **kwargs)
+        try:
+            then(*args, **kwargs)
+        except Exception:
+            pass
+        return result
+
+    for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
+        try:
+            setattr(told, attribute, getattr(original, attribute))
+        except AttributeError:
+            pass
+    told.__wrapped__ = original
+    told._warpscope = True
+    setattr(owner, name, told)
+
+
+def _tensorboard(program, module):
+    def added(self, tag, scalar_value, global_step=None, *_, **__):
+        program.log({tag: scalar_value}, global_step)
+
+    def added_some(self, main_tag, tag_scalar_dict, global_step=None, *_, **__):
+        program.log({f"{main_tag}/{tag}": value for tag, value in tag_scalar_dict.items()}, global_step)
+
+    _after(module.SummaryWriter, "add_scalar", added)
+    _after(module.SummaryWriter, "add_scalars", added_some)
+
+
+def _numbers(values):
+    return {name: value for name, value in values.items() if isinstance(value, (int, float)) or hasattr(value, "item")}
+
+
+def _wandb(program, module):
+    def logged(data=None, step=None, *_, **__):
+        program.log(_numbers(data or {}), step)
+
+    def logged_by_run(self, data=None, step=None, *_, **__):
+        logged(data, step)
+
+    # The module's `log` is that of the run once one was begun, so the class is what is followed.
+    run = getattr(sys.modules.get("wandb.sdk.wandb_run"), "Run", None)
+    if run is not None:
+        _after(run, "log", logged_by_run)
+    else:
+        _after(module, "log", logged)
+
+
+def _lightning(program, module):
+    def logged(self, name, value, *_, **__):
+        program.log(_numbers({name: value}), getattr(self, "global_step", None))
+
+    def logged_some(self, dictionary, *_, **__):
+        program.log(_numbers(dictionary), getattr(self, "global_step", None))
+
+    _after(module.LightningModule, "log", logged)
+    _after(module.LightningModule, "log_dict", logged_some)
+
+
+def _tqdm(program, module):
+    def shown(self, ordered_dict=None, refresh=True, **values):
+        program.log(_numbers({**(ordered_dict or {}), **values}), getattr(self, "n", None))
+
+    _after(module.tqdm, "set_postfix", shown)
+
+
+LOGGERS = {
+    "torch.utils.tensorboard.writer": _tensorboard,
+    "tensorboardX.writer": _tensorboard,
+    "wandb": _wandb,
+    "lightning.pytorch.core.module": _lightning,
+    "pytorch_lightning.core.module": _lightning,
+    "tqdm.std": _tqdm,
+}

@@ -1,0 +1,123 @@
+#include "profiling/recording/host_notes.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "profiling/base/clock.h"
+
+namespace ws::prof {
+
+ScalarRole scalar_role(std::string_view name) {
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto has = [&lower](const char* word) { return lower.find(word) != std::string::npos; };
+  const bool test = has("val") || has("test") || has("eval");
+  // "loss_scale" is no loss.
+  const bool loss = lower.ends_with("loss") || lower.ends_with("loss_step") || lower.ends_with("loss_epoch");
+  const bool accuracy = lower.ends_with("acc") || lower.ends_with("accuracy");
+  if (loss) return test ? ScalarRole::TestLoss : ScalarRole::Loss;
+  if (accuracy) return test ? ScalarRole::TestAccuracy : ScalarRole::Accuracy;
+  return ScalarRole::Other;
+}
+
+void HostNotes::scalar(std::string_view name, double value, int64_t step) {
+  const int64_t now = steady_ns();
+  std::lock_guard lock(mutex_);
+  if (waiting_.scalars.size() >= kMostWaiting) return void(++refused_);
+  waiting_.scalars.push_back({now, step, value, std::string(name)});
+}
+
+uint32_t HostNotes::stack(std::string_view text) {
+  std::lock_guard lock(mutex_);
+  if (stacks_.size() >= kMostStacks) text = "(other stacks)";
+  const auto [at, fresh] = stacks_.try_emplace(std::string(text), static_cast<uint32_t>(stacks_.size()));
+  if (fresh) waiting_.stacks.emplace_back(text);
+  return at->second;
+}
+
+void HostNotes::sample(std::string_view thread, uint32_t stack, int64_t begin, int64_t end) {
+  std::lock_guard lock(mutex_);
+  if (waiting_.samples.size() >= kMostWaiting || stack >= stacks_.size()) return void(++refused_);
+  waiting_.samples.push_back({begin, std::max(begin, end), stack, std::string(thread)});
+}
+
+void HostNotes::fact(std::string_view key, std::string_view value) {
+  std::lock_guard lock(mutex_);
+  waiting_.facts[std::string(key)] = value;
+}
+
+HostNotes::Taken HostNotes::take() {
+  std::lock_guard lock(mutex_);
+  Taken taken = std::move(waiting_);
+  waiting_ = {};
+  return taken;
+}
+
+uint64_t HostNotes::refused() const {
+  std::lock_guard lock(mutex_);
+  return refused_;
+}
+
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// The row of this step, which is the open one or a new one.
+template <class Row>
+Row& row_of(int64_t step, const Row& fresh, std::vector<Row>& open, std::vector<Row>& done) {
+  if (!open.empty() && open[0].step != step) {
+    done.push_back(open[0]);
+    open.clear();
+  }
+  if (open.empty()) open.push_back(fresh);
+  return open[0];
+}
+
+}  // namespace
+
+void NotesReader::read(const HostNotes::Scalar& scalar, double wall_s, Rows& rows, RunSummary& summary) {
+  const ScalarRole role = scalar_role(scalar.name);
+  if (role == ScalarRole::Other) {
+    builder_.counter(scalar.name, "", {static_cast<TimeNs>(wall_s * 1e9), scalar.value});
+    return;
+  }
+  if (role == ScalarRole::Loss || role == ScalarRole::Accuracy) {
+    Metric& row = row_of(scalar.step, Metric{scalar.step, wall_s, kUnknown, kUnknown}, open_metric_, rows.metrics);
+    (role == ScalarRole::Loss ? row.loss : row.accuracy) = scalar.value;
+    if (role == ScalarRole::Loss) summary.train_loss = scalar.value;
+    return;
+  }
+  Evaluation& row = row_of(scalar.step, Evaluation{scalar.step, kUnknown, wall_s, kUnknown, kUnknown}, open_evaluation_,
+                           rows.evaluations);
+  (role == ScalarRole::TestLoss ? row.test_loss : row.test_accuracy) = scalar.value;
+  (role == ScalarRole::TestLoss ? summary.test_loss : summary.final_accuracy) = scalar.value;
+}
+
+NotesReader::Rows NotesReader::read(HostNotes::Taken&& notes, int64_t origin, RunSummary& summary) {
+  Rows rows;
+  for (auto& [key, value] : notes.facts) summary.extra[key] = std::move(value);
+  for (const HostNotes::Scalar& scalar : notes.scalars)
+    read(scalar, static_cast<double>(scalar.time - origin) * 1e-9, rows, summary);
+  for (std::string& stack : notes.stacks) stacks_.push_back(std::move(stack));
+  for (const HostNotes::Sample& sample : notes.samples) {
+    Span span;
+    span.start = sample.begin - origin;
+    span.duration = static_cast<uint64_t>(sample.end - sample.begin);
+    span.kind = static_cast<uint64_t>(SpanKind::Other);
+    span.meaning = static_cast<uint64_t>(Meaning::Other);
+    span.name = builder_.id(builder_.name(stacks_[sample.stack]));
+    builder_.row(TrackKind::Other, kSamplesTrack + sample.thread, "CPU").spans.push_back(span);
+  }
+  rows.batch = builder_.finish();
+  return rows;
+}
+
+NotesReader::Rows NotesReader::last() {
+  Rows rows;
+  rows.metrics = std::move(open_metric_);
+  rows.evaluations = std::move(open_evaluation_);
+  return rows;
+}
+
+}  // namespace ws::prof

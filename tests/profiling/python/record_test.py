@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""Records Python programs with and without PyTorch. usage: record_test.py WARPSCOPE-CLI [unittest arguments]
+
+What a program prints and how it ends is the same at every level. Tests that need PyTorch are skipped with a sentence where
+no python3 has it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CLI = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+PACKAGE = os.path.join(ROOT, "profiling", "python")
+LEVELS = ("off", "modules", "ops", "lines")
+
+
+def python_with(module):
+    for python in ("python3", "/usr/bin/python3"):
+        if shutil.which(python) and subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+TORCH = python_with("torch")
+needs_torch = unittest.skipUnless(TORCH, "no python3 here has PyTorch (Debian: python3-torch)")
+
+
+class Recorded(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="warpscope py ü ")  # with spaces and more than ASCII
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def run_plain(self, command, **environment):
+        return subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, timeout=100, env={**os.environ, **environment}
+        )
+
+    def record(self, command, level="modules", **environment):
+        record = [CLI, "record", "--no-live", "--level", level, "--run", "r.wsrun", "--"]
+        return self.run_plain(record + command, **environment)
+
+    def events(self):
+        """Spans of the newest recording, by row."""
+        subprocess.run([CLI, "convert", "r.wsrun", "r.json"], cwd=self.folder, check=True, capture_output=True)
+        with open(os.path.join(self.folder, "r.json")) as file:
+            events = json.load(file)
+        events = events.get("traceEvents", events) if isinstance(events, dict) else events
+        rows = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+        spans = []
+        for event in events:
+            if event.get("ph") == "X":
+                arguments = event.get("args") or {}
+                spans.append((rows.get((event["pid"], event["tid"]), ""), event["name"], arguments, event))
+        return spans
+
+    def ranges(self):
+        """(layer, name, phase) → how often."""
+        counts = {}
+        for row, name, arguments, _ in self.events():
+            if row.endswith("ranges"):
+                key = (arguments.get("layer", ""), name, arguments.get("phase", ""))
+                counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    def scalars(self):
+        """Name → list of (step, value)."""
+        subprocess.run([CLI, "convert", "r.wsrun", "r.scalars.csv"], cwd=self.folder, check=True, capture_output=True)
+        with open(os.path.join(self.folder, "r.scalars.csv")) as file:
+            lines = [line.rstrip("\n").split(",") for line in file]
+        return lines
+
+
+PACKAGE_PROGRAM = """
+import time, warpscope
+print(warpscope.recorded())
+for i in range(5):
+    with warpscope.range("augment"):
+        time.sleep(0.002)
+    warpscope.log(loss=1.0 / (i + 1), lr=0.5, accuracy=i / 10)
+    warpscope.step()
+@warpscope.range("decorated")
+def f():
+    return 7
+print(f())
+warpscope.log(step=99, val_loss=0.25, note="no number")
+"""
+
+
+class Package(Recorded):
+    def test_does_nothing_when_nobody_records(self):
+        path = self.write("p.py", PACKAGE_PROGRAM)
+        done = self.run_plain(["python3", path], PYTHONPATH=PACKAGE)
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("False\n7\n", "", 0))
+
+    def test_scalars_steps_and_ranges_are_in_the_run_file(self):
+        path = self.write("p.py", PACKAGE_PROGRAM)
+        done = self.record(["python3", path], PYTHONPATH=PACKAGE)
+        self.assertEqual(done.stdout, "True\n7\n", done.stderr)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("4 steps", done.stderr, "the first call of step() begins the second step")
+        self.assertEqual(self.ranges()[("", "augment", "")], 5)
+        self.assertEqual(self.ranges()[("", "decorated", "")], 1)
+        text = "\n".join(",".join(line) for line in self.scalars())
+        self.assertIn("0.25", text)
+        self.assertIn("loss", text)
+
+    def test_is_installed_by_pip_as_it_lies_there(self):
+        import tomllib
+
+        with open(os.path.join(PACKAGE, "pyproject.toml"), "rb") as file:
+            project = tomllib.load(file)
+        self.assertEqual(project["tool"]["setuptools"]["packages"], ["warpscope"])
+        self.assertNotIn("dependencies", project["project"])
+
+
+TRAIN = """
+import torch, torch.nn as nn
+torch.manual_seed(1)
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(16, 16), nn.Linear(16, 16)
+    def forward(self, x):
+        return x + self.fc2(torch.relu(self.fc1(x)))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block() for _ in range(2)])
+        self.head = nn.Linear(16, 4)
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+net, criterion = Net(), nn.CrossEntropyLoss()
+optimizer = torch.optim.Adam(net.parameters())
+data = torch.utils.data.TensorDataset(torch.randn(80, 16), torch.randint(0, 4, (80,)))
+for x, y in torch.utils.data.DataLoader(data, batch_size=8):
+    optimizer.zero_grad()
+    loss = criterion(net(x), y)
+    loss.backward()
+    optimizer.step()
+print("%.9f" % loss.item())
+"""
+
+
+@needs_torch
+class Torch(Recorded):
+    def recorded(self, level):
+        path = self.write("train.py", TRAIN)
+        done = self.record([TORCH, path], level)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, self.run_plain([TORCH, path]).stdout)
+        return done
+
+    def test_modules_have_paths_and_phases(self):
+        done = self.recorded("modules")
+        self.assertIn("10 steps", done.stderr)
+        ranges = self.ranges()
+        for path, kind in (("Net", "Net"), ("blocks.0", "Block"), ("blocks.1.fc2", "Linear"), ("head", "Linear")):
+            self.assertEqual(ranges.get((path, kind, "forward")), 10, (path, ranges))
+        for path in ("blocks.0.fc1", "blocks.1.fc2", "head"):
+            self.assertEqual(ranges.get((path, "Linear", "backward")), 10, (path, ranges))
+        self.assertEqual(ranges.get(("", "Adam.step", "optimizer")), 10)
+        self.assertEqual(ranges.get(("", "wait for data", "data")), 11, "ten batches, and the end")
+        self.assertEqual([key for key in ranges if "::" in key[1]], [])
+
+    def test_ops_stand_in_their_modules_forward_and_backward(self):
+        self.recorded("ops")
+        ranges = self.ranges()
+        self.assertEqual(ranges.get(("blocks.1.fc1", "aten::addmm", "forward")), 10, ranges)
+        self.assertEqual(ranges.get(("blocks.1", "aten::relu", "forward")), 10)
+        self.assertEqual(ranges.get(("blocks.1.fc1", "aten::mm", "backward")), 20)
+
+    def test_lines_are_those_of_the_program(self):
+        self.recorded("lines")
+        lines = {}
+        for row, name, arguments, _ in self.events():
+            if row.endswith("ranges") and name in ("aten::addmm", "Adam.step", "backward"):
+                lines.setdefault(name, set()).add(arguments.get("line", ""))
+        number = {text.strip(): i for i, text in enumerate(TRAIN.split("\n"), 1)}
+        self.assertEqual(
+            lines["aten::addmm"],
+            {
+                f"train.py:{number['return x + self.fc2(torch.relu(self.fc1(x)))']} in Block.forward",
+                f"train.py:{number['return self.head(x)']} in Net.forward",
+            }
+            if sys.version_info >= (3, 11)
+            else lines["aten::addmm"],
+        )
+        self.assertEqual(lines["Adam.step"], {f"train.py:{number['optimizer.step()']} in <module>"})
+        self.assertEqual(lines["backward"], {f"train.py:{number['loss.backward()']} in <module>"})
+
+    def test_level_off_leaves_python_alone(self):
+        path = self.write("train.py", TRAIN)
+        done = self.record([TORCH, path], "off")
+        self.assertEqual(done.returncode, 1, "nothing was recorded: no CUDA here")
+        self.assertIn("Nothing was recorded", done.stderr)
+
+    def test_samples_say_what_the_host_did(self):
+        path = self.write("spin.py", "import torch, time\ndef hot():\n    end = time.time() + 1\n    while time.time() < end: pass\nhot()\n")
+        self.assertEqual(self.record([TORCH, path]).returncode, 0)
+        time_by_function = {}
+        for row, name, _, event in self.events():
+            if row.startswith("samples of MainThread"):
+                function = name.split(" (")[0]
+                time_by_function[function] = time_by_function.get(function, 0) + event["dur"]
+        self.assertGreater(time_by_function.get("hot", 0), 7e5, time_by_function)
+
+
+# Stand-ins for loggers that need not be installed: what they are told is on the charts.
+STAND_INS = {
+    "tqdm/__init__.py": "from .std import tqdm\n",
+    "tqdm/std.py": """
+class tqdm:
+    def __init__(self, iterable): self.iterable, self.n = iterable, 0
+    def __iter__(self):
+        for one in self.iterable:
+            yield one
+            self.n += 1
+    def set_postfix(self, ordered_dict=None, refresh=True, **values): pass
+""",
+    "wandb/__init__.py": "told = []\ndef log(data, step=None): told.append((data, step))\n",
+    "tensorboardX/__init__.py": "from .writer import SummaryWriter\n",
+    "tensorboardX/writer.py": """
+class SummaryWriter:
+    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None): return 'kept'
+    def add_scalars(self, main_tag, tag_scalar_dict, global_step=None): pass
+""",
+    "pytorch_lightning/__init__.py": "from .core.module import LightningModule\n",
+    "pytorch_lightning/core/__init__.py": "",
+    "pytorch_lightning/core/module.py": """
+class LightningModule:
+    global_step = 0
+    def log(self, name, value, **kwargs): pass
+    def log_dict(self, dictionary): pass
+""",
+}
+LOGS = {
+    "tqdm": "import tqdm\nbar = tqdm.tqdm(range(3))\nfor i in bar: bar.set_postfix(loss=0.5 + i, note='x')\n",
+    "wandb": "import wandb\nfor i in range(3): wandb.log({'loss': 0.5 + i, 'text': 'x'}, step=i)\nassert len(wandb.told) == 3\n",
+    "tensorboard": "import tensorboardX\nw = tensorboardX.SummaryWriter()\n"
+    "for i in range(3): assert w.add_scalar('train/loss', 0.5 + i, i) == 'kept'\n",
+    "lightning": "import pytorch_lightning as pl\nclass M(pl.LightningModule): pass\nm = M()\n"
+    "for i in range(3):\n    m.global_step = i\n    m.log('loss', 0.5 + i, prog_bar=True)\n",
+}
+
+
+class Loggers(Recorded):
+    def caught(self, logger):
+        for name, text in STAND_INS.items():
+            self.write(name, text)
+        done = self.record(["python3", self.write("p.py", LOGS[logger])])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = self.scalars()
+        values = [cell for row in rows for cell in row]
+        for i in range(3):
+            self.assertIn(str(0.5 + i), values, rows)
+
+    def test_tqdm(self):
+        self.caught("tqdm")
+
+    def test_wandb(self):
+        self.caught("wandb")
+
+    def test_tensorboard(self):
+        self.caught("tensorboard")
+
+    def test_lightning(self):
+        self.caught("lightning")
+
+
+# Programs that end in many ways. Each prints the same and ends the same, recorded at any level or not.
+PROGRAMS = {
+    "ends": "print('done')",
+    "exit status": "import sys; print('x'); sys.exit(3)",
+    "exception": "def f(): raise ValueError('ü')\nf()",
+    "leaves at once": "import os; print('x', flush=True); os._exit(4)",
+    "killed by itself": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "interrupted": "import os, signal\ntry: os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(1)\nexcept KeyboardInterrupt: print('caught')",
+    "aborts": "import os; os.abort()",
+    "crashes": "import ctypes; ctypes.string_at(0)",
+    "forks": "import os\np = os.fork()\nif p == 0:\n    print('child', flush=True); os._exit(0)\nos.waitpid(p, 0); print('parent')",
+    "forks and goes on": "import os, sys\np = os.fork()\nif p: os.waitpid(p, 0)\nprint('child' if p == 0 else 'parent', flush=True)",
+    "starts a process": "import subprocess, sys; print(subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True).stdout)",
+    "spawns": "import multiprocessing as m\ndef f(x): return x * 2\nif __name__ == '__main__':\n    with m.get_context('spawn').Pool(2) as p: print(p.map(f, [1, 2]))",
+    "forks a pool": "import multiprocessing as m\ndef f(x): return x * 2\nif __name__ == '__main__':\n    with m.get_context('fork').Pool(2) as p: print(p.map(f, [1, 2]))",
+    "replaces itself": "import os, sys; os.execv(sys.executable, [sys.executable, '-c', 'print(5)'])",
+    "threads": "import threading\nt = [threading.Thread(target=print, args=(1,)) for _ in range(3)]\nfor x in t: x.start(); x.join()\nprint(threading.active_count())",
+    "daemon thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start(); print('end')",
+    "recursion": "def f(n): return f(n + 1)\ntry: f(0)\nexcept RecursionError: print('too deep')",
+    "paths": "import sys, os; print(sys.path)",
+    "traces itself": "import sys\nn = []\nsys.settrace(lambda *a: n.append(1))\n(lambda: 0)()\nsys.settrace(None)\nprint(len(n) > 0)",
+    "closed output": "import sys; sys.stdout.close(); sys.exit(6)",
+    "at exit": "import atexit; atexit.register(print, 'bye'); print('hi')",
+    "longer": "import time; time.sleep(0.4); print('later')",
+    "subinterpreter": "try:\n    import _xxsubinterpreters as s\n    i = s.create(); s.run_string(i, 'print(9)', {}); s.destroy(i)\nexcept (ImportError, TypeError): print(9)",
+    "isolated": "import sys; print(sys.flags.isolated)",
+}
+
+
+class Unharmed(Recorded):
+    def check(self, name, python, prefix=""):
+        path = self.write("program.py", prefix + PROGRAMS[name])
+        command = [python, path]
+        plain = self.run_plain(command)
+        for level in LEVELS[1:] if prefix else ("modules", "lines"):  # without PyTorch there are no ops
+            done = self.record(command, level)
+            self.assertEqual(done.stdout, plain.stdout, (name, level, done.stderr))
+            status = plain.returncode if plain.returncode >= 0 else 128 - plain.returncode
+            if "Nothing was recorded" not in done.stderr:
+                self.assertEqual(done.returncode, status, (name, level, done.stderr))
+            self.assertTrue(done.stderr.startswith(plain.stderr), (name, level, plain.stderr, done.stderr))
+
+    def test_a_hidden_sitecustomize_still_runs(self):
+        other = self.write("other/sitecustomize.py", "print('theirs')\n")
+        path = self.write("program.py", "import sys; print(sys.modules['sitecustomize'].__file__)")
+        done = self.record(["python3", path], PYTHONPATH=os.path.dirname(other))
+        self.assertEqual(done.stdout, f"theirs\n{other}\n")
+
+    def test_a_library_that_cannot_be_loaded_is_left_out(self):
+        path = self.write("program.py", "import time; time.sleep(0.4); print('on')")
+        done = self.run_plain([CLI, "record", "--no-live", "--library", "/no/library.so", "--", "python3", path])
+        self.assertEqual(done.stdout, "on\n")
+        self.assertIn("Nothing was recorded", done.stderr)
+
+
+def _unharmed(name, torch):
+    def test(self):
+        self.check(name, TORCH if torch else "python3", "import torch\n" if torch else "")
+
+    return needs_torch(test) if torch else test
+
+
+for _name in PROGRAMS:
+    setattr(Unharmed, "test_" + _name.replace(" ", "_"), _unharmed(_name, False))
+for _name in ("exception", "forks a pool", "threads", "leaves at once", "crashes", "spawns"):
+    setattr(Unharmed, "test_torch_" + _name.replace(" ", "_"), _unharmed(_name, True))
+
+if __name__ == "__main__":
+    if not CLI:
+        sys.exit(__doc__)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

@@ -1,0 +1,78 @@
+// What a recorded program says beside its ranges becomes rows of its run file.
+#include "profiling/recording/host_notes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ws::prof {
+namespace {
+
+TEST(ScalarRole, IsToldByTheName) {
+  for (const char* name : {"loss", "train/loss", "train_loss", "Loss", "loss_step"})
+    EXPECT_EQ(scalar_role(name), ScalarRole::Loss) << name;
+  for (const char* name : {"val_loss", "test/loss", "eval_loss"}) EXPECT_EQ(scalar_role(name), ScalarRole::TestLoss) << name;
+  EXPECT_EQ(scalar_role("train_acc"), ScalarRole::Accuracy);
+  EXPECT_EQ(scalar_role("val/accuracy"), ScalarRole::TestAccuracy);
+  for (const char* name : {"lr", "loss_scale", "grad_norm", ""}) EXPECT_EQ(scalar_role(name), ScalarRole::Other) << name;
+}
+
+TEST(HostNotes, ScalarsOfAStepAreOneRow) {
+  HostNotes notes;
+  notes.scalar("loss", 2.5, 0), notes.scalar("accuracy", 0.25, 0), notes.scalar("lr", 0.1, 0);
+  notes.scalar("loss", 1.5, 1), notes.scalar("val_loss", 1.75, 1);
+  NotesReader reader;
+  RunSummary summary;
+  NotesReader::Rows rows = reader.read(notes.take(), 0, summary);
+  ASSERT_EQ(rows.metrics.size(), 1u) << "of the second step more may come";
+  EXPECT_EQ(rows.metrics[0].step, 0);
+  EXPECT_EQ(rows.metrics[0].loss, 2.5);
+  EXPECT_EQ(rows.metrics[0].accuracy, 0.25);
+  ASSERT_EQ(rows.batch.counters.size(), 1u);
+  EXPECT_EQ(rows.batch.counters[0].name, "lr");
+  rows = reader.last();
+  ASSERT_EQ(rows.metrics.size(), 1u);
+  EXPECT_EQ(rows.metrics[0].loss, 1.5);
+  EXPECT_TRUE(std::isnan(rows.metrics[0].accuracy));
+  ASSERT_EQ(rows.evaluations.size(), 1u);
+  EXPECT_EQ(rows.evaluations[0].test_loss, 1.75);
+  EXPECT_EQ(summary.train_loss, 1.5);
+  EXPECT_EQ(summary.test_loss, 1.75);
+}
+
+TEST(HostNotes, SamplesAreSpansNamedByTheirStack) {
+  HostNotes notes;
+  const uint32_t stack = notes.stack("hot (a.py:3) < main (a.py:9)");
+  EXPECT_EQ(notes.stack("hot (a.py:3) < main (a.py:9)"), stack);
+  notes.sample("MainThread", stack, 1500, 2500);
+  notes.sample("MainThread", stack + 7, 1500, 2500);  // of no stack
+  NotesReader reader;
+  RunSummary summary;
+  NotesReader::Rows rows = reader.read(notes.take(), 1000, summary);
+  ASSERT_EQ(rows.batch.tracks.size(), 1u);
+  EXPECT_EQ(rows.batch.tracks[0].name, "samples of MainThread");
+  ASSERT_EQ(rows.batch.tracks[0].spans.size(), 1u);
+  const Span& span = rows.batch.tracks[0].spans[0];
+  EXPECT_EQ(rows.batch.names[static_cast<size_t>(span.name)], "hot (a.py:3) < main (a.py:9)");
+  EXPECT_EQ(span.start, 500);
+  EXPECT_EQ(span.duration, 1000u);
+  EXPECT_EQ(notes.refused(), 1u);
+}
+
+TEST(HostNotes, WhatHasNoRoomIsCounted) {
+  HostNotes notes;
+  for (int i = 0; i < 1'000'010; ++i) notes.scalar("loss", 1, i);
+  EXPECT_EQ(notes.refused(), 10u);
+}
+
+TEST(HostNotes, FactsAreKeptWithTheRun) {
+  HostNotes notes;
+  notes.fact("program_torch", "2.11");
+  NotesReader reader;
+  RunSummary summary;
+  reader.read(notes.take(), 0, summary);
+  EXPECT_EQ(summary.extra["program_torch"], "2.11");
+}
+
+}  // namespace
+}  // namespace ws::prof

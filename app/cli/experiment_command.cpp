@@ -8,6 +8,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/remote_watch.h"
 #include "app/cli/restart.h"
 #include "app/core/report/experiment_figure.h"
 #include "app/core/report/report.h"
@@ -26,6 +27,7 @@ struct ExperimentArguments {
   std::string source, folder;
   int repeats = 0;
   bool json = false, list = false;
+  RemoteArguments remote;
 };
 
 class Narrate final : public ExperimentSink {
@@ -66,13 +68,38 @@ int exit_code(const ExperimentResult& result) {
   return kFailed;
 }
 
+std::string folder_for(const ExperimentArguments& a, const ExperimentSpec& spec) {
+  return a.folder.empty() ? "experiment-" + file_name_of(spec.name) : a.folder;
+}
+
+// Trains there and brings the results here: the table, the chart, each training's result and its run file.
+int run_experiment_there(const ExperimentArguments& a, const ExperimentSpec& spec) {
+  RemoteLink link(a.remote.address());
+  const std::string name = RemoteRun::new_name(spec.name);
+  RemoteRun::start(link, name, {{"kind", "experiment"}, {"experiment", to_json(spec)}});
+  RemoteRun run(link, name, false);
+  ProgressLine line(stderr);
+  line.say("runs on " + link.address().place() + " as " + name);
+  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
+  if (end.left) return line.say(how_to_return(run, link)), kDone;
+  const std::string folder = folder_for(a, spec);
+  std::filesystem::create_directories(folder);
+  for (const std::string& file : end.files) {
+    if (!is_plain_name(file)) throw Failure("The other side names a file that can be none of an experiment.");
+    fetch(link, {{"run", name}, {"folder", "results"}, {"file", file}}, folder + "/" + file, line);
+  }
+  line.say("kept in " + folder);
+  return end.exit_status.value_or(kFailed);
+}
+
 int run_experiment(const ExperimentArguments& a) {
   if (a.list) return list_shipped();
   if (a.source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
   must_be_there(a.source);
   ExperimentSpec spec = load_experiment(a.source);
   if (a.repeats > 0) spec.repeats = a.repeats;
-  const std::string folder = a.folder.empty() ? "experiment-" + file_name_of(spec.name) : a.folder;
+  if (!a.remote.on.empty()) return run_experiment_there(a, spec);
+  const std::string folder = folder_for(a, spec);
   CancelOnInterrupt interrupt;
   Narrate narrate;
   const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate, !started_anew());
@@ -105,6 +132,7 @@ Run add_experiment(CLI::App& program) {
   command.add_option("--repeats", arguments->repeats, "how often each is trained")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
+  arguments->remote.add_to(command);
   command.add_flag("--json", arguments->json, "the result as one JSON object");
   command.add_flag("--list", arguments->list, "the shipped experiments");
   return [arguments] { return run_experiment(*arguments); };

@@ -8,6 +8,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_line.h"
+#include "app/cli/remote_watch.h"
 #include "app/core/runs/run_ceilings.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
@@ -27,6 +28,7 @@ struct RecordArguments {
   bool counters = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
+  RemoteArguments remote;
 };
 
 std::string counted(uint64_t number, const char* what) { return count_text(number) + " " + what; }
@@ -116,8 +118,62 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
   return text + "\nto look at one: warpscope-cli stats " + a.out + ", or open them in the window";
 }
 
+// Says every second how much is recorded there.
+class NewsFromThere {
+ public:
+  NewsFromThere(bool live, ProgressLine& line) : live_(live), line_(line) {}
+  void take(const app::RemoteUpdate& update) {
+    if (!live_ || !update.recording || Clock::now() < due_) return;
+    due_ = Clock::now() + std::chrono::seconds(1);
+    line_.say(news(*update.recording, prof::seconds_since(begin_)));
+  }
+
+ private:
+  bool live_;
+  ProgressLine& line_;
+  Clock::time_point begin_ = Clock::now(), due_ = begin_;
+};
+
+// The files of all processes there, each under our name for it.
+std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun& run, const std::vector<std::string>& files,
+                                        ProgressLine& line) {
+  const std::filesystem::path out(a.out);
+  std::vector<std::string> paths;
+  for (const std::string& file : files) {
+    const std::string suffix = file.starts_with(run.name() + ".") ? file.substr(run.name().size()) : "";
+    if (!app::is_plain_name(file) || suffix.empty()) throw Failure("The other side names a file that is none of this recording.");
+    paths.push_back(suffix == ".wsrun" ? a.out : (out.parent_path() / (out.stem().string() + suffix)).string());
+    fetch(run.link(), {{"file", file}}, paths.back(), line);
+  }
+  return paths;
+}
+
+int record_there(const RecordArguments& a) {
+  options_of(a);  // what is wrong with them is said before anything starts
+  app::RemoteLink link(a.remote.address());
+  const std::string name = app::RemoteRun::new_name(std::filesystem::path(a.command[0]).filename().string());
+  app::RemoteRun::start(link, name, {{"kind", "record"}, {"command", a.command}, {"trace", a.level}, {"counters", a.counters},
+                                     {"python", a.python},
+                                     {"window", a.window}, {"library", a.library}});
+  app::RemoteRun run(link, name, false);
+  ProgressLine line(stderr);
+  NewsFromThere news(a.live, line);
+  line.say("records on " + link.address().place() + " as " + name);
+  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt,
+                                              .log = stdout,
+                                              .each = [&](const app::RemoteUpdate& update) { news.take(update); }});
+  if (end.left) return line.say(how_to_return(run, link)), kDone;
+  if (!end.exit_status) throw Failure("The recording there ended without a result. It was killed; what it wrote is kept there.");
+  if (end.files.empty())
+    throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(*end.exit_status) +
+                  ") did not start CUDA.");
+  line.say(conclusion(fetch_recorded(a, run, end.files, line), a));
+  return *end.exit_status;
+}
+
 int record(RecordArguments a) {
   if (a.out.empty()) a.out = unowned("recorded.wsrun");
+  if (!a.remote.on.empty()) return record_there(a);
   prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
@@ -138,6 +194,7 @@ Run add_record(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does");
   command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
   command.add_option("--out", arguments->out)->group("");  // its earlier name
+  arguments->remote.add_to(command);
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")
       ->type_name("LEVEL")
       ->capture_default_str();

@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_line.h"
+#include "app/core/remote/job_folder.h"
 #include "app/core/remote/remote_run.h"
 
 namespace ws::cli {

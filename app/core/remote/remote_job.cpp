@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -143,6 +144,7 @@ void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, co
                                 {.level = prof::trace_level(in.at("trace").text("full")),
                                  .library = in.at("library").text(),
                                  .counters = in.at("counters").flag(false),
+                                 .python = prof::python_level(in.at("python").text("modules")),
                                  .window = in.at("window").text()});
   const prof::IgnoreInterrupt ignore;
   constexpr milliseconds kStatusEvery{100};
@@ -166,12 +168,22 @@ void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, co
   teller.tell(end);
 }
 
-// Another command of this program: what it writes is in the log.
-void command_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none))
+    if (entry.is_regular_file(none) && is_plain_name(entry.path().filename().string()))
+      names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+// The command of this program that runs experiments: it starts itself anew after a fault of the GPU. What it prints is in
+// the log.
+void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
-  std::vector<std::string> words = words_of(in.required("words"));
-  words.insert(words.begin(), program_file().string());
-  Process command(words);
+  prof::write_whole(job.file("experiment.json"), in.required("experiment").value().dump());
+  Process command({program_file().string(), "experiment", job.file("experiment.json"), "--out", job.file("results")});
   RemoteUpdate end;
   for (bool asked = false; !end.exit_status;) {
     end.exit_status = command.wait(static_cast<int>(kLookEvery.count()));
@@ -179,6 +191,7 @@ void command_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, c
     for (const json& request : requests.take()) stop |= request.value("what", json()) == "stop";
     if (stop) asked = true, command.signal(SIGINT);
   }
+  end.files = files_in(job.file("results"));
   teller.tell(end);
 }
 
@@ -259,7 +272,7 @@ int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {
     const std::string kind = in.required("kind").text();
     if (kind == "train") train_job(job, in, teller, interrupted);
     if (kind == "record") record_job(job, in, teller, interrupted);
-    if (kind == "command") command_job(job, in, teller, interrupted);
+    if (kind == "experiment") experiment_job(job, in, teller, interrupted);
     return 0;
   } catch (const std::exception& problem) {
     RemoteUpdate end;

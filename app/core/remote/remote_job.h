@@ -1,4 +1,4 @@
-// What runs on the machine of the GPU while the person may be away: a training, a recording or another command, in a
+// What runs on the machine of the GPU while the person may be away: a training, a recording or an experiment, in a
 // process of its own that no cut line ends.
 #pragma once
 #include <functional>
@@ -12,8 +12,8 @@ namespace ws::app {
 // Begins the job that `what` describes and waits until it runs. A job of that name that is there already is left as it is,
 // so that asking twice begins one. Throws Failure.
 //   {"kind": "train", "spec": …, "trace": "full", "counters": …, "window": …, "every": …, "title": …, "paused": …}
-//   {"kind": "record", "command": […], "trace": "full", "counters": …, "window": "200ms/5s"}
-//   {"kind": "command", "words": ["experiment", …]}
+//   {"kind": "record", "command": […], "trace": "full", "counters": …, "python": "ops", "window": "200ms/5s"}
+//   {"kind": "experiment", "experiment": …}
 void start_job(const JobFolder& job, const nlohmann::json& what);
 
 // The job itself, in its own process; returns the exit code. `interrupted`: asked to end by a signal.

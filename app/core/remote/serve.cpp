@@ -251,7 +251,7 @@ class Server {
     const std::string name = in.required("file").text();
     if (!in.at("run").there()) return path_in(runs_, name);
     const JobFolder job(runs_, in.at("run").text());
-    return path_in(job.path(), name);
+    return path_in(in.at("folder").there() ? path_in(job.path(), in.at("folder").text()) : job.path(), name);
   }
 
   json leave(const JsonInput& in) {

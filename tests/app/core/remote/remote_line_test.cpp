@@ -118,6 +118,7 @@ class LineTest : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(sshd_->answers());
   }
   void TearDown() override {
+    end_jobs();
     if (!path_.empty()) setenv("PATH", path_.c_str(), 1);
     sshd_.reset();
     fs::remove_all(folder_);
@@ -128,6 +129,18 @@ class LineTest : public testing::TestWithParam<std::string> {
                                                         : "ssh://there" + there());
     a.program = WARPSCOPE_CLI;
     return a;
+  }
+  pid_t owner_of_job(const fs::path& job) const {
+    std::ifstream owner(job / ".owner");
+    std::string line;
+    for (int i = 0; i < 3; ++i) std::getline(owner, line);  // "1234 warpscope-cli"
+    return std::atoi(line.c_str());
+  }
+  // What a test that fails leaves running there.
+  void end_jobs() const {
+    std::error_code none;
+    for (const auto& job : fs::directory_iterator(there() + "/.jobs", none))
+      if (const pid_t owner = owner_of_job(job.path()); owner > 1) kill(owner, SIGKILL);
   }
   // About 10,000 steps a second, each with a loss and some spans.
   static json training(const char* trace, int epochs = 100'000'000) {
@@ -302,13 +315,9 @@ TEST_P(LineTest, AKilledJobLeavesItsRun) {
   RemoteRun run(link, "a", false);
   Seen seen;
   ASSERT_TRUE(seen.until(run, [&] { return seen.steps > 2000; }));
-  std::ifstream owner(there() + "/.jobs/a/.owner");
-  std::string line;
-  std::getline(owner, line);
-  std::getline(owner, line);
-  std::getline(owner, line);  // "1234 warpscope-cli"
-  ASSERT_GT(std::atoi(line.c_str()), 1);
-  kill(std::atoi(line.c_str()), SIGKILL);
+  const pid_t owner = owner_of_job(there() + "/.jobs/a");
+  ASSERT_GT(owner, 1);
+  kill(owner, SIGKILL);
   ASSERT_TRUE(seen.to_the_end(run));
   EXPECT_FALSE(seen.summary);
   const std::string here = (folder_ / "here.wsrun").string();

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# What people type: --on, attach, stats and list of another machine, which here is another folder behind a pipe.
+source "$(dirname "$0")/cli_checks.sh"
+there="pipe:exec $program serve --folder $folder/there"
+short=(--set exec.device=cpu --set train.epochs=30)
+long=(--set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0)
+# What a check that fails leaves running there.
+trap 'for o in "$folder"/there/.jobs/*/.owner; do [[ -e "$o" ]] && kill "$(sed -n "3s/ .*//p" "$o")"; done; rm -rf "$folder"' EXIT
+job_of() { sed -n 's/^.* as \(2[0-9a-z-]*\)$/\1/p' "$1"; }
+wait_for() { for _ in {1..500}; do eval "$1" && return; sleep 0.02; done; }
+
+"$program" train iris "${short[@]}" --out local >local.txt 2>&1
+"$program" train iris "${short[@]}" --trace steps --on "$there" --out here >out.txt 2>err.txt; code=$?
+job=$(job_of out.txt)
+check "a training there ends with 0" '[[ $code == 0 && -n "$job" ]]'
+check "with the same lines as here" '[[ $(grep -c "^epoch 30/30 .*test accuracy" out.txt) == 1 && $(grep -c "^finished: 240 steps" out.txt) == 1 ]]'
+check "its file is here, byte for byte" 'cmp -s "here/$job.wsrun" "there/$job.wsrun"'
+check "and the losses are those of a training here" 'diff <(cut -d, -f1,2,4- local/metrics.csv) <(cut -d, -f1,2,4- here/metrics.csv) >/dev/null'
+check "and its checkpoint goes on here" '"$program" train --resume --out here --set train.epochs=31 >/dev/null 2>&1'
+
+"$program" stats "$there" >/dev/null 2>err.txt; check "a run there must be named" '[[ $? == 2 ]]'
+"$program" list --on "$there" >list.txt 2>&1; check "list names it" 'grep -q "$job.wsrun · .* · finished · 240 steps" list.txt'
+"$program" list --json --on "$there" | python3 -c 'import json,sys; there = json.load(sys.stdin); assert there["runs"][0]["steps"] == 240' 2>err.txt; check "also as JSON" '[[ $? == 0 ]]'
+
+# Killed here, it runs on there, and who attaches sees all of it.
+"$program" train iris "${long[@]}" --on "$there" --no-output >out.txt 2>&1 & client=$!
+wait_for '[[ -n $(job_of out.txt) ]]'; job=$(job_of out.txt)
+wait_for 'grep -qs ^epoch out.txt'
+kill -KILL $client; wait $client 2>/dev/null
+sleep 0.3
+check "it runs on" '[[ -e "there/.jobs/$job/.owner" ]]'
+"$program" attach "$there" --job "$job" --at-interrupt leave >attached.txt 2>&1 & client=$!
+wait_for 'grep -qs ^epoch attached.txt'; kill -INT $client; wait $client; code=$?
+check "left, it runs on, and we hear how to come back" '[[ $code == 0 && -e "there/.jobs/$job/.owner" ]] && grep -q "attach .* --job $job" attached.txt'
+"$program" attach "$there" --job "$job" --run back.wsrun >back.txt 2>&1 & client=$!
+wait_for 'grep -qs ^epoch back.txt'; kill -INT $client; wait $client; code=$?
+check "without a terminal an interrupt stops it there" '[[ $code == 0 && ! -e "there/.jobs/$job/.owner" ]]'
+check "and the file comes" 'cmp -s back.wsrun "there/$job.wsrun"'
+
+# A program that "records" itself: it leaves a run file where the collector would.
+cat >program.sh <<'SH'
+cp "$1" "$WARPSCOPE_RECORD_FILE"; cp "$1" "${WARPSCOPE_RECORD_FILE%.wsrun}.77.wsrun"; echo said by the program; exit 3
+SH
+"$program" record --on "$there" --library /no/library --run rec.wsrun -- sh "$folder/program.sh" "$folder/back.wsrun" >out.txt 2>err.txt; code=$?
+check "record gives the program's exit status and its words" '[[ $code == 3 ]] && grep -q "said by the program" out.txt'
+check "and the files of all its processes" 'cmp -s rec.wsrun "there/$(job_of err.txt).wsrun" && cmp -s rec.77.wsrun "there/$(job_of err.txt).77.wsrun"'
+"$program" record --on "$there" --library /no/library -- true >out.txt 2>err.txt; check "one that starts no CUDA is no recording" '[[ $? == 1 ]] && grep -q "did not start CUDA" err.txt'
+
+cat >e.json <<'JSON'
+{"name": "small", "title": "Small", "text": "t", "expect": "e", "repeats": 2,
+ "spec": {"data": {"name": "iris"}, "train": {"epochs": 3}, "exec": {"device": "cpu"}}, "axes": {"exec.fusion": ["off", "pointwise"]}}
+JSON
+"$program" experiment e.json --on "$there" --out exp >out.txt 2>err.txt; code=$?
+check "an experiment there ends with 0 and says the same" '[[ $code == 0 ]] && grep -q "4 of 4: " err.txt'
+check "and its results are here" '[[ $(wc -l <exp/results.jsonl) == 4 && -e exp/table.csv && -e exp/chart.svg ]]'
+
+"$program" train iris --on ssh://-x >/dev/null 2>err.txt; check "an address that is none: 2 and a sentence" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]]'
+"$program" train iris --on "pipe:exec /nowhere/warpscope-cli" --no-output >/dev/null 2>err.txt; check "a missing program: 1 and a sentence" '[[ $? == 1 ]] && grep -q "there is no program" err.txt'
+exit $((failures > 0))

@@ -10,6 +10,7 @@
 #include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/runs/newest_trace.h"
+#include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
 #include "profiling/formats/convert.h"
@@ -95,7 +96,24 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
                                                    {"op", prof::GroupBy::Op},
                                                    {"layer", prof::GroupBy::Layer},
                                                    {"phase", prof::GroupBy::Phase},
-                                                   {"shape", prof::GroupBy::Shape}};
+                                                   {"shape", prof::GroupBy::Shape},
+                                                   {"line", prof::GroupBy::Line}};
+
+// Of a recorded program: its modules as a tree, or what the host did. False: `by` is neither.
+bool print_program(const prof::RunData& run, const StatsArguments& a) {
+  if (a.by == "module") {
+    const auto tree = prof::module_tree(run.trace);
+    const auto steps = static_cast<uint64_t>(std::max<int64_t>(run.summary.steps, 0));
+    a.json ? void(std::printf("%s\n", prof::to_json(tree).c_str()))
+           : print_table(heading(run.summary) + prof::to_text(tree, steps));
+    return true;
+  }
+  if (a.by != "host" && a.by != "gaps") return false;
+  const prof::HostStacks stacks = prof::host_stacks(run.trace, {.gaps_only = a.by == "gaps"});
+  a.json ? void(std::printf("%s\n", prof::speedscope_json(stacks, run.summary.name).c_str()))
+         : print_table(heading(run.summary) + prof::host_text(stacks));
+  return true;
+}
 
 // As the command line has them.
 std::vector<std::string> options_of(const StatsArguments& a) {
@@ -109,15 +127,17 @@ std::vector<std::string> options_of(const StatsArguments& a) {
 
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
-  if (by == kGroups.end()) throw UsageError("--by: choose name, op, layer, phase or shape, not " + a.by);
-  if (a.json && a.by != "name") throw UsageError("--by: the JSON object is by name");
+  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps";
+  if (by == kGroups.end() && !program)
+    throw UsageError("--by: choose name, op, layer, phase, shape, line, module, host or gaps, not " + a.by);
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.file)) return print_from_there(a.file, "stats", options_of(a));
   const prof::RunData run = read(a.file);
+  if (print_program(run, a)) return kDone;
   prof::TraceStats stats = prof::run_stats(run, by->second);
   if (!a.json && terminal_width())  // there is room for the end of a name only if its namespaces go
     for (prof::KernelRow& row : stats.by_name) row.key = prof::plain_kernel_name(row.key);
-  if (a.json) return std::printf("%s\n", prof::to_json(stats).c_str()), kDone;
+  if (a.json) return std::printf("%s\n", prof::to_json(stats, a.by).c_str()), kDone;
   print_table(heading(run.summary) +
               prof::to_text(stats, a.columns == prof::kUsualColumns ? fitting(columns) : columns));
   return kDone;
@@ -143,7 +163,7 @@ Run add_convert(CLI::App& program) {
   command.add_option("TO", files->b, "file to write; its ending says the format")->required();
   std::string formats =
       "Endings that are read: .wsrun, .json and .json.gz (Chrome, Perfetto, PyTorch), .sqlite (Nsight Systems), .csv "
-      "(TensorBoard's scalars). Written as well: .tfevents, .scalars.csv, and .csv with a table of nsys stats, chosen "
+      "(TensorBoard's scalars). Written as well: .tfevents, .scalars.csv, the host's stacks as .speedscope.json or .collapsed, and .csv with a table of nsys stats, chosen "
       "by "
       "how the name ends, as run_cuda_api_sum.csv:";
   for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);
@@ -171,7 +191,8 @@ Run add_stats(CLI::App& program) {
   add_limit(command);
   command.add_option("FILE", arguments->file, "a run file or another tool's trace; ssh://host:a.wsrun for one there")
       ->required();
-  command.add_option("--by", arguments->by, "rows for each name, op, layer, phase or shape (name, grid and block)")
+  command.add_option("--by", arguments->by, "rows for each name, op, layer, phase, shape (name, grid and block) or line; of a recorded program also: "
+                 "module (a tree), host (its stacks), gaps (the stacks while the GPU waited)")
       ->type_name("WHAT")
       ->capture_default_str();
   command

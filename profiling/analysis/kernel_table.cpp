@@ -4,6 +4,8 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "profiling/analysis/program_tables.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -79,6 +81,8 @@ struct Grouping {
         return or_none(op.layer, op.name.empty() ? "(no op)" : "(no layer)");
       case GroupBy::Phase:
         return or_none(op.phase, op.name.empty() ? "(no op)" : "(no phase)");
+      case GroupBy::Line:
+        return or_none(std::string(line_of(op)), op.name.empty() ? "(no op)" : "(no line)");
     }
     return {};
   }
@@ -203,7 +207,10 @@ std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end
 }
 
 std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by) {
-  if (!of_a_gpu(trace)) return kernel_table(trace, begin, end, by, SpanKind::Op);
+  if (!of_a_gpu(trace)) {
+    std::vector<KernelRow> ops = kernel_table(trace, begin, end, by, SpanKind::Op);
+    return ops.empty() ? range_table(trace, begin, end, by) : ops;
+  }
   std::vector<KernelRow> rows = kernel_table(trace, begin, end, by);
   std::vector<KernelRow> graphs = kernel_table(trace, begin, end, GroupBy::Name, SpanKind::GraphRun);
   if (graphs.empty()) return rows;

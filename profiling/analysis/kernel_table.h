@@ -18,7 +18,7 @@ struct DurationStats {
 // Sorts the durations.
 DurationStats stats_of(std::vector<int64_t>& durations);
 
-enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape };  // Shape: name, grid and block
+enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape, Line };  // Shape: name, grid and block
 
 struct KernelRow {
   std::string key;    // "(no op)" for kernels that belong to none
@@ -38,7 +38,7 @@ std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end
                                     SpanKind kind = SpanKind::Kernel);
 
 // What took the GPU's time: kernels, and graphs that were recorded as a whole (kind GraphRun, a row for each graph
-// whatever the grouping). Of a trace of the CPU alone: its ops. Marks that a host made while it captured are neither.
+// whatever the grouping). Of a trace of the CPU alone: its ops, or the ranges of a program that has none. Marks that a host made while it captured are neither.
 std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name);
 void add_occupancy(std::vector<KernelRow>& rows, const DeviceLimits& card);
 

@@ -177,14 +177,14 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
   return stats;
 }
 
-std::string to_json(const TraceStats& s) {
+std::string to_json(const TraceStats& s, const std::string& by) {
   StatsJson json{{"steps", s.steps},
                  {"kernels", {{"count", s.kernels}, {"total_us", us_of_ns(s.kernel_ns)}}},
                  {"copies", {{"count", s.copies}, {"bytes", s.copied_bytes}}},
                  {"memsets", {{"count", s.memsets}}},
                  {"api", {{"count", s.api_calls}}},
                  {"allocations", {{"count", s.allocations}, {"bytes", s.allocated_bytes}}},
-                 {"by_name", rows_json(s.by_name, SpanKind::Kernel)}};
+                 {"by_" + by, rows_json(s.by_name, SpanKind::Kernel)}};
   if (s.step_time.known()) json["step_time_us"] = time_json(s.step_time);
   if (s.graphs > 0)
     json["graphs"] = {

@@ -47,6 +47,6 @@ std::string losses_text(const Losses& losses);
 // untraced stretches.
 std::string tracing_cost_text(const Interval& share);
 bool tracing_cost_seen(const Interval& share);  // beyond its noise
-std::string to_json(const TraceStats& stats);
+std::string to_json(const TraceStats& stats, const std::string& by = "name");  // rows are in "by_name"
 
 }  // namespace ws::prof

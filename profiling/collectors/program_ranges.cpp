@@ -30,8 +30,13 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
-// Ops of a framework stand in a module; they are none themselves.
-bool is_op_name(std::string_view name) { return name.find("::") != std::string_view::npos; }
+// Ops of a framework, and what PyTorch itself names around them, stand in a module; they are none themselves.
+bool is_op_name(std::string_view name) {
+  if (name.find("::") != std::string_view::npos) return true;
+  for (const std::string_view begin : {"Optimizer.", "enumerate(DataLoader)", "DistributedDataParallel.", "ProfilerStep"})
+    if (name.starts_with(begin)) return true;
+  return false;
+}
 
 // "training step 17": what runs inside is the same each time, and has the same path.
 bool is_repetition(std::string_view name) {
@@ -84,7 +89,7 @@ void ProgramRanges::push(OpTag place, uint64_t domain) {
 
 void ProgramRanges::switch_to(OpTag place, uint64_t domain) {
   Marks::instance().range_end(domain, switched_ended_.load(std::memory_order_relaxed));
-  if (place != kNoOp) Marks::instance().range_begin(place, domain);
+  if (place != kNoOp) push(place, domain);
 }
 
 void ProgramRanges::end_switched() { switched_ended_.store(steady_ns(), std::memory_order_relaxed); }

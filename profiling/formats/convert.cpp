@@ -1,7 +1,9 @@
 #include "profiling/formats/convert.h"
 
 #include <filesystem>
+#include <fstream>
 
+#include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
@@ -71,8 +73,19 @@ RunData import_run(const std::string& path) {
 
 namespace {
 
+void export_stacks(const RunData& run, const std::string& path, const std::string& text) {
+  if (host_stacks(run.trace).empty()) throw Failure("The run has no stacks of the host: it was not recorded from Python.");
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw Failure("Cannot write " + path + ": the disk may be full.");
+}
+
 void export_to(const RunData& run, const std::string& path) {
   if (is_events_file(path)) return export_tensorboard(run, path);
+  if (path.ends_with(".speedscope.json"))
+    return export_stacks(run, path, speedscope_json(host_stacks(run.trace), run.summary.name));
+  if (path.ends_with(".collapsed")) return export_stacks(run, path, collapsed_text(host_stacks(run.trace)));
   if (path.ends_with(".json") || path.ends_with(".json.gz")) return export_chrome(run, path);
   if (path.ends_with(".scalars.csv")) return export_scalars_csv(run, path);
   if (path.ends_with(".csv")) return export_nsys_table(run, path, nsys_report_of(path));

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/collectors/marks.h"
 #include "profiling/trace/span_walk.h"
@@ -58,6 +59,63 @@ TEST(ProgramRanges, AnInnerRangeHasThePathOfThoseAround) {
   EXPECT_EQ(Marks::thread().op(), kNoOp);
   ranges().pop();  // one more than there are
   EXPECT_EQ(Marks::thread().op_depth, 0);
+}
+
+TEST(ProgramRanges, WhatIsMarkedOnALineHasTheLine) {
+  const OpTag module = ranges().place({"Linear", "", "fc", "forward", Meaning::Other});
+  ranges().at_line(ranges().line("forward", "net.py:12 in Net.forward"));
+  EXPECT_EQ(open_range().name, "forward") << "a launch outside of any range belongs to the line";
+  ranges().push(module), ranges().push("aten::addmm, seq = 3");
+  EXPECT_EQ(open_range().detail, "at net.py:12 in Net.forward");
+  EXPECT_EQ(open_range().layer, "fc");
+  ranges().pop(), ranges().pop();
+  ranges().at_line(kNoOp);
+  ranges().push(module);
+  EXPECT_EQ(open_range().detail, "");
+  ranges().pop();
+  EXPECT_EQ(Marks::thread().op(), kNoOp);
+}
+
+// Backward functions say only where they come from: one ends when the next begins, or when backward ended.
+TEST(ProgramRanges, SwitchedRangesFollowEachOther) {
+  const OpTag a = ranges().place({"A", "", "a", "backward", Meaning::Other});
+  const OpTag b = ranges().place({"B", "", "b", "backward", Meaning::Other});
+  int64_t ended = 0;
+  const Trace trace = gathered([&] {
+    ranges().switch_to(a, 2), ranges().switch_to(b, 2);
+    ended = steady_ns();
+    ranges().end_switched();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ranges().switch_to(a, 2);  // of the next step
+    ranges().switch_to(kNoOp, 2);
+  });
+  std::map<std::string, uint64_t> longest;
+  for (const Track& track : trace.tracks())
+    if (track.kind == TrackKind::Phases)
+      each_span(track, -kAlways, kAlways, [&](const Span& span) {
+        auto& most = longest[trace.name(span.name)];
+        most = std::max<uint64_t>(most, span.duration);
+      });
+  ASSERT_EQ(longest.size(), 2u);
+  EXPECT_LT(longest["B"], 15'000'000u) << "it ended with backward, not with the next step";
+  EXPECT_EQ(Marks::thread().op_depth, 0);
+}
+
+TEST(ProgramRanges, StepsOfTheProgramAreRangesOnARowOfTheirOwn) {
+  const Trace trace = gathered([] {
+    for (int step = -1; step < 3; ++step) ranges().step(step);
+  });
+  std::vector<std::string> names;
+  for (const Track& track : trace.tracks())
+    if (track.name == "steps of the program")
+      each_span(track, -kAlways, kAlways, [&](const Span& span) { names.push_back(trace.name(span.name)); });
+  EXPECT_EQ(names, (std::vector<std::string>{"step 0", "step 1", "step 2"}));
+}
+
+TEST(ProgramRanges, WhatPyTorchNamesAroundItsOpsIsNoModule) {
+  ranges().push("Optimizer.step#SGD.step"), ranges().push("aten::add_");
+  EXPECT_EQ(open_range().layer, "");
+  ranges().pop(), ranges().pop();
 }
 
 TEST(ProgramRanges, ManyNumbersOfOneTextAreOneRange) {

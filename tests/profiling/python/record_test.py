@@ -201,6 +201,26 @@ class Torch(Recorded):
         self.assertEqual(lines["Adam.step"], {f"train.py:{number['optimizer.step()']} in <module>"})
         self.assertEqual(lines["backward"], {f"train.py:{number['loss.backward()']} in <module>"})
 
+    def stats(self, by):
+        done = subprocess.run([CLI, "stats", "r.wsrun", "--by", by], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_tables_by_module_line_and_host(self):
+        self.recorded("lines")
+        modules = [line.split()[-1] for line in self.stats("module").splitlines() if line.strip()]
+        self.assertIn("blocks", modules)
+        self.assertIn("fc2", modules)
+        number = [i for i, text in enumerate(TRAIN.split("\n"), 1) if "loss.backward()" in text][0]
+        self.assertIn(f"train.py:{number} in <module>", self.stats("line"))
+        self.assertIn("host time by function and line", self.stats("host"))
+        for name in ("a.collapsed", "a.speedscope.json"):
+            subprocess.run([CLI, "convert", "r.wsrun", name], cwd=self.folder, check=True, capture_output=True)
+        with open(os.path.join(self.folder, "a.collapsed")) as file:
+            self.assertRegex(file.readline(), r"^MainThread;.* [0-9]+$")
+        with open(os.path.join(self.folder, "a.speedscope.json")) as file:
+            self.assertEqual(json.load(file)["profiles"][0]["type"], "sampled")
+
     def test_level_off_leaves_python_alone(self):
         path = self.write("train.py", TRAIN)
         done = self.record([TORCH, path], "off")

@@ -28,27 +28,21 @@ def _when_cuda_begins(program, torch):
 
 class _Ranges:
     def __init__(self, torch):
-        self._torch = torch
-        self.on = False
+        self._ranges = torch.autograd.profiler.emit_nvtx()
+        self._on = False
 
     def begin(self):
         try:
-            profiler = self._torch.autograd.profiler
-            make = self._torch.autograd
-            config = make.ProfilerConfig(
-                make.ProfilerState.NVTX, False, False, False, False, False, self._torch._C._profiler._ExperimentalConfig()
-            )
-            make._enable_profiler(config, set())
-            self.on = True
-            del profiler
+            self._ranges.__enter__()
+            self._on = True
         except Exception:
-            self.on = False
+            pass  # the program profiles already
 
     def end(self):
-        if self.on:
-            self.on = False
+        if self._on:
+            self._on = False
             try:
-                self._torch.autograd._disable_profiler()
+                self._ranges.__exit__(None, None, None)
             except Exception:
                 pass
 

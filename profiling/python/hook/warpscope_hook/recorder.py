@@ -108,4 +108,4 @@ class Recorder:
 
 
 def _bytes(text):
-    return str(text).encode("utf-8", "replace").replace(b"\0", b"")[:4000]
+    return str(text).encode("utf-8", "replace").replace(b"\0", b"")[:60_000]

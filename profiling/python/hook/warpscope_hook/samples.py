@@ -7,6 +7,7 @@ import threading
 import time
 
 KHZ = 0.001  # seconds between samples at most; a busy interpreter hands over less often
+MOST_FRAMES = 100  # the innermost ones of a deep recursion
 SETTLE = 0.2  # a helper that ends sooner leaves nothing
 SETTLE_BEFORE_TORCH = 3.0
 
@@ -106,4 +107,4 @@ def _text(key):
         if "_warpscope_hook" in code.co_filename or "/warpscope_hook/" in code.co_filename:
             continue
         frames.append(f"{name_of(code)} ({shown_path(code.co_filename)}:{line})")
-    return " < ".join(frames)
+    return " < ".join(frames[:MOST_FRAMES])

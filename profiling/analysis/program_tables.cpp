@@ -1,0 +1,333 @@
+#include "profiling/analysis/program_tables.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "profiling/base/text.h"
+#include "profiling/trace/code_places.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+
+namespace {
+
+bool is_range_row(const Track& track) { return track.kind == TrackKind::Phases && track.name.ends_with(" ranges"); }
+bool is_sample_row(const Track& track) { return track.kind == TrackKind::Other && track.name.starts_with("samples of "); }
+
+struct OwnTime {
+  Span span;
+  int64_t own = 0;  // ns that no inner range takes
+};
+
+// All ranges of one thread; rows of one name are its depths.
+std::map<std::string, std::vector<OwnTime>> ranges_by_thread(const Trace& trace, TimeNs begin, TimeNs end) {
+  std::map<std::string, std::vector<OwnTime>> threads;
+  for (const Track& track : trace.tracks())
+    if (is_range_row(track))
+      each_span(track, begin, end, [&](const Span& span) {
+        threads[track.group + track.name].push_back({span, static_cast<int64_t>(span.duration)});
+      });
+  return threads;
+}
+
+// Takes the time of each range out of the range around it.
+void leave_inner_out(std::vector<OwnTime>& ranges) {
+  std::ranges::stable_sort(ranges, [](const OwnTime& a, const OwnTime& b) {
+    return a.span.start != b.span.start ? a.span.start < b.span.start : a.span.duration > b.span.duration;
+  });
+  std::vector<size_t> open;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    while (!open.empty() && ranges[open.back()].span.end() < ranges[i].span.end()) open.pop_back();
+    if (!open.empty()) ranges[open.back()].own -= static_cast<int64_t>(ranges[i].span.duration);
+    open.push_back(i);
+  }
+}
+
+std::string key_of(const OpInfo& op, GroupBy by) {
+  const auto or_none = [](const std::string& text, const char* none) { return text.empty() ? std::string(none) : text; };
+  switch (by) {
+    case GroupBy::Layer:
+      return or_none(op.layer, "(no layer)");
+    case GroupBy::Phase:
+      return or_none(op.phase, "(no phase)");
+    case GroupBy::Line:
+      return or_none(std::string(line_of(op)), "(no line)");
+    case GroupBy::Op:
+      return op.layer.empty() ? op.name : op.layer + " · " + op.name;
+    default:
+      return op.name;
+  }
+}
+
+}  // namespace
+
+std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by) {
+  std::map<std::string, KernelRow> rows;
+  std::map<std::string, std::vector<int64_t>> durations;
+  int64_t all = 0;
+  for (auto& [thread, ranges] : ranges_by_thread(trace, begin, end)) {
+    leave_inner_out(ranges);
+    for (const OwnTime& range : ranges) {
+      if (range.span.op == kNoOp || range.span.op >= trace.ops.size()) continue;
+      const std::string key = key_of(trace.ops[range.span.op], by);
+      const auto [at, fresh] = rows.try_emplace(key);
+      if (fresh) at->second.key = key, at->second.name = range.span.name, at->second.op = range.span.op;
+      at->second.kind = SpanKind::Op;
+      durations[key].push_back(std::max<int64_t>(range.own, 0));
+    }
+  }
+  std::vector<KernelRow> table;
+  for (auto& [key, row] : rows) {
+    row.time = stats_of(durations[key]);
+    all += row.time.total;
+    table.push_back(std::move(row));
+  }
+  for (KernelRow& row : table)
+    row.share = all > 0 ? static_cast<double>(row.time.total) / static_cast<double>(all) : 0;
+  std::ranges::stable_sort(table, std::greater<>{}, [](const KernelRow& row) { return row.time.total; });
+  return table;
+}
+
+namespace {
+
+void add(ModuleTimes& to, const ModuleTimes& more) {
+  to.forward_ns += more.forward_ns, to.backward_ns += more.backward_ns, to.other_ns += more.other_ns;
+  to.host_ns += more.host_ns, to.kernels += more.kernels;
+}
+
+size_t last_separator(std::string_view path) { return path.find_last_of("./"); }
+
+std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
+  std::map<std::string, ModuleTimes> own;
+  const auto op_of = [&](const Span& span) -> const OpInfo& {
+    return trace.ops[span.op < trace.ops.size() ? span.op : 0];
+  };
+  for (const Track& track : trace.tracks())
+    if (on_gpu(track))
+      each_span(track, -kAlways, kAlways, [&](const Span& span) {
+        const OpInfo& op = op_of(span);
+        if (span.span_kind() != SpanKind::Kernel || op.layer.empty()) return;
+        ModuleTimes& times = own[op.layer];
+        ++times.kernels;
+        (op.phase == "forward" ? times.forward_ns : op.phase == "backward" ? times.backward_ns : times.other_ns) +=
+            static_cast<int64_t>(span.duration);
+      });
+  for (auto& [thread, ranges] : ranges_by_thread(trace, -kAlways, kAlways)) {
+    leave_inner_out(ranges);
+    for (const OwnTime& range : ranges)
+      if (const OpInfo& op = op_of(range.span); !op.layer.empty()) own[op.layer].host_ns += std::max<int64_t>(range.own, 0);
+  }
+  return own;
+}
+
+struct Tree {
+  std::map<std::string, std::vector<std::string>> inside;  // by path; "": the outermost
+  std::map<std::string, ModuleNode> nodes;
+
+  ModuleNode& node(const std::string& path) {
+    const auto [at, fresh] = nodes.try_emplace(path);
+    if (!fresh) return at->second;
+    const size_t cut = last_separator(path);
+    const std::string outer = cut == std::string::npos ? "" : path.substr(0, cut);
+    at->second.path = path;
+    at->second.name = cut == std::string::npos ? path : path.substr(cut + 1);
+    if (!outer.empty()) node(outer);
+    inside[outer].push_back(path);
+    return at->second;
+  }
+  ModuleTimes sum(const std::string& path) {
+    ModuleNode& here = nodes[path];
+    here.all = here.own;
+    for (const std::string& inner : inside[path]) add(here.all, sum(inner));
+    return here.all;
+  }
+  void list(const std::string& path, int depth, std::vector<ModuleNode>& out) {
+    std::vector<std::string> order = inside[path];
+    std::ranges::stable_sort(order, [this](const std::string& a, const std::string& b) {
+      const ModuleTimes &x = nodes[a].all, &y = nodes[b].all;
+      return x.gpu_ns() != y.gpu_ns() ? x.gpu_ns() > y.gpu_ns() : x.host_ns > y.host_ns;
+    });
+    for (const std::string& inner : order) {
+      nodes[inner].depth = depth;
+      out.push_back(nodes[inner]);
+      list(inner, depth + 1, out);
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<ModuleNode> module_tree(const Trace& trace) {
+  constexpr size_t kDeepest = 1000;  // of paths that a file may claim
+  Tree tree;
+  for (const auto& [path, times] : own_times(trace)) {
+    if (std::ranges::count_if(path, [](char c) { return c == '.' || c == '/'; }) > static_cast<long>(kDeepest)) continue;
+    tree.node(path).own = times;
+  }
+  for (const std::string& outermost : tree.inside[""]) tree.sum(outermost);
+  std::vector<ModuleNode> list;
+  tree.list("", 0, list);
+  return list;
+}
+
+std::string to_text(const std::vector<ModuleNode>& tree, uint64_t steps) {
+  if (tree.empty())
+    return "\nNo modules are known. Record with --level modules, or mark ranges with NVTX.\n";
+  const double each = 1e-3 / static_cast<double>(std::max<uint64_t>(steps, 1));
+  std::string text = formatted("\n{:>12} {:>12} {:>12} {:>9}  module, with those inside", "forward µs", "backward µs", "host µs",
+                               "kernels") + (steps > 0 ? ", a step\n" : "\n");
+  for (const ModuleNode& node : tree)
+    text += formatted("{:12.2f} {:12.2f} {:12.2f} {:9.1f}  {}{}\n", static_cast<double>(node.all.forward_ns + node.all.other_ns) * each,
+                      static_cast<double>(node.all.backward_ns) * each, static_cast<double>(node.all.host_ns) * each,
+                      static_cast<double>(node.all.kernels) * each * 1e3, std::string(static_cast<size_t>(2 * node.depth), ' '),
+                      node.name);
+  return text;
+}
+
+std::string to_json(const std::vector<ModuleNode>& tree) {
+  auto list = nlohmann::ordered_json::array();
+  for (const ModuleNode& node : tree)
+    list.push_back({{"module", node.path},
+                    {"forward_us", static_cast<double>(node.all.forward_ns) * 1e-3},
+                    {"backward_us", static_cast<double>(node.all.backward_ns) * 1e-3},
+                    {"other_us", static_cast<double>(node.all.other_ns) * 1e-3},
+                    {"host_us", static_cast<double>(node.all.host_ns) * 1e-3},
+                    {"kernels", node.all.kernels},
+                    {"own_kernels", node.own.kernels}});
+  return nlohmann::ordered_json{{"modules", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+namespace {
+
+// "inner < outer" as "outer;inner".
+std::string outermost_first(std::string_view stack) {
+  constexpr std::string_view kBetween = " < ";
+  std::string turned;
+  while (!stack.empty()) {
+    const size_t cut = stack.rfind(kBetween);
+    std::string frame(cut == std::string_view::npos ? stack : stack.substr(cut + kBetween.size()));
+    std::ranges::replace(frame, ';', ',');
+    turned += (turned.empty() ? "" : ";") + frame;
+    stack = cut == std::string_view::npos ? std::string_view{} : stack.substr(0, cut);
+  }
+  return turned;
+}
+
+std::vector<TimeNs> busy_edges(const Trace& trace) {
+  std::vector<std::pair<TimeNs, TimeNs>> busy;
+  for (const Track& track : trace.tracks())
+    if (on_gpu(track))
+      each_span(track, -kAlways, kAlways, [&](const Span& span) { busy.emplace_back(span.start, span.end()); });
+  std::ranges::sort(busy);
+  std::vector<TimeNs> edges;  // begin, end, begin, end …
+  for (const auto& [begin, end] : busy) {
+    if (!edges.empty() && begin <= edges.back())
+      edges.back() = std::max(edges.back(), end);
+    else
+      edges.insert(edges.end(), {begin, end});
+  }
+  return edges;
+}
+
+// How much of [begin, end) lies between the stretches.
+int64_t outside(const std::vector<TimeNs>& edges, TimeNs begin, TimeNs end) {
+  int64_t left = end - begin;
+  size_t at = static_cast<size_t>(std::ranges::upper_bound(edges, begin) - edges.begin());
+  for (at -= at % 2; at + 1 < edges.size() && edges[at] < end; at += 2)
+    left -= std::max<int64_t>(0, std::min(end, edges[at + 1]) - std::max(begin, edges[at]));
+  return left;
+}
+
+std::vector<std::string> frames_of(std::string_view stack) {
+  std::vector<std::string> frames;
+  while (!stack.empty()) {
+    const size_t cut = std::min(stack.find(';'), stack.size());
+    frames.emplace_back(stack.substr(0, cut));
+    stack.remove_prefix(std::min(cut + 1, stack.size()));
+  }
+  return frames;
+}
+
+}  // namespace
+
+HostStacks host_stacks(const Trace& trace) { return host_stacks(trace, {}); }
+
+HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
+  HostStacks stacks;
+  std::unordered_map<uint32_t, std::string> turned;
+  const std::vector<TimeNs> busy = options.gaps_only ? busy_edges(trace) : std::vector<TimeNs>{};
+  for (const Track& track : trace.tracks()) {
+    if (!is_sample_row(track)) continue;
+    const std::string thread = track.name.substr(std::string_view("samples of ").size());
+    each_span(track, -kAlways, kAlways, [&](const Span& span) {
+      const auto [at, fresh] = turned.try_emplace(static_cast<uint32_t>(span.name));
+      if (fresh) at->second = outermost_first(trace.name(span.name));
+      const int64_t ns = outside(busy, span.start, span.end());
+      if (ns > 0) stacks[thread + (at->second.empty() ? "" : ";" + at->second)] += ns;
+    });
+  }
+  return stacks;
+}
+
+std::string collapsed_text(const HostStacks& stacks) {
+  std::string text;
+  for (const auto& [stack, ns] : stacks) text += stack + " " + std::to_string((ns + 500) / 1000) + "\n";
+  return text;
+}
+
+std::string speedscope_json(const HostStacks& stacks, const std::string& name) {
+  auto frames = nlohmann::ordered_json::array(), samples = nlohmann::ordered_json::array();
+  auto weights = nlohmann::ordered_json::array();
+  std::map<std::string, size_t> numbers;
+  int64_t all = 0;
+  for (const auto& [stack, ns] : stacks) {
+    auto sample = nlohmann::ordered_json::array();
+    for (const std::string& frame : frames_of(stack)) {
+      const auto [at, fresh] = numbers.try_emplace(frame, numbers.size());
+      if (fresh) frames.push_back({{"name", frame}});
+      sample.push_back(at->second);
+    }
+    samples.push_back(std::move(sample));
+    weights.push_back(static_cast<double>(ns) * 1e-3);
+    all += ns;
+  }
+  const nlohmann::ordered_json file{{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+                                    {"shared", {{"frames", frames}}},
+                                    {"profiles",
+                                     {{{"type", "sampled"},
+                                       {"name", name},
+                                       {"unit", "microseconds"},
+                                       {"startValue", 0},
+                                       {"endValue", static_cast<double>(all) * 1e-3},
+                                       {"samples", samples},
+                                       {"weights", weights}}}}};
+  return file.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string host_text(const HostStacks& stacks) {
+  if (stacks.empty()) return "\nNo stacks were sampled: the program ran no Python, or not for long enough.\n";
+  std::map<std::string, std::pair<int64_t, int64_t>> functions;  // alone, with what they call
+  int64_t all = 0;
+  for (const auto& [stack, ns] : stacks) {
+    all += ns;
+    const std::vector<std::string> frames = frames_of(stack);
+    functions[frames.back()].first += ns;
+    for (const std::string& frame : std::set<std::string>(frames.begin(), frames.end())) functions[frame].second += ns;
+  }
+  std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> rows(functions.begin(), functions.end());
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
+  constexpr size_t kMost = 60;
+  std::string text = formatted("\n{:>10} {:>7} {:>10}  host time by function and line\n", "alone ms", "%", "with calls");
+  for (const auto& [name, times] : rows) {
+    if (&rows[std::min(kMost, rows.size() - 1)].first == &name && rows.size() > kMost) break;
+    text += formatted("{:10.2f} {:7.2f} {:10.2f}  {}\n", static_cast<double>(times.first) * 1e-6,
+                      100 * static_cast<double>(times.first) / static_cast<double>(std::max<int64_t>(all, 1)),
+                      static_cast<double>(times.second) * 1e-6, name);
+  }
+  return text;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,120 @@
+// Time by module, and what the host did, of a recorded program.
+#include "profiling/analysis/program_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace ws::prof {
+namespace {
+
+class ProgramTables : public ::testing::Test {
+ protected:
+  OpTag op(const char* name, const char* layer, const char* phase, const char* line = "") {
+    trace.ops.push_back({name, *line ? std::string("at ") + line : "", layer, phase, Meaning::Other});
+    return static_cast<OpTag>(trace.ops.size() - 1);
+  }
+  void span(TrackKind kind, const char* row, int depth, SpanKind what, TimeNs begin, TimeNs end, const char* name, OpTag tag) {
+    Span span;
+    span.start = begin, span.duration = static_cast<uint64_t>(end - begin), span.op = tag;
+    span.kind = static_cast<uint64_t>(what), span.name = trace.intern(name);
+    trace.append(trace.track(kind, row, kind == TrackKind::Stream ? "GPU 0" : "CPU", depth), span);
+  }
+  void kernel(TimeNs begin, TimeNs end, OpTag tag) {
+    span(TrackKind::Stream, "stream 7", 0, SpanKind::Kernel, begin, end, "gemm", tag);
+  }
+  void range(int depth, TimeNs begin, TimeNs end, OpTag tag) {
+    span(TrackKind::Phases, "thread 5 ranges", depth, SpanKind::Phase, begin, end, trace.ops[tag].name.c_str(), tag);
+  }
+  void sample(TimeNs begin, TimeNs end, const char* stack) {
+    span(TrackKind::Other, "samples of MainThread", 0, SpanKind::Other, begin, end, stack, kNoOp);
+  }
+  Trace trace;
+};
+
+TEST_F(ProgramTables, AModuleHasTheTimeOfThoseInside) {
+  const OpTag fc1 = op("aten::addmm", "encoder.0.fc1", "forward"), fc2 = op("aten::addmm", "encoder.0.fc2", "forward");
+  const OpTag back = op("aten::mm", "encoder.0.fc1", "backward"), other = op("add", "head", "optimizer");
+  kernel(0, 100, fc1), kernel(100, 130, fc2), kernel(200, 250, back), kernel(300, 305, other), kernel(400, 500, kNoOp);
+  range(0, 0, 1000, fc1);
+  range(1, 100, 400, fc2);
+  const auto tree = module_tree(trace);
+  ASSERT_EQ(tree.size(), 5u);
+  EXPECT_EQ(tree[0].path, "encoder");
+  EXPECT_EQ(tree[0].all.forward_ns, 130);
+  EXPECT_EQ(tree[0].all.backward_ns, 50);
+  EXPECT_EQ(tree[0].all.kernels, 3u);
+  EXPECT_EQ(tree[0].all.host_ns, 1000) << "an inner range is not counted twice";
+  EXPECT_EQ(tree[0].own.kernels, 0u);
+  EXPECT_EQ(tree[1].path, "encoder.0");
+  EXPECT_EQ(tree[2].name, "fc1");
+  EXPECT_EQ(tree[2].depth, 2);
+  EXPECT_EQ(tree[2].all.host_ns, 700);
+  EXPECT_EQ(tree[4].path, "head");
+  EXPECT_EQ(tree[4].all.other_ns, 5);
+  EXPECT_EQ(nlohmann::json::parse(to_json(tree))["modules"].size(), 5u);
+  EXPECT_NE(to_text(tree, 1).find("fc1"), std::string::npos);
+}
+
+TEST_F(ProgramTables, ATraceWithoutModulesSaysWhatToDo) {
+  kernel(0, 10, kNoOp);
+  EXPECT_TRUE(module_tree(trace).empty());
+  EXPECT_NE(to_text(module_tree(trace), 0).find("--level modules"), std::string::npos);
+}
+
+TEST_F(ProgramTables, KernelsByLine) {
+  const OpTag first = op("aten::mm", "a", "forward", "net.py:3 in forward"), second = op("aten::add", "b", "forward", "net.py:3 in forward");
+  kernel(0, 10, first), kernel(20, 50, second), kernel(60, 61, op("aten::mul", "", "")), kernel(70, 72, kNoOp);
+  const auto rows = kernel_table(trace, -kAlways, kAlways, GroupBy::Line);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].key, "net.py:3 in forward");
+  EXPECT_EQ(rows[0].time.total, 40);
+  EXPECT_EQ(rows[1].key, "(no op)");
+  EXPECT_EQ(rows[2].key, "(no line)");
+}
+
+// Without a GPU the table is of the program's ranges, each without what runs inside.
+TEST_F(ProgramTables, RangesOfAProgramOnTheCpu) {
+  const OpTag outer = op("Net", "Net", "forward"), inner = op("aten::mm", "fc", "forward", "net.py:3 in forward");
+  range(0, 0, 100, outer), range(1, 10, 40, inner), range(1, 50, 60, inner);
+  const auto rows = work_table(trace, -kAlways, kAlways, GroupBy::Op);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].key, "Net · Net");
+  EXPECT_EQ(rows[0].time.total, 60);
+  EXPECT_EQ(rows[1].key, "fc · aten::mm");
+  EXPECT_EQ(rows[1].time.count, 2u);
+  EXPECT_DOUBLE_EQ(rows[1].share, 0.4);
+}
+
+TEST_F(ProgramTables, StacksOfTheHostAndThoseWhileTheGpuWaited) {
+  sample(0, 1'000'000, "hot (a.py:3) < main (a.py:9)");
+  sample(1'000'000, 3'000'000, "main (a.py:9)");
+  sample(3'000'000, 4'000'000, "hot (a.py:3) < main (a.py:9)");
+  kernel(500'000, 2'000'000, kNoOp), kernel(1'500'000, 2'500'000, kNoOp);
+  const HostStacks all = host_stacks(trace);
+  EXPECT_EQ(all, (HostStacks{{"MainThread;main (a.py:9)", 2'000'000}, {"MainThread;main (a.py:9);hot (a.py:3)", 2'000'000}}));
+  const HostStacks gaps = host_stacks(trace, {.gaps_only = true});
+  EXPECT_EQ(gaps, (HostStacks{{"MainThread;main (a.py:9)", 500'000}, {"MainThread;main (a.py:9);hot (a.py:3)", 1'500'000}}));
+  EXPECT_EQ(collapsed_text(all), "MainThread;main (a.py:9) 2000\nMainThread;main (a.py:9);hot (a.py:3) 2000\n");
+  const std::string text = host_text(all);
+  EXPECT_NE(text.find("      2.00   50.00       4.00  main (a.py:9)"), std::string::npos) << text;
+}
+
+TEST_F(ProgramTables, SpeedscopeReadsFramesOnceAndWeights) {
+  const auto json = nlohmann::json::parse(speedscope_json({{"T;a;b", 2000}, {"T;a", 1000}}, "train.py"));
+  EXPECT_EQ(json["shared"]["frames"].size(), 3u);
+  EXPECT_EQ(json["profiles"][0]["samples"].size(), 2u);
+  EXPECT_EQ(json["profiles"][0]["endValue"], 3.0);
+  double sum = 0;
+  for (const auto& weight : json["profiles"][0]["weights"]) sum += weight.get<double>();
+  EXPECT_EQ(sum, 3.0);
+}
+
+// A file may claim anything.
+TEST_F(ProgramTables, APathOfAMillionDotsIsLeftOut) {
+  kernel(0, 10, op("mm", std::string(1'000'000, '.').c_str(), "forward"));
+  EXPECT_TRUE(module_tree(trace).empty());
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -9,6 +9,7 @@
 #include "app/cli/help.h"
 #include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
+#include "app/core/insights/trace_insights.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_stats.h"
@@ -99,6 +100,14 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
                                                    {"shape", prof::GroupBy::Shape},
                                                    {"line", prof::GroupBy::Line}};
 
+// What the window shows as cards.
+std::string causes_text(const prof::Trace& trace) {
+  std::string text;
+  for (const app::Insight& insight : app::trace_insights(app::look_of(trace)))
+    text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + wrapped(insight.why, 2, 2) + "\n";
+  return text.empty() ? "\nNothing stands out.\n" : text;
+}
+
 // Of a recorded program: its modules as a tree, or what the host did. False: `by` is neither.
 bool print_program(const prof::RunData& run, const StatsArguments& a) {
   if (a.by == "module") {
@@ -106,6 +115,10 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     const auto steps = static_cast<uint64_t>(std::max<int64_t>(run.summary.steps, 0));
     a.json ? void(std::printf("%s\n", prof::to_json(tree).c_str()))
            : print_table(heading(run.summary) + prof::to_text(tree, steps));
+    return true;
+  }
+  if (a.by == "cause") {
+    print_table(heading(run.summary) + causes_text(run.trace));
     return true;
   }
   if (a.by != "host" && a.by != "gaps") return false;
@@ -127,9 +140,10 @@ std::vector<std::string> options_of(const StatsArguments& a) {
 
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
-  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps";
+  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "cause";
+  if (a.json && a.by == "cause") throw UsageError("--by cause: there is no JSON of it");
   if (by == kGroups.end() && !program)
-    throw UsageError("--by: choose name, op, layer, phase, shape, line, module, host or gaps, not " + a.by);
+    throw UsageError("--by: choose name, op, layer, phase, shape, line, module, host, gaps or cause, not " + a.by);
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.file)) return print_from_there(a.file, "stats", options_of(a));
   const prof::RunData run = read(a.file);
@@ -192,7 +206,7 @@ Run add_stats(CLI::App& program) {
   command.add_option("FILE", arguments->file, "a run file or another tool's trace; ssh://host:a.wsrun for one there")
       ->required();
   command.add_option("--by", arguments->by, "rows for each name, op, layer, phase, shape (name, grid and block) or line; of a recorded program also: "
-                 "module (a tree), host (its stacks), gaps (the stacks while the GPU waited)")
+                 "module (a tree), host (its stacks), gaps (the stacks while the GPU waited), cause (what costs time, and where)")
       ->type_name("WHAT")
       ->capture_default_str();
   command

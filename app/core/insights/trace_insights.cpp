@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <iterator>
 #include <unordered_map>
 
+#include "app/core/insights/program_insights.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/text.h"
@@ -279,6 +281,9 @@ std::vector<Insight> trace_insights(const TraceLook& look) {
   for (const auto rule : kTraceRules)
     if (auto insight = rule(judged)) found.push_back(std::move(*insight));
   std::ranges::stable_sort(found, std::greater<>{}, &Insight::cost_ns);
+  // Those with a line of the program first: they say what to change.
+  std::vector<Insight> by_line = program_insights(look);
+  found.insert(found.begin(), std::make_move_iterator(by_line.begin()), std::make_move_iterator(by_line.end()));
   return found;
 }
 

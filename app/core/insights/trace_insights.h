@@ -15,6 +15,6 @@ TraceLook look_of(const prof::Trace& trace);
 
 // The split of that time, as that of one long step.
 RunFacts facts_of(const TraceLook& look);
-std::vector<Insight> trace_insights(const TraceLook& look);  // the most costly first
+std::vector<Insight> trace_insights(const TraceLook& look);  // those with a line first, each the most costly first
 
 }  // namespace ws::app

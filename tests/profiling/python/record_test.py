@@ -238,6 +238,51 @@ class Torch(Recorded):
         self.assertGreater(time_by_function.get("hot", 0), 7e5, time_by_function)
 
 
+PLANTED = """
+import time, torch
+class Slow(torch.utils.data.Dataset):
+    def __len__(self): return 60
+    def __getitem__(self, i):
+        time.sleep(LOADER)  # the slow loader
+        return torch.zeros(4), 0
+def augment(n):
+    total = 0
+    for i in range(n): total += i * i  # the hot line
+    return total
+net = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in torch.utils.data.DataLoader(Slow(), batch_size=2):
+    augment(HOT)
+    loss = torch.nn.functional.cross_entropy(net(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@needs_torch
+class Planted(Recorded):
+    def first_cause(self, **values):
+        text = PLANTED
+        for name, value in values.items():
+            text = text.replace(name, str(value))
+        done = self.record([TORCH, self.write("planted.py", text)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = subprocess.run([CLI, "stats", "r.wsrun", "--by", "cause"], cwd=self.folder, capture_output=True, text=True)
+        return " ".join(done.stdout.split("\n\n")[1].split()), text
+
+    def line(self, text, mark):
+        return [i for i, line in enumerate(text.split("\n"), 1) if mark in line][0]
+
+    def test_the_slow_loader_is_named(self):
+        cause, text = self.first_cause(LOADER=0.01, HOT=10)
+        self.assertIn("the step waits for data", cause)
+        self.assertIn(f"planted.py:{self.line(text, 'the slow loader')} in Slow.__getitem__", cause)
+
+    def test_the_hot_line_is_named(self):
+        cause, text = self.first_cause(LOADER=0, HOT=300000)
+        self.assertIn(f"planted.py:{self.line(text, 'the hot line')} in augment takes", cause)
+
+
 # Stand-ins for loggers that need not be installed: what they are told is on the charts.
 STAND_INS = {
     "tqdm/__init__.py": "from .std import tqdm\n",

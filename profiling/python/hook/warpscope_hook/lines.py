@@ -8,14 +8,14 @@ import sysconfig
 def install(program, torch):
     if program.level < 3:
         return
-    own = _Own()
+    own = program.own
     if hasattr(sys, "monitoring"):
         _monitor(program, own)
     elif sys.gettrace() is None:
         _trace(program, own)
 
 
-class _Own:
+class Own:
     """Whether code is the program's: not of Python, an installed package, or ours."""
 
     def __init__(self):

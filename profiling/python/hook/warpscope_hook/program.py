@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 
-from . import torch_hooks
+from . import lines, torch_hooks
 
 
 class Program:
@@ -16,6 +16,7 @@ class Program:
         self.says_steps = False  # by itself: an optimizer's steps are not taken for them
         self._stepping = False
         self._lines = {}
+        self.own = lines.Own()
         self._late = []  # scalars that are still on their way from the GPU
 
     # What the package `warpscope` calls.
@@ -81,6 +82,28 @@ class Program:
             known = self.recorder.line(code.co_name, f"{shown_path(code.co_filename)}:{number} in {name_of(code)}")
             self._lines[code, number] = known
         return known
+
+    def push_at(self, place, frame):
+        """A range with the line of the program's own code that is nearest to this frame."""
+        recorder = self.recorder
+        if self.level < 3:
+            recorder.at_line(self.own_line(frame))
+            recorder.push(place)
+            recorder.at_line(0)
+        else:
+            recorder.push(place)
+
+    def own_line(self, frame):
+        try:
+            for _ in range(12):
+                if frame is None:
+                    break
+                if self.own(frame.f_code):
+                    return self.line(frame)
+                frame = frame.f_back
+        except Exception:
+            pass
+        return 0
 
     def on_torch(self, torch):
         if not self.recorder.begin():

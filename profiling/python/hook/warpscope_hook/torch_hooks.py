@@ -5,17 +5,21 @@ Module.__call__ 0.5 µs, a global forward hook pair 1.9 µs (and torch.compile b
 6 µs an op. On a GPU ops come from the profiler's own NVTX ranges instead.
 """
 
+import sys
 import weakref
 
 from . import lines, ops
 
 
 def install(program, torch):
-    for part in (_modules, _backward, _optimizers, _loaders, ops.install, lines.install):
+    for part in (_modules, _backward, _optimizers, _loaders, _waits, ops.install, lines.install):
         try:
             part(program, torch)
         except Exception:
             pass  # a version that has it elsewhere: the other parts are marked
+
+
+frame_of = sys._getframe
 
 
 def _named_like(wrapper, original):
@@ -173,13 +177,13 @@ def _backward_notes(program, torch):
 
 def _backward(program, torch):
     recorder = program.recorder
-    push, pop, switch = recorder.push, recorder.pop, recorder.switch_backward
+    pop, switch = recorder.pop, recorder.switch_backward
     place = recorder.place("backward", "", "backward")
 
     def around(original):
         def backward(*args, **kwargs):
             before, program.phase = program.phase, "backward"
-            push(place)
+            program.push_at(place, frame_of(1))
             try:
                 return original(*args, **kwargs)
             finally:
@@ -196,7 +200,7 @@ def _backward(program, torch):
 
 def _optimizers(program, torch):
     recorder = program.recorder
-    push, pop = recorder.push, recorder.pop
+    pop = recorder.pop
     places = {}
     leader = []
 
@@ -205,7 +209,7 @@ def _optimizers(program, torch):
         if kind not in places:
             places[kind] = recorder.place(kind + ".step", "", "optimizer")
         program.phase = "optimizer"
-        push(places[kind])
+        program.push_at(places[kind], frame_of(2))
 
     def after(optimizer):
         pop()
@@ -250,7 +254,7 @@ def _optimizers(program, torch):
 
 def _loaders(program, torch):
     recorder = program.recorder
-    push, pop = recorder.push, recorder.pop
+    pop = recorder.pop
     place = recorder.place("wait for data", "", "data")
     import torch.utils.data.dataloader as dataloader
 
@@ -259,7 +263,7 @@ def _loaders(program, torch):
 
     def __next__(self):
         program.begin_step()
-        push(place)
+        program.push_at(place, frame_of(1))
         try:
             return original(self)
         finally:
@@ -267,3 +271,28 @@ def _loaders(program, torch):
 
     Iterator.__next__ = _named_like(__next__, original)
     Iterator.next = Iterator.__next__
+
+
+def _waits(program, torch):
+    """Calls after which the host has waited for the GPU."""
+    recorder = program.recorder
+    pop = recorder.pop
+
+    def around(owner, name, shown):
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        place = recorder.place(shown, "", "sync")
+
+        def waits(*args, **kwargs):
+            program.push_at(place, frame_of(1))
+            try:
+                return original(*args, **kwargs)
+            finally:
+                pop()
+
+        setattr(owner, name, _named_like(waits, original))
+
+    for name in ("item", "tolist", "cpu"):
+        around(torch.Tensor, name, f".{name}()")
+    around(torch.cuda, "synchronize", "torch.cuda.synchronize()")

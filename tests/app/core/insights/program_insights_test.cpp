@@ -1,0 +1,95 @@
+// A planted wait for data, .item() and hot line are each named with their line, before anything else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/core/insights/program_insights.h"
+
+namespace ws::app {
+namespace {
+
+using namespace prof;
+using testing::HasSubstr;
+constexpr TimeNs kMillisecond = 1'000'000;
+
+// Steps of 10 ms after a start of a second; a kernel of 4 ms in each.
+class Recorded : public ::testing::Test {
+ protected:
+  Recorded() {
+    for (int step = 0; step < 20; ++step) {
+      add("steps", TrackKind::Steps, SpanKind::Step, start(step), 10 * kMillisecond, "step", kNoOp);
+      add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(step) + 6 * kMillisecond, 4 * kMillisecond, "gemm", kNoOp);
+    }
+    sample(0, 1000 * kMillisecond, "slow_import (train.py:1)");
+  }
+  static TimeNs start(int step) { return 1000 * kMillisecond + step * 10 * kMillisecond; }
+  OpTag op(const char* name, const char* phase, const char* line) {
+    trace.ops.push_back({name, *line ? std::string("at ") + line : "", "", phase, Meaning::Other});
+    return static_cast<OpTag>(trace.ops.size() - 1);
+  }
+  void add(const char* row, TrackKind kind, SpanKind what, TimeNs begin, TimeNs length, const char* name, OpTag tag) {
+    Span span;
+    span.start = begin, span.duration = static_cast<uint64_t>(length), span.op = tag;
+    span.kind = static_cast<uint64_t>(what), span.name = trace.intern(name);
+    trace.append(trace.track(kind, row, kind == TrackKind::Stream ? "GPU 0" : "CPU"), span);
+  }
+  void range(TimeNs begin, TimeNs length, OpTag tag) {
+    add("thread 5 ranges", TrackKind::Phases, SpanKind::Phase, begin, length, "range", tag);
+  }
+  void sample(TimeNs begin, TimeNs length, const char* stack) {
+    add("samples of MainThread", TrackKind::Other, SpanKind::Other, begin, length, stack, kNoOp);
+  }
+  Insight first() {
+    const std::vector<Insight> all = trace_insights(look_of(trace));
+    return all.empty() ? Insight{} : all.front();
+  }
+  Trace trace;
+};
+
+TEST_F(Recorded, AStepThatWaitsForDataSaysWhoIsSlow) {
+  const OpTag wait = op("wait for data", "data", "train.py:22 in main");
+  for (int step = 0; step < 20; ++step) {
+    range(start(step), 5 * kMillisecond, wait);
+    sample(start(step) + kMillisecond, 4 * kMillisecond, "sleep (/usr/lib/python3.11/x.py:3) < __getitem__ (data.py:7) < __next__ (/usr/lib/python3/dist-packages/torch/d.py:9) < main (train.py:22)");
+  }
+  const Insight found = first();
+  EXPECT_EQ(found.rule, "waits for data");
+  EXPECT_THAT(found.headline, HasSubstr("5.00 ms a batch, 50 % of the time"));
+  EXPECT_THAT(found.why, HasSubstr("data.py:7 in __getitem__"));
+  ASSERT_TRUE(found.place);
+  EXPECT_EQ(found.place->span.op, wait);
+}
+
+TEST_F(Recorded, WithoutSamplesTheLoopIsNamed) {
+  const OpTag wait = op("wait for data", "data", "train.py:22 in main");
+  for (int step = 0; step < 20; ++step) range(start(step), 5 * kMillisecond, wait);
+  EXPECT_THAT(first().why, HasSubstr("taken at train.py:22 in main"));
+}
+
+TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
+  const OpTag item = op(".item()", "sync", "train.py:52 in main"), other = op(".cpu()", "sync", "train.py:60 in main");
+  for (int step = 0; step < 20; ++step) range(start(step), 3 * kMillisecond, item);
+  range(start(3) + 5 * kMillisecond, kMillisecond, other);
+  const Insight found = first();
+  EXPECT_EQ(found.rule, "waits by a line");
+  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the time");
+}
+
+TEST_F(Recorded, ALineOfPythonThatTakesLongIsNamed) {
+  for (int step = 0; step < 20; ++step) {
+    sample(start(step), 4 * kMillisecond, "augment (train.py:12) < main (train.py:20)");
+    sample(start(step) + 4 * kMillisecond, 5 * kMillisecond, "backward (/usr/lib/python3/dist-packages/torch/t.py:5) < main (train.py:24)");
+  }
+  const Insight found = first();
+  EXPECT_EQ(found.rule, "hot line");
+  EXPECT_THAT(found.headline, HasSubstr("train.py:12 in augment takes 40 % of the time"));
+}
+
+TEST_F(Recorded, WhatIsShortOrBeforeTheStepsIsNotSaid) {
+  range(start(0), kMillisecond, op("wait for data", "data", "train.py:22 in main"));
+  range(start(0), kMillisecond, op(".item()", "sync", "train.py:52 in main"));
+  EXPECT_TRUE(program_insights(look_of(trace)).empty());
+  EXPECT_TRUE(program_insights(look_of(Trace{})).empty());
+}
+
+}  // namespace
+}  // namespace ws::app

@@ -221,7 +221,7 @@ void LearnedView::paintConfusion(QPainter& painter, QRectF area) {
                      painter.fontMetrics().elidedText(class_name(*data_, static_cast<int>(truth)), Qt::ElideRight, 60));
     painter.drawText(QRectF(box.left() + cell * static_cast<double>(truth), box.top() - 18, cell, 16), Qt::AlignCenter,
                      painter.fontMetrics().elidedText(class_name(*data_, static_cast<int>(truth)), Qt::ElideRight,
-                                                      static_cast<int>(cell)));
+                                                      static_cast<int>(cell) - 6));
     for (size_t guess = 0; guess < matrix.size(); ++guess) {
       const int count = matrix[truth][guess];
       const QRectF place(box.left() + cell * static_cast<double>(guess), box.top() + cell * static_cast<double>(truth),

@@ -47,7 +47,7 @@ bool may_be_quiet(const Lane& lane) {
 // Streams that only prepared, a thread with two calls, the profiler itself: most of the time their rows are empty. They
 // share one row at the bottom until they are asked for.
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small) {
-  constexpr size_t kOfSteps = 50, kOfBusiest = 20;
+  constexpr size_t kOfSteps = 50, kOfBusiest = 20, kOfStream = 10;
   const prof::Trace& trace = *source.trace;
   std::map<TrackKind, Weight> busiest;
   size_t steps = 0;
@@ -71,6 +71,9 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
     if (any_numbered && lane.track_kind == TrackKind::Stream && !numbered(lane)) return true;  // took part in no step
     const Weight own = weight_of(lane, trace), most = busiest[lane.track_kind];
     if (own.spans * kOfSteps < steps) return true;
+    // The waits of a stream, the second row of a thread: less than one in two steps says nothing of a step.
+    if (lane.track_kind == TrackKind::Other && own.spans * kOfStream < busiest[TrackKind::Stream].spans) return true;
+    if (lane.track_kind == TrackKind::CpuThread && own.spans * 2 < steps) return true;
     return own.spans * kOfBusiest < most.spans && own.busy * static_cast<int64_t>(kOfBusiest) < most.busy;
   };
   Lane rest;

@@ -103,7 +103,7 @@ void TimelineOverlay::paintOverview() {
   p_->setFont(ui_font(11));
   p_->setPen(t.quiet);
   p_->drawText(QRect(10, 0, g_->gutter - 14, strip.height()), Qt::AlignVCenter,
-               (g_->gutter < 140 ? QObject::tr("run, %1") : QObject::tr("whole run, %1"))
+               (g_->gutter < 140 ? QObject::tr("trace, %1") : QObject::tr("whole trace, %1"))
                    .arg(span_time(overview_range_.length())));
   const prof::Trace& marks = run->marks();
   for (size_t i = 0; i < marks.tracks().size(); ++i) {

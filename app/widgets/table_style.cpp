@@ -71,7 +71,7 @@ QLabel* put_table(Pane& pane, QTableView* table) {
   auto* words = new QLabel(body);
   words->setAlignment(Qt::AlignCenter);
   words->setWordWrap(true);
-  words->setContentsMargins(16, 8, 16, 8);
+  words->setMargin(16);
   words->setForegroundRole(QPalette::PlaceholderText);
   words->hide();
   auto* column = new QVBoxLayout(body);
@@ -90,7 +90,7 @@ void style_ground(QWidget& widget, const QString& part) {
 void style_panel_title(QLabel& title) {
   title.setFixedHeight(28);
   title.setFont(ui_font(12.5));
-  title.setContentsMargins(12, 0, 12, 0);
+  title.setIndent(12);
   title.setAutoFillBackground(true);
   title.setBackgroundRole(QPalette::AlternateBase);
 }

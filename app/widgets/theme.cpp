@@ -10,11 +10,13 @@
 #include <QPixmap>
 #include <QPixmapCache>
 #include <QScreen>
+#include <QSplitter>
 #include <QStyleFactory>
 #include <QSvgRenderer>
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "app/widgets/fonts.h"
 #include "app/text/units.h"
@@ -127,6 +129,13 @@ QString style_sheet(const Theme& t) {
   return sheet.replace("@variant", t.dark() ? "dark" : "light");
 }
 
+std::vector<std::pair<QSplitter*, QList<int>>> splitter_sizes() {
+  std::vector<std::pair<QSplitter*, QList<int>>> sizes;
+  for (QWidget* widget : QApplication::allWidgets())
+    if (auto* splitter = qobject_cast<QSplitter*>(widget)) sizes.emplace_back(splitter, splitter->sizes());
+  return sizes;
+}
+
 QFont sized(const QString& family, double px, int weight) {
   QFont font(family);
   const QScreen* screen = QGuiApplication::primaryScreen();
@@ -153,10 +162,12 @@ void set_theme(QApplication& app, ThemeName name) {
   static bool first = true;  // style and font polish every widget once more
   if (std::exchange(first, false)) app.setStyle(QStyleFactory::create("Fusion")), app.setFont(ui_font(12.5));
   // Qt 6.4 replaces one style sheet by another once a widget and once more for each of its ancestors (0.37 s here). Away
-  // with the old one first: then every widget is styled once.
+  // with the old one first: then every widget is styled once. Splitters must not follow the sizes in between.
+  const auto sizes = splitter_sizes();
   app.setStyleSheet({});
   app.setPalette(palette_of(current()));
   app.setStyleSheet(style_sheet(current()));
+  for (const auto& [splitter, each] : sizes) splitter->setSizes(each);
 }
 
 PaintTheme::PaintTheme(ThemeName name) : before_(current()) {

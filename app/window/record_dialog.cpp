@@ -80,7 +80,7 @@ QLabel* RecordDialog::hint(const QString& sentence) {
   label->setWordWrap(true);
   label->setFont(ui_font(11));
   label->setForegroundRole(QPalette::PlaceholderText);
-  label->setContentsMargins(0, 0, 0, 8);
+  label->setMargin(4);
   return label;
 }
 

@@ -7,6 +7,7 @@
 #include <QSettings>
 #include <QSplitter>
 #include <QTabBar>
+#include <QTimer>
 
 #include "app/window/dock_column.h"
 #include "app/window/top_bar.h"
@@ -46,6 +47,7 @@ bool WindowLayout::narrow() const { return parts_.window->width() < kCompactBelo
 
 void WindowLayout::resized(bool first) {
   if (first || narrow() != compact_) setCompact(narrow());
+  if (first && !restored_) QTimer::singleShot(0, this, &WindowLayout::shareWidth);  // once the columns have theirs
 }
 
 void WindowLayout::setCompact(bool compact) {
@@ -53,9 +55,13 @@ void WindowLayout::setCompact(bool compact) {
   parts_.bar->setCompact(compact);
   for (const auto& set : set_compact_) set(compact);
   parts_.docks->fold(compact);
-  const int left = compact ? 284 : 312, right = compact ? 214 : 296;
-  parts_.columns->setSizes({left, parts_.window->width() - left - right, right});
+  shareWidth();
   emit compactChanged(compact);
+}
+
+void WindowLayout::shareWidth() {
+  const int left = compact_ ? 284 : 312, right = compact_ ? 214 : 296;
+  parts_.columns->setSizes({left, parts_.window->width() - left - right, right});
 }
 
 void WindowLayout::remember() {
@@ -93,6 +99,7 @@ void WindowLayout::restore() {
 
 void WindowLayout::restoreSizes() {
   const QSettings settings;
+  restored_ = true;
   parts_.columns->restoreState(settings.value("window/columns").toByteArray());
   parts_.docks->restoreState(settings.value("window/right").toByteArray());
   restorePages(true);

@@ -42,6 +42,7 @@ class WindowLayout : public QObject {
 
  private:
   void setCompact(bool compact);
+  void shareWidth();
   bool narrow() const;
   void rememberRuns() const;
   void restoreSizes();
@@ -52,7 +53,7 @@ class WindowLayout : public QObject {
   Parts parts_;
   std::vector<Remembered> remembered_;
   std::vector<std::function<void(bool)>> set_compact_;
-  bool compact_ = false, keep_ = true;
+  bool compact_ = false, keep_ = true, restored_ = false;
 };
 
 }  // namespace ws::app

@@ -76,12 +76,13 @@ void add_times(List& list, const ComparedRun& run, double reached) {
   // As far as a step that takes so much longer brings it down: where noise is large, up is further than down.
   list.add(MeasureKind::Throughput, "throughput", "samples/s", {samples, samples * noise / (us + noise)},
            Better::Higher, 0);
+  const auto decimals = [](double seconds) { return seconds < 0.1 ? 4 : 2; };
   // A run of more steps takes longer: neither is better.
-  list.add(MeasureKind::TrainingTime, "training time", "s", {run.wall_s, run.wall_s * noise / us}, Better::Neither, 2);
+  list.add(MeasureKind::TrainingTime, "training time", "s", {run.wall_s, run.wall_s * noise / us}, Better::Neither, decimals(run.wall_s));
   if (reached <= 0) return;
   const Interval at = time_to(run, reached);
   list.add(MeasureKind::TimeToAccuracy, "time to " + fixed(100 * reached, 1) + " % accuracy", "s",
-           {at.value, std::hypot(at.half_width, at.value * noise / us)}, Better::Lower, 2);
+           {at.value, std::hypot(at.half_width, at.value * noise / us)}, Better::Lower, decimals(at.value));
 }
 
 void add_gpu(List& list, const ComparedRun& run) {

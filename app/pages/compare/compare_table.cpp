@@ -1,5 +1,6 @@
 #include "app/pages/compare/compare_table.h"
 
+#include <QHeaderView>
 #include <QPainter>
 
 #include "app/widgets/table_style.h"
@@ -56,6 +57,14 @@ QTableWidgetItem* table_item(const QString& text, bool number) {
   auto* made = new QTableWidgetItem(text);
   if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
   return made;
+}
+
+void elide_run_heads(QTableWidget& table, int first) {
+  constexpr int kBeside = 40;  // letter and margins
+  const QFontMetrics metrics(table.horizontalHeader()->font());
+  for (int column = first; column < table.columnCount(); ++column)
+    if (QTableWidgetItem* head = table.horizontalHeaderItem(column))
+      head->setText(metrics.elidedText(head->toolTip(), Qt::ElideRight, std::max(0, table.columnWidth(column) - kBeside)));
 }
 
 void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs) {

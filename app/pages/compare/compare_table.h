@@ -23,5 +23,6 @@ QIcon badge_icon(int slot);
 QTableWidgetItem* table_item(const QString& text, bool number = false);
 // Column headings with the badges of the runs from column `first` on.
 void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs);
+void elide_run_heads(QTableWidget& table, int first);  // to the columns' widths; the tooltips have the whole titles
 
 }  // namespace ws::app

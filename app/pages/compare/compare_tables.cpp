@@ -99,6 +99,8 @@ CompareTables::CompareTables(QWidget* parent)
     table->horizontalHeader()->setIconSize({15, 15});
   }
   connect(measures_->horizontalHeader(), &QHeaderView::sectionResized, this, &CompareTables::fitRows);
+  for (QTableWidget* table : {measures_, choices_})
+    connect(table->horizontalHeader(), &QHeaderView::sectionResized, this, &CompareTables::elideHeads, Qt::QueuedConnection);
   measures_->viewport()->installEventFilter(this);
   addPage(tr("Measures"), measures_);
   addPage(tr("Kernels by Δ"), kernels_);
@@ -110,6 +112,7 @@ void CompareTables::setRuns(const ComparedRuns& compared) {
   showMeasures(compared);
   showKernels(compared);
   showChoices(compared);
+  elideHeads();
 }
 
 void CompareTables::showMeasures(const ComparedRuns& compared) {
@@ -183,6 +186,12 @@ void CompareTables::fitRows() {
     const QTableWidgetItem* name = measures_->item(row, 0);
     measures_->setRowHeight(row, name && name->data(kSectionRole).toBool() ? kMeasureRow : height);
   }
+}
+
+// A header says that a column has another width before it has it.
+void CompareTables::elideHeads() {
+  if (runs_ != 2) elide_run_heads(*measures_, 1);
+  elide_run_heads(*choices_, 1);
 }
 
 void CompareTables::showPairColumns(int row, const MeasureValue& a, const MeasureValue& b) {

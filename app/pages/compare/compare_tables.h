@@ -30,6 +30,7 @@ class CompareTables : public PagedPane {
   void fitColumns();
   void fitPairColumns();
   void fitRows();
+  void elideHeads();
   void showKernels(const ComparedRuns& compared);
   void showChoices(const ComparedRuns& compared);
 

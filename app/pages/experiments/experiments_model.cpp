@@ -71,9 +71,9 @@ std::vector<OutcomeInfo> outcomes() {
       {Outcome::StepTime, QObject::tr("Step time"), "µs", 1},
       {Outcome::Throughput, QObject::tr("Throughput"), QObject::tr("samples/s"), 0},
       {Outcome::FirstLoss, QObject::tr("First loss"), "", 3},
-      {Outcome::FinalLoss, QObject::tr("Last training loss"), "", 4},
+      {Outcome::FinalLoss, QObject::tr("Train loss"), "", 4},
       {Outcome::Accuracy, QObject::tr("Test accuracy"), "%", 2},
-      {Outcome::DriverCalls, QObject::tr("Driver allocations a step"), "", 1},
+      {Outcome::DriverCalls, QObject::tr("Driver calls a step"), "", 1},
       {Outcome::Peak, QObject::tr("Peak memory"), "MiB", 2}};
   return all;
 }

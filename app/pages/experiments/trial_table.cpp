@@ -23,10 +23,13 @@ Column column_of(Outcome outcome) {
 QString column_title(int column, bool two_lines) {
   using Q = QObject;
   const QString titles[] = {Q::tr("choice"),       Q::tr("µs a step"),  Q::tr("spread"),    Q::tr("gain"),
-                            Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("last loss"), Q::tr("accuracy, %"),
+                            Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("train loss"), Q::tr("test accuracy, %"),
                             Q::tr("driver calls"), Q::tr("peak, MiB"),  Q::tr("runs")};
   QString title = titles[column];
-  if (const auto space = title.lastIndexOf(' '); two_lines && space > 0) title[space] = '\n';
+  if (!two_lines) return title;
+  const qsizetype middle = title.size() / 2, left = title.lastIndexOf(' ', middle), right = title.indexOf(' ', middle);
+  const qsizetype space = left < 0 || (right >= 0 && right - middle < middle - left) ? right : left;
+  if (space > 0) title[space] = '\n';
   return title;
 }
 

@@ -82,7 +82,7 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
       tr("Each gain is predicted on its own. Two gains may be the same time."), list);
   note_->setFont(ui_font(11));
   note_->setForegroundRole(QPalette::PlaceholderText);
-  note_->setContentsMargins(16, 6, 16, 6);
+  note_->setMargin(10);
   column_->addWidget(note_);
   column_->addStretch(1);
   scroll->setWidget(list);

@@ -202,6 +202,7 @@ void LabResults::fitPanes() {
   to_shares_->setVisible(!both);
   to_crossovers_->setVisible(!both);
   crossovers_->setColumnHidden(3, crossovers_->width() < 380);
+  crossovers_->setColumnHidden(4, crossovers_->width() < 240);
 }
 
 void LabResults::setTorchRunning(bool running) {

@@ -54,7 +54,7 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   log_->setWordWrap(true);
-  log_->setContentsMargins(12, 6, 12, 6);
+  log_->setMargin(8);
   log_->setFont(ui_font(11));
   log_->setForegroundRole(QPalette::PlaceholderText);
   auto* body = new QWidget(this);

@@ -273,6 +273,7 @@ void RooflineView::paintNames(QPainter& painter, const QRectF& box) const {
       if (!box.contains(label) || std::ranges::any_of(taken, [&](const QRectF& r) { return r.intersects(label); }))
         continue;
       taken.push_back(label);
+      painter.fillRect(label, theme().base);  // lines end at the name
       painter.drawText(label, Qt::AlignVCenter, name);
       break;
     }

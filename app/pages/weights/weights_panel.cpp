@@ -55,7 +55,7 @@ double spread(const std::vector<float>& values) {
 WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
     : QWidget(parent), reader_(std::move(ask)), title_(new QLabel(this)) {
   title_->setFont(ui_font(12));
-  title_->setContentsMargins(12, 8, 12, 4);
+  title_->setMargin(8);
   auto* inside = new QWidget(this);
   grid_ = new QGridLayout(inside);
   grid_->setContentsMargins(8, 8, 8, 8);

@@ -151,7 +151,11 @@ inline QStringList cut_off(const QWidget& window) {
       found << QString("%1 “%2” (%3): %4")
                    .arg(w->metaObject()->className(), words(*w).left(60), w->parentWidget()->metaObject()->className(),
                         why);
-    if (const auto* header = qobject_cast<const QHeaderView*>(w)) found << short_columns(*header);
+    if (const auto* header = qobject_cast<const QHeaderView*>(w)) {
+      found << short_columns(*header);
+      if (header->orientation() == Qt::Horizontal)
+        for (const QString& line : unreadable(*header->viewport())) found << "heading " + line;
+    }
     if (const auto* tabs = qobject_cast<const QTabBar*>(w)) found << short_tabs(*tabs);
     if (const auto* table = qobject_cast<const QTableView*>(w); table && !beyond_the_edge(*table).isEmpty())
       found << beyond_the_edge(*table);

@@ -67,7 +67,7 @@ void ThemeTest::everyWidgetIsStyledOnce() {
 // There and back, the window is the same to the pixel, and in between everything has its place.
 void ThemeTest::nothingMoves() {
   auto window = open();
-  window->resize(1366, 768);
+  window->resize(1600, 972);
   fill(*window, {"direct"});
   for (const char* tab : {"Live", "Compare", "Plan", "Kernels", "Memory"}) {
     QVERIFY(show_tab(*window, tab));

@@ -45,6 +45,8 @@ TEST(Text, BytesTakeTheUnitThatFits) {
 }
 
 TEST(Text, DurationsCarryIntoTheNextUnit) {
+  EXPECT_EQ(duration_text(0.0028), "2.8 ms");
+  EXPECT_EQ(duration_text(0.0151), "0.015 s");
   EXPECT_EQ(duration_text(0.4), "0.40 s");
   EXPECT_EQ(duration_text(9.4), "9.4 s");
   EXPECT_EQ(duration_text(59.7), "1 min 0 s");

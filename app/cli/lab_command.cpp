@@ -164,7 +164,7 @@ int run_lab(const LabArguments& a) {
 
 Run add_lab(CLI::App& program) {
   auto a = std::make_shared<LabArguments>();
-  CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes and ways of running it");
+  CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes, in several variants");
   command.add_option("OPERATION", a->source,
                      "matmul, sine, add, reduce, softmax, copy, a shipped experiment (--list), a JSON file, or a "
                      "recorded sweep (.wsrun); matmul where none is named");
@@ -173,9 +173,10 @@ Run add_lab(CLI::App& program) {
   command.add_option("--sizes", a->sizes, "sizes, separated by commas: 4096, 2^12, 64M")
       ->type_name("N,N")
       ->delimiter(',');
-  command.add_option("--ways", a->ways, "ways, separated by commas: cpu, gpu, gpu-pinned, …")
-      ->type_name("WAY,WAY")
+  command.add_option("--variants", a->ways, "variants, separated by commas: cpu, gpu, gpu-pinned, …")
+      ->type_name("NAME,NAME")
       ->delimiter(',');
+  command.add_option("--ways", a->ways)->delimiter(',')->group("");  // its earlier name
   command.add_option("--m", a->m, "rows of an m × k × size product; 0: square")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 20));
@@ -200,7 +201,7 @@ Run add_lab(CLI::App& program) {
   command.add_option("--python", a->python, "which python3 has PyTorch")->type_name("PROGRAM")->capture_default_str();
   command.add_option("--script", a->script, "another script in place of resources/torch/lab.py")->type_name("FILE");
   command.footer(
-      "Examples:\n  warpscope-cli lab matmul --sizes 256,1024 --ways cpu,gpu\n  warpscope-cli lab the-timer-that-lies\n"
+      "Examples:\n  warpscope-cli lab matmul --sizes 256,1024 --variants cpu,gpu\n  warpscope-cli lab the-timer-that-lies\n"
       "  warpscope-cli lab sine --sizes 2^20,64M --run sine.wsrun");
   command.add_flag("--list", a->list, "the shipped experiments");
   command.add_flag("--json", a->json, "the result as one JSON object");

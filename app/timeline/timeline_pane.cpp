@@ -24,7 +24,7 @@ struct LegendEntry {
 };
 constexpr LegendEntry kLegend[] = {{prof::Meaning::Matrix, "matrix"}, {prof::Meaning::Pointwise, "pointwise"},
                                    {prof::Meaning::Loss, "loss"},     {prof::Meaning::Optimizer, "optimizer"},
-                                   {prof::Meaning::Copy, "copy"},     {prof::Meaning::Allocation, "allocation"},
+                                   {prof::Meaning::Copy, "copies"},     {prof::Meaning::Allocation, "allocation"},
                                    {prof::Meaning::Sync, "sync"},     {prof::Meaning::Idle, "idle"}};
 constexpr int kLegendFrom = 1080, kFilterFrom = 620;
 
@@ -48,7 +48,7 @@ double entry_width(const QFontMetricsF& metrics, const LegendEntry& entry) {
 
 MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) {
   setAccessibleName(
-      tr("Colours of the timeline: matrix blue, pointwise green, loss yellow, optimizer violet, copy pale blue, "
+      tr("Colours of the timeline: matrix blue, pointwise green, loss yellow, optimizer violet, copies pale blue, "
          "allocation red, sync grey, idle hatched"));
   setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
 }

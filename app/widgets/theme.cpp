@@ -129,10 +129,12 @@ QString style_sheet(const Theme& t) {
   return sheet.replace("@variant", t.dark() ? "dark" : "light");
 }
 
+// Of those in sight. A part that is hidden has no size that could be given back.
 std::vector<std::pair<QSplitter*, QList<int>>> splitter_sizes() {
   std::vector<std::pair<QSplitter*, QList<int>>> sizes;
   for (QWidget* widget : QApplication::allWidgets())
-    if (auto* splitter = qobject_cast<QSplitter*>(widget)) sizes.emplace_back(splitter, splitter->sizes());
+    if (auto* splitter = qobject_cast<QSplitter*>(widget); splitter && !splitter->sizes().contains(0))
+      sizes.emplace_back(splitter, splitter->sizes());
   return sizes;
 }
 

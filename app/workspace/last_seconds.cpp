@@ -3,6 +3,7 @@
 #include <QFileInfo>
 #include <map>
 
+#include "app/core/runs/change_marks.h"
 #include "app/workspace/run_loader.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/clock.h"
@@ -75,8 +76,8 @@ KeptSeconds last_seconds(const Run& run, double seconds) {
   for (const EvalPoint& p : run.evals)
     kept.data.evaluations.push_back({static_cast<int64_t>(p.step), p.epoch, p.wall_s, p.loss, p.accuracy});
   for (const Change& change : run.changes) {
-    const std::string text = change.to.empty() ? change.key : change.key + ": " + change.from + " → " + change.to;
-    kept.data.marks.push_back({change.step, seconds_trained(run, change.step), text});
+    const double at = seconds_trained(run, change.step);
+    kept.data.marks.push_back(change.to.empty() ? prof::ChangeMark{change.step, at, change.key} : mark_of(change, at));
   }
   // Of a run that ended, memory may hold a part; what trains has its newest spans there.
   if (!run.live() && QFileInfo::exists(run.path))

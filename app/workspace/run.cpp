@@ -285,7 +285,7 @@ bool Run::fetch(prof::TimeNs begin, prof::TimeNs end, size_t most) {
 RunSpec spec_now(const Run& run) {
   RunSpec spec = run.spec;
   for (const Change& change : run.changes)
-    if (!change.to.empty()) set_field(spec, change.key, change.to);  // an opened run has the sentence only
+    if (!change.to.empty()) set_field(spec, change.key, change.to);  // empty: of another program or version
   return spec;
 }
 

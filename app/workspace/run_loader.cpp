@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/core/runs/change_marks.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/newest_trace.h"
 #include "app/workspace/shipped_runs.h"
@@ -65,7 +66,8 @@ void read_curves(prof::RunFileReader& reader, RunDetails& d) {
   }
   const auto marks = reader.marks();
   d.steady_since = prof::steady_since(marks);
-  for (const prof::ChangeMark& mark : marks) d.changes.push_back({mark.step, mark.text, {}, {}});
+  for (const prof::ChangeMark& mark : marks)
+    d.changes.push_back(change_of(mark).value_or(Change{mark.step, mark.text, {}, {}}));
 }
 
 // The most of each stretch between two meter points, from the allocations that were recorded.

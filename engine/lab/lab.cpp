@@ -47,7 +47,7 @@ class Sweep {
     if (result_.spec.sizes.empty()) result_.spec.sizes = default_sizes(spec.operation);
     if (result_.spec.ways.empty()) result_.spec.ways = ways_of(spec.operation);
     if (!device_info().cuda) std::erase_if(result_.spec.ways, [](Way w) { return info(w).gpu; });
-    if (result_.spec.ways.empty()) throw Failure("None of these ways can be run here: " + device_info().why_not);
+    if (result_.spec.ways.empty()) throw Failure("None of these variants can run here: " + device_info().why_not);
     std::ranges::sort(result_.spec.sizes);
     result_.device = device_info().cuda ? device_info().name : "";
     if (!device_info().cuda) result_.message = "Only the CPU's curves: " + device_info().why_not;

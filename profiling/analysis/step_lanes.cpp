@@ -9,7 +9,6 @@
 namespace ws::prof {
 namespace {
 
-
 constexpr int kNotShown = 9;
 
 int lane_rank(TrackKind kind) {
@@ -63,6 +62,12 @@ std::string lane_name(const Track& track) {
   return track.kind == TrackKind::Api ? "CUDA API" : track.name;
 }
 
+// One thread needs no number.
+void name_only_thread(std::vector<StepLane>& lanes) {
+  const auto thread = [](const StepLane& lane) { return lane.track->kind == TrackKind::CpuThread; };
+  if (std::ranges::count_if(lanes, thread) == 1) std::ranges::find_if(lanes, thread)->name = "CPU ops";
+}
+
 }  // namespace
 
 std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWindowNs step,
@@ -86,6 +91,7 @@ std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWin
     const uint64_t weight = spans[{l.track->kind, l.track->name}];
     return std::tuple(lane_rank(l.track->kind), ~weight, l.track->name, l.track->depth);
   });
+  name_only_thread(lanes);
   if (lanes.size() > most) lanes.resize(most);
   return lanes;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/core/runs/change_marks.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/step_marks.h"
 #include "profiling/analysis/activity.h"
@@ -69,6 +70,7 @@ ComparedRun compared_run(const prof::RunData& data) {
   ComparedRun run;
   run.name = s.name, run.device = s.device, run.steps = s.steps;
   run.spec = spec_of(s);
+  if (run.spec) run.spec = with_changes(*run.spec, data.marks);
   run.imported = s.origin != "run";
   run.whole_run_us = s.us_per_step;
   run.wall_s = s.wall_s > 0 ? s.wall_s : ComparedRun::kUnknown;

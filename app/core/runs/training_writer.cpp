@@ -6,6 +6,7 @@
 
 #include "app/core/runs/machine.h"
 #include "app/core/runs/run_ceilings.h"
+#include "app/core/runs/change_marks.h"
 #include "app/core/runs/step_marks.h"
 #include "engine/devices/devices.h"
 #include "profiling/analysis/step_breakdown.h"
@@ -64,7 +65,7 @@ void TrainingWriter::open(const std::string& path) { file_.emplace(path, summary
 void TrainingWriter::add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
                          const std::vector<Change>& changes) {
   for (const Change& c : changes) {
-    const prof::ChangeMark mark{c.step, progress_.elapsed_s, c.key + ": " + c.from + " → " + c.to};
+    const prof::ChangeMark mark = mark_of(c, progress_.elapsed_s);
     set_field(spec_, c.key, c.to);
     if (prof::steady_since({mark}) > 0) steady_since_ = c.step, losses_.clear();
     if (file_) file_->add(mark);

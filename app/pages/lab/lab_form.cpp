@@ -202,7 +202,7 @@ void LabForm::buildSizes(QVBoxLayout* column) {
 }
 
 void LabForm::buildWays(QVBoxLayout* column) {
-  auto* section = new Section(tr("Ways of running"), this);
+  auto* section = new Section(tr("Variants"), this);
   auto* box = new QWidget(section);
   auto* list = new QVBoxLayout(box);
   list->setContentsMargins(0, 2, 0, 4);
@@ -270,7 +270,7 @@ void LabForm::buildLimits() {
   const lab::LabSpec usual;
   seconds_ = number(tr("seconds a point"), 3600, 2, tr("Most seconds that one point is repeated."));
   longest_ = number(tr("longest call"), 3600, 2, tr("A curve ends where one call takes longer than this many seconds."));
-  seed_ = number(tr("seed"), 9e15, 0, tr("Seed of the input values. All ways use the same inputs."));
+  seed_ = number(tr("seed"), 9e15, 0, tr("Seed of the input values. All variants use the same inputs."));
   seconds_->setValue(usual.seconds_per_point);
   longest_->setValue(usual.longest_call_s);
   seed_->setValue(static_cast<double>(usual.seed));
@@ -368,7 +368,7 @@ lab::LabSpec LabForm::spec() const {
   spec.sizes = chosenSizes();
   for (const auto& [way, check] : ways_)
     if (check->isVisibleTo(this) && check->isChecked()) spec.ways.push_back(way);
-  if (spec.ways.empty()) throw Failure("ways: tick at least one");
+  if (spec.ways.empty()) throw Failure("Tick at least one variant.");
   return spec;
 }
 

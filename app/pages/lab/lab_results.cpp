@@ -88,7 +88,7 @@ LabResults::LabResults(QWidget* parent) : QWidget(parent) {
 
 Pane* LabResults::buildTimes() {
   chart_ = new LabChart(LabAxis::Time);
-  chart_->setEmptyText(tr("Choose an operation and press Measure: one curve a way, a point a size, as they come."));
+  chart_->setEmptyText(tr("Choose an operation and press Measure: each variant gets a curve, each size a point."));
   auto* pane = new Pane(tr("Time of one call"), this);
   pane->setTitle(tr("Time of one call"), tr("median · band: 5th to 95th percentile"));
   pane->legend()->hide();
@@ -103,7 +103,7 @@ Pane* LabResults::buildTimes() {
   clear_ = small_button(tr("Remove overlays"), tr("Keeps the sweep itself"), this);
   clear_->hide();
   connect(clear_, &QPushButton::clicked, this, &LabResults::noOverlaysWanted);
-  torch_ = small_button({}, tr("The same sizes and ways by the shipped PyTorch script, laid over this sweep"), this);
+  torch_ = small_button({}, tr("The same sizes and variants in PyTorch, by the shipped script, laid over this sweep"), this);
   setTorchRunning(false);
   connect(torch_, &QPushButton::clicked, this, &LabResults::torchWanted);
   for (QPushButton* button : {clear_, torch_, overlay, axis_}) pane->addOption(button);
@@ -202,7 +202,7 @@ void LabResults::fitPanes() {
   to_shares_->setVisible(!both);
   to_crossovers_->setVisible(!both);
   crossovers_->setColumnHidden(3, crossovers_->width() < 380);
-  crossovers_->setColumnHidden(4, crossovers_->width() < 240);
+  crossovers_->setColumnHidden(4, crossovers_->width() < 290);
 }
 
 void LabResults::setTorchRunning(bool running) {
@@ -264,8 +264,8 @@ void LabResults::showCrossovers() {
   crossovers_->clearSpans();
   crossovers_->setRowCount(std::max(1, static_cast<int>(found.size())));
   if (found.empty()) {
-    auto* none = new QTableWidgetItem(shown_.empty() ? tr("Ways that overtake others come here")
-                                                     : tr("No way overtakes another here"));
+    auto* none = new QTableWidgetItem(shown_.empty() ? tr("Variants that overtake others")
+                                                     : tr("No variant overtakes another"));
     none->setFlags(Qt::NoItemFlags);
     none->setForeground(theme().quiet);
     crossovers_->setSpan(0, 0, 1, 5);

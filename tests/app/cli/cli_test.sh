@@ -32,6 +32,18 @@ check "its steps go on without a gap" "awk -F, 'NR > 1 && \$1 != NR - 1 { bad = 
 for command in train plan list bench experiment lab report convert diff stats record torch; do
   "$program" $command --help >help.txt; check "help of $command fits a terminal" '[[ $? == 0 ]] && (( $(LC_ALL=C.UTF-8 wc -L <help.txt) <= 100 ))'
 done
+# One option means one thing: --run a run file, --out what else is written.
+for command in train experiment record torch lab report; do
+  "$program" $command --help >help.txt
+  check "$command: --run is a file" '! grep -q -- "--run " help.txt || grep -q -- "--run FILE " help.txt'
+  check "$command: --out says what it is" '! grep -q -- "--out " help.txt || grep -qE -- "--out (FILE|FOLDER) " help.txt'
+done
+for command in train experiment; do
+  "$program" $command --help >help.txt; check "$command writes a folder" 'grep -q -- "--out FOLDER " help.txt'
+done
+for command in train record torch lab; do
+  "$program" $command --help >help.txt; check "$command writes a run file" 'grep -q -- "--run FILE " help.txt'
+done
 "$program" train iris --set train.lr=fast >/dev/null 2>err.txt; check "a wrong value: 2" '[[ $? == 2 ]] && grep -q "train.lr: expected a number" err.txt'
 echo '{"train": {"lr": NaN}}' >nan.json
 "$program" train nan.json >/dev/null 2>err.txt; check "NaN in JSON: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'

@@ -20,7 +20,7 @@ check "a CSV that cannot be written is said before anything is measured" '[[ $? 
 check "a disk that is full costs the CSV, not the JSON" '[[ $? == 1 ]] && grep -q "^{.*\"points\":" kept.json'
 if "$program" list | grep -q "^No GPU"; then
   "$program" lab matmul --ways gpu --sizes 64 >none.txt 2>err.txt
-  check "only ways that cannot run: 1 and why" '[[ $? == 1 && ! -s none.txt && $(wc -l <err.txt) == 1 ]] && grep -q "None of these ways" err.txt'
+  check "only variants that cannot run: 1 and why" '[[ $? == 1 && ! -s none.txt && $(wc -l <err.txt) == 1 ]] && grep -q "None of these variants" err.txt'
   WARPSCOPE_LAB_COLD='{"operation":"add","sizes":[64]}' "$program" >cold.txt 2>/dev/null
   check "a first call that fails hands its reason back" 'grep -q "^failed: " cold.txt || grep -q "no CUDA support" err.txt'
 fi

@@ -323,6 +323,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
 
   std::map<QString, Said> said_;  // by path
   std::map<QString, Calls> calls_;
+  std::map<QString, RunSpec> ended_with_;
 
  private slots:
   void initTestCase() { moveIn(); }
@@ -352,7 +353,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
       if (times.size() < (run->split.steps > 0 ? 11 : run->stepUs() > 0 ? 9 : 0)) wrong << QString("run %1: too few views: %2").arg(number).arg(times.join("; "));
       for (const QString& each : said.contradictions()) wrong << QString("run %1 (%2): %3").arg(number).arg(run->title, each);
       said_[run->path] = std::move(said);
-      if (fate != Fate::Imported) calls_[run->path] = calls_of(*run, wrong);
+      if (fate != Fate::Imported) calls_[run->path] = calls_of(*run, wrong), ended_with_[run->path] = spec_now(*run);
     }
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
     qInfo("%zu step times printed by %zu runs", printed, said_.size());
@@ -368,6 +369,8 @@ class ViewsAgreeTest : public QObject, WindowHome {
       look_at_library(*window, *run, "unopened", before);
       before.join(look(*window, *run, "reopened"));
       for (const QString& each : before.contradictions()) wrong << QString("%1: %2").arg(run->title, each);
+      if (const auto spec = ended_with_.find(path); spec != ended_with_.end() && !(spec_now(*run) == spec->second))
+        wrong << run->title + ": other choices when opened again";
       const auto live = calls_.find(path);
       if (live == calls_.end() || !run->loaded || run->meters.empty()) continue;
       const Calls again = calls_of(*run, wrong);

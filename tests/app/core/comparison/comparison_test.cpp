@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/core/comparison/comparison_text.h"
+#include "app/core/runs/change_marks.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/trace_stats.h"
 #include "tests/profiling/trace/made_spans.h"
@@ -212,6 +213,18 @@ TEST(Comparison, StatsSayTheSameTimeOfAStep) {
 }
 
 // What differs says what is asked: a choice of training asks for the result, one of execution for the time.
+// A run that began with the arena and ended with direct allocation differs from one that kept the arena.
+TEST(Comparison, ChangesInMidRunArePartOfTheChoices) {
+  RunData a, b;
+  for (RunData* run : {&a, &b}) run->summary.origin = "run", run->summary.spec = spec_text(RunSpec{});
+  b.marks.push_back(mark_of({70, "exec.allocator", "arena", "direct"}, 0.1));
+  b.marks.push_back({80, 0.2, "of another program"});
+  const Comparison c = compared(a, b);
+  ASSERT_EQ(c.choices.size(), 1u);
+  EXPECT_EQ(c.choices[0].key, "exec.allocator");
+  EXPECT_EQ(c.choices[0].to, "direct");
+}
+
 TEST(Comparison, AnswersWhatWasAsked) {
   const auto run = [](double us, double accuracy) {
     ComparedRun out;

@@ -181,6 +181,7 @@ void LibraryTest::whatIsDeletedComesBack() {
   Run* first = library.runs()[0];
   const QString title = first->title, path = first->path;
   library.setTags(first, {"keep"});
+  library.setTicked(first, true);
   QVERIFY(library.remove(first));
   QVERIFY(!QFile::exists(path));
   QCOMPARE(library.runs().size(), size_t(2));
@@ -194,6 +195,7 @@ void LibraryTest::whatIsDeletedComesBack() {
   QVERIFY(back);
   QCOMPARE(back->title, title);
   QCOMPARE(back->tags, QStringList("keep"));
+  QVERIFY(back->slot >= 0);
   QVERIFY(QFile::exists(path));
   QVERIFY(library.trash().empty());
   QCOMPARE(library.runs().size(), size_t(3));

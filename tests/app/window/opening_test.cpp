@@ -1,0 +1,149 @@
+// Ways into the window, and what it shows from its first moment: dropped files, --start and --tab, a CPU lane that is
+// never empty, steps and lengths that are those of the run.
+#include <QCommandLineParser>
+#include <QDropEvent>
+#include <QMimeData>
+#include <QTextBoundaryFinder>
+#include <QtTest>
+
+#include "app/text/units.h"
+#include "app/timeline/timeline_pane.h"
+#include "app/timeline/timeline_view.h"
+#include "app/window/notice_bar.h"
+#include "app/window/screenshot.h"
+#include "app/workspace/shipped_runs.h"
+#include "tests/app/support/filled_window.h"
+
+using namespace ws::app;
+
+class OpeningTest : public QObject, FilledWindow {
+  Q_OBJECT
+ private:
+  static void drop(MainWindow& window, const QStringList& paths) {
+    QMimeData data;
+    QList<QUrl> urls;
+    for (const QString& path : paths) urls << QUrl::fromLocalFile(path);
+    data.setUrls(urls);
+    QDragEnterEvent enter({100, 100}, Qt::CopyAction, &data, Qt::LeftButton, {});
+    QApplication::sendEvent(&window, &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent dropped(QPointF(100, 100), Qt::CopyAction, &data, Qt::LeftButton, {});
+    QApplication::sendEvent(&window, &dropped);
+  }
+  struct Asked : QCommandLineParser {
+    explicit Asked(const QStringList& arguments) {
+      addOptions({{"tab", "", "name"}, {"start", "", "number"}, {"train", ""}, {"size", "", "WxH"},
+                  {"preset", "", "name"}, {"set", "", "choice"}});
+      parse(QStringList{"warpscope"} + arguments);
+    }
+  };
+  static QString noteOf(const TimelinePane& pane) {
+    for (const QLabel* label : pane.findChildren<QLabel*>())
+      if (label->objectName() == "note") return label->text();
+    return {};
+  }
+
+ private slots:
+  void initTestCase() {
+    qputenv("WARPSCOPE_RESOURCES", WARPSCOPE_SOURCE_DIR "/resources");
+    moveIn();
+  }
+  void cleanup() { clear(); }
+  void droppedFilesComeUpTogether();
+  void startAndTabHoldInAWindowThatStays();
+  void theCpuLaneIsNeverEmptyWhileItTrains();
+  void alignedStepsAndLengthsAreThoseOfTheRun();
+  void numbersDoNotBreak();
+};
+
+void OpeningTest::droppedFilesComeUpTogether() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  train(*window, "arena");
+  train(*window, "direct");
+  RunLibrary* library = window->workspace()->library();
+  const QString first = library->runs()[0]->path, second = library->runs()[1]->path;
+  library->tickOnly({});
+  drop(*window, {first});
+  QCOMPARE(library->ticked().size(), size_t(1));
+  QCOMPARE(library->ticked().front()->path, first);
+  QCOMPARE(window->workspace()->shownRun()->path, first);
+  drop(*window, {first, second, home_.path() + "/none.wsrun", home_.path() + "/nothing.xyz"});
+  QCOMPARE(library->ticked().size(), size_t(2));
+  const QString said = window->notice()->text();  // all problems in one list
+  QVERIFY2(said.contains("none.wsrun") && said.contains("nothing.xyz"), qPrintable(said));
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+}
+
+void OpeningTest::startAndTabHoldInAWindowThatStays() {
+  auto window = open();
+  const Asked options({"--tab", "kernels", "--start", "1"});
+  prepare(*window, options);
+  begin(*window, options);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->library()->ticked().empty(), 10'000);
+  window->workspace()->session()->stop();
+  auto other = open();
+  begin(*other, Asked({"--tab", "plan"}));
+  QTest::qWait(100);
+  QCOMPARE(other->tabs()->tabText(other->tabs()->currentIndex()), QString("Plan"));
+  auto trains = open();
+  iris(*trains, 1'000'000);
+  begin(*trains, Asked({"--train"}));
+  QTRY_VERIFY_WITH_TIMEOUT(trains->workspace()->session()->busy(), 10'000);
+}
+
+void OpeningTest::theCpuLaneIsNeverEmptyWhileItTrains() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  iris(*window, 1'000'000);
+  window->train();
+  const Run* run = window->workspace()->session()->run();
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 1000, 10'000);
+  auto* view = window->findChild<TimelinePane*>()->view();
+  QStringList empty;
+  for (int look = 0; look < 15; ++look) {
+    QTest::qWait(67);
+    int spans = 0;
+    for (const Lane& lane : window->findChild<TimelinePane*>()->model()->lanes()) {
+      if (lane.kind != LaneKind::Spans || lane.track_kind != ws::prof::TrackKind::CpuThread) continue;
+      const int y = view->timelineGeometry().laneY(lane) + lane.height / 2;
+      for (int x = view->timelineGeometry().gutter; x < view->width(); x += 4) spans += view->hitAt({x, y}).has_value();
+    }
+    if (spans < 20) empty << QString("look %1: %2 places with spans").arg(look).arg(spans);
+  }
+  window->workspace()->session()->stop();
+  QVERIFY2(empty.isEmpty(), qPrintable(empty.join("; ")));
+}
+
+void OpeningTest::alignedStepsAndLengthsAreThoseOfTheRun() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  window->openFiles(shipped_runs());
+  RunLibrary* library = window->workspace()->library();
+  QTRY_VERIFY(library->ticked().size() == 3 && !library->loading());
+  settle(60);
+  auto* pane = window->findChild<TimelinePane*>();
+  for (size_t i = 0; i < 3; ++i) {
+    const int64_t step = pane->model()->alignedStepOf(int(i));
+    QVERIFY2(step >= 0 && step < library->ticked()[i]->summary->steps, qPrintable(QString::number(step)));
+  }
+  const QString note = noteOf(*pane);
+  QVERIFY2(note.contains("aligned at step"), qPrintable(note));
+  for (const PaintedText& text : painted_texts(*pane->view()))
+    if (text.text.contains("trace, "))
+      QVERIFY2(text.text.endsWith(span_time(pane->model()->extent().length())), qPrintable(text.text));
+}
+
+void OpeningTest::numbersDoNotBreak() {
+  for (const QString& number : {count_text(3488040), fixed_text(1234567.25, 2), count_text(-20480)}) {
+    QTextBoundaryFinder finder(QTextBoundaryFinder::Line, number);
+    finder.toStart();
+    QCOMPARE(finder.toNextBoundary(), number.size());
+  }
+}
+
+QTEST_MAIN(OpeningTest)
+#include "opening_test.moc"

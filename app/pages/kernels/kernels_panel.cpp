@@ -15,6 +15,7 @@
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::app {
 namespace {
@@ -30,6 +31,7 @@ constexpr Grouping kGroupings[] = {{prof::GroupBy::Name, "By name"},
                                    {prof::GroupBy::Op, "By op"},
                                    {prof::GroupBy::Layer, "By layer"},
                                    {prof::GroupBy::Phase, "By phase"},
+                                   {prof::GroupBy::Line, "By line"},
                                    {prof::GroupBy::Shape, "By name and shape"}};
 
 bool is_work(const prof::Track& track) {
@@ -349,6 +351,8 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
         return op && own && op->layer == own->layer;
       case prof::GroupBy::Phase:
         return op && own && op->phase == own->phase;
+      case prof::GroupBy::Line:
+        return op && own && prof::line_of(*op) == prof::line_of(*own);
     }
     return false;
   };

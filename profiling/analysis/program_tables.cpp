@@ -313,7 +313,8 @@ std::string host_text(const HostStacks& stacks) {
   int64_t all = 0;
   for (const auto& [stack, ns] : stacks) {
     all += ns;
-    const std::vector<std::string> frames = frames_of(stack);
+    std::vector<std::string> frames = frames_of(stack);
+    if (frames.size() > 1) frames.erase(frames.begin());  // the thread
     functions[frames.back()].first += ns;
     for (const std::string& frame : std::set<std::string>(frames.begin(), frames.end())) functions[frame].second += ns;
   }

@@ -98,6 +98,7 @@ TEST_F(ProgramTables, StacksOfTheHostAndThoseWhileTheGpuWaited) {
   EXPECT_EQ(collapsed_text(all), "MainThread;main (a.py:9) 2000\nMainThread;main (a.py:9);hot (a.py:3) 2000\n");
   const std::string text = host_text(all);
   EXPECT_NE(text.find("      2.00   50.00       4.00  main (a.py:9)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("MainThread"), std::string::npos) << "a thread is no function";
 }
 
 TEST_F(ProgramTables, SpeedscopeReadsFramesOnceAndWeights) {

@@ -1,0 +1,45 @@
+// The ranges that a program marks with NVTX are heard by the library that records it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+
+#include "profiling/recording/record_program.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+namespace {
+
+TEST(RecordNvtx, EveryKindOfRangeIsInTheRunFile) {
+  const std::string file = ::testing::TempDir() + "nvtx-" + std::to_string(getpid()) + ".wsrun";
+  RecordedProgram program({NVTX_PROGRAM}, file, {.library = INJECT_LIBRARY});
+  std::optional<int> status;
+  while (!status) status = program.wait(1000);
+  ASSERT_EQ(*status, 0);
+  ASSERT_TRUE(program.recorded());
+  RunFileReader reader(file);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  std::map<std::string, int> counts;
+  std::map<std::string, std::string> paths;
+  for (const Track& track : trace.tracks())
+    if (track.kind == TrackKind::Phases)
+      each_span(track, -kAlways, kAlways, [&](const Span& span) {
+        ++counts[trace.name(span.name)];
+        paths[trace.name(span.name)] = trace.ops.at(span.op).layer;
+      });
+  EXPECT_EQ(counts, (std::map<std::string, int>{{"training step", 10},
+                                                {"größe", 10},
+                                                {"registered", 10},
+                                                {"with attributes", 10},
+                                                {"from one thread to another", 1}}));
+  EXPECT_EQ(paths["registered"], "größe");
+  EXPECT_EQ(reader.summary().steps, 10);
+  EXPECT_EQ(reader.summary().extra.at("steps_from"), "the program's ranges");
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -177,7 +177,7 @@ Run add_convert(CLI::App& program) {
   command.add_option("TO", files->b, "file to write; its ending says the format")->required();
   std::string formats =
       "Endings that are read: .wsrun, .json and .json.gz (Chrome, Perfetto, PyTorch), .sqlite (Nsight Systems), .csv "
-      "(TensorBoard's scalars). Written as well: .tfevents, .scalars.csv, the host's stacks as .speedscope.json or .collapsed, and .csv with a table of nsys stats, chosen "
+      "(TensorBoard's scalars), .pickle (PyTorch's memory snapshots). Written as well: .tfevents, .scalars.csv, the host's stacks as .speedscope.json or .collapsed, and .csv with a table of nsys stats, chosen "
       "by "
       "how the name ends, as run_cuda_api_sum.csv:";
   for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);

@@ -7,6 +7,7 @@
 #include "profiling/analysis/step_time.h"
 #include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/memory_snapshot.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/nsys_tables.h"
 #include "profiling/formats/scalars.h"
@@ -67,8 +68,9 @@ RunData import_run(const std::string& path) {
   if (path.ends_with(".csv")) return import_scalars_csv(path);
   if (path.ends_with(".wsrun")) return import_run_file(path);
   if (path.ends_with(".sqlite") || path.ends_with(".db")) return import_nsys(path);
+  if (path.ends_with(".pickle") || path.ends_with(".pkl")) return import_memory_snapshot(path);
   if (path.ends_with(".nsys-rep")) throw Failure("Export " + path + " first: nsys export --type sqlite.");
-  throw Failure(path + " has no known ending: .wsrun, .json, .json.gz, .sqlite and .csv can be read.");
+  throw Failure(path + " has no known ending: .wsrun, .json, .json.gz, .sqlite, .csv and .pickle can be read.");
 }
 
 namespace {

@@ -346,7 +346,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
       case prof::GroupBy::Shape:
         return s.name == row.name && trace.detail(s.detail) == row.detail;
       case prof::GroupBy::Op:
-        return s.op == row.op;
+        return s.op == row.op || (op && own && op->name == own->name && op->layer == own->layer && op->phase == own->phase);
       case prof::GroupBy::Layer:
         return op && own && op->layer == own->layer;
       case prof::GroupBy::Phase:

@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "app/core/lab/first_call.h"
+#include "app/core/remote/remote_address.h"
 #include "app/widgets/theme.h"
 #include "app/report/report_pages.h"
 #include "app/workspace/run_library.h"
+#include "app/window/machine_actions.h"
 #include "app/window/main_window.h"
 #include "app/window/screenshot.h"
 #include "app/window/window_layout.h"
@@ -78,7 +80,7 @@ void describe(QCommandLineParser& parser) {
                      {"train-seconds", "Before the picture, train for so long at most", "seconds"},
                      {"set", "Set a choice, as key=value", "choice"},
                      {"report", "Write a report of the run files and quit", "file.pdf"}});
-  parser.addPositionalArgument("files", "Run files to open", "[files...]");
+  parser.addPositionalArgument("files", "Run files to open; ssh://user@host to train there", "[files...]");
 }
 
 // What warpscope-cli asks for: pages need letters, and those are here.
@@ -119,7 +121,13 @@ int main(int argc, char** argv) {
   window.windowLayout()->restore();
   prepare(window, parser);
   window.show();
-  if (!parser.positionalArguments().isEmpty()) window.openFiles(parser.positionalArguments());
+  QStringList files = parser.positionalArguments();
+  files.removeIf([&window](const QString& file) {
+    const bool remote = ws::app::is_remote(file.toStdString());
+    if (remote) window.machines()->connectTo(file);
+    return remote;
+  });
+  if (!files.isEmpty()) window.openFiles(files);
   begin(window, parser);
   const int code = QApplication::exec();
   // What was left still has its thread, which may hang in a driver: nothing is torn down under it.

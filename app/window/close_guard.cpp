@@ -63,6 +63,20 @@ bool CloseGuard::askToStop() {
   return box.clickedButton() == stop;
 }
 
+// What runs on another machine does not need this window.
+CloseGuard::There CloseGuard::askAboutThere() {
+  const QString place = workspace_.session()->machine() ? workspace_.session()->machine()->place() : tr("the other machine");
+  QMessageBox box(QMessageBox::Question, tr("A run is training"), tr("%1 trains a run. It can go on without this window.").arg(place),
+                  QMessageBox::NoButton, window_);
+  box.setObjectName("closeInMidRun");
+  QPushButton* leave = box.addButton(tr("Leave it running"), QMessageBox::AcceptRole);
+  QPushButton* stop = box.addButton(tr("Stop it and close"), QMessageBox::DestructiveRole);
+  box.addButton(tr("Keep watching"), QMessageBox::RejectRole);
+  box.setDefaultButton(leave);
+  box.exec();
+  return box.clickedButton() == leave ? There::Leave : box.clickedButton() == stop ? There::Stop : There::Stay;
+}
+
 bool CloseGuard::mayClose(std::function<void()> then) {
   if (workspace_.recording()->busy()) {
     workspace_.say(tr("Stop the recording first (Run › Stop), or wait until the program ends."), true);
@@ -70,7 +84,13 @@ bool CloseGuard::mayClose(std::function<void()> then) {
   }
   if (finishing_) return false;
   if (left_) return true;
-  if ((workspace_.session()->busy() || chore()) && !askToStop()) return false;
+  if (workspace_.session()->remote()) {
+    const There wish = askAboutThere();
+    if (wish == There::Stay) return false;
+    if (wish == There::Leave) workspace_.session()->detach();
+  } else if ((workspace_.session()->busy() || chore()) && !askToStop()) {
+    return false;
+  }
   if (workspace_.session()->busy()) {
     workspace_.session()->stop();
     waitToClose(waiting_for(*workspace_.session()), std::move(then));

@@ -25,6 +25,8 @@ class CloseGuard : public QObject {
  private:
   const Chore* chore() const;  // that goes on
   bool askToStop();
+  enum class There { Stay, Leave, Stop };
+  There askAboutThere();
   void waitToClose(Waiting waiting, std::function<void()> then);
 
   QWidget* window_;

@@ -27,7 +27,11 @@ QString device_text(const DeviceInfo* info, bool compact) {
 DeviceCorner::DeviceCorner(QWidget* parent) : QWidget(parent) { setFixedHeight(26); }
 
 void DeviceCorner::show(const DeviceInfo* info, bool compact) {
-  text_ = device_text(info, compact), good_ = info && info->cuda;
+  showText(device_text(info, compact), info && info->cuda);
+}
+
+void DeviceCorner::showText(const QString& text, bool good) {
+  text_ = text, good_ = good;
   setAccessibleName(tr("Device"));
   setAccessibleDescription(text_);
   setToolTip(text_);

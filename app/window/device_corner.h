@@ -11,6 +11,7 @@ class DeviceCorner : public QWidget {
  public:
   explicit DeviceCorner(QWidget* parent);
   void show(const DeviceInfo* info, bool compact);  // nullptr: still looking
+  void showText(const QString& text, bool good);    // of another machine
 
  protected:
   void paintEvent(QPaintEvent*) override;

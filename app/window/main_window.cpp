@@ -23,6 +23,7 @@
 #include "app/window/dock_column.h"
 #include "app/window/key_list.h"
 #include "app/window/lesson_runner.h"
+#include "app/window/machine_actions.h"
 #include "app/window/notice_bar.h"
 #include "app/window/program_actions.h"
 #include "app/window/side_rail.h"
@@ -46,6 +47,7 @@ MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
   layout_ = new WindowLayout(workspace_, {this, bar_, columns_, docks_, tabs_, setup_button_}, pages);
   layout_->fitScreen();
   programs_ = new ProgramActions(this, workspace_, notice_, &guard_);
+  machines_ = new MachineActions(this, workspace_, notice_);
   lessons_ = new LessonRunner(workspace_, notice_, this);
   buildMenus(pages);
   connectWorkspace();
@@ -133,6 +135,7 @@ void MainWindow::buildMenus(const AllPages& pages) {
   menus->setRecent(recentFiles());
   connect(menus, &WindowMenus::shippedWanted, this, [this] { openFiles(shipped_runs()); });
   connect(menus, &WindowMenus::recordWanted, programs_, &ProgramActions::askForProgram);
+  connect(menus, &WindowMenus::connectWanted, machines_, &MachineActions::askForMachine);
   connect(menus, &WindowMenus::saveCopyWanted, this, &MainWindow::saveCopy);
   connect(menus, &WindowMenus::quitWanted, this, &QWidget::close);
   connect(menus, &WindowMenus::trainWanted, this, &MainWindow::train);
@@ -169,6 +172,7 @@ void MainWindow::connectWorkspace() {
     refreshBars();
   });
   connect(layout_, &WindowLayout::compactChanged, this, &MainWindow::showDevice);
+  connect(machines_, &MachineActions::changed, this, &MainWindow::showDevice);
   connect(programs_, &ProgramActions::aboutToRestart, layout_, &WindowLayout::remember);
 }
 
@@ -278,7 +282,10 @@ void MainWindow::showRuns() {
 }
 
 void MainWindow::showDevice() {
-  device_->show(workspace_.device()->info(), layout_->compact());
+  if (const RemoteMachine* there = machines_ ? machines_->machine() : nullptr)
+    device_->showText(there->text(), there->up());
+  else
+    device_->show(workspace_.device()->info(), layout_->compact());
   device_->move(width() - device_->width(), 0);
   device_->raise();
 }

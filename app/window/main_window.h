@@ -14,6 +14,7 @@ namespace ws::app {
 class DeviceCorner;
 class DockColumn;
 class LessonRunner;
+class MachineActions;
 class NoticeBar;
 class ProgramActions;
 class RailButton;
@@ -40,6 +41,7 @@ class MainWindow : public QMainWindow {
   QTabBar* tabs() const { return tabs_; }
   WindowLayout* windowLayout() const { return layout_; }
   ProgramActions* programs() const { return programs_; }
+  MachineActions* machines() const { return machines_; }
   LessonRunner* lessons() const { return lessons_; }  // of the first page
   bool leftBehind() const { return guard_.leftBehind(); }
 
@@ -107,6 +109,7 @@ class MainWindow : public QMainWindow {
   DeviceCorner* device_;
   WindowLayout* layout_;
   ProgramActions* programs_;
+  MachineActions* machines_ = nullptr;
   LessonRunner* lessons_;
   WindowMenus* menus_;
   bool opening_ = false;                // several files: problems are collected

@@ -44,6 +44,7 @@ void WindowMenus::buildFile() {
     file->addAction(tr("Open the recorded runs"), this, &WindowMenus::shippedWanted)
         ->setToolTip(tr("Small trainings recorded on a GPU, which came with Warpscope"));
   file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &WindowMenus::recordWanted);
+  file->addAction(tr("Connect…"), this, &WindowMenus::connectWanted)->setToolTip(tr("Train on another machine, over ssh"));
   file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, &WindowMenus::saveCopyWanted);
   addPageEntries(MenuName::File);
   file->addSeparator();

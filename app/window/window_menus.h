@@ -26,6 +26,7 @@ class WindowMenus : public QObject {
   void recentWanted(const QString& path);
   void shippedWanted();  // the runs that came with the program
   void recordWanted();
+  void connectWanted();
   void saveCopyWanted();
   void quitWanted();
   void trainWanted();  // Train, Pause or Resume

@@ -1,12 +1,16 @@
 #include "app/workspace/training_session.h"
 
 #include <QDir>
+#include <QPointer>
 #include <QThread>
 #include <QUuid>
+#include <nlohmann/json.hpp>
 
+#include "app/workspace/remote_training.h"
 #include "datasets/dataset.h"
 #include "engine/devices/devices.h"
 #include "engine/train/checkpoint.h"
+#include "profiling/base/paths.h"
 
 namespace ws::app {
 namespace {
@@ -59,15 +63,21 @@ std::vector<void*>& left_workers() {
   return *left;
 }
 
+prof::CollectorOptions trace_options(prof::TraceLevel level, const TraceExtras& extras) {
+  prof::CollectorOptions trace;
+  trace.level = level;
+  trace.untraced_share = 0.03;
+  trace.hardware_counters = extras.counters;
+  trace.node_window = extras.node_window, trace.node_every = extras.node_every;
+  return trace;
+}
+
 RecorderOptions options_for(const Run& run, prof::TraceLevel level, const TraceExtras& extras) {
   RecorderOptions options;
   options.path = run.path.toStdString();
   options.title = run.title.toStdString();
   options.may_go_unkept = true;
-  options.trace.level = level;
-  options.trace.untraced_share = 0.03;
-  options.trace.hardware_counters = extras.counters;
-  options.trace.node_window = extras.node_window, options.trace.node_every = extras.node_every;
+  options.trace = trace_options(level, extras);
   options.at_epoch = [spec = run.spec, path = weights_path(run.path).toStdString()](const EpochResult& epoch,
                                                                                     Executor& executor) {
     if (is_last(epoch, spec.train)) keep_weights(spec, executor, path);
@@ -75,24 +85,62 @@ RecorderOptions options_for(const Run& run, prof::TraceLevel level, const TraceE
   return options;
 }
 
-}  // namespace
+// On a thread of this program.
+class LocalTraining final : public TrainingWorker {
+ public:
+  LocalTraining(const Run& run, const RecorderOptions& options)
+      : spec_(run.spec), weights_(weights_path(run.path).toStdString()), recorded_(run.spec, options) {}
+  ~LocalTraining() override {
+    if (!thread_) return;
+    recorded_.control().stop();
+    thread_->wait();
+  }
 
-struct TrainingSession::Worker {
-  std::unique_ptr<TracedTraining> recorded;
-  std::unique_ptr<QThread> thread;
-  std::string failure;  // written by the thread, read once it has ended
+  void start() {
+    thread_.reset(QThread::create([this] {
+      try {
+        if (const auto why = why_invalid(spec_, device_info().cuda)) throw Failure(*why);
+        recorded_.run(*cache().get(spec_.data));
+      } catch (const std::exception& problem) {
+        failure_ = problem.what();
+      }
+    }));
+    thread_->setObjectName("training");
+    thread_->start();
+  }
+
+  void pause() override { recorded_.control().pause(); }
+  void resume() override { recorded_.control().resume(); }
+  void stepOnce() override { recorded_.control().step_once(); }
+  void stop() override {
+    recorded_.control().ask([spec = spec_, path = weights_](Executor& e) { keep_weights(spec, e, path); });
+    recorded_.control().stop();
+  }
+  void change(const std::string& key, const std::string& value) override { recorded_.control().change(key, value); }
+  void setTraceLevel(prof::TraceLevel level) override { recorded_.set_trace_level(level); }
+  RunUpdate take() override { return recorded_.take(); }
+  bool over() override { return thread_->isFinished(); }
+  bool wait(int most_ms) override { return thread_->wait(most_ms); }
+  std::string failure() const override { return failure_; }
+  prof::CollectorStatus traceStatus() const override { return recorded_.trace_status(); }
+  TrainControl* control() override { return &recorded_.control(); }
+
+ private:
+  const RunSpec spec_;
+  const std::string weights_;
+  TracedTraining recorded_;
+  std::string failure_;  // written by the thread, read once it has ended
+  std::unique_ptr<QThread> thread_;
 };
+
+}  // namespace
 
 TrainingSession::TrainingSession(const QString& folder, QObject* parent) : QObject(parent), folder_(folder) {
   timer_.setInterval(33);
   connect(&timer_, &QTimer::timeout, this, &TrainingSession::poll);
 }
 
-TrainingSession::~TrainingSession() {
-  if (!worker_) return;
-  worker_->recorded->control().stop();
-  worker_->thread->wait();
-}
+TrainingSession::~TrainingSession() = default;
 
 void TrainingSession::fail(const QString& sentence) {
   problem_ = sentence;
@@ -106,25 +154,20 @@ void TrainingSession::setCuda(bool cuda) {
 
 // Known once the machine has been looked at, which may be after the start.
 void TrainingSession::nameDevice() {
-  if (run_ && worker_ && cuda_ && run_->device.isEmpty() && (wants_cuda(run_->spec) || !*cuda_))
+  if (run_ && worker_ && !trains_on_ && cuda_ && run_->device.isEmpty() && (wants_cuda(run_->spec) || !*cuda_))
     run_->device = QString::fromStdString(device_info().name);
 }
 
-Run* TrainingSession::start(const StartRequest& request) {
-  if (busy()) {
-    fail(tr("Stop the training first (Run › Stop)."));
-    return nullptr;
-  }
-  if (!held_.isEmpty()) {
-    fail(held_);
-    return nullptr;
-  }
-  if (const auto why = cuda_ ? why_invalid(request.spec, *cuda_) : std::nullopt) {
-    fail(QString::fromStdString(*why));
-    return nullptr;
-  }
+bool TrainingSession::mayStart(const RunSpec& spec) {
+  if (busy()) return fail(tr("Stop the training first (Run › Stop).")), false;
+  if (!held_.isEmpty()) return fail(held_), false;
+  const auto why = cuda_ && !machine_ ? why_invalid(spec, *cuda_) : std::nullopt;
+  if (why) return fail(QString::fromStdString(*why)), false;
   problem_.clear();
-  QDir().mkpath(folder_);
+  return true;
+}
+
+Run* TrainingSession::makeRun(const StartRequest& request) {
   auto* run = new Run(this);
   run->created = QDateTime::currentDateTime();
   run->id = QUuid::createUuid().toString(QUuid::WithoutBraces).left(8);
@@ -132,31 +175,47 @@ Run* TrainingSession::start(const StartRequest& request) {
   run->named = !request.title.isEmpty();
   run->title = run->named ? request.title : title_after(request.spec, last_ ? &*last_ : nullptr);
   last_ = request.spec;
-  run->path = QDir(folder_).filePath(run->created.toString("yyyyMMdd-HHmmss-") + run->id + ".wsrun");
-  worker_ = std::make_unique<Worker>();
-  Worker* worker = worker_.get();
+  return run;
+}
+
+Run* TrainingSession::start(const StartRequest& request) {
+  return mayStart(request.spec) ? begin(request, {}) : nullptr;
+}
+
+Run* TrainingSession::attach(const RemoteTrainingInfo& training) {
+  if (!machine_ || !mayStart(training.spec)) return nullptr;
+  return begin({training.spec, training.title}, training.name);
+}
+
+// `name`: of one that runs on the other machine already.
+Run* TrainingSession::begin(const StartRequest& request, QString name) {
+  QDir().mkpath(folder_);
+  Run* run = makeRun(request);
   try {
-    worker->recorded = std::make_unique<TracedTraining>(request.spec, options_for(*run, request.trace, extras_));
+    if (machine_) {
+      const std::string there = name.isEmpty() ? RemoteRun::new_name(request.spec.name) : name.toStdString();
+      const auto job = name.isEmpty() ? remote_job(request.spec, run->title.toStdString(),
+                                                   trace_options(request.trace, extras_), request.paused)
+                                      : nlohmann::json();
+      run->id = QString::fromStdString(there);
+      run->device = machine_->device() + tr(" on %1").arg(machine_->place());
+      worker_ = std::make_unique<RemoteTraining>(machine_->link(), there, job, request.spec);
+    } else {
+      run->path = QDir(folder_).filePath(run->created.toString("yyyyMMdd-HHmmss-") + run->id + ".wsrun");
+      auto local = std::make_unique<LocalTraining>(*run, options_for(*run, request.trace, extras_));
+      if (request.paused) local->pause();
+      local->start();
+      worker_ = std::move(local);
+    }
   } catch (const std::exception& problem) {
-    worker_.reset();
     delete run;
     fail(QString::fromUtf8(problem.what()));
     return nullptr;
   }
   run_ = run;
+  trains_on_ = machine_;
   nameDevice();
   paused_ = request.paused;
-  if (paused_) worker->recorded->control().pause();
-  worker->thread.reset(QThread::create([worker, spec = request.spec] {
-    try {
-      if (const auto why = why_invalid(spec, device_info().cuda)) throw Failure(*why);
-      worker->recorded->run(*cache().get(spec.data));
-    } catch (const std::exception& problem) {
-      worker->failure = problem.what();
-    }
-  }));
-  worker->thread->setObjectName("training");
-  worker->thread->start();
   timer_.start();
   emit started(run);
   emit stateChanged();
@@ -170,7 +229,7 @@ void TrainingSession::startAll(std::vector<StartRequest> requests) {
 }
 
 void TrainingSession::readTraceStatus() {
-  const prof::CollectorStatus status = worker_->recorded->trace_status();
+  const prof::CollectorStatus status = worker_->traceStatus();
   run_->counters_refused = status.counters_refused;
   run_->counters_note = QString::fromStdString(status.counters);  // also of a run that was over before it was looked at
   if (!status.running && status.records == 0) return;
@@ -180,17 +239,25 @@ void TrainingSession::readTraceStatus() {
 
 void TrainingSession::poll() {
   if (!worker_) return;
-  const bool over = worker_->thread->isFinished();
+  const bool over = worker_->over();
   readTraceStatus();
-  run_->apply(worker_->recorded->take());
+  RunUpdate update = worker_->take();
+  // Another window may have paused it, or asked for it to go on.
+  if (const bool now = update.progress && update.progress->paused; trains_on_ && update.progress && now != paused_) {
+    paused_ = now;
+    emit stateChanged();
+  }
+  run_->apply(std::move(update));
   if (over) finish();
 }
 
 void TrainingSession::finish() {
   timer_.stop();
-  worker_->thread->wait();
-  run_->apply(worker_->recorded->take());
-  const std::string failure = worker_->failure;
+  run_->apply(worker_->take());
+  const std::string failure = worker_->failure();
+  std::string file;
+  if (const auto* there = dynamic_cast<RemoteTraining*>(worker_.get()); there && !there->files().empty())
+    file = there->files().front();
   if (!run_->summary) {
     Summary summary;
     summary.status = RunStatus::Failed;
@@ -201,6 +268,8 @@ void TrainingSession::finish() {
   }
   worker_.reset();
   paused_ = false;
+  if (!file.empty()) fetch(file);
+  trains_on_.reset();
   const Summary& summary = *run_->summary;
   if (summary.status == RunStatus::Failed) queue_.clear(), fail(QString::fromStdString(summary.message));
   emit ended(run_);
@@ -212,41 +281,71 @@ void TrainingSession::finish() {
   emit stateChanged();
 }
 
+// The name there is data: here it is one of ours.
+void TrainingSession::fetch(const std::string& file) {
+  const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(run_->id.toStdString())) + ".wsrun");
+  fetching_.start(
+      [machine = trains_on_, file, path](const Job::Side& side) {
+        fetch_file(machine->link(), {{"file", file}}, path.toStdString(),
+                   [&side](uint64_t) { return !side.cancelled()->load(); });
+      },
+      [this, run = QPointer<Run>(run_), path](const QString& problem) {
+        if (!problem.isEmpty()) return fail(tr("The run file stays on the other machine: %1").arg(problem));
+        emit arrived(run, path);
+      });
+}
+
+void TrainingSession::detach() {
+  if (!trains_on_) return;
+  timer_.stop();
+  queue_.clear();
+  worker_.reset();
+  trains_on_.reset();
+  paused_ = false;
+  run_->unfinished = true;
+  Summary summary;
+  summary.status = RunStatus::Stopped;
+  summary.message = "It runs on there; what was seen until then is shown.";
+  summary.spec = run_->spec;
+  if (!run_->summary) run_->summary = summary;
+  emit ended(run_);
+  emit stateChanged();
+}
+
 void TrainingSession::pause() {
   if (!worker_ || paused_) return;
-  worker_->recorded->control().pause();
+  worker_->pause();
   paused_ = true;
   emit stateChanged();
 }
 
 void TrainingSession::resume() {
   if (!worker_ || !paused_) return;
-  worker_->recorded->control().resume();
+  worker_->resume();
   paused_ = false;
   emit stateChanged();
 }
 
 void TrainingSession::stepOnce() {
-  if (worker_ && paused_) worker_->recorded->control().step_once();
+  if (worker_ && paused_) worker_->stepOnce();
 }
 
 void TrainingSession::stop() {
   queue_.clear();
   if (!worker_) return;
-  worker_->recorded->control().ask(
-      [spec = run_->spec, path = weights_path(run_->path).toStdString()](Executor& e) { keep_weights(spec, e, path); });
-  worker_->recorded->control().stop();
+  worker_->stop();
 }
 
 bool TrainingSession::stopAndWait(int milliseconds) {
   stop();
   if (!worker_) return true;
-  if (!worker_->thread->wait(milliseconds)) return false;
+  if (!worker_->wait(milliseconds)) return false;
   finish();
   return true;
 }
 
 void TrainingSession::leave() {
+  if (trains_on_) return detach();
   if (!worker_) return;
   timer_.stop();
   queue_.clear();
@@ -267,16 +366,16 @@ bool TrainingSession::leftBehind() { return !left_workers().empty(); }
 void TrainingSession::change(const QString& key, const QString& value) {
   if (!worker_) return;
   try {
-    worker_->recorded->control().change(key.toStdString(), value.toStdString());
+    worker_->change(key.toStdString(), value.toStdString());
   } catch (const Failure& problem) {
     fail(QString::fromUtf8(problem.what()));
   }
 }
 
 void TrainingSession::setTraceLevel(prof::TraceLevel level) {
-  if (worker_) worker_->recorded->set_trace_level(level);
+  if (worker_) worker_->setTraceLevel(level);
 }
 
-TrainControl* TrainingSession::control() { return worker_ ? &worker_->recorded->control() : nullptr; }
+TrainControl* TrainingSession::control() { return worker_ ? worker_->control() : nullptr; }
 
 }  // namespace ws::app

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "app/core/runs/traced_training.h"
+#include "app/workspace/remote_machine.h"
 #include "app/workspace/run.h"
-
-class QThread;
+#include "app/workspace/training_worker.h"
 
 namespace ws::app {
 
@@ -54,7 +54,13 @@ class TrainingSession : public QObject {
   void change(const QString& key, const QString& value);
   void setTraceLevel(prof::TraceLevel level);
   void setTraceExtras(const TraceExtras& extras) { extras_ = extras; }
-  TrainControl* control();  // of the running one, else nullptr
+  TrainControl* control();  // of one that runs on this machine, else nullptr
+  // From now on runs start there; null: here. The run file comes here when one has ended: arrived().
+  void setMachine(std::shared_ptr<RemoteMachine> machine) { machine_ = std::move(machine); }
+  RemoteMachine* machine() const { return machine_.get(); }
+  bool remote() const { return trains_on_ != nullptr; }  // the running one runs on another machine
+  Run* attach(const RemoteTrainingInfo& training);       // one that runs there already
+  void detach();                                         // it runs on there; nothing more is heard of it
   // While something else trains on this machine no run starts: `why` is what is said. Empty: free again.
   void hold(const QString& why) { held_ = why; }
   // Whether there is a GPU, once that is known. Before, the training thread waits for the answer, not the caller.
@@ -63,11 +69,15 @@ class TrainingSession : public QObject {
  signals:
   void started(ws::app::Run* run);
   void ended(ws::app::Run* run);
+  void arrived(ws::app::Run* run, const QString& path);  // the file of a run of another machine
   void stateChanged();
   void failed(const QString& sentence);
 
  private:
-  struct Worker;
+  Run* begin(const StartRequest& request, QString name);
+  Run* makeRun(const StartRequest& request);
+  bool mayStart(const RunSpec& spec);
+  void fetch(const std::string& file);
   void poll();
   void finish();
   void readTraceStatus();
@@ -75,7 +85,9 @@ class TrainingSession : public QObject {
   void fail(const QString& sentence);
 
   QString folder_, problem_, held_;
-  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<TrainingWorker> worker_;
+  std::shared_ptr<RemoteMachine> machine_, trains_on_;
+  Job fetching_;
   Run* run_ = nullptr;
   std::optional<RunSpec> last_;  // what the last run began with
   std::deque<StartRequest> queue_;

@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr const char* kJobs = ".jobs";
 constexpr size_t kMostWaiting = 64u << 20;         // bytes of a full disk's news
-constexpr uint64_t kPiece = 1u << 20, kTraceKept = 64u << 20;
+constexpr uint64_t kPiece = 256u << 10, kTraceKept = 64u << 20;
 constexpr const char* kTracePiece = "trace.";
 
 // Appends all or nothing.

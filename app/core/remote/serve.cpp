@@ -201,6 +201,7 @@ class Server {
     if (what == "hello") return hello(runs_);
     if (what == "start") return start(in);
     if (what == "ask") return ask(in);
+    if (what == "job") return read_json(JobFolder(runs_, in.required("run").text()).file("job.json"));
     if (what == "follow") return follow(in);
     if (what == "leave") return leave(in);
     if (what == "list") return later(number, [runs = runs_] { return json{{"runs", list_of(runs)}}; });

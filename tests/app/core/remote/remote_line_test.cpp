@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -416,6 +418,84 @@ TEST_P(PipeTest, GivesUpAServerThatLies) {
     for (int i = 0; i < 500 && !cut; ++i, usleep(5000)) cut = link.status().state == LineState::Cut;
     EXPECT_TRUE(cut) << lie;
     EXPECT_NE(link.status().sentence, "") << lie;
+  }
+}
+
+// A line with a turn of 50 ms. From a request to the news that it was done is more than from what happens there to here.
+struct SlowLine {
+  double bits_a_s;
+  double reply_ms = 0, pause_ms = 0;  // the 99th percentile, and the slowest
+  double spans_a_s = 0;
+};
+
+double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+
+// The longest that the machine itself lets a thread wait that only sleeps.
+class Pulse {
+ public:
+  double longest_ms() const { return longest_ms_; }
+
+ private:
+  void beat(const std::stop_token& ended) {
+    while (!ended.stop_requested()) {
+      const auto begin = Clock::now();
+      std::this_thread::sleep_for(milliseconds(5));
+      longest_ms_ = std::max<double>(longest_ms_, ms_since(begin) - 5);
+    }
+  }
+  std::atomic<double> longest_ms_{0};
+  std::jthread thread_{[this](const std::stop_token& ended) { beat(ended); }};
+};
+
+
+void measure(RemoteRun& run, Seen& seen, SlowLine& line) {
+  std::vector<double> replies;
+  const size_t spans = seen.spans;
+  const auto begin = Clock::now();
+  for (int i = 0; i < 60; ++i) {
+    const size_t changes = seen.changes.size();
+    const auto asked = Clock::now();
+    run.change("train.lr", i % 2 ? "0.01" : "0.02");
+    ASSERT_TRUE(seen.until(run, [&] { return seen.changes.size() > changes; }));
+    replies.push_back(ms_since(asked));
+  }
+  line.spans_a_s = static_cast<double>(seen.spans - spans) / (ms_since(begin) * 1e-3);
+  std::ranges::sort(replies);
+  line.reply_ms = replies[replies.size() * 99 / 100];
+  for (int i = 0; i < 5; ++i) {
+    const auto asked = Clock::now();
+    run.pause();
+    ASSERT_TRUE(seen.until(run, [&] { return seen.progress && seen.progress->paused; }));
+    line.pause_ms = std::max(line.pause_ms, ms_since(asked));
+    run.resume();
+    ASSERT_TRUE(seen.until(run, [&] { return !seen.progress->paused; }));
+  }
+}
+
+TEST_P(PipeTest, WatchesAndSteersOverASlowLine) {
+  for (SlowLine line : {SlowLine{100e6}, SlowLine{5e6}}) {
+    const std::string name = line.bits_a_s > 1e7 ? "fast" : "slow";
+    RemoteLink link(parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " 25 " + std::to_string(line.bits_a_s) + " " WARPSCOPE_CLI
+                                 " serve --folder " + there()));
+    json job = training("full");
+    job["spec"]["train"]["batch"] = 16;
+    RemoteRun::start(link, name, job);
+    RemoteRun run(link, name, true);
+    Seen seen;
+    ASSERT_TRUE(seen.until(run, [&] { return seen.steps > 1000; }));
+    const auto warm = Clock::now() + std::chrono::seconds(2);
+    seen.until(run, [&] { return Clock::now() > warm; });
+    const Pulse pulse;
+    measure(run, seen, line);
+    run.stop();
+    ASSERT_TRUE(seen.to_the_end(run));
+    EXPECT_EQ(seen.holes, 0u) << "losses are never left out";
+    EXPECT_EQ(seen.steps, seen.summary->steps);
+    std::printf("%.0f Mbit/s: reply p99 %.0f ms, pause %.0f ms at most, %.0f spans/s came live, %.1f MB came later; the machine made others wait %.0f ms\n",
+                line.bits_a_s * 1e-6, line.reply_ms, line.pause_ms, line.spans_a_s, static_cast<double>(run.left_out()) * 1e-6, pulse.longest_ms());
+    const double slower = line.bits_a_s > 1e7 ? 0 : 400;  // usable
+    EXPECT_LE(line.reply_ms, 250 + slower + 4 * pulse.longest_ms());
+    EXPECT_LE(line.pause_ms, 200 + slower + 4 * pulse.longest_ms());
   }
 }
 

@@ -1,0 +1,100 @@
+#include "app/workspace/remote_machine.h"
+
+#include <QDir>
+#include <QFile>
+#include <QTextStream>
+#include <nlohmann/json.hpp>
+
+#include "app/core/remote/job_folder.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
+
+namespace ws::app {
+namespace {
+
+using nlohmann::json;
+
+// What was asked of the machine, away from the window's thread.
+struct Answer {
+  QString device;
+  std::vector<RemoteTrainingInfo> running;
+};
+
+QString device_of(const JsonInput& hello) {
+  const JsonInput machine = hello.at("machine");
+  const bool gpu = machine.at("gpu").there() && !machine.at("gpu").is_null();
+  return gpu ? QString::fromStdString(machine.at("gpu").text())
+             : QObject::tr("no GPU, %1 threads").arg(machine.at("cpu_threads").whole(0));
+}
+
+std::optional<RemoteTrainingInfo> training_there(RemoteLink& link, const std::string& name) {
+  const json answer = link.ask({{"do", "job"}, {"run", name}});
+  const JsonInput job(answer, "");
+  if (job.at("kind").text() != "train") return std::nullopt;
+  return RemoteTrainingInfo{QString::fromStdString(name), QString::fromStdString(job.at("title").text()),
+                            parse_spec(job.required("spec").value().dump())};
+}
+
+Answer ask_about(RemoteLink& link) {
+  const json hello = link.ask({{"do", "hello"}}), list = link.ask({{"do", "list"}}, 600);
+  Answer answer{device_of({hello, ""}), {}};
+  for (const JsonInput& row : JsonInput(list, "").at("runs").items()) {
+    const std::string file = row.at("file").text();
+    if (!row.at("job").flag(false) || !file.ends_with(".wsrun")) continue;
+    if (auto training = training_there(link, file.substr(0, file.size() - 6))) answer.running.push_back(std::move(*training));
+  }
+  return answer;
+}
+
+}  // namespace
+
+RemoteMachine::RemoteMachine(const QString& address)
+    : link_(std::make_shared<RemoteLink>(parse_remote(address.toStdString()))) {
+  constexpr int kLookMs = 100;
+  timer_.setInterval(kLookMs);
+  connect(&timer_, &QTimer::timeout, this, &RemoteMachine::look);
+  timer_.start();
+}
+
+QString RemoteMachine::place() const { return QString::fromStdString(link_->address().place()); }
+QString RemoteMachine::address() const { return QString::fromStdString(link_->address().text()); }
+QString RemoteMachine::text() const { return text_; }
+
+void RemoteMachine::look() {
+  const LineStatus now = link_->status();
+  up_ = now.state == LineState::Up;
+  QString text = place() + QStringLiteral(" · ") + device_;
+  if (now.state == LineState::Connecting) text = tr("connecting to %1…").arg(place());
+  if (now.state == LineState::Cut) text = tr("%1: line cut for %2 s, trying again").arg(place()).arg(static_cast<int>(now.cut_s));
+  if (now.state == LineState::Refused) text = tr("%1: no line").arg(place());
+  if (text != std::exchange(text_, text)) emit changed();
+  if (now.state == LineState::Refused) {
+    timer_.stop();
+    emit refused(QString::fromStdString(now.sentence));
+    return;
+  }
+  if (!up_ || std::exchange(asked_, true)) return;
+  auto answer = std::make_shared<Answer>();
+  asking_.start([link = link_, answer](const Job::Side&) { *answer = ask_about(*link); },
+                [this, answer](const QString& problem) {
+                  if (!problem.isEmpty()) return emit refused(problem);
+                  device_ = answer->device, running_ = std::move(answer->running);
+                  emit ready();
+                });
+}
+
+QStringList known_hosts() {
+  QStringList hosts;
+  QFile file(QDir::homePath() + "/.ssh/config");
+  if (!file.open(QIODevice::ReadOnly | QIODevice::Text)) return hosts;
+  QTextStream lines(&file);
+  for (QString line; lines.readLineInto(&line);) {
+    QStringList words = line.simplified().replace('=', ' ').split(' ', Qt::SkipEmptyParts);
+    if (words.isEmpty() || words.takeFirst().compare("host", Qt::CaseInsensitive) != 0) continue;
+    for (const QString& name : words)
+      if (!name.contains('*') && !name.contains('?') && !name.startsWith('!') && !hosts.contains(name)) hosts << name;
+  }
+  return hosts;
+}
+
+}  // namespace ws::app

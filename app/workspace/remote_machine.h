@@ -1,0 +1,52 @@
+// Another machine that the window trains on: its line, what it has, and whether it can be reached now.
+#pragma once
+#include <QObject>
+#include <QStringList>
+#include <QTimer>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "app/core/remote/remote_link.h"
+#include "app/workspace/job.h"
+#include "engine/plan/run_spec.h"
+
+namespace ws::app {
+
+// A training that goes on there, as it was begun.
+struct RemoteTrainingInfo {
+  QString name, title;
+  RunSpec spec;
+};
+
+class RemoteMachine : public QObject {
+  Q_OBJECT
+ public:
+  explicit RemoteMachine(const QString& address);  // throws Failure when it is none
+  RemoteLink& link() { return *link_; }
+  QString place() const;
+  QString address() const;
+  QString device() const { return device_; }  // "NVIDIA H200"; empty: not known yet
+  bool up() const { return up_; }
+  QString text() const;                       // "gpu7 · NVIDIA H200", or why the line is down
+  const std::vector<RemoteTrainingInfo>& running() const { return running_; }  // as it was when the line came up
+
+ signals:
+  void ready();                           // it has answered what it has and what runs there
+  void refused(const QString& sentence);  // no line will come about
+  void changed();                         // text() is another
+
+ private:
+  void look();
+
+  std::shared_ptr<RemoteLink> link_;
+  QString device_, text_;
+  bool up_ = false, asked_ = false;
+  std::vector<RemoteTrainingInfo> running_;
+  QTimer timer_;
+  Job asking_;
+};
+
+QStringList known_hosts();  // of ~/.ssh/config, in its order
+
+}  // namespace ws::app

@@ -1,0 +1,90 @@
+#include "app/workspace/remote_training.h"
+
+#include <chrono>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/core/runs/data_shape.h"
+#include "profiling/base/failure.h"
+
+namespace ws::app {
+
+using nlohmann::json;
+
+// How the request to begin was answered.
+struct RemoteTraining::Start {
+  std::mutex mutex;
+  std::string refused;
+};
+
+namespace {
+
+// Asked before anything is followed, so that it is answered first.
+template <class Start>
+std::shared_ptr<Start> begin(RemoteLink& link, const std::string& name, const json& job) {
+  auto start = std::make_shared<Start>();
+  if (job.is_null()) return start;
+  link.post({{"do", "start"}, {"run", name}, {"job", job}}, [start](const json&, const std::string& error) {
+    std::lock_guard lock(start->mutex);
+    start->refused = error;
+  });
+  return start;
+}
+
+}  // namespace
+
+RemoteTraining::RemoteTraining(RemoteLink& link, const std::string& name, const json& job, RunSpec spec)
+    : start_(begin<Start>(link, name, job)), run_(link, name, true), spec_(std::move(spec)) {}
+
+// What cannot change in mid-run is said at once, as here.
+void RemoteTraining::change(const std::string& key, const std::string& value) {
+  RunSpec tried = spec_;
+  set_field(tried, key, value);
+  run_.change(key, value);
+}
+
+// The plan is made here from the choices: those there make the same.
+void RemoteTraining::takePlan(RunUpdate& update) {
+  for (const Change& change : update.changes) set_field(spec_, change.key, change.to);
+  const DataShape shape = data_shape(spec_.data);
+  if (!shape.known()) return;
+  const int64_t batch = spec_.train.batch > 0 ? std::min(spec_.train.batch, shape.train) : shape.train;
+  try {
+    update.plan = compile(spec_, make_model(spec_.model, shape.features, shape.outputs), batch);
+  } catch (const Failure&) {  // of another version: it is shown without
+  }
+}
+
+RunUpdate RemoteTraining::take() {
+  RemoteUpdate update = run_.take();
+  if (!update.files.empty()) files_ = update.files;
+  if (update.recompiled || !std::exchange(planned_, true)) takePlan(update.run);
+  const std::string log = run_.take_log();
+  if (!log.empty()) update.run.messages.push_back({log});
+  return std::move(update.run);
+}
+
+bool RemoteTraining::over() {
+  return run_.over() || !failure().empty() || run_.link().status().state == LineState::Refused;
+}
+
+bool RemoteTraining::wait(int most_ms) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms);
+  while (!over() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return over();
+}
+
+std::string RemoteTraining::failure() const {
+  std::lock_guard lock(start_->mutex);
+  return start_->refused;
+}
+
+json remote_job(const RunSpec& spec, const std::string& title, const prof::CollectorOptions& trace, bool paused) {
+  return {{"kind", "train"},       {"spec", to_json(spec)},
+          {"title", title},        {"trace", prof::to_string(trace.level)},
+          {"counters", trace.hardware_counters}, {"window", trace.node_window},
+          {"every", trace.node_every},           {"paused", paused}};
+}
+
+}  // namespace ws::app

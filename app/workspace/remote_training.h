@@ -1,0 +1,41 @@
+// A training on another machine, for the window: the same news and the same buttons as one here.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "app/core/remote/remote_run.h"
+#include "app/workspace/training_worker.h"
+
+namespace ws::app {
+
+class RemoteTraining : public TrainingWorker {
+ public:
+  // `job`: as RemoteRun::start() takes it; null: it runs there already.
+  RemoteTraining(RemoteLink& link, const std::string& name, const nlohmann::json& job, RunSpec spec);
+  void pause() override { run_.pause(); }
+  void resume() override { run_.resume(); }
+  void stepOnce() override { run_.step_once(); }
+  void stop() override { run_.stop(); }
+  void change(const std::string& key, const std::string& value) override;
+  void setTraceLevel(prof::TraceLevel level) override { run_.set_trace_level(prof::to_string(level)); }
+  RunUpdate take() override;
+  bool over() override;
+  bool wait(int most_ms) override;
+  std::string failure() const override;
+  const std::string& name() const { return run_.name(); }
+  const std::vector<std::string>& files() const { return files_; }  // that it left there
+
+ private:
+  void takePlan(RunUpdate& update);
+  struct Start;
+  std::shared_ptr<Start> start_;
+  RemoteRun run_;
+  RunSpec spec_;
+  std::vector<std::string> files_;
+  bool planned_ = false;
+};
+
+nlohmann::json remote_job(const RunSpec& spec, const std::string& title, const prof::CollectorOptions& trace, bool paused);
+
+}  // namespace ws::app

@@ -1,0 +1,188 @@
+// A training on another machine, in the window: it looks and obeys like one here, over a line that is cut as well. The other
+// machine is another folder behind a pipe.
+#include <signal.h>
+
+#include <QFile>
+#include <QtTest>
+
+#include "app/window/connect_dialog.h"
+#include "app/window/machine_actions.h"
+#include "app/window/notice_bar.h"
+#include "app/window/top_bar.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+QByteArray bytes_of(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+}  // namespace
+
+class RemoteTest : public QObject, private WindowHome {
+  Q_OBJECT
+ private:
+  QString there() const { return home_.path() + "/there"; }
+  QString address() const { return "pipe:exec " WARPSCOPE_CLI " serve --folder " + there(); }
+  static bool connected(MainWindow& window) {
+    return QTest::qWaitFor([&] { return window.workspace()->session()->machine() != nullptr; }, 20'000);
+  }
+  std::unique_ptr<MainWindow> connectedWindow() const {
+    auto window = open();
+    window->machines()->connectTo(address());
+    return connected(*window) ? std::move(window) : nullptr;
+  }
+  static void train(MainWindow& window, int epochs) {
+    iris(window, epochs);
+    window.workspace()->choices()->set("model.hidden", "64");
+    window.train();
+  }
+  // What a test that fails leaves running there.
+  void endJobs() const {
+    for (const QFileInfo& job : QDir(there() + "/.jobs").entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+      const QList<QByteArray> lines = bytes_of(job.filePath() + "/.owner").split('\n');
+      if (lines.size() > 2) {
+        const int owner = lines[2].split(' ').first().toInt();
+        if (owner > 1) kill(owner, SIGKILL);
+      }
+    }
+  }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() {
+    endJobs();
+    clear();
+    QDir(there()).removeRecursively();
+  }
+  void looksAndObeysAsHere();
+  void aCutLineIsSaidAndHeals();
+  void whatIsLeftIsFoundAgain();
+  void whoCannotBeReachedIsSaid();
+  void hostsOfSshAreOffered();
+};
+
+void RemoteTest::looksAndObeysAsHere() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  TrainingSession& session = *window->workspace()->session();
+  train(*window, 100'000'000);
+  Run* run = session.run();
+  QVERIFY(run && session.remote());
+  QVERIFY(run->device.contains(" on "));
+  QVERIFY(QTest::qWaitFor([&] { return run->steps.size() > 100 && run->plan && run->trace.span_count() > 0; }, 20'000));
+  session.pause();
+  QVERIFY(session.paused());
+  QVERIFY(QTest::qWaitFor([&] { return run->progress && run->progress->paused; }, 10'000));
+  const size_t before = run->steps.size();
+  session.stepOnce();
+  QVERIFY(QTest::qWaitFor([&] { return run->steps.size() == before + 1; }, 10'000));
+  session.change("exec.fusion", "off");
+  session.resume();
+  QVERIFY(QTest::qWaitFor([&] { return !run->changes.empty(); }, 10'000));
+  QCOMPARE(QString::fromStdString(run->changes[0].key), QString("exec.fusion"));
+  QSignalSpy arrived(&session, &TrainingSession::arrived);
+  const QString name = run->id;
+  window->workspace()->stop();
+  QVERIFY(QTest::qWaitFor([&] { return arrived.count() == 1; }, 20'000));
+  QVERIFY(!session.busy());
+  const QString here = runs() + "/" + name + ".wsrun";
+  QVERIFY(QFile::exists(here));
+  QCOMPARE(QFileInfo(here).size(), QFileInfo(there() + "/" + name + ".wsrun").size());  // the letter was written into ours
+  Run* kept = window->workspace()->library()->byPath(here);
+  QVERIFY(kept);
+  QVERIFY(kept->slot >= 0);
+  QCOMPARE(window->workspace()->library()->ticked().size(), size_t{1});
+}
+
+void RemoteTest::aCutLineIsSaidAndHeals() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  TrainingSession& session = *window->workspace()->session();
+  train(*window, 100'000'000);
+  Run* run = session.run();
+  QVERIFY(QTest::qWaitFor([&] { return run->steps.size() > 100; }, 20'000));
+  RemoteMachine& machine = *session.machine();
+  // There is no program there for a while.
+  const QByteArray path = qgetenv("PATH");
+  qputenv("PATH", "/nowhere");
+  kill(machine.link().status().process, SIGKILL);
+  const bool said = QTest::qWaitFor([&] { return machine.text().contains("line cut for"); }, 10'000);
+  qputenv("PATH", path);
+  QVERIFY(said);
+  QVERIFY(session.busy());
+  QVERIFY(QTest::qWaitFor([&] { return machine.up(); }, 20'000));
+  const size_t before = run->steps.size();
+  QVERIFY(QTest::qWaitFor([&] { return run->steps.size() > before + 100; }, 20'000));
+  session.stop();
+  QVERIFY(QTest::qWaitFor([&] { return !session.busy(); }, 20'000));
+  for (size_t i = 0; i < run->steps.size(); ++i) QCOMPARE(run->steps[i].step, static_cast<double>(i));
+}
+
+void RemoteTest::whatIsLeftIsFoundAgain() {
+  QString name;
+  {
+    auto window = connectedWindow();
+    QVERIFY(window);
+    train(*window, 100'000'000);
+    TrainingSession& session = *window->workspace()->session();
+    name = session.run()->id;
+    QVERIFY(QTest::qWaitFor([&] { return session.run()->steps.size() > 100; }, 20'000));
+    QString asked;
+    answer("Keep watching", &asked);
+    QVERIFY(!window->close());
+    QVERIFY2(asked.contains("go on without this window"), qPrintable(asked));
+    answer("Leave it running");
+    QVERIFY(window->close());
+  }
+  QVERIFY(QFile::exists(there() + "/.jobs/" + name + "/.owner"));
+  auto window = connectedWindow();
+  QVERIFY(window);
+  TrainingSession& session = *window->workspace()->session();
+  QVERIFY(QTest::qWaitFor([&] { return session.run() && session.run()->steps.size() > 100; }, 20'000));
+  QCOMPARE(session.run()->id, name);
+  QCOMPARE(session.run()->steps.front().step, 0.0);
+  answer("Stop it and close");
+  window->close();
+  QVERIFY(QTest::qWaitFor([&] { return !QFile::exists(there() + "/.jobs/" + name + "/.owner"); }, 20'000));
+}
+
+void RemoteTest::whoCannotBeReachedIsSaid() {
+  auto window = open();
+  window->machines()->connectTo("pipe:exec /nowhere/warpscope-cli serve");
+  QVERIFY(QTest::qWaitFor([&] { return window->notice()->text().contains("there is no program"); }, 10'000));
+  QVERIFY(!window->machines()->machine());
+  window->machines()->connectTo("ssh://-x");
+  QVERIFY(window->notice()->text().contains("begins with a hyphen"));
+  train(*window, 2);
+  QVERIFY(!window->workspace()->session()->remote());
+  QVERIFY(QTest::qWaitFor([&] { return !window->workspace()->session()->busy(); }, 20'000));
+}
+
+void RemoteTest::hostsOfSshAreOffered() {
+  const QByteArray home = qgetenv("HOME");
+  qputenv("HOME", home_.path().toUtf8());
+  QDir().mkpath(home_.path() + "/.ssh");
+  QFile file(home_.path() + "/.ssh/config");
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write("Host *\n  User me\nhost gpu7 gpu8\n  Port 22\nHost=!no gpu?\n");
+  file.close();
+  QCOMPARE(known_hosts(), QStringList({"gpu7", "gpu8"}));
+  ConnectDialog::remember("ssh://gpu9");
+  ConnectDialog dialog("gpu7");
+  QCOMPARE(dialog.address(), QString("ssh://gpu7"));
+  QCOMPARE(ConnectDialog::recent().front(), QString("ssh://gpu9"));
+  qputenv("HOME", home);
+}
+
+int main(int argc, char** argv) {
+  QApplication app(argc, argv);
+  RemoteTest test;
+  return QTest::qExec(&test, argc, argv);
+}
+
+#include "remote_test.moc"

@@ -1,7 +1,7 @@
 // The folder of a job: what runs for a person who may be away. Beside its run file it holds what the job tells, each in a
 // file that only grows, so that whoever comes back goes on reading where he was.
 //
-//   RUNS/NAME.wsrun         RUNS/.jobs/NAME/job.json  log  news  trace.OFFSET  control
+//   RUNS/NAME.wsrun         RUNS/.jobs/NAME/job.json  log  news  losses  trace.OFFSET  control
 #pragma once
 #include <cstdint>
 #include <map>

@@ -37,9 +37,11 @@ constexpr milliseconds kLookEvery{10};  // at news and requests
 // Everything that a job tells.
 class JobTeller {
  public:
-  explicit JobTeller(const JobFolder& job) : news_(job.file("news")), trace_(job.path()) {}
-  void tell(const RemoteUpdate& update) {
-    news_.add(writer_.news(update));  // first: they name the ops of the trace
+  explicit JobTeller(const JobFolder& job) : news_(job.file("news")), losses_(job.file("losses")), trace_(job.path()) {}
+  void tell(RemoteUpdate update) {
+    if (!update.run.steps.empty()) update.steps_until = update.run.steps.back().step + 1;
+    losses_.add(UpdateWriter::losses(update.run.steps));
+    news_.add(writer_.news(update));  // before the trace, whose ops they name
     for (const prof::TraceBatch& batch : update.run.traces) trace_.add(UpdateWriter::trace(batch));
   }
   void say(const std::string& text, bool problem = false) {
@@ -50,7 +52,7 @@ class JobTeller {
 
  private:
   UpdateWriter writer_;
-  Journal news_;
+  Journal news_, losses_;
   TraceJournal trace_;
 };
 

@@ -1,5 +1,6 @@
 #include "app/core/remote/remote_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -38,22 +39,12 @@ void RemoteRun::start(RemoteLink& link, const std::string& name, const json& job
 
 RemoteRun::RemoteRun(RemoteLink& link, std::string name, bool trace)
     : link_(link), name_(std::move(name)), sender_(process_mark() + " " + random_letters()) {
-  follow("news", {.bytes = [this](std::string_view bytes) { read(news_, bytes); },
-                  .ended =
-                      [this](const json&) {
-                        std::lock_guard lock(mutex_);
-                        news_ended_ = true;
-                      }});
-  follow("log", {.bytes =
-                     [this](std::string_view bytes) {
-                       std::lock_guard lock(mutex_);
-                       log_ += bytes;
-                     },
-                 .ended =
-                     [this](const json&) {
-                       std::lock_guard lock(mutex_);
-                       log_ended_ = true;
-                     }});
+  follow("news", {.bytes = [this](std::string_view bytes) { read(news_, bytes); }});
+  follow("losses", {.bytes = [this](std::string_view bytes) { read(losses_, bytes); }});
+  follow("log", {.bytes = [this](std::string_view bytes) {
+    std::lock_guard lock(mutex_);
+    log_ += bytes;
+  }});
   if (!trace) return;
   FileFollower spans{.bytes = [this](std::string_view bytes) { read(trace_, bytes); }};
   spans.jumped = [this](uint64_t bytes) {
@@ -61,17 +52,23 @@ RemoteRun::RemoteRun(RemoteLink& link, std::string name, bool trace)
     left_out_ += bytes;
     trace_ = FrameReader("The trace");  // a new piece begins with a frame
   };
-  spans.failed = [](const std::string&) {};  // the run file has all of it
-  follow("trace", std::move(spans));
+  follow("trace", std::move(spans), false);  // the run file has all of it
 }
 
-void RemoteRun::follow(const char* what, FileFollower follower) {
-  if (!follower.failed)
-    follower.failed = [this](const std::string& why) {
-      say(why, true);
-      std::lock_guard lock(mutex_);
-      news_ended_ = log_ended_ = true;
-    };
+void RemoteRun::follow(const char* what, FileFollower follower, bool needed) {
+  const auto closed = [this] {
+    std::lock_guard lock(mutex_);
+    --open_;
+  };
+  follower.ended = [closed](const json&) { closed(); };
+  follower.failed = [this, closed, needed](const std::string& why) {
+    if (needed) say(why, true);
+    closed();
+  };
+  {
+    std::lock_guard lock(mutex_);
+    ++open_;
+  }
   streams_.push_back(link_.follow({{"what", what}, {"run", name_}}, std::move(follower)));
 }
 
@@ -103,7 +100,21 @@ void RemoteRun::say(const std::string& text, bool problem) {
 
 RemoteUpdate RemoteRun::take() {
   std::lock_guard lock(mutex_);
-  return std::exchange(inbox_, {});
+  RemoteUpdate now = std::exchange(inbox_, {});
+  steps_until_ = open_ == 0 ? INT64_MAX : std::max(steps_until_, now.steps_until);
+  early_.insert(early_.end(), now.run.steps.begin(), now.run.steps.end());
+  const auto end = std::ranges::find_if(early_, [this](const StepResult& s) { return s.step >= steps_until_; });
+  now.run.steps.assign(early_.begin(), end);
+  early_.erase(early_.begin(), end);
+  if (!now.run.steps.empty()) steps_given_ = now.run.steps.back().step + 1;
+  if (open_ == 0) return now;
+  auto& epochs = now.run.epochs;
+  const auto late = std::ranges::find_if(epochs, [this](const EpochResult& e) { return e.step > steps_given_; });
+  inbox_.run.epochs.assign(late, epochs.end());
+  epochs.erase(late, epochs.end());
+  inbox_.run.summary = std::exchange(now.run.summary, {});
+  inbox_.run.account = now.run.account;
+  return now;
 }
 
 std::string RemoteRun::take_log() {
@@ -113,7 +124,7 @@ std::string RemoteRun::take_log() {
 
 bool RemoteRun::over() const {
   std::lock_guard lock(mutex_);
-  return news_ended_ && log_ended_;
+  return open_ == 0;
 }
 
 uint64_t RemoteRun::left_out() const {

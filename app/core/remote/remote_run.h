@@ -24,7 +24,8 @@ class RemoteRun {
 
   const std::string& name() const { return name_; }
   RemoteLink& link() { return link_; }
-  RemoteUpdate take();     // any thread; what came since
+  // Any thread; what came since. Tests of an epoch, and the end, come with or after the losses before them.
+  RemoteUpdate take();
   std::string take_log();  // what the job printed since
   // The job has ended, and all that it told is here.
   bool over() const;
@@ -41,18 +42,20 @@ class RemoteRun {
   void request(nlohmann::json what);
   void read(FrameReader& frames, std::string_view bytes);
   void say(const std::string& text, bool problem);
-  void follow(const char* what, FileFollower follower);
+  void follow(const char* what, FileFollower follower, bool needed = true);
 
   RemoteLink& link_;
   const std::string name_, sender_;
   mutable std::mutex mutex_;
   UpdateReader reader_;
-  FrameReader news_{"The news"}, trace_{"The trace"};
+  FrameReader news_{"The news"}, losses_{"The losses"}, trace_{"The trace"};
   RemoteUpdate inbox_;
+  std::vector<StepResult> early_;  // losses of which the news are not here yet
+  int64_t steps_until_ = 0, steps_given_ = 0;
   std::string log_;
   uint64_t left_out_ = 0;
   int64_t requests_ = 0;
-  bool news_ended_ = false, log_ended_ = false;
+  int open_ = 0;  // streams that go on
   std::vector<uint32_t> streams_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -48,6 +48,8 @@ constexpr size_t kMostStreams = 256, kMostRuns = 20'000;
 constexpr uint64_t kBehind = 2u << 20;      // of a trace, before its newest part is sent instead
 constexpr size_t kMostText = 8u << 20;      // of a command's output
 
+constexpr std::array<std::string_view, 3> kGrowing{"news", "log", "losses"};  // by urgency; the trace, then files after them
+
 std::string path_in(const std::string& runs, const std::string& name) {
   if (!is_plain_name(name)) throw Failure("\"" + name + "\" can be no name of a run.");
   return runs + "/" + name;
@@ -225,7 +227,7 @@ class Server {
   json follow(const JsonInput& in) {
     if (streams_.size() >= kMostStreams) throw Failure("Too many files are followed at a time.");
     const std::string what = in.required("what").text();
-    Stream stream{static_cast<uint32_t>(in.required("stream").whole(0, 0, UINT32_MAX)), 3, nullptr,
+    Stream stream{static_cast<uint32_t>(in.required("stream").whole(0, 0, UINT32_MAX)), 4, nullptr,
                   static_cast<uint64_t>(in.at("offset").whole(0, 0))};
     if (what == "file") {
       const std::string path = file_of(in);
@@ -235,8 +237,9 @@ class Server {
     } else {
       const JobFolder job(runs_, in.required("run").text());
       if (!fs::exists(job.file("job.json"))) throw Failure("There is no job " + job.name() + " there.");
-      stream.urgency = what == "news" ? 0 : what == "log" ? 1 : 2;
-      if (what == "news" || what == "log") stream.source = growing_file(job, what.c_str());
+      const auto known = std::ranges::find(kGrowing, what);
+      stream.urgency = static_cast<int>(known - kGrowing.begin());
+      if (known != kGrowing.end()) stream.source = growing_file(job, what.c_str());
       else if (what == "trace") stream.source = newest_trace_of(job);
       else throw Failure("The program there does not know \"" + what + "\".");
     }

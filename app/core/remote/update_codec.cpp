@@ -1,8 +1,10 @@
 #include "app/core/remote/update_codec.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/byte_reader.h"
@@ -28,27 +30,57 @@ std::string frame(NewsKind kind, std::string_view payload) { return frame_of(sta
 // Not-a-number is null in JSON.
 double real(const JsonInput& value) { return value.there() && !value.is_null() ? value.number(kUnknown) : kUnknown; }
 
-std::string steps_frames(const std::vector<StepResult>& steps) {
-  std::string frames;
-  for (size_t at = 0; at < steps.size(); at += kStepsAFrame) {
-    std::vector<prof::Metric> part;
-    for (size_t i = at; i < std::min(at + kStepsAFrame, steps.size()); ++i)
-      part.push_back({steps[i].step, steps[i].finished_s, static_cast<double>(steps[i].loss),
-                      static_cast<double>(steps[i].accuracy)});
-    ByteWriter to;
-    to.value(uint32_t(part.size()));
-    to.raw(prof::encode_metrics(part));
-    frames += frame(NewsKind::Steps, to.bytes());
+// The same byte of all values together: the high ones hardly differ.
+void put_planes(ByteWriter& to, const std::vector<uint32_t>& values) {
+  for (int shift = 24; shift >= 0; shift -= 8)
+    for (const uint32_t value : values) to.value(static_cast<uint8_t>(value >> shift));
+}
+
+std::vector<uint32_t> take_planes(ByteReader& from, size_t count, const char* what) {
+  std::vector<uint32_t> values(count);
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    const std::string_view plane = from.raw(count, what);
+    for (size_t i = 0; i < count; ++i) values[i] |= static_cast<uint32_t>(static_cast<uint8_t>(plane[i])) << shift;
   }
-  return frames;
+  return values;
+}
+
+constexpr double kTick = 1e-7;  // of the times
+
+// About 6 bytes a step; the losses are exact, their times to 0.1 µs.
+std::string packed_steps(std::span<const StepResult> steps) {
+  ByteWriter to;
+  int64_t step = 0, time = 0;
+  std::vector<uint32_t> losses, accuracies;
+  for (const StepResult& s : steps) {
+    const int64_t now = std::llround(s.finished_s / kTick);
+    to.signed_varint(s.step - step - 1);
+    to.signed_varint(now - time);
+    step = s.step, time = now;
+    losses.push_back(std::bit_cast<uint32_t>(s.loss)), accuracies.push_back(std::bit_cast<uint32_t>(s.accuracy));
+  }
+  put_planes(to, losses);
+  put_planes(to, accuracies);
+  return prof::quickly_packed(to.bytes());
 }
 
 void read_steps(std::string_view payload, std::vector<StepResult>& steps) {
-  ByteReader from(payload, "The losses");
-  const auto count = from.value<uint32_t>("their number");
-  if (count > kStepsAFrame) from.fail("claims too many of them");
-  for (const prof::Metric& m : prof::decode_metrics(from.raw(from.left(), "the values"), count))
-    steps.push_back({m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s});
+  ByteReader head(payload, "The losses");
+  const auto count = head.value<uint32_t>("their number");
+  const std::string plain = prof::unpacked(head.raw(head.left(), "the values"));
+  ByteReader from(plain, "The losses");
+  if (count > kStepsAFrame || count > plain.size()) from.fail("claims too many of them");
+  uint64_t step = 0, time = 0;  // hostile ones may wrap around
+  std::vector<StepResult> read(count);
+  for (StepResult& s : read) {
+    s.step = static_cast<int64_t>(step += static_cast<uint64_t>(from.signed_varint("a step")) + 1);
+    s.finished_s = static_cast<double>(static_cast<int64_t>(time += static_cast<uint64_t>(from.signed_varint("a time")))) * kTick;
+  }
+  const auto losses = take_planes(from, count, "losses"), accuracies = take_planes(from, count, "accuracies");
+  from.expect_end();
+  for (size_t i = 0; i < count; ++i)
+    read[i].loss = std::bit_cast<float>(losses[i]), read[i].accuracy = std::bit_cast<float>(accuracies[i]);
+  steps.insert(steps.end(), read.begin(), read.end());
 }
 
 json to_json(const EpochResult& e) {
@@ -166,6 +198,7 @@ json news_of(const RemoteUpdate& u) {
   if (u.run.plan || u.recompiled) out["recompiled"] = true;
   if (u.recording) out["recording"] = to_json(*u.recording);
   if (u.run.summary) out["summary"] = to_json(*u.run.summary), out["account"] = prof::to_meta(u.run.account);
+  if (u.steps_until > 0) out["steps_until"] = u.steps_until;
   if (!u.files.empty()) out["files"] = u.files;
   if (u.exit_status) out["exit_status"] = *u.exit_status;
   return out;
@@ -192,6 +225,7 @@ void read_news(std::string_view text, RemoteUpdate& u) {
     u.run.summary = summary_of(summary);
     u.run.account = account_of(in.at("account"));
   }
+  if (const JsonInput until = in.at("steps_until"); until.there()) u.steps_until = until.whole(0, 0);
   for (const JsonInput& file : in.at("files").items()) u.files.push_back(file.text());
   if (const JsonInput status = in.at("exit_status"); status.there()) u.exit_status = static_cast<int>(status.whole(0, -1, 1000));
 }
@@ -211,13 +245,25 @@ prof::OpInfo op_of(const JsonInput& in) {
 }  // namespace
 
 std::string UpdateWriter::news(const RemoteUpdate& update) {
-  std::string frames = steps_frames(update.run.steps);
+  std::string frames;
   if (const size_t known = prof::registered_ops(); known > ops_told_) {
     json ops = {{"first", ops_told_}, {"ops", json::array()}};
     for (; ops_told_ < known; ++ops_told_) ops["ops"].push_back(to_json(prof::op_info(static_cast<prof::OpTag>(ops_told_))));
-    frames = frame(NewsKind::Ops, dumped(ops)) + frames;
+    frames = frame(NewsKind::Ops, dumped(ops));
   }
   if (const json rest = news_of(update); !rest.empty()) frames += frame(NewsKind::News, dumped(rest));
+  return frames;
+}
+
+std::string UpdateWriter::losses(const std::vector<StepResult>& steps) {
+  std::string frames;
+  for (size_t at = 0; at < steps.size(); at += kStepsAFrame) {
+    const auto part = std::span(steps).subspan(at, std::min(kStepsAFrame, steps.size() - at));
+    ByteWriter to;
+    to.value(static_cast<uint32_t>(part.size()));
+    to.raw(packed_steps(part));
+    frames += frame(NewsKind::Steps, to.bytes());
+  }
   return frames;
 }
 

@@ -1,5 +1,5 @@
-// What a training or a recording tells as it goes, as frames and back. News are small and never left out; traces are many
-// and may be.
+// What a training or a recording tells as it goes, as frames and back, by how urgent it is: news are few; losses are many and
+// never left out; traces are more and may be.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,20 +16,22 @@ struct RemoteUpdate {
   bool recompiled = false;                      // the plan is another one since
   std::optional<prof::FollowStatus> recording;  // of a program that is recorded there
   std::vector<std::string> files;               // with the end: run files there, the first one first
+  int64_t steps_until = 0;                      // the losses before this step belong to these news and those before
   std::optional<int> exit_status;               // the job has ended; of a recorded program or a command
 };
 
 class UpdateWriter {
  public:
-  // Frames of the news and, apart, one frame for each batch of the trace.
+  // Frames of the news without the losses, of the losses, and one for each batch of the trace.
   std::string news(const RemoteUpdate& update);
+  static std::string losses(const std::vector<StepResult>& steps);
   static std::string trace(const prof::TraceBatch& batch);
 
  private:
   size_t ops_told_ = 1;  // tags of this process that the other side knows
 };
 
-// Reads both kinds. Throws Failure; nothing of the bytes is trusted.
+// Reads all kinds. Throws Failure; nothing of the bytes is trusted.
 class UpdateReader {
  public:
   void read(const Frame& frame, RemoteUpdate& into);

@@ -95,7 +95,7 @@ RemoteUpdate full_update() {
 
 TEST(News, ComeBackAsTheyWere) {
   const RemoteUpdate u = full_update();
-  const std::string bytes = UpdateWriter().news(u);
+  const std::string bytes = UpdateWriter().news(u) + UpdateWriter::losses(u.run.steps);
   FrameReader frames("News");
   frames.add(bytes);
   UpdateReader reader;
@@ -124,6 +124,32 @@ TEST(News, ComeBackAsTheyWere) {
   EXPECT_EQ(back.exit_status, 0);
 }
 
+// What a fast training tells must go through a slow line.
+TEST(News, LossesAreSmallAndExact) {
+  std::vector<StepResult> steps(100'000);
+  uint32_t random = 1;
+  double time = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    random = random * 1664525 + 1013904223;
+    time += 8e-6 + random * 1e-16;
+    steps[i] = {static_cast<int64_t>(i) + 5, 0.01f + static_cast<float>(random) * 1e-11f, static_cast<float>(random >> 30) / 16, time};
+  }
+  const std::string bytes = UpdateWriter::losses(steps);
+  EXPECT_LE(bytes.size(), 7 * steps.size());
+  FrameReader frames("Losses");
+  frames.add(bytes);
+  UpdateReader reader;
+  RemoteUpdate back;
+  while (const auto frame = frames.next()) reader.read(*frame, back);
+  ASSERT_EQ(back.run.steps.size(), steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    ASSERT_EQ(back.run.steps[i].step, steps[i].step);
+    ASSERT_EQ(back.run.steps[i].loss, steps[i].loss);
+    ASSERT_EQ(back.run.steps[i].accuracy, steps[i].accuracy);
+    ASSERT_NEAR(back.run.steps[i].finished_s, steps[i].finished_s, 0.6e-7);
+  }
+}
+
 // The ops of a process there have other tags than the same ops here.
 TEST(News, TraceKeepsItsOps) {
   const prof::OpTag there = prof::register_ops({{"dW1", "gemm", "fc1", "backward", prof::Meaning::Matrix, 10, 20}});
@@ -144,7 +170,7 @@ TEST(News, TraceKeepsItsOps) {
 }
 
 TEST(News, RefuseWhatIsNone) {
-  const std::string good = UpdateWriter().news(full_update());
+  const std::string good = UpdateWriter().news(full_update()) + UpdateWriter::losses(full_update().run.steps);
   int refused = 0;
   for (size_t at = 0; at < good.size(); ++at) {
     std::string bad = good;

@@ -11,7 +11,7 @@
 
 namespace ws::app {
 
-Page one_run_page(const QString& title, QWidget* widget, std::function<void(Run*)> show) {
+Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, std::function<void(Run*)> show) {
   QPushButton* picker = option_button(QObject::tr("Run of this page"), widget);
   picker->setText(QObject::tr("No run"));
   auto* menu = new QMenu(picker);
@@ -23,14 +23,20 @@ Page one_run_page(const QString& title, QWidget* widget, std::function<void(Run*
   const auto chosen = std::make_shared<QPointer<Run>>();
   Page page;
   page.title = title, page.widget = widget, page.picker = picker;
-  page.show_runs = [menu, take, chosen](const std::vector<Run*>& runs) {
+  const auto show_runs = [&workspace, menu, take, chosen](const std::vector<Run*>& runs) {
     menu->clear();
     for (Run* run : runs)
       menu->addAction(QString(run_letter(run->slot)) + "  " + run->title, menu,
                       [take, chosen, run] { *chosen = run, take(run); });
-    const bool still = std::find(runs.begin(), runs.end(), chosen->data()) != runs.end();
-    take(still ? chosen->data() : runs.empty() ? nullptr : runs.front());
+    for (Run* run : {chosen->data(), workspace.shownRun()})
+      if (run && std::find(runs.begin(), runs.end(), run) != runs.end()) return take(run);
+    take(runs.empty() ? nullptr : runs.front());
   };
+  page.show_runs = show_runs;
+  QObject::connect(&workspace, &Workspace::picked, widget, [&workspace, widget, show_runs, chosen] {
+    chosen->clear();
+    if (widget->isVisible()) show_runs(workspace.library()->ticked());
+  });
   return page;
 }
 

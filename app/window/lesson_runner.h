@@ -17,6 +17,7 @@ class LessonRunner : public QObject {
  public:
   LessonRunner(Workspace& workspace, NoticeBar* notice, QObject* parent);
   void start(int lesson);  // one of those offered on this machine, once that is known
+  bool training() const { return training_ != nullptr; }
 
  private:
   void open(const Lesson& lesson);

@@ -178,6 +178,7 @@ void MainWindow::connectWorkspace() {
 
 void MainWindow::connectPages() {
   connect(&workspace_, &Workspace::said, this, &MainWindow::tell);
+  connect(&workspace_, &Workspace::concluded, this, &MainWindow::conclude);
   connect(&workspace_, &Workspace::openWanted, this, [this](const QString& path) { openFile(path); });
   connect(&workspace_, &Workspace::fileWanted, this, &MainWindow::chooseFile);
   connect(&workspace_, &Workspace::picked, this, &MainWindow::refreshBars);
@@ -357,6 +358,16 @@ void MainWindow::showOpened(Run* run) {
     workspace_.library()->tickOnly(shown);
   workspace_.pick(run);
   tabs_->setCurrentIndex(0);
+}
+
+// The end of a run offers to look why. A lesson draws its own conclusion, and what went wrong stays.
+void MainWindow::conclude(const QString& line, Run* run, Run* before) {
+  if (!before || before->slot < 0 || lessons_->training() || !notice_->text().isEmpty()) return;
+  notice_->conclude(line, {{tr("Compare with %1").arg(run_letter(before->slot)),
+                            [this, run = QPointer(run), before = QPointer(before)] {
+                              notice_->dismiss();
+                              if (run && before) workspace_.compareRuns(before, run);
+                            }}});
 }
 
 QStringList MainWindow::recentFiles() const { return QSettings().value("files/recent").toStringList(); }

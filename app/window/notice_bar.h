@@ -29,6 +29,7 @@ class NoticeBar : public QWidget {
   void conclude(const QString& sentence, std::vector<NoticeAction> actions = {});
   void dismiss();
   QString text() const;
+  bool problem() const { return !isHidden() && problem_; }
   const std::vector<QPushButton*>& actions() const { return actions_; }
 
  protected:

@@ -23,7 +23,8 @@ QString unreadable(const QString& path, const QString& why) {
 
 }  // namespace
 
-RunLibrary::RunLibrary(const QString& folder, QObject* parent) : QObject(parent), folder_(QDir(folder).absolutePath()), trash_(folder_), aside_(folder_) {
+RunLibrary::RunLibrary(const QString& folder, QObject* parent)
+    : QObject(parent), folder_(QDir(folder).absolutePath()), trash_(folder_), aside_(folder_) {
   QDir().mkpath(folder_);
   settle_.setSingleShot(true);
   settle_.setInterval(500);  // a file is being written: look once it is quiet

@@ -33,7 +33,11 @@ Run* Workspace::train(const RunSpec& spec, const QString& title) {
 // The run that was just trained is the one that is shown. One that failed before its first step shows nothing.
 void Workspace::runEnded(Run* run) {
   if (run->stepsMade() == 0) return library_.setTicked(run, false);
-  if (run->summary->status != RunStatus::Failed) say(closing_line(*run, ended_), false);
+  if (run->summary->status != RunStatus::Failed) {
+    const QString line = closing_line(*run, ended_);
+    say(line, false);
+    emit concluded(line, run, ended_);
+  }
   ended_ = run;
   pick(run);
 }

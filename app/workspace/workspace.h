@@ -41,6 +41,7 @@ class Workspace : public QObject {
   void chooseFile() { emit fileWanted(); }                   // asks for a file to open
   void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
   void showLive() { emit liveWanted(); }
+  void compareRuns(Run* baseline, Run* candidate) { emit compareWanted(baseline, candidate); }
   void findInTimeline() { emit findWanted(); }
   void noteOnTab(const QObject* page, const QString& note) { emit tabNoted(page, note); }  // "3" beside its name
 
@@ -51,6 +52,9 @@ class Workspace : public QObject {
   void picked(ws::app::Run* run);
   void frontWanted(const QObject* page);
   void liveWanted();
+  void compareWanted(ws::app::Run* baseline, ws::app::Run* candidate);
+  // A run has trained to an end: what it came to, beside the run before it (nullptr: there was none).
+  void concluded(const QString& line, ws::app::Run* run, ws::app::Run* before);
   void findWanted();
   void tabNoted(const QObject* page, const QString& note);
 

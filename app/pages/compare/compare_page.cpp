@@ -27,6 +27,10 @@ void export_report(Workspace& workspace, QWidget* page) {
 Page compare_page(Workspace& workspace) {
   auto* tab = new CompareTab;
   QObject::connect(tab, &CompareTab::said, &workspace, &Workspace::say);
+  QObject::connect(&workspace, &Workspace::compareWanted, tab, [&workspace, tab](Run* baseline, Run* candidate) {
+    workspace.bringToFront(tab);
+    tab->setPair(baseline, candidate);
+  });
   Page page;
   page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker();
   page.show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); };

@@ -26,11 +26,6 @@ double names_width(double width) { return std::clamp(0.27 * width, 116.0, 220.0)
 
 QRectF column_plot(const QRectF& area) { return area.adjusted(52, 40, -12, -40); }
 
-// Parts sum to means only; medians stand in the headline and the table.
-QString axis_caption() { return QObject::tr("mean µs a step"); }
-
-double micros(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
-
 QString change_text(double change) { return (change > 0 ? "+" : "") + us_text(change); }
 
 }  // namespace
@@ -58,16 +53,25 @@ prof::Waterfall WaterfallView::shown(double height) const {
   return prof::folded(comparison_.by_op, static_cast<size_t>(std::max(kFewest, rows)));
 }
 
+WaterfallView::Unit WaterfallView::unit() const {
+  const auto longest = static_cast<double>(std::max(comparison_.by_kind.a_ps, comparison_.by_kind.b_ps));
+  return longest >= 1e13 ? Unit{"s", 1e12} : longest >= 1e10 ? Unit{"ms", 1e9} : Unit{"µs", 1e6};
+}
+
+// Parts sum to means only; medians stand in the headline and the table.
+QString WaterfallView::axisCaption() const { return tr("mean %1 a step").arg(QString::fromUtf8(unit().name)); }
+
 std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) const {
-  std::vector<Bar> all{{tr("baseline"), 0, micros(w.a_ps), prof::Meaning::Other, true, baseline_slot_}};
+  const auto in_unit = [ps = unit().ps](int64_t time) { return static_cast<double>(time) / ps; };
+  std::vector<Bar> all{{tr("baseline"), 0, in_unit(w.a_ps), prof::Meaning::Other, true, baseline_slot_}};
   int64_t at = w.a_ps;
   for (const prof::Cause& cause : w.causes) {
     if (cause.delta_ps() == 0) continue;
-    all.push_back({bar_name(cause), micros(at), micros(at + cause.delta_ps()), cause.meaning, false, -1,
-                   micros(cause.a_ps), micros(cause.b_ps)});
+    all.push_back({bar_name(cause), in_unit(at), in_unit(at + cause.delta_ps()), cause.meaning, false, -1,
+                   in_unit(cause.a_ps), in_unit(cause.b_ps)});
     at += cause.delta_ps();
   }
-  all.push_back({tr("candidate"), 0, micros(w.b_ps), prof::Meaning::Other, true, candidate_slot_});
+  all.push_back({tr("candidate"), 0, in_unit(w.b_ps), prof::Meaning::Other, true, candidate_slot_});
   return all;
 }
 
@@ -96,10 +100,11 @@ QString WaterfallView::explained(const QPointF& at) const {
   const double index = inRows(rect(), all) ? (at.y() - plot.top()) / pitch : (at.x() - plot.left()) / pitch;
   if (index < 0 || index >= static_cast<double>(all.size())) return {};
   const Bar& bar = all[static_cast<size_t>(index)];
-  if (bar.end) return tr("%1: a step takes %2 µs on average").arg(bar.name, fixed_text(bar.to, 2));
+  if (bar.end) return tr("%1: a step takes %2 %3 on average").arg(bar.name, fixed_text(bar.to, 2), unit().name);
   const double change = bar.to - bar.from;
-  return tr("%1: %2 → %3 µs a step, %4%5")
-      .arg(bar.name, fixed_text(bar.a_us, 2), fixed_text(bar.b_us, 2), change > 0 ? "+" : "", fixed_text(change, 2));
+  return tr("%1: %2 → %3 %6 a step, %4%5")
+      .arg(bar.name, fixed_text(bar.in_a, 2), fixed_text(bar.in_b, 2), change > 0 ? "+" : "", fixed_text(change, 2),
+           unit().name);
 }
 
 bool WaterfallView::event(QEvent* event) {
@@ -182,7 +187,7 @@ void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::
                 fixed_text(value, most < 5 ? 1 : 0));
   }
   painter.drawText(QRectF(area.left() + 8, plot.bottom(), plot.left() - area.left() - 16, 14),
-                   Qt::AlignLeft | Qt::AlignVCenter, axis_caption());
+                   Qt::AlignLeft | Qt::AlignVCenter, axisCaption());
   QRectF row(area.left(), plot.top(), area.width(), height);
   for (size_t i = 0; i < all.size(); ++i, row.translate(0, height)) {
     if (i + 1 < all.size()) {  // what carries over to the next row
@@ -209,7 +214,7 @@ void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const st
                 fixed_text(value, most < 5 ? 1 : 0));
   }
   painter.setPen(theme().secondary);
-  painter.drawText(QRectF(area.left() + 8, area.top() + 4, 140, 14), Qt::AlignLeft | Qt::AlignVCenter, axis_caption());
+  painter.drawText(QRectF(area.left() + 8, area.top() + 4, 140, 14), Qt::AlignLeft | Qt::AlignVCenter, axisCaption());
   for (size_t i = 0; i < all.size(); ++i) {
     const QRectF column(plot.left() + pitch * static_cast<double>(i), plot.top(), pitch, plot.height());
     const double width = std::min(64.0, pitch * 0.56);

@@ -25,19 +25,27 @@ class WaterfallView : public QWidget {
   bool event(QEvent* event) override;
 
  private:
+  // Of all bars: µs, ms of steps that take long, or s.
+  struct Unit {
+    const char* name;
+    double ps;
+  };
+  // Its times are in the unit.
   struct Bar {
     QString name;
     double from, to;
     prof::Meaning meaning;
     bool end = false;
     int slot = -1;
-    double a_us = 0, b_us = 0;  // of the cause in both runs
+    double in_a = 0, in_b = 0;  // of the cause in both runs
   };
   // Where the bars stand: each in a column, or in a row.
   struct Places {
     QRectF plot;
     double pitch;
   };
+  Unit unit() const;
+  QString axisCaption() const;
   bool inRows(const QRectF& area, const std::vector<Bar>& all) const;
   Places places(const QRectF& area, const std::vector<Bar>& all) const;
   std::vector<Bar> bars(const prof::Waterfall& w) const;

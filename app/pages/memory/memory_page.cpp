@@ -5,7 +5,7 @@ namespace ws::app {
 
 Page memory_page(Workspace& workspace) {
   auto* panel = new MemoryMapPanel(workspace.selection());
-  return one_run_page(QObject::tr("Memory"), panel, [panel](Run* run) { panel->setRun(run); });
+  return one_run_page(workspace, QObject::tr("Memory"), panel, [panel](Run* run) { panel->setRun(run); });
 }
 
 }  // namespace ws::app

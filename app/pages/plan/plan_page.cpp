@@ -5,7 +5,7 @@ namespace ws::app {
 
 Page plan_page(Workspace& workspace) {
   auto* panel = new PlanPanel(workspace.selection());
-  return one_run_page(QObject::tr("Plan"), panel, [panel](Run* run) { panel->setRun(run); });
+  return one_run_page(workspace, QObject::tr("Plan"), panel, [panel](Run* run) { panel->setRun(run); });
 }
 
 }  // namespace ws::app

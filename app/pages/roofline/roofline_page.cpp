@@ -5,7 +5,7 @@ namespace ws::app {
 
 Page roofline_page(Workspace& workspace) {
   auto* panel = new RooflinePanel(workspace.selection());
-  return one_run_page(QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); });
+  return one_run_page(workspace, QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); });
 }
 
 }  // namespace ws::app

@@ -4,7 +4,7 @@
 namespace ws::app {
 Page weights_page(Workspace& workspace) {
   auto* panel = new WeightsPanel(trainer_of(workspace.session()));
-  return one_run_page(QObject::tr("Weights"), panel, [panel](Run* run) { panel->setRun(run); });
+  return one_run_page(workspace, QObject::tr("Weights"), panel, [panel](Run* run) { panel->setRun(run); });
 }
 
 }  // namespace ws::app

@@ -13,6 +13,7 @@
 
 #include "app/charts/curve_pane.h"
 #include "app/charts/plot.h"
+#include "app/pages/compare/compare_tab.h"
 #include "app/pages/setup/field_row.h"
 #include "app/text/units.h"
 #include "app/pages/library/runs_panel.h"
@@ -58,6 +59,7 @@ class WindowTest : public QObject, WindowHome {
   void pauseStepResumeStop();
   void changesInMidRunAreMarked();
   void theRunJustTrainedIsShown();
+  void aBusyMachineIsSaid();
   void whatIsFixedBeginsANewRun();
   void cursorIsShared();
   void closeInMidRunAsksAndKeepsTheRun();
@@ -291,6 +293,23 @@ void WindowTest::theRunJustTrainedIsShown() {
   const QString line = window->statusLine()->text();
   for (const QString& part : {QString("step time "), QString("the run before"), second->title})
     QVERIFY2(line.contains(part), qPrintable(line));
+  for (const char* tab : {"Plan", "Kernels", "Memory"}) {
+    QVERIFY(show_tab(*window, tab));
+    for (const QPushButton* picker : window->topBar()->findChildren<QPushButton*>())
+      if (picker->accessibleName() == "Run of this page" && picker->isVisible())
+        QCOMPARE(picker->text(), "B  " + second->title);
+  }
+  QVERIFY(show_tab(*window, "Live"));
+  // And one click compares it with the run before.
+  QVERIFY2(window->notice()->text().contains("the run before"), qPrintable(window->notice()->text()));
+  QVERIFY(!window->notice()->problem());
+  QCOMPARE(window->notice()->actions().size(), size_t(1));
+  QCOMPARE(window->notice()->actions()[0]->text(), QString("Compare with A"));
+  click(window->notice()->actions()[0]);
+  auto* compare = window->findChild<CompareTab*>();
+  QVERIFY(compare->isVisible() && window->notice()->text().isEmpty());
+  QTRY_VERIFY(compare->ready());
+  QCOMPARE(QString::fromStdString(compare->comparison().choices.at(0).to), QString("direct"));
   // A run that fails before its first step does not take the stage.
   window->workspace()->choices()->set("data.name", "csv");
   window->workspace()->choices()->set("data.path", "/no/such.csv");
@@ -298,6 +317,21 @@ void WindowTest::theRunJustTrainedIsShown() {
   QVERIFY(train(3));
   QCOMPARE(window->workspace()->session()->run()->slot, -1);
   QCOMPARE(window->workspace()->shownRun(), second);
+}
+
+// A spread of half a step is no place for a confident number.
+void WindowTest::aBusyMachineIsSaid() {
+  auto window = open();
+  Run run;
+  const auto caption = [&](double p5, double p95) {
+    run.step_time = {{100, 1}, p5, p95};
+    window->topBar()->showRun(&run, false, false, 0);
+    QStringList names;
+    for (const NumberCell* cell : window->topBar()->findChildren<NumberCell*>()) names << cell->accessibleName();
+    return names.join('|');
+  };
+  QVERIFY2(!caption(98, 104).contains("machine busy"), qPrintable(caption(98, 104)));
+  QVERIFY2(caption(80, 190).contains("step time, machine busy"), qPrintable(caption(80, 190)));
 }
 
 void WindowTest::whatIsFixedBeginsANewRun() {

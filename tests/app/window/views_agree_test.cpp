@@ -298,8 +298,9 @@ class ViewsAgreeTest : public QObject, WindowHome {
     look_at_live(window, run, when, said);
     look_at_runs_list(window, run, when, said);
     look_at_library(window, run, when, said);
-    window.findChild<CompareTab*>()->setRuns({&run});
-    for (int turn = 0; turn < 8; ++turn) QApplication::processEvents();
+    auto* compare = window.findChild<CompareTab*>();
+    compare->setRuns({&run});
+    if (!QTest::qWaitFor([&] { return compare->ready(); }, 10'000)) qWarning("Compare never got ready");
     look_at_compare(window, when, said);
     look_at_report(run, when, said);
     look_at_files(run, when, said);

@@ -21,6 +21,7 @@
 #include "app/pages/setup/setup_panel.h"
 #include "app/pages/setup/spec_json_dialog.h"
 #include "app/pages/weights/weights_panel.h"
+#include "app/text/units.h"
 #include "app/pages/live/live_page.h"
 #include "app/window/start_page.h"
 #include "app/window/notice_bar.h"

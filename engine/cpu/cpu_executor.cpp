@@ -2,7 +2,6 @@
 #include "engine/cpu/cpu_executor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -34,7 +33,6 @@ class Interpreter final : public Executor {
     spec_ = spec;
     order_.resize(static_cast<size_t>(data.train.rows));
     for (size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<uint32_t>(i);
-    began_ = Clock::now();
   }
 
   void set_state(const TrainState& state) override {
@@ -123,7 +121,6 @@ class Interpreter final : public Executor {
   AllocatorCalls allocator_calls() const override { return bound_.memory.calls; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   using Bound = cpu::HostPlan<Real>;
 
   template <class To, class From>
@@ -384,7 +381,7 @@ class Interpreter final : public Executor {
     const auto n = static_cast<double>(rows);
     const bool classes = data_->task == data::Task::Classification;
     return {step, static_cast<float>(sums.loss / n), classes ? static_cast<float>(sums.correct / n) : std::nanf(""),
-            prof::seconds_since(began_)};
+            prof::steady_seconds()};
   }
 
   Model model_;
@@ -402,7 +399,6 @@ class Interpreter final : public Executor {
   std::vector<StepResult> results_;
   const float* given_ = nullptr;  // predict: rows from the caller instead of the data set
   std::vector<float>* want_outputs_ = nullptr;
-  Clock::time_point began_ = Clock::now();
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "engine/train/checkpoint.h"
 #include "engine/train/schedule.h"
 #include "engine/train/train_clock.h"
+#include "profiling/base/clock.h"
 
 namespace ws {
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
@@ -348,8 +349,7 @@ void Trainer::collect(int64_t steps) {
   else
     executor_->catch_up(fresh_, steps);
   if (fresh_.empty()) return;
-  // Restated on the training clock: the newest result was seen now, the others as long before it as the executor says.
-  const double shift = clock_.seconds() - fresh_.back().finished_s;
+  const double shift = clock_.seconds() - prof::steady_seconds();  // onto the training clock
   for (StepResult& result : fresh_) {
     result.finished_s = last_finished_s_ = std::max(last_finished_s_, result.finished_s + shift);
     add(result);
@@ -405,8 +405,8 @@ void Trainer::test(EpochResult* into) {
 void Trainer::save(bool last) {
   if (options_.checkpoint.empty() || step_ == first_step_) return;  // nothing new: what is there already stays
   if (!last && clock_.seconds() - saved_at_ < kCheckpointSeconds) return;
-  clock_.stop();
   collect(step_);
+  clock_.stop();
   Checkpoint c{spec_, executor_->state(), epoch_, row_, clock_.seconds(), epoch_loss_, epoch_correct_};
   c.state.step = step_;
   try {

@@ -14,6 +14,8 @@ inline int64_t steady_ns() {
       .count();
 }
 
+inline double steady_seconds() { return 1e-9 * static_cast<double>(steady_ns()); }
+
 inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

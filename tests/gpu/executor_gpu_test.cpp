@@ -2,9 +2,13 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
 
 #include "engine/cpu/cpu_executor.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/clock.h"
 #include "tests/gpu/executor_support.h"
 
 namespace ws::test {
@@ -370,6 +374,45 @@ TEST(ExecutorGpu, MoreStepsThanTheRingOfResultsHolds) {
   const Outcome got = train_on_gpu(t);
   ASSERT_EQ(got.results.size(), 40000u);
   for (size_t i = 0; i < got.results.size(); ++i) ASSERT_EQ(got.results[i].step, static_cast<int64_t>(i));
+}
+
+// A host that looks late sees several stretches of steps at once. They still ended one after the other.
+TEST(ExecutorGpu, StepsEndWhenTheGpuEndsThem) {
+  NEEDS_GPU();
+  constexpr int64_t kChunk = 500, kChunks = 12;
+  Training t = small_training(32);
+  t.spec.exec.launch = Launch::Graph;
+  t.spec.exec.graph_steps = 50;
+  t.data = random_data(32 * kChunk, 100, 10, true);
+  const auto executor = cuda::make_cuda_executor(device_info().name);
+  const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+  executor->load(model, t.data, t.spec);
+  executor->set_state(initial_state(model, t.spec));
+  executor->begin_epoch(shuffled(t.data.train.rows, 0));
+  executor->bind(compile(t.spec, model, 32).plan);
+  const std::vector<float> rates(kChunk, 1e-3f);
+  std::vector<StepResult> results;
+  double begin = 0;
+  for (int64_t chunk = 0; chunk < kChunks; ++chunk) {
+    executor->run(chunk * kChunk, 0, rates);
+    executor->catch_up(results, std::max<int64_t>(0, (chunk - 2) * kChunk));
+    std::this_thread::sleep_for(std::chrono::milliseconds(chunk == 8 ? 200 : 0));
+    if (chunk == 0) executor->results(results, true), begin = prof::steady_seconds();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  executor->results(results, true);
+  ASSERT_EQ(results.size(), size_t{kChunk * kChunks});
+  std::set<double> ends;
+  for (size_t i = 1; i < results.size(); ++i) {
+    EXPECT_GE(results[i].finished_s, results[i - 1].finished_s);
+    ends.insert(results[i].finished_s);
+  }
+  // From chunk 1 to chunk 8 the GPU was never without work; neither was it from 9 to 11.
+  const auto end_of = [&](int64_t chunk) { return results[static_cast<size_t>((chunk + 1) * kChunk - 1)].finished_s; };
+  const double busy = end_of(8) - begin, last = end_of(11) - end_of(9);
+  std::printf("a chunk takes %.3f ms, at the end %.3f ms\n", 1e3 * busy / 8, 1e3 * last / 2);
+  EXPECT_NEAR(last / 2, busy / 8, 0.25 * busy / 8);
+  EXPECT_GE(ends.size(), 6u);
 }
 
 }  // namespace

@@ -15,6 +15,18 @@
 
 namespace ws::cuda {
 
+// When drains ended, by the GPU's clock: the host may look long after, and at several of them at once.
+class DrainClock {
+ public:
+  // Takes the event of the next drain, which has ended, and returns the one before. `seen_s`: the host's time now.
+  // Writes when the drain ended, in the host's time.
+  Event ended(Event done, double seen_s, double& ended_s);
+
+ private:
+  Event before_;
+  double ended_s_ = 0;
+};
+
 class StepTables {
  public:
   static constexpr int64_t kCapacity = 16384;  // steps
@@ -63,7 +75,8 @@ class StepTables {
   int64_t enqueued_ = 0, draining_ = 0, drained_ = 0;  // steps: launched, being copied, arrived
   std::vector<StepResult> arrived_;
   bool classes_ = true;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), last_drain_{};
+  std::chrono::steady_clock::time_point last_drain_{};
+  DrainClock times_;
 };
 
 }  // namespace ws::cuda

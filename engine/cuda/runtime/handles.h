@@ -58,6 +58,13 @@ inline Event make_event() {
   return event;
 }
 
+// One whose distance to another one can be measured.
+inline Event make_timed_event() {
+  Event event;
+  CUDA_CHECK(cudaEventCreate(event.out()));
+  return event;
+}
+
 // Memory that lives outside the step: made once, straight from the driver.
 template <typename T, auto Release>
 class Block {

@@ -10,9 +10,16 @@ constexpr int64_t kLongSum = 2048;     // a sum this long wants to be split over
 constexpr int64_t kFewRows = 64;       // weights stream through once: bandwidth, not arithmetic
 constexpr int64_t kManyRows = 4096;    // of the result: enough for cuBLASLt's larger tiles, whatever the rest
 constexpr int64_t kManyWeights = 1 << 22;  // from here on cuBLASLt streams them better
+constexpr int64_t kManyOddResults = 1 << 18;  // of odd rows, which the own kernels read number by number
 
 int64_t sum_length(const Product& p) { return p.transpose_a ? p.a.rows : p.a.cols; }
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Not every row begins on 16 bytes.
+bool has_odd_rows(const Product& p) {
+  const auto odd = [](const Tensor& t) { return t.cols * size_of(t.type) % 16 != 0; };
+  return odd(p.a) || odd(p.b) || odd(p.c);
+}
 
 // One or a few columns from a few numbers: a thread a result beats any tile.
 bool thin(const Product& p) { return p.c.cols <= 4 && sum_length(p) <= 16; }
@@ -23,6 +30,7 @@ bool small(const Product& p) {
   if (p.transpose_a && p.transpose_b) return false;
   if (p.c.rows > kManyRows || (p.transpose_a && sum_length(p) > kLongSum)) return false;
   if (p.c.cols * sum_length(p) >= kManyWeights) return false;
+  if (has_odd_rows(p) && p.c.rows * p.c.cols > kManyOddResults) return false;
   return flops < kSmallFlops || p.c.rows <= kFewRows;
 }
 

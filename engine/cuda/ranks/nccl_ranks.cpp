@@ -1,5 +1,6 @@
 #include "engine/cuda/ranks/nccl_ranks.h"
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -17,6 +18,9 @@ class Communicators final : public RankGroup {
     std::vector<int> devices(members_.size());
     std::iota(devices.begin(), devices.end(), 0);
     std::vector<Nccl::Comm> made(members_.size());
+    // All connections are made here, together. Made by the first all-reduce, they would keep a rank waiting in the call
+    // for one that has failed.
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     nccl().check(nccl().comm_init_all(made.data(), ranks, devices.data()), "ncclCommInitAll");
     for (size_t i = 0; i < made.size(); ++i) members_[i].comm = made[i];
   }

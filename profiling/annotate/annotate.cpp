@@ -1,8 +1,10 @@
 #include "profiling/annotate/annotate.h"
+#include "profiling/annotate/stamps.h"
 
 #include <deque>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "profiling/base/failure.h"
 
@@ -63,5 +65,21 @@ size_t registered_ops() {
 }
 
 void set_listener(Listener* listener) { g_listener.store(listener, std::memory_order_release); }
+
+StampBoard& StampBoard::instance() {
+  static StampBoard board;
+  return board;
+}
+
+void StampBoard::add(StampedLaunch launch) {
+  constexpr size_t kMost = 4096;
+  const std::lock_guard lock(mutex_);
+  if (launches_.size() < kMost) launches_.push_back(std::move(launch));
+}
+
+std::vector<StampedLaunch> StampBoard::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(launches_, {});
+}
 
 }  // namespace ws::prof

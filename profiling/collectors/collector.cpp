@@ -41,7 +41,6 @@ struct Collector::Impl {
   std::condition_variable wake;
   bool running = false, stop_asking = false, stopping = false, pausing = false;
   std::deque<TraceBatch> ready;
-  std::vector<StampedLaunch> stamps;
   CollectorStatus status;
 
   std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
@@ -111,6 +110,7 @@ void Collector::Impl::configure(bool between_steps) {
     apply_kinds(kinds, between_steps);
   }
   Marks::instance().configure(config);
+  StampBoard::instance().want(gpu ? stamped_steps(level) : 0);
 }
 
 // After node records, graphs are launched once with no records at all before they are recorded as a whole. Windows by
@@ -341,6 +341,7 @@ void Collector::stop() {
     std::lock_guard lock(impl_->switch_mutex);
     impl_->running = false;
     impl_->relevel_by = 0;
+    StampBoard::instance().want(0);
     set_listener(impl_->listened_before);
   }
   // First those that ask the driver, while the records that this brings are still read.
@@ -387,11 +388,6 @@ TraceBatch Collector::take() {
   return batch;
 }
 
-void Collector::add_stamps(StampedLaunch launch) {
-  std::lock_guard lock(impl_->mutex);
-  if (impl_->stamps.size() < 4096) impl_->stamps.push_back(std::move(launch));
-}
-
 // Marks and records come faster than a live view looks, so their queues are emptied in between.
 bool Collector::Impl::sleep_until_cycle() {
   constexpr int kSliceMs = 10;
@@ -427,12 +423,7 @@ void Collector::Impl::cycle(bool last) {
   if (gpu) gpu->drain(last);
   take_samples(last);
   draw_pauses(last);
-  std::vector<StampedLaunch> launches;
-  {
-    const std::lock_guard lock(mutex);
-    launches.swap(stamps);
-  }
-  inner.draw(std::move(launches), last);
+  inner.draw(StampBoard::instance().take(), last);
   publish(last);
   if (gpu && last) gpu->end();
 }

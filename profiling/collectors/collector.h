@@ -8,7 +8,6 @@
 #include "profiling/collectors/clock_window.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/trace/trace_batch.h"
-#include "profiling/collectors/op_join.h"
 
 namespace ws::prof {
 
@@ -88,9 +87,6 @@ class Collector {
 
   // From the driver while it starts, for a collection that began before.
   void add_gpu();
-
-  // Stamps that a resident kernel wrote; drawn inside the kernel's own record.
-  void add_stamps(StampedLaunch launch);
 
  private:
   struct Impl;

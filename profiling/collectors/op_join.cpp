@@ -24,18 +24,22 @@ OpAt OpJoin::find(uint32_t correlation, uint64_t node) const {
   return {};
 }
 
-StampMap map_stamps(std::span<const DeviceStamp> stamps, TimeNs kernel_start, TimeNs kernel_end) {
-  if (stamps.empty()) return {1, 0, kernel_start};
-  const auto [low, high] = std::ranges::minmax_element(stamps, {}, &DeviceStamp::globaltimer);
-  const auto stamped = static_cast<TimeNs>(high->globaltimer - low->globaltimer);
+StampMap map_stamps(const StampedLaunch& launch, TimeNs kernel_start, TimeNs kernel_end) {
+  if (launch.stamps.empty()) return {1, 0, kernel_start};
+  uint64_t begin = launch.begin, end = launch.end;
+  if (end <= begin) {
+    const auto [low, high] = std::ranges::minmax_element(launch.stamps, {}, &DeviceStamp::globaltimer);
+    begin = low->globaltimer, end = high->globaltimer;
+  }
+  const auto stamped = static_cast<TimeNs>(end - begin);
   const TimeNs ran = std::max<TimeNs>(kernel_end - kernel_start, 0);
-  if (stamped > ran) return {static_cast<double>(ran) / static_cast<double>(stamped), low->globaltimer, kernel_start};
-  return {1, low->globaltimer, kernel_start + (ran - stamped) / 2};
+  if (stamped > ran) return {static_cast<double>(ran) / static_cast<double>(stamped), begin, kernel_start};
+  return {1, begin, kernel_start + (ran - stamped) / 2};
 }
 
 namespace {
 
-std::vector<Span> spans_of_block(std::vector<DeviceStamp>& stamps, const StampMap& map) {
+std::vector<Span> spans_of_lane(std::vector<DeviceStamp>& stamps, const StampMap& map) {
   std::ranges::stable_sort(stamps, {}, &DeviceStamp::globaltimer);
   std::vector<Span> spans;
   for (size_t i = 0; i + 1 < stamps.size(); ++i) {
@@ -53,11 +57,11 @@ std::vector<Span> spans_of_block(std::vector<DeviceStamp>& stamps, const StampMa
 
 }  // namespace
 
-std::vector<BlockSpans> spans_of_stamps(std::span<const DeviceStamp> stamps, const StampMap& map) {
-  std::map<uint16_t, std::vector<DeviceStamp>> by_block;
-  for (const DeviceStamp& stamp : stamps) by_block[stamp.block].push_back(stamp);
-  std::vector<BlockSpans> result;
-  for (auto& [block, list] : by_block) result.push_back({block, spans_of_block(list, map)});
+std::vector<StampedLane> spans_of_stamps(std::span<const DeviceStamp> stamps, const StampMap& map) {
+  std::map<uint16_t, std::vector<DeviceStamp>> by_lane;
+  for (const DeviceStamp& stamp : stamps) by_lane[stamp.lane].push_back(stamp);
+  std::vector<StampedLane> result;
+  for (auto& [lane, list] : by_lane) result.push_back({lane, spans_of_lane(list, map)});
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profiling/annotate/stamps.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {
@@ -91,22 +92,6 @@ class OpJoin {
   std::unordered_map<uint64_t, NodeOp> nodes_;
 };
 
-// Written by one block of a resident kernel when it begins `op`; op 0 ends the one before.
-struct DeviceStamp {
-  uint64_t globaltimer = 0;  // ns
-  uint32_t step = 0;         // step + 1
-  OpTag op = kNoOp;
-  uint16_t block = 0;
-};
-static_assert(sizeof(DeviceStamp) == 16);
-
-// One launch of a resident kernel. `kernel_op` is the op around its launch, `first_step` (step + 1) its first step.
-struct StampedLaunch {
-  OpTag kernel_op = kNoOp;
-  uint32_t first_step = 0;
-  std::vector<DeviceStamp> stamps;
-};
-
 // Device time to trace time. The device timer counts ns, so the rate is 1 unless the stamps span more than the kernel
 // did.
 struct StampMap {
@@ -118,13 +103,13 @@ struct StampMap {
            static_cast<TimeNs>(rate * static_cast<double>(static_cast<int64_t>(globaltimer - device_zero)));
   }
 };
-StampMap map_stamps(std::span<const DeviceStamp> stamps, TimeNs kernel_start, TimeNs kernel_end);
+StampMap map_stamps(const StampedLaunch& launch, TimeNs kernel_start, TimeNs kernel_end);
 
-// What one block did, as spans without names, in order of time.
-struct BlockSpans {
-  uint16_t block;
+// What one lane did, as spans without names, in order of time.
+struct StampedLane {
+  uint16_t lane;
   std::vector<Span> spans;
 };
-std::vector<BlockSpans> spans_of_stamps(std::span<const DeviceStamp> stamps, const StampMap& map);
+std::vector<StampedLane> spans_of_stamps(std::span<const DeviceStamp> stamps, const StampMap& map);
 
 }  // namespace ws::prof

@@ -28,6 +28,12 @@ GpuKinds kinds_of(TraceLevel level, bool node_window) {
   return kinds;
 }
 
+// A span for each part of a step on each block: all steps of a launch would be some ten million spans a second.
+int64_t stamped_steps(TraceLevel level) {
+  constexpr int64_t kSome = 16, kMany = 64;
+  return level == TraceLevel::Full ? kMany : level == TraceLevel::Kernels ? kSome : 0;
+}
+
 namespace {
 
 std::string describe_window(const CollectorOptions& options) {

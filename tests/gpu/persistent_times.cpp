@@ -1,11 +1,21 @@
 // Times persistent kernels beside CUDA graphs on this machine, both in turn, and prints JSON.
 //   persistent_times [OUT.json] [only: part of a case's name]
+#include "profiling/annotate/stamps.h"
 #include "tests/gpu/timed_case.h"
 
 namespace ws::test {
 namespace {
 
 constexpr int64_t kWholeSetChunk = 1000;  // steps
+
+// The same while somebody looks inside: stamps in the first steps of each launch.
+void measure_stamped(TimedCase& side, int64_t steps) {
+  prof::StampBoard& board = prof::StampBoard::instance();
+  board.want(steps);
+  side.measure();
+  board.want(0);
+  board.take();
+}
 
 TimedCase side(RunSpec spec, Launch launch) {
   spec.exec.launch = launch;
@@ -20,15 +30,24 @@ Json json_of(TimedCase& side) {
 }
 
 Json measure(const Case& c) {
-  TimedCase graph = side(c.spec, Launch::Graph), persistent = side(c.spec, Launch::Persistent);
-  for (int i = 0; i < kRepeats; ++i) graph.measure(), persistent.measure();
+  TimedCase graph = side(c.spec, Launch::Graph), persistent = side(c.spec, Launch::Persistent),
+            some = side(c.spec, Launch::Persistent), many = side(c.spec, Launch::Persistent);
+  for (TimedCase* stamped : {&some, &many}) measure_stamped(*stamped, 16), stamped->forget();  // compiles
+  for (int i = 0; i < kRepeats; ++i) {
+    graph.measure(), persistent.measure();
+    measure_stamped(some, 16), measure_stamped(many, 64);
+  }
   Json row{{"case", c.name}, {"graph", json_of(graph)}, {"persistent", json_of(persistent)}};
+  row["stamps in 16 steps of a launch"] = some.times(), row["stamps in 64 steps of a launch"] = many.times();
   for (const std::string& note : persistent.executor().notes())
     if (!note.empty()) row["persistent"]["note"] = note;
   const auto number = [&](const char* who, const char* what) { return row[who][what].get<double>(); };
-  std::printf("%-36s graph %7.2f  persistent %6.2f (%.2f to %.2f) us/step, bind %.2f s; last loss %.5f %.5f\n",
+  std::printf("%-36s graph %7.2f  persistent %6.2f (%.2f to %.2f), stamped %.2f %.2f us/step, bind %.2f s; last loss "
+              "%.5f %.5f\n",
               c.name.c_str(), number("graph", "us_per_step"), number("persistent", "us_per_step"),
-              number("persistent", "fastest"), number("persistent", "slowest"), number("persistent", "bind_seconds"),
+              number("persistent", "fastest"), number("persistent", "slowest"),
+              number("stamps in 16 steps of a launch", "us_per_step"),
+              number("stamps in 64 steps of a launch", "us_per_step"), number("persistent", "bind_seconds"),
               number("graph", "last_loss"), number("persistent", "last_loss"));
   return row;
 }

@@ -322,18 +322,19 @@ TEST_F(CollectorGpuTest, ResidentKernelIsDrawnFromStamps) {
   constexpr int kBlocks = 8, kSteps = 50, kPhases = 4;
   Stamp* stamps = nullptr;
   CUDA_OK(cudaMallocHost(reinterpret_cast<void**>(&stamps), sizeof(Stamp) * kBlocks * (kSteps * kPhases + 1)));
-  const Gathered g = gather({.level = TraceLevel::Kernels}, [&](Collector& collector) {
+  const Gathered g = gather({.level = TraceLevel::Kernels}, [&](Collector&) {
     {
       const StepScope step(7);
       const OpScope scope(kernel_op);
       launch_resident(stream_, kBlocks, kSteps, kPhases, first, 8, stamps);
     }
     cudaStreamSynchronize(stream_);
-    StampedLaunch launch{kernel_op, 8, {}};
+    StampedLaunch launch;
+    launch.kernel_op = kernel_op, launch.first_step = 8;
     for (int i = 0; i < kBlocks * (kSteps * kPhases + 1); ++i) {
       launch.stamps.push_back({stamps[i].globaltimer, stamps[i].step, stamps[i].op, stamps[i].block});
     }
-    collector.add_stamps(std::move(launch));
+    StampBoard::instance().add(std::move(launch));
   });
   const auto inner = g.spans(TrackKind::Inner);
   ASSERT_EQ(inner.size(), size_t{kBlocks} * kSteps * kPhases);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <thread>
 
 #include "engine/cuda/executor/cuda_executor.h"
@@ -239,6 +240,83 @@ INSTANTIATE_TEST_SUITE_P(Ways, StepParts,
                                                    SyncPolicy::EveryStep, 1},
                                            Stretch{"graph", Allocator::Arena, Launch::Graph, SyncPolicy::OnRead, 16}),
                          [](const auto& way) { return std::string(way.param.name); });
+
+// ---- inside a kernel that runs many steps ----
+
+struct InsideCase {
+  const char* name;
+  std::vector<int64_t> hidden;
+  size_t lanes_a_block;
+};
+class InsidePersistent : public ::testing::TestWithParam<InsideCase> {};
+
+// The spans of one lane in one launch follow each other without a gap: their sum is the time between first and last.
+void expect_seamless(const std::vector<Span>& spans, const std::vector<Span>& kernels, int64_t steps_each, int64_t& steps) {
+  std::map<size_t, std::vector<Span>> by_launch;
+  for (const Span& span : spans) {
+    const auto inside = std::ranges::find_if(
+        kernels, [&](const Span& k) { return span.start >= k.start && span.end() <= k.end(); });
+    ASSERT_NE(inside, kernels.end()) << "a part lies outside of every kernel";
+    by_launch[static_cast<size_t>(inside - kernels.begin())].push_back(span);
+  }
+  EXPECT_EQ(by_launch.size(), kernels.size());
+  for (auto& [launch, parts] : by_launch) {
+    std::ranges::sort(parts, {}, [](const Span& s) { return TimeNs{s.start}; });
+    std::set<uint32_t> numbers;
+    double sum = 0;
+    for (const Span& part : parts) sum += static_cast<double>(part.duration), numbers.insert(part.step);
+    const auto wall = static_cast<double>(parts.back().end() - parts.front().start);
+    EXPECT_NEAR(sum / wall, 1, 0.005);
+    EXPECT_EQ(static_cast<int64_t>(numbers.size()), steps_each);
+    steps += static_cast<int64_t>(numbers.size());
+  }
+}
+
+TEST_P(InsidePersistent, EveryLaneSaysWhatItDoesAndLeavesNothingOut) {
+  NEEDS_GPU();
+  constexpr int kLaunches = 4, kSteps = 20, kStamped = 16;
+  RunSpec spec = small_spec(Allocator::Arena);
+  spec.model.hidden = GetParam().hidden;
+  spec.exec.fusion = Fusion::Epilogue, spec.exec.launch = Launch::Persistent;
+  const auto train = [&](Trained& training) {
+    for (int i = 0; i < kLaunches; ++i) training.run(kSteps, true);
+    return training.executor().state();
+  };
+  Trained plain(spec);
+  const TrainState want = train(plain);
+  TrainState got;
+  const Gathered g = gather({.level = TraceLevel::Kernels}, [&](Collector&) {
+    Trained traced(spec);
+    got = train(traced);
+  });
+  for (size_t i = 0; i < want.parameters.size(); ++i) EXPECT_EQ(got.parameters[i], want.parameters[i]) << "stamps change nothing";
+  const std::vector<Span> kernels = g.named(TrackKind::Stream, "ws_train");
+  ASSERT_EQ(kernels.size(), size_t{kLaunches});
+  size_t lanes = 0;
+  double waits = 0, all = 0;
+  for (const Track& track : g.trace.tracks()) {
+    if (track.kind != TrackKind::Inner) continue;
+    ++lanes;
+    EXPECT_EQ(track.name.rfind("SM ", 0), 0u) << track.name;
+    std::vector<Span> spans;
+    for (const SpanBlock& block : track.blocks) spans.insert(spans.end(), block.spans.begin(), block.spans.end());
+    int64_t steps = 0;
+    expect_seamless(spans, kernels, kStamped, steps);
+    EXPECT_EQ(steps, kLaunches * kStamped);
+    for (const Span& span : spans) {
+      EXPECT_NE(span.op, kNoOp);
+      all += static_cast<double>(span.duration);
+      if (op_info(span.op).meaning == Meaning::Sync) waits += static_cast<double>(span.duration);
+    }
+  }
+  EXPECT_GE(lanes, GetParam().lanes_a_block);
+  EXPECT_EQ(lanes % GetParam().lanes_a_block, 0u);
+  std::printf("%s: %zu lanes, %.0f %% of their time is waits\n", GetParam().name, lanes, 100 * waits / all);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, InsidePersistent,
+                         ::testing::Values(InsideCase{"cluster", {64}, 2}, InsideCase{"grid", {96, 96}, 1}),
+                         [](const auto& p) { return std::string(p.param.name); });
 
 }  // namespace
 }  // namespace ws::prof::testing

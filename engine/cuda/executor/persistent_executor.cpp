@@ -13,19 +13,6 @@ using persistent::Placement;
 
 static_assert(sizeof(persistent::ScaleState) == sizeof(LossScale));
 
-// What the thread that gave up was waiting for, by Waits in device/common.cuh.
-std::string waited_for(unsigned code) {
-  constexpr const char* names[] = {"",
-                                   "the rows of the batch",
-                                   "partial sums of the other blocks",
-                                   "output gradients of the other blocks",
-                                   "hidden units of the other blocks",
-                                   "output weights of the other blocks",
-                                   "a buffer of the batch",
-                                   "gradient sums of the other blocks"};
-  return code < std::size(names) ? names[code] : "something unknown";
-}
-
 prof::OpTag launch_tag() {
   static const prof::OpTag tag =
       prof::register_ops({{"steps", "one kernel runs all ops of many steps", "", "update", prof::Meaning::Matrix}});
@@ -50,6 +37,7 @@ void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   auto& kernel = kernels_[persistent::kernel_source(made.placement)];
   if (!kernel) kernel = std::make_shared<persistent::CompiledKernel>(made.placement, limits.compute);
   made.kernel = kernel;
+  made.parts = StepParts(bound.plan, made.placement);
   make_buffers(made.placement);
   made.rows = rows_for(made, network.precision);
   bound.notes.assign(bound.plan.ops.size(), {});
@@ -116,9 +104,19 @@ Arguments PersistentExecutor::arguments(const DevicePlan& bound, const Bound& fo
   return a;
 }
 
+// The kernel for the next launch: the stamped one while somebody looks inside.
+const persistent::CompiledKernel& PersistentExecutor::kernel_of(Bound& found, bool stamped) {
+  if (!stamped) return *found.kernel;
+  auto& kernel = kernels_[persistent::kernel_source(found.placement, true)];
+  if (!kernel) kernel = std::make_shared<persistent::CompiledKernel>(found.placement, found.kernel->compute(), true);
+  return *kernel;
+}
+
 void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_t row, int64_t steps) {
   check_fault();
-  const Bound& found = bound_.at(bound.plan.id);
+  Bound& found = bound_.at(bound.plan.id);
+  const int64_t stamped = prof::StampBoard::instance().wanted();
+  const persistent::CompiledKernel& kernel = kernel_of(found, stamped > 0);
   // What another plan left in the exchange buffer could look like a message.
   if (exchange_ && exchanging_ != bound.plan.id)
     CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0, exchange_.bytes(), place_.stream));
@@ -134,7 +132,9 @@ void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_
     if (auto* listener = prof::listener()) listener->steps_launched(first_step + done, count);
     const prof::StepScope step(first_step + done);
     const prof::OpScope op(launch_tag());
-    found.kernel->launch(place_.stream, &a);
+    if (stamped > 0) stamps_.prepare(found.parts, std::min(count, stamped), a);
+    kernel.launch(place_.stream, &a);
+    if (stamped > 0) stamps_.launched(place_.stream, launch_tag(), first_step + done);
     done += count;
     place_.tables.steps_enqueued(first_step + done);
   }
@@ -142,17 +142,18 @@ void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_
 }
 
 void PersistentExecutor::check_fault() {
+  stamps_.collect();
   if (!fault_ || fault_[0].code == 0) return;
   CUDA_CHECK(cudaStreamSynchronize(place_.stream));
   const persistent::FaultReport report = fault_[0];
   fault_[0] = {};
   throw Failure("The persistent kernel ended itself: block " + std::to_string(report.block) + " waited too long for " +
-                waited_for(report.code) + " in step " + std::to_string(report.step) +
+                persistent::waited_for(report.code) + " in step " + std::to_string(report.step) +
                 " of its launch. The weights are those before this launch. Choose launch graph, and report this.");
 }
 
 int64_t PersistentExecutor::bytes() const {
-  size_t sum = partials_.bytes() + exchange_.bytes();
+  size_t sum = partials_.bytes() + exchange_.bytes() + static_cast<size_t>(stamps_.bytes());
   for (const PreparedRows& p : prepared_) sum += p.bytes.bytes();
   return static_cast<int64_t>(sum);
 }

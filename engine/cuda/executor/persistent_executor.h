@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "engine/cuda/executor/stamp_reader.h"
 #include "engine/cuda/executor/stream_executor.h"
 #include "engine/cuda/persistent/arguments.h"
 #include "engine/cuda/persistent/compiled_kernel.h"
@@ -37,6 +38,7 @@ class PersistentExecutor {
     persistent::Placement placement;
     std::shared_ptr<persistent::CompiledKernel> kernel;
     const void* rows = nullptr;
+    StepParts parts;
   };
   struct PreparedRows {
     Precision precision;
@@ -44,6 +46,7 @@ class PersistentExecutor {
     DeviceBlock<char> bytes;
   };
   void bind(DevicePlan& bound, bool only_if_fastest);
+  const persistent::CompiledKernel& kernel_of(Bound& found, bool stamped);
   const void* rows_for(const Bound& bound, Precision precision);
   void make_buffers(const persistent::Placement& placement);
   persistent::Arguments arguments(const DevicePlan& bound, const Bound& found) const;
@@ -59,6 +62,7 @@ class PersistentExecutor {
   unsigned exchanged_ = 0;  // steps whose messages it has carried
   std::string exchanging_;  // the plan that used it last
   PinnedBlock<persistent::FaultReport> fault_;
+  StampReader stamps_;
 };
 
 }  // namespace ws::cuda

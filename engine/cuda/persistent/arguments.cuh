@@ -23,6 +23,20 @@ struct FaultReport {
   unsigned block, thread, step;
 };
 
+// Stamps of one lane: some warps of a block that work together. The first and the last moment stand there by both
+// clocks: nanoseconds of the GPU's timer, and cycles of the multiprocessor, which cost less to read.
+struct StampHead {
+  unsigned long long begin_ns, end_ns;
+  unsigned begin_clock, end_clock;
+  unsigned count, multiprocessor;
+};
+struct Stamp {
+  unsigned clock;  // cycles when the part began
+  unsigned what;   // step of the launch << 8 | kind of part << 4 | layer, or what a wait is for
+};
+// Kinds of parts of a step.
+enum Parts { kPartEnd, kPartRows, kPartForward, kPartLosses, kPartBackward, kPartUpdate, kPartWait };
+
 struct Arguments {
   const void* rows;       // prepared features; see each kernel
   const void* targets;    // int labels (rows), or float targets (rows, outputs)
@@ -41,6 +55,9 @@ struct Arguments {
   long long ring;            // entries of rates and metrics
   unsigned long long limit;  // clock cycles that a wait may last
   int steps, batch;          // batch: rows of a step
+  StampHead* stamp_heads;    // one of each lane; only kernels compiled with stamps write any
+  Stamp* stamps;             // (lanes, stamps_each)
+  int stamps_each, stamped_steps;
   int lose_message_at;       // for tests: the step in which block 1 sends nothing; -1: none
   float momentum, beta1, beta2, epsilon, weight_decay;
 };

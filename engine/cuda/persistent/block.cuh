@@ -267,21 +267,30 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
   Rates rates(a);
+  StampLane stamps(a, 0, threadIdx.x == 0);
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
     const int slot = rates.at;
     const float rate = rates.take();
+    stamps.begin(s, kPartForward);
     if (!choice::all_rows && s + 1 < a.steps) fetch_rows(a, memory, s + 1);
     forward<0>(memory, s);
+    stamps.begin(s, kPartLosses, kLayers - 1);
     losses(a, memory, s);
+    stamps.begin(s, kPartBackward);
     backward<kLayers - 1>(memory);
     if (!choice::all_rows && s + 2 < a.steps) find_rows(a, memory, s + 2);
     const StepFactors f = step_factors(a, rate, 1.f, a.first_step + s);
+    stamps.begin(s, kPartUpdate);
     for (int i = static_cast<int>(threadIdx.x); i < tiles_below(kLayers); i += kThreads) update<0>(a, f, memory, s, i);
     write_metrics(a, memory, slot);
-    if (!choice::all_rows) asm volatile("cp.async.wait_all;" ::: "memory");
+    if (!choice::all_rows) {
+      stamps.begin(s, kPartWait, kWaitRows);
+      asm volatile("cp.async.wait_all;" ::: "memory");
+    }
     __syncthreads();
   }
+  stamps.end(a.steps);
   each_parameter<0>(a, memory, [](const float& here, float* there) { *there = here; });
 }
 

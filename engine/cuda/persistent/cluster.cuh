@@ -840,18 +840,26 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
   const Rows rows{a, block, 0, 0};
   const float per_row = 1.f / static_cast<float>(a.batch);
   Rates rates(a);
+  StampLane stamps(a, 2 * static_cast<int>(block.rank), leads);
   bool alive = true;
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
     const float rate = rates.take();
+    stamps.begin(s, kPartWait, kWaitRows);
     alive &= wait<false>(block.watch, block.barrier(kRows0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
+    stamps.begin(s, kPartForward, 0);
     layer.forward(rows.tile(s), rows.rest(s), warp, !(a.lose_message_at == s && block.rank == 1));
+    stamps.begin(s, kPartWait, kWaitWeights);
     if (s > 0) alive &= wait<true>(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
     middle.load_weights();
+    stamps.begin(s, kPartWait, kWaitPartials);
     alive &= wait<true>(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
+    stamps.begin(s, kPartLosses, 1);
     const bool lost = middle.run(s, scaling.scale * per_row, alive);
     if (leads && alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
+    stamps.begin(s, kPartWait, kWaitGradients);
     alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
+    stamps.begin(s, kPartBackward, 0);
     if (leads && alive) {
       barrier_expect(block.barrier(kGradients), kGradientBytes);
       if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
@@ -883,9 +891,11 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
+    stamps.begin(s, kPartUpdate, 0);
     if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
     if (lost) break;
   }
+  stamps.end(a.steps);
   if (!*block.watch.dead) layer.store();
 }
 
@@ -900,6 +910,7 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   copies_wait<1>();
   rows.hand_over(0);
   Rates rates(a);
+  StampLane stamps(a, 2 * static_cast<int>(block.rank) + 1, kept(thread == 0));
   bool alive = true;
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
@@ -909,16 +920,22 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
       copies_commit();
       if (s + 3 < a.steps) rows.find(s + 3);
     };
+    stamps.begin(s, kPartWait, kWaitBuffers);
     if (s > 0)
       alive &= wait<false>(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
+    stamps.begin(s, kPartRows);
     if constexpr (choice::load_at == 0) load_ahead();
     copies_wait<choice::load_at == 0 ? 1 : 0>();
     if (s + 1 < a.steps) rows.hand_over(s + 1);
+    stamps.begin(s, kPartWait, kWaitPartials);
     alive &= wait<false>(block.watch, block.barrier(kMiddle), s & 1, kWaitPartials, s);
     if constexpr (choice::load_at == 1) load_ahead();
+    stamps.begin(s, kPartWait, kWaitGradients);
     alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
     if constexpr (choice::load_at == 2) load_ahead();
+    stamps.begin(s, kPartWait, kWaitHidden);
     alive &= wait<true>(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
+    stamps.begin(s, kPartBackward, 1);
     layer.sum_quarter();
     const bool lost = warps_meet_any(2, 128, !alive);
     if (thread == 0 && alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
@@ -928,10 +945,12 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
       skip = *block.verdict;
       scaling.decide(skip);
     }
+    stamps.begin(s, kPartUpdate, 1);
     layer.move(step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
     layer.send();
     if (lost) break;
   }
+  stamps.end(a.steps);
   if (!*block.watch.dead) layer.store();
 }
 

@@ -214,6 +214,63 @@ WS_DEVICE int kept(int value) {
   return value;
 }
 
+// ---- stamps ----
+// Says when its lane begins each part of a step. One thread writes; without choice::stamps nothing of it is compiled.
+class StampLane {
+ public:
+  WS_DEVICE StampLane(const Arguments& a, int lane, bool writes) : writes_(writes) {
+    if constexpr (!choice::stamps) return;
+    if (!writes_) return;
+    head_ = a.stamp_heads + lane;
+    next_ = first_ = a.stamps + static_cast<size_t>(lane) * a.stamps_each;
+    last_ = next_ + a.stamps_each;
+    steps_ = a.stamped_steps;
+    head_->begin_ns = nanoseconds();
+    head_->begin_clock = cycles();
+    asm("mov.u32 %0, %%smid;" : "=r"(head_->multiprocessor));
+  }
+  // The step after the last stamped one is begun as well, which ends the last part.
+  WS_DEVICE void begin(int step, int part, int which = 0) {
+    if constexpr (!choice::stamps) return;
+    if (!writes_ || step > steps_ || next_ == last_) return;
+    const uint what = static_cast<uint>(step << 8 | part << 4 | which);
+    asm volatile("st.global.v2.u32 [%0], {%1,%2};" ::"l"(next_), "r"(cycles()), "r"(what) : "memory");
+    ++next_;
+    if (part != kPartWait) part_ = what;
+  }
+  // The part that a wait has interrupted goes on.
+  WS_DEVICE void resume() {
+    if constexpr (!choice::stamps) return;
+    begin(static_cast<int>(part_ >> 8), static_cast<int>(part_ >> 4 & 15), static_cast<int>(part_ & 15));
+  }
+  WS_DEVICE void end(int steps) {
+    if constexpr (!choice::stamps) return;
+    begin(steps, kPartEnd);
+    if (!writes_) return;
+    head_->end_clock = cycles();
+    head_->end_ns = nanoseconds();
+    head_->count = static_cast<uint>(next_ - first_);
+  }
+
+ private:
+  WS_DEVICE static uint cycles() {
+    uint v;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(v)::"memory");
+    return v;
+  }
+  WS_DEVICE static ulong nanoseconds() {
+    ulong v;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(v)::"memory");
+    return v;
+  }
+
+  bool writes_;
+  StampHead* head_ = nullptr;
+  Stamp *next_ = nullptr, *first_ = nullptr, *last_ = nullptr;
+  int steps_ = 0;
+  uint part_ = 0;
+};
+
 // ---- rounding of operands ----
 WS_DEVICE uint half_pair(float low, float high) {
   uint v;

@@ -70,9 +70,9 @@ std::string kernel_cache_name(const std::string& source, int compute) {
   return name;
 }
 
-CompiledKernel::CompiledKernel(const Placement& placement, int compute) : placement_(placement) {
+CompiledKernel::CompiledKernel(const Placement& placement, int compute, bool stamps) : placement_(placement), compute_(compute) {
   const auto begin = std::chrono::steady_clock::now();
-  load(code(kernel_source(placement), compute));
+  load(code(kernel_source(placement, stamps), compute));
   cudaFuncAttributes attributes{};
   CUDA_CHECK(cudaFuncGetAttributes(&attributes, train_));
   registers_ = attributes.numRegs, local_bytes_ = static_cast<int>(attributes.localSizeBytes);

@@ -22,7 +22,8 @@ std::string kernel_cache_name(const std::string& source, int compute);
 
 class CompiledKernel {
  public:
-  CompiledKernel(const Placement& placement, int compute);
+  // `stamps`: the one that says when it begins each part of a step.
+  CompiledKernel(const Placement& placement, int compute, bool stamps = false);
   CompiledKernel(const CompiledKernel&) = delete;
   CompiledKernel& operator=(const CompiledKernel&) = delete;
 
@@ -32,6 +33,7 @@ class CompiledKernel {
   void prepare_rows(cudaStream_t stream, const float* from, void* to, int64_t rows) const;
   bool from_cache() const { return from_cache_; }
   double seconds() const { return seconds_; }  // to compile, or to read
+  int compute() const { return compute_; }
   int registers() const { return registers_; }
   int local_bytes() const { return local_bytes_; }  // of a thread: what its registers do not hold
 
@@ -43,6 +45,7 @@ class CompiledKernel {
   Placement placement_;
   Handle<cudaLibrary_t, cudaLibraryUnload> library_;
   cudaKernel_t train_ = nullptr, prepare_ = nullptr;
+  int compute_ = 0;
   bool from_cache_ = false;
   double seconds_ = 0;
   int registers_ = 0, local_bytes_ = 0;

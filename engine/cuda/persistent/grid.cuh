@@ -290,6 +290,7 @@ struct Training {
   uint number = 0;
   StepFactors factors{};
   OutputOwner own;
+  StampLane stamps{a, static_cast<int>(blockIdx.x), kept(threadIdx.x == 0)};
 
   WS_DEVICE float* biases() const { return block.part(choice::at_biases); }
   WS_DEVICE float* bias_moments(int i) const { return biases() + (1 + i) * kBiases; }
@@ -324,8 +325,10 @@ struct Training {
   }
   // All messages of step `step` that count at a barrier have come.
   WS_DEVICE void hear(int barrier, int bytes, int what, int step) {
+    stamps.begin(s, kPartWait, what);
     well &= wait<true>(block.watch, block.barrier(barrier), step & 1, what, step);
     if (!meet()) return;
+    stamps.resume();
     if (thread == 0) barrier_expect(block.barrier(barrier), bytes);
   }
 
@@ -366,6 +369,7 @@ struct Training {
   }
   template <int L>
   WS_DEVICE void read_hidden() {
+    stamps.begin(s, kPartWait, kWaitHidden);
     // Clusters that own some of the units that this block reads.
     const int begin = static_cast<int>(block.rank) * values(L), first = begin / units(L - 1),
               last = min((begin + values(L) - 1) / units(L - 1), kG - 1);
@@ -389,6 +393,7 @@ struct Training {
       if (is(k)) set4(to + i / each * row_stride(L) + i % each * 4, values_of(words[k]));
     }
     meet();
+    stamps.resume();
   }
   // Owners add the partial sums of their rows and activate.
   template <int L>
@@ -424,6 +429,7 @@ struct Training {
   template <int L>
   WS_DEVICE void forward() {
     if constexpr (L <= kHiddenLayers) {
+      stamps.begin(s, kPartForward, L - 1);
       if constexpr (L > 1) {
         if constexpr (kScales)
           if (owed) move_tile<L>(turn + 1);
@@ -470,12 +476,14 @@ struct Training {
         z[q] = __int_as_float(0xff800000);
         if (o >= O) continue;
         float parts[kG];
+        stamps.begin(s, kPartWait, kWaitPartials);
         well &= wait_until(block.watch, kWaitPartials, s, [&] {
           bool all = true;
 #pragma unroll
           for (int k = 0; k < kG; ++k) all &= peek_numbered(far_outputs(k) + r * O + o, number, parts[k]);
           return all;
         });
+        stamps.resume();
         z[q] = output_weights()[kTop * O + o];
 #pragma unroll
         for (int k = 0; k < kG; ++k) z[q] += parts[k];
@@ -653,6 +661,7 @@ struct Training {
   WS_DEVICE void backward(int next_step) {
     if constexpr (L >= 1) {
       constexpr int e = 2 * kHiddenLayers - L;
+      stamps.begin(s, kPartBackward, L - 1);
       hear(e, B * units(L) * 4, kWaitGradients, s);
       if constexpr (L > 1) {
         if (well)
@@ -668,12 +677,14 @@ struct Training {
         }
         if constexpr (!kScales) move_tile<L>(turn);
         if constexpr (L == kHiddenLayers) fetch_next(next_step);
+        stamps.begin(s, kPartWait, kWaitSums);
         // Ranks that read some of the units that this cluster owns.
         const int begin = block.cluster * units(L - 1), first = begin / values(L),
                   last = min((begin + units(L - 1) - 1) / values(L), kC - 1);
         if (!kTagged && thread < (last - first + 1) * kG)
           well &= wait_for_flag(block.watch, block.partial_flag(L, first + thread / kG, thread % kG), number, kWaitSums, s);
         if (meet()) add_gradients<L - 1>();
+        stamps.resume();
       } else {
         if constexpr (!kScales) move_tile<1>(turn);
         if constexpr (kHiddenLayers == 1) fetch_next(next_step);
@@ -719,6 +730,7 @@ struct Training {
   }
   // fp16: every block says whether one of its gradients was infinite, and hears all others.
   WS_DEVICE void tell_infinite() {
+    stamps.begin(s, kPartUpdate, 0);
     const bool mine = __syncthreads_or(infinite);
     infinite = false;
     if (thread == 0) raise(block.verdict_flag(static_cast<int>(blockIdx.x)), 2 * number + (mine ? 1u : 0u));
@@ -738,6 +750,7 @@ struct Training {
   // The owners of output weights add the gradients of the cluster, move their weights and send them.
   WS_DEVICE void move_output(bool skip) {
     constexpr int most = kOwnRows * O;
+    stamps.begin(s, kPartUpdate, kHiddenLayers);
     const int rows = max(0, min(kOwnRows, kTop + 1 - static_cast<int>(block.rank) * kOwnRows));
     hear(kOutputGradients, kC * rows * O * 4, kWaitSums, s);
     if (!well || thread >= rows * O) return;
@@ -874,13 +887,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     const int s = training.s;
     training.number = a.exchange_base + static_cast<uint>(s) + 1;
     const float rate = rates.take();
+    training.stamps.begin(s, kPartRows);
     copies_wait<0>();
     __syncthreads();
     if (s + 2 < a.steps) training.find_rows(s + 2);
     training.forward<1>();
     if (s > 0) training.hear(kOutputWeights, (kTop + 1) * O * 4, kWaitWeights, s - 1);
+    training.stamps.begin(s, kPartLosses, kHiddenLayers);
     training.output_sums();
     training.losses(scaling.scale * per_row);
+    training.stamps.begin(s, kPartBackward, kHiddenLayers);
     training.top_gradient();
     training.factors = step_factors(a, rate, scaling.inverse_of_scale(), a.first_step + s);
     training.backward<kHiddenLayers>(s + 1);
@@ -897,6 +913,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     training.move_output(skip);
     training.turn = training.turn == 0 ? kSlots - 1 : training.turn - 1;
   }
+  training.stamps.end(a.steps);
   training.move_owed_tiles<2>();
   // Nobody leaves while messages are under way.
   if (a.steps > 0) training.hear(kOutputWeights, (kTop + 1) * O * 4, kWaitWeights, a.steps - 1);

@@ -1,6 +1,7 @@
 #include "engine/cuda/persistent/kernel_source.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/cuda/persistent/kernel_text.h"
 
@@ -13,11 +14,11 @@ int64_t value_of(const Placement& placement, const std::string& name) {
   return found->value;
 }
 
-std::string constants(const Placement& placement) {
+std::string constants(const Placement& placement, bool stamps) {
   std::string out = "namespace ws::cuda::persistent::choice {\n";
   for (const Constant& c : placement.constants)
     out += "constexpr int " + c.name + " = " + std::to_string(c.value) + ";\n";
-  return out + "}\n";
+  return out + "constexpr bool stamps = " + (stamps ? "true" : "false") + ";\n}\n";
 }
 
 std::string wgmma_functions(const Placement& placement) {
@@ -57,9 +58,21 @@ std::string wgmma_function(const std::string& name, int columns, Precision preci
          "\n      : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"l\"(b), \"r\"(accumulate));\n}\n";
 }
 
-std::string kernel_source(const Placement& placement) {
+std::string waited_for(unsigned code) {
+  constexpr const char* names[] = {"",
+                                   "the rows of the batch",
+                                   "partial sums of the other blocks",
+                                   "output gradients of the other blocks",
+                                   "hidden units of the other blocks",
+                                   "output weights of the other blocks",
+                                   "a buffer of the batch",
+                                   "gradient sums of the other blocks"};
+  return code < std::size(names) ? names[code] : "something unknown";
+}
+
+std::string kernel_source(const Placement& placement, bool stamps) {
   std::string out;
-  out += text_of("arguments.cuh") + constants(placement) + text_of("common.cuh");
+  out += text_of("arguments.cuh") + constants(placement, stamps) + text_of("common.cuh");
   switch (placement.residency) {
     case Residency::Cluster:
       return out + wgmma_functions(placement) + text_of("cluster.cuh");

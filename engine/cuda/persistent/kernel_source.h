@@ -7,7 +7,11 @@
 
 namespace ws::cuda::persistent {
 
-std::string kernel_source(const Placement& placement);
+// `stamps`: the kernel says when it begins each part of a step.
+std::string kernel_source(const Placement& placement, bool stamps = false);
+
+// What a kernel waits for, by Waits in common.cuh.
+std::string waited_for(unsigned code);
 
 // One wgmma with the first operand in registers, as a device function. `columns` is a multiple of 8.
 std::string wgmma_function(const std::string& name, int columns, Precision precision, bool second_is_transposed);

@@ -410,7 +410,7 @@ Limits make_limits(const std::string& compute, int shared_bytes, int registers, 
 Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows) {
   Network n;
   for (const Buffer& b : plan.buffers) {
-    if (b.role != Role::Parameter || b.name.front() != 'W') continue;
+    if (b.role != Role::Parameter || !b.decays) continue;  // biases do not decay
     if (n.widths.empty()) n.widths.push_back(b.rows);
     n.widths.push_back(b.cols);
   }

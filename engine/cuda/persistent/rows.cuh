@@ -312,10 +312,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   const float factor = mine == kParameters ? kLossFactor : owns ? gradient_factor(a) : 1.f;
   Rates rates(a);
   float* metrics = a.metrics + 3 * (a.first_step % a.ring);
+  StampLane stamps(a, static_cast<int>(blockIdx.x), thread == 0);
   __syncthreads();
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
     const float rate = rates.take();
+    stamps.begin(s, kPartForward);
     if constexpr (!choice::all_rows) {
 #pragma unroll
       for (int k = 0; k < kRowsEach; ++k) {
@@ -348,6 +350,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       if constexpr (kFours > 0) add_fours<false>(a, fours, p, sums);
 #endif
     }
+    stamps.begin(s, kPartBackward);
     int first = 0, end = kSums;
     add_lanes<kSums, 16>(sums, first, end);
 #pragma unroll
@@ -362,6 +365,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     }
 #if __CUDA_ARCH__ >= 900
     if constexpr (kBlocks > 1) {
+      stamps.begin(s, kPartWait, kWaitSums);
       if (thread < kSums && !(a.lose_message_at == s && blockIdx.x == 1)) {
         const uint where = shared_address(&shared.inbox[s & 1][blockIdx.x % kBlocks][thread]);
 #pragma unroll
@@ -385,6 +389,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     }
 #endif
     total *= factor;
+    stamps.begin(s, kPartUpdate);
     if (owns) {
       move(a, step_factors(a, rate, 1.f, a.first_step + s), own.is_weight, w, m, v, total);
       shared.parameters[mine] = w;
@@ -406,6 +411,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       for (int k = 0; k < kRowsEach; ++k) rows[k] = next[k];
     }
   }
+  stamps.end(a.steps);
 #if __CUDA_ARCH__ >= 900
   if constexpr (kBlocks > 1) cluster_meets();
 #endif

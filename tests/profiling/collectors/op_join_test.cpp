@@ -78,41 +78,59 @@ TEST(OpJoin, CloneOfAnUnknownNodeStaysUnknown) {
   EXPECT_EQ(join.known_nodes(), 0u);
 }
 
-std::vector<DeviceStamp> two_blocks() {
-  return {{1000, 8, 1, 0}, {1400, 8, 2, 0}, {2000, 0, 0, 0}, {1010, 8, 1, 1}, {1500, 8, 2, 1}, {1990, 0, 0, 1}};
+StampedLaunch two_lanes() {
+  StampedLaunch launch;
+  launch.stamps = {{1000, 8, 1, 0}, {1400, 8, 2, 0}, {2000, 0, 0, 0}, {1010, 8, 1, 1}, {1500, 8, 2, 1}, {1990, 0, 0, 1}};
+  return launch;
 }
 
 TEST(DeviceStamps, LieInTheMiddleOfTheKernelAtTheSameRate) {
-  const auto stamps = two_blocks();
-  const StampMap map = map_stamps(stamps, 50'000, 51'200);
+  const StampMap map = map_stamps(two_lanes(), 50'000, 51'200);
   EXPECT_DOUBLE_EQ(map.rate, 1);
   EXPECT_EQ(map(1000), 50'100);
   EXPECT_EQ(map(2000), 51'100);
 }
 
 TEST(DeviceStamps, AreSqueezedIntoAKernelThatWasShorter) {
-  const auto stamps = two_blocks();
-  const StampMap map = map_stamps(stamps, 50'000, 50'500);
+  const StampMap map = map_stamps(two_lanes(), 50'000, 50'500);
   EXPECT_EQ(map(1000), 50'000);
   EXPECT_EQ(map(2000), 50'500);
 }
 
-TEST(DeviceStamps, BecomeSpansOfEachBlock) {
-  const auto stamps = two_blocks();
-  const auto blocks = spans_of_stamps(stamps, map_stamps(stamps, 0, 1000));
-  ASSERT_EQ(blocks.size(), 2u);
-  ASSERT_EQ(blocks[0].spans.size(), 2u);
-  EXPECT_EQ(blocks[0].spans[0].start, 0);
-  EXPECT_EQ(blocks[0].spans[0].duration, 400u);
-  EXPECT_EQ(blocks[0].spans[1].op, 2);
-  EXPECT_EQ(blocks[1].spans[1].end(), 990);
+// Only the first steps of a launch are stamped: its own beginning and end say where in the kernel they lie.
+TEST(DeviceStamps, OfAPartOfALaunchLieWhereTheyWereWritten) {
+  StampedLaunch launch = two_lanes();
+  launch.begin = 900, launch.end = 9'900;
+  const StampMap map = map_stamps(launch, 50'000, 59'200);
+  EXPECT_EQ(map(1000), 50'200);
+  EXPECT_EQ(map(2000), 51'200);
+}
+
+TEST(DeviceStamps, BecomeSpansOfEachLane) {
+  const StampedLaunch launch = two_lanes();
+  const auto lanes = spans_of_stamps(launch.stamps, map_stamps(launch, 0, 1000));
+  ASSERT_EQ(lanes.size(), 2u);
+  ASSERT_EQ(lanes[0].spans.size(), 2u);
+  EXPECT_EQ(lanes[0].spans[0].start, 0);
+  EXPECT_EQ(lanes[0].spans[0].duration, 400u);
+  EXPECT_EQ(lanes[0].spans[1].op, 2);
+  EXPECT_EQ(lanes[1].spans[1].end(), 990);
 }
 
 TEST(DeviceStamps, UnorderedStampsAndNoneAtAll) {
-  std::vector<DeviceStamp> stamps = two_blocks();
-  std::reverse(stamps.begin(), stamps.end());
-  EXPECT_EQ(spans_of_stamps(stamps, map_stamps(stamps, 0, 1000))[0].spans.size(), 2u);
+  StampedLaunch launch = two_lanes();
+  std::ranges::reverse(launch.stamps);
+  EXPECT_EQ(spans_of_stamps(launch.stamps, map_stamps(launch, 0, 1000))[0].spans.size(), 2u);
   EXPECT_TRUE(spans_of_stamps({}, map_stamps({}, 5, 9)).empty());
+}
+
+TEST(DeviceStamps, LieOnTheBoardUntilTheyAreTaken) {
+  StampBoard& board = StampBoard::instance();
+  board.add(two_lanes());
+  EXPECT_EQ(board.take().size(), 1u);
+  EXPECT_TRUE(board.take().empty());
+  for (int i = 0; i < 5000; ++i) board.add({});
+  EXPECT_LT(board.take().size(), 5000u) << "nobody takes them: they must not fill the memory";
 }
 
 }  // namespace

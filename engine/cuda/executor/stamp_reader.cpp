@@ -1,0 +1,162 @@
+#include "engine/cuda/executor/stamp_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "engine/cuda/persistent/kernel_source.h"
+#include "engine/cuda/runtime/check.h"
+
+namespace ws::cuda {
+namespace {
+
+using persistent::Arguments;
+using persistent::Placement;
+using persistent::Residency;
+using persistent::Stamp;
+using persistent::StampHead;
+
+constexpr int kStampsOfAStep = 48;  // a grid of five hidden layers writes about forty
+
+struct Part {
+  persistent::Parts kind;
+  Phase phase;
+  const char* name;  // %: the layer
+  prof::Meaning meaning;
+};
+constexpr Part kParts[] = {
+    {persistent::kPartRows, Phase::Input, "rows of the next step", prof::Meaning::Copy},
+    {persistent::kPartForward, Phase::Forward, "forward", prof::Meaning::Matrix},
+    {persistent::kPartLosses, Phase::Loss, "loss and its gradient", prof::Meaning::Loss},
+    {persistent::kPartBackward, Phase::Backward, "backward", prof::Meaning::Matrix},
+    {persistent::kPartUpdate, Phase::Update, "update", prof::Meaning::Optimizer},
+};
+
+// The plan's ops of that phase and layer, which this part does as one.
+std::string ops_of(const Plan& plan, Phase phase, int layer) {
+  std::string names;
+  for (const Op& op : plan.ops)
+    if (op.phase == phase && (op.layer == layer || (layer < 0 && phase != Phase::Input)))
+      names += (names.empty() ? "" : ", ") + op.name;
+  return names;
+}
+
+prof::OpInfo info_of(const Plan& plan, const Part& part, int layer, bool one_layer) {
+  const bool known = !one_layer && layer < static_cast<int>(plan.layer_names.size());
+  const std::string name = known ? plan.layer_names[static_cast<size_t>(layer)] : "";
+  return {(name.empty() ? "" : name + " ") + part.name, ops_of(plan, part.phase, known ? layer : -1), name,
+          std::string(to_string(part.phase)), part.meaning};
+}
+
+}  // namespace
+
+StepParts::StepParts(const Plan& plan, const Placement& placement) {
+  const bool cluster = placement.residency == Residency::Cluster;
+  roles_ = cluster ? 2 : 1;
+  lanes_ = placement.blocks * roles_;
+  static std::mutex mutex;
+  static std::map<std::string, prof::OpTag> known;  // a long session must not use up the tags
+  const std::lock_guard lock(mutex);
+  prof::OpTag& first = known[plan.id];
+  if (first == prof::kNoOp) {
+    // Where one block does all layers of a phase in one go, the part has no layer.
+    const bool one_layer = placement.residency == Residency::Rows || placement.residency == Residency::Block;
+    std::vector<prof::OpInfo> infos;
+    for (const Part& part : kParts)
+      for (int layer = 0; layer < kLayers; ++layer)
+        infos.push_back(info_of(plan, part, layer, one_layer || part.kind == persistent::kPartRows));
+    for (unsigned what = 0; what < kLayers; ++what)
+      infos.push_back({"wait", "for " + persistent::waited_for(what), "", "", prof::Meaning::Sync});
+    first = prof::register_ops(std::move(infos));
+  }
+  first_ = first;
+}
+
+prof::OpTag StepParts::of(unsigned what) const {
+  const unsigned kind = what >> 4 & 15, which = std::min<unsigned>(what & 15, kLayers - 1);
+  if (kind == persistent::kPartEnd || kind > persistent::kPartWait) return prof::kNoOp;
+  return static_cast<prof::OpTag>(first_ + (kind - 1) * kLayers + which);
+}
+
+// Two digits and more: lanes are sorted by name.
+std::string StepParts::lane_name(int lane, unsigned multiprocessor) const {
+  const std::string number = std::to_string(multiprocessor);
+  return "SM " + std::string(number.size() < 3 ? 3 - number.size() : 0, '0') + number +
+         (roles_ == 2 && lane % 2 == 1 ? " · copying warps" : "");
+}
+
+void StampReader::prepare(const StepParts& parts, int64_t steps, Arguments& a) {
+  turn_ = 1 - turn_;
+  Room& room = rooms_[turn_];
+  if (room.pending) {
+    CUDA_CHECK(cudaEventSynchronize(room.done));
+    hand_over(room);
+  }
+  const auto lanes = static_cast<size_t>(parts.lanes()), each = static_cast<size_t>((steps + 1) * kStampsOfAStep);
+  if (room.heads.size() < lanes || room.stamps.size() < lanes * each) {
+    room.heads = DeviceBlock<StampHead>::filled(lanes), room.stamps = DeviceBlock<Stamp>::device(lanes * each);
+    room.read_heads = PinnedBlock<StampHead>::pinned(lanes), room.read_stamps = PinnedBlock<Stamp>::pinned(lanes * each);
+  }
+  if (!room.done) room.done = make_event();
+  room.parts = parts, room.each = static_cast<int>(each), room.steps = static_cast<int>(steps);
+  a.stamp_heads = room.heads.data(), a.stamps = room.stamps.data();
+  a.stamps_each = room.each, a.stamped_steps = room.steps;
+}
+
+void StampReader::launched(cudaStream_t stream, prof::OpTag kernel_op, int64_t first_step) {
+  Room& room = rooms_[turn_];
+  const auto lanes = static_cast<size_t>(room.parts.lanes());
+  const auto read = [&](void* to, const void* from, size_t bytes) {
+    CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream));
+  };
+  read(room.read_heads.data(), room.heads.data(), lanes * sizeof(StampHead));
+  read(room.read_stamps.data(), room.stamps.data(), lanes * static_cast<size_t>(room.each) * sizeof(Stamp));
+  CUDA_CHECK(cudaEventRecord(room.done, stream));
+  room.kernel_op = kernel_op, room.first_step = first_step, room.pending = true;
+}
+
+void StampReader::collect() {
+  for (const size_t i : {1 - turn_, turn_}) {
+    Room& room = rooms_[i];
+    if (!room.pending) continue;
+    const cudaError_t state = CUDA_ATTEMPT(cudaEventQuery(room.done));
+    if (state == cudaErrorNotReady) cudaGetLastError();
+    if (state == cudaSuccess) hand_over(room);
+  }
+}
+
+// Cycles become nanoseconds by the two moments at which both clocks were read.
+void StampReader::hand_over(Room& room) {
+  room.pending = false;
+  prof::StampedLaunch launch;
+  launch.kernel_op = room.kernel_op, launch.first_step = static_cast<uint32_t>(room.first_step + 1);
+  launch.begin = ~uint64_t{0};
+  for (int lane = 0; lane < room.parts.lanes(); ++lane) {
+    const StampHead& head = room.read_heads[static_cast<size_t>(lane)];
+    launch.lanes.push_back(room.parts.lane_name(lane, head.multiprocessor));
+    const uint32_t cycles = head.end_clock - head.begin_clock;
+    const auto count = std::min(head.count, static_cast<unsigned>(room.each));
+    if (cycles == 0 || head.end_ns <= head.begin_ns || count == 0) continue;
+    launch.begin = std::min<uint64_t>(launch.begin, head.begin_ns);
+    launch.end = std::max<uint64_t>(launch.end, head.end_ns);
+    const double ns = static_cast<double>(head.end_ns - head.begin_ns) / cycles;
+    const Stamp* stamps = room.read_stamps.data() + static_cast<size_t>(lane) * static_cast<size_t>(room.each);
+    for (unsigned i = 0; i < count; ++i) {
+      const auto step = static_cast<int>(stamps[i].what >> 8);
+      const bool ends = step >= room.steps;
+      const double since = ns * static_cast<double>(stamps[i].clock - head.begin_clock);
+      launch.stamps.push_back({head.begin_ns + static_cast<uint64_t>(since), static_cast<uint32_t>(room.first_step + step + 1),
+                               ends ? prof::kNoOp : room.parts.of(stamps[i].what), static_cast<uint16_t>(lane)});
+      if (ends) break;
+    }
+  }
+  if (!launch.stamps.empty()) prof::StampBoard::instance().add(std::move(launch));
+}
+
+int64_t StampReader::bytes() const {
+  size_t sum = 0;
+  for (const Room& room : rooms_) sum += room.heads.bytes() + room.stamps.bytes();
+  return static_cast<int64_t>(sum);
+}
+
+}  // namespace ws::cuda

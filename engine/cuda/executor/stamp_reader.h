@@ -1,0 +1,61 @@
+// Brings the stamps of persistent kernels to whoever traces: by a copy behind each launch, read when it has ended.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/persistent/arguments.h"
+#include "engine/cuda/persistent/residency.h"
+#include "engine/cuda/runtime/handles.h"
+#include "engine/plan/plan.h"
+#include "profiling/annotate/stamps.h"
+
+namespace ws::cuda {
+
+// The parts of a step of one placed plan, as ops that spans can be tied to.
+class StepParts {
+ public:
+  StepParts() = default;
+  StepParts(const Plan& plan, const persistent::Placement& placement);
+  // `what`: as a kernel writes it, without the step.
+  prof::OpTag of(unsigned what) const;
+  int lanes() const { return lanes_; }
+  // Of one lane on a multiprocessor of this number.
+  std::string lane_name(int lane, unsigned multiprocessor) const;
+
+ private:
+  static constexpr int kLayers = 8;
+  prof::OpTag first_ = prof::kNoOp;
+  int lanes_ = 0, roles_ = 1;
+};
+
+class StampReader {
+ public:
+  // Makes room for the stamps of a launch of so many steps, and says in `a` where they go.
+  void prepare(const StepParts& parts, int64_t steps, persistent::Arguments& a);
+  // Behind the launch for which room was made. `first_step`: its number.
+  void launched(cudaStream_t stream, prof::OpTag kernel_op, int64_t first_step);
+  // Hands over what has arrived.
+  void collect();
+  int64_t bytes() const;
+
+ private:
+  struct Room {
+    DeviceBlock<persistent::StampHead> heads;
+    DeviceBlock<persistent::Stamp> stamps;
+    PinnedBlock<persistent::StampHead> read_heads;
+    PinnedBlock<persistent::Stamp> read_stamps;
+    Event done;
+    StepParts parts;
+    prof::OpTag kernel_op = prof::kNoOp;
+    int64_t first_step = 0;
+    int each = 0, steps = 0;
+    bool pending = false;
+  };
+  void hand_over(Room& room);
+
+  std::array<Room, 2> rooms_;  // in turn: one is read while the other is written
+  size_t turn_ = 0;
+};
+
+}  // namespace ws::cuda

@@ -167,12 +167,13 @@ void join_copies(std::vector<Lane>& lanes) {
   std::erase_if(lanes, [](const Lane& l) { return l.track_kind == TrackKind::Copies; });
 }
 
-// A resident kernel has a row a block, often more than a hundred: some stand for all until the filter asks for "block".
+// A kernel of many steps has a row a multiprocessor, often more than a hundred: some stand for all until the filter asks
+// for more.
 void keep_some_inner(std::vector<Lane>& lanes, const LaneSettings& settings) {
   constexpr int kInnerShown = 4;
   const auto inner = [](const Lane& lane) { return lane.track_kind == TrackKind::Inner; };
   const auto all = std::count_if(lanes.begin(), lanes.end(), inner);
-  if (all <= kInnerShown || settings.filter.contains(QLatin1String("block"), Qt::CaseInsensitive)) return;
+  if (all <= kInnerShown || !settings.filter.isEmpty()) return;
   int seen = 0;
   std::erase_if(lanes, [&](const Lane& lane) { return inner(lane) && ++seen > kInnerShown; });
   for (Lane& lane : lanes)

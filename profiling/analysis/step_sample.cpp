@@ -199,6 +199,13 @@ bool has_kernels(const Trace& trace) {
                      [](const Track& track) { return on_gpu(track) && track.spans > 0; });
 }
 
+bool has_work(const Trace& trace) {
+  return std::any_of(trace.tracks().begin(), trace.tracks().end(), [](const Track& track) {
+    const bool works = on_gpu(track) || track.kind == TrackKind::CpuThread || track.kind == TrackKind::GraphLaunches;
+    return works && track.spans > 0;
+  });
+}
+
 void give_rates(StepSample& sample, const Totals& totals) {
   const auto steps = static_cast<double>(sample.parts.steps);
   for (const auto& [name, sum] : totals.work)
@@ -275,6 +282,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   const std::vector<Row> rows = rows_of(steps, breaks);
   sample.stride = breaks.stride;
   const bool gpu = has_kernels(trace);
+  sample.marks_only = !has_work(trace);
   Totals totals;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     for (size_t i = row->first; i < row->last; ++i)

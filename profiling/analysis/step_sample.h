@@ -29,6 +29,7 @@ struct StepSample {
   double kernels_per_step = 0, allocations_per_step = 0;
   int64_t stride = 1;        // steps that one span stands for: those of a graph of several steps
   StepWindowNs median_step;  // the step whose length is the median; with a stride, so many of them
+  bool marks_only = false;   // nothing but marks was traced, which say nothing where the host runs ahead
   StepWindowNs row;          // the newest long row of steps without a break between them
   bool traced() const { return parts.steps > 0; }
   double mean_step_us() const {

@@ -21,11 +21,14 @@ StepTime without_spread(double us) {
 }  // namespace
 
 StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us) {
+  const bool sampled = !sample.step_us.empty() || sample.traced();
+  if (!sampled || sample.marks_only) {
+    const std::vector<double> us = pace_stretches_us(losses);
+    if (!us.empty()) return of_samples(us, mean_with_interval(us).half_width);  // a stretch is a block of steps
+    if (!sampled || whole_run_us > 0) return without_spread(whole_run_us);
+  }
   if (!sample.step_us.empty()) return of_samples(sample.step_us, percentile_of_blocks(sample.step_us, 0.5).half_width);
-  if (sample.traced()) return without_spread(sample.mean_step_us());  // a trace without step marks
-  const std::vector<double> stretches_us = pace_stretches_us(losses);
-  if (stretches_us.empty()) return without_spread(whole_run_us);
-  return of_samples(stretches_us, mean_with_interval(stretches_us).half_width);  // a stretch is a block of steps
+  return without_spread(sample.mean_step_us());  // a trace without step marks
 }
 
 StepTime step_time(const RunData& run, const StepSample& sample) {

@@ -6,8 +6,8 @@
 
 namespace ws::prof {
 
-// From the sampled steps. A run without them: from stretches between its losses. A run with too few of these: the mean
-// of the whole run, which has no spread; 0: not known.
+// From the sampled steps. A run without them, or of which only the host's marks were traced: from stretches between its
+// losses. A run with too few of these: the mean of the whole run, which has no spread; 0: not known.
 StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us);
 // The one that is kept with the run, else computed. The sample begins at steady_since() too.
 StepTime step_time(const RunData& run, const StepSample& sample);

@@ -38,11 +38,16 @@ class StampBoard {
   void want(int64_t steps) { wanted_.store(steps, std::memory_order_relaxed); }
   int64_t wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
+  // Kernels that write stamps are about to be launched: from now on the records of kernels wait for them.
+  void announce() { announced_.store(true, std::memory_order_relaxed); }
+  bool announced() const { return announced_.load(std::memory_order_relaxed); }
+
   void add(StampedLaunch launch);  // dropped where far too many lie here
   std::vector<StampedLaunch> take();
 
  private:
   std::atomic<int64_t> wanted_{0};
+  std::atomic<bool> announced_{false};
   std::mutex mutex_;
   std::vector<StampedLaunch> launches_;
 };

@@ -14,7 +14,7 @@
 
 namespace ws::prof {
 
-// A resident kernel's record, kept until the stamps written inside of it are there.
+// A kernel's record, kept until the stamps written inside of it are there.
 struct ResidentKernel {
   OpTag op;
   uint32_t step;

@@ -218,13 +218,10 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   join(span, k.graphNodeId);
   BatchBuilder::Row& row = stream_row(TrackKind::Stream, k.deviceId, k.streamId);
   if (k.contextId != last_context_) device_of_[last_context_ = k.contextId] = k.deviceId;
-  if (k.launchType == CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE && span.op != kNoOp) {
-    context_.resident_kernels.push_back({span.op, span.step, span.start, span.end(), k.deviceId});
-    if (context_.resident_kernels.size() > 1024) context_.resident_kernels.pop_front();
-  }
+  keep_for_stamps(span, k.deviceId);
   if (span.op == kNoOp && context_.expects_ops && waiting_.size() < kMostWaiting) {
     // Batch-local ids do not outlive the batch: the waiting span keeps none and gets them when it is put.
-    waiting_.push_back({span, &row, k.graphNodeId, 0, known.name, &kernel_shape(known, k)});
+    waiting_.push_back({span, &row, k.graphNodeId, 0, known.name, &kernel_shape(known, k), k.deviceId});
     return;
   }
   if (span.op == kNoOp && context_.expects_ops) {
@@ -234,6 +231,13 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   span.name = context_.batch.id(*known.name);
   span.detail = context_.batch.id(kernel_shape(known, k));
   put(span, row);
+}
+
+void RecordParser::keep_for_stamps(const Span& kernel, uint32_t device) {
+  constexpr size_t kMost = 1024;
+  if (kernel.op == kNoOp || !StampBoard::instance().announced()) return;
+  context_.resident_kernels.push_back({kernel.op, kernel.step, kernel.start, kernel.end(), device});
+  if (context_.resident_kernels.size() > kMost) context_.resident_kernels.pop_front();
 }
 
 void RecordParser::retry_waiting(bool last) {
@@ -249,6 +253,7 @@ void RecordParser::retry_waiting(bool last) {
       waiting.span.flags = waiting.span.flags | kUnjoined;
       ++context_.batch.losses().unjoined_kernels;
     }
+    keep_for_stamps(waiting.span, waiting.device);
     waiting.span.name = context_.batch.id(*waiting.name);
     waiting.span.detail = context_.batch.id(*waiting.shape);
     put(waiting.span, *waiting.row);

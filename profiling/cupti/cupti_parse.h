@@ -49,10 +49,12 @@ class RecordParser {
     int rounds;
     BatchBuilder::Name* name;
     BatchBuilder::Shape* shape;
+    uint32_t device;
   };
 
   void dispatch(const CUpti_Activity& record);
   void kernel(const CUpti_ActivityKernel10& record);
+  void keep_for_stamps(const Span& kernel, uint32_t device);
   void graph_run(const CUpti_ActivityGraphTrace2& record);
   void copy(const CUpti_ActivityMemcpy6& record);
   void peer_copy(const CUpti_ActivityMemcpyPtoP4& record);

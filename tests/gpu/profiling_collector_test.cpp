@@ -323,6 +323,7 @@ TEST_F(CollectorGpuTest, ResidentKernelIsDrawnFromStamps) {
   Stamp* stamps = nullptr;
   CUDA_OK(cudaMallocHost(reinterpret_cast<void**>(&stamps), sizeof(Stamp) * kBlocks * (kSteps * kPhases + 1)));
   const Gathered g = gather({.level = TraceLevel::Kernels}, [&](Collector&) {
+    StampBoard::instance().announce();
     {
       const StepScope step(7);
       const OpScope scope(kernel_op);

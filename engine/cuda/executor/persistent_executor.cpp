@@ -115,15 +115,18 @@ const persistent::CompiledKernel& PersistentExecutor::kernel_of(Bound& found, bo
 void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_t row, int64_t steps) {
   check_fault();
   Bound& found = bound_.at(bound.plan.id);
-  const int64_t stamped = prof::StampBoard::instance().wanted();
-  const persistent::CompiledKernel& kernel = kernel_of(found, stamped > 0);
+  const int64_t wanted = prof::StampBoard::instance().wanted();
+  const persistent::CompiledKernel& stamping = kernel_of(found, wanted > 0);
   // What another plan left in the exchange buffer could look like a message.
   if (exchange_ && exchanging_ != bound.plan.id)
     CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0, exchange_.bytes(), place_.stream));
   exchanging_ = bound.plan.id;
   Arguments a = arguments(bound, found);
-  for (int64_t done = 0; done < steps;) {
-    const int64_t count = std::min(found.placement.most_steps, steps - done);
+  // Stamps cost registers, whether they are written or not: a launch of their own leaves the other steps as they are.
+  bool stamps = wanted > 0;
+  for (int64_t done = 0; done < steps; stamps = wanted > 0 && !stamps) {
+    const int64_t most = stamps ? std::min(wanted, found.placement.most_steps) : found.placement.most_steps,
+                  count = std::min(most, steps - done);
     a.first_step = first_step + done;
     a.first_row = row + done * bound.rows_onward();
     a.steps = static_cast<int>(count);
@@ -132,9 +135,9 @@ void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_
     if (auto* listener = prof::listener()) listener->steps_launched(first_step + done, count);
     const prof::StepScope step(first_step + done);
     const prof::OpScope op(launch_tag());
-    if (stamped > 0) stamps_.prepare(found.parts, std::min(count, stamped), a);
-    kernel.launch(place_.stream, &a);
-    if (stamped > 0) stamps_.launched(place_.stream, launch_tag(), first_step + done);
+    if (stamps) stamps_.prepare(found.parts, count, a);
+    (stamps ? stamping : *found.kernel).launch(place_.stream, &a);
+    if (stamps) stamps_.launched(place_.stream, launch_tag(), first_step + done);
     done += count;
     place_.tables.steps_enqueued(first_step + done);
   }

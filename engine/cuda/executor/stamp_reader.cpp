@@ -86,6 +86,7 @@ std::string StepParts::lane_name(int lane, unsigned multiprocessor) const {
 }
 
 void StampReader::prepare(const StepParts& parts, int64_t steps, Arguments& a) {
+  prof::StampBoard::instance().announce();
   turn_ = 1 - turn_;
   Room& room = rooms_[turn_];
   if (room.pending) {

@@ -290,7 +290,7 @@ struct Training {
   uint number = 0;
   StepFactors factors{};
   OutputOwner own;
-  StampLane stamps{a, static_cast<int>(blockIdx.x), kept(threadIdx.x == 0)};
+  StampLane stamps{a, static_cast<int>(blockIdx.x), kept(threadIdx.x == 0) != 0};
 
   WS_DEVICE float* biases() const { return block.part(choice::at_biases); }
   WS_DEVICE float* bias_moments(int i) const { return biases() + (1 + i) * kBiases; }

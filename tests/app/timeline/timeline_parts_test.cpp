@@ -225,13 +225,15 @@ void TimelinePartsTest::manyBlocksShowSome() {
   prof::Span span;
   span.duration = 10, span.name = trace.intern("fc1");
   for (int block = 0; block < 132; ++block)
-    trace.append(trace.track(prof::TrackKind::Inner, "block " + std::to_string(block), "GPU 0"), span);
+    trace.append(trace.track(prof::TrackKind::Inner, "SM " + std::to_string(100 + block), "GPU 0"), span);
   const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
   QCOMPARE(lanes.size(), size_t{5});
   QVERIFY(lanes[1].title.contains("of 132"));
   LaneSettings settings;
-  settings.filter = "block";
+  settings.filter = "sm";
   QCOMPARE(build_lanes({{&trace, "run/x", "x", 0}}, settings).size(), size_t{133});
+  settings.filter = "sm 117";
+  QCOMPARE(build_lanes({{&trace, "run/x", "x", 0}}, settings).size(), size_t{2});
 }
 
 void TimelinePartsTest::allocationsBecomeCurves() {

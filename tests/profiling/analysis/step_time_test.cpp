@@ -42,6 +42,21 @@ TEST(StepTime, StepsBeforeTheLastChangeOfExecutionDoNotCount) {
   EXPECT_DOUBLE_EQ(run_stats(run).step_time.us.value, 20);
 }
 
+// The host enqueues a graph of many steps in the time of one: its marks are short, whatever the GPU takes.
+TEST(StepTime, MarksAloneGiveWayToTheLosses) {
+  RunData run = steps_of(std::vector<double>(2000, 0.7));
+  for (int step = 1; step <= 2000; ++step) {
+    Metric m;
+    m.step = step, m.wall_s = 14e-6 * step;
+    run.metrics.push_back(m);
+  }
+  EXPECT_NEAR(run_stats(run).step_time.us.value, 14, 0.01);
+  Span kernel;
+  kernel.duration = 500, kernel.kind = static_cast<uint64_t>(SpanKind::Kernel);
+  run.trace.append(run.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), kernel);
+  EXPECT_NEAR(run_stats(run).step_time.us.value, 0.7, 0.01) << "marks around work that was traced";
+}
+
 TEST(StepTime, ABusyMachineWidensItsInterval) {
   std::vector<double> quiet, busy;
   for (int i = 0; i < 400; ++i) quiet.push_back(20 + 0.01 * (i % 7)), busy.push_back(i % 5 ? 20 : 45);

@@ -51,9 +51,12 @@ TEST(StepTime, MarksAloneGiveWayToTheLosses) {
     run.metrics.push_back(m);
   }
   EXPECT_NEAR(run_stats(run).step_time.us.value, 14, 0.01);
-  Span kernel;
-  kernel.duration = 500, kernel.kind = static_cast<uint64_t>(SpanKind::Kernel);
-  run.trace.append(run.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), kernel);
+  const TrackId thread = run.trace.track(TrackKind::CpuThread, "thread 1", "CPU");
+  for (int step = 0; step < 2000; ++step) {
+    Span op;
+    op.start = 700 * step, op.duration = 500, op.kind = static_cast<uint64_t>(SpanKind::Op);
+    run.trace.append(thread, op);
+  }
   EXPECT_NEAR(run_stats(run).step_time.us.value, 0.7, 0.01) << "marks around work that was traced";
 }
 

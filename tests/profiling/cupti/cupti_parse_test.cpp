@@ -2,6 +2,7 @@
 #include "profiling/cupti/cupti_parse.h"
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/program_ranges.h"
+#include "profiling/collectors/stamp_spans.h"
 #include "profiling/trace/kernel_names.h"
 
 #include <gtest/gtest.h>
@@ -102,6 +103,37 @@ TEST_F(Parsed, GraphKernelsCutOffInTheMiddleAreCountedAsLost) {
   const Trace trace = finish();
   EXPECT_EQ(spans(trace, TrackKind::Stream).size(), 1u);
   EXPECT_EQ(trace.losses.dropped_records, 1u);
+}
+
+// A kernel of many steps: its stamps come after its record, and are drawn inside of it.
+TEST_F(Parsed, StampsAreDrawnInsideTheirKernel) {
+  const OpTag parts = register_ops({{"forward", "", "fc1", "forward", Meaning::Matrix, 0, 0},
+                                    {"wait", "for the others", "", "", Meaning::Sync, 0, 0}});
+  const OpTag steps = register_ops({{"steps", "", "", "update", Meaning::Matrix, 0, 0}});
+  StampBoard::instance().announce();
+  context.expects_ops = true;
+  context.join.launched(3, {steps, 8});
+  records.kernel("ws_train", 50'000, 60'000, 3);
+  records.kernel("late", 70'000, 80'000, 4);
+  parser.parse(records.data(), records.size(), FakeRecords::next);
+  context.join.launched(4, {steps, 24});  // what explains a record may come behind it
+  parser.retry_waiting(false);
+  StampSpans inner{context};
+  StampedLaunch first{steps, 8, {{900, 8, parts, 0}, {1900, 8, static_cast<OpTag>(parts + 1), 0}, {2900, 0, kNoOp, 0}}, {"SM 007"}};
+  StampedLaunch second = first;
+  second.first_step = 24;
+  first.begin = second.begin = 400, first.end = second.end = 10'200;
+  inner.draw({first, second}, false);
+  const Trace trace = finish();
+  const auto spans_inside = spans(trace, TrackKind::Inner);
+  ASSERT_EQ(spans_inside.size(), 4u);
+  EXPECT_EQ(trace.name(spans_inside[0].name), "forward");
+  EXPECT_EQ(spans_inside[0].start, 50'600);  // 500 after a beginning that lies 100 after the record's
+  EXPECT_EQ(spans_inside[0].duration, 1000u);
+  EXPECT_EQ(spans_inside[1].meaning, static_cast<uint64_t>(Meaning::Sync));
+  EXPECT_EQ(spans_inside[2].start, 70'600);
+  for (const Track& track : trace.tracks())
+    EXPECT_TRUE(track.kind != TrackKind::Inner || track.name == "SM 007") << track.name;
 }
 
 TEST_F(Parsed, UnorderedRecordsAreSortedByStart) {

@@ -22,6 +22,7 @@ struct AttachArguments {
 int attach(const AttachArguments& a) {
   const app::RemoteAddress address = a.remote.address();
   app::RemoteLink link(address);
+  link.ask({{"do", "job"}, {"run", a.job}});  // says if there is none
   app::RemoteRun run(link, a.job, false);
   ProgressLine line(stdout);
   const RemoteOutcome outcome = watch(run, line, {.at_interrupt = a.remote.at_interrupt});

@@ -2,6 +2,7 @@
 
 #include "app/window/connect_dialog.h"
 #include "app/window/notice_bar.h"
+#include "app/window/remote_runs_dialog.h"
 
 namespace ws::app {
 
@@ -13,6 +14,15 @@ MachineActions::MachineActions(QWidget* window, Workspace& workspace, NoticeBar*
 void MachineActions::askForMachine() {
   ConnectDialog dialog(machine_ ? machine_->address() : QString(), window_);
   if (dialog.exec() == QDialog::Accepted) connectTo(dialog.address());
+}
+
+RemoteRunsDialog* MachineActions::showRunsThere() {
+  if (!machine_) return workspace_.say(tr("Connect to a machine first (File › Connect…)."), true), nullptr;
+  auto* dialog = new RemoteRunsDialog(machine_, workspace_.library()->folder(), window_);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &RemoteRunsDialog::copied, &workspace_, &Workspace::open);
+  dialog->open();
+  return dialog;
 }
 
 void MachineActions::connectTo(const QString& address) {

@@ -8,12 +8,14 @@
 namespace ws::app {
 
 class NoticeBar;
+class RemoteRunsDialog;
 
 class MachineActions : public QObject {
   Q_OBJECT
  public:
   MachineActions(QWidget* window, Workspace& workspace, NoticeBar* notice);
   void askForMachine();
+  RemoteRunsDialog* showRunsThere();  // nullptr: no machine is connected, which is said
   void connectTo(const QString& address);  // empty: this machine
   const RemoteMachine* machine() const { return machine_.get(); }
 

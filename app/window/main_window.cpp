@@ -136,6 +136,7 @@ void MainWindow::buildMenus(const AllPages& pages) {
   connect(menus, &WindowMenus::shippedWanted, this, [this] { openFiles(shipped_runs()); });
   connect(menus, &WindowMenus::recordWanted, programs_, &ProgramActions::askForProgram);
   connect(menus, &WindowMenus::connectWanted, machines_, &MachineActions::askForMachine);
+  connect(menus, &WindowMenus::remoteRunsWanted, machines_, &MachineActions::showRunsThere);
   connect(menus, &WindowMenus::saveCopyWanted, this, &MainWindow::saveCopy);
   connect(menus, &WindowMenus::quitWanted, this, &QWidget::close);
   connect(menus, &WindowMenus::trainWanted, this, &MainWindow::train);

@@ -45,6 +45,8 @@ void WindowMenus::buildFile() {
         ->setToolTip(tr("Small trainings recorded on a GPU, which came with Warpscope"));
   file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &WindowMenus::recordWanted);
   file->addAction(tr("Connect…"), this, &WindowMenus::connectWanted)->setToolTip(tr("Train on another machine, over ssh"));
+  file->addAction(tr("Runs on the machine…"), this, &WindowMenus::remoteRunsWanted)
+      ->setToolTip(tr("Open a run of the machine that is connected"));
   file->addAction(tr("Save a copy of the run…"), QKeySequence::SaveAs, this, &WindowMenus::saveCopyWanted);
   addPageEntries(MenuName::File);
   file->addSeparator();

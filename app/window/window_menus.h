@@ -27,6 +27,7 @@ class WindowMenus : public QObject {
   void shippedWanted();  // the runs that came with the program
   void recordWanted();
   void connectWanted();
+  void remoteRunsWanted();
   void saveCopyWanted();
   void quitWanted();
   void trainWanted();  // Train, Pause or Resume

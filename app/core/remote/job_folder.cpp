@@ -62,16 +62,18 @@ Journal::Journal(std::string path) : path_(std::move(path)) {
 
 Journal::~Journal() { close(file_); }
 
-bool Journal::add(const std::string& frames) {
+void Journal::add(const std::string& frames) {
+  if (given_up_) return;
   const std::string& bytes = waiting_.empty() ? frames : waiting_ += frames;
-  if (bytes.empty()) return true;
+  if (bytes.empty()) return;
   if (append_whole(file_, written_, bytes)) {
     written_ += bytes.size();
     waiting_.clear();
   } else if (waiting_.empty()) {
     waiting_ = frames;
   }
-  return waiting_.size() <= kMostWaiting;
+  given_up_ = waiting_.size() > kMostWaiting;
+  if (given_up_) waiting_ = {};  // frames are not left out one by one: what is behind a hole would be read as whole
 }
 
 std::string TraceJournal::piece(const std::string& folder, uint64_t offset) {

@@ -39,12 +39,13 @@ class Journal {
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
-  bool add(const std::string& frames);  // false: given up, since the disk is full
+  void add(const std::string& frames);
 
  private:
   std::string path_, waiting_;
   int file_ = -1;
   uint64_t written_ = 0;  // whole frames
+  bool given_up_ = false;
 };
 
 // Keeps the newest bytes only, in pieces that begin with a frame; offsets count from the beginning of all.

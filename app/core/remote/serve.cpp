@@ -203,7 +203,7 @@ class Server {
     if (what == "hello") return hello(runs_);
     if (what == "start") return start(in);
     if (what == "ask") return ask(in);
-    if (what == "job") return read_json(JobFolder(runs_, in.required("run").text()).file("job.json"));
+    if (what == "job") return read_json(job_in(in).file("job.json"));
     if (what == "follow") return follow(in);
     if (what == "leave") return leave(in);
     if (what == "list") return later(number, [runs = runs_] { return json{{"runs", list_of(runs)}}; });
@@ -224,6 +224,12 @@ class Server {
     return json::object();
   }
 
+  JobFolder job_in(const JsonInput& in) const {
+    JobFolder job(runs_, in.required("run").text());
+    if (!fs::exists(job.file("job.json"))) throw Failure("There is no job " + job.name() + " there.");
+    return job;
+  }
+
   json follow(const JsonInput& in) {
     if (streams_.size() >= kMostStreams) throw Failure("Too many files are followed at a time.");
     const std::string what = in.required("what").text();
@@ -235,8 +241,7 @@ class Server {
       stream.source = finished_file(path);
       if (in.at("version").text() != stream.source->version()) stream.at = 0;
     } else {
-      const JobFolder job(runs_, in.required("run").text());
-      if (!fs::exists(job.file("job.json"))) throw Failure("There is no job " + job.name() + " there.");
+      const JobFolder job = job_in(in);
       const auto known = std::ranges::find(kGrowing, what);
       stream.urgency = static_cast<int>(known - kGrowing.begin());
       if (known != kGrowing.end()) stream.source = growing_file(job, what.c_str());

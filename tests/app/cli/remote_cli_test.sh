@@ -22,6 +22,8 @@ check "and its checkpoint goes on here" '"$program" train --resume --out here --
 "$program" list --on "$there" >list.txt 2>&1; check "list names it" 'grep -q "$job.wsrun · .* · finished · 240 steps" list.txt'
 "$program" list --json --on "$there" | python3 -c 'import json,sys; there = json.load(sys.stdin); assert there["runs"][0]["steps"] == 240' 2>err.txt; check "also as JSON" '[[ $? == 0 ]]'
 
+"$program" attach "$there" --job none >/dev/null 2>err.txt; check "a job that is none: 1 and a sentence" '[[ $? == 1 && $(<err.txt) == "warpscope-cli: There is no job none there." ]]'
+
 # Killed here, it runs on there, and who attaches sees all of it.
 "$program" train iris "${long[@]}" --on "$there" --no-output >out.txt 2>&1 & client=$!
 wait_for '[[ -n $(job_of out.txt) ]]'; job=$(job_of out.txt)

@@ -3,12 +3,13 @@
 #include <signal.h>
 
 #include <QFile>
+#include <QListWidget>
 #include <QtTest>
 
 #include "app/window/connect_dialog.h"
 #include "app/window/machine_actions.h"
 #include "app/window/notice_bar.h"
-#include "app/window/top_bar.h"
+#include "app/window/remote_runs_dialog.h"
 #include "tests/app/support/window_home.h"
 
 using namespace ws;
@@ -64,6 +65,7 @@ class RemoteTest : public QObject, private WindowHome {
   void whatIsLeftIsFoundAgain();
   void whoCannotBeReachedIsSaid();
   void hostsOfSshAreOffered();
+  void runsThereAreOpenedHere();
 };
 
 void RemoteTest::looksAndObeysAsHere() {
@@ -161,6 +163,29 @@ void RemoteTest::whoCannotBeReachedIsSaid() {
   train(*window, 2);
   QVERIFY(!window->workspace()->session()->remote());
   QVERIFY(QTest::qWaitFor([&] { return !window->workspace()->session()->busy(); }, 20'000));
+}
+
+void RemoteTest::runsThereAreOpenedHere() {
+  {
+    auto window = connectedWindow();
+    QVERIFY(window);
+    QSignalSpy arrived(window->workspace()->session(), &TrainingSession::arrived);
+    train(*window, 3);
+    QVERIFY(QTest::qWaitFor([&] { return arrived.count() == 1; }, 20'000));
+  }
+  QDir(runs()).removeRecursively();
+  auto window = open();
+  QCOMPARE(window->machines()->showRunsThere(), nullptr);  // said, since none is connected
+  window->machines()->connectTo(address());
+  QVERIFY(connected(*window));
+  RemoteRunsDialog* dialog = window->machines()->showRunsThere();
+  QVERIFY(QTest::qWaitFor([&] { return dialog->list()->count() == 1; }, 10'000));
+  QVERIFY2(dialog->list()->item(0)->text().contains("finished"), qPrintable(dialog->list()->item(0)->text()));
+  dialog->list()->selectAll();
+  dialog->copyChosen();
+  QVERIFY(QTest::qWaitFor([&] { return window->workspace()->library()->ticked().size() == 1; }, 20'000));
+  QCOMPARE(window->workspace()->library()->ticked().front()->summary->steps, int64_t{24});
+  dialog->close();
 }
 
 void RemoteTest::hostsOfSshAreOffered() {

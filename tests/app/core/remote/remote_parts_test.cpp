@@ -1,6 +1,8 @@
 // The parts of the line, each alone: addresses, frames, news, journals, requests, the pace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -222,6 +224,28 @@ TEST_F(Folder, ATraceKeepsItsNewestPart) {
   uint64_t at = pieces.begin()->first;
   for (std::string bytes = source->read(at, 1 << 20); !bytes.empty(); bytes = source->read(at, 1 << 20)) at += bytes.size();
   EXPECT_EQ(at, end) << "it goes on from piece to piece";
+}
+
+// What a full disk does not take is written when there is room again, in order and whole.
+TEST_F(Folder, AJournalWaitsForAFullDisk) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto ignored = signal(SIGXFSZ, SIG_IGN);
+  const std::string path = path_ + "/news";
+  Journal journal(path);
+  journal.add("one ");
+  const rlimit full{6, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &full);
+  journal.add("two ");
+  journal.add("three ");
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, ignored);
+  EXPECT_EQ(fs::file_size(path), 4u) << "no half of a frame";
+  journal.add("four");
+  std::ifstream in(path);
+  std::string text;
+  std::getline(in, text);
+  EXPECT_EQ(text, "one two three four");
 }
 
 TEST_F(Folder, ARequestIsTakenOnce) {

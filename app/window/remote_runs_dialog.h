@@ -1,0 +1,40 @@
+// The runs of another machine's library, to open one here: its file is copied, whole.
+#pragma once
+#include <QDialog>
+#include <memory>
+
+#include "app/workspace/job.h"
+#include "app/workspace/remote_machine.h"
+
+class QLabel;
+class QListWidget;
+class QPushButton;
+
+namespace ws::app {
+
+class RemoteRunsDialog : public QDialog {
+  Q_OBJECT
+ public:
+  // Copies go into `folder`.
+  RemoteRunsDialog(std::shared_ptr<RemoteMachine> machine, const QString& folder, QWidget* parent = nullptr);
+  ~RemoteRunsDialog() override;
+  void copyChosen();
+  QListWidget* list() const { return list_; }
+
+ signals:
+  void copied(const QString& path);
+
+ private:
+  void ask();
+  void fill(const nlohmann::json& rows);
+  void check();
+
+  std::shared_ptr<RemoteMachine> machine_;
+  QString folder_;
+  QListWidget* list_;
+  QLabel* verdict_;
+  QPushButton* open_;
+  Job job_;
+};
+
+}  // namespace ws::app

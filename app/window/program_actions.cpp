@@ -27,6 +27,7 @@ ProgramActions::ProgramActions(QWidget* window, Workspace& workspace, NoticeBar*
       restarter_(start_again),
       gpu_lost_(ws::gpu_lost) {
   connect(workspace.recording(), &ProgramRecording::ended, this, &ProgramActions::recorded);
+  connect(&workspace, &Workspace::recordWanted, this, &ProgramActions::record);
 }
 
 void ProgramActions::askForProgram() {

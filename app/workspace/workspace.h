@@ -48,6 +48,7 @@ class Workspace : public QObject {
  signals:
   void said(const QString& sentence, bool problem);
   void openWanted(const QString& path);
+  void recordWanted(const QStringList& command, const ws::prof::RecordOptions& options);
   void fileWanted();
   void picked(ws::app::Run* run);
   void frontWanted(const QObject* page);

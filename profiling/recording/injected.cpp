@@ -63,7 +63,11 @@ void begin(bool by_driver) {
     name += " · " + rank;
   else if (path != wanted)
     name += " · process " + std::to_string(getpid());
+  const auto keep = [](const char* key, const char* variable) {
+    if (const std::string value = environment(variable, ""); !value.empty()) g_recorder->notes().fact(key, value);
+  };
   g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
+  keep(kCommandKey, kRecordCommand), keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);
   g_usable = g_recorder;
   pthread_atfork(nullptr, nullptr, [] { g_usable = nullptr, g_forked = true; });
 }

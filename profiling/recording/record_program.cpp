@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <future>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
@@ -42,10 +43,10 @@ constexpr std::array<const char*, 4> kPythonLevels{"off", "modules", "ops", "lin
 
 // Python runs a sitecustomize that it finds on its path; ours runs the one that it hides.
 void hook_python(std::map<std::string, std::string>& all, PythonLevel level) {
+  all[kRecordPython] = to_string(level);
   if (level == PythonLevel::Off) return;
   const char* before = std::getenv("PYTHONPATH");
   all["PYTHONPATH"] = (python_folder() / "hook").string() + (before && *before ? ":" + std::string(before) : "");
-  all[kRecordPython] = to_string(level);
 }
 
 std::map<std::string, std::string> settings(const std::string& library, const std::string& out, const std::string& name,
@@ -182,6 +183,17 @@ void check_window(const RecordOptions& options) {
   clock_window(options.window);
 }
 
+std::string name_of_command(const std::vector<std::string>& command) {
+  const std::string program = fs::path(command.at(0)).filename();
+  if (!program.starts_with("python")) return program;
+  for (size_t i = 1; i < command.size(); ++i) {
+    if (command[i] == "-m" && i + 1 < command.size()) return command[i + 1];
+    if (command[i] == "-c") break;
+    if (!command[i].starts_with('-')) return fs::path(command[i]).filename();
+  }
+  return program;
+}
+
 const char* to_string(PythonLevel level) { return kPythonLevels[static_cast<size_t>(level)]; }
 
 PythonLevel python_level(std::string_view name) {
@@ -217,9 +229,11 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
   must_be_ours(out);
   impl_ = std::make_unique<Impl>(out.string());
   impl_->name = command[0];
-  auto environment = settings(library, impl_->path, fs::path(command[0]).filename(), options.level);
+  auto environment = settings(library, impl_->path, name_of_command(command), options.level);
   environment[kRecordFollower] = impl_->follower.address();
   environment[kRecordWindow] = options.window;
+  environment[kRecordCommand] =
+      nlohmann::json(command).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   hook_python(environment, options.python);
   environment[kRecordCounters] = options.counters ? "1" : "0";
   impl_->child.emplace(command, Process::Output::Ours, environment);

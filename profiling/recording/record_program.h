@@ -42,6 +42,9 @@ class IgnoreInterrupt {
   void (*hangup_before_)(int);
 };
 
+// What a recording is called: the program, or what Python runs. {"python3", "-u", "train.py"} is "train.py".
+std::string name_of_command(const std::vector<std::string>& command);
+
 // A program that is recorded, watched while it runs: what take() gives belongs into a Trace, and the run file has all
 // of it.
 class RecordedProgram {
@@ -72,6 +75,11 @@ std::string claim_file(const std::string& wanted);
 inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra
 bool is_still_written(const std::string& path);  // a process writes it
 
+// Keys of RunSummary::extra: what was run, as a JSON list, and how closely it was recorded.
+inline constexpr const char* kCommandKey = "record_command";
+inline constexpr const char* kTraceLevelKey = "record_trace";
+inline constexpr const char* kPythonLevelKey = "record_level";
+
 // What is told to the library through the environment.
 inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
 inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
@@ -80,6 +88,7 @@ inline constexpr const char* kRecordWindow = "WARPSCOPE_RECORD_WINDOW";
 inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
 inline constexpr const char* kRecordLibrary = "WARPSCOPE_RECORD_LIBRARY";
 inline constexpr const char* kRecordPython = "WARPSCOPE_RECORD_PYTHON";  // the level
+inline constexpr const char* kRecordCommand = "WARPSCOPE_RECORD_COMMAND";  // a JSON list
 inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // its local socket
 
 }  // namespace ws::prof

@@ -1,8 +1,12 @@
 #include <QMenu>
+#include <QStackedWidget>
 
 #include "app/pages/page.h"
+#include "app/pages/setup/program_panel.h"
 #include "app/pages/setup/setup_panel.h"
 #include "app/text/units.h"
+#include "profiling/base/failure.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::app {
 namespace {
@@ -26,6 +30,25 @@ void show_runs(SetupPanel* panel, Workspace& workspace) {
   panel->setOther(other, letter);
 }
 
+// The program that all ticked runs were recorded from, while nothing trains.
+std::optional<RecordedCommand> recorded_program(Workspace& workspace) {
+  const std::vector<Run*> runs = workspace.library()->ticked();
+  if (workspace.session()->busy() || runs.empty()) return std::nullopt;
+  for (const Run* run : runs)
+    if (run->hasChoices() || run->path.isEmpty()) return std::nullopt;
+  try {
+    return recorded_command(prof::read_run_summary(runs.front()->path.toStdString()));
+  } catch (const Failure&) {
+    return std::nullopt;  // the file is gone
+  }
+}
+
+void show_program(QStackedWidget* stack, ProgramPanel* program, Workspace& workspace) {
+  const auto recorded = recorded_program(workspace);
+  if (recorded) program->showProgram(*recorded);
+  stack->setCurrentIndex(recorded ? 1 : 0);
+}
+
 QMenu* preset_menu(SetupPanel* panel, Choices* choices) {
   auto* menu = new QMenu(QObject::tr("Preset"), panel);
   for (const Preset& preset : presets())
@@ -38,13 +61,20 @@ QMenu* preset_menu(SetupPanel* panel, Choices* choices) {
 
 Page setup_page(Workspace& workspace) {
   auto* panel = new SetupPanel(workspace.choices());
-  const auto refresh = [panel, &workspace] { show_runs(panel, workspace); };
+  auto* program = new ProgramPanel;
+  auto* stack = new QStackedWidget;
+  stack->addWidget(panel), stack->addWidget(program);
+  const auto refresh = [panel, stack, program, &workspace] {
+    show_runs(panel, workspace);
+    show_program(stack, program, workspace);
+  };
+  QObject::connect(program, &ProgramPanel::recordWanted, &workspace, &Workspace::recordWanted);
   QObject::connect(panel, &SetupPanel::apply, workspace.session(), &TrainingSession::change);
   QObject::connect(panel, &SetupPanel::anewWanted, &workspace, &Workspace::trainAnew);
   QObject::connect(workspace.session(), &TrainingSession::stateChanged, panel, refresh);
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, panel, refresh);
   Page page;
-  page.title = QObject::tr("Setup"), page.widget = panel;
+  page.title = QObject::tr("Setup"), page.widget = stack;
   page.set_compact = [panel](bool narrow) { panel->setCompact(narrow); };
   page.menus.push_back(
       {MenuName::Run,

@@ -1,5 +1,6 @@
 // A program of several processes leaves the files of those that worked on a GPU.
 #include "profiling/recording/process_files.h"
+#include "profiling/recording/record_program.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +13,13 @@
 
 namespace ws::prof {
 namespace {
+
+TEST(NameOfCommand, IsWhatPythonRuns) {
+  EXPECT_EQ(name_of_command({"/usr/bin/python3", "-u", "my code/train.py", "--epochs", "2"}), "train.py");
+  EXPECT_EQ(name_of_command({"python3.12", "-m", "torch.distributed.run", "a.py"}), "torch.distributed.run");
+  EXPECT_EQ(name_of_command({"python3", "-c", "print(1)"}), "python3");
+  EXPECT_EQ(name_of_command({"/opt/bin/solver", "input.py"}), "solver");
+}
 
 class ProcessFiles : public RunFile {
  protected:

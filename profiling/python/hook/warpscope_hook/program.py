@@ -112,15 +112,11 @@ class Program:
         torch_hooks.install(self, torch)
 
     def say_facts(self, torch):
-        from . import LEVELS
-
         facts = {
-            "command": " ".join([sys.executable or "python3"] + list(getattr(sys, "orig_argv", sys.argv))[1:]),
             "python": platform.python_version(),
             "torch": torch.__version__,
             "torch_cuda": torch.version.cuda or "no",
             "threads": torch.get_num_threads(),
-            "level": LEVELS[self.level],
         }
         for key, value in facts.items():
             self.recorder.fact("program_" + key, value)

@@ -1,0 +1,94 @@
+// What stands in place of Setup while a recorded program is shown.
+#include <QLabel>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QtTest>
+
+#include "app/pages/setup/program_panel.h"
+#include "app/widgets/segmented_row.h"
+#include "profiling/run_file/run_file.h"
+#include "tests/app/support/window_home.h"
+
+using namespace ws::app;
+
+class ProgramPanelTest : public QObject, WindowHome {
+  Q_OBJECT
+ private:
+  static ws::prof::RunSummary recorded() {
+    ws::prof::RunSummary summary;
+    summary.name = "train.py", summary.origin = "record", summary.status = "finished";
+    summary.extra = {{"record_command", R"(["python3", "my train.py"])"},
+                     {"record_level", "ops"},
+                     {"record_trace", "kernels"},
+                     {"program_torch", "2.11"}};
+    return summary;
+  }
+  static bool shows(const QWidget& widget, const QString& text) {
+    for (const QLabel* label : widget.findChildren<QLabel*>())
+      if (label->text().contains(text)) return true;
+    return false;
+  }
+
+ private slots:
+  void initTestCase() {
+    qputenv("WARPSCOPE_RESOURCES", WARPSCOPE_SOURCE_DIR "/resources");
+    moveIn();
+  }
+  void cleanup() { clear(); }
+  void theRunFileSaysWhatWasRecorded();
+  void recordAgainTakesTheLevelThatIsChosen();
+  void itTakesThePlaceOfSetup();
+};
+
+void ProgramPanelTest::theRunFileSaysWhatWasRecorded() {
+  const auto command = recorded_command(recorded());
+  QVERIFY(command);
+  QCOMPARE(command->words, QStringList({"python3", "my train.py"}));
+  QCOMPARE(command->options.python, ws::prof::PythonLevel::Ops);
+  QCOMPARE(command->options.level, ws::prof::TraceLevel::Kernels);
+  QCOMPARE(command->environment.at("PyTorch"), std::string("2.11"));
+  QVERIFY(!recorded_command({}));
+  ws::prof::RunSummary damaged = recorded();
+  damaged.extra["record_command"] = "{";
+  QVERIFY(!recorded_command(damaged));
+  ws::prof::RunSummary newer = recorded();
+  newer.extra["record_level"] = "atoms";
+  QVERIFY(recorded_command(newer));
+}
+
+void ProgramPanelTest::recordAgainTakesTheLevelThatIsChosen() {
+  ProgramPanel panel;
+  panel.showProgram(*recorded_command(recorded()));
+  QVERIFY(shows(panel, "python3 my train.py"));
+  QVERIFY(shows(panel, "PyTorch: 2.11"));
+  QCOMPARE(panel.findChild<SegmentedRow*>()->value(), QString("ops"));
+  QStringList command;
+  ws::prof::PythonLevel level{};
+  connect(&panel, &ProgramPanel::recordWanted, this,
+          [&](const QStringList& words, const ws::prof::RecordOptions& options) { command = words, level = options.python; });
+  panel.findChild<SegmentedRow*>()->setValue("lines");
+  panel.findChild<QPushButton*>()->click();
+  QCOMPARE(command, QStringList({"python3", "my train.py"}));
+  QCOMPARE(level, ws::prof::PythonLevel::Lines);
+}
+
+void ProgramPanelTest::itTakesThePlaceOfSetup() {
+  QDir().mkpath(runs());
+  const QString file = runs() + "/train.wsrun";
+  { ws::prof::RunFileWriter(file.toStdString(), recorded()).finish(); }
+  auto window = open();
+  auto* panel = window->findChild<ProgramPanel*>();
+  auto* setup = window->findChild<SetupPanel*>();
+  QVERIFY(panel && setup);
+  QVERIFY(setup->isVisibleTo(window.get()));
+  Run* run = window->workspace()->library()->open(file);
+  QVERIFY(run);
+  window->workspace()->library()->tickOnly({run});
+  QTRY_VERIFY(panel->isVisibleTo(window.get()) && !setup->isVisibleTo(window.get()));
+  QVERIFY(shows(*panel, "python3 my train.py"));
+  window->workspace()->library()->tickOnly({});
+  QTRY_VERIFY(setup->isVisibleTo(window.get()));
+}
+
+QTEST_MAIN(ProgramPanelTest)
+#include "program_panel_test.moc"

@@ -109,7 +109,8 @@ void train_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, con
       if (interrupted()) run.control().stop();
       for (const json& request : requests.take()) apply(request, run, teller);
       RemoteUpdate update{.run = run.take()};
-      end.run.summary = std::exchange(update.run.summary, {}), end.run.account = update.run.account;
+      // It may come a moment before the training thread is over.
+      if (update.run.summary) end.run.account = update.run.account, end.run.summary = std::exchange(update.run.summary, {});
       teller.tell(update);
     }
     result.get();

@@ -409,6 +409,24 @@ TEST_P(PipeTest, SaysWhatAMachineLacks) {
 }
 
 // A server that lies: the line is given up with a sentence, nothing is written, nobody crashes.
+// Its data are freed after its end: the news of the end are there before the training is over.
+TEST_P(PipeTest, HearsHowABigTrainingEnded) {
+  RemoteLink link(address());
+  json job = training("off", 1);
+  RunSpec spec = load_spec("mnist");
+  set_field(spec, "exec.device", "cpu");
+  set_field(spec, "train.time_limit_s", "0.1");
+  job["spec"] = to_json(spec);
+  for (const char* name : {"a", "b", "c"}) {
+    RemoteRun::start(link, name, job);
+    RemoteRun run(link, name, false);
+    Seen seen;
+    ASSERT_TRUE(seen.to_the_end(run));
+    ASSERT_TRUE(seen.summary) << name;
+    EXPECT_EQ(seen.summary->status, RunStatus::TimeUp);
+  }
+}
+
 TEST_P(PipeTest, GivesUpAServerThatLies) {
   const std::vector<std::string> lies = {"\\377\\377\\377\\377\\001", "\\002\\000\\000\\000\\002{]", "\\002\\000\\000\\000\\011{}",
                                          "\\004\\000\\000\\000\\003abcd", "\\017\\000\\000\\000\\002{\"number\": \"x\"}"};

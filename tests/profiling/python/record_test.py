@@ -201,6 +201,24 @@ class Torch(Recorded):
         self.assertEqual(lines["Adam.step"], {f"train.py:{number['optimizer.step()']} in <module>"})
         self.assertEqual(lines["backward"], {f"train.py:{number['loss.backward()']} in <module>"})
 
+    def test_calls_that_wait_for_the_gpu_have_their_line(self):
+        text = "import torch\nx = torch.ones(1)\ndef read(t):\n    return t.item()\nassert read(x) == 1 and x.tolist() == [1]\n"
+        done = self.record([TORCH, self.write("waits.py", text)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = {name: arguments.get("line") for _, name, arguments, _ in self.events() if name.startswith(".")}
+        self.assertEqual(lines, {".item()": "waits.py:4 in read", ".tolist()": "waits.py:5 in <module>"})
+
+    def test_the_command_is_kept_for_record_again(self):
+        path = self.write("a b.py", "import torch")
+        self.assertEqual(self.record([TORCH, path], "ops").returncode, 0)
+        import sqlite3
+
+        with sqlite3.connect(os.path.join(self.folder, "r.wsrun")) as file:
+            kept = dict(file.execute("SELECT key, value FROM meta"))
+        self.assertEqual(json.loads(kept["record_command"]), [TORCH, path])
+        self.assertEqual((kept["record_level"], kept["record_trace"], kept["name"]), ("ops", "full", "a b.py"))
+        self.assertTrue(kept["program_torch"])
+
     def stats(self, by):
         done = subprocess.run([CLI, "stats", "r.wsrun", "--by", by], cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -164,9 +164,19 @@ QString SplitPane::fasterText() const {
   return tr("%1× faster than %2").arg(b.value / a.value, 0, 'f', 1).arg(run_letter(runs_[1]->slot));
 }
 
+// The parts are means; where the median is another time, it says what it is.
+QString SplitPane::endText(size_t run) const {
+  constexpr double kApart = 0.25;
+  const double median = runs_[run]->stepUs(), mean = table_.wall[run] * (table_.in_ms ? 1000 : 1);
+  const QString time = step_time_text(median);
+  return mean > 0 && std::abs(mean - median) > kApart * median ? tr("median %1").arg(time) : time;
+}
+
 double SplitPane::paintBars(QPainter& painter, double top) {
   const double widest = *std::max_element(table_.wall.begin(), table_.wall.end());
-  const double left = 32, room = width() - left - 76;
+  double ends = 70;
+  for (size_t i = 0; i < runs_.size(); ++i) ends = std::max(ends, number_width(ui_font(12.5, 600), endText(i)) + 4);
+  const double left = 32, room = width() - left - 6 - ends;
   const double bar = barHeight();
   for (size_t i = 0; i < runs_.size(); ++i, top += bar + kBarGap) {
     draw_badge(painter, QRectF(10, top + (bar - 15) / 2, 15, 15), runs_[i]->slot);
@@ -185,8 +195,8 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     }
     painter.setFont(ui_font(12.5, 600));
     painter.setPen(theme().text);
-    const QString time = step_time_text(runs_[i]->stepUs());
-    draw_number(painter, QRectF(x + 6, top, 70, bar), Qt::AlignLeft | Qt::AlignVCenter, time);
+    const QString time = endText(i);
+    draw_number(painter, QRectF(x + 6, top, ends, bar), Qt::AlignLeft | Qt::AlignVCenter, time);
     const double value_end = x + 6 + number_width(painter.font(), time) + 6;
     if (const QString text = i == 0 ? fasterText() : QString(); !text.isEmpty()) {
       painter.setFont(ui_font(11));

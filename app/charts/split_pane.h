@@ -35,6 +35,7 @@ class SplitPane : public Pane {
  private:
   void refresh();
   QString fasterText() const;
+  QString endText(size_t run) const;  // of a bar: the step time
   double paintBars(QPainter& painter, double top);
   void paintTable(QPainter& painter, double top);
   void paintSum(QPainter& painter, double top, double pitch);

@@ -88,7 +88,9 @@ void MainWindow::buildCentre() {
 }
 
 void MainWindow::buildTabStrip() {
+  constexpr int kLeast = 550;  // what pages that were never shown ask for is no measure: they are not styled yet
   auto* middle = new QWidget(columns_);
+  middle->setMinimumWidth(kLeast);
   auto* stack = new QVBoxLayout(middle);
   stack->setContentsMargins(0, 0, 0, 0);
   stack->setSpacing(0);

@@ -1,13 +1,13 @@
 #include "app/window/window_layout.h"
 
 #include <QAbstractButton>
+#include <QEvent>
 #include <QGuiApplication>
 #include <QMainWindow>
 #include <QScreen>
 #include <QSettings>
 #include <QSplitter>
 #include <QTabBar>
-#include <QTimer>
 
 #include "app/window/dock_column.h"
 #include "app/window/top_bar.h"
@@ -29,6 +29,8 @@ WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPa
     : QObject(parts.window), workspace_(workspace), parts_(parts) {
   parts_.columns->setSizes({312, 1200, 296});
   parts_.columns->setStretchFactor(1, 1);
+  parts_.columns->installEventFilter(this);
+  connect(parts_.columns, &QSplitter::splitterMoved, this, [this] { kept_widths_ = true; });
   for (const Page* page : pages.each()) {
     remembered_.insert(remembered_.end(), page->remembered.begin(), page->remembered.end());
     if (page->set_compact) set_compact_.push_back(page->set_compact);
@@ -47,7 +49,13 @@ bool WindowLayout::narrow() const { return parts_.window->width() < kCompactBelo
 
 void WindowLayout::resized(bool first) {
   if (first || narrow() != compact_) setCompact(narrow());
-  if (first && !restored_) QTimer::singleShot(0, this, &WindowLayout::shareWidth);  // once the columns have theirs
+}
+
+// Docks have their widths until a person drags them; what else there is belongs to the pages.
+bool WindowLayout::eventFilter(QObject* object, QEvent* event) {
+  if (event->type() == QEvent::Resize && !kept_widths_)
+    QMetaObject::invokeMethod(this, &WindowLayout::shareWidth, Qt::QueuedConnection);  // once the columns have the room
+  return QObject::eventFilter(object, event);
 }
 
 void WindowLayout::setCompact(bool compact) {
@@ -61,7 +69,7 @@ void WindowLayout::setCompact(bool compact) {
 
 void WindowLayout::shareWidth() {
   const int left = compact_ ? 284 : 312, right = compact_ ? 214 : 296;
-  parts_.columns->setSizes({left, parts_.window->width() - left - right, right});
+  parts_.columns->setSizes({left, parts_.columns->width() - left - right, right});
 }
 
 void WindowLayout::remember() {
@@ -99,7 +107,7 @@ void WindowLayout::restore() {
 
 void WindowLayout::restoreSizes() {
   const QSettings settings;
-  restored_ = true;
+  kept_widths_ = true;
   parts_.columns->restoreState(settings.value("window/columns").toByteArray());
   parts_.docks->restoreState(settings.value("window/right").toByteArray());
   restorePages(true);

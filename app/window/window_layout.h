@@ -40,6 +40,9 @@ class WindowLayout : public QObject {
  signals:
   void compactChanged(bool compact);
 
+ protected:
+  bool eventFilter(QObject* object, QEvent* event) override;  // the room of the columns
+
  private:
   void setCompact(bool compact);
   void shareWidth();
@@ -53,7 +56,8 @@ class WindowLayout : public QObject {
   Parts parts_;
   std::vector<Remembered> remembered_;
   std::vector<std::function<void(bool)>> set_compact_;
-  bool compact_ = false, keep_ = true, restored_ = false;
+  bool compact_ = false, keep_ = true;
+  bool kept_widths_ = false;  // dragged by a person, or those of the last session
 };
 
 }  // namespace ws::app

@@ -60,6 +60,7 @@ class WindowTest : public QObject, WindowHome {
   void pauseStepResumeStop();
   void changesInMidRunAreMarked();
   void theRunJustTrainedIsShown();
+  void docksHaveTheirWidths();
   void aBusyMachineIsSaid();
   void whatIsFixedBeginsANewRun();
   void cursorIsShared();
@@ -318,6 +319,22 @@ void WindowTest::theRunJustTrainedIsShown() {
   QVERIFY(train(3));
   QCOMPARE(window->workspace()->session()->run()->slot, -1);
   QCOMPARE(window->workspace()->shownRun(), second);
+}
+
+void WindowTest::docksHaveTheirWidths() {
+  for (const int width : {1600, 1920}) {
+    auto window = std::make_unique<MainWindow>(runs());
+    window->windowLayout()->setKeep(false);
+    window->resize(width, 972);  // before it is shown, as at the first start
+    window->show();
+    auto* setup = window->findChild<SetupPanel*>();
+    auto* list = window->findChild<RunsPanel*>();
+    QTRY_VERIFY2(setup->width() >= 312 && list->width() >= 296,
+                 qPrintable(QString("%1, %2").arg(setup->width()).arg(list->width())));
+    window->resize(width + 200, 972);
+    QTest::qWait(50);
+    QVERIFY(setup->width() >= 312 && setup->width() < 350 && list->width() >= 296 && list->width() < 330);
+  }
 }
 
 // A spread of half a step is no place for a confident number.

@@ -2,12 +2,19 @@
 
 import _thread
 import atexit
+import faulthandler
+import os
+import re
 import sys
 import threading
 import time
 
+from .program import shown_path
+
 KHZ = 0.001  # seconds between samples at most; a busy interpreter hands over less often
-MOST_FRAMES = 100  # the innermost ones of a deep recursion
+LONGEST = 100_000_000  # ns of one sample
+_THREAD = re.compile(rb"hread 0x([0-9a-f]+)")
+_FRAME = re.compile(rb'  File "(.*)", line ([0-9?]+) in (.*)')
 SETTLE = 0.2  # a helper that ends sooner leaves nothing
 SETTLE_BEFORE_TORCH = 3.0
 
@@ -44,51 +51,54 @@ def _run(api):
 
 
 class _Sampler:
+    """Frames of running threads may go while Python code walks them, and CPython 3.11 crashes then. faulthandler writes the
+    stacks of all threads in one call, during which none of them runs."""
+
     def __init__(self, api):
         self._recorder = api.recorder
         self._own = _thread.get_ident()  # of the sampling thread, which makes this object
-        self._stacks = {}  # (code, line) … → number
-        self._open = {}  # thread → [number, begin, last seen]
+        self._file = os.memfd_create("stacks")
+        self._stacks = {}  # text of a stack → number
+        self._open = {}  # thread → [number, begin]
 
     def sample(self):
         now = self._recorder.now()
-        seen = sys._current_frames()
-        for thread, frame in seen.items():
-            if thread == self._own:
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.ftruncate(self._file, 0)
+        faulthandler.dump_traceback(self._file, all_threads=True)
+        seen = set()
+        for block in os.pread(self._file, 1 << 20, 0).split(b"\n\n"):
+            head, _, stack = block.partition(b"\n")
+            thread = _THREAD.search(head)
+            if thread is None or int(thread.group(1), 16) == self._own:
                 continue
-            number = self._number(frame)
-            open_ = self._open.get(thread)
-            if open_ is not None and open_[0] == number and now - open_[1] < 100_000_000:
-                open_[2] = now
-                continue
-            if open_ is not None:
-                self._tell(thread, open_, now)
-            self._open[thread] = [number, now, now]
-        for thread in [gone for gone in self._open if gone not in seen]:
-            self._tell(thread, self._open.pop(thread), now)
+            ident = int(thread.group(1), 16)
+            seen.add(ident)
+            number = self._number(stack)
+            sample = self._open.get(ident)
+            if sample is None or sample[0] != number or now - sample[1] > LONGEST:
+                if sample is not None:
+                    self._tell(ident, sample, now)
+                self._open[ident] = [number, now]
+        for ident in [gone for gone in self._open if gone not in seen]:
+            self._tell(ident, self._open.pop(ident), now)
 
     def finish(self):
         now = self._recorder.now()
         while self._open:
-            thread, sample = self._open.popitem()
-            self._tell(thread, sample, now)
+            ident, sample = self._open.popitem()
+            self._tell(ident, sample, now)
 
-    def _tell(self, thread, sample, until):
-        number, begin, _ = sample
-        self._recorder.sample(_thread_name(thread), number, begin, until)
+    def _tell(self, ident, sample, until):
+        number, begin = sample
+        self._recorder.sample(_thread_name(ident), number, begin, until)
 
-    def _number(self, frame):
-        key = []
-        at = frame
-        while at is not None and len(key) < 200:
-            key.append((at.f_code, at.f_lineno))
-            at = at.f_back
-        key = tuple(key)
-        number = self._stacks.get(key)
+    def _number(self, stack):
+        number = self._stacks.get(stack)
         if number is None:
             if len(self._stacks) > 50_000:
                 self._stacks.clear()
-            number = self._stacks[key] = self._recorder.stack(_text(key))
+            number = self._stacks[stack] = self._recorder.stack(_text(stack))
         return number
 
 
@@ -99,12 +109,10 @@ def _thread_name(ident):
     return "thread %d" % ident
 
 
-def _text(key):
-    from .program import name_of, shown_path
-
+def _text(stack):
     frames = []
-    for code, line in key:
-        if "_warpscope_hook" in code.co_filename or "/warpscope_hook/" in code.co_filename:
-            continue
-        frames.append(f"{name_of(code)} ({shown_path(code.co_filename)}:{line})")
-    return " < ".join(frames[:MOST_FRAMES])
+    for path, line, name in _FRAME.findall(stack):
+        if b"/warpscope_hook/" not in path:
+            path, name = path.decode("utf-8", "replace"), name.decode("utf-8", "replace")
+            frames.append(f"{name} ({shown_path(path)}:{line.decode()})")
+    return " < ".join(frames)

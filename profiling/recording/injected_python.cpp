@@ -1,5 +1,5 @@
 // What profiling/python/hook calls in a recorded Python program. The functions that mark ranges are also there as methods
-// that the interpreter calls without ctypes: 60 ns instead of 400 ns a call. Nothing here throws, and nothing waits.
+// that the interpreter calls without ctypes: 0.05 µs instead of 0.14 µs a call. Nothing here throws, and nothing waits.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <system_error>
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
@@ -57,6 +58,9 @@ int run(const CLI::App& program, const std::map<const CLI::App*, Run>& commands)
     return complain(problem.what(), kUsage);
   } catch (const std::bad_alloc&) {
     return complain("There is not enough memory for this.", kFailed);
+  } catch (const std::system_error& problem) {
+    const bool threads = problem.code() == std::errc::resource_unavailable_try_again;
+    return complain(threads ? "The system starts no further thread; end other programs, or raise ulimit -u." : problem.what(), kFailed);
   } catch (const std::exception& problem) {
     return complain(problem.what(), kFailed);
   }

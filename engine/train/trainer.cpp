@@ -182,13 +182,14 @@ Summary Trainer::run() {
 
 // The host's memory; the GPU's has a sentence of its own. To find what would fit takes memory, too.
 std::string Trainer::out_of_memory_text() const {
-  constexpr const char* kBriefly = "There is not enough memory for this model and data set.";
+  constexpr const char* kBriefly = "There was not enough memory to go on training.";
   if (model_.parameters.empty()) return kBriefly;
   try {
     const MemoryUse use = executor_ ? executor_->memory() : MemoryUse{};
     const int64_t ours = wants_cuda(spec_) ? 0 : use.reserved + use.parameter_bytes;
     FreeMemory free = free_memory_for(spec_);
     free.host_bytes += ours;
+    if (2 * host_bytes_needed(spec_, model_, data_, free.on_gpu()) < free.host_bytes) return kBriefly;  // a passing lack
     return out_of_memory_message(spec_, model_, data_, free);
   } catch (const std::exception&) {
     return kBriefly;

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kPart = ".part-";
+constexpr const char* kOld = "-old";
 
 std::string part_of(const std::string& path) {
   const fs::path target(path);
@@ -29,6 +30,7 @@ std::string part_of(const std::string& path) {
 void remove_part(const std::string& part) {
   std::error_code ignored;
   for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(part + suffix, ignored);
+  for (const char* suffix : {"-wal", "-shm"}) fs::remove(part + kOld + suffix, ignored);
 }
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
@@ -41,13 +43,32 @@ void write_all(const std::string& path, std::string_view text) {
   file.close();
 }
 
-// Before a file takes its name it must be on the disk, else a power cut leaves the name with nothing behind it.
-void sync(const std::string& path, int kind = 0) {
-  const int handle = open(path.c_str(), O_RDONLY | O_CLOEXEC | kind);
+// The name that a file has been given. Some file systems do that for no folder.
+void sync_folder(const std::string& path) {
+  const int handle = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
   if (handle < 0) return;
   fsync(handle);
   close(handle);
 }
+
+// What SQLite has beside the database that is replaced: a new database must not find the log of an old one. It comes back
+// where the new one does not take its place.
+class OldLog {
+ public:
+  OldLog(const std::string& path, const std::string& part) : path_(path), part_(part) { move(path_, part_ + kOld); }
+  ~OldLog() { kept_ ? move(part_ + kOld, path_) : remove_part(part_); }
+  OldLog(const OldLog&) = delete;
+  OldLog& operator=(const OldLog&) = delete;
+  void forget() { kept_ = false; }
+
+ private:
+  static void move(const std::string& from, const std::string& to) {
+    std::error_code none;
+    for (const char* suffix : {"-wal", "-shm"}) fs::rename(from + suffix, to + suffix, none);
+  }
+  const std::string &path_, &part_;
+  bool kept_ = true;
+};
 
 bool is_special(const std::string& path) {
   std::error_code none;
@@ -72,8 +93,9 @@ void write_through(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-SyncedFile::SyncedFile(std::string path)
-    : path_(std::move(path)), handle_(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+SyncedFile::SyncedFile(std::string path, Begin begin)
+    : path_(std::move(path)),
+      handle_(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (begin == Begin::Anew ? O_TRUNC : O_APPEND), 0644)) {
   if (handle_ < 0) throw Failure(path_ + ": cannot be created: " + std::strerror(errno));
 }
 
@@ -83,8 +105,12 @@ SyncedFile::~SyncedFile() {
 
 void SyncedFile::write(std::string_view bytes) { write_to(handle_, path_, bytes); }
 
-void SyncedFile::close() {
+void SyncedFile::sync() {
   if (fsync(handle_) != 0) fail(path_, std::strerror(errno));
+}
+
+void SyncedFile::close() {
+  sync();
   ::close(std::exchange(handle_, -1));
 }
 
@@ -110,17 +136,20 @@ void replace_file(const std::string& path, const std::function<void(const std::s
   remove_part(part);
   try {
     write(part);
+    SyncedFile(part, SyncedFile::Begin::AtEnd).close();  // else a power cut leaves the name with nothing behind it
   } catch (const std::exception& problem) {
     remove_part(part);
     std::string said = problem.what();
     if (const size_t at = said.find(part); at != said.npos) said.replace(at, part.size(), path);
     throw Failure(said.find(path) != said.npos ? said : path + ": " + said);
   }
-  sync(part);
-  std::error_code error, ignored;
-  for (const char* suffix : {"-wal", "-shm"}) fs::remove(path + suffix, ignored);  // of the database that it replaces
-  fs::rename(part, path, error);
-  if (!error) return sync(fs::absolute(path).parent_path().string(), O_DIRECTORY);
+  std::error_code error;
+  {
+    OldLog log(path, part);
+    fs::rename(part, path, error);
+    if (!error) log.forget();
+  }
+  if (!error) return sync_folder(fs::absolute(path).parent_path().string());
   remove_part(part);
   fail(path, error.message());
 }

@@ -9,11 +9,13 @@ namespace ws::prof {
 // A file that is written piece by piece and lies on the disk after close(). Failures name it and the reason.
 class SyncedFile {
  public:
-  explicit SyncedFile(std::string path);
+  enum class Begin { Anew, AtEnd };
+  explicit SyncedFile(std::string path, Begin begin = Begin::Anew);
   ~SyncedFile();
   SyncedFile(const SyncedFile&) = delete;
   SyncedFile& operator=(const SyncedFile&) = delete;
   void write(std::string_view bytes);
+  void sync();  // what was written is on the disk
   void close();
 
  private:

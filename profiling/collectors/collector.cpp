@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -74,6 +75,8 @@ struct Collector::Impl {
   void set_quiet(bool nothing, int64_t now);
   void follow_clock(int64_t since_begin);
   bool sleep_until_cycle();  // whether it is the last
+  template <class Work>
+  void attempt(const Work& work);
   void loop();
   void take_marks();
   void cycle(bool last);
@@ -309,7 +312,12 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
   impl_->listened_before = listener();
   if (options.level != TraceLevel::Off) set_listener(&marks);
-  impl_->start_threads();
+  try {
+    impl_->start_threads();
+  } catch (const std::system_error&) {
+    stop();
+    throw Failure("Nothing is traced: the system starts no further thread.");
+  }
   return status();
 }
 
@@ -347,7 +355,7 @@ void Collector::stop() {
   // First those that ask the driver, while the records that this brings are still read.
   impl_->stop_asking_driver();
   impl_->signal(impl_->stopping);
-  impl_->thread.join();
+  if (impl_->thread.joinable()) impl_->thread.join();
   Marks::instance().configure({});
   if (impl_->gpu && !impl_->options.inside_driver_start) impl_->gpu->detach();
   g_running.store(false);
@@ -402,12 +410,23 @@ bool Collector::Impl::sleep_until_cycle() {
   return stopping;
 }
 
+// Without memory for what came it is lost, and counted; the program goes on, and so do we.
+template <class Work>
+void Collector::Impl::attempt(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception&) {
+    ++context.batch.losses().dropped_records;
+  }
+}
+
 void Collector::Impl::loop() {
   for (bool last = false; !last;) {
-    last = sleep_until_cycle();
+    attempt([&] { last = sleep_until_cycle(); });
     if (pausing && !last) return;
-    cycle(last);
+    attempt([&] { cycle(last); });
   }
+  if (gpu) gpu->end();
 }
 
 void Collector::Impl::take_marks() {
@@ -425,7 +444,6 @@ void Collector::Impl::cycle(bool last) {
   draw_pauses(last);
   inner.draw(StampBoard::instance().take(), last);
   publish(last);
-  if (gpu && last) gpu->end();
 }
 
 void Collector::Impl::housekeeping() {

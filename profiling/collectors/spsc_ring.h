@@ -6,19 +6,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 namespace ws::prof {
 
 template <class T>
 class SpscRing {
  public:
-  explicit SpscRing(int bits) : slots_(std::make_unique<T[]>(size_t{1} << bits)), mask_((uint64_t{1} << bits) - 1) {}
+  // Without memory for it, a queue that is always full: its thread may be one of a program that knows nothing of us.
+  explicit SpscRing(int bits) : slots_(new (std::nothrow) T[size_t{1} << bits]()), mask_((uint64_t{1} << bits) - 1) {}
 
   bool push(const T& value) {
     const uint64_t head = head_.load(std::memory_order_relaxed);
-    if (head - known_tail_ > mask_) {
+    if (head - known_tail_ > mask_ || !slots_) {
       known_tail_ = tail_.load(std::memory_order_acquire);
-      if (head - known_tail_ > mask_) {
+      if (head - known_tail_ > mask_ || !slots_) {
         refused_.fetch_add(1, std::memory_order_relaxed);
         return false;
       }
@@ -28,12 +30,18 @@ class SpscRing {
     return true;
   }
 
-  // Calls `use` with each value that was there when the call began.
+  // Calls `use` with each value that was there when the call began. One that it throws at is gone.
   template <class Use>
   size_t drain(Use&& use) {
     const uint64_t head = head_.load(std::memory_order_acquire);
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
-    for (uint64_t i = tail; i != head; ++i) use(slots_[i & mask_]);
+    uint64_t i = tail;
+    try {
+      for (; i != head; ++i) use(slots_[i & mask_]);
+    } catch (...) {
+      tail_.store(i + 1, std::memory_order_release);
+      throw;
+    }
     tail_.store(head, std::memory_order_release);
     return head - tail;
   }

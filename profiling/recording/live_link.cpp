@@ -201,11 +201,11 @@ bool LiveFollower::read(Program& program) {
   char part[1 << 16];
   for (;;) {
     const ssize_t got = recv(program.socket, part, sizeof part, 0);
-    if (got > 0) program.bytes.append(part, static_cast<size_t>(got));
     if (got < 0 && errno == EINTR) continue;
     const bool later = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-    if (got > 0 && program.bytes.size() < (size_t{1} << 22)) continue;
     try {
+      if (got > 0) program.bytes.append(part, static_cast<size_t>(got));
+      if (got > 0 && program.bytes.size() < (size_t{1} << 22)) continue;
       take_frames(program);
     } catch (const std::exception& failure) {
       std::lock_guard lock(mutex_);

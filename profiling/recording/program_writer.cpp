@@ -143,6 +143,7 @@ void ProgramWriter::end_file() {
   } catch (const std::exception& failure) {
     give_up(failure.what());
   }
+  writer_.reset();  // the file is nobody's from now on, also where this object is never destroyed
 }
 
 }  // namespace ws::prof

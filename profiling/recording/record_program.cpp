@@ -166,6 +166,7 @@ std::string claim_file(const std::string& wanted) {
   for (int i = 0; i <= kMost; ++i) {
     const std::string path = i == 0 ? wanted : own + (i == 1 ? "" : "-" + std::to_string(i)) + std::string(kEnding);
     const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+    if (file < 0 && errno != EEXIST) throw Failure(path + ": cannot be created: " + std::strerror(errno));
     if (file < 0) continue;
     close(file);
     return path;

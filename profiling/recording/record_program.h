@@ -69,7 +69,7 @@ class RecordedProgram {
 };
 
 // Makes an empty file for this process and returns its name: `wanted` for the first that asks, name.PROCESS.wsrun for
-// the others; empty when none can be made.
+// the others; empty when all of those are taken. Throws Failure when the system makes none.
 std::string claim_file(const std::string& wanted);
 // The process that wrote a recording, as this_process() names it; empty: not known.
 inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra

@@ -126,6 +126,7 @@ void make_schema(const std::string& path) {
   db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
   db.exec(kRunSchema);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");  // closing would do that, too, and tell nobody that it failed
 }
 
 // Under another name until it is a run file: a program that is killed meanwhile leaves none that cannot be opened.
@@ -259,7 +260,7 @@ struct RunFileWriter::Impl {
     try {
       db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       db.exec("PRAGMA journal_mode = DELETE");
-    } catch (const Failure&) {
+    } catch (const DatabaseBusy&) {
     }  // somebody is reading: the log is folded in when the last one closes the file
   }
 

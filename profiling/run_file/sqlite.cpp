@@ -203,8 +203,11 @@ void Database::harden() {
 }
 
 void Database::exec(const char* sql) {
-  if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return;
-  throw Failure("The database says: " + reason_of(handle_.get()) + ".");
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) & 0xff;
+  if (code == SQLITE_OK) return;
+  const std::string said = "The database says: " + reason_of(handle_.get()) + ".";
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED) throw DatabaseBusy(said);
+  throw Failure(said);
 }
 
 bool Database::has_table(std::string_view name) {

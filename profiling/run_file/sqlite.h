@@ -10,7 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "profiling/base/failure.h"
+
 namespace ws::prof {
+
+// Another connection reads or writes at the moment.
+class DatabaseBusy : public Failure {
+ public:
+  using Failure::Failure;
+};
 
 struct Blob {
   std::string_view bytes;

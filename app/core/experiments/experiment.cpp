@@ -256,8 +256,7 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
   std::vector<TrialRun> runs = results_of(trials, rows);
   keep_rows(folder, rows);
   prof::write_whole((fs::path(folder) / "experiment.json").string(), to_json(spec).dump(2) + "\n");
-  std::ofstream log(fs::path(folder) / "results.jsonl", std::ios::app);
-  if (!log) throw Failure(folder + ": results.jsonl cannot be written");
+  prof::SyncedFile log((fs::path(folder) / "results.jsonl").string(), prof::SyncedFile::Begin::AtEnd);
   Runner runner(folder);
   for (const auto& [trial, repeat] : order) {
     if (cancel) break;
@@ -269,12 +268,11 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
                 static_cast<int>(order.size()));
     const TrialRun run = runner.run(trials[static_cast<size_t>(trial)], repeat, cancel);
     if (cancel) break;  // cut short: it counts for nothing and is trained again
-    log << to_json(run).dump() << std::endl;
+    log.write(to_json(run).dump() + "\n");
+    log.sync();
     runs.push_back(run);
     sink.ended(run);
-    if (sink.goes_on()) continue;
-    if (!log) throw Failure(folder + ": results.jsonl cannot be written");  // a new process would train this again
-    break;
+    if (!sink.goes_on()) break;
   }
   return collect(spec, trials, runs);
 }

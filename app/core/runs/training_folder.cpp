@@ -82,11 +82,12 @@ std::string TrainingFolder::make_new(const std::string& name) {
   return folder;
 }
 
-void TrainingFolder::begin() const {
-  if (keep_steps_ > 0) return;
+void TrainingFolder::begin() {
   std::error_code error;
-  for (const std::string& path : {checkpoint_path(folder_), folder_ + "/summary.json"})
-    if (!fs::remove(link_target(path), error) && error) throw Failure(path + ": cannot be replaced: " + error.message());
+  if (keep_steps_ == 0)
+    for (const std::string& path : {checkpoint_path(folder_), folder_ + "/summary.json"})
+      if (!fs::remove(link_target(path), error) && error) throw Failure(path + ": cannot be replaced: " + error.message());
+  open();
 }
 
 void TrainingFolder::open() {
@@ -96,14 +97,19 @@ void TrainingFolder::open() {
   if (keep_steps_ == 0) metrics_ << kHeader;
 }
 
-// A run that was killed may have written more rows than its last checkpoint knows.
+// A run that was killed may have written more rows than its last checkpoint knows; a power cut leaves zeros in between.
 void TrainingFolder::keep_rows() const {
   std::string kept = kHeader;
   {
     std::ifstream old(metrics_path_);
     std::string line;
     std::getline(old, line);
-    while (std::getline(old, line) && std::strtoll(line.c_str(), nullptr, 10) <= keep_steps_) kept += line + "\n";
+    for (int64_t last = 0; std::getline(old, line) && last < keep_steps_;) {
+      const int64_t step = std::strtoll(line.c_str(), nullptr, 10);
+      if (step <= last || step > keep_steps_) continue;
+      kept += line + "\n";
+      last = step;
+    }
   }
   prof::write_whole(metrics_path_, kept);
 }
@@ -119,7 +125,6 @@ void TrainingFolder::add(const std::vector<StepResult>& steps, const std::vector
   const bool wait = !held_.empty() && ends_epoch(held_.back());
   const auto ready = held_.end() - (wait ? 1 : 0);
   if (ready == held_.begin()) return;
-  if (!metrics_.is_open()) open();
   for (auto row = held_.begin(); row != ready; ++row) write(*row);
   held_.erase(held_.begin(), ready);
   metrics_.flush();
@@ -139,11 +144,16 @@ void TrainingFolder::write(const Row& row) {
 void TrainingFolder::finish(const Summary& summary, const prof::RunSummary& account) {
   if (summary.steps <= keep_steps_) {
     std::error_code error;
+    if (metrics_.is_open() && keep_steps_ == 0) {
+      metrics_.close();
+      fs::remove(metrics_path_, error);
+    }
+    if (keep_steps_ > 0 && summary.status != RunStatus::Failed && !has_summary_of(summary.steps))
+      write_summary(summary, account);  // that failed when it was due
     owned_.reset();
     if (made_) fs::remove(folder_, error);  // an empty one only
     return;
   }
-  if (!metrics_.is_open()) open();
   if (!held_.empty() && !held_.back().test && std::isfinite(summary.test_loss) &&
       held_.back().result.step + 1 == summary.steps)
     held_.back().test = Evaluation{summary.test_loss, summary.test_accuracy, 0};
@@ -151,8 +161,18 @@ void TrainingFolder::finish(const Summary& summary, const prof::RunSummary& acco
   held_.clear();
   metrics_.close();
   if (!metrics_) throw Failure(metrics_path_ + ": could not be written completely; is the disk full?");
+  prof::SyncedFile(metrics_path_, prof::SyncedFile::Begin::AtEnd).close();
   write_summary(summary, account);
   owned_.reset();
+}
+
+bool TrainingFolder::has_summary_of(int64_t steps) const {
+  try {
+    const json kept = read_json(folder_ + "/summary.json");
+    return JsonInput(kept, "summary").at("steps").whole(-1) == steps;
+  } catch (const Failure&) {
+    return false;
+  }
 }
 
 void TrainingFolder::write_summary(const Summary& summary, const prof::RunSummary& account) const {

@@ -22,8 +22,9 @@ class TrainingFolder {
   static std::string make_new(const std::string& name);
   static std::string checkpoint_path(const std::string& folder) { return folder + "/checkpoint.wsck"; }
 
-  // Before the first step: a checkpoint of an earlier run does not belong to the rows that come now.
-  void begin() const;
+  // Before the first step: a checkpoint of an earlier run does not belong to the rows that come now. A table that cannot
+  // be written is said before the training.
+  void begin();
   // In the order in which they came; an epoch's test values go to the row of its last step.
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs);
   // Writes what is left; throws Failure when the disk took less than that. A run without a step leaves nothing.
@@ -38,6 +39,7 @@ class TrainingFolder {
   void open();
   void write(const Row& row);
   void keep_rows() const;
+  bool has_summary_of(int64_t steps) const;
   bool ends_epoch(const Row& row) const { return (row.result.step + 1) % steps_per_epoch_ == 0; }
   void write_summary(const Summary& summary, const prof::RunSummary& account) const;
 

@@ -19,6 +19,7 @@
 
 #include "app/core/experiments/experiment.h"
 #include "profiling/run_file/run_file.h"
+#include "tests/app/support/whole_run.h"
 
 extern char** environ;
 
@@ -28,9 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
-
-// Hidden ones were only begun; the next to write them removes them.
-bool is_run(const fs::path& path) { return path.extension() == ".wsrun" && path.filename().string()[0] != '.'; }
 
 // A share of the kills.
 int kills(double share) {
@@ -144,12 +142,7 @@ TEST_F(Killing, AnExperimentGoesOn) {
     "spec": {"data": {"name": "iris"}, "model": {"hidden": [5]}, "train": {"epochs": 2500, "batch": 16, "eval_every": 0},
              "exec": {"device": "cpu"}},
     "axes": {"exec.allocator": ["direct", "arena"], "exec.fusion": ["off", "pointwise", "epilogue"]}, "repeats": 4})";
-  const auto rows = [&] {
-    std::ifstream in(out + "/results.jsonl");
-    size_t count = 0;
-    for (std::string line; std::getline(in, line);) count += nlohmann::json::accept(line);
-    return count;
-  };
+  const auto rows = [&] { return rows_of_results(out + "/results.jsonl"); };
   const auto wanted = static_cast<size_t>(kills(0.2));
   size_t before = 0, kills = 0;
   for (size_t i = 0; i < 3 * wanted && kills < wanted; ++i) {
@@ -221,46 +214,21 @@ class Outputs {
   }
 
   void check() {
-    for (const char* file : {"train.wsrun", "lab.wsrun", "copy.wsrun"}) check_run(at(file));
-    check_table(at("out/metrics.csv"));
-    size_t rows = 0;
-    std::ifstream results(at("experiment/results.jsonl"));
-    for (std::string line; std::getline(results, line);) rows += nlohmann::json::accept(line);
+    for (const char* file : {"train.wsrun", "lab.wsrun", "copy.wsrun"}) EXPECT_EQ(why_run_is_damaged(at(file)), "");
+    EXPECT_EQ(why_table_is_damaged(at("out/metrics.csv")), "");
+    const size_t rows = rows_of_results(at("experiment/results.jsonl"));
     EXPECT_GE(rows, rows_) << "a result was lost";
     rows_ = rows;
     if (fs::exists(at("experiment")))
       for (const auto& entry : fs::directory_iterator(at("experiment")))
-        if (is_run(entry.path())) check_run(entry.path());
-    std::string page;
-    std::getline(std::ifstream(at("page.html")), page, '\0');
-    EXPECT_TRUE(page.find("</html>") != page.npos) << "half a page";
+        if (is_run(entry.path())) {
+          EXPECT_EQ(why_run_is_damaged(entry.path()), "");
+        }
+    EXPECT_NE(text_of(at("page.html")).find("</html>"), std::string::npos) << "half a page";
   }
 
  private:
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
-
-  static void check_run(const std::string& path) {
-    if (!fs::exists(path)) return;
-    try {
-      prof::RunFileReader reader(path);
-      prof::Trace trace = reader.trace();
-      reader.fill(trace);
-      int64_t step = 0;
-      for (const prof::Metric& metric : reader.metrics()) ASSERT_EQ(metric.step, step++) << path << ": rows of two runs";
-      EXPECT_TRUE(reader.problems().empty()) << path << ": " << reader.problems().front();
-    } catch (const std::exception& problem) {
-      ADD_FAILURE() << path << ": " << problem.what();
-    }
-  }
-
-  // A torn last line is no row.
-  static void check_table(const std::string& path) {
-    std::ifstream table(path);
-    std::string line;
-    std::getline(table, line);
-    for (int64_t step = 1; std::getline(table, line) && !table.eof(); ++step)
-      ASSERT_EQ(std::strtoll(line.c_str(), nullptr, 10), step) << "rows of two runs";
-  }
 
   fs::path folder_;
   size_t rows_ = 0;

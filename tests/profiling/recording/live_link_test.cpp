@@ -272,7 +272,7 @@ TEST(Following, EachProcessHasAFileThatOpensEverywhere) {
   EXPECT_EQ(claim_file(folder + "out.wsrun"), folder + "out." + number + "-2.wsrun");
   EXPECT_EQ(claim_file(folder + "plain"), folder + "plain");
   EXPECT_EQ(claim_file(folder + "plain"), folder + "plain." + number + ".wsrun");
-  EXPECT_EQ(claim_file("/no/such/folder/out.wsrun"), "");
+  EXPECT_THROW(claim_file("/no/such/folder/out.wsrun"), Failure);
   std::filesystem::remove_all(folder);
 }
 

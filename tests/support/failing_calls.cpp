@@ -1,0 +1,234 @@
+// Loaded into a program before its other libraries (LD_PRELOAD), this makes one call fail as the system would. The
+// program under test is the one that ships.
+//   WARPSCOPE_FAIL=KIND:N     the N-th call of that kind fails; N = 0: none does, they are only counted
+//   WARPSCOPE_FAIL_LOG=FILE   gets "failed N CALL PATH" when a call fails, and "calls N" at the end of each process
+// A test that loads it into itself calls fail_call() instead. Calls before main() do not count.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+namespace {
+
+enum Kind { Open, Write, Sync, Rename, Map, Memory, Thread, Database, Kinds };
+constexpr const char* kNames[Kinds] = {"open", "write", "sync", "rename", "mmap", "memory", "thread", "database"};
+constexpr int kErrors[Kinds] = {EMFILE, ENOSPC, EIO, EIO, ENOMEM, ENOMEM, EAGAIN, EIO};
+constexpr size_t kLargeBytes = 1 << 20;
+
+std::atomic<int> chosen{Kinds};
+std::atomic<long> at{0}, calls{0};
+
+// No memory, no stream: this may stand in for malloc().
+void log_line(const char* what, long number, const char* call, const char* path) {
+  const char* name = getenv("WARPSCOPE_FAIL_LOG");
+  if (!name) return;
+  char line[512];
+  const int size = snprintf(line, sizeof line, "%s %ld %s %s\n", what, number, call, path);
+  const long file = syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  syscall(SYS_write, file, line, static_cast<size_t>(size) < sizeof line ? size : sizeof line - 1);
+  syscall(SYS_close, file);
+}
+
+bool fails(Kind kind, const char* call, const char* path = "") {
+  if (chosen.load(std::memory_order_relaxed) != kind) return false;
+  const long number = ++calls;
+  if (number != at) return false;
+  log_line("failed", number, call, path);
+  errno = kErrors[kind];
+  return true;
+}
+
+template <class Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+void choose(const char* kind, size_t length, long number) {
+  chosen = Kinds;
+  calls = 0, at = number;
+  for (int k = 0; k < Kinds; ++k)
+    if (strlen(kNames[k]) == length && strncmp(kind, kNames[k], length) == 0) chosen = k;
+}
+
+// After the constructors of all libraries that this one was loaded before.
+__attribute__((constructor)) void begin() {
+  const char* wanted = getenv("WARPSCOPE_FAIL");
+  const char* colon = wanted ? strchr(wanted, ':') : nullptr;
+  if (colon) choose(wanted, static_cast<size_t>(colon - wanted), atol(colon + 1));
+}
+
+__attribute__((destructor)) void end() {
+  if (chosen != Kinds) log_line("calls", calls, "", "");
+}
+
+bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+
+bool is_lock(int command) { return command == F_SETLK || command == F_SETLKW; }
+
+}  // namespace
+
+#define REAL(name) static const auto real = next<decltype(&name)>(#name)
+#define MODE_OF(last)         \
+  mode_t mode = 0;            \
+  if (takes_mode(flags)) {    \
+    va_list more;             \
+    va_start(more, last);     \
+    mode = va_arg(more, mode_t); \
+    va_end(more);             \
+  }
+
+extern "C" {
+
+void fail_call(const char* kind, long number) { choose(kind, strlen(kind), number); }
+long failing_calls_made() { return calls; }
+
+int open(const char* path, int flags, ...) {
+  MODE_OF(flags)
+  REAL(open);
+  return fails(Open, "open", path) ? -1 : real(path, flags, mode);
+}
+int open64(const char* path, int flags, ...) {
+  MODE_OF(flags)
+  REAL(open64);
+  return fails(Open, "open64", path) ? -1 : real(path, flags, mode);
+}
+int openat(int folder, const char* path, int flags, ...) {
+  MODE_OF(flags)
+  REAL(openat);
+  return fails(Open, "openat", path) ? -1 : real(folder, path, flags, mode);
+}
+int openat64(int folder, const char* path, int flags, ...) {
+  MODE_OF(flags)
+  REAL(openat64);
+  return fails(Open, "openat64", path) ? -1 : real(folder, path, flags, mode);
+}
+FILE* fopen(const char* path, const char* how) {
+  REAL(fopen);
+  return fails(Open, "fopen", path) ? nullptr : real(path, how);
+}
+FILE* fopen64(const char* path, const char* how) {
+  REAL(fopen64);
+  return fails(Open, "fopen64", path) ? nullptr : real(path, how);
+}
+DIR* opendir(const char* path) {
+  REAL(opendir);
+  return fails(Open, "opendir", path) ? nullptr : real(path);
+}
+
+ssize_t write(int file, const void* bytes, size_t count) {
+  REAL(write);
+  return fails(Write, "write") ? -1 : real(file, bytes, count);
+}
+ssize_t writev(int file, const iovec* pieces, int count) {
+  REAL(writev);
+  return fails(Write, "writev") ? -1 : real(file, pieces, count);
+}
+ssize_t pwrite(int file, const void* bytes, size_t count, off_t offset) {
+  REAL(pwrite);
+  return fails(Write, "pwrite") || fails(Database, "pwrite") ? -1 : real(file, bytes, count, offset);
+}
+ssize_t pwrite64(int file, const void* bytes, size_t count, off64_t offset) {
+  REAL(pwrite64);
+  return fails(Write, "pwrite64") || fails(Database, "pwrite64") ? -1 : real(file, bytes, count, offset);
+}
+ssize_t pread64(int file, void* bytes, size_t count, off64_t offset) {
+  REAL(pread64);
+  return fails(Database, "pread64") ? -1 : real(file, bytes, count, offset);
+}
+int ftruncate(int file, off_t size) noexcept {
+  REAL(ftruncate);
+  return fails(Write, "ftruncate") || fails(Database, "ftruncate") ? -1 : real(file, size);
+}
+int ftruncate64(int file, off64_t size) noexcept {
+  REAL(ftruncate64);
+  return fails(Write, "ftruncate64") || fails(Database, "ftruncate64") ? -1 : real(file, size);
+}
+
+int fsync(int file) {
+  REAL(fsync);
+  return fails(Sync, "fsync") || fails(Database, "fsync") ? -1 : real(file);
+}
+int fdatasync(int file) {
+  REAL(fdatasync);
+  return fails(Sync, "fdatasync") || fails(Database, "fdatasync") ? -1 : real(file);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  REAL(rename);
+  return fails(Rename, "rename", to) ? -1 : real(from, to);
+}
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  REAL(renameat2);
+  return fails(Rename, "renameat2", to) ? -1 : real(from_folder, from, to_folder, to, flags);
+}
+int unlink(const char* path) noexcept {
+  REAL(unlink);
+  return fails(Rename, "unlink", path) || fails(Database, "unlink", path) ? -1 : real(path);
+}
+int remove(const char* path) noexcept {
+  REAL(remove);
+  return fails(Rename, "remove", path) ? -1 : real(path);
+}
+int fcntl64(int file, int command, ...) {
+  va_list more;
+  va_start(more, command);
+  void* argument = va_arg(more, void*);
+  va_end(more);
+  REAL(fcntl64);
+  return is_lock(command) && fails(Database, "fcntl64") ? -1 : real(file, command, argument);
+}
+
+void* mmap(void* address, size_t size, int rights, int flags, int file, off_t offset) noexcept {
+  REAL(mmap);
+  return fails(Map, "mmap") ? MAP_FAILED : real(address, size, rights, flags, file, offset);
+}
+void* mmap64(void* address, size_t size, int rights, int flags, int file, off64_t offset) noexcept {
+  REAL(mmap64);
+  return fails(Map, "mmap64") ? MAP_FAILED : real(address, size, rights, flags, file, offset);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*work)(void*), void* argument) noexcept {
+  REAL(pthread_create);
+  return fails(Thread, "pthread_create") ? EAGAIN : real(thread, how, work, argument);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these have an allocator of their own
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+
+void* malloc(size_t size) {
+  return size >= kLargeBytes && fails(Memory, "malloc") ? nullptr : __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  return size != 0 && count >= kLargeBytes / size && count * size >= kLargeBytes && fails(Memory, "calloc")
+             ? nullptr
+             : __libc_calloc(count, size);
+}
+void* realloc(void* old, size_t size) {
+  return size >= kLargeBytes && fails(Memory, "realloc") ? nullptr : __libc_realloc(old, size);
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  return size >= kLargeBytes && fails(Memory, "aligned_alloc") ? nullptr : __libc_memalign(alignment, size);
+}
+int posix_memalign(void** result, size_t alignment, size_t size) {
+  if (size >= kLargeBytes && fails(Memory, "posix_memalign")) return ENOMEM;
+  *result = __libc_memalign(alignment, size);
+  return *result ? 0 : ENOMEM;
+}
+#endif
+
+}  // extern "C"

@@ -55,7 +55,7 @@ std::string path_in(const std::string& runs, const std::string& name) {
   return runs + "/" + name;
 }
 
-double free_memory_bytes() {
+double all_memory_bytes() {
   std::ifstream in("/proc/meminfo");
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("MemTotal:")) return std::strtod(line.c_str() + 9, nullptr) * 1024;
@@ -72,7 +72,7 @@ json hello(const std::string& runs) {
           {"host", host.data()},
           {"machine", machine},
           {"why_no_gpu", device_info().cuda ? "" : device_info().why_not},
-          {"memory_bytes", free_memory_bytes()},
+          {"memory_bytes", all_memory_bytes()},
           {"free_disk_bytes", static_cast<double>(fs::space(runs, none).available)},
           {"folder", runs}};
 }

@@ -125,6 +125,7 @@ void TrainingFolder::add(const std::vector<StepResult>& steps, const std::vector
   const bool wait = !held_.empty() && ends_epoch(held_.back());
   const auto ready = held_.end() - (wait ? 1 : 0);
   if (ready == held_.begin()) return;
+  if (!metrics_.is_open()) open();
   for (auto row = held_.begin(); row != ready; ++row) write(*row);
   held_.erase(held_.begin(), ready);
   metrics_.flush();
@@ -154,6 +155,7 @@ void TrainingFolder::finish(const Summary& summary, const prof::RunSummary& acco
     if (made_) fs::remove(folder_, error);  // an empty one only
     return;
   }
+  if (!metrics_.is_open()) open();
   if (!held_.empty() && !held_.back().test && std::isfinite(summary.test_loss) &&
       held_.back().result.step + 1 == summary.steps)
     held_.back().test = Evaluation{summary.test_loss, summary.test_accuracy, 0};

@@ -40,7 +40,7 @@ struct Scenario {
   std::function<std::string(const fs::path&)> why_incomplete;  // after an exit with 0
   // After the next run, where that cannot bring everything back; else the one above.
   std::function<std::string(const fs::path&)> why_next_is_incomplete = {};
-  int most_faults = 4;                                         // of a kind, in a sample
+  int most_faults = 2;                                         // of a kind, in a sample
   bool may_say_so = false;  // an exit with 0 may leave less where the program says what is missing
 };
 

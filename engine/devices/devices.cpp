@@ -73,10 +73,10 @@ int ranks_of(const RunSpec& spec) {
 namespace {
 
 #ifdef WARPSCOPE_HAVE_CUDA
-std::unique_ptr<Executor> make_cuda(const DeviceInfo& device, int ranks) {
+std::unique_ptr<Executor> make_cuda(const DeviceInfo& device, int ranks, Comm comm) {
   if (!device.cuda) throw Failure(device.why_not);
   if (ranks == 1) return cuda::make_cuda_executor(device.name);
-  auto joined = cuda::make_nccl_ranks(ranks);
+  auto joined = cuda::make_nccl_ranks(ranks, comm == Comm::Overlap);
   return make_ranked_executor(ranks, joined.group, [&](int rank) {
     return cuda::make_cuda_executor(device.name, std::move(joined.links[static_cast<size_t>(rank)]));
   });
@@ -90,7 +90,7 @@ std::unique_ptr<Executor> make_executor(const RunSpec& spec) {
   if (auto reason = why_invalid(spec, device.cuda)) throw Failure(*reason);
   const int ranks = ranks_of(spec);
 #ifdef WARPSCOPE_HAVE_CUDA
-  if (wants_cuda(spec)) return make_cuda(device, ranks);
+  if (wants_cuda(spec)) return make_cuda(device, ranks, spec.exec.comm);
 #endif
   const std::string name = device.cuda ? "CPU" : device.name;
   if (ranks == 1) return make_cpu_executor(name);

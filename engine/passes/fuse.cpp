@@ -27,9 +27,16 @@ class Match {
   }
   bool is(size_t i, OpKind kind) const { return at_ + i < plan_.ops.size() && op(i).kind == kind; }
   const Op& op(size_t i) const { return plan_.ops[at_ + i]; }
+  bool follows(OpKind kind) const { return at_ > 0 && plan_.ops[at_ - 1].kind == kind; }
   bool only_read_once(BufferId id) const { return uses_[index(id)] == 1; }
   bool never_read(BufferId id) const { return uses_[index(id)] == 0; }
   const RunSpec& spec() const { return plan_.spec; }
+  // True if the last transfer that runs beside other work brings the gradient of this update.
+  bool waits_for_last_transfer(const Op& update) const {
+    if (plan_.ranks == 1 || spec().exec.comm != Comm::Overlap) return false;
+    const auto last = std::ranges::find(plan_.ops.rbegin(), plan_.ops.rend(), OpKind::AllReduce, &Op::kind);
+    return last != plan_.ops.rend() && std::ranges::count(last->in, update_items(plan_, update)[0].gradient) > 0;
+  }
   const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
 
   // A rule over the whole plan that begins here.
@@ -99,15 +106,17 @@ bool squared_loss(Match& m) {
   return true;
 }
 
+// All parameters at once, or in two parts where the second waits for the last gradients.
 bool whole_update(Match& m) {
   if (!m.kinds({OpKind::Update, OpKind::Update})) return false;
   Op fused = m.op(0);
   fused.kind = OpKind::UpdateAll;
-  fused.layer = -1;
-  fused.name = std::string(to_string(m.spec().train.optimizer)) + " all";
+  const bool late = m.waits_for_last_transfer(fused);
+  fused.name = std::string(to_string(m.spec().train.optimizer)) + (m.follows(OpKind::UpdateAll) ? " last" : " all");
   size_t count = 1;
-  for (; m.is(count, OpKind::Update); ++count) {
+  for (; m.is(count, OpKind::Update) && m.waits_for_last_transfer(m.op(count)) == late; ++count) {
     const Op& next = m.op(count);
+    if (next.layer != fused.layer) fused.layer = -1;
     fused.in.insert(fused.in.end(), next.in.begin(), next.in.end());
     fused.out.insert(fused.out.end(), next.out.begin(), next.out.end());
   }

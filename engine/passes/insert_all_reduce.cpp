@@ -61,6 +61,16 @@ Op op_of(const Plan& plan, const Bucket& bucket, size_t number, size_t of) {
   return op;
 }
 
+// The last transfer is the one that nothing hides: its parameters are updated last, and all others beside it.
+void update_last(Plan& plan, const Bucket& bucket) {
+  const auto early = [&](const Op& op) {
+    return op.kind != OpKind::Update || std::ranges::count(bucket.gradients, update_items(plan, op)[0].gradient) == 0;
+  };
+  const auto first = std::ranges::find(plan.ops, OpKind::Update, &Op::kind);
+  const auto end = std::find_if(first, plan.ops.end(), [](const Op& op) { return op.kind != OpKind::Update; });
+  std::stable_partition(first, end, early);
+}
+
 }  // namespace
 
 Plan insert_all_reduce(Plan plan) {
@@ -68,6 +78,7 @@ Plan insert_all_reduce(Plan plan) {
   const ExecSpec& exec = plan.spec.exec;
   const double least = exec.comm == Comm::Bucket ? 1e300 : exec.bucket_mib * (1 << 20);
   const std::vector<Bucket> buckets = join(layer_buckets(plan), least);
+  if (exec.comm == Comm::Overlap) update_last(plan, buckets.back());
   size_t gradients = 0;
   for (size_t i = buckets.size(); i-- > 0;) {
     gradients += buckets[i].gradients.size();

@@ -41,6 +41,7 @@ struct Summary {
   int64_t steps = 0, epochs = 0;
   double final_train_loss = 0;
   double test_loss = 0, test_accuracy = 0;
+  double prepare_s = 0;                       // before the first step: kernels compiled and tried
   double wall_s = 0;                          // spent training
   double us_per_step = 0, samples_per_s = 0;  // without the first chunk, which also loads kernels and captures graphs
   int64_t peak_bytes = 0;

@@ -117,7 +117,7 @@ TEST(RanksGpu, MoreGpusThanThereAreIsASentence) {
 TEST(RanksGpu, AFailedRankReleasesTheOthers) {
   NEEDS_GPUS(2);
   const Training t = training_of(2);
-  auto joined = cuda::make_nccl_ranks(2);
+  auto joined = cuda::make_nccl_ranks(2, true);
   struct Broken final : cuda::RankLink {
     int device() const override { return 1; }
     void average(CUstream_st*, double, std::span<const cuda::Gradient>) override { throw Failure("the link is broken"); }

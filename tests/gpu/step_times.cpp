@@ -61,11 +61,15 @@ void add_ladder(std::vector<Case>& cases, const std::string& name, RunSpec spec)
   rung("+ graph");
 }
 
-// One batch on one GPU and shared by all; where the averages are made changes between the last.
+// One batch on one GPU, a rank's share of it (all that is left to do if exchanging were free), and the batch shared by
+// all GPUs; the last cases differ in where the averages are made.
 void add_ranks(std::vector<Case>& cases, const std::string& name, RunSpec spec) {
   const int gpus = device_info().gpus;
   if (gpus < 2) return;
   cases.push_back({"ranks " + name + " 1 GPU", spec});
+  RunSpec share = spec;
+  share.train.batch /= gpus;
+  cases.push_back({"ranks " + name + " 1 GPU with one rank's share", std::move(share)});
   spec.exec.gpus = gpus;
   for (const Comm comm : {Comm::Bucket, Comm::Layers, Comm::Overlap}) {
     spec.exec.comm = comm;

@@ -40,6 +40,7 @@ void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   made.parts = StepParts(bound.plan, made.placement);
   make_buffers(made.placement);
   made.rows = rows_for(made, network.precision);
+  if (prof::StampBoard::instance().wanted() > 0) kernel_of(made, true);  // compiled now, not between two steps
   bound.notes.assign(bound.plan.ops.size(), {});
   if (!bound.notes.empty()) {
     std::string& note = bound.notes.front();

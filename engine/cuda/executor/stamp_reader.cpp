@@ -79,10 +79,11 @@ prof::OpTag StepParts::of(unsigned what) const {
 }
 
 // Two digits and more: lanes are sorted by name.
-std::string StepParts::lane_name(int lane, unsigned multiprocessor) const {
+prof::StampedLaneName StepParts::lane_name(int lane, unsigned multiprocessor) const {
   const std::string number = std::to_string(multiprocessor);
-  return "SM " + std::string(number.size() < 3 ? 3 - number.size() : 0, '0') + number +
-         (roles_ == 2 && lane % 2 == 1 ? " · copying warps" : "");
+  const bool helper = roles_ == 2 && lane % 2 == 1;
+  return {"SM " + std::string(number.size() < 3 ? 3 - number.size() : 0, '0') + number + (helper ? " copies" : ""),
+          helper};
 }
 
 void StampReader::prepare(const StepParts& parts, int64_t steps, Arguments& a) {

@@ -21,7 +21,7 @@ class StepParts {
   prof::OpTag of(unsigned what) const;
   int lanes() const { return lanes_; }
   // Of one lane on a multiprocessor of this number.
-  std::string lane_name(int lane, unsigned multiprocessor) const;
+  prof::StampedLaneName lane_name(int lane, unsigned multiprocessor) const;
 
  private:
   static constexpr int kLayers = 8;

@@ -1,5 +1,6 @@
 #include "engine/cuda/executor/stream_executor.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ws::cuda {
@@ -20,16 +21,22 @@ void RankAverages::start(cudaStream_t stream, const DevicePlan& bound, const Op&
     gradients.push_back({static_cast<float*>(bound.address[index(id)]),
                          static_cast<size_t>(bound.plan.buffer(id).elements())});
   if (bound.plan.spec.exec.comm != Comm::Overlap) return link->average(stream, bound.plan.share(), gradients);
-  if (!beside) beside = make_urgent_stream(), ready = make_event(), done = make_event();
+  if (!beside) beside = make_urgent_stream(), ready = make_event();
+  auto free = std::ranges::find(transfers, false, &Transfer::running);
+  if (free == transfers.end()) free = transfers.insert(free, Transfer{make_event(), {}, false});
   CUDA_CHECK(cudaEventRecord(ready, stream));
   CUDA_CHECK(cudaStreamWaitEvent(beside, ready, 0));
   link->average(beside, bound.plan.share(), gradients);
-  CUDA_CHECK(cudaEventRecord(done, beside));
-  running = true;
+  CUDA_CHECK(cudaEventRecord(free->done, beside));
+  free->gradients = op.in, free->running = true;
 }
 
-void RankAverages::wait(cudaStream_t stream) {
-  if (std::exchange(running, false)) CUDA_CHECK(cudaStreamWaitEvent(stream, done, 0));
+void RankAverages::wait(cudaStream_t stream, const Op& op) {
+  for (Transfer& transfer : transfers) {
+    if (!transfer.running || std::ranges::find_first_of(transfer.gradients, op.in) == transfer.gradients.end()) continue;
+    CUDA_CHECK(cudaStreamWaitEvent(stream, transfer.done, 0));
+    transfer.running = false;
+  }
 }
 
 void StreamExecutor::run(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps) {
@@ -73,7 +80,7 @@ void StreamExecutor::step(DevicePlan& bound, AllocatorStack& memory, StepAt at, 
       else if (op.kind == OpKind::AllReduce)
         place_.ranks.start(place_.stream, bound, op);
       else {
-        if (op.phase == Phase::Update) place_.ranks.wait(place_.stream);
+        if (op.phase == Phase::Update) place_.ranks.wait(place_.stream, op);
         launch_op(with, i);
       }
     }

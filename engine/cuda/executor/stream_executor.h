@@ -1,5 +1,7 @@
 // Runs the ops of a bound plan one by one on a stream.
 #pragma once
+#include <vector>
+
 #include "engine/cuda/executor/data_feed.h"
 #include "engine/cuda/executor/dispatch.h"
 #include "engine/cuda/memory/allocator_stack.h"
@@ -11,12 +13,17 @@ namespace ws::cuda {
 // Averages over the ranks, on the stream of the step or beside it.
 struct RankAverages {
   RankLink* link = nullptr;  // none where the executor works alone
+  struct Transfer {
+    Event done;
+    std::vector<BufferId> gradients;
+    bool running = false;  // on the stream beside; nobody has waited for it yet
+  };
   Stream beside;
-  Event ready, done;
-  bool running = false;  // on the stream beside; nobody has waited for them yet
+  Event ready;
+  std::vector<Transfer> transfers;
 
   void start(cudaStream_t stream, const DevicePlan& bound, const Op& op);
-  void wait(cudaStream_t stream);
+  void wait(cudaStream_t stream, const Op& op);  // for the gradients that the op reads
 };
 
 // What every way of running shares: the stream, and what lives outside plans.

@@ -12,15 +12,21 @@
 namespace ws::cuda {
 namespace {
 
+// Blocks of an all-reduce that runs beside products; NCCL reads the limit once. With more, the products slow down by what
+// overlapping saves: on two H200 a step of 784-2048-2048-10 at batch 8,192 takes 698 µs with 20 blocks, 706 with 16, 752
+// with NCCL's own choice.
+constexpr const char* kBlocksBesideProducts = "20";
+
 class Communicators final : public RankGroup {
  public:
-  explicit Communicators(int ranks) : members_(static_cast<size_t>(ranks)) {
-    std::vector<int> devices(members_.size());
-    std::iota(devices.begin(), devices.end(), 0);
-    std::vector<Nccl::Comm> made(members_.size());
+  Communicators(int ranks, bool beside_products) : members_(static_cast<size_t>(ranks)) {
     // All connections are made here, together. Made by the first all-reduce, they would keep a rank waiting in the call
     // for one that has failed.
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+    if (beside_products) setenv("NCCL_MAX_CTAS", kBlocksBesideProducts, 0);
+    std::vector<int> devices(members_.size());
+    std::iota(devices.begin(), devices.end(), 0);
+    std::vector<Nccl::Comm> made(members_.size());
     nccl().check(nccl().comm_init_all(made.data(), ranks, devices.data()), "ncclCommInitAll");
     for (size_t i = 0; i < made.size(); ++i) members_[i].comm = made[i];
   }
@@ -95,8 +101,8 @@ class Link final : public RankLink {
 
 }  // namespace
 
-Ranks make_nccl_ranks(int ranks) {
-  const auto all = std::make_shared<Communicators>(ranks);
+Ranks make_nccl_ranks(int ranks, bool beside_products) {
+  const auto all = std::make_shared<Communicators>(ranks, beside_products);
   Ranks made{all, {}};
   for (int rank = 0; rank < ranks; ++rank) made.links.push_back(std::make_unique<Link>(all, rank));
   return made;

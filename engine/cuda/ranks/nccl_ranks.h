@@ -14,6 +14,7 @@ struct Ranks {
 };
 
 // Throws Failure without NCCL, and where two GPUs cannot reach each other.
-Ranks make_nccl_ranks(int ranks);
+// `beside_products`: averages run while products do, and leave them multiprocessors.
+Ranks make_nccl_ranks(int ranks, bool beside_products);
 
 }  // namespace ws::cuda

@@ -117,6 +117,25 @@ TEST(InsertAllReduce, AveragesEveryGradientOnceBeforeItsUpdate) {
     }
 }
 
+// The transfer of the first layer's gradients comes last and nothing hides it but the other layers' update.
+TEST(InsertAllReduce, LeavesTheUpdateOfTheLastTransferForTheEnd) {
+  RunSpec spec = spec_of(2);
+  spec.model.hidden = {8, 8};
+  spec.exec.comm = Comm::Overlap, spec.exec.fusion = Fusion::Epilogue;
+  const Model model = make_model(spec.model, 6, 3);
+  const Plan plan = compile(spec, model, 16).plan;
+  std::vector<std::vector<int>> layers;
+  for (const Op& op : plan.ops) {
+    if (op.kind != OpKind::UpdateAll) continue;
+    layers.emplace_back();
+    for (const UpdateItem& item : update_items(plan, op))
+      layers.back().push_back(model.parameters[static_cast<size_t>(item.param)].layer);
+  }
+  EXPECT_EQ(layers, (std::vector<std::vector<int>>{{1, 1, 2, 2}, {0, 0}}));
+  spec.exec.comm = Comm::Bucket;
+  EXPECT_EQ(std::ranges::count(compile(spec, model, 16).plan.ops, OpKind::UpdateAll, &Op::kind), 1);
+}
+
 TEST(InsertAllReduce, FillsBucketsToTheSizeThatIsAskedFor) {
   RunSpec spec = spec_of(2);
   spec.model.hidden = {256, 256, 256};  // 256 KiB of gradients in the middle layers

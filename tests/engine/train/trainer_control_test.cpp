@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/engine/train/train_support.h"
+#include "tests/support/machine.h"
 #include "tests/support/small_data.h"
 
 namespace ws {
@@ -75,7 +76,7 @@ TEST_F(Steered, StopsSoonAndKeepsWhatItHas) {
   const auto asked = std::chrono::steady_clock::now();
   control_.stop();
   const Summary s = result_.get();
-  EXPECT_LT(std::chrono::steady_clock::now() - asked, 1s);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, test::busy() * 1s);
   EXPECT_EQ(s.status, RunStatus::Stopped);
   EXPECT_EQ(s.steps, static_cast<int64_t>(sink_.count()));
 }
@@ -90,7 +91,7 @@ TEST_F(Steered, StopsWhilePaused) {
 TEST_F(Steered, TimeStandsStillDuringAPause) {
   start();
   pause();
-  std::this_thread::sleep_for(300ms);
+  std::this_thread::sleep_for(1s);
   double before = 0;  // read on the training thread, which writes it
   std::promise<void> answered;
   control_.ask([&](Executor&) {
@@ -101,7 +102,7 @@ TEST_F(Steered, TimeStandsStillDuringAPause) {
   control_.step_once();
   settle();
   control_.stop();
-  EXPECT_LT(result_.get().wall_s - before, 0.25);
+  EXPECT_LT(result_.get().wall_s - before, 0.9);
 }
 
 TEST_F(Steered, ChangesChoicesInMidRun) {

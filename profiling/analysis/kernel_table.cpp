@@ -1,5 +1,7 @@
 #include "profiling/analysis/kernel_table.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <unordered_map>
@@ -117,6 +119,35 @@ std::string plain_kernel_name(const std::string& name) {
   return plain;
 }
 
+namespace {
+
+std::string without(std::string text, std::initializer_list<std::string_view> begins,
+                    std::initializer_list<std::string_view> ends) {
+  for (const std::string_view begin : begins)
+    if (text.starts_with(begin) && text.size() > begin.size()) text.erase(0, begin.size());
+  for (const std::string_view end : ends)
+    if (text.ends_with(end) && text.size() > end.size()) text.erase(text.size() - end.size());
+  return text;
+}
+
+// PyTorch's kernels are templates that say in an argument what they compute: "add" of
+// "vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, …>".
+std::string torch_functor(const std::string& name) {
+  const auto letter = [&name](size_t i) { return std::isalnum(static_cast<unsigned char>(name[i])) || name[i] == '_'; };
+  for (size_t at = std::min(name.find('<'), name.size()); at < name.size(); ++at) {
+    size_t end = at;
+    while (end < name.size() && letter(end)) ++end;
+    const std::string word = name.substr(at, end - at);
+    if (word.find("Functor") != std::string::npos || word.ends_with("_kernel_cuda") || word.ends_with("_functor") ||
+        (word.ends_with("Ops") && word.size() > 3))
+      return without(word, {"CUDAFunctorOnSelf_", "CUDAFunctor_"}, {"Functor", "_kernel_cuda", "_functor"});
+    at = std::max(at, end);
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string short_kernel_name(const std::string& name) {
   std::string bare = without_brackets(name);
   while (!bare.empty() && bare.back() == ' ') bare.pop_back();
@@ -131,6 +162,9 @@ std::string short_kernel_name(const std::string& name) {
       if (const auto colon = argument.rfind("::"); colon != std::string::npos) argument = argument.substr(colon + 2);
       if (!argument.empty()) return argument;
     }
+  if (name.find("at::native::") != std::string::npos)
+    if (const std::string does = torch_functor(name); !does.empty())
+      return without(bare, {"vectorized_", "unrolled_"}, {"_kernel_impl", "_kernel"}) + " " + does;
   return bare.empty() ? name : bare;
 }
 

@@ -76,7 +76,7 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
   std::string text;
   if (!accounts.empty())
     text += formatted("\n{:>16} {:>11} {:>11} {:>12} {:>13} {:>12} {:>12}\n", "memory of", "allocated", "freed",
-                      "peak live", "peak reserved", "broken up", "at worst");
+                      "peak live", "peak reserved", "fragmented", "at worst");
   for (const MemoryAccount& a : accounts) {
     const auto reserved = static_cast<double>(a.history.peak_reserved);
     text += formatted("{:>16.16} {:>11} {:>11} {:>12} {:>13} {:>12} {:>12}\n", a.allocator, a.history.allocations,
@@ -88,7 +88,7 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
     if (const double most = counter_peak(trace, name); most > 0)
       text += std::string(name) + ", at most: " + bytes_text(most) + "\n";
   if (!accounts.empty())
-    text += "Broken up: 1 - the largest free piece / all that is free, when most was live, and at worst.\n";
+    text += "Fragmented: 1 - the largest free piece / all that is free, when most was live, and at worst.\n";
   return text + sizes_text(accounts);
 }
 

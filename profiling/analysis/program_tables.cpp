@@ -75,7 +75,7 @@ std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end,
       const std::string key = key_of(trace.ops[range.span.op], by);
       const auto [at, fresh] = rows.try_emplace(key);
       if (fresh) at->second.key = key, at->second.name = range.span.name, at->second.op = range.span.op;
-      at->second.kind = SpanKind::Op;
+      at->second.kind = SpanKind::Phase;
       durations[key].push_back(std::max<int64_t>(range.own, 0));
     }
   }
@@ -262,10 +262,10 @@ HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
   for (const Track& track : trace.tracks()) {
     if (!is_sample_row(track)) continue;
     const std::string thread = track.name.substr(std::string_view("samples of ").size());
-    each_span(track, -kAlways, kAlways, [&](const Span& span) {
+    each_span(track, options.range.begin, options.range.end, [&](const Span& span) {
       const auto [at, fresh] = turned.try_emplace(static_cast<uint32_t>(span.name));
       if (fresh) at->second = outermost_first(trace.name(span.name));
-      const int64_t ns = outside(busy, span.start, span.end());
+      const int64_t ns = outside(busy, std::max(span.start, options.range.begin), std::min(span.end(), options.range.end));
       if (ns > 0) stacks[thread + (at->second.empty() ? "" : ";" + at->second)] += ns;
     });
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "profiling/analysis/kernel_table.h"
-#include "profiling/trace/trace.h"
+#include "profiling/trace/time_range.h"
 
 namespace ws::prof {
 
@@ -33,6 +33,7 @@ std::string to_json(const std::vector<ModuleNode>& tree);
 using HostStacks = std::map<std::string, int64_t>;
 struct HostStackOptions {
   bool gaps_only = false;  // what ran while the GPU waited
+  TimeRange range{-kAlways, kAlways};
 };
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options);
 HostStacks host_stacks(const Trace& trace);

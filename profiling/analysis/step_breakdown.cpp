@@ -1,7 +1,9 @@
 #include "profiling/analysis/step_breakdown.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
 #include "profiling/trace/span_walk.h"
@@ -17,13 +19,13 @@ constexpr Meaning kCalls[] = {Meaning::Allocation, Meaning::Sync, Meaning::Launc
 
 struct Edge {
   TimeNs time;
-  uint8_t cause;  // a Meaning, kInStep or kQueued
+  uint8_t cause;  // a Meaning, kInStep, kQueued, or kHost and what follows
   int8_t change;
   OpTag op = kNoOp;  // of the span that begins or ends here
   NameId name{};
 };
-constexpr uint8_t kInStep = kMeanings, kQueued = kMeanings + 1;
-using Active = std::array<int, kMeanings + 2>;
+constexpr uint8_t kInStep = kMeanings, kQueued = kMeanings + 1, kHost = kMeanings + 2;  // kHost + HostWork
+using Active = std::array<int, kHost + kHostWorks>;
 
 Meaning work_meaning(const Span& span) {
   if (span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset) return Meaning::Copy;
@@ -62,8 +64,9 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
   const SpanKind kind = span.span_kind();
   if (kind == SpanKind::Step) return kInStep;
   if (track.kind == TrackKind::Overhead || kind == SpanKind::Phase) return std::nullopt;
-  const bool work = is_kernel(span) || kind == SpanKind::Copy || kind == SpanKind::Memset || kind == SpanKind::Inner;
-  if (work && (on_gpu(track) || track.kind == TrackKind::Inner)) return static_cast<uint8_t>(work_meaning(span));
+  const bool work = is_kernel(span) || kind == SpanKind::Copy || kind == SpanKind::Memset;
+  if (track.kind == TrackKind::Inner) return std::nullopt;  // the kernel around it counts
+  if (work && on_gpu(track)) return static_cast<uint8_t>(work_meaning(span));
   if (is_stream_wait(track, span)) return std::nullopt;
   if (const auto call = call_meaning(span)) return static_cast<uint8_t>(*call);
   if (!gpu && track.kind == TrackKind::CpuThread && (kind == SpanKind::Op || work)) {
@@ -71,6 +74,26 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
     return static_cast<uint8_t>(meaning <= Meaning::Sync || meaning == Meaning::Communication ? meaning : Meaning::Other);
   }
   return std::nullopt;
+}
+
+// What a program's own ranges say of the host. Those inside of others say the same.
+void add_host_work(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, TimeNs end) {
+  constexpr int kDeepest = 2;
+  constexpr std::string_view kPhases[kHostWorks] = {"data", "optimizer", "backward", "forward"};
+  std::vector<uint8_t> work(trace.ops.size(), kHostWorks);
+  for (size_t op = 0; op < work.size(); ++op)
+    for (uint8_t phase = 0; phase < kHostWorks; ++phase)
+      if (trace.ops[op].phase == kPhases[phase]) work[op] = phase;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::Phases || track.depth > kDeepest || !track.name.ends_with(" ranges")) continue;
+    each_span(track, begin, end, [&](const Span& span) {
+      const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
+      if (span.op >= work.size() || work[span.op] == kHostWorks || from >= to) return;
+      const auto cause = static_cast<uint8_t>(kHost + work[span.op]);
+      edges.push_back({from, cause, 1, span.op, span.name});
+      edges.push_back({to, cause, -1, span.op, span.name});
+    });
+  }
 }
 
 // A launched graph waits for no call of the host: from its launch to its last kernel a gap is the GPU's own. One that
@@ -116,6 +139,7 @@ std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
     });
   }
   add_graphs(edges, trace, begin, end);
+  add_host_work(edges, trace, begin, end);
   std::ranges::sort(edges, {}, &Edge::time);
   return edges;
 }
@@ -130,6 +154,12 @@ Meaning cause_now(const Active& active, bool gpu, bool has_steps, bool between) 
   return gpu && (has_steps ? active[kInStep] > 0 : between) ? Meaning::Launch : Meaning::Idle;
 }
 
+void add_gap(Breakdown& result, Meaning cause, const Active& active, TimeNs ns) {
+  if ((cause != Meaning::Launch && cause != Meaning::Idle) || active[kQueued] > 0) return;
+  for (size_t work = 0; work < kHostWorks; ++work)
+    if (active[kHost + work] > 0) return void(result.gaps[work] += ns);
+}
+
 bool is_kernels(Meaning meaning) {
   return meaning < Meaning::Copy || meaning == Meaning::Other || meaning == Meaning::Communication;
 }
@@ -137,23 +167,40 @@ bool is_kernels(Meaning meaning) {
 // Which kernels run, in the order in which they began.
 class Running {
  public:
-  explicit Running(WorkTimes* times) : times_(times) {}
-
   void change(const Edge& edge) {
-    if (!times_ || edge.cause >= kMeanings || !is_kernels(static_cast<Meaning>(edge.cause))) return;
+    if (edge.cause >= kMeanings || !is_kernels(static_cast<Meaning>(edge.cause))) return;
     auto& now = running_[edge.cause];
     const WorkId work{static_cast<Meaning>(edge.cause), edge.name, edge.op};
     if (edge.change > 0) return now.push_back(work);
     if (const auto at = std::ranges::find(now, work); at != now.end()) now.erase(at);
   }
+  const WorkTimes& times() const { return times_; }
   void take(Meaning cause, TimeNs ns) {
-    if (times_ && ns > 0 && is_kernels(cause)) (*times_)[running_[static_cast<size_t>(cause)].front()] += ns;
+    if (ns > 0 && is_kernels(cause)) times_[running_[static_cast<size_t>(cause)].front()] += ns;
   }
 
  private:
-  WorkTimes* times_;
+  WorkTimes times_;
   std::array<std::vector<WorkId>, kMeanings> running_;
 };
+
+// Gives the time of a kernel to its parts: the sum stays what it is.
+void split(const WorkId& work, int64_t ns, std::span<const InnerPart> parts, Breakdown& result, WorkTimes* by_work) {
+  const auto give = [&](const WorkId& to, int64_t part) {
+    result.times[static_cast<size_t>(to.meaning)] += part;
+    if (by_work && part > 0) (*by_work)[to] += part;
+  };
+  result.times[static_cast<size_t>(work.meaning)] -= ns;
+  double share = 0;
+  int64_t given = 0;
+  for (const InnerPart& part : parts) {
+    share += part.share;
+    const int64_t until = &part == &parts.back() ? ns : std::llround(share * static_cast<double>(ns));
+    give({part.meaning, part.name, part.op}, until - given);
+    given = until;
+  }
+  give(work, ns - given);
+}
 
 }  // namespace
 
@@ -164,6 +211,10 @@ int64_t Breakdown::kernels() const {
 }
 
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work) {
+  return breakdown(trace, InnerParts(trace), begin, end, by_work);
+}
+
+Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end, WorkTimes* by_work) {
   Breakdown result{begin, std::max(begin, end), 0, {}};
   const std::vector<Edge> edges = edges_of(trace, begin, end);
   const bool gpu = has_gpu_work(trace);
@@ -172,16 +223,17 @@ Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_
   for (const Edge& edge : edges) {
     if (edge.cause == kInStep)
       has_steps = true, result.steps += edge.change > 0;
-    else if (edge.cause != kQueued)
+    else if (edge.cause < kInStep)
       last_work = edge.time;
   }
   Active active{};
-  Running running(by_work);
+  Running running;
   TimeNs now = begin;
   bool begun = false;
   for (const Edge& edge : edges) {
     const Meaning cause = cause_now(active, gpu, has_steps, begun && now < last_work);
     result.times[static_cast<size_t>(cause)] += edge.time - now;
+    add_gap(result, cause, active, edge.time - now);
     running.take(cause, edge.time - now);
     now = edge.time;
     active[edge.cause] += edge.change;
@@ -189,6 +241,7 @@ Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_
     begun |= edge.cause < kInStep;
   }
   result.times[static_cast<size_t>(Meaning::Idle)] += result.end - now;
+  for (const auto& [work, ns] : running.times()) split(work, ns, inner.of(work.op), result, by_work);
   return result;
 }
 

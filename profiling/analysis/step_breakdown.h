@@ -1,12 +1,18 @@
 // Where the time goes: each ns of a stretch has one cause, so the parts sum to the wall time exactly.
 #pragma once
+#include <array>
 #include <compare>
 #include <map>
 #include <vector>
 
+#include "profiling/analysis/inner_parts.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {
+
+// What a recorded program says that it does, by its phases; several at a time: the first of these.
+enum class HostWork : uint8_t { Data, Optimizer, Backward, Forward };
+constexpr size_t kHostWorks = 4;
 
 // times[Meaning]: Matrix, Pointwise, Loss, Optimizer, Other and Communication are kernels; Copy, Allocation and Sync are copies and
 // calls; Launch is the GPU waiting for its next work inside a step; Idle is the rest.
@@ -14,6 +20,7 @@ struct Breakdown {
   TimeNs begin = 0, end = 0;
   int64_t steps = 0;
   MeaningTimes times{};
+  std::array<int64_t, kHostWorks> gaps{};  // ns of Launch and Idle in which the host did this
   int64_t wall() const { return end - begin; }
   int64_t kernels() const;
 };
@@ -27,9 +34,14 @@ struct WorkId {
 };
 using WorkTimes = std::map<WorkId, int64_t>;  // ns; those of a meaning sum to its part
 
-// Where causes overlap the first of these wins: kernels that compute, communication, copies, a launched graph's own gaps (as Launch), allocation,
-// sync, launch. `by_work`: adds to it what each kernel, or on a CPU each op, has of its meaning's part.
+// A kernel that draws lanes of its inside is split by them: its waits count as sync.
+// Where causes overlap the first of these wins: kernels that compute, communication, copies, a launched graph's own
+// gaps (as Launch), allocation, sync, launch. `by_work`: adds to it what each kernel, or on a CPU each op, has of its
+// meaning's part.
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work = nullptr);
+// `inner`: of this trace, where many stretches are asked for.
+Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end,
+                    WorkTimes* by_work = nullptr);
 Breakdown breakdown(const Trace& trace);  // from the first step, or span, to the last
 
 // One stretch per mark of the host: from its start to the start of the next; parts.steps says for how many steps it

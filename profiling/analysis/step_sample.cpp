@@ -262,10 +262,11 @@ TimeNs recorded_until(const Trace& trace) {
   return until > -kAlways ? until : kAlways;
 }
 
-void add_parts(StepSample& sample, const Trace& trace, TimeNs begin, TimeNs end) {
+void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end) {
   WorkTimes by_work;
-  const Breakdown parts = breakdown(trace, begin, end, &by_work);
+  const Breakdown parts = breakdown(trace, inner, begin, end, &by_work);
   for (size_t m = 0; m < kMeanings; ++m) sample.parts.times[m] += parts.times[m];
+  for (size_t work = 0; work < kHostWorks; ++work) sample.parts.gaps[work] += parts.gaps[work];
   sample.parts.end += parts.wall();
   for (const auto& [work, ns] : by_work) sample.op_parts[{work.meaning, key_of(trace, work.name, work.op)}] += ns;
 }
@@ -283,6 +284,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   sample.stride = breaks.stride;
   const bool gpu = has_kernels(trace);
   sample.marks_only = !has_work(trace);
+  const InnerParts inner(trace);
   Totals totals;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     for (size_t i = row->first; i < row->last; ++i)
@@ -292,7 +294,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
     for (size_t last = row->last; last > row->first && totals.spans < kMostSpans && !range.lengths_only;) {
       const size_t first = last - std::min(last - row->first, kPiece);
       const StepWindowNs piece{steps[first].start, steps[last].start};
-      add_parts(sample, trace, piece.begin, piece.end);
+      add_parts(sample, trace, inner, piece.begin, piece.end);
       sample.parts.steps += static_cast<int64_t>(last - first) * breaks.stride;
       add_spans(totals, trace, piece.begin, piece.end, gpu);
       last = first;

@@ -56,7 +56,7 @@ StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange 
 TimeNs recorded_until(const Trace& trace);
 
 // Adds to the sample's parts those of a stretch, also by op.
-void add_parts(StepSample& sample, const Trace& trace, TimeNs begin, TimeNs end);
+void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end);
 
 // What makes a span of one run the same as a span of another: the op where a kernel has one, else its name.
 std::string work_key(const Trace& trace, const Span& span);

@@ -155,7 +155,8 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
     stats.allocated_bytes += event.bytes;
   }
   stats.by_name = work_table(trace, -kAlways, kAlways, by);
-  if (!stats.by_name.empty() && stats.by_name.front().kind == SpanKind::Op) std::swap(stats.by_name, stats.cpu_ops);
+  const SpanKind kind = stats.by_name.empty() ? SpanKind::Kernel : stats.by_name.front().kind;
+  if (kind == SpanKind::Op || kind == SpanKind::Phase) std::swap(stats.by_name, stats.cpu_ops);
   stats.losses = trace.losses;
   stats.activity = activity(trace, trace.first_time(), trace.last_time());
   stats.delay = launch_delay(trace, -kAlways, kAlways);
@@ -189,7 +190,7 @@ std::string to_json(const TraceStats& s, const std::string& by) {
   if (s.graphs > 0)
     json["graphs"] = {
         {"count", s.graphs}, {"total_us", us_of_ns(s.graph_ns)}, {"by_name", rows_json(s.by_name, SpanKind::GraphRun)}};
-  if (!s.cpu_ops.empty()) json["cpu_ops"] = rows_json(s.cpu_ops, SpanKind::Op);
+  if (!s.cpu_ops.empty()) json["cpu_ops"] = rows_json(s.cpu_ops, s.cpu_ops.front().kind);
   if (s.step.traced()) json["step"] = step_json(s.step);
   if (s.tracing_cost.known())
     json["tracing_cost"] = {{"share", s.tracing_cost.value}, {"half_width", s.tracing_cost.half_width}};

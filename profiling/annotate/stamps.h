@@ -20,12 +20,17 @@ struct DeviceStamp {
 };
 static_assert(sizeof(DeviceStamp) == 16);
 
+struct StampedLaneName {
+  std::string name;
+  bool helper = false;  // its warps only fetch for others
+};
+
 // One launch. `kernel_op` is the op around it, `first_step` (step + 1) its first step.
 struct StampedLaunch {
   OpTag kernel_op = kNoOp;
   uint32_t first_step = 0;
   std::vector<DeviceStamp> stamps;
-  std::vector<std::string> lanes;  // names; "block N" where there are none
+  std::vector<StampedLaneName> lanes;  // "block N" where there are none
   uint64_t begin = 0, end = 0;     // of the kernel by the globaltimer; 0, 0: those of its stamps
 };
 

@@ -87,12 +87,153 @@ void ProgramRanges::push(OpTag place, uint64_t domain) {
   Marks::instance().range_begin(line == kNoOp ? place : on_line(place, line), domain);
 }
 
-void ProgramRanges::switch_to(OpTag place, uint64_t domain) {
-  Marks::instance().range_end(domain, switched_ended_.load(std::memory_order_relaxed));
-  if (place != kNoOp) push(place, domain);
+namespace {
+
+constexpr uint64_t kBackwardDomain = 2;
+
+// The modules that are open on a thread, and what it has numbered.
+struct OpenModules {
+  std::vector<OpTag> places;
+  uint64_t numbered = 0;
+  OpTag backward = kNoOp;
+  int64_t backward_ended = 0;
+};
+thread_local OpenModules t_modules;
+
+// Names that a thread has seen inside of a range. PyTorch's names mostly stay where they are.
+struct SeenOp {
+  const char* at = nullptr;
+  OpTag around = kNoOp, line = kNoOp, tag = kNoOp;
+  bool op = false;  // no range that Python code names around others
+  std::string name;
+};
+// Of an open range: what runs inside has its line.
+constexpr const char* kInOp = "op";
+// The same, where autograd evaluates a function: which one, it says only by the function's own range inside.
+constexpr const char* kEvaluates = "evaluates";
+bool in_an_op(const char* mark) { return mark == kInOp || mark == kEvaluates; }
+constexpr size_t kSeenOps = 1 << 10;
+thread_local std::vector<SeenOp> t_seen_ops;
+
+}  // namespace
+
+// What was numbered since the last change of the module is of the innermost one.
+void ProgramRanges::number_until(uint64_t next) {
+  OpenModules& modules = t_modules;
+  const OpTag place = modules.places.empty() ? kNoOp : modules.places.back();
+  const uint64_t from = next - std::min<uint64_t>(next - std::min(next, modules.numbered), module_of_.size());
+  for (uint64_t number = from; number < next; ++number)
+    module_of_[number % module_of_.size()].store(place, std::memory_order_relaxed);
+  modules.numbered = next;
 }
 
-void ProgramRanges::end_switched() { switched_ended_.store(steady_ns(), std::memory_order_relaxed); }
+void ProgramRanges::enter(OpTag place, uint64_t domain, OpTag line) {
+  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(next());
+  MarkedThread& thread = Marks::thread();
+  const auto here = line == kNoOp ? here_.load(std::memory_order_relaxed) : nullptr;
+  thread.line = here ? here() : line;
+  push(place, domain);
+  thread.line = kNoOp;
+  t_modules.places.push_back(thread.op());
+}
+
+void ProgramRanges::enter(std::string_view name, uint64_t domain, OpTag line) {
+  MarkedThread& thread = Marks::thread();
+  thread.line = line;
+  const OpTag place = inside(name, thread.op_depth > 0 ? thread.op() : kNoOp);
+  enter(place, domain, line);
+}
+
+void ProgramRanges::leave(uint64_t domain) {
+  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(next());
+  if (!t_modules.places.empty()) t_modules.places.pop_back();
+  pop(domain);
+}
+
+void ProgramRanges::push_op(const char* name, int64_t sequence, uint64_t domain) {
+  MarkedThread& thread = Marks::thread();
+  const int depth = thread.op_depth;
+  const bool in_op = depth > 0 && depth <= MarkedThread::kDepth && in_an_op(thread.ops[depth - 1].name);
+  const OpTag around = thread.op_depth > 0 ? thread.op() : kNoOp;
+  const auto here = in_op ? nullptr : here_.load(std::memory_order_relaxed);
+  const OpTag line = here ? here() : kNoOp;  // an op inside of another has its line
+  const bool backward = sequence >= 0 && is_backward_function(name);
+  if (t_seen_ops.empty()) t_seen_ops.resize(kSeenOps);
+  // A backward function stands in what it is the backward of.
+  const OpTag inside_of = backward ? forward_op(sequence) : around;
+  const uint64_t mixed = (reinterpret_cast<uintptr_t>(name) ^ (uint64_t{inside_of} << 32) ^ (uint64_t{line} << 48)) *
+                         0x9e3779b97f4a7c15u;
+  SeenOp& seen = t_seen_ops[mixed >> 54];
+  OpTag tag = kNoOp;
+  bool op = true;
+  if (backward && inside_of != kNoOp)
+    for (int outer = std::min(depth, MarkedThread::kDepth) - 1; outer >= std::max(0, depth - 3); --outer)
+      if (thread.ops[outer].name == kEvaluates) thread.ops[outer].op = evaluated(thread.ops[outer].op, inside_of);
+  if (seen.at == name && seen.around == inside_of && seen.line == line && seen.name == name) {
+    tag = seen.tag, op = seen.op;
+  } else if (backward) {
+    std::lock_guard lock(mutex_);
+    tag = backward_of(name, inside_of);
+    seen = {name, inside_of, line, tag, op, name};
+  } else {
+    thread.line = line;
+    tag = inside(name, around);
+    thread.line = kNoOp;
+    op = std::string_view(name).find("::") != std::string_view::npos;
+    seen = {name, around, line, tag, op, name};
+  }
+  if (sequence >= 0 && !backward) {
+    std::lock_guard lock(mutex_);
+    forward_.put(static_cast<uint32_t>(sequence) + 1, tag);
+  }
+  Marks::instance().range_begin(tag, domain);
+  if (op && depth < MarkedThread::kDepth)
+    thread.ops[depth].name = std::string_view(name).starts_with("autograd::engine::evaluate") ? kEvaluates : kInOp;
+}
+
+OpTag ProgramRanges::forward_op(int64_t sequence) {
+  std::lock_guard lock(mutex_);
+  const OpTag* forward = forward_.find(static_cast<uint32_t>(sequence) + 1);
+  return forward ? *forward : kNoOp;
+}
+
+// What is launched beside the function itself, such as the sum of gradients, is of it too.
+OpTag ProgramRanges::evaluated(OpTag range, OpTag forward) {
+  std::lock_guard lock(mutex_);
+  const auto [at, fresh] = evaluated_.try_emplace((uint32_t{range} << 16) | forward, kNoOp);
+  if (fresh) at->second = backward_of(op_info(range).name, forward);
+  return at->second;
+}
+
+OpTag ProgramRanges::backward_place(OpTag forward) {
+  std::lock_guard lock(mutex_);
+  const auto [at, fresh] = backward_places_.try_emplace(forward, kNoOp);
+  if (fresh) {
+    OpInfo info = op_info(forward);
+    info.phase = "backward";
+    at->second = add(std::move(info), true);
+  }
+  return at->second;
+}
+
+void ProgramRanges::backward_reaches(int64_t sequence) {
+  OpenModules& modules = t_modules;
+  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(next());
+  const OpTag forward = module_of_[static_cast<uint64_t>(sequence) % module_of_.size()].load(std::memory_order_relaxed);
+  const int64_t ended = backward_ended_.load(std::memory_order_relaxed);
+  const bool over = ended != modules.backward_ended;  // the pass of the range that is open
+  if (forward == modules.backward && !over) return;
+  Marks::instance().range_end(kBackwardDomain, over ? ended : 0);
+  modules.backward = forward, modules.backward_ended = ended;
+  if (forward != kNoOp) Marks::instance().range_begin(backward_place(forward), kBackwardDomain);
+}
+
+// The thread that began the pass closes its own range; others close theirs when the next pass comes to them.
+void ProgramRanges::end_backward() {
+  backward_ended_.store(steady_ns(), std::memory_order_relaxed);
+  if (t_modules.backward != kNoOp) Marks::instance().range_end(kBackwardDomain);
+  t_modules.backward = kNoOp, t_modules.backward_ended = backward_ended_.load(std::memory_order_relaxed);
+}
 
 void ProgramRanges::at_line(OpTag line) { Marks::thread().line = line; }
 

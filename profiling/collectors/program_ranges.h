@@ -35,10 +35,19 @@ class ProgramRanges {
   uint64_t start(std::string_view text);
   void end(uint64_t id);
 
-  // The range of this domain that is open on this thread ends, another begins. For work that only says where it comes
-  // from: backward functions of a module.
-  void switch_to(OpTag place, uint64_t domain);
-  void end_switched();  // on all threads: they notice when they switch next
+  // A module's range. What autograd numbers inside of it, by follow_sequence(), is known to be of it.
+  void enter(OpTag place, uint64_t domain, OpTag line = kNoOp);
+  void enter(std::string_view name, uint64_t domain, OpTag line);
+  void leave(uint64_t domain);
+  // Who knows the line of the program's own code that this thread is at: asked at each range that no op is around.
+  void find_lines(OpTag (*here)()) { here_ = here; }
+  void follow_sequence(uint64_t (*next)()) { next_sequence_ = next; }
+  // An op of a framework; `sequence` of autograd, or -1. The name may be gone afterwards.
+  void push_op(const char* name, int64_t sequence, uint64_t domain);
+  // The backward pass has come to what was made with this number: the range of its module's backward work begins, that of
+  // the module before ends.
+  void backward_reaches(int64_t sequence);
+  void end_backward();  // on all threads: they notice when they reach the next module
 
   // Where the program is, on this thread: a line, until the next call; kNoOp: nowhere.
   void at_line(OpTag line);
@@ -62,6 +71,10 @@ class ProgramRanges {
   OpTag child(std::string_view name, OpTag around, OpTag line);
   OpTag on_line(OpTag place, OpTag line);
   OpTag backward_of(std::string_view name, OpTag forward);
+  void number_until(uint64_t next);
+  OpTag backward_place(OpTag forward);
+  OpTag evaluated(OpTag range, OpTag forward);
+  OpTag forward_op(int64_t sequence);
   OpTag add(OpInfo info, bool leaf);
   std::string with_few_numbers(std::string_view name);
   std::string path_below(OpTag around) const;
@@ -70,9 +83,14 @@ class ProgramRanges {
   std::vector<bool> leaf_;  // by tag: what runs inside of it has its path, not one that is longer
   std::unordered_map<std::string, std::unordered_set<std::string>> numbered_;  // names by themselves without numbers
   RecentTable<OpTag> forward_{16};                                             // by sequence number
+  std::vector<std::atomic<OpTag>> module_of_ = std::vector<std::atomic<OpTag>>(size_t{1} << 16);  // by sequence number, the newest
+  std::unordered_map<OpTag, OpTag> backward_places_;
+  std::unordered_map<uint32_t, OpTag> evaluated_;
+  std::atomic<uint64_t (*)()> next_sequence_{nullptr};
+  std::atomic<OpTag (*)()> here_{nullptr};
   std::unordered_map<uint64_t, Started> started_;
   uint64_t last_id_ = 0;
-  std::atomic<int64_t> switched_ended_{0}, step_began_{0};
+  std::atomic<int64_t> backward_ended_{0}, step_began_{0};
 };
 
 }  // namespace ws::prof

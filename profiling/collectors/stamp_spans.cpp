@@ -27,12 +27,13 @@ void StampSpans::draw(std::vector<StampedLaunch> fresh, bool last) {
 void StampSpans::draw(const StampedLaunch& launch, const ResidentKernel& kernel) {
   const StampMap map = map_stamps(launch, kernel.start, kernel.end);
   for (StampedLane& lane : spans_of_stamps(launch.stamps, map)) {
-    const std::string name =
-        lane.lane < launch.lanes.size() ? launch.lanes[lane.lane] : "block " + std::to_string(lane.lane);
-    auto& row = context_.batch.row(TrackKind::Inner, name, "GPU " + std::to_string(kernel.device));
+    const StampedLaneName of = lane.lane < launch.lanes.size() ? launch.lanes[lane.lane]
+                                                               : StampedLaneName{"block " + std::to_string(lane.lane)};
+    auto& row = context_.batch.row(TrackKind::Inner, of.name, "GPU " + std::to_string(kernel.device));
     for (Span& span : lane.spans) {
       span.name = context_.batch.id(context_.name_of(span.op));
       span.meaning = static_cast<uint64_t>(context_.meaning_of(span.op));
+      if (of.helper) span.flags = kHelper;
       row.spans.push_back(span);
     }
   }

@@ -70,7 +70,9 @@ RunData import_run(const std::string& path) {
   if (path.ends_with(".sqlite") || path.ends_with(".db")) return import_nsys(path);
   if (path.ends_with(".pickle") || path.ends_with(".pkl")) return import_memory_snapshot(path);
   if (path.ends_with(".nsys-rep")) throw Failure("Export " + path + " first: nsys export --type sqlite.");
-  throw Failure(path + " has no known ending: .wsrun, .json, .json.gz, .sqlite, .csv and .pickle can be read.");
+  std::string endings;
+  for (const std::string_view ending : kReadEndings) endings += (endings.empty() ? "" : ", ") + std::string(ending);
+  throw Failure(path + " has no known ending. These can be read: " + endings + ".");
 }
 
 namespace {

@@ -3,15 +3,22 @@
 //   .json, .json.gz            Chrome/Perfetto trace with the keys of PyTorch's profiler
 //   .sqlite, .db               Nsight Systems' tables
 //   .csv                       kernels in the columns of nsys stats; reading: TensorBoard's scalars
+//   .pickle, .pkl              PyTorch's memory snapshots (reading only)
 //   events.out.tfevents.*, *.tfevents, or a folder: TensorBoard scalars (writing only)
 //   *.scalars.csv              losses and accuracies in TensorBoard's CSV columns (writing)
 #pragma once
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "profiling/trace/run_data.h"
 
 namespace ws::prof {
+
+// What import_run reads, by the name's ending.
+constexpr std::array<std::string_view, 8> kReadEndings{".wsrun", ".json", ".json.gz", ".sqlite", ".db",
+                                                       ".csv",   ".pickle", ".pkl"};
 
 RunData import_run(const std::string& path);                   // with all spans; throws ws::Failure
 void export_run(const RunData& run, const std::string& path);  // throws ws::Failure

@@ -36,10 +36,10 @@ uint32_t HostNotes::stack(std::string_view text) {
   return at->second;
 }
 
-void HostNotes::sample(std::string_view thread, uint32_t stack, int64_t begin, int64_t end) {
+void HostNotes::sample(std::string_view row, uint32_t stack, int64_t begin, int64_t end) {
   std::lock_guard lock(mutex_);
   if (waiting_.samples.size() >= kMostWaiting || stack >= stacks_.size()) return void(++refused_);
-  waiting_.samples.push_back({begin, std::max(begin, end), stack, std::string(thread)});
+  waiting_.samples.push_back({begin, std::max(begin, end), stack, std::string(row)});
 }
 
 void HostNotes::fact(std::string_view key, std::string_view value) {
@@ -107,7 +107,7 @@ NotesReader::Rows NotesReader::read(HostNotes::Taken&& notes, int64_t origin, Ru
     span.kind = static_cast<uint64_t>(SpanKind::Other);
     span.meaning = static_cast<uint64_t>(Meaning::Other);
     span.name = builder_.id(builder_.name(stacks_[sample.stack]));
-    builder_.row(TrackKind::Other, kSamplesTrack + sample.thread, "CPU").spans.push_back(span);
+    builder_.row(TrackKind::Other, sample.row, "CPU").spans.push_back(span);
   }
   rows.batch = builder_.finish();
   return rows;

@@ -32,7 +32,7 @@ class HostNotes {
   struct Sample {
     int64_t begin = 0, end = 0;  // steady clock
     uint32_t stack = 0;
-    std::string thread;
+    std::string row;
   };
   struct Taken {
     std::vector<Scalar> scalars;
@@ -44,7 +44,7 @@ class HostNotes {
 
   void scalar(std::string_view name, double value, int64_t step);
   uint32_t stack(std::string_view text);  // a number for sample(); the same text has the same
-  void sample(std::string_view thread, uint32_t stack, int64_t begin, int64_t end);
+  void sample(std::string_view row, uint32_t stack, int64_t begin, int64_t end);
   void fact(std::string_view key, std::string_view value);
   Taken take();
   uint64_t refused() const;  // notes that had no room since the beginning

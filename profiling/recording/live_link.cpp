@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "profiling/base/byte_reader.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
@@ -27,7 +28,9 @@ constexpr size_t kMostWaiting = size_t{64} << 20;  // bytes a sender keeps for a
 constexpr uint64_t kMostPayload = uint64_t{1} << 30;
 constexpr size_t kMostReady = 4'000'000;  // spans that nobody took yet
 
-enum Kind : uint32_t { kHello = 1, kBatch = 2, kLeftOut = 3 };
+constexpr size_t kMostCurvePoints = 1'000'000;  // that nobody took yet
+
+enum Kind : uint32_t { kHello = 1, kBatch = 2, kLeftOut = 3, kOps = 4, kCurves = 5 };
 struct Header {
   uint32_t magic, kind;
   uint64_t size;
@@ -85,7 +88,27 @@ void LiveSender::send(const TraceBatch& batch) {
   }
   if (left_out_ > 0) queue(kLeftOut, bytes_of(left_out_));
   left_out_ = 0;
+  tell_ops();
   queue(kBatch, encode_batch(batch));
+  pump(20);
+}
+
+// Those that came since the last time: a batch refers to no others.
+void LiveSender::tell_ops() {
+  const size_t known = registered_ops();
+  if (ops_told_ >= known) return;
+  const auto first = static_cast<OpTag>(ops_told_);
+  std::vector<OpInfo> ops;
+  for (; ops_told_ < known; ++ops_told_) ops.push_back(op_info(static_cast<OpTag>(ops_told_)));
+  queue(kOps, encode_ops(first, ops));
+}
+
+void LiveSender::send(const std::vector<Metric>& metrics, const std::vector<Evaluation>& evaluations) {
+  if (socket_ < 0 || (metrics.empty() && evaluations.empty()) || waiting_.size() - sent_ > kMostWaiting) return;
+  ByteWriter to;
+  to.list(metrics);
+  to.list(evaluations);
+  queue(kCurves, to.bytes());
   pump(20);
 }
 
@@ -164,6 +187,11 @@ TraceBatch LiveFollower::take() {
   return batch;
 }
 
+LiveCurves LiveFollower::take_curves() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(ready_curves_, {});
+}
+
 FollowStatus LiveFollower::status() const {
   std::lock_guard lock(mutex_);
   return status_;
@@ -227,7 +255,9 @@ void LiveFollower::take_frames(Program& program) {
     const std::string_view payload(program.bytes.data() + at + sizeof header, header.size);
     at += sizeof header + header.size;
     if (header.kind == kHello) take_hello(program, payload);
+    if (header.kind == kOps) decode_ops(payload, program.ops);
     if (header.kind == kBatch) take_batch(program, payload);
+    if (header.kind == kCurves) take_curves(program, payload);
     if (header.kind != kLeftOut || payload.size() != sizeof(uint64_t)) continue;
     uint64_t more = 0;
     std::memcpy(&more, payload.data(), sizeof more);
@@ -248,7 +278,7 @@ void LiveFollower::take_hello(Program& program, std::string_view payload) {
 
 // A second process has rows of its own, and its times count from the beginning of the first.
 void LiveFollower::take_batch(const Program& program, std::string_view payload) {
-  TraceBatch batch = decode_batch(payload);
+  TraceBatch batch = decode_batch(payload, program.ops);
   const std::string mark = program.number > 1 ? " · process " + std::to_string(program.pid) : "";
   FollowStatus more;
   for (BatchTrack& track : batch.tracks) {
@@ -278,6 +308,19 @@ void LiveFollower::take_batch(const Program& program, std::string_view payload) 
   }
   ready_spans_ += spans;
   ready_.push_back(std::move(batch));
+}
+
+// The charts are those of the first program; ranks log the same.
+void LiveFollower::take_curves(const Program& program, std::string_view payload) {
+  ByteReader from(payload, "Curves from the recorded program");
+  auto metrics = from.list<Metric>("losses");
+  auto evaluations = from.list<Evaluation>("tests");
+  from.expect_end();
+  if (program.number > 1) return;
+  std::lock_guard lock(mutex_);
+  if (ready_curves_.metrics.size() + ready_curves_.evaluations.size() > kMostCurvePoints) return;
+  ready_curves_.metrics.insert(ready_curves_.metrics.end(), metrics.begin(), metrics.end());
+  ready_curves_.evaluations.insert(ready_curves_.evaluations.end(), evaluations.begin(), evaluations.end());
 }
 
 }  // namespace ws::prof

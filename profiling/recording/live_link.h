@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "profiling/trace/trace_batch.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 
@@ -23,16 +23,25 @@ class LiveSender {
 
   bool connected() const { return socket_ >= 0; }
   void send(const TraceBatch& batch);
+  void send(const std::vector<Metric>& metrics, const std::vector<Evaluation>& evaluations);
   void finish();  // waits for the follower to take the rest, but not long
 
  private:
   void queue(uint32_t kind, std::string_view payload);
   void pump(int most_ms);
+  void tell_ops();
 
   int socket_ = -1;
+  size_t ops_told_ = 1;  // the first is "no op"
   std::string waiting_;  // bytes not sent yet, from sent_ on
   size_t sent_ = 0;
   uint64_t left_out_ = 0;  // spans, not told yet
+};
+
+// What a recorded program logs, for the charts.
+struct LiveCurves {
+  std::vector<Metric> metrics;
+  std::vector<Evaluation> evaluations;
 };
 
 struct FollowStatus {
@@ -54,6 +63,7 @@ class LiveFollower {
 
   const std::string& address() const { return address_; }
   TraceBatch take();  // empty when nothing new is there
+  LiveCurves take_curves();
   FollowStatus status() const;
 
  private:
@@ -62,6 +72,7 @@ class LiveFollower {
     int number = 0, pid = 0;
     int64_t shift = 0;  // from its origin to that of the first program
     std::string bytes;
+    std::vector<OpTag> ops;  // the tag here of each tag there
   };
   void listen_here();
   void close_all();
@@ -71,6 +82,7 @@ class LiveFollower {
   void take_frames(Program& program);
   void take_hello(Program& program, std::string_view payload);
   void take_batch(const Program& program, std::string_view payload);
+  void take_curves(const Program& program, std::string_view payload);
 
   std::string folder_, address_;
   int listening_ = -1;
@@ -80,6 +92,7 @@ class LiveFollower {
   mutable std::mutex mutex_;  // guards what follows
   std::deque<TraceBatch> ready_;
   size_t ready_spans_ = 0;
+  LiveCurves ready_curves_;
   FollowStatus status_;
   std::thread thread_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include "profiling/base/failure.h"
 #include "profiling/recording/record_program.h"
@@ -30,6 +31,9 @@ bool works_on_gpu(const std::string& path) {
   return std::ranges::any_of(trace.tracks(), [](const Track& track) { return on_gpu(track) && track.spans > 0; });
 }
 
+// A worker of a data loader says so.
+bool loads_data(const std::string& path) { return read_run_summary(path).extra.contains("loader_worker"); }
+
 }  // namespace
 
 std::string rank_text() {
@@ -40,19 +44,24 @@ std::string rank_text() {
 }
 
 void fold_processes(const std::vector<std::string>& files) {
-  std::vector<std::string> working, idle;
+  std::vector<bool> works, loads;
   for (const std::string& file : files) {
     if (is_still_written(file)) return;
     try {
-      (works_on_gpu(file) ? working : idle).push_back(file);
-    } catch (const Failure&) {
-      working.push_back(file);  // what cannot be read is not ours to remove
+      works.push_back(works_on_gpu(file));
+      loads.push_back(loads_data(file));
+    } catch (const Failure&) {  // what cannot be read is not ours to remove
+      works.resize(loads.size() + 1, true), works.back() = true;
+      loads.push_back(false);
     }
   }
-  if (working.empty()) return;
+  const bool any = std::ranges::any_of(works, std::identity{});
+  std::vector<std::string> kept, gone;
+  for (size_t i = 0; i < files.size(); ++i) (works[i] || (!any && !loads[i]) ? kept : gone).push_back(files[i]);
+  if (kept.empty()) return;
   std::error_code none;
-  for (const std::string& file : idle) std::filesystem::remove(file, none);
-  if (working.front() != files.front()) std::filesystem::rename(working.front(), files.front(), none);
+  for (const std::string& file : gone) std::filesystem::remove(file, none);
+  if (kept.front() != files.front()) std::filesystem::rename(kept.front(), files.front(), none);
 }
 
 }  // namespace ws::prof

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,7 +15,9 @@ namespace ws::prof {
 
 ProgramWriter::ProgramWriter(const std::string& path, const std::string& name, const CollectorOptions& options,
                    const std::string& follower, std::function<TraceBatch()> source)
-    : path_(path), source_(source ? std::move(source) : [this] { return collector_.take(); }) {
+    : path_(path),
+      source_(source ? std::move(source) : [this] { return collector_.take(); }),
+      loaders_(std::filesystem::path(follower).parent_path().string()) {
   summary_.name = name;
   summary_.origin = "record";
   summary_.created = utc_text();
@@ -80,10 +83,12 @@ void ProgramWriter::keep(TraceBatch&& batch) {
 void ProgramWriter::keep(NotesReader::Rows&& rows) {
   for (const Metric& metric : rows.metrics) writer_->add(metric);
   for (const Evaluation& evaluation : rows.evaluations) writer_->add(evaluation);
+  if (follower_) follower_->send(rows.metrics, rows.evaluations);
   if (!rows.batch.empty()) keep(std::move(rows.batch));
 }
 
 void ProgramWriter::take_notes() {
+  loaders_.take(notes_);
   HostNotes::Taken taken = notes_.take();
   if (taken.empty()) return;
   const bool facts = !taken.facts.empty();

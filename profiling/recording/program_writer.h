@@ -8,6 +8,7 @@
 
 #include "profiling/collectors/collector.h"
 #include "profiling/recording/host_notes.h"
+#include "profiling/recording/loader_notes.h"
 #include "profiling/recording/live_link.h"
 #include "profiling/analysis/step_finder.h"
 #include "profiling/run_file/run_file.h"
@@ -54,6 +55,7 @@ class ProgramWriter {
   StepFinder steps_;
   HostNotes notes_;
   NotesReader notes_reader_;
+  LoaderNotes loaders_;
   int64_t origin_ = 0;  // steady clock at trace time 0
   uint64_t notes_refused_ = 0;
 };

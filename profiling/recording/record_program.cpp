@@ -78,12 +78,13 @@ bool holds_something(const std::string& path) {
 class Earlier {
  public:
   explicit Earlier(std::string path) : path_(std::move(path)) {
-    if (holds_something(path_)) {
-      remove(aside());  // what a killed recording left there would be taken for a part of this one
-      move(path_, aside());
-    } else {
+    if (!holds_something(path_)) {  // also of a recording that was killed before it wrote anything
       remove(path_);
+      move(aside(), path_);
     }
+    if (!holds_something(path_)) return;
+    remove(aside());  // what a killed recording left there would be taken for a part of this one
+    move(path_, aside());
   }
   Earlier(const Earlier&) = delete;
   Earlier& operator=(const Earlier&) = delete;
@@ -190,6 +191,10 @@ std::string name_of_command(const std::vector<std::string>& command) {
   for (size_t i = 1; i < command.size(); ++i) {
     if (command[i] == "-m" && i + 1 < command.size()) return command[i + 1];
     if (command[i] == "-c") break;
+    if (command[i] == "-X" || command[i] == "-W" || command[i] == "--check-hash-based-pycs") {
+      ++i;  // its value stands after it
+      continue;
+    }
     if (!command[i].starts_with('-')) return fs::path(command[i]).filename();
   }
   return program;
@@ -250,6 +255,7 @@ RecordedProgram::~RecordedProgram() {
 }
 
 TraceBatch RecordedProgram::take() { return impl_->follower.take(); }
+LiveCurves RecordedProgram::take_curves() { return impl_->follower.take_curves(); }
 FollowStatus RecordedProgram::status() const { return impl_->follower.status(); }
 const std::string& RecordedProgram::path() const { return impl_->path; }
 bool RecordedProgram::recorded() const { return holds_something(impl_->path); }

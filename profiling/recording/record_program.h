@@ -54,6 +54,7 @@ class RecordedProgram {
   ~RecordedProgram();  // a program that still runs is interrupted, and killed when it does not end within seconds
 
   TraceBatch take();  // what came since; empty when nothing is new
+  LiveCurves take_curves();
   FollowStatus status() const;
   // Waits so long for the end; then the exit status. Call take() until it is empty afterwards.
   std::optional<int> wait(int most_ms);

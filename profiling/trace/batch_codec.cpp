@@ -41,6 +41,15 @@ TrackKind read_track_kind(ByteReader& from) {
   return static_cast<TrackKind>(number);
 }
 
+// Once no more fit here, further ones mean nothing; the run file has them.
+OpTag tag_here(OpInfo op) {
+  try {
+    return register_ops({std::move(op)});
+  } catch (const Failure&) {
+    return kNoOp;
+  }
+}
+
 OpTag known_op(OpTag there, std::span<const OpTag> ops) { return there < ops.size() ? ops[there] : OpTag{kNoOp}; }
 
 // Numbers into lists must lie within them.
@@ -85,6 +94,37 @@ std::string encode_batch(const TraceBatch& batch) {
   to.list(batch.allocations);
   to.value(batch.losses);
   return to.take();
+}
+
+std::string encode_ops(OpTag first, const std::vector<OpInfo>& ops) {
+  ByteWriter to;
+  to.value(first);
+  to.each(ops, [&to](const OpInfo& op) {
+    for (const std::string* text : {&op.name, &op.detail, &op.layer, &op.phase}) to.text(*text);
+    to.value(static_cast<uint8_t>(op.meaning));
+    to.value(op.flops);
+    to.value(op.bytes);
+  });
+  return to.take();
+}
+
+void decode_ops(std::string_view bytes, std::vector<OpTag>& tags) {
+  ByteReader from(bytes, "Ops of the recorded program");
+  size_t there = from.value<OpTag>("ops");
+  constexpr size_t kSmallest = 4 * sizeof(uint64_t) + 1 + 2 * sizeof(int64_t);
+  from.each(kSmallest, "ops", [&] {
+    OpInfo op;
+    for (std::string* text : {&op.name, &op.detail, &op.layer, &op.phase}) *text = from.text("ops");
+    const auto meaning = from.value<uint8_t>("ops");
+    if (meaning >= kMeanings) from.fail("holds an unknown kind of op");
+    op.meaning = static_cast<Meaning>(meaning);
+    op.flops = from.value<int64_t>("ops");
+    op.bytes = from.value<int64_t>("ops");
+    if (there > 0xffff) from.fail("holds too many ops");
+    if (tags.size() <= there) tags.resize(there + 1, kNoOp);
+    tags[there++] = tag_here(std::move(op));
+  });
+  from.expect_end();
 }
 
 TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {

@@ -13,4 +13,9 @@ std::string encode_batch(const TraceBatch& batch);
 // of a batch.
 TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops = {});
 
+// Ops as bytes, the first of them with this tag there.
+std::string encode_ops(OpTag first, const std::vector<OpInfo>& ops);
+// Registers them here; tags[there] is the tag here. Throws Failure where the bytes are not those of ops.
+void decode_ops(std::string_view bytes, std::vector<OpTag>& tags);
+
 }  // namespace ws::prof

@@ -54,6 +54,39 @@ void carry(Track& track, size_t from) {
   }
 }
 
+constexpr size_t kMostEvictedBlocks = 1 << 13;  // of a track: with more, two neighbours become one
+
+bool can_be_one(const SpanBlock& block, const SpanBlock& next) {
+  constexpr uint32_t kMostSpans = 1 << 17;  // what somebody looks at is read block by block
+  return !block.resident() && !next.resident() && block.count + next.count <= kMostSpans;
+}
+
+// Takes in the sums of the next block.
+void join(SpanBlock& block, const SpanBlock& next) {
+  block.count += next.count;
+  for (size_t m = 0; m < kMeanings; ++m) block.total[m] += next.total[m];
+  block.last = std::max(block.last, next.last);
+  block.reach = next.reach;
+}
+
+// Makes one of two neighbours that are out of memory, so many times, the oldest first. Old times are coarser for it.
+void merge_oldest(Track& track, size_t wanted) {
+  auto& blocks = track.blocks;
+  size_t kept = 1, at = 1, merged = 0;
+  for (bool fresh = true; at < blocks.size() && merged < wanted; ++at) {
+    if (fresh && can_be_one(blocks[kept - 1], blocks[at])) {
+      join(blocks[kept - 1], blocks[at]);
+      ++merged, fresh = false;
+      continue;
+    }
+    if (kept != at) blocks[kept] = std::move(blocks[at]), track.block_starts[kept] = track.block_starts[at];
+    ++kept, fresh = true;
+  }
+  const auto from = static_cast<std::ptrdiff_t>(kept), to = static_cast<std::ptrdiff_t>(at);
+  blocks.erase(blocks.begin() + from, blocks.begin() + to);
+  track.block_starts.erase(track.block_starts.begin() + from, track.block_starts.begin() + to);
+}
+
 size_t bytes_of(const SpanBlock& block) {
   return sizeof(SpanBlock) + block.spans.capacity() * sizeof(Span) + block.chunks.capacity() * sizeof(MeaningTimes);
 }
@@ -217,6 +250,10 @@ void Trace::evict(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
   evict_memory(budget / 4);
   thin_counters(budget / 4);
   evict_spans(budget, keep_begin, keep_end);
+  if (budget == 0) return;  // whoever holds nothing writes a file and counts the blocks: none may vanish
+  for (Track& track : tracks_)
+    if (track.blocks.size() > kMostEvictedBlocks && !track.blocks[kMostEvictedBlocks].resident())
+      merge_oldest(track, kMostEvictedBlocks / 4);
 }
 
 // Goes down to half the budget, so that it happens rarely. What is still live keeps its event: the rest of the history

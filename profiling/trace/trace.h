@@ -40,7 +40,8 @@ enum class SpanKind : uint8_t {
   Inner,
   Other
 };
-enum SpanFlag : uint8_t { kUnjoined = 1, kInGraph = 2, kImported = 4, kEstimated = 8 };
+// kHelper: inside a kernel, of warps that only fetch for others.
+enum SpanFlag : uint8_t { kUnjoined = 1, kInGraph = 2, kImported = 4, kEstimated = 8, kHelper = 16 };
 
 struct Span {
   TimeNs start = 0;

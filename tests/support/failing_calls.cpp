@@ -1,8 +1,8 @@
 // Loaded into a program before its other libraries (LD_PRELOAD), this makes one call fail as the system would. The
 // program under test is the one that ships.
-//   WARPSCOPE_FAIL=KIND:N     the N-th call of that kind fails; N = 0: none does, they are only counted
-//   WARPSCOPE_FAIL_LOG=FILE   gets "failed N CALL PATH" when a call fails, and "calls N" at the end of each process
-// A test that loads it into itself calls fail_call() instead. Calls before main() do not count.
+//   WARPSCOPE_FAIL=KIND:N     the N-th call of that kind fails; "count": none does
+//   WARPSCOPE_FAIL_LOG=FILE   gets "failed N CALL PATH" when a call fails, and "calls N KIND" at the end of each process
+// Calls before main() do not count.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -27,7 +27,8 @@ constexpr int kErrors[Kinds] = {EMFILE, ENOSPC, EIO, EIO, ENOMEM, ENOMEM, EAGAIN
 constexpr size_t kLargeBytes = 1 << 20;
 
 std::atomic<int> chosen{Kinds};
-std::atomic<long> at{0}, calls{0};
+std::atomic<bool> counting{false};
+std::atomic<long> at{0}, calls[Kinds];
 
 // No memory, no stream: this may stand in for malloc().
 void log_line(const char* what, long number, const char* call, const char* path) {
@@ -42,9 +43,9 @@ void log_line(const char* what, long number, const char* call, const char* path)
 }
 
 bool fails(Kind kind, const char* call, const char* path = "") {
-  if (chosen.load(std::memory_order_relaxed) != kind) return false;
-  const long number = ++calls;
-  if (number != at) return false;
+  if (chosen.load(std::memory_order_relaxed) != kind && !counting.load(std::memory_order_relaxed)) return false;
+  const long number = ++calls[kind];
+  if (counting || number != at) return false;
   log_line("failed", number, call, path);
   errno = kErrors[kind];
   return true;
@@ -56,8 +57,7 @@ Function next(const char* name) {
 }
 
 void choose(const char* kind, size_t length, long number) {
-  chosen = Kinds;
-  calls = 0, at = number;
+  at = number;
   for (int k = 0; k < Kinds; ++k)
     if (strlen(kNames[k]) == length && strncmp(kind, kNames[k], length) == 0) chosen = k;
 }
@@ -65,12 +65,14 @@ void choose(const char* kind, size_t length, long number) {
 // After the constructors of all libraries that this one was loaded before.
 __attribute__((constructor)) void begin() {
   const char* wanted = getenv("WARPSCOPE_FAIL");
+  counting = wanted && strcmp(wanted, "count") == 0;
   const char* colon = wanted ? strchr(wanted, ':') : nullptr;
   if (colon) choose(wanted, static_cast<size_t>(colon - wanted), atol(colon + 1));
 }
 
 __attribute__((destructor)) void end() {
-  if (chosen != Kinds) log_line("calls", calls, "", "");
+  for (int kind = 0; kind < Kinds; ++kind)
+    if (counting) log_line("calls", calls[kind], kNames[kind], "");
 }
 
 bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
@@ -90,9 +92,6 @@ bool is_lock(int command) { return command == F_SETLK || command == F_SETLKW; }
   }
 
 extern "C" {
-
-void fail_call(const char* kind, long number) { choose(kind, strlen(kind), number); }
-long failing_calls_made() { return calls; }
 
 int open(const char* path, int flags, ...) {
   MODE_OF(flags)

@@ -45,7 +45,7 @@ class range:  # noqa: A001 - the name that reads best: warpscope.range("augment"
         recorder = _recorder()
         self._open.append(recorder)
         if recorder is not None:
-            recorder.enter(self._name, _sys._getframe(1))
+            recorder.enter(self._name)
         return self
 
     def __exit__(self, *_):

@@ -132,6 +132,53 @@ TEST(Breakdown, CommunicationCountsWhereNothingComputes) {
   EXPECT_EQ(sum(b.times), b.wall());
 }
 
+// A kernel of many steps, and the lanes of two multiprocessors and of warps that fetch.
+Trace resident_kernel() {
+  Made made;
+  made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 1000);
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 100, 900, "ws_train");
+  const auto inside = [&](const char* lane, Meaning meaning, TimeNs start, TimeNs end, uint32_t step, uint8_t flags = 0) {
+    Span span;
+    span.start = start, span.duration = static_cast<uint64_t>(end - start);
+    span.kind = static_cast<uint64_t>(SpanKind::Inner), span.meaning = static_cast<uint64_t>(meaning);
+    span.name = made.trace.intern(meaning == Meaning::Sync ? "wait" : "fc1 forward");
+    span.step = step, span.flags = flags;
+    made.trace.append(made.trace.track(TrackKind::Inner, lane, "GPU 0"), span);
+  };
+  for (const char* lane : {"SM 000", "SM 001"})
+    for (uint32_t step : {1u, 2u}) {
+      const TimeNs at = 100 + 100 * step;
+      inside(lane, Meaning::Matrix, at, at + 60, step), inside(lane, Meaning::Sync, at + 60, at + 80, step);
+    }
+  inside("SM 000 copies", Meaning::Sync, 200, 400, 1, kHelper);
+  return std::move(made.trace);
+}
+
+TEST(InnerParts, TellWhatAKernelOfManyStepsDoes) {
+  const InnerParts inner(resident_kernel());
+  const auto parts = inner.of(kNoOp);
+  ASSERT_EQ(parts.size(), 2u) << "the warps that fetch are left out";
+  EXPECT_EQ(parts[0].meaning, Meaning::Matrix);
+  EXPECT_DOUBLE_EQ(parts[0].share, 0.75);
+  EXPECT_DOUBLE_EQ(parts[0].ns_a_step, 60);
+  EXPECT_DOUBLE_EQ(parts[1].share, 0.25);
+  EXPECT_TRUE(InnerParts(Trace{}).empty());
+}
+
+TEST(InnerParts, SplitTheKernelsTimeAndKeepItsSum) {
+  const Trace trace = resident_kernel();
+  WorkTimes by_work;
+  const Breakdown b = breakdown(trace, 0, 1000, &by_work);
+  EXPECT_EQ(part(b, Meaning::Matrix), 600);
+  EXPECT_EQ(part(b, Meaning::Sync), 200);
+  EXPECT_EQ(part(b, Meaning::Launch), 200);
+  EXPECT_EQ(sum(b.times), b.wall());
+  EXPECT_EQ(by_work.size(), 2u);
+  const Breakdown odd = breakdown(trace, 150, 633);
+  EXPECT_EQ(sum(odd.times), odd.wall());
+  EXPECT_EQ(part(odd, Meaning::Matrix) + part(odd, Meaning::Sync), 483);
+}
+
 TEST(KernelNames, NcclCommunicatesWhateverItReduces) {
   for (const char* name : {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
                            "ncclKernel_AllGather_RING_LL_Sum_int8_t", "ncclDevKernel_ReduceScatter_Sum_bf16_NVLS_LL"})

@@ -1,6 +1,8 @@
 // Time by module, and what the host did, of a recorded program.
 #include "profiling/analysis/program_tables.h"
 
+#include "profiling/analysis/flame_tree.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -115,6 +117,49 @@ TEST_F(ProgramTables, SpeedscopeReadsFramesOnceAndWeights) {
 TEST_F(ProgramTables, APathOfAMillionDotsIsLeftOut) {
   kernel(0, 10, op("mm", std::string(1'000'000, '.').c_str(), "forward"));
   EXPECT_TRUE(module_tree(trace).empty());
+}
+
+TEST_F(ProgramTables, AFlameTreeHasTheTimeOfWhatIsCalled) {
+  sample(0, 100, "hot (train.py:3) < main (train.py:9)");
+  sample(100, 160, "hot (train.py:4) < main (train.py:9)");
+  sample(160, 200, "read (/usr/lib/python3.11/io.py:7) < main (train.py:11)");
+  const FlameTree tree = flame_tree(host_stacks(trace));
+  ASSERT_EQ(tree.size(), 5u);
+  EXPECT_EQ(tree[0].ns, 200);
+  const FlameNode& main = tree[tree[tree[0].inside.at(0)].inside.at(0)];
+  EXPECT_EQ(main.function, "main");
+  EXPECT_EQ(main.depth, 2);
+  EXPECT_EQ(main.alone, 0);
+  ASSERT_EQ(main.inside.size(), 2u);
+  const FlameNode& hot = tree[main.inside[0]];
+  EXPECT_EQ(hot.function, "hot") << "most time first, its lines together";
+  EXPECT_EQ(hot.ns, 160);
+  EXPECT_EQ(hot.lines, (std::map<std::string, double>{{"3", 100}, {"4", 60}}));
+  EXPECT_TRUE(is_own_path(hot.path));
+  EXPECT_FALSE(is_own_path(tree[main.inside[1]].path));
+  int64_t all = 0;  // one source: what the export has
+  for (const auto& [stack, ns] : host_stacks(trace)) all += ns;
+  EXPECT_EQ(static_cast<int64_t>(tree[0].ns), all);
+}
+
+TEST_F(ProgramTables, StacksOfARangeAreCutAtItsEnds) {
+  sample(0, 100, "hot (train.py:3)");
+  sample(100, 200, "cold (train.py:4)");
+  const HostStacks part = host_stacks(trace, {.range = {50, 120}});
+  EXPECT_EQ(part, (HostStacks{{"MainThread;cold (train.py:4)", 20}, {"MainThread;hot (train.py:3)", 50}}));
+  EXPECT_TRUE(flame_tree(host_stacks(trace, {.range = {300, 400}})).empty());
+}
+
+TEST(FlameTree, ADifferenceIsAStep) {
+  const HostStacks before{{"main;hot (a.py:1)", 1000}, {"main;gone (a.py:2)", 500}};
+  const HostStacks after{{"main;hot (a.py:1)", 300}, {"main;fresh (a.py:3)", 200}};
+  const FlameTree tree = flame_difference(before, 10, after, 5);
+  std::map<std::string, std::pair<double, double>> times;
+  for (const FlameNode& node : tree) times[node.function] = {node.before, node.ns};
+  EXPECT_EQ(times["hot"], (std::pair<double, double>{100, 60}));
+  EXPECT_EQ(times["gone"], (std::pair<double, double>{50, 0}));
+  EXPECT_EQ(times["fresh"], (std::pair<double, double>{0, 40}));
+  EXPECT_EQ(times["main"], (std::pair<double, double>{150, 100}));
 }
 
 }  // namespace

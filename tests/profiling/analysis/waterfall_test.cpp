@@ -133,6 +133,9 @@ TEST(Waterfall, NamesThatAreNoSignatureStayWhole) {
   EXPECT_EQ(short_kernel_name("unsigned int scan<int>(int*)"), "scan");
   EXPECT_EQ(short_kernel_name("void plain"), "plain");
   EXPECT_EQ(short_kernel_name("ws::plain"), "plain");
+  EXPECT_EQ(short_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)"),
+            "elementwise add");
+  EXPECT_EQ(short_kernel_name("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>(R)"), "reduce MeanOps");
 }
 
 // Two kernels of a meaning at a time: the time counts once, for the one that began first.

@@ -76,29 +76,36 @@ TEST(ProgramRanges, WhatIsMarkedOnALineHasTheLine) {
   EXPECT_EQ(Marks::thread().op(), kNoOp);
 }
 
-// Backward functions say only where they come from: one ends when the next begins, or when backward ended.
-TEST(ProgramRanges, SwitchedRangesFollowEachOther) {
-  const OpTag a = ranges().place({"A", "", "a", "backward", Meaning::Other});
-  const OpTag b = ranges().place({"B", "", "b", "backward", Meaning::Other});
-  int64_t ended = 0;
+uint64_t g_next_number = 0;
+
+// What autograd numbered inside a module is of it; the backward pass goes from one module to the next, and ends.
+TEST(ProgramRanges, BackwardRangesAreThoseOfTheModulesThatMadeTheirNumbers) {
+  const OpTag a = ranges().place({"A", "", "a", "forward", Meaning::Other});
+  const OpTag b = ranges().place({"B", "", "b", "forward", Meaning::Other});
+  ranges().follow_sequence([] { return g_next_number; });
+  g_next_number = 1000;
   const Trace trace = gathered([&] {
-    ranges().switch_to(a, 2), ranges().switch_to(b, 2);
-    ended = steady_ns();
-    ranges().end_switched();
+    ranges().enter(a, 1), g_next_number += 3;
+    ranges().enter(b, 1), g_next_number += 2;
+    ranges().leave(1), g_next_number += 1;
+    ranges().leave(1);
+    for (int64_t number = 1005; number >= 1000; --number) ranges().backward_reaches(number);
+    ranges().end_backward();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    ranges().switch_to(a, 2);  // of the next step
-    ranges().switch_to(kNoOp, 2);
   });
+  ranges().follow_sequence(nullptr);
+  std::map<std::string, int> counts;
   std::map<std::string, uint64_t> longest;
   for (const Track& track : trace.tracks())
     if (track.kind == TrackKind::Phases)
       each_span(track, -kAlways, kAlways, [&](const Span& span) {
+        if (trace.ops[span.op].phase != "backward") return;
+        ++counts[trace.ops[span.op].layer];
         auto& most = longest[trace.name(span.name)];
         most = std::max<uint64_t>(most, span.duration);
       });
-  ASSERT_EQ(longest.size(), 2u);
-  EXPECT_LT(longest["B"], 15'000'000u) << "it ended with backward, not with the next step";
-  EXPECT_EQ(Marks::thread().op_depth, 0);
+  EXPECT_EQ(counts, (std::map<std::string, int>{{"a", 2}, {"b", 1}})) << "a, b, and a again";
+  EXPECT_LT(longest["A"], 15'000'000u) << "it ended with backward, not with the next step";
 }
 
 TEST(ProgramRanges, StepsOfTheProgramAreRangesOnARowOfTheirOwn) {

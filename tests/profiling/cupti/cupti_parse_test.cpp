@@ -119,7 +119,7 @@ TEST_F(Parsed, StampsAreDrawnInsideTheirKernel) {
   context.join.launched(4, {steps, 24});  // what explains a record may come behind it
   parser.retry_waiting(false);
   StampSpans inner{context};
-  StampedLaunch first{steps, 8, {{900, 8, parts, 0}, {1900, 8, static_cast<OpTag>(parts + 1), 0}, {2900, 0, kNoOp, 0}}, {"SM 007"}};
+  StampedLaunch first{steps, 8, {{900, 8, parts, 0}, {1900, 8, static_cast<OpTag>(parts + 1), 0}, {2900, 0, kNoOp, 0}}, {{"SM 007"}}};
   StampedLaunch second = first;
   second.first_step = 24;
   first.begin = second.begin = 400, first.end = second.end = 10'200;

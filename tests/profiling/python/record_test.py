@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Records Python programs with and without PyTorch. usage: record_test.py WARPSCOPE-CLI [unittest arguments]
+"""Records Python programs with and without PyTorch. usage: record_test.py WARPSCOPE-CLI [TEST…]
 
 What a program prints and how it ends is the same at every level. Tests that need PyTorch are skipped with a sentence where
 no python3 has it."""
 
+import glob
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 CLI = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -156,11 +159,23 @@ print("%.9f" % loss.item())
 
 @needs_torch
 class Torch(Recorded):
+    made, making = {}, threading.Lock()  # level → what the recorder said, and the recording
+
     def recorded(self, level):
+        """A recording of TRAIN at this level: made once, each test has a copy."""
         path = self.write("train.py", TRAIN)
-        done = self.record([TORCH, path], level)
+        with self.making:
+            if "plain" not in self.made:
+                self.made["plain"] = self.run_plain([TORCH, path]).stdout
+            if level not in self.made:
+                done = self.record([TORCH, path], level)
+                with open(os.path.join(self.folder, "r.wsrun"), "rb") as file:
+                    self.made[level] = done, file.read()
+        done, recording = self.made[level]
+        with open(os.path.join(self.folder, "r.wsrun"), "wb") as file:
+            file.write(recording)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout, self.run_plain([TORCH, path]).stdout)
+        self.assertEqual(done.stdout, self.made["plain"])
         return done
 
     def test_modules_have_paths_and_phases(self):
@@ -209,14 +224,14 @@ class Torch(Recorded):
         self.assertEqual(lines, {".item()": "waits.py:4 in read", ".tolist()": "waits.py:5 in <module>"})
 
     def test_the_command_is_kept_for_record_again(self):
-        path = self.write("a b.py", "import torch")
-        self.assertEqual(self.record([TORCH, path], "ops").returncode, 0)
+        self.recorded("ops")
         import sqlite3
 
         with sqlite3.connect(os.path.join(self.folder, "r.wsrun")) as file:
             kept = dict(file.execute("SELECT key, value FROM meta"))
-        self.assertEqual(json.loads(kept["record_command"]), [TORCH, path])
-        self.assertEqual((kept["record_level"], kept["record_trace"], kept["name"]), ("ops", "full", "a b.py"))
+        command = json.loads(kept["record_command"])
+        self.assertEqual((command[0], os.path.basename(command[1])), (TORCH, "train.py"))
+        self.assertEqual((kept["record_level"], kept["record_trace"], kept["name"]), ("ops", "full", "train.py"))
         self.assertTrue(kept["program_torch"])
 
     def stats(self, by):
@@ -248,7 +263,7 @@ class Torch(Recorded):
     def test_sampling_a_busy_program_does_not_end_it(self):
         # Frames come and go in two threads while they are sampled: CPython 3.11 crashes where Python code walks them.
         text = (
-            "import threading, time, torch\nend = time.time() + 3\ndef f(n): return f(n - 1) if n else 0\n"
+            "import threading, time, torch\nend = time.time() + 1.5\ndef f(n): return f(n - 1) if n else 0\n"
             "def work():\n    while time.time() < end: f(60)\n"
             "t = [threading.Thread(target=work) for _ in range(2)]\nfor x in t: x.start()\nfor x in t: x.join()\n"
         )
@@ -276,13 +291,15 @@ def augment(n):
     total = 0
     for i in range(n): total += i * i  # the hot line
     return total
-net = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for x, y in torch.utils.data.DataLoader(Slow(), batch_size=2):
-    augment(HOT)
-    loss = torch.nn.functional.cross_entropy(net(x), y)
-    loss.backward()
-    optimizer.step()
+def main():
+    net = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in torch.utils.data.DataLoader(Slow(), batch_size=2):
+        augment(HOT)
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+if __name__ == "__main__": main()
 """
 
 
@@ -303,11 +320,64 @@ class Planted(Recorded):
     def test_the_slow_loader_is_named(self):
         cause, text = self.first_cause(LOADER=0.01, HOT=10)
         self.assertIn("the step waits for data", cause)
-        self.assertIn(f"planted.py:{self.line(text, 'the slow loader')} in __getitem__", cause)
+        self.assertRegex(cause, rf"planted.py:{self.line(text, 'the slow loader')} in (Slow\.)?__getitem__")
+
+    def test_the_slow_loader_is_named_where_workers_load(self):
+        for way in ("fork", "spawn"):
+            cause, text = self.first_cause(LOADER=0.02, HOT=10, batch_size=f"num_workers=1, multiprocessing_context='{way}', batch_size")
+            self.assertIn("the step waits for data", cause, way)
+            self.assertRegex(cause, rf"planted.py:{self.line(text, 'the slow loader')} in (Slow\.)?__getitem__", way)
+            self.assertEqual(len([name for name in os.listdir(self.folder) if name.endswith(".wsrun")]), 1, way)
+            rows = {row for row, *_ in self.events()}
+            self.assertIn("loader worker 0", rows, way)
 
     def test_the_hot_line_is_named(self):
         cause, text = self.first_cause(LOADER=0, HOT=300000)
         self.assertIn(f"planted.py:{self.line(text, 'the hot line')} in augment takes", cause)
+
+
+SPIN = """
+import threading, time, warpscope
+def inner(end):
+    while time.time() < end: pass
+def hot(): inner(time.time() + 0.7)
+other = threading.Thread(target=lambda: inner(time.time() + 0.6), name="second")
+other.start()
+with warpscope.range("augment"): hot()
+other.join()
+"""
+
+
+def pythons():
+    """All versions of Python that are here, by their number."""
+    found = {}
+    folders = glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))
+    for python in ["/usr/bin/python3"] + folders + [f"/usr/bin/python3.{minor}" for minor in range(9, 16)]:
+        done = subprocess.run([python, "-V"], capture_output=True, text=True) if os.path.exists(python) else None
+        if done and done.returncode == 0:
+            version = tuple(int(part) for part in done.stdout.split()[1].split(".")[:2] if part.isdigit())
+            if version >= (3, 9):
+                found.setdefault(version, python)
+    return found
+
+
+class Frames(Recorded):
+    def test_every_python_here_tells_its_stacks_and_lines(self):
+        path = self.write("spin.py", SPIN)
+        line = [i for i, text in enumerate(SPIN.split("\n"), 1) if "augment" in text][0]
+        for version, python in pythons().items():
+            done = self.record([python, path], PYTHONPATH=PACKAGE)
+            self.assertEqual(done.returncode, 0, (version, done.stderr))
+            times, lines = {}, set()
+            for row, name, arguments, event in self.events():
+                if row.startswith("samples of "):
+                    inner = name.split(" < ")[0].split(" (")[0]
+                    times[row, inner] = times.get((row, inner), 0) + event["dur"]
+                if name == "augment":
+                    lines.add(arguments.get("line"))
+            self.assertGreater(times.get(("samples of MainThread", "inner"), 0), 2e5, (version, times))
+            self.assertGreater(times.get(("samples of second", "inner"), 0), 2e5, (version, times))
+            self.assertEqual(lines, {f"spin.py:{line} in <module>"}, version)
 
 
 # Stand-ins for loggers that need not be installed: what they are told is on the charts.
@@ -406,7 +476,7 @@ class Unharmed(Recorded):
         path = self.write("program.py", prefix + PROGRAMS[name])
         command = [python, path]
         plain = self.run_plain(command)
-        for level in LEVELS[1:] if prefix else ("modules", "lines"):  # without PyTorch there are no ops
+        for level in ("modules", "lines"):  # lines have all that ops have
             done = self.record(command, level)
             self.assertEqual(done.stdout, plain.stdout, (name, level, done.stderr))
             status = plain.returncode if plain.returncode >= 0 else 128 - plain.returncode
@@ -439,7 +509,37 @@ for _name in PROGRAMS:
 for _name in ("exception", "forks a pool", "threads", "leaves at once", "crashes", "spawns"):
     setattr(Unharmed, "test_torch_" + _name.replace(" ", "_"), _unharmed(_name, True))
 
+def tests_of(suite):
+    for one in suite:
+        yield from tests_of(one) if isinstance(one, unittest.TestSuite) else [one]
+
+
+def run_side_by_side(names):
+    """Tests wait for programs most of the time. What is said of one is said at its end, as unittest says it."""
+    loader = unittest.defaultTestLoader
+    module = sys.modules["__main__"]
+    suite = loader.loadTestsFromNames(names, module) if names else loader.loadTestsFromModule(module)
+    shown, failed, skipped = threading.Lock(), [], []
+
+    def run(test):
+        result = unittest.TestResult()
+        test.run(result)
+        with shown:
+            for one, text in result.failures + result.errors:
+                failed.append(one)
+                print(f"FAIL: {one}\n{text}", flush=True)
+            skipped.extend(result.skipped)
+
+    tests = list(tests_of(suite))
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as several:
+        list(several.map(run, tests))
+    for reason in sorted({reason for _, reason in skipped}):
+        print(f"skipped: {reason}")
+    print(f"{len(tests) - len(failed) - len(skipped)} passed, {len(failed)} failed, {len(skipped)} skipped")
+    return 1 if failed or not tests else 0
+
+
 if __name__ == "__main__":
     if not CLI:
         sys.exit(__doc__)
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    sys.exit(run_side_by_side(sys.argv[2:]))

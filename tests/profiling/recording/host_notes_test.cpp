@@ -1,5 +1,11 @@
 // What a recorded program says beside its ranges becomes rows of its run file.
 #include "profiling/recording/host_notes.h"
+#include "profiling/recording/loader_notes.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -44,8 +50,8 @@ TEST(HostNotes, SamplesAreSpansNamedByTheirStack) {
   HostNotes notes;
   const uint32_t stack = notes.stack("hot (a.py:3) < main (a.py:9)");
   EXPECT_EQ(notes.stack("hot (a.py:3) < main (a.py:9)"), stack);
-  notes.sample("MainThread", stack, 1500, 2500);
-  notes.sample("MainThread", stack + 7, 1500, 2500);  // of no stack
+  notes.sample("samples of MainThread", stack, 1500, 2500);
+  notes.sample("samples of MainThread", stack + 7, 1500, 2500);  // of no stack
   NotesReader reader;
   RunSummary summary;
   NotesReader::Rows rows = reader.read(notes.take(), 1000, summary);
@@ -72,6 +78,30 @@ TEST(HostNotes, FactsAreKeptWithTheRun) {
   RunSummary summary;
   reader.read(notes.take(), 0, summary);
   EXPECT_EQ(summary.extra["program_torch"], "2.11");
+}
+
+// A worker's lines come in parts; what is no line of a worker is left out.
+TEST(LoaderNotes, BatchesOfWorkersAreSpansOnARowOfEach) {
+  const std::string folder = ::testing::TempDir() + "loaders-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/loader-1-77") << "0\t1\t2\tof another rank\n";
+  std::ofstream file(folder + "/loader-" + std::to_string(getpid()) + "-77");
+  file << "0\t1500\t2500\ttrain.py:6 in Slow.__getitem__\nnonsense\n1\t9\t3\tbackwards\n0\t3000\t35" << std::flush;
+  LoaderNotes loaders(folder);
+  HostNotes notes;
+  loaders.take(notes);
+  file << "00\t\n" << std::flush;
+  loaders.take(notes);
+  NotesReader reader;
+  RunSummary summary;
+  NotesReader::Rows rows = reader.read(notes.take(), 1000, summary);
+  ASSERT_EQ(rows.batch.tracks.size(), 1u);
+  EXPECT_EQ(rows.batch.tracks[0].name, "loader worker 0");
+  ASSERT_EQ(rows.batch.tracks[0].spans.size(), 2u);
+  EXPECT_EQ(rows.batch.names[static_cast<size_t>(rows.batch.tracks[0].spans[0].name)], "train.py:6 in Slow.__getitem__");
+  EXPECT_EQ(rows.batch.names[static_cast<size_t>(rows.batch.tracks[0].spans[1].name)], "makes a batch");
+  EXPECT_EQ(rows.batch.tracks[0].spans[1].duration, 500u);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

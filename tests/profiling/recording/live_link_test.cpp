@@ -115,6 +115,47 @@ TEST(Following, GivesEveryBatchInOrder) {
   EXPECT_EQ(status.problem, "");
 }
 
+// What the program knows of its ops, and what it logs, comes live as it is in the file.
+TEST(Following, OpsAndLossesComeLive) {
+  LiveFollower follower;
+  LiveSender sender(follower.address(), steady_ns());
+  const OpTag there = register_ops({{"aten::addmm", "at net.py:12 in Net.forward", "encoder.fc", "forward", Meaning::Matrix}});
+  TraceBatch batch = made_batch(3);
+  for (Span& span : batch.tracks[0].spans) span.op = there;
+  sender.send(batch);
+  sender.send({{7, 0.5, 2.25, 0.125}}, {{7, 1, 0.5, 3.5, 0.75}});
+  sender.finish();
+  Trace trace;
+  LiveCurves curves;
+  EXPECT_TRUE(eventually([&] {
+    for (TraceBatch more = follower.take(); !more.empty(); more = follower.take()) append(trace, std::move(more));
+    const LiveCurves more = follower.take_curves();
+    curves.metrics.insert(curves.metrics.end(), more.metrics.begin(), more.metrics.end());
+    curves.evaluations.insert(curves.evaluations.end(), more.evaluations.begin(), more.evaluations.end());
+    return trace.span_count() == 3 && !curves.metrics.empty();
+  })) << follower.status().problem;
+  const OpInfo& op = trace.ops.at(trace.tracks()[0].blocks[0].spans[0].op);
+  EXPECT_EQ(op.name, "aten::addmm");
+  EXPECT_EQ(op.layer, "encoder.fc");
+  EXPECT_EQ(op.detail, "at net.py:12 in Net.forward");
+  EXPECT_EQ(curves.metrics[0].loss, 2.25);
+  ASSERT_EQ(curves.evaluations.size(), 1u);
+  EXPECT_EQ(curves.evaluations[0].test_accuracy, 0.75);
+}
+
+TEST(BatchBytes, CutOrChangedOpsAreRefused) {
+  const std::string good = encode_ops(3, {{"a", "b", "c", "d", Meaning::Loss, 1, 2}, {"e", "", "", "", Meaning::Other}});
+  std::vector<OpTag> tags;
+  decode_ops(good, tags);
+  ASSERT_EQ(tags.size(), 5u);
+  EXPECT_EQ(op_info(tags[3]).layer, "c");
+  EXPECT_EQ(op_info(tags[4]).name, "e");
+  for (size_t size = 0; size < good.size(); ++size) EXPECT_THROW(decode_ops(good.substr(0, size), tags), Failure) << size;
+  std::string unknown = good;
+  unknown[sizeof(OpTag) + 8 + 4 * 9] = 99;  // the meaning of the first
+  EXPECT_THROW(decode_ops(unknown, tags), Failure);
+}
+
 TEST(Following, SecondProcessHasRowsOfItsOwnOnTheSameClock) {
   LiveFollower follower;
   const int64_t origin = steady_ns();

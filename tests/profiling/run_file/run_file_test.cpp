@@ -8,6 +8,7 @@
 #include "profiling/run_file/stored_spans.h"
 #include "tests/profiling/run_file/run_file_support.h"
 #include "tests/profiling/trace/made_spans.h"
+#include "tests/support/machine.h"
 
 namespace ws::prof {
 namespace {
@@ -326,7 +327,7 @@ TEST_F(RunFile, TenMillionSpansOpenInUnderASecond) {
   const Trace trace = reader.trace();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(trace.span_count(), 10'000'000u);
-  EXPECT_LT(took.count(), 1.0);
+  EXPECT_LT(took.count(), test::busy());
 }
 
 TEST(SpanCodec, KeepsExtremes) {

@@ -77,6 +77,34 @@ TEST(Trace, EvictsTheOldestAndTakesThemBack) {
   EXPECT_EQ(trace.tracks()[0].blocks[0].spans.size(), first.size());
 }
 
+// Hours of a fast training: the sums stay right while their number stays small.
+TEST(Trace, SumsOfEvictedBlocksAreBoundedToo) {
+  Trace trace;
+  trace.backed = true;
+  const TrackId id = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  constexpr size_t kMostBlocks = 8192;
+  constexpr int64_t kSpans = 3 * kMostBlocks * SpanBlock::kCapacity;
+  for (int64_t i = 0; i < kSpans; ++i) {
+    trace.append(id, span_of(i * 100, 50));
+    if (i % 100'000 == 0) trace.evict(1 << 20);
+  }
+  const Track& track = trace.tracks()[0];
+  EXPECT_LT(track.blocks.size(), kMostBlocks + 200);
+  size_t before = 0;
+  for (size_t i = 0; i < track.blocks.size(); ++i) {
+    const SpanBlock& block = track.blocks[i];
+    ASSERT_EQ(block.count_before, before);
+    ASSERT_EQ(block.before[0], static_cast<int64_t>(before) * 50);
+    ASSERT_EQ(block.first, static_cast<TimeNs>(before) * 100);
+    ASSERT_EQ(track.block_starts[i], block.first);
+    before += block.count;
+    ASSERT_EQ(block.last, static_cast<TimeNs>(before - 1) * 100 + 50);
+    ASSERT_EQ(block.reach, block.last);
+  }
+  EXPECT_EQ(before, static_cast<size_t>(kSpans));
+  EXPECT_GT(track.blocks.front().count, track.blocks[track.blocks.size() / 2].count) << "the oldest are the coarsest";
+}
+
 // Somebody looks at the oldest part: it stays, and others go instead.
 TEST(Trace, WhatIsLookedAtStays) {
   Trace trace;

@@ -16,6 +16,8 @@ def install():
     level = os.environ.get("WARPSCOPE_RECORD_PYTHON", "off")
     if level not in LEVELS or level == "off" or not os.environ.get("WARPSCOPE_RECORD_LIBRARY"):
         return
+    if _helps_multiprocessing():
+        return
     global api
     from . import program, samples
 
@@ -27,6 +29,16 @@ def install():
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget)
     _hide_frames()
+
+
+def _helps_multiprocessing():
+    """True in a process that Python starts for itself: it does no work of the program."""
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            line = file.read()
+    except OSError:
+        return False
+    return b"multiprocessing.resource_tracker" in line or b"multiprocessing.semaphore_tracker" in line
 
 
 def _forget():

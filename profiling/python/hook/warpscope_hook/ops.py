@@ -1,13 +1,22 @@
-"""At level ops: the name of each op that PyTorch runs, forward and backward."""
+"""PyTorch's ops, forward and backward, and the modules that the backward pass goes through: heard by the library itself."""
 
 
 def install(program, torch):
-    if program.level < 2:
+    if _observed(program.recorder, torch, program.level >= 2):
         return
-    if torch.version.cuda or getattr(torch.version, "hip", None):
+    program.recorder.fact("program_ops", "this PyTorch has no observers that are known here: no backward modules")
+    if program.level >= 2 and (torch.version.cuda or getattr(torch.version, "hip", None)):
         _when_cuda_begins(program, torch)
-    else:
-        _dispatched(program, torch)
+
+
+def _observed(recorder, torch, ops):
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (1, 13) or not recorder.torch_search():
+        return False
+    with torch.enable_grad():  # two ops that the search looks at
+        a = torch.ones(1, requires_grad=True)
+        a * 2
+        a * 2
+    return recorder.torch_observe(ops)
 
 
 def _when_cuda_begins(program, torch):
@@ -68,23 +77,3 @@ def _step_aside(torch, ranges):
         (torch.autograd, "_enable_profiler_legacy"),
     ):
         before(owner, name)
-
-
-def _dispatched(program, torch):
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    push_text, pop = program.recorder.push_text, program.recorder.pop
-    names = {}
-
-    class Ops(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            name = names.get(func)
-            if name is None:
-                name = names[func] = "::".join(str(func).split(".")[:2])
-            push_text(name)
-            try:
-                return func(*args, **(kwargs or {}))
-            finally:
-                pop()
-
-    Ops().__enter__()

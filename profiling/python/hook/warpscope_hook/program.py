@@ -3,8 +3,9 @@
 import os
 import platform
 import sys
+import sysconfig
 
-from . import lines, torch_hooks
+from . import torch_hooks
 
 
 class Program:
@@ -15,36 +16,45 @@ class Program:
         self.steps = 0
         self.says_steps = False  # by itself: an optimizer's steps are not taken for them
         self._stepping = False
-        self._lines = {}
-        self.own = lines.Own()
+        self.reads_frames = None  # not tried yet
+        self.not_own = not_own()
         self._late = []  # scalars that are still on their way from the GPU
 
     # What the package `warpscope` calls.
 
     def log(self, scalars, step=None):
-        if self.recorder.begin():
+        if self.begin():
             for name, value in list(scalars.items()):
                 self.scalar(name, value, step)
 
     def step(self):
-        if self.recorder.begin():
+        if self.begin():
             self.says_steps = True
             self.end_step()
 
-    def enter(self, name, frame):
-        recorder = self.recorder
-        if not recorder.begin():
-            return
-        if self.level < 3:
-            recorder.at_line(self.line(frame))
-        recorder.push_text(name)
-        if self.level < 3:
-            recorder.at_line(0)
+    def enter(self, name):
+        if self.begin():
+            self.recorder.push_text(name)
 
     def leave(self):
         self.recorder.pop()
 
     # What the hooks call.
+
+    def begin(self):
+        """True if this process is recorded."""
+        recorder = self.recorder
+        if not recorder.begin():
+            return False
+        if self.reads_frames is None:
+            self.reads_frames = False
+            try:
+                self.reads_frames = recorder.learn_frames("\n".join(self.not_own), self.level >= 3)
+            except Exception:
+                pass
+            if not self.reads_frames:
+                recorder.fact("program_lines", "no lines and no stacks: this Python's frames cannot be read")
+        return True
 
     def end_step(self):
         self._stepping = True
@@ -75,38 +85,8 @@ class Program:
             self.recorder.scalar(late.name, late.value(), late.step)
         del self._late[: max(0, len(self._late) - 256)]
 
-    def line(self, frame):
-        code, number = frame.f_code, frame.f_lineno
-        known = self._lines.get((code, number))
-        if known is None:
-            known = self.recorder.line(code.co_name, f"{shown_path(code.co_filename)}:{number} in {name_of(code)}")
-            self._lines[code, number] = known
-        return known
-
-    def push_at(self, place, frame):
-        """A range with the line of the program's own code that is nearest to this frame."""
-        recorder = self.recorder
-        if self.level < 3:
-            recorder.at_line(self.own_line(frame))
-            recorder.push(place)
-            recorder.at_line(0)
-        else:
-            recorder.push(place)
-
-    def own_line(self, frame):
-        try:
-            for _ in range(12):
-                if frame is None:
-                    break
-                if self.own(frame.f_code):
-                    return self.line(frame)
-                frame = frame.f_back
-        except Exception:
-            pass
-        return 0
-
     def on_torch(self, torch):
-        if not self.recorder.begin():
+        if not self.begin():
             return
         self.say_facts(torch)
         torch_hooks.install(self, torch)
@@ -142,13 +122,13 @@ class _Late:
         return float(self._copy)
 
 
-def shown_path(path):
-    here = os.getcwd() if os.path.isabs(path) else ""
-    return os.path.relpath(path, here) if here and path.startswith(here + os.sep) else path
-
-
-def name_of(code):
-    return getattr(code, "co_qualname", code.co_name)
+def not_own():
+    """Where code lies that is not the program's: Python's, installed packages', ours."""
+    paths = sysconfig.get_paths()
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {os.path.realpath(paths[name]) + os.sep for name in names if name in paths}
+    folders |= {paths[name] + os.sep for name in names if name in paths}
+    return (*sorted(folders), os.path.dirname(os.path.abspath(__file__)) + os.sep, "/usr/lib/python3/")
 
 
 # Loggers: what they are told is told us too, after them, so that their own failures stay theirs.

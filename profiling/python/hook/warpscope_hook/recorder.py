@@ -1,6 +1,7 @@
 """The functions of libwarpscope_inject.so. It is loaded late: after torch, whose own CUDA libraries come first then."""
 
 import ctypes
+import sys
 import threading
 
 
@@ -20,7 +21,7 @@ class Recorder:
         Recorder._all.append(self)
 
     def _reset(self):
-        self.push = self.push_text = self.pop = self.at_line = self.switch_backward = _nothing
+        self.push = self.push_at = self.push_text = self.pop = _nothing
         self._library = None
 
     def begin(self):
@@ -41,14 +42,13 @@ class Recorder:
             ("begin", ctypes.c_int, []),
             ("method", ctypes.c_void_p, [ctypes.c_int]),
             ("place", ctypes.c_uint, texts),
-            ("line", ctypes.c_uint, texts[:2]),
             ("end_backward", None, []),
+            ("torch_search", ctypes.c_int, []),
+            ("torch_observe", ctypes.c_int, [ctypes.c_int]),
             ("step", None, [ctypes.c_int64]),
             ("scalar", None, [ctypes.c_char_p, ctypes.c_double, ctypes.c_int64]),
-            ("stack", ctypes.c_uint, texts[:1]),
-            ("sample", None, [ctypes.c_char_p, ctypes.c_uint, ctypes.c_int64, ctypes.c_int64]),
             ("fact", None, texts[:2]),
-            ("now", ctypes.c_int64, []),
+            ("sampler_stop", None, []),
         ):
             function = getattr(library, "warpscope_" + name)
             function.restype, function.argtypes = result, arguments
@@ -56,7 +56,7 @@ class Recorder:
             return
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
-        for number, name in enumerate(("push", "push_text", "pop", "at_line", "switch_backward")):
+        for number, name in enumerate(("push", "push_at", "push_text", "pop")):
             definition = library.warpscope_method(number)
             if not definition:
                 return
@@ -75,9 +75,11 @@ class Recorder:
         library = self._library
         return library.warpscope_place(_bytes(name), _bytes(path), _bytes(phase)) if library else 0
 
-    def line(self, function, where):
-        library = self._library
-        return library.warpscope_line(_bytes(function), _bytes(where)) if library else 0
+    def torch_search(self):
+        return bool(self._library and self._library.warpscope_torch_search())
+
+    def torch_observe(self, ops):
+        return bool(self._library and self._library.warpscope_torch_observe(ops))
 
     def end_backward(self):
         if self._library:
@@ -91,20 +93,41 @@ class Recorder:
         if self._library:
             self._library.warpscope_scalar(_bytes(name), value, step)
 
-    def stack(self, text):
-        library = self._library
-        return library.warpscope_stack(_bytes(text)) if library else 0
-
-    def sample(self, thread, stack, begin, end):
-        if self._library:
-            self._library.warpscope_sample(_bytes(thread), stack, begin, end)
-
     def fact(self, key, value):
         if self._library:
             self._library.warpscope_fact(_bytes(key), _bytes(value))
 
-    def now(self):
-        return self._library.warpscope_now() if self._library else 0
+    def learn_frames(self, others, lines):
+        """True if the library can read this interpreter's frames. It looks for what Python says of three nested calls."""
+        if not self._library:
+            return False
+        learn = ctypes.PyDLL(self._path).warpscope_learn_frames
+        learn.argtypes = [ctypes.POINTER(ctypes.c_int64), ctypes.c_ulong, ctypes.c_int, ctypes.c_char_p, ctypes.c_int]
+
+        def inner():
+            frame, said = sys._getframe(), []
+            for _ in range(3):
+                said += [id(frame), id(frame.f_code), frame.f_lasti]
+                frame = frame.f_back
+            said = (ctypes.c_int64 * 9)(*said)
+            return learn(said, threading.get_ident(), sys.version_info[1], _bytes(others), lines)
+
+        def outer():
+            found = []
+            found.append(inner())
+            return bool(found[0])
+
+        return outer()
+
+    def sample(self, thread_name):
+        if self._library:
+            start = ctypes.PyDLL(self._path).warpscope_sampler_start
+            start.argtypes = [ctypes.py_object]
+            start(thread_name)
+
+    def stop_sampling(self):
+        if self._library:
+            self._library.warpscope_sampler_stop()
 
 
 def _bytes(text):

@@ -1,26 +1,30 @@
 """Marks what PyTorch does: modules with their paths, phases, steps, data loaders; at level ops each op as well.
 
-Routes, by what they add (CPython 3.11, PyTorch 1.13, best of five on a shared core): one call of the library 0.05 µs as a
-method, 0.14 µs through ctypes; a module's call, with its place found and its backward noted, 0.6 µs; a pair of global forward
-hooks 0.6 µs empty, and none of its end when the module raises; TorchDispatchMode 4.3 µs an op, empty. On a GPU ops come from
-the profiler's own NVTX ranges instead.
+Routes, by the processor time that they add to the program's thread (CPython 3.11, PyTorch 1.13, best of nine, a shared core):
+
+    a module's call: our wrapper in Python, its range in the library         0.5 µs     used
+    a pair of global forward hooks, empty                                     0.6 µs     no end when the module raises
+    a hook on each module's autograd node, heard by a Python function         not timed  replaced: Python in the backward pass
+    an op: PyTorch's observers, heard in the library (torch_observer.h)      0.4 µs     used
+    an op: TorchDispatchMode, empty                                           4.3 µs     replaced
+    an op: the profiler's NVTX ranges (emit_nvtx)                             0.5 µs     where a PyTorch has no known observers
+    its line: the interpreter's frames, read at the op (python_frames.h)     0.1 µs     used
+    its line: sys.settrace, or sys.monitoring                                 a Python call for each line that runs: replaced
+    stacks each ms: faulthandler, with the interpreter's lock                 25 to 100 % of a small step: replaced
+    stacks each ms: frames read from a thread of ours, without the lock       within noise   used
 """
 
-import sys
 import weakref
 
-from . import lines, ops
+from . import loaders, ops
 
 
 def install(program, torch):
-    for part in (_modules, _backward, _optimizers, _loaders, _waits, ops.install, lines.install):
+    for part in (ops.install, _modules, _backward, _optimizers, _loaders, loaders.install, _waits):
         try:
             part(program, torch)
         except Exception:
             pass  # a version that has it elsewhere: the other parts are marked
-
-
-frame_of = sys._getframe
 
 
 def _named_like(wrapper, original):
@@ -99,10 +103,12 @@ def _modules(program, torch):
     program.paths = paths
     push, pop = recorder.push, recorder.pop
     places = paths.places
-    note_backward = _backward_notes(program, torch)
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
     original = torch.nn.Module.__call__
 
     def __call__(self, *args, **kwargs):
+        if compiling():  # torch.compile must see the program alone
+            return original(self, *args, **kwargs)
         phase = program.phase
         try:
             place = places[phase][id(self)]
@@ -114,84 +120,28 @@ def _modules(program, torch):
                 place = 0
         push(place)
         try:
-            result = original(self, *args, **kwargs)
+            return original(self, *args, **kwargs)
         finally:
             pop()
-        note_backward(self, result)
-        return result
 
     torch.nn.Module.__call__ = _named_like(__call__, original)
 
 
-def _first_node(value, depth=2):
-    node = getattr(value, "grad_fn", None)
-    if node is not None or depth == 0:
-        return node
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (tuple, list)):
-        for one in value[:8]:
-            node = _first_node(one, depth - 1)
-            if node is not None:
-                return node
-    return None
-
-
-def _backward_notes(program, torch):
-    """When backward reaches the function that made a module's output, the module's own backward begins."""
-    if not hasattr(torch.autograd.graph, "Node") and torch.__version__.startswith("1."):
-        has_prehook = True  # of each function; the class is not named in these versions
-    else:
-        has_prehook = hasattr(torch.autograd.graph.Node, "register_prehook")
-    if not has_prehook:
-        return lambda module, result: None
-    recorder, paths = program.recorder, program.paths
-    switch = recorder.switch_backward
-    hooks = {}
-
-    def hook_of(key):
-        hook = hooks.get(key)
-        if hook is None:
-            path, kind = paths._paths[key]
-            place = recorder.place(kind, path, "backward")
-
-            def hook(_):
-                switch(place)
-
-            hooks[key] = hook
-        return hook
-
-    def note(module, result):
-        try:
-            node = _first_node(result)
-            if node is None:
-                return
-            marks = node.metadata
-            if "warpscope" not in marks:  # an inner module came first
-                marks["warpscope"] = True
-                node.register_prehook(hook_of(id(module)))
-        except Exception:
-            pass
-
-    return note
-
-
 def _backward(program, torch):
     recorder = program.recorder
-    pop, switch = recorder.pop, recorder.switch_backward
+    pop = recorder.pop
     place = recorder.place("backward", "", "backward")
 
     def around(original):
         def backward(*args, **kwargs):
             before, program.phase = program.phase, "backward"
-            program.push_at(place, frame_of(1))
+            recorder.push_at(place)
             try:
                 return original(*args, **kwargs)
             finally:
                 program.phase = before
-                switch(0)
-                pop()
                 recorder.end_backward()
+                pop()
 
         return _named_like(backward, original)
 
@@ -210,7 +160,7 @@ def _optimizers(program, torch):
         if kind not in places:
             places[kind] = recorder.place(kind + ".step", "", "optimizer")
         program.phase = "optimizer"
-        program.push_at(places[kind], frame_of(2))
+        recorder.push_at(places[kind])
 
     def after(optimizer):
         pop()
@@ -260,11 +210,22 @@ def _loaders(program, torch):
     import torch.utils.data.dataloader as dataloader
 
     Iterator = dataloader._BaseDataLoaderIter
+
+    def told(iterator):
+        """How many batches the workers have ready."""
+        ready = getattr(getattr(iterator, "_data_queue", None), "qsize", None)
+        if ready is not None:
+            try:
+                recorder.scalar("batches ready", float(ready()), program.steps)
+            except Exception:
+                pass  # a system without it
+
     original = Iterator.__next__
 
     def __next__(self):
         program.begin_step()
-        program.push_at(place, frame_of(1))
+        told(self)
+        recorder.push_at(place)
         try:
             return original(self)
         finally:
@@ -286,7 +247,7 @@ def _waits(program, torch):
         place = recorder.place(shown, "", "sync")
 
         def waits(*args, **kwargs):
-            program.push_at(place, frame_of(1))
+            recorder.push_at(place)
             try:
                 return original(*args, **kwargs)
             finally:

@@ -1,0 +1,37 @@
+// What kernels that draw lanes of their inside do with their time: a kernel runs many steps, its parts tell which work.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profiling/trace/trace.h"
+
+namespace ws::prof {
+
+struct InnerPart {
+  Meaning meaning;
+  NameId name;
+  OpTag op;
+  double share;      // of the kernel's time
+  double ns_a_step;  // mean of the lanes
+};
+
+// Lanes of warps that only fetch for others are left out: they wait while the others compute.
+class InnerParts {
+ public:
+  explicit InnerParts(const Trace& trace);
+  bool empty() const { return kernels_.empty(); }
+  // Parts of the kernels of this op. Their shares sum to 1; none if such kernels have no lanes.
+  std::span<const InnerPart> of(OpTag kernel) const;
+  // Parts of all kernels, one after another.
+  std::vector<InnerPart> all() const;
+
+ private:
+  struct Kernel {
+    OpTag op;
+    std::vector<InnerPart> parts;
+  };
+  std::vector<Kernel> kernels_;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,98 @@
+"""Workers of a DataLoader, forked or spawned: each batch that one makes is a line in a file of its own, which the recorded process
+reads. A worker has none of the library's threads, and leaves no recording."""
+
+import faulthandler
+import os
+import re
+import threading
+import time
+
+FOLDER = os.path.dirname(os.environ.get("WARPSCOPE_RECORD_FOLLOWER", ""))
+EACH = 0.005  # seconds between samples of a worker
+_FRAME = re.compile(rb'  File "(.*)", line ([0-9]+) in (.*)')
+
+
+def install(program, torch):
+    from torch.utils.data import get_worker_info
+    from torch.utils.data._utils import fetch
+
+    workers = {}  # process → its worker
+
+    def follow(kind):
+        original = kind.fetch
+
+        def fetched(self, possibly_batched_index):
+            info = get_worker_info()
+            if info is None:
+                return original(self, possibly_batched_index)
+            worker = workers.get(os.getpid())
+            if worker is None:
+                worker = workers[os.getpid()] = _Worker(program, info.id)
+            with worker:
+                return original(self, possibly_batched_index)
+
+        kind.fetch = fetched
+
+    if FOLDER:
+        follow(fetch._MapDatasetFetcher)
+        follow(fetch._IterableDatasetFetcher)
+
+
+class _Worker:
+    def __init__(self, program, number):
+        self._number, self._file, self._lines = number, -1, {}
+        self._busy = False
+        try:
+            program.recorder.fact("loader_worker", number)  # what it recorded itself goes
+            self._others = program.not_own
+            self._file = os.open(
+                os.path.join(FOLDER, f"loader-{os.getppid()}-{os.getpid()}"),
+                os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+            )
+            self._thread = threading.get_ident()
+            threading.Thread(target=self._sample, daemon=True).start()
+        except Exception:
+            pass
+
+    def __enter__(self):
+        self._begin, self._lines, self._busy = time.monotonic_ns(), {}, True
+
+    def __exit__(self, *_):
+        self._busy = False
+        try:
+            line = max(self._lines, key=self._lines.get, default="")
+            os.write(self._file, f"{self._number}\t{self._begin}\t{time.monotonic_ns()}\t{line}\n".encode("utf-8", "replace"))
+        except Exception:
+            pass  # the folder went with the recorder
+        return False
+
+    def _sample(self):
+        try:
+            file = os.memfd_create("stacks")
+            while True:
+                time.sleep(EACH)
+                if not self._busy:
+                    continue
+                os.lseek(file, 0, os.SEEK_SET)
+                os.ftruncate(file, 0)
+                faulthandler.dump_traceback(file, all_threads=True)  # all threads stand still meanwhile
+                line = self._own_line(os.pread(file, 1 << 18, 0))
+                if line:
+                    self._lines[line] = self._lines.get(line, 0) + 1
+        except BaseException:
+            return  # the worker ends
+
+    def _own_line(self, stacks):
+        mark = b"%x" % self._thread
+        for block in stacks.split(b"\n\n"):
+            head, _, stack = block.partition(b"\n")
+            if mark not in head:
+                continue
+            for path, line, name in _FRAME.findall(stack):
+                path = path.decode("utf-8", "replace")
+                outside = path.startswith("<") or "site-packages" in path or "dist-packages" in path
+                if not outside and not os.path.realpath(path).startswith(self._others):
+                    here = os.getcwd() + os.sep
+                    shown = path[len(here):] if path.startswith(here) else path
+                    return f"{shown}:{line.decode()} in {name.decode('utf-8', 'replace')}"
+        return ""

@@ -1,0 +1,348 @@
+#include "profiling/recording/python_frames.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string_view>
+#include <unordered_map>
+
+#include "profiling/collectors/program_ranges.h"
+#include "profiling/recording/interpreter.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr size_t kFrameBytes = 128, kThreadBytes = 640;
+constexpr int kMostFrames = 200, kMostThreads = 1000;
+constexpr size_t kObject = 16;  // of every object: its count, its type
+
+// Memory of this process that may be gone.
+bool read_safely(const char* from, void* to, size_t bytes) {
+  iovec here{to, bytes}, there{const_cast<char*>(from), bytes};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+const char* word_at(const char* from, size_t offset) {
+  const char* word = nullptr;
+  std::memcpy(&word, from + offset, sizeof word);
+  return word;
+}
+
+// From 3.14 on a reference carries marks in its lowest bits.
+const char* unmarked(const char* reference) { return reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(reference) & ~uintptr_t{7}); }
+
+// Offsets in the structs of this interpreter.
+struct Layout {
+  bool whole_frames = false;  // 3.9, 3.10: frames are objects, with the instruction as a number
+  size_t inner_frame = 24;    // of a frame object: its frame, from 3.11 on
+  size_t previous = 0, code = 0, instruction = 0;
+  long first_instruction = 0;  // from the code's begin; in numbers: what an instruction counts
+  size_t thread_frame = 0;     // of a thread's state
+  std::optional<size_t> through;  // 3.11, 3.12: there is a struct between, with the frame here
+  size_t thread_number = 0;
+};
+Layout g_layout;
+std::atomic<bool> g_known{false}, g_names{false};
+const char* g_first_thread = nullptr;  // new ones come before it: word 0 of each is the one before
+std::vector<std::string> g_others;
+
+template <class Fits>
+std::optional<size_t> offset_where(size_t bytes, const Fits& fits) {
+  for (size_t offset = 0; offset + 8 <= bytes; offset += 8)
+    if (fits(offset)) return offset;
+  return {};
+}
+
+bool learn_numbers(Layout& layout, const char* const (&frames)[3], const SaidFrame (&said)[3]) {
+  for (const long counts : {1L, 2L})  // bytes, or instructions of two
+    for (size_t offset = kObject; offset + 4 <= kFrameBytes; offset += 4) {
+      bool all = true;
+      for (int i = 1; i < 3 && all; ++i) {
+        int number = 0;
+        std::memcpy(&number, frames[i] + offset, sizeof number);
+        all = number * counts == said[i].last;
+      }
+      if (all && said[1].last != said[2].last) return layout.instruction = offset, layout.first_instruction = counts, true;
+    }
+  return false;
+}
+
+bool learn_instruction(Layout& layout, const char* const (&frames)[3], const SaidFrame (&said)[3]) {
+  if (layout.whole_frames) return learn_numbers(layout, frames, said);
+  const auto begin = [&](int i, size_t offset) { return word_at(frames[i], offset) - said[i].code - said[i].last; };
+  const auto at = offset_where(kFrameBytes, [&](size_t offset) {
+    const long first = begin(1, offset);
+    return first == begin(2, offset) && first > 0 && first < 1024 && said[1].last != said[2].last;
+  });
+  if (at) layout.instruction = *at, layout.first_instruction = begin(1, *at);
+  return at.has_value();
+}
+
+bool learn_thread(Layout& layout, const char* state, const char* frame, unsigned long number, int minor) {
+  const auto here = offset_where(kThreadBytes, [&](size_t offset) { return word_at(state, offset) == frame; });
+  if (minor != 11 && minor != 12) {
+    if (!here) return false;
+    layout.thread_frame = *here;
+  } else {
+    const auto between = offset_where(kThreadBytes, [&](size_t offset) {
+      char part[24];
+      const char* to = word_at(state, offset);
+      if (!to || reinterpret_cast<uintptr_t>(to) % 8 != 0 || !read_safely(to, part, sizeof part)) return false;
+      for (size_t inner = 0; inner < sizeof part; inner += 8)
+        if (word_at(part, inner) == frame) return layout.through = inner, true;
+      return false;
+    });
+    if (!between) return false;
+    layout.thread_frame = *between;
+  }
+  const auto own = offset_where(kThreadBytes, [&](size_t offset) {
+    return offset >= 24 && reinterpret_cast<uintptr_t>(word_at(state, offset)) == number;
+  });
+  if (own) layout.thread_number = *own;
+  return own.has_value();
+}
+
+bool is_code(const char* object) { return object && word_at(object, 8) == Interpreter::instance().code_type; }
+
+std::optional<CodeAt> code_of(const char* frame) {
+  const char* code = unmarked(word_at(frame, g_layout.code));
+  if (!code) return {};
+  if (!g_layout.whole_frames) {
+    const long last = word_at(frame, g_layout.instruction) - code - g_layout.first_instruction;
+    if (last < 0 || last > (1 << 28)) return {};
+    return CodeAt{code, static_cast<int>(last)};
+  }
+  int number = 0;
+  std::memcpy(&number, frame + g_layout.instruction, sizeof number);
+  return CodeAt{code, std::max(0, number) * static_cast<int>(g_layout.first_instruction)};
+}
+
+const char* newest_frame(const char* state) {
+  const char* frame = word_at(state, g_layout.thread_frame);
+  return g_layout.through && frame ? word_at(frame, *g_layout.through) : frame;
+}
+
+// Names. A code whose name is kept stays alive, so that its address means it for good.
+struct KnownCode {
+  bool own = false;
+  std::string name, path;
+};
+struct CodeHash {
+  size_t operator()(const CodeAt& at) const {
+    return (reinterpret_cast<uintptr_t>(at.code) ^ (static_cast<uint64_t>(at.last) << 40)) * 0x9e3779b97f4a7c15u;
+  }
+};
+struct Names {
+  std::shared_mutex mutex;
+  std::unordered_map<const char*, KnownCode> codes;
+  std::unordered_map<CodeAt, std::string, CodeHash> frames;  // "hot (train.py:3)"
+  std::unordered_map<CodeAt, OpTag, CodeHash> lines;
+};
+Names& names() {
+  static Names* const kept = new Names;  // threads still ask while the process ends
+  return *kept;
+}
+
+class InterpreterLock {
+ public:
+  InterpreterLock() : state_(Interpreter::instance().lock()) {}
+  ~InterpreterLock() { Interpreter::instance().unlock(state_); }
+  InterpreterLock(const InterpreterLock&) = delete;
+  InterpreterLock& operator=(const InterpreterLock&) = delete;
+
+ private:
+  int state_;
+};
+
+std::string text_attribute(const char* object, const char* name) {
+  const Interpreter& python = Interpreter::instance();
+  void* value = python.attribute(const_cast<char*>(object), name);
+  const char* text = value ? python.as_text(value) : nullptr;
+  std::string copy = text ? text : "";
+  if (!text) python.clear();
+  if (value) python.decrease(value);
+  return copy;
+}
+
+bool is_own(const std::string& path) {
+  if (path.starts_with("<") || path.find("site-packages") != std::string::npos ||
+      path.find("dist-packages") != std::string::npos || path.ends_with("/warpscope/__init__.py"))
+    return false;
+  std::error_code none;
+  const std::string real = std::filesystem::weakly_canonical(path, none).string();
+  for (const std::string& other : g_others)
+    if (path.starts_with(other) || real.starts_with(other)) return false;
+  return true;
+}
+
+std::string shown_path(const std::string& path) {
+  std::error_code none;
+  const std::string here = std::filesystem::current_path(none).string() + "/";
+  return here.size() > 1 && path.starts_with(here) ? path.substr(here.size()) : path;
+}
+
+// With the interpreter's lock, and a code that is in a frame: its name is asked for once.
+const KnownCode& known_code(const char* code) {
+  {
+    const std::shared_lock lock(names().mutex);
+    if (const auto at = names().codes.find(code); at != names().codes.end()) return at->second;
+  }
+  KnownCode known;
+  known.name = text_attribute(code, "co_qualname");
+  if (known.name.empty()) known.name = text_attribute(code, "co_name");
+  const std::string path = text_attribute(code, "co_filename");
+  known.own = is_own(path);
+  known.path = shown_path(path);
+  Interpreter::instance().increase(const_cast<char*>(code));
+  const std::unique_lock lock(names().mutex);
+  return names().codes.try_emplace(code, std::move(known)).first->second;
+}
+
+int line_at(const CodeAt& at) { return Interpreter::instance().line(const_cast<char*>(at.code), at.last); }
+
+// A line of the program's own code, or kNoOp.
+OpTag learn_line(const CodeAt& at) {
+  const InterpreterLock lock;
+  if (!is_code(at.code)) return kNoOp;
+  const KnownCode& code = known_code(at.code);
+  const std::string where = code.path + ":" + std::to_string(line_at(at)) + " in " + code.name;
+  const OpTag tag = code.own ? ProgramRanges::instance().line(code.name, where) : kNoOp;
+  const std::unique_lock keep(names().mutex);
+  return names().lines[at] = tag;
+}
+
+OpTag line_of(const CodeAt& at) {
+  struct Slot {
+    CodeAt at;
+    OpTag line = kNoOp;
+  };
+  thread_local std::array<Slot, 256> slots;
+  Slot& slot = slots[CodeHash{}(at) >> 56];
+  if (slot.at == at) return slot.line;
+  OpTag line = kNoOp;
+  bool known = false;
+  {
+    const std::shared_lock lock(names().mutex);
+    if (const auto found = names().lines.find(at); found != names().lines.end()) line = found->second, known = true;
+  }
+  if (!known && !g_names) return kNoOp;
+  if (!known) line = learn_line(at);
+  slot = {at, line};
+  return line;
+}
+
+// Frames that Python makes for itself, without code, are left out.
+void read_stack(const char* state, StackOfThread& stack) {
+  char thread[kThreadBytes], frame[kFrameBytes];
+  stack.frames.clear(), stack.thread = 0;
+  if (!read_safely(state, thread, sizeof thread)) return;
+  stack.thread = reinterpret_cast<uintptr_t>(word_at(thread, g_layout.thread_number));
+  const char* at = word_at(thread, g_layout.thread_frame);
+  char between[24];
+  if (g_layout.through) at = at && read_safely(at, between, sizeof between) ? word_at(between, *g_layout.through) : nullptr;
+  for (int depth = 0; at && depth < kMostFrames && read_safely(at, frame, sizeof frame); ++depth) {
+    if (const auto code = code_of(frame)) stack.frames.push_back(*code);
+    at = word_at(frame, g_layout.previous);
+  }
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+bool learn_frames(const SaidFrame (&said)[3], unsigned long thread, int minor_version, const std::string& others) {
+  const Interpreter& python = Interpreter::instance();
+  if (!python.has_frames() || g_known) return g_known;
+  Layout layout;
+  layout.whole_frames = minor_version < 11;
+  const char* frames[3];
+  for (int i = 0; i < 3; ++i)
+    frames[i] = layout.whole_frames ? said[i].frame : word_at(said[i].frame, layout.inner_frame);
+  const auto same = [&](size_t offset, auto value) {
+    return unmarked(word_at(frames[0], offset)) == value(0) && unmarked(word_at(frames[1], offset)) == value(1);
+  };
+  const auto previous = offset_where(kFrameBytes, [&](size_t o) { return same(o, [&](int i) { return frames[i + 1]; }); });
+  const auto code = offset_where(kFrameBytes, [&](size_t o) { return same(o, [&](int i) { return said[i].code; }); });
+  const char* state = python.thread_state();
+  if (!previous || !code || !state) return false;
+  layout.previous = *previous, layout.code = *code;
+  if (!learn_instruction(layout, frames, said) || !learn_thread(layout, state, frames[0], thread, minor_version)) return false;
+  g_layout = layout;
+  g_first_thread = state;  // the oldest is the last of the list
+  while (const char* older = word_at(g_first_thread, 8)) g_first_thread = older;
+  g_others = lines_of(others);
+  g_names = g_known = true;
+  return true;
+}
+
+void stop_reading_names() { g_names = false; }
+
+OpTag own_line_here() {
+  if (!g_known) return kNoOp;
+  const char* state = Interpreter::instance().thread_state();
+  if (!state) return kNoOp;
+  const char* frame = newest_frame(state);
+  constexpr int kNear = 40;
+  for (int depth = 0; frame && depth < kNear; ++depth) {
+    const auto code = code_of(frame);
+    if (code && is_code(code->code))
+      if (const OpTag line = line_of(*code); line != kNoOp) return line;
+    frame = word_at(frame, g_layout.previous);
+  }
+  return kNoOp;
+}
+
+void read_all_stacks(std::vector<StackOfThread>& stacks) {
+  size_t count = 0;
+  const char* state = g_known ? g_first_thread : nullptr;
+  while (state && count < kMostThreads) {
+    if (stacks.size() <= count) stacks.emplace_back();
+    read_stack(state, stacks[count++]);
+    char before[8];
+    state = read_safely(state, before, sizeof before) ? word_at(before, 0) : nullptr;
+  }
+  stacks.resize(count);
+}
+
+const std::string* known_frame(const CodeAt& at) {
+  const std::shared_lock lock(names().mutex);
+  const auto found = names().frames.find(at);
+  return found == names().frames.end() ? nullptr : &found->second;
+}
+
+void learn_names(std::vector<StackOfThread>& stacks) {
+  if (!g_names) return;
+  const InterpreterLock lock;  // nobody's frames change now
+  read_all_stacks(stacks);
+  for (const StackOfThread& stack : stacks)
+    for (const CodeAt& at : stack.frames) {
+      if (known_frame(at)) continue;
+      if (!is_code(at.code)) {  // a frame that Python made for itself
+        const std::unique_lock keep(names().mutex);
+        names().frames.try_emplace(at);
+        continue;
+      }
+      const KnownCode& code = known_code(at.code);
+      const bool ours = code.path.find("/warpscope_hook/") != std::string::npos || code.path.starts_with("<shim");
+      std::string text = ours ? "" : code.name + " (" + code.path + ":" + std::to_string(line_at(at)) + ")";
+      const std::unique_lock keep(names().mutex);
+      names().frames.try_emplace(at, std::move(text));
+    }
+}
+
+}  // namespace ws::prof

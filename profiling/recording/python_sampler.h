@@ -1,0 +1,44 @@
+// Samples the Python stacks of all threads each millisecond, from a thread of its own that the interpreter knows nothing of.
+// It waits for the interpreter's lock only where it meets code for the first time.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/recording/python_frames.h"
+
+namespace ws::prof {
+
+class PythonSampler {
+ public:
+  // `thread_name`: asked with the interpreter's lock.
+  explicit PythonSampler(std::function<std::string(unsigned long)> thread_name);
+  void stop();  // before the interpreter ends, without its lock
+
+ private:
+  static constexpr uint32_t kNowhere = UINT32_MAX;  // no frame of the program
+  struct Open {
+    uint32_t stack = kNowhere;
+    int64_t begin = 0;
+    std::string name;
+    bool seen = false;
+  };
+  void run();
+  void sample();
+  bool known(const StackOfThread& stack);
+  uint32_t number(const StackOfThread& stack);
+  void tell(const Open& open, int64_t end) const;
+
+  std::function<std::string(unsigned long)> thread_name_;
+  std::vector<StackOfThread> stacks_;
+  std::unordered_map<uint64_t, uint32_t> numbers_;  // by what the frames of a stack mix to
+  std::unordered_map<unsigned long, Open> open_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace ws::prof

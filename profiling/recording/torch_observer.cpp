@@ -1,0 +1,165 @@
+#include "profiling/recording/torch_observer.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "profiling/collectors/program_ranges.h"
+#include "profiling/recording/injected.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr uint64_t kOps = 3;  // domain of the ranges
+
+// As PyTorch declares them (ATen/record_function.h), the same from 1.13 to 2.11.
+struct Context {
+  virtual ~Context() = default;
+};
+struct Callback {
+  std::unique_ptr<Context> (*begins)(const char* function);
+  void (*ends)(const char* function, void* context);
+  double probability = 1;
+  std::array<bool, 10> scopes{};
+  bool needs_inputs = false, needs_outputs = false, needs_ids = false;
+};
+static_assert(sizeof(Callback) == 40);
+constexpr size_t kBackwardScope = 1;
+
+struct Torch {
+  uint64_t (*add)(Callback) = nullptr;
+  void (*remove)(uint64_t) = nullptr;
+  const char* (*name)(const char* function) = nullptr;
+  uint64_t (*sequence)() = nullptr;
+  bool complete() const { return add && remove && name && sequence; }
+};
+Torch g_torch;
+std::atomic<size_t> g_sequence_at{0};  // where in a function its sequence number stands; 0: not known yet
+uint64_t g_handle = 0;
+
+// The library is loaded for PyTorch alone, so its functions are not among those of the program.
+int find_torch(dl_phdr_info* info, size_t, void* path) {
+  const std::string_view name = info->dlpi_name ? info->dlpi_name : "";
+  const size_t slash = name.rfind('/');
+  if (!name.substr(slash == std::string_view::npos ? 0 : slash + 1).starts_with("libtorch_cpu.so")) return 0;
+  *static_cast<std::string*>(path) = name;
+  return 1;
+}
+
+bool load() {
+  std::string path;
+  if (!dl_iterate_phdr(find_torch, &path)) return false;
+  void* library = dlopen(path.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+  if (!library) return false;
+  const auto find = [library](auto& function, const char* symbol) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+  };
+  find(g_torch.add, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+  find(g_torch.remove, "_ZN2at14removeCallbackEm");
+  find(g_torch.name, "_ZNK2at14RecordFunction4nameEv");
+  find(g_torch.sequence, "_ZN2at15sequence_number4peekEv");
+  return g_torch.complete();
+}
+
+// Where the number lies depends on how PyTorch was built. Two ops are observed that are known to carry the number that is
+// next: what both agree on is the place.
+class Search {
+ public:
+  void see(const char* function) {
+    if (std::strcmp(g_torch.name(function), "aten::mul") != 0) return;
+    const uint64_t now = g_torch.sequence();
+    for (size_t i = 0; i < kWords; ++i) {
+      uint64_t word = 0;
+      std::memcpy(&word, function + kFirst + 8 * i, sizeof word);
+      agree_[i] = (seen_ == 0 || agree_[i]) && word == now;
+    }
+    moved_ |= seen_ > 0 && now != last_;
+    last_ = now, ++seen_;
+  }
+  size_t place() const {
+    size_t found = 0;
+    for (size_t i = 0; i < kWords; ++i)
+      if (agree_[i]) found = found == 0 ? kFirst + 8 * i : SIZE_MAX;
+    return moved_ && seen_ >= 2 && found != SIZE_MAX ? found : 0;
+  }
+
+ private:
+  static constexpr size_t kFirst = 112, kWords = 14;  // of an object of more than 300 bytes
+  std::array<bool, kWords> agree_{};
+  uint64_t last_ = 0;
+  int seen_ = 0;
+  bool moved_ = false;
+};
+Search g_search;
+
+int64_t sequence_of(const char* function) {
+  int64_t number = -1;
+  std::memcpy(&number, function + g_sequence_at.load(std::memory_order_relaxed), sizeof number);
+  return number;
+}
+
+std::unique_ptr<Context> searches(const char* function) {
+  if (g_sequence_at == 0) g_search.see(function);
+  return nullptr;
+}
+
+// Nothing may leave these functions: PyTorch would end the program's op.
+std::unique_ptr<Context> op_begins(const char* function) noexcept {
+  try {
+    if (!recorder()) return nullptr;
+    const char* name = g_torch.name(function);
+    const int64_t number = sequence_of(function);
+    ProgramRanges& ranges = ProgramRanges::instance();
+    if (number >= 0 && is_backward_function(name)) ranges.backward_reaches(number);
+    ranges.push_op(name, number, kOps);
+  } catch (const std::exception&) {  // no room for one more name
+  }
+  return nullptr;
+}
+
+void op_ends(const char*, void*) noexcept {
+  if (recorder()) ProgramRanges::instance().pop(kOps);
+}
+
+std::unique_ptr<Context> backward_begins(const char* function) noexcept {
+  try {
+    const int64_t number = sequence_of(function);
+    if (recorder() && number >= 0) ProgramRanges::instance().backward_reaches(number);
+  } catch (const std::exception&) {
+  }
+  return nullptr;
+}
+
+Callback callback(decltype(Callback::begins) begins, decltype(Callback::ends) ends) {
+  Callback made{begins, ends};
+  made.scopes.fill(true);
+  return made;
+}
+
+}  // namespace
+
+bool torch_search() {
+  if (g_handle != 0 || !load()) return false;
+  g_handle = g_torch.add(callback(searches, nullptr));
+  return true;
+}
+
+bool torch_observe(bool ops) {
+  if (g_handle != 0) g_torch.remove(std::exchange(g_handle, 0));
+  if (g_sequence_at == 0) g_sequence_at = g_search.place();
+  if (g_sequence_at == 0) return false;
+  ProgramRanges::instance().follow_sequence(g_torch.sequence);
+  Callback made = ops ? callback(op_begins, op_ends) : callback(backward_begins, nullptr);
+  for (size_t scope = 0; scope < made.scopes.size(); ++scope) made.scopes[scope] = ops || scope == kBackwardScope;
+  g_handle = g_torch.add(made);
+  return true;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,33 @@
+// What the machine itself takes from a test that measures times.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+namespace ws::test {
+
+// How many times longer than on a machine with nothing else to do a thing may take here. WARPSCOPE_QUIET=1 says that
+// this is such a machine.
+inline double busy() { return std::getenv("WARPSCOPE_QUIET") ? 1 : 5; }
+
+// The longest that the machine lets a thread wait that only sleeps.
+class Pulse {
+ public:
+  double longest_ms() const { return longest_ms_; }
+
+ private:
+  void beat(const std::stop_token& ended) {
+    while (!ended.stop_requested()) {
+      const auto begin = std::chrono::steady_clock::now();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+      longest_ms_ = std::max<double>(longest_ms_, took.count() - 5);
+    }
+  }
+  std::atomic<double> longest_ms_{0};
+  std::jthread thread_{[this](const std::stop_token& ended) { beat(ended); }};
+};
+
+}  // namespace ws::test

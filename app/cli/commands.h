@@ -34,6 +34,7 @@ Run add_stats(CLI::App& program);
 Run add_record(CLI::App& program);
 Run add_torch(CLI::App& program);
 Run add_attach(CLI::App& program);
+Run add_install(CLI::App& program);
 Run add_serve(CLI::App& program);
 Run add_job(CLI::App& program);
 

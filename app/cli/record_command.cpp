@@ -13,6 +13,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/recording/record_program.h"
@@ -25,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
   std::string out, level = "full", python = "modules", window, library;
-  bool counters = false;
+  bool counters = false, serve = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
   RemoteArguments remote;
@@ -148,9 +149,14 @@ std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun
   return paths;
 }
 
+// --serve: as on another machine, but here, so that windows and other terminals may come and go.
+app::RemoteAddress machine_of(const RecordArguments& a) {
+  return a.serve ? app::parse_remote("pipe:exec '" + program_file().string() + "' serve") : a.remote.address();
+}
+
 int record_there(const RecordArguments& a) {
   options_of(a);  // what is wrong with them is said before anything starts
-  app::RemoteLink link(a.remote.address());
+  app::RemoteLink link(machine_of(a));
   const std::string name = app::RemoteRun::new_name(std::filesystem::path(a.command[0]).filename().string());
   app::RemoteRun::start(link, name, {{"kind", "record"}, {"command", a.command}, {"trace", a.level}, {"counters", a.counters},
                                      {"python", a.python},
@@ -158,7 +164,10 @@ int record_there(const RecordArguments& a) {
   app::RemoteRun run(link, name, false);
   ProgressLine line(stderr);
   NewsFromThere news(a.live, line);
-  line.say("records on " + link.address().place() + " as " + name);
+  if (a.serve)
+    line.say("recorded as " + name + "; to watch it from elsewhere: warpscope-cli attach ssh://THIS-MACHINE --job " + name);
+  else
+    line.say("records on " + link.address().place() + " as " + name);
   const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt,
                                               .log = stdout,
                                               .each = [&](const app::RemoteUpdate& update) { news.take(update); }});
@@ -173,7 +182,8 @@ int record_there(const RecordArguments& a) {
 
 int record(RecordArguments a) {
   if (a.out.empty()) a.out = unowned("recorded.wsrun");
-  if (!a.remote.on.empty()) return record_there(a);
+  if (a.serve && !a.remote.on.empty()) throw UsageError("--serve records here; without --on");
+  if (a.serve || !a.remote.on.empty()) return record_there(a);
   prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
@@ -195,6 +205,8 @@ Run add_record(CLI::App& program) {
   command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
   command.add_option("--out", arguments->out)->group("");  // its earlier name
   arguments->remote.add_to(command);
+  command.add_flag("--serve", arguments->serve,
+                   "let windows and other terminals watch it at any time (attach); it outlives this terminal");
   command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")
       ->type_name("LEVEL")
       ->capture_default_str();

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,9 @@
 #include "app/cli/remote_watch.h"
 #include "app/core/remote/remote_job.h"
 #include "app/core/remote/serve.h"
+#include "app/core/remote/server_copy.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::cli {
 namespace {
@@ -32,6 +36,24 @@ int attach(const AttachArguments& a) {
   return outcome.exit_status.value_or(kFailed);
 }
 
+struct InstallArguments {
+  RemoteArguments remote;
+  bool yes = false;
+};
+
+int install(const InstallArguments& a) {
+  const app::ServerCopy copy(a.remote.address(), program_file().string());
+  if (!a.yes) {
+    if (isatty(STDIN_FILENO) == 0) throw UsageError("without a terminal to ask on, add --yes");
+    std::fprintf(stderr, "%s (y/n) ", printable(copy.question()).c_str());
+    std::string answer;
+    if (!std::getline(std::cin, answer) || answer != "y") return std::fputs("Nothing was copied.\n", stderr), kFailed;
+  }
+  copy.copy();
+  std::printf("installed; try: warpscope-cli list --on %s\n", printable(a.remote.address().text()).c_str());
+  return kDone;
+}
+
 }  // namespace
 
 Run add_attach(CLI::App& program) {
@@ -43,6 +65,16 @@ Run add_attach(CLI::App& program) {
   arguments->remote.add_interrupt_to(command);
   command.footer("Example:\n  warpscope-cli attach ssh://gpu7 --job 20261123-031833-mnist-1a2b3c");
   return [arguments] { return attach(*arguments); };
+}
+
+Run add_install(CLI::App& program) {
+  auto arguments = std::make_shared<InstallArguments>();
+  CLI::App& command = *program.add_subcommand("install", "copy this program to another machine, into the home there");
+  command.add_option("--on", arguments->remote.on, "ssh://user@host[:port]")->type_name("MACHINE")->required();
+  command.add_flag("--yes", arguments->yes, "do not ask");
+  command.footer("Copies what serves there, the libraries that are missing there, and the data sets; each file is checked by its "
+                 "hash. Needs the same system and processor.\nExample:\n  warpscope-cli install --on ssh://gpu7");
+  return [arguments] { return install(*arguments); };
 }
 
 Run add_serve(CLI::App& program) {

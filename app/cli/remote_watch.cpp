@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "app/cli/interrupt.h"
+#include "app/core/remote/first_progress.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
@@ -84,12 +85,14 @@ app::RemoteAddress RemoteArguments::address() const {
 RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions& options) {
   RemoteOutcome outcome;
   LineNews news(run.link(), line);
+  app::FirstProgress first;
   catch_interrupts();
   for (bool over = false; !over;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     over = run.over();
     news.look();
-    const app::RemoteUpdate update = run.take();
+    app::RemoteUpdate update = run.take();
+    first.order(update.run, over);
     if (const std::string log = run.take_log(); !log.empty()) {
       line.clear();
       std::fputs(printable(log).c_str(), options.log);

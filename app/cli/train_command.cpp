@@ -17,6 +17,7 @@
 #include "engine/train/checkpoint.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
+#include "profiling/run_file/run_file.h"
 #include "profiling/base/text.h"
 
 namespace ws::cli {
@@ -110,6 +111,8 @@ void set_window(prof::CollectorOptions& trace, const TrainArguments& a) {
   trace.node_window = window, trace.node_every = every;
 }
 
+constexpr double kLongPreparation = 0.1;  // seconds, from which on it is said
+
 std::string conclusion(const Summary& s, const prof::RunSummary& account, const std::string& folder) {
   const double us = account.step_time.us.value;
   const std::string status(to_string(s.status));
@@ -117,6 +120,8 @@ std::string conclusion(const Summary& s, const prof::RunSummary& account, const 
   if (us > 0)
     text += formatted("median step {}, {} samples/s, ", time_text(us), count_text(app::rows_of_a_step(s.spec) * 1e6 / us));
   text += "on " + s.device + ")";
+  if (s.prepare_s > kLongPreparation)
+    text += "\nprepared in " + duration_text(s.prepare_s) + ", not counted above: kernels compiled and tried";
   if (std::isfinite(s.test_accuracy)) text += "\ntest accuracy " + percent(s.test_accuracy);
   if (!folder.empty()) text += "\nkept in " + folder;
   return text;
@@ -149,14 +154,19 @@ nlohmann::json job_there(const TrainArguments& a, const RunSpec& spec) {
           {"every", trace.node_every}};
 }
 
-// The folder here of a training there: made with its first news, which say how long an epoch is.
+// The folder here of a training there: made with its first news, which say how long an epoch is. A line that is too slow
+// thins the losses: then they are taken from the run file in the end.
 class FolderOfRemote {
  public:
   explicit FolderOfRemote(std::string folder) : folder_(std::move(folder)) {}
   const std::string& path() const { return folder_; }
   void add(const app::RunUpdate& update) {
     if (folder_.empty()) return;
-    if (!output_ && update.progress) begin(*update.progress);
+    if (update.progress) progress_ = *update.progress;
+    if (!output_ && update.progress) {
+      make();
+      output_->begin();
+    }
     steps_.insert(steps_.end(), update.steps.begin(), update.steps.end());
     epochs_.insert(epochs_.end(), update.epochs.begin(), update.epochs.end());
     if (!output_) return;
@@ -165,26 +175,41 @@ class FolderOfRemote {
   void finish(const Summary& summary, const prof::RunSummary& account) {
     if (output_) output_->finish(summary, account);
   }
+  void fill_from(const std::string& run_file, const Summary& summary, const prof::RunSummary& account) {
+    prof::RunFileReader file(run_file);
+    std::vector<StepResult> steps;
+    std::vector<EpochResult> epochs;
+    for (const prof::Metric& m : file.metrics())
+      steps.push_back({m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s});
+    for (const prof::Evaluation& e : file.evaluations())
+      epochs.push_back({0, e.step, e.wall_s, 0, 0, Evaluation{e.test_loss, e.test_accuracy, 0}});
+    output_.reset();
+    make();
+    output_->add(steps, epochs);
+    output_->finish(summary, account);
+  }
 
  private:
-  void begin(const Progress& progress) {
-    output_ = std::make_unique<app::TrainingFolder>(folder_, progress.epochs > 0 ? progress.steps / progress.epochs : 1, 0);
-    output_->begin();
+  void make() {
+    const int64_t epoch = progress_.epochs > 0 ? progress_.steps / progress_.epochs : 1;
+    output_ = std::make_unique<app::TrainingFolder>(folder_, epoch, 0);
   }
   std::string folder_;
+  Progress progress_;
   std::unique_ptr<app::TrainingFolder> output_;
   std::vector<StepResult> steps_;  // that came before it
   std::vector<EpochResult> epochs_;
 };
 
-// What a training there leaves here: its run file as it is, byte for byte, and its checkpoint.
-void fetch_files(const TrainArguments& a, app::RemoteRun& run, const std::string& folder, ProgressLine& line) {
+// What a training there leaves here: its run file as it is, byte for byte, and its checkpoint. Returns the run file.
+std::string fetch_files(const TrainArguments& a, app::RemoteRun& run, const std::string& folder, ProgressLine& line) {
   const std::string name = run.name() + ".wsrun";
   const std::string path = !a.run_file.empty() ? a.run_file : folder.empty() ? "" : folder + "/" + name;
-  if (path.empty()) return;
+  if (path.empty()) return path;
   fetch(run.link(), {{"file", name}}, path, line);
   if (!folder.empty())
     fetch(run.link(), {{"run", run.name()}, {"file", "checkpoint.wsck"}}, app::TrainingFolder::checkpoint_path(folder), line);
+  return path;
 }
 
 int train_there(const TrainArguments& a) {
@@ -206,7 +231,8 @@ int train_there(const TrainArguments& a) {
   if (end.summary && end.summary->status == RunStatus::Failed) throw Failure(link.address().place() + ": " + end.summary->message);
   if (!end.summary) throw Failure("The training there ended without a result. It was killed; what it wrote is kept there.");
   folder.finish(*end.summary, end.account);
-  if (!end.files.empty()) fetch_files(a, run, folder.path(), line);
+  const std::string run_file = end.files.empty() ? "" : fetch_files(a, run, folder.path(), line);
+  if (run.thinned() && !run_file.empty() && !folder.path().empty()) folder.fill_from(run_file, *end.summary, end.account);
   return say_end(a, *end.summary, end.account, conclusion(*end.summary, end.account, folder.path()), line);
 }
 

@@ -40,7 +40,7 @@ NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column->addWidget(empty_);
   using Kind = LearnedView::Kind;
-  for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("What it says of the data")},
+  for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("Predictions")},
                                    {Kind::Filters, tr("First-layer weights")},
                                    {Kind::Wrong, tr("Read wrong: guess → truth")},
                                    {Kind::Confusion, tr("Confusion matrix")}}) {

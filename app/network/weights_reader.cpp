@@ -78,11 +78,11 @@ void WeightsReader::loadRows() {
 }
 
 QString WeightsReader::whyNothing() const {
-  if (!run_) return tr("Tick a run, or press Train: its weights stand here, as the init made them and as they are.");
+  if (!run_) return tr("Tick a run or press Train to see its weights, before and after training.");
   if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
   if (run_->live()) return tr("Reading the weights…");
   if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
-  return tr("This run kept no weights. Warpscope keeps them beside the run file, as %1, for networks up to 64 MiB.")
+  return tr("This run kept no weights. Networks up to 64 MiB keep them beside the run file, as %1.")
       .arg(QFileInfo(weights_path(run_->path)).fileName());
 }
 

@@ -25,7 +25,7 @@ void take_as_one_step(ComparedRun& run, const prof::Trace& trace) {
   const prof::Breakdown whole = prof::breakdown(trace);
   const prof::StepWindowNs part = prof::longest_traced(trace, {whole.begin, whole.end});
   prof::StepSample& sample = run.sample;
-  prof::add_parts(sample, trace, part.begin, part.end);
+  prof::add_parts(sample, trace, prof::InnerParts(trace), part.begin, part.end);
   sample.parts.steps = part.end - part.begin == whole.wall() ? whole.steps : 1;
   for (const prof::KernelRow& row : prof::work_table(trace, part.begin, part.end)) {
     prof::WorkUse& use = sample.work[row.kind == prof::SpanKind::GraphRun ? prof::kWholeGraphs : row.key];

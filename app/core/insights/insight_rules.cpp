@@ -62,14 +62,13 @@ Found launch_bound(const RunFacts& f) {
   const double gaps = f.part(Meaning::Launch);
   const double left = std::min(gaps, kGraphNodeUs * f.kernels_per_step);
   if (!f.gpu || f.spec.exec.launch != Launch::Eager || gaps - left < kWorthSaying * f.step_us) return {};
-  Insight insight{
-      "launch-bound step",
-      "the GPU waits " + time_text(gaps) + " of " + time_text(f.step_us) + " a step for its next kernel",
-      plain(f.kernels_per_step) +
-          " launches a step, each dearer than the kernel it starts. A CUDA graph launches all of them at once.",
-      {{"exec.launch", "graph"}},
-      f.step_us - gaps + left,
-      Meaning::Launch};
+  Insight insight{"launch-bound step",
+                  "the GPU waits " + time_text(gaps) + " of " + time_text(f.step_us) + " a step for its next kernel",
+                  plain(f.kernels_per_step) +
+                      " launches a step, each takes longer than its kernel. A CUDA graph launches all of them at once.",
+                  {{"exec.launch", "graph"}},
+                  f.step_us - gaps + left,
+                  Meaning::Launch};
   if (f.spec.exec.allocator == Allocator::Direct)
     insight.change.insert(insight.change.begin(), {"exec.allocator", "arena"});
   if (f.spec.exec.sync == SyncPolicy::EveryOp) insight.change.insert(insight.change.begin(), {"exec.sync", "on-read"});
@@ -146,8 +145,8 @@ Found low_occupancy(const RunFacts& f) {
     if (row.share < 0.3 || f.occupancy[i] < 0 || f.occupancy[i] >= 0.25 || f.kernel_us() < 0.5 * f.step_us) continue;
     return Insight{
         "low occupancy",
-        row.key + " takes " + percent(row.share, 0) + " of the kernels' time at " + percent(f.occupancy[i], 0) +
-            " occupancy",
+        row.key + " takes " + percent(row.share, 0) + " of the kernel time in a step, at " +
+            percent(f.occupancy[i], 0) + " occupancy",
         std::to_string(row.detail.registers) + " registers a thread and " +
             std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
             " KiB of shared memory a block leave room for few warps. For products that is often right; for others look "

@@ -80,8 +80,10 @@ class Program {
     for (size_t i = 0; i < tracks.size(); ++i)
       if (tracks[i].kind == TrackKind::Phases && tracks[i].name.ends_with(" ranges")) see_ranges(i);
     std::ranges::sort(data_ranges_, {}, &prof::TimeRange::begin);
-    for (size_t i = 0; i < tracks.size(); ++i)
+    for (size_t i = 0; i < tracks.size(); ++i) {
       if (tracks[i].kind == TrackKind::Other && tracks[i].name == "samples of MainThread") see_samples(i);
+      if (tracks[i].kind == TrackKind::Other && tracks[i].name.starts_with("loader worker ")) see_worker(i);
+    }
   }
 
   std::vector<Insight> found() const {
@@ -122,6 +124,15 @@ class Program {
     });
   }
 
+  // A batch that a worker made, with the line where it was most of the time.
+  void see_worker(size_t track) {
+    ++workers_;
+    prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
+      const std::string& line = trace_.name(span.name);
+      if (line.find(':') != std::string::npos) made_[line].add(track, span, within(judged_, span));
+    });
+  }
+
   TimeNs time_in_data(const Span& span) const {
     TimeNs time = 0;
     auto at = std::ranges::upper_bound(data_ranges_, span.start, {}, &prof::TimeRange::end);
@@ -158,12 +169,16 @@ class Program {
     }
     if (!worth_saying(all.time)) return {};
     std::string where;
-    if (const auto* line = largest(loading_); line && line->second.time * 2 > all.time)
+    const auto* line = largest(workers_ > 0 ? made_ : loading_);  // where workers load, the main thread only waits
+    if (line && (workers_ > 0 || line->second.time * 2 > all.time))
       where = "Most of it is " + line->first + ". ";
     else if (const auto* loop = largest(data_); loop && !loop->first.empty())
       where = "The batches are taken at " + loop->first + ". ";
     return insight("waits for data", "the step waits for data: " + text(all.time, all.count) + " a batch, " + share(all.time),
-                   where + "Give the DataLoader more workers (num_workers) and pinned memory, or prepare the data once.",
+                   where + (workers_ == 0 ? std::string("Give the DataLoader workers (num_workers)")
+                    : workers_ == 1 ? std::string("One worker is not enough: give the DataLoader more (num_workers)")
+                                    : count_text(workers_) + " workers are not enough: give the DataLoader more") +
+                       ", or prepare the data once.",
                    prof::Meaning::Idle, all);
   }
 
@@ -191,7 +206,9 @@ class Program {
   const prof::TimeRange judged_;
   Costs data_, syncs_;      // by line
   Costs loading_, hot_;     // samples: by own line
+  Costs made_;              // batches of workers: by the line they were at
   std::vector<prof::TimeRange> data_ranges_;
+  int64_t workers_ = 0;
 };
 
 }  // namespace

@@ -8,8 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "app/core/remote/curves.h"
+#include "app/core/remote/update_codec.h"
+#include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 
 namespace ws::app {
@@ -33,17 +38,26 @@ class OpenFile {
     bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
     return bytes;
   }
+  uint64_t size() const {
+    struct stat now {};
+    return there() && fstat(handle_, &now) == 0 ? static_cast<uint64_t>(now.st_size) : 0;
+  }
 
  private:
   int handle_;
 };
 
+NextBytes bytes_at(uint64_t offset, std::string bytes) {
+  const uint64_t until = offset + bytes.size();
+  return {std::move(bytes), until};
+}
+
 class GrowingFile final : public ByteSource {
  public:
   GrowingFile(JobFolder job, const char* name) : job_(std::move(job)), path_(job_.file(name)) {}
-  std::string read(uint64_t offset, size_t most) override {
+  NextBytes next(uint64_t offset, size_t most) override {
     if (!file_ || !file_->there()) file_ = std::make_unique<OpenFile>(path_);  // a job that began just now
-    return file_->read(offset, most);
+    return bytes_at(offset, file_->read(offset, most));
   }
   bool may_grow() override { return job_.running(); }
 
@@ -53,41 +67,178 @@ class GrowingFile final : public ByteSource {
   std::unique_ptr<OpenFile> file_;
 };
 
-class NewestTrace final : public ByteSource {
+class StateFile final : public ByteSource {
  public:
-  explicit NewestTrace(JobFolder job) : job_(std::move(job)) {}
-
-  std::string read(uint64_t offset, size_t most) override {
-    if (!holds(offset) && !find(offset)) return {};
-    std::string bytes = piece_->read(offset - begin_, most);
-    if (bytes.empty() && find(offset)) bytes = piece_->read(offset - begin_, most);  // the next piece has begun
-    return bytes;
+  StateFile(JobFolder job, const char* name) : job_(std::move(job)), path_(job_.file(name)) {}
+  NextBytes next(uint64_t offset, size_t /*most*/) override {
+    constexpr int64_t kEveryNs = 30'000'000;
+    constexpr size_t kMost = 64u << 10;
+    const int64_t now = prof::steady_ns();
+    const bool over = !may_grow();
+    if (!over && now - looked_ns_ < kEveryNs) return {};
+    looked_ns_ = now;
+    std::string bytes = OpenFile(path_).read(0, kMost);
+    if (bytes == said_) return {};
+    return bytes_at(offset, said_ = std::move(bytes));
   }
   bool may_grow() override { return job_.running(); }
 
-  std::optional<uint64_t> jump(uint64_t offset, uint64_t behind) override {
-    const auto pieces = TraceJournal::pieces(job_.path());
-    if (pieces.empty()) return std::nullopt;
-    const auto& [newest, size] = *pieces.rbegin();
-    if (offset < pieces.begin()->first || (newest > offset && newest + size - offset > behind)) return newest;
-    return std::nullopt;
+ private:
+  JobFolder job_;
+  std::string path_, said_;
+  int64_t looked_ns_ = 0;
+};
+
+// The pieces of a PieceJournal that grows.
+class Pieces {
+ public:
+  Pieces(const JobFolder& job, const char* name) : folder_(job.path()), name_(name) {}
+
+  // Empty: nothing there now. Never over the end of a piece.
+  std::string read(uint64_t offset, size_t most) {
+    if (!holds(offset) && !find(offset)) return {};
+    std::string bytes = piece_->read(offset - begin_, most);
+    if (bytes.empty() && open_at(offset)) bytes = piece_->read(0, most);  // the next piece has begun
+    return bytes;
+  }
+  bool gone(uint64_t offset) const { return !holds(offset) && offset < oldest(); }
+  uint64_t oldest() const {
+    const auto all = PieceJournal::pieces(folder_, name_);
+    return all.empty() ? 0 : all.begin()->first;
+  }
+  // Where the newest piece begins, and where all ends.
+  std::pair<uint64_t, uint64_t> newest() {
+    if (!newest_) look_for_newest();
+    while (newest_) {
+      const uint64_t end = newest_begin_ + newest_->size();
+      auto next = std::make_unique<OpenFile>(PieceJournal::piece(folder_, name_, end));
+      if (end == newest_begin_ || !next->there()) return {newest_begin_, end};
+      newest_ = std::move(next), newest_begin_ = end;
+    }
+    return {};
   }
 
  private:
-  bool holds(uint64_t offset) const { return piece_ && offset >= begin_; }
-  bool find(uint64_t offset) {
-    const auto pieces = TraceJournal::pieces(job_.path());
-    auto at = pieces.upper_bound(offset);
-    if (at == pieces.begin()) return false;
-    --at;
-    if (piece_ && at->first == begin_) return false;
-    begin_ = at->first;
-    piece_ = std::make_unique<OpenFile>(TraceJournal::piece(job_.path(), begin_));
+  bool holds(uint64_t offset) const { return piece_ && offset >= begin_ && offset - begin_ <= piece_->size(); }
+  bool open_at(uint64_t offset) {
+    auto next = std::make_unique<OpenFile>(PieceJournal::piece(folder_, name_, offset));
+    if (!next->there()) return false;
+    piece_ = std::move(next), begin_ = offset;
     return true;
   }
+  bool find(uint64_t offset) {
+    const auto all = PieceJournal::pieces(folder_, name_);
+    const auto at = all.upper_bound(offset);
+    return at != all.begin() && open_at(std::prev(at)->first);
+  }
+  void look_for_newest() {
+    const auto all = PieceJournal::pieces(folder_, name_);
+    if (all.empty()) return;
+    newest_begin_ = all.rbegin()->first;
+    newest_ = std::make_unique<OpenFile>(PieceJournal::piece(folder_, name_, newest_begin_));
+  }
+  std::string folder_, name_;
+  std::unique_ptr<OpenFile> piece_, newest_;
+  uint64_t begin_ = 0, newest_begin_ = 0;
+};
+
+// For how long what lies at an offset has waited to be sent.
+class Lateness {
+ public:
+  int64_t of(uint64_t offset, uint64_t end) {
+    const int64_t now = prof::steady_ns();
+    if (seen_.empty() || seen_.back().end < end) seen_.push_back({end, now});
+    while (!seen_.empty() && seen_.front().end <= offset) seen_.pop_front();
+    return seen_.empty() ? 0 : now - seen_.front().time_ns;
+  }
+
+ private:
+  struct Seen {
+    uint64_t end;
+    int64_t time_ns;
+  };
+  std::deque<Seen> seen_;
+};
+
+class NewestTrace final : public ByteSource {
+ public:
+  explicit NewestTrace(JobFolder job) : job_(std::move(job)), pieces_(job_, kTracePieces) {}
+  NextBytes next(uint64_t offset, size_t most) override {
+    constexpr int64_t kTooLateNs = 1'000'000'000;
+    const auto [newest, end] = pieces_.newest();
+    const bool late = late_.of(offset, end) > kTooLateNs || (offset < end && pieces_.gone(offset));
+    if (late && newest > offset) return {{}, newest, true};
+    return bytes_at(offset, pieces_.read(offset, most));
+  }
+  bool may_grow() override { return job_.running(); }
+
+ private:
   JobFolder job_;
-  std::unique_ptr<OpenFile> piece_;
-  uint64_t begin_ = 0;
+  Pieces pieces_;
+  Lateness late_;
+};
+
+class CurvesSource final : public ByteSource {
+ public:
+  explicit CurvesSource(JobFolder job) : job_(std::move(job)), pieces_(job_, kCurvePieces) {}
+  NextBytes next(uint64_t offset, size_t most) override {
+    const uint64_t end = pieces_.newest().second;
+    if (offset >= end) return {};
+    if (pieces_.gone(offset)) return history(offset);
+    const int64_t now = prof::steady_ns(), late = late_.of(offset, end);
+    if (late > kLateNs) thinned_until_ns_ = now + kThinnedNs;
+    if (now > thinned_until_ns_ || end - offset <= kFew) return whole_frames(offset, most);
+    if (now - thinned_ns_ < kEveryNs && job_.running()) return {};
+    thinned_ns_ = now;
+    return thinned(offset, std::min<uint64_t>(end, offset + kMostThinned));
+  }
+  bool may_grow() override { return job_.running(); }
+
+ private:
+  // Once they were late, what comes in kEveryNs is sent as at most kPoints for a while, however little waits.
+  static constexpr int64_t kLateNs = 500'000'000, kThinnedNs = 1'000'000'000, kEveryNs = 50'000'000;
+  static constexpr uint64_t kFew = 8u << 10;
+  static constexpr size_t kPoints = 256, kReadAtOnce = 1u << 20, kMostThinned = 4u << 20;  // bytes: 17 MB of steps
+
+  NextBytes whole_frames(uint64_t offset, size_t most) {
+    const std::string bytes = pieces_.read(offset, kReadAtOnce);
+    const size_t whole = whole_frames_in(bytes, most);
+    return bytes_at(offset, bytes.substr(0, whole));
+  }
+
+  NextBytes thinned(uint64_t offset, uint64_t end) {
+    UpdateReader reader;
+    RemoteUpdate update;
+    uint64_t at = offset;
+    while (at < end) {
+      const std::string bytes = pieces_.read(at, kReadAtOnce);
+      FrameReader frames("The curves");
+      frames.add(std::string_view(bytes).substr(0, whole_frames_in(bytes, kReadAtOnce)));
+      const uint64_t before = at;
+      while (const auto frame = frames.next()) reader.read(*frame, update), at += frame_size(*frame);
+      if (at == before) break;
+    }
+    Curves curves{std::move(update.run.steps), std::move(update.run.epochs)};
+    thin(curves, kPoints);
+    return {UpdateWriter::curves(curves), at, at > offset};
+  }
+
+  // What stands for the pieces that are gone.
+  NextBytes history(uint64_t offset) {
+    constexpr size_t kMost = 8u << 20;
+    const std::string bytes = OpenFile(job_.file(kHistory)).read(0, kMost);
+    if (!bytes.empty()) {
+      auto [until, frames] = read_history(bytes);
+      if (until > offset) return {std::move(frames), until, true};
+    }
+    if (job_.running()) return {};  // it is just being written
+    return {{}, pieces_.oldest(), true};
+  }
+
+  JobFolder job_;
+  Pieces pieces_;
+  Lateness late_;
+  int64_t thinned_until_ns_ = 0, thinned_ns_ = 0;
 };
 
 class FinishedFile final : public ByteSource {
@@ -100,12 +251,12 @@ class FinishedFile final : public ByteSource {
     version_ = std::to_string(now.st_size) + " " + std::to_string(now.st_mtim.tv_sec) + "." + std::to_string(now.st_mtim.tv_nsec);
   }
 
-  std::string read(uint64_t offset, size_t most) override {
+  NextBytes next(uint64_t offset, size_t most) override {
     if (offset >= size_) return {};
     while (summed_ < offset) add(file_.read(summed_, std::min<uint64_t>(offset - summed_, 1 << 20)));
     std::string bytes = file_.read(offset, std::min<uint64_t>(most, size_ - offset));
     if (offset == summed_) add(bytes);
-    return bytes;
+    return bytes_at(offset, std::move(bytes));
   }
   bool may_grow() override { return false; }
   json at_end() override { return {{"bytes", size_}, {"sum", sum_}}; }
@@ -130,6 +281,8 @@ json ByteSource::at_end() { return json::object(); }
 std::unique_ptr<ByteSource> growing_file(const JobFolder& job, const char* name) {
   return std::make_unique<GrowingFile>(job, name);
 }
+std::unique_ptr<ByteSource> curves_of(const JobFolder& job) { return std::make_unique<CurvesSource>(job); }
+std::unique_ptr<ByteSource> state_of(const JobFolder& job, const char* name) { return std::make_unique<StateFile>(job, name); }
 std::unique_ptr<ByteSource> newest_trace_of(const JobFolder& job) { return std::make_unique<NewestTrace>(job); }
 std::unique_ptr<ByteSource> finished_file(const std::string& path) { return std::make_unique<FinishedFile>(path); }
 

@@ -19,6 +19,20 @@ std::string frame_of(uint8_t kind, std::string_view payload) {
   return frame.append(payload);
 }
 
+size_t frame_size(const Frame& frame) { return kHeader + frame.payload.size(); }
+
+size_t whole_frames_in(std::string_view bytes, size_t most) {
+  size_t whole = 0;
+  while (bytes.size() - whole >= kHeader) {
+    uint32_t size = 0;
+    std::memcpy(&size, bytes.data() + whole, sizeof size);
+    const size_t end = whole + kHeader + size;
+    if (end > bytes.size() || (whole > 0 && end > most)) break;
+    whole = end;
+  }
+  return whole;
+}
+
 void FrameReader::add(std::string_view bytes) {
   bytes_.erase(0, at_);
   at_ = 0;

@@ -16,6 +16,9 @@ struct Frame {
 inline constexpr uint32_t kMostPayload = 16u << 20;  // bytes
 
 std::string frame_of(uint8_t kind, std::string_view payload);
+size_t frame_size(const Frame& frame);  // in bytes, with its head
+// The length of the whole frames at the beginning: at most `most`, but at least one of them. 0: none is whole.
+size_t whole_frames_in(std::string_view bytes, size_t most);
 
 // Takes bytes as they come, in pieces of any size, and gives whole frames. Nothing of the bytes is trusted.
 class FrameReader {
@@ -39,9 +42,10 @@ enum class LineKind : uint8_t {
   Bytes = 3,     // from it: number of the stream, offset, bytes of a file there
   Event = 4,     // from it: JSON about a stream
   Received = 5,  // to it: how many bytes of streams came so far
+  Instead = 6,   // from it: number of the stream, offset, until where, and what stands for those bytes: less of them
 };
 
-inline constexpr int kLineProtocol = 1;
+inline constexpr int kLineProtocol = 2;
 inline constexpr std::string_view kLineMagic = "warpscope-serve ";  // begins the first line that the server writes
 
 }  // namespace ws::app

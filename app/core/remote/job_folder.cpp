@@ -24,8 +24,7 @@ using nlohmann::json;
 
 constexpr const char* kJobs = ".jobs";
 constexpr size_t kMostWaiting = 64u << 20;         // bytes of a full disk's news
-constexpr uint64_t kPiece = 256u << 10, kTraceKept = 64u << 20;
-constexpr const char* kTracePiece = "trace.";
+constexpr uint64_t kPiece = 256u << 10;
 
 // Appends all or nothing.
 bool append_whole(int file, uint64_t at, std::string_view bytes) {
@@ -76,39 +75,51 @@ void Journal::add(const std::string& frames) {
   if (given_up_) waiting_ = {};  // frames are not left out one by one: what is behind a hole would be read as whole
 }
 
-std::string TraceJournal::piece(const std::string& folder, uint64_t offset) {
-  return folder + "/" + kTracePiece + std::to_string(offset);
+std::string PieceJournal::piece(const std::string& folder, const std::string& name, uint64_t offset) {
+  return folder + "/" + name + "." + std::to_string(offset);
 }
 
-std::map<uint64_t, uint64_t> TraceJournal::pieces(const std::string& folder) {
+std::map<uint64_t, uint64_t> PieceJournal::pieces(const std::string& folder, const std::string& name) {
   std::map<uint64_t, uint64_t> found;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kTracePiece)) continue;
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with(name + ".")) continue;
     const auto size = entry.file_size(none);
-    if (!none) found[std::strtoull(name.c_str() + std::strlen(kTracePiece), nullptr, 10)] = size;
+    if (!none) found[std::strtoull(file.c_str() + name.size() + 1, nullptr, 10)] = size;
   }
   return found;
 }
 
-void TraceJournal::remove_all(const std::string& folder) {
+void PieceJournal::remove_all(const std::string& folder, const std::string& name) {
   std::error_code none;
-  for (const auto& [offset, size] : pieces(folder)) fs::remove(piece(folder, offset), none);
+  for (const auto& [offset, size] : pieces(folder, name)) fs::remove(piece(folder, name, offset), none);
 }
 
 // A full disk costs a part of what is watched live; the run file tells its own.
-void TraceJournal::add(const std::string& frame) {
-  if (size_ >= kPiece) begin_ += size_, size_ = 0;
-  const int file = open(piece(folder_, begin_).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return;
-  if (append_whole(file, size_, frame)) kept_[begin_] = size_ += frame.size();
+bool PieceJournal::add(const std::string& frames) {
+  if (frames.empty()) return false;
+  const bool anew = size_ >= kPiece;
+  if (anew) begin_ += size_, size_ = 0;
+  const int file = open(piece(folder_, name_, begin_).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return anew;
+  if (append_whole(file, size_, frames)) kept_[begin_] = size_ += frames.size();
   close(file);
   std::error_code none;
-  while (!kept_.empty() && begin_ + size_ - kept_.begin()->first > kTraceKept) {
-    fs::remove(piece(folder_, kept_.begin()->first), none);
+  while (!kept_.empty() && begin_ + size_ - kept_.begin()->first > most_) {
+    fs::remove(piece(folder_, name_, kept_.begin()->first), none);
     kept_.erase(kept_.begin());
   }
+  return anew;
+}
+
+void say_now(const JobFolder& job, const char* name, const std::string& frame) {
+  const std::string path = job.file(name), part = path + ".part";
+  const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return;
+  const bool whole = append_whole(file, 0, frame);
+  close(file);
+  if (whole) rename(part.c_str(), path.c_str());
 }
 
 void add_request(const JobFolder& job, const json& request) {

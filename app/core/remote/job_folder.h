@@ -1,7 +1,7 @@
 // The folder of a job: what runs for a person who may be away. Beside its run file it holds what the job tells, each in a
 // file that only grows, so that whoever comes back goes on reading where he was.
 //
-//   RUNS/NAME.wsrun         RUNS/.jobs/NAME/job.json  log  news  losses  trace.OFFSET  control
+//   RUNS/NAME.wsrun         RUNS/.jobs/NAME/job.json  now  news  log  curves.OFFSET  history  trace.OFFSET  control
 #pragma once
 #include <cstdint>
 #include <map>
@@ -49,20 +49,30 @@ class Journal {
 };
 
 // Keeps the newest bytes only, in pieces that begin with a frame; offsets count from the beginning of all.
-class TraceJournal {
+class PieceJournal {
  public:
-  explicit TraceJournal(std::string folder) : folder_(std::move(folder)) {}
-  void add(const std::string& frame);
+  PieceJournal(std::string folder, std::string name, uint64_t kept)
+      : folder_(std::move(folder)), name_(std::move(name)), most_(kept) {}
+  // True: these frames begin a new piece.
+  bool add(const std::string& frames);
+  uint64_t newest() const { return begin_; }  // offset of the newest piece
+  uint64_t oldest() const { return kept_.empty() ? begin_ : kept_.begin()->first; }
   // The pieces that are there: offset of the first byte → size.
-  static std::map<uint64_t, uint64_t> pieces(const std::string& folder);
-  static std::string piece(const std::string& folder, uint64_t offset);
-  static void remove_all(const std::string& folder);
+  static std::map<uint64_t, uint64_t> pieces(const std::string& folder, const std::string& name);
+  static std::string piece(const std::string& folder, const std::string& name, uint64_t offset);
+  static void remove_all(const std::string& folder, const std::string& name);
 
  private:
-  std::string folder_;
-  uint64_t begin_ = 0, size_ = 0;  // of the newest piece
+  std::string folder_, name_;
+  uint64_t most_, begin_ = 0, size_ = 0;  // of the newest piece
   std::map<uint64_t, uint64_t> kept_;
 };
+
+inline constexpr const char* kTracePieces = "trace";
+inline constexpr const char* kCurvePieces = "curves";
+
+// A small file that says how things stand now, for whoever looks. Left as it was where the disk is full.
+void say_now(const JobFolder& job, const char* name, const std::string& frame);
 
 // Requests to a running job, in the order in which they came; each is taken once, however often it was sent.
 void add_request(const JobFolder& job, const nlohmann::json& request);  // throws Failure

@@ -7,7 +7,6 @@ namespace {
 
 constexpr uint64_t kLeast = 32u << 10, kMost = 8u << 20, kStep = 16u << 10;
 constexpr int64_t kQueueNs = 60'000'000;  // that long may bytes wait on the line
-constexpr int64_t kRateNs = 200'000'000;
 
 }  // namespace
 
@@ -23,10 +22,6 @@ void LinePace::received(uint64_t all, int64_t now_ns) {
   int64_t took_ns = -1, when_ns = 0;
   for (; !marks_.empty() && marks_.front().sent <= all; marks_.pop_front())
     took_ns = now_ns - marks_.front().time_ns, when_ns = marks_.front().time_ns;
-  if (now_ns - rate_since_ns_ >= kRateNs) {
-    if (rate_since_ns_ > 0) rate_ = static_cast<double>(all - rate_from_) * 1e9 / static_cast<double>(now_ns - rate_since_ns_);
-    rate_since_ns_ = now_ns, rate_from_ = all;
-  }
   if (took_ns < 0) return;
   least_ns_ = std::min(least_ns_, took_ns);
   if (took_ns > least_ns_ + kQueueNs) {

@@ -11,7 +11,6 @@ class LinePace {
   void sent(uint64_t bytes, int64_t now_ns);
   void received(uint64_t all, int64_t now_ns);  // what the other side has in all
   uint64_t room() const { return sent_ - received_ < window_ ? window_ - (sent_ - received_) : 0; }
-  double bytes_per_s() const { return rate_; }  // as measured; 0: not yet
 
  private:
   struct Mark {
@@ -20,9 +19,7 @@ class LinePace {
   };
   std::deque<Mark> marks_;
   uint64_t sent_ = 0, received_ = 0, window_ = 64u << 10;
-  int64_t least_ns_ = INT64_MAX, shrunk_ns_ = 0, rate_since_ns_ = 0;
-  uint64_t rate_from_ = 0;
-  double rate_ = 0;
+  int64_t least_ns_ = INT64_MAX, shrunk_ns_ = 0;
   bool found_ = false;  // the line's speed, once
 };
 

@@ -5,10 +5,12 @@
 #include <cstdlib>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/version.h"
 
 namespace ws::app {
 namespace {
 
+constexpr const char* kProgram = "warpscope-cli";
 constexpr std::string_view kSsh = "ssh://", kPipe = "pipe:", kRun = ".wsrun";
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
@@ -64,6 +66,8 @@ void take_folder(std::string path, RemoteAddress& to) {
 
 }  // namespace
 
+std::string copy_folder() { return std::string(".local/share/warpscope/server/") + version(); }
+
 bool is_remote(const std::string& text) { return text.starts_with(kSsh) || text.starts_with(kPipe); }
 
 RemoteAddress parse_remote(const std::string& text) {
@@ -84,18 +88,25 @@ RemoteAddress parse_remote(const std::string& text) {
 
 std::vector<std::string> RemoteAddress::command() const {
   if (!pipe.empty()) return {"sh", "-c", pipe};
-  std::vector<std::string> words{"ssh", "-T"};
-  if (port != 0) words.insert(words.end(), {"-p", std::to_string(port)});
   std::string there = program + " serve";
+  // One that was copied there is of our version.
+  if (program == kProgram) there = "PATH=\"$HOME\"/" + copy_folder() + "/bin:\"$PATH\" " + there;
   // The shell there knows what its home is.
   if (folder.starts_with("~/")) there += " --folder \"$HOME\"/" + quoted(folder.substr(2));
   else if (!folder.empty()) there += " --folder " + quoted(folder);
-  words.insert(words.end(), {"--", place(), there});
+  return ssh(there);
+}
+
+std::vector<std::string> RemoteAddress::ssh(const std::string& command) const {
+  std::vector<std::string> words{"ssh", "-T"};
+  if (port != 0) words.insert(words.end(), {"-p", std::to_string(port)});
+  words.insert(words.end(), {"--", place(), command});
   return words;
 }
 
 std::string RemoteAddress::place() const {
-  if (!pipe.empty()) return pipe;
+  constexpr size_t kMost = 24;
+  if (!pipe.empty()) return pipe.size() <= kMost ? pipe : pipe.substr(0, kMost) + "…";
   return (user.empty() ? "" : user + "@") + host;
 }
 

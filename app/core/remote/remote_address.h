@@ -13,9 +13,13 @@ struct RemoteAddress {
   std::string program = "warpscope-cli";
 
   std::vector<std::string> command() const;  // starts the other side and speaks over its standard streams
+  std::vector<std::string> ssh(const std::string& command) const;  // runs a command of the shell there
   std::string place() const;                 // "user@host", for people
   std::string text() const;                  // as parse_remote() reads it, without the run
 };
+
+// Of the program that was copied there, in the home there.
+std::string copy_folder();
 
 bool is_remote(const std::string& text);
 // "ssh://user@host[:port][/folder]"; a run there stands behind a colon, or is the last part: "ssh://host:a.wsrun",

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "app/core/remote/update_codec.h"
+#include "app/core/remote/job_teller.h"
 #include "app/core/runs/run_ceilings.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/failure.h"
@@ -33,28 +33,6 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLookEvery{10};  // at news and requests
-
-// Everything that a job tells.
-class JobTeller {
- public:
-  explicit JobTeller(const JobFolder& job) : news_(job.file("news")), losses_(job.file("losses")), trace_(job.path()) {}
-  void tell(RemoteUpdate update) {
-    if (!update.run.steps.empty()) update.steps_until = update.run.steps.back().step + 1;
-    losses_.add(UpdateWriter::losses(update.run.steps));
-    news_.add(writer_.news(update));  // before the trace, whose ops they name
-    for (const prof::TraceBatch& batch : update.run.traces) trace_.add(UpdateWriter::trace(batch));
-  }
-  void say(const std::string& text, bool problem = false) {
-    RemoteUpdate update;
-    update.run.messages.push_back({text, problem});
-    tell(update);
-  }
-
- private:
-  UpdateWriter writer_;
-  Journal news_, losses_;
-  TraceJournal trace_;
-};
 
 void apply(const json& request, TracedTraining& run, JobTeller& teller) {
   try {
@@ -243,7 +221,7 @@ void forget_old_traces(const std::string& runs) {
     const std::string path = entry.path().string();
     if (!owner_of(path).empty()) continue;
     const auto age = fs::file_time_type::clock::now() - entry.last_write_time(none);
-    if (age > std::chrono::hours(1)) TraceJournal::remove_all(path);
+    if (age > std::chrono::hours(1)) PieceJournal::remove_all(path, kTracePieces);
   }
 }
 

@@ -42,8 +42,9 @@ std::string last_line(std::string text) {
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
 std::string install_advice(const RemoteAddress& a) {
-  return "Install Warpscope there, or name the program: WARPSCOPE_REMOTE_PROGRAM=/path/to/" +
-         a.program.substr(a.program.rfind('/') + 1);
+  if (!a.pipe.empty()) return "";
+  return " Copy it there: warpscope-cli install --on " + a.text() + "; or name it: WARPSCOPE_REMOTE_PROGRAM=/path/to/" +
+         a.program.substr(a.program.rfind('/') + 1) + ".";
 }
 
 // Why no line came about, in one sentence.
@@ -52,11 +53,15 @@ std::string why_no_line(const RemoteAddress& a, int status, const std::string& e
   if (holds(errors, "Could not resolve hostname")) return at + ": no machine of that name is known. Check the name, or ~/.ssh/config.";
   if (holds(errors, "Host key verification failed") || holds(errors, "REMOTE HOST IDENTIFICATION HAS CHANGED"))
     return at + ": ssh does not trust the key of that machine. Connect once with ssh to see it, then try again.";
+  if (holds(errors, "jumphost") || holds(errors, "stdio forwarding failed") || holds(errors, "UNKNOWN port 65535"))
+    return at + ": the machine between here and there (ProxyJump) gives no way through: " + last_line(errors) + ".";
   if (holds(errors, "Permission denied")) return at + ": ssh was refused; that machine takes neither your key nor your password.";
   if (holds(errors, "Connection refused")) return at + ": no ssh server answers there.";
   if (holds(errors, "timed out") || holds(errors, "No route to host") || holds(errors, "unreachable"))
     return at + ": the machine cannot be reached: " + last_line(errors) + ".";
-  if (status == 127) return at + ": there is no program " + a.program + ". " + install_advice(a) + ".";
+  if (holds(errors, "error while loading shared libraries"))
+    return at + ": " + a.program + " misses a library there: " + last_line(errors) + "." + install_advice(a);
+  if (status == 127) return at + ": there is no program " + a.program + "." + install_advice(a);
   if (status == 126) return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". It may be of another architecture.";
   if (noise) return at + ": something else than Warpscope answers. Does a shell profile there print or ask something?";
   return at + ": the line ended" + (errors.empty() ? std::string(" without a word.") : ": " + last_line(errors) + ".");
@@ -77,13 +82,14 @@ std::string why_other_version(const RemoteAddress& a, const std::string& greetin
   if (std::atoi(greeting.c_str()) == kLineProtocol) return {};
   const size_t space = greeting.find(' ');
   return a.place() + ": version " + printable(space == greeting.npos ? "?" : greeting.substr(space + 1)) +
-         " there and " + ws::version() + " here do not understand each other. Install the same version on both.";
+         " there and " + ws::version() + " here do not understand each other." + (a.pipe.empty() ? install_advice(a) : " Install the same version on both.");
 }
 
 // No further attempt would help.
 class LineRefused : public Failure {
  public:
-  using Failure::Failure;
+  LineRefused(const std::string& sentence, bool missing) : Failure(sentence), copy_helps(missing) {}
+  bool copy_helps;
 };
 
 }  // namespace
@@ -183,11 +189,11 @@ void RemoteLink::loop(const std::stop_token& ended) {
       back_off = kFirstBackOff;
       talk(ended);
     } catch (const LineRefused& refused) {
-      give_up(refused.what());
+      give_up(refused.what(), refused.copy_helps);
       return;
     } catch (const std::exception& problem) {
       process_.reset();
-      if (status().times_up == 0) return give_up(problem.what());
+      if (status().times_up == 0) return give_up(problem.what(), false);
       set(LineState::Cut, problem.what());
     }
     process_.reset();
@@ -199,8 +205,12 @@ void RemoteLink::loop(const std::stop_token& ended) {
   }
 }
 
-void RemoteLink::give_up(const std::string& sentence) {
+void RemoteLink::give_up(const std::string& sentence, bool copy_helps) {
   process_.reset();
+  {
+    std::lock_guard lock(mutex_);
+    status_.copy_helps = copy_helps && address_.pipe.empty();
+  }
   set(LineState::Refused, sentence);
   std::map<int64_t, Pending> left;
   {
@@ -256,14 +266,16 @@ void RemoteLink::greet(const std::stop_token& ended) {
     read_errors();
     if (more) bytes += *more;
     if (const auto greeting = greeting_in(bytes)) {
-      if (const std::string why = why_other_version(address_, *greeting); !why.empty()) throw LineRefused(why);
+      if (const std::string why = why_other_version(address_, *greeting); !why.empty()) throw LineRefused(why, true);
       frames_.add(bytes);
       return;
     }
     if (!more) {
       const int status = process_->wait(2000).value_or(-1);
       read_errors();
-      throw Failure(why_no_line(address_, status, errors_, !bytes.empty()));
+      const std::string why = why_no_line(address_, status, errors_, !bytes.empty());
+      if (status == 127 && this->status().times_up == 0) throw LineRefused(why, true);
+      throw Failure(why);
     }
     if (bytes.size() > kMostNoise || Clock::now() > until) throw Failure(why_no_line(address_, -1, errors_, !bytes.empty()));
     if (ended.stop_requested()) throw Failure("Ended.");
@@ -316,7 +328,8 @@ void RemoteLink::send_waiting() {
 void RemoteLink::take(const Frame& frame) {
   switch (static_cast<LineKind>(frame.kind)) {
     case LineKind::Answer: return take_answer(frame.payload);
-    case LineKind::Bytes: return take_bytes(frame.payload);
+    case LineKind::Bytes: return take_bytes(frame.payload, false);
+    case LineKind::Instead: return take_bytes(frame.payload, true);
     case LineKind::Event: return take_event(frame.payload);
     case LineKind::Request:
     case LineKind::Received: break;
@@ -363,23 +376,26 @@ void RemoteLink::took_follow(uint32_t number, const json& ok, const std::string&
   if (restarted && follower.restarted) follower.restarted();
 }
 
-void RemoteLink::take_bytes(std::string_view payload) {
+void RemoteLink::take_bytes(std::string_view payload, bool instead) {
   ByteReader from(payload, "The line");
   const auto number = from.value<uint32_t>("a stream");
   const auto offset = from.value<uint64_t>("an offset");
+  const auto until = instead ? from.value<uint64_t>("an offset") : 0;
   const std::string_view bytes = from.raw(from.left(), "bytes");
   received_ += bytes.size();
   std::lock_guard calling(calling_);
-  std::function<void(std::string_view)> take;
+  FileFollower follower;
   {
     std::lock_guard lock(mutex_);
     const auto at = followed_.find(number);
     if (at == followed_.end()) return;
     if (offset != at->second.offset) throw Failure("The line: a part of a file is missing");
-    at->second.offset += bytes.size();
-    take = at->second.follower.bytes;
+    if (instead && (until < offset || !at->second.follower.instead)) throw Failure("The line: leaves out what it may not");
+    at->second.offset = instead ? until : offset + bytes.size();
+    follower = at->second.follower;
   }
-  if (take) take(bytes);
+  if (instead) follower.instead(bytes, until - offset);
+  else if (follower.bytes) follower.bytes(bytes);
 }
 
 void RemoteLink::take_event(std::string_view text) {
@@ -393,12 +409,8 @@ void RemoteLink::take_event(std::string_view text) {
     const auto at = followed_.find(number);
     if (at == followed_.end()) return;
     follower = at->second.follower;
-    if (in.at("jump").there())
-      at->second.offset = static_cast<uint64_t>(in.at("jump").whole(0, 0));
-    else
-      followed_.erase(at);
+    followed_.erase(at);
   }
-  if (in.at("jump").there() && follower.jumped) follower.jumped(static_cast<uint64_t>(in.at("left_out").whole(0, 0)));
   if (in.at("end").there() && follower.ended) follower.ended(in.at("end").value());
   if (in.at("error").there() && follower.failed) follower.failed(in.at("error").text());
 }

@@ -26,12 +26,14 @@ struct LineStatus {
   double cut_s = 0;      // since when
   int times_up = 0;
   pid_t process = 0;     // of the line while it stands
+  bool copy_helps = false;  // refused because this version of the program is missing there
 };
 
 // What comes of a file there; called on the line's thread.
 struct FileFollower {
   std::function<void(std::string_view bytes)> bytes;
-  std::function<void(uint64_t left_out)> jumped;              // a part of that length was left out
+  // What stands for a part of that length, which was left out.
+  std::function<void(std::string_view bytes, uint64_t length)> instead;
   std::function<void()> restarted;                            // the file is another one: from its beginning
   std::function<void(const nlohmann::json& figures)> ended;   // all of it came
   std::function<void(const std::string& sentence)> failed;
@@ -53,7 +55,7 @@ class RemoteLink {
   // Waits. Throws Failure: what the other side said, why there is no line, or that the time is over.
   nlohmann::json ask(nlohmann::json request, double most_s = 60);
 
-  // `what`: "news", "log" or "trace" of a job, or "file" with its name. Returns a number for leave().
+  // `what`: "now", "news", "curves", "log" or "trace" of a job, or "file" with its name. Returns a number for leave().
   uint32_t follow(nlohmann::json what, FileFollower follower);
   // Once it returns, the follower is not called any more. Not from a follower.
   void leave(uint32_t number);
@@ -77,14 +79,14 @@ class RemoteLink {
   void read_errors();
   void take(const Frame& frame);
   void take_answer(std::string_view text);
-  void take_bytes(std::string_view payload);
+  void take_bytes(std::string_view payload, bool instead);
   void take_event(std::string_view text);
   void took_follow(uint32_t number, const nlohmann::json& ok, const std::string& error);
   void send_waiting();
   void send_request(const nlohmann::json& request);
   void queue(LineKind kind, std::string_view payload);
   void set(LineState state, const std::string& sentence = {});
-  void give_up(const std::string& sentence);
+  void give_up(const std::string& sentence, bool copy_helps);
   void wake();
 
   RemoteAddress address_;

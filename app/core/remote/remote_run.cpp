@@ -37,17 +37,35 @@ void RemoteRun::start(RemoteLink& link, const std::string& name, const json& job
   link.ask({{"do", "start"}, {"run", name}, {"job", job}});
 }
 
-RemoteRun::RemoteRun(RemoteLink& link, std::string name, bool trace)
+RemoteRun::RemoteRun(RemoteLink& link, std::string name, bool trace, const json& job)
     : link_(link), name_(std::move(name)), sender_(process_mark() + " " + random_letters()) {
+  if (!job.is_null()) begin(job);
+  follow("now", {.bytes = [this](std::string_view bytes) { read(now_, bytes); }});
   follow("news", {.bytes = [this](std::string_view bytes) { read(news_, bytes); }});
-  follow("losses", {.bytes = [this](std::string_view bytes) { read(losses_, bytes); }});
+  FileFollower curves{.bytes = [this](std::string_view bytes) { read(curves_, bytes); }};
+  curves.instead = [this](std::string_view bytes, uint64_t) { read(curves_, bytes, true); };
+  follow("curves", std::move(curves));
   follow("log", {.bytes = [this](std::string_view bytes) {
     std::lock_guard lock(mutex_);
     log_ += bytes;
   }});
-  if (!trace) return;
+  if (trace) follow_trace();
+}
+
+// Asked before anything is followed, so that it is answered first.
+void RemoteRun::begin(const json& job) {
+  link_.post({{"do", "start"}, {"run", name_}, {"job", job}},
+             [this, alive = std::weak_ptr(alive_)](const json&, const std::string& error) {
+               const auto here = alive.lock();
+               if (!here) return;
+               std::lock_guard lock(mutex_);
+               refused_ = error;
+             });
+}
+
+void RemoteRun::follow_trace() {
   FileFollower spans{.bytes = [this](std::string_view bytes) { read(trace_, bytes); }};
-  spans.jumped = [this](uint64_t bytes) {
+  spans.instead = [this](std::string_view, uint64_t bytes) {
     std::lock_guard lock(mutex_);
     left_out_ += bytes;
     trace_ = FrameReader("The trace");  // a new piece begins with a frame
@@ -77,14 +95,15 @@ RemoteRun::~RemoteRun() {
   for (const uint32_t stream : streams_) link_.leave(stream);
 }
 
-void RemoteRun::read(FrameReader& frames, std::string_view bytes) {
+void RemoteRun::read(FrameReader& frames, std::string_view bytes, bool thinned) {
   std::string problem;
   {
     std::lock_guard lock(mutex_);
     try {
       frames.add(bytes);
-      while (const auto frame = frames.next()) reader_.read(*frame, inbox_);
-      return;
+      thinned_ |= thinned;
+      while (const auto frame = frames.next()) take_frame(*frame);
+      return limit();
     } catch (const std::exception& failure) {
       problem = failure.what();
       frames = FrameReader("The news");
@@ -93,25 +112,47 @@ void RemoteRun::read(FrameReader& frames, std::string_view bytes) {
   say("What came from " + link_.address().place() + " cannot be read: " + problem, true);
 }
 
+// What stands for a part that was left out may begin before it.
+void RemoteRun::take_frame(const Frame& frame) {
+  std::vector<StepResult>& steps = inbox_.run.steps;
+  std::vector<EpochResult>& epochs = inbox_.run.epochs;
+  const auto had_steps = static_cast<std::ptrdiff_t>(steps.size()), had_epochs = static_cast<std::ptrdiff_t>(epochs.size());
+  reader_.read(frame, inbox_);
+  steps.erase(std::remove_if(steps.begin() + had_steps, steps.end(), [this](const StepResult& s) { return s.step <= last_step_; }),
+              steps.end());
+  epochs.erase(std::remove_if(epochs.begin() + had_epochs, epochs.end(), [this](const EpochResult& e) { return e.step <= last_epoch_; }),
+               epochs.end());
+  if (!steps.empty()) last_step_ = steps.back().step;
+  if (!epochs.empty()) last_epoch_ = epochs.back().step;
+}
+
 void RemoteRun::say(const std::string& text, bool problem) {
   std::lock_guard lock(mutex_);
   inbox_.run.messages.push_back({text, problem});
 }
 
+// Where nobody takes what came, it stays bounded: losses are thinned, and spans are left to the run file.
+void RemoteRun::limit() {
+  constexpr size_t kMostSteps = 1 << 20, kMostSpans = 4'000'000;
+  RunUpdate& run = inbox_.run;
+  if (run.steps.size() > kMostSteps || run.epochs.size() > kMostSteps) {
+    Curves curves{std::move(run.steps), std::move(run.epochs)};
+    thin(curves, kMostSteps / 2);
+    run.steps = std::move(curves.steps), run.epochs = std::move(curves.epochs);
+    thinned_ = true;
+  }
+  for (; counted_ < run.traces.size(); ++counted_) spans_ += run.traces[counted_].span_count();
+  if (spans_ <= kMostSpans) return;
+  left_out_ += spans_ * sizeof(prof::Span);
+  run.traces.clear();
+  spans_ = counted_ = 0;
+}
+
 RemoteUpdate RemoteRun::take() {
   std::lock_guard lock(mutex_);
   RemoteUpdate now = std::exchange(inbox_, {});
-  steps_until_ = open_ == 0 ? INT64_MAX : std::max(steps_until_, now.steps_until);
-  early_.insert(early_.end(), now.run.steps.begin(), now.run.steps.end());
-  const auto end = std::ranges::find_if(early_, [this](const StepResult& s) { return s.step >= steps_until_; });
-  now.run.steps.assign(early_.begin(), end);
-  early_.erase(early_.begin(), end);
-  if (!now.run.steps.empty()) steps_given_ = now.run.steps.back().step + 1;
+  spans_ = counted_ = 0;
   if (open_ == 0) return now;
-  auto& epochs = now.run.epochs;
-  const auto late = std::ranges::find_if(epochs, [this](const EpochResult& e) { return e.step > steps_given_; });
-  inbox_.run.epochs.assign(late, epochs.end());
-  epochs.erase(late, epochs.end());
   inbox_.run.summary = std::exchange(now.run.summary, {});
   inbox_.run.account = now.run.account;
   return now;
@@ -122,6 +163,11 @@ std::string RemoteRun::take_log() {
   return std::exchange(log_, {});
 }
 
+std::string RemoteRun::refused() const {
+  std::lock_guard lock(mutex_);
+  return refused_;
+}
+
 bool RemoteRun::over() const {
   std::lock_guard lock(mutex_);
   return open_ == 0;
@@ -130,6 +176,11 @@ bool RemoteRun::over() const {
 uint64_t RemoteRun::left_out() const {
   std::lock_guard lock(mutex_);
   return left_out_;
+}
+
+bool RemoteRun::thinned() const {
+  std::lock_guard lock(mutex_);
+  return thinned_;
 }
 
 // Numbered, so that one which is sent again after a cut is taken once.

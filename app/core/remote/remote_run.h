@@ -1,6 +1,6 @@
 // A job on another machine as one sees it from here: what it tells, and requests to it. As TracedTraining, but there.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,8 +12,9 @@ namespace ws::app {
 
 class RemoteRun {
  public:
-  // Follows the job of that name; `trace`: its spans as well.
-  RemoteRun(RemoteLink& link, std::string name, bool trace);
+  // Follows the job of that name; `trace`: its spans as well. `job`: begins it first, without waiting, as start() takes it;
+  // null: it is there already.
+  RemoteRun(RemoteLink& link, std::string name, bool trace, const nlohmann::json& job = nullptr);
   ~RemoteRun();
   RemoteRun(const RemoteRun&) = delete;
   RemoteRun& operator=(const RemoteRun&) = delete;
@@ -24,12 +25,14 @@ class RemoteRun {
 
   const std::string& name() const { return name_; }
   RemoteLink& link() { return link_; }
-  // Any thread; what came since. Tests of an epoch, and the end, come with or after the losses before them.
+  // Any thread; what came since. The end comes after all else.
   RemoteUpdate take();
   std::string take_log();  // what the job printed since
+  std::string refused() const;  // why it did not begin; empty: it did, or it is not known yet
   // The job has ended, and all that it told is here.
   bool over() const;
   uint64_t left_out() const;  // bytes of the trace that were not sent live
+  bool thinned() const;       // losses came of which the line did not carry all; the run file has them
 
   void pause() { request({{"what", "pause"}}); }
   void resume() { request({{"what", "resume"}}); }
@@ -40,7 +43,11 @@ class RemoteRun {
 
  private:
   void request(nlohmann::json what);
-  void read(FrameReader& frames, std::string_view bytes);
+  void read(FrameReader& frames, std::string_view bytes, bool thinned = false);
+  void take_frame(const Frame& frame);
+  void begin(const nlohmann::json& job);
+  void follow_trace();
+  void limit();
   void say(const std::string& text, bool problem);
   void follow(const char* what, FileFollower follower, bool needed = true);
 
@@ -48,12 +55,13 @@ class RemoteRun {
   const std::string name_, sender_;
   mutable std::mutex mutex_;
   UpdateReader reader_;
-  FrameReader news_{"The news"}, losses_{"The losses"}, trace_{"The trace"};
+  FrameReader now_{"The state"}, news_{"The news"}, curves_{"The curves"}, trace_{"The trace"};
   RemoteUpdate inbox_;
-  std::vector<StepResult> early_;  // losses of which the news are not here yet
-  int64_t steps_until_ = 0, steps_given_ = 0;
-  std::string log_;
+  size_t spans_ = 0, counted_ = 0;  // of the traces in the inbox; the traces that are in that sum
+  int64_t last_step_ = -1, last_epoch_ = -1;  // the step of the last loss and of the last epoch that came
+  std::string log_, refused_;
   uint64_t left_out_ = 0;
+  bool thinned_ = false;
   int64_t requests_ = 0;
   int open_ = 0;  // streams that go on
   std::vector<uint32_t> streams_;

@@ -45,10 +45,17 @@ constexpr size_t kChunk = 16u << 10;        // bytes of a stream in one frame
 constexpr size_t kQueued = 64u << 10;       // bytes that wait for the pipe
 constexpr int kTickMs = 10;
 constexpr size_t kMostStreams = 256, kMostRuns = 20'000;
-constexpr uint64_t kBehind = 2u << 20;      // of a trace, before its newest part is sent instead
 constexpr size_t kMostText = 8u << 20;      // of a command's output
 
-constexpr std::array<std::string_view, 3> kGrowing{"news", "log", "losses"};  // by urgency; the trace, then files after them
+constexpr std::array<std::string_view, 5> kOfJob{"now", "news", "curves", "log", "trace"};  // by urgency; files after them
+
+std::unique_ptr<ByteSource> source_of(const JobFolder& job, const std::string& what) {
+  if (what == "now") return state_of(job, "now");
+  if (what == "news" || what == "log") return growing_file(job, what == "news" ? "news" : "log");
+  if (what == "curves") return curves_of(job);
+  if (what == "trace") return newest_trace_of(job);
+  throw Failure("The program there does not know \"" + what + "\".");
+}
 
 std::string path_in(const std::string& runs, const std::string& name) {
   if (!is_plain_name(name)) throw Failure("\"" + name + "\" can be no name of a run.");
@@ -60,6 +67,11 @@ double all_memory_bytes() {
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("MemTotal:")) return std::strtod(line.c_str() + 9, nullptr) * 1024;
   return 0;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 json hello(const std::string& runs) {
@@ -107,6 +119,20 @@ json list_of(const std::string& runs) {
   }
   std::sort(rows.begin(), rows.end(), [](const json& a, const json& b) { return a["file"] < b["file"]; });  // by time
   return rows;
+}
+
+// What runs here now, as it was begun.
+json jobs_of(const std::string& runs) {
+  json jobs = json::array();
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(runs + "/.jobs", none)) {
+    const std::string name = entry.path().filename().string();
+    if (!is_plain_name(name) || jobs.size() >= kMostRuns) continue;
+    const JobFolder job(runs, name);
+    if (job.running()) jobs.push_back({{"run", name}, {"job", parse_json_or_null(text_of(job.file("job.json")))}});
+  }
+  std::sort(jobs.begin(), jobs.end(), [](const json& a, const json& b) { return a["run"] < b["run"]; });
+  return jobs;
 }
 
 // A run whose writer was killed has a part of it in its log; it becomes one file before it is read by others.
@@ -204,6 +230,7 @@ class Server {
     if (what == "start") return start(in);
     if (what == "ask") return ask(in);
     if (what == "job") return read_json(job_in(in).file("job.json"));
+    if (what == "jobs") return {{"jobs", jobs_of(runs_)}};
     if (what == "follow") return follow(in);
     if (what == "leave") return leave(in);
     if (what == "list") return later(number, [runs = runs_] { return json{{"runs", list_of(runs)}}; });
@@ -233,7 +260,7 @@ class Server {
   json follow(const JsonInput& in) {
     if (streams_.size() >= kMostStreams) throw Failure("Too many files are followed at a time.");
     const std::string what = in.required("what").text();
-    Stream stream{static_cast<uint32_t>(in.required("stream").whole(0, 0, UINT32_MAX)), 4, nullptr,
+    Stream stream{static_cast<uint32_t>(in.required("stream").whole(0, 0, UINT32_MAX)), static_cast<int>(kOfJob.size()), nullptr,
                   static_cast<uint64_t>(in.at("offset").whole(0, 0))};
     if (what == "file") {
       const std::string path = file_of(in);
@@ -241,12 +268,8 @@ class Server {
       stream.source = finished_file(path);
       if (in.at("version").text() != stream.source->version()) stream.at = 0;
     } else {
-      const JobFolder job = job_in(in);
-      const auto known = std::ranges::find(kGrowing, what);
-      stream.urgency = static_cast<int>(known - kGrowing.begin());
-      if (known != kGrowing.end()) stream.source = growing_file(job, what.c_str());
-      else if (what == "trace") stream.source = newest_trace_of(job);
-      else throw Failure("The program there does not know \"" + what + "\".");
+      stream.source = source_of(job_in(in), what);
+      stream.urgency = static_cast<int>(std::ranges::find(kOfJob, what) - kOfJob.begin());
     }
     std::erase_if(streams_, [&](const Stream& other) { return other.number == stream.number; });
     json out{{"offset", stream.at}, {"version", stream.source->version()}};
@@ -315,12 +338,8 @@ class Server {
   bool send_piece(Stream& stream) {
     try {
       const bool grows = stream.source->may_grow();  // asked first: what was written until then is read
-      if (const auto to = stream.source->jump(stream.at, most_behind())) {
-        send(LineKind::Event, {{"stream", stream.number}, {"jump", *to}, {"left_out", *to - stream.at}});
-        stream.at = *to;
-      }
-      const std::string bytes = stream.source->read(stream.at, kChunk);
-      if (!bytes.empty()) return send_bytes(stream, bytes), true;
+      const NextBytes next = stream.source->next(stream.at, kChunk);
+      if (!next.nothing()) return send_bytes(stream, next), true;
       if (grows) return false;
       send(LineKind::Event, {{"stream", stream.number}, {"end", stream.source->at_end()}});
     } catch (const std::exception& problem) {
@@ -330,17 +349,15 @@ class Server {
     return false;
   }
 
-  // What the line carries in two seconds.
-  uint64_t most_behind() const { return std::max(kBehind, static_cast<uint64_t>(2 * pace_.bytes_per_s())); }
-
-  void send_bytes(Stream& stream, const std::string& bytes) {
+  void send_bytes(Stream& stream, const NextBytes& next) {
     ByteWriter to;
     to.value(stream.number);
     to.value(stream.at);
-    to.raw(bytes);
-    stream.at += bytes.size();
-    waiting_ += frame_of(static_cast<uint8_t>(LineKind::Bytes), to.bytes());
-    pace_.sent(bytes.size(), prof::steady_ns());
+    if (next.instead) to.value(next.until);
+    to.raw(next.bytes);
+    stream.at = next.until;
+    waiting_ += frame_of(static_cast<uint8_t>(next.instead ? LineKind::Instead : LineKind::Bytes), to.bytes());
+    pace_.sent(next.bytes.size(), prof::steady_ns());
   }
 
   void write() {

@@ -18,9 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-enum class NewsKind : uint8_t { Steps = 1, News = 2, Ops = 3, Trace = 4 };
+enum class NewsKind : uint8_t { Steps = 1, News = 2, Ops = 3, Trace = 4, Epochs = 5 };
 
-constexpr size_t kStepsAFrame = 1 << 16;
+constexpr size_t kMostInFrame = 4096;  // steps or epochs: a slow line carries them in a moment
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
@@ -69,7 +69,7 @@ void read_steps(std::string_view payload, std::vector<StepResult>& steps) {
   const auto count = head.value<uint32_t>("their number");
   const std::string plain = prof::unpacked(head.raw(head.left(), "the values"));
   ByteReader from(plain, "The losses");
-  if (count > kStepsAFrame || count > plain.size()) from.fail("claims too many of them");
+  if (count > kMostInFrame || count > plain.size()) from.fail("claims too many of them");
   uint64_t step = 0, time = 0;  // hostile ones may wrap around
   std::vector<StepResult> read(count);
   for (StepResult& s : read) {
@@ -83,18 +83,37 @@ void read_steps(std::string_view payload, std::vector<StepResult>& steps) {
   steps.insert(steps.end(), read.begin(), read.end());
 }
 
-json to_json(const EpochResult& e) {
-  json out{{"epoch", e.epoch}, {"step", e.step}, {"wall_s", e.wall_s}, {"loss", e.train_loss}, {"accuracy", e.train_accuracy}};
-  if (e.test) out["test"] = {{"loss", e.test->loss}, {"accuracy", e.test->accuracy}, {"rows", e.test->rows}};
-  return out;
+std::string packed_epochs(std::span<const EpochResult> epochs) {
+  ByteWriter to;
+  for (const EpochResult& e : epochs) {
+    to.signed_varint(e.epoch);
+    to.signed_varint(e.step);
+    for (const double value : {e.wall_s, e.train_loss, e.train_accuracy}) to.value(value);
+    to.value(static_cast<uint8_t>(e.test.has_value()));
+    if (!e.test) continue;
+    to.value(e.test->loss);
+    to.value(e.test->accuracy);
+    to.signed_varint(e.test->rows);
+  }
+  return prof::quickly_packed(to.bytes());
 }
 
-EpochResult epoch_of(const JsonInput& in) {
-  EpochResult e{in.at("epoch").whole(0), in.at("step").whole(0), real(in.at("wall_s")), real(in.at("loss")),
-                real(in.at("accuracy")), {}};
-  if (const JsonInput test = in.at("test"); test.there())
-    e.test = Evaluation{real(test.at("loss")), real(test.at("accuracy")), test.at("rows").whole(0)};
+EpochResult read_epoch(ByteReader& from) {
+  EpochResult e{from.signed_varint("an epoch"), from.signed_varint("a step"), from.value<double>("a time"),
+                from.value<double>("a loss"), from.value<double>("an accuracy"), {}};
+  if (from.value<uint8_t>("a mark") == 0) return e;
+  const auto loss = from.value<double>("a loss"), accuracy = from.value<double>("an accuracy");
+  e.test = Evaluation{loss, accuracy, from.signed_varint("rows")};
   return e;
+}
+
+void read_epochs(std::string_view payload, std::vector<EpochResult>& epochs) {
+  const std::string plain = prof::unpacked(payload);
+  ByteReader from(plain, "The epochs");
+  for (size_t i = 0; from.left() > 0; ++i) {
+    if (i == kMostInFrame) from.fail("has too many of them");
+    epochs.push_back(read_epoch(from));
+  }
 }
 
 json to_json(const AllocatorCalls& c) { return {c.allocate, c.free, c.device_allocate, c.device_free}; }
@@ -140,6 +159,7 @@ json to_json(const Summary& s) {
           {"test_loss", s.test_loss},
           {"test_accuracy", s.test_accuracy},
           {"wall_s", s.wall_s},
+          {"prepare_s", s.prepare_s},
           {"us_per_step", s.us_per_step},
           {"samples_per_s", s.samples_per_s},
           {"peak_bytes", s.peak_bytes},
@@ -163,6 +183,7 @@ Summary summary_of(const JsonInput& in) {
   s.steps = in.at("steps").whole(0), s.epochs = in.at("epochs").whole(0);
   s.final_train_loss = real(in.at("loss")), s.test_loss = real(in.at("test_loss"));
   s.test_accuracy = real(in.at("test_accuracy")), s.wall_s = real(in.at("wall_s"));
+  s.prepare_s = in.at("prepare_s").number(0);
   s.us_per_step = real(in.at("us_per_step")), s.samples_per_s = real(in.at("samples_per_s"));
   s.peak_bytes = in.at("peak_bytes").whole(0);
   s.calls = calls_of(in.required("calls"));
@@ -190,15 +211,11 @@ prof::FollowStatus follow_status_of(const JsonInput& in) {
 
 json news_of(const RemoteUpdate& u) {
   json out = json::object();
-  for (const EpochResult& e : u.run.epochs) out["epochs"].push_back(to_json(e));
   for (const Change& c : u.run.changes)
     out["changes"].push_back({{"step", c.step}, {"key", c.key}, {"from", c.from}, {"to", c.to}});
   for (const RunMessage& m : u.run.messages) out["messages"].push_back({{"text", m.text}, {"problem", m.problem}});
-  if (u.run.progress) out["progress"] = to_json(*u.run.progress);
   if (u.run.plan || u.recompiled) out["recompiled"] = true;
-  if (u.recording) out["recording"] = to_json(*u.recording);
   if (u.run.summary) out["summary"] = to_json(*u.run.summary), out["account"] = prof::to_meta(u.run.account);
-  if (u.steps_until > 0) out["steps_until"] = u.steps_until;
   if (!u.files.empty()) out["files"] = u.files;
   if (u.exit_status) out["exit_status"] = *u.exit_status;
   return out;
@@ -213,7 +230,6 @@ prof::RunSummary account_of(const JsonInput& in) {
 void read_news(std::string_view text, RemoteUpdate& u) {
   const json parsed = parse_json(text, "News");
   const JsonInput in(parsed, "");
-  for (const JsonInput& e : in.at("epochs").items()) u.run.epochs.push_back(epoch_of(e));
   for (const JsonInput& c : in.at("changes").items())
     u.run.changes.push_back({c.at("step").whole(0), c.at("key").text(), c.at("from").text(), c.at("to").text()});
   for (const JsonInput& m : in.at("messages").items())
@@ -225,7 +241,6 @@ void read_news(std::string_view text, RemoteUpdate& u) {
     u.run.summary = summary_of(summary);
     u.run.account = account_of(in.at("account"));
   }
-  if (const JsonInput until = in.at("steps_until"); until.there()) u.steps_until = until.whole(0, 0);
   for (const JsonInput& file : in.at("files").items()) u.files.push_back(file.text());
   if (const JsonInput status = in.at("exit_status"); status.there()) u.exit_status = static_cast<int>(status.whole(0, -1, 1000));
 }
@@ -255,15 +270,25 @@ std::string UpdateWriter::news(const RemoteUpdate& update) {
   return frames;
 }
 
-std::string UpdateWriter::losses(const std::vector<StepResult>& steps) {
+std::string UpdateWriter::now(const RemoteUpdate& update) {
+  json state = json::object();
+  if (update.run.progress) state["progress"] = to_json(*update.run.progress);
+  if (update.recording) state["recording"] = to_json(*update.recording);
+  return state.empty() ? std::string() : frame(NewsKind::News, dumped(state));
+}
+
+std::string UpdateWriter::curves(const Curves& curves) {
   std::string frames;
-  for (size_t at = 0; at < steps.size(); at += kStepsAFrame) {
-    const auto part = std::span(steps).subspan(at, std::min(kStepsAFrame, steps.size() - at));
+  for (size_t at = 0; at < curves.steps.size(); at += kMostInFrame) {
+    const auto part = std::span(curves.steps).subspan(at, std::min(kMostInFrame, curves.steps.size() - at));
     ByteWriter to;
     to.value(static_cast<uint32_t>(part.size()));
     to.raw(packed_steps(part));
     frames += frame(NewsKind::Steps, to.bytes());
   }
+  for (size_t at = 0; at < curves.epochs.size(); at += kMostInFrame)
+    frames += frame(NewsKind::Epochs,
+                    packed_epochs(std::span(curves.epochs).subspan(at, std::min(kMostInFrame, curves.epochs.size() - at))));
   return frames;
 }
 
@@ -287,6 +312,7 @@ void UpdateReader::read_ops(std::string_view text) {
 void UpdateReader::read(const Frame& frame, RemoteUpdate& into) {
   switch (static_cast<NewsKind>(frame.kind)) {
     case NewsKind::Steps: return read_steps(frame.payload, into.run.steps);
+    case NewsKind::Epochs: return read_epochs(frame.payload, into.run.epochs);
     case NewsKind::News: return read_news(frame.payload, into);
     case NewsKind::Ops: return read_ops(frame.payload);
     case NewsKind::Trace:

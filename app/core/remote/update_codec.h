@@ -1,9 +1,10 @@
-// What a training or a recording tells as it goes, as frames and back, by how urgent it is: news are few; losses are many and
-// never left out; traces are more and may be.
+// What a training or a recording tells as it goes, as frames and back, by how urgent it is: how things stand; news, which are
+// few and never left out; losses and tests, which may be thinned; traces, of which parts may be left out.
 #pragma once
 #include <string>
 #include <vector>
 
+#include "app/core/remote/curves.h"
 #include "app/core/remote/frame.h"
 #include "app/core/runs/traced_training.h"
 #include "profiling/recording/live_link.h"
@@ -16,15 +17,15 @@ struct RemoteUpdate {
   bool recompiled = false;                      // the plan is another one since
   std::optional<prof::FollowStatus> recording;  // of a program that is recorded there
   std::vector<std::string> files;               // with the end: run files there, the first one first
-  int64_t steps_until = 0;                      // the losses before this step belong to these news and those before
   std::optional<int> exit_status;               // the job has ended; of a recorded program or a command
 };
 
 class UpdateWriter {
  public:
-  // Frames of the news without the losses, of the losses, and one for each batch of the trace.
+  // Each part of an update by itself; empty: it has none.
+  static std::string now(const RemoteUpdate& update);
   std::string news(const RemoteUpdate& update);
-  static std::string losses(const std::vector<StepResult>& steps);
+  static std::string curves(const Curves& curves);
   static std::string trace(const prof::TraceBatch& batch);
 
  private:

@@ -1,6 +1,9 @@
 #include "app/core/runs/plan_times.h"
 
 #include <algorithm>
+#include <string_view>
+
+#include "profiling/analysis/inner_parts.h"
 
 namespace ws::app {
 namespace {
@@ -21,6 +24,30 @@ std::vector<const prof::Track*> work_tracks(const prof::Trace& trace) {
     if (!tracks.empty()) return tracks;
   }
   return {};
+}
+
+bool is_of_layer(const Plan& plan, const Op& op, const std::string& layer) {
+  const bool named = op.layer >= 0 && static_cast<size_t>(op.layer) < plan.layer_names.size();
+  return layer.empty() || !named || plan.layer_names[static_cast<size_t>(op.layer)] == layer;
+}
+
+// The op of a phase and layer. A gradient that is never stored is made by the op that updates with it.
+size_t op_of_part(const Plan& plan, const prof::OpInfo& part) {
+  const auto find = [&](std::string_view phase) {
+    return static_cast<size_t>(
+        std::ranges::find_if(
+            plan.ops, [&](const Op& op) { return to_string(op.phase) == phase && is_of_layer(plan, op, part.layer); }) -
+        plan.ops.begin());
+  };
+  const size_t found = find(part.phase);
+  return found == plan.ops.size() && part.phase == to_string(Phase::Backward) ? find(to_string(Phase::Update)) : found;
+}
+
+void add_part(PlanTimes& times, const Plan& plan, const prof::Trace& trace, const prof::InnerPart& part) {
+  const double us = 1e-3 * part.ns_a_step;
+  if (part.meaning == prof::Meaning::Sync) return static_cast<void>(times.waits_us += us);
+  if (part.op >= trace.ops.size()) return;
+  if (const size_t op = op_of_part(plan, trace.ops[part.op]); op < times.us.size()) times.us[op] += us;
 }
 
 }  // namespace
@@ -61,6 +88,18 @@ std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_s
         ++time.count, time.total_ns += static_cast<int64_t>(span.duration);
       }
   }
+  return times;
+}
+
+PlanTimes plan_times(const Plan& plan, const prof::Trace& trace) {
+  PlanTimes times{std::vector<double>(plan.ops.size(), 0.0)};
+  for (const prof::InnerPart& part : prof::InnerParts(trace).all()) add_part(times, plan, trace, part);
+  if (times.waits_us > 0 || std::ranges::any_of(times.us, [](double us) { return us > 0; })) return times;
+  const auto measured = op_times(trace);
+  const auto tags = op_tags(plan, trace);
+  for (size_t i = 0; i < tags.size(); ++i)
+    if (const auto time = measured.find(tags[i]); tags[i] != prof::kNoOp && time != measured.end())
+      times.us[i] = time->second.us();
   return times;
 }
 

@@ -20,4 +20,12 @@ struct OpTime {
 // CPU.
 std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_spans = 40'000);
 
+// The mean time in µs of each op of the plan, 0 where unknown. Inside a resident kernel each part counts for the op
+// of its phase and layer.
+struct PlanTimes {
+  std::vector<double> us;
+  double waits_us = 0;  // a step, of a resident kernel's blocks for each other
+};
+PlanTimes plan_times(const Plan& plan, const prof::Trace& trace);
+
 }  // namespace ws::app

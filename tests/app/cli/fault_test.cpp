@@ -1,5 +1,6 @@
 // Each call of the system that can fail is let fail once, in every command: no crash, no hang, an exit code that says it,
-// nothing lost that was there, and the next run works. A sample of the calls; WARPSCOPE_FAULTS=all walks over each.
+// nothing lost that was there, and the next run works. A sample of the calls, another one each time: a failure prints its
+// seed. WARPSCOPE_FAULTS=all walks over each, WARPSCOPE_FAULTS=SEED over one sample again.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -24,7 +26,6 @@ namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
 constexpr int kMostSeconds = 30;  // of one command, on a busy machine
-const char* const kKinds[] = {"open", "write", "sync", "rename", "mmap", "memory", "thread", "database"};
 
 struct Outcome {
   int code = -1;  // -1: it hung
@@ -40,12 +41,13 @@ struct Scenario {
   std::function<std::string(const fs::path&)> why_incomplete;  // after an exit with 0
   // After the next run, where that cannot bring everything back; else the one above.
   std::function<std::string(const fs::path&)> why_next_is_incomplete = {};
-  int most_faults = 2;                                         // of a kind, in a sample
   bool may_say_so = false;  // an exit with 0 may leave less where the program says what is missing
+  std::string program = WARPSCOPE_CLI;
 };
 
-Outcome run(const Words& words, const fs::path& folder, const Process::Environment& settings) {
-  Words command{"env", "-C", folder.string(), WARPSCOPE_CLI};
+Outcome run(const Words& words, const fs::path& folder, const Process::Environment& settings,
+            const std::string& path = WARPSCOPE_CLI) {
+  Words command{"env", "-C", folder.string(), path};
   command.insert(command.end(), words.begin(), words.end());
   Process program(command, Process::Output::HeardWithErrors, settings);
   Outcome out;
@@ -66,21 +68,50 @@ Outcome run(const Words& words, const fs::path& folder, const Process::Environme
   return out;
 }
 
-Process::Environment failing(const std::string& kind, long number, const fs::path& log) {
+Process::Environment failing(const std::string& what, const fs::path& log) {
   return {{"LD_PRELOAD", FAILING_CALLS},
           {"OPENBLAS_NUM_THREADS", "1"},
           {"ASAN_OPTIONS", "verify_asan_link_order=0"},
-          {"WARPSCOPE_FAIL", kind + ":" + std::to_string(number)},
+          {"WARPSCOPE_FAIL", what},
           {"WARPSCOPE_FAIL_LOG", log.string()}};
 }
 
-// "calls 17", the most of all processes.
-long calls_in(const fs::path& log) {
+// "calls 17 open": of each kind the most of all processes.
+std::map<std::string, long> calls_in(const fs::path& log) {
+  std::map<std::string, long> most;
   std::ifstream in(log);
-  long most = 0;
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("calls ")) most = std::max(most, std::atol(line.c_str() + 6));
+  std::string what, kind;
+  for (long number = 0; in >> what >> number >> kind;) most[kind] = std::max(most[kind], number);
   return most;
+}
+
+struct Fault {
+  std::string kind;
+  long number;
+};
+
+bool all_wanted() { return std::getenv("WARPSCOPE_FAULTS") && std::string(std::getenv("WARPSCOPE_FAULTS")) == "all"; }
+
+unsigned seed() {
+  static const unsigned chosen =
+      std::getenv("WARPSCOPE_FAULTS") ? static_cast<unsigned>(std::atol(std::getenv("WARPSCOPE_FAULTS"))) : std::random_device{}();
+  return chosen;
+}
+
+// Every call, or one of each of some kinds.
+std::vector<Fault> chosen_faults(const std::string& scenario, const std::map<std::string, long>& calls) {
+  std::vector<Fault> faults;
+  std::mt19937 random(seed() + static_cast<unsigned>(std::hash<std::string>{}(scenario)));
+  for (const auto& [kind, most] : calls) {
+    if (most == 0) continue;
+    if (!all_wanted()) faults.push_back({kind, std::uniform_int_distribution<long>(1, most)(random)});
+    for (long number = 1; all_wanted() && number <= most; ++number) faults.push_back({kind, number});
+  }
+  constexpr size_t kSample = 4;
+  if (all_wanted() || faults.size() <= kSample) return faults;
+  std::ranges::shuffle(faults, random);
+  faults.resize(kSample);
+  return faults;
 }
 
 bool ends_with_0_or_1(const Outcome& out) { return out.code == 0 || out.code == 1; }
@@ -99,17 +130,8 @@ class Faults : public testing::Test {
     const fs::path model = folder_ / (scenario.name + "-model");
     fs::create_directories(model);
     scenario.prepare(model);
-    struct Fault {
-      std::string kind;
-      long number;
-    };
-    std::vector<Fault> faults;
-    for (const char* kind : kKinds) {
-      const long calls = count(scenario, model, kind);
-      const long most = std::getenv("WARPSCOPE_FAULTS") ? calls : std::min<long>(calls, scenario.most_faults);
-      for (long i = 0; i < most; ++i) faults.push_back({kind, 1 + i * calls / most});
-    }
-    EXPECT_GT(faults.size(), 5u) << "nothing was counted";
+    const std::vector<Fault> faults = chosen_faults(scenario.name, count(scenario, model));
+    EXPECT_GT(faults.size(), 3u) << "nothing was counted";
     std::atomic<size_t> next{0};
     const auto work = [&] {
       for (size_t i = next++; i < faults.size(); i = next++) try_one(scenario, model, faults[i].kind, faults[i].number);
@@ -121,10 +143,10 @@ class Faults : public testing::Test {
     std::printf("%s: %zu faults, %d of them seen\n", scenario.name.c_str(), faults.size(), hit_.exchange(0));
   }
 
-  long count(const Scenario& scenario, const fs::path& model, const std::string& kind) {
-    const fs::path here = folder_ / (scenario.name + "-count"), log = folder_ / (scenario.name + "-" + kind + ".log");
+  std::map<std::string, long> count(const Scenario& scenario, const fs::path& model) {
+    const fs::path here = folder_ / (scenario.name + "-count"), log = folder_ / (scenario.name + ".log");
     fs::copy(model, here, fs::copy_options::recursive);
-    const Outcome out = run(scenario.words, here, failing(kind, 0, log));
+    const Outcome out = run(scenario.words, here, failing("count", log), scenario.program);
     EXPECT_EQ(out.code, 0) << scenario.name << " without a fault: " << out.said;
     EXPECT_EQ(scenario.why_incomplete(here), "") << scenario.name << " without a fault";
     fs::remove_all(here);
@@ -135,7 +157,7 @@ class Faults : public testing::Test {
     const std::string name = scenario.name + "-" + kind + "-" + std::to_string(number);
     const fs::path here = folder_ / name, log = folder_ / (name + ".log");
     fs::copy(model, here, fs::copy_options::recursive);
-    const Outcome out = run(scenario.words, here, failing(kind, number, log));
+    const Outcome out = run(scenario.words, here, failing(kind + ":" + std::to_string(number), log), scenario.program);
     const std::string failed = text_of(log.string());
     hit_ += failed.starts_with("failed ");
     std::string wrong;
@@ -152,7 +174,7 @@ class Faults : public testing::Test {
              out.code == 0 && !missing.empty() && !(scenario.may_say_so && said))
       wrong = "it ends with 0, but " + missing;
     if (wrong.empty()) {
-      const Outcome again = run(scenario.words, here, {{"OPENBLAS_NUM_THREADS", "1"}});
+      const Outcome again = run(scenario.words, here, {{"OPENBLAS_NUM_THREADS", "1"}}, scenario.program);
       if (again.code != 0)
         wrong = "the next run ends with " + std::to_string(again.code) + ": " + again.said;
       else if (const auto& why = scenario.why_next_is_incomplete ? scenario.why_next_is_incomplete : scenario.why_incomplete;
@@ -167,13 +189,14 @@ class Faults : public testing::Test {
       return;
     }
     const std::lock_guard lock(mutex_);
-    ADD_FAILURE() << name << ": " << wrong << "\n" << failed << out.said;
+    ADD_FAILURE() << name << ": " << wrong << " (seed " << seed() << ")\n" << failed << out.said;
   }
 
-  // What only stands there while something is being written.
+  // What only stands there while something is being written. A killed writer's log stays beside its file.
   static std::string left_over(const fs::path& folder) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
+      if (name.find("killed.wsrun") != std::string::npos) continue;
       for (const char* part : {".part-", ".before-"})
         if (name.starts_with(part)) return name;
       for (const char* ending : {"-wal", "-shm", "-journal", ".owner", ".maker"})
@@ -324,7 +347,6 @@ TEST_F(Faults, Recording) {
         },
         [](const fs::path& folder) { return why_run_is_not_finished(at(folder, "r.wsrun")); },
         {},
-        4,
         true});  // the exit code is the program's
 }
 
@@ -344,9 +366,7 @@ TEST_F(Faults, Conversions) {
           [result](const fs::path& folder) {
             const Outcome read = run({"diff", "r.wsrun", result, "--json"}, folder, {});
             return read.code == 0 ? std::string() : read.said;
-          },
-          {},
-          3});
+          }});
 }
 
 TEST_F(Faults, Reports) {
@@ -364,6 +384,83 @@ TEST_F(Faults, Reports) {
           return text_of(at(folder, "page.html")) == "earlier</html>" ? "the page is the earlier one" : "";
         }});
 }
+
+#ifdef LIBRARY_PROGRAM
+// What a person does in the library of the window: kept.wsrun gets a name, killed.wsrun is deleted and comes back, others
+// come in and go out. Of killed.wsrun a part is in the log beside it.
+class LibraryFaults : public Faults {
+ protected:
+  void fill(const fs::path& folder) {
+    fs::create_directories(folder / "runs");
+    for (const char* name : {"runs/kept.wsrun", "other.wsrun"}) copy_run(folder / name);
+    std::ofstream(folder / "runs/kept.wsrun.wsck") << "weights";
+    const fs::path killed = folder / "runs/killed.wsrun";
+    Process program({WARPSCOPE_CLI, "train", "iris", "--set", "exec.device=cpu", "--set", "train.epochs=100000000", "--set",
+                     "train.eval_every=0", "--no-output", "--run", killed.string()});
+    while (!fs::exists(killed) || rows_of(killed) < 1000) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    program.signal(SIGKILL);
+    program.wait();
+    ASSERT_TRUE(fs::exists(killed.string() + "-wal"));
+    for (const auto& entry : fs::directory_iterator(folder / "runs"))
+      if (entry.path().filename().string().ends_with(".owner")) fs::remove(entry.path());
+    const fs::path copy = folder_ / "read.wsrun";
+    for (const char* ending : {"", "-wal"}) fs::copy_file(killed.string() + ending, copy.string() + ending);
+    rows_ = rows_of(copy);
+  }
+
+  static size_t rows_of(const fs::path& path) {
+    try {
+      return prof::RunFileReader(path.string()).metrics().size();
+    } catch (const std::exception&) {
+      return 0;
+    }
+  }
+
+  static std::vector<fs::path> places_of_killed(const fs::path& folder) {
+    std::vector<fs::path> found;
+    for (const char* place : {"runs", "runs/.deleted"})
+      if (fs::exists(folder / place))
+        for (const auto& entry : fs::directory_iterator(folder / place))
+          if (entry.path().filename().string().ends_with("killed.wsrun")) found.push_back(entry.path());
+    return found;
+  }
+
+  std::string why_damaged(const fs::path& folder) const {
+    for (const char* name : {"runs/kept.wsrun", "runs/other.wsrun", "copy.wsrun", "other.wsrun"})
+      if (const std::string why = why_run_is_damaged(at(folder, name)); !why.empty()) return why;
+    if (rows_of(folder / "runs/kept.wsrun") != 160) return "kept.wsrun lost losses";
+    if (text_of(at(folder, "runs/kept.wsrun.wsck")) != "weights") return "the weights are lost";
+    const std::vector<fs::path> killed = places_of_killed(folder);
+    if (killed.size() != 1) return "killed.wsrun is there " + std::to_string(killed.size()) + " times";
+    return rows_of(killed[0]) == rows_ ? "" : "killed.wsrun lost losses";
+  }
+
+  static std::string why_incomplete(const fs::path& folder) {
+    const prof::RunSummary kept = prof::RunFileReader(at(folder, "runs/kept.wsrun")).summary();
+    if (kept.name != "A new name" || kept.tags != std::vector<std::string>{"one", "two"} || kept.notes != "A note.")
+      return "the name, the tags or the note is not kept";
+    for (const char* name : {"runs/other.wsrun", "copy.wsrun", "copy.wsrun.wsck"})
+      if (!fs::exists(folder / name)) return std::string(name) + " is missing";
+    return {};
+  }
+
+ private:
+  size_t rows_ = 0;
+};
+
+TEST_F(LibraryFaults, ScanRenameDeleteImportAndCopy) {
+  Scenario scenario{"library",
+                    {},
+                    [this](const fs::path& folder) { fill(folder); },
+                    [this](const fs::path& folder) { return why_damaged(folder); },
+                    [](const fs::path& folder) {
+                      return fs::exists(folder / "runs/killed.wsrun") ? why_incomplete(folder) : "killed.wsrun did not come back";
+                    },
+                    why_incomplete};
+  scenario.program = LIBRARY_PROGRAM;
+  walk(scenario);
+}
+#endif
 
 }  // namespace
 }  // namespace ws::app

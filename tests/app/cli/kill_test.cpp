@@ -1,6 +1,7 @@
-// kill -9 at random moments of trainings, experiments, sweeps, conversions and reports, alone and two at a time: every
-// run file opens, at most the last second is missing, nothing is a mixture of two, an experiment goes on where it was.
-// 20 kills; WARPSCOPE_KILLS=300 for the whole.
+// kill -9 at random moments of trainings, experiments, sweeps, recordings, conversions and reports, alone and two at a time:
+// every run file opens, at most the last second is missing, nothing is a mixture of two, an experiment goes on where it was.
+// 20 kills; WARPSCOPE_KILLS=300 for the whole. On a machine with a GPU the programs named by WARPSCOPE_KILL_DEVICE=cuda train
+// there, and WARPSCOPE_KILL_RECORD="PROGRAM WORDS" is what is recorded.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,9 +13,11 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "app/core/experiments/experiment.h"
@@ -47,10 +50,14 @@ class Program {
     posix_spawn_file_actions_init(&quiet);
     posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
-    if (posix_spawn(&pid_, arguments[0], &quiet, nullptr, arguments.data(), environ) != 0) pid_ = 0;
+    posix_spawnattr_t group;
+    posix_spawnattr_init(&group);
+    posix_spawnattr_setflags(&group, POSIX_SPAWN_SETPGROUP);
+    if (posix_spawn(&pid_, arguments[0], &quiet, &group, arguments.data(), environ) != 0) pid_ = 0;
+    posix_spawnattr_destroy(&group);
     posix_spawn_file_actions_destroy(&quiet);
   }
-  ~Program() { end(SIGKILL); }
+  ~Program() { end_all(); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   bool started() const { return pid_ > 0; }
@@ -63,6 +70,10 @@ class Program {
     kill(pid_, signal);
     waitpid(pid_, nullptr, 0);
     pid_ = 0;
+  }
+  void end_all() {  // and the program that it records
+    if (pid_ > 0) kill(-pid_, SIGKILL);
+    end(SIGKILL);
   }
 
  private:
@@ -103,6 +114,22 @@ class Killing : public testing::Test {
   double random(double least, double most) { return std::uniform_real_distribution(least, most)(rng_); }
 };
 
+std::string device() {
+  const char* wanted = std::getenv("WARPSCOPE_KILL_DEVICE");
+  return std::string("exec.device=") + (wanted ? wanted : "cpu");
+}
+
+// A recording of a program that goes on for seconds.
+std::vector<std::string> recording(const std::string& out) {
+  std::vector<std::string> words{"record"};
+  const char* wanted = std::getenv("WARPSCOPE_KILL_RECORD");
+  if (!wanted) words.insert(words.end(), {"--library", "-"});
+  words.insert(words.end(), {"--out", out, "--"});
+  std::istringstream command(wanted ? wanted : RECORDED_PROGRAM " 2000");
+  words.insert(words.end(), std::istream_iterator<std::string>(command), {});
+  return words;
+}
+
 double last_time(prof::RunFileReader& reader) {
   const auto metrics = reader.metrics();
   return metrics.empty() ? 0 : metrics.back().wall_s;
@@ -112,7 +139,7 @@ TEST_F(Killing, ARunFileOpensAndMissesASecondAtMost) {
   constexpr double kSecond = 1.0;
   for (int i = 0; i < kills(0.2); ++i) {
     const std::string file = (folder_ / ("run-" + std::to_string(i) + ".wsrun")).string();
-    Program program({"train", "iris", "--set", "exec.device=cpu", "--set", "train.epochs=100000000", "--set",
+    Program program({"train", "iris", "--set", device(), "--set", "train.epochs=100000000", "--set",
                      "train.eval_every=0", "--no-output", "--run", file, "--trace", i % 2 ? "full" : "off"});
     ASSERT_TRUE(program.started());
     const Pulse pulse(folder_);
@@ -133,6 +160,27 @@ TEST_F(Killing, ARunFileOpensAndMissesASecondAtMost) {
     if (trained > 2) {
       EXPECT_GT(reader.summary().steps, 0) << "a list shows how far it came";
     }
+  }
+}
+
+// Of a program that is recorded: it dies with its recorder, or the recorder alone does and it goes on.
+TEST_F(Killing, ARecordingOpensAndMissesASecondAtMost) {
+  for (int i = 0; i < kills(0.1); ++i) {
+    const std::string file = (folder_ / ("recorded-" + std::to_string(i) + ".wsrun")).string();
+    Program program(recording(file));
+    ASSERT_TRUE(program.started());
+    const Pulse pulse(folder_);
+    while (!fs::exists(file) && !program.over()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const auto begun = Clock::now();
+    std::this_thread::sleep_for(Seconds(random(1.2, 2.5)));
+    ASSERT_FALSE(program.over()) << "the recording ended by itself";
+    const double recorded = Seconds(Clock::now() - begun).count();
+    program.end_all();
+    EXPECT_EQ(why_run_is_damaged(file), "");
+    prof::RunFileReader reader(file);
+    const prof::Trace trace = reader.trace();
+    EXPECT_GE(static_cast<double>(trace.last_time() - trace.first_time()) * 1e-9, recorded - 1 - 4 * pulse.longest_wait())
+        << "killed after " << recorded << " s on a machine that made others wait " << pulse.longest_wait() << " s";
   }
 }
 
@@ -190,7 +238,7 @@ class Outputs {
     std::ofstream(at("e.json")) << R"({"name": "e", "text": "t", "expect": "e", "repeats": 100,
       "spec": {"data": {"name": "iris"}, "train": {"epochs": 200, "eval_every": 0}, "exec": {"device": "cpu"}},
       "axes": {"exec.fusion": ["off", "pointwise"]}})";
-    Program made({"train", "iris", "--set", "exec.device=cpu", "--no-output", "--run", at("whole.wsrun"), "--trace", "full"});
+    Program made({"train", "iris", "--set", device(), "--no-output", "--run", at("whole.wsrun"), "--trace", "full"});
     while (!made.over()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     fs::copy_file(at("whole.wsrun"), at("copy.wsrun"));
     std::ofstream(at("page.html")) << "earlier</html>";
@@ -198,7 +246,7 @@ class Outputs {
 
   // One of the commands; two of a number work on the same output.
   std::vector<std::string> command(int which) const {
-    const std::vector<std::string> cpu{"--set", "exec.device=cpu", "--set", "train.epochs=100000000", "--set",
+    const std::vector<std::string> endless{"--set", device(), "--set", "train.epochs=100000000", "--set",
                                        "train.eval_every=0"};
     std::vector<std::string> words;
     switch (which) {
@@ -206,15 +254,19 @@ class Outputs {
       case 1: words = {"train", "iris", "--out", at("out")}; break;
       case 2: return {"experiment", at("e.json"), "--out", at("experiment")};
       case 3: return {"lab", "add", "--ways", "cpu", "--sizes", "16,1024,65536", "--seconds", "1", "--run", at("lab.wsrun")};
-      case 4: return {"convert", at("whole.wsrun"), at("copy.wsrun")};
+      case 4: return recording(at("record.wsrun"));
+      case 5: return {"convert", at("whole.wsrun"), at("copy.wsrun")};
       default: return {"report", at("whole.wsrun"), "--out", at("page.html")};
     }
-    words.insert(words.end(), cpu.begin(), cpu.end());
+    words.insert(words.end(), endless.begin(), endless.end());
     return words;
   }
 
   void check() {
     for (const char* file : {"train.wsrun", "lab.wsrun", "copy.wsrun"}) EXPECT_EQ(why_run_is_damaged(at(file)), "");
+    EXPECT_EQ(why_run_is_damaged(newest_recording()), "");
+    recorded_ = recorded_ || fs::exists(newest_recording());
+    EXPECT_EQ(fs::exists(newest_recording()), recorded_) << "a recording was lost";
     EXPECT_EQ(why_table_is_damaged(at("out/metrics.csv")), "");
     const size_t rows = rows_of_results(at("experiment/results.jsonl"));
     EXPECT_GE(rows, rows_) << "a result was lost";
@@ -230,14 +282,22 @@ class Outputs {
  private:
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
 
+  // A recording that was killed before it wrote anything has left the earlier one aside; the next one takes it back.
+  std::string newest_recording() const {
+    std::error_code none;
+    const std::string path = at("record.wsrun");
+    return fs::file_size(path, none) > 0 && !none ? path : at(".before-record.wsrun");
+  }
+
   fs::path folder_;
   size_t rows_ = 0;
+  bool recorded_ = false;
 };
 
 TEST_F(Killing, NothingIsLostOrMixed) {
-  constexpr int kCommands = 6;
+  constexpr int kCommands = 7;
   Outputs outputs(folder_);
-  for (int done = 0, round = 0; done < kills(0.6) && !HasFailure(); ++round) {
+  for (int done = 0, round = 0; done < kills(0.5) && !HasFailure(); ++round) {
     const int which = round % kCommands, other = (round / kCommands) % 2 ? which : (which + 1) % kCommands;
     std::vector<std::unique_ptr<Program>> programs;
     programs.push_back(std::make_unique<Program>(outputs.command(which)));
@@ -245,7 +305,7 @@ TEST_F(Killing, NothingIsLostOrMixed) {
     std::this_thread::sleep_for(Seconds(random(0.02, 0.7)));
     for (const auto& program : programs) {
       done += !program->over();
-      program->end(SIGKILL);
+      random(0, 1) < 0.5 ? program->end(SIGKILL) : program->end_all();
       outputs.check();
     }
   }

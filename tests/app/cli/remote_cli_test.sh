@@ -22,6 +22,19 @@ check "and its checkpoint goes on here" '"$program" train --resume --out here --
 "$program" list --on "$there" >list.txt 2>&1; check "list names it" 'grep -q "$job.wsrun · .* · finished · 240 steps" list.txt'
 "$program" list --json --on "$there" | python3 -c 'import json,sys; there = json.load(sys.stdin); assert there["runs"][0]["steps"] == 240' 2>err.txt; check "also as JSON" '[[ $? == 0 ]]'
 
+# The same over a stand-in for ssh, which runs the command here.
+mkdir bin; printf '#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n' >bin/ssh; chmod +x bin/ssh
+over_ssh() { PATH="$folder/bin:$PATH" "$@"; }
+"$program" stats "there/$job.wsrun" >local_stats.txt
+WARPSCOPE_REMOTE_PROGRAM="$program" over_ssh "$program" stats "ssh://me@host$folder/there/$job.wsrun" >stats.txt 2>err.txt
+check "stats of a run that lies there" '[[ $? == 0 && -s stats.txt ]] && diff stats.txt local_stats.txt >/dev/null'
+mkdir home; HOME="$folder/home" over_ssh "$program" list --on ssh://host >/dev/null 2>err.txt
+check "a machine without the program: what to do" '[[ $? == 1 ]] && grep -q "warpscope-cli install --on ssh://host" err.txt'
+HOME="$folder/home" over_ssh "$program" install --on ssh://host </dev/null >/dev/null 2>err.txt
+check "nothing is copied unasked" '[[ $? == 2 && ! -e home/.local/share/warpscope/server ]]'
+HOME="$folder/home" over_ssh "$program" install --on ssh://host --yes >out.txt 2>err.txt && HOME="$folder/home" over_ssh "$program" list --on ssh://host >list.txt 2>&1
+check "a copy of it serves" '[[ $? == 0 ]] && grep -q installed out.txt'
+
 "$program" attach "$there" --job none >/dev/null 2>err.txt; check "a job that is none: 1 and a sentence" '[[ $? == 1 && $(<err.txt) == "warpscope-cli: There is no job none there." ]]'
 
 # Killed here, it runs on there, and who attaches sees all of it.
@@ -47,6 +60,21 @@ SH
 check "record gives the program's exit status and its words" '[[ $code == 3 ]] && grep -q "said by the program" out.txt'
 check "and the files of all its processes" 'cmp -s rec.wsrun "there/$(job_of err.txt).wsrun" && cmp -s rec.77.wsrun "there/$(job_of err.txt).77.wsrun"'
 "$program" record --on "$there" --library /no/library -- true >out.txt 2>err.txt; check "one that starts no CUDA is no recording" '[[ $? == 1 ]] && grep -q "did not start CUDA" err.txt'
+
+# A recording that others come to and leave again.
+cat >long.sh <<'SH'
+cp "$1" "$WARPSCOPE_RECORD_FILE"; i=0; until [ -e "$2" ]; do i=$((i + 1)); echo "line $i"; sleep 0.1; done; exit 4
+SH
+export WARPSCOPE_RUNS="$folder/served"
+"$program" record --serve --library /no/library --run served.wsrun -- sh "$folder/long.sh" "$folder/back.wsrun" "$folder/enough" >served.txt 2>served.err & client=$!
+wait_for 'grep -qs "recorded as" served.err'; job=$(sed -n 's/.*--job \(2[0-9a-z.-]*\)$/\1/p' served.err)
+"$program" attach "pipe:exec $program serve" --job "$job" >one.txt 2>&1 & one=$!
+"$program" attach "pipe:exec $program serve" --job "$job" --at-interrupt leave >two.txt 2>&1 & two=$!
+wait_for 'grep -qs "line 1" two.txt'; kill -INT $two; wait $two; code=$?
+check "one comes and leaves" '[[ $code == 0 && -e "served/.jobs/$job/.owner" ]]'
+touch enough; wait $one; code=$?; wait $client; own=$?
+check "to the others, and to the program, nothing happened" '[[ $code == 4 && $own == 4 ]] && grep -q "^line 1$" one.txt && diff <(grep "^line" one.txt) <(grep "^line" served.txt) >/dev/null'
+check "its file is here" 'cmp -s served.wsrun "served/$job.wsrun"'
 
 cat >e.json <<'JSON'
 {"name": "small", "title": "Small", "text": "t", "expect": "e", "repeats": 2,

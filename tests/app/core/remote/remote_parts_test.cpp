@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/remote/byte_source.h"
+#include "app/core/remote/curves.h"
+#include "app/core/remote/first_progress.h"
 #include "app/core/remote/frame.h"
 #include "app/core/remote/job_folder.h"
 #include "app/core/remote/line_pace.h"
@@ -43,7 +45,8 @@ TEST(RemoteAddress, SaysWhereAndWhat) {
   EXPECT_EQ(a.port, 2222);
   EXPECT_EQ(a.folder, "/data/runs");
   EXPECT_EQ(a.text(), "ssh://me@gpu7:2222/data/runs");
-  EXPECT_THAT(a.command(), ElementsAre("ssh", "-T", "-p", "2222", "--", "me@gpu7", a.program + " serve --folder '/data/runs'"));
+  EXPECT_THAT(a.command(), ElementsAre("ssh", "-T", "-p", "2222", "--", "me@gpu7", HasSubstr("warpscope-cli serve --folder '/data/runs'")));
+  EXPECT_THAT(a.command().back(), HasSubstr(copy_folder() + "/bin:")) << "a copy is of our version";
   EXPECT_EQ(parse_remote("ssh://gpu7:a.wsrun").run, "a.wsrun");
   const RemoteAddress in_folder = parse_remote("ssh://gpu7/data/runs/a b.wsrun");
   EXPECT_EQ(in_folder.folder, "/data/runs");
@@ -97,7 +100,7 @@ RemoteUpdate full_update() {
 
 TEST(News, ComeBackAsTheyWere) {
   const RemoteUpdate u = full_update();
-  const std::string bytes = UpdateWriter().news(u) + UpdateWriter::losses(u.run.steps);
+  const std::string bytes = UpdateWriter::now(u) + UpdateWriter().news(u) + UpdateWriter::curves({u.run.steps, u.run.epochs});
   FrameReader frames("News");
   frames.add(bytes);
   UpdateReader reader;
@@ -136,7 +139,7 @@ TEST(News, LossesAreSmallAndExact) {
     time += 8e-6 + random * 1e-16;
     steps[i] = {static_cast<int64_t>(i) + 5, 0.01f + static_cast<float>(random) * 1e-11f, static_cast<float>(random >> 30) / 16, time};
   }
-  const std::string bytes = UpdateWriter::losses(steps);
+  const std::string bytes = UpdateWriter::curves({steps, {}});
   EXPECT_LE(bytes.size(), 7 * steps.size());
   FrameReader frames("Losses");
   frames.add(bytes);
@@ -172,7 +175,8 @@ TEST(News, TraceKeepsItsOps) {
 }
 
 TEST(News, RefuseWhatIsNone) {
-  const std::string good = UpdateWriter().news(full_update()) + UpdateWriter::losses(full_update().run.steps);
+  const RemoteUpdate u = full_update();
+  const std::string good = UpdateWriter::now(u) + UpdateWriter().news(u) + UpdateWriter::curves({u.run.steps, u.run.epochs});
   int refused = 0;
   for (size_t at = 0; at < good.size(); ++at) {
     std::string bad = good;
@@ -186,6 +190,21 @@ TEST(News, RefuseWhatIsNone) {
     }).empty();
   }
   EXPECT_GT(refused, 50) << "nothing else than a Failure may come, and mostly one does";
+}
+
+TEST(News, LossesWaitForTheFirstProgress) {
+  FirstProgress first;
+  RunUpdate early{.steps = {{0, 1, 1, 1}}, .epochs = {{1, 1, 1, 1, 1, {}}}};
+  first.order(early, false);
+  EXPECT_TRUE(early.steps.empty() && early.epochs.empty());
+  RunUpdate next{.steps = {{1, 1, 1, 1}}, .progress = Progress{}};
+  first.order(next, false);
+  ASSERT_EQ(next.steps.size(), 2u);
+  EXPECT_EQ(next.steps[0].step, 0);
+  EXPECT_EQ(next.epochs.size(), 1u);
+  RunUpdate later{.steps = {{2, 1, 1, 1}}};
+  first.order(later, false);
+  EXPECT_EQ(later.steps.size(), 1u);
 }
 
 class Folder : public testing::Test {
@@ -206,10 +225,10 @@ TEST_F(Folder, NamesLeadNowhereElse) {
 
 TEST_F(Folder, ATraceKeepsItsNewestPart) {
   const JobFolder job(path_, "a");
-  TraceJournal journal(job.path());
+  PieceJournal journal(job.path(), kTracePieces, 64u << 20);
   const std::string frame = frame_of(4, std::string(300'000, 'x'));
   for (int i = 0; i < 400; ++i) journal.add(frame);  // 120 MB
-  const auto pieces = TraceJournal::pieces(job.path());
+  const auto pieces = PieceJournal::pieces(job.path(), kTracePieces);
   uint64_t kept = 0;
   for (const auto& [offset, size] : pieces) {
     EXPECT_EQ(offset % frame.size(), 0u) << "a piece begins with a frame";
@@ -219,11 +238,70 @@ TEST_F(Folder, ATraceKeepsItsNewestPart) {
   EXPECT_GE(kept, 60u << 20);
   const auto source = newest_trace_of(job);
   const uint64_t end = pieces.rbegin()->first + pieces.rbegin()->second;
-  EXPECT_EQ(source->jump(0, UINT64_MAX), pieces.rbegin()->first) << "what is asked for is gone";
-  EXPECT_EQ(source->jump(end, 1000), std::nullopt);
+  const NextBytes after = source->next(0, 1000);
+  EXPECT_TRUE(after.instead) << "what is asked for is gone";
+  EXPECT_EQ(after.until, pieces.rbegin()->first);
+  EXPECT_TRUE(source->next(end, 1000).nothing());
   uint64_t at = pieces.begin()->first;
-  for (std::string bytes = source->read(at, 1 << 20); !bytes.empty(); bytes = source->read(at, 1 << 20)) at += bytes.size();
+  for (NextBytes next = source->next(at, 1 << 20); !next.nothing(); next = source->next(at, 1 << 20)) {
+    EXPECT_FALSE(next.instead);
+    at = next.until;
+  }
   EXPECT_EQ(at, end) << "it goes on from piece to piece";
+}
+
+std::vector<StepResult> made_steps(int64_t from, int64_t count) {
+  std::vector<StepResult> steps;
+  for (int64_t i = from; i < from + count; ++i)
+    steps.push_back({i, i == 12'345 ? 99.0f : static_cast<float>(i % 97), 0.5f, static_cast<double>(i) * 1e-6});
+  return steps;
+}
+
+TEST(CurvesOf, AreThinnedWithTheirExtremes) {
+  Curves curves{made_steps(0, 100'000), {}};
+  for (int64_t i = 0; i < 1000; ++i) curves.epochs.push_back({i + 1, 100 * (i + 1), 0, 0, 0, {}});
+  thin(curves, 256);
+  EXPECT_LE(curves.steps.size(), 256u);
+  EXPECT_GE(curves.steps.size(), 128u);
+  EXPECT_EQ(curves.steps.front().step, 0);
+  EXPECT_EQ(curves.steps.back().step, 99'999);
+  EXPECT_TRUE(std::ranges::is_sorted(curves.steps, {}, &StepResult::step));
+  EXPECT_TRUE(std::ranges::any_of(curves.steps, [](const StepResult& s) { return s.loss == 99; })) << "a peak stays";
+  EXPECT_LE(curves.epochs.size(), 257u);
+  EXPECT_EQ(curves.epochs.back().epoch, 1000);
+  for (const size_t few : {0u, 1u, 2u, 5u}) {
+    Curves small{made_steps(0, static_cast<int64_t>(few)), {}};
+    thin(small, 4);
+    EXPECT_LE(small.steps.size(), few);
+  }
+}
+
+// A job of a day: what lies beside its run file stays small, and whoever comes sees all of it from the first step on.
+TEST_F(Folder, CurvesOfADayStaySmallAndTellOfAllOfIt) {
+  const JobFolder job(path_, "a");
+  CurveJournal journal(job);
+  constexpr int64_t kSteps = 12'000'000, kTick = 20'000;
+  for (int64_t step = 0; step < kSteps; step += kTick) journal.add({made_steps(step, kTick), {}});
+  uint64_t kept = 0;
+  for (const auto& entry : fs::directory_iterator(job.path())) kept += entry.file_size();
+  EXPECT_LE(kept, 20u << 20);
+  const auto source = curves_of(job);
+  UpdateReader reader;
+  RemoteUpdate seen;
+  FrameReader frames("Test");
+  bool thinned = false;
+  uint64_t at = 0;
+  for (NextBytes next = source->next(at, 16 << 10); !next.nothing(); next = source->next(at, 16 << 10)) {
+    EXPECT_GT(next.until, at);
+    frames.add(next.bytes);
+    while (const auto frame = frames.next()) reader.read(*frame, seen);
+    thinned |= next.instead, at = next.until;
+  }
+  EXPECT_TRUE(thinned);
+  EXPECT_EQ(seen.run.steps.front().step, 0);
+  EXPECT_EQ(seen.run.steps.back().step, kSteps - 1);
+  EXPECT_TRUE(std::ranges::is_sorted(seen.run.steps, {}, &StepResult::step));
+  EXPECT_TRUE(std::ranges::any_of(seen.run.steps, [](const StepResult& s) { return s.loss == 99; })) << "a peak stays";
 }
 
 // What a full disk does not take is written when there is room again, in order and whole.
@@ -284,7 +362,6 @@ TEST(Pace, LeavesNoQueueOnTheLine) {
     }
   }
   EXPECT_GT(sent, 17'000'000u) << "and the line is in use";
-  EXPECT_NEAR(pace.bytes_per_s(), 1e6, 2e5);
 }
 
 }  // namespace

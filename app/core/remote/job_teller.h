@@ -1,0 +1,25 @@
+// Everything that a job tells: what it is doing goes into the files of its folder, where whoever watches finds it.
+#pragma once
+#include <string>
+
+#include "app/core/remote/curves.h"
+#include "app/core/remote/job_folder.h"
+#include "app/core/remote/update_codec.h"
+
+namespace ws::app {
+
+class JobTeller {
+ public:
+  explicit JobTeller(const JobFolder& job);
+  void tell(const RemoteUpdate& update);
+  void say(const std::string& text, bool problem = false);
+
+ private:
+  JobFolder job_;
+  UpdateWriter writer_;
+  Journal news_;
+  CurveJournal curves_;
+  PieceJournal trace_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,167 @@
+#include "app/core/remote/server_copy.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "datasets/locate.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/process.h"
+#include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What each Linux has, or must have of its own: of the C library and of the driver.
+constexpr const char* kNeverCopied[] = {"linux-vdso", "ld-linux", "libc.", "libm.", "libdl.", "librt.", "libpthread.",
+                                        "libutil.", "libresolv.", "libcuda."};
+
+// Marked lines are ours, whatever a shell profile prints.
+constexpr const char* kLook = R"sh(echo; echo "warpscope kind $(uname -s) $(uname -m)"
+mkdir -p "$HOME"/.local/share/warpscope; echo "warpscope room $(df -Pk "$HOME"/.local/share/warpscope | awk 'END{print $4}')"
+for l in $( (ldconfig -p || /sbin/ldconfig -p) 2>/dev/null | awk '/=>/{print $1}' | sort -u); do echo "warpscope library $l"; done
+echo "warpscope end")sh";
+
+constexpr const char* kTake = R"sh(set -e; cd "$HOME"; d=COPY; rm -rf "$d.part"; mkdir -p "$d.part"; cd "$d.part"; tar -xf -
+sha256sum --quiet -c MANIFEST >&2 || { echo "a file arrived damaged" >&2; exit 41; }
+cd "$HOME"; rm -rf "$d"; mv "$d.part" "$d"; "$d/bin/warpscope-cli" --version >/dev/null; echo; echo "warpscope end")sh";
+
+constexpr const char* kStarter = R"sh(#!/bin/sh
+d=$(dirname "$(readlink -f "$0")")/..
+LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$d/lib" exec "$d/program/warpscope-cli" "$@"
+)sh";
+
+struct Heard {
+  std::string text;
+  int status;
+};
+
+Heard heard(const std::vector<std::string>& command) {
+  Process process(command, Process::Output::HeardWithErrors);
+  std::string text;
+  while (const auto more = process.output(1000)) text += *more;
+  return {text, process.wait()};
+}
+
+[[noreturn]] void refuse(const RemoteAddress& to, const std::string& why) { throw Failure(to.place() + ": " + why); }
+
+std::string last_words(const std::string& text) {
+  std::string last, line;
+  for (std::istringstream in(text); std::getline(in, line);)
+    if (!line.empty()) last = line;
+  return printable(last);
+}
+
+std::string shell_word(const std::string& word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// A folder that is gone with it.
+class Stage {
+ public:
+  Stage() {
+    std::string name = (temporary_folder() / "warpscope-copy-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw Failure(name + ": cannot be made.");
+    path_ = name;
+  }
+  ~Stage() {
+    std::error_code none;
+    fs::remove_all(path_, none);
+  }
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::move(to)) {
+  if (!to_.pipe.empty()) throw Failure("A copy goes to ssh://user@host only.");
+  const Heard seen = heard(to_.ssh(std::string("sh -c ") + shell_word(kLook)));
+  if (seen.text.find("warpscope end") == seen.text.npos) refuse(to_, "it cannot be looked at: " + last_words(seen.text));
+  std::vector<std::string> known;
+  double room_kib = 0;
+  std::string kind, line;
+  for (std::istringstream in(seen.text); std::getline(in, line);) {
+    if (line.starts_with("warpscope kind ")) kind = line.substr(15);
+    if (line.starts_with("warpscope room ")) room_kib = std::atof(line.c_str() + 15);
+    if (line.starts_with("warpscope library ")) known.push_back(line.substr(18));
+  }
+  utsname here{};
+  uname(&here);
+  if (const std::string ours = std::string(here.sysname) + " " + here.machine; kind != ours)
+    refuse(to_, "it is " + printable(kind) + ", this program is for " + ours + ". Build Warpscope there.");
+  add(program, "program/warpscope-cli");
+  if (const fs::path collector = collector_library(program); !collector.empty()) add(collector, "lib/warpscope/libwarpscope_inject.so");
+  add_libraries(known);
+  for (const char* part : {"presets", "experiments", "lab"}) add((resources_folder() / part).string(), std::string("share/warpscope/resources/") + part);
+  add(python_folder().string(), "share/warpscope/python");
+  for (const std::string& root : data::data_roots())
+    if (fs::exists(root)) {
+      for (const char* set : {"iris", "mnist"}) add(root + "/" + set, std::string("share/warpscope/datasets/") + set);
+      break;
+    }
+  if (room_kib * 1024 < static_cast<double>(bytes_))
+    refuse(to_, "there is no room for it: " + bytes_text(static_cast<double>(bytes_)) + " are needed, " + bytes_text(room_kib * 1024) + " are free.");
+}
+
+void ServerCopy::add(const std::string& from, const std::string& to) {
+  std::error_code none;
+  if (!fs::exists(from, none)) return;
+  if (!fs::is_directory(from, none)) {
+    files_.push_back({from, to});
+    bytes_ += fs::file_size(from, none);
+    return;
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(from, none))
+    if (entry.is_regular_file(none)) add(entry.path().string(), to + "/" + fs::relative(entry.path(), from, none).string());
+}
+
+// "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x…)"
+void ServerCopy::add_libraries(const std::vector<std::string>& known_there) {
+  std::string line;
+  for (std::istringstream in(heard({"ldd", files_.front().from}).text); std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name, arrow, path;
+    words >> name >> arrow >> path;
+    const bool never = std::ranges::any_of(kNeverCopied, [&](const char* begin) { return name.starts_with(begin); });
+    if (arrow == "=>" && path.starts_with('/') && !never && std::ranges::find(known_there, name) == known_there.end())
+      add(fs::canonical(path).string(), "lib/" + name);
+  }
+}
+
+std::string ServerCopy::question() const {
+  return "Copy Warpscope (" + bytes_text(static_cast<double>(bytes_)) + ") to ~/" + copy_folder() + " on " + to_.place() + "?";
+}
+
+void ServerCopy::copy() const {
+  const Stage stage;
+  const auto place = [&stage](const std::string& name) {
+    const fs::path path = stage.path() / name;
+    fs::create_directories(path.parent_path());
+    return path;
+  };
+  for (const File& file : files_) fs::create_symlink(fs::absolute(file.from), place(file.to));
+  std::ofstream(place("bin/warpscope-cli")) << kStarter;
+  fs::permissions(stage.path() / "bin/warpscope-cli", fs::perms::owner_all);
+  std::string take = kTake;
+  take.replace(take.find("COPY"), 4, shell_word(copy_folder()));
+  std::string line = "cd " + shell_word(stage.path().string()) + " && find -L . -type f ! -name MANIFEST | xargs -d '\\n' sha256sum > MANIFEST && tar -chf - . |";
+  for (const std::string& word : to_.ssh("sh -c " + shell_word(take))) line += " " + shell_word(word);
+  const Heard done = heard({"sh", "-c", line});
+  if (done.text.find("warpscope end") == done.text.npos) refuse(to_, "the copy did not succeed: " + last_words(done.text));
+}
+
+}  // namespace ws::app

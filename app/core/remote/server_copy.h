@@ -1,0 +1,32 @@
+// Copies this program to another machine: what serves there, the libraries that are missing there, and what is shipped with it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/core/remote/remote_address.h"
+
+namespace ws::app {
+
+class ServerCopy {
+ public:
+  // Looks at the machine: its kind, its room, its libraries. Throws Failure where a copy would not run there.
+  ServerCopy(RemoteAddress to, const std::string& program);  // program: warpscope-cli
+  uint64_t bytes() const { return bytes_; }
+  std::string question() const;  // "Copy 12 MB to ~/… on gpu7? …"
+  // Copies, checks each file by its hash there, and only then puts it in its place. Throws Failure.
+  void copy() const;
+
+ private:
+  struct File {
+    std::string from, to;
+  };
+  void add(const std::string& from, const std::string& to);
+  void add_libraries(const std::vector<std::string>& known_there);
+  RemoteAddress to_;
+  std::vector<File> files_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,172 @@
+// Watching a job whose data are made here: how late an event is seen, and that a long run stays small on both sides.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "app/core/remote/job_teller.h"
+#include "app/core/remote/remote_run.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/whole_file.h"
+#include "tests/support/machine.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+double anonymous_mb(const std::string& process) {
+  std::ifstream in("/proc/" + process + "/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("RssAnon:")) return std::atof(line.c_str() + 8) / 1024;
+  return 0;
+}
+
+std::string child_of(pid_t process) {
+  std::string child, name = std::to_string(process);
+  std::ifstream("/proc/" + name + "/task/" + name + "/children") >> child;
+  return child;
+}
+
+// A job that tells so many spans and steps a second, as the collectors would: in batches, with the times of the clock.
+class MadeJob {
+ public:
+  MadeJob(const JobFolder& job, double spans_a_s, double steps_a_s)
+      : folder_(made(job)), owned_(folder_.path()), teller_(folder_), spans_a_s_(spans_a_s), steps_a_s_(steps_a_s) {}
+
+  // Until now_ns of the clock, or of the time that a test lets pass.
+  void tell_until(int64_t now_ns) {
+    RemoteUpdate update;
+    prof::BatchBuilder builder;
+    auto& row = builder.row(prof::TrackKind::Steps, "stream 7", "GPU");
+    const auto name = builder.id(builder.name("kernel"));
+    const auto apart = static_cast<int64_t>(1e9 / spans_a_s_), step_apart = static_cast<int64_t>(1e9 / steps_a_s_);
+    for (; next_span_ + apart <= now_ns; next_span_ += apart) {
+      prof::Span span{};
+      span.start = next_span_, span.duration = static_cast<uint32_t>(apart / 2) + (next_random() >> 24);
+      span.name = name, span.step = static_cast<uint32_t>(step_);
+      row.spans.push_back(span);
+    }
+    for (; next_step_ + step_apart <= now_ns; next_step_ += step_apart)
+      update.run.steps.push_back({step_++, 0.1f + static_cast<float>(next_random() >> 8) * 1e-9f, 0.5f, static_cast<double>(next_step_) * 1e-9});
+    Progress progress;
+    progress.step = step_, progress.elapsed_s = static_cast<double>(now_ns) * 1e-9;
+    update.run.progress = progress;
+    update.run.traces.push_back(builder.finish());
+    teller_.tell(update);
+  }
+  void begin_at(int64_t now_ns) { next_span_ = next_step_ = now_ns; }
+  int64_t steps() const { return step_; }
+
+ private:
+  uint32_t next_random() { return random_ = random_ * 1664525 + 1013904223; }
+  static JobFolder made(const JobFolder& job) {
+    fs::create_directories(job.path());
+    prof::write_whole(job.file("job.json"), "{}");
+    return job;
+  }
+  JobFolder folder_;
+  Ownership owned_;
+  JobTeller teller_;
+  double spans_a_s_, steps_a_s_;
+  int64_t next_span_ = 0, next_step_ = 0, step_ = 0;
+  uint32_t random_ = 1;
+};
+
+class Watch : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  RemoteAddress line(double ms, double bits_a_s) const {
+    return parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " " + std::to_string(ms) + " " + std::to_string(bits_a_s) +
+                        " " WARPSCOPE_CLI " serve --folder " + folder_.string());
+  }
+  const fs::path folder_ = fs::temp_directory_path() / ("warpscope-watch-" + std::to_string(getpid()));
+};
+
+// 100 Mbit/s with a turn of 50 ms: from the end of a span there to the moment when the window takes it here.
+TEST_F(Watch, AnEventIsSeenWithinAQuarterOfASecond) {
+  MadeJob job({folder_.string(), "a"}, 500'000, 10'000);
+  RemoteLink link(line(25, 100e6));
+  link.ask({{"do", "hello"}});
+  RemoteRun run(link, "a", true);
+  const test::Pulse pulse;
+  const int64_t begin = prof::steady_ns();
+  job.begin_at(begin);
+  std::jthread telling([&job](const std::stop_token& ended) {
+    for (; !ended.stop_requested(); std::this_thread::sleep_for(milliseconds(10))) job.tell_until(prof::steady_ns());
+  });
+  std::vector<double> late_ms;
+  size_t spans = 0;
+  while (prof::steady_ns() - begin < 3'000'000'000) {
+    std::this_thread::sleep_for(milliseconds(2));
+    const int64_t now = prof::steady_ns();
+    for (const prof::TraceBatch& batch : run.take().run.traces)
+      for (const prof::BatchTrack& track : batch.tracks)
+        for (const prof::Span& span : track.spans) {
+          ++spans;
+          if (span.start - begin > 1'000'000'000) late_ms.push_back(static_cast<double>(now - span.end()) * 1e-6);
+        }
+  }
+  telling.request_stop();
+  telling.join();
+  ASSERT_GT(late_ms.size(), 10'000u);
+  std::ranges::sort(late_ms);
+  const double median = late_ms[late_ms.size() / 2], p99 = late_ms[late_ms.size() * 99 / 100];
+  std::printf("100 Mbit/s, 50 ms: %.0f spans/s are seen after %.0f ms (median), %.0f ms (p99); %.1f MB came later; "
+              "the machine made others wait %.0f ms\n",
+              static_cast<double>(spans) / 3, median, p99, static_cast<double>(run.left_out()) * 1e-6, pulse.longest_ms());
+  EXPECT_LE(p99, test::busy() * (250 - 33) + 4 * pulse.longest_ms()) << "33 ms are for the window to draw";
+  if (test::busy() == 1) EXPECT_EQ(run.left_out(), 0u);
+}
+
+// Hours of a run in seconds: what both sides keep does not grow with what was told.
+TEST_F(Watch, ALongRunStaysSmallOnBothSides) {
+  const char* wanted = std::getenv("WARPSCOPE_SOAK_S");
+  const double seconds = wanted ? std::atof(wanted) : 4;
+  MadeJob job({folder_.string(), "a"}, 20'000, 200'000);
+  RemoteLink link(line(5, 20e6));
+  link.ask({{"do", "hello"}});
+  const double there_idle = anonymous_mb(child_of(link.status().process));
+  RemoteRun run(link, "a", true);
+  const int64_t begin = prof::steady_ns();
+  int64_t made_ns = 0, seen = 0, late = 0;
+  double here_before = 0, there_before = 0;
+  const auto take = [&] {
+    std::this_thread::sleep_for(milliseconds(10));
+    const RemoteUpdate update = run.take();
+    for (const StepResult& step : update.run.steps) late += step.step < seen, seen = step.step + 1;
+  };
+  const int told = static_cast<int>(seconds * 80);
+  for (int i = 0; i < told; ++i) {
+    job.tell_until(made_ns += 100'000'000);  // a tenth of a second of the run at a time
+    take();
+    if (i == told / 2) here_before = anonymous_mb("self"), there_before = anonymous_mb(child_of(link.status().process));
+  }
+  while (seen <= job.steps() - 4'000'000 && prof::steady_ns() - begin < test::busy() * seconds * 2e9) take();
+  const double here = anonymous_mb("self"), there = anonymous_mb(child_of(link.status().process));
+  double disk = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / ".jobs/a")) disk += static_cast<double>(entry.file_size()) * 1e-6;
+  std::printf("%.0f s of a run, %lld steps: %.0f MB here (%.0f at half), %.0f MB there (%.0f), %.0f MB beside the run file\n",
+              static_cast<double>(made_ns) * 1e-9, static_cast<long long>(job.steps()), here, here_before, there, there_before, disk);
+  EXPECT_GT(job.steps(), 3'000'000);
+  EXPECT_GT(seen, job.steps() - 4'000'000) << "the view follows";
+  EXPECT_EQ(late, 0);
+  EXPECT_LE(here, here_before + 40);
+  EXPECT_LE(here, 200);
+  EXPECT_LE(there, there_before + 48) << "one batch that is thinned, and one that comes";
+  EXPECT_LE(there, there_idle + 48);
+  EXPECT_LE(disk, 90);
+}
+
+}  // namespace
+}  // namespace ws::app
